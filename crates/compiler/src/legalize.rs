@@ -141,16 +141,27 @@ impl<'m> Expansion<'m> {
         operands: &[ValueId],
         attributes: &[(&str, Attribute)],
     ) -> ValueId {
-        let mut state = OpState::new(name).operands(operands.iter().copied());
+        self.add_typed(name, operands, attributes, &[unknown()])[0]
+    }
+
+    /// Appends an operation with results of given types: a row of the format's own that gives a chain, say.
+    pub fn add_typed(
+        &mut self,
+        name: &str,
+        operands: &[ValueId],
+        attributes: &[(&str, Attribute)],
+        results: &[Type],
+    ) -> Vec<ValueId> {
+        let mut state = OpState::new(name)
+            .operands(operands.iter().copied())
+            .results(results.iter().cloned());
         for (name, value) in attributes {
             state = state.attribute(Name::from(*name), value.clone());
         }
         let location = self.module.op(self.op).location().clone();
-        let op = self
-            .module
-            .create(state.result(unknown()).location(location));
+        let op = self.module.create(state.location(location));
         self.made.push(op);
-        self.module.op(op).results()[0]
+        self.module.op(op).results().to_vec()
     }
 
     /// Appends a tensor that is known.

@@ -36,7 +36,7 @@ use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Limits, Program, R
 use tfrt_ops::names::{self, NameAttr};
 use tfrt_tensor::Tensor;
 
-/// An operation to be tried: `op("Add").of("dense<1.0> : tensor<2xf32>")...`.
+/// An operation to be tried: `op("Add").of("dense<1.0> : tensor<2xf32>")...`; a row that is none of ONNX: `op("sort")`.
 struct Trial {
     name: &'static str,
     attributes: String,
@@ -114,6 +114,10 @@ impl Trial {
     /// The kernel and its attributes: those of the row that the operation is, or of an older form.
     fn kernel(&self) -> [String; 2] {
         let mut attributes = self.attributes.clone();
+        if tfrt_ops::find(self.name).is_some_and(|row| row.dialect() == "graph") {
+            let kernel = format!("cpu.graph.{}", self.name);
+            return [kernel, format!("attributes = [{attributes}]")];
+        }
         let own = names::onnx::name(self.name);
         let Some(own) = own.filter(|own| self.opset >= own.since) else {
             let opset = self.opset;

@@ -335,10 +335,13 @@ impl OpDef {
         self
     }
 
-    /// Adds traits.
+    /// Adds traits. A row that draws random numbers, or reads or writes a resource, is no longer pure.
     pub const fn traits(mut self, traits: Traits) -> OpDef {
         self.traits = self.traits.with(traits);
-        self
+        match self.is(Traits::RANDOM) || self.touches_resources() {
+            true => self.impure(),
+            false => self,
+        }
     }
 
     /// Takes the trait away that every row begins with: what it does is more than its results.
@@ -369,6 +372,22 @@ impl OpDef {
     /// Returns whether it has all of these traits.
     pub const fn is(&self, traits: Traits) -> bool {
         self.traits.contains(traits)
+    }
+
+    const fn touches_resources(&self) -> bool {
+        self.is(Traits::READS) || self.is(Traits::WRITES)
+    }
+
+    /// Returns whether equal operands give equal results each time, and nothing else happens: of two such operations that
+    /// are alike one is enough, and one of constants may run before any call.
+    pub const fn is_deterministic(&self) -> bool {
+        self.is(Traits::PURE) && !self.is(Traits::RANDOM) && !self.touches_resources()
+    }
+
+    /// Returns whether running it may do more than give results: it runs as often as a model says, used or not. So it is of
+    /// every row that reads or writes a resource, and of one that is neither pure nor random.
+    pub const fn has_effects(&self) -> bool {
+        self.touches_resources() || !(self.is(Traits::PURE) || self.is(Traits::RANDOM))
     }
 
     /// Returns the definition of an attribute.

@@ -8,8 +8,8 @@ use std::fmt;
 use smallvec::SmallVec;
 use tfrt_bef::DType;
 
-use crate::attrs::Attrs;
-use crate::def::OpDef;
+use crate::attrs::{AttrValue, Attrs};
+use crate::def::{Default, Limit, OpDef};
 use crate::dim::{Dim, Dims};
 use crate::fact::{Fact, Facts};
 
@@ -106,6 +106,7 @@ pub fn infer(
         regions,
         out: SmallVec::from_elem(Fact::UNKNOWN, n_results),
     };
+    call.expect_choices()?;
     match op.infer {
         Infer::SameAsFirst => {
             let first = call.input(0);
@@ -158,6 +159,28 @@ fn possible(fact: &mut Fact) {
 }
 
 impl InferCall<'_> {
+    /// Checks attributes that must be one of some texts: which of several operations a row is.
+    fn expect_choices(&self) -> Result<(), InferError> {
+        for def in self.op.attrs {
+            let Limit::OneOf(texts) = def.limit else {
+                continue;
+            };
+            let stated = self.attrs.stated(def.name);
+            let found = match stated {
+                Some(AttrValue::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+                None if def.default != Default::Required => continue,
+                _ => String::new(),
+            };
+            if !texts.contains(&found.as_str()) {
+                let (name, choices, found) = (def.name, texts.join(", "), found.escape_debug());
+                let message =
+                    format_args!("attribute '{name}': expected {choices}, found '{found}'");
+                return Err(self.error(message));
+            }
+        }
+        Ok(())
+    }
+
     /// Returns what is known of an operand: nothing if it is left out.
     pub fn input(&self, index: usize) -> &Fact {
         let input = self.inputs.get(index).and_then(Option::as_ref);

@@ -136,8 +136,20 @@ fn dot(call: &mut InferCall<'_>) -> Result<(), InferError> {
 
 /// Multiplications and additions: the result's elements times the extent that is summed over.
 pub(crate) fn dot_cost(inputs: &[Option<Fact>], results: &[Fact]) -> Option<u64> {
-    let inner = inputs.first()?.as_ref()?.dims.as_ref()?.last()?.value()?;
-    multiplied(&[results.first()?.n_elements().value()?, inner])
+    let dims = |index: usize| inputs.get(index)?.as_ref()?.dims.as_ref();
+    let (a, b, y) = (dims(0)?, dims(1)?, results.first()?);
+    let inner = match &a[..] {
+        // Transposed or not, one of them is the rows of the result.
+        [.., one, other] => {
+            let y = y.dims.as_ref()?;
+            let rows = y.get(y.len().checked_sub(b.len().min(2))?)?.value()?;
+            let both = one.value()?.checked_mul(other.value()?)?;
+            both.checked_div(rows).unwrap_or(0)
+        }
+        [one] => one.value()?,
+        [] => return None,
+    };
+    multiplied(&[y.n_elements().value()?, inner])
 }
 
 fn multiplied(factors: &[i64]) -> Option<u64> {

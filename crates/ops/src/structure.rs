@@ -39,7 +39,7 @@ pub(crate) const OPS: &[OpDef] = &[
     moves("concat", "Tensors one after the other along `axis`; numbers become a list.", concat)
         .inputs(&[X.rest(1)])
         .attrs(&[AttrDef::int("axis", 0).required()]),
-    moves("slice", "Every `steps`-th element from `starts` to `ends` along some axes, the first ones if none are stated.", slices::slice)
+    moves("slice", "Every `steps`-th element from `starts` to `ends` along some axes, the first ones if none are stated. What is below 0 counts from the end; what is outside is the outermost.", slices::slice)
         .inputs(&[
             X,
             ValueDef::set("starts", INDEX),
@@ -48,7 +48,7 @@ pub(crate) const OPS: &[OpDef] = &[
             ValueDef::set("steps", INDEX).optional(),
         ])
         .results(&[Y.by_values()]),
-    OpDef::new("update_slice", "Its operand with `update` in place of the elements from `starts` on.")
+    moves("update_slice", "Its operand with `update` in place of the elements from `starts` on; a start that leaves too little room, or is below 0, is moved so that all of it fits.", slices::update)
         .inputs(&[X, ValueDef::var("update", "T"), ValueDef::set("starts", INDEX)])
         .traits(Traits::IN_PLACE),
     moves("pad", "Its operand with elements added before and behind along some axes; fewer where `pads` are negative.", pad)
@@ -63,7 +63,8 @@ pub(crate) const OPS: &[OpDef] = &[
     moves("tile", "Its operand, repeated along each dimension.", tile)
         .inputs(&[X, ValueDef::set("repeats", &[DType::I64])])
         .results(&[Y.by_values()]),
-    OpDef::new("reverse", "The elements in the opposite order along `axes`.").attrs(&[AttrDef::ints("axes").required()]),
+    moves("reverse", "The elements in the opposite order along `axes`.", slices::reverse)
+        .attrs(&[AttrDef::ints("axes").required()]),
     moves("split", "Parts of its operand along `axis`, of the sizes `sizes`, or all alike.", slices::split)
         .inputs(&[X, ValueDef::set("sizes", &[DType::I64]).optional()])
         .results(&[Y.by_values().rest(1)])
@@ -118,7 +119,7 @@ pub(crate) const OPS: &[OpDef] = &[
         ])
         .attrs(&[AttrDef::new("axis", AttrKind::Int), AttrDef::int("sorted", 1)])
         .cost(Cost::PerElement(16)),
-    OpDef::new("sort", "The elements in order along `axis`.")
+    moves("sort", "The elements, real numbers or truth values, in order along `axis`. Equal ones stay as they were, -0 and 0 too; what is no number counts as the largest: it is last, or first in descending order.", sort)
         .attrs(&[AttrDef::int("axis", -1), AttrDef::int("descending", 0)])
         .cost(Cost::PerElement(16)),
     OpDef::new("copy", "Its operand, in the memory of a device (`device`, its name).")
@@ -373,6 +374,16 @@ fn pad(call: &mut InferCall<'_>) -> Result<(), InferError> {
         }
         _ => rank.map(unknown_dims),
     };
+    call.give(0, dtype, dims);
+    Ok(())
+}
+
+fn sort(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let x = call.input(0);
+    let (dtype, dims) = (x.dtype, x.dims.clone());
+    if let Some(dims) = &dims {
+        call.axis(call.attrs.int("axis").unwrap_or(-1), dims.len())?;
+    }
     call.give(0, dtype, dims);
     Ok(())
 }

@@ -7,8 +7,8 @@ use proptest::test_runner::{Config, TestRunner};
 use tfrt_bef::DType;
 use tfrt_import::onnx::schema::{self, AttributeKind};
 use tfrt_ops::{
-    Arity, AttrKind, AttrValue, Attrs, Default, Dim, Exactness, Fact, Facts, OpDef, Table, Traits,
-    all, find, infer, names,
+    Arity, AttrKind, AttrValue, Attrs, Cost, Default, Dim, Exactness, Fact, Facts, OpDef, Table,
+    Traits, all, find, infer, names,
 };
 
 #[test]
@@ -61,6 +61,34 @@ fn pointwise_rows_have_one_result_and_no_regions() {
     for op in all().filter(|op| op.is(Traits::POINTWISE)) {
         assert_eq!(op.results.len(), 1, "{}", op.name);
         assert!(op.regions.is_empty() && op.is(Traits::PURE), "{}", op.name);
+    }
+}
+
+/// Passes look at one or the other: a row that says both would be two things.
+#[test]
+fn pure_rows_neither_draw_nor_touch_resources() {
+    let row = OpDef::new("my.row", "");
+    for (traits, is_repeated, has_effects) in [
+        (Traits::NONE, true, false),
+        (Traits::RANDOM, false, false),
+        (Traits::READS, false, true),
+        (Traits::WRITES, false, true),
+        (Traits::RANDOM | Traits::WRITES, false, true),
+    ] {
+        let row = row.traits(traits);
+        let found = (row.is_deterministic(), row.has_effects());
+        assert_eq!(found, (is_repeated, has_effects), "{traits:?}");
+        assert_eq!(row.is(Traits::PURE), is_repeated, "{traits:?}");
+    }
+    assert!(row.impure().has_effects() && !row.impure().is_deterministic());
+    for op in all() {
+        assert_eq!(op.is(Traits::PURE), op.is_deterministic(), "{}", op.name);
+        // Those of tests print.
+        assert!(
+            !op.has_effects() || op.name.starts_with("tfrt_test.print"),
+            "{}",
+            op.name
+        );
     }
 }
 
@@ -419,6 +447,91 @@ fn integers_that_their_type_does_not_have_are_not_followed() {
     let to = [("to", AttrValue::Type(DType::I32))];
     let cast = values("cast", &[integers(DType::I64, &[large + 1, 7])], &to);
     assert_eq!(cast, Some(vec![Dim::Unknown, Dim::Known(7)]));
+}
+
+#[test]
+fn unknown_kinds_are_told_with_those_that_there_are() {
+    let row = find("cumulative").unwrap();
+    let message = |attrs: &[(&str, AttrValue<'_>)]| {
+        let attrs = Attrs::new(&attrs, row.attrs);
+        let found = infer(row, &[None, None], attrs, 1, &mut |_, _| Facts::new());
+        found.map(|_| ()).map_err(|error| error.to_string())
+    };
+    let kind = |text: &'static str| [("kind", AttrValue::Bytes(text.as_bytes()))];
+    assert_eq!(message(&kind("sum")), Ok(()));
+    let expected = "cumulative: attribute 'kind': expected sum, prod, found ";
+    assert_eq!(message(&kind("mean")), Err(format!("{expected}'mean'")));
+    assert_eq!(message(&[]), Err(format!("{expected}''")));
+}
+
+/// A product costs the same however its operands lie.
+#[test]
+fn costs_of_products_are_those_of_what_is_summed() {
+    let row = find("dot").unwrap();
+    let Cost::Fn(cost) = row.cost else {
+        panic!("it depends on extents");
+    };
+    let fact = |dims: &[i64]| {
+        let dims = dims.iter().map(|dim| Dim::Known(*dim)).collect();
+        Some(Fact::new(Some(DType::F32), Some(dims)))
+    };
+    for (a, b, flips, expected) in [
+        (&[2, 5][..], &[5, 3][..], [0, 0], 30),
+        (&[5, 2], &[5, 3], [1, 0], 30),
+        (&[2, 5], &[3, 5], [0, 1], 30),
+        (&[5, 2], &[3, 5], [1, 1], 30),
+        (&[7, 5, 2], &[5, 3], [1, 0], 210),
+        (&[5], &[5, 3], [1, 0], 15),
+        (&[5, 2], &[5], [1, 1], 10),
+        (&[5], &[5], [0, 0], 5),
+        (&[0, 5], &[5, 3], [0, 0], 0),
+    ] {
+        let inputs = [fact(a), fact(b)];
+        let [one, other] = flips.map(AttrValue::Int);
+        let stated: &[_] = &[("transpose_a", one), ("transpose_b", other)];
+        let attrs = Attrs::new(&stated, row.attrs);
+        let results = infer(row, &inputs, attrs, 1, &mut |_, _| Facts::new()).unwrap();
+        assert_eq!(
+            cost(&inputs, &results),
+            Some(expected),
+            "{a:?} {b:?} {flips:?}"
+        );
+    }
+}
+
+/// As ONNX has it: backwards, a start before the tensor is its first element, and an end is none.
+#[test]
+fn slices_begin_at_an_element() {
+    let slice = find("slice").unwrap();
+    let values = |n: i64, start: i64, end: i64, step: i64| {
+        let list: Vec<i64> = (0..n).collect();
+        let one = |value: i64| integers(DType::I64, &[value]);
+        let inputs = [
+            integers(DType::I64, &list),
+            one(start),
+            one(end),
+            one(0),
+            one(step),
+        ];
+        let attrs = Attrs::new(&(), slice.attrs);
+        let found = infer(slice, &inputs, attrs, 1, &mut |_, _| Facts::new());
+        found.unwrap().remove(0).numbers().unwrap()
+    };
+    for (start, end, step, expected) in [
+        (-9, -9, -1, &[0][..]),
+        (i64::MIN, i64::MIN, -2, &[0]),
+        (-9, 0, -1, &[]),
+        (9, -9, -2, &[2, 0]),
+        (-9, 9, 2, &[0, 2]),
+        (1, i64::MAX, -1, &[]),
+    ] {
+        assert_eq!(
+            values(3, start, end, step),
+            expected,
+            "{start} {end} {step}"
+        );
+        assert!(values(0, start, end, step).is_empty());
+    }
 }
 
 /// Windows that are larger than what they go over, and extents that are no extents.

@@ -5,16 +5,24 @@
 //! input x f32[N,4]
 //! y = gelu(x)
 //! z = wave(y, height=2.0)
+//! c = counter(x)
+//! count(c, z, scale=10.0)
+//! n = read(c)
 //! output z
+//! output n
 //! ```
 //!
 //! Nothing of the runtime knows it. [`FORMAT`] says how a file becomes a module in the dialect `calc`, and what the names
-//! in it are: rows of the table of operations, several of them (`silu`), or a row of the format's own, `wave`, whose
-//! kernel [`kernels`] adds.
+//! in it are: rows of the table of operations, several of them (`silu`), or rows of the format's own, `wave` and those of
+//! counters, whose kernels [`kernels`] adds.
+//!
+//! A counter is a resource: each call makes its own, and what happens to it does so in the order of the lines. To say so the
+//! front end puts chains in: each operation on a counter takes the chain of the one before, and gives one for the next.
 
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
+use std::sync::Mutex;
 
 use tfrt::compiler::legalize::Legalize;
 use tfrt::host::kernel::{Attr, KernelRegistry};
@@ -23,9 +31,9 @@ use tfrt::ir::{
     Attribute, Diagnostic, Diagnostics, Location, Module, OpState, Span, Type, ValueId,
 };
 use tfrt::ops::names::{Name, NameAttr};
-use tfrt::ops::{AttrDef, OpDef};
+use tfrt::ops::{AttrDef, Fact, Infer, InferCall, InferError, OpDef, Traits, ValueDef};
 use tfrt::tensor::{DenseHostTensor, Tensor};
-use tfrt::{Error, ExecutionContext, Format};
+use tfrt::{Chain, Error, ExecutionContext, Format, Heap, Value};
 
 /// The format.
 pub const FORMAT: Format = Format {
@@ -56,16 +64,99 @@ pub const FORMAT: Format = Format {
             Ok(vec![here.add("graph.mul", &[x, y], &[])])
         })],
     },
-    rows: &[OpDef::new(
-        "calc.wave",
-        "A triangle from 0 to `height` and back for each two units.",
-    )
-    .attrs(&[AttrDef::float("height", 1.0)])],
+    rows: &[
+        OpDef::new(
+            "calc.wave",
+            "A triangle from 0 to `height` and back for each two units.",
+        )
+        .attrs(&[AttrDef::float("height", 1.0)]),
+        // Two of them are two counters, though they begin with the same: it is not pure.
+        OpDef::new(
+            "calc.counter",
+            "Makes a counter that begins with the sum of `start`.",
+        )
+        .inputs(&[ValueDef::any("start")])
+        .results(&[COUNTER, CHAIN])
+        .infer(Infer::By(nothing))
+        .impure(),
+        OpDef::new(
+            "calc.count",
+            "Multiplies a counter by `scale`, then adds the sum of `amount`.",
+        )
+        .inputs(&[COUNTER, ValueDef::any("amount"), CHAIN])
+        .results(&[CHAIN])
+        .attrs(&[AttrDef::float("scale", 1.0)])
+        .infer(Infer::By(nothing))
+        .traits(Traits::READS.with(Traits::WRITES)),
+        OpDef::new("calc.read", "What a counter is.")
+            .inputs(&[COUNTER, CHAIN])
+            .results(&[ValueDef::any("y"), CHAIN])
+            .infer(Infer::By(number))
+            .traits(Traits::READS),
+    ],
 };
+
+const COUNTER: ValueDef = ValueDef::object("counter");
+const CHAIN: ValueDef = ValueDef::object("chain");
+
+fn nothing(_: &mut InferCall<'_>) -> Result<(), InferError> {
+    Ok(())
+}
+
+fn number(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let scalar = std::iter::empty().collect();
+    call.set(0, Fact::new(Some(tfrt::tensor::DType::F32), Some(scalar)));
+    Ok(())
+}
 
 /// Adds the kernels of the format's own rows.
 pub fn kernels(registry: &mut KernelRegistry) {
-    registry.add("cpu.calc.wave", wave);
+    registry
+        .add("cpu.calc.wave", wave)
+        .add("cpu.calc.counter", counter)
+        .add("cpu.calc.count", count)
+        .add("cpu.calc.read", read);
+}
+
+/// A number that operations change in their order.
+struct Counter(Mutex<f32>);
+
+impl Value for Counter {
+    const NAME: &'static str = "!calc.counter";
+    type Storage = Heap;
+}
+
+impl Counter {
+    fn value(&self) -> std::sync::MutexGuard<'_, f32> {
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+fn sum(x: &Tensor) -> Result<f32, Error> {
+    Ok(x.as_dense()?.read()?.elements::<f32>()?.iter().sum())
+}
+
+fn counter(start: &Tensor) -> Result<(Counter, Chain), Error> {
+    Ok((Counter(Mutex::new(sum(start)?)), Chain))
+}
+
+fn count(counter: &Counter, amount: &Tensor, _: Chain, scale: Attr<f32>) -> Result<Chain, Error> {
+    let amount = sum(amount)?;
+    let mut value = counter.value();
+    *value = *value * *scale + amount;
+    Ok(Chain)
+}
+
+fn read(
+    counter: &Counter,
+    _: Chain,
+    execution: &ExecutionContext,
+) -> Result<(Tensor, Chain), Error> {
+    let value = *counter.value();
+    let tensor = DenseHostTensor::scalar(execution.host().allocator(), value)?;
+    Ok((tensor.into(), Chain))
 }
 
 /// Gets all attributes that the row has, those that a file leaves out as well.
@@ -86,6 +177,8 @@ struct Reader<'s> {
     module: Module,
     block: tfrt::ir::BlockId,
     values: HashMap<&'s str, ValueId>,
+    /// The chain of each counter: what the last operation on it gave.
+    chains: HashMap<ValueId, ValueId>,
     signature: Signature,
     outputs: Vec<ValueId>,
 }
@@ -100,6 +193,7 @@ fn import(source: &Source<'_>, limits: &ReadLimits) -> Result<Imported, Diagnost
         module,
         block,
         values: HashMap::new(),
+        chains: HashMap::new(),
         signature: Signature::default(),
         outputs: Vec::new(),
     };
@@ -157,26 +251,60 @@ impl<'s> Reader<'s> {
             self.outputs.push(value);
             return Ok(());
         }
-        let parts = line.split_once('=').and_then(|(name, call)| {
-            Some((name.trim(), call.trim().strip_suffix(')')?.split_once('(')?))
+        let call = line.strip_suffix(')').and_then(|line| line.split_once('('));
+        let parts = call.and_then(|(head, operands)| match head.split_once('=') {
+            Some((name, operation)) => Some((Some(name.trim()), operation.trim(), operands)),
+            None => (head == "count").then_some((None, head, operands)),
         });
-        let Some((name, (operation, operands))) = parts else {
+        let Some((name, operation, operands)) = parts else {
             let message = "expected 'input', 'output' or NAME = OPERATION(..)";
             return Err((line, message.to_owned()));
         };
-        let mut state = OpState::new(format!("calc.{operation}"))
-            .result(tensor(None))
-            .location(self.location(operation));
+        let value = self.operation(operation, operands)?;
+        if let Some(name) = name {
+            self.values.insert(name, value);
+        }
+        Ok(())
+    }
+
+    /// Appends an operation; returns its first result.
+    fn operation(&mut self, operation: &'s str, operands: &'s str) -> Result<ValueId, Wrong<'s>> {
+        let mut state =
+            OpState::new(format!("calc.{operation}")).location(self.location(operation));
+        let mut first = None;
         for operand in operands.split(',').map(str::trim) {
             state = match operand.split_once('=') {
                 Some((key, number)) => state.attribute(key.trim(), attribute(number.trim())?),
-                None => state.operand(self.value(operand)?),
+                None => {
+                    let value = self.value(operand)?;
+                    first = first.or(Some(value));
+                    state.operand(value)
+                }
             };
         }
-        let op = self.module.create(state);
+        let chain = Type::dialect(Chain::NAME);
+        let types = match operation {
+            "counter" => vec![Type::dialect(Counter::NAME), chain],
+            "count" => vec![chain],
+            "read" => vec![tensor(None), chain],
+            _ => vec![tensor(None)],
+        };
+        let is_on_counter = ["count", "read"].contains(&operation);
+        if is_on_counter {
+            let before = first.and_then(|counter| self.chains.get(&counter).copied());
+            let before = before.ok_or((operands, "expected a counter first".to_owned()))?;
+            state = state.operand(before);
+        }
+        let op = self.module.create(state.results(types));
         self.module.append(self.block, op);
-        self.values.insert(name, self.module.op(op).results()[0]);
-        Ok(())
+        let results = self.module.op(op).results();
+        let (value, last) = (results[0], results[results.len() - 1]);
+        match first.filter(|_| is_on_counter) {
+            Some(counter) => drop(self.chains.insert(counter, last)),
+            None if operation == "counter" => drop(self.chains.insert(value, last)),
+            None => {}
+        }
+        Ok(value)
     }
 
     /// `x f32[N,4]`

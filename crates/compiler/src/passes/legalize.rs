@@ -36,6 +36,9 @@ const ONNX: &str = "onnx";
 fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
     of_formats(module, context, diagnostics);
     of_graphs(module, diagnostics);
+    if !diagnostics.has_errors() {
+        structure::loops(module, diagnostics);
+    }
 }
 
 /// Looks at operations of graphs, which text or a format may have written in any form.

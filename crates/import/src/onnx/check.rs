@@ -17,6 +17,12 @@ use crate::codes;
 /// they don't use what is gone.
 const OLDEST_CHECKED: i64 = 7;
 
+/// Operators whose older forms are brought to that of version 7 when a model is compiled.
+const UPGRADED: [&str; 13] = [
+    "Add", "And", "Div", "Equal", "Gemm", "Greater", "Less", "Mul", "Or", "PRelu", "Pow", "Sub",
+    "Xor",
+];
+
 /// Finds the operator of a node.
 ///
 /// `Ok(None)` is one of a domain of which nothing is known.
@@ -28,7 +34,7 @@ pub(super) fn operator(
     if !schema::is_known_domain(domain) {
         return Ok(None);
     }
-    let version = if domain.is_empty() {
+    let version = if domain.is_empty() && !UPGRADED.contains(&name) {
         version.max(OLDEST_CHECKED)
     } else {
         version

@@ -21,9 +21,29 @@ fn is_old(node: &Node<'_>) -> bool {
     node.name == "Upsample" || node.opset < 11
 }
 
+/// Which element is the nearest before that could be chosen: the one below; where the first `Resize` makes a picture
+/// smaller, the one above.
+fn old_rounding(node: &Node<'_>) -> Result<&'static str, Error> {
+    let is_nearest = node.attributes.string_or("mode", "nearest")? == "nearest";
+    if node.name == "Upsample" || !is_nearest {
+        return Ok("floor");
+    }
+    let scales = node.inputs.numbers(1)?;
+    let all = |is: fn(&f64) -> bool| scales.iter().all(is);
+    match (all(|scale| *scale >= 1.0), all(|scale| *scale <= 1.0)) {
+        (true, _) => Ok("floor"),
+        (_, true) => Ok("ceil"),
+        _ => {
+            let message = "makes a picture larger along one dimension and smaller along another: \
+                           in version 10 that is not supported";
+            Err(node.inputs.error(1, message))
+        }
+    }
+}
+
 fn scaling(node: &Node<'_>) -> Result<Scaling, Error> {
     let (places, nearest) = match is_old(node) {
-        true => ("asymmetric", "floor"),
+        true => ("asymmetric", old_rounding(node)?),
         false => (
             node.attributes.string_or("coordinates", "half_pixel")?,
             node.attributes
@@ -41,7 +61,8 @@ fn scaling(node: &Node<'_>) -> Result<Scaling, Error> {
         "half_pixel_symmetric" => Places::HalfPixelSymmetric,
         "pytorch_half_pixel" => Places::PytorchHalfPixel,
         "align_corners" => Places::AlignCorners,
-        "asymmetric" | "tf_half_pixel_for_nn" => Places::Asymmetric,
+        "asymmetric" => Places::Asymmetric,
+        "tf_half_pixel_for_nn" => Places::HalfPixelForNearest,
         "tf_crop_and_resize" => Places::CropAndResize,
         other => return Err(unknown("coordinates", other)),
     };

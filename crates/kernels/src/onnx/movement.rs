@@ -4,7 +4,7 @@ use tfrt_host::Error;
 use tfrt_tensor::math::elementwise::broadcast_extents;
 use tfrt_tensor::math::movement::{
     AtTheEnd, Edge, Movement, Slice, Triangle, centered, concat_extents, concat_into,
-    reverse_sequences_into, triangle_into, write_behind,
+    reverse_sequences_into, triangle_into, update_slice, write_behind,
 };
 use tfrt_tensor::{Dims, Tensor};
 
@@ -17,6 +17,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.DepthToSpace", depth_to_space),
     ("broadcast", expand),
     ("pad", pad),
+    ("reverse", reverse),
     ("onnx.ReverseSequence", reverse_sequence),
     ("slice", slice),
     ("onnx.SpaceToDepth", space_to_depth),
@@ -25,6 +26,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("tile", tile),
     ("transpose", transpose),
     ("onnx.Trilu", trilu),
+    ("update_slice", updated),
 ];
 
 /// `Transpose(x)`, attribute `perm`: all dimensions turned around if it is not stated.
@@ -166,7 +168,14 @@ fn slice(node: &Node<'_>) -> Result<Outputs, Error> {
     }
     let mut slices = vec![Slice::ALL; found.len()];
     for (index, axis) in axes.iter().enumerate() {
-        slices[*axis] = Slice::new(starts[index], ends[index], steps[index]);
+        // Backwards, a start before the tensor is its first element; NumPy has it that there is nothing then.
+        let is_before = i128::from(starts[index]) < -(found[*axis] as i128);
+        let start = if steps[index] < 0 && is_before && found[*axis] > 0 {
+            0
+        } else {
+            starts[index]
+        };
+        slices[*axis] = Slice::new(start, ends[index], steps[index]);
     }
     moved(node, x, &Movement::slice(&found, &slices)?)
 }
@@ -357,6 +366,29 @@ fn trilu(node: &Node<'_>) -> Result<Outputs, Error> {
         &out,
     )?;
     carried.outputs(out, chain)
+}
+
+/// `reverse(x)`, attribute `axes`.
+fn reverse(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.tensor(0)?;
+    let axes = node.attributes.integers("axes")?;
+    let axes = axes.ok_or_else(|| node.attributes.missing("axes"))?;
+    let found = extents(x);
+    let axes = node.dimensions(axes, found.len())?;
+    moved(node, x, &Movement::reverse(&found, &axes)?)
+}
+
+/// `update_slice(x, update, starts)`: an update that goes beyond the end is moved back.
+fn updated(node: &Node<'_>) -> Result<Outputs, Error> {
+    let (x, update) = (node.inputs.tensor(0)?, node.inputs.tensor(1)?);
+    let starts = node.inputs.integers(2)?;
+    let carried = Carried::new(node, &[x, update])?;
+    let [x, update] = &carried.tensors[..] else {
+        unreachable!("there are as many as were given");
+    };
+    let out = update_slice(node.execution, x, update, &starts);
+    let out = out.map_err(|error| node.told(&error))?;
+    carried.outputs(out, tfrt_host::AsyncValue::available(tfrt_host::Chain))
 }
 
 /// `ReverseSequence(x, lens)`, attributes `batch_axis`, `time_axis`.

@@ -8,9 +8,9 @@ use tfrt_tensor::math::cumulative::{Cumulation, Order, cumulative_into};
 use tfrt_tensor::math::movement::{Movement, gather_elements_into};
 use tfrt_tensor::math::select::{Classes, Sortable, classes, coordinates_into};
 use tfrt_tensor::math::top_k::{Which, top_k_positions_into};
-use tfrt_tensor::{Bool, DType, Tensor};
+use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor};
 
-use super::carried::{count, extents, reshaped};
+use super::carried::{count, extents, reshaped, retyped};
 use super::dispatch::with_number;
 use super::shape::to_i64;
 use super::{Node, Operations, Outputs};
@@ -31,6 +31,7 @@ macro_rules! with_sortable {
 pub(super) const OPERATIONS: &Operations = &[
     ("cumulative", cumulative),
     ("nonzero", non_zero),
+    ("sort", sort),
     ("top_k", top_k),
     ("unique", unique),
 ];
@@ -38,7 +39,7 @@ pub(super) const OPERATIONS: &Operations = &[
 /// `TopK(x, k)`, attributes `axis`, `largest`, `sorted`: elements and their positions, in order in any case.
 fn top_k(node: &Node<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
-    let mut shape = x.shape().to_dims();
+    let shape = x.shape().to_dims();
     let axis = node.axis(node.attributes.integer_or("axis", -1)?, shape.len())?;
     let k = match node.inputs.has(1) {
         true => node.inputs.integer(1)?,
@@ -56,22 +57,57 @@ fn top_k(node: &Node<'_>) -> Result<Outputs, Error> {
                 shape[axis]
             ))
         })?;
-    shape[axis] = k;
     let which = match node.attributes.flag("largest", true)? {
         true => Which::Largest,
         false => Which::Smallest,
     };
+    node.inputs.expect(0, Family::Reals)?;
+    first_of(node, [x, x], axis, k, which)
+}
+
+/// `sort(x)`, attributes `axis`, `descending`: equal elements stay in their order; what is no number is the largest.
+fn sort(node: &Node<'_>) -> Result<Outputs, Error> {
+    let x = node.inputs.dense(0)?;
+    let shape = x.shape().to_dims();
+    let axis = node.axis(node.attributes.integer_or("axis", -1)?, shape.len())?;
+    let which = match node.attributes.flag("descending", false)? {
+        true => Which::Largest,
+        false => Which::Smallest,
+    };
+    // Truth values have the order of the bytes that they are.
+    let bytes;
+    let keys = match x.dtype() {
+        DType::I1 => {
+            bytes = retyped(x, DType::Ui8)?;
+            &bytes
+        }
+        _ => {
+            node.inputs.expect(0, Family::Reals)?;
+            x
+        }
+    };
+    first_of(node, [keys, x], axis, shape[axis], which)
+}
+
+/// The `k` elements of `x` along an axis whose keys come first, and their positions.
+fn first_of(
+    node: &Node<'_>,
+    [keys, x]: [&DenseHostTensor; 2],
+    axis: usize,
+    k: usize,
+    which: Which,
+) -> Result<Outputs, Error> {
+    let mut shape = x.shape().to_dims();
+    let extent = std::mem::replace(&mut shape[axis], k);
     let positions = node.output(DType::I64, &shape)?;
     // Each thread sorts a row: elements, of 8 bytes at most, and their places.
-    let extent = x.shape().to_dims()[axis];
     let n_rows = x.n_elements().checked_div(extent).unwrap_or(0);
     let n_threads = node.execution.request().queue().parallelism() + 1;
     node.beside.set_aside(
         n_rows.min(n_threads).saturating_mul(extent),
         2 * size_of::<usize>(),
     )?;
-    node.inputs.expect(0, Family::Reals)?;
-    let chain = top_k_positions_into(node.execution, which, x, axis, &positions)?;
+    let chain = top_k_positions_into(node.execution, which, keys, axis, &positions)?;
     if let Some(Ok(_)) = chain.get() {
         return Ok(node
             .picked(&Tensor::from(x.clone()), axis, &positions)?

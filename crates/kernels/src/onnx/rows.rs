@@ -201,9 +201,28 @@ fn add_versioned(
             execution,
             beside: &beside,
         };
+        if *opset < 7 && kernel.op.is(Traits::POINTWISE) && kernel.op.inputs.len() == 2 {
+            expect_aligned(&node)?;
+        }
         kernel.run(&node)?.into_results(&node)
     };
     registry.add(&kernel_name, run);
+}
+
+/// Refuses operands of a version before 7 that are broadcast from another dimension than the last: `onnx-upgrade` puts
+/// other operations in their place.
+fn expect_aligned(node: &Node<'_>) -> Result<(), Error> {
+    let Some(axis) = node.attributes.integer("axis")? else {
+        return Ok(());
+    };
+    let shape = |index| Ok::<_, Error>(&node.inputs.tensor(index)?.metadata().shape);
+    match shape(0)? == shape(1)? {
+        true => Ok(()),
+        false => {
+            let message = format_args!("of a version before 7 is not supported here, found {axis}");
+            Err(node.attributes.error("axis", message))
+        }
+    }
 }
 
 /// Returns how the constants of a row, or of a kernel that passes make of several, are prepared: `rnn`, `fused.conv`.

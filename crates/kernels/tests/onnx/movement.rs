@@ -346,3 +346,198 @@ fn patches_lie_over_pictures() {
             "a patch of 2 elements, 1 apart, does not lie in 3 with (0, 0) around, in steps of 0",
         );
 }
+
+#[test]
+fn dimensions_are_turned_around() {
+    op("reverse")
+        .of(SIX)
+        .with(r#""axes", [-1 : i64]"#)
+        .gives(&["i32 [2, 3] [3, 2, 1, 6, 5, 4]"]);
+    op("reverse")
+        .of("[(1.0,2.0),(3.0,4.0)] 2xcomplex<f32>")
+        .with(r#""axes", [0 : i64]"#)
+        .gives(&["complex64 [2] [(3.000000e+00,4.000000e+00), (1.000000e+00,2.000000e+00)]"]);
+    op("reverse")
+        .of("[true,false,false] 3xi1")
+        .with(r#""axes", [0 : i64]"#)
+        .gives(&["i1 [3] [0, 0, 1]"]);
+    op("reverse")
+        .of(SIX)
+        .with(r#""axes", []"#)
+        .gives(&["i32 [2, 3] [1, 2, 3, 4, 5, 6]"]);
+    op("reverse")
+        .of("[[]] 1x0xf32")
+        .with(r#""axes", [1 : i64]"#)
+        .gives(&["f32 [1, 0] []"]);
+    op("reverse")
+        .of(SIX)
+        .with(r#""axes", [1 : i64, -1 : i64]"#)
+        .fails("reverse: axis -1 is named twice in [1, -1]");
+    op("reverse")
+        .of(SIX)
+        .with(r#""axes", [2 : i64]"#)
+        .fails("reverse: axis 2 is none of a tensor of 2 dimensions");
+}
+
+#[test]
+fn parts_are_replaced() {
+    op("update_slice")
+        .of(SIX)
+        .of("[[7,8]] 1x2xi32")
+        .of("[1,1] 2xi64")
+        .gives(&["i32 [2, 3] [1, 2, 3, 4, 7, 8]"]);
+    // What goes beyond the end, or begins before the tensor, is moved.
+    for (starts, wanted) in [
+        ("[1,2] 2xi32", "i32 [2, 3] [1, 2, 3, 4, 7, 8]"),
+        ("[9,-9] 2xi64", "i32 [2, 3] [1, 2, 3, 7, 8, 6]"),
+        (
+            "[-9223372036854775808,9223372036854775807] 2xi64",
+            "i32 [2, 3] [1, 7, 8, 4, 5, 6]",
+        ),
+    ] {
+        op("update_slice")
+            .of(SIX)
+            .of("[[7,8]] 1x2xi32")
+            .of(starts)
+            .gives(&[wanted]);
+    }
+    // Rows, columns, all, nothing.
+    for (update, starts, wanted) in [
+        (
+            "[[7,8,9]] 1x3xi32",
+            "[1,0] 2xi64",
+            "i32 [2, 3] [1, 2, 3, 7, 8, 9]",
+        ),
+        (
+            "[[7],[8]] 2x1xi32",
+            "[0,1] 2xi64",
+            "i32 [2, 3] [1, 7, 3, 4, 8, 6]",
+        ),
+        (
+            "[[6,5,4],[3,2,1]] 2x3xi32",
+            "[1,1] 2xi64",
+            "i32 [2, 3] [6, 5, 4, 3, 2, 1]",
+        ),
+        (
+            "[[],[]] 2x0xi32",
+            "[0,1] 2xi64",
+            "i32 [2, 3] [1, 2, 3, 4, 5, 6]",
+        ),
+    ] {
+        op("update_slice")
+            .of(SIX)
+            .of(update)
+            .of(starts)
+            .gives(&[wanted]);
+    }
+    op("update_slice")
+        .of("1.5 f64")
+        .of("2.5 f64")
+        .of("[] 0xi64")
+        .gives(&["f64 [] [2.5]"]);
+    op("update_slice")
+        .of("[[[1,2],[3,4]],[[5,6],[7,8]]] 2x2x2xui8")
+        .of("[[[0,9]],[[9,0]]] 2x1x2xui8")
+        .of("[0,1,0] 3xi64")
+        .gives(&["u8 [2, 2, 2] [1, 2, 0, 9, 5, 6, 9, 0]"]);
+    op("update_slice")
+        .of(SIX)
+        .of("[[1,2,3,4]] 1x4xi32")
+        .of("[0,0] 2xi64")
+        .fails("update_slice: an update of shape [1, 4] is no part of a tensor of shape [2, 3]");
+    op("update_slice")
+        .of(SIX)
+        .of("[1] 1xi32")
+        .of("[0] 1xi64")
+        .fails("update_slice: an update of shape [1] is no part of a tensor of shape [2, 3]");
+    op("update_slice")
+        .of(SIX)
+        .of("[[1]] 1x1xi32")
+        .of("[0] 1xi64")
+        .fails("update_slice: expected a start for each of 2 dimensions, found 1");
+    op("update_slice")
+        .of(SIX)
+        .of("[[1]] 1x1xi64")
+        .of("[0,0] 2xi64")
+        .fails("update_slice: expected tensors of one type, found i32 and i64");
+}
+
+/// As NumPy has it: what is no number is behind all numbers, and comes first where the largest does.
+#[test]
+fn elements_are_sorted() {
+    op("sort")
+        .of("[[3,1,2],[0,-5,7]] 2x3xi64")
+        .gives(&["i64 [2, 3] [1, 2, 3, -5, 0, 7]"]);
+    op("sort")
+        .of("[[3,1,2],[0,-5,7]] 2x3xi8")
+        .with(r#""axis", 0 : i64, "descending", 1 : i64"#)
+        .gives(&["i8 [2, 3] [3, 1, 7, 0, -5, 2]"]);
+    let floats = "[1.5,0x7FC00000,-0.0,0xFF800000,0.0,-2.0,0x7F800000] 7xf32";
+    op("sort")
+        .of(floats)
+        .gives(&["f32 [7] [-INF, -2.0, 0.0, 0.0, 1.5, INF, nan]"]);
+    op("sort")
+        .of(floats)
+        .with(r#""descending", 1 : i64"#)
+        .gives(&["f32 [7] [nan, INF, 1.5, 0.0, 0.0, -2.0, -INF]"]);
+    op("sort")
+        .of("[2.5,-1.0,0.5] 3xf64")
+        .gives(&["f64 [3] [-1.0, 0.5, 2.5]"]);
+    op("sort")
+        .of("[2.0,-1.0,1.0] 3xf16")
+        .gives(&["f16 [3] [fp16(48128), fp16(15360), fp16(16384)]"]);
+    op("sort")
+        .of("[2.0,-1.0,1.0] 3xbf16")
+        .gives(&["bf16 [3] [bf16(49024), bf16(16256), bf16(16384)]"]);
+    op("sort")
+        .of("[18446744073709551615,0,9223372036854775808] 3xui64")
+        .gives(&["u64 [3] [0, 9223372036854775808, 18446744073709551615]"]);
+    op("sort")
+        .of("[true,false,true,false] 4xi1")
+        .gives(&["i1 [4] [0, 0, 1, 1]"]);
+    op("sort")
+        .of("[[true,false]] 1x2xi1")
+        .with(r#""axis", 1 : i64, "descending", 1 : i64"#)
+        .gives(&["i1 [1, 2] [1, 0]"]);
+    op("sort").of("[[]] 1x0xf32").gives(&["f32 [1, 0] []"]);
+    op("sort")
+        .of("1.0 f32")
+        .fails("sort: axis -1 is none of a tensor of 0 dimensions");
+    op("sort")
+        .of("[(1.0,0.0)] 1xcomplex<f32>")
+        .fails("sort: operand 0 is of complex64, for which the operation is not defined");
+}
+
+/// As ONNX has it: backwards, a start before the tensor is its first element.
+#[test]
+fn slices_begin_at_an_element() {
+    for (start, end, step, wanted) in [
+        ("-9", "-9", "-1", "i32 [1] [1]"),
+        ("-3", "-9", "-1", "i32 [1] [1]"),
+        (
+            "-9223372036854775808",
+            "-9223372036854775808",
+            "-2",
+            "i32 [1] [1]",
+        ),
+        ("-9", "0", "-1", "i32 [0] []"),
+        ("9", "-9", "-2", "i32 [2] [3, 1]"),
+        ("-9", "9", "2", "i32 [2] [1, 3]"),
+        ("9", "-9", "-9223372036854775808", "i32 [1] [3]"),
+    ] {
+        op("Slice")
+            .of("[1,2,3] 3xi32")
+            .of(&format!("[{start}] 1xi64"))
+            .of(&format!("[{end}] 1xi64"))
+            .of("")
+            .of(&format!("[{step}] 1xi64"))
+            .gives(&[wanted]);
+    }
+    op("Slice")
+        .of("[] 0xi32")
+        .of("[-9] 1xi64")
+        .of("[-9] 1xi64")
+        .of("")
+        .of("[-1] 1xi64")
+        .gives(&["i32 [0] []"]);
+}

@@ -125,3 +125,42 @@ fn pictures_have_the_memory_of_the_host() {
             .gives(&["u8 [1, 2, 3] [255, 0, 0, 0, 128, 255]"]);
     }
 }
+
+/// Of version 11 alone: half an element is added, and not taken away again.
+#[test]
+fn pictures_lie_where_older_versions_have_them() {
+    let resize = || {
+        op("Resize")
+            .of("[[1.0,2.0,3.0,4.0],[5.0,6.0,7.0,8.0]] 2x4xf32")
+            .of("")
+            .of("[1.0,0.5] 2xf32")
+    };
+    let places = r#""coordinate_transformation_mode", "tf_half_pixel_for_nn""#;
+    resize()
+        .with(format!(r#"{places}, "nearest_mode", "floor""#))
+        .gives(&["f32 [2, 2] [2.0, 4.0, 6.0, 8.0]"]);
+    let old = |scales: &str| {
+        op("Resize")
+            .opset(10)
+            .of("[[1.0,2.0,3.0,4.0],[5.0,6.0,7.0,8.0]] 2x4xf32")
+            .of(scales)
+    };
+    old("[0.6,0.6] 2xf32").gives(&["f32 [1, 2] [1.0, 3.0]"]);
+    old("[1.0,1.5] 2xf32")
+        .gives(&["f32 [2, 6] [1.0, 1.0, 2.0, 3.0, 3.0, 4.0, 5.0, 5.0, 6.0, 7.0, 7.0, 8.0]"]);
+    old("[2.0,0.5] 2xf32").fails(
+        "Resize: operand 1 makes a picture larger along one dimension and smaller along another: in version 10 that is not supported",
+    );
+    op("Add")
+        .opset(6)
+        .of("[[1,2],[3,4]] 2x2xi32")
+        .of("[1,2] 2xi32")
+        .with(r#""axis", 0 : i64, "broadcast", 1 : i64"#)
+        .fails("Add: attribute 'axis' of a version before 7 is not supported here, found 0");
+    op("Add")
+        .opset(6)
+        .of("[1,2] 2xi32")
+        .of("[1,2] 2xi32")
+        .with(r#""axis", 0 : i64"#)
+        .gives(&["i32 [2] [2, 4]"]);
+}

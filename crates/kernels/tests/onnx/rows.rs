@@ -1,7 +1,6 @@
 //! Kernels and the table of operations.
 
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_kernels::onnx::kernel_of;
 use tfrt_ops::Traits;
 use tfrt_tensor::DType;
 use tfrt_tensor::math::pointwise::{BinaryFunction, ParametricFunction, UnaryFunction};
@@ -11,10 +10,6 @@ const PARTS: &[&str] = &["External", "NoValue"];
 
 /// Rows that nothing runs.
 const WITHOUT: &[&str] = &[
-    // No format asks for them.
-    "update_slice",
-    "reverse",
-    "sort",
     // It is a kernel with the elements in an attribute.
     "constant",
     // Other operations take their place.

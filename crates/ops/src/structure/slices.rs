@@ -1,7 +1,7 @@
 //! Slices and parts along axes.
 
 use crate::dim::Dim;
-use crate::fact::Fact;
+use crate::fact::{Fact, unknown_dims};
 use crate::infer::{InferCall, InferError, Stated, axis_of};
 
 pub(super) fn slice(call: &mut InferCall<'_>) -> Result<(), InferError> {
@@ -98,8 +98,10 @@ fn bounds(size: i64, start: i64, end: i64, step: i64) -> Option<(i64, i64)> {
     let (first, last) = match step {
         0 => return None,
         1.. => (from_end(start).clamp(0, size), from_end(end).clamp(0, size)),
+        // There is nothing to begin with.
+        _ if size == 0 => (0, 0),
         _ => (
-            from_end(start).clamp(-1, size - 1),
+            from_end(start).clamp(0, size - 1),
             from_end(end).clamp(-1, size - 1),
         ),
     };
@@ -171,4 +173,50 @@ fn parts(whole: &Dim, all: usize, n: usize) -> Vec<Dim> {
         }
         None => vec![whole.exact_div(&Dim::Known(count)); n],
     }
+}
+
+pub(super) fn update(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let (x, update, starts) = (call.input(0), call.input(1), call.input(2));
+    let rank = x.rank().or(update.rank());
+    if let (Some(dims), Some(part)) = (&x.dims, &update.dims) {
+        if dims.len() != part.len() {
+            let (rank, found) = (dims.len(), part.len());
+            return Err(call.error(format_args!(
+                "expected an update of {rank} dimensions, found {found}"
+            )));
+        }
+        for (dim, own) in dims.iter().zip(part) {
+            if let (Some(most), Some(own)) = (dim.value(), own.value())
+                && own > most
+            {
+                let message = format_args!("expected an update of at most {most}, found {own}");
+                return Err(call.error(message));
+            }
+        }
+    }
+    if let (Some(rank), Some([Dim::Known(n)])) = (rank, starts.dims.as_deref())
+        && usize::try_from(*n) != Ok(rank)
+    {
+        return Err(call.error(format_args!(
+            "expected a start for each of {rank} dimensions, found {n}"
+        )));
+    }
+    let dims = x.dims.clone().or_else(|| rank.map(unknown_dims));
+    call.give(0, x.dtype, dims);
+    Ok(())
+}
+
+pub(super) fn reverse(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let x = call.input(0);
+    let axes = call.attrs.ints("axes").unwrap_or_default();
+    let mut y = Fact::new(x.dtype, x.dims.clone());
+    if let Some(dims) = &x.dims {
+        call.axes(&axes, dims.len())?;
+        y.values = x.values.clone().filter(|_| dims.len() == 1);
+        if !axes.is_empty() {
+            y.values.iter_mut().for_each(|values| values.reverse());
+        }
+    }
+    call.set(0, y);
+    Ok(())
 }

@@ -37,6 +37,7 @@ mod sequences;
 mod shuffle;
 mod slice;
 mod triangle;
+mod update;
 mod words;
 
 pub use gather::gather_nd_extents;
@@ -49,6 +50,7 @@ pub use sequences::{AtTheEnd, centered, reverse_sequences_into, write_behind};
 pub use shuffle::shuffle_into;
 pub use slice::Slice;
 pub use triangle::{Triangle, triangle_into};
+pub use update::update_slice;
 
 pub(crate) use axis::Axis;
 use engine::Engine;

@@ -1,6 +1,6 @@
 //! [`Datum`]: what goes into a model and comes out of it.
 
-use tfrt_host::{AnyAsyncValue, Error};
+use tfrt_host::{AnyAsyncValue, Chain, Error};
 use tfrt_tensor::{
     DType, DenseHostTensor, Map, Maps, Optional, Sequence, StringHostTensor, Tensor, TensorMetadata,
 };
@@ -99,7 +99,7 @@ impl Datum {
     }
 }
 
-/// Takes what a register of a program holds.
+/// Takes what a register of a program holds. A chain is an optional value that is nothing.
 impl TryFrom<AnyAsyncValue> for Datum {
     type Error = Error;
 
@@ -120,7 +120,13 @@ impl TryFrom<AnyAsyncValue> for Datum {
         let optional = || value.get::<Optional>().cloned().map(Datum::Optional);
         let map = || value.get::<Map>().cloned().map(Datum::Map);
         let maps = || value.get::<Maps>().cloned().map(Datum::Maps);
-        let others = || optional().or_else(map).or_else(maps);
+        // It says that effects are done, and nothing else.
+        let chain = || {
+            value
+                .get::<Chain>()
+                .map(|_| Datum::Optional(Optional::Nothing))
+        };
+        let others = || optional().or_else(map).or_else(maps).or_else(chain);
         tensor.or_else(sequence).or_else(others).ok_or_else(|| {
             let found = value.type_name().unwrap_or("a value to come");
             let message = format!("a result of a model was expected to be a tensor, found {found}");

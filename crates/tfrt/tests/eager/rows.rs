@@ -59,6 +59,64 @@ fn rows_are_called_by_their_names() {
 }
 
 #[test]
+fn rows_that_onnx_has_no_name_for_are_called() {
+    let eager = eager();
+    let x = eager
+        .tensor(&[2, 3], &[3.0_f32, f32::NAN, -1.0, 0.5, 7.0, 2.0])
+        .unwrap();
+    let one = |name: &str, inputs: &[&Handle], attrs: &OpAttrs| {
+        let result = eager.op(name, inputs, attrs).unwrap().remove(0);
+        assert_eq!(
+            result.shape().map(ToString::to_string).as_deref(),
+            Some("[2, 3]")
+        );
+        numbers(&result)
+    };
+    let mut attrs = OpAttrs::new();
+    let sorted = one("sort", &[&x], &attrs);
+    assert_eq!(sorted[..2], [-1.0, 3.0]);
+    assert!(sorted[2].is_nan() && sorted[3..] == [0.5, 2.0, 7.0]);
+    attrs
+        .set("axis", 0_i64)
+        .unwrap()
+        .set("descending", 1_i64)
+        .unwrap();
+    assert_eq!(one("sort", &[&x], &attrs)[3..], [0.5, 7.0, -1.0]);
+    let mut attrs = OpAttrs::new();
+    attrs.set("axes", &[0_i64, 1][..]).unwrap();
+    assert_eq!(one("reverse", &[&x], &attrs)[..4], [2.0, 7.0, 0.5, -1.0]);
+    let update = eager.tensor(&[1, 2], &[8.0_f32, 9.0]).unwrap();
+    let starts = eager.tensor(&[2], &[5_i32, 1]).unwrap();
+    let updated = one("update_slice", &[&x, &update, &starts], &OpAttrs::new());
+    assert_eq!(updated[2..], [-1.0, 0.5, 8.0, 9.0]);
+
+    let message = |name: &str, inputs: &[&Handle], attrs: &OpAttrs| {
+        let outcome = eager.op(name, inputs, attrs);
+        outcome.unwrap_err().message().to_owned()
+    };
+    assert_eq!(
+        message("update_slice", &[&update, &x, &starts], &OpAttrs::new()),
+        "update_slice: expected an update of at most 1, found 2"
+    );
+    assert_eq!(
+        message("update_slice", &[&x, &starts, &starts], &OpAttrs::new()),
+        "update_slice: expected an update of 2 dimensions, found 1"
+    );
+    let mut attrs = OpAttrs::new();
+    attrs.set("axes", &[1_i64, -1][..]).unwrap();
+    assert_eq!(
+        message("reverse", &[&x], &attrs),
+        "reverse: expected each axis once, found -1 again"
+    );
+    let mut attrs = OpAttrs::new();
+    attrs.set("axis", 2_i64).unwrap();
+    assert_eq!(
+        message("sort", &[&x], &attrs),
+        "sort: expected an axis of 2 dimensions, found 2"
+    );
+}
+
+#[test]
 fn rows_are_called_by_the_names_of_tensorflow() {
     let eager = eager();
     let x = eager.tensor(&[2, 2], &[-1.0_f32, 4.0, 2.0, -8.0]).unwrap();
@@ -121,6 +179,12 @@ fn what_is_wrong_is_said_when_a_row_is_called() {
         message("elu", &[&x], &wrong),
         "elu has no attribute 'alfa': expected alpha"
     );
+    let mut wrong = OpAttrs::new();
+    wrong.set("kind", "median").unwrap();
+    assert_eq!(
+        message("reduce", &[&x], &wrong),
+        "reduce: attribute 'kind': expected sum, prod, max, min, mean, l1, l2, sum_square, log_sum, log_sum_exp, any, all, found 'median'"
+    );
     assert_eq!(message("gelo", &[&x], &none), "op 'gelo' is not supported");
     assert_eq!(
         message("while", &[&x], &none),
@@ -131,9 +195,6 @@ fn what_is_wrong_is_said_when_a_row_is_called() {
 /// Rows that are no eager operations: control flow, sequences and maps, what models become before it is run, and what
 /// nothing runs.
 const WITHOUT: &[&str] = &[
-    "update_slice",
-    "reverse",
-    "sort",
     "constant",
     "if",
     "while",

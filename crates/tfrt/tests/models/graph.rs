@@ -208,23 +208,126 @@ fn numbers_in_attributes_may_be_of_any_width() {
 #[test]
 fn rows_without_a_kernel_are_told() {
     let runtime = super::Runtime::new();
-    for (operation, expected) in [
+    let relo = text("relo", "tensor<?xf32>");
+    let region = r#"({
+      %a = "graph.neg"(%a0) : (tensor<?xf32>) -> tensor<?xf32>
+      "graph.yield"(%a) : (tensor<?xf32>) -> ()
+    })"#;
+    let called = text(&format!("call {region}"), "tensor<?xf32>");
+    // Results and arguments are as many as operands.
+    let misfit = r#"({
+    ^bb0(%v: tensor<?xf32>):
+      "graph.yield"(%v) : (tensor<?xf32>) -> ()
+    }, {
+      "graph.yield"() : () -> ()
+    })"#;
+    let misfit = text(&format!("while {misfit}"), "tensor<?xf32>");
+    for (text, expected) in [
         (
-            "sort",
-            "row.mlir:2:8: error: 'graph.sort' op has no kernel: nothing here runs it",
+            called,
+            "row.mlir:2:8: error: 'graph.call' op has no kernel: nothing here runs it",
         ),
         (
-            "reverse {axes = [0]}",
-            "row.mlir:2:8: error: 'graph.reverse' op has no kernel: nothing here runs it",
+            misfit,
+            "row.mlir:2:8: error: 'graph.while' op expected 1 results, regions of 1 arguments, a condition that gives one value and a body that gives 1",
         ),
         (
-            "relo",
+            relo,
             "row.mlir:2:8: error: 'graph.relo' op is no operation of the dialect 'graph' [TF0118]",
         ),
     ] {
-        let text = text(operation, "tensor<?xf32>");
         let error = runtime.load_model(&Input::Text(Source::new("row.mlir", text)));
         let error = error.unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn moves_that_onnx_has_no_name_for_run() {
+    let runtime = super::Runtime::new();
+    let x = floats(&[3.0, f32::NAN, -0.0, 1.0, 0.0]);
+    let part = floats(&[8.0, 9.0]);
+    let start = |at: i64| Tensor::from_slice(&[1], &[at]).unwrap();
+    for (operation, inputs, expected) in [
+        ("sort", vec![x.clone()], vec![-0.0, 0.0, 1.0, 3.0, f32::NAN]),
+        (
+            "sort {axis = 0, descending = 1}",
+            vec![x.clone()],
+            vec![f32::NAN, 3.0, 1.0, -0.0, 0.0],
+        ),
+        (
+            "reverse {axes = [0]}",
+            vec![x.clone()],
+            vec![0.0, 1.0, -0.0, f32::NAN, 3.0],
+        ),
+        (
+            "update_slice",
+            vec![x.clone(), part.clone(), start(1)],
+            vec![3.0, 8.0, 9.0, 1.0, 0.0],
+        ),
+        (
+            "update_slice",
+            vec![x, part, start(4)],
+            vec![3.0, f32::NAN, -0.0, 8.0, 9.0],
+        ),
+    ] {
+        let types = match inputs.len() {
+            1 => "tensor<?xf32>",
+            _ => "tensor<?xf32>, tensor<?xf32>, tensor<1xi64>",
+        };
+        let bits = |list: &[f32]| list.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        for found in called(&runtime, operation, types, &inputs) {
+            let found = found.to_vec::<f32>().unwrap();
+            assert_eq!(bits(&found), bits(&expected), "{operation}: {found:?}");
+        }
+    }
+}
+
+/// Before version 7 of ONNX a second operand began at an axis of the first, and slopes were those of channels.
+#[test]
+fn older_forms_are_broadcast_as_they_were() {
+    let runtime = super::Runtime::new();
+    let x = [1.0_f32, -2.0, -3.0, 4.0, -5.0, 6.0, 7.0, -8.0];
+    let y = [10.0_f32, -20.0];
+    for (operation, shape, expected) in [
+        (
+            r#""onnx.Add"(%x, %y) {axis = 0, broadcast = 1}"#,
+            [2, 2, 2],
+            [11.0, 8.0, 7.0, 14.0, -25.0, -14.0, -13.0, -28.0],
+        ),
+        (
+            r#""onnx.Add"(%x, %y) {axis = 1, broadcast = 1}"#,
+            [2, 2, 2],
+            [11.0, 8.0, -23.0, -16.0, 5.0, 16.0, -13.0, -28.0],
+        ),
+        (
+            r#""onnx.Add"(%x, %y) {broadcast = 1}"#,
+            [2, 2, 2],
+            [11.0, -22.0, 7.0, -16.0, 5.0, -14.0, 17.0, -28.0],
+        ),
+        (
+            r#""onnx.PRelu"(%x, %y)"#,
+            [2, 2, 2],
+            [1.0, -20.0, 60.0, 4.0, -50.0, 6.0, 7.0, 160.0],
+        ),
+    ] {
+        let ty = "tensor<?x?x?xf32>, tensor<2xf32>";
+        let text = format!(
+            r#"module attributes {{onnx.opset = 6 : i64}} {{
+  func.func @main(%x: tensor<?x?x?xf32>, %y: tensor<2xf32>) -> tensor<*xf32> attributes {{onnx.inputs = ["x", "y"], onnx.outputs = ["z"]}} {{
+    %z = {operation} : ({ty}) -> tensor<*xf32>
+    tfrt.return %z : tensor<*xf32>
+  }}
+}}"#
+        );
+        for optimize in [true, false] {
+            let options = tfrt::OpenOptions::new().optimize(optimize);
+            let input = Input::Text(Source::new("older.mlir", &text));
+            let model = runtime.load_model_with(&input, &options).unwrap();
+            let inputs = vec![Tensor::from_slice(&shape, &x).unwrap(), floats(&y)];
+            let outputs = model.call(&runtime.context(), inputs).wait().unwrap();
+            let found = outputs.tensor("z").unwrap().to_vec::<f32>().unwrap();
+            assert_eq!(found, expected, "{operation}");
+        }
     }
 }

@@ -13,9 +13,9 @@ use tfrt_ir::{
 
 pub(super) mod evaluate;
 
-use tfrt_ops::{Arity, Traits};
+use tfrt_ops::{Arity, Table, Traits};
 
-use super::rewrite::{self, Rewrite, is_deterministic, remove_unused, stated};
+use super::rewrite::{self, Rewrite, is_deterministic, remove_unused_of, stated};
 use super::{CONSTANT, graphs, infer, node};
 use crate::legalize::Context;
 use crate::pipeline::{Pass, Run};
@@ -33,14 +33,14 @@ pub(crate) const PASS: Pass = Pass {
 const MOST_COMPARED_BYTES: usize = 1 << 16;
 
 fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
-    let evaluator = context.evaluator;
+    let rows = &context.dialects.rows;
     for (function, block) in graphs(module) {
         integers(module, context, function, block);
         identities(module, block);
         reshapes(module, block);
-        merge(module, block);
-        evaluate::evaluate(module, block, evaluator);
-        remove_unused(module, block);
+        merge(module, rows, block);
+        evaluate::evaluate(module, block, context.evaluator);
+        remove_unused_of(module, rows, block);
     }
 }
 
@@ -50,7 +50,8 @@ fn integers(module: &mut Module, context: &Context<'_>, function: OpId, block: B
     let (mut rewrite, old) = Rewrite::new(module, block);
     for &op in &old {
         rewrite.keep(op);
-        if *rewrite.module.op(op).name() == CONSTANT || !is_deterministic(rewrite.module, op) {
+        let is_constant = *rewrite.module.op(op).name() == CONSTANT;
+        if is_constant || !is_deterministic(rewrite.module, &context.dialects.rows, op) {
             continue;
         }
         for result in rewrite.module.op(op).results().to_vec() {
@@ -186,10 +187,10 @@ struct Key {
 }
 
 /// Keeps the first of operations that are alike.
-fn merge(module: &mut Module, block: BlockId) {
+fn merge(module: &mut Module, rows: &Table, block: BlockId) {
     let mut first: HashMap<Key, OpId> = HashMap::new();
     for op in module.block(block).operations().to_vec() {
-        if !is_deterministic(module, op) || super::is_terminator(module, op) {
+        if !is_deterministic(module, rows, op) || super::is_terminator(module, op) {
             continue;
         }
         let data = module.op(op);

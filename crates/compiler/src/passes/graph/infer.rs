@@ -214,7 +214,9 @@ impl Inference<'_> {
             let found = self.results(op);
             for (index, &result) in module.op(op).results().iter().enumerate() {
                 let stated = self.stated(result);
-                let fact = match found.get(index) {
+                // Of resources and chains there are no extents, whatever a row says.
+                let is_tensor = matches!(module.value_type(result), Type::Tensor(_));
+                let fact = match found.get(index).filter(|_| is_tensor) {
                     Some(found) => found.clone().or(&stated),
                     None => stated,
                 };

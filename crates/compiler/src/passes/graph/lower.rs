@@ -113,7 +113,7 @@ pub(super) fn hoist_constants(module: &mut Module, block: BlockId) {
 }
 
 /// Returns the operations that take constants alone, and give the same each time.
-pub(super) fn known_ahead(module: &Module, operations: &[OpId]) -> HashSet<OpId> {
+pub(super) fn known_ahead(module: &Module, rows: &Table, operations: &[OpId]) -> HashSet<OpId> {
     let mut known = HashSet::new();
     for &op in operations {
         let data = module.op(op);
@@ -129,7 +129,7 @@ pub(super) fn known_ahead(module: &Module, operations: &[OpId]) -> HashSet<OpId>
         let is_made = [CONSTANT, EXTERNAL, PREPARE].contains(&data.name().as_str());
         let follows = !data.operands().is_empty()
             && !is_terminator(module, op)
-            && rewrite::is_deterministic(module, op)
+            && rewrite::is_deterministic(module, rows, op)
             && data.operands().iter().all(is_known);
         if is_made || follows {
             known.insert(op);
@@ -207,7 +207,7 @@ impl Lowering<'_, '_> {
     /// that become arguments.
     fn constants(&mut self, block: BlockId, body: BlockId, values: &mut Values) {
         let operations = self.module.block(block).operations().to_vec();
-        let known = known_ahead(self.module, &operations);
+        let known = known_ahead(self.module, &self.rows, &operations);
         if known.is_empty() {
             return;
         }

@@ -6,7 +6,7 @@ use tfrt_ir::{
     types::{FloatKind, IntegerType, Signedness},
 };
 
-use tfrt_ops::{OpDef, names};
+use tfrt_ops::{OpDef, Table, names};
 
 use super::{CONSTANT, NO_VALUE, place};
 
@@ -121,6 +121,12 @@ pub(in crate::passes) fn row(module: &Module, op: OpId) -> Option<&'static OpDef
         Some(row) => tfrt_ops::find(row),
         None => names::onnx::row(name.strip_prefix("onnx.")?),
     }
+}
+
+/// Returns the row of an operation, built-in or added, if it has one.
+pub(in crate::passes) fn row_of(module: &Module, rows: &Table, op: OpId) -> Option<OpDef> {
+    let added = || rows.find_added(module.op(op).name());
+    row(module, op).copied().or_else(added)
 }
 
 /// Returns the type of elements that an attribute is.

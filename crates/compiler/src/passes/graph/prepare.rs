@@ -26,11 +26,12 @@ pub(crate) const PASS: Pass = Pass {
 };
 
 fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
+    let rows = &context.dialects.rows;
     for (_, block) in graphs(module) {
         lower::hoist_constants(module, block);
         let operations = module.block(block).operations().to_vec();
         let mut preparing = Preparing {
-            known: lower::known_ahead(module, &operations),
+            known: lower::known_ahead(module, rows, &operations),
             module,
             evaluator: context.evaluator,
         };
@@ -40,7 +41,7 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
             all.push(op);
         }
         module.set_operations(block, all);
-        super::rewrite::remove_unused(module, block);
+        super::rewrite::remove_unused_of(module, rows, block);
     }
 }
 

@@ -8,7 +8,7 @@ use tfrt_ir::{
     attributes::{DenseAttribute, DenseElements},
 };
 
-use tfrt_ops::Traits;
+use tfrt_ops::{OpDef, Table};
 
 use super::{CONSTANT, node};
 
@@ -126,12 +126,17 @@ pub(super) fn list(numbers: &[i64]) -> Attribute {
     Attribute::array(numbers.iter().map(one).collect())
 }
 
-/// Removes operations of a block whose results nobody uses and that do nothing else.
+/// Removes operations of a block whose results nobody uses and that do nothing else. Rows that a format adds stay.
 pub(super) fn remove_unused(module: &mut Module, block: BlockId) {
+    remove_unused_of(module, &Table::default(), block);
+}
+
+/// Removes operations of a block whose results nobody uses and that do nothing else, by built-in and added rows.
+pub(super) fn remove_unused_of(module: &mut Module, rows: &Table, block: BlockId) {
     let mut kept = Vec::new();
     for &op in module.block(block).operations().to_vec().iter().rev() {
-        let is_unused = super::scope::is_unused(module, op);
-        if is_unused && is_pure(module, op) && !super::is_terminator(module, op) {
+        let is_unused = super::scope::is_unused(module, op) && !super::is_terminator(module, op);
+        if is_unused && !has_effects(module, rows, op) {
             erase(module, op);
             continue;
         }
@@ -151,23 +156,41 @@ fn erase(module: &mut Module, op: OpId) {
     module.erase(op);
 }
 
-/// Returns whether only the results of an operation matter: so it is for all of a graph.
-pub(super) fn is_pure(module: &Module, op: OpId) -> bool {
-    let name = module.op(op).name();
-    ["graph.", "onnx.", "cpu.fused.", "cpu.stored."]
-        .iter()
-        .any(|dialect| name.starts_with(dialect))
+/// Returns whether running an operation, or one in its regions, may do more than give results. Of one without a row that
+/// is not known.
+pub(super) fn has_effects(module: &Module, rows: &Table, op: OpId) -> bool {
+    let mut has_effects = false;
+    module.walk_pre_order(op, &mut |inner| {
+        let is_row = |row: OpDef| !row.has_effects();
+        has_effects |= !is_part(module, inner)
+            && !is_made_by_passes(module, inner)
+            && !node::row_of(module, rows, inner).is_some_and(is_row);
+    });
+    has_effects
 }
 
 /// Returns whether equal operands give equal results each time. Of an operation without a row that is not known.
-pub(super) fn is_deterministic(module: &Module, op: OpId) -> bool {
-    let is_kernel = module.op(op).name().starts_with("cpu.");
-    let row = node::row(module, op);
-    let has_trait = row.is_some_and(|row| row.is(Traits::PURE) && !row.is(Traits::RANDOM));
+pub(super) fn is_deterministic(module: &Module, rows: &Table, op: OpId) -> bool {
     let has_none = [super::NO_VALUE, super::EXTERNAL].contains(&module.op(op).name().as_str());
-    is_pure(module, op)
-        && (is_kernel || has_trait || has_none)
-        && module.op(op).regions().is_empty()
+    let is_row = |row: OpDef| row.is_deterministic();
+    let is_same = has_none
+        || is_made_by_passes(module, op)
+        || node::row_of(module, rows, op).is_some_and(is_row);
+    is_same && module.op(op).regions().is_empty()
+}
+
+/// Returns whether an operation is no row, but gives a graph its form.
+fn is_part(module: &Module, op: OpId) -> bool {
+    let parts = [super::NO_VALUE, super::EXTERNAL, super::PREPARE];
+    super::is_terminator(module, op) || parts.contains(&module.op(op).name().as_str())
+}
+
+/// Returns whether an operation is a kernel that passes put in the place of deterministic rows.
+fn is_made_by_passes(module: &Module, op: OpId) -> bool {
+    let name = module.op(op).name();
+    ["cpu.fused.", "cpu.stored."]
+        .iter()
+        .any(|kernels| name.starts_with(kernels))
 }
 
 /// Returns the attributes of an operation but for notes of passes.

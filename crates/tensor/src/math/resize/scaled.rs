@@ -25,6 +25,8 @@ pub enum Places {
     AlignCorners,
     /// `x / s`
     Asymmetric,
+    /// `(x + 0.5) / s`
+    HalfPixelForNearest,
     /// The part of the picture that `part` gives, from 0 to 1.
     CropAndResize,
 }
@@ -311,6 +313,7 @@ fn position(places: Places, along: &Along, place: usize) -> Option<f64> {
         Places::AlignCorners if wanted == 1.0 => 0.0,
         Places::AlignCorners => x * (n - 1.0) / (wanted - 1.0),
         Places::Asymmetric => x / s,
+        Places::HalfPixelForNearest => (x + 0.5) / s,
         Places::CropAndResize => {
             let (start, end) = along.part;
             let span = (end - start) * (n - 1.0);

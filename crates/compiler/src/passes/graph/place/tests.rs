@@ -50,3 +50,33 @@ fn nodes_go_where_kernels_are() {
         "#]],
     );
 }
+
+/// What is done to a resource is done on the host, in the order of its chain, whatever is placed between.
+#[test]
+fn resources_and_chains_stay_on_the_host() {
+    check(
+        "graph-place,graph-prepare,graph-lower",
+        r#"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+             %c, %c0 = "my.make"() : () -> (!my.counter, !tfrt.chain)
+             %0 = "graph.add"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+             %c1 = "my.count"(%c, %0, %c0) : (!my.counter, tensor<4xf32>, !tfrt.chain) -> !tfrt.chain
+             %1, %c2 = "my.read"(%c, %c1) : (!my.counter, !tfrt.chain) -> (tensor<4xf32>, !tfrt.chain)
+             %y = "graph.add"(%1, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+             tfrt.return %y : tensor<4xf32>
+           }"#,
+        expect![[r#"
+            func.func @main(%arg0: !t.tensor) -> !t.tensor attributes {model.inputs = [["x", tensor<4xf32>, [4]]], model.outputs = [["y", tensor<4xf32>, [4]]]} {
+              %0:2 = "my.make"() : () -> (!my.counter, !tfrt.chain)
+              %1 = "cpu.graph.copy"(%arg0) {attributes = ["device", "FAKE:0"]} : (!t.tensor) -> !t.tensor
+              %2 = "fake.graph.add"(%1, %1) {attributes = [], device = "FAKE:0"} : (!t.tensor, !t.tensor) -> !t.tensor
+              %3 = "cpu.graph.copy"(%2) {attributes = ["device", "CPU:0"]} : (!t.tensor) -> !t.tensor
+              %4 = "my.count"(%0#0, %3, %0#1) : (!my.counter, !t.tensor, !tfrt.chain) -> !tfrt.chain
+              %5:2 = "my.read"(%0#0, %4) : (!my.counter, !tfrt.chain) -> (!t.tensor, !tfrt.chain)
+              %6 = "cpu.graph.copy"(%5#0) {attributes = ["device", "FAKE:0"]} : (!t.tensor) -> !t.tensor
+              %7 = "fake.graph.add"(%6, %2) {attributes = [], device = "FAKE:0"} : (!t.tensor, !t.tensor) -> !t.tensor
+              %8 = "cpu.graph.copy"(%7) {attributes = ["device", "CPU:0"]} : (!t.tensor) -> !t.tensor
+              tfrt.return %8 : !t.tensor
+            }
+        "#]],
+    );
+}

@@ -17,9 +17,11 @@
 //! | `Softmax`, `LogSoftmax` | 13 | the same, where the axis is the last one |
 //! | `RoiAlign` | 16 | with the coordinates that it had |
 //! | `GridSample` | 20 | `linear` and `cubic` for what was called otherwise |
+//! | `Add`, `Equal`, .. and `Gemm` | 7 | without `broadcast`: it is allowed now |
 //!
 //! `FlexAttention` with graphs of its own becomes the operations that define it (`flex.rs`), and so
-//! do operators of `ai.onnx.ml` that have no kernel (`ml.rs`).
+//! do operators of `ai.onnx.ml` that have no kernel (`ml.rs`), and what was broadcast otherwise before
+//! version 7 (`older.rs`).
 //!
 //! What is rewritten states its version itself, as `onnx.opset`; all else keeps that of the module. An
 //! operation whose meaning differs, or whose element type is needed and unknown, stays as it is: kernels
@@ -33,7 +35,7 @@ use tfrt_ir::{
 };
 
 use crate::codes;
-use crate::passes::graph::{CONSTANT, NO_VALUE, lower};
+use crate::passes::graph::{CONSTANT, NO_VALUE, lower, node};
 use crate::passes::scope;
 use crate::pipeline::{Pass, Property, Run};
 
@@ -49,6 +51,7 @@ pub(crate) const PASS: Pass = Pass {
 mod expansion;
 mod flex;
 mod ml;
+mod older;
 
 fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
     for block in scope::blocks(module) {
@@ -60,6 +63,7 @@ fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
     }
     expansion::expand(module, flex::is_one, flex::make);
     expansion::expand(module, ml::is_one, ml::make);
+    expansion::expand(module, older::is_one, older::make);
     for block in scope::blocks(module) {
         let operations = module.block(block).operations().to_vec();
         let mut kept = Vec::with_capacity(operations.len());
@@ -237,6 +241,13 @@ fn change(module: &Module, op: OpId) -> Option<Change> {
             let is_last = data.attribute("axis").and_then(Attribute::as_i64) == Some(-1);
             is_last.then(|| change(13))
         }
+        "Gemm" => Some(change(7).without(&["broadcast"])),
+        aligned if older::ALIGNED.contains(&aligned) => {
+            // One that was not replaced by others is refused when it runs, unless the shapes are equal.
+            let dropped = &["broadcast", "consumed_inputs"];
+            let has_axis = data.attribute("axis").is_some();
+            (!has_axis).then(|| change(7).without(dropped))
+        }
         "RoiAlign" => Some(change(16).with("coordinate_transformation_mode", "output_half_pixel")),
         "GridSample" => match data.attribute("mode").map(|mode| mode.as_str()) {
             None | Some(Some("bilinear")) => Some(change(20).with("mode", "linear")),
@@ -249,7 +260,19 @@ fn change(module: &Module, op: OpId) -> Option<Change> {
 }
 
 /// Operations with the version from which on they stay as they are.
-const RULES: [(i64, &str); 27] = [
+const RULES: [(i64, &str); 39] = [
+    (7, "Add"),
+    (7, "And"),
+    (7, "Div"),
+    (7, "Equal"),
+    (7, "Gemm"),
+    (7, "Greater"),
+    (7, "Less"),
+    (7, "Mul"),
+    (7, "Or"),
+    (7, "Pow"),
+    (7, "Sub"),
+    (7, "Xor"),
     (13, "LogSoftmax"),
     (13, "Softmax"),
     (13, "Squeeze"),
@@ -280,7 +303,7 @@ const RULES: [(i64, &str); 27] = [
 ];
 
 /// `Upsample`, and `Resize` before its coordinates could be chosen: those of a result, divided by the
-/// scale, and the element below.
+/// scale, and the element below; where `Resize` makes a picture smaller, the element above.
 fn resize(module: &Module, op: OpId) -> Option<Change> {
     let data = module.op(op);
     let &input = data.operands().first()?;
@@ -294,13 +317,29 @@ fn resize(module: &Module, op: OpId) -> Option<Change> {
         Some(Some("linear" | "bilinear")) => "linear",
         Some(_) => return None,
     };
+    let nearest = match (mode, lower::opset(module, op)) {
+        ("nearest", 10..) => rounding(module, op)?,
+        _ => "floor",
+    };
     let mut change = Change::of(module, op, "Resize", 13);
     change.operands = vec![Operand::Old(input), Operand::LeftOut, scales];
     let change = change
         .with("mode", mode)
         .with("coordinate_transformation_mode", "asymmetric")
-        .with("nearest_mode", "floor");
+        .with("nearest_mode", nearest);
     Some(change.without(&["scales"]))
+}
+
+/// Which element is the nearest in the first `Resize`, if it is the same along all dimensions.
+fn rounding(module: &Module, op: OpId) -> Option<&'static str> {
+    let &scales = module.op(op).operands().get(1)?;
+    let scales = node::dense_floats(node::constant(module, scales)?)?;
+    let all = |is: fn(&f64) -> bool| scales.iter().all(is);
+    match (all(|scale| *scale >= 1.0), all(|scale| *scale <= 1.0)) {
+        (true, _) => Some("floor"),
+        (_, true) => Some("ceil"),
+        _ => None,
+    }
 }
 
 /// Puts the new form in place of the old one, which nothing uses then.

@@ -258,3 +258,81 @@ fn what_is_wrong_with_learned_models_is_told() {
         "attribute 'inputdimensions' is expected to have 1 elements, found 2",
     );
 }
+
+/// Before version 7 the second operand began at an axis of the first.
+#[test]
+fn operands_that_begin_at_an_axis_get_dimensions_behind() {
+    check(
+        6,
+        r#"%y = "onnx.Add"(%x, %s) {axis = 0, broadcast = 1} : (tensor<?x4xf32>, tensor<4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.Shape"(%arg1) {onnx.opset = 18} : (tensor<4xf32>) -> tensor<*x!onnx.unknown>
+            %1 = "onnx.Shape"(%arg0) {onnx.opset = 18} : (tensor<?x4xf32>) -> tensor<*x!onnx.unknown>
+            %2 = "onnx.Shape"(%1) {onnx.opset = 18} : (tensor<*x!onnx.unknown>) -> tensor<*x!onnx.unknown>
+            %3 = "onnx.Shape"(%arg1) {onnx.opset = 18} : (tensor<4xf32>) -> tensor<*x!onnx.unknown>
+            %4 = "onnx.Shape"(%3) {onnx.opset = 18} : (tensor<*x!onnx.unknown>) -> tensor<*x!onnx.unknown>
+            %5 = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+            %6 = "onnx.Sub"(%2, %4) {onnx.opset = 18} : (tensor<*x!onnx.unknown>, tensor<*x!onnx.unknown>) -> tensor<*x!onnx.unknown>
+            %7 = "onnx.Sub"(%6, %5) {onnx.opset = 18} : (tensor<*x!onnx.unknown>, tensor<1xi64>) -> tensor<*x!onnx.unknown>
+            %8 = "onnx.ConstantOfShape"(%7) {onnx.opset = 18, value = dense<1> : tensor<1xi64>} : (tensor<*x!onnx.unknown>) -> tensor<*x!onnx.unknown>
+            %9 = "onnx.Concat"(%0, %8) {axis = 0, onnx.opset = 18} : (tensor<*x!onnx.unknown>, tensor<*x!onnx.unknown>) -> tensor<*x!onnx.unknown>
+            %10 = "onnx.Reshape"(%arg1, %9) {onnx.opset = 18} : (tensor<4xf32>, tensor<*x!onnx.unknown>) -> tensor<*x!onnx.unknown>
+            %11 = "onnx.Add"(%arg0, %10) {onnx.opset = 7} : (tensor<?x4xf32>, tensor<*x!onnx.unknown>) -> tensor<*xf32>"#]],
+    );
+    check(
+        6,
+        r#"%y = "onnx.Sub"(%x, %s) {broadcast = 1} : (tensor<?x4xf32>, tensor<4xf32>)"#,
+        expect![[
+            r#"%0 = "onnx.Sub"(%arg0, %arg1) {onnx.opset = 7} : (tensor<?x4xf32>, tensor<4xf32>) -> tensor<*xf32>"#
+        ]],
+    );
+    // What they mean together is not said.
+    check(
+        6,
+        r#"%y = "onnx.Mul"(%x, %s) {axis = -1, broadcast = 1} : (tensor<?x4xf32>, tensor<4xf32>)"#,
+        expect![[
+            r#"%0 = "onnx.Mul"(%arg0, %arg1) {axis = -1, broadcast = 1} : (tensor<?x4xf32>, tensor<4xf32>) -> tensor<*xf32>"#
+        ]],
+    );
+    check(
+        6,
+        r#"%y = "onnx.PRelu"(%x, %s) : (tensor<?x4xf32>, tensor<4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.Constant"() {value = dense<-1> : tensor<1xi64>} : () -> tensor<1xi64>
+            %1 = "onnx.Shape"(%arg0) {onnx.opset = 18} : (tensor<?x4xf32>) -> tensor<*x!onnx.unknown>
+            %2 = "onnx.Shape"(%1) {onnx.opset = 18} : (tensor<*x!onnx.unknown>) -> tensor<*x!onnx.unknown>
+            %3 = "onnx.Constant"() {value = dense<2> : tensor<1xi64>} : () -> tensor<1xi64>
+            %4 = "onnx.Sub"(%2, %3) {onnx.opset = 18} : (tensor<*x!onnx.unknown>, tensor<1xi64>) -> tensor<*x!onnx.unknown>
+            %5 = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+            %6 = "onnx.Max"(%4, %5) {onnx.opset = 18} : (tensor<*x!onnx.unknown>, tensor<1xi64>) -> tensor<*x!onnx.unknown>
+            %7 = "onnx.ConstantOfShape"(%6) {onnx.opset = 18, value = dense<1> : tensor<1xi64>} : (tensor<*x!onnx.unknown>) -> tensor<*x!onnx.unknown>
+            %8 = "onnx.Concat"(%0, %7) {axis = 0, onnx.opset = 18} : (tensor<1xi64>, tensor<*x!onnx.unknown>) -> tensor<*x!onnx.unknown>
+            %9 = "onnx.Reshape"(%arg1, %8) {onnx.opset = 18} : (tensor<4xf32>, tensor<*x!onnx.unknown>) -> tensor<*x!onnx.unknown>
+            %10 = "onnx.PRelu"(%arg0, %9) {onnx.opset = 7} : (tensor<?x4xf32>, tensor<*x!onnx.unknown>) -> tensor<*xf32>"#]],
+    );
+}
+
+/// The first `Resize` took the element above where it made a picture smaller.
+#[test]
+fn the_first_resize_takes_the_element_above_of_smaller_pictures() {
+    for scales in ["[1.0, 2.0]", "[1.0, 0.5]", "[2.0, 0.5]"] {
+        let operation = format!(
+            r#"%z = "onnx.Constant"() {{value = dense<{scales}> : tensor<2xf32>}} : () -> tensor<2xf32>
+               %y = "onnx.Resize"(%x, %z) : (tensor<?x4xf32>, tensor<2xf32>)"#
+        );
+        let expected = match scales {
+            "[1.0, 2.0]" => expect![[r#"
+                %0 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>} : () -> tensor<2xf32>
+                %1 = "onnx.NoValue"() : () -> none
+                %2 = "onnx.Resize"(%arg0, %1, %0) {coordinate_transformation_mode = "asymmetric", mode = "nearest", nearest_mode = "floor", onnx.opset = 13} : (tensor<?x4xf32>, none, tensor<2xf32>) -> tensor<*xf32>"#]],
+            "[1.0, 0.5]" => expect![[r#"
+                %0 = "onnx.Constant"() {value = dense<[1.000000e+00, 5.000000e-01]> : tensor<2xf32>} : () -> tensor<2xf32>
+                %1 = "onnx.NoValue"() : () -> none
+                %2 = "onnx.Resize"(%arg0, %1, %0) {coordinate_transformation_mode = "asymmetric", mode = "nearest", nearest_mode = "ceil", onnx.opset = 13} : (tensor<?x4xf32>, none, tensor<2xf32>) -> tensor<*xf32>"#]],
+            _ => expect![[r#"
+                %0 = "onnx.Constant"() {value = dense<[2.000000e+00, 5.000000e-01]> : tensor<2xf32>} : () -> tensor<2xf32>
+                %1 = "onnx.Resize"(%arg0, %0) : (tensor<?x4xf32>, tensor<2xf32>) -> tensor<*xf32>"#]],
+        };
+        check(10, &operation, expected);
+    }
+}
