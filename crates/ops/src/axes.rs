@@ -38,6 +38,7 @@ pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("softmax", "exp(x), divided by its sum along `axis`; the logarithm of that if `log`.")
         .attrs(&[AttrDef::int("axis", -1), AttrDef::int("log", 0)])
         .traits(Traits::IN_PLACE)
+        .infer(Infer::By(softmax))
         .cost(Cost::PerElement(12)),
     OpDef::new("norm", "Elements less their mean, divided by their standard deviation, times `scale`, plus `bias`; over axes from `axis` on (layer, rms), groups of channels (group), each channel (instance), or with given moments (batch).")
         .inputs(&[
@@ -64,6 +65,20 @@ pub(crate) const OPS: &[OpDef] = &[
         .infer(Infer::By(norm))
         .cost(Cost::PerElement(6)),
 ];
+
+fn softmax(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let x = call.input(0);
+    let axis = call.attrs.int("axis").unwrap_or(-1);
+    if let Some(dims) = &x.dims {
+        // A number has one axis here; forms of ONNX before version 13 may state the one behind the last.
+        let rank = dims.len().max(1);
+        if usize::try_from(axis) != Ok(rank) {
+            call.axis(axis, rank)?;
+        }
+    }
+    call.give(0, x.dtype, x.dims.clone());
+    Ok(())
+}
 
 fn arg(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let dims = match &call.input(0).dims {

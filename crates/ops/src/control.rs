@@ -7,7 +7,7 @@ use crate::fact::{Fact, Facts};
 use crate::infer::{Infer, InferCall, InferError};
 
 /// Loops whose values still change after so many turns are not followed further.
-const MOST_TURNS: usize = 4;
+const MOST_TURNS: usize = 8;
 
 const ALL: ValueDef = ValueDef::any("values").rest(0);
 

@@ -57,12 +57,24 @@ pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
         }
         Some(pattern) if chosen.is_empty() => Err(Failure::Rejected {
             code: None,
-            message: format!("no kernel has a name like '{pattern}'"),
-            help: similar::nearest(pattern, registry.kernels().map(KernelEntry::name))
-                .map(|nearest| format!("there is a kernel '{nearest}'")),
+            message: format!("no kernel or operation has a name like '{pattern}'"),
+            help: nearest(pattern, &registry),
         }),
         _ => Ok(ExitStatus::Fine),
     }
+}
+
+/// Names a kernel, or else an operation, that somebody may have meant.
+fn nearest(name: &str, registry: &KernelRegistry) -> Option<String> {
+    let kernel = similar::nearest(name, registry.kernels().map(KernelEntry::name));
+    if let Some(kernel) = kernel {
+        return Some(format!("there is a kernel '{kernel}'"));
+    }
+    let eager: Vec<String> = tfrt::corert::names().collect();
+    let rows = eager.iter().filter(|name| !name.contains('.'));
+    let graph: Vec<String> = rows.map(|row| format!("graph.{row}")).collect();
+    let operation = similar::nearest(name, eager.iter().chain(&graph).map(String::as_str))?;
+    Some(format!("there is an operation '{operation}'"))
 }
 
 /// Whether an operation is a row of the table of operations.

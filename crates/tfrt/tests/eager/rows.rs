@@ -100,6 +100,11 @@ fn rows_that_onnx_has_no_name_for_are_called() {
     );
     assert_eq!(
         message("update_slice", &[&x, &starts, &starts], &OpAttrs::new()),
+        "update_slice: incompatible dtypes: f32 [2, 3] and i32 [2]"
+    );
+    let flat = eager.tensor(&[2], &[8.0_f32, 9.0]).unwrap();
+    assert_eq!(
+        message("update_slice", &[&x, &flat, &starts], &OpAttrs::new()),
         "update_slice: expected an update of 2 dimensions, found 1"
     );
     let mut attrs = OpAttrs::new();

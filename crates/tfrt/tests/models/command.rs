@@ -486,6 +486,22 @@ fn operations_that_are_missing_are_listed_all_at_once() {
     );
 }
 
+#[test]
+fn operations_that_are_misspelt_are_told_the_nearest_name() {
+    let folder = Folder::new("misspelt");
+    for (name, nearest) in [
+        ("graph.sofmax", "an operation 'graph.softmax'"),
+        ("tf.Conv2d", "an operation 'tf.Conv2D'"),
+        ("tfrt.ad.i32", "a kernel 'tfrt.add.i32'"),
+    ] {
+        let (status, _, stderr) = folder.run(&format!("kernels {name}"));
+        let expected = format!(
+            "tfrt: error: no kernel or operation has a name like '{name}'\nhelp: there is {nearest}\n"
+        );
+        assert_eq!((status, stderr), (1, expected));
+    }
+}
+
 /// Two rows are no columns: the node is named wherever the model is compiled, and the kernel decides.
 #[test]
 fn operations_that_fail_with_any_input_are_warned_of() {
