@@ -499,6 +499,24 @@ fn costs_of_products_are_those_of_what_is_summed() {
     }
 }
 
+/// As the kernel does: categories of another type are none.
+#[test]
+fn one_hot_encoders_take_the_categories_of_their_type() {
+    let encoder = find("onnx.ml.OneHotEncoder").unwrap();
+    let extents = |dtype: Option<DType>| {
+        let x = Fact::new(dtype, Some([Dim::Known(3)].into_iter().collect()));
+        let stated: &[(&str, AttrValue<'_>)] =
+            &[("cats_int64s", AttrValue::Ints(vec![4, 5].into()))];
+        let attrs = Attrs::new(&stated, encoder.attrs);
+        let found = infer(encoder, &[Some(x)], attrs, 1, &mut |_, _| Facts::new());
+        found.unwrap().remove(0).dims.unwrap().to_vec()
+    };
+    let three = Dim::Known(3);
+    assert_eq!(extents(Some(DType::I64)), [three.clone(), Dim::Known(2)]);
+    assert_eq!(extents(Some(DType::String)), [three.clone(), Dim::Known(0)]);
+    assert_eq!(extents(None), [three, Dim::Unknown]);
+}
+
 /// As ONNX has it: backwards, a start before the tensor is its first element, and an end is none.
 #[test]
 fn slices_begin_at_an_element() {

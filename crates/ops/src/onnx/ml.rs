@@ -432,7 +432,15 @@ fn normalizer(call: &mut InferCall<'_>) -> Result<(), InferError> {
 }
 
 fn one_hot(call: &mut InferCall<'_>) -> Result<(), InferError> {
-    let n = length(call, &["cats_int64s", "cats_strings"]);
+    let [ints, texts] =
+        ["cats_int64s", "cats_strings"].map(|name| call.attrs.len(name).unwrap_or(0));
+    // The type of what is encoded says which list is meant.
+    let n = match call.input(0).dtype {
+        Some(DType::String) => Dim::from(texts),
+        Some(_) => Dim::from(ints),
+        None if ints == texts => Dim::from(ints),
+        None => Dim::Unknown,
+    };
     let dims = call.input(0).dims.clone().map(|mut dims| {
         dims.push(n);
         dims
