@@ -46,7 +46,7 @@ pub struct Placement {
     pub kind: String,
 }
 
-/// What a kernel takes when a model is opened, to make of it what calls need.
+/// The constants that a kernel prepares once, when a model is opened, and calls use from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prepares {
     /// The operands, by their places. All that are not left out must be constants.

@@ -1,4 +1,4 @@
-//! What is said of text in dialect `graph`, by the rows of operations: at the place that is wrong.
+//! Errors on text in the dialect `graph`: each names the operation, the place and what its row expects.
 
 use expect_test::{Expect, expect};
 use tfrt_compiler::graph;

@@ -1,4 +1,4 @@
-//! What the results of a call will be: by the rule of the row, from what is known of its operands.
+//! Types and shapes of a call's results, before it runs: the row's rule finds them from what is known of the operands.
 
 use std::sync::Mutex;
 

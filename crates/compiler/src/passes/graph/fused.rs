@@ -37,7 +37,7 @@ pub(super) const EPILOGUE: &str = "epilogue";
 /// The operands of a convolution and a product, by their places.
 pub(super) const WEIGHTS: usize = 1;
 pub(super) const BIAS: usize = 2;
-/// What is added to the sums, of the shape of the result.
+/// The operand that is added to the sums of a product or convolution; it has the shape of the result.
 pub(super) const ADDED: usize = 3;
 /// Scale, shift, mean and variance of a normalisation that follows a convolution.
 pub(super) const NORM: [usize; 4] = [4, 5, 6, 7];

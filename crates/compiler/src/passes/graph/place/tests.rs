@@ -51,7 +51,7 @@ fn nodes_go_where_kernels_are() {
     );
 }
 
-/// What is done to a resource is done on the host, in the order of its chain, whatever is placed between.
+/// Operations on a resource stay on the host, in the order of their chain, even if nodes between them are placed on a device.
 #[test]
 fn resources_and_chains_stay_on_the_host() {
     check(

@@ -10,7 +10,7 @@
 //! | `OneHotEncoder` | `Equal` with all categories; of what is unknown, zeros |
 //! | `FeatureVectorizer` | `Concat` |
 //!
-//! What has neither this form nor a kernel is a mistake that is told of (`fault.rs`).
+//! An operation that has neither this form nor a kernel is an error, which `fault.rs` words.
 
 use tfrt_ir::{Attribute, Module, OpId, OpState, Type, ValueId};
 
