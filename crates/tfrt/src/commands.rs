@@ -22,7 +22,7 @@ pub mod explain;
 mod given;
 pub mod inspect;
 pub mod kernels;
-mod limited;
+mod limits;
 pub mod lsp;
 mod mapped;
 pub mod opt;

@@ -200,7 +200,7 @@ impl Runtime {
         };
         let (file, weights) = match &self.untrusted {
             Some(untrusted) => (
-                untrusted.open_by(input, &self.formats, options, placed)?,
+                untrusted.open(input, &self.formats, options, placed)?,
                 input.clone().alone().weights(),
             ),
             None => {

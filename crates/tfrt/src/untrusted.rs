@@ -74,22 +74,13 @@ impl Untrusted {
     }
 
     /// Returns the program that an input is, compiled if it is text or a model, accepted by the gate. The formats are
-    /// those whose dialects a text may have; the options are of a model.
+    /// those whose dialects a text may have; the options are of a model; `with` makes the evaluator of constants out of
+    /// the one for untrusted programs.
     ///
     /// # Errors
     ///
-    /// As of [`Input::open_with`]; `Unreadable` for an input that is too long.
-    pub fn open(
-        &self,
-        input: &Input,
-        formats: &Formats,
-        options: &OpenOptions,
-    ) -> Result<BefFile, OpenError> {
-        self.open_by(input, formats, options, |evaluator| evaluator)
-    }
-
-    /// As [`open`](Self::open), with an evaluator that is made of the one for untrusted programs.
-    pub(crate) fn open_by(
+    /// See [`Input::open_with`]; `Unreadable` for an input that is too long.
+    pub(crate) fn open(
         &self,
         input: &Input,
         formats: &Formats,

@@ -17,7 +17,7 @@ use tfrt::input::Input;
 use tfrt::{AnyAsyncValue, Error, ErrorCode, Function, Limits, Model, Output, Program, Runtime};
 use tfrt_run::{Errors, ExitStatus, arguments};
 
-use super::limited::{Behind, refuse_compiled};
+use super::limits::{Exceeded, refuse_compiled};
 use super::run::no_such_function;
 use super::{given, print_json, print_line};
 use crate::failure::Failure;
@@ -179,18 +179,13 @@ impl Bench {
             None => builder,
         };
         let runtime = options.limits.limit(builder).build();
-        let behind = Behind {
+        let exceeded = Exceeded {
             host: runtime.host(),
             exhausted: None,
         };
         let opening = options.dims.open_options(!options.no_optimize);
-        let file = options.limits.open(input, &opening)?;
-        let program = Program::from_file(file, &runtime);
-        let program = program.map_err(|error| {
-            options.limits.tell_refused(&error, talk);
-            behind.failure(Failure::Open(error))
-        })?;
-        let program = program.with_weights(options.limits.weights(input));
+        let program = options.limits.load(input, &opening, &runtime, talk);
+        let program = program.map_err(|error| exceeded.failure(Failure::Open(error)))?;
         let is_model = program.as_host_program().file().model().is_some();
         let is_program = options.function.is_some() || !options.arguments.is_empty();
         let is_for_models = options.given.is_used() || !options.dims.dims.is_empty();
@@ -204,7 +199,7 @@ impl Bench {
                 let model = Model::from_program_with(program, input, &opening, &runtime);
                 let ready = model.map_err(Failure::Open);
                 let ready = ready.and_then(|model| of_model(&model, &runtime, options));
-                ready.map_err(|failure| behind.failure(failure))?
+                ready.map_err(|failure| exceeded.failure(failure))?
             }
             false => select(&program, options)?,
         };
@@ -325,11 +320,11 @@ impl Bench {
             true => failed.into_iter().chain(stopped).collect(),
             false => heard,
         };
-        let behind = Behind {
+        let exceeded = Exceeded {
             host: self.runtime.host(),
             exhausted: None,
         };
-        let help = errors.iter().find_map(|error| behind.error(error));
+        let help = errors.iter().find_map(|error| exceeded.error(error));
         Stop::Errors {
             errors,
             help,

@@ -9,7 +9,6 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tfrt::bef::BefFile;
 use tfrt::codes;
 use tfrt::host::Captured;
 use tfrt::host::trace::{Level, Scope, TraceSink};
@@ -18,13 +17,14 @@ use tfrt::ir::{similar, visible};
 use tfrt::kernels::graph::stored::laid_again;
 use tfrt::tensor::math::panel::InstructionSet;
 use tfrt::{
-    AnyAsyncValue, Error, Function, Model, OpenOptions, Output, Program, Runtime, Warnings,
+    AnyAsyncValue, Error, Function, Model, OpenError, OpenOptions, Output, Program, Runtime,
+    Warnings,
 };
 use tfrt_run::report::unless_unread;
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
 
-use super::limited::{Behind, refuse_compiled};
-use super::output::{Delivery, files_of};
+use super::limits::{Exceeded, refuse_compiled};
+use super::output::Delivery;
 use super::trace::{LineTrace, Stream};
 use super::{check, print_json, rejection, write_line};
 use crate::failure::{ExitStatus, Failure};
@@ -80,16 +80,9 @@ fn run_to_end(options: &RunOptions, watch: &Watch, talk: &Talk) -> Result<ExitSt
         talk.about_model();
     }
     refuse_compiled(&input, options.no_optimize)?;
-    let waiting = talk.waiting(&format!("compiling {}", input.name()));
-    let warnings = Warnings::default();
-    let opening = options.dims.open_options(!options.no_optimize);
-    let opening = opening.warnings(warnings.clone());
-    let file = options.limits.open(&input, &opening)?;
-    drop(waiting);
-    talk.diagnostics(&warnings.take());
-    if file.model().is_some() && !options.calls_functions() {
-        talk.about_model();
-    }
+    let mut read = vec![options.file.clone()];
+    read.extend(options.wanted.labels.clone());
+    let profiling = Profiling::new(options, &input, &read)?;
     let allocator = Allocator::new(options.allocator);
     let errors = Arc::new(Errors::default());
     // A document holds what the program prints: standard output is one object and nothing else.
@@ -98,9 +91,6 @@ fn run_to_end(options: &RunOptions, watch: &Watch, talk: &Talk) -> Result<ExitSt
         false if options.limits.untrusted => (printed::output(), Captured::default()),
         false => (Output::standard(), Captured::default()),
     };
-    let mut read = files_of(&options.file, &input);
-    read.extend(options.wanted.labels.clone());
-    let profiling = Profiling::new(options, &read)?;
     let runtime = runtime(options, &allocator, &errors, output, &profiling)?;
     let session = Session {
         host: runtime.host().clone(),
@@ -124,8 +114,8 @@ fn run_to_end(options: &RunOptions, watch: &Watch, talk: &Talk) -> Result<ExitSt
         delivery: Delivery::default(),
     };
     let (of_model, stats) = run
-        .run_program(file, &input, &opening)
-        .map_err(|failure| run.behind().failure(failure))?;
+        .run_input(input)
+        .map_err(|failure| run.exceeded().failure(failure))?;
     let Run {
         runtime,
         session,
@@ -256,6 +246,10 @@ pub(super) fn no_such_function(program: &Program, name: &str) -> Failure {
     }
 }
 
+fn is_model(program: &Program) -> bool {
+    program.as_host_program().file().model().is_some()
+}
+
 /// Says of weights that were packed for another processor that opening them took longer.
 fn tell_packing(runtime: &Runtime, talk: &Talk) {
     let ours = InstructionSet::best().name();
@@ -273,21 +267,17 @@ fn tell_packing(runtime: &Runtime, talk: &Talk) {
 }
 
 impl Run<'_> {
-    /// Loads the program and runs what of it was asked for. Returns the report of a model, and where the time went.
-    fn run_program(
+    /// Opens what was read and runs what of it was asked for. Returns the report of a model, and where the time went.
+    fn run_input(
         &mut self,
-        file: BefFile,
-        input: &Input,
-        opening: &OpenOptions,
+        input: Input,
     ) -> Result<(Option<model::Document>, Option<Stats>), Failure> {
-        let (options, talk, profiling) = (self.options, self.talk, self.profiling);
-        let program = Program::from_file(file, &self.runtime).map_err(|error| {
-            options.limits.tell_refused(&error, talk);
-            check::told_if_missing(input, opening, &self.runtime, options.json, talk)
-                .unwrap_or(Failure::Open(error))
-        })?;
-        let program = program.with_weights(options.limits.weights(input));
-        let is_model = program.as_host_program().file().model().is_some();
+        let options = self.options;
+        let opening = options.dims.open_options(!options.no_optimize);
+        let program = self.load(&input, &opening)?;
+        self.read.extend(input.files_beside());
+        self.profiling.check(&self.read)?;
+        let is_model = is_model(&program);
         let is_called = is_model && !options.calls_functions();
         let is_for_models = options.given.is_used() || options.wanted.is_used();
         if !is_called && (is_for_models || !options.dims.dims.is_empty()) {
@@ -303,33 +293,65 @@ impl Run<'_> {
             };
             return Err(Failure::Usage(message.to_owned()));
         }
-        let ran = match is_called {
+        let (program, document) = match is_called {
             true => {
-                let program = program.clone();
-                let model = Model::from_program_with(program, input, opening, &self.runtime)?;
-                tell_packing(&self.runtime, talk);
-                profiling.begin(&self.runtime);
-                self.run_model(&model).map(Some)
+                let model = Model::from_program_with(program, &input, &opening, &self.runtime)?;
+                // A model holds what it was read from no longer.
+                drop(input);
+                tell_packing(&self.runtime, self.talk);
+                self.profiling.begin(&self.runtime);
+                let document = self.run_model(&model)?;
+                (model.program().clone(), Some(document))
             }
             false => {
                 let functions = self.select(&program)?;
                 interrupt::begin();
-                profiling.begin(&self.runtime);
-                self.run_all(&functions).map(|()| None)
+                self.profiling.begin(&self.runtime);
+                self.run_all(&functions)?;
+                (program, None)
             }
         };
-        let document = ran?;
-        let delivery = &mut self.delivery;
-        let stats = profiling.end(&self.runtime, &program, input, talk, delivery)?;
+        let (talk, delivery) = (self.talk, &mut self.delivery);
+        let stats = self
+            .profiling
+            .end(&self.runtime, &program, talk, delivery)?;
         // A program says itself which texts it was made of: pages and messages show them.
-        self.delivery.refuse(&talk.files_read())?;
-        self.delivery.send()?;
+        delivery.refuse(&talk.files_read())?;
+        delivery.send()?;
         Ok((document, stats))
     }
 
+    /// Opens what was read, and tells of warnings and of operations that have no kernel.
+    fn load(&self, input: &Input, opening: &OpenOptions) -> Result<Program, Failure> {
+        let (options, talk) = (self.options, self.talk);
+        let waiting = talk.waiting(&format!("compiling {}", input.name()));
+        let warnings = Warnings::default();
+        let warned = opening.clone().warnings(warnings.clone());
+        let loaded = options.limits.load(input, &warned, &self.runtime, talk);
+        drop(waiting);
+        talk.diagnostics(&warnings.take());
+        let is_model = match (&loaded, input) {
+            (Ok(program), _) => is_model(program),
+            // What was compiled before tells it, though it can't be loaded.
+            (Err(OpenError::Load(_)), Input::Bytes { .. }) => {
+                let opened = input.open();
+                opened.is_ok_and(|file| file.model().is_some())
+            }
+            _ => false,
+        };
+        if is_model && !options.calls_functions() {
+            talk.about_model();
+        }
+        loaded.map_err(|error| {
+            let missing = matches!(error, OpenError::Load(_))
+                .then(|| check::told_if_missing(input, opening, &self.runtime, options.json, talk));
+            missing.flatten().unwrap_or(Failure::Open(error))
+        })
+    }
+
     /// What may have refused memory.
-    fn behind(&self) -> Behind<'_> {
-        Behind {
+    fn exceeded(&self) -> Exceeded<'_> {
+        Exceeded {
             host: self.runtime.host(),
             exhausted: self.allocator.exhausted(),
         }
@@ -430,7 +452,7 @@ impl Run<'_> {
 
     fn problem(&self, error: &Error) -> Problem {
         let mut problem = Problem::of_run(error);
-        problem.help.extend(self.behind().error(error));
+        problem.help.extend(self.exceeded().error(error));
         problem
     }
 

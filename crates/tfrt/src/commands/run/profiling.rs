@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tfrt::asynchronous::{MemoryStats, memory_stats};
 use tfrt::host::memory::RecordedAllocator;
 use tfrt::input::Input;
+use tfrt::ir::Source;
 use tfrt::profile::{
     About, CallSpan, Level, Profile, Recorder, Report, ReportedError, SourceText, Statistics,
     write_perfetto,
@@ -36,6 +37,8 @@ pub struct Profiling(Option<Recorded>);
 
 struct Recorded {
     recorder: Arc<Recorder>,
+    /// What the input is called, and its text if it is one.
+    input: (String, Option<Source>),
     trace: Option<PathBuf>,
     page: Option<Page>,
     stats: bool,
@@ -65,7 +68,11 @@ pub struct Calling {
 
 impl Profiling {
     /// Decides whether to record, and whether it can be written: not over what was read.
-    pub fn new(options: &RunOptions, read: &[PathBuf]) -> Result<Profiling, Failure> {
+    pub fn new(
+        options: &RunOptions,
+        input: &Input,
+        read: &[PathBuf],
+    ) -> Result<Profiling, Failure> {
         let is_wanted = options.trace.is_some() || options.profile.is_some() || options.stats;
         if !is_wanted {
             return Ok(Profiling(None));
@@ -87,7 +94,12 @@ impl Profiling {
             false => CAPACITY,
         };
         let recorder = Arc::new(Recorder::with_capacity(capacity));
+        let text = match input {
+            Input::Text(source) => Some(source.clone()),
+            _ => None,
+        };
         Ok(Profiling(Some(Recorded {
+            input: (input.name().to_owned(), text),
             trace,
             page: page.map(|path| Page {
                 path,
@@ -100,6 +112,20 @@ impl Profiling {
             begins_ns: RefCell::default(),
             begun: RefCell::default(),
         })))
+    }
+
+    /// Refuses to write over files that were read, of which some are known late.
+    pub fn check(&self, read: &[PathBuf]) -> Result<(), Failure> {
+        let Some(recorded) = &self.0 else {
+            return Ok(());
+        };
+        if let Some(trace) = &recorded.trace {
+            output::refuse_inputs(trace, read, "--trace")?;
+        }
+        match &recorded.page {
+            Some(page) => output::refuse_inputs(&page.path, read, "--profile"),
+            None => Ok(()),
+        }
     }
 
     fn page(&self) -> Option<(&Recorded, &Page)> {
@@ -183,7 +209,6 @@ impl Profiling {
         &self,
         runtime: &Runtime,
         program: &Program,
-        input: &Input,
         talk: &Talk,
         delivery: &mut Delivery,
     ) -> Result<Option<Stats>, Failure> {
@@ -193,19 +218,20 @@ impl Profiling {
         let Some(begun) = recorded.begun.borrow_mut().take() else {
             return Ok(None);
         };
+        let (name, text) = &recorded.input;
         let samples = begun.sampler.stop();
         let recording = recorded.recorder.recording();
         let begins_ns = recorded.begins_ns.take();
         let programs = std::slice::from_ref(program);
         let profile = Profile::of_calls(&recording, programs, &begins_ns);
         if let Some(path) = &recorded.trace {
-            let write = |out: &mut dyn Write| write_perfetto(&profile, &samples, input.name(), out);
+            let write = |out: &mut dyn Write| write_perfetto(&profile, &samples, name, out);
             let len_bytes = delivery.add(path, write)?;
             delivery.tell_of(Written::new(path, len_bytes, "https://ui.perfetto.dev"));
         }
         if let Some(page) = &recorded.page {
-            let about = page.about(runtime, input.name());
-            let source = |name: &str| source(name, input, talk);
+            let about = page.about(runtime, name);
+            let source = |name: &str| source(name, text.as_ref(), talk);
             let programs = std::slice::from_ref(program);
             let report = Report::new(&profile, &recording, programs, &about, &source);
             let write = |out: &mut dyn Write| report.write_page(out);
@@ -236,17 +262,13 @@ impl Page {
 }
 
 /// The text of a file that the program names: that of the input, or else what is read now.
-fn source(name: &str, input: &Input, talk: &Talk) -> Option<SourceText> {
-    if let Input::Text(source) = input
-        && source.name() == name
-    {
-        return Some(SourceText {
-            text: source.text().to_owned(),
-            is_read_later: false,
-        });
-    }
+fn source(name: &str, input: Option<&Source>, talk: &Talk) -> Option<SourceText> {
+    let (text, is_read_later) = match input.filter(|source| source.name() == name) {
+        Some(source) => (source.text().to_owned(), false),
+        None => (talk.source(name)?.text().to_owned(), true),
+    };
     Some(SourceText {
-        text: talk.source(name)?.text().to_owned(),
-        is_read_later: true,
+        text,
+        is_read_later,
     })
 }

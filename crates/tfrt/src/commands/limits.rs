@@ -1,12 +1,10 @@
 //! What the flags of [`LimitOptions`] do: to files, to runtimes, to calls; and which of them is behind an error.
 
-use tfrt::bef::BefFile;
 use tfrt::import::ReadLimits;
 use tfrt::input::Input;
-use tfrt::kernels::onnx::WeightFiles;
 use tfrt::{
-    Context, Error, ErrorCode, Formats, HostContext, HostEvaluator, OpenError, OpenOptions,
-    Runtime, RuntimeBuilder, Untrusted,
+    Context, Error, ErrorCode, Formats, HostContext, OpenError, OpenOptions, Program, Runtime,
+    RuntimeBuilder, Untrusted,
 };
 
 use super::mapped;
@@ -19,7 +17,7 @@ impl LimitOptions {
     ///
     /// # Errors
     ///
-    /// As of [`Input::read_with`].
+    /// See [`Input::read_with`].
     pub fn read(&self, file: &std::path::Path, is_mapped: bool) -> Result<Input, OpenError> {
         match is_mapped {
             true => mapped::read(file, true),
@@ -33,25 +31,24 @@ impl LimitOptions {
         }
     }
 
-    /// Compiles an input.
+    /// Opens what was read on a runtime with these limits, and says so if kernels are missing because a stranger's
+    /// program must not have them.
     ///
     /// # Errors
     ///
-    /// As of [`Input::open_with`].
-    pub fn open(&self, input: &Input, options: &OpenOptions) -> Result<BefFile, OpenError> {
-        let formats = Formats::builtin();
-        match self.untrusted() {
-            Some(untrusted) => untrusted.open(input, &formats, options),
-            None => input.open_with(&formats, &HostEvaluator::default(), options),
+    /// See [`Runtime::load_with`].
+    pub fn load(
+        &self,
+        input: &Input,
+        options: &OpenOptions,
+        runtime: &Runtime,
+        talk: &Talk,
+    ) -> Result<Program, OpenError> {
+        let loaded = runtime.load_with(input, options);
+        if let Err(error) = &loaded {
+            self.tell_refused(error, talk);
         }
-    }
-
-    /// Returns what opens the files beside an input that hold weights of it.
-    pub fn weights(&self, input: &Input) -> WeightFiles {
-        match self.untrusted() {
-            Some(_) => input.clone().alone().weights(),
-            None => input.weights(),
-        }
+        loaded
     }
 
     /// Puts the limits of a runtime.
@@ -72,7 +69,7 @@ impl LimitOptions {
     }
 
     /// Says that kernels may be missing because a stranger's program must not have them.
-    pub fn tell_refused(&self, error: &OpenError, talk: &Talk) {
+    fn tell_refused(&self, error: &OpenError, talk: &Talk) {
         if self.untrusted && matches!(error, OpenError::Load(_)) {
             let dialects = Untrusted::REFUSED;
             let document = serde_json::json!({ "schema": "tfrt.refused/1", "dialects": dialects });
@@ -95,13 +92,13 @@ pub fn refuse_compiled(input: &Input, no_optimize: bool) -> Result<(), Failure> 
 }
 
 /// What may have refused memory, depth or steps.
-pub struct Behind<'h> {
+pub struct Exceeded<'h> {
     pub host: &'h HostContext,
     /// The bytes of `--allocator`, if these were too few.
     pub exhausted: Option<usize>,
 }
 
-impl Behind<'_> {
+impl Exceeded<'_> {
     /// Says what limit on memory there is, if it has refused any.
     fn memory(&self) -> Option<String> {
         let max_memory = self.host.limits().max_memory;
