@@ -13,14 +13,15 @@ use tfrt_ir::dialect::{
     ValueKind,
 };
 use tfrt_ir::verifier::{Mistake, mistakes};
-use tfrt_ir::{Dialects, Module, OpDef as TextOp, OpId, codes};
+use tfrt_ir::{Diagnostics, Dialects, Module, OpDef as TextOp, OpId, codes as text_codes};
 use tfrt_ops::{
     Arity, AttrDef, AttrKind, Attrs, Default as DefaultValue, Limit, OpDef, Table, Types, ValueDef,
     intern,
     names::{self, NameAttr},
 };
 
-use crate::passes::{OpAttrs, PREPARED};
+use crate::codes;
+use crate::passes::{GRAPH, OpAttrs, PREPARED};
 
 /// Makes the entries of rows: those of the dialects `graph` and `onnx`, and those that are added to a table, as long as
 /// these are in it.
@@ -52,6 +53,30 @@ pub fn dialect(rows: &Table) -> Arc<dyn Dialect> {
 /// Returns the dialects of text with those of rows.
 pub fn dialects(rows: &Table) -> Dialects {
     Dialects::new([dialect(rows)])
+}
+
+/// Refuses operations of `graph` in functions that are no models: nothing makes kernels of them.
+///
+/// # Errors
+///
+/// `TF0516` for each of them.
+pub fn refuse_outside_models(module: &Module) -> Result<(), Diagnostics> {
+    let mut found = Diagnostics::default();
+    let mut refuse = |op: OpId| {
+        if module.op(op).name().starts_with(GRAPH) {
+            let message = "is for functions that are models";
+            let help = "say what the function's inputs and outputs are called: attributes {onnx.inputs = [\"x\"], \
+                        onnx.outputs = [\"y\"]}";
+            let error = module.op_error(codes::GRAPH, op, message);
+            found.push(error.help(help));
+        }
+    };
+    for function in module.children(module.top()) {
+        if module.op(function).attribute("onnx.inputs").is_none() {
+            module.walk_pre_order(function, &mut refuse);
+        }
+    }
+    found.into_result()
 }
 
 /// Returns what is wrong with an operation, by its row.
@@ -237,7 +262,7 @@ fn parts(row: &OpDef, details: &'static str) -> OpParts {
             None => Results::Exactly(results),
         },
         attributes: row.attrs.iter().map(attribute).collect(),
-        regions: row.regions.len(),
+        regions: row.regions,
         traits: traits(row),
         check: match has_own_check {
             true => Some(Arc::new(move |module, op| forms(module, op, &own))),
@@ -365,7 +390,7 @@ fn form(attr: &AttrDef, value: &Attribute, attrs: Attrs<'_>, n_results: usize) -
             attr.when
         );
         return Some(Mistake::in_attribute(
-            codes::USELESS_ATTRIBUTE,
+            text_codes::USELESS_ATTRIBUTE,
             name,
             message,
         ));
@@ -377,6 +402,6 @@ fn form(attr: &AttrDef, value: &Attribute, attrs: Attrs<'_>, n_results: usize) -
         let message = format!(
             "attribute '{name}': expected the number of results, {n_results}, found {stated}"
         );
-        Mistake::in_attribute(codes::ATTRIBUTE_VALUE, name, message)
+        Mistake::in_attribute(text_codes::ATTRIBUTE_VALUE, name, message)
     })
 }

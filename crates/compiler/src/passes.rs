@@ -16,8 +16,8 @@ mod testing;
 
 use crate::pipeline::Pass;
 
-pub(crate) use graph::PREPARED;
 pub(crate) use graph::attrs::OpAttrs;
+pub(crate) use graph::{GRAPH, PREPARED};
 
 /// All passes, sorted by name.
 pub(crate) const ALL: &[&Pass] = &[

@@ -68,12 +68,12 @@ fn names_that_are_no_rows_are_told_with_one_that_is() {
     check(
         "%0 = graph.softmax %x : tensor<2x4xf32>",
         expect![[r#"
-        g.mlir:2:6: error: custom op 'graph.softmax' has no custom form [TF0119]
-          |
-        2 | %0 = graph.softmax %x : tensor<2x4xf32>
-          |      ^^^^^^^^^^^^^
-        help: write it in generic form: %y = "graph.softmax"(%x) : (tensor<2xf32>) -> tensor<2xf32>
-    "#]],
+            g.mlir:2:6: error: custom op 'graph.softmax' has no custom form [TF0119]
+              |
+            2 | %0 = graph.softmax %x : tensor<2x4xf32>
+              |      ^^^^^^^^^^^^^
+            help: write it in generic form: %y = "graph.softmax"(%x) : (tensor<*xf32>) -> tensor<*xf32>
+        "#]],
     );
     check(
         "%0 = graph.sofmax %x : tensor<2x4xf32>",
@@ -130,7 +130,7 @@ fn wrong_counts_are_told() {
               |
             2 | %0 = "graph.if"(%x) ({ "graph.yield"(%x) : (tensor<2x4xf32>) -> () }) : (tensor<2x4xf32>) -> tensor<2x4xf32>
               |      ^^^^^^^^^^
-            help: it is graph.if(condition: any, values: any...) ({...}, {...}) -> (values: any...)
+            help: it is graph.if(condition: any, values: any...) (then: {...}, else: {...}) -> (values: any...)
         "#]],
     );
 }
@@ -251,7 +251,7 @@ fn rows_that_are_added_are_checked_and_explained_as_long_as_they_are_there() {
         Generic form:
 
         ```mlir
-        %y = "my.wave"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+        %y = "my.wave"(%x) : (tensor<*xf32>) -> tensor<*xf32>
         ```
     "#]]
     .assert_eq(&entry.documentation());
@@ -296,21 +296,21 @@ fn entries_say_what_rows_say() {
         Generic form:
 
         ```mlir
-        %y = "graph.norm"(%x) {kind = "layer"} : (tensor<2xf32>) -> tensor<2xf32>
+        %y = "graph.norm"(%x) {kind = "layer"} : (tensor<*xf32>) -> tensor<*xf32>
         ```
     "#]].assert_eq(&text("graph.norm"));
     expect![[r#"
         Runs its body as long as the condition gives true; the values go from turn to turn.
 
         - Operands: `values` (any number, `any`)
-        - Regions: 2
+        - Regions: `condition`, `body`
         - Results: `values` (any number, `any`)
         - Effects: pure.
 
         Generic form:
 
         ```mlir
-        %values = "graph.while"(%values) ({...}, {...}) : (i32) -> i32
+        %values = "graph.while"(%values) ({...}, {...}) : (tensor<*xf32>) -> tensor<*xf32>
         ```
     "#]]
     .assert_eq(&text("graph.while"));
@@ -328,7 +328,7 @@ fn entries_say_what_rows_say() {
         Generic form:
 
         ```mlir
-        %y = "onnx.Softmax"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+        %y = "onnx.Softmax"(%x) : (tensor<*xf32>) -> tensor<*xf32>
         ```
     "#]]
     .assert_eq(&text("onnx.Softmax"));
@@ -352,7 +352,7 @@ fn entries_say_what_rows_say() {
         Generic form:
 
         ```mlir
-        %y = "onnx.MaxPool"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+        %y = "onnx.MaxPool"(%x) : (tensor<*xf32>) -> tensor<*xf32>
         ```
     "#]]
     .assert_eq(&text("onnx.MaxPool"));
@@ -372,7 +372,7 @@ fn entries_say_what_rows_say() {
         Generic form:
 
         ```mlir
-        %y = "onnx.Cast"(%x) {to = 1} : (tensor<2xf32>) -> i32
+        %y = "onnx.Cast"(%x) {to = 1} : (tensor<*xf32>) -> tensor<*xf32>
         ```
     "#]]
     .assert_eq(&text("onnx.Cast"));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tfrt_bef::{BefBuffer, BefFile, layout};
 use tfrt_compiler::CompileOptions;
+use tfrt_compiler::graph::refuse_outside_models;
 use tfrt_compiler::legalize::Context;
 use tfrt_compiler::onnx;
 use tfrt_import::onnx as importer;
@@ -699,6 +700,8 @@ fn lower_with(
         let context = Context::new(evaluator).dialects(formats.dialects());
         let told = onnx::pipeline(&mut module, passes, &context)?;
         options.warn(told);
+    } else {
+        refuse_outside_models(&module)?;
     }
     Ok(module)
 }

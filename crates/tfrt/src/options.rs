@@ -384,13 +384,13 @@ pub struct CheckOptions {
     pub dims: DimOptions,
 }
 
-/// List the kernels that programs may use, and what each does
+/// List the kernels and operations that programs and models may use, and what each does
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tfrt kernels               all kernels, with a line on each
+  tfrt kernels               all kernels and operations, with a line on each
   tfrt kernels print         those with `print` in their names
-  tfrt kernels 'tfrt.*.i32'  those that match a pattern with *
+  tfrt kernels 'graph.*'     those that match a pattern with *
   tfrt kernels tfrt.while    all about one: attributes, effects, errors, an example")]
 pub struct KernelsOptions {
     /// A name, a part of one, or a pattern with * and ?

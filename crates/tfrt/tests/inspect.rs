@@ -238,7 +238,7 @@ fn kernel_of_a_whole_name_is_shown_whole() {
     );
     // And one of the core runtime, which has none under its name.
     let shown = folder.check("kernels tf.MatMul", 0);
-    assert!(shown.starts_with("tf.MatMul\n\n  "), "{shown}");
+    assert!(shown.starts_with("tf.MatMul\n\nThe product"), "{shown}");
     assert!(shown.contains("docs/ops.md"), "{shown}");
     folder.check("kernels tfrt.no_such", 1);
     let all = folder.check("kernels --long", 0);

@@ -23,7 +23,7 @@ use tfrt_ir::{BlockId, Module, OpId, Type};
 use super::scope;
 
 /// What operations of graphs begin with.
-pub(super) const GRAPH: &str = "graph.";
+pub(crate) const GRAPH: &str = "graph.";
 
 /// Makes of constants what a kernel needs of them in each call.
 pub(super) const PREPARE: &str = "graph.prepare";

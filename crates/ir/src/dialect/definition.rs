@@ -22,6 +22,8 @@ pub struct OpDef {
     pub(super) attributes: Vec<AttributeDef>,
     pub(super) more_attributes: Option<&'static str>,
     pub(super) regions: usize,
+    /// What its regions are called; empty if they have no names.
+    pub(super) region_names: &'static [&'static str],
     pub(super) traits: Traits,
     pub(super) effects: Effects,
     pub(super) execution: Execution,
@@ -177,8 +179,8 @@ pub struct OpParts {
     pub results: Results,
     /// The attributes.
     pub attributes: Vec<AttributeDef>,
-    /// The number of its regions.
-    pub regions: usize,
+    /// What its regions are called.
+    pub regions: &'static [&'static str],
     /// Its properties.
     pub traits: Traits,
     /// What is asked of an operation beyond all that.
@@ -191,11 +193,12 @@ impl From<OpParts> for OpDef {
             .summary(parts.summary)
             .details(parts.details)
             .execution(Execution::Compiled)
-            .regions(parts.regions)
+            .regions(parts.regions.len())
             .traits(&[parts.traits]);
         definition.operands = parts.operands;
         definition.rest = parts.rest;
         definition.stand_in = parts.stand_in;
+        definition.region_names = parts.regions;
         definition.results = parts.results;
         definition.attributes = parts.attributes;
         definition.check = parts.check.map(CheckOp);

@@ -146,7 +146,11 @@ impl OpDef {
             operands => writeln!(text, "- Operands: {}", operands.join(", ")),
         };
         if self.regions > 0 {
-            let _ = writeln!(text, "- Regions: {}", self.regions);
+            let names = self.region_names.iter().map(|name| format!("`{name}`"));
+            let _ = match self.region_names {
+                [] => writeln!(text, "- Regions: {}", self.regions),
+                _ => writeln!(text, "- Regions: {}", names.collect::<Vec<_>>().join(", ")),
+            };
         }
     }
 

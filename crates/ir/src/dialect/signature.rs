@@ -33,7 +33,14 @@ impl OpDef {
             text += &format!(" {{{}}}", attributes.join(", "));
         }
         if self.regions > 0 {
-            text += &format!(" ({})", vec!["{...}"; self.regions].join(", "));
+            let named = self
+                .region_names
+                .iter()
+                .map(|name| format!("{name}: {{...}}"));
+            let n_unnamed = self.regions - self.region_names.len();
+            let unnamed = (0..n_unnamed).map(|_| "{...}".to_owned());
+            let all: Vec<String> = named.chain(unnamed).collect();
+            text += &format!(" ({})", all.join(", "));
         }
         let mut results: Vec<String> = self.results.declared().iter().map(typed).collect();
         if let Results::AtLeast(_, rest) | Results::LikeRest(rest) = &self.results {
@@ -162,7 +169,7 @@ impl OpDef {
             .collect();
         let types: Vec<String> = operands
             .iter()
-            .map(|operand| some_type(operand.kind))
+            .map(|operand| self.some_type(operand.kind))
             .collect();
         let mut attributes: Vec<String> = self
             .attributes
@@ -180,9 +187,9 @@ impl OpDef {
         };
         let declared = self.results.declared().iter();
         let declared = declared.filter(|result| !result.optional);
-        let mut results: Vec<String> = declared.map(|result| some_type(result.kind)).collect();
+        let mut results: Vec<String> = declared.map(|result| self.some_type(result.kind)).collect();
         if let Results::AtLeast(_, rest) | Results::LikeRest(rest) = &self.results {
-            results.push(some_type(rest.kind));
+            results.push(self.some_type(rest.kind));
         }
         let results = match results.as_slice() {
             [one] => one.clone(),
@@ -200,6 +207,24 @@ impl OpDef {
             names.join(", "),
             types.join(", "),
         )
+    }
+
+    /// A type that a value of the kind may have. What models compute with are tensors, here of any shape.
+    fn some_type(&self, kind: ValueKind) -> String {
+        match (kind, self.execution) {
+            (ValueKind::Described(text), _) => {
+                let first = text.strip_prefix("tensor of ").unwrap_or("T");
+                let first = first.split(' ').next().unwrap_or("T");
+                // A letter is a variable: any of several types.
+                let is_variable = first.starts_with(|c: char| c.is_ascii_uppercase());
+                let element = if is_variable { "f32" } else { first };
+                format!("tensor<*x{element}>")
+            }
+            (ValueKind::Any, Execution::Compiled) => "tensor<*xf32>".to_owned(),
+            _ => kind
+                .ty()
+                .map_or_else(|| "i32".to_owned(), |ty| ty.to_string()),
+        }
     }
 
     /// `%a, %b = `, or nothing if there are no results.
@@ -272,15 +297,6 @@ fn attribute_signature(attribute: &AttributeDef) -> String {
     match default {
         "" => format!("{name}{optional}: {kind}"),
         default => format!("{name}: {kind} = {default}"),
-    }
-}
-
-fn some_type(kind: ValueKind) -> String {
-    match kind {
-        ValueKind::Described(_) => "tensor<2xf32>".to_owned(),
-        kind => kind
-            .ty()
-            .map_or_else(|| "i32".to_owned(), |ty| ty.to_string()),
     }
 }
 

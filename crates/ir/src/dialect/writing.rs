@@ -33,6 +33,7 @@ impl OpDef {
             attributes: Vec::new(),
             more_attributes: None,
             regions: 0,
+            region_names: &[],
             traits: Traits::default(),
             effects: Effects::default(),
             execution: Execution::default(),

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tfrt::bef::BefFile;
+use tfrt::compiler::graph::refuse_outside_models;
 use tfrt::host::LoadProblem;
 use tfrt::input::{self, Input};
 use tfrt::ir::verifier::Chains;
-use tfrt::ir::{Diagnostic, Module, Source, codes, parse_in, verify_in, visible};
+use tfrt::ir::{Diagnostic, Diagnostics, Module, Source, codes, parse_in, verify_in, visible};
 use tfrt::{
     Formats, OpenError, OpenOptions, Program, Runtime, SingleThreadedWorkQueue, SourceLocation,
     Warnings,
@@ -158,13 +159,24 @@ fn problems(
 pub fn in_module(module: &Module, source: &Source, runtime: &Runtime) -> Vec<OpenError> {
     let dialects = Formats::builtin().text_dialects();
     let wrong = verify_in(module, &dialects, Chains::Required).err();
-    let is_verified = wrong.is_none();
-    let told: HashSet<u32> = wrong.iter().flatten().flat_map(told_lines).collect();
-    let verified = wrong.map(OpenError::Text);
+    let mut told: HashSet<u32> = wrong.iter().flatten().flat_map(told_lines).collect();
+    let misplaced = refuse_outside_models(module).err().and_then(|misplaced| {
+        let is_news = |error: &Diagnostic| told_lines(error).all(|line| !told.contains(&line));
+        let mut news = Diagnostics::default();
+        misplaced
+            .into_iter()
+            .filter(is_news)
+            .for_each(|error| news.push(error));
+        news.into_result().err()
+    });
+    told.extend(misplaced.iter().flatten().flat_map(told_lines));
+    let is_verified = wrong.is_none() && misplaced.is_none();
+    let wrong = wrong.into_iter().chain(misplaced);
+    let verified: Vec<OpenError> = wrong.map(OpenError::Text).collect();
     let bytes = match tfrt::compiler::compile(module, &Default::default()) {
         Ok(bytes) => bytes,
         // Of a text that is wrong already, this need not be news.
-        Err(_) if !is_verified => return verified.into_iter().collect(),
+        Err(_) if !is_verified => return verified,
         Err(diagnostics) => return vec![OpenError::Text(diagnostics)],
     };
     let loaded = BefFile::open(bytes)

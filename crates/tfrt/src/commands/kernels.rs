@@ -1,20 +1,19 @@
 //! `tfrt kernels`: what is registered, and what the operation tables say of it.
 
-use std::io::Write;
-
 use serde::Serialize;
-use tfrt::Formats;
-use tfrt::corert::RowOpHandler;
-use tfrt::host::DeviceId;
-use tfrt::ir::dialect::{self, Execution, OpDef, Results, Traits};
+use tfrt::ir::dialect::{self, OpDef, Results, Traits};
 use tfrt::ir::similar;
 use tfrt::kernel::{Completion, KernelEntry, KernelRegistry};
 
-use super::print_json;
+use super::{print_json, print_line};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::KernelsOptions;
 
-/// Lists the kernels that match the pattern.
+mod operations;
+
+use operations::Operation;
+
+/// Lists the kernels, and the operations without one of their name, that match the pattern.
 pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
     let mut registry = KernelRegistry::new();
     tfrt::kernels::register_all(&mut registry);
@@ -27,35 +26,35 @@ pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
         .chain(natives)
         .filter(|kernel| matches(pattern, &kernel.name))
         .collect();
-    let is_name = chosen.iter().any(|kernel| kernel.name == pattern);
+    let mut operations = operations::all(&registry);
+    operations.retain(|operation| matches(pattern, &operation.name));
+    let is_kernel = chosen.iter().any(|kernel| kernel.name == pattern);
+    let is_operation = operations.iter().any(|operation| operation.name == pattern);
+    // A whole name is that of one thing.
+    let is_name = is_kernel || is_operation;
     if is_name {
         chosen.retain(|kernel| kernel.name == pattern);
+        operations.retain(|operation| operation.name == pattern);
     }
-    // The name of a row is in that of its kernel, which says less.
-    if !is_name && !options.json && is_row(pattern) {
-        chosen.clear();
-    }
+    let is_empty = chosen.is_empty() && operations.is_empty();
     if options.json {
         print_json(&Document {
             schema: "tfrt.kernels/1",
             kernels: &chosen,
+            operations: &operations,
         })?;
     } else {
-        let mut out = std::io::stdout().lock();
-        for (index, kernel) in chosen.iter().enumerate() {
-            let long = options.long || is_name;
-            if long && index > 0 {
-                writeln!(out)?;
-            }
-            writeln!(out, "{}", kernel.text(long))?;
+        let long = options.long || is_name;
+        let kernels = chosen.iter().map(|kernel| kernel.text(long));
+        let operations = operations.iter().map(|operation| operation.text(long));
+        let separator = if long { "\n\n" } else { "\n" };
+        let texts: Vec<String> = kernels.chain(operations).collect();
+        if !is_empty {
+            print_line(&texts.join(separator))?;
         }
-        out.flush()?;
     }
     match options.pattern.as_deref() {
-        Some(name) if chosen.is_empty() && !options.json && describe_operation(name)? => {
-            Ok(ExitStatus::Fine)
-        }
-        Some(pattern) if chosen.is_empty() => Err(Failure::Rejected {
+        Some(pattern) if is_empty => Err(Failure::Rejected {
             code: None,
             message: format!("no kernel or operation has a name like '{pattern}'"),
             help: nearest(pattern, &registry),
@@ -70,46 +69,17 @@ fn nearest(name: &str, registry: &KernelRegistry) -> Option<String> {
     if let Some(kernel) = kernel {
         return Some(format!("there is a kernel '{kernel}'"));
     }
-    let eager: Vec<String> = tfrt::corert::names().collect();
-    let rows = eager.iter().filter(|name| !name.contains('.'));
-    let graph: Vec<String> = rows.map(|row| format!("graph.{row}")).collect();
-    let operation = similar::nearest(name, eager.iter().chain(&graph).map(String::as_str))?;
+    let operations = operations::all(registry);
+    let names = operations.iter().map(|operation| operation.name.as_str());
+    let operation = similar::nearest(name, names)?;
     Some(format!("there is an operation '{operation}'"))
-}
-
-/// Whether an operation is a row of the table of operations.
-fn is_row(name: &str) -> bool {
-    let entry = Formats::builtin().text_dialects().describe(name);
-    entry.is_some_and(|entry| entry.execution_kind() == Execution::Compiled)
-}
-
-/// Shows an operation that has no kernel of its name, as `tfrt.return` and `graph.softmax`, or one of the core runtime, if there is one of the name.
-fn describe_operation(name: &str) -> Result<bool, Failure> {
-    let mut out = std::io::stdout().lock();
-    let Some(entry) = Formats::builtin().text_dialects().describe(name) else {
-        let rows = RowOpHandler::new(tfrt::kernels::rows::find, DeviceId::HOST, None);
-        let Some(operation) = rows.definition(name) else {
-            return Ok(false);
-        };
-        let description = operation.description();
-        writeln!(
-            out,
-            "{name}\n\n  {description}\n\n  An operation of the core runtime, which `corert.executeop` and \
-             `tfrt::eager` call by its name: docs/ops.md"
-        )?;
-        out.flush()?;
-        return Ok(true);
-    };
-    let documentation = indented(&entry.documentation());
-    writeln!(out, "{name}{}\n\n{documentation}", entry.signature())?;
-    out.flush()?;
-    Ok(true)
 }
 
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
     kernels: &'a [Listed],
+    operations: &'a [Operation],
 }
 
 #[derive(Serialize)]

@@ -502,6 +502,62 @@ fn operations_that_are_misspelt_are_told_the_nearest_name() {
     }
 }
 
+#[test]
+fn operations_are_found_by_patterns() {
+    let folder = Folder::new("patterns");
+    let (status, stdout, _) = folder.run("kernels graph.log*");
+    let names: Vec<&str> = stdout
+        .lines()
+        .filter(|line| !line.starts_with(' '))
+        .collect();
+    assert_eq!(
+        (status, names),
+        (
+            0,
+            vec![
+                "graph.log(x: tensor of T) -> (y: tensor of T)",
+                "graph.log1p(x: tensor of T) -> (y: tensor of T)",
+            ]
+        )
+    );
+    let (status, stdout, _) = folder.run("kernels --json tf.Re*u*");
+    let document: Json = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(
+        (status, &document["kernels"]),
+        (0, &Json::Array(Vec::new()))
+    );
+    let operations = document["operations"].as_array().unwrap();
+    let relu = operations
+        .iter()
+        .find(|operation| operation["name"] == "tf.Relu");
+    assert_eq!(relu.unwrap()["summary"], "The larger of each element and 0");
+}
+
+#[test]
+fn operations_of_models_are_refused_elsewhere() {
+    let folder = Folder::new("elsewhere");
+    let text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %y = \"graph.relu\"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  tfrt.return %y : tensor<2xf32>
+}
+";
+    folder.write("f.mlir", text);
+    for command in ["run f.mlir", "compile f.mlir", "check f.mlir"] {
+        let (status, _, said) = folder.run(command);
+        assert_eq!(status, 1);
+        assert!(
+            said.starts_with(
+                "f.mlir:2:8: error: 'graph.relu' op is for functions that are models [TF0516]"
+            ),
+            "{said}"
+        );
+        assert!(
+            said.contains("help: say what the function's inputs and outputs are called"),
+            "{said}"
+        );
+    }
+}
+
 /// Two rows are no columns: the node is named wherever the model is compiled, and the kernel decides.
 #[test]
 fn operations_that_fail_with_any_input_are_warned_of() {
