@@ -36,7 +36,7 @@ const SMALL: u64 = 1 << 9;
 /// Finds what runs a row, if anything does.
 pub type FindKernel = fn(&'static OpDef) -> Option<Runs>;
 
-/// Finds operations by the names of rows, `gelu`, `onnx.NonMaxSuppression`, and by those of TensorFlow and of tests that
+/// Finds operations by the names of rows, `relu`, `onnx.NonMaxSuppression`, and by those of TensorFlow and of tests that
 /// are rows, `tf.LeakyRelu`, `tfrt_test.matmul`; what is none the next handler is asked for. A definition is made when it
 /// is first asked for, and kept.
 pub struct RowOpHandler {

@@ -15,7 +15,7 @@ use crate::infer::Infer;
 /// between the versions and formats of models is no matter of rows but of [`crate::names`].
 #[derive(Clone, Copy, Debug)]
 pub struct OpDef {
-    /// The name: `gelu`. A library operation, which one format alone has, has its dialect in front:
+    /// The name: `relu`. A library operation, which one format alone has, has its dialect in front:
     /// `onnx.NonMaxSuppression`.
     pub name: &'static str,
     /// What it does, in one sentence.
@@ -37,6 +37,26 @@ pub struct OpDef {
     /// The types that elements of its operands may have, of a pointwise operation; of a choice those to choose from, of a power
     /// the base.
     pub elements: Elements,
+    /// What a pointwise operation is in a program of steps.
+    pub function: Function,
+}
+
+/// The functions of pointwise programs that an operation is. `tfrt_tensor::math::pointwise` has them, by these names; the
+/// parameters of a function are the row's numbers, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// The function of the row's name.
+    OfRow,
+    /// This one.
+    Is(&'static str),
+    /// The one that stands beside the value of an attribute: of the first if it is left out and may be.
+    ByText(&'static str, &'static [(&'static str, &'static str)]),
+    /// As `ByText`, of an attribute that is an integer.
+    ByInt(&'static str, &'static [(i64, &'static str)]),
+    /// This one of the first two operands, of its result and the third, and so on.
+    Fold(&'static str),
+    /// The sum of all operands, divided by their number.
+    Mean,
 }
 
 /// Families of types of elements.
@@ -302,7 +322,14 @@ impl OpDef {
             infer: Infer::SameAsFirst,
             cost: Cost::PerElement(1),
             elements: Elements::Any,
+            function: Function::OfRow,
         }
+    }
+
+    /// Makes it a pointwise operation, whose result may take the memory of the first operand.
+    pub const fn pointwise(self, function: Function) -> OpDef {
+        let op = self.traits(Traits::POINTWISE.with(Traits::IN_PLACE));
+        OpDef { function, ..op }
     }
 
     /// Sets the types of elements of a pointwise operation.

@@ -41,8 +41,8 @@ use std::sync::LazyLock;
 
 pub use attrs::{AttrSource, AttrValue, Attrs, TensorValue};
 pub use def::{
-    Arity, AttrDef, AttrKind, Cost, Default, Elements, Exactness, Limit, OpDef, Traits, Types,
-    ValueDef, When,
+    Arity, AttrDef, AttrKind, Cost, Default, Elements, Exactness, Function, Limit, OpDef, Traits,
+    Types, ValueDef, When,
 };
 pub use dim::{Dim, Dims, Polynomial};
 pub use fact::{Fact, Facts, MOST_VALUES, product, unknown_dims};

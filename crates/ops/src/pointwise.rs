@@ -2,7 +2,7 @@
 
 use tfrt_bef::DType;
 
-use crate::def::{AttrDef, AttrKind, Cost, Elements, OpDef, Traits, ValueDef};
+use crate::def::{AttrDef, AttrKind, Cost, Elements, Function, OpDef, Traits, ValueDef};
 use crate::dim::Dim;
 use crate::fact::{Fact, MOST_VALUES};
 use crate::infer::{Infer, InferCall, InferError};
@@ -13,7 +13,7 @@ const TWO: &[ValueDef] = &[ValueDef::var("x", "T"), ValueDef::var("y", "T")];
 
 /// A pointwise operation of one operand.
 const fn unary(name: &'static str, summary: &'static str) -> OpDef {
-    OpDef::new(name, summary).traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+    OpDef::new(name, summary).pointwise(Function::OfRow)
 }
 
 /// A pointwise operation of two operands, which are broadcast.
@@ -82,7 +82,7 @@ pub(crate) const OPS: &[OpDef] = &[
     unary("relu", "The larger of each element and 0.").elements(Elements::Real),
     unary("relu6", "Each element, at least 0 and at most 6.").elements(Elements::Real),
     unary("elu", "Each element, or `alpha` * (exp(x) - 1) below 0.").attrs(&[AttrDef::float("alpha", 1.0)]).cost(Cost::PerElement(10)).elements(Elements::Float),
-    unary("gelu", "x * P(X <= x) of a standard normal X, exact or by a formula with tanh (`approximate`).").attrs(&[AttrDef::text("approximate", "none")]).cost(Cost::PerElement(12)).elements(Elements::Float),
+    unary("gelu", "x * P(X <= x) of a standard normal X, exact or by a formula with tanh (`approximate`).").attrs(&[AttrDef::text("approximate", "none")]).pointwise(Function::ByText("approximate", &[("none", "gelu"), ("tanh", "gelu_tanh")])).cost(Cost::PerElement(12)).elements(Elements::Float),
     unary("softplus", "log(1 + exp(x)) of each element.").cost(Cost::PerElement(14)).elements(Elements::Float),
     unary("leaky_relu", "Each element, or `alpha` times it below 0.").attrs(&[AttrDef::float("alpha", 0.01)]).elements(Elements::Float),
     unary("hard_sigmoid", "`alpha` * x + `beta`, at least 0 and at most 1.").attrs(&[AttrDef::float("alpha", 0.2), AttrDef::float("beta", 0.5)]).elements(Elements::Float),
@@ -100,7 +100,7 @@ pub(crate) const OPS: &[OpDef] = &[
     arithmetic(binary("sub", "The first element minus the second.")).elements(Elements::Real),
     arithmetic(commutative("mul", "The product of two elements.")).elements(Elements::Real),
     arithmetic(binary("div", "The first element divided by the second; of integers rounded towards 0.")).elements(Elements::Real),
-    arithmetic(binary("rem", "What is left of the first element divided by the second, with the sign of the second, or of the first (`truncated`).")).attrs(&[AttrDef::int("truncated", 0)]).elements(Elements::Real),
+    arithmetic(binary("rem", "What is left of the first element divided by the second, with the sign of the second, or of the first (`truncated`).")).attrs(&[AttrDef::int("truncated", 0)]).pointwise(Function::ByInt("truncated", &[(0, "mod"), (1, "rem")])).elements(Elements::Real),
     binary("pow", "The first element to the power of the second, whose type may differ.").inputs(&[ValueDef::var("x", "T"), ValueDef::any("y")]).cost(Cost::PerElement(20)).elements(Elements::Real),
     arithmetic(commutative("min", "The smaller of two elements.")).elements(Elements::Real),
     arithmetic(commutative("max", "The larger of two elements.")).elements(Elements::Real),

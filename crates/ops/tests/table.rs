@@ -7,8 +7,8 @@ use proptest::test_runner::{Config, TestRunner};
 use tfrt_bef::DType;
 use tfrt_import::onnx::schema::{self, AttributeKind};
 use tfrt_ops::{
-    Arity, AttrKind, AttrValue, Attrs, Cost, Default, Dim, Exactness, Fact, Facts, OpDef, Table,
-    Traits, all, find, infer, names,
+    Arity, AttrKind, AttrValue, Attrs, Cost, Default, Dim, Exactness, Fact, Facts, Function, OpDef,
+    Table, Traits, all, find, infer, names,
 };
 
 #[test]
@@ -582,4 +582,19 @@ fn extents_are_not_negative() {
         &mut |_, _| Facts::new(),
     );
     assert_eq!(found.unwrap()[0].dim(0), Dim::Unknown);
+}
+
+/// A row whose function depends on an attribute has the attribute, whose default is the first choice.
+#[test]
+fn functions_are_chosen_by_attributes_of_the_row() {
+    for row in tfrt_ops::all() {
+        let (name, first) = match row.function {
+            Function::ByText(name, choices) => (name, Default::Text(choices[0].0)),
+            Function::ByInt(name, choices) => (name, Default::Int(choices[0].0)),
+            _ => continue,
+        };
+        let attr = row.attr(name).expect(row.name);
+        let is_fine = attr.default == first || attr.default == Default::Required;
+        assert!(is_fine, "{}: {:?}", row.name, attr.default);
+    }
 }

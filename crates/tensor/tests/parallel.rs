@@ -12,7 +12,8 @@ use tfrt_tensor::math::conv::{self, Convolution, Method, PackedFilter, TensorEpi
 use tfrt_tensor::math::matmul::{PackedRight, Scale, matmul_into, matmul_packed_into};
 use tfrt_tensor::math::panel::{Activation, AddedTensor, InstructionSet, TensorAfter};
 use tfrt_tensor::math::pointwise::{
-    BinaryFunction, Order, UnaryFunction, binary_in_place, binary_into, unary_in_place, unary_into,
+    BinaryFunction, Order, Program, Step, UnaryFunction, binary_in_place, binary_into,
+    unary_in_place, unary_into,
 };
 use tfrt_tensor::math::pool::{Pooling, pool_into};
 use tfrt_tensor::math::reduce::{Reduction, reduce_into};
@@ -173,19 +174,23 @@ impl Bed {
             let reading = b.read().unwrap();
             let right = PackedRight::pack(allocator, &reading.view().unwrap()).unwrap();
             let out = self.random(&[m, n], 14);
-            for (activation, added) in [
-                (Activation::None, AddedTensor::Nothing),
-                (Activation::Gelu, AddedTensor::Nothing),
-                (Activation::Relu, AddedTensor::Result),
+            let gelu: Step = "gelu a0".parse().unwrap();
+            let gelu = Arc::new(Program::new(1, &[gelu]).unwrap());
+            for (activation, added, then) in [
+                (Activation::None, AddedTensor::Nothing, None),
+                (Activation::None, AddedTensor::Nothing, Some(gelu)),
+                (Activation::Relu, AddedTensor::Result, None),
                 (
                     Activation::Relu,
                     AddedTensor::Tensor(self.random(&[m, n], 15)),
+                    None,
                 ),
             ] {
                 let after = TensorAfter {
                     shift: Some(self.random(&[n], 16)),
                     added,
                     activation,
+                    then,
                     ..TensorAfter::default()
                 };
                 let done = matmul_packed_into(e, &a, &right, after, &out);

@@ -11,7 +11,7 @@ use crate::onnx::Node;
 
 /// A program of pointwise steps, `a0` of which is a sum with bias and residual. Made when a model is opened.
 ///
-/// What is done while sums are in registers, or has a loop of its own, is an activation.
+/// What is done while sums are in registers is an activation.
 #[derive(Clone, Debug)]
 pub(super) struct Epilogue {
     /// The steps as text, for files.
@@ -25,8 +25,6 @@ const ACTIVATIONS: &[(&[&str], Activation)] = &[
     (&[], Activation::None),
     (&["relu a0"], Activation::Relu),
     (&["max a0 0e0", "min s0 6e0"], Activation::Relu6),
-    (&["gelu a0"], Activation::Gelu),
-    (&["gelu_tanh a0"], Activation::GeluTanh),
 ];
 
 impl Epilogue {

@@ -3,14 +3,11 @@
 use tfrt_host::Error;
 use tfrt_tensor::DType;
 use tfrt_tensor::compact::CompactType;
-use tfrt_tensor::math::pointwise::BinaryFunction;
 
 use super::carried::retyped;
-use super::elementwise::of_two;
 use super::{Node, Operations, Outputs};
 
-pub(super) const OPERATIONS: &Operations =
-    &[("onnx.BitCast", bit_cast), ("onnx.BitShift", bit_shift)];
+pub(super) const OPERATIONS: &Operations = &[("onnx.BitCast", bit_cast)];
 
 /// `BitCast(x)`, attribute `to`: the same bits as another type of the same size. Nothing is copied.
 fn bit_cast(node: &Node<'_>) -> Result<Outputs, Error> {
@@ -30,16 +27,4 @@ fn bit_cast(node: &Node<'_>) -> Result<Outputs, Error> {
         )));
     }
     Ok(retyped(x, to)?.into())
-}
-
-/// `BitShift(x, y)`, attribute `direction`.
-fn bit_shift(node: &Node<'_>) -> Result<Outputs, Error> {
-    match node.attributes.string_or("direction", "")? {
-        "LEFT" => of_two(node, BinaryFunction::ShiftLeft),
-        "RIGHT" => of_two(node, BinaryFunction::ShiftRight),
-        other => {
-            let message = format_args!("is expected to be LEFT or RIGHT, found '{other}'");
-            Err(node.attributes.error("direction", message))
-        }
-    }
 }

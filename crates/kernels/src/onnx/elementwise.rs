@@ -14,12 +14,7 @@ mod mixed;
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.Clip", mixed::clip),
     ("eq", equal),
-    ("onnx.Max", |node| of_all(node, BinaryFunction::Maximum)),
-    ("onnx.Mean", mean),
-    ("onnx.Min", |node| of_all(node, BinaryFunction::Minimum)),
-    ("rem", mixed::modulo),
     ("pow", mixed::power),
-    ("onnx.Sum", |node| of_all(node, BinaryFunction::Add)),
     ("select", mixed::select),
 ];
 
@@ -65,14 +60,14 @@ pub(super) fn of_two(node: &Node<'_>, function: BinaryFunction) -> Result<Output
 }
 
 /// A function that takes all operands together, one after the other.
-fn of_all(node: &Node<'_>, function: BinaryFunction) -> Result<Outputs, Error> {
+pub(super) fn of_all(node: &Node<'_>, function: BinaryFunction) -> Result<Outputs, Error> {
     let dtype = node.inputs.dense(0)?.dtype();
     expect_defined(node, function.result(dtype))?;
     folded(node, function, None)
 }
 
-/// `Mean`: the sum of all operands divided by their number.
-fn mean(node: &Node<'_>) -> Result<Outputs, Error> {
+/// The sum of all operands divided by their number.
+pub(super) fn mean(node: &Node<'_>) -> Result<Outputs, Error> {
     let dtype = node.inputs.dense(0)?.dtype();
     expect_defined(node, ParametricFunction::DividedBy.result(dtype))?;
     #[allow(clippy::cast_precision_loss, reason = "they are no 2^53")]

@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest, ResultCount, Results};
 use tfrt_host::{DeviceKind, Error, ExecutionContext};
 use tfrt_ops::names::{Name, onnx};
-use tfrt_ops::{AttrDef, AttrKind, AttrValue, OpDef, Traits};
+use tfrt_ops::{AttrDef, AttrKind, AttrValue, Default, Function, OpDef, Traits};
 use tfrt_tensor::math::pointwise::{BinaryFunction, ParametricFunction, UnaryFunction};
 use tfrt_tensor::op::{OpCall, OpKernel, OpResults, Prepare, Prepared};
 
 use super::attributes::Stated;
-use super::elementwise::{of_one, of_two, with_parameters};
+use super::elementwise::{mean, of_all, of_one, of_two, with_parameters};
 use super::prepare::{self, Form, PrepareRow};
-use super::{Attributes, Beside, Inputs, Node, OPERATIONS, Operation, Outputs, activation};
+use super::{Attributes, Beside, Inputs, Node, OPERATIONS, Operation, Outputs};
 
 /// What calculates the results of a row.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,13 @@ enum Body {
     Binary(BinaryFunction),
     /// A function whose parameters are the row's attributes, in their order.
     Parametric(ParametricFunction),
+    /// The function beside the value of an attribute.
+    ByText(&'static AttrDef, &'static [(&'static str, &'static str)]),
+    ByInt(&'static AttrDef, &'static [(i64, &'static str)]),
+    /// A function of two, of all operands one after the other.
+    Fold(BinaryFunction),
+    /// The mean of all operands.
+    Mean,
     /// A state that is made of the attributes, and runs.
     Prepared(&'static PrepareRow),
 }
@@ -41,11 +48,6 @@ static KERNELS: LazyLock<HashMap<&'static str, Kernel>> = LazyLock::new(|| {
         .copied()
         .flatten()
         .map(|(name, operation)| (*name, Body::Own(*operation)))
-        .chain(
-            activation::FUNCTIONS
-                .iter()
-                .map(|(name, function)| (*name, Body::Parametric(*function))),
-        )
         .collect();
     tfrt_ops::all()
         .filter_map(|op| {
@@ -57,19 +59,57 @@ static KERNELS: LazyLock<HashMap<&'static str, Kernel>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Returns the function that a pointwise row is, if it is one of that name.
+/// Returns what calculates a pointwise row, by the function that the row says it is.
 fn pointwise(op: &OpDef) -> Option<Body> {
     if !op.is(Traits::POINTWISE) {
         return None;
     }
-    let is_number = |attr: &AttrDef| matches!(attr.kind, AttrKind::Float | AttrKind::Int);
-    let has_parameters = op.attrs.iter().any(is_number);
-    match has_parameters {
-        true => ParametricFunction::from_name(op.name).map(Body::Parametric),
-        false => UnaryFunction::from_name(op.name)
-            .map(Body::Unary)
-            .or_else(|| BinaryFunction::from_name(op.name).map(Body::Binary)),
+    match op.function {
+        Function::OfRow => function(op, op.name),
+        Function::Is(name) => function(op, name),
+        Function::ByText(name, choices) => Some(Body::ByText(op.attr(name)?, choices)),
+        Function::ByInt(name, choices) => Some(Body::ByInt(op.attr(name)?, choices)),
+        Function::Fold(name) => BinaryFunction::from_name(name).map(Body::Fold),
+        Function::Mean => Some(Body::Mean),
     }
+}
+
+/// Returns the function of a name, whose parameters are the numbers of the row.
+fn function(op: &OpDef, name: &str) -> Option<Body> {
+    let is_number = |attr: &AttrDef| matches!(attr.kind, AttrKind::Float | AttrKind::Int);
+    let parametric = || ParametricFunction::from_name(name).map(Body::Parametric);
+    match op.attrs.iter().any(is_number) {
+        true => parametric(),
+        false => plain(name).or_else(parametric),
+    }
+}
+
+/// Returns the function of a name, if it has no parameters.
+fn plain(name: &str) -> Option<Body> {
+    let unary = UnaryFunction::from_name(name).map(Body::Unary);
+    unary.or_else(|| BinaryFunction::from_name(name).map(Body::Binary))
+}
+
+/// Returns the name beside the value that an attribute of the node has: beside the first if the node leaves it out and may.
+fn chosen<V: Copy + PartialEq>(
+    node: &Node<'_>,
+    attr: &AttrDef,
+    choices: &[(V, &'static str)],
+    stated: Option<V>,
+    show: impl Fn(V) -> String,
+) -> Result<&'static str, Error> {
+    let first = choices.first().map(|(value, _)| *value);
+    let default = first.filter(|_| attr.default != Default::Required);
+    let Some(value) = stated.or(default) else {
+        return Err(node.attributes.missing(attr.name));
+    };
+    let found = choices.iter().find(|(choice, _)| *choice == value);
+    found.map(|(_, name)| *name).ok_or_else(|| {
+        let all: Vec<String> = choices.iter().map(|(choice, _)| show(*choice)).collect();
+        let (all, found) = (all.join(" or "), show(value));
+        let message = format_args!("is expected to be {all}, found {found}");
+        node.attributes.error(attr.name, message)
+    })
 }
 
 impl Kernel {
@@ -106,6 +146,13 @@ impl Kernel {
         Ok(outputs?.into_results(node)?.0.into_iter().collect())
     }
 
+    fn run_plain_as(self, function: &str, node: &Node<'_>) -> Result<Outputs, Error> {
+        match plain(function) {
+            Some(body) => Kernel { body, ..self }.run_plain(node),
+            None => Err(node.error(format_args!("there is no function '{function}'"))),
+        }
+    }
+
     fn run_plain(self, node: &Node<'_>) -> Result<Outputs, Error> {
         match self.body {
             Body::Prepared(row) => {
@@ -116,6 +163,18 @@ impl Kernel {
             Body::Own(operation) => operation(node),
             Body::Unary(function) => of_one(node, function),
             Body::Binary(function) => of_two(node, function),
+            Body::Fold(function) => of_all(node, function),
+            Body::Mean => mean(node),
+            Body::ByText(attr, choices) => {
+                let stated = node.attributes.string(attr.name)?;
+                let show = |text: &str| format!("'{}'", text.escape_debug());
+                self.run_plain_as(chosen(node, attr, choices, stated, show)?, node)
+            }
+            Body::ByInt(attr, choices) => {
+                let stated = node.attributes.integer(attr.name)?;
+                let show = |number: i64| number.to_string();
+                self.run_plain_as(chosen(node, attr, choices, stated, show)?, node)
+            }
             Body::Parametric(function) => {
                 let mut parameters = [0.0; 2];
                 let attrs = self.op.attrs.iter();

@@ -2,7 +2,7 @@
 
 use tfrt_bef::DType;
 
-use crate::def::{AttrDef, AttrKind, Elements, OpDef, Traits, ValueDef};
+use crate::def::{AttrDef, AttrKind, Elements, Function, OpDef, Traits, ValueDef};
 use crate::fact::Fact;
 use crate::infer::{Infer, InferCall, InferError};
 use crate::names::onnx::dtype;
@@ -25,7 +25,10 @@ pub(crate) const OPS: &[OpDef] = &[
     .results(&[ValueDef::var("Z", "T")])
     .attrs(&[AttrDef::new("direction", AttrKind::Text).required()])
     .infer(Infer::Broadcast)
-    .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+    .pointwise(Function::ByText(
+        "direction",
+        &[("LEFT", "shift_left"), ("RIGHT", "shift_right")],
+    ))
     .elements(Elements::Unsigned),
     OpDef::new(
         "onnx.CastLike",
@@ -49,7 +52,7 @@ pub(crate) const OPS: &[OpDef] = &[
     .inputs(&[ValueDef::set("X", &[DType::F32])])
     .results(&[ValueDef::set("Y", &[DType::F32])])
     .attrs(&[AttrDef::float("alpha", 1.0)])
-    .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+    .pointwise(Function::Is("celu"))
     .elements(Elements::Float),
     OpDef::new(
         "onnx.Clip",
@@ -61,7 +64,7 @@ pub(crate) const OPS: &[OpDef] = &[
         ValueDef::var("max", "T").optional(),
     ])
     .results(&[ValueDef::var("output", "T")])
-    .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+    .pointwise(Function::OfRow)
     .elements(Elements::Real),
     OpDef::new(
         "onnx.Dropout",
@@ -82,38 +85,38 @@ pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("onnx.HardSwish", "x * max(0, min(1, x / 6 + 0.5)).")
         .inputs(&[ValueDef::var("X", "T")])
         .results(&[ValueDef::var("Y", "T")])
-        .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+        .pointwise(Function::Is("hard_swish"))
         .elements(Elements::Float),
     OpDef::new("onnx.Max", "The largest of the operands' elements.")
         .inputs(&[ValueDef::var("data_0", "T").rest(1)])
         .results(&[ValueDef::var("max", "T")])
         .infer(Infer::By(extreme))
-        .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+        .pointwise(Function::Fold("max"))
         .traits(Traits::COMMUTATIVE)
         .elements(Elements::Real),
     OpDef::new("onnx.Mean", "The mean of the operands' elements.")
         .inputs(&[ValueDef::var("data_0", "T").rest(1)])
         .results(&[ValueDef::var("mean", "T")])
         .infer(Infer::Broadcast)
-        .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+        .pointwise(Function::Mean)
         .traits(Traits::COMMUTATIVE)
         .elements(Elements::Float),
     OpDef::new("onnx.Min", "The smallest of the operands' elements.")
         .inputs(&[ValueDef::var("data_0", "T").rest(1)])
         .results(&[ValueDef::var("min", "T")])
         .infer(Infer::By(extreme))
-        .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+        .pointwise(Function::Fold("min"))
         .traits(Traits::COMMUTATIVE)
         .elements(Elements::Real),
     OpDef::new("onnx.Mish", "x * tanh(log(1 + exp(x))).")
         .inputs(&[ValueDef::var("X", "T")])
         .results(&[ValueDef::var("Y", "T")])
-        .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+        .pointwise(Function::Is("mish"))
         .elements(Elements::Float),
     OpDef::new("onnx.PRelu", "Each element, or below 0 that times `slope`.")
         .inputs(&[ValueDef::var("X", "T"), ValueDef::var("slope", "T")])
         .results(&[ValueDef::var("Y", "T")])
-        .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+        .pointwise(Function::Is("prelu"))
         .elements(Elements::Real),
     OpDef::new(
         "onnx.Selu",
@@ -125,7 +128,7 @@ pub(crate) const OPS: &[OpDef] = &[
         AttrDef::float("alpha", 1.6732632),
         AttrDef::float("gamma", 1.050701),
     ])
-    .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+    .pointwise(Function::Is("selu"))
     .elements(Elements::Float),
     OpDef::new(
         "onnx.Shrink",
@@ -134,31 +137,31 @@ pub(crate) const OPS: &[OpDef] = &[
     .inputs(&[ValueDef::var("input", "T")])
     .results(&[ValueDef::var("output", "T")])
     .attrs(&[AttrDef::float("lambd", 0.5), AttrDef::float("bias", 0.0)])
-    .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+    .pointwise(Function::Is("shrink"))
     .elements(Elements::Real),
     OpDef::new("onnx.Softsign", "x / (1 + |x|).")
         .inputs(&[ValueDef::var("input", "T")])
         .results(&[ValueDef::var("output", "T")])
-        .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+        .pointwise(Function::Is("softsign"))
         .elements(Elements::Float),
     OpDef::new("onnx.Sum", "The sum of the operands' elements.")
         .inputs(&[ValueDef::var("data_0", "T").rest(1)])
         .results(&[ValueDef::var("sum", "T")])
         .infer(Infer::By(sum))
-        .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+        .pointwise(Function::Fold("add"))
         .traits(Traits::COMMUTATIVE)
         .elements(Elements::Real),
     OpDef::new("onnx.Swish", "x * sigmoid(`alpha` * x).")
         .inputs(&[ValueDef::var("X", "T")])
         .results(&[ValueDef::var("Y", "T")])
         .attrs(&[AttrDef::float("alpha", 1.0)])
-        .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+        .pointwise(Function::Is("swish"))
         .elements(Elements::Float),
     OpDef::new("onnx.ThresholdedRelu", "x above `alpha`, else 0.")
         .inputs(&[ValueDef::var("X", "T")])
         .results(&[ValueDef::var("Y", "T")])
         .attrs(&[AttrDef::float("alpha", 1.0)])
-        .traits(Traits::POINTWISE.with(Traits::IN_PLACE))
+        .pointwise(Function::Is("thresholded_relu"))
         .elements(Elements::Float),
 ];
 

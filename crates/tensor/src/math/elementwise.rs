@@ -59,14 +59,6 @@ pub(crate) fn unary_slice<F: Unary<T>, T: Element>(x: &[T], out: &mut [F::Output
     );
 }
 
-/// Puts a function of each element in its place.
-pub(crate) fn unary_slice_in_place<F: Unary<T, Output = T>, T: Element>(x: &mut [T]) {
-    vectorized(
-        #[inline(always)]
-        || x.iter_mut().for_each(|x| *x = F::apply(*x)),
-    );
-}
-
 /// Tells whether two shapes are the same.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! Functions of single elements: arithmetic, comparisons, logic, selection; and chains of them in one pass.
 //!
 //! A function is a variant of [`UnaryFunction`], [`ParametricFunction`] or [`BinaryFunction`], and a [`Program`] is a list
-//! of steps, each a function and what it takes. `y = gelu(x * s + b) + r`, step by step, reads and writes memory four
+//! of steps, each a function and what it takes. `y = tanh(x * s + b) + r`, step by step, reads and writes memory four
 //! times; as a program it reads what goes in and writes what comes out, once. Each result is rounded as by the same steps
 //! one after the other, so that taking them together changes no bit.
 //!

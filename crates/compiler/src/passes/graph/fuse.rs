@@ -3,7 +3,7 @@
 //!
 //! What is fused is rounded as it is one after the other, but for products whose bias, residual and
 //! activation are done while the sums are in registers, and for what exporters write out of many operations and
-//! has a kernel of its own: gelu, layer normalisation, attention. These are found by what is calculated, not by
+//! has a kernel of its own: an activation, layer normalisation, attention. These are found by what is calculated, not by
 //! names; where any part is of another form, or is used by somebody else, nothing is done.
 
 mod attention;

@@ -1,13 +1,11 @@
 //! The pointwise operations: those that make each element of their result of the elements at the same place.
 //!
 //! A row with the trait is one step of a program (`cpu.fused.elementwise`): the function of its name, with its numbers as
-//! parameters, for the types that the row says. Those that are something else are named in [`Form::of`]. The passes that fuse
-//! and lay out ask here.
-
-use std::borrow::Cow;
+//! parameters, for the types that the row says; or what its [`Function`] says. Three are something else: [`Form`]. The passes
+//! that fuse and lay out ask here.
 
 use tfrt_ir::{Attribute, Module, OpId, Type, ValueId};
-use tfrt_ops::{Arity, AttrDef, AttrKind, Default, Elements, OpDef, Traits};
+use tfrt_ops::{Arity, AttrDef, AttrKind, Default, Elements, Function, OpDef, Traits};
 
 use super::{attrs, node};
 
@@ -37,12 +35,8 @@ pub(super) enum Operands {
 /// The steps that an operation is.
 #[derive(Clone, Copy, Debug)]
 enum Form {
-    /// One step: the function of the row's name, with its attributes as parameters.
-    Step,
-    /// The step that stands beside the value of an attribute; the first if the model leaves it out and it may be.
-    Choice(&'static str, &'static [(Choice, &'static str)]),
-    /// A step for each operand but the first; the result divided by the number of operands, if asked for.
-    Fold(&'static str, bool),
+    /// What the row says.
+    OfRow,
     /// `Clip`.
     Clip,
     /// `pow`.
@@ -51,34 +45,13 @@ enum Form {
     Cast,
 }
 
-/// The value of an attribute.
-#[derive(Clone, Copy, Debug)]
-enum Choice {
-    Text(&'static str),
-    Integer(i64),
-}
-
 impl Form {
     fn of(row: &OpDef) -> Form {
-        use Choice::{Integer, Text};
         match row.name {
             "cast" => Form::Cast,
-            "gelu" => Form::Choice(
-                "approximate",
-                &[(Text("none"), "gelu"), (Text("tanh"), "gelu_tanh")],
-            ),
             "pow" => Form::Power,
-            "rem" => Form::Choice("truncated", &[(Integer(0), "mod"), (Integer(1), "rem")]),
-            "onnx.BitShift" => Form::Choice(
-                "direction",
-                &[(Text("LEFT"), "shift_left"), (Text("RIGHT"), "shift_right")],
-            ),
             "onnx.Clip" => Form::Clip,
-            "onnx.Max" => Form::Fold("max", false),
-            "onnx.Mean" => Form::Fold("add", true),
-            "onnx.Min" => Form::Fold("min", false),
-            "onnx.Sum" => Form::Fold("add", false),
-            _ => Form::Step,
+            _ => Form::OfRow,
         }
     }
 }
@@ -103,28 +76,10 @@ pub(super) fn of_name(name: &str) -> Option<Pointwise> {
     })
 }
 
-/// Returns the function of programs that has the name of a row: of `onnx.HardSwish` `hard_swish`.
-fn function(row: &'static OpDef) -> Cow<'static, str> {
-    let Some(name) = row.name.strip_prefix("onnx.") else {
-        return row.name.into();
-    };
-    if name == "PRelu" {
-        return "prelu".into();
-    }
-    let mut snake = String::new();
-    for (index, letter) in name.char_indices() {
-        if letter.is_ascii_uppercase() && index > 0 {
-            snake.push('_');
-        }
-        snake.push(letter.to_ascii_lowercase());
-    }
-    snake.into()
-}
-
 /// A step that an operation becomes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Step {
-    pub(super) function: Cow<'static, str>,
+    pub(super) function: &'static str,
     pub(super) operands: Vec<Operand>,
     /// What stands behind the operands.
     pub(super) parameters: String,
@@ -140,9 +95,9 @@ pub(super) enum Operand {
 }
 
 impl Step {
-    fn new(function: impl Into<Cow<'static, str>>, operands: Vec<Operand>) -> Step {
+    fn new(function: &'static str, operands: Vec<Operand>) -> Step {
         Step {
-            function: function.into(),
+            function,
             operands,
             parameters: String::new(),
         }
@@ -199,27 +154,28 @@ pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
             .collect::<Vec<_>>()
     };
     match row.form {
-        Form::Step => {
-            let step = Step::new(function(row.row), all());
-            let with =
-                |step: Step, parameter: &AttrDef| Some(step.number(value(module, op, parameter)?));
-            Some(vec![row.row.attrs.iter().try_fold(step, with)?])
-        }
-        Form::Choice(attribute, choices) => {
-            let may_be_absent = row
-                .row
-                .attr(attribute)
-                .is_some_and(|attr| attr.default != Default::Required);
-            let found = match data.attribute(attribute) {
-                None => choices.first().filter(|_| may_be_absent),
-                Some(stated) => choices.iter().find(|(choice, _)| match choice {
-                    Choice::Text(text) => stated.as_str() == Some(text),
-                    Choice::Integer(number) => stated.as_i64() == Some(*number),
-                }),
-            };
-            Some(vec![Step::new(found?.1, all())])
-        }
-        Form::Fold(function, is_mean) => Some(folded(function, is_mean, &given)),
+        Form::OfRow => match row.row.function {
+            Function::Fold(function) => Some(folded(function, false, &given)),
+            Function::Mean => Some(folded("add", true, &given)),
+            Function::OfRow => with_parameters(module, op, row.row, row.row.name, all()),
+            Function::Is(function) => with_parameters(module, op, row.row, function, all()),
+            Function::ByText(attribute, choices) => {
+                let stated = match data.attribute(attribute) {
+                    Some(stated) => Some(stated.as_str()?),
+                    None => None,
+                };
+                let function = chosen(row.row, attribute, choices, stated)?;
+                Some(vec![Step::new(function, all())])
+            }
+            Function::ByInt(attribute, choices) => {
+                let stated = match data.attribute(attribute) {
+                    Some(stated) => Some(stated.as_i64()?),
+                    None => None,
+                };
+                let function = chosen(row.row, attribute, choices, stated)?;
+                Some(vec![Step::new(function, all())])
+            }
+        },
         Form::Clip => clip(module, op),
         Form::Power => power(module, &given, &own),
         Form::Cast => {
@@ -229,6 +185,35 @@ pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
             (*to == made).then_some(vec![step])
         }
     }
+}
+
+/// Returns the step of a function whose parameters are the numbers of the row.
+fn with_parameters(
+    module: &Module,
+    op: OpId,
+    row: &OpDef,
+    function: &'static str,
+    operands: Vec<Operand>,
+) -> Option<Vec<Step>> {
+    let step = Step::new(function, operands);
+    let with = |step: Step, parameter: &AttrDef| Some(step.number(value(module, op, parameter)?));
+    Some(vec![row.attrs.iter().try_fold(step, with)?])
+}
+
+/// Returns the function beside the value that an attribute has, or beside the first one if it is left out and may be.
+fn chosen<V: Copy + PartialEq>(
+    row: &OpDef,
+    attribute: &str,
+    choices: &[(V, &'static str)],
+    stated: Option<V>,
+) -> Option<&'static str> {
+    let default = || {
+        let attr = row.attr(attribute)?;
+        (attr.default != Default::Required).then_some(choices.first()?.0)
+    };
+    let value = stated.or_else(default)?;
+    let found = choices.iter().find(|(choice, _)| *choice == value);
+    found.map(|(_, function)| *function)
 }
 
 /// Returns the operands, all of which must be there; those of `Clip` behind the first are left to [`clip`].

@@ -58,14 +58,6 @@ pub(super) fn clip(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `rem`: what a division leaves, with the sign of the divisor, or of the dividend (`truncated`).
-pub(super) fn modulo(node: &Node<'_>) -> Result<Outputs, Error> {
-    match node.attributes.flag("truncated", false)? {
-        true => of_two(node, BinaryFunction::Remainder),
-        false => of_two(node, BinaryFunction::Modulo),
-    }
-}
-
 /// `pow`: the type of the exponent may be another than that of the base, which the result has.
 pub(super) fn power(node: &Node<'_>) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.dense(0)?, node.inputs.dense(1)?);

@@ -7,11 +7,10 @@ use tfrt_host::Error;
 
 use super::{Finishing, Residual};
 use crate::dense::expect_dtype;
-use crate::math::elementwise::{Gelu, GeluTanh, unary_slice_in_place};
 use crate::math::pointwise::Program;
 use crate::{DenseHostTensor, TensorViewMut};
 
-/// A function at the end.
+/// A function at the end that is done while sums are in registers: by bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activation {
     /// None.
@@ -21,10 +20,6 @@ pub enum Activation {
     Relu,
     /// The same, and what is above 6 becomes 6.
     Relu6,
-    /// [`Gelu`]; done when a block is complete, while the second cache holds it.
-    Gelu,
-    /// [`GeluTanh`], in the same way.
-    GeluTanh,
 }
 
 impl Activation {
@@ -32,16 +27,7 @@ impl Activation {
         match self {
             Activation::Relu => (0.0, f32::INFINITY),
             Activation::Relu6 => (0.0, 6.0),
-            _ => (f32::NEG_INFINITY, f32::INFINITY),
-        }
-    }
-
-    /// Does what is not done by bounds.
-    pub(crate) fn finish(self, block: &mut [f32]) {
-        match self {
-            Activation::Gelu => unary_slice_in_place::<Gelu, f32>(block),
-            Activation::GeluTanh => unary_slice_in_place::<GeluTanh, f32>(block),
-            _ => {}
+            Activation::None => (f32::NEG_INFINITY, f32::INFINITY),
         }
     }
 }
@@ -98,7 +84,6 @@ impl<'a> After<'a> {
 
     /// Does what is done when a block is complete, while a cache holds it.
     pub(crate) fn finish(&self, block: &mut [f32]) -> Result<(), Error> {
-        self.activation.finish(block);
         let Some(program) = self.then else {
             return Ok(());
         };
