@@ -13,7 +13,7 @@ const N_PROGRAMS: u64 = 1_000_000;
 
 /// How long `ci` may have taken when it has tried programs, and how long it tries some even if it is late.
 const CI_END: Duration = Duration::from_secs(12 * 60);
-const CI_LEAST: Duration = Duration::from_secs(60);
+const CI_LEAST: Duration = Duration::from_secs(20);
 
 /// Processes for each processor: at times a program only waits, for threads or for some time to go by.
 const N_EACH: u64 = 2;

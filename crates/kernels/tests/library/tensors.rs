@@ -1,8 +1,6 @@
 //! Kernels of tensors: the file that programs of the corpus read, and what many threads do to a tensor
 //! that no chain orders.
 
-#![cfg(feature = "tensor")]
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

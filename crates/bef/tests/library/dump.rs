@@ -5,7 +5,7 @@ use tfrt_bef::{AttributeType, AttributeWriter, BefBuffer, BefFile, BefWriter, DT
 
 #[test]
 fn arguments_and_attributes_are_shown() {
-    let buffer = BefBuffer::copy_from(include_bytes!("golden/arguments.bef"));
+    let buffer = BefBuffer::copy_from(include_bytes!("../golden/arguments.bef"));
     expect![[r#"
         section 0 Strings: byte 0x5, 53 bytes
         section 1 Attributes: byte 0x40, 16 bytes

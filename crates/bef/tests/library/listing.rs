@@ -40,7 +40,7 @@ fn pieces_follow_one_another_without_gaps() {
 
 #[test]
 fn pieces_say_what_their_numbers_stand_for() {
-    let bytes = include_bytes!("golden/constant.bef");
+    let bytes = include_bytes!("../golden/constant.bef");
     let lines: Vec<String> = pieces(bytes)
         .iter()
         .map(|piece| format!("{:#x}..{:#x} {}", piece.start, piece.end, piece.text))

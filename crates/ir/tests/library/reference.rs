@@ -9,7 +9,7 @@ use expect_test::expect_file;
 use tfrt_ir::dialect::{self, Page};
 
 /// From this file, as `expect_file` has it.
-const FOLDER: &str = "../../../docs/operations";
+const FOLDER: &str = "../../../../docs/operations";
 
 #[test]
 fn reference_is_what_the_tables_say() {
@@ -20,7 +20,7 @@ fn reference_is_what_the_tables_say() {
 
 #[test]
 fn reference_has_no_other_pages() {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/library");
     let files = fs::read_dir(here.join(FOLDER)).expect("the folder is there");
     let found: BTreeSet<String> = files
         .map(|file| file.expect("it can be read").file_name())

@@ -6,8 +6,8 @@ use tfrt_bef::{
     RegisterIndex,
 };
 
-const CONSTANT: &[u8] = include_bytes!("golden/constant.bef");
-const ARGUMENTS: &[u8] = include_bytes!("golden/arguments.bef");
+const CONSTANT: &[u8] = include_bytes!("../golden/constant.bef");
+const ARGUMENTS: &[u8] = include_bytes!("../golden/arguments.bef");
 
 fn open(bytes: &[u8]) -> BefFile {
     BefFile::open(BefBuffer::copy_from(bytes)).unwrap()

@@ -66,7 +66,7 @@ fn reference_is_what_the_rows_say() {
     for (op, row) in all() {
         entry(&op, row, &mut text);
     }
-    expect_file!["../../../docs/ops.md"].assert_eq(&text);
+    expect_file!["../../../../docs/ops.md"].assert_eq(&text);
 }
 
 fn entry(op: &OpDefinition, row: &str, text: &mut String) {

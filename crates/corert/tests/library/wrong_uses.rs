@@ -233,7 +233,7 @@ fn what_is_said_of_wrong_uses() {
         }
     }
     assert!(n >= 40, "{n}");
-    expect_file!["../../../docs/wrong-uses.md"].assert_eq(&text);
+    expect_file!["../../../../docs/wrong-uses.md"].assert_eq(&text);
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! The commands that look into programs, run as people run them.
 
-#![cfg(feature = "cli")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,7 +1,5 @@
 //! Graphs of ONNX's operations as the compiler optimises them, run.
 
-#![cfg(feature = "tensor")]
-
 use std::fmt::Write;
 use std::sync::Arc;
 

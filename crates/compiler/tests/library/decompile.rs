@@ -168,7 +168,7 @@ fn names_of_function_lists_are_the_strings_that_nothing_refers_to() {
 
 #[test]
 fn ops_come_back_with_their_attributes() {
-    let golden = include_str!("golden/core_runtime.mlir");
+    let golden = include_str!("../golden/core_runtime.mlir");
     check(
         golden,
         expect![[r#"

@@ -1,8 +1,6 @@
 //! ONNX's operations, each as a program of one kernel: operands are written as MLIR has them, results as
 //! tensors are printed.
 
-#![cfg(feature = "tensor")]
-
 #[path = "onnx/elementwise.rs"]
 mod elementwise;
 #[path = "onnx/learned.rs"]

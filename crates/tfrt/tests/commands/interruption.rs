@@ -1,8 +1,6 @@
 //! Ctrl-C before, in and after a call, and a deadline that a kernel does not heed: how the command ends, and that it
 //! leaves nothing behind.
 
-#![cfg(target_os = "linux")]
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;

@@ -1,0 +1,7 @@
+//! The crate's border, text to bytes and back, in one program of tests.
+
+mod decompile;
+mod errors;
+mod golden;
+mod graph_text;
+mod minimal;

@@ -1,0 +1,8 @@
+//! The crate's border, operations by their names, in one program of tests.
+
+mod arithmetic;
+mod calls;
+mod handlers;
+mod ops;
+mod reference;
+mod wrong_uses;

@@ -1,0 +1,13 @@
+//! The command as people and scripts run it, in one program of tests.
+
+mod bench;
+mod closed_pipe;
+mod control_characters;
+mod inspect;
+#[cfg(target_os = "linux")]
+mod interruption;
+mod limits;
+mod lsp;
+mod profiling;
+mod report;
+mod streams;
