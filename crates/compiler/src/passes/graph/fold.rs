@@ -41,6 +41,8 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
         merge(module, rows, block);
         evaluate::evaluate(module, block, context.evaluator);
         remove_unused_of(module, rows, block);
+        // A value that takes the place of a result may be of another type, less or more of which is known.
+        infer::signature(module, function, block);
     }
 }
 

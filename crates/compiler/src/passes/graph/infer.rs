@@ -387,7 +387,7 @@ fn symbolic_dims(fact: &Fact) -> Attribute {
 }
 
 /// Gives a function's type the results' types.
-fn signature(module: &mut Module, function: OpId, block: BlockId) {
+pub(super) fn signature(module: &mut Module, function: OpId, block: BlockId) {
     let Some(Attribute::Type(Type::Function(ty))) =
         module.op(function).attribute("function_type").cloned()
     else {

@@ -73,3 +73,19 @@ fn extents_that_are_known_are_constants() {
     );
     assert_eq!(shown.matches("graph.shape").count(), 2, "{shown}");
 }
+
+#[test]
+fn a_function_gives_the_type_of_the_value_that_takes_a_results_place() {
+    check(
+        "graph-fold",
+        r#"func.func @main(%x: tensor<?xf32>) -> tensor<4xf32> attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+             %y = "graph.cast"(%x) {to = f32} : (tensor<?xf32>) -> tensor<4xf32>
+             tfrt.return %y : tensor<4xf32>
+           }"#,
+        expect![[r#"
+            func.func @main(%arg0: tensor<?xf32>) -> tensor<?xf32> attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+              tfrt.return %arg0 : tensor<?xf32>
+            }
+        "#]],
+    );
+}
