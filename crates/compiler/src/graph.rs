@@ -7,13 +7,14 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
+use tfrt_bef::DType;
 use tfrt_ir::attributes::Attribute;
 use tfrt_ir::dialect::{
     AttributeDef, AttributeKind, Dialect, Entry, OpParts, Results, Traits, ValueDef as TextValue,
     ValueKind,
 };
 use tfrt_ir::verifier::{Mistake, mistakes};
-use tfrt_ir::{Diagnostics, Dialects, Module, OpDef as TextOp, OpId, codes as text_codes};
+use tfrt_ir::{Diagnostics, Dialects, Module, OpDef as TextOp, OpId, ValueId, codes as text_codes};
 use tfrt_ops::{
     Arity, AttrDef, AttrKind, Attrs, Default as DefaultValue, Limit, OpDef, Table, Types, ValueDef,
     intern,
@@ -21,7 +22,7 @@ use tfrt_ops::{
 };
 
 use crate::codes;
-use crate::passes::{GRAPH, OpAttrs, PREPARED};
+use crate::passes::{GRAPH, OpAttrs, PREPARED, dtype, element, prepared};
 
 /// Makes the entries of rows: those of the dialects `graph` and `onnx`, and those that are added to a table, as long as
 /// these are in it.
@@ -243,10 +244,6 @@ fn parts(row: &OpDef, details: &'static str) -> OpParts {
     let (operands, rest) = values(row.inputs);
     let (results, more) = values(row.results);
     let own = *row;
-    let has_own_check = row
-        .attrs
-        .iter()
-        .any(|attr| attr.limit == Limit::ResultCount || !attr.when.to_string().is_empty());
     OpParts {
         name: match row.name.contains('.') {
             true => row.name,
@@ -264,10 +261,11 @@ fn parts(row: &OpDef, details: &'static str) -> OpParts {
         attributes: row.attrs.iter().map(attribute).collect(),
         regions: row.regions,
         traits: traits(row),
-        check: match has_own_check {
-            true => Some(Arc::new(move |module, op| forms(module, op, &own))),
-            false => None,
-        },
+        check: Some(Arc::new(move |module, op| {
+            let mut found = element_types(module, op, &own);
+            found.extend(forms(module, op, &own));
+            found
+        })),
     }
 }
 
@@ -366,6 +364,62 @@ fn default_text(default: DefaultValue) -> String {
         DefaultValue::Ints(list) => format!("{list:?}"),
         DefaultValue::Type(dtype) => dtype.mlir_name().to_owned(),
     }
+}
+
+/// Checks the types of elements, where they are known: those that the row names, and that they are alike where it gives them
+/// one letter.
+fn element_types(module: &Module, op: OpId, row: &OpDef) -> Vec<Mistake> {
+    let data = module.op(op);
+    let dtype = |value: &ValueId| {
+        let element = element(module.value_type(*value))?;
+        Some((dtype(&element)?, module.value_type(*value)))
+    };
+    let is_prepared = |value: &ValueId| *module.value_type(*value) == prepared();
+    if data.operands().last().is_some_and(is_prepared) {
+        return Vec::new();
+    }
+    let mut letters: Vec<(&str, DType, String)> = Vec::new();
+    let mut found = Vec::new();
+    let operands = data.operands().iter().enumerate();
+    let operands = operands.map(|(index, value)| (true, index, row.inputs, value));
+    let results = data.results().iter().enumerate();
+    let results = results.map(|(index, value)| (false, index, row.results, value));
+    for (is_operand, index, defs, value) in operands.chain(results) {
+        let is_rest = |def: &&ValueDef| matches!(def.arity, Arity::Rest(_));
+        let def = defs.get(index).or(defs.last().filter(is_rest));
+        let (Some(def), Some((dtype, ty))) = (def, dtype(value)) else {
+            continue;
+        };
+        let wanted = match def.types {
+            Types::Set(all) if !all.contains(&dtype) => {
+                let names: Vec<&str> = all.iter().map(|dtype| dtype.mlir_name()).collect();
+                format!("a tensor of {}", names.join(" or "))
+            }
+            Types::Var(letter) => match letters.iter().find(|(known, ..)| *known == letter) {
+                Some((_, known, of)) if *known != dtype => {
+                    format!("a tensor of {}, as {of} is", known.mlir_name())
+                }
+                Some(_) => continue,
+                None => {
+                    let what = if is_operand { "operand" } else { "result" };
+                    letters.push((letter, dtype, format!("{what} #{index}")));
+                    continue;
+                }
+            },
+            Types::Set(_) | Types::Any | Types::Object => continue,
+        };
+        found.push(match is_operand {
+            true => {
+                let message = format!("operand #{index} must be {wanted}, but got '{ty}'");
+                Mistake::in_operand(text_codes::OPERAND_TYPE, index, message)
+            }
+            false => {
+                let message = format!("result #{index} must be {wanted}, but got '{ty}'");
+                Mistake::new(text_codes::RESULT_TYPE, message)
+            }
+        });
+    }
+    found
 }
 
 /// Checks what attributes say together.

@@ -17,7 +17,9 @@ mod testing;
 use crate::pipeline::Pass;
 
 pub(crate) use graph::attrs::OpAttrs;
-pub(crate) use graph::{GRAPH, PREPARED};
+pub(crate) use graph::attrs::dtype;
+pub(crate) use graph::node::element;
+pub(crate) use graph::{GRAPH, PREPARED, prepared};
 
 /// All passes, sorted by name.
 pub(crate) const ALL: &[&Pass] = &[

@@ -49,7 +49,8 @@ pub(crate) const OPS: &[OpDef] = &[
             ValueDef::any("variance").optional(),
         ])
         .results(&[
-            ValueDef::var("y", "T"),
+            // Of RMS normalisation the scale says the type.
+            ValueDef::var("y", "V"),
             ValueDef::any("mean").optional(),
             ValueDef::any("variance").optional(),
         ])
@@ -95,7 +96,6 @@ fn arg(call: &mut InferCall<'_>) -> Result<(), InferError> {
 fn norm(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0).clone();
     let (dtype, dims) = (x.dtype, x.dims);
-    // Of RMS normalisation the scale says the type.
     let result = match call.attrs.text("kind") {
         "rms" => call.input(1).dtype.or(dtype),
         _ => dtype,

@@ -29,7 +29,7 @@ pub(crate) const GRAPH: &str = "graph.";
 pub(super) const PREPARE: &str = "graph.prepare";
 
 /// The type of what it makes: the last operand of the operation that it was made for.
-pub(super) fn prepared() -> Type {
+pub(crate) fn prepared() -> Type {
     Type::dialect(PREPARED)
 }
 

@@ -30,6 +30,8 @@ fn what_rows_have_is_accepted() {
         r#"%0 = "graph.softmax"(%x) {axis = -1, log = 1 : i32, my.note = "n"} : (tensor<2x4xf32>) -> tensor<2x4xf32>"#,
         r#"%0 = "graph.lrn"(%x) {alpha = 0.5 : f64, size = 3} : (tensor<2x4xf32>) -> tensor<2x4xf32>"#,
         r#"%0 = "graph.norm"(%x, %y) {kind = "layer", epsilon = 1.0e-3 : f16} : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>"#,
+        // The scale says the type.
+        "%n = \"graph.cast\"(%y) {to = f16} : (tensor<4xf32>) -> tensor<4xf16>\n%0 = \"graph.norm\"(%x, %n) {kind = \"rms\"} : (tensor<2x4xf32>, tensor<4xf16>) -> tensor<2x4xf16>",
         r#"%0:2 = "graph.split"(%x) {axis = 1, n = 2} : (tensor<2x4xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>)"#,
         r#"%0 = "graph.concat"(%y, %y, %y) {axis = 0} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<12xf32>"#,
         r#"%0 = "graph.none"() : () -> none"#,
@@ -111,6 +113,10 @@ fn wrong_counts_are_told() {
               |
             2 | %0:2 = "graph.reduce"(%x, %y, %y) {kind = "sum"} : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<f32>
               |        ^^^^^^^^^^^^^^
+            g.mlir:2:27: error: 'graph.reduce' op operand #1 must be a tensor of i64, but got 'tensor<4xf32>' [TF0402]
+              |
+            2 | %0:2 = "graph.reduce"(%x, %y, %y) {kind = "sum"} : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<f32>)
+              |                           ^^
         "#]],
     );
     check(
@@ -191,7 +197,7 @@ fn attributes_that_do_nothing_in_a_form_are_told() {
               |
             2 | %0 = "graph.norm"(%x, %y) {kind = "layer", groups = 2} : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
               |                                            ^^^^^^^^^^
-            help: it is graph.norm(x: tensor of T, scale?: any, bias?: any, mean?: any, variance?: any) {kind: string, axis: integer = -1, epsilon: float = 1e-5, groups: integer = 1, momentum: float = 0.9, training: integer = 0, stash_type: integer = 1} -> (y: tensor of T, mean?: any, variance?: any)
+            help: it is graph.norm(x: tensor of T, scale?: any, bias?: any, mean?: any, variance?: any) {kind: string, axis: integer = -1, epsilon: float = 1e-5, groups: integer = 1, momentum: float = 0.9, training: integer = 0, stash_type: integer = 1} -> (y: tensor of V, mean?: any, variance?: any)
         "#]],
     );
     check(
@@ -290,7 +296,7 @@ fn entries_say_what_rows_say() {
           - `momentum` (`float`, `0.9` if absent): where kind is batch
           - `training` (`integer`, `0` if absent): where kind is batch
           - `stash_type` (`integer`, `1` if absent): where kind is layer or rms or group
-        - Results: `y` (`tensor of T`), `mean` (`any`, may be left out), `variance` (`any`, may be left out)
+        - Results: `y` (`tensor of V`), `mean` (`any`, may be left out), `variance` (`any`, may be left out)
         - Effects: pure.
 
         Generic form:
@@ -376,4 +382,35 @@ fn entries_say_what_rows_say() {
         ```
     "#]]
     .assert_eq(&text("onnx.Cast"));
+}
+
+#[test]
+fn element_types_that_do_not_go_together_are_told() {
+    check(
+        r#"%a = "graph.and"(%x, %x) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xi1>
+%b = "graph.shape"(%x) : (tensor<2x4xf32>) -> tensor<2xi64>
+%c = "graph.add"(%b, %x) : (tensor<2xi64>, tensor<2x4xf32>) -> tensor<*xi64>
+%d = "graph.relu"(%x) : (tensor<2x4xf32>) -> tensor<2x4xi32>"#,
+        expect![[r#"
+            g.mlir:2:18: error: 'graph.and' op operand #0 must be a tensor of i1, but got 'tensor<2x4xf32>' [TF0402]
+              |
+            2 | %a = "graph.and"(%x, %x) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xi1>
+              |                  ^^
+            help: it is graph.and(x: tensor of i1, y: tensor of i1) -> (z: tensor of i1)
+            g.mlir:2:22: error: 'graph.and' op operand #1 must be a tensor of i1, but got 'tensor<2x4xf32>' [TF0402]
+              |
+            2 | %a = "graph.and"(%x, %x) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xi1>
+              |                      ^^
+            g.mlir:4:22: error: 'graph.add' op operand #1 must be a tensor of i64, as operand #0 is, but got 'tensor<2x4xf32>' [TF0402]
+              |
+            4 | %c = "graph.add"(%b, %x) : (tensor<2xi64>, tensor<2x4xf32>) -> tensor<*xi64>
+              |                      ^^
+            help: it is graph.add(x: tensor of T, y: tensor of T) -> (z: tensor of T)
+            g.mlir:5:6: error: 'graph.relu' op result #0 must be a tensor of f32, as operand #0 is, but got 'tensor<2x4xi32>' [TF0404]
+              |
+            5 | %d = "graph.relu"(%x) : (tensor<2x4xf32>) -> tensor<2x4xi32>
+              |      ^^^^^^^^^^^^
+            help: it is graph.relu(x: tensor of T) -> (y: tensor of T)
+        "#]],
+    );
 }

@@ -31,6 +31,8 @@ pub struct Mistake {
     pub message: String,
     /// The attribute that it is about, if it is about one.
     pub attribute: Option<String>,
+    /// The operand that it is about, if it is about one.
+    pub operand: Option<usize>,
 }
 
 impl Mistake {
@@ -44,6 +46,27 @@ impl Mistake {
             code,
             message: message.into(),
             attribute: Some(name.into()),
+            operand: None,
+        }
+    }
+
+    /// Makes a mistake about an operand.
+    pub fn in_operand(code: &'static str, index: usize, message: impl Into<String>) -> Mistake {
+        Mistake {
+            code,
+            message: message.into(),
+            attribute: None,
+            operand: Some(index),
+        }
+    }
+
+    /// Makes a mistake about the whole operation.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Mistake {
+        Mistake {
+            code,
+            message: message.into(),
+            attribute: None,
+            operand: None,
         }
     }
 }
@@ -64,6 +87,10 @@ pub fn mistakes(module: &Module, op: OpId, definition: &OpDef) -> Vec<Mistake> {
                     Part::Attribute(name) => Some(name.to_owned()),
                     Part::Whole | Part::Operand(_) => None,
                 },
+                operand: match part {
+                    Part::Operand(index) => Some(index),
+                    Part::Whole | Part::Attribute(_) => None,
+                },
             });
         },
     );
@@ -81,10 +108,11 @@ fn each(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report: R
         .iter()
         .flat_map(|check| check(module, op))
     {
-        let part = mistake
-            .attribute
-            .as_deref()
-            .map_or(Part::Whole, Part::Attribute);
+        let part = match (mistake.attribute.as_deref(), mistake.operand) {
+            (Some(name), _) => Part::Attribute(name),
+            (None, Some(index)) => Part::Operand(index),
+            (None, None) => Part::Whole,
+        };
         report(mistake.code, mistake.message, part);
     }
 }

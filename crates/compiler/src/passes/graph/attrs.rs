@@ -147,7 +147,7 @@ fn tensor(dense: &DenseAttribute) -> AttrValue<'_> {
 }
 
 /// Returns the type of elements that a type of a model stands for, if it is known.
-pub(in crate::passes) fn dtype(ty: &Type) -> Option<DType> {
+pub(crate) fn dtype(ty: &Type) -> Option<DType> {
     Some(match ty {
         Type::Integer(IntegerType { width, signedness }) => {
             match (*signedness == Signedness::Unsigned, width) {

@@ -191,7 +191,7 @@ fn of_f16(bits: u16) -> f64 {
 }
 
 /// Returns the type of a tensor's elements, if it is known.
-pub(in crate::passes) fn element(ty: &Type) -> Option<Type> {
+pub(crate) fn element(ty: &Type) -> Option<Type> {
     match ty {
         Type::Tensor(tensor) => known_element(&tensor.element).cloned(),
         _ => None,

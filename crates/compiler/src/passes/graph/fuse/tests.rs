@@ -181,7 +181,7 @@ fn numbers_leave_a_value_that_says_of_which_type_and_shape_they_are() {
          %3 = \"onnx.Neg\"(%2) : (tensor<4xi64>) -> tensor<4xi64>
          %4 = \"onnx.Add\"(%x, %n) : (tensor<4xi64>, tensor<1x1xi64>) -> tensor<1x4xi64>
          %5 = \"onnx.Neg\"(%4) : (tensor<1x4xi64>) -> tensor<1x4xi64>
-         %r = \"onnx.Concat\"(%3, %5) {axis = 0 : i64} : (tensor<4xi64>, tensor<1x4xi64>) -> tensor<*xf32>",
+         %r = \"onnx.Concat\"(%3, %5) {axis = 0 : i64} : (tensor<4xi64>, tensor<1x4xi64>) -> tensor<*xi64>",
     );
     assert_eq!(
         found,
