@@ -41,7 +41,7 @@ use std::path::Path;
 use prost::{Message, bytes::Bytes};
 use tfrt_ir::{Diagnostics, Location, Module, Name};
 
-use crate::{FrontEnd, Head, ReadLimits, codes};
+use crate::{FrontEnd, Head, Imported, ReadLimits, codes};
 use problem::Problem;
 
 pub use element::{ElementType, STRING, UNKNOWN};
@@ -98,7 +98,7 @@ pub(crate) const FRONT_END: FrontEnd = FrontEnd {
     recognises: |head: &Head<'_>| !head.is_folder && looks_like_model(head.bytes),
     import: |source, limits| {
         let options = Options::of(source, limits);
-        import(source.bytes.clone(), &options).map(Into::into)
+        import_with_notes(source.bytes.clone(), &options)
     },
     survey: Some(|source, limits| survey(source.bytes.clone(), &Options::of(source, limits))),
 };
@@ -115,6 +115,13 @@ pub fn import(
     model: impl AsRef<[u8]> + Send + 'static,
     options: &Options,
 ) -> Result<Module, Diagnostics> {
+    Ok(import_with_notes(model, options)?.module)
+}
+
+fn import_with_notes(
+    model: impl AsRef<[u8]> + Send + 'static,
+    options: &Options,
+) -> Result<Imported, Diagnostics> {
     let bytes = Bytes::from_owner(model);
     let model = decode(bytes).map_err(|problem| problem.at(whole(&options.name)))?;
     model::import(&model, options)

@@ -277,9 +277,11 @@ impl Input {
     ///
     /// `Text` with all that is wrong with it; `Dimension` for a dimension that it can't have.
     pub fn module_with(&self, options: &OpenOptions) -> Result<Option<Module>, OpenError> {
-        let Some(mut module) = self.module().map_err(OpenError::Text)? else {
+        let Some(imported) = self.imported().map_err(OpenError::Text)? else {
             return Ok(None);
         };
+        let Imported { mut module, notes } = imported;
+        options.warn(notes);
         dims::fix(&mut module, options)?;
         Ok(Some(module))
     }

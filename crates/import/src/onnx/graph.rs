@@ -38,6 +38,8 @@ const ALL_GRAPHS: [&str; 4] = ["onnx.If", "onnx.Loop", "onnx.Scan", "onnx.Sequen
 pub(super) struct Importer<'m> {
     pub module: Module,
     pub errors: Diagnostics,
+    /// What is odd, and wrong with nothing.
+    pub notes: Diagnostics,
     /// Operators that are not known, by domain, name and version; `None` if they are errors.
     pub unknown: Option<BTreeMap<(&'m str, &'m str, i64), UnknownOperator>>,
     pub file: Name,
@@ -204,6 +206,9 @@ impl<'m> Importer<'m> {
     /// Reads the type that a value is said to have; reports one that cannot be read.
     pub(super) fn stated_type(&mut self, info: &ValueInfo, what: &str, place: &Location) -> Type {
         let read = match &info.ty {
+            Some(ty) if types::is_empty(ty) => {
+                Err(Problem::new(codes::MODEL_TYPE, "has a type that is empty"))
+            }
             Some(ty) => types::read(ty),
             None => Err(Problem::new(codes::MODEL_TYPE, "has no type")),
         };
@@ -633,6 +638,7 @@ impl<'m> Importer<'m> {
             let name = input.name.as_deref().unwrap_or("");
             let ty = match &input.ty {
                 None => types::unknown(),
+                Some(ty) if types::is_empty(ty) => types::unknown(),
                 Some(_) => self.stated_type(input, "input", &place.location),
             };
             // Subgraphs may leave types to be found out.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use tfrt_ir::{Attribute, Diagnostics, Location, Module, Name, OpState, Type};
+use tfrt_ir::{Attribute, Diagnostic, Diagnostics, Location, Module, Name, OpState, Type};
 
 use super::{
     OPSETS, Options, Survey, UnknownOperator,
@@ -12,17 +12,20 @@ use super::{
     problem::{Problem, shown},
     proto, sparse, tensor, types, whole,
 };
-use crate::{Signature, codes};
+use crate::{Imported, Signature, codes};
 
 /// Versions of operator sets by domain; the default one is `""`.
 pub(super) type Opsets<'m> = HashMap<&'m str, i64>;
 
 /// Makes a module of a model.
-pub(super) fn import(model: &proto::Model, options: &Options) -> Result<Module, Diagnostics> {
+pub(super) fn import(model: &proto::Model, options: &Options) -> Result<Imported, Diagnostics> {
     let mut importer = importer(options, None);
     importer.model(model, options);
     importer.errors.into_result()?;
-    Ok(importer.module)
+    Ok(Imported {
+        module: importer.module,
+        notes: importer.notes,
+    })
 }
 
 /// Says what is wrong with a model.
@@ -47,6 +50,7 @@ fn importer<'m>(
     Importer {
         module: Module::new(),
         errors: Diagnostics::default(),
+        notes: Diagnostics::default(),
         unknown,
         file: Name::from(options.name.as_str()),
         files: ExternalFiles::new(&options.outside).within(options.limits.bytes),
@@ -156,6 +160,22 @@ impl<'m> Importer<'m> {
         }
     }
 
+    /// Warns of a size of an input that is below 0.
+    fn note_sizes(&mut self, input: &proto::ValueInfo, place: &Location) {
+        if let Some((index, size)) = types::negative_size(input.ty.as_deref()) {
+            let name = shown(input.name.as_deref().unwrap_or(""));
+            let message = format!(
+                "input '{name}': has the size {size} in dimension {index}: it is taken for one that is not known"
+            );
+            let warning = Diagnostic::warning(codes::MODEL_DIMENSION, message);
+            self.notes.push(
+                warning
+                    .at_location(place.clone())
+                    .help("a size that is not known has a name, or nothing"),
+            );
+        }
+    }
+
     fn main(&mut self, graph: &'m proto::Graph, frame: usize) {
         let region = self.module.create_region();
         let block = self.module.create_block(region);
@@ -185,6 +205,7 @@ impl<'m> Importer<'m> {
                 self.errors.push(problem.at(place.clone()));
             }
             let ty = self.stated_type(input, "input", &place);
+            self.note_sizes(input, &place);
             let location = Location::named(&*shown(name), Some(place.clone()));
             let value = self.module.add_argument(block, ty, location);
             self.define(name, value, at.scope, &Place::of_input(name, &place));

@@ -69,7 +69,26 @@ pub(super) fn read(ty: &proto::TypeProto) -> Result<Type, Problem> {
         };
         return Ok(Type::dialect(&format!("!onnx.map<{key}, {value}>")));
     }
-    Err(incomplete("that is empty"))
+    // What a value without a type is follows from the graph.
+    Ok(unknown())
+}
+
+/// Tells whether a type says nothing.
+pub(super) fn is_empty(ty: &proto::TypeProto) -> bool {
+    *ty == proto::TypeProto::default()
+}
+
+/// Returns a size below 0 that a type states, with its place: it is taken for one that is not known.
+pub(super) fn negative_size(ty: Option<&proto::TypeProto>) -> Option<(usize, i64)> {
+    let sizes = shape(ty)?.dim.iter().map(|dimension| dimension.dim_value);
+    let mut sizes = sizes.enumerate();
+    sizes.find_map(|(index, size)| Some((index, size.filter(|size| *size < 0)?)))
+}
+
+fn shape(ty: Option<&proto::TypeProto>) -> Option<&proto::Shape> {
+    let ty = ty?;
+    let tensor = ty.tensor_type.as_ref().or(ty.sparse_tensor_type.as_ref())?;
+    tensor.shape.as_deref()
 }
 
 fn incomplete(what: &str) -> Problem {
@@ -92,15 +111,12 @@ fn tensor_type(tensor: &proto::TensorType) -> Result<Type, Problem> {
         return Ok(unranked(element));
     };
     let mut sizes = Vec::with_capacity(shape.dim.len());
-    for (index, dimension) in shape.dim.iter().enumerate() {
+    for dimension in &shape.dim {
         sizes.push(match dimension.dim_value {
             None => DYNAMIC,
             Some(size) if size >= 0 => size,
-            Some(size) => {
-                let message = format!("has the size {size} in dimension {index}");
-                let problem = Problem::new(codes::MODEL_DIMENSION, message);
-                return Err(problem.help("a size that is not known has a name, or nothing"));
-            }
+            // Exporters write -1 for a size that is not known.
+            Some(_) => DYNAMIC,
         });
     }
     Ok(Type::tensor(sizes, element))
@@ -109,16 +125,13 @@ fn tensor_type(tensor: &proto::TensorType) -> Result<Type, Problem> {
 /// Returns the dimensions as a model states them: numbers, names, or empty texts where nothing
 /// is known; `unit` for what is no tensor of known rank.
 pub(super) fn dimensions(ty: Option<&proto::TypeProto>) -> Attribute {
-    let shape = ty
-        .and_then(|ty| ty.tensor_type.as_ref().or(ty.sparse_tensor_type.as_ref()))
-        .and_then(|tensor| tensor.shape.as_ref());
-    let Some(shape) = shape else {
+    let Some(shape) = shape(ty) else {
         return Attribute::Unit;
     };
     let dimension = |dimension: &proto::Dimension| match (dimension.dim_value, &dimension.dim_param)
     {
-        (Some(size), _) => Attribute::integer(size, Type::I64),
-        (None, name) => Attribute::string(name.as_deref().unwrap_or("")),
+        (Some(size), _) if size >= 0 => Attribute::integer(size, Type::I64),
+        (_, name) => Attribute::string(name.as_deref().unwrap_or("")),
     };
     Attribute::array(shape.dim.iter().map(dimension).collect())
 }

@@ -445,7 +445,6 @@ fn types(add: Add) {
         model(graph.message(12, value("y", FLOAT, &[2])))
     };
     add("input without a type", with(Wire::new().text(1, "x")));
-    add("input of size -1", with(value("x", FLOAT, &[-1, 3])));
     add("input of element type 99", with(value("x", 99, &[2])));
     add(
         "input of an empty type",

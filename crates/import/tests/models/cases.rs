@@ -20,6 +20,20 @@ pub fn all() -> Vec<Case> {
             model(graph([relu("b", "y"), relu("x", "a"), relu("a", "b")], "y")),
         ),
         case("symbols", symbols()),
+        // As PaddlePaddle writes a size that is not known, and PyTorch a type.
+        case("size below 0", {
+            let graph = Wire::new().message(1, relu("x", "y"));
+            let graph = graph.message(11, value("x", FLOAT, &[-1, 3]));
+            model(graph.message(12, value("y", FLOAT, &[-1, 3])))
+        }),
+        case("empty types", {
+            let nothing = |name| Wire::new().text(1, name).message(2, Wire::new());
+            let graph = Wire::new().messages(1, [relu("x", "h"), relu("h", "y")]);
+            let graph = graph
+                .message(11, value("x", FLOAT, &[2]))
+                .message(13, nothing("h"));
+            model(graph.message(12, nothing("y")))
+        }),
         case("initializers", initializers()),
         case("initializer of an input", {
             let weights = tensor("w", FLOAT, &[2]).float(4, 1.0).float(4, 2.0);

@@ -558,6 +558,43 @@ fn operations_of_models_are_refused_elsewhere() {
     }
 }
 
+/// A size below 0 is one that is not known, as ONNX Runtime has it.
+#[test]
+fn sizes_below_0_are_warned_of() {
+    let folder = Folder::new("below");
+    let dims = [wire::bytes(
+        1,
+        [
+            0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
+        ],
+    )];
+    let tensor = [wire::number(1, 1), wire::bytes(2, dims.concat())].concat();
+    let x = [wire::bytes(1, "x"), wire::bytes(2, wire::bytes(1, &tensor))].concat();
+    let y = [wire::bytes(1, "y"), wire::bytes(2, wire::bytes(1, &tensor))].concat();
+    let relu = node("Relu", "", &["x"], "y", "only");
+    let graph = [
+        wire::bytes(1, relu),
+        wire::bytes(2, "g"),
+        wire::bytes(11, x),
+        wire::bytes(12, y),
+    ];
+    let opset = wire::bytes(8, wire::number(2, 17));
+    folder.write(
+        "below.onnx",
+        [wire::number(1, 8), wire::bytes(7, graph.concat()), opset].concat(),
+    );
+    let (status, stdout, stderr) = folder.run("check below.onnx");
+    let warning = "below.onnx: warning: input 'x': has the size -1 in dimension 0: it is taken for one that is not \
+                   known [TF1010]\nhelp: a size that is not known has a name, or nothing\n";
+    assert_eq!(
+        (status, stdout.as_str(), stderr.as_str()),
+        (0, "below.onnx: ok\n", warning)
+    );
+    folder.write("x.json", "[1, -2, 3]");
+    let (status, stdout, _) = folder.run("run below.onnx --input x=x.json");
+    assert_eq!((status, stdout.as_str()), (0, "y: f32 [3] = [1, 0, 3]\n"));
+}
+
 /// Two rows are no columns: the node is named wherever the model is compiled, and the kernel decides.
 #[test]
 fn operations_that_fail_with_any_input_are_warned_of() {
