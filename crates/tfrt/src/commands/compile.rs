@@ -2,16 +2,17 @@
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use tfrt::bef::BefBuffer;
+use tfrt::bef::{BefBuffer, BefFile};
 use tfrt::codes;
 use tfrt::input::{ApartWeights, Input, STANDARD_INPUT};
 use tfrt::ir::Diagnostics;
 use tfrt::tensor::math::panel::InstructionSet;
-use tfrt::{OpenError, Warnings};
+use tfrt::{OpenError, OpenOptions, Program, Runtime, SingleThreadedWorkQueue, Warnings};
 
 use super::output::{self, Delivery, files_of};
-use super::testing;
+use super::{check, testing};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::CompileOptions;
 use crate::talk::Talk;
@@ -45,6 +46,7 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
             })?;
             drop(waiting);
             talk.diagnostics(&warnings.take());
+            expect_kernels(&input, &bytes, &opening, talk)?;
             return deliver(&path, &files_of(&options.file, &input), &bytes, delivery);
         }
         input => return Err(no_text(&input)),
@@ -87,6 +89,26 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
     }
     let read = std::slice::from_ref(&options.file);
     write(&output_path(options), read, &bytes)
+}
+
+/// Refuses a model with operations that nothing here runs: its file could not be opened.
+fn expect_kernels(
+    input: &Input,
+    bytes: &BefBuffer,
+    opening: &OpenOptions,
+    talk: &Talk,
+) -> Result<(), Failure> {
+    let queue = Arc::new(SingleThreadedWorkQueue::new());
+    let runtime = Runtime::builder().queue(queue).build();
+    let file = BefFile::open(bytes.clone()).map_err(|reason| OpenError::Bytes {
+        name: input.name().to_owned(),
+        reason,
+    })?;
+    let Err(error) = Program::from_file(file, &runtime) else {
+        return Ok(());
+    };
+    let told = check::told_if_missing(input, opening, &runtime, false, talk);
+    Err(told.unwrap_or(Failure::Open(error)))
 }
 
 /// Where weights go that are too large for the program: beside it, with `.data` behind its name.

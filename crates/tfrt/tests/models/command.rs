@@ -478,12 +478,15 @@ fn operations_that_are_missing_are_listed_all_at_once() {
     let document: Json = serde_json::from_str(&stdout).unwrap();
     assert_eq!(document["files"][0]["missing"][0]["count"], 2);
     assert_eq!(document["files"][1]["ok"], true);
-    // To run it fails with the same operations.
-    let said = folder.refused("run bad.onnx --random", 1);
-    assert!(
-        said.contains("Frobnicate") && said.contains("Swirl"),
-        "{said}"
-    );
+    // To run it fails with the same operations, and so does to compile it, which leaves no file.
+    for command in ["run bad.onnx --random", "compile bad.onnx"] {
+        let said = folder.refused(command, 1);
+        assert!(
+            said.contains("Frobnicate") && said.contains("Swirl"),
+            "{said}"
+        );
+    }
+    assert!(!folder.names().iter().any(|name| name.ends_with(".bef")));
 }
 
 #[test]
