@@ -24,7 +24,7 @@ struct Bed {
 
 impl Bed {
     fn new() -> Bed {
-        let runtime = Runtime::new();
+        let runtime = Runtime::builder().op_kernels(KERNELS).build();
         let (device, fake) = add(&runtime, "FAKE:0", 1 << 20);
         let core = CoreRuntime::new(runtime.host());
         Bed {
@@ -54,7 +54,7 @@ impl Bed {
 fn add(runtime: &Runtime, name: &str, n_bytes: usize) -> (DeviceRef, Arc<FakeDevice>) {
     let made = OnceLock::new();
     let device = runtime.host().devices().add(|id| {
-        let fake = Arc::new(FakeDevice::new(id, name, n_bytes, DELAY));
+        let fake = Arc::new(FakeDevice::new(id, name, n_bytes, DELAY).unwrap());
         made.get_or_init(|| fake.clone());
         fake
     });
@@ -80,7 +80,7 @@ fn floats(tensor: &Tensor) -> Vec<f32> {
 
 #[test]
 fn a_device_of_ones_own_keeps_the_promises_of_the_contract() {
-    conformance::suite(&|id| Arc::new(FakeDevice::new(id, "FAKE:0", 1 << 24, DELAY)));
+    conformance::suite(&|id| Arc::new(FakeDevice::new(id, "FAKE:0", 1 << 24, DELAY).unwrap()));
 }
 
 #[test]
@@ -182,6 +182,107 @@ fn kernels_of_the_host_name_the_device_of_what_they_can_not_read() {
         encoded.unwrap_err().message(),
         "a tensor of f32 [2] on the device FAKE:0 can't be stored or sent: transfer it to the host"
     );
+}
+
+#[test]
+fn operations_of_the_device_copy_what_is_on_the_host_and_give_tensors_there() {
+    let bed = Bed::new();
+    let handler = bed.core.on(&bed.device).unwrap();
+    let same = bed.core.handler("FAKE:0").unwrap();
+    assert!(Arc::ptr_eq(&handler, &same));
+    let context = bed.core.context();
+    let op = |name: &str| bed.core.op(name, &handler).unwrap();
+    let x = bed
+        .core
+        .dense(&[2, 3], &[1.0_f32, -2.0, 3.0, -4.0, 5.0, -6.0])
+        .unwrap();
+    let w = bed.core.dense(&[3, 1], &[1.0_f32, 10.0, 100.0]).unwrap();
+    let product = op("tf.MatMul")
+        .call_one(&context, [&x, &w], &OpAttrs::new())
+        .unwrap();
+    // What follows from the rule of the row is known before the device has done anything.
+    assert_eq!(product.metadata().unwrap().to_string(), "f32 [2, 1]");
+    assert_eq!(product.device(), bed.device.id());
+    let positive = op("relu")
+        .call_one(&context, [&product], &OpAttrs::new())
+        .unwrap();
+    assert_eq!(positive.device(), bed.device.id());
+    let again = bed.wait(&bed.back(&positive).unwrap()).unwrap();
+    assert_eq!(floats(&again), [281.0, 0.0]);
+    // Two copies there, two kernels, one copy back.
+    assert_eq!(bed.fake.n_done(), 5);
+    let wrong = op("dot")
+        .call_one(&context, [&x, &product], &OpAttrs::new())
+        .unwrap_err();
+    assert!(wrong.message().starts_with("dot: "), "{wrong}");
+    drop((product, positive));
+    assert_eq!(bed.fake.held_bytes(), 0);
+}
+
+#[test]
+fn operations_of_the_device_wait_for_their_operands() {
+    let bed = Bed::new();
+    let handler = bed.core.on(&bed.device).unwrap();
+    let context = bed.core.context();
+    let add = bed.core.op("tf.AddV2", &handler).unwrap();
+    let (promise, x) = context.promise(None);
+    let sum = add.call_one(&context, [&x, &x], &OpAttrs::new()).unwrap();
+    assert!(!sum.is_settled());
+    promise.resolve(
+        bed.core
+            .dense(&[1], &[1.5_f32])
+            .unwrap()
+            .tensor()
+            .unwrap()
+            .unwrap()
+            .clone(),
+    );
+    assert_eq!(floats(&bed.wait(&bed.back(&sum).unwrap()).unwrap()), [3.0]);
+    // What is on another device is brought through the host.
+    let (other, _fake) = self::add(&bed.runtime, "FAKE:1", 1 << 20);
+    let there = context
+        .transfer(&sum, &other, TensorFormat::Device)
+        .unwrap();
+    let sum = add
+        .call_one(&context, [&there, &x], &OpAttrs::new())
+        .unwrap();
+    assert_eq!(floats(&bed.wait(&bed.back(&sum).unwrap()).unwrap()), [4.5]);
+    let (promise, y) = context.promise(None);
+    let failed = add.call_one(&context, [&x, &y], &OpAttrs::new()).unwrap();
+    promise.fail(Error::internal("it burns"));
+    assert_eq!(bed.wait(&failed).unwrap_err().message(), "it burns");
+}
+
+#[test]
+fn what_the_device_has_no_kernel_for_is_said_or_done_by_the_next_handler() {
+    let bed = Bed::new();
+    let handler = bed.core.on(&bed.device).unwrap();
+    let context = bed.core.context();
+    let error = bed.core.op("tf.Exp", &handler).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::NotFound);
+    assert_eq!(
+        error.message(),
+        "op 'tf.Exp' is not supported on FAKE:0: it has no kernel of such a row"
+    );
+    let integers = bed.core.dense(&[1], &[1_i64]).unwrap();
+    let add = bed.core.op("tf.AddV2", &handler).unwrap();
+    let error = add.call_one(&context, [&integers, &integers], &OpAttrs::new());
+    let error = error.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::InvalidArgument);
+    assert_eq!(
+        error.message(),
+        "tf.AddV2: no kernel on FAKE:0 takes operands of i64, i64"
+    );
+
+    let both = bed.core.on_or(&bed.device, bed.core.cpu()).unwrap();
+    let x = bed.core.dense(&[2], &[0.0_f32, -1.0]).unwrap();
+    let relu = bed.core.op("relu", &both).unwrap();
+    let exp = bed.core.op("exp", &both).unwrap();
+    let there = relu.call_one(&context, [&x], &OpAttrs::new()).unwrap();
+    assert_eq!(there.device(), bed.device.id());
+    let here = exp.call_one(&context, [&there], &OpAttrs::new()).unwrap();
+    assert_eq!(here.device(), bed.core.device().id());
+    assert_eq!(floats(&bed.wait(&here).unwrap()), [1.0, 1.0]);
 }
 
 #[test]

@@ -75,13 +75,11 @@ impl RuntimeBuilder {
     }
 
     /// Adds kernels of operations for devices beside the host. Programs call them by `KIND.graph.ROW`, and nodes of a model
-    /// run on such a device if the model is opened for it ([`OpenOptions::device`](crate::OpenOptions::device)).
+    /// run on such a device if the model is opened for it ([`OpenOptions::device`](crate::OpenOptions::device)); single
+    /// operations by the device's handler ([`CoreRuntime::on`]).
     ///
-    /// # Panics
-    ///
-    /// If there is a kernel for one of the rows and kinds already, or no row of a name.
+    /// The rows are built-in ones, or those of the runtime's [formats](Self::formats).
     pub fn op_kernels(mut self, kernels: &[OpKernel]) -> Self {
-        tfrt_tensor::op::register(&mut self.registry, kernels);
         self.op_kernels.extend_from_slice(kernels);
         self
     }
@@ -249,14 +247,24 @@ impl RuntimeBuilder {
     }
 
     /// Makes the runtime.
-    pub fn build(self) -> Runtime {
+    ///
+    /// # Panics
+    ///
+    /// If there is another kernel already of the name that one of [`op_kernels`](Self::op_kernels) has, or no row that it is
+    /// for.
+    pub fn build(mut self) -> Runtime {
+        let rows = self.formats.rows();
+        tfrt_tensor::op::register(&mut self.registry, &self.op_kernels, rows);
         let host = (self.settings)(HostContext::builder(self.registry)).build();
-        CoreRuntime::new(&host).set_kernels(tfrt_kernels::rows::find);
+        let op_kernels: Arc<[OpKernel]> = self.op_kernels.into();
+        let core = CoreRuntime::new(&host);
+        core.set_kernels(tfrt_kernels::rows::find);
+        core.set_device_kernels(op_kernels.clone());
         Runtime {
             host,
             untrusted: self.untrusted,
             formats: self.formats,
-            op_kernels: self.op_kernels.into(),
+            op_kernels,
         }
     }
 
