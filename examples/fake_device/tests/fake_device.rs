@@ -8,8 +8,9 @@ use tfrt::host::DeviceRef;
 use tfrt::host::device::conformance;
 use tfrt::input::Input;
 use tfrt::ir::Source;
+use tfrt::tensor::op::OpKernel;
 use tfrt::tensor::{ScalarHostTensor, StringHostTensor, Tensor, TensorFormat, TensorShape};
-use tfrt::{AnyAsyncValue, Error, ErrorCode, OpenOptions, Runtime};
+use tfrt::{AnyAsyncValue, Error, ErrorCode, Formats, OpenOptions, Runtime};
 use tfrt_example_fake_device::{FakeDevice, KERNELS, KIND};
 
 const DELAY: Duration = Duration::from_micros(200);
@@ -387,5 +388,37 @@ fn a_model_runs_half_on_the_device() {
     assert_eq!(
         error.to_string(),
         "there is no device 'FAKE:1': the runtime has CPU:0, FAKE:0"
+    );
+}
+
+#[test]
+fn operations_that_a_format_adds_run_on_the_device_if_it_has_kernels_for_them() {
+    use tfrt::ops::{Infer, OpDef, intern};
+    // A row that only the device runs: there is no kernel of it on the host.
+    let name = intern("plugin.positive");
+    let formats = Formats::builtin();
+    let row = OpDef::new(name, "What is positive.").infer(Infer::SameAsFirst);
+    let _added = formats.rows().add(&[row]).unwrap();
+    let relu = KERNELS.iter().find(|kernel| kernel.op == "relu").unwrap();
+    let kernel = OpKernel { op: name, ..*relu };
+    let builder = Runtime::builder().op_kernels(&[kernel]).formats(formats);
+    let runtime = builder.build();
+    let (_, fake) = add(&runtime, "FAKE:0", 1 << 20);
+    let text = MODEL.replace("graph.relu", name);
+    let input = Input::Text(Source::new("plugin.mlir", text));
+    let options = OpenOptions::new().device("FAKE:0");
+    let model = runtime.load_model_with(&input, &options).unwrap();
+    let f32s = |x: f32| tfrt::Tensor::from_vec(&[1, 3], vec![x, -x, 0.0]).unwrap();
+    let n = tfrt::Tensor::from_vec(&[2], vec![0_i64, 0]).unwrap();
+    let inputs = [("x", f32s(1.0)), ("y", f32s(-0.5)), ("n", n)];
+    let outputs = model.call(&runtime.context(), inputs).wait().unwrap();
+    let z = outputs.tensor("z").unwrap().to_vec::<f32>().unwrap();
+    assert_eq!(z, [0.5 * 0.5_f32.exp(), 0.0, 0.0]);
+    // One copy there, one kernel, one copy back.
+    assert_eq!(fake.n_done(), 3);
+    let error = runtime.load_model(&input).unwrap_err().to_string();
+    assert!(
+        error.contains("unknown kernel name 'cpu.plugin.positive'"),
+        "{error}"
     );
 }

@@ -34,19 +34,20 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
     if !fused::are_there(context) {
         return;
     }
+    let rows = &context.dialects.rows;
     for (_, block) in graphs(module) {
         gelu::recognise(module, block);
         layer_norm::recognise(module, block);
         attention::recognise(module, block);
-        super::rewrite::remove_unused(module, block);
+        super::rewrite::remove_unused(module, rows, block);
         product::pack(module, block);
         product::attach(module, block);
         scaled::fuse(module, block);
         joined::fuse(module, block);
-        super::rewrite::remove_unused(module, block);
+        super::rewrite::remove_unused(module, rows, block);
         elementwise::fuse(module, block);
         product::absorb(module, block);
-        super::rewrite::remove_unused(module, block);
+        super::rewrite::remove_unused(module, rows, block);
     }
 }
 

@@ -337,6 +337,9 @@ impl Lowering<'_, '_> {
         if name.starts_with(GRAPH) {
             return self.row(op, operands);
         }
+        if place::is_placed(self.module, op) {
+            return Some(self.placed(op, operands));
+        }
         let Some(short) = name.strip_prefix("onnx.") else {
             return self.kept(op, operands);
         };
@@ -393,6 +396,11 @@ impl Lowering<'_, '_> {
             self.error(op, message);
             return None;
         }
+        Some(self.placed(op, operands))
+    }
+
+    /// Returns the kernel of a row on the device that a node is placed on.
+    fn placed(&self, op: OpId, operands: Vec<ValueId>) -> OpState {
         let data = self.module.op(op);
         let list = attributes(data.attributes());
         let kind = data.attribute(place::KIND).and_then(Attribute::as_str);
@@ -400,10 +408,10 @@ impl Lowering<'_, '_> {
             .results(self.result_types(op))
             .operands(operands)
             .attribute("attributes", Attribute::array(list));
-        Some(match data.attribute(place::DEVICE) {
+        match data.attribute(place::DEVICE) {
             Some(device) => state.attribute("device", device.clone()),
             None => state,
-        })
+        }
     }
 
     /// Returns the kernel that prepares a node of a row.

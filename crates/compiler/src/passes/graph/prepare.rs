@@ -41,7 +41,7 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
             all.push(op);
         }
         module.set_operations(block, all);
-        super::rewrite::remove_unused_of(module, rows, block);
+        super::rewrite::remove_unused(module, rows, block);
     }
 }
 

@@ -126,13 +126,8 @@ pub(super) fn list(numbers: &[i64]) -> Attribute {
     Attribute::array(numbers.iter().map(one).collect())
 }
 
-/// Removes operations of a block whose results nobody uses and that do nothing else. Rows that a format adds stay.
-pub(super) fn remove_unused(module: &mut Module, block: BlockId) {
-    remove_unused_of(module, &Table::default(), block);
-}
-
 /// Removes operations of a block whose results nobody uses and that do nothing else, by built-in and added rows.
-pub(super) fn remove_unused_of(module: &mut Module, rows: &Table, block: BlockId) {
+pub(super) fn remove_unused(module: &mut Module, rows: &Table, block: BlockId) {
     let mut kept = Vec::new();
     for &op in module.block(block).operations().to_vec().iter().rev() {
         let is_unused = super::scope::is_unused(module, op) && !super::is_terminator(module, op);

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use tfrt_ir::{Source, parse};
 use tfrt_ops::names::{Name, NameAttr};
-use tfrt_ops::{AttrDef, Infer, OpDef, Table};
+use tfrt_ops::{AttrDef, Infer, OpDef, Table, Traits};
 
 use crate::legalize::{Context, Dialects, Legalize};
 use crate::passes::testing;
@@ -27,9 +27,14 @@ const TOY: Legalize = Legalize {
     })],
 };
 
-const ROWS: &[OpDef] = &[OpDef::new("toy.Wave", "A wave.")
-    .attrs(&[AttrDef::int("height", 1)])
-    .infer(Infer::SameAsFirst)];
+const ROWS: &[OpDef] = &[
+    OpDef::new("toy.Wave", "A wave.")
+        .attrs(&[AttrDef::int("height", 1)])
+        .infer(Infer::SameAsFirst),
+    OpDef::new("toy.Note", "Notes its operand.")
+        .infer(Infer::SameAsFirst)
+        .traits(Traits::WRITES),
+];
 
 fn run(passes: &str, body: &str) -> String {
     let dialects = Dialects {
@@ -228,4 +233,33 @@ fn markers_and_control_flow_take_the_form_that_is_lowered() {
             }
         "#]],
     );
+}
+
+#[test]
+fn rows_of_the_format_run_where_a_device_has_kernels_for_them() {
+    check(
+        "legalize,graph-infer,graph-place,graph-lower",
+        r#"%a = "toy.Wave"(%x) {height = 3} : (tensor<?x4xf32>) -> tensor<*xf32>
+           %b = "graph.exp"(%a) : (tensor<*xf32>) -> tensor<*xf32>
+           %y = "toy.Note"(%b) : (tensor<*xf32>) -> tensor<*xf32>"#,
+        expect![[r#"
+            %0 = "cpu.graph.copy"(%arg0) {attributes = ["device", "FAKE:0"]} : (!t.tensor) -> !t.tensor
+            %1 = "fake.toy.Wave"(%0) {attributes = ["height", 3], device = "FAKE:0"} : (!t.tensor) -> !t.tensor
+            %2 = "cpu.graph.copy"(%1) {attributes = ["device", "CPU:0"]} : (!t.tensor) -> !t.tensor
+            %3 = "cpu.graph.exp"(%2) {attributes = []} : (!t.tensor) -> !t.tensor
+            %4 = "cpu.toy.Note"(%3) : (!t.tensor) -> !t.tensor
+        "#]],
+    );
+}
+
+#[test]
+fn passes_remove_rows_of_the_format_without_effects_that_nothing_uses() {
+    let body = r#"%unused = "toy.Wave"(%x) : (tensor<?x4xf32>) -> tensor<*xf32>
+        %noted = "toy.Note"(%x) : (tensor<?x4xf32>) -> tensor<*xf32>
+        %y = "toy.Wave"(%x) : (tensor<?x4xf32>) -> tensor<*xf32>"#;
+    for pass in ["graph-layout", "graph-fuse", "graph-fold", "graph-prepare"] {
+        let found = run(&format!("legalize,graph-infer,{pass}"), body);
+        let counts = ["toy.Wave", "toy.Note"].map(|name| found.matches(name).count());
+        assert_eq!(counts, [1, 1], "{pass}: {found}");
+    }
 }
