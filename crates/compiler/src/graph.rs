@@ -304,6 +304,7 @@ pub(crate) fn kind(attr: &AttrDef) -> AttributeKind {
         AttrKind::Type => AttributeKind::ElementType,
         AttrKind::Tensor => AttributeKind::Elements,
         AttrKind::Region => AttributeKind::Any,
+        AttrKind::Function => AttributeKind::FlatSymbol,
     }
 }
 

@@ -152,24 +152,39 @@ fn text(inputs: &str, outputs: &str, body: &str) -> String {
     let dims: Vec<&str> = arguments.iter().map(|_| "[]").collect();
     let returned: Vec<String> = outputs.split(' ').map(|name| format!("%{name}")).collect();
     let types: Vec<&str> = outputs.split(' ').map(ty).collect();
-    format!(
+    let text = format!(
         "// text\nfunc.func @main({}) -> ({types}) attributes {{onnx.inputs = [{}], onnx.outputs = [{}], onnx.input_dims = [{}]}} {{\n\
          %zero = \"graph.constant\"() {{value = dense<0.0> : tensor<f32>}} : () -> tensor<f32>\n\
          %one = \"graph.constant\"() {{value = dense<1.0> : tensor<f32>}} : () -> tensor<f32>\n\
          %two = \"graph.constant\"() {{value = dense<2.0> : tensor<f32>}} : () -> tensor<f32>\n\
          %three = \"graph.constant\"() {{value = dense<3.0> : tensor<f32>}} : () -> tensor<f32>\n\
          {body}\ntfrt.return {} : {types}\n}}",
-        arguments.join(", "), names(inputs), names(outputs), dims.join(", "), returned.join(", "),
+        arguments.join(", "),
+        names(inputs),
+        names(outputs),
+        dims.join(", "),
+        returned.join(", "),
         types = types.join(", "),
-    )
-    .replace("COUNTER(", "\"calc.counter\"(")
-    .replace("READ(", "\"calc.read\"(")
-    .replace(" MADE", " : (tensor<f32>) -> (!calc.counter, !tfrt.chain)")
-    .replace(" COUNTED", " {scale = 10.0 : f32} : (!calc.counter, tensor<f32>, !tfrt.chain) -> !tfrt.chain")
-    .replace("COUNT(", "\"calc.count\"(")
-    .replace(" WAS", " : (!calc.counter, !tfrt.chain) -> (tensor<f32>, !tfrt.chain)")
-    .replace("NOTE(", "\"log.note\"(")
-    .replace(" NOTED", " : (tensor<f32>) -> !tfrt.chain")
+    );
+    written_out(&text)
+}
+
+/// Writes out what is short for operations on counters and of the log.
+fn written_out(text: &str) -> String {
+    text.replace("COUNTER(", "\"calc.counter\"(")
+        .replace("READ(", "\"calc.read\"(")
+        .replace(" MADE", " : (tensor<f32>) -> (!calc.counter, !tfrt.chain)")
+        .replace(
+            " COUNTED",
+            " {scale = 10.0 : f32} : (!calc.counter, tensor<f32>, !tfrt.chain) -> !tfrt.chain",
+        )
+        .replace("COUNT(", "\"calc.count\"(")
+        .replace(
+            " WAS",
+            " : (!calc.counter, !tfrt.chain) -> (tensor<f32>, !tfrt.chain)",
+        )
+        .replace("NOTE(", "\"log.note\"(")
+        .replace(" NOTED", " : (tensor<f32>) -> !tfrt.chain")
 }
 
 /// Checks what a model gives, whatever runs it, and what its calls note, in any order.
@@ -386,4 +401,77 @@ fn chains_go_through_conditions_and_bodies() {
     let text = text("n", "y sum", body);
     check(&text, &[("n", 3.0)], &[123.0, 3.0], &[0.0, 1.0, 2.0, 3.0]);
     check(&text, &[("n", 0.0)], &[0.0, 0.0], &[0.0]);
+}
+
+/// What a function does to a resource it does in the order of the chains, and as often as it is called.
+#[test]
+fn chains_go_through_functions_that_are_called() {
+    let body = "\
+%c, %c0 = COUNTER(%zero) MADE
+%c1 = \"graph.call\"(%c, %one, %c0) {callee = @twice} : (!calc.counter, tensor<f32>, !tfrt.chain) -> !tfrt.chain
+\"graph.call\"(%x) {callee = @noted} : (tensor<f32>) -> ()
+%unused = \"graph.call\"(%x) {callee = @doubled} : (tensor<f32>) -> tensor<f32>
+%y = \"graph.call\"(%x) {callee = @doubled} : (tensor<f32>) -> tensor<f32>
+%c2 = \"graph.call\"(%c, %y, %c1) {callee = @twice} : (!calc.counter, tensor<f32>, !tfrt.chain) -> !tfrt.chain
+%z, %c3 = READ(%c, %c2) WAS";
+    let functions = "
+func.func @twice(%c: !calc.counter, %by: tensor<f32>, %before: !tfrt.chain) -> !tfrt.chain {
+  %once = COUNT(%c, %by, %before) COUNTED
+  %twice = COUNT(%c, %by, %once) COUNTED
+  tfrt.return %twice : !tfrt.chain
+}
+func.func @noted(%x: tensor<f32>) {
+  %0 = NOTE(%x) NOTED
+  tfrt.return
+}
+func.func @doubled(%x: tensor<f32>) -> tensor<f32> {
+  %two = \"graph.constant\"() {value = dense<2.0> : tensor<f32>} : () -> tensor<f32>
+  %y = \"graph.mul\"(%x, %two) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  tfrt.return %y : tensor<f32>
+}";
+    let text = text("x", "y z", body) + &written_out(functions);
+    check(&text, &[("x", 3.0)], &[6.0, 1166.0], &[3.0]);
+}
+
+/// A function that goes on until a number is reached; without one it would go on for ever.
+#[test]
+fn functions_call_themselves_as_deep_as_the_host_allows() {
+    let body =
+        "%y = \"graph.call\"(%x, %n) {callee = @sum} : (tensor<f32>, tensor<i64>) -> tensor<f32>";
+    let functions = "
+func.func @sum(%x: tensor<f32>, %n: tensor<i64>) -> tensor<f32> {
+  %none = \"graph.constant\"() {value = dense<0> : tensor<i64>} : () -> tensor<i64>
+  %less = \"graph.constant\"() {value = dense<-1> : tensor<i64>} : () -> tensor<i64>
+  %go = \"graph.ne\"(%n, %none) : (tensor<i64>, tensor<i64>) -> tensor<i1>
+  %y = \"graph.if\"(%go) ({
+    %rest = \"graph.add\"(%n, %less) : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    %sum = \"graph.call\"(%x, %rest) {callee = @sum} : (tensor<f32>, tensor<i64>) -> tensor<f32>
+    %more = \"graph.add\"(%sum, %x) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    \"graph.yield\"(%more) : (tensor<f32>) -> ()
+  }, {
+    \"graph.yield\"(%x) : (tensor<f32>) -> ()
+  }) : (tensor<i1>) -> tensor<f32>
+  tfrt.return %y : tensor<f32>
+}";
+    let text = text("x n", "y", body) + functions;
+    check(&text, &[("x", 3.0), ("n", 20.0)], &[63.0], &[]);
+    let limits = tfrt::Limits {
+        max_depth: 200,
+        ..tfrt::Limits::default()
+    };
+    let formats = Formats::builtin().with(TEXT);
+    let runtime = Runtime::builder().formats(formats).limits(limits).build();
+    for model in models(&runtime, &text) {
+        let x = Tensor::from_vec(&[], vec![1.0_f32]).unwrap();
+        let n = Tensor::from_vec(&[], vec![-1_i64]).unwrap();
+        let outputs = model.call(&runtime.context(), [("x", x), ("n", n)]).wait();
+        let error = match outputs {
+            Ok(outputs) => outputs.tensor("y").unwrap_err().to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert!(
+            error.contains("call depth exceeds the limit of 200"),
+            "{error}"
+        );
+    }
 }

@@ -3,6 +3,7 @@
 //! `docs/models.md` specifies what goes in and what comes out.
 
 pub(super) mod attrs;
+pub(super) mod calls;
 mod constant;
 pub(super) mod fold;
 pub(super) mod fuse;
@@ -17,6 +18,8 @@ mod pointwise;
 pub(super) mod prepare;
 mod rewrite;
 pub(super) mod store;
+
+use std::collections::HashSet;
 
 use tfrt_ir::{BlockId, Module, OpId, Type};
 
@@ -48,7 +51,7 @@ const EXTERNAL: &str = "onnx.External";
 /// Ends a region.
 pub(super) const YIELD: &str = "onnx.Yield";
 
-/// Returns the functions that hold operations of the dialect, with their only blocks.
+/// Returns the functions that hold operations of the dialect, or are called by those that do, with their only blocks.
 pub(super) fn graphs(module: &Module) -> Vec<(OpId, BlockId)> {
     let functions = scope::functions(module).into_iter();
     let bodies = functions.filter_map(|op| match scope::region_blocks(module, op)[..] {
@@ -61,8 +64,10 @@ pub(super) fn graphs(module: &Module) -> Vec<(OpId, BlockId)> {
             .iter()
             .any(|dialect| name.starts_with(dialect))
     };
+    let called: HashSet<OpId> = calls::Calls::new(module).called().collect();
     let has_ours = |(op, block): &(OpId, BlockId)| {
         module.op(*op).attribute("onnx.inputs").is_some()
+            || called.contains(op)
             || module.block(*block).operations().iter().any(is_ours)
     };
     bodies.filter(has_ours).collect()

@@ -209,11 +209,6 @@ fn numbers_in_attributes_may_be_of_any_width() {
 fn rows_without_a_kernel_are_told() {
     let runtime = super::Runtime::new();
     let relo = text("relo", "tensor<?xf32>");
-    let region = r#"({
-      %a = "graph.neg"(%a0) : (tensor<?xf32>) -> tensor<?xf32>
-      "graph.yield"(%a) : (tensor<?xf32>) -> ()
-    })"#;
-    let called = text(&format!("call {region}"), "tensor<?xf32>");
     // Results and arguments are as many as operands.
     let misfit = r#"({
     ^bb0(%v: tensor<?xf32>):
@@ -223,10 +218,6 @@ fn rows_without_a_kernel_are_told() {
     })"#;
     let misfit = text(&format!("while {misfit}"), "tensor<?xf32>");
     for (text, expected) in [
-        (
-            called,
-            "row.mlir:2:8: error: 'graph.call' op has no kernel: nothing here runs it",
-        ),
         (
             misfit,
             "row.mlir:2:8: error: 'graph.while' op expected 1 results, regions of 1 arguments, a condition that gives one value and a body that gives 1",

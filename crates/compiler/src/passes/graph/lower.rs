@@ -14,6 +14,7 @@ use tfrt_ir::{
 
 use tfrt_ops::{Table, names};
 
+use super::calls::{self, CALL, Calls};
 use super::{
     CONSTANT, EXTERNAL, GRAPH, NO_VALUE, PREPARE, attrs, constant, graphs, is_terminator, model,
     place, rewrite,
@@ -40,19 +41,24 @@ fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics
     }
     let mut made = Vec::new();
     let mut gone = HashSet::new();
+    for (_, block) in &all {
+        hoist_constants(module, *block);
+    }
+    let calls = calls::lift(module, &context.dialects.rows, &all);
     for (function, block) in all {
-        hoist_constants(module, block);
+        let is_called = !calls.of(function).is_empty();
         let mut lowering = Lowering {
             name: module.symbol_name(function).unwrap_or("main").to_owned(),
             module,
             diagnostics,
             rows: context.dialects.rows.clone(),
+            calls: &calls,
             made: Vec::new(),
             n_control: 0,
             ahead: HashSet::new(),
             has_kernel: &|row| context.evaluator.has_kernel(row),
         };
-        lowering.graph(function, block);
+        lowering.graph(function, block, is_called);
         made.append(&mut lowering.made);
         gone.insert(function);
     }
@@ -159,6 +165,8 @@ struct Lowering<'m, 'd> {
     diagnostics: &'d mut Diagnostics,
     /// Operations that are rows of a format's own become kernels of the same name.
     rows: Table,
+    /// Calls of functions of the module.
+    calls: &'d Calls,
     /// The name of the function that is lowered.
     name: String,
     /// The functions made so far.
@@ -172,8 +180,17 @@ struct Lowering<'m, 'd> {
 }
 
 impl Lowering<'_, '_> {
-    fn graph(&mut self, function: OpId, block: BlockId) {
-        let attributes = model::attributes(self.module, function);
+    /// Lowers a model, or a function that is called, which is private.
+    fn graph(&mut self, function: OpId, block: BlockId, is_called: bool) {
+        for op in calls::calls_in(self.module, function) {
+            if let Err(message) = self.calls.check(self.module, op) {
+                self.error(op, message);
+            }
+        }
+        let attributes = match is_called {
+            true => Vec::new(),
+            false => model::attributes(self.module, function),
+        };
         let location = self.module.op(function).location().clone();
         let (region, body) = self.region();
         let mut values = Values::new();
@@ -184,7 +201,7 @@ impl Lowering<'_, '_> {
         let name = self.name.clone();
         let at = self.made.len();
         self.block(block, body, &mut values);
-        let op = self.function(&name, region, body, location, false);
+        let op = self.function(&name, region, body, location, is_called);
         for (name, value) in attributes {
             self.module.set_attribute(op, name, value);
         }
@@ -334,6 +351,9 @@ impl Lowering<'_, '_> {
     ) -> Option<OpState> {
         let name = self.module.op(op).name().clone();
         let types = self.result_types(op);
+        if name == CALL {
+            return Some(calls::kernel(self.module, op, operands).results(types));
+        }
         if name.starts_with(GRAPH) {
             return self.row(op, operands);
         }
