@@ -42,6 +42,16 @@ pub enum Extent<'a> {
     Unknown,
 }
 
+impl Extent<'_> {
+    /// Returns the size that a type has for it.
+    pub(crate) fn size(&self) -> i64 {
+        match self {
+            Extent::Known(size) => *size,
+            Extent::Named(_) | Extent::Unknown => tfrt_ir::types::DYNAMIC,
+        }
+    }
+}
+
 impl Signature {
     /// Adds an input, with its extents if its rank is known.
     pub fn input(&mut self, name: &str, extents: Option<&[Extent<'_>]>) -> &mut Signature {

@@ -84,8 +84,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Sets the formats that models are read by. Default: the built-in ones. The kernels of rows that a format has of its
-    /// own are added by [`kernels`](Self::kernels).
+    /// Sets the formats that models are read by, with the kernels of their own operations. Default: the built-in ones.
     ///
     /// # Examples
     ///
@@ -250,9 +249,10 @@ impl RuntimeBuilder {
     ///
     /// # Panics
     ///
-    /// If there is another kernel already of the name that one of [`op_kernels`](Self::op_kernels) has, or no row that it is
-    /// for.
+    /// If there is another kernel already of the name that one of a format has, or of [`op_kernels`](Self::op_kernels); or if
+    /// there is no row that one of these is for.
     pub fn build(mut self) -> Runtime {
+        self.formats.add_kernels(&mut self.registry);
         let rows = self.formats.rows();
         tfrt_tensor::op::register(&mut self.registry, &self.op_kernels, rows);
         let host = (self.settings)(HostContext::builder(self.registry)).build();
