@@ -166,7 +166,8 @@ impl CoreRuntime {
     }
 
     /// Returns a handler of the operations that a device beside the host has kernels for; what it has none of `next` is
-    /// asked for, whose operations are given their operands on its own device.
+    /// asked for, whose operations are given their operands on its own device. Its name is the device's: who records calls
+    /// [registers](Self::register) it under that.
     ///
     /// # Errors
     ///

@@ -94,10 +94,10 @@ impl Signature {
         let main = OpState::new("func.func")
             .attribute("sym_name", Attribute::string("main"))
             .attribute("function_type", ty)
-            .attribute("onnx.inputs", Attribute::array(self.inputs))
-            .attribute("onnx.input_dims", Attribute::array(self.input_dims))
-            .attribute("onnx.outputs", Attribute::array(self.outputs))
-            .attribute("onnx.output_dims", Attribute::array(self.output_dims))
+            .attribute("model.input_names", Attribute::array(self.inputs))
+            .attribute("model.input_dims", Attribute::array(self.input_dims))
+            .attribute("model.output_names", Attribute::array(self.outputs))
+            .attribute("model.output_dims", Attribute::array(self.output_dims))
             .region(region)
             .location(location);
         let main = module.create(main);

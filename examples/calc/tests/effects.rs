@@ -138,7 +138,7 @@ fn text(inputs: &str, outputs: &str, body: &str) -> String {
     let returned: Vec<String> = outputs.split(' ').map(|name| format!("%{name}")).collect();
     let types: Vec<&str> = outputs.split(' ').map(ty).collect();
     let text = format!(
-        "// text\nfunc.func @main({}) -> ({types}) attributes {{onnx.inputs = [{}], onnx.outputs = [{}], onnx.input_dims = [{}]}} {{\n\
+        "// text\nfunc.func @main({}) -> ({types}) attributes {{model.input_names = [{}], model.output_names = [{}], model.input_dims = [{}]}} {{\n\
          %zero = \"graph.constant\"() {{value = dense<0.0> : tensor<f32>}} : () -> tensor<f32>\n\
          %one = \"graph.constant\"() {{value = dense<1.0> : tensor<f32>}} : () -> tensor<f32>\n\
          %two = \"graph.constant\"() {{value = dense<2.0> : tensor<f32>}} : () -> tensor<f32>\n\

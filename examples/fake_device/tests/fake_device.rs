@@ -346,8 +346,8 @@ fn nothing_is_held_when_all_handles_are_dropped() {
 const MODEL: &str = r#"
 func.func @main(%x: tensor<?x3xf32>, %y: tensor<?x3xf32>, %n: tensor<2xi64>)
     -> (tensor<?x3xf32>, tensor<2xi64>) attributes {
-    onnx.inputs = ["x", "y", "n"], onnx.outputs = ["z", "m"],
-    onnx.input_dims = [["N", 3], ["N", 3], [2]]} {
+    model.input_names = ["x", "y", "n"], model.output_names = ["z", "m"],
+    model.input_dims = [["N", 3], ["N", 3], [2]]} {
   %a = "graph.add"(%x, %y) : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
   %b = "graph.exp"(%a) : (tensor<?x3xf32>) -> tensor<?x3xf32>
   %c = "graph.mul"(%a, %b) : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>

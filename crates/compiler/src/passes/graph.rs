@@ -66,11 +66,18 @@ pub(super) fn graphs(module: &Module) -> Vec<(OpId, BlockId)> {
     };
     let called: HashSet<OpId> = calls::Calls::new(module).called().collect();
     let has_ours = |(op, block): &(OpId, BlockId)| {
-        module.op(*op).attribute("onnx.inputs").is_some()
+        module.op(*op).attribute("model.input_names").is_some()
             || called.contains(op)
             || module.block(*block).operations().iter().any(is_ours)
     };
     bodies.filter(has_ours).collect()
+}
+
+/// Returns whether an attribute of an operation is a note: what passes have found, or the version that it is of.
+fn is_note(name: &str) -> bool {
+    ["onnx.", "model."]
+        .iter()
+        .any(|notes| name.starts_with(notes))
 }
 
 /// Returns whether an operation ends a function or region of a graph.

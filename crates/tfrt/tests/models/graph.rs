@@ -17,7 +17,7 @@ fn text(operation: &str, types: &str) -> String {
         .collect();
     let (name, rest) = operation.split_once(' ').unwrap_or((operation, ""));
     format!(
-        r#"func.func @main({}) -> tensor<*x!onnx.unknown> attributes {{onnx.inputs = ["{}"], onnx.outputs = ["y"]}} {{
+        r#"func.func @main({}) -> tensor<*x!onnx.unknown> attributes {{model.input_names = ["{}"], model.output_names = ["y"]}} {{
   %y = "graph.{name}"({}) {rest} : ({types}) -> tensor<*x!onnx.unknown>
   tfrt.return %y : tensor<*x!onnx.unknown>
 }}"#,
@@ -305,7 +305,7 @@ fn older_forms_are_broadcast_as_they_were() {
         let ty = "tensor<?x?x?xf32>, tensor<2xf32>";
         let text = format!(
             r#"module attributes {{onnx.opset = 6 : i64}} {{
-  func.func @main(%x: tensor<?x?x?xf32>, %y: tensor<2xf32>) -> tensor<*xf32> attributes {{onnx.inputs = ["x", "y"], onnx.outputs = ["z"]}} {{
+  func.func @main(%x: tensor<?x?x?xf32>, %y: tensor<2xf32>) -> tensor<*xf32> attributes {{model.input_names = ["x", "y"], model.output_names = ["z"]}} {{
     %z = {operation} : ({ty}) -> tensor<*xf32>
     tfrt.return %z : tensor<*xf32>
   }}

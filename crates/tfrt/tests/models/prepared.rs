@@ -131,7 +131,7 @@ impl Layer {
         let (values, types): (Vec<_>, Vec<_>) = operands.into_iter().unzip();
         let y = tensor(&[LENGTH, d, BATCH, HIDDEN], ty);
         let text = format!(
-            "func.func @main({arguments}) -> ({y}, {state}) attributes {{onnx.inputs = [{}], onnx.outputs = [\"y\", \"z\"]}} {{
+            "func.func @main({arguments}) -> ({y}, {state}) attributes {{model.input_names = [{}], model.output_names = [\"y\", \"z\"]}} {{
                {lines}
                %y, %z = \"graph.rnn\"({}) {{hidden_size = {HIDDEN} : i64, kind = \"{}\"{}}} : ({}) -> ({y}, {state})
                func.return %y, %z : {y}, {state}

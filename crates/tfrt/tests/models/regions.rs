@@ -36,7 +36,7 @@ fn function(inputs: &str, results: &str, body: &str) -> String {
     );
     format!(
         "module attributes {{onnx.opset = 17 : i64}} {{\n  func.func @main({inputs}) -> ({results}) attributes \
-         {{onnx.inputs = {taken}, onnx.outputs = {given}}} {{\n{body}\n    func.return {names} : {results}\n  }}\n}}\n"
+         {{model.input_names = {taken}, model.output_names = {given}}} {{\n{body}\n    func.return {names} : {results}\n  }}\n}}\n"
     )
 }
 

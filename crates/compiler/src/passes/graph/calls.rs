@@ -116,7 +116,7 @@ impl Calls {
         let (function, block) = self
             .callee(module, op)
             .ok_or_else(|| format!("calls '@{called}', which is no function of one block"))?;
-        if module.op(function).attribute("onnx.inputs").is_some() {
+        if module.op(function).attribute("model.input_names").is_some() {
             return Err(format!(
                 "calls '@{called}', which is a model itself: its values have names"
             ));

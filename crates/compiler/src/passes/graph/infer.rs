@@ -2,7 +2,7 @@
 //!
 //! The row of an operation ([`tfrt_ops`]) says what its results are; this pass goes through the blocks. Each value gets the
 //! most precise type that follows from the inputs' types; what a model states itself is believed where nothing follows.
-//! Dimensions that are not plain numbers stand in the attribute `onnx.shapes` of the operation that makes the value.
+//! Dimensions that are not plain numbers stand in the attribute `model.shapes` of the operation that makes the value.
 //!
 //! Nothing is assumed that could be wrong for an input that a call may have. What can't be right for any is unknown, too,
 //! and a warning: the kernel says what is wrong, if it is ever run.
@@ -33,7 +33,7 @@ pub(crate) const PASS: Pass = Pass {
 };
 
 /// The attribute of operations whose results have symbolic dimensions.
-const SHAPES: &str = "onnx.shapes";
+const SHAPES: &str = "model.shapes";
 
 /// Of calls of functions with more operations, all together, nothing is known but what the model states.
 const MOST_FOLLOWED: usize = 1 << 16;
@@ -203,7 +203,7 @@ fn warn(module: &Module, op: OpId, reason: &InferError, diagnostics: &mut Diagno
 impl Inference<'_> {
     /// Takes what is known of a graph's inputs: types, and names of dimensions.
     fn inputs(&mut self, function: OpId, block: BlockId) {
-        let dimensions = self.module.op(function).attribute("onnx.input_dims");
+        let dimensions = self.module.op(function).attribute("model.input_dims");
         let dimensions = dimensions.and_then(Attribute::as_array).unwrap_or(&[]);
         for (index, &argument) in self.module.block(block).arguments().iter().enumerate() {
             let mut fact = of_type(self.module.value_type(argument));

@@ -22,6 +22,7 @@ use super::{
 use crate::codes;
 use crate::graph::check;
 use crate::legalize::Context;
+use crate::model::PROPERTIES;
 use crate::passes::legalize;
 use crate::pipeline::{Pass, Property, Run};
 
@@ -76,7 +77,8 @@ fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics
     let top = module.top();
     let stated = module.op(top).attributes().iter();
     let stated: Vec<Name> = stated.map(|(name, _)| name.clone()).collect();
-    for name in stated.iter().filter(|name| name.starts_with("onnx.")) {
+    let is_ours = |name: &&Name| name.starts_with("onnx.") || name.as_str() == PROPERTIES;
+    for name in stated.iter().filter(is_ours) {
         module.remove_attribute(top, name);
     }
 }
@@ -473,7 +475,7 @@ impl Lowering<'_, '_> {
         let mut state = OpState::new(name).operands(operands).results(types);
         let mut stated = rewrite::stated(self.module, op);
         if let Some(row) = row {
-            stated.retain(|(name, _)| !name.starts_with("onnx."));
+            stated.retain(|(name, _)| !super::is_note(name));
             attrs::complete(&mut stated, row.attrs);
         }
         for (name, value) in stated {

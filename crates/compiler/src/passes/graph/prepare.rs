@@ -125,7 +125,7 @@ impl Preparing<'_> {
             .attribute("op", Attribute::string(row));
         let attributes = self.module.op(op).attributes().to_vec();
         for (name, value) in &attributes {
-            if name.starts_with("onnx.") {
+            if super::is_note(name) {
                 continue;
             }
             state = state.attribute(name.clone(), value.clone());

@@ -234,7 +234,7 @@ fn is_made_by_passes(module: &Module, op: OpId) -> bool {
 pub(super) fn stated(module: &Module, op: OpId) -> Vec<(Name, Attribute)> {
     let attributes = module.op(op).attributes().iter();
     attributes
-        .filter(|(name, _)| name.as_str() != "onnx.shapes")
+        .filter(|(name, _)| name.as_str() != "model.shapes")
         .cloned()
         .collect()
 }

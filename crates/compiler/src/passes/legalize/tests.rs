@@ -44,7 +44,7 @@ fn run(passes: &str, body: &str) -> String {
     let _added = dialects.rows.add(ROWS).unwrap();
     let text = format!(
         r#"func.func @main(%x: tensor<?x4xf32>) -> tensor<*xf32> attributes {{
-             onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 4]]}} {{
+             model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [["N", 4]]}} {{
              {body}
              tfrt.return %y : tensor<*xf32>
            }}"#
@@ -95,12 +95,12 @@ fn operations_of_a_format_become_rows_and_then_kernels_of_rows() {
         "legalize,onnx-upgrade,onnx-to-graph,graph-infer",
         body,
         expect![[r#"
-            %0 = "graph.add"(%arg0, %arg0) {onnx.shapes = [["N", 4]]} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
-            %1 = "graph.reduce"(%0) {axes = [1], keep = 0, kind = "sum", onnx.shapes = [["N"]]} : (tensor<?x4xf32>) -> tensor<?xf32>
-            %2 = "graph.add"(%1, %1) {onnx.shapes = [["N"]]} : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
-            %3 = "toy.Wave"(%2) {height = 3, onnx.shapes = [["N"]]} : (tensor<?xf32>) -> tensor<?xf32>
-            %4 = "graph.rsqrt"(%3) {onnx.shapes = [["N"]]} : (tensor<?xf32>) -> tensor<?xf32>
-            %5 = "graph.cast"(%4) {onnx.shapes = [["N"]], to = f16} : (tensor<?xf32>) -> tensor<?xf16>
+            %0 = "graph.add"(%arg0, %arg0) {model.shapes = [["N", 4]]} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+            %1 = "graph.reduce"(%0) {axes = [1], keep = 0, kind = "sum", model.shapes = [["N"]]} : (tensor<?x4xf32>) -> tensor<?xf32>
+            %2 = "graph.add"(%1, %1) {model.shapes = [["N"]]} : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+            %3 = "toy.Wave"(%2) {height = 3, model.shapes = [["N"]]} : (tensor<?xf32>) -> tensor<?xf32>
+            %4 = "graph.rsqrt"(%3) {model.shapes = [["N"]]} : (tensor<?xf32>) -> tensor<?xf32>
+            %5 = "graph.cast"(%4) {model.shapes = [["N"]], to = f16} : (tensor<?xf32>) -> tensor<?xf16>
         "#]],
     );
     check(
@@ -210,7 +210,7 @@ fn operations_of_any_form_are_told_and_not_believed() {
 fn markers_and_control_flow_take_the_form_that_is_lowered() {
     testing::check(
         "legalize,graph-infer",
-        r#"func.func @main(%x: tensor<4xui8>) -> tensor<*x!onnx.unknown> attributes {onnx.inputs = ["x"]} {
+        r#"func.func @main(%x: tensor<4xui8>) -> tensor<*x!onnx.unknown> attributes {model.input_names = ["x"]} {
              %a = "graph.shift_left"(%x, %x) : (tensor<4xui8>, tensor<4xui8>) -> tensor<*x!onnx.unknown>
              %y = "graph.ne"(%a, %x) : (tensor<*x!onnx.unknown>, tensor<4xui8>) -> tensor<*x!onnx.unknown>
              %z = "graph.if"(%y) ({
@@ -221,7 +221,7 @@ fn markers_and_control_flow_take_the_form_that_is_lowered() {
              tfrt.return %z : tensor<*x!onnx.unknown>
            }"#,
         expect![[r#"
-            func.func @main(%arg0: tensor<4xui8>) -> tensor<4xui8> attributes {onnx.inputs = ["x"]} {
+            func.func @main(%arg0: tensor<4xui8>) -> tensor<4xui8> attributes {model.input_names = ["x"]} {
               %0 = "graph.shift_left"(%arg0, %arg0) : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xui8>
               %1 = "graph.ne"(%0, %arg0) : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xi1>
               %2 = "onnx.If"(%1) ({

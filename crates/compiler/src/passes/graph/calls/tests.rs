@@ -8,7 +8,7 @@ fn types_go_into_functions_and_come_out_of_them() {
     check(
         "legalize,graph-infer",
         r#"func.func @main(%x: tensor<?x4xf32>, %v: tensor<2x4xf32>) -> (tensor<*xf32>, tensor<*xf32>) attributes {
-             onnx.inputs = ["x", "v"], onnx.outputs = ["y", "z"], onnx.input_dims = [["N", 4], [2, 4]]} {
+             model.input_names = ["x", "v"], model.output_names = ["y", "z"], model.input_dims = [["N", 4], [2, 4]]} {
              %y = "graph.call"(%x) {callee = @twice} : (tensor<?x4xf32>) -> tensor<*xf32>
              %z = "graph.call"(%v) {callee = @twice} : (tensor<2x4xf32>) -> tensor<*xf32>
              tfrt.return %y, %z : tensor<*xf32>, tensor<*xf32>
@@ -23,8 +23,8 @@ fn types_go_into_functions_and_come_out_of_them() {
              tfrt.return %b : tensor<*xf32>
            }"#,
         expect![[r#"
-            func.func @main(%arg0: tensor<?x4xf32>, %arg1: tensor<2x4xf32>) -> (tensor<?x4xf32>, tensor<2x4xf32>) attributes {onnx.input_dims = [["N", 4], [2, 4]], onnx.inputs = ["x", "v"], onnx.outputs = ["y", "z"]} {
-              %0 = "graph.call"(%arg0) {callee = @twice, onnx.shapes = [["N", 4]]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+            func.func @main(%arg0: tensor<?x4xf32>, %arg1: tensor<2x4xf32>) -> (tensor<?x4xf32>, tensor<2x4xf32>) attributes {model.input_dims = [["N", 4], [2, 4]], model.input_names = ["x", "v"], model.output_names = ["y", "z"]} {
+              %0 = "graph.call"(%arg0) {callee = @twice, model.shapes = [["N", 4]]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
               %1 = "graph.call"(%arg1) {callee = @twice} : (tensor<2x4xf32>) -> tensor<2x4xf32>
               tfrt.return %0, %1 : tensor<?x4xf32>, tensor<2x4xf32>
             }
@@ -47,7 +47,7 @@ fn what_functions_know_ahead_is_made_by_the_model() {
     check(
         "legalize,graph-prepare,graph-lower",
         r#"func.func @main(%x: tensor<4xf32>, %p: tensor<i1>) -> tensor<4xf32> attributes {
-             onnx.inputs = ["x", "p"], onnx.outputs = ["y"]} {
+             model.input_names = ["x", "p"], model.output_names = ["y"]} {
              %0 = "graph.call"(%x) {callee = @scaled} : (tensor<4xf32>) -> tensor<4xf32>
              %y = "graph.if"(%p) ({
                %1 = "graph.call"(%0) {callee = @scaled} : (tensor<4xf32>) -> tensor<4xf32>
@@ -106,7 +106,7 @@ fn what_functions_know_ahead_is_made_by_the_model() {
 fn functions_may_call_one_another_in_circles() {
     check(
         "legalize,graph-infer,graph-fold,graph-infer,graph-layout,graph-fuse,graph-prepare,graph-lower",
-        r#"func.func @main(%x: tensor<3xf32>) -> tensor<*xf32> attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+        r#"func.func @main(%x: tensor<3xf32>) -> tensor<*xf32> attributes {model.input_names = ["x"], model.output_names = ["y"]} {
              %y = "graph.call"(%x) {callee = @even} : (tensor<3xf32>) -> tensor<*xf32>
              tfrt.return %y : tensor<*xf32>
            }
@@ -146,7 +146,7 @@ fn functions_may_call_one_another_in_circles() {
 fn what_calls_and_functions_disagree_about_is_told() {
     let text = |call: &str, types: &str, attributes: &str| {
         format!(
-            r#"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {{onnx.inputs = ["x"], onnx.outputs = ["y"]}} {{
+            r#"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {{model.input_names = ["x"], model.output_names = ["y"]}} {{
                  %y = "graph.call"{call} : {types}
                  tfrt.return %x : tensor<4xf32>
                }}
@@ -185,7 +185,7 @@ fn what_calls_and_functions_disagree_about_is_told() {
         (
             "(%x) {callee = @f}",
             types,
-            r#"attributes {onnx.inputs = ["a"]}"#,
+            r#"attributes {model.input_names = ["a"]}"#,
             "'graph.call' op calls '@f', which is a model itself: its values have names",
         ),
         (
@@ -205,7 +205,7 @@ fn what_calls_and_functions_disagree_about_is_told() {
 fn calls_of_functions_with_effects_stay_and_others_go() {
     let text = |body: &str| {
         format!(
-            r#"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {{onnx.inputs = ["x"], onnx.outputs = ["y"]}} {{
+            r#"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {{model.input_names = ["x"], model.output_names = ["y"]}} {{
                  %y = "graph.call"(%x) {{callee = @f}} : (tensor<4xf32>) -> tensor<4xf32>
                  tfrt.return %x : tensor<4xf32>
                }}
@@ -233,7 +233,7 @@ fn calls_of_functions_with_effects_stay_and_others_go() {
 #[test]
 fn calls_within_calls_are_not_followed_for_ever() {
     let mut text =
-        r#"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {onnx.inputs = ["x"]} {
+        r#"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {model.input_names = ["x"]} {
         %y = "graph.call"(%x) {callee = @f0} : (tensor<4xf32>) -> tensor<4xf32>
         tfrt.return %y : tensor<4xf32>
       }"#

@@ -10,7 +10,7 @@ fn operations_become_kernels_and_constants_a_function() {
         "graph-lower",
         r#"module attributes {onnx.opset = 13 : i64, onnx.opset.ai.onnx.ml = 3 : i64} {
              func.func @main(%x: tensor<?x4xf32>) -> (tensor<?x?xf32>, tensor<?x?xi64>) attributes {
-                 onnx.inputs = ["x"], onnx.outputs = ["top", "places"], onnx.input_dims = [["N", 4 : i64]]} {
+                 model.input_names = ["x"], model.output_names = ["top", "places"], model.input_dims = [["N", 4 : i64]]} {
                %k = "onnx.Constant"() {value = dense<2> : tensor<1xi64>} : () -> tensor<1xi64>
                %n = "onnx.NoValue"() : () -> none
                %c = "onnx.Clip"(%x, %n, %k) : (tensor<?x4xf32>, none, tensor<1xi64>) -> tensor<?x4xf32>
