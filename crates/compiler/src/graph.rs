@@ -137,6 +137,19 @@ const STRUCTURE: &[OpDef] = &[
     .inputs(&[ValueDef::any("values").rest(0)])
     .results(&[]),
     OpDef::new(
+        "external",
+        "A tensor whose elements stay in a file, from `offset` on.",
+    )
+    .inputs(&[])
+    .results(&[ValueDef::any("y")])
+    .attrs(&[
+        AttrDef::new("dims", AttrKind::Ints).required(),
+        AttrDef::new("element", AttrKind::Text).required(),
+        AttrDef::new("file", AttrKind::Text).required(),
+        AttrDef::new("id", AttrKind::Text).required(),
+        AttrDef::new("offset", AttrKind::Int).required(),
+    ]),
+    OpDef::new(
         "prepare",
         "Makes once what the kernel of the row `op` needs of its constants; its other attributes are that operation's.",
     )

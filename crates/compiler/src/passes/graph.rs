@@ -40,16 +40,16 @@ pub(super) fn prepared() -> Type {
 pub(crate) const PREPARED: &str = "!graph.prepared";
 
 /// Makes a value where an operand is left out.
-pub(super) const NO_VALUE: &str = "onnx.NoValue";
+pub(super) const NO_VALUE: &str = "graph.none";
 
 /// Makes a constant.
 pub(super) const CONSTANT: &str = "onnx.Constant";
 
 /// Makes a constant of what stays in a file: nothing is known of it but its type.
-const EXTERNAL: &str = "onnx.External";
+pub(super) const EXTERNAL: &str = "graph.external";
 
 /// Ends a region.
-pub(super) const YIELD: &str = "onnx.Yield";
+pub(super) const YIELD: &str = "graph.yield";
 
 /// Returns the functions that hold operations of the dialect, or are called by those that do, with their only blocks.
 pub(super) fn graphs(module: &Module) -> Vec<(OpId, BlockId)> {

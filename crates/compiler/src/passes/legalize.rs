@@ -51,7 +51,7 @@ fn of_graphs(module: &mut Module, diagnostics: &mut Diagnostics) {
             let Some(name) = full.strip_prefix(graph::GRAPH) else {
                 continue;
             };
-            if full == graph::PREPARE || structure::mark(module, op, name) {
+            if structure::is_marker(&full) {
                 continue;
             }
             let row = tfrt_ops::find(name).ok_or_else(|| no_row(name));

@@ -170,7 +170,7 @@ fn with_constants(name: &str, constants: &[(&str, DType, Option<&str>)], types: 
             let of = if *of == DType::String { dtype } else { *of };
             list += &format!(", %k{index}");
             let Some(value) = value else {
-                lines += &format!("%k{index} = \"onnx.NoValue\"() : () -> none\n");
+                lines += &format!("%k{index} = \"graph.none\"() : () -> none\n");
                 kinds += ", none";
                 continue;
             };

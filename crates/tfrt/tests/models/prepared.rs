@@ -98,7 +98,7 @@ impl Layer {
                 }
             }
         }
-        lines += "%none = \"onnx.NoValue\"() : () -> none\n";
+        lines += "%none = \"graph.none\"() : () -> none\n";
         let state = tensor(&[d, BATCH, HIDDEN], ty);
         let has = |name: &str| shapes.iter().any(|(own, _)| *own == name);
         let operand = |name: &str, shape: &[usize]| match has(name) {

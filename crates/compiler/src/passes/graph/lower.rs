@@ -356,6 +356,9 @@ impl Lowering<'_, '_> {
         if name == CALL {
             return Some(calls::kernel(self.module, op, operands).results(types));
         }
+        if name == NO_VALUE {
+            return Some(OpState::new("cpu.onnx.NoValue").results(types));
+        }
         if name.starts_with(GRAPH) {
             return self.row(op, operands);
         }
@@ -366,9 +369,6 @@ impl Lowering<'_, '_> {
             return self.kept(op, operands);
         };
         let mut state = OpState::new(format!("cpu.onnx.{short}")).results(types);
-        if name == NO_VALUE {
-            return Some(state);
-        }
         let mut list = Vec::new();
         if !self.module.op(op).regions().is_empty() {
             let (names, captured) = self.functions(op, values)?;

@@ -225,9 +225,9 @@ fn markers_and_control_flow_take_the_form_that_is_lowered() {
               %0 = "graph.shift_left"(%arg0, %arg0) : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xui8>
               %1 = "graph.ne"(%0, %arg0) : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xi1>
               %2 = "onnx.If"(%1) ({
-                "onnx.Yield"(%arg0) : (tensor<4xui8>) -> ()
+                "graph.yield"(%arg0) : (tensor<4xui8>) -> ()
               }, {
-                "onnx.Yield"(%0) : (tensor<4xui8>) -> ()
+                "graph.yield"(%0) : (tensor<4xui8>) -> ()
               }) {onnx.opset = 27} : (tensor<4xi1>) -> tensor<4xui8>
               tfrt.return %2 : tensor<4xui8>
             }

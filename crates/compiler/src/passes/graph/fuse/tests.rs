@@ -99,13 +99,13 @@ fn joined_images_are_read_where_they_are() {
               %1 = "onnx.Constant"() {value = dense<2.000000e+00> : tensor<8x64x1x1xf32>} : () -> tensor<8x64x1x1xf32>
               %2 = "onnx.Constant"() {value = dense<3.000000e+00> : tensor<96xf32>} : () -> tensor<96xf32>
               %3 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<1x32x8x8xf32>) -> tensor<1x8x8x32xf32>
-              %4 = "onnx.NoValue"() : () -> none
+              %4 = "graph.none"() : () -> none
               %5 = "cpu.fused.conv"(%3, %0, %4, %4, %4, %4, %4, %4) {dilations = [1, 1], epilogue = [], epsilon = 0.000000e+00 : f32, groups = 1, pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, tensor<32x32x1x1xf32>, none, none, none, none, none, none) -> tensor<1x8x8x32xf32>
-              %6 = "onnx.NoValue"() : () -> none
+              %6 = "graph.none"() : () -> none
               %7 = "cpu.fused.conv"(%5, %0, %6, %6, %6, %6, %6, %6) {dilations = [1, 1], epilogue = [], epsilon = 0.000000e+00 : f32, groups = 1, pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, tensor<32x32x1x1xf32>, none, none, none, none, none, none) -> tensor<1x8x8x32xf32>
               %8 = "cpu.fused.pool"(%5) {dilations = [1, 1], kernel = [2, 2], kind = "max", pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<1x8x8x32xf32>) -> tensor<1x4x4x32xf32>
               %9 = "cpu.fused.pool"(%7) {dilations = [1, 1], kernel = [2, 2], kind = "max", pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<1x8x8x32xf32>) -> tensor<1x4x4x32xf32>
-              %10 = "onnx.NoValue"() : () -> none
+              %10 = "graph.none"() : () -> none
               %11 = "cpu.fused.joined"(%1, %10, %10, %10, %10, %10, %8, %9) {dilations = [1, 1], epilogue = [], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<8x64x1x1xf32>, none, none, none, none, none, tensor<1x4x4x32xf32>, tensor<1x4x4x32xf32>) -> tensor<1x4x4x8xf32>
               %12 = "onnx.Constant"() {value = dense<1.000000e-05> : tensor<96xf32>} : () -> tensor<96xf32>
               %13 = "cpu.fused.elementwise"(%2, %12) {inputs = 2, steps = ["add a0 a1", "sqrt s0", "div a0 s1"]} : (tensor<96xf32>, tensor<96xf32>) -> tensor<96xf32>

@@ -36,9 +36,9 @@ fn convolutions_stay_in_their_layout_until_somebody_cares() {
               %2 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<16xf32>} : () -> tensor<16xf32>
               %3 = "onnx.Constant"() {value = dense<0.000000e+00> : tensor<16xf32>} : () -> tensor<16xf32>
               %4 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<?x3x8x8xf32>) -> tensor<?x8x8x3xf32>
-              %5 = "onnx.NoValue"() : () -> none
+              %5 = "graph.none"() : () -> none
               %6 = "cpu.fused.conv"(%4, %0, %5, %5, %2, %3, %3, %2) {dilations = [1, 1], epilogue = ["relu a0"], epsilon = 1.000000e-05 : f32, groups = 1, model.shapes = [["N", 8, 8, 16]], pads = [1, 1, 1, 1], strides = [1, 1]} : (tensor<?x8x8x3xf32>, tensor<16x3x3x3xf32>, none, none, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>) -> tensor<?x8x8x16xf32>
-              %7 = "onnx.NoValue"() : () -> none
+              %7 = "graph.none"() : () -> none
               %8 = "cpu.fused.conv"(%6, %1, %3, %6, %7, %7, %7, %7) {dilations = [1, 1], epilogue = ["relu a0"], epsilon = 0.000000e+00 : f32, groups = 1, model.shapes = [["N", 8, 8, 16]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x16xf32>, tensor<16x16x1x1xf32>, tensor<16xf32>, tensor<?x8x8x16xf32>, none, none, none, none) -> tensor<?x8x8x16xf32>
               %9 = "graph.concat"(%6, %8) {axis = 3, model.shapes = [["N", 8, 8, 32]]} : (tensor<?x8x8x16xf32>, tensor<?x8x8x16xf32>) -> tensor<?x8x8x32xf32>
               %10 = "cpu.fused.pool"(%9) {dilations = [1, 1], kernel = [2, 2], kind = "max", model.shapes = [["N", 4, 4, 32]], pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<?x8x8x32xf32>) -> tensor<?x4x4x32xf32>
@@ -93,14 +93,14 @@ fn factors_and_summands_go_into_the_filter_before_them_or_become_one_of_each() {
               %2 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
               %3 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
               %4 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<?x2x8x8xf32>) -> tensor<?x8x8x2xf32>
-              %5 = "onnx.NoValue"() : () -> none
+              %5 = "graph.none"() : () -> none
               %6 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
               %7 = "onnx.Constant"() {value = dense<0.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
               %8 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
               %9 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<4xf32>} : () -> tensor<4xf32>
               %10 = "cpu.fused.elementwise"(%9, %7) {inputs = 2, steps = ["neg a0", "add a1 s0"]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
               %11 = "cpu.fused.conv"(%4, %0, %3, %5, %6, %10, %7, %8) {dilations = [1, 1], epilogue = [], epsilon = 0.000000e+00 : f32, groups = 1, model.shapes = [["N", 8, 8, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x2xf32>, tensor<4x2x1x1xf32>, tensor<4xf32>, none, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x8x8x4xf32>
-              %12 = "onnx.NoValue"() : () -> none
+              %12 = "graph.none"() : () -> none
               %13 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
               %14 = "cpu.fused.elementwise"(%2, %13) {inputs = 2, steps = ["mul a0 a1"]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
               %15 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
@@ -146,7 +146,7 @@ fn channels_are_dealt_out_and_divided_where_they_lie() {
             func.func @main(%arg0: tensor<1x4x2x2xf32>) -> tensor<1x6x1x1xf32> attributes {model.input_dims = [[1, 4, 2, 2]], model.input_names = ["x"], model.output_names = ["y"]} {
               %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<6x2x1x1xf32>} : () -> tensor<6x2x1x1xf32>
               %1 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<1x4x2x2xf32>) -> tensor<1x2x2x4xf32>
-              %2 = "onnx.NoValue"() : () -> none
+              %2 = "graph.none"() : () -> none
               %3 = "cpu.fused.conv"(%1, %0, %2, %2, %2, %2, %2, %2) {dilations = [1, 1], epilogue = [], epsilon = 0.000000e+00 : f32, groups = 2, pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x2x2x4xf32>, tensor<6x2x1x1xf32>, none, none, none, none, none, none) -> tensor<1x2x2x6xf32>
               %4 = "cpu.fused.near"(%3) {alpha = 1.000000e-03 : f32, beta = 7.500000e-01 : f32, bias = 1.000000e+00 : f32, size = 3} : (tensor<1x2x2x6xf32>) -> tensor<1x2x2x6xf32>
               %5 = "cpu.fused.shuffle"(%4) {groups = 2} : (tensor<1x2x2x6xf32>) -> tensor<1x2x2x6xf32>

@@ -16,9 +16,9 @@ fn nodes_go_where_kernels_are() {
              %3 = "graph.add"(%2, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
              %m = "graph.add"(%n, %n) : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
              %d = "onnx.If"(%c) ({
-               "onnx.Yield"(%1) : (tensor<4xf32>) -> ()
+               "graph.yield"(%1) : (tensor<4xf32>) -> ()
              }, {
-               "onnx.Yield"(%x) : (tensor<4xf32>) -> ()
+               "graph.yield"(%x) : (tensor<4xf32>) -> ()
              }) : (tensor<i1>) -> tensor<4xf32>
              tfrt.return %3, %m, %d : tensor<4xf32>, tensor<4xi64>, tensor<4xf32>
            }"#,

@@ -330,11 +330,11 @@ fn attention_takes_heads_where_they_lie() {
           %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<8x8xf32>} : () -> tensor<8x8xf32>
           %1 = "onnx.Constant"() {value = dense<2.000000e+00> : tensor<8x8xf32>} : () -> tensor<8x8xf32>
           %2 = "onnx.Constant"() {value = dense<3.000000e+00> : tensor<8x8xf32>} : () -> tensor<8x8xf32>
-          %3 = "onnx.NoValue"() : () -> none
+          %3 = "graph.none"() : () -> none
           %4 = "cpu.fused.matmul"(%arg0, %0, %3, %3) {epilogue = [], model.shapes = [["B", "S", 8]], transposed = 0} : (tensor<?x?x8xf32>, tensor<8x8xf32>, none, none) -> tensor<?x?x8xf32>
-          %5 = "onnx.NoValue"() : () -> none
+          %5 = "graph.none"() : () -> none
           %6 = "cpu.fused.matmul"(%arg0, %1, %5, %5) {epilogue = [], model.shapes = [["B", "S", 8]], transposed = 0} : (tensor<?x?x8xf32>, tensor<8x8xf32>, none, none) -> tensor<?x?x8xf32>
-          %7 = "onnx.NoValue"() : () -> none
+          %7 = "graph.none"() : () -> none
           %8 = "cpu.fused.matmul"(%arg0, %2, %7, %7) {epilogue = [], model.shapes = [["B", "S", 8]], transposed = 0} : (tensor<?x?x8xf32>, tensor<8x8xf32>, none, none) -> tensor<?x?x8xf32>
           %9 = "cpu.fused.attention"(%4, %6, %8, %arg1) {heads = 2, model.shapes = [["B", "S", 8]], scale = 5.000000e-01 : f32} : (tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?x1x1x?xf32>) -> tensor<?x?x8xf32>
           tfrt.return %9 : tensor<?x?x8xf32>
