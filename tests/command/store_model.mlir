@@ -12,7 +12,7 @@
 // CHECK: "cpu.fused.matmul"
 module attributes {onnx.opset = 17 : i64} {
   func.func @main(%x: tensor<1x8x5x5xf32>) -> tensor<1x2xf32>
-      attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+      attributes {model.input_names = ["x"], model.output_names = ["y"]} {
     %w = "onnx.Constant"() {value = dense<1.0> : tensor<8x1x3x3xf32>} : () -> tensor<8x1x3x3xf32>
     %a = "onnx.Conv"(%x, %w) {group = 8 : i64, kernel_shape = [3, 3], pads = [1, 1, 1, 1]}
         : (tensor<1x8x5x5xf32>, tensor<8x1x3x3xf32>) -> tensor<1x8x5x5xf32>

@@ -66,14 +66,14 @@ pub fn refuse_outside_models(module: &Module) -> Result<(), Diagnostics> {
     let mut refuse = |op: OpId| {
         if module.op(op).name().starts_with(GRAPH) {
             let message = "is for functions that are models";
-            let help = "say what the function's inputs and outputs are called: attributes {onnx.inputs = [\"x\"], \
-                        onnx.outputs = [\"y\"]}";
+            let help = "say what the function's inputs and outputs are called: attributes {model.input_names = [\"x\"], \
+                        model.output_names = [\"y\"]}";
             let error = module.op_error(codes::GRAPH, op, message);
             found.push(error.help(help));
         }
     };
     for function in module.children(module.top()) {
-        if module.op(function).attribute("onnx.inputs").is_none() {
+        if module.op(function).attribute("model.input_names").is_none() {
             module.walk_pre_order(function, &mut refuse);
         }
     }
@@ -162,6 +162,19 @@ const STRUCTURE: &[OpDef] = &[
     )
     .inputs(&[ValueDef::any("values").rest(0)])
     .results(&[]),
+    OpDef::new(
+        "external",
+        "A tensor whose elements stay in a file, from `offset` on.",
+    )
+    .inputs(&[])
+    .results(&[ValueDef::any("y")])
+    .attrs(&[
+        AttrDef::new("dims", AttrKind::Ints).required(),
+        AttrDef::new("element", AttrKind::Text).required(),
+        AttrDef::new("file", AttrKind::Text).required(),
+        AttrDef::new("id", AttrKind::Text).required(),
+        AttrDef::new("offset", AttrKind::Int).required(),
+    ]),
     OpDef::new(
         "prepare",
         "Makes once what the kernel of the row `op` needs of its constants; its other attributes are that operation's.",
@@ -327,6 +340,7 @@ pub(crate) fn kind(attr: &AttrDef) -> AttributeKind {
         AttrKind::Type => AttributeKind::ElementType,
         AttrKind::Tensor => AttributeKind::Elements,
         AttrKind::Region => AttributeKind::Any,
+        AttrKind::Function => AttributeKind::FlatSymbol,
     }
 }
 

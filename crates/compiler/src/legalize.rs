@@ -23,6 +23,17 @@ pub struct Legalize {
     pub expand: &'static [(&'static str, ExpandFn)],
 }
 
+impl Legalize {
+    /// Makes a dialect without operations.
+    pub const fn new(dialect: &'static str) -> Legalize {
+        Legalize {
+            dialect,
+            names: &[],
+            expand: &[],
+        }
+    }
+}
+
 /// Puts operations in the place of one; returns a value for each of its results, or what is wrong with it.
 pub type ExpandFn = fn(&mut Expansion<'_>) -> Result<Vec<ValueId>, String>;
 
@@ -172,9 +183,5 @@ impl<'m> Expansion<'m> {
 
 /// The type of a tensor of which nothing is known.
 pub(crate) fn unknown() -> Type {
-    Type::Tensor(std::sync::Arc::new(tfrt_ir::types::TensorType {
-        shape: None,
-        element: Type::dialect("!onnx.unknown"),
-        encoding: None,
-    }))
+    Type::unranked(Type::dialect("!onnx.unknown"))
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tfrt_host::{Error, guarded};
-use tfrt_tensor::TensorMetadata;
 pub use tfrt_tensor::op::{Formats, Output, Outputs};
+use tfrt_tensor::{TensorFormat, TensorMetadata};
 
 use crate::attributes::{self, OpAttrsRef, missing};
 use crate::call::Call;
@@ -147,6 +147,7 @@ pub struct OpDefinition {
     cost: Option<Box<CostFn>>,
     unread: &'static [&'static str],
     short: Option<Function>,
+    moves_inputs: bool,
 }
 
 impl OpDefinition {
@@ -170,6 +171,7 @@ impl OpDefinition {
             cost: None,
             unread: &[],
             short: None,
+            moves_inputs: false,
         }
     }
 
@@ -268,6 +270,12 @@ impl OpDefinition {
         self
     }
 
+    /// Takes tensors of any format, on its device or on the host: it moves them itself.
+    pub(crate) fn moves_inputs(mut self) -> Self {
+        self.moves_inputs = true;
+        self
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
@@ -323,6 +331,17 @@ impl OpDefinition {
     /// Which formats it takes as they are.
     pub fn input_formats(&self) -> Formats {
         self.formats
+    }
+
+    /// Whether it takes tensors of a format as they are.
+    #[inline]
+    pub(crate) fn takes(&self, format: TensorFormat) -> bool {
+        self.formats.takes(format) || self.moves_inputs
+    }
+
+    /// Whether it takes tensors of any device.
+    pub(crate) fn takes_any_device(&self) -> bool {
+        self.moves_inputs
     }
 
     /// Whether it has no side effects.

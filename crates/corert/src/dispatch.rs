@@ -90,12 +90,7 @@ impl Op for RegisteredOp {
         for index in (0..call.inputs.len()).rev() {
             let input = call.inputs.get(index);
             if input.home() != home {
-                check_home(
-                    definition.name(),
-                    index,
-                    input,
-                    (home, call.execution.host()),
-                )?;
+                check_home(definition, index, input, (home, call.execution.host()))?;
             }
             if input.is_there() {
                 continue;
@@ -107,7 +102,7 @@ impl Op for RegisteredOp {
                     // What is wrong with the call itself is said first.
                     for before in 0..index {
                         let place = (home, call.execution.host());
-                        check_home(definition.name(), before, call.inputs.get(before), place)?;
+                        check_home(definition, before, call.inputs.get(before), place)?;
                     }
                     return Ok(failed(definition, home, n_results, error, call.chain));
                 }
@@ -226,7 +221,7 @@ impl RegisteredOp {
             call.inputs.iter().map(TensorHandle::metadata).collect();
         for (index, input) in call.inputs.iter().enumerate() {
             let is_string = input.dtype() == Some(DType::String);
-            if is_string && !definition.input_formats().string {
+            if is_string && !definition.takes(TensorFormat::StringHost) {
                 return Err(unfit(definition, index, TensorFormat::StringHost));
             }
         }
@@ -385,9 +380,8 @@ pub(crate) fn converted(
     inputs: &Inputs<'_>,
     execution: &ExecutionContext,
 ) -> Result<Option<SmallVec<[TensorHandle; 4]>>, Error> {
-    let formats = definition.input_formats();
     let fits = |handle: &TensorHandle| match handle.tensor() {
-        Some(Ok(tensor)) => formats.takes(tensor.format()),
+        Some(Ok(tensor)) => definition.takes(tensor.format()),
         _ => true,
     };
     for index in 0..inputs.len() {
@@ -405,7 +399,7 @@ fn convert_inputs(
     execution: &ExecutionContext,
 ) -> Result<SmallVec<[TensorHandle; 4]>, Error> {
     let convert = |(index, handle): (usize, &TensorHandle)| match handle.tensor() {
-        Some(Ok(tensor)) if !definition.input_formats().takes(tensor.format()) => {
+        Some(Ok(tensor)) if !definition.takes(tensor.format()) => {
             let (from, to) = (tensor.format(), TensorFormat::DenseHost);
             if !matches!(from, TensorFormat::ScalarHost | TensorFormat::CooHost) {
                 return Err(unfit(definition, index, from));
@@ -472,15 +466,15 @@ fn wrong_results(definition: &OpDefinition, n: usize, expected: usize) -> Error 
 /// Says what is wrong with the place of an input.
 #[cold]
 fn check_home(
-    op: &str,
+    definition: &OpDefinition,
     index: usize,
     input: &TensorHandle,
     (home, host): (Home, &HostContext),
 ) -> Result<(), Error> {
-    let found = input.home();
+    let (op, found) = (definition.name(), input.home());
     let message = if found.runtime != home.runtime {
         of_another_runtime(op, index)
-    } else if found.device != home.device {
+    } else if found.device != home.device && !definition.takes_any_device() {
         format!(
             "input {index} of {op} is on device {}, the operation runs on device {}: transfer it there",
             host.devices().name_of(found.device),

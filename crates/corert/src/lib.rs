@@ -54,5 +54,5 @@ pub use handler::{
 pub use inputs::{Inputs, IntoInputs};
 pub use op::{CoreRuntimeOp, Handles, Op, OpCall, Short};
 pub use record::{Recording, Trace, TracedCall};
-pub use rows::{FindKernel, RowOpHandler, names};
+pub use rows::{DeviceOpHandler, FindKernel, RowOpHandler, names};
 pub use runtime::CoreRuntime;

@@ -21,12 +21,14 @@ use crate::handler::OpHandler;
 use crate::op::Op;
 
 mod attributes;
+mod device;
 mod operands;
 mod pointwise;
 mod results;
 mod run;
 
 use attributes::{counts_results, held_kind, kind};
+pub use device::DeviceOpHandler;
 pub(crate) use pointwise::Function;
 use results::LastResults;
 
@@ -155,30 +157,40 @@ impl Row {
         self.name.map_or(&[], |name| name.attrs)
     }
 
-    /// Returns what makes the operation of an eager call, if something runs it.
-    fn definition(self, find: FindKernel) -> Option<OpDefinition> {
+    /// Returns whether operands and results are tensors alone, and it has no regions.
+    fn is_callable(self) -> bool {
         let op = self.op;
         let mut values = op.inputs.iter().chain(op.results);
         let has_object = values.any(|value| value.types == Types::Object);
-        if op.is(Traits::CONTROL) || !op.regions.is_empty() || has_object {
+        !op.is(Traits::CONTROL) && op.regions.is_empty() && !has_object
+    }
+
+    /// Returns the name that it is called by.
+    fn called(self) -> Cow<'static, str> {
+        match self.name {
+            Some(name) => format!("{}.{}", self.dialect, name.name).into(),
+            None => self.op.name.into(),
+        }
+    }
+
+    /// Returns what makes the operation of an eager call, if something runs it.
+    fn definition(self, find: FindKernel) -> Option<OpDefinition> {
+        if !self.is_callable() {
             return None;
         }
-        let name: Cow<'static, str> = match self.name {
-            Some(name) => format!("{}.{}", self.dialect, name.name).into(),
-            None => op.name.into(),
-        };
+        let (op, name) = (self.op, self.called());
         let (function, kernel) = (Function::of(op), find(op));
         let definition = match (function, kernel) {
             (Some(function), kernel) => self.pointwise(name, function, kernel),
             (None, Some(kernel)) => {
-                let formats = match kernel {
-                    Runs::Tensors(kernel) => kernel.formats,
-                    Runs::Values(_) => Formats::STRING,
+                let (formats, family) = match kernel {
+                    Runs::Tensors(kernel) => (kernel.formats, kernel.family),
+                    Runs::Values(_) => (Formats::STRING, None),
                 };
                 let last = LastResults::default();
                 OpDefinition::new(name, move |call| self.run(call, kernel))
                     .formats(formats)
-                    .metadata(move |call| last.of(call, || self.metadata(call, kernel)))
+                    .metadata(move |call| last.of(call, || self.metadata(call, family)))
                     .cost(move |inputs, results| self.cost(inputs, results))
             }
             (None, None) => return None,

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use tfrt_host::{DeviceId, DeviceKind, DeviceRef, Error, HostContext, RequestContext};
+use tfrt_tensor::op::OpKernel;
 use tfrt_tensor::{DenseHostTensor, Element, Tensor, device_of};
 
 use crate::TensorHandle;
@@ -14,7 +15,7 @@ use crate::definition::OpRegistry;
 use crate::handle::Home;
 use crate::handler::{CpuOpHandler, OpHandler};
 use crate::op::CoreRuntimeOp;
-use crate::rows::{FindKernel, RowOpHandler};
+use crate::rows::{DeviceOpHandler, FindKernel, RowOpHandler};
 
 /// Tells runtimes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +52,10 @@ struct Shared {
     cpu: OnceLock<Arc<dyn OpHandler>>,
     /// Finds what runs rows.
     kernels: OnceLock<FindKernel>,
+    /// What runs rows on devices beside the host.
+    device_kernels: OnceLock<Arc<[OpKernel]>>,
+    /// Handlers of these devices that were asked for.
+    devices: RwLock<BTreeMap<DeviceId, Arc<dyn OpHandler>>>,
 }
 
 /// The next number of a runtime: a statistic, which tells them apart.
@@ -65,6 +70,8 @@ impl CoreRuntime {
             handlers: RwLock::default(),
             cpu: OnceLock::new(),
             kernels: OnceLock::new(),
+            device_kernels: OnceLock::new(),
+            devices: RwLock::default(),
         });
         CoreRuntime {
             host: host.clone(),
@@ -132,6 +139,58 @@ impl CoreRuntime {
         Arc::new(RowOpHandler::new(find, device, next))
     }
 
+    /// Says what runs operations on devices beside the host. Told once, before a handler of such a device is asked for;
+    /// later calls change nothing.
+    pub fn set_device_kernels(&self, kernels: Arc<[OpKernel]>) {
+        let _ = self.shared.device_kernels.set(kernels);
+    }
+
+    /// Returns the handler of the operations that a device has kernels for ([`DeviceOpHandler`]): operands on the host are
+    /// copied to it, results are there. Of a device in the memory of the host it is that of all rows.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a device of another host.
+    pub fn on(&self, device: &DeviceRef) -> Result<Arc<dyn OpHandler>, Error> {
+        let memory = self.host.devices().contract(device)?.memory();
+        if device.id() == DeviceId::HOST {
+            return Ok(self.cpu());
+        }
+        let devices = &self.shared.devices;
+        let mut devices = devices.write().unwrap_or_else(PoisonError::into_inner);
+        let make = || match memory.is_host() {
+            true => self.rows(device.id(), None),
+            false => self.device_handler(device, None),
+        };
+        Ok(devices.entry(device.id()).or_insert_with(make).clone())
+    }
+
+    /// Returns a handler of the operations that a device beside the host has kernels for; what it has none of `next` is
+    /// asked for, whose operations are given their operands on its own device. Its name is the device's: who records calls
+    /// [registers](Self::register) it under that.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a device of another host.
+    pub fn on_or(
+        &self,
+        device: &DeviceRef,
+        next: Arc<dyn OpHandler>,
+    ) -> Result<Arc<dyn OpHandler>, Error> {
+        self.host.devices().contract(device)?;
+        Ok(self.device_handler(device, Some(next)))
+    }
+
+    fn device_handler(
+        &self,
+        device: &DeviceRef,
+        next: Option<Arc<dyn OpHandler>>,
+    ) -> Arc<dyn OpHandler> {
+        let kernels = self.shared.device_kernels.get().cloned();
+        let kernels = kernels.unwrap_or_default();
+        Arc::new(DeviceOpHandler::new(device.clone(), kernels, next))
+    }
+
     /// Returns a handler of operations of one's own, on the host's device; what it does not know `next` is asked for.
     /// What is recorded of its calls asks for a handler of this name: [`register`](Self::register) it under that.
     pub fn handler_of(
@@ -172,7 +231,8 @@ impl CoreRuntime {
         Ok(())
     }
 
-    /// The handler of this name. `cpu` is [`cpu`](Self::cpu) unless another has the name.
+    /// The handler of this name. Unless another has the name, `cpu` is [`cpu`](Self::cpu), and that of a device
+    /// [`on`](Self::on).
     ///
     /// # Errors
     ///
@@ -189,6 +249,10 @@ impl CoreRuntime {
         if name == DeviceKind::CPU.name() {
             drop(handlers);
             return Ok(self.cpu());
+        }
+        if let Some(device) = self.host.devices().get(name) {
+            drop(handlers);
+            return self.on(&device);
         }
         let name = name.escape_debug();
         let known: Vec<&str> = handlers.keys().map(String::as_str).collect();

@@ -75,8 +75,8 @@ func.func @main(%n: i32) -> (i32, i32) {
 
 const MODEL: &str = r#"module attributes {onnx.opset = 17 : i64} {
   func.func @main(%x: tensor<?x3xf32>) -> tensor<?x2xf32>
-      attributes {onnx.inputs = ["x"], onnx.outputs = ["y"],
-                  onnx.input_dims = [["N", 3 : i64]], onnx.output_dims = [["N", 2 : i64]]} {
+      attributes {model.input_names = ["x"], model.output_names = ["y"],
+                  model.input_dims = [["N", 3 : i64]], model.output_dims = [["N", 2 : i64]]} {
     %w = "onnx.Constant"() {value = dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>} : () -> tensor<3x2xf32>
     %0 = "onnx.MatMul"(%x, %w) : (tensor<?x3xf32>, tensor<3x2xf32>) -> tensor<?x2xf32>
     %1 = "onnx.Softmax"(%0) : (tensor<?x2xf32>) -> tensor<?x2xf32>

@@ -17,6 +17,8 @@ mod contract;
 mod host;
 #[cfg(feature = "tensor")]
 mod route;
+#[cfg(feature = "tensor")]
+mod worker;
 
 #[cfg(feature = "tensor")]
 pub use contract::{Device, DeviceBuffer, DeviceMemory, DeviceSlice, MemoryKind, Source, Target};
@@ -24,6 +26,8 @@ pub use contract::{Device, DeviceBuffer, DeviceMemory, DeviceSlice, MemoryKind, 
 pub use host::HostDevice;
 #[cfg(feature = "tensor")]
 pub use route::{Route, route};
+#[cfg(feature = "tensor")]
+pub use worker::{ByteBudget, DeviceThread, HeldBytes};
 
 /// The name of the device that every host has.
 const HOST_NAME: &str = "CPU:0";

@@ -61,6 +61,17 @@ pub struct Source<'a> {
     pub outside: &'a Outside,
 }
 
+impl Source<'_> {
+    /// Returns the file as text.
+    ///
+    /// # Errors
+    ///
+    /// If it is none.
+    pub fn text(&self) -> Result<tfrt_ir::Source, Diagnostics> {
+        tfrt_ir::Source::from_bytes(self.name, self.bytes.as_ref().to_vec())
+    }
+}
+
 /// What reading a model may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadLimits {
@@ -102,6 +113,17 @@ impl From<Module> for Imported {
 }
 
 impl FrontEnd {
+    /// Makes a format that is told by nothing yet.
+    pub const fn new(name: &'static str, import: ImportFn) -> FrontEnd {
+        FrontEnd {
+            name,
+            suffixes: &[],
+            recognises: |_| false,
+            import,
+            survey: None,
+        }
+    }
+
     /// Returns whether the name of a file says that it is one of the format's.
     pub fn has_suffix(&self, path: &Path) -> bool {
         let suffix = path.extension();

@@ -2,7 +2,7 @@
 //!
 //! | To know                                   | Read                  |
 //! |-------------------------------------------|-----------------------|
-//! | how a format is added                     | [`FrontEnd`]          |
+//! | how a format is added                     | [`FrontEnd`], [`GraphBuilder`] |
 //! | how an ONNX model becomes a module        | [`onnx`]              |
 //! | tensors of ONNX files by themselves       | [`onnx::data`]        |
 //! | what operators take and give              | [`onnx::schema`]      |
@@ -13,11 +13,13 @@
 
 #![forbid(unsafe_code)]
 
+mod builder;
 pub mod codes;
 mod front_end;
 pub mod onnx;
 mod signature;
 
+pub use builder::GraphBuilder;
 pub use front_end::{
     FRONT_ENDS, FrontEnd, Head, ImportFn, Imported, ModelBytes, ReadLimits, Source, SurveyFn,
 };

@@ -42,6 +42,16 @@ pub enum Extent<'a> {
     Unknown,
 }
 
+impl Extent<'_> {
+    /// Returns the size that a type has for it.
+    pub(crate) fn size(&self) -> i64 {
+        match self {
+            Extent::Known(size) => *size,
+            Extent::Named(_) | Extent::Unknown => tfrt_ir::types::DYNAMIC,
+        }
+    }
+}
+
 impl Signature {
     /// Adds an input, with its extents if its rank is known.
     pub fn input(&mut self, name: &str, extents: Option<&[Extent<'_>]>) -> &mut Signature {
@@ -84,10 +94,10 @@ impl Signature {
         let main = OpState::new("func.func")
             .attribute("sym_name", Attribute::string("main"))
             .attribute("function_type", ty)
-            .attribute("onnx.inputs", Attribute::array(self.inputs))
-            .attribute("onnx.input_dims", Attribute::array(self.input_dims))
-            .attribute("onnx.outputs", Attribute::array(self.outputs))
-            .attribute("onnx.output_dims", Attribute::array(self.output_dims))
+            .attribute("model.input_names", Attribute::array(self.inputs))
+            .attribute("model.input_dims", Attribute::array(self.input_dims))
+            .attribute("model.output_names", Attribute::array(self.outputs))
+            .attribute("model.output_dims", Attribute::array(self.output_dims))
             .region(region)
             .location(location);
         let main = module.create(main);

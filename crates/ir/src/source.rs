@@ -179,6 +179,35 @@ impl Source {
         (offset <= self.text().len()).then_some(offset)
     }
 
+    /// Returns where a part of the text is: a slice of [`text`](Self::text), and no copy of one, of which nothing is known.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt_ir::Source;
+    ///
+    /// let source = Source::new("a.calc", "y = gelu(x)");
+    /// let (_, operation) = source.text().split_once(" = ").unwrap();
+    /// assert_eq!(source.span_of(operation).range(), 4..11);
+    /// assert!(source.span_of("gelu").is_none());
+    /// ```
+    pub fn span_of(&self, part: &str) -> Span {
+        let text = self.text().as_bytes().as_ptr_range();
+        let part = part.as_bytes().as_ptr_range();
+        match text.start <= part.start && part.end <= text.end {
+            true => {
+                let at = |place: *const u8| place.addr() - text.start.addr();
+                Span::new(at(part.start), at(part.end))
+            }
+            false => Span::default(),
+        }
+    }
+
+    /// Returns the location of a part of the text: see [`span_of`](Self::span_of).
+    pub fn location_of(&self, part: &str) -> Location {
+        self.location(self.span_of(part).start as usize)
+    }
+
     /// Returns the location of a byte offset.
     pub fn location(&self, offset: usize) -> Location {
         let (line, column) = self.line_column(offset);

@@ -207,6 +207,15 @@ impl Type {
         }))
     }
 
+    /// Returns the type of tensors of any extents.
+    pub fn unranked(element: Type) -> Type {
+        Type::Tensor(Arc::new(TensorType {
+            shape: None,
+            element,
+            encoding: None,
+        }))
+    }
+
     /// Returns the parts of a function type.
     pub fn as_function(&self) -> Option<&FunctionType> {
         match self {

@@ -40,9 +40,9 @@ pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("call", "What a function gives.")
         .inputs(&[ALL])
         .results(&[ALL])
-        .regions(&["body"])
+        .attrs(&[AttrDef::new("callee", AttrKind::Function).required()])
         .traits(Traits::CONTROL)
-        .infer(Infer::By(branches)),
+        .infer(Infer::By(called)),
 ];
 
 fn constant(call: &mut InferCall<'_>) -> Result<(), InferError> {
@@ -83,6 +83,18 @@ pub(crate) fn branches(call: &mut InferCall<'_>) -> Result<(), InferError> {
         });
     }
     for (index, fact) in joined.into_iter().flatten().enumerate() {
+        call.set(index, fact);
+    }
+    Ok(())
+}
+
+/// What the function gives that is called, which stands where others have a region.
+fn called(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let given = call.inputs.iter();
+    let given: Facts = given
+        .map(|input| input.clone().unwrap_or_default())
+        .collect();
+    for (index, fact) in (call.regions)(0, &given).into_iter().enumerate() {
         call.set(index, fact);
     }
     Ok(())

@@ -215,6 +215,8 @@ pub enum AttrKind {
     Tensor,
     /// The body of a function.
     Region,
+    /// A function of the module, by its name.
+    Function,
 }
 
 /// What an attribute is if it is not stated.

@@ -172,6 +172,7 @@ fn attr(attr: &AttrDef) -> String {
         AttrKind::Type => "type",
         AttrKind::Tensor => "tensor",
         AttrKind::Region => "region",
+        AttrKind::Function => "function",
     };
     let default = match attr.default {
         Default::Required => ", required".to_owned(),

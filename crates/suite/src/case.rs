@@ -230,10 +230,7 @@ pub(crate) fn operations(text: &str) -> BTreeSet<String> {
         .split("\"onnx.")
         .skip(1)
         .filter_map(|rest| rest.split('"').next());
-    names
-        .filter(|name| !matches!(*name, "Yield" | "NoValue"))
-        .map(str::to_owned)
-        .collect()
+    names.map(str::to_owned).collect()
 }
 
 /// The type of the elements of what a model takes or gives.
@@ -342,7 +339,8 @@ mod tests {
 
     #[test]
     fn operations_are_named_once() {
-        let text = r#"%0 = "onnx.Add"(..) %1 = "onnx.Add"(..) "onnx.Yield"() "onnx.ml.Scaler"(..)"#;
+        let text =
+            r#"%0 = "onnx.Add"(..) %1 = "onnx.Add"(..) "graph.yield"() "onnx.ml.Scaler"(..)"#;
         let names: Vec<String> = operations(text).into_iter().collect();
         assert_eq!(names, ["Add", "ml.Scaler"]);
     }

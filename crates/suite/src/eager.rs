@@ -121,8 +121,7 @@ fn only(module: &Module, block: BlockId) -> Option<OpId> {
         .filter(|op| *module.op(**op).name() != "onnx.Constant");
     let only = *others.next()?;
     let name = module.op(only).name();
-    let is_row =
-        name.starts_with("graph.") || (name.starts_with("onnx.") && *name != "onnx.NoValue");
+    let is_row = (name.starts_with("graph.") && *name != "graph.none") || name.starts_with("onnx.");
     (is_row && others.next().is_none() && module.op(only).regions().is_empty()).then_some(only)
 }
 

@@ -148,7 +148,8 @@ fn judge(ty: &Type, element: ElementType, dims: &[usize]) -> Known {
 /// Returns the function of a graph, and its block.
 pub fn main(module: &Module) -> Option<(OpId, BlockId)> {
     let operations = module.block(module.body()).operations().iter();
-    let mut functions = operations.filter(|op| module.op(**op).attribute("onnx.inputs").is_some());
+    let mut functions =
+        operations.filter(|op| module.op(**op).attribute("model.input_names").is_some());
     let function = *functions.next()?;
     let region = *module.op(function).regions().first()?;
     Some((function, *module.region(region).blocks().first()?))

@@ -130,6 +130,40 @@ impl DenseHostTensor {
         Self::from_bytes(allocator, metadata, to_bytes(elements))
     }
 
+    /// Returns a tensor of what a function gives for each element, in row-major order.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the elements are not of type `T`, `FailedPrecondition` if somebody is writing them,
+    /// `ResourceExhausted` if there is no memory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt_host::{HostContext, kernel::KernelRegistry};
+    /// use tfrt_tensor::DenseHostTensor;
+    ///
+    /// let host = HostContext::builder(KernelRegistry::new()).build();
+    /// let x = DenseHostTensor::from_slice(host.allocator(), &[2], &[1.5_f32, -2.0])?;
+    /// let y = x.map(host.allocator(), |x: f32| f64::from(x) * 2.0)?;
+    /// assert_eq!(y.read()?.elements::<f64>()?, [3.0, -4.0]);
+    /// # Ok::<(), tfrt_host::Error>(())
+    /// ```
+    pub fn map<T: Element, U: Element>(
+        &self,
+        allocator: &Arc<dyn HostAllocator>,
+        function: impl FnMut(T) -> U,
+    ) -> Result<Self, Error> {
+        let reading = self.read()?;
+        let made: Vec<U> = reading
+            .elements::<T>()?
+            .iter()
+            .copied()
+            .map(function)
+            .collect();
+        Self::from_slice(allocator, &self.shape().to_dims(), &made)
+    }
+
     /// Returns a tensor of elements given as bytes, in the order of the processor.
     ///
     /// # Errors

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use smallvec::SmallVec;
 use tfrt_host::{DType, Error};
+use tfrt_ops::{Dim, Fact};
 
 use crate::TensorShape;
 
@@ -35,6 +37,21 @@ impl TensorMetadata {
     #[inline]
     pub fn new(dtype: DType, shape: TensorShape) -> TensorMetadata {
         TensorMetadata { dtype, shape }
+    }
+
+    /// Returns what the rules of rows are told of such a tensor.
+    pub fn to_fact(&self) -> Fact {
+        let extents = self.shape.extents().map(Dim::from);
+        Fact::new(Some(self.dtype), Some(extents.collect()))
+    }
+
+    /// Returns type and shape, if all of both is known.
+    pub fn of_fact(fact: &Fact) -> Option<TensorMetadata> {
+        let dims = fact.dims.as_ref()?.iter();
+        let extents = dims.map(|dim| usize::try_from(dim.value()?).ok());
+        let extents: SmallVec<[usize; 6]> = extents.collect::<Option<_>>()?;
+        let shape = TensorShape::new(&extents).ok()?;
+        Some(TensorMetadata::new(fact.dtype?, shape))
     }
 
     /// The number of elements.

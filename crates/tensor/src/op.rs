@@ -14,9 +14,11 @@ use tfrt_host::{
 };
 use tfrt_ops::{Attrs, OpDef};
 
+mod device;
 mod program;
 mod tensors;
 
+pub use device::DeviceCall;
 pub use program::register;
 pub use tensors::{
     Formats, Operands, Output, Outputs, TensorCall, TensorKernel, TensorRunFn, binary_of, made,
@@ -27,7 +29,7 @@ pub use tensors::{
 #[derive(Clone, Copy)]
 pub struct OpCall<'a> {
     /// The operation's row.
-    pub op: &'static OpDef,
+    pub op: &'a OpDef,
     /// Its attributes, by the names of the row.
     pub attrs: Attrs<'a>,
     /// Its operands, which are there: tensors, and [`NoValue`](crate::NoValue) for what is left out.

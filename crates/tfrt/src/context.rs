@@ -114,7 +114,7 @@ impl ContextBuilder {
     /// let runtime = Runtime::new();
     /// let model = Model::from_program(
     ///     runtime.compile("twice.mlir", r#"func.func @main(%x: tensor<?xf32>) -> tensor<?xf32>
-    ///         attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+    ///         attributes {model.input_names = ["x"], model.output_names = ["y"]} {
     ///       %y = "onnx.Add"(%x, %x) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
     ///       tfrt.return %y : tensor<?xf32>
     ///     }"#)?,

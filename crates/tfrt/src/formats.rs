@@ -3,22 +3,98 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tfrt_compiler::legalize::{self, Dialects, Legalize};
-use tfrt_import::{FRONT_ENDS, FrontEnd, Head};
+use tfrt_compiler::legalize::{self, Dialects, ExpandFn, Legalize};
+use tfrt_host::kernel::KernelRegistry;
+use tfrt_import::{FRONT_ENDS, FrontEnd, Head, ImportFn};
+use tfrt_ops::names::Name;
 use tfrt_ops::{AddedRows, OpDef, Table};
 
 /// A format of models: how its files become modules, and what the operations in these are.
 ///
 /// `docs/models.md` says how one is written; `examples/calc` is one.
-#[derive(Clone, Copy, Debug)]
+///
+/// # Examples
+///
+/// ```
+/// use tfrt::ops::names::Name;
+/// use tfrt::{Format, Formats};
+///
+/// const WORDS: Format = Format::new("words", |source, limits| import(source, limits))
+///     .suffixes(&["words"])
+///     .names(&[Name::new("plus", "add")]);
+/// # fn import(
+/// #     _: &tfrt::import::Source<'_>,
+/// #     limits: &tfrt::import::ReadLimits,
+/// # ) -> Result<tfrt::import::Imported, tfrt::ir::Diagnostics> {
+/// #     Ok(tfrt::import::GraphBuilder::new(limits).finish())
+/// # }
+///
+/// assert_eq!(Formats::builtin().with(WORDS).names(), "ONNX, words");
+/// ```
+#[derive(Clone, Copy)]
 pub struct Format {
     /// Makes a module in the format's dialect of a file.
     pub front_end: FrontEnd,
     /// Says what the operations of the dialect are.
     pub legalize: Legalize,
-    /// Operations that are the format's own. One called `calc.wave` is run by the kernel `cpu.calc.wave`, which
-    /// [`RuntimeBuilder::kernels`](crate::RuntimeBuilder::kernels) adds.
+    /// Operations that are the format's own. One called `calc.wave` is run by the kernel `cpu.calc.wave`.
     pub rows: &'static [OpDef],
+    /// Adds the kernels of these to a runtime that reads the format.
+    pub kernels: fn(&mut KernelRegistry),
+}
+
+impl Format {
+    /// Makes a format of this name, which is that of its dialect, too. It is told by nothing yet, and has no operations.
+    pub const fn new(name: &'static str, import: ImportFn) -> Format {
+        Format {
+            front_end: FrontEnd::new(name, import),
+            legalize: Legalize::new(name),
+            rows: &[],
+            kernels: |_| {},
+        }
+    }
+
+    /// Sets the endings of the names of its files, without the point.
+    pub const fn suffixes(mut self, suffixes: &'static [&'static str]) -> Format {
+        self.front_end.suffixes = suffixes;
+        self
+    }
+
+    /// Sets what tells a folder, or a file whose name says nothing: enough to tell kinds of files apart, not to trust them.
+    pub const fn recognises(mut self, recognises: fn(&Head<'_>) -> bool) -> Format {
+        self.front_end.recognises = recognises;
+        self
+    }
+
+    /// Sets which operations are rows.
+    pub const fn names(mut self, names: &'static [Name]) -> Format {
+        self.legalize.names = names;
+        self
+    }
+
+    /// Sets which operations stand for several, and what puts these there.
+    pub const fn expand(mut self, expand: &'static [(&'static str, ExpandFn)]) -> Format {
+        self.legalize.expand = expand;
+        self
+    }
+
+    /// Sets the operations that are the format's own.
+    pub const fn rows(mut self, rows: &'static [OpDef]) -> Format {
+        self.rows = rows;
+        self
+    }
+
+    /// Sets what adds the kernels of these to a runtime that reads the format.
+    pub const fn kernels(mut self, kernels: fn(&mut KernelRegistry)) -> Format {
+        self.kernels = kernels;
+        self
+    }
+}
+
+impl std::fmt::Debug for Format {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Format").field(&self.front_end.name).finish()
+    }
 }
 
 /// What each of the [`FRONT_ENDS`] is for the compiler, in their order.
@@ -48,7 +124,7 @@ impl Formats {
         let formats = all.map(|(front_end, legalize)| Format {
             front_end: *front_end,
             legalize: *legalize,
-            rows: &[],
+            ..Format::new(front_end.name, front_end.import)
         });
         Formats {
             formats: formats.collect(),
@@ -110,6 +186,13 @@ impl Formats {
     /// Returns the dialects of text: those of `tfrt_ir`, and those of rows.
     pub fn text_dialects(&self) -> tfrt_ir::Dialects {
         tfrt_compiler::graph::dialects(self.rows())
+    }
+
+    /// Adds the kernels of the formats' own operations.
+    pub(crate) fn add_kernels(&self, registry: &mut KernelRegistry) {
+        for format in &self.formats {
+            (format.kernels)(registry);
+        }
     }
 
     /// Returns the names of all formats, with commas between.

@@ -711,7 +711,7 @@ fn lower_with(
 /// Tells whether a module has a function that is a graph of a model, and not a program yet.
 pub fn is_graph(module: &Module) -> bool {
     let mut functions = module.children(module.top());
-    functions.any(|function| module.op(function).attribute("onnx.inputs").is_some())
+    functions.any(|function| module.op(function).attribute("model.input_names").is_some())
 }
 
 #[cfg(test)]

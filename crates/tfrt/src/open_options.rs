@@ -142,7 +142,7 @@ impl OpenOptions {
     /// use tfrt::{OpenOptions, Runtime, Warnings};
     ///
     /// let text = r#"func.func @main(%x: tensor<2x3xf32>, %y: tensor<2xf32>) -> tensor<*xf32>
-    ///     attributes {onnx.inputs = ["x", "y"], onnx.outputs = ["z"]} {
+    ///     attributes {model.input_names = ["x", "y"], model.output_names = ["z"]} {
     ///   %z = "graph.add"(%x, %y) : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<*xf32>
     ///   tfrt.return %z : tensor<*xf32>
     /// }"#;

@@ -30,9 +30,9 @@ use tfrt::{Model, Runtime};
 /// Adds its inputs and `[1, 2, 3]`; what is positive of that is the second result.
 const TWO: &str = r#"module attributes {onnx.opset = 17 : i64} {
   func.func @main(%x: tensor<?x3xf32>, %y: tensor<?x3xf32>) -> (tensor<?x3xf32>, tensor<?x3xf32>)
-      attributes {onnx.inputs = ["x", "y"], onnx.outputs = ["sum", "positive"],
-                  onnx.input_dims = [["N", 3 : i64], ["N", 3 : i64]],
-                  onnx.output_dims = [["N", 3 : i64], ["N", 3 : i64]]} {
+      attributes {model.input_names = ["x", "y"], model.output_names = ["sum", "positive"],
+                  model.input_dims = [["N", 3 : i64], ["N", 3 : i64]],
+                  model.output_dims = [["N", 3 : i64], ["N", 3 : i64]]} {
     %c = "onnx.Constant"() {value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>} : () -> tensor<3xf32>
     %a = "onnx.Add"(%x, %y) : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
     %b = "onnx.Add"(%a, %c) : (tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32>

@@ -29,7 +29,7 @@ fn text() -> Input {
     let (table, matrix) = (weights(1.0), weights(0.5));
     let text = format!(
         r#"func.func @main(%i: tensor<1xi64>) -> tensor<1x512xf32>
-             attributes {{onnx.inputs = ["i"], onnx.outputs = ["y"], onnx.input_dims = [[1 : i64]]}} {{
+             attributes {{model.input_names = ["i"], model.output_names = ["y"], model.input_dims = [[1 : i64]]}} {{
            %t = "onnx.Constant"() {{value = dense<"0x{table}"> : tensor<512x1024xf32>}} : () -> tensor<512x1024xf32>
            %w = "onnx.Constant"() {{value = dense<"0x{matrix}"> : tensor<1024x512xf32>}} : () -> tensor<1024x512xf32>
            %x = "onnx.Gather"(%t, %i) : (tensor<512x1024xf32>, tensor<1xi64>) -> tensor<1x1024xf32>

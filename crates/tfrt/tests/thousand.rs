@@ -20,8 +20,8 @@ fn model(runtime: &Runtime, number: usize) -> Model {
     let text = format!(
         r#"module attributes {{onnx.opset = 17 : i64}} {{
   func.func @main(%x: tensor<?x3xf32>) -> tensor<?x3xf32>
-      attributes {{onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 3 : i64]],
-                  onnx.output_dims = [["N", 3 : i64]]}} {{
+      attributes {{model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [["N", 3 : i64]],
+                  model.output_dims = [["N", 3 : i64]]}} {{
     %c = "onnx.Constant"() {{value = dense<{number}.0> : tensor<3xf32>}} : () -> tensor<3xf32>
     %a = "onnx.Add"(%x, %c) : (tensor<?x3xf32>, tensor<3xf32>) -> tensor<?x3xf32>
     %y = "onnx.Sqrt"(%a) : (tensor<?x3xf32>) -> tensor<?x3xf32>

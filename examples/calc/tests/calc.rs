@@ -10,7 +10,7 @@ use tfrt::{
     ConcurrentWorkQueue, Formats, Model, MultiThreadedWorkQueue, Runtime, RuntimeBuilder,
     SingleThreadedWorkQueue, Tensor,
 };
-use tfrt_example_calc::{FORMAT, kernels};
+use tfrt_example_calc::FORMAT;
 
 const TEXT: &str = "\
 # All that the format has.
@@ -31,9 +31,7 @@ output j
 ";
 
 fn builder() -> RuntimeBuilder {
-    Runtime::builder()
-        .formats(Formats::builtin().with(FORMAT))
-        .kernels(kernels)
+    Runtime::builder().formats(Formats::builtin().with(FORMAT))
 }
 
 /// A file with a text, which goes with it.
@@ -136,7 +134,7 @@ fn compiled_files_need_the_kernels_alone() {
     let input = Input::read_with(&file.0, &formats, &ReadLimits::default()).unwrap();
     let bytes = input.compile(&CompileOptions::default()).unwrap();
     let input = Input::from_bytes("compiled", bytes.as_bytes().to_vec()).unwrap();
-    let runtime = Runtime::builder().kernels(kernels).build();
+    let runtime = Runtime::builder().kernels(FORMAT.kernels).build();
     let model = runtime.load_model(&input).unwrap();
     let with_format = builder().build();
     let other = with_format.open_model(&file.0).unwrap();
@@ -165,7 +163,7 @@ fn broken_files_are_told_with_line_and_column() {
     for (text, expected) in [
         (
             "input x f32[2]\ny = gelu(z)\n",
-            "2:10: error: expected a value of a line before, found 'z' [CALC1]",
+            "2:10: error: expected a value that was made before, found 'z' [CALC1]",
         ),
         (
             "input x i8[2]\n",
@@ -173,7 +171,7 @@ fn broken_files_are_told_with_line_and_column() {
         ),
         (
             "\n  what\n",
-            "2:3: error: expected 'input', 'output' or NAME = OPERATION(..) [CALC1]",
+            "2:3: error: expected 'input', 'output' or NAME = OPERATION(..), found 'what' [CALC1]",
         ),
         (
             "input x f32[2]\ny = wave(x, height=tall)\n",
@@ -193,7 +191,7 @@ fn broken_files_are_told_with_line_and_column() {
         ),
         (
             "input x f32[2]\ny = silu()\noutput y\n",
-            "2:10: error: expected a value of a line before, found '' [CALC1]",
+            "2:10: error: expected a value that was made before, found '' [CALC1]",
         ),
     ] {
         let file = File::new("broken.calc", text);
@@ -214,7 +212,7 @@ fn limits_of_the_reader_hold() {
     let input = Input::read_with(&file.0, &formats, &limits).unwrap();
     let error = input.module().unwrap_err().to_string();
     assert!(
-        error.contains(":4:1: error: expected at most 3 lines"),
+        error.contains(":7:1: error: expected at most 3 operations"),
         "{error}"
     );
     let limits = ReadLimits {
@@ -236,9 +234,9 @@ fn files_that_no_format_recognises_are_told_which_there_are() {
 
 #[test]
 fn a_kernel_that_was_not_added_is_missing() {
-    let runtime = Runtime::builder()
-        .formats(Formats::builtin().with(FORMAT))
-        .build();
+    let format = FORMAT.kernels(|_| {});
+    let formats = Formats::builtin().with(format);
+    let runtime = Runtime::builder().formats(formats).build();
     let file = File::new("missing.calc", "input x f32[2]\ny = wave(x)\noutput y\n");
     let error = runtime.open_model(&file.0).unwrap_err().to_string();
     assert!(error.contains("cpu.calc.wave"), "{error}");

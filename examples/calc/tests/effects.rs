@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex};
 
 use tfrt::compiler::CompileOptions;
-use tfrt::import::{FrontEnd, Head};
 use tfrt::input::Input;
 use tfrt::kernel::{Attr, KernelRegistry};
 use tfrt::ops::{AttrDef, OpDef, Traits, ValueDef};
@@ -12,41 +11,30 @@ use tfrt::{
     Chain, ConcurrentWorkQueue, Format, Formats, Model, MultiThreadedWorkQueue, OpenOptions,
     Runtime, SingleThreadedWorkQueue, Tensor,
 };
+use tfrt_example_calc::counters;
 
 /// A format whose files are text: its own rows with chains, among operations of graphs in any form.
-const TEXT: Format = Format {
-    front_end: FrontEnd {
-        name: "text",
-        suffixes: &["text"],
-        recognises: |head: &Head<'_>| head.bytes.starts_with(b"// text"),
-        import: |source, _| {
-            let text = tfrt::ir::Source::from_bytes(source.name, source.bytes.as_ref().to_vec())?;
-            Ok(tfrt::input::parse(&text)?.into())
-        },
-        survey: None,
-    },
-    legalize: tfrt::compiler::legalize::Legalize {
-        dialect: "log",
-        names: &[],
-        expand: &[("twice", |here| {
-            let (x, chain) = (here.operand(0)?, here.operand(1)?);
-            let types = [tfrt::ir::Type::dialect("!tfrt.chain")];
-            let first = here.add_typed("log.note", &[x, chain], &[], &types);
-            Ok(here.add_typed("log.note", &[x, first[0]], &[], &types))
-        })],
-    },
-    rows: &[
-        OpDef::new("log.note", "Notes its operand.")
-            .inputs(&[ValueDef::any("x"), ValueDef::object("chain").optional()])
-            .results(&[ValueDef::object("after")])
-            .attrs(&[AttrDef::float("scale", 1.0)])
-            .traits(Traits::WRITES),
-        OpDef::new(
-            "log.pure",
-            "Its operand, which is noted to see how often it runs.",
-        ),
-    ],
-};
+const TEXT: Format = Format::new("log", |source, _| {
+    Ok(tfrt::input::parse(&source.text()?)?.into())
+})
+.recognises(|head| head.bytes.starts_with(b"// text"))
+.expand(&[("twice", |here| {
+    let (x, chain) = (here.operand(0)?, here.operand(1)?);
+    let types = [tfrt::ir::Type::dialect("!tfrt.chain")];
+    let first = here.add_typed("log.note", &[x, chain], &[], &types);
+    Ok(here.add_typed("log.note", &[x, first[0]], &[], &types))
+})])
+.rows(&[
+    OpDef::new("log.note", "Notes its operand.")
+        .inputs(&[ValueDef::any("x"), ValueDef::object("chain").optional()])
+        .results(&[ValueDef::object("after")])
+        .attrs(&[AttrDef::float("scale", 1.0)])
+        .traits(Traits::WRITES),
+    OpDef::new(
+        "log.pure",
+        "Its operand, which is noted to see how often it runs.",
+    ),
+]);
 
 type Log = Arc<Mutex<Vec<f32>>>;
 
@@ -63,7 +51,6 @@ fn runtime(queue: Arc<dyn ConcurrentWorkQueue>) -> (Runtime, Log) {
     let log = Log::default();
     let (noted, seen) = (log.clone(), log.clone());
     let add = |registry: &mut KernelRegistry| {
-        tfrt_example_calc::kernels(registry);
         let kernel = move |x: &tfrt::tensor::Tensor, rest: tfrt::kernel::Rest, scale: Attr<f32>| {
             assert!(rest.0.len() < 2 && *scale == 1.0);
             note(&noted, x).map(|()| Chain)
@@ -72,9 +59,7 @@ fn runtime(queue: Arc<dyn ConcurrentWorkQueue>) -> (Runtime, Log) {
         let kernel = move |x: &tfrt::tensor::Tensor| note(&seen, x).map(|()| x.clone());
         registry.add("cpu.log.pure", kernel);
     };
-    let formats = Formats::builtin()
-        .with(tfrt_example_calc::FORMAT)
-        .with(TEXT);
+    let formats = Formats::builtin().with(counters::FORMAT).with(TEXT);
     let builder = Runtime::builder().formats(formats).kernels(add);
     (builder.queue(queue).build(), log)
 }
@@ -152,24 +137,39 @@ fn text(inputs: &str, outputs: &str, body: &str) -> String {
     let dims: Vec<&str> = arguments.iter().map(|_| "[]").collect();
     let returned: Vec<String> = outputs.split(' ').map(|name| format!("%{name}")).collect();
     let types: Vec<&str> = outputs.split(' ').map(ty).collect();
-    format!(
-        "// text\nfunc.func @main({}) -> ({types}) attributes {{onnx.inputs = [{}], onnx.outputs = [{}], onnx.input_dims = [{}]}} {{\n\
+    let text = format!(
+        "// text\nfunc.func @main({}) -> ({types}) attributes {{model.input_names = [{}], model.output_names = [{}], model.input_dims = [{}]}} {{\n\
          %zero = \"graph.constant\"() {{value = dense<0.0> : tensor<f32>}} : () -> tensor<f32>\n\
          %one = \"graph.constant\"() {{value = dense<1.0> : tensor<f32>}} : () -> tensor<f32>\n\
          %two = \"graph.constant\"() {{value = dense<2.0> : tensor<f32>}} : () -> tensor<f32>\n\
          %three = \"graph.constant\"() {{value = dense<3.0> : tensor<f32>}} : () -> tensor<f32>\n\
          {body}\ntfrt.return {} : {types}\n}}",
-        arguments.join(", "), names(inputs), names(outputs), dims.join(", "), returned.join(", "),
+        arguments.join(", "),
+        names(inputs),
+        names(outputs),
+        dims.join(", "),
+        returned.join(", "),
         types = types.join(", "),
-    )
-    .replace("COUNTER(", "\"calc.counter\"(")
-    .replace("READ(", "\"calc.read\"(")
-    .replace(" MADE", " : (tensor<f32>) -> (!calc.counter, !tfrt.chain)")
-    .replace(" COUNTED", " {scale = 10.0 : f32} : (!calc.counter, tensor<f32>, !tfrt.chain) -> !tfrt.chain")
-    .replace("COUNT(", "\"calc.count\"(")
-    .replace(" WAS", " : (!calc.counter, !tfrt.chain) -> (tensor<f32>, !tfrt.chain)")
-    .replace("NOTE(", "\"log.note\"(")
-    .replace(" NOTED", " : (tensor<f32>) -> !tfrt.chain")
+    );
+    written_out(&text)
+}
+
+/// Writes out what is short for operations on counters and of the log.
+fn written_out(text: &str) -> String {
+    text.replace("COUNTER(", "\"tally.counter\"(")
+        .replace("READ(", "\"tally.read\"(")
+        .replace(" MADE", " : (tensor<f32>) -> (!tally.counter, !tfrt.chain)")
+        .replace(
+            " COUNTED",
+            " {scale = 10.0 : f32} : (!tally.counter, tensor<f32>, !tfrt.chain) -> !tfrt.chain",
+        )
+        .replace("COUNT(", "\"tally.count\"(")
+        .replace(
+            " WAS",
+            " : (!tally.counter, !tfrt.chain) -> (tensor<f32>, !tfrt.chain)",
+        )
+        .replace("NOTE(", "\"log.note\"(")
+        .replace(" NOTED", " : (tensor<f32>) -> !tfrt.chain")
 }
 
 /// Checks what a model gives, whatever runs it, and what its calls note, in any order.
@@ -191,26 +191,26 @@ fn check(text: &str, inputs: &[(&str, f32)], expected: &[f32], noted: &[f32]) {
 #[test]
 fn counters_of_a_file_are_counted_in_the_order_of_its_lines() {
     let lines = "\
-input x f32[]
-input y f32[]
-c = counter(x)
-d = counter(x)     # another one
-count(c, y, scale=10.0)
-count(c, y, scale=10.0)
-unused = read(c)
-count(c, x, scale=10.0)
-n = read(c)
-count(c, y, scale=10.0)
-m = read(c)
-o = read(d)
+# tally
+input x f32[1]
+input y f32[1]
+counter c x
+counter d x     # another one
+count c y 10.0
+count c y 10.0
+read unused c
+count c x 10.0
+read n c
+count c y 10.0
+read m c
+read o d
 output n
 output m
 output o
 ";
-    let lines = lines.replace("f32[]", "f32[1]");
     for queue in queues() {
         let (runtime, _) = runtime(queue);
-        for model in models(&runtime, &lines) {
+        for model in models(&runtime, lines) {
             let one = |value: f32| Tensor::from_vec(&[1], vec![value]).unwrap();
             let inputs = [("x", one(1.0)), ("y", one(2.0))];
             let outputs = model.call(&runtime.context(), inputs).wait().unwrap();
@@ -386,4 +386,102 @@ fn chains_go_through_conditions_and_bodies() {
     let text = text("n", "y sum", body);
     check(&text, &[("n", 3.0)], &[123.0, 3.0], &[0.0, 1.0, 2.0, 3.0]);
     check(&text, &[("n", 0.0)], &[0.0, 0.0], &[0.0]);
+}
+
+/// What a function does to a resource it does in the order of the chains, and as often as it is called.
+#[test]
+fn chains_go_through_functions_that_are_called() {
+    let body = "\
+%c, %c0 = COUNTER(%zero) MADE
+%c1 = \"graph.call\"(%c, %one, %c0) {callee = @twice} : (!tally.counter, tensor<f32>, !tfrt.chain) -> !tfrt.chain
+\"graph.call\"(%x) {callee = @noted} : (tensor<f32>) -> ()
+%unused = \"graph.call\"(%x) {callee = @doubled} : (tensor<f32>) -> tensor<f32>
+%y = \"graph.call\"(%x) {callee = @doubled} : (tensor<f32>) -> tensor<f32>
+%c2 = \"graph.call\"(%c, %y, %c1) {callee = @twice} : (!tally.counter, tensor<f32>, !tfrt.chain) -> !tfrt.chain
+%z, %c3 = READ(%c, %c2) WAS";
+    let functions = "
+func.func @twice(%c: !tally.counter, %by: tensor<f32>, %before: !tfrt.chain) -> !tfrt.chain {
+  %once = COUNT(%c, %by, %before) COUNTED
+  %twice = COUNT(%c, %by, %once) COUNTED
+  tfrt.return %twice : !tfrt.chain
+}
+func.func @noted(%x: tensor<f32>) {
+  %0 = NOTE(%x) NOTED
+  tfrt.return
+}
+func.func @doubled(%x: tensor<f32>) -> tensor<f32> {
+  %two = \"graph.constant\"() {value = dense<2.0> : tensor<f32>} : () -> tensor<f32>
+  %y = \"graph.mul\"(%x, %two) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  tfrt.return %y : tensor<f32>
+}";
+    let text = text("x", "y z", body) + &written_out(functions);
+    check(&text, &[("x", 3.0)], &[6.0, 1166.0], &[3.0]);
+}
+
+/// A function that goes on until a number is reached; without one it would go on for ever.
+#[test]
+fn functions_call_themselves_as_deep_as_the_host_allows() {
+    let body =
+        "%y = \"graph.call\"(%x, %n) {callee = @sum} : (tensor<f32>, tensor<i64>) -> tensor<f32>";
+    let functions = "
+func.func @sum(%x: tensor<f32>, %n: tensor<i64>) -> tensor<f32> {
+  %none = \"graph.constant\"() {value = dense<0> : tensor<i64>} : () -> tensor<i64>
+  %less = \"graph.constant\"() {value = dense<-1> : tensor<i64>} : () -> tensor<i64>
+  %go = \"graph.ne\"(%n, %none) : (tensor<i64>, tensor<i64>) -> tensor<i1>
+  %y = \"graph.if\"(%go) ({
+    %rest = \"graph.add\"(%n, %less) : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    %sum = \"graph.call\"(%x, %rest) {callee = @sum} : (tensor<f32>, tensor<i64>) -> tensor<f32>
+    %more = \"graph.add\"(%sum, %x) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    \"graph.yield\"(%more) : (tensor<f32>) -> ()
+  }, {
+    \"graph.yield\"(%x) : (tensor<f32>) -> ()
+  }) : (tensor<i1>) -> tensor<f32>
+  tfrt.return %y : tensor<f32>
+}";
+    let text = text("x n", "y", body) + functions;
+    check(&text, &[("x", 3.0), ("n", 20.0)], &[63.0], &[]);
+    let limits = tfrt::Limits {
+        max_depth: 200,
+        ..tfrt::Limits::default()
+    };
+    let formats = Formats::builtin().with(TEXT);
+    let runtime = Runtime::builder().formats(formats).limits(limits).build();
+    for model in models(&runtime, &text) {
+        let x = Tensor::from_vec(&[], vec![1.0_f32]).unwrap();
+        let n = Tensor::from_vec(&[], vec![-1_i64]).unwrap();
+        let outputs = model.call(&runtime.context(), [("x", x), ("n", n)]).wait();
+        let error = match outputs {
+            Ok(outputs) => outputs.tensor("y").unwrap_err().to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert!(
+            error.contains("call depth exceeds the limit of 200"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_counter_is_told() {
+    let (runtime, _) = runtime(Arc::new(SingleThreadedWorkQueue::new()));
+    for (line, expected) in [
+        (
+            "count x x",
+            "3:7: error: expected a counter, found 'x' [CALC1]",
+        ),
+        (
+            "read n z",
+            "3:8: error: expected a value that was made before, found 'z' [CALC1]",
+        ),
+        (
+            "count c",
+            "3:1: error: expected 'counter', 'count' or 'read', found 'count c' [CALC1]",
+        ),
+    ] {
+        let text = format!("# tally\ninput x f32[1]\n{line}\n");
+        let name = "wrong.tally";
+        let input = Input::from_bytes_with(name, text.into(), runtime.formats()).unwrap();
+        let error = runtime.load_model(&input).unwrap_err().to_string();
+        assert_eq!(error.lines().next().unwrap(), format!("{name}:{expected}"));
+    }
 }

@@ -44,7 +44,7 @@ fn runtime(name: &str) -> Runtime {
 fn text(name: &str) -> String {
     format!(
         r#"func.func @main(%x: tensor<?xf32>) -> tensor<*xf32> attributes {{
-  onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N"]]}} {{
+  model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [["N"]]}} {{
   %a = "{name}"(%x) : (tensor<?xf32>) -> tensor<*xf32>
   %y = "graph.neg"(%a) : (tensor<*xf32>) -> tensor<*xf32>
   tfrt.return %y : tensor<*xf32>
@@ -71,8 +71,7 @@ fn rows_of_run_time_are_parsed_inferred_printed_and_run() {
     passes
         .run_with(&mut module, &context, &mut |_, _| {})
         .unwrap();
-    let line =
-        r#"%0 = "plugin7.times"(%arg0) {onnx.shapes = [["N"]]} : (tensor<?xf32>) -> tensor<?xf32>"#;
+    let line = r#"%0 = "plugin7.times"(%arg0) {model.shapes = [["N"]]} : (tensor<?xf32>) -> tensor<?xf32>"#;
     assert!(module.to_string().contains(line), "{module}");
 
     let input = Input::Text(Source::new("rows.mlir", text(&name)));

@@ -8,8 +8,9 @@ use tfrt::host::DeviceRef;
 use tfrt::host::device::conformance;
 use tfrt::input::Input;
 use tfrt::ir::Source;
+use tfrt::tensor::op::OpKernel;
 use tfrt::tensor::{ScalarHostTensor, StringHostTensor, Tensor, TensorFormat, TensorShape};
-use tfrt::{AnyAsyncValue, Error, ErrorCode, OpenOptions, Runtime};
+use tfrt::{AnyAsyncValue, Error, ErrorCode, Formats, OpenOptions, Runtime};
 use tfrt_example_fake_device::{FakeDevice, KERNELS, KIND};
 
 const DELAY: Duration = Duration::from_micros(200);
@@ -24,7 +25,7 @@ struct Bed {
 
 impl Bed {
     fn new() -> Bed {
-        let runtime = Runtime::new();
+        let runtime = Runtime::builder().op_kernels(KERNELS).build();
         let (device, fake) = add(&runtime, "FAKE:0", 1 << 20);
         let core = CoreRuntime::new(runtime.host());
         Bed {
@@ -54,7 +55,7 @@ impl Bed {
 fn add(runtime: &Runtime, name: &str, n_bytes: usize) -> (DeviceRef, Arc<FakeDevice>) {
     let made = OnceLock::new();
     let device = runtime.host().devices().add(|id| {
-        let fake = Arc::new(FakeDevice::new(id, name, n_bytes, DELAY));
+        let fake = Arc::new(FakeDevice::new(id, name, n_bytes, DELAY).unwrap());
         made.get_or_init(|| fake.clone());
         fake
     });
@@ -80,7 +81,7 @@ fn floats(tensor: &Tensor) -> Vec<f32> {
 
 #[test]
 fn a_device_of_ones_own_keeps_the_promises_of_the_contract() {
-    conformance::suite(&|id| Arc::new(FakeDevice::new(id, "FAKE:0", 1 << 24, DELAY)));
+    conformance::suite(&|id| Arc::new(FakeDevice::new(id, "FAKE:0", 1 << 24, DELAY).unwrap()));
 }
 
 #[test]
@@ -185,6 +186,107 @@ fn kernels_of_the_host_name_the_device_of_what_they_can_not_read() {
 }
 
 #[test]
+fn operations_of_the_device_copy_what_is_on_the_host_and_give_tensors_there() {
+    let bed = Bed::new();
+    let handler = bed.core.on(&bed.device).unwrap();
+    let same = bed.core.handler("FAKE:0").unwrap();
+    assert!(Arc::ptr_eq(&handler, &same));
+    let context = bed.core.context();
+    let op = |name: &str| bed.core.op(name, &handler).unwrap();
+    let x = bed
+        .core
+        .dense(&[2, 3], &[1.0_f32, -2.0, 3.0, -4.0, 5.0, -6.0])
+        .unwrap();
+    let w = bed.core.dense(&[3, 1], &[1.0_f32, 10.0, 100.0]).unwrap();
+    let product = op("tf.MatMul")
+        .call_one(&context, [&x, &w], &OpAttrs::new())
+        .unwrap();
+    // What follows from the rule of the row is known before the device has done anything.
+    assert_eq!(product.metadata().unwrap().to_string(), "f32 [2, 1]");
+    assert_eq!(product.device(), bed.device.id());
+    let positive = op("relu")
+        .call_one(&context, [&product], &OpAttrs::new())
+        .unwrap();
+    assert_eq!(positive.device(), bed.device.id());
+    let again = bed.wait(&bed.back(&positive).unwrap()).unwrap();
+    assert_eq!(floats(&again), [281.0, 0.0]);
+    // Two copies there, two kernels, one copy back.
+    assert_eq!(bed.fake.n_done(), 5);
+    let wrong = op("dot")
+        .call_one(&context, [&x, &product], &OpAttrs::new())
+        .unwrap_err();
+    assert!(wrong.message().starts_with("dot: "), "{wrong}");
+    drop((product, positive));
+    assert_eq!(bed.fake.held_bytes(), 0);
+}
+
+#[test]
+fn operations_of_the_device_wait_for_their_operands() {
+    let bed = Bed::new();
+    let handler = bed.core.on(&bed.device).unwrap();
+    let context = bed.core.context();
+    let add = bed.core.op("tf.AddV2", &handler).unwrap();
+    let (promise, x) = context.promise(None);
+    let sum = add.call_one(&context, [&x, &x], &OpAttrs::new()).unwrap();
+    assert!(!sum.is_settled());
+    promise.resolve(
+        bed.core
+            .dense(&[1], &[1.5_f32])
+            .unwrap()
+            .tensor()
+            .unwrap()
+            .unwrap()
+            .clone(),
+    );
+    assert_eq!(floats(&bed.wait(&bed.back(&sum).unwrap()).unwrap()), [3.0]);
+    // What is on another device is brought through the host.
+    let (other, _fake) = self::add(&bed.runtime, "FAKE:1", 1 << 20);
+    let there = context
+        .transfer(&sum, &other, TensorFormat::Device)
+        .unwrap();
+    let sum = add
+        .call_one(&context, [&there, &x], &OpAttrs::new())
+        .unwrap();
+    assert_eq!(floats(&bed.wait(&bed.back(&sum).unwrap()).unwrap()), [4.5]);
+    let (promise, y) = context.promise(None);
+    let failed = add.call_one(&context, [&x, &y], &OpAttrs::new()).unwrap();
+    promise.fail(Error::internal("it burns"));
+    assert_eq!(bed.wait(&failed).unwrap_err().message(), "it burns");
+}
+
+#[test]
+fn what_the_device_has_no_kernel_for_is_said_or_done_by_the_next_handler() {
+    let bed = Bed::new();
+    let handler = bed.core.on(&bed.device).unwrap();
+    let context = bed.core.context();
+    let error = bed.core.op("tf.Exp", &handler).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::NotFound);
+    assert_eq!(
+        error.message(),
+        "op 'tf.Exp' is not supported on FAKE:0: it has no kernel of such a row"
+    );
+    let integers = bed.core.dense(&[1], &[1_i64]).unwrap();
+    let add = bed.core.op("tf.AddV2", &handler).unwrap();
+    let error = add.call_one(&context, [&integers, &integers], &OpAttrs::new());
+    let error = error.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::InvalidArgument);
+    assert_eq!(
+        error.message(),
+        "tf.AddV2: no kernel on FAKE:0 takes operands of i64, i64"
+    );
+
+    let both = bed.core.on_or(&bed.device, bed.core.cpu()).unwrap();
+    let x = bed.core.dense(&[2], &[0.0_f32, -1.0]).unwrap();
+    let relu = bed.core.op("relu", &both).unwrap();
+    let exp = bed.core.op("exp", &both).unwrap();
+    let there = relu.call_one(&context, [&x], &OpAttrs::new()).unwrap();
+    assert_eq!(there.device(), bed.device.id());
+    let here = exp.call_one(&context, [&there], &OpAttrs::new()).unwrap();
+    assert_eq!(here.device(), bed.core.device().id());
+    assert_eq!(floats(&bed.wait(&here).unwrap()), [1.0, 1.0]);
+}
+
+#[test]
 fn memory_that_there_is_not_is_an_error_of_the_transfer() {
     let bed = Bed::new();
     let (small, fake) = add(&bed.runtime, "FAKE:1", 10);
@@ -244,8 +346,8 @@ fn nothing_is_held_when_all_handles_are_dropped() {
 const MODEL: &str = r#"
 func.func @main(%x: tensor<?x3xf32>, %y: tensor<?x3xf32>, %n: tensor<2xi64>)
     -> (tensor<?x3xf32>, tensor<2xi64>) attributes {
-    onnx.inputs = ["x", "y", "n"], onnx.outputs = ["z", "m"],
-    onnx.input_dims = [["N", 3], ["N", 3], [2]]} {
+    model.input_names = ["x", "y", "n"], model.output_names = ["z", "m"],
+    model.input_dims = [["N", 3], ["N", 3], [2]]} {
   %a = "graph.add"(%x, %y) : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
   %b = "graph.exp"(%a) : (tensor<?x3xf32>) -> tensor<?x3xf32>
   %c = "graph.mul"(%a, %b) : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
@@ -286,5 +388,37 @@ fn a_model_runs_half_on_the_device() {
     assert_eq!(
         error.to_string(),
         "there is no device 'FAKE:1': the runtime has CPU:0, FAKE:0"
+    );
+}
+
+#[test]
+fn operations_that_a_format_adds_run_on_the_device_if_it_has_kernels_for_them() {
+    use tfrt::ops::{Infer, OpDef, intern};
+    // A row that only the device runs: there is no kernel of it on the host.
+    let name = intern("plugin.positive");
+    let formats = Formats::builtin();
+    let row = OpDef::new(name, "What is positive.").infer(Infer::SameAsFirst);
+    let _added = formats.rows().add(&[row]).unwrap();
+    let relu = KERNELS.iter().find(|kernel| kernel.op == "relu").unwrap();
+    let kernel = OpKernel { op: name, ..*relu };
+    let builder = Runtime::builder().op_kernels(&[kernel]).formats(formats);
+    let runtime = builder.build();
+    let (_, fake) = add(&runtime, "FAKE:0", 1 << 20);
+    let text = MODEL.replace("graph.relu", name);
+    let input = Input::Text(Source::new("plugin.mlir", text));
+    let options = OpenOptions::new().device("FAKE:0");
+    let model = runtime.load_model_with(&input, &options).unwrap();
+    let f32s = |x: f32| tfrt::Tensor::from_vec(&[1, 3], vec![x, -x, 0.0]).unwrap();
+    let n = tfrt::Tensor::from_vec(&[2], vec![0_i64, 0]).unwrap();
+    let inputs = [("x", f32s(1.0)), ("y", f32s(-0.5)), ("n", n)];
+    let outputs = model.call(&runtime.context(), inputs).wait().unwrap();
+    let z = outputs.tensor("z").unwrap().to_vec::<f32>().unwrap();
+    assert_eq!(z, [0.5 * 0.5_f32.exp(), 0.0, 0.0]);
+    // One copy there, one kernel, one copy back.
+    assert_eq!(fake.n_done(), 3);
+    let error = runtime.load_model(&input).unwrap_err().to_string();
+    assert!(
+        error.contains("unknown kernel name 'cpu.plugin.positive'"),
+        "{error}"
     );
 }

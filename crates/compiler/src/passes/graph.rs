@@ -3,6 +3,7 @@
 //! `docs/models.md` specifies what goes in and what comes out.
 
 pub(super) mod attrs;
+pub(super) mod calls;
 mod constant;
 pub(super) mod fold;
 pub(super) mod fuse;
@@ -17,6 +18,8 @@ mod pointwise;
 pub(super) mod prepare;
 mod rewrite;
 pub(super) mod store;
+
+use std::collections::HashSet;
 
 use tfrt_ir::{BlockId, Module, OpId, Type};
 
@@ -37,18 +40,18 @@ pub(crate) fn prepared() -> Type {
 pub(crate) const PREPARED: &str = "!graph.prepared";
 
 /// Makes a value where an operand is left out.
-pub(super) const NO_VALUE: &str = "onnx.NoValue";
+pub(super) const NO_VALUE: &str = "graph.none";
 
 /// Makes a constant.
 pub(super) const CONSTANT: &str = "onnx.Constant";
 
 /// Makes a constant of what stays in a file: nothing is known of it but its type.
-const EXTERNAL: &str = "onnx.External";
+pub(super) const EXTERNAL: &str = "graph.external";
 
 /// Ends a region.
-pub(super) const YIELD: &str = "onnx.Yield";
+pub(super) const YIELD: &str = "graph.yield";
 
-/// Returns the functions that hold operations of the dialect, with their only blocks.
+/// Returns the functions that hold operations of the dialect, or are called by those that do, with their only blocks.
 pub(super) fn graphs(module: &Module) -> Vec<(OpId, BlockId)> {
     let functions = scope::functions(module).into_iter();
     let bodies = functions.filter_map(|op| match scope::region_blocks(module, op)[..] {
@@ -61,11 +64,20 @@ pub(super) fn graphs(module: &Module) -> Vec<(OpId, BlockId)> {
             .iter()
             .any(|dialect| name.starts_with(dialect))
     };
+    let called: HashSet<OpId> = calls::Calls::new(module).called().collect();
     let has_ours = |(op, block): &(OpId, BlockId)| {
-        module.op(*op).attribute("onnx.inputs").is_some()
+        module.op(*op).attribute("model.input_names").is_some()
+            || called.contains(op)
             || module.block(*block).operations().iter().any(is_ours)
     };
     bodies.filter(has_ours).collect()
+}
+
+/// Returns whether an attribute of an operation is a note: what passes have found, or the version that it is of.
+fn is_note(name: &str) -> bool {
+    ["onnx.", "model."]
+        .iter()
+        .any(|notes| name.starts_with(notes))
 }
 
 /// Returns whether an operation ends a function or region of a graph.

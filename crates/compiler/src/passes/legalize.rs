@@ -12,6 +12,7 @@ use tfrt_ops::Table;
 use tfrt_ops::names::{Name, NameAttr};
 
 use super::graph::attrs;
+use super::graph::calls::{CALL, Calls};
 use super::{graph, scope};
 use crate::codes;
 use crate::graph::check;
@@ -43,18 +44,22 @@ fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics
 
 /// Looks at operations of graphs, which text or a format may have written in any form.
 fn of_graphs(module: &mut Module, diagnostics: &mut Diagnostics) {
+    let calls = Calls::new(module);
     for block in scope::blocks(module) {
         for op in module.block(block).operations().to_vec() {
             let full = module.op(op).name().clone();
             let Some(name) = full.strip_prefix(graph::GRAPH) else {
                 continue;
             };
-            if full == graph::PREPARE || structure::mark(module, op, name) {
+            if structure::is_marker(&full) {
                 continue;
             }
             let row = tfrt_ops::find(name).ok_or_else(|| no_row(name));
             let checked = row.and_then(|row| {
                 check(module, op, row)?;
+                if full == CALL {
+                    calls.check(module, op)?;
+                }
                 attrs::unify(module, op, row.attrs);
                 match structure::ROWS.contains(&row.name) {
                     true => structure::restore(module, op, row),

@@ -24,7 +24,7 @@ impl Evaluator for Kernels {
     }
 
     fn runs_on_device(&self, row: &str, types: &[Option<DType>]) -> bool {
-        row == "add" && types.iter().all(|dtype| *dtype == Some(DType::F32))
+        ["add", "toy.Wave"].contains(&row) && types.iter().all(|dtype| *dtype == Some(DType::F32))
     }
 
     fn prepares(&self, row: &str) -> Option<Prepares> {

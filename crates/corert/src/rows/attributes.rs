@@ -208,7 +208,7 @@ pub(super) fn kind(kind: tfrt_ops::AttrKind) -> AttrKind {
     match kind {
         Kind::Int => AttrKind::Integer,
         Kind::Float => AttrKind::Float,
-        Kind::Text | Kind::Region => AttrKind::Text,
+        Kind::Text | Kind::Region | Kind::Function => AttrKind::Text,
         Kind::Ints => AttrKind::Integers,
         Kind::Floats => AttrKind::Numbers,
         Kind::Texts => AttrKind::Texts,

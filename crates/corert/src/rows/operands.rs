@@ -365,13 +365,11 @@ fn of_value(value: &AttrValue) -> Fact {
 
 /// Returns what is known of an input.
 fn fact(metadata: &TensorMetadata, tensor: Option<&Tensor>) -> Fact {
-    let extents = metadata.shape.extents();
-    let dims = extents.map(Dim::from).collect();
     let values = tensor.and_then(integers);
     let values = values.map(|values| values.into_iter().map(Dim::Known).collect());
     Fact {
         values,
-        ..Fact::new(Some(metadata.dtype), Some(dims))
+        ..metadata.to_fact()
     }
 }
 

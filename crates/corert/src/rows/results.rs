@@ -4,9 +4,10 @@ use std::sync::Mutex;
 
 use smallvec::SmallVec;
 use tfrt_host::{DType, Error};
-use tfrt_ops::{Arity, Attrs, Cost, Dim, Fact, Traits, Types, infer};
-use tfrt_tensor::op::{Runs, unsupported};
-use tfrt_tensor::{TensorMetadata, TensorShape};
+use tfrt_ops::{Arity, Attrs, Cost, Fact, Traits, Types, infer};
+use tfrt_tensor::TensorMetadata;
+use tfrt_tensor::math::Family;
+use tfrt_tensor::op::unsupported;
 
 use super::attributes::{RowAttrs, Stated};
 use super::{Row, SMALL};
@@ -14,11 +15,11 @@ use crate::attributes::OpAttrsRef;
 use crate::definition::{MetadataCall, ResultMetadata};
 
 impl Row {
-    /// Returns what the results will be, if that follows.
+    /// Returns what the results will be, if that follows. What runs it may say of which types operand 0 is.
     pub(super) fn metadata(
         self,
         call: &MetadataCall<'_>,
-        kernel: Runs,
+        family: Option<Family>,
     ) -> Result<ResultMetadata, Error> {
         let (op, n_inputs) = (call.op, call.inputs.len());
         if !call.attrs.is_empty() || self.asks {
@@ -36,8 +37,8 @@ impl Row {
         }
         self.check_operands(op, &inputs)?;
         let dtype = inputs.first().and_then(|first| first.as_ref()?.dtype);
-        if let (Runs::Tensors(kernel), Some(dtype)) = (kernel, dtype)
-            && let Some(family) = kernel.family.filter(|family| !family.has(dtype))
+        if let (Some(family), Some(dtype)) = (family, dtype)
+            && !family.has(dtype)
         {
             return Err(unsupported_of(op, dtype, |dtype| family.has(dtype)));
         }
@@ -53,7 +54,7 @@ impl Row {
             std::default::Default::default()
         });
         let results = results.map_err(|error| self.named(op, &error))?;
-        let known: Option<ResultMetadata> = results.iter().map(metadata).collect();
+        let known: Option<ResultMetadata> = results.iter().map(TensorMetadata::of_fact).collect();
         let mut known = known.unwrap_or_default();
         if let Some(dtype) = self.result_type(op, call.attrs)? {
             known.iter_mut().for_each(|result| result.dtype = dtype);
@@ -164,13 +165,10 @@ impl Row {
                 if largest < SMALL {
                     return largest;
                 }
-                let fact = |metadata: &TensorMetadata| {
-                    let extents = metadata.shape.extents().map(Dim::from);
-                    Fact::new(Some(metadata.dtype), Some(extents.collect()))
-                };
-                let inputs: SmallVec<[Option<Fact>; 3]> =
-                    inputs.iter().map(|metadata| Some(fact(metadata))).collect();
-                let results: SmallVec<[Fact; 2]> = results.iter().map(fact).collect();
+                let inputs = inputs.iter().map(|input| Some(input.to_fact()));
+                let inputs: SmallVec<[Option<Fact>; 3]> = inputs.collect();
+                let results = results.iter().map(TensorMetadata::to_fact);
+                let results: SmallVec<[Fact; 2]> = results.collect();
                 // Eight products and sums are one instruction.
                 return cost(&inputs, &results).map_or(u64::MAX, |cost| cost / 8);
             }
@@ -233,25 +231,11 @@ fn is_integers(types: &[DType]) -> bool {
 
 /// Returns type and extents as text.
 fn described(fact: &Option<Fact>) -> String {
-    match fact.as_ref().and_then(metadata) {
+    match fact.as_ref().and_then(TensorMetadata::of_fact) {
         Some(metadata) => metadata.to_string(),
         None => fact
             .as_ref()
             .and_then(|fact| fact.dtype)
             .map_or_else(|| "nothing".to_owned(), |dtype| dtype.to_string()),
     }
-}
-
-/// Returns type and shape, if all of both is known.
-fn metadata(fact: &Fact) -> Option<TensorMetadata> {
-    let extents = fact
-        .dims
-        .as_ref()?
-        .iter()
-        .map(|dim| usize::try_from(dim.value()?).ok());
-    let extents: SmallVec<[usize; 6]> = extents.collect::<Option<_>>()?;
-    Some(TensorMetadata::new(
-        fact.dtype?,
-        TensorShape::new(&extents).ok()?,
-    ))
 }

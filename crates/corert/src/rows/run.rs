@@ -17,7 +17,7 @@ use crate::definition::{Output, Outputs};
 impl Row {
     /// Says what a kernel says by the row's name, or by the one that ONNX has for it, of the operation as it is called.
     #[cold]
-    fn renamed(self, op: &str, error: Error) -> Error {
+    pub(super) fn renamed(self, op: &str, error: Error) -> Error {
         let is_own = |name: &str| {
             let own = names::onnx::name(name).map(|own| own.row == self.op.name);
             own.unwrap_or_else(|| {
@@ -37,18 +37,62 @@ impl Row {
     }
 
     pub(super) fn run(self, call: &mut Call<'_>, kernel: Runs) -> Result<Outputs, Error> {
+        let (op, attrs, execution, results) = (call.op, call.attrs, call.execution, call.metadata);
+        let outputs = self.with_operands(call, |attrs, given, n_results| match kernel {
+            Runs::Tensors(kernel) => (kernel.run)(&mut TensorCall {
+                op: self.op,
+                name: op,
+                attrs,
+                operands: given,
+                results,
+                n_results,
+                execution,
+            }),
+            Runs::Values(kernel) => {
+                let inputs = (0..given.len()).map(|index| match given.get(index) {
+                    Some(tensor) => AnyAsyncValue::new::<Tensor>(tensor.clone()),
+                    None => AnyAsyncValue::new(NoValue),
+                });
+                let inputs: Vec<AnyAsyncValue> = inputs.collect();
+                let results = (kernel.run)(&OpCall {
+                    op: self.op,
+                    attrs,
+                    inputs: &inputs,
+                    n_results,
+                    prepared: None,
+                    device: None,
+                    execution,
+                });
+                let results = results.map_err(|error| self.renamed(op, error))?;
+                results.into_iter().map(output).collect()
+            }
+        })?;
+        match self.result_type(op, attrs)? {
+            Some(dtype) => outputs
+                .into_iter()
+                .map(|output| cast(call, output, dtype))
+                .collect(),
+            None => Ok(outputs),
+        }
+    }
+
+    /// Makes attributes and operands of the row of those of a call, and hands them to what runs it, with the number of
+    /// results.
+    pub(super) fn with_operands<R>(
+        self,
+        call: &mut Call<'_>,
+        run: impl FnOnce(Attrs<'_>, &mut Given<'_, '_>, usize) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         let (op, attrs, n_inputs) = (call.op, call.attrs, call.inputs.len());
-        let execution = call.execution;
         let lists = self.lists(op, &call.inputs)?.ok_or_else(|| {
             Error::invalid_argument(format!(
                 "{op}: expected few integers where attributes are operands"
             ))
         })?;
-        let n_operands = self.n_operands(n_inputs);
         let mut all_made = SmallVec::new();
         if self.name.is_some_and(|name| name.operands.is_some()) {
-            let allocator = execution.host().allocator();
-            for index in 0..n_operands {
+            let allocator = call.execution.host().allocator();
+            for index in 0..self.n_operands(n_inputs) {
                 all_made.push(self.made(op, &call.inputs, attrs, allocator, index)?);
             }
         }
@@ -61,48 +105,12 @@ impl Row {
         };
         let is_plain = attrs.is_empty() && self.names().is_empty();
         let source: &dyn AttrSource = if is_plain { &() } else { &source };
-        let row_attrs = Attrs::new(source, self.op.attrs);
         let mut given = Given {
             row: self,
             inputs: &mut call.inputs,
             made: all_made,
         };
-        let outputs = match kernel {
-            Runs::Tensors(kernel) => (kernel.run)(&mut TensorCall {
-                op: self.op,
-                name: op,
-                attrs: row_attrs,
-                operands: &mut given,
-                results: call.metadata,
-                n_results,
-                execution,
-            })?,
-            Runs::Values(kernel) => {
-                let inputs = (0..n_operands).map(|index| match given.get(index) {
-                    Some(tensor) => AnyAsyncValue::new::<Tensor>(tensor.clone()),
-                    None => AnyAsyncValue::new(NoValue),
-                });
-                let inputs: Vec<AnyAsyncValue> = inputs.collect();
-                let results = (kernel.run)(&OpCall {
-                    op: self.op,
-                    attrs: row_attrs,
-                    inputs: &inputs,
-                    n_results,
-                    prepared: None,
-                    device: None,
-                    execution,
-                });
-                let results = results.map_err(|error| self.renamed(op, error))?;
-                results.into_iter().map(output).collect::<Result<_, _>>()?
-            }
-        };
-        match self.result_type(op, attrs)? {
-            Some(dtype) => outputs
-                .into_iter()
-                .map(|output| cast(call, output, dtype))
-                .collect(),
-            None => Ok(outputs),
-        }
+        run(Attrs::new(source, self.op.attrs), &mut given, n_results)
     }
 }
 
@@ -145,7 +153,8 @@ fn cast(call: &Call<'_>, output: Output, dtype: DType) -> Result<Output, Error> 
     }
 }
 
-fn output(value: AnyAsyncValue) -> Result<Output, Error> {
+/// Returns a value that a kernel has made, which is a tensor.
+pub(super) fn output(value: AnyAsyncValue) -> Result<Output, Error> {
     if let Some(tensor) = value.get::<Tensor>() {
         return Ok(Output::Ready(tensor.clone()));
     }

@@ -271,7 +271,7 @@ impl<'m> Importer<'m> {
 
     /// Makes what stands for a value that is left out.
     fn no_value(&mut self, block: BlockId, location: Location) -> ValueId {
-        let state = OpState::new("onnx.NoValue").result(Type::None);
+        let state = OpState::new("graph.none").result(Type::None);
         self.append(state.location(location), block)
     }
 
@@ -658,7 +658,7 @@ impl<'m> Importer<'m> {
         self.initializers(graph, inside);
         self.nodes(&graph.node, &stated_by(graph), inside);
         let outputs = self.outputs(graph, inside);
-        let end = OpState::new("onnx.Yield").operands(outputs);
+        let end = OpState::new("graph.yield").operands(outputs);
         let end = self.module.create(end.location(place.location.clone()));
         self.module.append(block, end);
         self.scopes.truncate(scope);
@@ -783,7 +783,7 @@ fn constant(tensor: &Tensor) -> OpState {
 /// Makes a constant that stays in its file.
 fn external_constant(apart: &Apart<'_>) -> OpState {
     let offset = i64::try_from(apart.left.offset).unwrap_or(i64::MAX);
-    OpState::new("onnx.External")
+    OpState::new("graph.external")
         .attribute("dims", attributes::extents(&apart.dims))
         .attribute("element", Attribute::string(apart.element.ty().to_string()))
         .attribute("file", Attribute::string(apart.left.location))

@@ -156,7 +156,7 @@ impl<'m> Importer<'m> {
         if !properties.is_empty() {
             let top = self.module.top();
             self.module
-                .set_attribute(top, "onnx.properties", Attribute::array(properties));
+                .set_attribute(top, "model.properties", Attribute::array(properties));
         }
     }
 

@@ -211,7 +211,7 @@ fn convolutions_with_what_follows_are_those_of_the_definition() {
         ];
         let image = format!("tensor<?x{c}x{h}x{w}xf32>");
         let body = format!(
-            "func.func @main(%x: {image}) -> tensor<*xf32> attributes {{onnx.inputs = [\"x\"], onnx.outputs = [\"y\"]}} {{
+            "func.func @main(%x: {image}) -> tensor<*xf32> attributes {{model.input_names = [\"x\"], model.output_names = [\"y\"]}} {{
                {}
                %a = \"onnx.Conv\"(%x, %k) {{group = {groups} : i64, pads = [1 : i64, 1 : i64, 1 : i64, 1 : i64]}}
                    : ({image}, tensor<{filters}x{own}x3x3xf32>) -> tensor<*xf32>
@@ -258,7 +258,7 @@ fn convolutions_with_what_follows_are_those_of_the_definition() {
 #[test]
 fn chains_give_the_bits_of_their_steps() {
     let mut body = String::from(
-        "func.func @main(%x0: tensor<?x4xf32>) -> tensor<?x4xf32> attributes {onnx.inputs = [\"x\"], onnx.outputs = [\"y\"]} {\n",
+        "func.func @main(%x0: tensor<?x4xf32>) -> tensor<?x4xf32> attributes {model.input_names = [\"x\"], model.output_names = [\"y\"]} {\n",
     );
     body += &constant("c", 7, &[4], false);
     for index in 0..200 {
@@ -292,7 +292,7 @@ fn products_take_any_batch() {
         ];
         let [rows, columns] = extents;
         let body = format!(
-            "func.func @main(%x: tensor<?x?x8xf32>) -> tensor<*xf32> attributes {{onnx.inputs = [\"x\"], onnx.outputs = [\"y\"]}} {{
+            "func.func @main(%x: tensor<?x?x8xf32>) -> tensor<*xf32> attributes {{model.input_names = [\"x\"], model.output_names = [\"y\"]}} {{
                {}
                %m = \"graph.dot\"(%x, %w) {{transpose_b = {transposed} : i64}} : (tensor<?x?x8xf32>, tensor<{rows}x{columns}xf32>) -> tensor<*xf32>
                %y = \"onnx.Add\"(%m, %b) : (tensor<*xf32>, tensor<16xf32>) -> tensor<*xf32>
@@ -358,7 +358,7 @@ fn factors_and_summands_of_channels_change_nothing_but_the_time() {
     };
     let body = format!(
         "func.func @main(%x: {image}) -> {any} attributes {{
-             onnx.inputs = [\"x\"], onnx.outputs = [\"y\"], onnx.input_dims = [[\"N\", 4 : i64, 6 : i64, 5 : i64]]}} {{
+             model.input_names = [\"x\"], model.output_names = [\"y\"], model.input_dims = [[\"N\", 4 : i64, 6 : i64, 5 : i64]]}} {{
            {}
            %to = \"onnx.Constant\"() {{value = dense<[-1, 1, 1]> : tensor<3xi64>}} : () -> tensor<3xi64>
            %half = \"onnx.Constant\"() {{value = dense<0.5> : tensor<f32>}} : () -> tensor<f32>
@@ -418,8 +418,8 @@ fn networks_of_images_give_the_same_bits_on_any_number_of_threads() {
     let window = format!("kernel_shape = [3 : i64, 3 : i64], {ones}");
     let body = format!(
         "func.func @main(%x: {image}) -> {any} attributes {{
-             onnx.inputs = [\"x\"], onnx.outputs = [\"y\"],
-             onnx.input_dims = [[\"N\", 3 : i64, 40 : i64, 40 : i64]]}} {{
+             model.input_names = [\"x\"], model.output_names = [\"y\"],
+             model.input_dims = [[\"N\", 3 : i64, 40 : i64, 40 : i64]]}} {{
            {}
            %least = \"onnx.Constant\"() {{value = dense<0.0> : tensor<f32>}} : () -> tensor<f32>
            %most = \"onnx.Constant\"() {{value = dense<6.0> : tensor<f32>}} : () -> tensor<f32>
@@ -526,7 +526,7 @@ fn epilogues_of_any_kind_give_the_bits_of_their_steps() {
                 let results = results.join(", ");
                 format!(
                     "func.func @main(%x: tensor<?x8x6x7xf32>) -> ({types}) attributes {{
-                       onnx.inputs = [\"x\"], onnx.outputs = [{results}]}} {{
+                       model.input_names = [\"x\"], model.output_names = [{results}]}} {{
                        {constants}{maker}{follower}
                        tfrt.return {names} : {types}
                      }}"

@@ -8,7 +8,7 @@ use tfrt_host::kernel::{
 };
 use tfrt_host::{AnyAsyncValue, DType, DeviceKind, Error, ExecutionContext};
 use tfrt_ops::names::onnx;
-use tfrt_ops::{AttrKind, AttrSource, AttrValue, Attrs, OpDef};
+use tfrt_ops::{AttrKind, AttrSource, AttrValue, Attrs, OpDef, Table};
 
 use super::{OpCall, OpKernel, Prepared, select};
 use crate::Tensor;
@@ -20,12 +20,13 @@ use crate::Tensor;
 /// ```
 ///
 /// `attributes` has names and values in turn; a type of elements is the number that ONNX gives it. Of several kernels for
-/// one row and kind, [`select`] takes one at each call, by the types of the operands.
+/// one row and kind, [`select`] takes one at each call, by the types of the operands. Kernels of rows that a format adds are
+/// called by the whole names of these: `fake.calc.wave`.
 ///
 /// # Panics
 ///
 /// If there is such a kernel already, or no such row.
-pub fn register(registry: &mut KernelRegistry, kernels: &[OpKernel]) {
+pub fn register(registry: &mut KernelRegistry, kernels: &[OpKernel], rows: &Table) {
     let all: Arc<[OpKernel]> = kernels.into();
     let mut done: Vec<(&str, DeviceKind)> = Vec::new();
     for kernel in kernels {
@@ -34,7 +35,7 @@ pub fn register(registry: &mut KernelRegistry, kernels: &[OpKernel]) {
             continue;
         }
         done.push(key);
-        let op = tfrt_ops::find(kernel.op);
+        let op = rows.find(kernel.op);
         let op = op.unwrap_or_else(|| panic!("there is no row '{}'", kernel.op));
         let (own, kind) = (all.clone(), kernel.device);
         let run = move |operands: Operands<'_>,
@@ -44,7 +45,7 @@ pub fn register(registry: &mut KernelRegistry, kernels: &[OpKernel]) {
                         execution: &ExecutionContext|
               -> Result<Results, Error> {
             let call = Call {
-                op,
+                op: &op,
                 kind,
                 device: &device,
                 n_results: n_results.0,
@@ -62,7 +63,7 @@ pub fn register(registry: &mut KernelRegistry, kernels: &[OpKernel]) {
 
 /// A call of a program.
 struct Call<'a> {
-    op: &'static OpDef,
+    op: &'a OpDef,
     kind: DeviceKind,
     /// The name of the device.
     device: &'a str,
@@ -132,7 +133,7 @@ fn dtype(value: &AnyAsyncValue) -> Option<DType> {
 /// The attributes that a program states.
 struct Stated<'a> {
     list: AggregateView<'a>,
-    op: &'static OpDef,
+    op: &'a OpDef,
 }
 
 impl AttrSource for Stated<'_> {

@@ -1,6 +1,6 @@
 //! Symbolic dimensions of a module that is a model, fixed to sizes.
 //!
-//! A graph states names of dimensions in the attributes `onnx.input_dims` and `onnx.output_dims` of its function, beside the
+//! A graph states names of dimensions in the attributes `model.input_dims` and `model.output_dims` of its function, beside the
 //! types of arguments; a program that a graph has become, in the entries of `model.inputs` and `model.outputs`.
 
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::error::OpenError;
 use crate::open_options::{OpenOptions, Symbol};
 
 /// The names of a graph's inputs, and the dimensions of inputs and outputs.
-const GRAPH_INPUTS: &str = "onnx.inputs";
-const GRAPH_DIMS: [&str; 2] = ["onnx.input_dims", "onnx.output_dims"];
+const GRAPH_INPUTS: &str = "model.input_names";
+const GRAPH_DIMS: [&str; 2] = ["model.input_dims", "model.output_dims"];
 
 /// Name, type and dimensions of each input of a program, and of each output.
 const PROGRAM_VALUES: [&str; 2] = ["model.inputs", "model.outputs"];

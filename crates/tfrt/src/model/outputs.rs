@@ -98,7 +98,7 @@ impl ModelCall {
     ///
     /// let runtime = Runtime::new();
     /// let text = r#"func.func @main(%x: tensor<2xf32>, %h: tensor<2xf32>) -> tensor<2xf32>
-    ///     attributes {onnx.inputs = ["x", "h"], onnx.outputs = ["hn"]} {
+    ///     attributes {model.input_names = ["x", "h"], model.output_names = ["hn"]} {
     ///   %y = "onnx.Add"(%x, %h) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
     ///   tfrt.return %y : tensor<2xf32>
     /// }"#;
@@ -199,7 +199,7 @@ impl Future for OutputsFuture {
 /// let runtime = Runtime::new();
 /// let model = Model::from_program(
 ///     runtime.compile("twice.mlir", r#"func.func @main(%x: tensor<?xf32>) -> tensor<?xf32>
-///         attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+///         attributes {model.input_names = ["x"], model.output_names = ["y"]} {
 ///       %y = "onnx.Add"(%x, %x) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
 ///       tfrt.return %y : tensor<?xf32>
 ///     }"#)?,

@@ -75,19 +75,16 @@ impl RuntimeBuilder {
     }
 
     /// Adds kernels of operations for devices beside the host. Programs call them by `KIND.graph.ROW`, and nodes of a model
-    /// run on such a device if the model is opened for it ([`OpenOptions::device`](crate::OpenOptions::device)).
+    /// run on such a device if the model is opened for it ([`OpenOptions::device`](crate::OpenOptions::device)); single
+    /// operations by the device's handler ([`CoreRuntime::on`]).
     ///
-    /// # Panics
-    ///
-    /// If there is a kernel for one of the rows and kinds already, or no row of a name.
+    /// The rows are built-in ones, or those of the runtime's [formats](Self::formats).
     pub fn op_kernels(mut self, kernels: &[OpKernel]) -> Self {
-        tfrt_tensor::op::register(&mut self.registry, kernels);
         self.op_kernels.extend_from_slice(kernels);
         self
     }
 
-    /// Sets the formats that models are read by. Default: the built-in ones. The kernels of rows that a format has of its
-    /// own are added by [`kernels`](Self::kernels).
+    /// Sets the formats that models are read by, with the kernels of their own operations. Default: the built-in ones.
     ///
     /// # Examples
     ///
@@ -249,14 +246,25 @@ impl RuntimeBuilder {
     }
 
     /// Makes the runtime.
-    pub fn build(self) -> Runtime {
+    ///
+    /// # Panics
+    ///
+    /// If there is another kernel already of the name that one of a format has, or of [`op_kernels`](Self::op_kernels); or if
+    /// there is no row that one of these is for.
+    pub fn build(mut self) -> Runtime {
+        self.formats.add_kernels(&mut self.registry);
+        let rows = self.formats.rows();
+        tfrt_tensor::op::register(&mut self.registry, &self.op_kernels, rows);
         let host = (self.settings)(HostContext::builder(self.registry)).build();
-        CoreRuntime::new(&host).set_kernels(tfrt_kernels::rows::find);
+        let op_kernels: Arc<[OpKernel]> = self.op_kernels.into();
+        let core = CoreRuntime::new(&host);
+        core.set_kernels(tfrt_kernels::rows::find);
+        core.set_device_kernels(op_kernels.clone());
         Runtime {
             host,
             untrusted: self.untrusted,
             formats: self.formats,
-            op_kernels: self.op_kernels.into(),
+            op_kernels,
         }
     }
 

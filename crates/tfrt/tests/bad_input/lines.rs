@@ -16,8 +16,8 @@ func.func @opaque(%t: !t.tensor) {
 
 const MODEL: &str = "module attributes {onnx.opset = 17 : i64} {
   func.func @main(%x: tensor<?xf32>) -> tensor<?xf32>
-      attributes {onnx.inputs = [\"x\"], onnx.outputs = [\"y\"], onnx.input_dims = [[\"N\"]],
-                  onnx.output_dims = [[\"N\"]]} {
+      attributes {model.input_names = [\"x\"], model.output_names = [\"y\"], model.input_dims = [[\"N\"]],
+                  model.output_dims = [[\"N\"]]} {
     %y = \"onnx.Tanh\"(%x) : (tensor<?xf32>) -> tensor<?xf32>
     func.return %y : tensor<?xf32>
   }
@@ -26,8 +26,8 @@ const MODEL: &str = "module attributes {onnx.opset = 17 : i64} {
 
 const TWO_OUTPUTS: &str = "module attributes {onnx.opset = 17 : i64} {
   func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
-      attributes {onnx.inputs = [\"x\"], onnx.outputs = [\"y\", \"z\"], onnx.input_dims = [[2 : i64]],
-                  onnx.output_dims = [[2 : i64], [2 : i64]]} {
+      attributes {model.input_names = [\"x\"], model.output_names = [\"y\", \"z\"], model.input_dims = [[2 : i64]],
+                  model.output_dims = [[2 : i64], [2 : i64]]} {
     %y = \"onnx.Tanh\"(%x) : (tensor<2xf32>) -> tensor<2xf32>
     %z = \"onnx.Exp\"(%x) : (tensor<2xf32>) -> tensor<2xf32>
     func.return %y, %z : tensor<2xf32>, tensor<2xf32>

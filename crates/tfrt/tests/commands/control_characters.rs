@@ -29,8 +29,8 @@ func.func @fails_too() -> i32 {
 
 const MODEL: &str = r#"module attributes {onnx.opset = 17 : i64} {
   func.func @main(%x: tensor<?xf32>) -> tensor<?xf32>
-      attributes {onnx.inputs = ["x\1B[2J\0Aerror"], onnx.outputs = ["y\0A\C2\9B2J"], onnx.input_dims = [["N\0Aerror"]],
-                  onnx.output_dims = [["N\0Aerror"]]} {
+      attributes {model.input_names = ["x\1B[2J\0Aerror"], model.output_names = ["y\0A\C2\9B2J"], model.input_dims = [["N\0Aerror"]],
+                  model.output_dims = [["N\0Aerror"]]} {
     %y = "onnx.Tanh"(%x) : (tensor<?xf32>) -> tensor<?xf32> loc("\1B[2J")
     func.return %y : tensor<?xf32>
   }

@@ -15,8 +15,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 const MODEL: &str = r#"module attributes {onnx.opset = 17 : i64} {
   func.func @main(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
-      attributes {onnx.inputs = ["x"], onnx.outputs = ["one", "two"], onnx.input_dims = [[3 : i64]],
-                  onnx.output_dims = [[3 : i64], [3 : i64]]} {
+      attributes {model.input_names = ["x"], model.output_names = ["one", "two"], model.input_dims = [[3 : i64]],
+                  model.output_dims = [[3 : i64], [3 : i64]]} {
     %y = "onnx.Relu"(%x) : (tensor<3xf32>) -> tensor<3xf32>
     %z = "onnx.Neg"(%x) : (tensor<3xf32>) -> tensor<3xf32>
     func.return %y, %z : tensor<3xf32>, tensor<3xf32>

@@ -286,8 +286,8 @@ fn limit_that_is_met_often_is_told_once_for_each_place() {
 fn tensor_without_memory_has_the_type_of_its_elements() {
     let model = "module attributes {onnx.opset = 17 : i64} {
       func.func @main(%x: tensor<?x!E>, %n: tensor<1xi64>) -> tensor<?x!E>
-          attributes {onnx.inputs = [\"x\", \"n\"], onnx.outputs = [\"y\"],
-                      onnx.input_dims = [[\"N\"], [1 : i64]], onnx.output_dims = [[\"M\"]]} {
+          attributes {model.input_names = [\"x\", \"n\"], model.output_names = [\"y\"],
+                      model.input_dims = [[\"N\"], [1 : i64]], model.output_dims = [[\"M\"]]} {
         %t = \"onnx.Tile\"(%x, %n) : (tensor<?x!E>, tensor<1xi64>) -> tensor<?x!E>
         func.return %t : tensor<?x!E>
       }
@@ -311,7 +311,7 @@ fn tensor_without_memory_has_the_type_of_its_elements() {
 fn tensors_of_a_sequence_are_counted_though_they_hold_nothing() {
     let model = "module attributes {onnx.opset = 20 : i64} {
       func.func @main(%s: !onnx.sequence<tensor<?xf32>>) -> tensor<i64> attributes {
-          onnx.inputs = [\"s\"], onnx.outputs = [\"n\"]} {
+          model.input_names = [\"s\"], model.output_names = [\"n\"]} {
         %n = \"onnx.SequenceLength\"(%s) : (!onnx.sequence<tensor<?xf32>>) -> tensor<i64>
         func.return %n : tensor<i64>
       }
@@ -331,8 +331,8 @@ fn what_no_memory_can_hold_exceeds_a_limit_as_what_this_machine_has_not() {
         format!(
             "module attributes {{onnx.opset = 17 : i64}} {{\n\
              func.func @main(%x: tensor<3xf32>) -> tensor<*xf32> attributes {{\n\
-             onnx.inputs = [\"x\"], onnx.outputs = [\"y\"],\n\
-             onnx.input_dims = [[3 : i64]], onnx.output_dims = [[]]}} {{\n\
+             model.input_names = [\"x\"], model.output_names = [\"y\"],\n\
+             model.input_dims = [[3 : i64]], model.output_dims = [[]]}} {{\n\
              %s = \"onnx.Constant\"() {{value = dense<[{extents}, 3]> : tensor<3xi64>}} : () -> tensor<3xi64>\n\
              %c = \"onnx.Constant\"() {{value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>}} : () -> tensor<3xf32>\n\
              %y = \"onnx.Expand\"({of}, %s) : (tensor<3xf32>, tensor<3xi64>) -> tensor<*xf32>\n\
@@ -481,8 +481,8 @@ fn files_of_strangers_are_never_mapped() {
 /// A model that takes an image of any extents.
 const IMAGE: &str = "module attributes {onnx.opset = 17 : i64} {
   func.func @main(%x: tensor<1x1x?x?xui8>) -> tensor<1x1x?x?xui8>
-      attributes {onnx.inputs = [\"x\"], onnx.outputs = [\"y\"], onnx.input_dims = [[1 : i64, 1 : i64, \"H\", \"W\"]],
-                  onnx.output_dims = [[1 : i64, 1 : i64, \"H\", \"W\"]]} {
+      attributes {model.input_names = [\"x\"], model.output_names = [\"y\"], model.input_dims = [[1 : i64, 1 : i64, \"H\", \"W\"]],
+                  model.output_dims = [[1 : i64, 1 : i64, \"H\", \"W\"]]} {
     %0 = \"onnx.Identity\"(%x) : (tensor<1x1x?x?xui8>) -> tensor<1x1x?x?xui8>
     func.return %0 : tensor<1x1x?x?xui8>
   }
@@ -521,8 +521,8 @@ fn images_of_strangers_have_the_memory_of_the_host() {
 /// A model with a matrix that is packed when it is opened.
 const PRODUCT: &str = "module attributes {onnx.opset = 17 : i64} {
   func.func @main(%x: tensor<1x64xf32>) -> tensor<1x64xf32>
-      attributes {onnx.inputs = [\"x\"], onnx.outputs = [\"y\"], onnx.input_dims = [[1 : i64, 64 : i64]],
-                  onnx.output_dims = [[1 : i64, 64 : i64]]} {
+      attributes {model.input_names = [\"x\"], model.output_names = [\"y\"], model.input_dims = [[1 : i64, 64 : i64]],
+                  model.output_dims = [[1 : i64, 64 : i64]]} {
     %w = \"onnx.Constant\"() {value = dense<0.5> : tensor<64x64xf32>} : () -> tensor<64x64xf32>
     %y = \"onnx.MatMul\"(%x, %w) : (tensor<1x64xf32>, tensor<64x64xf32>) -> tensor<1x64xf32>
     func.return %y : tensor<1x64xf32>
@@ -554,8 +554,8 @@ fn documents_hold_no_more_than_is_printed_within_the_limit() {
 /// A model that takes a number of strings.
 const STRINGS: &str = "module attributes {onnx.opset = 17 : i64} {
   func.func @main(%x: tensor<?x!onnx.string>) -> tensor<?x!onnx.string>
-      attributes {onnx.inputs = [\"x\"], onnx.outputs = [\"y\"], onnx.input_dims = [[\"N\"]],
-                  onnx.output_dims = [[\"N\"]]} {
+      attributes {model.input_names = [\"x\"], model.output_names = [\"y\"], model.input_dims = [[\"N\"]],
+                  model.output_dims = [[\"N\"]]} {
     %0 = \"onnx.Identity\"(%x) : (tensor<?x!onnx.string>) -> tensor<?x!onnx.string>
     func.return %0 : tensor<?x!onnx.string>
   }

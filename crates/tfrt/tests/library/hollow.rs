@@ -251,7 +251,7 @@ impl Graph {
         let result = any(self.2);
         format!(
             "module attributes {{onnx.opset = 17 : i64}} {{
-  func.func @main() -> {result} attributes {{onnx.inputs = [], onnx.outputs = [\"y\"]}} {{
+  func.func @main() -> {result} attributes {{model.input_names = [], model.output_names = [\"y\"]}} {{
     {}
     func.return %y : {result}
   }}

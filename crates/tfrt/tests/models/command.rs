@@ -180,7 +180,7 @@ fn largest_are_shown_with_labels() {
 fn what_top_and_labels_do_not_fit_is_said() {
     let folder = Folder::new("top-misfits");
     let one = r#"func.func @main(%x: tensor<1x1xf32>) -> tensor<1x1xf32> attributes {
-        onnx.inputs = ["x"], onnx.outputs = ["p"]} {
+        model.input_names = ["x"], model.output_names = ["p"]} {
       %y = "onnx.Relu"(%x) : (tensor<1x1xf32>) -> tensor<1x1xf32>
       func.return %y : tensor<1x1xf32>
     }"#;
@@ -235,8 +235,8 @@ fn images_are_laid_out_and_normalised() {
     let text = |dims: &str, ty: &str| {
         format!(
             "func.func @main(%x: tensor<{ty}>) -> tensor<{ty}> attributes {{\n\
-             onnx.inputs = [\"image\"], onnx.outputs = [\"same\"],\n\
-             onnx.input_dims = [{dims}], onnx.output_dims = [{dims}]}} {{\n\
+             model.input_names = [\"image\"], model.output_names = [\"same\"],\n\
+             model.input_dims = [{dims}], model.output_dims = [{dims}]}} {{\n\
              %y = \"onnx.Identity\"(%x) : (tensor<{ty}>) -> tensor<{ty}>\n\
              func.return %y : tensor<{ty}>\n}}\n"
         )
@@ -631,7 +631,7 @@ fn operations_that_fail_with_any_input_are_warned_of() {
     // Other extents fit, and a branch may never be taken.
     assert_eq!(folder.printed("check wrong.onnx"), "wrong.onnx: ok\n");
     let branch = r#"func.func @main(%c: tensor<i1>, %x: tensor<2x3xf32>) -> tensor<2x3xf32> attributes {
-        onnx.inputs = ["c", "x"], onnx.outputs = ["y"]} {
+        model.input_names = ["c", "x"], model.output_names = ["y"]} {
       %y = "graph.if"(%c) ({
         %p = "graph.dot"(%x, %x) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<*xf32>
         "graph.yield"(%p) : (tensor<*xf32>) -> ()

@@ -90,8 +90,8 @@ fn long(n_operations: usize) -> String {
     let mut text = String::from(
         r#"module attributes {onnx.opset = 17 : i64} {
   func.func @main(%v0: tensor<?xf32>) -> tensor<?xf32>
-      attributes {onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N"]],
-                  onnx.output_dims = [["N"]]} {
+      attributes {model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [["N"]],
+                  model.output_dims = [["N"]]} {
 "#,
     );
     for index in 0..n_operations {

@@ -2,39 +2,25 @@
 
 use std::path::Path;
 
-use tfrt::compiler::legalize::Legalize;
-use tfrt::import::{FrontEnd, Imported, ReadLimits, Signature, Source};
+use tfrt::import::{Extent, GraphBuilder, Imported, ReadLimits, Source};
 use tfrt::input::Input;
-use tfrt::ir::{Diagnostic, Diagnostics, Location, Module, OpState, Type};
+use tfrt::ir::{Diagnostic, Diagnostics, Location, OpState, Type};
 use tfrt::ops::OpDef;
 use tfrt::ops::names::Name;
 use tfrt::{Format, Formats, Runtime, Tensor, Untrusted};
 
 /// Models are folders with a file `chain`, whose words are functions that are applied one after the other.
-const CHAIN: Format = Format {
-    front_end: FrontEnd {
-        name: "chain",
-        suffixes: &[],
-        recognises: |head| {
-            head.is_folder && head.path.is_some_and(|path| path.join("chain").is_file())
-        },
-        import,
-        survey: None,
-    },
-    legalize: Legalize {
-        dialect: "chain",
-        names: &[Name::new("relu", "relu"), Name::new("neg", "neg")],
-        expand: &[
-            ("twice", |here| {
-                let x = here.operand(0)?;
-                Ok(vec![here.add("graph.add", &[x, x], &[])])
-            }),
-            ("never", |_| Err("is never right".to_owned())),
-            ("none", |_| Ok(Vec::new())),
-        ],
-    },
-    rows: &[],
-};
+const CHAIN: Format = Format::new("chain", import)
+    .recognises(|head| head.is_folder && head.path.is_some_and(|path| path.join("chain").is_file()))
+    .names(&[Name::new("relu", "relu"), Name::new("neg", "neg")])
+    .expand(&[
+        ("twice", |here| {
+            let x = here.operand(0)?;
+            Ok(vec![here.add("graph.add", &[x, x], &[])])
+        }),
+        ("never", |_| Err("is never right".to_owned())),
+        ("none", |_| Ok(Vec::new())),
+    ]);
 
 fn import(source: &Source<'_>, limits: &ReadLimits) -> Result<Imported, Diagnostics> {
     let wrong = |message: String| {
@@ -46,23 +32,27 @@ fn import(source: &Source<'_>, limits: &ReadLimits) -> Result<Imported, Diagnost
         Diagnostics::from(Diagnostic::error("CHAIN", message).at_location(place))
     };
     let text = source.outside.read("chain", limits.bytes).map_err(wrong)?;
-    let ty = Type::tensor(vec![-1], Type::F32);
-    let mut module = Module::new();
-    let region = module.create_region();
-    let block = module.create_block(region);
-    let mut value = module.add_argument(block, ty.clone(), Location::Unknown);
-    for word in String::from_utf8_lossy(&text).split_whitespace() {
-        let state = OpState::new(format!("chain.{word}"));
-        let op = module.create(state.operand(value).result(ty.clone()));
-        module.append(block, op);
-        value = module.op(op).results()[0];
+    let mut graph = GraphBuilder::new(limits);
+    let mut last = "x".to_owned();
+    graph.input(
+        &last,
+        Type::F32,
+        Some(&[Extent::Unknown]),
+        Location::Unknown,
+    );
+    for (at, word) in String::from_utf8_lossy(&text)
+        .split_whitespace()
+        .enumerate()
+    {
+        let value = graph.value(&last).map_err(wrong)?;
+        last = format!("{word}{at}");
+        let state = OpState::new(format!("chain.{word}")).operand(value);
+        graph.tensor(&last, state).map_err(wrong)?;
     }
-    let last = module.create(OpState::new("tfrt.return").operand(value));
-    module.append(block, last);
-    let mut signature = Signature::default();
-    signature.input("x", None).output("y", None);
-    signature.function(&mut module, region, Location::Unknown);
-    let mut imported = Imported::from(module);
+    let value = graph.value(&last).map_err(wrong)?;
+    graph.name("y", value);
+    graph.output("y").map_err(wrong)?;
+    let mut imported = graph.finish();
     imported.notes.push(Diagnostic::remark("CHAIN", "a chain"));
     Ok(imported)
 }

@@ -17,7 +17,7 @@ fn text(operation: &str, types: &str) -> String {
         .collect();
     let (name, rest) = operation.split_once(' ').unwrap_or((operation, ""));
     format!(
-        r#"func.func @main({}) -> tensor<*x!onnx.unknown> attributes {{onnx.inputs = ["{}"], onnx.outputs = ["y"]}} {{
+        r#"func.func @main({}) -> tensor<*x!onnx.unknown> attributes {{model.input_names = ["{}"], model.output_names = ["y"]}} {{
   %y = "graph.{name}"({}) {rest} : ({types}) -> tensor<*x!onnx.unknown>
   tfrt.return %y : tensor<*x!onnx.unknown>
 }}"#,
@@ -209,11 +209,6 @@ fn numbers_in_attributes_may_be_of_any_width() {
 fn rows_without_a_kernel_are_told() {
     let runtime = super::Runtime::new();
     let relo = text("relo", "tensor<?xf32>");
-    let region = r#"({
-      %a = "graph.neg"(%a0) : (tensor<?xf32>) -> tensor<?xf32>
-      "graph.yield"(%a) : (tensor<?xf32>) -> ()
-    })"#;
-    let called = text(&format!("call {region}"), "tensor<?xf32>");
     // Results and arguments are as many as operands.
     let misfit = r#"({
     ^bb0(%v: tensor<?xf32>):
@@ -223,10 +218,6 @@ fn rows_without_a_kernel_are_told() {
     })"#;
     let misfit = text(&format!("while {misfit}"), "tensor<?xf32>");
     for (text, expected) in [
-        (
-            called,
-            "row.mlir:2:8: error: 'graph.call' op has no kernel: nothing here runs it",
-        ),
         (
             misfit,
             "row.mlir:2:8: error: 'graph.while' op expected 1 results, regions of 1 arguments, a condition that gives one value and a body that gives 1",
@@ -314,7 +305,7 @@ fn older_forms_are_broadcast_as_they_were() {
         let ty = "tensor<?x?x?xf32>, tensor<2xf32>";
         let text = format!(
             r#"module attributes {{onnx.opset = 6 : i64}} {{
-  func.func @main(%x: tensor<?x?x?xf32>, %y: tensor<2xf32>) -> tensor<*xf32> attributes {{onnx.inputs = ["x", "y"], onnx.outputs = ["z"]}} {{
+  func.func @main(%x: tensor<?x?x?xf32>, %y: tensor<2xf32>) -> tensor<*xf32> attributes {{model.input_names = ["x", "y"], model.output_names = ["z"]}} {{
     %z = {operation} : ({ty}) -> tensor<*xf32>
     tfrt.return %z : tensor<*xf32>
   }}

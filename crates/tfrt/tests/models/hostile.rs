@@ -16,8 +16,8 @@ fn refused(runtime: &Runtime, body: &str, result: &str) -> tfrt::Error {
     let text = format!(
         r#"module attributes {{onnx.opset = 17 : i64}} {{
   func.func @main(%x: tensor<2x3xf32>) -> {result}
-      attributes {{onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [[2, 3]], onnx.output_dims = [unit]}} {{
-    %none = "onnx.NoValue"() : () -> none
+      attributes {{model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [[2, 3]], model.output_dims = [unit]}} {{
+    %none = "graph.none"() : () -> none
 {body}
     func.return %y : {result}
   }}
@@ -191,13 +191,13 @@ fn loops_without_an_end_are_stopped_by_the_deadline() {
     let runtime = Runtime::new();
     let body = r#"module attributes {onnx.opset = 17 : i64} {
   func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32>
-      attributes {onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [[2, 3]], onnx.output_dims = [[2, 3]]} {
-    %none = "onnx.NoValue"() : () -> none
+      attributes {model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [[2, 3]], model.output_dims = [[2, 3]]} {
+    %none = "graph.none"() : () -> none
     %true = "onnx.Constant"() {value = dense<true> : tensor<i1>} : () -> tensor<i1>
     %y = "onnx.Loop"(%none, %true, %x) ({
     ^bb0(%i: tensor<i64>, %go: tensor<i1>, %s: tensor<2x3xf32>):
       %t = "onnx.Tanh"(%s) : (tensor<2x3xf32>) -> tensor<2x3xf32>
-      "onnx.Yield"(%go, %t) : (tensor<i1>, tensor<2x3xf32>) -> ()
+      "graph.yield"(%go, %t) : (tensor<i1>, tensor<2x3xf32>) -> ()
     }) : (none, tensor<i1>, tensor<2x3xf32>) -> tensor<2x3xf32>
     func.return %y : tensor<2x3xf32>
   }

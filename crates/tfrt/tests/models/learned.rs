@@ -12,7 +12,7 @@ fn call(operation: &str, results: &str, rows: &[[f32; 2]]) -> Vec<f32> {
     let text = format!(
         r#"module attributes {{onnx.opset = 17 : i64, onnx.opset.ai.onnx.ml = 1 : i64}} {{
   func.func @main(%x: tensor<?x2xf32>) -> tensor<*xf32>
-      attributes {{onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 2]], onnx.output_dims = [unit]}} {{
+      attributes {{model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [["N", 2]], model.output_dims = [unit]}} {{
     {operation} : (tensor<?x2xf32>) -> {results}
     func.return %y : tensor<*xf32>
   }}
@@ -76,8 +76,8 @@ fn linear_models_give_scores() {
 /// A tree of two leaves behind a map, as exporters of classifiers end.
 const ZIPPED: &str = r#"module attributes {onnx.opset = 17 : i64, onnx.opset.ai.onnx.ml = 3 : i64} {
   func.func @main(%x: tensor<?x1xf32>) -> (tensor<?x!onnx.string>, !onnx.sequence<!onnx.map<!onnx.string, tensor<f32>>>)
-      attributes {onnx.inputs = ["x"], onnx.outputs = ["label", "scores"], onnx.input_dims = [["N", 1]],
-      onnx.output_dims = [["N"], unit]} {
+      attributes {model.input_names = ["x"], model.output_names = ["label", "scores"], model.input_dims = [["N", 1]],
+      model.output_dims = [["N"], unit]} {
     %label, %p = "onnx.ml.TreeEnsembleClassifier"(%x) {class_ids = [0, 1], class_nodeids = [1, 2],
         class_treeids = [0, 0], class_weights = [1.0 : f32, 1.0 : f32], classlabels_strings = ["a", "b", "c"],
         nodes_falsenodeids = [2, 0, 0], nodes_featureids = [0, 0, 0], nodes_modes = ["BRANCH_LT", "LEAF", "LEAF"],

@@ -13,8 +13,8 @@ use super::wire::{self, node};
 /// The elements of `x`, in the shape that a product has, and the number of rows of that.
 const RESHAPED: &str = r#"module attributes {onnx.opset = 17 : i64} {
   func.func @main(%x: tensor<?x?x3xf32>) -> (tensor<?x3xf32>, tensor<1xi64>)
-      attributes {onnx.inputs = ["x"], onnx.outputs = ["y", "n"], onnx.input_dims = [["N", "S", 3 : i64]],
-                  onnx.output_dims = [["rows", 3 : i64], [1 : i64]]} {
+      attributes {model.input_names = ["x"], model.output_names = ["y", "n"], model.input_dims = [["N", "S", 3 : i64]],
+                  model.output_dims = [["rows", 3 : i64], [1 : i64]]} {
     %three = "onnx.Constant"() {value = dense<[-1, 3]> : tensor<2xi64>} : () -> tensor<2xi64>
     %y = "onnx.Reshape"(%x, %three) : (tensor<?x?x3xf32>, tensor<2xi64>) -> tensor<?x3xf32>
     %n = "onnx.Shape"(%y) {end = 1 : i64} : (tensor<?x3xf32>) -> tensor<1xi64>

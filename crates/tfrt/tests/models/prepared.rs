@@ -98,7 +98,7 @@ impl Layer {
                 }
             }
         }
-        lines += "%none = \"onnx.NoValue\"() : () -> none\n";
+        lines += "%none = \"graph.none\"() : () -> none\n";
         let state = tensor(&[d, BATCH, HIDDEN], ty);
         let has = |name: &str| shapes.iter().any(|(own, _)| *own == name);
         let operand = |name: &str, shape: &[usize]| match has(name) {
@@ -131,7 +131,7 @@ impl Layer {
         let (values, types): (Vec<_>, Vec<_>) = operands.into_iter().unzip();
         let y = tensor(&[LENGTH, d, BATCH, HIDDEN], ty);
         let text = format!(
-            "func.func @main({arguments}) -> ({y}, {state}) attributes {{onnx.inputs = [{}], onnx.outputs = [\"y\", \"z\"]}} {{
+            "func.func @main({arguments}) -> ({y}, {state}) attributes {{model.input_names = [{}], model.output_names = [\"y\", \"z\"]}} {{
                {lines}
                %y, %z = \"graph.rnn\"({}) {{hidden_size = {HIDDEN} : i64, kind = \"{}\"{}}} : ({}) -> ({y}, {state})
                func.return %y, %z : {y}, {state}

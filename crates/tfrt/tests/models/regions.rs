@@ -36,7 +36,7 @@ fn function(inputs: &str, results: &str, body: &str) -> String {
     );
     format!(
         "module attributes {{onnx.opset = 17 : i64}} {{\n  func.func @main({inputs}) -> ({results}) attributes \
-         {{onnx.inputs = {taken}, onnx.outputs = {given}}} {{\n{body}\n    func.return {names} : {results}\n  }}\n}}\n"
+         {{model.input_names = {taken}, model.output_names = {given}}} {{\n{body}\n    func.return {names} : {results}\n  }}\n}}\n"
     )
 }
 
@@ -72,10 +72,10 @@ fn branches_see_values_from_around() {
         r#"%k = "onnx.Constant"() {value = dense<10> : tensor<i32>} : () -> tensor<i32>
     %r0 = "onnx.If"(%c) ({
       %y = "onnx.Mul"(%x, %k) : (tensor<2xi32>, tensor<i32>) -> tensor<2xi32>
-      "onnx.Yield"(%y) : (tensor<2xi32>) -> ()
+      "graph.yield"(%y) : (tensor<2xi32>) -> ()
     }, {
       %y = "onnx.Concat"(%x, %x) {axis = 0 : i64} : (tensor<2xi32>, tensor<2xi32>) -> tensor<4xi32>
-      "onnx.Yield"(%y) : (tensor<4xi32>) -> ()
+      "graph.yield"(%y) : (tensor<4xi32>) -> ()
     }) : (tensor<i1>) -> tensor<*xi32>"#,
     );
     let x = tensor(&runtime, &[2], &[1_i32, 2]);
@@ -101,7 +101,7 @@ const LOOP: &str = r#"%true = "onnx.Constant"() {value = dense<true> : tensor<i1
     ^bb0(%turn: tensor<i64>, %condition: tensor<i1>, %sum: tensor<i64>):
       %new = "onnx.Add"(%sum, %turn) : (tensor<i64>, tensor<i64>) -> tensor<i64>
       %more = "onnx.Less"(%new, %limit) : (tensor<i64>, tensor<i64>) -> tensor<i1>
-      "onnx.Yield"(%more, %new, %new) : (tensor<i1>, tensor<i64>, tensor<i64>) -> ()
+      "graph.yield"(%more, %new, %new) : (tensor<i1>, tensor<i64>, tensor<i64>) -> ()
     }) : (tensor<i64>, tensor<i1>, tensor<i64>) -> (tensor<i64>, tensor<?xi64>)"#;
 
 #[test]
@@ -140,10 +140,10 @@ fn loops_without_an_end_end_with_their_request() {
     let text = function(
         "%x: tensor<i64>",
         "tensor<i64>",
-        r#"%none = "onnx.NoValue"() : () -> none
+        r#"%none = "graph.none"() : () -> none
     %r0 = "onnx.Loop"(%none, %none, %x) ({
     ^bb0(%turn: tensor<i64>, %condition: tensor<i1>, %sum: tensor<i64>):
-      "onnx.Yield"(%condition, %sum) : (tensor<i1>, tensor<i64>) -> ()
+      "graph.yield"(%condition, %sum) : (tensor<i1>, tensor<i64>) -> ()
     }) : (none, none, tensor<i64>) -> tensor<i64>"#,
     );
     let model = model(&runtime, &text);
@@ -186,7 +186,7 @@ fn scans_go_through_tensors_either_way() {
             r#"%r0, %r1 = "onnx.Scan"(%s, %x) ({{
     ^bb0(%sum: tensor<2xi32>, %slice: tensor<2xi32>):
       %new = "onnx.Add"(%sum, %slice) : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi32>
-      "onnx.Yield"(%new, %new) : (tensor<2xi32>, tensor<2xi32>) -> ()
+      "graph.yield"(%new, %new) : (tensor<2xi32>, tensor<2xi32>) -> ()
     }}) {{num_scan_inputs = 1 : i64{attributes}}} : (tensor<2xi32>, tensor<?x?xi32>) -> (tensor<2xi32>, tensor<?x?xi32>)"#
         );
         function(
@@ -228,7 +228,7 @@ fn sequences_are_made_mapped_and_joined() {
     %scaled = "onnx.SequenceMap"(%more) ({
     ^bb0(%part: tensor<?xi32>):
       %y = "onnx.Mul"(%part, %k) : (tensor<?xi32>, tensor<i32>) -> tensor<?xi32>
-      "onnx.Yield"(%y) : (tensor<?xi32>) -> ()
+      "graph.yield"(%y) : (tensor<?xi32>) -> ()
     }) : (!onnx.sequence<tensor<?xi32>>) -> !onnx.sequence<tensor<?xi32>>
     %r0 = "onnx.ConcatFromSequence"(%scaled) {axis = 0 : i64} : (!onnx.sequence<tensor<?xi32>>) -> tensor<?xi32>
     %r1 = "onnx.SequenceLength"(%scaled) : (!onnx.sequence<tensor<?xi32>>) -> tensor<i64>

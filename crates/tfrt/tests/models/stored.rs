@@ -14,7 +14,7 @@ fn text() -> String {
     let mut text = String::from(
         r#"module attributes {onnx.opset = 17 : i64} {
   func.func @main(%x: tensor<1x40x9x9xf32>) -> tensor<1x7xf32>
-      attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+      attributes {model.input_names = ["x"], model.output_names = ["y"]} {
 "#,
     );
     let mut seed = 1_u32;
@@ -154,7 +154,7 @@ fn mapped_weights_are_not_copied() {
     let text = format!(
         "module attributes {{onnx.opset = 17 : i64}} {{
   func.func @main(%x: tensor<?x1536xf32>) -> tensor<?x1536xf32>
-      attributes {{onnx.inputs = [\"x\"], onnx.outputs = [\"y\"]}} {{
+      attributes {{model.input_names = [\"x\"], model.output_names = [\"y\"]}} {{
     %w = \"onnx.Constant\"() {{value = dense<0.5> : {ty}}} : () -> {ty}
     %y = \"onnx.MatMul\"(%x, %w) : (tensor<?x1536xf32>, {ty}) -> tensor<?x1536xf32>
     func.return %y : tensor<?x1536xf32>

@@ -15,7 +15,7 @@ pub(super) mod evaluate;
 
 use tfrt_ops::{Arity, Table, Traits};
 
-use super::rewrite::{self, Rewrite, is_deterministic, remove_unused_of, stated};
+use super::rewrite::{self, Rewrite, is_deterministic, remove_unused, stated};
 use super::{CONSTANT, graphs, infer, node};
 use crate::legalize::Context;
 use crate::pipeline::{Pass, Run};
@@ -40,7 +40,7 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
         reshapes(module, block);
         merge(module, rows, block);
         evaluate::evaluate(module, block, context.evaluator);
-        remove_unused_of(module, rows, block);
+        remove_unused(module, rows, block);
         // A value that takes the place of a result may be of another type, less or more of which is known.
         infer::signature(module, function, block);
     }

@@ -34,19 +34,20 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
     if !fused::are_there(context) {
         return;
     }
+    let rows = &context.dialects.rows;
     for (_, block) in graphs(module) {
         gelu::recognise(module, block);
         layer_norm::recognise(module, block);
         attention::recognise(module, block);
-        super::rewrite::remove_unused(module, block);
+        super::rewrite::remove_unused(module, rows, block);
         product::pack(module, block);
         product::attach(module, block);
         scaled::fuse(module, block);
         joined::fuse(module, block);
-        super::rewrite::remove_unused(module, block);
+        super::rewrite::remove_unused(module, rows, block);
         elementwise::fuse(module, block);
         product::absorb(module, block);
-        super::rewrite::remove_unused(module, block);
+        super::rewrite::remove_unused(module, rows, block);
     }
 }
 
@@ -54,8 +55,8 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
 fn replace(rewrite: &mut Rewrite<'_>, op: OpId, state: OpState) {
     let result = rewrite.module.op(op).results()[0];
     let mut state = state.result(rewrite.module.value_type(result).clone());
-    if let Some(shapes) = rewrite.module.op(op).attribute("onnx.shapes") {
-        state = state.attribute("onnx.shapes", shapes.clone());
+    if let Some(shapes) = rewrite.module.op(op).attribute("model.shapes") {
+        state = state.attribute("model.shapes", shapes.clone());
     }
     let made = rewrite.add(state, op);
     rewrite.values.insert(result, made);

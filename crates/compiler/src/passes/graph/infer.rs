@@ -2,7 +2,7 @@
 //!
 //! The row of an operation ([`tfrt_ops`]) says what its results are; this pass goes through the blocks. Each value gets the
 //! most precise type that follows from the inputs' types; what a model states itself is believed where nothing follows.
-//! Dimensions that are not plain numbers stand in the attribute `onnx.shapes` of the operation that makes the value.
+//! Dimensions that are not plain numbers stand in the attribute `model.shapes` of the operation that makes the value.
 //!
 //! Nothing is assumed that could be wrong for an input that a call may have. What can't be right for any is unknown, too,
 //! and a warning: the kernel says what is wrong, if it is ever run.
@@ -17,6 +17,7 @@ use tfrt_ir::{
 use tfrt_ops::{AttrSource, Dim, Fact, Facts, InferError, OpDef, Table, names};
 
 use super::attrs::{self, OpAttrs};
+use super::calls::Calls;
 use super::{GRAPH, graphs, lower, node, scope};
 use crate::codes;
 use crate::legalize::Context;
@@ -32,16 +33,26 @@ pub(crate) const PASS: Pass = Pass {
 };
 
 /// The attribute of operations whose results have symbolic dimensions.
-const SHAPES: &str = "onnx.shapes";
+const SHAPES: &str = "model.shapes";
+
+/// Of calls of functions with more operations, all together, nothing is known but what the model states.
+const MOST_FOLLOWED: usize = 1 << 16;
 
 /// Loops in more loops than this are not followed from turn to turn: each level takes several times as long.
 const MOST_NESTED: usize = 3;
 
 fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
-    for (function, block) in graphs(module) {
+    let calls = Calls::new(module);
+    let mut n_followed = 0;
+    // What a function takes is known when those that call it are gone through.
+    for (function, block) in calls.callers_first(&graphs(module)) {
+        take(module, calls.of(function), block);
         let mut inference = Inference {
             module,
             rows: &context.dialects.rows,
+            calls: &calls,
+            n_followed,
+            followed: HashMap::new(),
             facts: HashMap::new(),
             believes: true,
             depth: 0,
@@ -50,6 +61,7 @@ fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics
         inference.inputs(function, block);
         inference.block(block);
         let Inference { facts, refused, .. } = inference;
+        n_followed = inference.n_followed;
         for (op, reason) in refused {
             warn(module, op, &reason, diagnostics);
         }
@@ -69,6 +81,9 @@ pub(super) fn known_integers(
     let mut inference = Inference {
         module,
         rows: &context.dialects.rows,
+        calls: &Calls::new(module),
+        n_followed: 0,
+        followed: HashMap::new(),
         facts: HashMap::new(),
         believes: false,
         depth: 0,
@@ -130,6 +145,11 @@ fn symbol(name: &str) -> Dim {
 struct Inference<'m> {
     module: &'m Module,
     rows: &'m Table,
+    calls: &'m Calls,
+    /// How many operations of functions were gone through for their calls.
+    n_followed: usize,
+    /// What functions give, by what they are given.
+    followed: HashMap<BlockId, Vec<Followed>>,
     facts: HashMap<ValueId, Fact>,
     /// Whether what the model states of values is taken where nothing follows.
     believes: bool,
@@ -137,6 +157,14 @@ struct Inference<'m> {
     depth: usize,
     /// Operations that fail with all inputs, and why. Those in regions are not among them: a branch may never be taken.
     refused: Vec<(OpId, InferError)>,
+}
+
+/// What is known of the results of a function, where it was called in so many operations with regions, with operands of which
+/// that is known.
+struct Followed {
+    depth: usize,
+    given: Vec<Fact>,
+    found: Facts,
 }
 
 /// Operations that warnings are about, at most: what is behind one that fails is not known either.
@@ -175,7 +203,7 @@ fn warn(module: &Module, op: OpId, reason: &InferError, diagnostics: &mut Diagno
 impl Inference<'_> {
     /// Takes what is known of a graph's inputs: types, and names of dimensions.
     fn inputs(&mut self, function: OpId, block: BlockId) {
-        let dimensions = self.module.op(function).attribute("onnx.input_dims");
+        let dimensions = self.module.op(function).attribute("model.input_dims");
         let dimensions = dimensions.and_then(Attribute::as_array).unwrap_or(&[]);
         for (index, &argument) in self.module.block(block).arguments().iter().enumerate() {
             let mut fact = of_type(self.module.value_type(argument));
@@ -265,6 +293,7 @@ impl Inference<'_> {
         let module = self.module;
         let data = module.op(op);
         let inner = scope::region_blocks(module, op);
+        let callee = self.calls.callee(module, op);
         let inputs = (0..data.operands().len()).map(|index| {
             let value = node::operand(module, op, index)?;
             Some(self.of(value))
@@ -272,6 +301,9 @@ impl Inference<'_> {
         let inputs: Vec<Option<Fact>> = inputs.collect();
         let attrs = tfrt_ops::Attrs::new(attributes, row.attrs);
         let mut regions = |index: usize, arguments: &[Fact]| {
+            if let Some((_, block)) = callee {
+                return self.called(block, arguments);
+            }
             let Some(&block) = inner.get(index) else {
                 return Facts::new();
             };
@@ -291,6 +323,26 @@ impl Inference<'_> {
                 Facts::new()
             }
         }
+    }
+
+    /// Returns what is known of the results of a function, if its arguments are these.
+    fn called(&mut self, block: BlockId, arguments: &[Fact]) -> Facts {
+        let known = self.followed.get(&block).into_iter().flatten();
+        let mut known = known.filter(|known| known.depth <= self.depth);
+        if let Some(known) = known.find(|known| known.given == arguments) {
+            return known.found.clone();
+        }
+        self.n_followed += self.module.block(block).operations().len();
+        if self.n_followed > MOST_FOLLOWED || self.depth >= MOST_NESTED {
+            return Facts::new();
+        }
+        let found = self.region(block, arguments);
+        self.followed.entry(block).or_default().push(Followed {
+            depth: self.depth,
+            given: arguments.to_vec(),
+            found: found.clone(),
+        });
+        found
     }
 
     /// Returns what is known of the values that a region gives, if its arguments are these.
@@ -315,6 +367,27 @@ impl Inference<'_> {
             .iter()
             .map(|value| self.of(*value))
             .collect()
+    }
+}
+
+/// Gives the arguments of a function types that hold for all of its calls, whatever types it states.
+fn take(module: &mut Module, calls: &[OpId], block: BlockId) {
+    for (index, argument) in module
+        .block(block)
+        .arguments()
+        .to_vec()
+        .into_iter()
+        .enumerate()
+    {
+        let operands = calls
+            .iter()
+            .filter_map(|op| module.op(*op).operands().get(index));
+        let facts = operands.map(|value| of_type(module.value_type(*value)));
+        let joined = facts.reduce(|own, other| own.join(&other));
+        if let (Some(fact), Type::Tensor(old)) = (joined, module.value_type(argument)) {
+            let ty = ty(&fact, old);
+            module.set_value_type(argument, ty);
+        }
     }
 }
 
@@ -386,7 +459,7 @@ fn symbolic_dims(fact: &Fact) -> Attribute {
     Attribute::array(dims.iter().map(one).collect())
 }
 
-/// Gives a function's type the results' types.
+/// Gives a function's type the types of its arguments and results.
 pub(super) fn signature(module: &mut Module, function: OpId, block: BlockId) {
     let Some(Attribute::Type(Type::Function(ty))) =
         module.op(function).attribute("function_type").cloned()
@@ -401,8 +474,12 @@ pub(super) fn signature(module: &mut Module, function: OpId, block: BlockId) {
     let results: Vec<Type> = returned
         .map(|value| module.value_type(*value).clone())
         .collect();
-    if results.len() == ty.results.len() {
-        let changed = Type::function(ty.inputs.clone(), results);
+    let arguments = module.block(block).arguments().iter();
+    let arguments: Vec<Type> = arguments
+        .map(|value| module.value_type(*value).clone())
+        .collect();
+    if results.len() == ty.results.len() && arguments.len() == ty.inputs.len() {
+        let changed = Type::function(arguments, results);
         module.set_attribute(function, "function_type", Attribute::Type(changed));
     }
 }

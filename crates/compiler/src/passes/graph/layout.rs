@@ -28,9 +28,10 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
     if !fused::are_there(context) {
         return;
     }
+    let rows = &context.dialects.rows;
     for (_, block) in graphs(module) {
         rules::block(module, block);
-        super::rewrite::remove_unused(module, block);
+        super::rewrite::remove_unused(module, rows, block);
     }
 }
 

@@ -14,6 +14,7 @@ use tfrt_ir::{
 
 use tfrt_ops::{Table, names};
 
+use super::calls::{self, CALL, Calls};
 use super::{
     CONSTANT, EXTERNAL, GRAPH, NO_VALUE, PREPARE, attrs, constant, graphs, is_terminator, model,
     place, rewrite,
@@ -21,6 +22,7 @@ use super::{
 use crate::codes;
 use crate::graph::check;
 use crate::legalize::Context;
+use crate::model::PROPERTIES;
 use crate::passes::legalize;
 use crate::pipeline::{Pass, Property, Run};
 
@@ -40,19 +42,24 @@ fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics
     }
     let mut made = Vec::new();
     let mut gone = HashSet::new();
+    for (_, block) in &all {
+        hoist_constants(module, *block);
+    }
+    let calls = calls::lift(module, &context.dialects.rows, &all);
     for (function, block) in all {
-        hoist_constants(module, block);
+        let is_called = !calls.of(function).is_empty();
         let mut lowering = Lowering {
             name: module.symbol_name(function).unwrap_or("main").to_owned(),
             module,
             diagnostics,
             rows: context.dialects.rows.clone(),
+            calls: &calls,
             made: Vec::new(),
             n_control: 0,
             ahead: HashSet::new(),
             has_kernel: &|row| context.evaluator.has_kernel(row),
         };
-        lowering.graph(function, block);
+        lowering.graph(function, block, is_called);
         made.append(&mut lowering.made);
         gone.insert(function);
     }
@@ -70,7 +77,8 @@ fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics
     let top = module.top();
     let stated = module.op(top).attributes().iter();
     let stated: Vec<Name> = stated.map(|(name, _)| name.clone()).collect();
-    for name in stated.iter().filter(|name| name.starts_with("onnx.")) {
+    let is_ours = |name: &&Name| name.starts_with("onnx.") || name.as_str() == PROPERTIES;
+    for name in stated.iter().filter(is_ours) {
         module.remove_attribute(top, name);
     }
 }
@@ -159,6 +167,8 @@ struct Lowering<'m, 'd> {
     diagnostics: &'d mut Diagnostics,
     /// Operations that are rows of a format's own become kernels of the same name.
     rows: Table,
+    /// Calls of functions of the module.
+    calls: &'d Calls,
     /// The name of the function that is lowered.
     name: String,
     /// The functions made so far.
@@ -172,8 +182,17 @@ struct Lowering<'m, 'd> {
 }
 
 impl Lowering<'_, '_> {
-    fn graph(&mut self, function: OpId, block: BlockId) {
-        let attributes = model::attributes(self.module, function);
+    /// Lowers a model, or a function that is called, which is private.
+    fn graph(&mut self, function: OpId, block: BlockId, is_called: bool) {
+        for op in calls::calls_in(self.module, function) {
+            if let Err(message) = self.calls.check(self.module, op) {
+                self.error(op, message);
+            }
+        }
+        let attributes = match is_called {
+            true => Vec::new(),
+            false => model::attributes(self.module, function),
+        };
         let location = self.module.op(function).location().clone();
         let (region, body) = self.region();
         let mut values = Values::new();
@@ -184,7 +203,7 @@ impl Lowering<'_, '_> {
         let name = self.name.clone();
         let at = self.made.len();
         self.block(block, body, &mut values);
-        let op = self.function(&name, region, body, location, false);
+        let op = self.function(&name, region, body, location, is_called);
         for (name, value) in attributes {
             self.module.set_attribute(op, name, value);
         }
@@ -334,16 +353,22 @@ impl Lowering<'_, '_> {
     ) -> Option<OpState> {
         let name = self.module.op(op).name().clone();
         let types = self.result_types(op);
+        if name == CALL {
+            return Some(calls::kernel(self.module, op, operands).results(types));
+        }
+        if name == NO_VALUE {
+            return Some(OpState::new("cpu.onnx.NoValue").results(types));
+        }
         if name.starts_with(GRAPH) {
             return self.row(op, operands);
+        }
+        if place::is_placed(self.module, op) {
+            return Some(self.placed(op, operands));
         }
         let Some(short) = name.strip_prefix("onnx.") else {
             return self.kept(op, operands);
         };
         let mut state = OpState::new(format!("cpu.onnx.{short}")).results(types);
-        if name == NO_VALUE {
-            return Some(state);
-        }
         let mut list = Vec::new();
         if !self.module.op(op).regions().is_empty() {
             let (names, captured) = self.functions(op, values)?;
@@ -393,6 +418,11 @@ impl Lowering<'_, '_> {
             self.error(op, message);
             return None;
         }
+        Some(self.placed(op, operands))
+    }
+
+    /// Returns the kernel of a row on the device that a node is placed on.
+    fn placed(&self, op: OpId, operands: Vec<ValueId>) -> OpState {
         let data = self.module.op(op);
         let list = attributes(data.attributes());
         let kind = data.attribute(place::KIND).and_then(Attribute::as_str);
@@ -400,10 +430,10 @@ impl Lowering<'_, '_> {
             .results(self.result_types(op))
             .operands(operands)
             .attribute("attributes", Attribute::array(list));
-        Some(match data.attribute(place::DEVICE) {
+        match data.attribute(place::DEVICE) {
             Some(device) => state.attribute("device", device.clone()),
             None => state,
-        })
+        }
     }
 
     /// Returns the kernel that prepares a node of a row.
@@ -445,7 +475,7 @@ impl Lowering<'_, '_> {
         let mut state = OpState::new(name).operands(operands).results(types);
         let mut stated = rewrite::stated(self.module, op);
         if let Some(row) = row {
-            stated.retain(|(name, _)| !name.starts_with("onnx."));
+            stated.retain(|(name, _)| !super::is_note(name));
             attrs::complete(&mut stated, row.attrs);
         }
         for (name, value) in stated {

@@ -19,19 +19,19 @@ pub(super) fn attributes(module: &Module, function: OpId) -> Vec<(Name, Attribut
     let inputs = values(
         "input",
         &signature.inputs,
-        list("onnx.inputs"),
-        list("onnx.input_dims"),
+        list("model.input_names"),
+        list("model.input_dims"),
     );
     let outputs = values(
         "output",
         &signature.results,
-        list("onnx.outputs"),
-        list("onnx.output_dims"),
+        list("model.output_names"),
+        list("model.output_dims"),
     );
     let mut found = vec![(INPUTS.into(), inputs), (OUTPUTS.into(), outputs)];
     let top = module.op(module.top());
     for owner in [data, top] {
-        let properties = owner.attribute("onnx.properties");
+        let properties = owner.attribute("model.properties");
         if let Some(properties) = properties.filter(|value| value.as_array().is_some()) {
             found.push((PROPERTIES.into(), properties.clone()));
             break;

@@ -230,7 +230,7 @@ pub(in crate::passes) fn extents(module: &Module, value: ValueId) -> Option<Vec<
     let op = module.defining_op(value)?;
     let mut results = module.op(op).results().iter();
     let at = results.position(|result| *result == value)?;
-    let shapes = module.op(op).attribute("onnx.shapes")?.as_array()?;
+    let shapes = module.op(op).attribute("model.shapes")?.as_array()?;
     let extents = shapes.get(at)?.as_array()?;
     let is_known = |extent: &Attribute| extent.as_str() != Some("");
     extents.iter().all(is_known).then(|| extents.to_vec())

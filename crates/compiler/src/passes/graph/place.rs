@@ -14,6 +14,8 @@ use std::collections::HashMap;
 
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, OpState, Type, ValueId};
 
+use tfrt_ops::Table;
+
 use super::{GRAPH, attrs, graphs, node, scope};
 use crate::legalize::Context;
 use crate::onnx::{Evaluator, Placement};
@@ -45,6 +47,7 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
         Placing {
             module,
             evaluator: context.evaluator,
+            rows: &context.dialects.rows,
             device: &device,
             there: HashMap::new(),
             here: HashMap::new(),
@@ -61,6 +64,7 @@ pub(super) fn is_placed(module: &Module, op: OpId) -> bool {
 struct Placing<'m> {
     module: &'m mut Module,
     evaluator: &'m dyn Evaluator,
+    rows: &'m Table,
     device: &'m Placement,
     /// Values of the host, as they are on the device.
     there: HashMap<ValueId, ValueId>,
@@ -85,7 +89,8 @@ impl Placing<'_> {
     /// Returns whether the device has a kernel for a node, and is given tensors alone.
     fn is_for_device(&self, op: OpId) -> bool {
         let data = self.module.op(op);
-        let row = data.name().strip_prefix(GRAPH).and_then(tfrt_ops::find);
+        let name = data.name().strip_prefix(GRAPH).unwrap_or(data.name());
+        let row = node::row_of(self.module, self.rows, op).filter(|row| row.name == name);
         let values = data.operands().iter().chain(data.results());
         let types: Vec<Option<Type>> = values
             .map(|value| node::element(self.module.value_type(*value)))
@@ -95,8 +100,7 @@ impl Placing<'_> {
             && data.regions().is_empty();
         let types = types.into_iter().take(data.operands().len());
         let types: Vec<_> = types.map(|ty| attrs::dtype(&ty?)).collect();
-        let runs = |row: &tfrt_ops::OpDef| self.evaluator.runs_on_device(row.name, &types);
-        is_whole && row.is_some_and(runs)
+        is_whole && row.is_some_and(|row| self.evaluator.runs_on_device(row.name, &types))
     }
 
     fn place(&mut self, op: OpId, all: &mut Vec<OpId>) {

@@ -41,7 +41,7 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
             all.push(op);
         }
         module.set_operations(block, all);
-        super::rewrite::remove_unused_of(module, rows, block);
+        super::rewrite::remove_unused(module, rows, block);
     }
 }
 
@@ -125,7 +125,7 @@ impl Preparing<'_> {
             .attribute("op", Attribute::string(row));
         let attributes = self.module.op(op).attributes().to_vec();
         for (name, value) in &attributes {
-            if name.starts_with("onnx.") {
+            if super::is_note(name) {
                 continue;
             }
             state = state.attribute(name.clone(), value.clone());

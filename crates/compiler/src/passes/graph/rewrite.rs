@@ -1,6 +1,6 @@
 //! Putting new operations into a block in the place of old ones.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tfrt_ir::{
@@ -10,7 +10,7 @@ use tfrt_ir::{
 
 use tfrt_ops::{OpDef, Table};
 
-use super::{CONSTANT, node};
+use super::{CONSTANT, calls, node};
 
 /// A block that is written anew from its first operation to its last.
 pub(super) struct Rewrite<'m> {
@@ -126,17 +126,12 @@ pub(super) fn list(numbers: &[i64]) -> Attribute {
     Attribute::array(numbers.iter().map(one).collect())
 }
 
-/// Removes operations of a block whose results nobody uses and that do nothing else. Rows that a format adds stay.
-pub(super) fn remove_unused(module: &mut Module, block: BlockId) {
-    remove_unused_of(module, &Table::default(), block);
-}
-
 /// Removes operations of a block whose results nobody uses and that do nothing else, by built-in and added rows.
-pub(super) fn remove_unused_of(module: &mut Module, rows: &Table, block: BlockId) {
-    let mut kept = Vec::new();
+pub(super) fn remove_unused(module: &mut Module, rows: &Table, block: BlockId) {
+    let (mut kept, mut effects) = (Vec::new(), Effects::default());
     for &op in module.block(block).operations().to_vec().iter().rev() {
         let is_unused = super::scope::is_unused(module, op) && !super::is_terminator(module, op);
-        if is_unused && !has_effects(module, rows, op) {
+        if is_unused && !effects.has(module, rows, op) {
             erase(module, op);
             continue;
         }
@@ -156,17 +151,59 @@ fn erase(module: &mut Module, op: OpId) {
     module.erase(op);
 }
 
-/// Returns whether running an operation, or one in its regions, may do more than give results. Of one without a row that
-/// is not known.
-pub(super) fn has_effects(module: &Module, rows: &Table, op: OpId) -> bool {
-    let mut has_effects = false;
+/// Which operations may do more than give results when they run. Of one without a row that is not known.
+#[derive(Default)]
+struct Effects {
+    /// Functions that do more, be it by others that they call: found when a call is asked about.
+    functions: Option<HashSet<String>>,
+}
+
+impl Effects {
+    /// Returns whether an operation does, or one in its regions.
+    fn has(&mut self, module: &Module, rows: &Table, op: OpId) -> bool {
+        let (mut own, called) = has_own_effects(module, rows, op);
+        if !own && !called.is_empty() {
+            let functions = self
+                .functions
+                .get_or_insert_with(|| functions_with_effects(module, rows));
+            own = called.iter().any(|name| functions.contains(*name));
+        }
+        own
+    }
+}
+
+/// Returns whether an operation, or one in its regions, has effects but for calls, and what is called there.
+fn has_own_effects<'m>(module: &'m Module, rows: &Table, op: OpId) -> (bool, Vec<&'m str>) {
+    let (mut has_effects, mut called) = (false, Vec::new());
     module.walk_pre_order(op, &mut |inner| {
         let is_row = |row: OpDef| !row.has_effects();
         has_effects |= !is_part(module, inner)
             && !is_made_by_passes(module, inner)
             && !node::row_of(module, rows, inner).is_some_and(is_row);
+        called.extend(calls::name(module, inner));
     });
-    has_effects
+    (has_effects, called)
+}
+
+fn functions_with_effects(module: &Module, rows: &Table) -> HashSet<String> {
+    let (mut found, mut open) = (HashSet::new(), Vec::new());
+    let mut callers: HashMap<&str, Vec<&str>> = HashMap::new();
+    for function in super::scope::functions(module) {
+        let name = module.symbol_name(function).unwrap_or_default();
+        for op in module.children(function) {
+            let (has_effects, called) = has_own_effects(module, rows, op);
+            open.extend(Some(name).filter(|_| has_effects));
+            for callee in called {
+                callers.entry(callee).or_default().push(name);
+            }
+        }
+    }
+    while let Some(name) = open.pop() {
+        if found.insert(name.to_owned()) {
+            open.extend(callers.get(name).into_iter().flatten());
+        }
+    }
+    found
 }
 
 /// Returns whether equal operands give equal results each time. Of an operation without a row that is not known.
@@ -176,7 +213,7 @@ pub(super) fn is_deterministic(module: &Module, rows: &Table, op: OpId) -> bool 
     let is_same = has_none
         || is_made_by_passes(module, op)
         || node::row_of(module, rows, op).is_some_and(is_row);
-    is_same && module.op(op).regions().is_empty()
+    is_same && module.op(op).regions().is_empty() && *module.op(op).name() != calls::CALL
 }
 
 /// Returns whether an operation is no row, but gives a graph its form.
@@ -197,7 +234,7 @@ fn is_made_by_passes(module: &Module, op: OpId) -> bool {
 pub(super) fn stated(module: &Module, op: OpId) -> Vec<(Name, Attribute)> {
     let attributes = module.op(op).attributes().iter();
     attributes
-        .filter(|(name, _)| name.as_str() != "onnx.shapes")
+        .filter(|(name, _)| name.as_str() != "model.shapes")
         .cloned()
         .collect()
 }

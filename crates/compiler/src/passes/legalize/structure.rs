@@ -1,27 +1,22 @@
-//! What stands around operations of graphs, as lowering knows it: operands that are left out, ends of regions, constants,
-//! control flow.
+//! What stands around operations of graphs, as lowering knows it: constants and control flow.
 
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Location, Module, OpId, OpState, Type, ValueId};
 use tfrt_ops::OpDef;
 use tfrt_ops::names::{NameAttr, onnx};
 
 use crate::codes;
-use crate::passes::graph::{NO_VALUE, YIELD};
+use crate::passes::graph::{EXTERNAL, NO_VALUE, PREPARE, YIELD};
 use crate::passes::scope;
 
 /// Operations of graphs that are no rows.
-const MARKERS: [(&str, &str); 2] = [("none", NO_VALUE), ("yield", YIELD)];
+const MARKERS: [&str; 4] = [NO_VALUE, YIELD, EXTERNAL, PREPARE];
 
 /// Rows that are lowered from the form that ONNX has of them.
 pub(super) const ROWS: [&str; 3] = ["constant", "if", "scan"];
 
-/// Calls a marker by the name that passes have for it; returns whether it is one.
-pub(super) fn mark(module: &mut Module, op: OpId, name: &str) -> bool {
-    let marker = MARKERS.iter().find(|(own, _)| *own == name);
-    if let Some((_, other)) = marker {
-        module.set_name(op, *other);
-    }
-    marker.is_some()
+/// Returns whether the name of an operation is that of a marker.
+pub(super) fn is_marker(name: &str) -> bool {
+    MARKERS.contains(&name)
 }
 
 /// Gives an operation that is one of [`ROWS`] the form that ONNX has of it.
@@ -63,7 +58,7 @@ const WHILE: &str = "graph.while";
 /// ^bb0(%turn, %go, %v):
 ///   %c = ..                                                       // the condition of %v
 ///   %w = "onnx.If"(%c) ({ yield %v }, { yield .. }) : ..          // the body of %v, if it holds
-///   "onnx.Yield"(%c, %w)
+///   "graph.yield"(%c, %w)
 /// })
 /// ```
 pub(super) fn loops(module: &mut Module, diagnostics: &mut Diagnostics) {

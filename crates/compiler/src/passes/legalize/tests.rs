@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use tfrt_ir::{Source, parse};
 use tfrt_ops::names::{Name, NameAttr};
-use tfrt_ops::{AttrDef, Infer, OpDef, Table};
+use tfrt_ops::{AttrDef, Infer, OpDef, Table, Traits};
 
 use crate::legalize::{Context, Dialects, Legalize};
 use crate::passes::testing;
@@ -27,9 +27,14 @@ const TOY: Legalize = Legalize {
     })],
 };
 
-const ROWS: &[OpDef] = &[OpDef::new("toy.Wave", "A wave.")
-    .attrs(&[AttrDef::int("height", 1)])
-    .infer(Infer::SameAsFirst)];
+const ROWS: &[OpDef] = &[
+    OpDef::new("toy.Wave", "A wave.")
+        .attrs(&[AttrDef::int("height", 1)])
+        .infer(Infer::SameAsFirst),
+    OpDef::new("toy.Note", "Notes its operand.")
+        .infer(Infer::SameAsFirst)
+        .traits(Traits::WRITES),
+];
 
 fn run(passes: &str, body: &str) -> String {
     let dialects = Dialects {
@@ -39,7 +44,7 @@ fn run(passes: &str, body: &str) -> String {
     let _added = dialects.rows.add(ROWS).unwrap();
     let text = format!(
         r#"func.func @main(%x: tensor<?x4xf32>) -> tensor<*xf32> attributes {{
-             onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 4]]}} {{
+             model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [["N", 4]]}} {{
              {body}
              tfrt.return %y : tensor<*xf32>
            }}"#
@@ -90,12 +95,12 @@ fn operations_of_a_format_become_rows_and_then_kernels_of_rows() {
         "legalize,onnx-upgrade,onnx-to-graph,graph-infer",
         body,
         expect![[r#"
-            %0 = "graph.add"(%arg0, %arg0) {onnx.shapes = [["N", 4]]} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
-            %1 = "graph.reduce"(%0) {axes = [1], keep = 0, kind = "sum", onnx.shapes = [["N"]]} : (tensor<?x4xf32>) -> tensor<?xf32>
-            %2 = "graph.add"(%1, %1) {onnx.shapes = [["N"]]} : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
-            %3 = "toy.Wave"(%2) {height = 3, onnx.shapes = [["N"]]} : (tensor<?xf32>) -> tensor<?xf32>
-            %4 = "graph.rsqrt"(%3) {onnx.shapes = [["N"]]} : (tensor<?xf32>) -> tensor<?xf32>
-            %5 = "graph.cast"(%4) {onnx.shapes = [["N"]], to = f16} : (tensor<?xf32>) -> tensor<?xf16>
+            %0 = "graph.add"(%arg0, %arg0) {model.shapes = [["N", 4]]} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+            %1 = "graph.reduce"(%0) {axes = [1], keep = 0, kind = "sum", model.shapes = [["N"]]} : (tensor<?x4xf32>) -> tensor<?xf32>
+            %2 = "graph.add"(%1, %1) {model.shapes = [["N"]]} : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+            %3 = "toy.Wave"(%2) {height = 3, model.shapes = [["N"]]} : (tensor<?xf32>) -> tensor<?xf32>
+            %4 = "graph.rsqrt"(%3) {model.shapes = [["N"]]} : (tensor<?xf32>) -> tensor<?xf32>
+            %5 = "graph.cast"(%4) {model.shapes = [["N"]], to = f16} : (tensor<?xf32>) -> tensor<?xf16>
         "#]],
     );
     check(
@@ -205,7 +210,7 @@ fn operations_of_any_form_are_told_and_not_believed() {
 fn markers_and_control_flow_take_the_form_that_is_lowered() {
     testing::check(
         "legalize,graph-infer",
-        r#"func.func @main(%x: tensor<4xui8>) -> tensor<*x!onnx.unknown> attributes {onnx.inputs = ["x"]} {
+        r#"func.func @main(%x: tensor<4xui8>) -> tensor<*x!onnx.unknown> attributes {model.input_names = ["x"]} {
              %a = "graph.shift_left"(%x, %x) : (tensor<4xui8>, tensor<4xui8>) -> tensor<*x!onnx.unknown>
              %y = "graph.ne"(%a, %x) : (tensor<*x!onnx.unknown>, tensor<4xui8>) -> tensor<*x!onnx.unknown>
              %z = "graph.if"(%y) ({
@@ -216,16 +221,45 @@ fn markers_and_control_flow_take_the_form_that_is_lowered() {
              tfrt.return %z : tensor<*x!onnx.unknown>
            }"#,
         expect![[r#"
-            func.func @main(%arg0: tensor<4xui8>) -> tensor<4xui8> attributes {onnx.inputs = ["x"]} {
+            func.func @main(%arg0: tensor<4xui8>) -> tensor<4xui8> attributes {model.input_names = ["x"]} {
               %0 = "graph.shift_left"(%arg0, %arg0) : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xui8>
               %1 = "graph.ne"(%0, %arg0) : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xi1>
               %2 = "onnx.If"(%1) ({
-                "onnx.Yield"(%arg0) : (tensor<4xui8>) -> ()
+                "graph.yield"(%arg0) : (tensor<4xui8>) -> ()
               }, {
-                "onnx.Yield"(%0) : (tensor<4xui8>) -> ()
+                "graph.yield"(%0) : (tensor<4xui8>) -> ()
               }) {onnx.opset = 27} : (tensor<4xi1>) -> tensor<4xui8>
               tfrt.return %2 : tensor<4xui8>
             }
         "#]],
     );
+}
+
+#[test]
+fn rows_of_the_format_run_where_a_device_has_kernels_for_them() {
+    check(
+        "legalize,graph-infer,graph-place,graph-lower",
+        r#"%a = "toy.Wave"(%x) {height = 3} : (tensor<?x4xf32>) -> tensor<*xf32>
+           %b = "graph.exp"(%a) : (tensor<*xf32>) -> tensor<*xf32>
+           %y = "toy.Note"(%b) : (tensor<*xf32>) -> tensor<*xf32>"#,
+        expect![[r#"
+            %0 = "cpu.graph.copy"(%arg0) {attributes = ["device", "FAKE:0"]} : (!t.tensor) -> !t.tensor
+            %1 = "fake.toy.Wave"(%0) {attributes = ["height", 3], device = "FAKE:0"} : (!t.tensor) -> !t.tensor
+            %2 = "cpu.graph.copy"(%1) {attributes = ["device", "CPU:0"]} : (!t.tensor) -> !t.tensor
+            %3 = "cpu.graph.exp"(%2) {attributes = []} : (!t.tensor) -> !t.tensor
+            %4 = "cpu.toy.Note"(%3) : (!t.tensor) -> !t.tensor
+        "#]],
+    );
+}
+
+#[test]
+fn passes_remove_rows_of_the_format_without_effects_that_nothing_uses() {
+    let body = r#"%unused = "toy.Wave"(%x) : (tensor<?x4xf32>) -> tensor<*xf32>
+        %noted = "toy.Note"(%x) : (tensor<?x4xf32>) -> tensor<*xf32>
+        %y = "toy.Wave"(%x) : (tensor<?x4xf32>) -> tensor<*xf32>"#;
+    for pass in ["graph-layout", "graph-fuse", "graph-fold", "graph-prepare"] {
+        let found = run(&format!("legalize,graph-infer,{pass}"), body);
+        let counts = ["toy.Wave", "toy.Note"].map(|name| found.matches(name).count());
+        assert_eq!(counts, [1, 1], "{pass}: {found}");
+    }
 }

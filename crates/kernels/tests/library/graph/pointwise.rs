@@ -110,7 +110,7 @@ fn check(what: &str, lines: &str, dtype: DType, made: DType) {
     };
     let body = format!(
         "func.func @main(%x: {own}, %y: {own}, %c: {truth}) -> {result} attributes {{
-             onnx.inputs = [\"x\", \"y\", \"c\"], onnx.outputs = [\"z\"]}} {{
+             model.input_names = [\"x\", \"y\", \"c\"], model.output_names = [\"z\"]}} {{
            %v = \"onnx.{first}\"(%x, %y) : ({own}, {own}) -> {own}
            {lines}
            %z = {last}
@@ -170,7 +170,7 @@ fn with_constants(name: &str, constants: &[(&str, DType, Option<&str>)], types: 
             let of = if *of == DType::String { dtype } else { *of };
             list += &format!(", %k{index}");
             let Some(value) = value else {
-                lines += &format!("%k{index} = \"onnx.NoValue\"() : () -> none\n");
+                lines += &format!("%k{index} = \"graph.none\"() : () -> none\n");
                 kinds += ", none";
                 continue;
             };
@@ -355,7 +355,7 @@ fn types_may_change_within_a_program() {
 
 #[test]
 fn programs_of_older_files_are_refused() {
-    let body = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {onnx.inputs = [\"x\"], onnx.outputs = [\"y\"]} {
+    let body = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {model.input_names = [\"x\"], model.output_names = [\"y\"]} {
         %y = \"onnx.Tanh\"(%x) : (tensor<4xf32>) -> tensor<4xf32>
         tfrt.return %y : tensor<4xf32>
       }";

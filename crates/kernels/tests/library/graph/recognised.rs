@@ -44,7 +44,7 @@ fn gelu_behind_a_product_is_what_it_is_written_of() {
         (tanh, "epilogue = [\"gelu_tanh a0\"]"),
     ] {
         let body = format!(
-            "func.func @main(%x: tensor<?x8xf32>) -> tensor<*xf32> attributes {{onnx.inputs = [\"x\"], onnx.outputs = [\"y\"]}} {{
+            "func.func @main(%x: tensor<?x8xf32>) -> tensor<*xf32> attributes {{model.input_names = [\"x\"], model.output_names = [\"y\"]}} {{
                {}{}{}{}{}{}
                %h = \"onnx.MatMul\"(%x, %w) : (tensor<?x8xf32>, tensor<8x48xf32>) -> tensor<*xf32>
                {lines}
@@ -67,7 +67,7 @@ fn gelu_behind_a_product_is_what_it_is_written_of() {
 fn layer_normalization_is_what_it_is_written_of() {
     let all = "(tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>";
     let body = format!(
-        "func.func @main(%x: tensor<?x24xf32>) -> tensor<*xf32> attributes {{onnx.inputs = [\"x\"], onnx.outputs = [\"y\"]}} {{
+        "func.func @main(%x: tensor<?x24xf32>) -> tensor<*xf32> attributes {{model.input_names = [\"x\"], model.output_names = [\"y\"]}} {{
            {}{}
            %axes = \"onnx.Constant\"() {{value = dense<-1> : tensor<1xi64>}} : () -> tensor<1xi64>
            %two = \"onnx.Constant\"() {{value = dense<2.0> : tensor<f32>}} : () -> tensor<f32>
@@ -102,8 +102,8 @@ fn attention_is_what_it_is_written_of() {
     };
     let heads = "0 : i64, 2 : i64, 1 : i64, 3 : i64";
     let body = format!(
-        "func.func @main(%x: tensor<?x?x24xf32>) -> tensor<*xf32> attributes {{onnx.inputs = [\"x\"], onnx.outputs = [\"y\"],
-             onnx.input_dims = [[\"B\", \"S\", 24 : i64]]}} {{
+        "func.func @main(%x: tensor<?x?x24xf32>) -> tensor<*xf32> attributes {{model.input_names = [\"x\"], model.output_names = [\"y\"],
+             model.input_dims = [[\"B\", \"S\", 24 : i64]]}} {{
            {}{}{}
            %apart = \"onnx.Constant\"() {{value = dense<[0, 0, 3, 8]> : tensor<4xi64>}} : () -> tensor<4xi64>
            %joined = \"onnx.Constant\"() {{value = dense<[0, 0, 24]> : tensor<3xi64>}} : () -> tensor<3xi64>

@@ -16,7 +16,7 @@ const PREFIXES: [&str; 4] = ["cpu.onnx.", "cpu.graph.", "onnx.", "graph."];
 /// Longest texts of attributes.
 const MAX_ATTRIBUTE: usize = 60;
 /// Where dimensions with names stand, of operations and of functions.
-const DIMENSIONS: [&str; 2] = ["onnx.shapes", "onnx.input_dims"];
+const DIMENSIONS: [&str; 2] = ["model.shapes", "model.input_dims"];
 
 /// The graph of a model.
 #[derive(Serialize)]

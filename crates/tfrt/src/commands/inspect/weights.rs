@@ -58,7 +58,8 @@ impl Weights {
         let (mut found, mut apart) = (Vec::new(), Vec::new());
         module.walk_pre_order(module.top(), &mut |op| {
             let operation = module.op(op);
-            if operation.name().as_str().ends_with("onnx.External") {
+            let name = operation.name().as_str();
+            if ["graph.external", "cpu.onnx.External"].contains(&name) {
                 apart.extend(Weight::apart(operation));
             }
             for (name, value) in operation.attributes() {

@@ -4,7 +4,7 @@ use tfrt::{Model, Runtime};
 
 pub fn twice(runtime: &Runtime) -> Model {
     let text = r#"func.func @main(%x: tensor<?xf32>) -> tensor<?xf32>
-        attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+        attributes {model.input_names = ["x"], model.output_names = ["y"]} {
       %y = "onnx.Add"(%x, %x) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
       tfrt.return %y : tensor<?xf32>
     }"#;

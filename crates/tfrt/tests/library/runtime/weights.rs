@@ -11,8 +11,8 @@ const MIB: usize = 1 << 20;
 fn text(number: &str) -> Input {
     let text = format!(
         r#"func.func @main(%x: tensor<?x1024xf32>, %i: tensor<1x64x4x4xf32>) -> (tensor<?x512xf32>, tensor<*xf32>)
-             attributes {{onnx.inputs = ["x", "i"], onnx.outputs = ["y", "z"],
-                          onnx.input_dims = [["N", 1024 : i64], [1 : i64, 64 : i64, 4 : i64, 4 : i64]]}} {{
+             attributes {{model.input_names = ["x", "i"], model.output_names = ["y", "z"],
+                          model.input_dims = [["N", 1024 : i64], [1 : i64, 64 : i64, 4 : i64, 4 : i64]]}} {{
            %w = "onnx.Constant"() {{value = dense<{number}> : tensor<1024x512xf32>}} : () -> tensor<1024x512xf32>
            %f = "onnx.Constant"() {{value = dense<{number}> : tensor<128x64x3x3xf32>}} : () -> tensor<128x64x3x3xf32>
            %y = "onnx.MatMul"(%x, %w) : (tensor<?x1024xf32>, tensor<1024x512xf32>) -> tensor<?x512xf32>

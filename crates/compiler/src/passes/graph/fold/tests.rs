@@ -10,7 +10,7 @@ fn constants_are_written_with_the_shape_that_they_are_used_with() {
         "onnx-upgrade,onnx-to-graph,graph-infer,graph-fold",
         r#"module attributes {onnx.opset = 9 : i64} {
            func.func @main(%x: tensor<2x3x4x4xf32>) -> tensor<*xf32> attributes {
-               onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [[2 : i64, 3 : i64, 4 : i64, 4 : i64]]} {
+               model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [[2 : i64, 3 : i64, 4 : i64, 4 : i64]]} {
              %b = "onnx.Constant"() {value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>} : () -> tensor<3xf32>
              %h = "onnx.Constant"() {value = dense<0.5> : tensor<6xf32>} : () -> tensor<6xf32>
              %to = "onnx.Constant"() {value = dense<[2, -1, 1, 1]> : tensor<4xi64>} : () -> tensor<4xi64>
@@ -25,7 +25,7 @@ fn constants_are_written_with_the_shape_that_they_are_used_with() {
            } }"#,
         expect![[r#"
             module attributes {onnx.opset = 9} {
-            func.func @main(%arg0: tensor<2x3x4x4xf32>) -> tensor<2x3x16xf32> attributes {onnx.input_dims = [[2, 3, 4, 4]], onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+            func.func @main(%arg0: tensor<2x3x4x4xf32>) -> tensor<2x3x16xf32> attributes {model.input_dims = [[2, 3, 4, 4]], model.input_names = ["x"], model.output_names = ["y"]} {
               %0 = "onnx.Constant"() {value = dense<[0, 0, -1]> : tensor<3xi64>} : () -> tensor<3xi64>
               %1 = "onnx.Constant"() {value = dense<[[[1.000000e+00]], [[2.000000e+00]], [[3.000000e+00]]]> : tensor<3x1x1xf32>} : () -> tensor<3x1x1xf32>
               %2 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<2x3x1x1xf32>} : () -> tensor<2x3x1x1xf32>
@@ -44,7 +44,7 @@ fn extents_that_are_known_are_constants() {
         format!(
             r#"module attributes {{onnx.opset = 17 : i64}} {{
            func.func @main(%x: {ty}, %z: tensor<*xf32>) -> tensor<*xf32> attributes {{
-               onnx.inputs = ["x", "z"], onnx.outputs = ["y"], onnx.input_dims = [{dims}, unit]}} {{
+               model.input_names = ["x", "z"], model.output_names = ["y"], model.input_dims = [{dims}, unit]}} {{
              %at = "onnx.Constant"() {{value = dense<[1, 0]> : tensor<2xi64>}} : () -> tensor<2xi64>
              %rest = "onnx.Constant"() {{value = dense<-1> : tensor<1xi64>}} : () -> tensor<1xi64>
              %a = "onnx.Relu"(%z) : (tensor<*xf32>) -> {stated}
@@ -78,12 +78,12 @@ fn extents_that_are_known_are_constants() {
 fn a_function_gives_the_type_of_the_value_that_takes_a_results_place() {
     check(
         "graph-fold",
-        r#"func.func @main(%x: tensor<?xf32>) -> tensor<4xf32> attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+        r#"func.func @main(%x: tensor<?xf32>) -> tensor<4xf32> attributes {model.input_names = ["x"], model.output_names = ["y"]} {
              %y = "graph.cast"(%x) {to = f32} : (tensor<?xf32>) -> tensor<4xf32>
              tfrt.return %y : tensor<4xf32>
            }"#,
         expect![[r#"
-            func.func @main(%arg0: tensor<?xf32>) -> tensor<?xf32> attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+            func.func @main(%arg0: tensor<?xf32>) -> tensor<?xf32> attributes {model.input_names = ["x"], model.output_names = ["y"]} {
               tfrt.return %arg0 : tensor<?xf32>
             }
         "#]],

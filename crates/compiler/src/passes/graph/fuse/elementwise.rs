@@ -88,8 +88,8 @@ fn program(rewrite: &mut Rewrite<'_>, operations: &[OpId]) {
         .attribute("inputs", Attribute::integer(n_inputs, Type::I64))
         .attribute("steps", Attribute::array(steps))
         .result(rewrite.module.value_type(result).clone());
-    if let Some(shapes) = rewrite.module.op(last).attribute("onnx.shapes") {
-        state = state.attribute("onnx.shapes", shapes.clone());
+    if let Some(shapes) = rewrite.module.op(last).attribute("model.shapes") {
+        state = state.attribute("model.shapes", shapes.clone());
     }
     let made = rewrite.add(state, last);
     rewrite.values.insert(result, made);

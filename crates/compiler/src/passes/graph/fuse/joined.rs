@@ -79,8 +79,8 @@ fn pool(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     for (name, value) in stated(rewrite.module, concat) {
         state = state.attribute(name, value);
     }
-    if let Some(shapes) = rewrite.module.op(op).attribute("onnx.shapes") {
-        state = state.attribute("onnx.shapes", shapes.clone());
+    if let Some(shapes) = rewrite.module.op(op).attribute("model.shapes") {
+        state = state.attribute("model.shapes", shapes.clone());
     }
     let made = rewrite.add(state, concat);
     rewrite.values.insert(result, made);
@@ -114,8 +114,8 @@ fn convolution(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     let ty = module.value_type(result).clone();
     let mut state = fused::joined(rewrite, op, images).result(ty);
     let module = &*rewrite.module;
-    if let Some(shapes) = module.op(op).attribute("onnx.shapes") {
-        state = state.attribute("onnx.shapes", shapes.clone());
+    if let Some(shapes) = module.op(op).attribute("model.shapes") {
+        state = state.attribute("model.shapes", shapes.clone());
     }
     let made = rewrite.add(state, op);
     rewrite.values.insert(result, made);

@@ -45,8 +45,8 @@ fn scale(rewrite: &mut Rewrite<'_>, found: &Found) {
         .operands(operands)
         .attribute("activation", Attribute::string(activation))
         .result(rewrite.module.value_type(result).clone());
-    if let Some(shapes) = rewrite.module.op(found.last).attribute("onnx.shapes") {
-        state = state.attribute("onnx.shapes", shapes.clone());
+    if let Some(shapes) = rewrite.module.op(found.last).attribute("model.shapes") {
+        state = state.attribute("model.shapes", shapes.clone());
     }
     let made = rewrite.add(state, found.last);
     rewrite.values.insert(result, made);

@@ -11,7 +11,7 @@ fn layers_become_one_product_each() {
     check(
         "onnx-to-graph,graph-infer,graph-fuse,graph-lower",
         r#"func.func @main(%x: tensor<?x8xf32>) -> tensor<*xf32> attributes {
-               onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 8 : i64]]} {
+               model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [["N", 8 : i64]]} {
              %w = "onnx.Constant"() {value = dense<1.0> : tensor<8x8xf32>} : () -> tensor<8x8xf32>
              %b = "onnx.Constant"() {value = dense<0.5> : tensor<8xf32>} : () -> tensor<8xf32>
              %h = "onnx.Gemm"(%x, %w, %b) {transB = 1 : i64}
@@ -43,7 +43,7 @@ fn chains_become_programs() {
     check(
         "onnx-to-graph,graph-infer,graph-fuse,graph-lower",
         r#"func.func @main(%x: tensor<?x4xf32>, %n: tensor<4xi64>) -> (tensor<*xf32>, tensor<*xf32>) attributes {
-               onnx.inputs = ["x", "n"], onnx.outputs = ["y", "z"], onnx.input_dims = [["N", 4 : i64], [4 : i64]]} {
+               model.input_names = ["x", "n"], model.output_names = ["y", "z"], model.input_dims = [["N", 4 : i64], [4 : i64]]} {
              %half = "onnx.Constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
              %b = "onnx.Constant"() {value = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>} : () -> tensor<4xf32>
              %d = "onnx.Div"(%x, %half) : (tensor<?x4xf32>, tensor<f32>) -> tensor<*xf32>
@@ -76,7 +76,7 @@ fn joined_images_are_read_where_they_are() {
     check(
         "onnx-to-graph,graph-infer,graph-layout,graph-fuse",
         r#"func.func @main(%x: tensor<1x32x8x8xf32>) -> (tensor<*xf32>, tensor<*xf32>) attributes {
-               onnx.inputs = ["x"], onnx.outputs = ["y", "z"], onnx.input_dims = [[1 : i64, 32 : i64, 8 : i64, 8 : i64]]} {
+               model.input_names = ["x"], model.output_names = ["y", "z"], model.input_dims = [[1 : i64, 32 : i64, 8 : i64, 8 : i64]]} {
              %w = "onnx.Constant"() {value = dense<1.0> : tensor<32x32x1x1xf32>} : () -> tensor<32x32x1x1xf32>
              %v = "onnx.Constant"() {value = dense<2.0> : tensor<8x64x1x1xf32>} : () -> tensor<8x64x1x1xf32>
              %s = "onnx.Constant"() {value = dense<3.0> : tensor<96xf32>} : () -> tensor<96xf32>
@@ -94,18 +94,18 @@ fn joined_images_are_read_where_they_are() {
              tfrt.return %y, %z : tensor<*xf32>, tensor<*xf32>
            }"#,
         expect![[r#"
-            func.func @main(%arg0: tensor<1x32x8x8xf32>) -> (tensor<1x8x4x4xf32>, tensor<1x96x8x8xf32>) attributes {onnx.input_dims = [[1, 32, 8, 8]], onnx.inputs = ["x"], onnx.outputs = ["y", "z"]} {
+            func.func @main(%arg0: tensor<1x32x8x8xf32>) -> (tensor<1x8x4x4xf32>, tensor<1x96x8x8xf32>) attributes {model.input_dims = [[1, 32, 8, 8]], model.input_names = ["x"], model.output_names = ["y", "z"]} {
               %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<32x32x1x1xf32>} : () -> tensor<32x32x1x1xf32>
               %1 = "onnx.Constant"() {value = dense<2.000000e+00> : tensor<8x64x1x1xf32>} : () -> tensor<8x64x1x1xf32>
               %2 = "onnx.Constant"() {value = dense<3.000000e+00> : tensor<96xf32>} : () -> tensor<96xf32>
               %3 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<1x32x8x8xf32>) -> tensor<1x8x8x32xf32>
-              %4 = "onnx.NoValue"() : () -> none
+              %4 = "graph.none"() : () -> none
               %5 = "cpu.fused.conv"(%3, %0, %4, %4, %4, %4, %4, %4) {dilations = [1, 1], epilogue = [], epsilon = 0.000000e+00 : f32, groups = 1, pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, tensor<32x32x1x1xf32>, none, none, none, none, none, none) -> tensor<1x8x8x32xf32>
-              %6 = "onnx.NoValue"() : () -> none
+              %6 = "graph.none"() : () -> none
               %7 = "cpu.fused.conv"(%5, %0, %6, %6, %6, %6, %6, %6) {dilations = [1, 1], epilogue = [], epsilon = 0.000000e+00 : f32, groups = 1, pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x8x8x32xf32>, tensor<32x32x1x1xf32>, none, none, none, none, none, none) -> tensor<1x8x8x32xf32>
               %8 = "cpu.fused.pool"(%5) {dilations = [1, 1], kernel = [2, 2], kind = "max", pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<1x8x8x32xf32>) -> tensor<1x4x4x32xf32>
               %9 = "cpu.fused.pool"(%7) {dilations = [1, 1], kernel = [2, 2], kind = "max", pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<1x8x8x32xf32>) -> tensor<1x4x4x32xf32>
-              %10 = "onnx.NoValue"() : () -> none
+              %10 = "graph.none"() : () -> none
               %11 = "cpu.fused.joined"(%1, %10, %10, %10, %10, %10, %8, %9) {dilations = [1, 1], epilogue = [], epsilon = 0.000000e+00 : f32, groups = 1, strides = [1, 1]} : (tensor<8x64x1x1xf32>, none, none, none, none, none, tensor<1x4x4x32xf32>, tensor<1x4x4x32xf32>) -> tensor<1x4x4x8xf32>
               %12 = "onnx.Constant"() {value = dense<1.000000e-05> : tensor<96xf32>} : () -> tensor<96xf32>
               %13 = "cpu.fused.elementwise"(%2, %12) {inputs = 2, steps = ["add a0 a1", "sqrt s0", "div a0 s1"]} : (tensor<96xf32>, tensor<96xf32>) -> tensor<96xf32>
@@ -125,8 +125,8 @@ fn programs(ty: &str, lines: &str) -> Vec<String> {
     let (_, made) = lines.rsplit_once("-> ").unwrap();
     let text = format!(
         "func.func @main(%x: tensor<4x{ty}>, %y: tensor<4x{ty}>, %c: tensor<4xi1>) -> {made} attributes {{
-             onnx.inputs = [\"x\", \"y\", \"c\"], onnx.outputs = [\"r\"],
-             onnx.input_dims = [[4 : i64], [4 : i64], [4 : i64]]}} {{
+             model.input_names = [\"x\", \"y\", \"c\"], model.output_names = [\"r\"],
+             model.input_dims = [[4 : i64], [4 : i64], [4 : i64]]}} {{
            {lines}
            tfrt.return %r : {made}
          }}"

@@ -9,7 +9,7 @@ fn windows_and_products_keep_symbols() {
     check(
         "graph-infer",
         r#"func.func @main(%x: tensor<?x3x?x224xf32>) -> tensor<*xf32> attributes {
-               onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 3 : i64, "H", 224 : i64]]} {
+               model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [["N", 3 : i64, "H", 224 : i64]]} {
              %w = "onnx.Constant"() {value = dense<1.0> : tensor<64x3x7x7xf32>} : () -> tensor<64x3x7x7xf32>
              %y = "onnx.Conv"(%x, %w) {pads = [3 : i64, 3 : i64, 3 : i64, 3 : i64], strides = [2 : i64, 2 : i64]}
                  : (tensor<?x3x?x224xf32>, tensor<64x3x7x7xf32>) -> tensor<*xf32>
@@ -19,12 +19,12 @@ fn windows_and_products_keep_symbols() {
              tfrt.return %f : tensor<*xf32>
            }"#,
         expect![[r#"
-            func.func @main(%arg0: tensor<?x3x?x224xf32>) -> tensor<?x64xf32> attributes {onnx.input_dims = [["N", 3, "H", 224]], onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+            func.func @main(%arg0: tensor<?x3x?x224xf32>) -> tensor<?x64xf32> attributes {model.input_dims = [["N", 3, "H", 224]], model.input_names = ["x"], model.output_names = ["y"]} {
               %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<64x3x7x7xf32>} : () -> tensor<64x3x7x7xf32>
-              %1 = "onnx.Conv"(%arg0, %0) {onnx.shapes = [["N", 64, "floor((H-1)/2)+1", 112]], pads = [3, 3, 3, 3], strides = [2, 2]} : (tensor<?x3x?x224xf32>, tensor<64x3x7x7xf32>) -> tensor<?x64x?x112xf32>
-              %2 = "onnx.Relu"(%1) {onnx.shapes = [["N", 64, "floor((H-1)/2)+1", 112]]} : (tensor<?x64x?x112xf32>) -> tensor<?x64x?x112xf32>
-              %3 = "onnx.GlobalAveragePool"(%2) {onnx.shapes = [["N", 64, 1, 1]]} : (tensor<?x64x?x112xf32>) -> tensor<?x64x1x1xf32>
-              %4 = "onnx.Flatten"(%3) {onnx.shapes = [["N", 64]]} : (tensor<?x64x1x1xf32>) -> tensor<?x64xf32>
+              %1 = "onnx.Conv"(%arg0, %0) {model.shapes = [["N", 64, "floor((H-1)/2)+1", 112]], pads = [3, 3, 3, 3], strides = [2, 2]} : (tensor<?x3x?x224xf32>, tensor<64x3x7x7xf32>) -> tensor<?x64x?x112xf32>
+              %2 = "onnx.Relu"(%1) {model.shapes = [["N", 64, "floor((H-1)/2)+1", 112]]} : (tensor<?x64x?x112xf32>) -> tensor<?x64x?x112xf32>
+              %3 = "onnx.GlobalAveragePool"(%2) {model.shapes = [["N", 64, 1, 1]]} : (tensor<?x64x?x112xf32>) -> tensor<?x64x1x1xf32>
+              %4 = "onnx.Flatten"(%3) {model.shapes = [["N", 64]]} : (tensor<?x64x1x1xf32>) -> tensor<?x64xf32>
               tfrt.return %4 : tensor<?x64xf32>
             }
         "#]],
@@ -36,7 +36,7 @@ fn shapes_are_followed_as_exporters_write_them() {
     check(
         "graph-infer",
         r#"func.func @main(%x: tensor<?x?x384xf32>) -> tensor<*xf32> attributes {
-               onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["B", "S", 384 : i64]]} {
+               model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [["B", "S", 384 : i64]]} {
              %i0 = "onnx.Constant"() {value = dense<0> : tensor<i64>} : () -> tensor<i64>
              %i1 = "onnx.Constant"() {value = dense<1> : tensor<i64>} : () -> tensor<i64>
              %axis = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
@@ -55,7 +55,7 @@ fn shapes_are_followed_as_exporters_write_them() {
              tfrt.return %m : tensor<*xf32>
            }"#,
         expect![[r#"
-            func.func @main(%arg0: tensor<?x?x384xf32>) -> tensor<?x12x?x?xf32> attributes {onnx.input_dims = [["B", "S", 384]], onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+            func.func @main(%arg0: tensor<?x?x384xf32>) -> tensor<?x12x?x?xf32> attributes {model.input_dims = [["B", "S", 384]], model.input_names = ["x"], model.output_names = ["y"]} {
               %0 = "onnx.Constant"() {value = dense<0> : tensor<i64>} : () -> tensor<i64>
               %1 = "onnx.Constant"() {value = dense<1> : tensor<i64>} : () -> tensor<i64>
               %2 = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
@@ -66,10 +66,10 @@ fn shapes_are_followed_as_exporters_write_them() {
               %7 = "onnx.Gather"(%4, %1) : (tensor<3xi64>, tensor<i64>) -> tensor<i64>
               %8 = "onnx.Unsqueeze"(%7, %2) : (tensor<i64>, tensor<1xi64>) -> tensor<1xi64>
               %9 = "onnx.Concat"(%6, %8, %3) {axis = 0} : (tensor<1xi64>, tensor<1xi64>, tensor<2xi64>) -> tensor<4xi64>
-              %10 = "onnx.Reshape"(%arg0, %9) {onnx.shapes = [["B", "S", 12, 32]]} : (tensor<?x?x384xf32>, tensor<4xi64>) -> tensor<?x?x12x32xf32>
-              %11 = "onnx.Transpose"(%10) {onnx.shapes = [["B", 12, "S", 32]], perm = [0, 2, 1, 3]} : (tensor<?x?x12x32xf32>) -> tensor<?x12x?x32xf32>
-              %12 = "onnx.Transpose"(%10) {onnx.shapes = [["B", 12, 32, "S"]], perm = [0, 2, 3, 1]} : (tensor<?x?x12x32xf32>) -> tensor<?x12x32x?xf32>
-              %13 = "onnx.MatMul"(%11, %12) {onnx.shapes = [["B", 12, "S", "S"]]} : (tensor<?x12x?x32xf32>, tensor<?x12x32x?xf32>) -> tensor<?x12x?x?xf32>
+              %10 = "onnx.Reshape"(%arg0, %9) {model.shapes = [["B", "S", 12, 32]]} : (tensor<?x?x384xf32>, tensor<4xi64>) -> tensor<?x?x12x32xf32>
+              %11 = "onnx.Transpose"(%10) {model.shapes = [["B", 12, "S", 32]], perm = [0, 2, 1, 3]} : (tensor<?x?x12x32xf32>) -> tensor<?x12x?x32xf32>
+              %12 = "onnx.Transpose"(%10) {model.shapes = [["B", 12, 32, "S"]], perm = [0, 2, 3, 1]} : (tensor<?x?x12x32xf32>) -> tensor<?x12x32x?xf32>
+              %13 = "onnx.MatMul"(%11, %12) {model.shapes = [["B", 12, "S", "S"]]} : (tensor<?x12x?x32xf32>, tensor<?x12x32x?xf32>) -> tensor<?x12x?x?xf32>
               tfrt.return %13 : tensor<?x12x?x?xf32>
             }
         "#]],
@@ -79,7 +79,7 @@ fn shapes_are_followed_as_exporters_write_them() {
 #[test]
 fn ranges_are_as_long_as_what_they_count() {
     let text = r#"func.func @main(%x: tensor<?x?xi64>, %n: tensor<i64>) -> (tensor<*xi64>, tensor<*xi64>) attributes {
-               onnx.inputs = ["x", "n"], onnx.outputs = ["y", "z"], onnx.input_dims = [["B", "S"], []]} {
+               model.input_names = ["x", "n"], model.output_names = ["y", "z"], model.input_dims = [["B", "S"], []]} {
              %zero = "onnx.Constant"() {value = dense<0> : tensor<i64>} : () -> tensor<i64>
              %one = "onnx.Constant"() {value = dense<1> : tensor<i64>} : () -> tensor<i64>
              %shape = "onnx.Shape"(%x) : (tensor<?x?xi64>) -> tensor<*xi64>
@@ -95,10 +95,10 @@ fn ranges_are_as_long_as_what_they_count() {
         .lines()
         .filter(|line| line.contains("onnx.Range"))
         .collect();
-    assert!(ranges[0].contains("onnx.shapes = [[\"S\"]]"), "{found}");
+    assert!(ranges[0].contains("model.shapes = [[\"S\"]]"), "{found}");
     // One less may be less than nothing, and of what a caller says nothing is known.
     for range in &ranges[1..] {
-        assert!(!range.contains("onnx.shapes"), "{found}");
+        assert!(!range.contains("model.shapes"), "{found}");
         assert!(range.ends_with("tensor<?xi64>"), "{found}");
     }
 }
@@ -108,15 +108,15 @@ fn names_that_read_like_calculations_are_none() {
     let text = |name: &str| {
         format!(
             r#"func.func @main(%x: tensor<?x4xf32>) -> tensor<*xf32> attributes {{
-               onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["{name}", 4 : i64]]}} {{
+               model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [["{name}", 4 : i64]]}} {{
              %y = "onnx.Relu"(%x) : (tensor<?x4xf32>) -> tensor<*xf32>
              tfrt.return %y : tensor<*xf32>
            }}"#
         )
     };
     let found = |name: &str| crate::passes::testing::run("graph-infer", &text(name));
-    assert!(found("batch_size").contains("onnx.shapes = [[\"batch_size\", 4]]"));
-    assert!(found("N+1").contains("onnx.shapes = [[\"'N+1'\", 4]]"));
+    assert!(found("batch_size").contains("model.shapes = [[\"batch_size\", 4]]"));
+    assert!(found("N+1").contains("model.shapes = [[\"'N+1'\", 4]]"));
     // A long one would stand at each operation.
-    assert!(!found(&"n".repeat(1000)).contains("onnx.shapes"));
+    assert!(!found(&"n".repeat(1000)).contains("model.shapes"));
 }

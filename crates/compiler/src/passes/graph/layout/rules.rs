@@ -96,7 +96,7 @@ pub(super) fn finish(
     let ty = permuted(rewrite.module.value_type(result), LAST);
     let mut state = state.result(ty);
     if let Some(shapes) = permuted_shapes(rewrite.module, op) {
-        state = state.attribute("onnx.shapes", shapes);
+        state = state.attribute("model.shapes", shapes);
     }
     let made = rewrite.add(state, op);
     images.set(result, made);
@@ -104,7 +104,7 @@ pub(super) fn finish(
 
 /// Returns what is noted of an operation's shapes, for images with channels last.
 fn permuted_shapes(module: &Module, op: OpId) -> Option<Attribute> {
-    let shapes = module.op(op).attribute("onnx.shapes")?.as_array()?;
+    let shapes = module.op(op).attribute("model.shapes")?.as_array()?;
     let first = shapes.first()?.as_array()?;
     let order = LAST.iter().map(|at| first.get(*at).cloned());
     let shape = order.collect::<Option<Vec<Attribute>>>()?;

@@ -9,7 +9,7 @@ fn convolutions_stay_in_their_layout_until_somebody_cares() {
     check(
         "onnx-to-graph,graph-infer,graph-layout,graph-fuse",
         r#"func.func @main(%x: tensor<?x3x8x8xf32>) -> tensor<*xf32> attributes {
-               onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 3 : i64, 8 : i64, 8 : i64]]} {
+               model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [["N", 3 : i64, 8 : i64, 8 : i64]]} {
              %w = "onnx.Constant"() {value = dense<1.0> : tensor<16x3x3x3xf32>} : () -> tensor<16x3x3x3xf32>
              %v = "onnx.Constant"() {value = dense<1.0> : tensor<16x16x1x1xf32>} : () -> tensor<16x16x1x1xf32>
              %s = "onnx.Constant"() {value = dense<1.0> : tensor<16xf32>} : () -> tensor<16xf32>
@@ -30,22 +30,22 @@ fn convolutions_stay_in_their_layout_until_somebody_cares() {
              tfrt.return %f : tensor<*xf32>
            }"#,
         expect![[r#"
-            func.func @main(%arg0: tensor<?x3x8x8xf32>) -> tensor<?x32xf32> attributes {onnx.input_dims = [["N", 3, 8, 8]], onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+            func.func @main(%arg0: tensor<?x3x8x8xf32>) -> tensor<?x32xf32> attributes {model.input_dims = [["N", 3, 8, 8]], model.input_names = ["x"], model.output_names = ["y"]} {
               %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<16x3x3x3xf32>} : () -> tensor<16x3x3x3xf32>
               %1 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<16x16x1x1xf32>} : () -> tensor<16x16x1x1xf32>
               %2 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<16xf32>} : () -> tensor<16xf32>
               %3 = "onnx.Constant"() {value = dense<0.000000e+00> : tensor<16xf32>} : () -> tensor<16xf32>
               %4 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<?x3x8x8xf32>) -> tensor<?x8x8x3xf32>
-              %5 = "onnx.NoValue"() : () -> none
-              %6 = "cpu.fused.conv"(%4, %0, %5, %5, %2, %3, %3, %2) {dilations = [1, 1], epilogue = ["relu a0"], epsilon = 1.000000e-05 : f32, groups = 1, onnx.shapes = [["N", 8, 8, 16]], pads = [1, 1, 1, 1], strides = [1, 1]} : (tensor<?x8x8x3xf32>, tensor<16x3x3x3xf32>, none, none, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>) -> tensor<?x8x8x16xf32>
-              %7 = "onnx.NoValue"() : () -> none
-              %8 = "cpu.fused.conv"(%6, %1, %3, %6, %7, %7, %7, %7) {dilations = [1, 1], epilogue = ["relu a0"], epsilon = 0.000000e+00 : f32, groups = 1, onnx.shapes = [["N", 8, 8, 16]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x16xf32>, tensor<16x16x1x1xf32>, tensor<16xf32>, tensor<?x8x8x16xf32>, none, none, none, none) -> tensor<?x8x8x16xf32>
-              %9 = "graph.concat"(%6, %8) {axis = 3, onnx.shapes = [["N", 8, 8, 32]]} : (tensor<?x8x8x16xf32>, tensor<?x8x8x16xf32>) -> tensor<?x8x8x32xf32>
-              %10 = "cpu.fused.pool"(%9) {dilations = [1, 1], kernel = [2, 2], kind = "max", onnx.shapes = [["N", 4, 4, 32]], pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<?x8x8x32xf32>) -> tensor<?x4x4x32xf32>
-              %11 = "cpu.fused.pool"(%10) {dilations = [1, 1], kernel = [0, 0], kind = "mean", onnx.shapes = [["N", 1, 1, 32]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x4x4x32xf32>) -> tensor<?x1x1x32xf32>
+              %5 = "graph.none"() : () -> none
+              %6 = "cpu.fused.conv"(%4, %0, %5, %5, %2, %3, %3, %2) {dilations = [1, 1], epilogue = ["relu a0"], epsilon = 1.000000e-05 : f32, groups = 1, model.shapes = [["N", 8, 8, 16]], pads = [1, 1, 1, 1], strides = [1, 1]} : (tensor<?x8x8x3xf32>, tensor<16x3x3x3xf32>, none, none, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>, tensor<16xf32>) -> tensor<?x8x8x16xf32>
+              %7 = "graph.none"() : () -> none
+              %8 = "cpu.fused.conv"(%6, %1, %3, %6, %7, %7, %7, %7) {dilations = [1, 1], epilogue = ["relu a0"], epsilon = 0.000000e+00 : f32, groups = 1, model.shapes = [["N", 8, 8, 16]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x16xf32>, tensor<16x16x1x1xf32>, tensor<16xf32>, tensor<?x8x8x16xf32>, none, none, none, none) -> tensor<?x8x8x16xf32>
+              %9 = "graph.concat"(%6, %8) {axis = 3, model.shapes = [["N", 8, 8, 32]]} : (tensor<?x8x8x16xf32>, tensor<?x8x8x16xf32>) -> tensor<?x8x8x32xf32>
+              %10 = "cpu.fused.pool"(%9) {dilations = [1, 1], kernel = [2, 2], kind = "max", model.shapes = [["N", 4, 4, 32]], pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<?x8x8x32xf32>) -> tensor<?x4x4x32xf32>
+              %11 = "cpu.fused.pool"(%10) {dilations = [1, 1], kernel = [0, 0], kind = "mean", model.shapes = [["N", 1, 1, 32]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x4x4x32xf32>) -> tensor<?x1x1x32xf32>
               %12 = "onnx.Constant"() {value = dense<[0, 32, 1, 1]> : tensor<4xi64>} : () -> tensor<4xi64>
               %13 = "graph.reshape"(%11, %12) : (tensor<?x1x1x32xf32>, tensor<4xi64>) -> tensor<?x32x1x1xf32>
-              %14 = "onnx.Flatten"(%13) {onnx.shapes = [["N", 32]]} : (tensor<?x32x1x1xf32>) -> tensor<?x32xf32>
+              %14 = "onnx.Flatten"(%13) {model.shapes = [["N", 32]]} : (tensor<?x32x1x1xf32>) -> tensor<?x32xf32>
               tfrt.return %14 : tensor<?x32xf32>
             }
         "#]],
@@ -58,7 +58,7 @@ fn factors_and_summands_go_into_the_filter_before_them_or_become_one_of_each() {
         "onnx-upgrade,onnx-to-graph,graph-infer,graph-fold,graph-infer,graph-layout,graph-fuse",
         r#"module attributes {onnx.opset = 9 : i64} {
            func.func @main(%x: tensor<?x2x8x8xf32>) -> tensor<*xf32> attributes {
-               onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [["N", 2 : i64, 8 : i64, 8 : i64]]} {
+               model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [["N", 2 : i64, 8 : i64, 8 : i64]]} {
              %w = "onnx.Constant"() {value = dense<1.0> : tensor<4x2x1x1xf32>} : () -> tensor<4x2x1x1xf32>
              %v = "onnx.Constant"() {value = dense<2.0> : tensor<4x4x1x1xf32>} : () -> tensor<4x4x1x1xf32>
              %m = "onnx.Constant"() {value = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>} : () -> tensor<4xf32>
@@ -87,34 +87,34 @@ fn factors_and_summands_go_into_the_filter_before_them_or_become_one_of_each() {
            } }"#,
         expect![[r#"
             module attributes {onnx.opset = 9} {
-            func.func @main(%arg0: tensor<?x2x8x8xf32>) -> tensor<?x4x1x1xf32> attributes {onnx.input_dims = [["N", 2, 8, 8]], onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+            func.func @main(%arg0: tensor<?x2x8x8xf32>) -> tensor<?x4x1x1xf32> attributes {model.input_dims = [["N", 2, 8, 8]], model.input_names = ["x"], model.output_names = ["y"]} {
               %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<4x2x1x1xf32>} : () -> tensor<4x2x1x1xf32>
               %1 = "onnx.Constant"() {value = dense<2.000000e+00> : tensor<4x4x1x1xf32>} : () -> tensor<4x4x1x1xf32>
               %2 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
               %3 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
               %4 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<?x2x8x8xf32>) -> tensor<?x8x8x2xf32>
-              %5 = "onnx.NoValue"() : () -> none
+              %5 = "graph.none"() : () -> none
               %6 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
               %7 = "onnx.Constant"() {value = dense<0.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
               %8 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
               %9 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<4xf32>} : () -> tensor<4xf32>
               %10 = "cpu.fused.elementwise"(%9, %7) {inputs = 2, steps = ["neg a0", "add a1 s0"]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-              %11 = "cpu.fused.conv"(%4, %0, %3, %5, %6, %10, %7, %8) {dilations = [1, 1], epilogue = [], epsilon = 0.000000e+00 : f32, groups = 1, onnx.shapes = [["N", 8, 8, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x2xf32>, tensor<4x2x1x1xf32>, tensor<4xf32>, none, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x8x8x4xf32>
-              %12 = "onnx.NoValue"() : () -> none
+              %11 = "cpu.fused.conv"(%4, %0, %3, %5, %6, %10, %7, %8) {dilations = [1, 1], epilogue = [], epsilon = 0.000000e+00 : f32, groups = 1, model.shapes = [["N", 8, 8, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x2xf32>, tensor<4x2x1x1xf32>, tensor<4xf32>, none, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x8x8x4xf32>
+              %12 = "graph.none"() : () -> none
               %13 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
               %14 = "cpu.fused.elementwise"(%2, %13) {inputs = 2, steps = ["mul a0 a1"]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
               %15 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
               %16 = "cpu.fused.elementwise"(%3, %13, %15) {inputs = 3, steps = ["mul a0 a1", "add s0 a2"]} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-              %17 = "cpu.fused.conv"(%11, %1, %12, %12, %14, %16, %2, %2) {dilations = [1, 1], epilogue = [], epsilon = 1.000000e-03 : f32, groups = 1, onnx.shapes = [["N", 8, 8, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x4xf32>, tensor<4x4x1x1xf32>, none, none, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x8x8x4xf32>
-              %18 = "cpu.fused.pool"(%17) {dilations = [1, 1], kernel = [2, 2], kind = "max", onnx.shapes = [["N", 4, 4, 4]], pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<?x8x8x4xf32>) -> tensor<?x4x4x4xf32>
+              %17 = "cpu.fused.conv"(%11, %1, %12, %12, %14, %16, %2, %2) {dilations = [1, 1], epilogue = [], epsilon = 1.000000e-03 : f32, groups = 1, model.shapes = [["N", 8, 8, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x8x8x4xf32>, tensor<4x4x1x1xf32>, none, none, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x8x8x4xf32>
+              %18 = "cpu.fused.pool"(%17) {dilations = [1, 1], kernel = [2, 2], kind = "max", model.shapes = [["N", 4, 4, 4]], pads = [0, 0, 0, 0], strides = [2, 2]} : (tensor<?x8x8x4xf32>) -> tensor<?x4x4x4xf32>
               %19 = "onnx.Constant"() {value = dense<1.000000e-05> : tensor<4xf32>} : () -> tensor<4xf32>
               %20 = "cpu.fused.elementwise"(%2, %19) {inputs = 2, steps = ["add a0 a1", "sqrt s0", "div a0 s1"]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
               %21 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
               %22 = "cpu.fused.elementwise"(%20, %21) {inputs = 2, steps = ["mul a0 a1"]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
               %23 = "onnx.Constant"() {value = dense<[5.000000e+00, 6.000000e+00, 7.000000e+00, 8.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
               %24 = "cpu.fused.elementwise"(%2, %20, %3, %21, %23) {inputs = 5, steps = ["mul a0 a1", "sub a2 s0", "mul s1 a3", "add s2 a4"]} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-              %25 = "cpu.fused.scale"(%22, %24, %18) {activation = "relu", onnx.shapes = [["N", 4, 4, 4]]} : (tensor<4xf32>, tensor<4xf32>, tensor<?x4x4x4xf32>) -> tensor<?x4x4x4xf32>
-              %26 = "cpu.fused.pool"(%25) {dilations = [1, 1], kernel = [0, 0], kind = "mean", onnx.shapes = [["N", 1, 1, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x4x4x4xf32>) -> tensor<?x1x1x4xf32>
+              %25 = "cpu.fused.scale"(%22, %24, %18) {activation = "relu", model.shapes = [["N", 4, 4, 4]]} : (tensor<4xf32>, tensor<4xf32>, tensor<?x4x4x4xf32>) -> tensor<?x4x4x4xf32>
+              %26 = "cpu.fused.pool"(%25) {dilations = [1, 1], kernel = [0, 0], kind = "mean", model.shapes = [["N", 1, 1, 4]], pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<?x4x4x4xf32>) -> tensor<?x1x1x4xf32>
               %27 = "onnx.Constant"() {value = dense<[0, 4, 1, 1]> : tensor<4xi64>} : () -> tensor<4xi64>
               %28 = "graph.reshape"(%26, %27) : (tensor<?x1x1x4xf32>, tensor<4xi64>) -> tensor<?x4x1x1xf32>
               tfrt.return %28 : tensor<?x4x1x1xf32>
@@ -128,7 +128,7 @@ fn channels_are_dealt_out_and_divided_where_they_lie() {
     check(
         "onnx-to-graph,graph-infer,graph-layout",
         r#"func.func @main(%x: tensor<1x4x2x2xf32>) -> tensor<*xf32> attributes {
-               onnx.inputs = ["x"], onnx.outputs = ["y"], onnx.input_dims = [[1 : i64, 4 : i64, 2 : i64, 2 : i64]]} {
+               model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [[1 : i64, 4 : i64, 2 : i64, 2 : i64]]} {
              %w = "onnx.Constant"() {value = dense<1.0> : tensor<6x2x1x1xf32>} : () -> tensor<6x2x1x1xf32>
              %s = "onnx.Constant"() {value = dense<[1, 2, 3, 2, 2]> : tensor<5xi64>} : () -> tensor<5xi64>
              %j = "onnx.Constant"() {value = dense<[1, 6, 2, 2]> : tensor<4xi64>} : () -> tensor<4xi64>
@@ -143,10 +143,10 @@ fn channels_are_dealt_out_and_divided_where_they_lie() {
              tfrt.return %y : tensor<*xf32>
            }"#,
         expect![[r#"
-            func.func @main(%arg0: tensor<1x4x2x2xf32>) -> tensor<1x6x1x1xf32> attributes {onnx.input_dims = [[1, 4, 2, 2]], onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+            func.func @main(%arg0: tensor<1x4x2x2xf32>) -> tensor<1x6x1x1xf32> attributes {model.input_dims = [[1, 4, 2, 2]], model.input_names = ["x"], model.output_names = ["y"]} {
               %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<6x2x1x1xf32>} : () -> tensor<6x2x1x1xf32>
               %1 = "graph.transpose"(%arg0) {perm = [0, 2, 3, 1]} : (tensor<1x4x2x2xf32>) -> tensor<1x2x2x4xf32>
-              %2 = "onnx.NoValue"() : () -> none
+              %2 = "graph.none"() : () -> none
               %3 = "cpu.fused.conv"(%1, %0, %2, %2, %2, %2, %2, %2) {dilations = [1, 1], epilogue = [], epsilon = 0.000000e+00 : f32, groups = 2, pads = [0, 0, 0, 0], strides = [1, 1]} : (tensor<1x2x2x4xf32>, tensor<6x2x1x1xf32>, none, none, none, none, none, none) -> tensor<1x2x2x6xf32>
               %4 = "cpu.fused.near"(%3) {alpha = 1.000000e-03 : f32, beta = 7.500000e-01 : f32, bias = 1.000000e+00 : f32, size = 3} : (tensor<1x2x2x6xf32>) -> tensor<1x2x2x6xf32>
               %5 = "cpu.fused.shuffle"(%4) {groups = 2} : (tensor<1x2x2x6xf32>) -> tensor<1x2x2x6xf32>
@@ -178,8 +178,8 @@ fn activations_of_any_kind_keep_channels_last() {
     for activation in activations {
         let text = format!(
             "func.func @main(%x: tensor<1x8x8x8xf32>) -> T attributes {{
-                 onnx.inputs = [\"x\"], onnx.outputs = [\"y\"],
-                 onnx.input_dims = [[1 : i64, 8 : i64, 8 : i64, 8 : i64]]}} {{
+                 model.input_names = [\"x\"], model.output_names = [\"y\"],
+                 model.input_dims = [[1 : i64, 8 : i64, 8 : i64, 8 : i64]]}} {{
                %w = \"onnx.Constant\"() {{value = dense<1.0> : tensor<8x8x1x1xf32>}} : () -> tensor<8x8x1x1xf32>
                %p = \"onnx.Constant\"() {{value = dense<[[[1.0]], [[2.0]], [[3.0]], [[4.0]], [[5.0]], [[6.0]], [[7.0]], [[8.0]]]> : tensor<8x1x1xf32>}} : () -> tensor<8x1x1xf32>
                %zero = \"onnx.Constant\"() {{value = dense<0.0> : tensor<f32>}} : () -> tensor<f32>

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use tfrt_ir::{Diagnostics, Module, OpId, OpState, ValueId};
 
-use super::{Lowering, Values};
+use super::{Calls, Lowering, Values};
 
 /// Returns a module whose `@main` takes nothing and returns some values of a graph.
 ///
@@ -21,6 +21,7 @@ pub(in super::super) fn program(
         module,
         diagnostics: &mut diagnostics,
         rows: tfrt_ops::Table::default(),
+        calls: &Calls::default(),
         made: Vec::new(),
         n_control: 0,
         ahead: HashSet::new(),

@@ -10,9 +10,9 @@ fn operations_become_kernels_and_constants_a_function() {
         "graph-lower",
         r#"module attributes {onnx.opset = 13 : i64, onnx.opset.ai.onnx.ml = 3 : i64} {
              func.func @main(%x: tensor<?x4xf32>) -> (tensor<?x?xf32>, tensor<?x?xi64>) attributes {
-                 onnx.inputs = ["x"], onnx.outputs = ["top", "places"], onnx.input_dims = [["N", 4 : i64]]} {
+                 model.input_names = ["x"], model.output_names = ["top", "places"], model.input_dims = [["N", 4 : i64]]} {
                %k = "onnx.Constant"() {value = dense<2> : tensor<1xi64>} : () -> tensor<1xi64>
-               %n = "onnx.NoValue"() : () -> none
+               %n = "graph.none"() : () -> none
                %c = "onnx.Clip"(%x, %n, %k) : (tensor<?x4xf32>, none, tensor<1xi64>) -> tensor<?x4xf32>
                %m = "onnx.ml.Scaler"(%c) {offset = [0.5 : f32]} : (tensor<?x4xf32>) -> tensor<?x4xf32>
                %v, %i = "onnx.TopK"(%m, %k) {axis = -1 : i64, largest = 1 : i64}
@@ -45,16 +45,16 @@ fn regions_become_functions_that_get_what_they_use() {
              %y = "onnx.If"(%p) ({
                %one = "onnx.Constant"() {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
                %a = "onnx.Add"(%x, %one) : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
-               "onnx.Yield"(%a) : (tensor<3xf32>) -> ()
+               "graph.yield"(%a) : (tensor<3xf32>) -> ()
              }, {
                %l:2 = "onnx.Loop"(%n, %p, %s) ({
                ^bb0(%turn: tensor<i64>, %go: tensor<i1>, %all: !onnx.sequence<tensor<*xf32>>):
                  %more = "onnx.SequenceInsert"(%all, %x)
                      : (!onnx.sequence<tensor<*xf32>>, tensor<3xf32>) -> !onnx.sequence<tensor<*xf32>>
-                 "onnx.Yield"(%go, %more, %x) : (tensor<i1>, !onnx.sequence<tensor<*xf32>>, tensor<3xf32>) -> ()
+                 "graph.yield"(%go, %more, %x) : (tensor<i1>, !onnx.sequence<tensor<*xf32>>, tensor<3xf32>) -> ()
                }) : (tensor<i64>, tensor<i1>, !onnx.sequence<tensor<*xf32>>)
                    -> (!onnx.sequence<tensor<*xf32>>, tensor<*xf32>)
-               "onnx.Yield"(%l#1) : (tensor<*xf32>) -> ()
+               "graph.yield"(%l#1) : (tensor<*xf32>) -> ()
              }) : (tensor<i1>) -> tensor<*xf32>
              tfrt.return %y : tensor<*xf32>
            }"#,

@@ -8,7 +8,7 @@ fn nodes_go_where_kernels_are() {
     check(
         "graph-place,graph-lower",
         r#"func.func @main(%x: tensor<4xf32>, %n: tensor<4xi64>, %c: tensor<i1>) -> (tensor<4xf32>, tensor<4xi64>, tensor<4xf32>)
-             attributes {onnx.inputs = ["x", "n", "c"], onnx.outputs = ["a", "b", "d"]} {
+             attributes {model.input_names = ["x", "n", "c"], model.output_names = ["a", "b", "d"]} {
              %two = "onnx.Constant"() {value = dense<2.0> : tensor<f32>} : () -> tensor<f32>
              %0 = "graph.add"(%x, %two) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
              %1 = "graph.add"(%0, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
@@ -16,9 +16,9 @@ fn nodes_go_where_kernels_are() {
              %3 = "graph.add"(%2, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
              %m = "graph.add"(%n, %n) : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
              %d = "onnx.If"(%c) ({
-               "onnx.Yield"(%1) : (tensor<4xf32>) -> ()
+               "graph.yield"(%1) : (tensor<4xf32>) -> ()
              }, {
-               "onnx.Yield"(%x) : (tensor<4xf32>) -> ()
+               "graph.yield"(%x) : (tensor<4xf32>) -> ()
              }) : (tensor<i1>) -> tensor<4xf32>
              tfrt.return %3, %m, %d : tensor<4xf32>, tensor<4xi64>, tensor<4xf32>
            }"#,
@@ -56,7 +56,7 @@ fn nodes_go_where_kernels_are() {
 fn resources_and_chains_stay_on_the_host() {
     check(
         "graph-place,graph-prepare,graph-lower",
-        r#"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+        r#"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {model.input_names = ["x"], model.output_names = ["y"]} {
              %c, %c0 = "my.make"() : () -> (!my.counter, !tfrt.chain)
              %0 = "graph.add"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
              %c1 = "my.count"(%c, %0, %c0) : (!my.counter, tensor<4xf32>, !tfrt.chain) -> !tfrt.chain

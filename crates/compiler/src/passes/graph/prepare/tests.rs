@@ -8,7 +8,7 @@ fn constants_become_what_kernels_prepare() {
     check(
         "legalize,graph-prepare",
         r#"func.func @main(%x: tensor<5x1x3xf32>, %v: tensor<1x8x2xf32>, %c: tensor<i1>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>)
-             attributes {onnx.inputs = ["x", "v", "c"], onnx.outputs = ["a", "b", "d"]} {
+             attributes {model.input_names = ["x", "v", "c"], model.output_names = ["a", "b", "d"]} {
              %w = "onnx.Constant"() {value = dense<0.5> : tensor<1x8x3xf32>} : () -> tensor<1x8x3xf32>
              %r = "onnx.Constant"() {value = dense<0.25> : tensor<1x8x2xf32>} : () -> tensor<1x8x2xf32>
              %none = "graph.none"() : () -> none
@@ -25,23 +25,23 @@ fn constants_become_what_kernels_prepare() {
              tfrt.return %a, %b, %d : tensor<*xf32>, tensor<*xf32>, tensor<*xf32>
            }"#,
         expect![[r#"
-            func.func @main(%arg0: tensor<5x1x3xf32>, %arg1: tensor<1x8x2xf32>, %arg2: tensor<i1>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>) attributes {onnx.inputs = ["x", "v", "c"], onnx.outputs = ["a", "b", "d"]} {
+            func.func @main(%arg0: tensor<5x1x3xf32>, %arg1: tensor<1x8x2xf32>, %arg2: tensor<i1>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>) attributes {model.input_names = ["x", "v", "c"], model.output_names = ["a", "b", "d"]} {
               %0 = "onnx.Constant"() {value = dense<1.250000e-01> : tensor<1x8x3xf32>} : () -> tensor<1x8x3xf32>
               %1 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<1x8x3xf32>} : () -> tensor<1x8x3xf32>
               %2 = "onnx.Constant"() {value = dense<2.500000e-01> : tensor<1x8x2xf32>} : () -> tensor<1x8x2xf32>
-              %3 = "onnx.NoValue"() : () -> none
+              %3 = "graph.none"() : () -> none
               %4 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<1x1x2xf32>} : () -> tensor<1x1x2xf32>
-              %5 = "onnx.NoValue"() : () -> none
+              %5 = "graph.none"() : () -> none
               %6 = "graph.prepare"(%5, %1, %2) {kind = "lstm", op = "rnn"} : (none, tensor<1x8x3xf32>, tensor<1x8x2xf32>) -> !graph.prepared
               %7 = "graph.rnn"(%arg0, %3, %4, %6) {kind = "lstm"} : (tensor<5x1x3xf32>, none, tensor<1x1x2xf32>, !graph.prepared) -> tensor<*xf32>
               %8 = "graph.rnn"(%arg0, %1, %arg1) {kind = "lstm"} : (tensor<5x1x3xf32>, tensor<1x8x3xf32>, tensor<1x8x2xf32>) -> tensor<*xf32>
-              %9 = "onnx.NoValue"() : () -> none
+              %9 = "graph.none"() : () -> none
               %10 = "graph.prepare"(%9, %0, %2) {kind = "lstm", op = "rnn"} : (none, tensor<1x8x3xf32>, tensor<1x8x2xf32>) -> !graph.prepared
               %11 = "onnx.If"(%arg2) ({
                 %12 = "graph.rnn"(%arg0, %10) {kind = "lstm"} : (tensor<5x1x3xf32>, !graph.prepared) -> tensor<*xf32>
-                "onnx.Yield"(%12) : (tensor<*xf32>) -> ()
+                "graph.yield"(%12) : (tensor<*xf32>) -> ()
               }, {
-                "onnx.Yield"(%arg0) : (tensor<5x1x3xf32>) -> ()
+                "graph.yield"(%arg0) : (tensor<5x1x3xf32>) -> ()
               }) {onnx.opset = 27} : (tensor<i1>) -> tensor<*xf32>
               tfrt.return %7, %8, %11 : tensor<*xf32>, tensor<*xf32>, tensor<*xf32>
             }

@@ -56,8 +56,8 @@ fn rows(lines: &[&str]) -> String {
     types.extend(constants.map(|(name, _, ty)| (name, ty)));
     let written = constants.map(|(name, value, ty)| constant(name, value, ty));
     let text = format!(
-        "func.func @main(%x: tensor<2x4xf32>) -> tensor<*xf32> attributes {{onnx.inputs = [\"x\"], \
-         onnx.outputs = [\"y\"], onnx.input_dims = [[2 : i64, 4 : i64]]}} {{\n{}{}tfrt.return %y : tensor<*xf32>\n}}",
+        "func.func @main(%x: tensor<2x4xf32>) -> tensor<*xf32> attributes {{model.input_names = [\"x\"], \
+         model.output_names = [\"y\"], model.input_dims = [[2 : i64, 4 : i64]]}} {{\n{}{}tfrt.return %y : tensor<*xf32>\n}}",
         written.concat(),
         operations(lines, &types)
     );
@@ -223,7 +223,7 @@ const NORM: [&str; 9] = [
 #[test]
 fn layer_normalization_is_found() {
     expect![[r#"
-        func.func @main(%arg0: tensor<2x4xf32>) -> tensor<2x4xf32> attributes {onnx.input_dims = [[2, 4]], onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+        func.func @main(%arg0: tensor<2x4xf32>) -> tensor<2x4xf32> attributes {model.input_dims = [[2, 4]], model.input_names = ["x"], model.output_names = ["y"]} {
           %0 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
           %1 = "onnx.Constant"() {value = dense<[4.000000e+00, 3.000000e+00, 2.000000e+00, 1.000000e+00]> : tensor<4xf32>} : () -> tensor<4xf32>
           %2 = "graph.norm"(%arg0, %0, %1) {axis = -1, epsilon = 1.000000e-05 : f32, kind = "layer"} : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
@@ -313,8 +313,8 @@ fn attention(lines: &[&str]) -> String {
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     let text = format!(
         "module attributes {{onnx.opset = 17 : i64}} {{\nfunc.func @main(%x: tensor<?x?x8xf32>, %mask: \
-         tensor<?x1x1x?xf32>, %large: tensor<3x1x1x1xf32>) -> tensor<*xf32> attributes {{onnx.inputs = [\"x\", \
-         \"mask\", \"large\"], onnx.outputs = [\"y\"], onnx.input_dims = [[\"B\", \"S\", 8 : i64], [\"B\", 1 : i64, \
+         tensor<?x1x1x?xf32>, %large: tensor<3x1x1x1xf32>) -> tensor<*xf32> attributes {{model.input_names = [\"x\", \
+         \"mask\", \"large\"], model.output_names = [\"y\"], model.input_dims = [[\"B\", \"S\", 8 : i64], [\"B\", 1 : i64, \
          1 : i64, \"S\"], [3 : i64, 1 : i64, 1 : i64, 1 : i64]]}} {{\n{}{}tfrt.return %y : tensor<*xf32>\n}}\n}}",
         written.concat(),
         operations(&lines, &types)
@@ -326,17 +326,17 @@ fn attention(lines: &[&str]) -> String {
 fn attention_takes_heads_where_they_lie() {
     expect![[r#"
         module attributes {onnx.opset = 17} {
-        func.func @main(%arg0: tensor<?x?x8xf32>, %arg1: tensor<?x1x1x?xf32>, %arg2: tensor<3x1x1x1xf32>) -> tensor<?x?x8xf32> attributes {onnx.input_dims = [["B", "S", 8], ["B", 1, 1, "S"], [3, 1, 1, 1]], onnx.inputs = ["x", "mask", "large"], onnx.outputs = ["y"]} {
+        func.func @main(%arg0: tensor<?x?x8xf32>, %arg1: tensor<?x1x1x?xf32>, %arg2: tensor<3x1x1x1xf32>) -> tensor<?x?x8xf32> attributes {model.input_dims = [["B", "S", 8], ["B", 1, 1, "S"], [3, 1, 1, 1]], model.input_names = ["x", "mask", "large"], model.output_names = ["y"]} {
           %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<8x8xf32>} : () -> tensor<8x8xf32>
           %1 = "onnx.Constant"() {value = dense<2.000000e+00> : tensor<8x8xf32>} : () -> tensor<8x8xf32>
           %2 = "onnx.Constant"() {value = dense<3.000000e+00> : tensor<8x8xf32>} : () -> tensor<8x8xf32>
-          %3 = "onnx.NoValue"() : () -> none
-          %4 = "cpu.fused.matmul"(%arg0, %0, %3, %3) {epilogue = [], onnx.shapes = [["B", "S", 8]], transposed = 0} : (tensor<?x?x8xf32>, tensor<8x8xf32>, none, none) -> tensor<?x?x8xf32>
-          %5 = "onnx.NoValue"() : () -> none
-          %6 = "cpu.fused.matmul"(%arg0, %1, %5, %5) {epilogue = [], onnx.shapes = [["B", "S", 8]], transposed = 0} : (tensor<?x?x8xf32>, tensor<8x8xf32>, none, none) -> tensor<?x?x8xf32>
-          %7 = "onnx.NoValue"() : () -> none
-          %8 = "cpu.fused.matmul"(%arg0, %2, %7, %7) {epilogue = [], onnx.shapes = [["B", "S", 8]], transposed = 0} : (tensor<?x?x8xf32>, tensor<8x8xf32>, none, none) -> tensor<?x?x8xf32>
-          %9 = "cpu.fused.attention"(%4, %6, %8, %arg1) {heads = 2, onnx.shapes = [["B", "S", 8]], scale = 5.000000e-01 : f32} : (tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?x1x1x?xf32>) -> tensor<?x?x8xf32>
+          %3 = "graph.none"() : () -> none
+          %4 = "cpu.fused.matmul"(%arg0, %0, %3, %3) {epilogue = [], model.shapes = [["B", "S", 8]], transposed = 0} : (tensor<?x?x8xf32>, tensor<8x8xf32>, none, none) -> tensor<?x?x8xf32>
+          %5 = "graph.none"() : () -> none
+          %6 = "cpu.fused.matmul"(%arg0, %1, %5, %5) {epilogue = [], model.shapes = [["B", "S", 8]], transposed = 0} : (tensor<?x?x8xf32>, tensor<8x8xf32>, none, none) -> tensor<?x?x8xf32>
+          %7 = "graph.none"() : () -> none
+          %8 = "cpu.fused.matmul"(%arg0, %2, %7, %7) {epilogue = [], model.shapes = [["B", "S", 8]], transposed = 0} : (tensor<?x?x8xf32>, tensor<8x8xf32>, none, none) -> tensor<?x?x8xf32>
+          %9 = "cpu.fused.attention"(%4, %6, %8, %arg1) {heads = 2, model.shapes = [["B", "S", 8]], scale = 5.000000e-01 : f32} : (tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?x?x8xf32>, tensor<?x1x1x?xf32>) -> tensor<?x?x8xf32>
           tfrt.return %9 : tensor<?x?x8xf32>
         }
     "#]]

@@ -56,7 +56,6 @@ fn attributes_become_operands() {
         9,
         r#"%y = "onnx.Clip"(%x) {max = 6.0 : f32} : (tensor<?x4xf32>)"#,
         expect![[r#"
-            %0 = "onnx.NoValue"() : () -> none
             %1 = "onnx.Constant"() {value = dense<6.000000e+00> : tensor<f32>} : () -> tensor<f32>
             %2 = "onnx.Clip"(%arg0, %0, %1) {onnx.opset = 13} : (tensor<?x4xf32>, none, tensor<f32>) -> tensor<*xf32>"#]],
     );
@@ -64,7 +63,6 @@ fn attributes_become_operands() {
         17,
         r#"%y = "onnx.DFT"(%x) {inverse = 1} : (tensor<?x4xf32>)"#,
         expect![[r#"
-            %0 = "onnx.NoValue"() : () -> none
             %1 = "onnx.Constant"() {value = dense<1> : tensor<i64>} : () -> tensor<i64>
             %2 = "onnx.DFT"(%arg0, %0, %1) {inverse = 1, onnx.opset = 20} : (tensor<?x4xf32>, none, tensor<i64>) -> tensor<*xf32>"#]],
     );
@@ -76,16 +74,15 @@ fn scales_become_those_of_resize() {
         7,
         r#"%y = "onnx.Upsample"(%x) {mode = "nearest", scales = [1.0 : f32, 2.0 : f32]} : (tensor<?x4xf32>)"#,
         expect![[r#"
-            %0 = "onnx.NoValue"() : () -> none
             %1 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>} : () -> tensor<2xf32>
             %2 = "onnx.Resize"(%arg0, %0, %1) {coordinate_transformation_mode = "asymmetric", mode = "nearest", nearest_mode = "floor", onnx.opset = 13} : (tensor<?x4xf32>, none, tensor<2xf32>) -> tensor<*xf32>"#]],
     );
     check(
         10,
         r#"%y = "onnx.Resize"(%x, %s) {mode = "linear"} : (tensor<?x4xf32>, tensor<4xf32>)"#,
-        expect![[r#"
-            %0 = "onnx.NoValue"() : () -> none
-            %1 = "onnx.Resize"(%arg0, %0, %arg1) {coordinate_transformation_mode = "asymmetric", mode = "linear", nearest_mode = "floor", onnx.opset = 13} : (tensor<?x4xf32>, none, tensor<4xf32>) -> tensor<*xf32>"#]],
+        expect![[
+            r#"%1 = "onnx.Resize"(%arg0, %0, %arg1) {coordinate_transformation_mode = "asymmetric", mode = "linear", nearest_mode = "floor", onnx.opset = 13} : (tensor<?x4xf32>, none, tensor<4xf32>) -> tensor<*xf32>"#
+        ]],
     );
 }
 
@@ -148,7 +145,7 @@ fn attention_with_graphs_becomes_operations() {
              %y = \"onnx.preview.FlexAttention\"(%x, %x, %x) ({{
              ^bb0(%scores: tensor<*xf32>):
                %t = \"onnx.Tanh\"(%scores) : (tensor<*xf32>) -> tensor<*xf32>
-               \"onnx.Yield\"(%t) : (tensor<*xf32>) -> ()
+               \"graph.yield\"(%t) : (tensor<*xf32>) -> ()
              }}) {{onnx.regions = [\"score_mod\"], scale = 0.5 : f32}} : ({of}) -> tensor<1x2x3x4xf32>
              return %y : tensor<1x2x3x4xf32>
            }}
@@ -323,11 +320,9 @@ fn the_first_resize_takes_the_element_above_of_smaller_pictures() {
         let expected = match scales {
             "[1.0, 2.0]" => expect![[r#"
                 %0 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>} : () -> tensor<2xf32>
-                %1 = "onnx.NoValue"() : () -> none
                 %2 = "onnx.Resize"(%arg0, %1, %0) {coordinate_transformation_mode = "asymmetric", mode = "nearest", nearest_mode = "floor", onnx.opset = 13} : (tensor<?x4xf32>, none, tensor<2xf32>) -> tensor<*xf32>"#]],
             "[1.0, 0.5]" => expect![[r#"
                 %0 = "onnx.Constant"() {value = dense<[1.000000e+00, 5.000000e-01]> : tensor<2xf32>} : () -> tensor<2xf32>
-                %1 = "onnx.NoValue"() : () -> none
                 %2 = "onnx.Resize"(%arg0, %1, %0) {coordinate_transformation_mode = "asymmetric", mode = "nearest", nearest_mode = "ceil", onnx.opset = 13} : (tensor<?x4xf32>, none, tensor<2xf32>) -> tensor<*xf32>"#]],
             _ => expect![[r#"
                 %0 = "onnx.Constant"() {value = dense<[2.000000e+00, 5.000000e-01]> : tensor<2xf32>} : () -> tensor<2xf32>

@@ -1,0 +1,266 @@
+//! [`DeviceOpHandler`]: rows on a device beside the host, by the kernels that it has of them.
+//!
+//! Who asks this handler has chosen the device; [`select`] chooses the kernel, at each call, by the types of the
+//! operands. Tensors of the host are copied to the device as kernels need them, so that what says an attribute or the
+//! shape of a result is read where it is; those of other devices are brought here first.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tfrt_host::{AnyAsyncValue, DType, DeviceId, DeviceRef, Error};
+use tfrt_tensor::op::{OpCall as KernelCall, OpKernel, Operands as _, select};
+use tfrt_tensor::{NoValue, Tensor, TensorFormat, device_of, transfer};
+
+use super::operands::Source;
+use super::{Row, run};
+use crate::TensorHandle;
+use crate::call::Call;
+use crate::context::InFlight;
+use crate::definition::{MetadataCall, OpDefinition, Output, Outputs};
+use crate::dispatch::RegisteredOp;
+use crate::handler::OpHandler;
+use crate::inputs::Inputs;
+use crate::op::{Handles, Op, OpCall, Short};
+use crate::transfer::Transfer;
+
+/// Finds operations by the names that [`RowOpHandler`](super::RowOpHandler) has for rows, if the device has a kernel of
+/// the row; what it has none of the next handler is asked for, whose operations are given their operands where they run.
+pub struct DeviceOpHandler {
+    kernels: DeviceKernels,
+    next: Option<Arc<dyn OpHandler>>,
+}
+
+/// A device, and kernels, some of which are for its kind.
+#[derive(Clone)]
+struct DeviceKernels {
+    device: DeviceRef,
+    all: Arc<[OpKernel]>,
+}
+
+impl DeviceOpHandler {
+    /// Returns a handler of the rows that `kernels` run on a device beside the host, whose results are there.
+    pub fn new(
+        device: DeviceRef,
+        kernels: Arc<[OpKernel]>,
+        next: Option<Arc<dyn OpHandler>>,
+    ) -> DeviceOpHandler {
+        let kernels = DeviceKernels {
+            device,
+            all: kernels,
+        };
+        DeviceOpHandler { kernels, next }
+    }
+}
+
+impl std::fmt::Debug for DeviceOpHandler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("DeviceOpHandler")
+            .field(&self.name())
+            .finish()
+    }
+}
+
+impl OpHandler for DeviceOpHandler {
+    fn name(&self) -> &str {
+        self.kernels.device.name()
+    }
+
+    fn device(&self) -> DeviceId {
+        self.kernels.device.id()
+    }
+
+    fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error> {
+        if let Some(definition) = Row::of(op).and_then(|row| row.on_device(&self.kernels)) {
+            let definition = Arc::new(definition);
+            let device = self.device();
+            return Ok(Arc::new(Brought {
+                inner: Arc::new(RegisteredOp { definition, device }),
+                device,
+                takes_host: true,
+            }));
+        }
+        let Some(next) = &self.next else {
+            let (op, device) = (op.escape_debug(), self.name());
+            return Err(Error::not_found(format!(
+                "op '{op}' is not supported on {device}: it has no kernel of such a row"
+            )));
+        };
+        Ok(Arc::new(Brought {
+            inner: next.find(op)?,
+            device: next.device(),
+            takes_host: false,
+        }))
+    }
+}
+
+impl DeviceKernels {
+    /// Returns the kernel of a row for operands of these types, as far as they are known.
+    fn select(&self, row: Row, types: &[Option<DType>]) -> Option<&OpKernel> {
+        let types = types.iter().copied();
+        select(&self.all, row.op.name, self.device.kind(), types)
+    }
+
+    /// Returns the kernel of a row, or says that none takes the types.
+    fn expect(&self, row: Row, op: &str, types: &[Option<DType>]) -> Result<&OpKernel, Error> {
+        self.select(row, types).ok_or_else(|| {
+            let found: Vec<String> = types.iter().flatten().map(DType::to_string).collect();
+            let (device, found) = (self.device.name(), found.join(", "));
+            Error::invalid_argument(format!(
+                "{op}: no kernel on {device} takes operands of {found}"
+            ))
+        })
+    }
+}
+
+impl Row {
+    /// Returns what makes the operation of an eager call on a device, if that has a kernel of the row.
+    fn on_device(self, kernels: &DeviceKernels) -> Option<OpDefinition> {
+        if !self.is_callable() || kernels.select(self, &[]).is_none() {
+            return None;
+        }
+        let (for_types, for_runs) = (kernels.clone(), kernels.clone());
+        let run = move |call: &mut Call<'_>| self.run_on(call, &for_runs);
+        let definition = OpDefinition::new(self.called(), run)
+            .moves_inputs()
+            .metadata(move |call| {
+                for_types.expect(self, call.op, &self.operand_types(call))?;
+                self.metadata(call, None)
+            })
+            // What is long is done by the device.
+            .cost(|_, _| 1);
+        Some(self.described(definition))
+    }
+
+    /// Returns the types of the operands that are inputs.
+    fn operand_types(self, call: &MetadataCall<'_>) -> SmallVec<[Option<DType>; 4]> {
+        let n_inputs = call.inputs.len();
+        let operands = 0..self.n_operands(n_inputs);
+        let dtype = |index| match self.source(index, n_inputs) {
+            Source::Input(input) => Some(call.inputs.get(input)?.dtype),
+            Source::Made(_) | Source::Nowhere => None,
+        };
+        operands.map(dtype).collect()
+    }
+
+    fn run_on(self, call: &mut Call<'_>, kernels: &DeviceKernels) -> Result<Outputs, Error> {
+        let (op, attrs, execution) = (call.op, call.attrs, call.execution);
+        let device = &kernels.device;
+        let results = self.with_operands(call, |attrs, given, n_results| {
+            let operands = (0..given.len()).map(|index| given.get(index));
+            let types = operands
+                .clone()
+                .map(|tensor| Some(tensor?.metadata().dtype));
+            let types: SmallVec<[Option<DType>; 4]> = types.collect();
+            let kernel = kernels.expect(self, op, &types)?;
+            let there = |tensor: Option<&Tensor>| match tensor {
+                Some(tensor) => Ok(transfer(tensor, device, execution)?.into_any()),
+                None => Ok(AnyAsyncValue::new(NoValue)),
+            };
+            let inputs: Vec<AnyAsyncValue> = operands.map(there).collect::<Result<_, Error>>()?;
+            let results = (kernel.run)(&KernelCall {
+                op: self.op,
+                attrs,
+                inputs: &inputs,
+                n_results,
+                prepared: None,
+                device: Some(device),
+                execution,
+            });
+            results.map_err(|error| self.renamed(op, error))
+        })?;
+        let outputs = results.into_iter().map(run::output);
+        let outputs: Outputs = outputs.collect::<Result<_, _>>()?;
+        let ready = outputs.iter().filter_map(|output| match output {
+            Output::Ready(tensor) => Some(tensor),
+            Output::Later(_) => None,
+        });
+        let wanted = self.result_type(op, attrs)?;
+        for tensor in ready {
+            let (name, dtype) = (device.name(), tensor.metadata().dtype);
+            if device_of(tensor) != device.id() {
+                return Err(Error::internal(format!(
+                    "{op}: the kernel on {name} gave a tensor that is elsewhere"
+                )));
+            }
+            if let Some(wanted) = wanted.filter(|wanted| *wanted != dtype) {
+                return Err(Error::invalid_argument(format!(
+                    "{op}: expected results of {wanted}, the kernel on {name} gives {dtype}"
+                )));
+            }
+        }
+        Ok(outputs)
+    }
+}
+
+/// An operation whose operands are brought to where it runs.
+struct Brought {
+    inner: Arc<dyn Op>,
+    device: DeviceId,
+    /// Whether it takes tensors of the host as they are.
+    takes_host: bool,
+}
+
+impl Op for Brought {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn is_pure(&self) -> bool {
+        self.inner.is_pure()
+    }
+
+    fn n_results(&self) -> Option<usize> {
+        self.inner.n_results()
+    }
+
+    fn call_short(&self, call: &mut OpCall<'_>) -> Short {
+        self.inner.call_short(call)
+    }
+
+    fn call(&self, call: OpCall<'_>) -> Result<Handles, Error> {
+        if call.inputs.iter().all(|handle| self.fits(handle, &call)) {
+            return self.inner.call(call);
+        }
+        let devices = call.execution.host().devices();
+        let to = devices.by_id(self.device);
+        let to = to.ok_or_else(|| Error::internal("the device of an operation is gone"))?;
+        let transfer = Transfer {
+            device: &to,
+            format: match devices.contract(&to)?.memory().is_host() {
+                true => TensorFormat::DenseHost,
+                false => TensorFormat::Device,
+            },
+            execution: call.execution,
+            caller: call.caller,
+        };
+        let begin = || call.in_flight.map(InFlight::begin).transpose();
+        let brought = call
+            .inputs
+            .iter()
+            .map(|handle| match self.fits(handle, &call) {
+                true => Ok(handle.clone()),
+                false => transfer.of(handle, begin),
+            });
+        let mut brought: Handles = brought.collect::<Result<_, _>>()?;
+        let inputs = Inputs::owned(&mut brought);
+        self.inner.call(OpCall { inputs, ..call })
+    }
+}
+
+impl Brought {
+    /// Returns whether a tensor is where the operation takes it, or is of another runtime, which the operation says.
+    fn fits(&self, handle: &TensorHandle, call: &OpCall<'_>) -> bool {
+        let home = handle.home();
+        let is_host = || {
+            let devices = call.execution.host().devices();
+            let device = devices.by_id(home.device);
+            device.is_some_and(|device| {
+                devices
+                    .contract(&device)
+                    .is_ok_and(|it| it.memory().is_host())
+            })
+        };
+        let is_as_is = self.takes_host || self.device == DeviceId::HOST;
+        home.runtime != call.runtime || home.device == self.device || (is_as_is && is_host())
+    }
+}

@@ -1,0 +1,129 @@
+//! [`DeviceCall`]: one run of an operation on a device beside the host, as kernels of such a device see it.
+
+use smallvec::SmallVec;
+use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, DeviceRef, Error, ExecutionContext, Promise};
+use tfrt_ops::{Attrs, Fact, infer};
+
+use super::{OpCall, OpResults};
+use crate::{DeviceTensor, Tensor, TensorMetadata, allocate_on};
+
+/// One run of an operation on a device beside the host: its operands are there, and what its results are follows by the
+/// row's rule. A kernel takes memory for these ([`output`](Self::output)), has the device work as soon as the operands
+/// are [ready](Self::after), and keeps the promise that this is done.
+///
+/// # Examples
+///
+/// A kernel of a device that does what it is asked for at once:
+///
+/// ```
+/// use tfrt_host::{Chain, Error};
+/// use tfrt_tensor::op::{DeviceCall, OpCall, OpResults};
+///
+/// fn relu(call: &OpCall<'_>) -> Result<OpResults, Error> {
+///     let call = DeviceCall::new(call)?;
+///     let (y, done) = call.output(0)?;
+///     // Here the device would read `call.input(0)?.elements()`, and write `y.elements()`.
+///     done.resolve(Chain);
+///     Ok(call.gives([y]))
+/// }
+/// ```
+#[derive(Debug)]
+pub struct DeviceCall<'a> {
+    /// What the row is called, for messages.
+    pub name: &'static str,
+    /// The attributes, by the names of the row.
+    pub attrs: Attrs<'a>,
+    /// The device.
+    pub device: &'a DeviceRef,
+    /// The request that it runs for.
+    pub execution: &'a ExecutionContext,
+    inputs: SmallVec<[Option<DeviceTensor>; 2]>,
+    results: SmallVec<[Fact; 1]>,
+}
+
+impl<'a> DeviceCall<'a> {
+    /// Sees a run of an operation so.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it has no device, if an operand is elsewhere, and for operands that don't fit one another.
+    pub fn new(call: &OpCall<'a>) -> Result<DeviceCall<'a>, Error> {
+        let name = call.op.name;
+        let wrong = |message: &str| Error::invalid_argument(format!("{name}: {message}"));
+        let device = call.device.ok_or_else(|| wrong("expected a device"))?;
+        let tensor = |input: &AnyAsyncValue| match input.get::<Tensor>() {
+            None => Ok(None),
+            Some(Tensor::Device(tensor)) if tensor.device() == device => Ok(Some(tensor.clone())),
+            Some(_) => Err(wrong("expected tensors on the device")),
+        };
+        let inputs: SmallVec<[_; 2]> = call.inputs.iter().map(tensor).collect::<Result<_, _>>()?;
+        let facts = inputs
+            .iter()
+            .map(|input| Some(input.as_ref()?.metadata().to_fact()));
+        let facts: SmallVec<[Option<Fact>; 2]> = facts.collect();
+        let results = infer(call.op, &facts, call.attrs, call.n_results, &mut |_, _| {
+            Default::default()
+        });
+        let results = results.map_err(|error| Error::invalid_argument(error.to_string()))?;
+        Ok(DeviceCall {
+            name,
+            attrs: call.attrs,
+            device,
+            execution: call.execution,
+            inputs,
+            results: results.into_iter().collect(),
+        })
+    }
+
+    /// Returns the operands that are not left out.
+    pub fn inputs(&self) -> impl Iterator<Item = &DeviceTensor> {
+        self.inputs.iter().flatten()
+    }
+
+    /// Returns the operand at `index`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is left out.
+    pub fn input(&self, index: usize) -> Result<&DeviceTensor, Error> {
+        let found = self.inputs.get(index).and_then(Option::as_ref);
+        found.ok_or_else(|| self.error(format_args!("operand {index} is left out")))
+    }
+
+    /// Returns what the kernel's work comes after: the operands are ready.
+    pub fn after(&self) -> Vec<AnyAsyncValue> {
+        let ready = self.inputs().map(|input| input.ready().as_any().clone());
+        ready.collect()
+    }
+
+    /// Takes memory of the device for the result at `index`. Its contents are unspecified: the kernel writes every
+    /// element, and resolves the promise when readers on the device may enqueue work.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if there is no memory; `InvalidArgument` if the result's type and shape follow from values of
+    /// operands, which the host does not see.
+    pub fn output(&self, index: usize) -> Result<(DeviceTensor, Promise<Chain>), Error> {
+        let metadata = self.results.get(index).and_then(TensorMetadata::of_fact);
+        let metadata = metadata.ok_or_else(|| {
+            self.error(format_args!(
+                "type and shape of result {index} follow from values, which are on the device"
+            ))
+        })?;
+        let (done, ready) = AsyncValue::pending();
+        let tensor = allocate_on(self.device, metadata, ready, self.execution)?;
+        Ok((tensor, done))
+    }
+
+    /// Returns tensors as the results.
+    pub fn gives(&self, results: impl IntoIterator<Item = DeviceTensor>) -> OpResults {
+        let results = results.into_iter().map(Tensor::Device);
+        results.map(AnyAsyncValue::new::<Tensor>).collect()
+    }
+
+    /// Makes an error that begins with the operation's name.
+    #[cold]
+    pub fn error(&self, message: std::fmt::Arguments<'_>) -> Error {
+        Error::invalid_argument(format!("{}: {message}", self.name))
+    }
+}
