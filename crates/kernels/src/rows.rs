@@ -10,8 +10,14 @@ use tfrt_host::Error;
 use tfrt_ops::{InferError, OpDef};
 use tfrt_tensor::op::{Runs, TensorCall, TensorKernel};
 
+mod diagonals;
 mod images;
+mod numbers;
+mod places;
 mod product;
+mod ragged;
+mod search;
+mod segments;
 mod strings;
 mod tensors;
 mod test;
@@ -21,8 +27,14 @@ use tensors::integers;
 
 /// All families, each the list of its kernels.
 const KERNELS: &[&[TensorKernel]] = &[
+    diagonals::KERNELS,
     images::KERNELS,
+    numbers::KERNELS,
+    places::KERNELS,
     product::KERNELS,
+    ragged::KERNELS,
+    search::KERNELS,
+    segments::KERNELS,
     strings::KERNELS,
     tensors::KERNELS,
     test::KERNELS,

@@ -50,6 +50,11 @@ fn at_most_25_results_depend_on_elements() {
         "onnx.StringSplit",
         "onnx.Compress",
         "onnx.training.Gradient",
+        "tf.UniqueV2",
+        "tf.UniqueWithCountsV2",
+        "tf.Where",
+        "tf.RaggedTensorToTensor",
+        "tf.StringSplitV2",
         "tfrt_test.async.noop_no_md",
         "tfrt_test.odd_collector",
     ];
