@@ -218,7 +218,7 @@ fn of_matrices(
     with_floating!(dtype, T => {
         let reading = x.read()?;
         let mut list = Vec::with_capacity(x.n_elements());
-        for matrix in reading.elements::<T>()?.chunks((n * n).max(1)) {
+        for matrix in reading.elements::<T>()?.chunks(n.saturating_mul(n).max(1)) {
             let matrix = matrix.iter().map(|one| one.to_f64()).collect();
             let made = function(matrix, n).map_err(|what| call.error(format_args!("{what}")))?;
             list.extend(made.into_iter().map(T::from_f64));

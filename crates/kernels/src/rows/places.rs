@@ -24,6 +24,21 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("tf.SpaceToDepth", |call| blocks(call, false)).formats(Formats::STRING),
 ];
 
+/// The product of extents; the largest integer if it exceeds that, which one of a tensor without elements may.
+pub(super) fn product(extents: &[usize]) -> usize {
+    let all = extents.iter();
+    all.fold(1, |product, extent| product.saturating_mul(*extent))
+}
+
+/// A list that is to have so many elements.
+pub(super) fn list_of<T>(call: &TensorCall<'_>, n: usize) -> Result<Vec<T>, Error> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(n).map_err(|_| {
+        Error::resource_exhausted(format!("{}: there is no memory for {n} places", call.name))
+    })?;
+    Ok(list)
+}
+
 /// Where an element of a result comes from.
 pub(super) enum Place {
     /// From the first tensor, at this position.
@@ -277,8 +292,8 @@ fn select(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let own = extents(x);
     let n_each = match condition.n_elements() {
         1 if condition.shape().rank() == 0 => usize::MAX,
-        n if condition.shape().rank() == own.len() => own.iter().product::<usize>() / n.max(1),
-        _ => own[1..].iter().product(),
+        n if condition.shape().rank() == own.len() => product(&own) / n.max(1),
+        _ => product(&own[1..]),
     };
     let reading = condition.read()?;
     let conditions = reading.elements::<Bool>()?;
@@ -313,6 +328,18 @@ fn gather(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     result.extend_from_slice(&places[n_batch..]);
     result.extend_from_slice(&own[at + 1..]);
     let indices = indices.read()?;
+    let list = integers(call, 1)?;
+    let extent = own[at];
+    let is_inside = |index: &&i64| usize::try_from(**index).is_ok_and(|at| at < extent);
+    if let Some(index) = list.iter().find(|index| !is_inside(index)) {
+        return Err(call.error(format_args!(
+            "there is no element {index} in a dimension of extent {extent}"
+        )));
+    }
+    // Without elements there is nothing to number, however long the batches are.
+    if result.contains(&0) {
+        return Ok(smallvec![taken(call, [x, x], &result, |_| Place::Nowhere)?]);
+    }
     if n_batch == 0 {
         let movement = match call.dense(1)?.dtype() {
             DType::I32 => Movement::gather(&own, at, &indices.view::<i32>()?),
@@ -321,9 +348,6 @@ fn gather(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         return Ok(smallvec![moved(call, x, &call.named(movement)?, &result)?]);
     }
     // One table of all batches, each of whose rows has a number.
-    let list = integers(call, 1)?;
-    let extent = own[at];
-    let product = |list: &[usize]| list.iter().product::<usize>();
     let (n_batches, n_outer, n_each) = (
         product(&own[..n_batch]),
         product(&own[n_batch..at]),
@@ -333,18 +357,7 @@ fn gather(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     for batch in 0..n_batches {
         for outer in 0..n_outer {
             for index in &list[batch * n_each..][..n_each] {
-                let from_start = if *index < 0 {
-                    usize::try_from(index.unsigned_abs())
-                        .ok()
-                        .and_then(|n| extent.checked_sub(n))
-                } else {
-                    usize::try_from(*index).ok().filter(|index| *index < extent)
-                };
-                let place = from_start.ok_or_else(|| {
-                    call.error(format_args!(
-                        "there is no element {index} in a dimension of extent {extent}"
-                    ))
-                })?;
+                let place = usize::try_from(*index).unwrap_or(0);
                 // The number of a row is less than that of elements, which lie in memory.
                 rows.push(((batch * n_outer + outer) * extent + place) as i64);
             }

@@ -5,7 +5,7 @@ use tfrt_host::Error;
 use tfrt_tensor::Dims;
 use tfrt_tensor::op::{Formats, Outputs, TensorCall, TensorKernel};
 
-use super::places::{Place, taken};
+use super::places::{Place, list_of, product, taken};
 use super::tensors::{extents, integers};
 
 pub(super) const KERNELS: &[TensorKernel] =
@@ -61,7 +61,8 @@ fn partitions(call: &TensorCall<'_>) -> Result<(usize, Vec<Lengths>), Error> {
                 if sizes.last().is_some_and(|last| *last >= n_rows) {
                     return Err(wrong());
                 }
-                let mut lengths = vec![0; n_rows];
+                let mut lengths = list_of(call, n_rows)?;
+                lengths.resize(n_rows, 0);
                 sizes.iter().for_each(|row| lengths[*row] += 1);
                 all.push(lengths);
             }
@@ -123,9 +124,8 @@ fn to_tensor(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         result.push(extent);
     }
     // Where each value goes among the rows of the result, if it is not cut off.
-    let mut places: Vec<Option<usize>> = (0..n_first)
-        .map(|row| Some(row).filter(|row| *row < result[0]))
-        .collect();
+    let mut places: Vec<Option<usize>> = list_of(call, n_first)?;
+    places.extend((0..n_first).map(|row| Some(row).filter(|row| *row < result[0])));
     for (lengths, extent) in all.iter().zip(&result[1..]) {
         let rows = lengths.iter().zip(&places);
         let next = rows.flat_map(|(length, place)| {
@@ -134,23 +134,13 @@ fn to_tensor(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
                 _ => None,
             })
         });
-        places = next.collect();
+        let mut all = list_of(call, lengths.iter().sum())?;
+        all.extend(next);
+        places = all;
     }
-    let too_large = || {
-        call.error(format_args!(
-            "a result of {result:?} exceeds the largest integer"
-        ))
-    };
-    let product = |list: &[usize]| {
-        list.iter()
-            .try_fold(1_usize, |n, extent| n.checked_mul(*extent))
-    };
-    let n_rows = product(&result[..n_ragged]).ok_or_else(too_large)?;
+    let n_rows = product(&result[..n_ragged]);
     tfrt_tensor::TensorShape::new(&result)?;
-    let mut sources = Vec::new();
-    sources.try_reserve_exact(n_rows).map_err(|_| {
-        Error::resource_exhausted(format!("{}: no memory for {n_rows} rows", call.name))
-    })?;
+    let mut sources = list_of(call, n_rows)?;
     sources.resize(n_rows, None);
     for (value, place) in places.iter().enumerate() {
         if let Some(place) = place {
@@ -180,7 +170,7 @@ fn to_tensor(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         };
         match sources[row] {
             Some(value) => {
-                let n_each: usize = inner.iter().product();
+                let n_each = product(inner);
                 Place::First(value * n_each + offset(inner, cell))
             }
             None => Place::Second(offset(&filler, &cell[cell.len() - filler.len()..])),

@@ -6,13 +6,13 @@ use smallvec::smallvec;
 use tfrt_host::{DType, Error};
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::number::Real;
-use tfrt_tensor::math::select::classes;
+use tfrt_tensor::math::select::{Classes, classes};
 use tfrt_tensor::op::{Formats, Outputs, TensorCall, TensorKernel, unsupported};
 use tfrt_tensor::{
     Bool, DenseHostTensor, Dims, Element, Tensor, TensorView, with_number, with_real,
 };
 
-use super::places::listed;
+use super::places::{list_of, listed, product};
 use super::segments::indices;
 use super::tensors::{axis_in, extents, integers, moved};
 
@@ -193,11 +193,7 @@ fn unique(call: &mut TensorCall<'_>, has_counts: bool) -> Result<Outputs, Error>
         [axis] => axis_in(call, axis, own.len())?,
         _ => return Err(call.error(format_args!("expected a list or one axis, found {own:?}"))),
     };
-    let (n, outer, each) = (
-        own[axis],
-        own[..axis].iter().product::<usize>(),
-        own[axis + 1..].iter().product::<usize>(),
-    );
+    let (n, outer, each) = (own[axis], product(&own[..axis]), product(&own[axis + 1..]));
     // All places of a slice's elements.
     let places = |slice: usize| {
         (0..outer).flat_map(move |row| {
@@ -215,6 +211,8 @@ fn unique(call: &mut TensorCall<'_>, has_counts: bool) -> Result<Outputs, Error>
         }
         x => ordered(call, x.as_dense()?, places)?,
     };
+    // Slices without elements may be more than fit any memory.
+    drop(list_of::<[u8; Classes::BYTES_PER_THING]>(call, n)?);
     let found = classes(n, false, &*order);
     drop(order);
     let firsts: Vec<i64> = found.firsts.iter().map(|first| *first as i64).collect();

@@ -7,7 +7,7 @@ use tfrt_tensor::math::number::{Number, Real};
 use tfrt_tensor::op::{Outputs, TensorCall, TensorKernel, made, unsupported};
 use tfrt_tensor::{DenseHostTensor, Element, TensorMetadata, TensorShape, with_real};
 
-use super::places::listed;
+use super::places::{listed, product};
 use super::strings::counted;
 use super::tensors::integers;
 
@@ -21,7 +21,7 @@ pub(super) const KERNELS: &[TensorKernel] = &[
         let (updates, shape) = (call.dense(1)?, call.named(shape)?);
         let metadata = TensorMetadata::new(updates.dtype(), shape);
         let zeros = DenseHostTensor::zeroed(call.execution.host().allocator(), metadata)?;
-        scattered(call, &zeros, call.dense(0)?, updates)
+        scattered(call, &zeros, 0, updates)
     }),
     TensorKernel::new("tf.TensorScatterSub", |call| {
         let updates = call.dense(2)?;
@@ -32,7 +32,7 @@ pub(super) const KERNELS: &[TensorKernel] = &[
             let (allocator, list) = (call.execution.host().allocator(), list.collect::<Vec<T>>());
             DenseHostTensor::from_slice(allocator, &updates.shape().to_dims(), &list)?
         }, else return Err(unsupported(call.name, dtype)));
-        scattered(call, call.dense(0)?, call.dense(1)?, &negatives)
+        scattered(call, call.dense(0)?, 1, &negatives)
     }),
     TensorKernel::new("tfrt.segments", |call| {
         let dtype = call.dense(0)?.dtype();
@@ -44,29 +44,25 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     }),
 ];
 
-/// A tensor to whose slices others are added where positions say.
+/// A tensor to whose slices others are added where positions say, which are the operand `at`.
 fn scattered(
     call: &TensorCall<'_>,
     x: &DenseHostTensor,
-    indices: &DenseHostTensor,
+    at: usize,
     updates: &DenseHostTensor,
 ) -> Result<Outputs, Error> {
+    let list = integers(call, at)?;
+    // The row of graphs counts from the end.
+    if let Some(found) = list.iter().find(|place| **place < 0) {
+        return Err(call.error(format_args!("expected positions from 0 on, found {found}")));
+    }
+    let (allocator, extents) = (
+        call.execution.host().allocator(),
+        call.dense(at)?.shape().to_dims(),
+    );
+    let indices = DenseHostTensor::from_slice(allocator, &extents, &list)?;
     let out = call.allocate(x.metadata().clone())?;
-    let wide;
-    let indices = match indices.dtype() {
-        DType::I64 => indices,
-        _ => {
-            let reading = indices.read()?;
-            let list = reading.elements::<i32>()?.iter().map(|one| i64::from(*one));
-            let (allocator, list) = (
-                call.execution.host().allocator(),
-                list.collect::<Vec<i64>>(),
-            );
-            wide = DenseHostTensor::from_slice(allocator, &indices.shape().to_dims(), &list)?;
-            &wide
-        }
-    };
-    let chain = scatter_nd_into(call.execution, Combine::Add, x, indices, updates, &out);
+    let chain = scatter_nd_into(call.execution, Combine::Add, x, &indices, updates, &out);
     Ok(smallvec![made(out, call.named(chain)?)?])
 }
 
@@ -148,7 +144,7 @@ fn segments<T: Real>(call: &TensorCall<'_>) -> Result<Outputs, Error> {
         ))
     };
     extents[0] = n.ok_or_else(too_large)?;
-    let n_each: usize = extents[1..].iter().product();
+    let n_each = product(&extents[1..]);
     let metadata = TensorMetadata::new(x.dtype(), call.named(TensorShape::new(&extents))?);
     let mut out = DenseHostTensor::zeroed(call.execution.host().allocator(), metadata)?;
     let reading = x.read()?;
@@ -180,7 +176,7 @@ fn unsorted_segments<T: Real>(call: &TensorCall<'_>) -> Result<Outputs, Error> {
     let (x, numbers, kind) = (call.dense(0)?, integers(call, 1)?, Kind::of(call));
     let metadata = call.result(0)?.clone();
     let n = metadata.shape.extents().next().unwrap_or(0);
-    let n_each: usize = metadata.shape.extents().skip(1).product();
+    let n_each = product(metadata.shape.to_dims().get(1..).unwrap_or_default());
     let mut out = call.allocate(metadata)?;
     let reading = x.read()?;
     let slices = reading.elements::<T>()?;

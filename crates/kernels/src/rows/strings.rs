@@ -1,6 +1,6 @@
 //! Strings: joined, cut, counted, matched, read as numbers; and how often integers are there.
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder, bytes};
 use smallvec::smallvec;
 use tfrt_host::{DType, Error};
 use tfrt_tensor::math::elementwise::broadcast_extents;
@@ -9,7 +9,7 @@ use tfrt_tensor::op::{Formats, Outputs, TensorCall, TensorKernel, unsupported};
 use tfrt_tensor::{Bool, DenseHostTensor, Dims, Element, StringHostTensor, TensorShape, with_real};
 
 use super::integers;
-use super::places::listed;
+use super::places::{list_of, listed, product};
 use super::segments::indices;
 use super::tensors::axis_in;
 
@@ -23,12 +23,13 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("tf.RegexFullMatch", |call| {
         let (x, pattern) = (call.tensor(0)?.as_strings()?, text(call, 1)?);
         // By itself first: brackets may not close those around it.
-        compiled(call, &pattern)?;
-        let whole = compiled(call, &format!(r"\A(?:{pattern})\z"))?;
-        let matches = x
-            .strings()
-            .iter()
-            .map(|string| Bool::from(whole.is_match(string)));
+        compiled(call, "operand 1", &pattern)?;
+        let whole = compiled(call, "operand 1", &format!(r"\A(?:{pattern})\z"))?;
+        let matches = x.strings().iter().map(|string| {
+            // What is no text matches nothing.
+            let text = std::str::from_utf8(string);
+            Bool::from(text.is_ok_and(|text| whole.is_match(text)))
+        });
         let matches: Vec<Bool> = matches.collect();
         Ok(smallvec![listed(
             call,
@@ -39,11 +40,12 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     .formats(Formats::STRING),
     TensorKernel::new("tf.RegexReplace", |call| {
         let (pattern, rewrite) = (text(call, 1)?, text(call, 2)?);
-        replace(call, &pattern, &rewrite)
+        replace(call, "operand 1", [&pattern, &rewrite])
     })
     .formats(Formats::STRING),
     TensorKernel::new("tf.StaticRegexReplace", |call| {
-        replace(call, call.attrs.text("pattern"), call.attrs.text("rewrite"))
+        let texts = ["pattern", "rewrite"].map(|name| call.attrs.text(name));
+        replace(call, "attribute 'pattern'", texts)
     })
     .formats(Formats::STRING),
     TensorKernel::new("tf.StringJoin", join).formats(Formats::STRING),
@@ -127,28 +129,33 @@ fn text(call: &TensorCall<'_>, index: usize) -> Result<String, Error> {
     })
 }
 
-fn compiled(call: &TensorCall<'_>, pattern: &str) -> Result<Regex, Error> {
+/// A pattern, of text: between its letters, not between their bytes, is where nothing matches. It comes from `place`.
+fn compiled(call: &TensorCall<'_>, place: &str, pattern: &str) -> Result<Regex, Error> {
     let pattern = RegexBuilder::new(pattern).size_limit(PATTERN_BYTES).build();
     pattern.map_err(|error| {
         let error = error.to_string();
-        call.error(format_args!(
-            "attribute 'pattern': {}",
-            error.escape_debug()
-        ))
+        call.error(format_args!("{place}: {}", error.escape_debug()))
     })
 }
 
-fn replace(call: &TensorCall<'_>, pattern: &str, text: &str) -> Result<Outputs, Error> {
-    let pattern = compiled(call, pattern)?;
+fn replace(
+    call: &TensorCall<'_>,
+    place: &str,
+    [pattern, text]: [&str; 2],
+) -> Result<Outputs, Error> {
+    let compiled = compiled(call, place, pattern)?;
     // A group is called \\1 there, ${1} here.
-    let mut rewrite = Vec::new();
-    let mut letters = text.bytes();
+    let (mut rewrite, mut largest) = (String::new(), 0);
+    let mut letters = text.chars();
     while let Some(letter) = letters.next() {
         match letter {
-            b'$' => rewrite.extend(b"$$"),
-            b'\\' => match letters.next() {
-                Some(digit @ b'0'..=b'9') => rewrite.extend([b'$', b'{', digit, b'}']),
-                Some(b'\\') => rewrite.push(b'\\'),
+            '$' => rewrite.push_str("$$"),
+            '\\' => match letters.next() {
+                Some(digit @ '0'..='9') => {
+                    rewrite.extend(['$', '{', digit, '}']);
+                    largest = largest.max(digit.to_digit(10).map_or(0, |group| group as usize));
+                }
+                Some('\\') => rewrite.push('\\'),
                 _ => {
                     return Err(call.error(format_args!(
                         "attribute 'rewrite': expected a digit or another one behind a backslash"
@@ -158,9 +165,27 @@ fn replace(call: &TensorCall<'_>, pattern: &str, text: &str) -> Result<Outputs, 
             letter => rewrite.push(letter),
         }
     }
+    // Of a group that is not there nothing is made, as the original has it.
+    if largest >= compiled.captures_len() {
+        return each(call, <[u8]>::to_vec);
+    }
     let limit = usize::from(!call.attrs.flag("replace_global"));
-    each(call, |bytes| {
-        pattern.replacen(bytes, limit, &rewrite[..]).into_owned()
+    // What is no text is seen as bytes.
+    let of_bytes = bytes::RegexBuilder::new(pattern)
+        .size_limit(PATTERN_BYTES)
+        .build();
+    each(call, |string| {
+        match (std::str::from_utf8(string), &of_bytes) {
+            (Ok(text), _) => {
+                let made = compiled.replacen(text, limit, &rewrite[..]);
+                made.into_owned().into_bytes()
+            }
+            (Err(_), Ok(pattern)) => {
+                let made = pattern.replacen(string, limit, rewrite.as_bytes());
+                made.into_owned()
+            }
+            (Err(_), Err(_)) => string.to_vec(),
+        }
     })
 }
 
@@ -246,16 +271,29 @@ fn reduce_join(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         axes.push(at);
     }
     let keep = call.attrs.flag("keep_dims");
-    let (mut result, mut starts) = (Dims::new(), vec![0]);
-    for (at, extent) in shape.iter().enumerate() {
-        if axes.contains(&at) {
-            result.extend(keep.then_some(1));
-            continue;
-        }
-        result.push(*extent);
+    let kept = |at: &usize| !axes.contains(at);
+    let result = shape
+        .iter()
+        .enumerate()
+        .filter_map(|(at, extent)| match kept(&at) {
+            true => Some(*extent),
+            false => keep.then_some(1),
+        });
+    let result: Dims = result.collect();
+    let allocator = call.execution.host().allocator();
+    if x.strings().is_empty() {
+        // Of no strings there may be many joined ones.
+        let n = product(&result);
+        drop(list_of::<Vec<u8>>(call, n)?);
+        let strings = (0..n).map(|_| Vec::new());
+        let strings = StringHostTensor::collect(allocator, TensorShape::new(&result)?, strings)?;
+        return Ok(smallvec![strings.into()]);
+    }
+    let mut starts = vec![0];
+    for at in (0..shape.len()).filter(kept) {
         let all = starts.iter().flat_map(|start| {
             let stride = strides[at];
-            (0..*extent).map(move |place| start + place * stride)
+            (0..shape[at]).map(move |place| start + place * stride)
         });
         starts = all.collect();
     }
@@ -273,7 +311,6 @@ fn reduce_join(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         let all = places.iter().map(|place| &x.strings()[start + place][..]);
         all.collect::<Vec<&[u8]>>().join(separator)
     });
-    let allocator = call.execution.host().allocator();
     let shape = TensorShape::new(&result)?;
     Ok(smallvec![
         StringHostTensor::collect(allocator, shape, strings)?.into()

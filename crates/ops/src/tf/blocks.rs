@@ -373,11 +373,7 @@ fn gather(call: &mut InferCall<'_>) -> Result<(), InferError> {
     // Of a list its integers are followed.
     let values = match (x.values.as_deref(), indices.numbers(), &own[..]) {
         (Some(all), Some(places), [] | [_]) if dims.len() == 1 && n_batch == 0 => {
-            let n = i64::try_from(all.len()).unwrap_or(i64::MAX);
-            let of = |place: &i64| {
-                let place = if *place < 0 { place + n } else { *place };
-                all.get(usize::try_from(place).ok()?).cloned()
-            };
+            let of = |place: &i64| all.get(usize::try_from(*place).ok()?).cloned();
             places.iter().map(of).collect()
         }
         _ => None,

@@ -176,7 +176,7 @@ pub fn of_matrix(
 }
 
 /// Returns the diagonals of matrices that are made of such ones, the longest of this length. -1 of rows or columns are as many
-/// as it takes.
+/// as it takes. Diagonals that lie outside of them have no elements there.
 ///
 /// # Errors
 ///
@@ -203,7 +203,13 @@ pub fn of_diagonals(
             "expected {least_rows} rows or {least_columns} columns and no fewer of the other, found {rows} and {columns}"
         )));
     }
-    of_matrix(attrs, k, [rows, columns])
+    Ok(Diagonals {
+        rows,
+        columns,
+        lower,
+        upper,
+        are_left: alignment(attrs)?,
+    })
 }
 
 /// Says of whom something is said.
