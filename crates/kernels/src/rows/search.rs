@@ -89,7 +89,7 @@ fn buckets<T: Real>(call: &TensorCall<'_>) -> Result<Outputs, Error> {
         let one = one.to_f64();
         #[expect(clippy::cast_possible_truncation, reason = "it is rounded")]
         let one = if is_whole { f64::from(one as f32) } else { one };
-        boundaries.partition_point(|boundary| !(one < *boundary))
+        boundaries.partition_point(|boundary| one.partial_cmp(boundary) != Some(Ordering::Less))
     };
     let places: Vec<usize> = reading.elements::<T>()?.iter().map(of).collect();
     Ok(smallvec![indices(

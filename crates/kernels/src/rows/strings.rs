@@ -373,7 +373,7 @@ fn split(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     }
     let (n, n_rows) = (all.len(), x.strings().len());
     let allocator = call.execution.host().allocator();
-    let strings = StringHostTensor::collect(allocator, TensorShape::new(&[n])?, all.into_iter())?;
+    let strings = StringHostTensor::collect(allocator, TensorShape::new(&[n])?, all)?;
     Ok(smallvec![
         indices(call, DType::I64, &[n, 2], &places)?,
         strings.into(),
@@ -453,7 +453,7 @@ fn part(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let strings = strings.collect::<Result<Vec<Vec<u8>>, Error>>()?;
     let allocator = call.execution.host().allocator();
     Ok(smallvec![
-        StringHostTensor::collect(allocator, shape, strings.into_iter())?.into()
+        StringHostTensor::collect(allocator, shape, strings)?.into()
     ])
 }
 
