@@ -10,6 +10,7 @@ use tfrt_host::Error;
 use tfrt_ops::{InferError, OpDef};
 use tfrt_tensor::op::{Runs, TensorCall, TensorKernel};
 
+mod detection;
 mod diagonals;
 mod images;
 mod numbers;
@@ -22,11 +23,13 @@ mod strings;
 mod tensors;
 mod test;
 mod training;
+mod volumes;
 
 use tensors::integers;
 
 /// All families, each the list of its kernels.
 const KERNELS: &[&[TensorKernel]] = &[
+    detection::KERNELS,
     diagonals::KERNELS,
     images::KERNELS,
     numbers::KERNELS,
@@ -39,6 +42,7 @@ const KERNELS: &[&[TensorKernel]] = &[
     tensors::KERNELS,
     test::KERNELS,
     training::KERNELS,
+    volumes::KERNELS,
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, TensorKernel>> =

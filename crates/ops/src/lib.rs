@@ -72,6 +72,7 @@ pub const FAMILIES: &[&[OpDef]] = &[
     onnx::training::OPS,
     tf::OPS,
     tf::blocks::OPS,
+    tf::detection::OPS,
     tf::diagonals::OPS,
     tf::images::OPS,
     tf::numbers::OPS,
@@ -79,6 +80,7 @@ pub const FAMILIES: &[&[OpDef]] = &[
     tf::segments::OPS,
     tf::shapes::OPS,
     tf::strings::OPS,
+    tf::volumes::OPS,
     training::OPS,
     test::OPS,
 ];

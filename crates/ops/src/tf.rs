@@ -10,6 +10,7 @@ use crate::infer::{Infer, InferCall, InferError};
 use crate::products::dot_dims;
 
 pub mod blocks;
+pub mod detection;
 pub mod diagonals;
 pub mod images;
 pub mod numbers;
@@ -17,6 +18,7 @@ pub mod search;
 pub mod segments;
 pub mod shapes;
 pub mod strings;
+pub mod volumes;
 
 const X: ValueDef = ValueDef::var("x", "T");
 const Y: ValueDef = ValueDef::var("y", "T");

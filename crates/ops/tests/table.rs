@@ -50,6 +50,8 @@ fn at_most_25_results_depend_on_elements() {
         "onnx.StringSplit",
         "onnx.Compress",
         "onnx.training.Gradient",
+        "tf.NonMaxSuppressionV3",
+        "tf.NonMaxSuppressionV4",
         "tf.UniqueV2",
         "tf.UniqueWithCountsV2",
         "tf.Where",
