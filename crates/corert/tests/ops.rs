@@ -24,6 +24,8 @@ mod reduction;
 mod refused;
 #[path = "ops/shapes.rs"]
 mod shapes;
+#[path = "ops/stated.rs"]
+mod stated;
 #[path = "ops/windows.rs"]
 mod windows;
 
