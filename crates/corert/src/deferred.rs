@@ -50,7 +50,7 @@ impl Deferred {
         chain: Option<&mut AsyncValue<Chain>>,
         guard: Option<InFlightGuard>,
     ) -> Result<Handles, Error> {
-        let n_results = definition.n_results_with(call.attrs)?;
+        let n_results = definition.n_results_with(call.attrs, call.inputs.len())?;
         let (results, tensors): (SmallVec<[_; 1]>, SmallVec<[_; 1]>) =
             (0..n_results).map(|_| AsyncValue::pending()).unzip();
         let mut described = SmallVec::new();

@@ -113,6 +113,8 @@ pub enum ResultCount {
     Always(usize),
     /// As many as the attribute of this name says.
     Attribute(&'static str),
+    /// As many as it is given inputs.
+    Inputs,
 }
 
 /// How many results an attribute may ask for: more would be a mistake, which should not take memory.
@@ -210,6 +212,12 @@ impl OpDefinition {
         self
     }
 
+    /// It gives as many results as it is given inputs.
+    pub fn results_as_inputs(mut self) -> Self {
+        self.n_results = ResultCount::Inputs;
+        self
+    }
+
     /// Which formats it takes as they are.
     pub fn formats(mut self, formats: Formats) -> Self {
         self.formats = formats;
@@ -301,14 +309,19 @@ impl OpDefinition {
         self.n_results
     }
 
-    /// How many results it gives with these attributes.
+    /// How many results it gives with these attributes, and so many inputs.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if the attribute that says it is missing, negative or too large.
     #[inline]
-    pub(crate) fn n_results_with(&self, attrs: OpAttrsRef<'_>) -> Result<usize, Error> {
+    pub(crate) fn n_results_with(
+        &self,
+        attrs: OpAttrsRef<'_>,
+        n_inputs: usize,
+    ) -> Result<usize, Error> {
         match self.n_results {
+            ResultCount::Inputs => Ok(n_inputs),
             ResultCount::Always(n) => Ok(n),
             ResultCount::Attribute(name) => self.counted(name, attrs),
         }

@@ -50,7 +50,7 @@ impl Op for RegisteredOp {
     fn n_results(&self) -> Option<usize> {
         match self.definition.n_results() {
             ResultCount::Always(n) => Some(n),
-            ResultCount::Attribute(_) => None,
+            ResultCount::Attribute(_) | ResultCount::Inputs => None,
         }
     }
 
@@ -76,7 +76,7 @@ impl Op for RegisteredOp {
         if !call.attrs.is_empty() {
             definition.check_attributes(call.attrs)?;
         }
-        let n_results = definition.n_results_with(call.attrs)?;
+        let n_results = definition.n_results_with(call.attrs, call.inputs.len())?;
         if let Some(expected) = call.n_results
             && expected != n_results
         {
@@ -140,7 +140,9 @@ impl RegisteredOp {
         match chain.get() {
             Some(Err(error)) => {
                 let error = error.clone();
-                let n_results = self.definition.n_results_with(call.attrs)?;
+                let n_results = self
+                    .definition
+                    .n_results_with(call.attrs, call.inputs.len())?;
                 Ok(failed(
                     &self.definition,
                     home,
@@ -286,7 +288,7 @@ pub(crate) fn result_metadata(
         handles,
     };
     let results = guarded(|| function(&call)).and_then(|result| result)?;
-    let expected = definition.n_results_with(attrs)?;
+    let expected = definition.n_results_with(attrs, inputs.len())?;
     match results.is_empty() || results.len() == expected {
         true => Ok(results),
         false => Err(miscounted(
@@ -321,6 +323,7 @@ pub(crate) fn run(
             format!("RunDispatch: {}", definition.name())
         })
     });
+    let expected = definition.n_results_with(attrs, inputs.len())?;
     let mut call = Call {
         op: definition.name(),
         execution,
@@ -329,7 +332,6 @@ pub(crate) fn run(
         metadata,
     };
     let outputs = guarded(|| (definition.dispatch_fn())(&mut call)).and_then(|result| result)?;
-    let expected = definition.n_results_with(attrs)?;
     match outputs.len() == expected {
         true => Ok(outputs),
         false => Err(miscounted(definition, "made", [expected, outputs.len()])),

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tfrt_host::{DeviceId, DeviceKind, Error};
-use tfrt_ops::names::{self, Name, NameAttr, NameOperand};
+use tfrt_ops::names::{self, Name, NameAttr, NameOperand, Only};
 use tfrt_ops::{Arity, Infer, OpDef, Traits, Types};
 use tfrt_tensor::Tensor;
 use tfrt_tensor::op::Runs;
@@ -27,7 +27,7 @@ mod pointwise;
 mod results;
 mod run;
 
-use attributes::{counts_results, held_kind, kind};
+use attributes::{counts_results, gives_as_inputs, held_kind, kind};
 pub use device::DeviceOpHandler;
 pub(crate) use pointwise::Function;
 use results::LastResults;
@@ -289,8 +289,13 @@ impl Row {
             }
         }
         if let Some(name) = self.name {
-            for (name, _) in name.only {
-                definition = definition.attribute(name, AttrKind::Bool, "");
+            for (name, only) in name.only {
+                let kind = match only {
+                    Only::Int(_) => AttrKind::Bool,
+                    Only::Texts(_) => AttrKind::Text,
+                    Only::TypeOf(_) => AttrKind::Type,
+                };
+                definition = definition.attribute(name, kind, "");
             }
             for operand in name.operands.unwrap_or_default() {
                 if let NameOperand::Attr(name, held) = operand {
@@ -306,6 +311,7 @@ impl Row {
         }
         definition = match self.n_results {
             Some(n) => definition.results(n),
+            None if gives_as_inputs(op) => definition.results_as_inputs(),
             None => {
                 let name = self.count();
                 definition
@@ -325,10 +331,11 @@ impl Row {
         named.and_then(NameAttr::source).unwrap_or("n")
     }
 
-    /// Returns how many results a call with these attributes gives.
-    fn counted(self, attrs: OpAttrsRef<'_>) -> Result<usize, Error> {
+    /// Returns how many results a call with these attributes and so many inputs gives.
+    fn counted(self, attrs: OpAttrsRef<'_>, n_inputs: usize) -> Result<usize, Error> {
         match self.n_results {
             Some(n) => Ok(n),
+            None if gives_as_inputs(self.op) => Ok(n_inputs),
             None => {
                 let stated = attrs.integer(self.count())?;
                 Ok(stated.and_then(|n| usize::try_from(n).ok()).unwrap_or(0))

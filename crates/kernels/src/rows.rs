@@ -10,23 +10,39 @@ use tfrt_host::Error;
 use tfrt_ops::{InferError, OpDef};
 use tfrt_tensor::op::{Runs, TensorCall, TensorKernel};
 
+mod detection;
+mod diagonals;
 mod images;
+mod numbers;
+mod places;
 mod product;
+mod ragged;
+mod search;
+mod segments;
 mod strings;
 mod tensors;
 mod test;
 mod training;
+mod volumes;
 
 use tensors::integers;
 
 /// All families, each the list of its kernels.
 const KERNELS: &[&[TensorKernel]] = &[
+    detection::KERNELS,
+    diagonals::KERNELS,
     images::KERNELS,
+    numbers::KERNELS,
+    places::KERNELS,
     product::KERNELS,
+    ragged::KERNELS,
+    search::KERNELS,
+    segments::KERNELS,
     strings::KERNELS,
     tensors::KERNELS,
     test::KERNELS,
     training::KERNELS,
+    volumes::KERNELS,
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, TensorKernel>> =

@@ -28,8 +28,8 @@ pub struct Name {
     pub operands: Option<&'static [NameOperand]>,
     /// Operands of the format's, by index, that have so many dimensions, where the row takes others, too.
     pub ranks: &'static [(usize, usize)],
-    /// Attributes that the row does not have, and the only integers that may be stated for them.
-    pub only: &'static [(&'static str, i64)],
+    /// Attributes that the row does not have, and all that may be stated for them.
+    pub only: &'static [(&'static str, Only)],
     /// The attribute that says the type to which the results are cast, and the type if it is not stated.
     pub result: Option<(&'static str, DType)>,
 }
@@ -60,6 +60,17 @@ pub enum Held {
     Numbers,
     /// A tensor.
     Tensor,
+}
+
+/// All that may be stated for an attribute that a row does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// This integer.
+    Int(i64),
+    /// One of these texts.
+    Texts(&'static [&'static str]),
+    /// The type of the operand's elements at an index.
+    TypeOf(usize),
 }
 
 /// The index of the last operand, however many there are.
@@ -117,8 +128,8 @@ impl Name {
         self
     }
 
-    /// Sets the attributes that the row does not have, and the only integers that may be stated for them.
-    pub const fn only(mut self, only: &'static [(&'static str, i64)]) -> Name {
+    /// Sets the attributes that the row does not have, and all that may be stated for them.
+    pub const fn only(mut self, only: &'static [(&'static str, Only)]) -> Name {
         self.only = only;
         self
     }

@@ -9,15 +9,23 @@ use crate::fact::Fact;
 use crate::infer::{Infer, InferCall, InferError};
 use crate::products::dot_dims;
 
+pub mod blocks;
+pub mod detection;
+pub mod diagonals;
 pub mod images;
+pub mod numbers;
+pub mod search;
+pub mod segments;
+pub mod shapes;
+pub mod strings;
+pub mod volumes;
 
 const X: ValueDef = ValueDef::var("x", "T");
 const Y: ValueDef = ValueDef::var("y", "T");
 const INDEX: &[DType] = &[DType::I32, DType::I64];
-const STRINGS: &[DType] = &[DType::String];
 
 pub(crate) const OPS: &[OpDef] = &[
-    OpDef::new("tf.BiasAdd", "A tensor, to whose channels, the last dimension, a vector is added.")
+    OpDef::new("tf.BiasAdd", "A tensor, to whose channels, the last dimension or (`data_format` NCHW) the second one, a vector is added.")
         .inputs(&[X, ValueDef::var("bias", "T")])
         .attrs(&[AttrDef::text("data_format", "NHWC")])
         .traits(Traits::IN_PLACE)
@@ -71,22 +79,6 @@ pub(crate) const OPS: &[OpDef] = &[
             AttrDef::int("shrink_axis_mask", 0),
         ])
         .infer(Infer::By(strided_slice)),
-    OpDef::new("tf.StaticRegexReplace", "Each string with what matches a pattern replaced: all of it, or the first match.")
-        .inputs(&[ValueDef::set("x", STRINGS)])
-        .results(&[ValueDef::set("y", STRINGS)])
-        .attrs(&[
-            AttrDef::new("pattern", AttrKind::Text).required(),
-            AttrDef::new("rewrite", AttrKind::Text).required(),
-            AttrDef::int("replace_global", 1),
-        ]),
-    OpDef::new("tf.StringLower", "Each string in lower case: its ASCII letters, or all if its `encoding` is utf-8.")
-        .inputs(&[ValueDef::set("x", STRINGS)])
-        .results(&[ValueDef::set("y", STRINGS)])
-        .attrs(&[AttrDef::text("encoding", "")]),
-    OpDef::new("tf.StringUpper", "Each string in upper case: its ASCII letters, or all if its `encoding` is utf-8.")
-        .inputs(&[ValueDef::set("x", STRINGS)])
-        .results(&[ValueDef::set("y", STRINGS)])
-        .attrs(&[AttrDef::text("encoding", "")]),
     OpDef::new("tf.Unpack", "The `n` parts of a tensor along `axis`, which goes.")
         .results(&[Y.rest(0)])
         .attrs(&[AttrDef::new("n", AttrKind::Int).required(), AttrDef::int("axis", 0)])
@@ -104,23 +96,6 @@ pub(crate) const OPS: &[OpDef] = &[
         .cost(Cost::Fn(crate::products::dot_cost)),
 ];
 
-/// Returns an error if channels are said to come first. The words before the colon are the original runtime's.
-///
-/// # Errors
-///
-/// If they are.
-pub(crate) fn expect_channels_last(call: &InferCall<'_>) -> Result<(), InferError> {
-    let format = call.attrs.text("data_format");
-    if format.is_empty() || format.eq_ignore_ascii_case("nhwc") {
-        return Ok(());
-    }
-    let (op, found) = (call.op.name, format.escape_debug());
-    Err(InferError::new(format!(
-        "invalid data format. Currently only support NHWC: expected attribute 'data_format' of {op} to be NHWC, \
-         channels last, found '{found}'"
-    )))
-}
-
 /// Returns type and extents as text: `f32 [2, 3]`.
 pub(crate) fn text(fact: &Fact) -> String {
     let dtype = fact.dtype.map_or("?".to_owned(), |dtype| dtype.to_string());
@@ -136,19 +111,23 @@ pub(crate) fn dims_text(dims: &[Dim]) -> String {
     format!("[{}]", dims.join(", "))
 }
 
-/// Returns an error if a bias can't be added to the last dimension of a tensor.
+/// Returns an error if a bias can't be added to a dimension of a tensor.
 ///
 /// # Errors
 ///
 /// If it is no vector, or of another length.
-fn expect_bias(call: &InferCall<'_>, bias: &Fact, last: Option<&Dim>) -> Result<(), InferError> {
+fn expect_bias(
+    call: &InferCall<'_>,
+    bias: &Fact,
+    (what, last): (&str, Option<&Dim>),
+) -> Result<(), InferError> {
     let Some(dims) = &bias.dims else {
         return Ok(());
     };
     match (&dims[..], last) {
         ([own], Some(last)) => match (own.value(), last.value()) {
             (Some(own), Some(last)) if own != last => Err(call.error(format_args!(
-                "the number of bias elements must match the last dimension: found {own} for {last}"
+                "the number of bias elements must match the {what}: found {own} for {last}"
             ))),
             _ => Ok(()),
         },
@@ -160,16 +139,21 @@ fn expect_bias(call: &InferCall<'_>, bias: &Fact, last: Option<&Dim>) -> Result<
 }
 
 fn bias(call: &mut InferCall<'_>) -> Result<(), InferError> {
-    expect_channels_last(call)?;
+    let is_first = images::has_channels_first(&call.attrs).map_err(|error| call.error(error))?;
     let (x, bias) = (call.input(0).clone(), call.input(1));
     if let Some(dims) = &x.dims {
-        if dims.len() < 2 {
+        let (least, word) = if is_first { (3, "three") } else { (2, "two") };
+        if dims.len() < least {
             return Err(call.error(format_args!(
-                "expected two dimensions or more, found {}",
+                "expected {word} dimensions or more, found {}",
                 dims_text(dims)
             )));
         }
-        expect_bias(call, bias, dims.last())?;
+        let channels = match is_first {
+            true => ("second dimension", dims.get(1)),
+            false => ("last dimension", dims.last()),
+        };
+        expect_bias(call, bias, channels)?;
     }
     call.give(0, x.dtype, x.dims);
     Ok(())
@@ -323,7 +307,8 @@ fn fused_product(call: &mut InferCall<'_>) -> Result<(), InferError> {
     }
     let (a, b, bias) = (call.input(0), call.input(1), call.input(2));
     let dims = dot_dims(call, [a, b], flips)?;
-    expect_bias(call, bias, dims.as_ref().and_then(|dims| dims.last()))?;
+    let last = dims.as_ref().and_then(|dims| dims.last());
+    expect_bias(call, bias, ("last dimension", last))?;
     let dtype = a.dtype.or(b.dtype);
     call.give(0, dtype, dims);
     Ok(())

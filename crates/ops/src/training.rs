@@ -4,7 +4,8 @@ use tfrt_bef::DType;
 
 use crate::def::{AttrDef, AttrKind, Cost, OpDef, Traits, ValueDef};
 use crate::infer::{Infer, InferCall, InferError};
-use crate::tf::{expect_channels_last, text};
+use crate::tf::images::has_channels_first;
+use crate::tf::text;
 
 const GRADIENT: ValueDef = ValueDef::var("gradient", "T");
 const WEIGHTS: ValueDef = ValueDef::var("weights", "T");
@@ -56,7 +57,9 @@ fn alike(call: &mut InferCall<'_>) -> Result<(), InferError> {
 }
 
 fn bias(call: &mut InferCall<'_>) -> Result<(), InferError> {
-    expect_channels_last(call)?;
+    if has_channels_first(&call.attrs).map_err(|error| call.error(error))? {
+        return Err(call.error("expected attribute 'data_format' to be NHWC, channels last"));
+    }
     let gradient = call.input(0);
     let dims = match gradient.dims.as_deref() {
         Some([]) => return Err(call.error("expected a dimension or more, found shape []")),

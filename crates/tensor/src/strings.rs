@@ -49,7 +49,8 @@ impl StringHostTensor {
     ) -> Result<StringHostTensor, Error> {
         let (mut list, mut aside) = (Vec::new(), Aside::new(allocator));
         for string in strings {
-            if !aside.add(string.len().saturating_add(BYTES_PER_STRING)) {
+            let is_refused = !aside.add(string.len().saturating_add(BYTES_PER_STRING));
+            if is_refused || list.try_reserve(1).is_err() {
                 let message = format!("Cannot allocate tensor of str {shape}");
                 return Err(Error::resource_exhausted(message));
             }

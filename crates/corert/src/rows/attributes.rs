@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 use tfrt_host::Error;
-use tfrt_ops::names::{self, Held, NameAttr, NameOperand};
+use tfrt_ops::names::{self, Held, NameAttr, NameOperand, Only};
 use tfrt_ops::{AttrSource, AttrValue as RowValue, Default, OpDef};
 
 use super::Row;
@@ -74,7 +74,16 @@ impl AttrSource for Stated<'_> {
                 });
                 RowValue::Strings(texts.collect::<Option<_>>()?)
             }
-            AttrValue::Shape(_) | AttrValue::Dense(_) => RowValue::Other,
+            // An extent that is unknown is -1.
+            AttrValue::Shape(shape) => match shape.extents() {
+                Some(extents) => {
+                    let of =
+                        |extent: Option<u64>| extent.map_or(Some(-1), |n| i64::try_from(n).ok());
+                    RowValue::Ints(Cow::Owned(extents.map(of).collect::<Option<_>>()?))
+                }
+                None => RowValue::Other,
+            },
+            AttrValue::Dense(_) => RowValue::Other,
         })
     }
 }
@@ -132,6 +141,24 @@ impl Row {
         };
         let stated = Stated(attrs);
         for (name, only) in name.only {
+            let only = match only {
+                Only::Int(only) => only,
+                Only::Texts(all) => {
+                    let found = attrs.text(name)?;
+                    if let Some(found) = found.filter(|found| !all.contains(found)) {
+                        let (all, found) = (all.join("', '"), found.escape_debug());
+                        return Err(Error::invalid_argument(format!(
+                            "{op}: expected attribute '{name}' to be '{all}', found '{found}'"
+                        )));
+                    }
+                    continue;
+                }
+                // That is looked at with the operands.
+                Only::TypeOf(_) => {
+                    attrs.dtype(name)?;
+                    continue;
+                }
+            };
             let found = stated.get(name);
             if found.is_some_and(|found| found != RowValue::Int(*only)) {
                 let (only, found) = match (attrs.bool(name), attrs.integer(name)) {
@@ -188,6 +215,7 @@ fn check(attrs: OpAttrsRef<'_>, name: &str, kind: AttrKind) -> Result<(), Error>
     match kind {
         AttrKind::Integer if matches!(attrs.bool(name), Ok(Some(_))) => (),
         AttrKind::Integer => drop(attrs.integer(name)?),
+        AttrKind::Integers if matches!(attrs.value(name), Some(AttrValue::Shape(_))) => (),
         AttrKind::Integers => drop(attrs.integers(name)?),
         AttrKind::Float => match attrs.get::<f64>(name) {
             Ok(_) => (),
@@ -233,4 +261,13 @@ pub(super) fn counts_results(op: &OpDef) -> bool {
     op.results
         .iter()
         .any(|result| matches!(result.arity, tfrt_ops::Arity::Rest(_)))
+}
+
+/// Returns whether a row gives a result for each of its operands, of which it takes any number.
+pub(super) fn gives_as_inputs(op: &OpDef) -> bool {
+    let is_rest = |value: &tfrt_ops::ValueDef| matches!(value.arity, tfrt_ops::Arity::Rest(_));
+    match (op.inputs, op.results) {
+        ([input], [result]) => is_rest(input) && is_rest(result) && op.attr("n").is_none(),
+        _ => false,
+    }
 }

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use smallvec::SmallVec;
 use tfrt_host::{DType, Error};
+use tfrt_ops::names::Only;
 use tfrt_ops::{Arity, Attrs, Cost, Fact, Traits, Types, infer};
 use tfrt_tensor::TensorMetadata;
 use tfrt_tensor::math::Family;
@@ -36,6 +37,7 @@ impl Row {
             inputs.pop();
         }
         self.check_operands(op, &inputs)?;
+        self.check_types(op, call)?;
         let dtype = inputs.first().and_then(|first| first.as_ref()?.dtype);
         if let (Some(family), Some(dtype)) = (family, dtype)
             && !family.has(dtype)
@@ -49,7 +51,7 @@ impl Row {
             lists: &lists,
         };
         let attrs = Attrs::new(&source, self.op.attrs);
-        let n_results = self.counted(call.attrs)?;
+        let n_results = self.counted(call.attrs, n_inputs)?;
         let results = infer(self.op, &inputs, attrs, n_results, &mut |_, _| {
             std::default::Default::default()
         });
@@ -128,6 +130,25 @@ impl Row {
                     return Err(unsupported_of(op, dtype, |dtype| types.contains(&dtype)));
                 }
                 _ => (),
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether attributes that repeat the type of an operand's elements say that.
+    fn check_types(self, op: &str, call: &MetadataCall<'_>) -> Result<(), Error> {
+        let all = self.name.map_or(&[][..], |name| name.only);
+        for (name, only) in all {
+            let Only::TypeOf(index) = only else {
+                continue;
+            };
+            let own = call.inputs.get(*index).map(|metadata| metadata.dtype);
+            if let (Some(own), Some(found)) = (own, call.attrs.dtype(name)?)
+                && own != found
+            {
+                return Err(Error::invalid_argument(format!(
+                    "{op}: expected attribute '{name}' to be {own}, the type of operand {index}, found {found}"
+                )));
             }
         }
         Ok(())

@@ -96,7 +96,7 @@ impl Row {
                 all_made.push(self.made(op, &call.inputs, attrs, allocator, index)?);
             }
         }
-        let n_results = self.counted(attrs)?;
+        let n_results = self.counted(attrs, n_inputs)?;
         let source = RowAttrs {
             stated: Stated(attrs),
             row: self,

@@ -1,8 +1,12 @@
 //! What operations calculate: values, types, shapes, memory that is used again, formats, and what is refused.
 
+use std::sync::Arc;
+
+use tfrt_async::SystemAllocator;
 use tfrt_corert::{CoreRuntime, IntoAttr, OpAttrs, TensorHandle};
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{DType, Error, HostContext, Output};
+use tfrt_host::memory::LimitedAllocator;
+use tfrt_host::{DType, Error, HostAllocator, HostContext, HostContextBuilder, Output};
 use tfrt_tensor::{Element, ScalarHostTensor, Tensor, TensorShape};
 
 #[path = "arithmetic/anything.rs"]
@@ -34,10 +38,19 @@ struct Bed {
 
 impl Bed {
     fn new() -> Bed {
+        Bed::on(HostContext::builder(KernelRegistry::new()))
+    }
+
+    /// One whose tensors take no more bytes than that.
+    fn within(n_bytes: usize) -> Bed {
+        let system: Arc<dyn HostAllocator> = Arc::new(SystemAllocator::new());
+        let limited = Arc::new(LimitedAllocator::new(system, n_bytes));
+        Bed::on(HostContext::builder(KernelRegistry::new()).allocator(limited))
+    }
+
+    fn on(host: HostContextBuilder) -> Bed {
         let (output, printed) = Output::captured();
-        let host = HostContext::builder(KernelRegistry::new())
-            .output(output)
-            .build();
+        let host = host.output(output).build();
         let runtime = runtime_of(&host);
         let context = runtime.context();
         Bed {

@@ -8,6 +8,8 @@ use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{Error, HostContext, HostContextBuilder};
 use tfrt_tensor::{Element, ScalarHostTensor, StringHostTensor, Tensor, TensorShape};
 
+#[path = "ops/channels.rs"]
+mod channels;
 #[path = "ops/movement.rs"]
 mod movement;
 #[path = "ops/names.rs"]
@@ -22,6 +24,8 @@ mod reduction;
 mod refused;
 #[path = "ops/shapes.rs"]
 mod shapes;
+#[path = "ops/stated.rs"]
+mod stated;
 #[path = "ops/windows.rs"]
 mod windows;
 

@@ -49,13 +49,7 @@ impl Shape {
             Some(axes) => axes.to_vec(),
             None => node.inputs.optional_integers(1)?.unwrap_or_default(),
         };
-        let mut dimensions = Dims::new();
-        for axis in axes {
-            let dimension = node.axis(axis, extents.len())?;
-            if !dimensions.contains(&dimension) {
-                dimensions.push(dimension);
-            }
-        }
+        let mut dimensions = Dims::from_vec(node.dimensions(&axes, extents.len())?);
         if dimensions.is_empty() && !node.attributes.flag("none_if_empty", false)? {
             dimensions.extend(0..extents.len());
         }

@@ -1,4 +1,5 @@
-//! Images whose channels come last: convolutions, pools, normalisation.
+//! Images: convolutions, pools, normalisation. What is calculated has its channels last; where they come first, images are
+//! turned before and behind ([`turned`]).
 //!
 //! A filter is best laid out for the processor before it is used: that takes as long as reading and writing it, for
 //! each call of `tf.Conv2D`. Who calls a convolution often packs its filter once, by `tfrt.pack_conv2d`, and calls
@@ -25,38 +26,33 @@ use tfrt_tensor::{DenseHostTensor, TensorShape};
 
 use super::of_call;
 
+mod turned;
+
+use turned::turned;
+
 pub(super) const KERNELS: &[TensorKernel] = &[
-    TensorKernel::new("tf.AvgPool", |call| pool(call, Pooling::Mean)).of(Family::Reals),
-    TensorKernel::new("tf.Conv2D", |call| {
-        let shape = Shape::of(call, Kind::Plain)?;
-        match call.dense(0)?.dtype() == DType::F32 && shape.n_pixels(call)? >= MIN_PIXELS {
-            true => by_new_filter(call, &shape),
-            false => convolve_numbers(call, &shape),
-        }
+    TensorKernel::new("tf.AvgPool", |call| {
+        turned(call, &[0], true, |call| pool(call, Pooling::Mean))
     })
     .of(Family::Reals),
+    TensorKernel::new("tf.Conv2D", |call| turned(call, &[0], true, convolve)).of(Family::Reals),
     TensorKernel::new("tf.Conv2DBackpropFilter", |call| {
-        let (x, gradient, out) = (call.dense(0)?, call.dense(2)?, call.output(0)?);
-        let convolution = convolution(call, x, &out)?;
-        let chain = filter_gradient_into(call.execution, &convolution, x, gradient, &out);
-        Ok(smallvec![made(out, call.named(chain)?)?])
+        turned(call, &[0, 2], false, filter_gradient)
     }),
     TensorKernel::new("tf.Conv2DBackpropInput", |call| {
-        let (filter, gradient, out) = (call.dense(1)?, call.dense(2)?, call.output(0)?);
-        let convolution = convolution(call, &out, filter)?;
-        let chain = input_gradient_into(call.execution, &convolution, gradient, filter, &out);
-        Ok(smallvec![made(out, call.named(chain)?)?])
+        turned(call, &[2], true, input_gradient)
     }),
     TensorKernel::new("tf.DepthwiseConv2dNative", |call| {
-        let shape = Shape::of(call, Kind::Depthwise)?;
-        match (call.dense(0)?.dtype(), shape.is_depthwise()) {
-            (DType::F32, true) => convolve_depthwise(call, &shape),
-            _ => convolve_numbers(call, &shape),
-        }
+        turned(call, &[0], true, convolve_channels)
     })
     .of(Family::Reals),
-    TensorKernel::new("tf.FusedBatchNormV3", normalise),
-    TensorKernel::new("tf.MaxPool", |call| pool(call, Pooling::Maximum)).of(Family::Reals),
+    TensorKernel::new("tf.FusedBatchNormV3", |call| {
+        turned(call, &[0], true, normalise)
+    }),
+    TensorKernel::new("tf.MaxPool", |call| {
+        turned(call, &[0], true, |call| pool(call, Pooling::Maximum))
+    })
+    .of(Family::Reals),
     TensorKernel::new("tf.ResizeBilinear", |call| {
         let (x, out) = (call.dense(0)?, call.output(0)?);
         let interpolation = Interpolation {
@@ -446,4 +442,34 @@ fn normalise(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         variance.into(),
         call.zeros(5)?.into()
     ])
+}
+
+fn convolve(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
+    let shape = Shape::of(call, Kind::Plain)?;
+    match call.dense(0)?.dtype() == DType::F32 && shape.n_pixels(call)? >= MIN_PIXELS {
+        true => by_new_filter(call, &shape),
+        false => convolve_numbers(call, &shape),
+    }
+}
+
+fn filter_gradient(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
+    let (x, gradient, out) = (call.dense(0)?, call.dense(2)?, call.output(0)?);
+    let convolution = convolution(call, x, &out)?;
+    let chain = filter_gradient_into(call.execution, &convolution, x, gradient, &out);
+    Ok(smallvec![made(out, call.named(chain)?)?])
+}
+
+fn input_gradient(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
+    let (filter, gradient, out) = (call.dense(1)?, call.dense(2)?, call.output(0)?);
+    let convolution = convolution(call, &out, filter)?;
+    let chain = input_gradient_into(call.execution, &convolution, gradient, filter, &out);
+    Ok(smallvec![made(out, call.named(chain)?)?])
+}
+
+fn convolve_channels(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
+    let shape = Shape::of(call, Kind::Depthwise)?;
+    match (call.dense(0)?.dtype(), shape.is_depthwise()) {
+        (DType::F32, true) => convolve_depthwise(call, &shape),
+        _ => convolve_numbers(call, &shape),
+    }
 }

@@ -2,18 +2,33 @@
 
 use smallvec::smallvec;
 use tfrt_host::{AsyncValue, Error};
+use tfrt_ops::tf::images::has_channels_first;
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::matmul::{Scale, matmul_into};
-use tfrt_tensor::math::pointwise::{BinaryFunction, Operand, Order, Program, Step, UnaryFunction};
+use tfrt_tensor::math::pointwise::{
+    BinaryFunction, Operand, Order, Program, Step, UnaryFunction, binary_into,
+};
 use tfrt_tensor::op::{Outputs, TensorCall, TensorKernel, made, unsupported};
-use tfrt_tensor::{DenseHostTensor, TensorShape};
+use tfrt_tensor::{DenseHostTensor, Dims, TensorShape};
 
 use super::of_call;
 
 pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("dot", dot).of(Family::Numbers),
     TensorKernel::new("tf.BiasAdd", |call| {
-        call.binary(BinaryFunction::Add, Order::TargetFirst)
+        if !has_channels_first(&call.attrs).map_err(of_call(call))? {
+            return call.binary(BinaryFunction::Add, Order::TargetFirst);
+        }
+        let (x, bias) = (call.dense(0)?, call.dense(1)?);
+        // An element of the bias for each of the second dimension.
+        let mut extents = Dims::from_elem(1, x.shape().rank().saturating_sub(1));
+        if let Some(first) = extents.first_mut() {
+            *first = bias.n_elements();
+        }
+        let bias = call.named(bias.reshape(TensorShape::new(&extents)?))?;
+        let out = call.output(0)?;
+        let chain = binary_into(call.execution, BinaryFunction::Add, x, &bias, &out)?;
+        Ok(smallvec![made(out, chain)?])
     })
     .of(Family::Numbers),
     TensorKernel::new("tf._FusedMatMul", fused).of(Family::Reals),

@@ -55,12 +55,12 @@ fn tensors(call: &TensorCall<'_>) -> Result<Vec<Tensor>, Error> {
         .collect()
 }
 
-fn extents(tensor: &Tensor) -> Dims {
+pub(super) fn extents(tensor: &Tensor) -> Dims {
     tensor.metadata().shape.to_dims()
 }
 
 /// The same elements with other extents.
-fn seen(tensor: &Tensor, extents: &[usize]) -> Result<Tensor, Error> {
+pub(super) fn seen(tensor: &Tensor, extents: &[usize]) -> Result<Tensor, Error> {
     let shape = TensorShape::new(extents)?;
     match tensor {
         Tensor::String(strings) => Ok(strings.reshape(shape)?.into()),
@@ -69,7 +69,7 @@ fn seen(tensor: &Tensor, extents: &[usize]) -> Result<Tensor, Error> {
 }
 
 /// Which dimension an axis is.
-fn axis_in(call: &TensorCall<'_>, axis: i64, rank: usize) -> Result<usize, Error> {
+pub(super) fn axis_in(call: &TensorCall<'_>, axis: i64, rank: usize) -> Result<usize, Error> {
     axis_of(axis, rank).ok_or_else(|| {
         call.error(format_args!(
             "expected an axis of {rank} dimensions, found {axis}"
@@ -111,7 +111,7 @@ fn finished(
 }
 
 /// A tensor whose elements are moved, seen with other extents.
-fn moved(
+pub(super) fn moved(
     call: &TensorCall<'_>,
     x: &Tensor,
     movement: &Movement,

@@ -6,7 +6,7 @@
 
 use tfrt_bef::DType;
 
-use super::{Held, LAST, Name, NameAttr, NameOperand};
+use super::{Held, LAST, Name, NameAttr, NameOperand, Only};
 use NameAttr::{FloatOr, Int, IntOr, IntWith, Operand, OperandOr, Renamed, Text};
 use NameOperand::{At, Attr, Ends, Pairs};
 
@@ -19,25 +19,97 @@ pub const UNREAD: &[&str] = &[
     "T",
     "TArgs",
     "TI",
+    "T_threshold",
     "Taxis",
+    "Tblock_shape",
+    "Tcrops",
     "Tdim",
-    "Tlen",
     "Tidx",
+    "Tindex",
     "Tindices",
+    "Tk",
     "Tlabels",
+    "Tlen",
     "Tmultiples",
+    "Tnumsegments",
     "Tpaddings",
     "Tparams",
     "Tperm",
     "Tshape",
+    "Tshift",
     "U",
     "exponential_avg_factor",
+    "grad_a",
+    "grad_b",
+    "grad_x",
+    "grad_y",
     "index_type",
     "leakyrelu_alpha",
+    "message",
     "num_args",
     "num_host_args",
     "use_cudnn_on_gpu",
+    "validate_indices",
 ];
+
+/// Whether the factors of a product are turned.
+const ADJOINT: &[NameAttr] = &[
+    Renamed("transpose_a", "adj_x"),
+    Renamed("transpose_b", "adj_y"),
+];
+
+/// `reduction!("Sum", "sum")` is the name of a reduction along the axes in operand 1, which may be none.
+macro_rules! reduction {
+    ($name:literal, $kind:literal) => {
+        Name::new($name, "reduce").attrs(&[
+            Text("kind", $kind),
+            IntOr("keep", "keep_dims", 0),
+            IntWith("none_if_empty", 1, 1, "axes"),
+        ])
+    };
+}
+
+/// `place!("ArgMax", "max")` is the name of where an element is along an axis, which goes.
+macro_rules! place {
+    ($name:literal, $kind:literal) => {
+        Name::new($name, "arg")
+            .attrs(&[
+                Text("kind", $kind),
+                Int("keep", 0),
+                OperandOr("axis", 1, &["axis", "dimension"]),
+            ])
+            .result("output_type", DType::I64)
+    };
+}
+
+/// `segments!("SegmentSum", "sum")` is the name of how rows of segments in order are taken together.
+macro_rules! segments {
+    ($name:literal, $kind:literal) => {
+        Name::new($name, "tfrt.segments").attrs(&[Text("kind", $kind)])
+    };
+}
+
+/// `unsorted!("UnsortedSegmentSum", "sum")` is the same of segments in any order.
+macro_rules! unsorted {
+    ($name:literal, $kind:literal) => {
+        Name::new($name, "tfrt.unsorted_segments").attrs(&[Text("kind", $kind)])
+    };
+}
+
+/// `bounds!("UpperBound", 1)` is the name of where values would go into a sorted row: at the `upper` end.
+macro_rules! bounds {
+    ($name:literal, $upper:literal) => {
+        Name::new($name, "tfrt.bounds")
+            .attrs(&[Int("upper", $upper)])
+            .result("out_type", DType::I32)
+    };
+}
+
+/// Positions that are outside are errors.
+const POLICY: &[(&str, Only)] = &[("bad_indices_policy", Only::Texts(&["", "DEFAULT", "ERROR"]))];
+
+/// Shorter diagonals begin at the left.
+const LEFT: &[NameAttr] = &[Text("align", "LEFT_LEFT")];
 
 /// Names, sorted.
 pub const NAMES: &[Name] = &[
@@ -47,47 +119,22 @@ pub const NAMES: &[Name] = &[
     Name::new("Add", "add"),
     Name::new("AddN", "onnx.Sum"),
     Name::new("AddV2", "add"),
-    Name::new("All", "reduce").attrs(&[
-        // Of truth values.
-        Text("kind", "min"),
-        IntOr("keep", "keep_dims", 0),
-        IntWith("none_if_empty", 1, 1, "axes"),
-    ]),
-    Name::new("Any", "reduce").attrs(&[
-        Text("kind", "max"),
-        IntOr("keep", "keep_dims", 0),
-        IntWith("none_if_empty", 1, 1, "axes"),
-    ]),
-    Name::new("ArgMax", "arg")
-        .attrs(&[
-            Text("kind", "max"),
-            Int("keep", 0),
-            OperandOr("axis", 1, &["axis", "dimension"]),
-        ])
-        .result("output_type", DType::I64),
-    Name::new("ArgMin", "arg")
-        .attrs(&[
-            Text("kind", "min"),
-            Int("keep", 0),
-            OperandOr("axis", 1, &["axis", "dimension"]),
-        ])
-        .result("output_type", DType::I64),
+    // Of truth values.
+    reduction!("All", "min"),
+    reduction!("Any", "max"),
+    place!("ArgMax", "max"),
+    place!("ArgMin", "min"),
     Name::new("Asin", "asin"),
     Name::new("Asinh", "asinh"),
     Name::new("Atan", "atan"),
     Name::new("Atan2", "atan2"),
     Name::new("Atanh", "atanh"),
-    Name::new("BatchMatMul", "dot").attrs(&[
-        Renamed("transpose_a", "adj_x"),
-        Renamed("transpose_b", "adj_y"),
-    ]),
-    Name::new("BatchMatMulV2", "dot").attrs(&[
-        Renamed("transpose_a", "adj_x"),
-        Renamed("transpose_b", "adj_y"),
-    ]),
-    Name::new("BatchMatMulV3", "dot").attrs(&[
-        Renamed("transpose_a", "adj_x"),
-        Renamed("transpose_b", "adj_y"),
+    Name::new("BatchMatMul", "dot").attrs(ADJOINT),
+    Name::new("BatchMatMulV2", "dot").attrs(ADJOINT),
+    Name::new("BatchMatMulV3", "dot").attrs(ADJOINT).only(&[
+        ("Ta", Only::TypeOf(0)),
+        ("Tb", Only::TypeOf(1)),
+        ("Tout", Only::TypeOf(0)),
     ]),
     Name::new("BitwiseAnd", "bit_and"),
     Name::new("BitwiseOr", "bit_or"),
@@ -95,7 +142,7 @@ pub const NAMES: &[Name] = &[
     Name::new("BroadcastTo", "broadcast"),
     Name::new("Cast", "cast")
         .attrs(&[Renamed("to", "DstT")])
-        .only(&[("Truncate", 0)]),
+        .only(&[("Truncate", Only::Int(0))]),
     Name::new("Ceil", "ceil"),
     Name::new("ClipByValue", "onnx.Clip"),
     Name::new("Concat", "concat").attrs(&[Operand("axis", 0)]),
@@ -106,75 +153,72 @@ pub const NAMES: &[Name] = &[
     Name::new("Cumprod", "cumulative").attrs(&[Text("kind", "prod")]),
     Name::new("Cumsum", "cumulative").attrs(&[Text("kind", "sum")]),
     Name::new("Div", "div"),
+    Name::new("DivNoNan", "div_no_nan"),
     Name::new("Einsum", "onnx.Einsum"),
     Name::new("Elu", "elu"),
-    Name::new("Equal", "eq").only(&[("incompatible_shape_error", 1)]),
+    Name::new("Equal", "eq").only(&[("incompatible_shape_error", Only::Int(1))]),
     Name::new("Erf", "erf"),
     Name::new("Erfc", "erfc"),
-    Name::new("EuclideanNorm", "reduce").attrs(&[
-        Text("kind", "l2"),
-        IntOr("keep", "keep_dims", 0),
-        IntWith("none_if_empty", 1, 1, "axes"),
-    ]),
+    reduction!("EuclideanNorm", "l2"),
     Name::new("Exp", "exp"),
     Name::new("ExpandDims", "onnx.Unsqueeze"),
     Name::new("Expm1", "expm1"),
     Name::new("Floor", "floor"),
+    Name::new("FloorDiv", "floor_div"),
     Name::new("FloorMod", "rem"),
     Name::new("Gather", "gather"),
-    Name::new("GatherNd", "gather_nd"),
-    Name::new("GatherV2", "gather")
-        .attrs(&[Operand("axis", 2)])
-        .only(&[("batch_dims", 0)]),
+    Name::new("GatherNd", "gather_nd").only(POLICY),
     Name::new("Greater", "gt"),
     Name::new("GreaterEqual", "ge"),
     Name::new("Identity", "identity"),
+    Name::new("InTopK", "tf.InTopKV2").operands(&[At(0), At(1), Attr("k", Held::Number)]),
     Name::new("Inv", "reciprocal"),
     Name::new("Invert", "bit_not"),
+    Name::new("IsFinite", "is_finite"),
     Name::new("IsInf", "is_inf"),
     Name::new("IsNan", "is_nan"),
     Name::new("LeakyRelu", "leaky_relu").attrs(&[FloatOr("alpha", "alpha", 0.2)]),
     Name::new("LeftShift", "shift_left"),
     Name::new("Less", "lt"),
     Name::new("LessEqual", "le"),
+    Name::new("Lgamma", "lgamma"),
     Name::new("Log", "log"),
     Name::new("Log1p", "log1p"),
     Name::new("LogSoftmax", "softmax").attrs(&[Int("log", 1)]),
     Name::new("LogicalAnd", "and"),
     Name::new("LogicalNot", "not"),
     Name::new("LogicalOr", "or"),
+    bounds!("LowerBound", 0),
     Name::new("MatMul", "dot").ranks(&[(0, 2), (1, 2)]),
     Name::new("MatrixDeterminant", "onnx.Det"),
-    Name::new("Max", "reduce").attrs(&[
-        Text("kind", "max"),
-        IntOr("keep", "keep_dims", 0),
-        IntWith("none_if_empty", 1, 1, "axes"),
-    ]),
+    Name::new("MatrixDiag", "tf.MatrixDiagV3").operands(&[At(0)]),
+    Name::new("MatrixDiagPart", "tf.MatrixDiagPartV3").operands(&[At(0)]),
+    Name::new("MatrixDiagPartV2", "tf.MatrixDiagPartV3").attrs(LEFT),
+    Name::new("MatrixDiagV2", "tf.MatrixDiagV3").attrs(LEFT),
+    Name::new("MatrixSetDiag", "tf.MatrixSetDiagV3").operands(&[At(0), At(1)]),
+    Name::new("MatrixSetDiagV2", "tf.MatrixSetDiagV3").attrs(LEFT),
+    reduction!("Max", "max"),
     Name::new("Maximum", "max"),
-    Name::new("Mean", "reduce").attrs(&[
-        Text("kind", "mean"),
-        IntOr("keep", "keep_dims", 0),
-        IntWith("none_if_empty", 1, 1, "axes"),
-    ]),
-    Name::new("Min", "reduce").attrs(&[
-        Text("kind", "min"),
-        IntOr("keep", "keep_dims", 0),
-        IntWith("none_if_empty", 1, 1, "axes"),
-    ]),
+    reduction!("Mean", "mean"),
+    reduction!("Min", "min"),
     Name::new("Minimum", "min"),
     Name::new("Mod", "rem").attrs(&[Int("truncated", 1)]),
     Name::new("Mul", "mul"),
+    Name::new("MulNoNan", "mul_no_nan"),
     Name::new("Neg", "neg"),
-    Name::new("NotEqual", "ne").only(&[("incompatible_shape_error", 1)]),
+    Name::new("NonMaxSuppressionV2", "tf.NonMaxSuppressionV3").operands(&[
+        At(0),
+        At(1),
+        At(2),
+        At(3),
+    ]),
+    Name::new("NotEqual", "ne").only(&[("incompatible_shape_error", Only::Int(1))]),
     Name::new("Pad", "pad").operands(&[At(0), Pairs(1)]),
     Name::new("PadV2", "pad").operands(&[At(0), Pairs(1), At(2)]),
+    Name::new("PlaceholderWithDefault", "tf.EnsureShape").only(&[("dtype", Only::TypeOf(0))]),
     Name::new("Pow", "pow"),
     Name::new("PreventGradient", "identity"),
-    Name::new("Prod", "reduce").attrs(&[
-        Text("kind", "prod"),
-        IntOr("keep", "keep_dims", 0),
-        IntWith("none_if_empty", 1, 1, "axes"),
-    ]),
+    reduction!("Prod", "prod"),
     Name::new("Range", "iota"),
     Name::new("RealDiv", "div"),
     Name::new("Reciprocal", "reciprocal"),
@@ -189,6 +233,12 @@ pub const NAMES: &[Name] = &[
     Name::new("Rint", "round"),
     Name::new("Round", "round"),
     Name::new("Rsqrt", "rsqrt"),
+    Name::new("ScatterNd", "tf.ScatterNd").only(POLICY),
+    segments!("SegmentMax", "max"),
+    segments!("SegmentMean", "mean"),
+    segments!("SegmentMin", "min"),
+    segments!("SegmentProd", "prod"),
+    segments!("SegmentSum", "sum"),
     Name::new("SelectV2", "select"),
     Name::new("Selu", "onnx.Selu"),
     Name::new("Shape", "shape").result("out_type", DType::I32),
@@ -211,22 +261,38 @@ pub const NAMES: &[Name] = &[
     Name::new("StaticRegexFullMatch", "onnx.RegexFullMatch"),
     Name::new("StopGradient", "identity"),
     Name::new("Sub", "sub"),
-    Name::new("Sum", "reduce").attrs(&[
-        Text("kind", "sum"),
-        IntOr("keep", "keep_dims", 0),
-        IntWith("none_if_empty", 1, 1, "axes"),
-    ]),
+    reduction!("Sum", "sum"),
     Name::new("Tan", "tan"),
     Name::new("Tanh", "tanh"),
-    Name::new("TensorScatterAdd", "scatter_nd").attrs(&[Text("reduction", "add")]),
-    Name::new("TensorScatterMax", "scatter_nd").attrs(&[Text("reduction", "max")]),
-    Name::new("TensorScatterMin", "scatter_nd").attrs(&[Text("reduction", "min")]),
-    Name::new("TensorScatterUpdate", "scatter_nd"),
+    Name::new("TensorScatterAdd", "scatter_nd")
+        .attrs(&[Text("reduction", "add")])
+        .only(POLICY),
+    Name::new("TensorScatterMax", "scatter_nd")
+        .attrs(&[Text("reduction", "max")])
+        .only(POLICY),
+    Name::new("TensorScatterMin", "scatter_nd")
+        .attrs(&[Text("reduction", "min")])
+        .only(POLICY),
+    Name::new("TensorScatterSub", "tf.TensorScatterSub").only(POLICY),
+    Name::new("TensorScatterUpdate", "scatter_nd")
+        .attrs(&[Text("reduction", "none")])
+        .only(POLICY),
     Name::new("Tile", "tile"),
+    Name::new("TopK", "tf.TopKV2").operands(&[At(0), Attr("k", Held::Number)]),
     Name::new("Transpose", "transpose").attrs(&[Operand("perm", 1)]),
     Name::new("TruncateDiv", "div"),
     Name::new("TruncateMod", "rem").attrs(&[Int("truncated", 1)]),
+    Name::new("Unique", "tf.UniqueV2").operands(&[At(0)]),
+    Name::new("UniqueWithCounts", "tf.UniqueWithCountsV2").operands(&[At(0)]),
     Name::new("Unpack", "tf.Unpack").attrs(&[Renamed("n", "num")]),
+    unsorted!("UnsortedSegmentMax", "max"),
+    unsorted!("UnsortedSegmentMin", "min"),
+    unsorted!("UnsortedSegmentProd", "prod"),
+    unsorted!("UnsortedSegmentSum", "sum"),
+    bounds!("UpperBound", 1),
+    Name::new("Xdivy", "xdivy"),
+    Name::new("Xlog1py", "xlog1py"),
+    Name::new("Xlogy", "xlogy"),
 ];
 
 /// Returns the name of an operation that is a row.

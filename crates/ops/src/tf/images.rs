@@ -1,9 +1,10 @@
-//! Images whose channels come last: convolutions, pools, normalisation.
+//! Images: convolutions, pools, normalisation. Channels come last, or right behind the batch if `data_format` is NCHW; then
+//! lists of a number for each dimension have that order, too.
 
 use smallvec::SmallVec;
 use tfrt_bef::DType;
 
-use super::{expect_channels_last, text, texts};
+use super::{text, texts};
 use crate::Attrs;
 use crate::def::{AttrDef, AttrKind, Cost, OpDef, ValueDef};
 use crate::dim::{Dim, Dims};
@@ -119,6 +120,31 @@ pub(crate) const OPS: &[OpDef] = &[
         .infer(Infer::By(packed)),
 ];
 
+/// Returns whether channels come first, as the attribute `data_format` says: right behind the batch.
+///
+/// # Errors
+///
+/// If it is neither NHWC nor NCHW. What is said does not name the operation.
+pub fn has_channels_first(attrs: &Attrs<'_>) -> Result<bool, InferError> {
+    match attrs.text("data_format") {
+        "" => Ok(false),
+        format if format.eq_ignore_ascii_case("nhwc") => Ok(false),
+        format if format.eq_ignore_ascii_case("nchw") => Ok(true),
+        found => Err(InferError::new(format!(
+            "expected attribute 'data_format' to be NHWC or NCHW, found '{}'",
+            found.escape_debug()
+        ))),
+    }
+}
+
+/// Puts extents of images whose channels come last into the order of `data_format`.
+fn in_order(is_first: bool, [n, height, width, channels]: [Dim; 4]) -> Dims {
+    match is_first {
+        true => [n, channels, height, width].into_iter().collect(),
+        false => [n, height, width, channels].into_iter().collect(),
+    }
+}
+
 /// What is put around images, of height and of width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {
@@ -203,6 +229,7 @@ impl Windows {
 ///
 /// If it has another length, or numbers that are not above 0, or others than 1 for images and channels.
 pub fn per_dimension(attrs: &Attrs<'_>, name: &str) -> Result<Option<[usize; 2]>, InferError> {
+    let is_first = has_channels_first(attrs)?;
     let list = attrs.ints(name).unwrap_or_default();
     let wrong = |expected: &str| {
         InferError::new(format!(
@@ -214,7 +241,8 @@ pub fn per_dimension(attrs: &Attrs<'_>, name: &str) -> Result<Option<[usize; 2]>
         [] => return Ok(None),
         [both] => [both, both],
         [height, width] => [height, width],
-        [1, height, width, 1] => [height, width],
+        [1, height, width, 1] if !is_first => [height, width],
+        [1, 1, height, width] if is_first => [height, width],
         [_, _, _, _] => return Err(wrong("1 for images and channels")),
         _ => return Err(wrong("a list of 1, 2 or 4 numbers")),
     };
@@ -226,6 +254,7 @@ pub fn per_dimension(attrs: &Attrs<'_>, name: &str) -> Result<Option<[usize; 2]>
 
 fn padding(attrs: &Attrs<'_>) -> Result<Padding, InferError> {
     let name = "explicit_paddings";
+    let is_first = has_channels_first(attrs)?;
     let list = attrs.ints(name).unwrap_or_default();
     let padding = attrs.text("padding");
     let both = match padding {
@@ -234,11 +263,19 @@ fn padding(attrs: &Attrs<'_>) -> Result<Padding, InferError> {
         _ if padding.eq_ignore_ascii_case("explicit") => {
             let sizes = list.iter().map(|size| usize::try_from(*size).ok());
             let sizes: Option<SmallVec<[usize; 8]>> = sizes.collect();
-            return match sizes.as_deref() {
-                Some(&[top, bottom, left, right] | &[0, 0, top, bottom, left, right, 0, 0]) => {
-                    Ok(Padding::Explicit([[top, bottom], [left, right]]))
+            let around = match sizes.as_deref() {
+                Some(&[top, bottom, left, right]) => Some([[top, bottom], [left, right]]),
+                Some(&[0, 0, top, bottom, left, right, 0, 0]) if !is_first => {
+                    Some([[top, bottom], [left, right]])
                 }
-                _ => Err(InferError::new(format!(
+                Some(&[0, 0, 0, 0, top, bottom, left, right]) if is_first => {
+                    Some([[top, bottom], [left, right]])
+                }
+                _ => None,
+            };
+            return match around {
+                Some(around) => Ok(Padding::Explicit(around)),
+                None => Err(InferError::new(format!(
                     "expected attribute '{name}' to have numbers before and behind height and width, 0 or more, and 0 \
                      for images and channels, found {:?}",
                     &list[..]
@@ -337,16 +374,30 @@ fn four(call: &InferCall<'_>, fact: &Fact, what: &str) -> Result<[Dim; 4], Infer
     }
 }
 
+/// Returns batch, height, width and channels of images; unknown ones if their rank is.
+fn pixels(call: &InferCall<'_>, fact: &Fact, is_first: bool) -> Result<[Dim; 4], InferError> {
+    if !is_first {
+        return four(call, fact, "images [batch, height, width, channels]");
+    }
+    let [n, channels, height, width] = four(call, fact, "images [batch, channels, height, width]")?;
+    Ok([n, height, width, channels])
+}
+
+/// Returns whether channels come first.
+fn format_of(call: &InferCall<'_>) -> Result<bool, InferError> {
+    has_channels_first(&call.attrs).map_err(|error| named(call, &error))
+}
+
 fn named(call: &InferCall<'_>, error: &InferError) -> InferError {
     call.error(error)
 }
 
 fn convolution(call: &mut InferCall<'_>) -> Result<(), InferError> {
-    expect_channels_last(call)?;
+    let is_first = format_of(call)?;
     let (x, filter) = (call.input(0).clone(), call.input(1).clone());
     let (name, dtype) = (call.op.name, x.dtype.or(filter.dtype));
     let windows = Windows::of(&call.attrs).map_err(|error| named(call, &error))?;
-    let [n, height, width, channels] = four(call, &x, "images [batch, height, width, channels]")?;
+    let [n, height, width, channels] = pixels(call, &x, is_first)?;
     let (extents, filters) = match name {
         "tfrt.conv2d" => packed_extents(call, &channels)?,
         "tf.DepthwiseConv2dNative" => {
@@ -372,10 +423,8 @@ fn convolution(call: &mut InferCall<'_>) -> Result<(), InferError> {
         let output = windows.output(at, &extents[at], input);
         output.map_err(|error| named(call, &error))
     };
-    let dims: Dims = [n, of(0, &height)?, of(1, &width)?, filters]
-        .into_iter()
-        .collect();
-    expect_followers(call, &Fact::new(dtype, Some(dims.clone())))?;
+    let dims = in_order(is_first, [n, of(0, &height)?, of(1, &width)?, filters]);
+    expect_followers(call, &Fact::new(dtype, Some(dims.clone())), is_first)?;
     call.give(0, dtype, Some(dims));
     Ok(())
 }
@@ -432,7 +481,7 @@ fn groups(call: &InferCall<'_>) -> Result<i64, InferError> {
 }
 
 /// Returns an error if the operands behind the filter are not what follows a convolution.
-fn expect_followers(call: &InferCall<'_>, result: &Fact) -> Result<(), InferError> {
+fn expect_followers(call: &InferCall<'_>, result: &Fact, is_first: bool) -> Result<(), InferError> {
     let fused = Fused::of(&call.attrs).map_err(|error| named(call, &error))?;
     if call.op.name == "tfrt.conv2d" && fused.bias == Bias::Normalisation {
         return Err(call.error(
@@ -449,7 +498,11 @@ fn expect_followers(call: &InferCall<'_>, result: &Fact) -> Result<(), InferErro
             "expected {expected} inputs by attribute 'fused_ops', found {found}"
         )));
     }
-    expect_lists(call, 2..2 + fused.n_lists(), &result.dim(3))?;
+    expect_lists(
+        call,
+        2..2 + fused.n_lists(),
+        &result.dim(if is_first { 1 } else { 3 }),
+    )?;
     if !fused.adds {
         return Ok(());
     }
@@ -525,7 +578,6 @@ fn filter_gradient(call: &mut InferCall<'_>) -> Result<(), InferError> {
 
 /// The result has the extents that one operand states.
 fn gradient(call: &mut InferCall<'_>, sizes: usize, other: usize) -> Result<(), InferError> {
-    expect_channels_last(call)?;
     Windows::of(&call.attrs).map_err(|error| named(call, &error))?;
     let dims = stated(call, sizes)?;
     call.expect_rank(other, 4)?;
@@ -557,24 +609,24 @@ fn resized(call: &mut InferCall<'_>) -> Result<(), InferError> {
 }
 
 fn pool(call: &mut InferCall<'_>) -> Result<(), InferError> {
-    expect_channels_last(call)?;
+    let is_first = format_of(call)?;
     let x = call.input(0).clone();
     let sizes = per_dimension(&call.attrs, "ksize").map_err(|error| named(call, &error))?;
     let sizes =
         sizes.ok_or_else(|| call.error("expected attribute 'ksize' to have extents, found []"))?;
     let windows = Windows::of(&call.attrs).map_err(|error| named(call, &error))?;
-    let [n, height, width, channels] = four(call, &x, "images [batch, height, width, channels]")?;
+    let [n, height, width, channels] = pixels(call, &x, is_first)?;
     let of = |at: usize, input: &Dim| {
         let output = windows.output(at, &Dim::from(sizes[at]), input);
         output.map_err(|error| named(call, &error))
     };
-    let dims = [n, of(0, &height)?, of(1, &width)?, channels];
-    call.give(0, x.dtype, Some(dims.into_iter().collect()));
+    let dims = in_order(is_first, [n, of(0, &height)?, of(1, &width)?, channels]);
+    call.give(0, x.dtype, Some(dims));
     Ok(())
 }
 
 fn norm(call: &mut InferCall<'_>) -> Result<(), InferError> {
-    expect_channels_last(call)?;
+    let is_first = format_of(call)?;
     if call.attrs.flag("is_training") {
         // The original runtime's words.
         return Err(InferError::new(
@@ -584,6 +636,10 @@ fn norm(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0).clone();
     let channels = match x.dims.as_deref() {
         Some([]) => return Err(call.error("expected a dimension of channels, found shape []")),
+        Some([_]) if is_first => {
+            return Err(call.error("expected a dimension of channels behind the batch, found one"));
+        }
+        Some([_, channels, ..]) if is_first => channels.value(),
         Some([.., channels]) => channels.value(),
         None => None,
     };

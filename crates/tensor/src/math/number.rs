@@ -51,6 +51,8 @@ pub trait Real: Number {
     fn signum(self) -> Self;
     /// What a division leaves, with the sign of the dividend; 0 for integers where the divisor is 0.
     fn remainder(self, other: Self) -> Self;
+    /// The quotient, rounded down; 0 for integers where the divisor is 0.
+    fn floored(self, other: Self) -> Self;
     /// A sum divided by the number of its terms; of integers, rounded towards zero.
     fn mean(sum: Self::Wide, n: usize) -> Self;
     /// As an `f64`: exact for all but large 64-bit integers.
@@ -158,6 +160,13 @@ macro_rules! integers {
             #[inline(always)]
             fn remainder(self, other: Self) -> Self {
                 if other == 0 { 0 } else { self.wrapping_rem(other) }
+            }
+
+            #[inline(always)]
+            fn floored(self, other: Self) -> Self {
+                let (quotient, rest) = (self.over(other), self.remainder(other));
+                let is_below = rest != 0 && (rest < Self::ZERO) != (other < Self::ZERO);
+                quotient.wrapping_sub(Self::from(is_below))
             }
 
             #[inline(always)]
@@ -277,6 +286,11 @@ macro_rules! floats {
             #[inline(always)]
             fn remainder(self, other: Self) -> Self {
                 self % other
+            }
+
+            #[inline(always)]
+            fn floored(self, other: Self) -> Self {
+                (self / other).floor()
             }
 
             #[inline(always)]
@@ -466,6 +480,11 @@ macro_rules! halves {
             #[inline(always)]
             fn remainder(self, other: Self) -> Self {
                 Half::narrow(self.widen() % other.widen())
+            }
+
+            #[inline(always)]
+            fn floored(self, other: Self) -> Self {
+                Half::narrow((self.widen() / other.widen()).floor())
             }
 
             #[inline(always)]

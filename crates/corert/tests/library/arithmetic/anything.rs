@@ -164,9 +164,20 @@ fn attributes(bed: &Bed, drawn: &mut Drawn, definition: &OpDefinition) -> OpAttr
     set
 }
 
+/// The seed of what is drawn, and how many times as many calls are tried: `TFRT_RANDOM=SEED` or `SEED:TIMES`.
+fn random() -> (u64, usize) {
+    let text = std::env::var("TFRT_RANDOM").unwrap_or_default();
+    let (seed, times) = text.split_once(':').unwrap_or((&text, ""));
+    (seed.parse().unwrap_or(0), times.parse().unwrap_or(1))
+}
+
 #[test]
 fn operations_take_anything_without_a_panic() {
-    let (bed, mut drawn) = (Bed::new(), Drawn(9));
+    let (seed, times) = random();
+    // Shown if the test fails.
+    println!("TFRT_RANDOM={seed}:{times}");
+    // Extents that are drawn may be large.
+    let (bed, mut drawn) = (Bed::within(1 << 28), Drawn(seed.wrapping_add(9)));
     let rows = RowOpHandler::new(tfrt_kernels::rows::find, DeviceId::HOST, None);
     let all = tfrt_corert::names().filter_map(|name| rows.definition(&name));
     let all: Vec<Arc<OpDefinition>> = all.collect();
@@ -176,7 +187,7 @@ fn operations_take_anything_without_a_panic() {
         let mut was_made = false;
         // Of ONNX's rows little that is drawn fits, and the kernels have tests of their own.
         let is_own = definition.name().starts_with("tf");
-        for _ in 0..if is_own { 400 } else { 40 } {
+        for _ in 0..times * if is_own { 400 } else { 40 } {
             was_made |= try_once(&bed, &mut drawn, definition);
         }
         n_made += usize::from(was_made && is_own);

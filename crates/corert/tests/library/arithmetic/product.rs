@@ -222,8 +222,8 @@ fn biases_are_added_to_the_last_dimension() {
     }
     let x = bed.dense(&[3, 2], &[0.0_f32; 6]);
     assert_eq!(
-        bed.refusal("tf.BiasAdd", [&x, &bias], &attrs([("data_format", "NCHW")])),
-        "invalid data format. Currently only support NHWC: expected attribute 'data_format' of tf.BiasAdd to be NHWC, channels last, found 'NCHW'"
+        bed.refusal("tf.BiasAdd", [&x, &bias], &attrs([("data_format", "CHWN")])),
+        "tf.BiasAdd: expected attribute 'data_format' to be NHWC or NCHW, found 'CHWN'"
     );
     assert_eq!(
         bed.refusal("tf.BiasAdd", [&x, &x], &none()),

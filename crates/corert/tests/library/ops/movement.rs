@@ -404,23 +404,20 @@ fn parts_are_gathered() {
         text(&found),
         "StringHostTensor shape = [2, 2], values = [\"c\", \"a\", \"b\", \"c\"]"
     );
-    // Counted from the end, as the row has it.
-    let behind = caller.dense(&[1], &[-1]);
-    let found = caller.call("tf.GatherV2", &[&x, &behind, &last], &none());
-    assert_eq!(elements::<f32>(&found), [2.0, 5.0]);
-    for outside in [-4_i64, 3, i64::MAX] {
+    for outside in [-1_i64, 3, i64::MAX] {
         let positions = caller.dense(&[2], &[0, outside]);
         let error = caller.error("tf.GatherV2", &[&x, &positions, &last], &none());
         let said = error.starts_with("tf.GatherV2: ") && error.contains(&outside.to_string());
         assert!(said, "{error}");
     }
+    let batches = attrs!["batch_dims" => 1_i64];
+    let found = caller.call("tf.GatherV2", &[&x, &positions, &last], &batches);
+    assert_eq!(shape(&found), [2, 2]);
+    assert_eq!(elements::<f32>(&found), [2.0, 0.0, 4.0, 5.0]);
+    let first = caller.dense(&[], &[0_i32]);
     assert_eq!(
-        caller.error(
-            "tf.GatherV2",
-            &[&x, &positions, &last],
-            &attrs!["batch_dims" => 1_i64]
-        ),
-        "tf.GatherV2: expected attribute 'batch_dims' to be 0, found 1"
+        caller.error("tf.GatherV2", &[&x, &positions, &first], &batches),
+        "tf.GatherV2: expected attribute 'batch_dims' to be no more than axis 0 and the 2 dimensions of indices, found 1"
     );
 }
 

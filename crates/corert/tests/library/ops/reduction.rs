@@ -113,6 +113,24 @@ fn dimensions_that_are_wrong_are_refused() {
 }
 
 #[test]
+fn axes_that_come_later_differ_too() {
+    let caller = Caller::new();
+    let x = caller.counting(&[2, 3]);
+    let twice = caller.dense(&[2], &[0_i32, -2]);
+    assert_eq!(
+        caller.error("tf.Sum", &[&x, &twice], &none()),
+        "tf.Sum: expected each axis once, found -2 again"
+    );
+    // How many dimensions are left follows from how many axes there are.
+    let noop = caller
+        .runtime
+        .op("tfrt_test.async.noop", &caller.runtime.cpu());
+    let later = noop.unwrap().call_one(&caller.context, [&twice], &none());
+    let error = caller.error("tf.Sum", &[&x, &later.unwrap()], &none());
+    assert_eq!(error, "tf.Sum: axis -2 is named twice in [0, -2]");
+}
+
+#[test]
 fn channels_are_normalised_by_their_statistics() {
     let caller = Caller::new();
     let x = caller.dense(&[1, 2, 2, 1], &[1.0_f32, -1.0, -1.0, 1.0]);
@@ -140,11 +158,10 @@ fn channels_are_normalised_by_their_statistics() {
         caller.error("tf.FusedBatchNormV3", &inputs, &training),
         "BatchNorm training not currently supported"
     );
-    let first = attrs!["data_format" => "NCHW"];
-    assert!(
-        caller
-            .error("tf.FusedBatchNormV3", &inputs, &first)
-            .contains("channels last, found")
+    let other = attrs!["data_format" => "CHWN"];
+    assert_eq!(
+        caller.error("tf.FusedBatchNormV3", &inputs, &other),
+        "tf.FusedBatchNormV3: expected attribute 'data_format' to be NHWC or NCHW, found 'CHWN'"
     );
     let two = caller.dense(&[2], &[1.0_f32, 1.0]);
     let wrong = [inputs[0], &two, &two, &two, &two];

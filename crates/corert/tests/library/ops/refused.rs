@@ -11,10 +11,9 @@ fn attributes_of_windows_that_are_wrong_are_refused() {
     let filter = caller.counting(&[3, 3, 2, 2]);
     let error = |attrs: OpAttrs| caller.error("tf.Conv2D", &[&x, &filter], &attrs);
     assert_eq!(error(none()), "tf.Conv2D must have 'padding' attribute");
-    // In the original's words, which begin without the operation.
     assert_eq!(
-        error(attrs!["padding" => "SAME", "data_format" => "NCHW"]),
-        "invalid data format. Currently only support NHWC: expected attribute 'data_format' of tf.Conv2D to be NHWC, channels last, found 'NCHW'"
+        error(attrs!["padding" => "SAME", "data_format" => "NCHW_VECT_C"]),
+        "tf.Conv2D: expected attribute 'data_format' to be NHWC or NCHW, found 'NCHW_VECT_C'"
     );
     for (attrs, message) in [
         (

@@ -35,7 +35,7 @@ pub(super) fn rows() -> Vec<Row> {
         ),
         row(
             "Channels in another order",
-            convolution(attrs!["padding" => "SAME", "data_format" => "NCHW"]),
+            convolution(attrs!["padding" => "SAME", "data_format" => "CHWN"]),
         ),
         row(
             "Strides of 0",

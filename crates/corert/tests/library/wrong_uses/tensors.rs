@@ -72,7 +72,7 @@ fn arithmetic(user: &User) -> Vec<Row> {
             user.refusal(
                 "tf.BiasAdd",
                 [&matrix, &user.ones(&[3])],
-                &attrs!["data_format" => "NCHW"],
+                &attrs!["data_format" => "CHWN"],
             ),
         ),
     ]

@@ -194,6 +194,8 @@ unary! {
         Erf "erf": Floating, floats, 32, |x| x.map(Float::erf, Float::erf);
         /// 1 - the error function, exact where that is almost 1
         Erfc "erfc": Floating, library_floats, 64, |x| x.map(libm::erfcf, libm::erfc);
+        /// The logarithm of the size of the gamma function
+        LogGamma "lgamma": Floating, library_floats, 64, |x| x.map(libm::lgammaf, libm::lgamma);
         /// x/2 (1 + erf(x / √2))
         Gelu "gelu": Floating, floats, 32, |x| x.map(
             #[inline(always)] |x| 0.5 * x * (1.0 + Float::erf(x * std::f32::consts::FRAC_1_SQRT_2)),
@@ -216,6 +218,8 @@ unary! {
     predicates {
         /// Whether it is no number
         IsNan "is_nan": exact_floats;
+        /// Whether it is a number, and not infinite
+        IsFinite "is_finite": exact_floats;
     }
 }
 
@@ -243,6 +247,15 @@ impl<T: Real> Unary<T> for IsNan {
     #[inline(always)]
     fn apply(x: T) -> Bool {
         (!x.same(x)).into()
+    }
+}
+
+impl<T: Real> Unary<T> for IsFinite {
+    type Output = Bool;
+
+    #[inline(always)]
+    fn apply(x: T) -> Bool {
+        x.minus(x).same(T::ZERO).into()
     }
 }
 
@@ -380,6 +393,24 @@ binary! {
             let is_other = !rest.same(T::ZERO) && rest.less(T::ZERO) != y.less(T::ZERO);
             if is_other { rest.plus(y) } else { rest }
         };
+        /// The quotient, rounded down; of integers 0 where the divisor is 0
+        FloorDivide "floor_div": Real, library_reals, 16, |x, y| x.floored(y);
+        /// The quotient, or 0 where the divisor is 0
+        DivideNoNan "div_no_nan": Floating, library_floats, 4, |x, y| if y.same(T::ZERO) { T::ZERO } else { x.over(y) };
+        /// The product, or 0 where the second factor is 0
+        MultiplyNoNan "mul_no_nan": Floating, library_floats, 2, |x, y| if y.same(T::ZERO) { T::ZERO } else { x.times(y) };
+        /// x ln y, or 0 where x is 0
+        XLogY "xlogy": Floating, library_floats, 32, |x, y| {
+            let log = y.map(f32::ln, f64::ln);
+            if x.same(T::ZERO) { T::ZERO } else { x.times(log) }
+        };
+        /// x ln (1 + y), or 0 where x is 0
+        XLog1pY "xlog1py": Floating, library_floats, 32, |x, y| {
+            let log = y.map(f32::ln_1p, f64::ln_1p);
+            if x.same(T::ZERO) { T::ZERO } else { x.times(log) }
+        };
+        /// x / y, or 0 where x is 0
+        XDivideY "xdivy": Floating, library_floats, 4, |x, y| if x.same(T::ZERO) { T::ZERO } else { x.over(y) };
         /// x, or x times y if it is below 0
         SlopedRelu "prelu": Real, reals, 1, |x, y| if x.less(T::ZERO) { x.times(y) } else { x };
         /// x^y; integers wrap around, and what is no whole number is rounded towards 0

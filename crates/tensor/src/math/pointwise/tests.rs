@@ -140,7 +140,8 @@ fn unary<T: Floating>(function: UnaryFunction, x: T) -> T {
         };
     }
     call!(Identity Negate Square Reciprocal Abs Sign Relu Relu6 Elu Floor Ceil Round Truncate Sqrt Rsqrt Exp Expm1
-        Log Log1p Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Tanh Sigmoid Silu Softplus Erf Erfc Gelu GeluTanh)
+        Log Log1p Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Tanh Sigmoid Silu Softplus Erf Erfc LogGamma Gelu
+        GeluTanh)
 }
 
 fn binary<T: Floating>(function: BinaryFunction, x: T, y: T) -> T {
@@ -157,7 +158,7 @@ fn binary<T: Floating>(function: BinaryFunction, x: T, y: T) -> T {
         };
     }
     call!(Add Subtract Multiply Divide SquaredDifference Minimum Maximum Remainder Modulo SlopedRelu Power Atan2
-        ReluGradient EqualAsNumber)
+        ReluGradient EqualAsNumber FloorDivide DivideNoNan MultiplyNoNan XLogY XLog1pY XDivideY)
 }
 
 /// Runs a program at once and in parts, and compares the bits, but of what is no number.

@@ -252,7 +252,7 @@ fn loops_that_types_share_are_those_of_each() {
             )*
         };
     }
-    check!(Add Subtract Multiply Divide SquaredDifference Minimum Maximum Remainder Modulo SlopedRelu ReluGradient
+    check!(Add Subtract Multiply Divide SquaredDifference Minimum Maximum Remainder Modulo FloorDivide SlopedRelu ReluGradient
         EqualAsNumber Equal NotEqual Less LessEqual Greater GreaterEqual BitAnd BitOr BitXor Power);
     check_bytes::<ShiftLeft, u8>(BinaryFunction::ShiftLeft);
     check_bytes::<ShiftRight, u8>(BinaryFunction::ShiftRight);
