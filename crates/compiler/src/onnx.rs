@@ -51,6 +51,8 @@ pub struct Placement {
 pub struct Prepares {
     /// The operands, by their places. All that are not left out must be constants.
     pub inputs: &'static [usize],
+    /// The types of elements that the first of them may have; any if there are none.
+    pub types: &'static [DType],
     /// Whether it takes the attributes, too: then calls have none.
     pub takes_attributes: bool,
 }

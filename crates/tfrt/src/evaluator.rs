@@ -190,6 +190,7 @@ impl Evaluator for HostEvaluator {
         let prepare = prepare_of(row)?;
         Some(Prepares {
             inputs: prepare.inputs,
+            types: prepare.types,
             takes_attributes: prepare.takes_attributes,
         })
     }

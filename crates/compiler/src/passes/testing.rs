@@ -28,7 +28,12 @@ impl Evaluator for Kernels {
     }
 
     fn prepares(&self, row: &str) -> Option<Prepares> {
+        let types: &[DType] = match row {
+            "dot" => &[DType::F16],
+            _ => &[],
+        };
         let (inputs, takes_attributes): (&[usize], bool) = match row {
+            "dot" => (&[1], false),
             "fused.conv" => (&[1, 2, 4, 5, 6, 7], false),
             "fused.joined" => (&[0, 1, 2, 3, 4, 5], false),
             "fused.matmul" => (&[1, 2], false),
@@ -38,6 +43,7 @@ impl Evaluator for Kernels {
         };
         Some(Prepares {
             inputs,
+            types,
             takes_attributes,
         })
     }

@@ -229,6 +229,7 @@ fn expect_aligned(node: &Node<'_>) -> Result<(), Error> {
 pub fn prepare_of(op: &str) -> Option<Prepare> {
     prepare::find(op).map(|row| Prepare {
         inputs: row.inputs,
+        types: row.types,
         takes_attributes: row.takes_attributes,
         make: |call| with_node(call, |node| found(call)?.prepare(node)),
     })

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, OpState, Type, ValueId};
 
-use super::{EXTERNAL, NO_VALUE, PREPARE, graphs, lower, node, scope};
+use super::{EXTERNAL, NO_VALUE, PREPARE, attrs, graphs, lower, node, scope};
 use crate::legalize::Context;
 use crate::onnx::{Evaluator, Prepares};
 use crate::pipeline::{Pass, Property, Run};
@@ -87,7 +87,8 @@ impl Preparing<'_> {
         }
     }
 
-    /// Returns whether all operands that are taken are constants, and there is something to take.
+    /// Returns whether all operands that are taken are constants, the first of a type that is taken, and there is something
+    /// to take.
     fn are_constants(&self, op: OpId, prepares: Prepares) -> bool {
         let is_constant = |value: ValueId| {
             let maker = self.module.defining_op(value);
@@ -98,6 +99,14 @@ impl Preparing<'_> {
         let taken = prepares.inputs.iter();
         let taken = taken.filter_map(|place| node::operand(self.module, op, *place));
         let taken: Vec<ValueId> = taken.collect();
+        let is_of_type = |first: &ValueId| {
+            let element = node::element(self.module.value_type(*first));
+            let dtype = element.and_then(|ty| attrs::dtype(&ty));
+            dtype.is_some_and(|dtype| prepares.types.contains(&dtype))
+        };
+        if !prepares.types.is_empty() && !taken.first().is_some_and(is_of_type) {
+            return false;
+        }
         (prepares.takes_attributes || !taken.is_empty()) && taken.into_iter().all(is_constant)
     }
 

@@ -2,6 +2,32 @@ use expect_test::expect;
 
 use crate::passes::testing::check;
 
+#[test]
+fn constants_of_other_types_stay_as_they_are() {
+    check(
+        "legalize,graph-prepare",
+        r#"func.func @main(%x: tensor<1x2xf16>, %y: tensor<1x2xf32>) -> (tensor<*xf16>, tensor<*xf32>)
+             attributes {onnx.inputs = ["x", "y"], onnx.outputs = ["a", "b"]} {
+             %v = "onnx.Constant"() {value = dense<0.5> : tensor<2x2xf16>} : () -> tensor<2x2xf16>
+             %w = "onnx.Constant"() {value = dense<0.5> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+             %a = "graph.dot"(%x, %v) : (tensor<1x2xf16>, tensor<2x2xf16>) -> tensor<*xf16>
+             %b = "graph.dot"(%y, %w) : (tensor<1x2xf32>, tensor<2x2xf32>) -> tensor<*xf32>
+             tfrt.return %a, %b : tensor<*xf16>, tensor<*xf32>
+           }"#,
+        expect![[r#"
+            func.func @main(%arg0: tensor<1x2xf16>, %arg1: tensor<1x2xf32>) -> (tensor<*xf16>, tensor<*xf32>) attributes {onnx.inputs = ["x", "y"], onnx.outputs = ["a", "b"]} {
+              %0 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<2x2xf16>} : () -> tensor<2x2xf16>
+              %1 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+              %2 = "onnx.NoValue"() : () -> none
+              %3 = "graph.prepare"(%2, %0) {op = "dot"} : (none, tensor<2x2xf16>) -> !graph.prepared
+              %4 = "graph.dot"(%arg0, %3) : (tensor<1x2xf16>, !graph.prepared) -> tensor<*xf16>
+              %5 = "graph.dot"(%arg1, %1) : (tensor<1x2xf32>, tensor<2x2xf32>) -> tensor<*xf32>
+              tfrt.return %4, %5 : tensor<*xf16>, tensor<*xf32>
+            }
+        "#]],
+    );
+}
+
 /// Constants that stand in regions, too; what is no constant, and whose weights are none, stays as it is.
 #[test]
 fn constants_become_what_kernels_prepare() {
