@@ -21,14 +21,15 @@ use crate::handler::OpHandler;
 use crate::op::Op;
 
 mod attributes;
+mod last;
 mod operands;
 mod pointwise;
 mod results;
 mod run;
 
 use attributes::{counts_results, held_kind, kind};
+use last::LastResults;
 pub(crate) use pointwise::Function;
-use results::LastResults;
 
 /// The product of two tensors of fewer elements takes no long time.
 const SMALL: u64 = 1 << 9;
