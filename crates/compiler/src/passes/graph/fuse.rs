@@ -2,12 +2,13 @@
 //! chains of elementwise functions as one kernel.
 //!
 //! What is fused is rounded as it is one after the other, but for products whose bias, residual and
-//! activation are done while the sums are in registers, and for what exporters write out of many operations and
+//! activation are done while the sums are in registers, whose columns are multiplied by constants, and for what exporters write out of many operations and
 //! has a kernel of its own: gelu, layer normalisation, attention. These are found by what is calculated, not by
 //! names; where any part is of another form, or is used by somebody else, nothing is done.
 
 mod attention;
 mod elementwise;
+mod folded;
 mod gelu;
 mod joined;
 mod layer_norm;
@@ -40,6 +41,7 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
         attention::recognise(module, block);
         super::rewrite::remove_unused(module, block);
         product::pack(module, block);
+        folded::fold(module, block);
         product::attach(module, block);
         scaled::fuse(module, block);
         joined::fuse(module, block);
