@@ -35,6 +35,11 @@ pub trait Evaluator {
     fn prepares(&self, _row: &str) -> Option<Prepares> {
         None
     }
+
+    /// Returns the same of the kernel that runs a row on that device, for operands of these types.
+    fn prepares_on_device(&self, _row: &str, _types: &[Option<DType>]) -> Option<Prepares> {
+        None
+    }
 }
 
 /// A device that nodes are placed on.

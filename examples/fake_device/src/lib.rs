@@ -197,9 +197,8 @@ impl Drop for FakeMemory {
     fn drop(&mut self) {
         let len_bytes = self.len_bytes();
         // Ordering: a statistic.
-        self.shared
-            .held_bytes
-            .fetch_sub(len_bytes, Ordering::Relaxed);
+        let held = &self.shared.held_bytes;
+        held.fetch_sub(len_bytes, Ordering::Relaxed);
     }
 }
 
@@ -250,10 +249,8 @@ fn run(call: &OpCall<'_>, function: fn(&[f32]) -> f32) -> Result<OpResults, Erro
     }
     let (done, ready) = AsyncValue::pending();
     let out = allocate_on(device, metadata, ready, call.execution)?;
-    let after: Vec<AnyAsyncValue> = inputs
-        .iter()
-        .map(|one| one.ready().as_any().clone())
-        .collect();
+    let after = inputs.iter().map(|one| one.ready().as_any().clone());
+    let after: Vec<AnyAsyncValue> = after.collect();
     let jobs = memory_of(out.elements())?.jobs.clone();
     let to = out.elements().clone();
     let work = Box::new(move || {
@@ -275,10 +272,8 @@ fn run(call: &OpCall<'_>, function: fn(&[f32]) -> f32) -> Result<OpResults, Erro
 
 fn floats(slice: &DeviceSlice) -> Result<Vec<f32>, Error> {
     let bytes = lock(&memory_of(slice)?.bytes);
-    let each = bytes[slice.range()].chunks_exact(4);
-    Ok(each
-        .map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]))
-        .collect())
+    let (each, _) = bytes[slice.range()].as_chunks::<4>();
+    Ok(each.iter().map(|four| f32::from_le_bytes(*four)).collect())
 }
 
 fn memory_of(slice: &DeviceSlice) -> Result<&FakeMemory, Error> {

@@ -27,6 +27,14 @@ impl Evaluator for Kernels {
         row == "add" && types.iter().all(|dtype| *dtype == Some(DType::F32))
     }
 
+    fn prepares_on_device(&self, _: &str, _: &[Option<DType>]) -> Option<Prepares> {
+        Some(Prepares {
+            inputs: &[1],
+            types: &[],
+            takes_attributes: false,
+        })
+    }
+
     fn prepares(&self, row: &str) -> Option<Prepares> {
         let types: &[DType] = match row {
             "dot" => &[DType::F16],

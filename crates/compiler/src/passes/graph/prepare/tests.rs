@@ -28,6 +28,36 @@ fn constants_of_other_types_stay_as_they_are() {
     );
 }
 
+/// The node keeps its device, and its types tell which of the kernels there prepares.
+#[test]
+fn constants_of_placed_nodes_are_prepared_where_they_are() {
+    check(
+        "legalize,graph-place,graph-prepare,graph-lower",
+        r#"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {onnx.inputs = ["x"], onnx.outputs = ["y"]} {
+             %two = "onnx.Constant"() {value = dense<2.0> : tensor<4xf32>} : () -> tensor<4xf32>
+             %0 = "graph.add"(%x, %two) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+             %y = "graph.add"(%two, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+             tfrt.return %y : tensor<4xf32>
+           }"#,
+        expect![[r#"
+            func.func private @main.constants() -> (!t.tensor, !graph.prepared) {
+              %0 = "cpu.onnx.Constant"() {value = dense<2.000000e+00> : tensor<4xf32>} : () -> !t.tensor
+              %1 = "cpu.graph.copy"(%0) {attributes = ["device", "FAKE:0"]} : (!t.tensor) -> !t.tensor
+              %2 = "cpu.onnx.NoValue"() : () -> !t.none
+              %3 = "fake.graph.prepare"(%2, %1) {attributes = [], device = "FAKE:0", op = "add", types = [1, 1]} : (!t.none, !t.tensor) -> !graph.prepared
+              tfrt.return %1, %3 : !t.tensor, !graph.prepared
+            }
+            func.func @main(%arg0: !t.tensor, %arg1: !t.tensor, %arg2: !graph.prepared) -> !t.tensor attributes {model.inputs = [["x", tensor<4xf32>, [4]]], model.outputs = [["y", tensor<4xf32>, [4]]]} {
+              %0 = "cpu.graph.copy"(%arg0) {attributes = ["device", "FAKE:0"]} : (!t.tensor) -> !t.tensor
+              %1 = "fake.graph.add"(%0, %arg2) {attributes = [], device = "FAKE:0"} : (!t.tensor, !graph.prepared) -> !t.tensor
+              %2 = "fake.graph.add"(%arg1, %1) {attributes = [], device = "FAKE:0"} : (!t.tensor, !t.tensor) -> !t.tensor
+              %3 = "cpu.graph.copy"(%2) {attributes = ["device", "CPU:0"]} : (!t.tensor) -> !t.tensor
+              tfrt.return %3 : !t.tensor
+            }
+        "#]],
+    );
+}
+
 /// Constants that stand in regions, too; what is no constant, and whose weights are none, stays as it is.
 #[test]
 fn constants_become_what_kernels_prepare() {
