@@ -35,6 +35,11 @@ pub trait Evaluator {
     fn prepares(&self, _row: &str) -> Option<Prepares> {
         None
     }
+
+    /// Returns the same of the kernel that runs a row on that device, for operands of these types.
+    fn prepares_on_device(&self, _row: &str, _types: &[Option<DType>]) -> Option<Prepares> {
+        None
+    }
 }
 
 /// A device that nodes are placed on.
@@ -51,6 +56,8 @@ pub struct Placement {
 pub struct Prepares {
     /// The operands, by their places. All that are not left out must be constants.
     pub inputs: &'static [usize],
+    /// The types of elements that the first of them may have; any if there are none.
+    pub types: &'static [DType],
     /// Whether it takes the attributes, too: then calls have none.
     pub takes_attributes: bool,
 }

@@ -155,6 +155,23 @@ impl FrozenOpAttrs {
 }
 
 impl<'a> OpAttrsRef<'a> {
+    /// Returns whether the attributes are the same ones, in the same order. Tensors and lists of several kinds are looked at
+    /// by nobody: with one of these it says no.
+    pub(crate) fn is(self, other: OpAttrsRef<'_>) -> bool {
+        let mut pairs = self.entries.iter().zip(other.entries);
+        self.entries.len() == other.entries.len()
+            && pairs.all(|(own, other)| {
+                own.name.as_str() == other.name.as_str() && own.value.is(&other.value)
+            })
+    }
+
+    /// Returns whether there are neither tensors nor lists of several kinds.
+    pub(crate) fn is_plain(self) -> bool {
+        self.entries
+            .iter()
+            .all(|entry| entry.value.is(&entry.value))
+    }
+
     /// No attributes.
     pub const EMPTY: OpAttrsRef<'static> = OpAttrsRef {
         entries: &[],

@@ -22,6 +22,7 @@ use crate::op::Op;
 
 mod attributes;
 mod device;
+mod last;
 mod operands;
 mod pointwise;
 mod results;
@@ -29,8 +30,8 @@ mod run;
 
 use attributes::{counts_results, gives_as_inputs, held_kind, kind};
 pub use device::DeviceOpHandler;
+use last::LastResults;
 pub(crate) use pointwise::Function;
-use results::LastResults;
 
 /// The product of two tensors of fewer elements takes no long time.
 const SMALL: u64 = 1 << 9;

@@ -90,6 +90,8 @@ pub struct OpKernel {
 pub struct Prepare {
     /// The operands that it takes, by their places. All of them that are not left out must be constants.
     pub inputs: &'static [usize],
+    /// The types of elements that the first of them may have; any if there are none.
+    pub types: &'static [DType],
     /// Whether it takes the attributes, too: then calls have none.
     pub takes_attributes: bool,
     /// Makes it. Operands that it does not take are left out.

@@ -91,21 +91,17 @@ impl TensorShape {
             let message = format!("a shape has {MAX_RANK} dimensions at most, found {rank}");
             return Err(Error::invalid_argument(message));
         };
+        if let Some(extents) = small(rank, extents.clone()) {
+            return Ok(TensorShape(Extents::Small {
+                rank: rank_byte,
+                extents,
+            }));
+        }
         if extents.clone().any(|extent| i64::try_from(extent).is_err()) {
             let message = "an extent exceeds the largest 64-bit integer";
             return Err(Error::invalid_argument(message));
         }
         let fits = |max: u64| move |extent: u64| extent <= max;
-        if rank <= 7 && extents.clone().all(fits(u16::MAX.into())) {
-            let mut small = [0; 7];
-            for (to, extent) in small.iter_mut().zip(extents) {
-                *to = u16::try_from(extent).expect("it was looked at");
-            }
-            return Ok(TensorShape(Extents::Small {
-                rank: rank_byte,
-                extents: small,
-            }));
-        }
         let last = extents.clone().nth(3).unwrap_or(0);
         let is_medium = rank <= 4 && extents.clone().take(3).all(fits(u32::MAX.into()));
         if let (true, Ok(last)) = (is_medium, u16::try_from(last)) {
@@ -155,14 +151,30 @@ impl TensorShape {
     }
 
     /// The extents in a list.
+    #[inline]
     pub fn to_dims(&self) -> Dims {
-        self.extents().collect()
+        match &self.0 {
+            // All seven are copied at once, whatever the rank is.
+            Extents::Small { rank, extents } if *rank <= 6 => {
+                let [a, b, c, d, e, f, _] = extents.map(usize::from);
+                Dims::from_buf_and_len([a, b, c, d, e, f], usize::from(*rank))
+            }
+            _ => self.extents().collect(),
+        }
     }
 
     /// The number of elements of a tensor of this shape; `None` if it does not fit the memory of any
     /// machine.
     pub fn n_elements(&self) -> Option<usize> {
         let max = usize::MAX / 2;
+        if let Extents::Small { rank, extents } = &self.0
+            && *rank <= 3
+        {
+            // The product of three of 16 bits fits 64.
+            let used = extents[..usize::from(*rank)].iter();
+            let product: u64 = used.map(|extent| u64::from(*extent)).product();
+            return usize::try_from(product).ok().filter(|n| *n <= max);
+        }
         if self.extents().any(|extent| extent == 0) {
             return Some(0);
         }
@@ -208,6 +220,18 @@ impl TensorShape {
         extents.extend(self.extents().skip(n_swallowed));
         TensorShape::new(&extents)
     }
+}
+
+/// Returns extents that are few and below 2^16.
+fn small(rank: usize, extents: impl Iterator<Item = u64>) -> Option<[u16; 7]> {
+    let mut small = [0; 7];
+    if rank > small.len() {
+        return None;
+    }
+    for (to, extent) in small.iter_mut().zip(extents) {
+        *to = u16::try_from(extent).ok()?;
+    }
+    Some(small)
 }
 
 impl Default for TensorShape {

@@ -16,7 +16,7 @@ use tfrt_kernels::graph::stored::{KERNEL, store};
 use tfrt_kernels::onnx::{kernel_of, prepare_of};
 use tfrt_tensor::Tensor;
 use tfrt_tensor::math::panel::InstructionSet;
-use tfrt_tensor::op::{OpKernel, select};
+use tfrt_tensor::op::{OpKernel, Prepare, select};
 
 use crate::error::OpenError;
 use crate::open_options::OpenOptions;
@@ -187,11 +187,21 @@ impl Evaluator for HostEvaluator {
     }
 
     fn prepares(&self, row: &str) -> Option<Prepares> {
-        let prepare = prepare_of(row)?;
-        Some(Prepares {
-            inputs: prepare.inputs,
-            takes_attributes: prepare.takes_attributes,
-        })
+        prepare_of(row).map(prepares)
+    }
+
+    fn prepares_on_device(&self, row: &str, types: &[Option<DType>]) -> Option<Prepares> {
+        let (device, kernels) = self.device.as_ref()?;
+        let kernel = select(kernels, row, device.kind(), types.iter().copied())?;
+        kernel.prepare.map(prepares)
+    }
+}
+
+fn prepares(prepare: Prepare) -> Prepares {
+    Prepares {
+        inputs: prepare.inputs,
+        types: prepare.types,
+        takes_attributes: prepare.takes_attributes,
     }
 }
 

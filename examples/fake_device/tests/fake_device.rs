@@ -1,6 +1,8 @@
 //! Tensors on a device that nothing of the runtime knows.
 
-use std::sync::{Arc, OnceLock};
+use std::slice::from_ref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tfrt::corert::{CoreRuntime, OpAttrs, TensorHandle};
@@ -8,7 +10,7 @@ use tfrt::host::DeviceRef;
 use tfrt::host::device::conformance;
 use tfrt::input::Input;
 use tfrt::ir::Source;
-use tfrt::tensor::op::OpKernel;
+use tfrt::tensor::op::{OpKernel, Prepare};
 use tfrt::tensor::{ScalarHostTensor, StringHostTensor, Tensor, TensorFormat, TensorShape};
 use tfrt::{AnyAsyncValue, Error, ErrorCode, Formats, OpenOptions, Runtime};
 use tfrt_example_fake_device::{FakeDevice, KERNELS, KIND};
@@ -47,31 +49,21 @@ impl Bed {
     }
 
     fn wait(&self, handle: &TensorHandle) -> Result<Tensor, Error> {
-        let tensor = wait(&handle.to_async().into_any())?;
-        Ok(tensor.get::<Tensor>().expect("it is one").clone())
+        let value = handle.to_async().into_any();
+        let _waited = self.runtime.host().queue().await_all(from_ref(&value));
+        let value = value.settled();
+        let tensor = value.get::<Tensor>().cloned();
+        tensor.ok_or_else(|| value.error().expect("it is settled").clone())
     }
 }
 
 fn add(runtime: &Runtime, name: &str, n_bytes: usize) -> (DeviceRef, Arc<FakeDevice>) {
-    let made = OnceLock::new();
+    let mut made = None;
     let device = runtime.host().devices().add(|id| {
-        let fake = Arc::new(FakeDevice::new(id, name, n_bytes, DELAY).unwrap());
-        made.get_or_init(|| fake.clone());
-        fake
+        let fake = FakeDevice::new(id, name, n_bytes, DELAY).unwrap();
+        made.insert(Arc::new(fake)).clone()
     });
-    (device.unwrap(), made.into_inner().unwrap())
-}
-
-fn wait(value: &AnyAsyncValue) -> Result<AnyAsyncValue, Error> {
-    let (sender, receiver) = std::sync::mpsc::channel();
-    value.clone().when_settled(move |value| {
-        let _waits = sender.send(value);
-    });
-    let value = receiver.recv().expect("it settles");
-    match value.error() {
-        Some(error) => Err(error.clone()),
-        None => Ok(value),
-    }
+    (device.unwrap(), made.unwrap())
 }
 
 fn floats(tensor: &Tensor) -> Vec<f32> {
@@ -104,10 +96,9 @@ fn tensors_go_to_the_device_and_come_back() {
 fn tensors_of_other_formats_are_made_dense_and_strings_stay() {
     let bed = Bed::new();
     let shape = TensorShape::new(&[3]).unwrap();
-    let sevens = bed
-        .core
-        .handle(ScalarHostTensor::new(shape.clone(), 7.0_f32));
-    let again = bed.back(&bed.there(&sevens).unwrap()).unwrap();
+    let sevens = ScalarHostTensor::new(shape.clone(), 7.0_f32);
+    let there = bed.there(&bed.core.handle(sevens)).unwrap();
+    let again = bed.back(&there).unwrap();
     assert_eq!(floats(&bed.wait(&again).unwrap()), [7.0; 3]);
     let strings = StringHostTensor::new(shape, vec![b"one".to_vec(); 3]).unwrap();
     let refused = bed.there(&bed.core.handle(strings)).unwrap_err();
@@ -122,8 +113,7 @@ fn tensors_go_from_one_device_to_another_through_the_host() {
     let bed = Bed::new();
     let (other, fake) = add(&bed.runtime, "FAKE:1", 1 << 20);
     let x = bed.core.dense(&[2], &[1.0_f32, 2.0]).unwrap();
-    let there = bed.there(&x).unwrap();
-    let context = bed.core.context();
+    let (there, context) = (bed.there(&x).unwrap(), bed.core.context());
     let further = context.transfer(&there, &other, TensorFormat::Device);
     let further = further.unwrap();
     assert_eq!(further.device(), other.id());
@@ -150,10 +140,8 @@ func.func @main(%t: !t.tensor) -> !t.tensor {
     let x = bed.core.dense(&[2], &[1.0_f32, 2.0]).unwrap();
     let tensor = x.tensor().unwrap().unwrap().clone();
     let main = program.function("main").unwrap();
-    let results = main
-        .call(&bed.runtime.context(), vec![AnyAsyncValue::new(tensor)])
-        .wait()
-        .unwrap();
+    let tensor = vec![AnyAsyncValue::new(tensor)];
+    let results = main.call(&bed.runtime.context(), tensor).wait().unwrap();
     assert_eq!(floats(results.get::<Tensor>(0).unwrap()), [1.0, 2.0]);
 }
 
@@ -176,9 +164,8 @@ fn kernels_of_the_host_name_the_device_of_what_they_can_not_read() {
         "expected a DenseHost tensor, found a tensor of f32 [2] on the device FAKE:0: transfer it to the host"
     );
     let host = bed.runtime.host();
-    let encoded = host
-        .codecs()
-        .encode(&AnyAsyncValue::new(tensor), host.allocator());
+    let value = AnyAsyncValue::new(tensor);
+    let encoded = host.codecs().encode(&value, host.allocator());
     assert_eq!(
         encoded.unwrap_err().message(),
         "a tensor of f32 [2] on the device FAKE:0 can't be stored or sent: transfer it to the host"
@@ -304,8 +291,7 @@ fn cancelled_transfers_fail_at_once_and_their_copies_end_later() {
     let bed = Bed::new();
     let x = bed.core.dense(&[2], &[1.0_f32, 2.0]).unwrap();
     let there = bed.there(&x).unwrap();
-    let wait_for_ready = bed.back(&there).unwrap();
-    bed.wait(&wait_for_ready).unwrap();
+    bed.wait(&bed.back(&there).unwrap()).unwrap();
     bed.fake.pause();
     let context = bed.core.context();
     let device = bed.core.device();
@@ -342,6 +328,19 @@ fn nothing_is_held_when_all_handles_are_dropped() {
     assert_eq!(bed.fake.held_bytes(), 0);
 }
 
+/// A statistic: how often the kernel of sums was asked to prepare a constant, of which it makes nothing.
+static N_PREPARED: AtomicUsize = AtomicUsize::new(0);
+
+const PREPARE: Prepare = Prepare {
+    inputs: &[1],
+    types: &[],
+    takes_attributes: false,
+    make: |_| {
+        N_PREPARED.fetch_add(1, Ordering::Relaxed);
+        Ok(None)
+    },
+};
+
 /// A model of which sums, products and rectifiers are for the device, and an exponential is not.
 const MODEL: &str = r#"
 func.func @main(%x: tensor<?x3xf32>, %y: tensor<?x3xf32>, %n: tensor<2xi64>)
@@ -351,14 +350,18 @@ func.func @main(%x: tensor<?x3xf32>, %y: tensor<?x3xf32>, %n: tensor<2xi64>)
   %a = "graph.add"(%x, %y) : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
   %b = "graph.exp"(%a) : (tensor<?x3xf32>) -> tensor<?x3xf32>
   %c = "graph.mul"(%a, %b) : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
-  %z = "graph.relu"(%c) : (tensor<?x3xf32>) -> tensor<?x3xf32>
+  %k = "onnx.Constant"() {value = dense<0.5> : tensor<2x3xf32>} : () -> tensor<2x3xf32>
+  %d = "graph.add"(%c, %k) : (tensor<?x3xf32>, tensor<2x3xf32>) -> tensor<?x3xf32>
+  %z = "graph.relu"(%d) : (tensor<?x3xf32>) -> tensor<?x3xf32>
   %m = "graph.add"(%n, %n) : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
   tfrt.return %z, %m : tensor<?x3xf32>, tensor<2xi64>
 }"#;
 
 #[test]
 fn a_model_runs_half_on_the_device() {
-    let runtime = Runtime::builder().op_kernels(KERNELS).build();
+    let mut kernels = KERNELS.to_vec();
+    kernels[0].prepare = Some(PREPARE);
+    let runtime = Runtime::builder().op_kernels(&kernels).build();
     let (_, fake) = add(&runtime, "FAKE:0", 1 << 20);
     let input = Input::Text(Source::new("half.mlir", MODEL));
     let call = |options: &OpenOptions| {
@@ -379,8 +382,9 @@ fn a_model_runs_half_on_the_device() {
         let options = OpenOptions::new().device("FAKE:0").optimize(optimize);
         assert_eq!(call(&options), on_host);
     }
-    // Of each call, x, y and the exponential go there, one sum and the end come back, and three kernels run.
-    assert_eq!(fake.n_done() - before, 2 * (3 + 2 + 3));
+    // Of each call, x, y, the exponential and a constant go there, one sum and the end come back, and four kernels run.
+    assert_eq!(fake.n_done() - before, 2 * (4 + 2 + 4));
+    assert_eq!(N_PREPARED.load(Ordering::Relaxed), 2);
     runtime.quiesce().unwrap();
     assert_eq!(fake.held_bytes(), 0);
     let there_is_none = OpenOptions::new().device("FAKE:1");
@@ -413,7 +417,8 @@ fn operations_that_a_format_adds_run_on_the_device_if_it_has_kernels_for_them() 
     let inputs = [("x", f32s(1.0)), ("y", f32s(-0.5)), ("n", n)];
     let outputs = model.call(&runtime.context(), inputs).wait().unwrap();
     let z = outputs.tensor("z").unwrap().to_vec::<f32>().unwrap();
-    assert_eq!(z, [0.5 * 0.5_f32.exp(), 0.0, 0.0]);
+    let row = [0.5_f32, -0.5, 0.0].map(|x| x * x.exp() + 0.5);
+    assert_eq!(z, [row, row].concat());
     // One copy there, one kernel, one copy back.
     assert_eq!(fake.n_done(), 3);
     let error = runtime.load_model(&input).unwrap_err().to_string();

@@ -27,8 +27,21 @@ impl Evaluator for Kernels {
         ["add", "toy.Wave"].contains(&row) && types.iter().all(|dtype| *dtype == Some(DType::F32))
     }
 
+    fn prepares_on_device(&self, _: &str, _: &[Option<DType>]) -> Option<Prepares> {
+        Some(Prepares {
+            inputs: &[1],
+            types: &[],
+            takes_attributes: false,
+        })
+    }
+
     fn prepares(&self, row: &str) -> Option<Prepares> {
+        let types: &[DType] = match row {
+            "dot" => &[DType::F16],
+            _ => &[],
+        };
         let (inputs, takes_attributes): (&[usize], bool) = match row {
+            "dot" => (&[1], false),
             "fused.conv" => (&[1, 2, 4, 5, 6, 7], false),
             "fused.joined" => (&[0, 1, 2, 3, 4, 5], false),
             "fused.matmul" => (&[1, 2], false),
@@ -38,6 +51,7 @@ impl Evaluator for Kernels {
         };
         Some(Prepares {
             inputs,
+            types,
             takes_attributes,
         })
     }

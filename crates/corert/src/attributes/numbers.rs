@@ -9,12 +9,12 @@ use tfrt_tensor::{Element, from_bytes, to_bytes, to_bytes_mut, with_element};
 /// Words that numbers hold in place: two complex numbers, or eight `i32`.
 const INLINE_WORDS: usize = 4;
 
-/// Numbers of one type.
-#[derive(Clone)]
+/// Numbers of one type, which are equal if all their bits are.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Numbers {
     dtype: DType,
     n: usize,
-    // Invariant: begins with the bytes of `n` elements of `dtype`.
+    // Invariant: begins with the bytes of `n` elements of `dtype`, and has zeros behind them.
     words: SmallVec<[u64; INLINE_WORDS]>,
 }
 

@@ -35,8 +35,23 @@ pub enum AttrValue {
     Aggregate(Arc<[AttrValue]>),
 }
 
+impl AttrValue {
+    /// Returns whether both are the same, bit for bit; of tensors and lists of several kinds nothing is known.
+    pub(crate) fn is(&self, other: &AttrValue) -> bool {
+        match (self, other) {
+            (AttrValue::Scalar(own), AttrValue::Scalar(other))
+            | (AttrValue::List(own), AttrValue::List(other)) => own == other,
+            (AttrValue::DType(own), AttrValue::DType(other)) => own == other,
+            (AttrValue::Text(own), AttrValue::Text(other))
+            | (AttrValue::Function(own), AttrValue::Function(other)) => own == other,
+            (AttrValue::Shape(own), AttrValue::Shape(other)) => own == other,
+            _ => false,
+        }
+    }
+}
+
 /// A text that takes no memory if it is short.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Text(
     // Invariant: UTF-8.
     SmallVec<[u8; INLINE_BYTES]>,

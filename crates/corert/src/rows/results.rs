@@ -1,7 +1,5 @@
 //! Types and shapes of a call's results, before it runs: the row's rule finds them from what is known of the operands.
 
-use std::sync::Mutex;
-
 use smallvec::SmallVec;
 use tfrt_host::{DType, Error};
 use tfrt_ops::names::Only;
@@ -197,42 +195,6 @@ impl Row {
         let inputs = inputs.iter().map(|metadata| size(metadata));
         let all = inputs.chain(results.iter().map(size));
         all.fold(0, u64::saturating_add).saturating_mul(each)
-    }
-}
-
-/// What the results of the last call without attributes were: most calls are of the same types and shapes again.
-#[derive(Default)]
-pub(super) struct LastResults(Mutex<Option<(SmallVec<[TensorMetadata; 2]>, ResultMetadata)>>);
-
-impl LastResults {
-    /// Returns what they are, or finds it. Integers, which may say what the results are, are looked at each time.
-    pub(super) fn of(
-        &self,
-        call: &MetadataCall<'_>,
-        find: impl FnOnce() -> Result<ResultMetadata, Error>,
-    ) -> Result<ResultMetadata, Error> {
-        let is_kept =
-            call.attrs.is_empty() && call.inputs.iter().all(|input| !is_integers(&[input.dtype]));
-        if !is_kept {
-            return find();
-        }
-        // Who finds it taken does not wait.
-        let Ok(mut last) = self.0.try_lock() else {
-            return find();
-        };
-        if let Some((inputs, results)) = &*last
-            && inputs.len() == call.inputs.len()
-            && inputs
-                .iter()
-                .zip(call.inputs)
-                .all(|(own, other)| own == *other)
-        {
-            return Ok(results.clone());
-        }
-        let results = find()?;
-        let inputs = call.inputs.iter().copied().cloned();
-        *last = Some((inputs.collect(), results.clone()));
-        Ok(results)
     }
 }
 

@@ -53,7 +53,7 @@ impl Row {
                     Some(tensor) => AnyAsyncValue::new::<Tensor>(tensor.clone()),
                     None => AnyAsyncValue::new(NoValue),
                 });
-                let inputs: Vec<AnyAsyncValue> = inputs.collect();
+                let inputs: SmallVec<[AnyAsyncValue; 4]> = inputs.collect();
                 let results = (kernel.run)(&OpCall {
                     op: self.op,
                     attrs,

@@ -23,6 +23,7 @@ pub(super) const PREPARE: [PrepareRow; 2] = [
     PrepareRow {
         op: "fused.conv",
         inputs: &[1, 2, 4, 5, 6, 7],
+        types: &[],
         takes_attributes: false,
         make: |node| Ok(Some(Arc::new(pack(node, [1, 2], [4, 5, 6, 7])?))),
         restore: Some(|decoder, context| Ok(Arc::new(Filter::read(decoder, context)?))),
@@ -30,6 +31,7 @@ pub(super) const PREPARE: [PrepareRow; 2] = [
     PrepareRow {
         op: "fused.joined",
         inputs: &[0, 1, 2, 3, 4, 5],
+        types: &[],
         takes_attributes: false,
         make: |node| Ok(Some(Arc::new(pack(node, [0, 1], [2, 3, 4, 5])?))),
         restore: Some(|decoder, context| Ok(Arc::new(Filter::read(decoder, context)?))),

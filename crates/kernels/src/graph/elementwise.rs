@@ -28,6 +28,7 @@ impl PreparedState for Program {}
 pub(super) const PREPARE: [PrepareRow; 1] = [PrepareRow {
     op: "fused.elementwise",
     inputs: &[],
+    types: &[],
     takes_attributes: true,
     make: |node| Ok(Some(Arc::new(read(node)?))),
     restore: None,

@@ -19,6 +19,7 @@ use super::{Made, dense, made, memory, shared, stored};
 pub(super) const PREPARE: [PrepareRow; 1] = [PrepareRow {
     op: "fused.matmul",
     inputs: &[1, 2],
+    types: &[],
     takes_attributes: false,
     make: |node| Ok(Some(Arc::new(pack(node)?))),
     restore: Some(|decoder, context| Ok(Arc::new(Matrix::read(decoder, context)?))),

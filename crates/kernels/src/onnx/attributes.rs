@@ -1,5 +1,6 @@
 //! [`Attributes`]: the attributes of an operation, by name.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use tfrt_host::kernel::{AggregateView, AttributeView};
@@ -23,18 +24,18 @@ enum Source<'a> {
     /// In a program: names and values alternately.
     Program(AggregateView<'a>),
     /// In the memory of a caller.
-    Stated(&'a [(&'static str, Stated)]),
+    Stated(&'a [(&'static str, Stated<'a>)]),
 }
 
 /// An attribute that a caller states.
 #[derive(Clone, Debug)]
-pub(crate) enum Stated {
+pub(crate) enum Stated<'a> {
     Integer(i64),
     Float(f32),
-    Text(Vec<u8>),
-    Integers(Vec<i64>),
+    Text(&'a [u8]),
+    Integers(Cow<'a, [i64]>),
     Floats(Vec<f32>),
-    Texts(Vec<Vec<u8>>),
+    Texts(Vec<&'a [u8]>),
     Type(DType),
 }
 
@@ -42,7 +43,7 @@ pub(crate) enum Stated {
 #[derive(Clone, Copy, Debug)]
 enum Value<'a> {
     Program(AttributeView<'a>),
-    Stated(&'a Stated),
+    Stated(&'a Stated<'a>),
     /// What a name states.
     Integer(i64),
     Text(&'static [u8]),
@@ -111,7 +112,7 @@ impl<'a> Value<'a> {
                     .map(|index| list.get(index)?.as_bytes())
                     .collect()
             }
-            Value::Stated(Stated::Texts(list)) => Some(list.iter().map(|text| &text[..]).collect()),
+            Value::Stated(Stated::Texts(list)) => Some(list.clone()),
             Value::Stated(Stated::Integers(list)) if list.is_empty() => Some(Vec::new()),
             _ => None,
         }
@@ -134,7 +135,7 @@ impl<'a> Attributes<'a> {
     }
 
     /// Attributes that a caller states.
-    pub(super) fn stated(operation: &'static str, list: &'a [(&'static str, Stated)]) -> Self {
+    pub(super) fn stated(operation: &'static str, list: &'a [(&'static str, Stated<'a>)]) -> Self {
         let source = Source::Stated(list);
         Attributes {
             operation,

@@ -1,11 +1,16 @@
 //! Convolutions of images whose channels come first: of numbers, of integers that stand for numbers, transposed,
-//! and by windows whose elements move.
+//! and by windows whose elements move. Filters that are constants are brought into order once ([`Filter`]).
+
+use std::sync::Arc;
 
 use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::cast::{Casting, cast_into};
-use tfrt_tensor::math::conv::channels_first::{convolve_into, output_extents};
-use tfrt_tensor::math::conv::{Convolution, TensorEpilogue};
+use tfrt_tensor::math::conv::channels_first::{
+    OrderedFilter, convolve_into, convolve_ordered_into, convolve_transposed_into,
+    convolve_transposed_ordered_into, output_extents,
+};
+use tfrt_tensor::math::conv::{Convolution, TensorEpilogue, Transposed};
 use tfrt_tensor::math::quantize::{Scaling, quantize_into};
 use tfrt_tensor::{DType, DenseHostTensor, Dims};
 
@@ -13,6 +18,7 @@ use super::cast::converted;
 use super::matmul::centred;
 use super::outputs::IntoValue;
 use super::pool::image;
+use super::prepare::{PrepareRow, State, own};
 use super::quantize::numbers;
 use super::windows::Spatial;
 use super::{Node, Operations, Outputs};
@@ -27,15 +33,104 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.QLinearConv", quantized),
 ];
 
-/// The convolution that the attributes describe, and the extents of its result. `groups` is the name of the attribute
-/// that says into how many groups channels are divided.
+/// Filters that are constants.
+pub(super) const PREPARE: &[PrepareRow] = &[PrepareRow {
+    op: "conv",
+    inputs: &[1],
+    types: &[],
+    takes_attributes: false,
+    make: |node| {
+        let (filter, host) = (node.inputs.dense(1)?, node.execution.host());
+        // What is no filter is told when there is an image.
+        if filter.shape().rank() < 3 || !Family::Floats.has(filter.dtype()) {
+            return Ok(None);
+        }
+        let filter = OrderedFilter::new(host.allocator(), filter)?;
+        let filter = filter.map_elements(|elements| crate::graph::share(host, elements));
+        Ok(Some(own(filter)))
+    },
+    restore: None,
+}];
+
+impl State for OrderedFilter {
+    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+        convolution_by(node, Filter::Ordered(&self))
+    }
+}
+
+/// The filter of a convolution.
+#[derive(Clone, Copy)]
+enum Filter<'a> {
+    /// The operand.
+    Operand(&'a DenseHostTensor),
+    /// What was prepared of it.
+    Ordered(&'a OrderedFilter),
+}
+
+impl Filter<'_> {
+    /// Its extents, of which there are as many as those of the image.
+    fn extents(self, node: &Node<'_>, rank: usize) -> Result<Dims, Error> {
+        let extents = match self {
+            Filter::Operand(_) => return node.inputs.extents(1, rank),
+            Filter::Ordered(filter) => filter.extents(),
+        };
+        match extents.len() == rank {
+            true => Ok(Dims::from_slice(extents)),
+            false => {
+                let message = format_args!("has {rank} dimensions, found extents {extents:?}");
+                Err(node.inputs.error(1, message))
+            }
+        }
+    }
+
+    fn convolve(
+        self,
+        node: &Node<'_>,
+        convolution: &Convolution,
+        after: TensorEpilogue,
+        out: &DenseHostTensor,
+    ) -> Result<AsyncValue<Chain>, Error> {
+        let (x, execution) = (node.inputs.dense(0)?, node.execution);
+        let chain = match self {
+            Filter::Operand(filter) => {
+                convolve_into(execution, convolution, [x, filter], after, out)
+            }
+            Filter::Ordered(filter) => {
+                convolve_ordered_into(execution, convolution, (x, filter), after, out)
+            }
+        };
+        chain.map_err(|error| node.told(&error))
+    }
+
+    fn convolve_transposed(
+        self,
+        node: &Node<'_>,
+        transposed: &Transposed,
+        after: TensorEpilogue,
+        out: &DenseHostTensor,
+    ) -> Result<AsyncValue<Chain>, Error> {
+        let (x, execution) = (node.inputs.dense(0)?, node.execution);
+        let chain = match self {
+            Filter::Operand(filter) => {
+                convolve_transposed_into(execution, transposed, [x, filter], after, out)
+            }
+            Filter::Ordered(filter) => {
+                convolve_transposed_ordered_into(execution, transposed, (x, filter), after, out)
+            }
+        };
+        chain.map_err(|error| node.told(&error))
+    }
+}
+
+/// The convolution that the attributes describe for a filter, and the extents of its result. `groups` is the name of the
+/// attribute that says into how many groups channels are divided.
 fn described(
     node: &Node<'_>,
-    filter_index: usize,
+    filter: impl FnOnce(usize) -> Result<Dims, Error>,
     groups: &str,
 ) -> Result<(Convolution, Dims), Error> {
     let extents = image(node)?;
-    let filter = node.inputs.extents(filter_index, extents.len())?;
+    let filter = filter(extents.len())?;
     let spatial = Spatial::of(node, extents.len() - 2, Some(&filter[2..]))?;
     let windows = spatial.windows(node, &extents[2..])?;
     let groups = node.attributes.size_or(groups, 1)?;
@@ -50,12 +145,16 @@ fn described(
 
 /// `conv(x, filter, bias)`, attributes `groups`, `transposed` and those of windows.
 fn convolution(node: &Node<'_>) -> Result<Outputs, Error> {
+    node.inputs.dense(0)?;
+    convolution_by(node, Filter::Operand(node.inputs.dense(1)?))
+}
+
+fn convolution_by(node: &Node<'_>, filter: Filter<'_>) -> Result<Outputs, Error> {
     if node.attributes.flag("transposed", false)? {
-        return transposed::transposed(node);
+        return transposed::transposed(node, filter);
     }
-    let (x, filter) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
-    let dtype = x.dtype();
-    let (convolution, output) = described(node, 1, "groups")?;
+    let dtype = node.inputs.dense(0)?.dtype();
+    let (convolution, output) = described(node, |rank| filter.extents(node, rank), "groups")?;
     let shift = node.inputs.optional_dense(2)?.cloned();
     let out = node.output(dtype, &output)?;
     let after = TensorEpilogue {
@@ -63,8 +162,7 @@ fn convolution(node: &Node<'_>) -> Result<Outputs, Error> {
         ..TensorEpilogue::default()
     };
     node.inputs.expect(0, Family::Floats)?;
-    let chain = convolve_into(node.execution, &convolution, [x, filter], after, &out);
-    let chain = chain.map_err(|error| node.told(&error))?;
+    let chain = filter.convolve(node, &convolution, after, &out)?;
     Ok(Outputs::later(out, chain))
 }
 
@@ -76,7 +174,8 @@ fn exact(
     bias: Option<usize>,
 ) -> Result<(DenseHostTensor, AsyncValue<Chain>), Error> {
     let (x, filter) = (node.inputs.dense(0)?, node.inputs.dense(filter_index)?);
-    let (convolution, output) = described(node, filter_index, "group")?;
+    let extents = |rank| node.inputs.extents(filter_index, rank);
+    let (convolution, output) = described(node, extents, "group")?;
     let (x, x_chain) = centred(node, x, numbers(node, zeros[0])?, 1)?;
     let (filter, filter_chain) = centred(node, filter, numbers(node, zeros[1])?, 0)?;
     let bias = match bias {

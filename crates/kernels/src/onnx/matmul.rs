@@ -1,16 +1,20 @@
-//! Products of matrices: of numbers, and of integers that stand for numbers.
+//! Products of matrices: of numbers, and of integers that stand for numbers. Right sides of halves that are constants are
+//! made `f32`s once ([`Right`]).
 
-use tfrt_host::{AsyncValue, Chain, Error};
+use std::sync::Arc;
+
+use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::cast::{Casting, cast_into};
 use tfrt_tensor::math::elementwise::broadcast_extents;
 use tfrt_tensor::math::linear::determinants_into;
-use tfrt_tensor::math::matmul::{Scale, matmul_into};
+use tfrt_tensor::math::matmul::{KeptFactor, Scale, matmul_into, matmul_kept_into};
 use tfrt_tensor::math::movement::Movement;
 use tfrt_tensor::math::quantize::{Scaling, dequantize_into, quantize_into};
 use tfrt_tensor::{DType, DenseHostTensor, Dims, TensorShape};
 
 use super::outputs::IntoValue;
+use super::prepare::{PrepareRow, State, own};
 use super::quantize::numbers;
 use super::{Node, Operations, Outputs};
 
@@ -24,6 +28,103 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.MatMulInteger", integers),
     ("onnx.QLinearMatMul", quantized),
 ];
+
+/// Right sides of halves that are constants.
+pub(super) const PREPARE: &[PrepareRow] = &[
+    PrepareRow {
+        op: "dot",
+        inputs: &[1],
+        types: &[DType::F16, DType::Bf16],
+        takes_attributes: false,
+        make: |node| Ok(keep(node)?.map(|right| own(Dot(Right::Kept(right))))),
+        restore: None,
+    },
+    PrepareRow {
+        op: "onnx.Gemm",
+        inputs: &[1],
+        types: &[DType::F16, DType::Bf16],
+        takes_attributes: false,
+        make: |node| match node.inputs.dense(1)?.shape().rank() {
+            2 => Ok(keep(node)?.map(|right| own(Gemm(Right::Kept(right))))),
+            _ => Ok(None),
+        },
+        restore: None,
+    },
+];
+
+/// Elements of a right side that is kept as `f32`: the caches hold it. To read twice as many bytes from memory takes longer
+/// than to convert halves.
+const MOST_KEPT: usize = 1 << 20;
+
+fn keep(node: &Node<'_>) -> Result<Option<KeptFactor>, Error> {
+    let (right, host) = (node.inputs.dense(1)?, node.execution.host());
+    if right.n_elements() > MOST_KEPT {
+        return Ok(None);
+    }
+    let kept = KeptFactor::new(host.allocator(), right)?;
+    let kept = kept.map_elements(|elements| crate::graph::share(host, elements));
+    Ok(Some(kept))
+}
+
+#[derive(Debug)]
+struct Dot(Right);
+
+impl State for Dot {
+    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+        product_by(node, &self.0)
+    }
+}
+
+#[derive(Debug)]
+struct Gemm(Right);
+
+impl State for Gemm {
+    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+        gemm_by(node, &self.0)
+    }
+}
+
+/// The right side of a product.
+#[derive(Clone, Debug)]
+enum Right {
+    /// The operand.
+    Operand(DenseHostTensor),
+    /// What was prepared of it.
+    Kept(KeptFactor),
+}
+
+impl Right {
+    fn extents(&self) -> Dims {
+        let elements = match self {
+            Right::Operand(tensor) => tensor,
+            Right::Kept(kept) => kept.elements(),
+        };
+        elements.shape().to_dims()
+    }
+
+    /// The same elements with other extents.
+    fn seen(&self, extents: &[usize]) -> Result<Right, Error> {
+        let shape = TensorShape::new(extents)?;
+        Ok(match self {
+            Right::Operand(tensor) => Right::Operand(tensor.reshape(shape)?),
+            Right::Kept(kept) => Right::Kept(kept.reshape(shape)?),
+        })
+    }
+
+    fn multiply_into(
+        &self,
+        execution: &ExecutionContext,
+        scale: Scale<f64>,
+        a: &DenseHostTensor,
+        flips: [bool; 2],
+        out: &DenseHostTensor,
+    ) -> Result<AsyncValue<Chain>, Error> {
+        match self {
+            Right::Operand(b) => matmul_into(execution, scale, [a, b], flips, out),
+            Right::Kept(b) => matmul_kept_into(execution, scale, (a, b), flips, out),
+        }
+    }
+}
 
 /// The factors of a product with two dimensions or more, and what the result looks like then and without those
 /// that were added.
@@ -75,25 +176,30 @@ fn seen(tensor: &DenseHostTensor, extents: &[usize]) -> Result<DenseHostTensor, 
 fn multiply(
     node: &Node<'_>,
     shapes: &Shapes,
-    [a, b]: [&DenseHostTensor; 2],
+    (a, b): (&DenseHostTensor, &Right),
     flips: [bool; 2],
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    let (a, b) = (seen(a, &shapes.factors[0])?, seen(b, &shapes.factors[1])?);
-    let out = seen(out, &shapes.product)?;
-    matmul_into(node.execution, Scale::default(), [&a, &b], flips, &out)
+    let (a, out) = (seen(a, &shapes.factors[0])?, seen(out, &shapes.product)?);
+    let b = b.seen(&shapes.factors[1])?;
+    b.multiply_into(node.execution, Scale::default(), &a, flips, &out)
         .map_err(|error| node.told(&error))
 }
 
 /// `MatMul`, as NumPy has it; the row `dot` may have matrices transposed, too.
 fn product(node: &Node<'_>) -> Result<Outputs, Error> {
-    let (a, b) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
+    let (_, b) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
+    product_by(node, &Right::Operand(b.clone()))
+}
+
+fn product_by(node: &Node<'_>, b: &Right) -> Result<Outputs, Error> {
+    let a = node.inputs.dense(0)?;
     let dtype = a.dtype();
     let flips = [
         node.attributes.flag("transpose_a", false)?,
         node.attributes.flag("transpose_b", false)?,
     ];
-    let mut extents = [a.shape().to_dims(), b.shape().to_dims()];
+    let mut extents = [a.shape().to_dims(), b.extents()];
     // A vector has nothing to exchange.
     let flips = [0, 1].map(|index| flips[index] && extents[index].len() > 1);
     for (extents, _) in extents.iter_mut().zip(flips).filter(|(_, flips)| *flips) {
@@ -113,13 +219,20 @@ fn product(node: &Node<'_>) -> Result<Outputs, Error> {
     }
     let out = node.output(dtype, &shapes.result)?;
     node.inputs.expect(0, Family::Reals)?;
-    let chain = multiply(node, &shapes, [a, b], flips, &out)?;
+    let chain = multiply(node, &shapes, (a, b), flips, &out)?;
     Ok(Outputs::later(out, chain))
 }
 
 /// `Gemm`: alpha a b + beta c, where c broadcasts
 fn gemm(node: &Node<'_>) -> Result<Outputs, Error> {
-    let (a, b) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
+    let (_, b) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
+    node.inputs.extents(0, 2)?;
+    node.inputs.extents(1, 2)?;
+    gemm_by(node, &Right::Operand(b.clone()))
+}
+
+fn gemm_by(node: &Node<'_>, b: &Right) -> Result<Outputs, Error> {
+    let a = node.inputs.dense(0)?;
     let dtype = a.dtype();
     let transposed = [
         node.attributes.flag("transA", false)?,
@@ -127,7 +240,7 @@ fn gemm(node: &Node<'_>) -> Result<Outputs, Error> {
     ];
     let alpha = f64::from(node.attributes.float_or("alpha", 1.0)?);
     let beta = f64::from(node.attributes.float_or("beta", 1.0)?);
-    let (rows, columns) = (node.inputs.extents(0, 2)?, node.inputs.extents(1, 2)?);
+    let (rows, columns) = (node.inputs.extents(0, 2)?, b.extents());
     let extents = [
         rows[usize::from(transposed[0])],
         columns[usize::from(!transposed[1])],
@@ -140,7 +253,8 @@ fn gemm(node: &Node<'_>) -> Result<Outputs, Error> {
         of_result,
     };
     let Some(c) = node.inputs.optional_dense(2)? else {
-        let chain = matmul_into(execution, scale(0.0), [a, b], transposed, &out)
+        let chain = b
+            .multiply_into(execution, scale(0.0), a, transposed, &out)
             .map_err(|error| node.told(&error))?;
         return Ok(Outputs::later(out, chain));
     };
@@ -152,7 +266,8 @@ fn gemm(node: &Node<'_>) -> Result<Outputs, Error> {
     let (a, b, written, execution) = (a.clone(), b.clone(), out.clone(), execution.clone());
     let scale = scale(beta);
     let chain = chain.and_then_value(move |_| {
-        matmul_into(&execution, scale, [&a, &b], transposed, &written).into_value()
+        let chain = b.multiply_into(&execution, scale, &a, transposed, &written);
+        chain.into_value()
     });
     Ok(Outputs::later(out, chain))
 }

@@ -44,6 +44,7 @@ const fn read(op: &'static str, make: MakeState) -> PrepareRow {
     PrepareRow {
         op,
         inputs: &[],
+        types: &[],
         takes_attributes: true,
         make,
         restore: None,

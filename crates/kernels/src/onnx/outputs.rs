@@ -2,6 +2,7 @@
 
 use tfrt_host::kernel::Results;
 use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, Value};
+use tfrt_tensor::op::OpResults;
 use tfrt_tensor::{
     Bool, DType, DenseHostTensor, Element, Optional, Sequence, StringHostTensor, Tensor,
     TensorMetadata, TensorShape,
@@ -23,7 +24,7 @@ impl IntoValue for Result<AsyncValue<Chain>, Error> {
 
 /// The results of an operation, in their order.
 #[derive(Debug, Default)]
-pub struct Outputs(Vec<AnyAsyncValue>);
+pub struct Outputs(OpResults);
 
 impl Outputs {
     /// Without results, to be pushed.
@@ -66,7 +67,13 @@ impl Outputs {
     }
 
     /// As many as the program asks for.
-    pub(super) fn into_results(mut self, node: &Node<'_>) -> Result<Results, Error> {
+    pub(super) fn into_results(self, node: &Node<'_>) -> Result<Results, Error> {
+        self.asked_for(node)
+            .map(|results| Results(results.into_vec()))
+    }
+
+    /// As many as the caller asks for.
+    pub(super) fn asked_for(mut self, node: &Node<'_>) -> Result<OpResults, Error> {
         node.beside.until_settled(&self.0);
         let (found, wanted) = (self.0.len(), node.n_results);
         if found < wanted {
@@ -75,7 +82,7 @@ impl Outputs {
             )));
         }
         self.0.truncate(wanted);
-        Ok(Results(self.0))
+        Ok(self.0)
     }
 }
 

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use tfrt_host::codec::{DecodeContext, Decoder, Encoder, ValueCodec, expect};
 use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest};
-use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, Value};
+use tfrt_host::{AnyAsyncValue, DType, Error, ExecutionContext, Value};
 use tfrt_tensor::op::{Prepared, PreparedState};
 
-use super::{Attributes, Beside, Inputs, Node, Outputs, ml, rnn, rows};
+use super::{Attributes, Beside, Inputs, Node, Outputs, conv, matmul, ml, rnn, rows};
 use crate::graph;
 
 /// A row's own form of constants, which calculates results as often as it is asked to.
@@ -45,6 +45,8 @@ pub(crate) struct PrepareRow {
     pub(crate) op: &'static str,
     /// The operands that are taken, in order.
     pub(crate) inputs: &'static [usize],
+    /// The types of elements that the first of them may have; any if there are none.
+    pub(crate) types: &'static [DType],
     /// Whether attributes are taken, too.
     pub(crate) takes_attributes: bool,
     /// Makes the state; `None` where the constants themselves do as well.
@@ -54,7 +56,13 @@ pub(crate) struct PrepareRow {
 }
 
 /// All that is prepared.
-const ROWS: &[&[PrepareRow]] = &[ml::PREPARE, rnn::PREPARE, graph::PREPARE];
+const ROWS: &[&[PrepareRow]] = &[
+    conv::PREPARE,
+    matmul::PREPARE,
+    ml::PREPARE,
+    rnn::PREPARE,
+    graph::PREPARE,
+];
 
 /// Returns how a row's constants are prepared, if they are.
 pub(crate) fn find(op: &str) -> Option<&'static PrepareRow> {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use smallvec::SmallVec;
 use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest, ResultCount, Results};
 use tfrt_host::{DeviceKind, Error, ExecutionContext};
 use tfrt_ops::names::{Name, onnx};
@@ -143,7 +144,7 @@ impl Kernel {
             None => self.run_plain(node),
             Some(prepared) => self.run_prepared(node, prepared),
         };
-        Ok(outputs?.into_results(node)?.0.into_iter().collect())
+        outputs?.asked_for(node)
     }
 
     fn run_plain_as(self, function: &str, node: &Node<'_>) -> Result<Outputs, Error> {
@@ -288,6 +289,7 @@ fn expect_aligned(node: &Node<'_>) -> Result<(), Error> {
 pub fn prepare_of(op: &str) -> Option<Prepare> {
     prepare::find(op).map(|row| Prepare {
         inputs: row.inputs,
+        types: row.types,
         takes_attributes: row.takes_attributes,
         make: |call| with_node(call, |node| found(call)?.prepare(node)),
     })
@@ -299,15 +301,32 @@ pub fn kernel_of(op: &'static OpDef) -> Option<OpKernel> {
         op: kernel.op.name,
         prepare: prepare_of(op.name),
         ..OpKernel::new(op.name, DeviceKind::CPU, |call| {
-            with_node(call, |node| kernel_for(call)?.run_call(node, call))
+            with_node(call, |node| kernel_for(call.op)?.run_call(node, call))
         })
     })
 }
 
-fn kernel_for(call: &OpCall<'_>) -> Result<Kernel, Error> {
-    let name = call.op.name;
-    let kernel = KERNELS.get(name).copied();
-    kernel.ok_or_else(|| Error::not_found(format!("{name}: no kernel runs it")))
+/// The kernels by the addresses of their rows, in order: an eager call has the row itself.
+static BY_ROW: LazyLock<Vec<(usize, Kernel)>> = LazyLock::new(|| {
+    let by_row = KERNELS.values();
+    let mut by_row: Vec<_> = by_row.map(|kernel| (address(kernel.op), *kernel)).collect();
+    by_row.sort_unstable_by_key(|(row, _)| *row);
+    by_row
+});
+
+fn address(op: &OpDef) -> usize {
+    std::ptr::from_ref(op).addr()
+}
+
+fn kernel_for(op: &OpDef) -> Result<Kernel, Error> {
+    let by_row = &*BY_ROW;
+    match by_row.binary_search_by_key(&address(op), |(row, _)| *row) {
+        Ok(index) => Ok(by_row[index].1),
+        Err(_) => {
+            let (name, kernel) = (op.name, KERNELS.get(op.name).copied());
+            kernel.ok_or_else(|| Error::not_found(format!("{name}: no kernel runs it")))
+        }
+    }
 }
 
 fn found(call: &OpCall<'_>) -> Result<&'static PrepareRow, Error> {
@@ -322,7 +341,7 @@ fn with_node<R>(
     then: impl FnOnce(&Node<'_>) -> Result<R, Error>,
 ) -> Result<R, Error> {
     let name = short(call.op.name);
-    let mut list = Vec::new();
+    let mut list: SmallVec<[(&'static str, Stated<'_>); 4]> = SmallVec::new();
     for def in call.op.attrs {
         if let Some(value) = call.attrs.stated(def.name) {
             let value = stated(value).ok_or_else(|| {
@@ -349,7 +368,7 @@ pub(super) fn short(name: &'static str) -> &'static str {
     name.strip_prefix("onnx.").unwrap_or(name)
 }
 
-fn stated(value: AttrValue<'_>) -> Option<Stated> {
+fn stated(value: AttrValue<'_>) -> Option<Stated<'_>> {
     Some(match value {
         AttrValue::Int(value) => Stated::Integer(value),
         #[expect(
@@ -357,15 +376,15 @@ fn stated(value: AttrValue<'_>) -> Option<Stated> {
             reason = "kernels take numbers of this type"
         )]
         AttrValue::Float(value) => Stated::Float(value as f32),
-        AttrValue::Bytes(bytes) => Stated::Text(bytes.to_vec()),
+        AttrValue::Bytes(bytes) => Stated::Text(bytes),
         AttrValue::Type(dtype) => Stated::Type(dtype),
-        AttrValue::Ints(list) => Stated::Integers(list.into_owned()),
+        AttrValue::Ints(list) => Stated::Integers(list),
         #[expect(
             clippy::cast_possible_truncation,
             reason = "kernels take numbers of this type"
         )]
         AttrValue::Floats(list) => Stated::Floats(list.iter().map(|value| *value as f32).collect()),
-        AttrValue::Strings(list) => Stated::Texts(list.into_iter().map(<[u8]>::to_vec).collect()),
+        AttrValue::Strings(list) => Stated::Texts(list),
         AttrValue::Tensor(_) | AttrValue::Other => return None,
     })
 }

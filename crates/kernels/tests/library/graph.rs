@@ -19,6 +19,8 @@ use tfrt_tensor::{DenseHostTensor, Tensor};
 mod memory;
 #[path = "graph/pointwise.rs"]
 mod pointwise;
+#[path = "graph/prepared.rs"]
+mod prepared;
 #[path = "graph/recognised.rs"]
 mod recognised;
 
@@ -34,6 +36,7 @@ impl Evaluator for Kernels {
         let prepare = tfrt_kernels::onnx::prepare_of(row)?;
         Some(Prepares {
             inputs: prepare.inputs,
+            types: prepare.types,
             takes_attributes: prepare.takes_attributes,
         })
     }
@@ -114,6 +117,15 @@ impl Opened {
             assert!(result.error().is_none(), "{:?}", result.error());
         }
         results
+    }
+
+    /// The error of the first result of a function.
+    fn error(&self, function: &str, arguments: Vec<AnyAsyncValue>) -> Error {
+        let function = self.program.function(function).unwrap();
+        let request = RequestContext::new(&self.host);
+        let results = function.execute(&ExecutionContext::new(&request), arguments);
+        self.host.queue().await_all(&results).unwrap();
+        results[0].error().unwrap().clone()
     }
 
     /// Calls the model with one tensor; returns shape and elements of its only result.

@@ -35,6 +35,8 @@ pub struct Casting {
 
 /// Elements that are converted at a time: they lie in the first cache.
 pub(super) const STRETCH: usize = 512;
+/// Elements that are few.
+const FEW: usize = 32;
 
 /// Converts the elements of a tensor to the type of another, on the workers of the request's queue if they are
 /// many.
@@ -115,13 +117,26 @@ fn convert(
         out.copy_from_slice(bytes);
         return Ok(());
     }
+    // To clear memory for a stretch takes longer than to convert a few.
+    match bytes.len() / size(from) <= FEW {
+        true => convert_by::<FEW>(casting, (from, bytes), (to, out)),
+        false => convert_by::<STRETCH>(casting, (from, bytes), (to, out)),
+    }
+}
+
+/// Converts `N` elements at most.
+fn convert_by<const N: usize>(
+    casting: Casting,
+    (from, bytes): (DType, &[u8]),
+    (to, out): (DType, &mut [u8]),
+) -> Result<(), Error> {
     let n = bytes.len() / size(from);
     if is_whole(from) && is_whole(to) {
-        let mut wide = [0_i64; STRETCH];
+        let mut wide = [0_i64; N];
         load_whole(from, bytes, &mut wide[..n])?;
         return store_whole(to, &wide[..n], out);
     }
-    let mut wide = [0_f64; STRETCH];
+    let mut wide = [0_f64; N];
     load(from, bytes, &mut wide[..n])?;
     store(casting, to, &wide[..n], out)
 }

@@ -19,7 +19,7 @@
 use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::matmul::{MatmulElement, Matrix, Rows, Scale, multiply};
+use super::matmul::{MatmulElement, Matrix, Rows, Scale, multiply_kept};
 use super::number::{Number, Real};
 use super::window::{Window, Windows};
 use super::{parallel, vectorized};
@@ -191,7 +191,8 @@ pub fn convolve<T: MatmulElement + Real>(
     plan.expect_output(out.extents())?;
     plan.expect_epilogue(&epilogue)?;
     let (input, filter) = (in_order(input)?, in_order(filter)?);
-    plan.run(input, filter, epilogue, 0, out.as_mut_slice());
+    let filter = T::keep(filter.into());
+    plan.run(input, &filter, epilogue, 0, out.as_mut_slice());
     Ok(())
 }
 
@@ -266,7 +267,8 @@ fn convolve_of<T: MatmulElement + Real>(
                 shift: shift.as_ref().map(|shift| shift.elements()).transpose()?,
                 relu: epilogue.relu,
             };
-            plan.run(input.elements()?, filter.elements()?, epilogue, first, part);
+            let filter = T::keep(filter.elements()?.into());
+            plan.run(input.elements()?, &filter, epilogue, first, part);
             Ok(())
         },
     )
@@ -342,7 +344,7 @@ impl Plan {
     fn run<T: MatmulElement + Real>(
         &self,
         input: &[T],
-        filter: &[T],
+        filter: &[T::Kept],
         epilogue: Epilogue<'_, T>,
         first: usize,
         out: &mut [T],
@@ -389,7 +391,7 @@ impl Plan {
     fn block<T: MatmulElement + Real>(
         &self,
         input: &[T],
-        filter: &[T],
+        filter: &[T::Kept],
         output: usize,
         out: &mut [T],
         patches: &mut Vec<T>,
@@ -416,7 +418,7 @@ impl Plan {
                 [n, own_filters],
                 self.filters,
             );
-            multiply(Scale::default(), a, b, out);
+            multiply_kept(Scale::default(), a, b, out);
         }
     }
 
@@ -453,7 +455,13 @@ impl Plan {
     }
 
     /// Makes outputs whose channels don't mix.
-    fn depthwise<T: Number>(&self, input: &[T], filter: &[T], output: usize, out: &mut [T]) {
+    fn depthwise<T: MatmulElement>(
+        &self,
+        input: &[T],
+        filter: &[T::Kept],
+        output: usize,
+        out: &mut [T],
+    ) {
         let (channels, step) = (self.channels, self.step());
         for (index, out) in out.chunks_exact_mut(channels).enumerate() {
             let (image, own) = self.image(output + index);
@@ -466,7 +474,7 @@ impl Plan {
                         #[inline(always)]
                         || {
                             for ((out, x), factor) in out.iter_mut().zip(x).zip(factors) {
-                                *out = out.plus(x.times(*factor));
+                                *out = out.plus(x.times_kept(*factor));
                             }
                         },
                     );

@@ -12,17 +12,19 @@ use super::number::Number;
 use super::parallel::{self, Parts};
 use crate::math::Family;
 use crate::with_number;
-use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
+use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 
 #[allow(unsafe_code, reason = "a listed module")]
 mod gemm;
 mod halves;
 mod integers;
+mod kept;
 mod packed;
 mod thin;
 
 pub use gemm::MatmulElement;
-pub(crate) use gemm::{Matrix, Rows, multiply};
+pub(crate) use gemm::{Matrix, Rows, Sealed, multiply, multiply_kept};
+pub use kept::KeptFactor;
 pub use packed::{PackedRight, matmul_packed, matmul_packed_into};
 
 /// Rows that the inner loop of `gemm` makes at once.
@@ -101,7 +103,8 @@ pub fn matmul<T: MatmulElement>(
         (b.extents(), b.strides()),
         out.extents(),
     )?;
-    plan.run(scale, a.elements(), b.elements(), 0, out.as_mut_slice());
+    let (a, b) = (a.elements(), b.elements());
+    plan.run(multiply, scale, (a, b), 0, out.as_mut_slice());
     Ok(())
 }
 
@@ -138,6 +141,41 @@ pub fn matmul_of<T: MatmulElement>(
 ) -> Result<AsyncValue<Chain>, Error> {
     crate::dense::expect_dtype::<T>(a.metadata())?;
     crate::dense::expect_dtype::<T>(b.metadata())?;
+    fill::<T, T>(execution, multiply, scale, [a, b], transpose, out)
+}
+
+/// As [`matmul_into`], by a right factor that was kept.
+///
+/// # Errors
+///
+/// As of [`matmul_into`].
+pub fn matmul_kept_into(
+    execution: &ExecutionContext,
+    scale: Scale<f64>,
+    (a, b): (&DenseHostTensor, &KeptFactor),
+    transpose: [bool; 2],
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = b.dtype();
+    let factors = [a, b.elements()];
+    with_number!(dtype, T => {
+        crate::dense::expect_dtype::<T>(a.metadata())?;
+        fill::<T, <T as Sealed>::Kept>(execution, multiply_kept, scale.rounded(), factors, transpose, out)
+    }, else Err(Family::Numbers.lacks(dtype)))
+}
+
+/// Multiplies two matrices, the right one of elements of its own.
+type Multiply<T, R> = fn(Scale<T>, Matrix<'_, T>, Matrix<'_, R>, Rows<'_, T>);
+
+/// Multiplies dense tensors on the workers of the request's queue.
+fn fill<T: MatmulElement, R: Element>(
+    execution: &ExecutionContext,
+    by: Multiply<T, R>,
+    scale: Scale<T>,
+    [a, b]: [&DenseHostTensor; 2],
+    transpose: [bool; 2],
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
     let seen = |tensor: &DenseHostTensor, transpose: bool| {
         let (mut extents, mut strides) = (tensor.shape().to_dims(), tensor.shape().strides());
         if let (true, Some(last)) = (transpose, extents.len().checked_sub(2)) {
@@ -156,7 +194,8 @@ pub fn matmul_of<T: MatmulElement>(
     let (a, b) = (a.clone(), b.clone());
     parallel::fill_parts(execution, out, parts, move |first, part| {
         let (a, b) = (a.read()?, b.read()?);
-        plan.run(scale, a.elements()?, b.elements()?, first, part);
+        let factors = (a.elements()?, b.elements()?);
+        plan.run(by, scale, factors, first, part);
         Ok(())
     })
 }
@@ -270,11 +309,11 @@ impl Plan {
 
     /// Makes the elements of the result from the `first` on: part of a row, whole rows, part of a row, for as
     /// many matrices as they are of.
-    fn run<T: MatmulElement>(
+    fn run<T: MatmulElement, R>(
         &self,
+        by: Multiply<T, R>,
         scale: Scale<T>,
-        a: &[T],
-        b: &[T],
+        (a, b): (&[T], &[R]),
         first: usize,
         mut out: &mut [T],
     ) {
@@ -296,7 +335,7 @@ impl Plan {
             let b_start = self.b.offset(number, &self.batch) + column * self.b.column;
             let a = Matrix::new(a, a_start, [n_rows, self.k], [self.a.row, self.a.column]);
             let b = Matrix::new(b, b_start, [self.k, n_columns], [self.b.row, self.b.column]);
-            multiply(scale, a, b, Rows::new(part, [n_rows, n_columns], n_columns));
+            by(scale, a, b, Rows::new(part, [n_rows, n_columns], n_columns));
             out = rest;
             position += n_rows * n_columns;
         }

@@ -113,23 +113,40 @@ fn row_len(x: &[usize], out: &[usize]) -> Result<usize, Error> {
 
 /// Makes rows. The slices are of one length.
 fn rows<T: Floating>(kind: Kind, row: usize, x: &[T], is_streamed: bool, out: &mut [T]) {
-    let mut results = [T::ZERO; BLOCK];
-    each_row(
-        x,
-        row.max(1),
-        out,
-        is_streamed,
-        #[inline(always)]
-        |row| make_row(kind, row, &mut results),
-    );
+    let row = row.max(1);
+    with_results(kind, row, |results| {
+        each_row(
+            x,
+            row,
+            out,
+            is_streamed,
+            #[inline(always)]
+            |row| make_row(kind, row, results),
+        );
+    });
+}
+
+/// Elements of a row for whose results there is memory at hand: to clear more takes longer than to make such a row.
+const FEW: usize = 32;
+
+/// Calls a function with memory for the results of a row, as far as this kind needs some.
+#[inline(always)]
+fn with_results<T: Floating>(kind: Kind, row: usize, then: impl FnOnce(&mut [T])) {
+    match kind {
+        Kind::Softmax => then(&mut []),
+        Kind::LogSoftmax if row <= FEW => then(&mut [T::ZERO; FEW]),
+        Kind::LogSoftmax => then(&mut [T::ZERO; BLOCK]),
+    }
 }
 
 /// Makes one row, in place.
 pub fn row_in_place<T: Floating>(kind: Kind, row: &mut [T]) {
-    vectorized(
-        #[inline(always)]
-        || make_row(kind, Row::in_place(row), &mut [T::ZERO; BLOCK]),
-    );
+    with_results(kind, row.len(), |results| {
+        vectorized(
+            #[inline(always)]
+            || make_row(kind, Row::in_place(row), results),
+        );
+    });
 }
 
 /// The largest of those that are numbers; `LOWEST` where there are none. What is no number is passed over: the sum
@@ -163,9 +180,9 @@ impl<T: Floating> Reduce<T> for Largest {
     }
 }
 
-/// Makes a row, within what is vectorized. `results` is memory that is used again.
+/// Makes a row, within what is vectorized. `results` is memory that is used again ([`with_results`]).
 #[inline(always)]
-fn make_row<T: Floating>(kind: Kind, mut row: Row<'_, T>, results: &mut [T; BLOCK]) {
+fn make_row<T: Floating>(kind: Kind, mut row: Row<'_, T>, results: &mut [T]) {
     let largest = block::<Largest, T>(row.elements());
     match kind {
         Kind::Softmax => {

@@ -1,17 +1,18 @@
 //! Kernels of operations as kernels of programs.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use tfrt_host::kernel::{
-    AggregateView, Attr, AttributeView, KernelRegistry, Operands, ResultCount, Results,
+    AggregateView, Attr, AttributeView, KernelRegistry, Operands, Rest, ResultCount, Results,
 };
-use tfrt_host::{AnyAsyncValue, DType, DeviceKind, Error, ExecutionContext};
+use tfrt_host::{AnyAsyncValue, DType, DeviceKind, DeviceRef, Error, ExecutionContext};
 use tfrt_ops::names::onnx;
 use tfrt_ops::{AttrKind, AttrSource, AttrValue, Attrs, OpDef, Table};
 
-use super::{OpCall, OpKernel, Prepared, select};
-use crate::Tensor;
+use super::{OpCall, OpKernel, Prepared, PreparedState, select};
+use crate::{NoValue, Tensor};
 
 /// Adds a kernel of programs for each row and kind of device that kernels are for:
 ///
@@ -22,6 +23,15 @@ use crate::Tensor;
 /// `attributes` has names and values in turn; a type of elements is the number that ONNX gives it. Of several kernels for
 /// one row and kind, [`select`] takes one at each call, by the types of the operands. Kernels of rows that a format adds are
 /// called by the whole names of these: `fake.calc.wave`.
+///
+/// Where kernels of a kind prepare constants there is a kernel that has them do so, once, given the types of all operands;
+/// what was prepared is the last operand of calls, and what it stands for is not among the others:
+///
+/// ```mlir
+/// %p = "fake.graph.prepare"(%none, %b) {attributes = [], device = "FAKE:0", op = "add", types = [1, 1]}
+///     : (!t.none, !t.tensor) -> !graph.prepared
+/// %y = "fake.graph.add"(%a, %p) {attributes = [], device = "FAKE:0"} : (!t.tensor, !graph.prepared) -> !t.tensor
+/// ```
 ///
 /// # Panics
 ///
@@ -59,6 +69,65 @@ pub fn register(registry: &mut KernelRegistry, kernels: &[OpKernel], rows: &Tabl
         };
         registry.add(&name, run);
     }
+    let mut kinds: Vec<DeviceKind> = Vec::new();
+    for kernel in kernels.iter().filter(|kernel| kernel.prepare.is_some()) {
+        // Those of the processor are prepared as its own are.
+        if kernel.device != DeviceKind::CPU && !kinds.contains(&kernel.device) {
+            kinds.push(kernel.device);
+            add_prepare(registry, all.clone(), kernel.device);
+        }
+    }
+}
+
+/// Adds the kernel that prepares for a kind of device.
+fn add_prepare(registry: &mut KernelRegistry, kernels: Arc<[OpKernel]>, kind: DeviceKind) {
+    let prepare = move |operands: Rest,
+                        attributes: Attr<AttributeView<'_>>,
+                        device: Attr<&str>,
+                        op: Attr<&str>,
+                        types: Attr<&[i64]>,
+                        execution: &ExecutionContext|
+          -> Result<Prepared, Error> {
+        let op = tfrt_ops::find(&op).ok_or_else(|| {
+            let op = op.escape_debug();
+            Error::invalid_argument(format!("'{op}' is no operation that is prepared"))
+        })?;
+        let call = Call {
+            op,
+            kind,
+            device: &device,
+            n_results: 0,
+            execution,
+        };
+        let types: Vec<Option<DType>> = types.iter().map(|number| onnx::dtype(*number)).collect();
+        call.prepare(&kernels, operands.0, *attributes, &types)
+    };
+    registry.add(&format!("{kind}.graph.prepare"), prepare);
+}
+
+/// The constants themselves, where a kernel makes nothing of them.
+#[derive(Debug)]
+struct Constants(Vec<AnyAsyncValue>);
+
+impl PreparedState for Constants {}
+
+/// Returns all operands in their places: those of a call, and in the places that were taken the constants, or nothing.
+fn in_places(
+    inputs: &[AnyAsyncValue],
+    taken: &[usize],
+    constants: &[AnyAsyncValue],
+) -> Vec<AnyAsyncValue> {
+    let mut left = inputs.iter();
+    let mut all = Vec::with_capacity(inputs.len() + taken.len());
+    let most = taken.iter().max().map_or(0, |last| last + 1);
+    while all.len() < most || left.len() > 0 {
+        let found = match taken.contains(&all.len()) {
+            true => constants.get(all.len()),
+            false => left.next(),
+        };
+        all.push(found.map_or_else(|| AnyAsyncValue::new(NoValue), AnyAsyncValue::clone));
+    }
+    all
 }
 
 /// A call of a program.
@@ -79,32 +148,30 @@ impl Call<'_> {
         attributes: AttributeView<'_>,
     ) -> Result<Results, Error> {
         let op = self.op.name;
-        let device = self.execution.host().devices().get(self.device);
-        let device = device.filter(|device| device.kind() == self.kind);
-        let device = device.ok_or_else(|| {
-            let (name, kind) = (self.device.escape_debug(), self.kind);
-            Error::not_found(format!(
-                "{op}: this host has no device '{name}' of kind {kind}"
-            ))
-        })?;
-        let list = attributes.aggregate().filter(|list| list.len() % 2 == 0);
-        let list = list.ok_or_else(|| {
-            Error::invalid_argument(format!(
-                "{op}: attributes are expected to be names and values alternately"
-            ))
-        })?;
+        let device = self.device()?;
+        let list = self.stated(attributes)?;
         let (inputs, prepared) = match operands.split_last() {
             Some((last, others)) if last.is::<Prepared>() => (others, last.get::<Prepared>()),
             _ => (operands, None),
         };
-        let types = inputs.iter().map(dtype);
-        let kernel = select(kernels, op, self.kind, types.clone()).ok_or_else(|| {
-            let found: Vec<String> = types.flatten().map(|dtype| dtype.to_string()).collect();
-            let (name, found) = (self.device, found.join(", "));
-            Error::invalid_argument(format!(
-                "{op}: no kernel on {name} takes operands of {found}"
-            ))
-        })?;
+        let kernel = self.select(kernels, inputs.iter().map(dtype))?;
+        let taken = kernel.prepare.map_or(&[][..], |prepare| prepare.inputs);
+        let constants = prepared.and_then(|prepared| {
+            let state: &dyn Any = &*prepared.state;
+            state.downcast_ref::<Constants>()
+        });
+        let all;
+        let (inputs, prepared) = match (prepared, constants) {
+            (None, _) => (inputs, None),
+            (prepared, None) => {
+                all = in_places(inputs, taken, &[]);
+                (&all[..], prepared)
+            }
+            (_, Some(Constants(constants))) => {
+                all = in_places(inputs, taken, constants);
+                (&all[..], None)
+            }
+        };
         let source = Stated { list, op: self.op };
         let results = (kernel.run)(&OpCall {
             op: self.op,
@@ -122,6 +189,75 @@ impl Call<'_> {
                 "{op}: {wanted} results are asked for, the kernel gave {found}"
             ))),
         }
+    }
+}
+
+impl Call<'_> {
+    fn prepare(
+        &self,
+        kernels: &[OpKernel],
+        operands: Vec<AnyAsyncValue>,
+        attributes: AttributeView<'_>,
+        types: &[Option<DType>],
+    ) -> Result<Prepared, Error> {
+        let op = self.op.name;
+        let device = self.device()?;
+        let list = self.stated(attributes)?;
+        let prepare = self.select(kernels, types.iter().copied())?.prepare;
+        let prepare = prepare.ok_or_else(|| {
+            let name = self.device;
+            Error::invalid_argument(format!("{op}: its kernel on {name} prepares nothing"))
+        })?;
+        let source = Stated { list, op: self.op };
+        let made = (prepare.make)(&OpCall {
+            op: self.op,
+            attrs: Attrs::new(&source, self.op.attrs),
+            inputs: &operands,
+            n_results: 0,
+            prepared: None,
+            device: Some(&device),
+            execution: self.execution,
+        })?;
+        Ok(made.unwrap_or_else(|| Prepared {
+            op,
+            state: Arc::new(Constants(operands)),
+        }))
+    }
+
+    fn device(&self) -> Result<DeviceRef, Error> {
+        let device = self.execution.host().devices().get(self.device);
+        let device = device.filter(|device| device.kind() == self.kind);
+        device.ok_or_else(|| {
+            let (op, name, kind) = (self.op.name, self.device.escape_debug(), self.kind);
+            Error::not_found(format!(
+                "{op}: this host has no device '{name}' of kind {kind}"
+            ))
+        })
+    }
+
+    fn stated<'a>(&self, attributes: AttributeView<'a>) -> Result<AggregateView<'a>, Error> {
+        let list = attributes.aggregate().filter(|list| list.len() % 2 == 0);
+        list.ok_or_else(|| {
+            let op = self.op.name;
+            Error::invalid_argument(format!(
+                "{op}: attributes are expected to be names and values alternately"
+            ))
+        })
+    }
+
+    fn select<'k>(
+        &self,
+        kernels: &'k [OpKernel],
+        types: impl Iterator<Item = Option<DType>> + Clone,
+    ) -> Result<&'k OpKernel, Error> {
+        let op = self.op.name;
+        select(kernels, op, self.kind, types.clone()).ok_or_else(|| {
+            let found: Vec<String> = types.flatten().map(|dtype| dtype.to_string()).collect();
+            let (name, found) = (self.device, found.join(", "));
+            Error::invalid_argument(format!(
+                "{op}: no kernel on {name} takes operands of {found}"
+            ))
+        })
     }
 }
 
@@ -174,4 +310,29 @@ fn value(view: AttributeView<'_>) -> AttrValue<'_> {
         strings.collect::<Option<Vec<&[u8]>>>()
     });
     strings.map_or(AttrValue::Other, AttrValue::Strings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operands_stand_in_their_places_behind_what_was_taken() {
+        let number = |number: i64| AnyAsyncValue::new(number);
+        let seen = |values: Vec<AnyAsyncValue>| -> Vec<Option<i64>> {
+            let number = |value: &AnyAsyncValue| value.get::<i64>().copied();
+            values.iter().map(number).collect()
+        };
+        let inputs = [number(0), number(2), number(4)];
+        let all = in_places(&inputs, &[1, 3], &[]);
+        assert_eq!(seen(all), [Some(0), None, Some(2), None, Some(4)]);
+        let constants = [number(-1), number(1)];
+        let all = in_places(&inputs, &[1, 3], &constants);
+        assert_eq!(seen(all), [Some(0), Some(1), Some(2), None, Some(4)]);
+        assert_eq!(seen(in_places(&[], &[], &[])), []);
+        assert_eq!(
+            seen(in_places(&inputs[..1], &[2], &[])),
+            [Some(0), None, None]
+        );
+    }
 }

@@ -2,12 +2,14 @@
 //! chains of elementwise functions as one kernel.
 //!
 //! What is fused is rounded as it is one after the other, but for products whose bias, residual and
-//! activation are done while the sums are in registers, and for what exporters write out of many operations and
-//! has a kernel of its own: an activation, layer normalisation, attention. These are found by what is calculated, not by
-//! names; where any part is of another form, or is used by somebody else, nothing is done.
+//! activation are done while the sums are in registers, or whose columns are multiplied by constants, and for what
+//! exporters write out of many operations and has a kernel of its own: an activation, layer normalisation, attention. These
+//! are found by what is calculated, not by names; where any part is of another form, or is used by somebody else, nothing
+//! is done.
 
 mod attention;
 mod elementwise;
+mod folded;
 mod gelu;
 mod joined;
 mod layer_norm;
@@ -41,6 +43,7 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
         attention::recognise(module, block);
         super::rewrite::remove_unused(module, rows, block);
         product::pack(module, block);
+        folded::fold(module, block);
         product::attach(module, block);
         scaled::fuse(module, block);
         joined::fuse(module, block);

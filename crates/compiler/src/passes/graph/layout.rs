@@ -9,6 +9,8 @@ mod affine;
 mod images;
 mod rules;
 
+pub(super) use affine::{known_statistics, statistics};
+
 use tfrt_ir::{Diagnostics, Module};
 
 use super::{fused, graphs};

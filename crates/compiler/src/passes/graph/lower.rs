@@ -446,13 +446,22 @@ impl Lowering<'_, '_> {
             .filter(|(name, _)| name.as_str() != "op")
             .cloned()
             .collect();
-        let version = stated_opset(self.module, op).unwrap_or(names::onnx::NEWEST);
-        OpState::new(format!("cpu.{PREPARE}"))
+        let kind = data.attribute(place::KIND).and_then(Attribute::as_str);
+        let state = OpState::new(format!("{}.{PREPARE}", kind.unwrap_or("cpu")))
             .results(self.result_types(op))
             .operands(operands)
             .attribute("attributes", Attribute::array(attributes(&stated)))
-            .attribute("op", Attribute::string(row))
-            .attribute("opset", Attribute::integer(version, Type::I64))
+            .attribute("op", Attribute::string(row));
+        let placed = [place::DEVICE, place::TYPES].map(|name| data.attribute(name).cloned());
+        match placed {
+            [Some(device), Some(types)] => {
+                state.attribute("device", device).attribute("types", types)
+            }
+            _ => {
+                let version = stated_opset(self.module, op).unwrap_or(names::onnx::NEWEST);
+                state.attribute("opset", Attribute::integer(version, Type::I64))
+            }
+        }
     }
 
     /// Returns an operation that is a kernel already, or has a row of its own, with other operands. The kernel of a row gets

@@ -12,6 +12,7 @@
 
 use std::collections::HashMap;
 
+use tfrt_bef::DType;
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, OpState, Type, ValueId};
 
 use tfrt_ops::Table;
@@ -36,6 +37,9 @@ pub(super) const DEVICE: &str = "place.device";
 /// The kind of that device.
 pub(super) const KIND: &str = "place.kind";
 
+/// The types of a node's operands as ONNX numbers them, 0 where one is not known, of what is prepared for it.
+pub(super) const TYPES: &str = "place.types";
+
 /// The name of the host's processor.
 const HOST: &str = "CPU:0";
 
@@ -59,6 +63,13 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
 /// Returns whether a node is placed on a device beside the host.
 pub(super) fn is_placed(module: &Module, op: OpId) -> bool {
     module.op(op).attribute(DEVICE).is_some()
+}
+
+/// Returns the types of the operands of a node, as far as they are known.
+pub(super) fn types(module: &Module, op: OpId) -> Vec<Option<DType>> {
+    let operands = module.op(op).operands().iter();
+    let types = operands.map(|value| node::element(module.value_type(*value)));
+    types.map(|ty| attrs::dtype(&ty?)).collect()
 }
 
 struct Placing<'m> {
@@ -92,14 +103,13 @@ impl Placing<'_> {
         let name = data.name().strip_prefix(GRAPH).unwrap_or(data.name());
         let row = node::row_of(self.module, self.rows, op).filter(|row| row.name == name);
         let values = data.operands().iter().chain(data.results());
-        let types: Vec<Option<Type>> = values
+        let elements: Vec<Option<Type>> = values
             .map(|value| node::element(self.module.value_type(*value)))
             .collect();
-        let is_whole = types.len() > data.results().len()
-            && types.iter().all(Option::is_some)
+        let is_whole = elements.len() > data.results().len()
+            && elements.iter().all(Option::is_some)
             && data.regions().is_empty();
-        let types = types.into_iter().take(data.operands().len());
-        let types: Vec<_> = types.map(|ty| attrs::dtype(&ty?)).collect();
+        let types = types(self.module, op);
         is_whole && row.is_some_and(|row| self.evaluator.runs_on_device(row.name, &types))
     }
 

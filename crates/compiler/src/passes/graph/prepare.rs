@@ -5,13 +5,16 @@
 //! %y = "graph.rnn"(%x, %p) {hidden_size = 8 : i64, kind = "lstm"} : (..) -> tensor<..>
 //! ```
 //!
-//! Which operands a kernel takes is asked of who has the kernels. A node stays as it is if one of these is no constant.
+//! Which operands a kernel takes is asked of who has the kernels. A node stays as it is if one of these is no constant. For
+//! a node that is placed on a device its kernel there prepares, of the constants that were copied to it.
 
 use std::collections::HashSet;
 
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, OpState, Type, ValueId};
+use tfrt_ops::names::onnx;
 
-use super::{EXTERNAL, NO_VALUE, PREPARE, graphs, lower, node, scope};
+use super::rewrite::list;
+use super::{EXTERNAL, GRAPH, NO_VALUE, PREPARE, attrs, graphs, lower, node, place, scope};
 use crate::legalize::Context;
 use crate::onnx::{Evaluator, Prepares};
 use crate::pipeline::{Pass, Property, Run};
@@ -63,7 +66,13 @@ impl Preparing<'_> {
         let Some(row) = self.row(op) else {
             return;
         };
-        if let Some(prepares) = self.evaluator.prepares(&row)
+        let prepares = match place::is_placed(self.module, op) {
+            true => self
+                .evaluator
+                .prepares_on_device(&row, &place::types(self.module, op)),
+            false => self.evaluator.prepares(&row),
+        };
+        if let Some(prepares) = prepares
             && self.are_constants(op, prepares)
         {
             self.prepare(op, &row, prepares, made);
@@ -80,14 +89,17 @@ impl Preparing<'_> {
     fn row(&self, op: OpId) -> Option<String> {
         let name = self.module.op(op).name();
         match name.strip_prefix("cpu.") {
-            _ if super::place::is_placed(self.module, op) => None,
             Some(fused) => Some(fused.to_owned()),
             None if self.known.contains(&op) => None,
+            None if place::is_placed(self.module, op) => {
+                name.strip_prefix(GRAPH).map(str::to_owned)
+            }
             None => node::row(self.module, op).map(|row| row.name.to_owned()),
         }
     }
 
-    /// Returns whether all operands that are taken are constants, and there is something to take.
+    /// Returns whether all operands that are taken are constants, the first of a type that is taken, and there is something
+    /// to take.
     fn are_constants(&self, op: OpId, prepares: Prepares) -> bool {
         let is_constant = |value: ValueId| {
             let maker = self.module.defining_op(value);
@@ -98,6 +110,14 @@ impl Preparing<'_> {
         let taken = prepares.inputs.iter();
         let taken = taken.filter_map(|place| node::operand(self.module, op, *place));
         let taken: Vec<ValueId> = taken.collect();
+        let is_of_type = |first: &ValueId| {
+            let element = node::element(self.module.value_type(*first));
+            let dtype = element.and_then(|ty| attrs::dtype(&ty));
+            dtype.is_some_and(|dtype| prepares.types.contains(&dtype))
+        };
+        if !prepares.types.is_empty() && !taken.first().is_some_and(is_of_type) {
+            return false;
+        }
         (prepares.takes_attributes || !taken.is_empty()) && taken.into_iter().all(is_constant)
     }
 
@@ -129,12 +149,17 @@ impl Preparing<'_> {
                 continue;
             }
             state = state.attribute(name.clone(), value.clone());
-            if prepares.takes_attributes {
+            if prepares.takes_attributes && !name.starts_with("place.") {
                 self.module.remove_attribute(op, name);
             }
         }
         if let Some(version) = lower::stated_opset(self.module, op) {
             state = state.attribute("onnx.opset", Attribute::integer(version, Type::I64));
+        }
+        if place::is_placed(self.module, op) {
+            let types = place::types(self.module, op).into_iter();
+            let numbers = types.map(|dtype| dtype.and_then(onnx::number).unwrap_or(0));
+            state = state.attribute(place::TYPES, list(&numbers.collect::<Vec<i64>>()));
         }
         let state = state.result(super::prepared());
         let prepare = self.module.create(state.location(location));

@@ -451,3 +451,27 @@ fn positions_become_rows() {
         "tf.OneHot: incompatible dtypes: i32 [] and f32 []"
     );
 }
+
+/// Calls of the same types and shapes are told apart by small integers and by attributes.
+#[test]
+fn what_differs_in_values_alone_has_other_results() {
+    let caller = Caller::new();
+    let (x, y) = (caller.counting(&[2, 2]), caller.counting(&[2, 2]));
+    let axes = [0_i32, 1].map(|axis| caller.dense(&[], &[axis]));
+    let sizes = [[1_i32, 4], [4, 1]].map(|size| caller.dense(&[2], &size));
+    let flags = [false, true].map(|keeps| attrs!["axes" => [1_i32], "keep_dims" => keeps]);
+    for _ in 0..2 {
+        for (axis, wanted) in axes.iter().zip([[4, 2], [2, 4]]) {
+            let joined = caller.call("tf.ConcatV2", &[&x, &y, axis], &none());
+            assert_eq!(shape(&joined), wanted);
+        }
+        for (size, wanted) in sizes.iter().zip([[1, 4], [4, 1]]) {
+            let reshaped = caller.call("tf.Reshape", &[&x, size], &none());
+            assert_eq!(shape(&reshaped), wanted);
+        }
+        for (flags, wanted) in flags.iter().zip([&[2][..], &[2, 1]]) {
+            let sums = caller.call("tf.Sum", &[&x], flags);
+            assert_eq!(shape(&sums), wanted);
+        }
+    }
+}

@@ -3,18 +3,18 @@
 use tfrt_host::Error;
 use tfrt_tensor::Dims;
 use tfrt_tensor::math::Family;
-use tfrt_tensor::math::conv::channels_first::{convolve_transposed_into, transposed_extents};
+use tfrt_tensor::math::conv::channels_first::transposed_extents;
 use tfrt_tensor::math::conv::{TensorEpilogue, Transposed};
 use tfrt_tensor::math::window::{Padding, Window};
 
+use super::Filter;
 use crate::onnx::pool::image;
 use crate::onnx::windows::{Around, Spatial};
 use crate::onnx::{Node, Outputs};
 
-pub(super) fn transposed(node: &Node<'_>) -> Result<Outputs, Error> {
-    let (x, filter) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
-    let (dtype, extents) = (x.dtype(), image(node)?);
-    let filter_extents = node.inputs.extents(1, extents.len())?;
+pub(super) fn transposed(node: &Node<'_>, filter: Filter<'_>) -> Result<Outputs, Error> {
+    let (dtype, extents) = (node.inputs.dense(0)?.dtype(), image(node)?);
+    let filter_extents = filter.extents(node, extents.len())?;
     let transposed = described(node, &extents, &filter_extents)?;
     let output: Dims = transposed_extents(&transposed, &extents, &filter_extents)
         .map_err(|error| node.told(&error))?;
@@ -25,8 +25,7 @@ pub(super) fn transposed(node: &Node<'_>) -> Result<Outputs, Error> {
         ..TensorEpilogue::default()
     };
     node.inputs.expect(0, Family::Floats)?;
-    let chain = convolve_transposed_into(node.execution, &transposed, [x, filter], after, &out);
-    let chain = chain.map_err(|error| node.told(&error))?;
+    let chain = filter.convolve_transposed(node, &transposed, after, &out)?;
     Ok(Outputs::later(out, chain))
 }
 

@@ -17,6 +17,7 @@ use crate::onnx::{Node, Outputs};
 pub(in crate::onnx) const PREPARE: &[PrepareRow] = &[PrepareRow {
     op: "rnn",
     inputs: &[1, 2, 3, 7],
+    types: &[],
     takes_attributes: false,
     make: |node| {
         let Some(layers) = pack(node)? else {

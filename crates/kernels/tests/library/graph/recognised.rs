@@ -135,3 +135,38 @@ fn attention_is_what_it_is_written_of() {
         &[&[1, 1, 24], &[2, 7, 24], &[3, 130, 24]],
     );
 }
+
+#[test]
+fn factors_and_norms_of_columns_are_folded_into_the_matrix() {
+    for (transposed, shape) in [(0, [8, 48]), (1, [48, 8])] {
+        let body = format!(
+            "func.func @main(%x: tensor<?x8xf32>) -> tensor<*xf32> attributes {{model.input_names = [\"x\"], model.output_names = [\"y\"]}} {{
+               {}{}{}{}{}{}
+               %g = \"onnx.Gemm\"(%x, %w, %b) {{transB = {transposed} : i64}}
+                   : (tensor<?x8xf32>, tensor<{}x{}xf32>, tensor<48xf32>) -> tensor<*xf32>
+               %f = \"onnx.Mul\"(%g, %s) : (tensor<*xf32>, tensor<48xf32>) -> tensor<*xf32>
+               %a = \"onnx.Add\"(%t, %f) : (tensor<48xf32>, tensor<*xf32>) -> tensor<*xf32>
+               %n = \"onnx.BatchNormalization\"(%a, %s, %t, %m, %v) : (tensor<*xf32>, tensor<48xf32>,
+                   tensor<48xf32>, tensor<48xf32>, tensor<48xf32>) -> tensor<*xf32>
+               %y = \"onnx.Relu\"(%n) : (tensor<*xf32>) -> tensor<*xf32>
+               tfrt.return %y : tensor<*xf32>
+             }}",
+            constant("w", 1, &shape, false),
+            constant("b", 2, &[48], false),
+            constant("s", 3, &[48], true),
+            constant("t", 4, &[48], false),
+            constant("m", 5, &[48], false),
+            constant("v", 6, &[48], true),
+            shape[0],
+            shape[1],
+        );
+        let shapes: [&[usize]; 2] = [&[1, 8], &[5, 8]];
+        assert_recognised(&body, "epilogue = [\"relu a0\"]", &shapes);
+        let text = open(&body, true).text;
+        let main = text.split("@main(").nth(1).unwrap();
+        assert!(
+            !main.contains("norm") && !main.contains("elementwise"),
+            "{main}"
+        );
+    }
+}

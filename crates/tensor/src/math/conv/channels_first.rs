@@ -1,7 +1,8 @@
 //! Convolutions of tensors whose channels come first, with filters as ONNX has them.
 //!
 //! Images are brought into the order of [`conv`](super) and back one by one, the filter once: what is multiplied
-//! lies side by side there. Models that run often are better kept channels last.
+//! lies side by side there. A filter of many convolutions is brought there ahead ([`OrderedFilter`]). Models that run often
+//! are better kept channels last.
 //!
 //! # Shapes
 //!
@@ -13,9 +14,15 @@
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
+mod ordered;
+
+pub use ordered::OrderedFilter;
+
+use ordered::{Ordered, in_last_order};
+
 use super::{Convolution, Epilogue, Plan, TensorEpilogue, Transposed};
 use crate::math::Family;
-use crate::math::matmul::MatmulElement;
+use crate::math::matmul::{MatmulElement, Sealed};
 use crate::math::movement::Movement;
 use crate::math::number::Real;
 use crate::math::parallel;
@@ -78,9 +85,12 @@ pub fn convolve<T: MatmulElement + Real>(
         out.extents(),
     )?;
     plan.expect_epilogue(&epilogue)?;
-    let filter = in_last_order(filter)?;
+    let filter = T::keep(in_last_order(filter)?.into());
     images(&plan, input, &filter, epilogue, 0, out.as_mut_slice())
 }
+
+/// A filter, by its extents.
+type FilterOf<'f, T> = (&'f [usize], Ordered<<T as Sealed>::Kept>);
 
 /// As [`convolve`], of dense tensors, on the workers of the request's queue if there are several images.
 ///
@@ -90,34 +100,56 @@ pub fn convolve<T: MatmulElement + Real>(
 pub fn convolve_into(
     execution: &ExecutionContext,
     convolution: &Convolution,
-    operands: [&DenseHostTensor; 2],
+    [input, filter]: [&DenseHostTensor; 2],
     epilogue: TensorEpilogue,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    let dtype = operands[0].dtype();
-    with_floating!(dtype, T => convolve_of::<T>(execution, convolution, operands, epilogue, out), else Err(Family::Floats.lacks(dtype)))
+    let (dtype, extents) = (input.dtype(), filter.shape().to_dims());
+    with_floating!(dtype, T => {
+        crate::dense::expect_dtype::<T>(filter.metadata())?;
+        // Shapes are looked at before memory is taken.
+        plan(convolution, &input.shape().to_dims(), &extents, &out.shape().to_dims())?;
+        convolve_of::<T>(execution, convolution, (input, (&extents, Ordered::of::<T>(filter)?)), epilogue, out)
+    }, else Err(Family::Floats.lacks(dtype)))
+}
+
+/// As [`convolve_into`], by a filter that is in order.
+///
+/// # Errors
+///
+/// As of [`convolve_into`].
+pub fn convolve_ordered_into(
+    execution: &ExecutionContext,
+    convolution: &Convolution,
+    (input, filter): (&DenseHostTensor, &OrderedFilter),
+    epilogue: TensorEpilogue,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = filter.dtype();
+    let elements = filter.elements().clone();
+    with_floating!(dtype, T => {
+        let filter = (filter.extents(), Ordered::kept(elements));
+        convolve_of::<T>(execution, convolution, (input, filter), epilogue, out)
+    }, else Err(Family::Floats.lacks(dtype)))
 }
 
 fn convolve_of<T: MatmulElement + Real>(
     execution: &ExecutionContext,
     convolution: &Convolution,
-    [input, filter]: [&DenseHostTensor; 2],
+    (input, (filter_extents, filter)): (&DenseHostTensor, FilterOf<'_, T>),
     epilogue: TensorEpilogue,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let lists = [epilogue.scale.as_ref(), epilogue.shift.as_ref()];
-    for tensor in [Some(input), Some(filter), lists[0], lists[1]]
-        .into_iter()
-        .flatten()
-    {
+    for tensor in [Some(input), lists[0], lists[1]].into_iter().flatten() {
         crate::dense::expect_dtype::<T>(tensor.metadata())?;
     }
-    let shapes = [input, filter, out].map(|tensor| tensor.shape().to_dims());
-    let plan = plan(convolution, &shapes[0], &shapes[1], &shapes[2])?;
+    let shapes = [input, out].map(|tensor| tensor.shape().to_dims());
+    let plan = plan(convolution, &shapes[0], filter_extents, &shapes[1])?;
     for list in lists.into_iter().flatten() {
         plan.expect_per_filter(list.n_elements())?;
     }
-    let (input, filter) = (input.clone(), in_last_order(&filter.read()?.view::<T>()?)?);
+    let input = input.clone();
     let image = plan.windows.n_outputs().saturating_mul(plan.filters);
     let chunk = parallel::chunk_len(plan.n_columns() / 8, image);
     parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
@@ -132,7 +164,8 @@ fn convolve_of<T: MatmulElement + Real>(
             relu: epilogue.relu,
         };
         let input = input.read()?;
-        images(&plan, &input.view()?, &filter, own, first / image, part)
+        let view = input.view()?;
+        filter.with(|filter| images(&plan, &view, filter, own, first / image, part))
     })
 }
 
@@ -152,17 +185,30 @@ pub fn convolve_transposed<T: MatmulElement + Real>(
     epilogue: Epilogue<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
+    let wanted = transposed_extents(transposed, input.extents(), filter.extents())?;
+    expect_result(&wanted, out.extents())?;
+    let kept = T::keep(in_last_order(filter)?.into());
+    let filter = (filter.extents(), &kept[..]);
+    transposed_image(transposed, input, filter, epilogue, out)
+}
+
+/// Convolves by a filter that is in order.
+fn transposed_image<T: MatmulElement + Real>(
+    transposed: &Transposed,
+    input: &TensorView<'_, T>,
+    (filter_extents, filter): (&[usize], &[T::Kept]),
+    epilogue: Epilogue<'_, T>,
+    out: &mut TensorViewMut<'_, T>,
+) -> Result<(), Error> {
     let own_input = channels_last(input.extents())?;
-    let own_filter = filter_last(filter.extents())?;
+    let own_filter = filter_last(filter_extents)?;
     let wanted = transposed.output_extents(&own_input, &own_filter)?;
-    expect_result(&channels_first(&wanted), out.extents())?;
     let input = moved(input, &last_order(input.rank()))?;
-    let filter = in_last_order(filter)?;
     let mut result = vec![T::ZERO; out.as_mut_slice().len()];
-    super::convolve_transposed(
+    super::transposed::convolve_transposed_kept(
         transposed,
         &TensorView::new(&input, &own_input)?,
-        &TensorView::new(&filter, &own_filter)?,
+        (&own_filter, filter),
         epilogue,
         &mut TensorViewMut::new(&mut result, &wanted)?,
     )?;
@@ -193,39 +239,64 @@ pub fn transposed_extents(
 pub fn convolve_transposed_into(
     execution: &ExecutionContext,
     transposed: &Transposed,
-    operands: [&DenseHostTensor; 2],
+    [input, filter]: [&DenseHostTensor; 2],
     epilogue: TensorEpilogue,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    let dtype = operands[0].dtype();
-    with_floating!(dtype, T => convolve_transposed_of::<T>(execution, transposed, operands, epilogue, out), else Err(Family::Floats.lacks(dtype)))
+    let (dtype, extents) = (input.dtype(), filter.shape().to_dims());
+    with_floating!(dtype, T => {
+        crate::dense::expect_dtype::<T>(filter.metadata())?;
+        // Shapes are looked at before memory is taken.
+        let wanted = transposed_extents(transposed, &input.shape().to_dims(), &extents)?;
+        expect_result(&wanted, &out.shape().to_dims())?;
+        let operands = (input, (&extents[..], Ordered::of::<T>(filter)?));
+        convolve_transposed_of::<T>(execution, transposed, operands, epilogue, out)
+    }, else Err(Family::Floats.lacks(dtype)))
+}
+
+/// As [`convolve_transposed_into`], by a filter that is in order.
+///
+/// # Errors
+///
+/// As of [`convolve_transposed_into`].
+pub fn convolve_transposed_ordered_into(
+    execution: &ExecutionContext,
+    transposed: &Transposed,
+    (input, filter): (&DenseHostTensor, &OrderedFilter),
+    epilogue: TensorEpilogue,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = filter.dtype();
+    let elements = filter.elements().clone();
+    with_floating!(dtype, T => {
+        let operands = (input, (filter.extents(), Ordered::kept(elements)));
+        convolve_transposed_of::<T>(execution, transposed, operands, epilogue, out)
+    }, else Err(Family::Floats.lacks(dtype)))
 }
 
 fn convolve_transposed_of<T: MatmulElement + Real>(
     execution: &ExecutionContext,
     transposed: &Transposed,
-    [input, filter]: [&DenseHostTensor; 2],
+    (input, (filter_extents, filter)): (&DenseHostTensor, FilterOf<'_, T>),
     epilogue: TensorEpilogue,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let lists = [epilogue.scale.as_ref(), epilogue.shift.as_ref()];
-    for tensor in [Some(input), Some(filter), lists[0], lists[1]]
-        .into_iter()
-        .flatten()
-    {
+    for tensor in [Some(input), lists[0], lists[1]].into_iter().flatten() {
         crate::dense::expect_dtype::<T>(tensor.metadata())?;
     }
-    let shapes = [input, filter, out].map(|tensor| tensor.shape().to_dims());
-    let wanted = transposed_extents(transposed, &shapes[0], &shapes[1])?;
-    expect_result(&wanted, &shapes[2])?;
+    let input_extents = input.shape().to_dims();
+    let wanted = transposed_extents(transposed, &input_extents, filter_extents)?;
+    expect_result(&wanted, &out.shape().to_dims())?;
     let image = match out.n_elements().checked_div(wanted[0]) {
         None | Some(0) => return Ok(AsyncValue::available(Chain)),
         Some(image) => image,
     };
-    let mut one = [shapes[0].clone(), wanted];
+    let mut one = [input_extents, wanted];
     one.iter_mut().for_each(|extents| extents[0] = 1);
-    let (transposed, input, filter) = (transposed.clone(), input.clone(), filter.clone());
-    let n_taps = shapes[1]
+    let (transposed, input) = (transposed.clone(), input.clone());
+    let filter_extents = Dims::from_slice(filter_extents);
+    let n_taps = filter_extents
         .iter()
         .fold(1_usize, |n, extent| n.saturating_mul(*extent));
     let chunk = parallel::chunk_len(n_taps, image);
@@ -240,16 +311,19 @@ fn convolve_transposed_of<T: MatmulElement + Real>(
             shift: shift.as_deref(),
             relu: epilogue.relu,
         };
-        let (input, filter) = (input.read()?, filter.read()?);
-        let (elements, filter) = (input.elements::<T>()?, filter.view::<T>()?);
+        let input = input.read()?;
+        let elements = input.elements::<T>()?;
         let own_len: usize = one[0].iter().product();
-        for (index, out) in part.chunks_exact_mut(image).enumerate() {
-            let start = (first / image + index) * own_len;
-            let image = TensorView::new(&elements[start..start + own_len], &one[0])?;
-            let mut out = TensorViewMut::new(out, &one[1])?;
-            convolve_transposed(&transposed, &image, &filter, own, &mut out)?;
-        }
-        Ok(())
+        filter.with(|filter| {
+            let filter = (&filter_extents[..], filter);
+            for (index, out) in part.chunks_exact_mut(image).enumerate() {
+                let start = (first / image + index) * own_len;
+                let image = TensorView::new(&elements[start..start + own_len], &one[0])?;
+                let mut out = TensorViewMut::new(out, &one[1])?;
+                transposed_image(&transposed, &image, filter, own, &mut out)?;
+            }
+            Ok(())
+        })
     })
 }
 
@@ -277,7 +351,7 @@ fn expect_result(wanted: &[usize], found: &[usize]) -> Result<(), Error> {
 fn images<T: MatmulElement + Real>(
     plan: &Plan,
     input: &TensorView<'_, T>,
-    filter: &[T],
+    filter: &[T::Kept],
     epilogue: Epilogue<'_, T>,
     first: usize,
     out: &mut [T],
@@ -310,12 +384,6 @@ fn moved<T: Element>(x: &TensorView<'_, T>, order: &[usize]) -> Result<Vec<T>, E
     let mut out = vec![T::ZERO; n_elements];
     movement.run(x, &mut TensorViewMut::new(&mut out, movement.extents())?)?;
     Ok(out)
-}
-
-/// The elements of a filter in the order of [`conv`](super).
-fn in_last_order<T: Element>(filter: &TensorView<'_, T>) -> Result<Vec<T>, Error> {
-    let rank = filter.rank();
-    moved(filter, &(2..rank).chain([1, 0]).collect::<Vec<usize>>())
 }
 
 /// Of `[batch, channels, spatial..]` to `[batch, spatial.., channels]`.

@@ -174,11 +174,23 @@ pub fn convolve_transposed<T: MatmulElement + Real>(
     epilogue: Epilogue<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
-    let plan = transposed.plan(input.extents(), filter.extents(), out.extents())?;
+    let kept = T::keep(in_order(filter)?.into());
+    let filter = (filter.extents(), &kept[..]);
+    convolve_transposed_kept(transposed, input, filter, epilogue, out)
+}
+
+/// As [`convolve_transposed`], by the elements of a filter of these extents that were kept.
+pub(super) fn convolve_transposed_kept<T: MatmulElement + Real>(
+    transposed: &Transposed,
+    input: &TensorView<'_, T>,
+    (extents, filter): (&[usize], &[T::Kept]),
+    epilogue: Epilogue<'_, T>,
+    out: &mut TensorViewMut<'_, T>,
+) -> Result<(), Error> {
+    let plan = transposed.plan(input.extents(), extents, out.extents())?;
     let lists = [epilogue.scale, epilogue.shift];
     expect_lists(&plan, lists.map(|list| list.map(<[T]>::len)))?;
-    let (input, filter) = (in_order(input)?, in_order(filter)?);
-    plan.input_gradient(input, filter, 0, out.as_mut_slice());
+    plan.input_gradient(in_order(input)?, filter, 0, out.as_mut_slice());
     finish_rows(epilogue, plan.channels, out.as_mut_slice());
     Ok(())
 }
@@ -225,7 +237,8 @@ pub fn convolve_transposed_into<T: MatmulElement + Real>(
             shift: shift.as_deref(),
             relu: epilogue.relu,
         };
-        plan.input_gradient(input.elements()?, filter.elements()?, first, part);
+        let filter = T::keep(filter.elements()?.into());
+        plan.input_gradient(input.elements()?, &filter, first, part);
         finish_rows(own, plan.channels, part);
         Ok(())
     })

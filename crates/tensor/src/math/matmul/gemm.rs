@@ -1,6 +1,8 @@
 //! Products of two matrices: of floats by the crates `gemm-f32` and `gemm-f64`, of complex numbers by products of their
 //! parts, of [`halves`](super::halves) and [`integers`](super::integers) by loops of our own.
 
+use std::borrow::Cow;
+
 use super::{Scale, thin};
 use crate::math::number::{Number, Real};
 use crate::{Complex, Element, from_bytes, from_bytes_mut, to_bytes, to_bytes_mut};
@@ -59,9 +61,19 @@ pub trait MatmulElement: Number + Sealed {}
 impl<T: Number + Sealed> MatmulElement for T {}
 
 /// How elements are multiplied.
-pub trait Sealed: Sized {
+pub trait Sealed: Copy {
+    /// What an element of a right factor is kept as that is multiplied by again and again: `f32` for halves, which are
+    /// multiplied as such, and the element itself for all others. The products are the same, bit for bit.
+    type Kept: Element;
+
     /// A number as an element.
     fn from_number(value: f64) -> Self;
+
+    /// The elements of a right factor, to be kept.
+    fn keep(elements: Cow<'_, [Self]>) -> Cow<'_, [Self::Kept]>;
+
+    /// The product with a factor that is kept.
+    fn times_kept(self, factor: Self::Kept) -> Self;
 
     /// Writes the product to `out`, which has an element at least.
     ///
@@ -70,7 +82,48 @@ pub trait Sealed: Sized {
     /// If the extents don't fit.
     #[expect(private_interfaces, reason = "nobody else calls it")]
     fn multiply(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: Rows<'_, Self>);
+
+    /// As [`multiply`](Self::multiply), by a factor that is kept.
+    ///
+    /// # Panics
+    ///
+    /// If the extents don't fit.
+    #[expect(private_interfaces, reason = "nobody else calls it")]
+    fn multiply_kept(
+        scale: Scale<Self>,
+        a: Matrix<'_, Self>,
+        b: Matrix<'_, Self::Kept>,
+        out: Rows<'_, Self>,
+    );
 }
+
+/// `kept_as_it_is!()` stands for the items of [`Sealed`] of elements that are kept as they are: `type Kept = Self; fn keep(..)
+/// { elements } ..`.
+macro_rules! kept_as_it_is {
+    () => {
+        type Kept = Self;
+
+        fn keep(elements: std::borrow::Cow<'_, [Self]>) -> std::borrow::Cow<'_, [Self]> {
+            elements
+        }
+
+        #[inline(always)]
+        fn times_kept(self, factor: Self) -> Self {
+            $crate::math::number::Number::times(self, factor)
+        }
+
+        fn multiply_kept(
+            scale: Scale<Self>,
+            a: Matrix<'_, Self>,
+            b: Matrix<'_, Self>,
+            out: Rows<'_, Self>,
+        ) {
+            Self::multiply(scale, a, b, out);
+        }
+    };
+}
+
+pub(super) use kept_as_it_is;
 
 /// Rows in a slice that may be written.
 #[derive(Debug)]
@@ -135,12 +188,29 @@ pub(crate) fn multiply<T: MatmulElement>(
     }
 }
 
+/// As [`multiply`], by a factor that is kept.
+///
+/// # Panics
+///
+/// If the extents don't fit.
+pub(crate) fn multiply_kept<T: MatmulElement>(
+    scale: Scale<T>,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T::Kept>,
+    out: Rows<'_, T>,
+) {
+    let [m, _, n] = product_extents(&a, &b, &out);
+    if m > 0 && n > 0 {
+        T::multiply_kept(scale, a, b, out);
+    }
+}
+
 /// Rows, depth and columns of a product.
 ///
 /// # Panics
 ///
 /// If the extents don't fit.
-fn product_extents<T>(a: &Matrix<'_, T>, b: &Matrix<'_, T>, out: &Rows<'_, T>) -> [usize; 3] {
+fn product_extents<T, R>(a: &Matrix<'_, T>, b: &Matrix<'_, R>, out: &Rows<'_, T>) -> [usize; 3] {
     let ([m, k], [b_k, n]) = (a.extents, b.extents);
     assert!(k == b_k && out.extents == [m, n], "the extents fit");
     [m, k, n]
@@ -208,6 +278,8 @@ macro_rules! foreign {
 
         #[expect(private_interfaces, reason = "nobody else calls it")]
         impl Sealed for $type {
+            kept_as_it_is!();
+
             fn from_number(value: f64) -> Self {
                 Real::from_f64(value)
             }
@@ -249,6 +321,8 @@ macro_rules! complex {
     ($($type:ty),*) => {$(
         #[expect(private_interfaces, reason = "nobody else calls it")]
         impl Sealed for Complex<$type> {
+            kept_as_it_is!();
+
             fn from_number(value: f64) -> Self {
                 Complex { real: Real::from_f64(value), imaginary: 0.0 }
             }

@@ -1,5 +1,7 @@
 //! Products of halves, as products of `f32`, block by block: each sum is rounded to a half once.
 
+use std::borrow::Cow;
+
 use super::Scale;
 use super::gemm::{MatmulElement, Matrix, Rows, Sealed, multiply};
 use crate::math::number::{Number, Real};
@@ -14,12 +16,29 @@ macro_rules! halves {
     ($($type:ty),*) => {$(
         #[expect(private_interfaces, reason = "nobody else calls it")]
         impl Sealed for $type {
+            type Kept = f32;
+
             fn from_number(value: f64) -> Self {
                 Real::from_f64(value)
             }
 
+            fn keep(elements: Cow<'_, [Self]>) -> Cow<'_, [f32]> {
+                let mut wide = vec![0.0; elements.len()];
+                halves::widen(Self::DTYPE, to_bytes(&*elements), to_bytes_mut(&mut wide));
+                Cow::Owned(wide)
+            }
+
+            #[inline(always)]
+            fn times_kept(self, factor: f32) -> Self {
+                Self::narrowed(self.widened() * factor)
+            }
+
             fn multiply(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: Rows<'_, Self>) {
-                by_blocks(scale, a, b, out);
+                by_blocks(scale, a, Right::Halves(b), out);
+            }
+
+            fn multiply_kept(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, f32>, out: Rows<'_, Self>) {
+                by_blocks(scale, a, Right::Wide(b), out);
             }
         }
     )*};
@@ -27,22 +46,63 @@ macro_rules! halves {
 
 halves!(F16, BF16);
 
+/// A right factor.
+#[derive(Clone, Copy, Debug)]
+enum Right<'a, T> {
+    /// As it is, to be converted block by block.
+    Halves(Matrix<'a, T>),
+    /// As it was kept.
+    Wide(Matrix<'a, f32>),
+}
+
+impl<T: Number<Wide = f32>> Right<'_, T> {
+    fn n_columns(&self) -> usize {
+        match self {
+            Right::Halves(matrix) => matrix.extents[1],
+            Right::Wide(matrix) => matrix.extents[1],
+        }
+    }
+
+    /// How many elements a block of `n` takes.
+    fn len(&self, n: usize) -> usize {
+        match self {
+            Right::Halves(_) => n,
+            Right::Wide(_) => 0,
+        }
+    }
+
+    fn block<'m>(
+        &'m self,
+        from: [usize; 2],
+        extents: [usize; 2],
+        memory: &'m mut [f32],
+    ) -> Matrix<'m, f32> {
+        match *self {
+            Right::Halves(matrix) => widened(matrix, from, extents, memory),
+            Right::Wide(matrix) => {
+                let start = from[0] * matrix.strides[0] + from[1] * matrix.strides[1];
+                Matrix::new(matrix.elements, start, extents, matrix.strides)
+            }
+        }
+    }
+}
+
 fn by_blocks<T: MatmulElement + Number<Wide = f32>>(
     scale: Scale<T>,
     a: Matrix<'_, T>,
-    b: Matrix<'_, T>,
+    b: Right<'_, T>,
     out: Rows<'_, T>,
 ) {
-    let ([m, k], [_, n]) = (a.extents, b.extents);
+    let ([m, k], n) = (a.extents, b.n_columns());
     let [rows, depths, columns] = [m.min(BLOCK[0]), k.clamp(1, BLOCK[1]), n.min(BLOCK[2])];
     let (stride, elements) = (out.stride, out.elements);
     let (of_product, of_result) = (scale.of_product.widened(), scale.of_result.widened());
     let reads_out = scale.of_result != <T as Element>::ZERO;
     scratch::with(
-        rows * depths + depths * columns + rows * columns,
+        rows * depths + b.len(depths * columns) + rows * columns,
         |memory| {
             let (left, memory) = memory.split_at_mut(rows * depths);
-            let (right, sums) = memory.split_at_mut(depths * columns);
+            let (right, sums) = memory.split_at_mut(b.len(depths * columns));
             for row in (0..m).step_by(rows) {
                 for column in (0..n).step_by(columns) {
                     let (n_rows, n_columns) = (rows.min(m - row), columns.min(n - column));
@@ -72,7 +132,7 @@ fn by_blocks<T: MatmulElement + Number<Wide = f32>>(
                         multiply(
                             scale,
                             widened(a, [row, depth], [n_rows, n_depths], left),
-                            widened(b, [depth, column], [n_depths, n_columns], right),
+                            b.block([depth, column], [n_depths, n_columns], right),
                             Rows::new(sums, [n_rows, n_columns], n_columns),
                         );
                     }

@@ -1,7 +1,7 @@
 //! Products of integers: tiles of sums that stay in registers. All of it wraps around in the type of the elements, so that
 //! neither the order nor the width of sums shows.
 
-use super::gemm::{Matrix, Rows, Sealed};
+use super::gemm::{Matrix, Rows, Sealed, kept_as_it_is};
 use super::{Scale, thin};
 use crate::math::number::{Number, Real};
 use crate::math::vectorized;
@@ -19,6 +19,8 @@ macro_rules! integers {
     ($($type:ty as $unsigned:ty),*) => {$(
         #[expect(private_interfaces, reason = "nobody else calls it")]
         impl Sealed for $type {
+            kept_as_it_is!();
+
             fn from_number(value: f64) -> Self {
                 Real::from_f64(value)
             }

@@ -79,7 +79,13 @@ fn check<T: MatmulElement>(
         .unwrap();
         let mut out = vec![of(3.0); m * n];
         for (index, part) in out.chunks_mut(7).enumerate() {
-            plan.run(scale, a.elements(), b.elements(), index * 7, part);
+            plan.run(
+                multiply,
+                scale,
+                (a.elements(), b.elements()),
+                index * 7,
+                part,
+            );
         }
         prop_assert_eq!(&out, &wanted);
     }
@@ -240,12 +246,18 @@ fn parts_of_products_are_the_product() {
         .unwrap();
         let scale = Scale::default();
         let mut whole = vec![f32::NAN; batch * m * n];
-        plan.run(scale, a.elements(), b.elements(), 0, &mut whole);
+        plan.run(multiply, scale, (a.elements(), b.elements()), 0, &mut whole);
         let (mut made, parts) = (vec![f32::NAN; batch * m * n], plan.parts());
         for index in 0..parts.len() {
             let part = parts.part(index);
             let first = part.start;
-            plan.run(scale, a.elements(), b.elements(), first, &mut made[part]);
+            plan.run(
+                multiply,
+                scale,
+                (a.elements(), b.elements()),
+                first,
+                &mut made[part],
+            );
         }
         // Sums of small whole numbers are exact in any order.
         assert_eq!(made, whole, "{batch} times {m}x{k}x{n}, {parts:?}");

@@ -43,12 +43,12 @@ pub(crate) fn block<R: Reduce<T>, T: Element>(elements: &[T]) -> R::Partial {
 }
 
 /// Reduces a function of each element of a row, in the order of [`block`], within what is [`vectorized`](crate::math::vectorized). `results`
-/// takes what the function gives, a block that stays in the cache, unless the row has memory that is as near, and
+/// takes what the function gives, of a block or of the whole row, and stays in the cache, unless the row has memory that is as near, and
 /// placed so that what is written there is not taken for what is read.
 #[inline(always)]
 pub(crate) fn block_by<R: Reduce<T>, T: Element>(
     row: &mut Row<'_, T>,
-    results: &mut [T; BLOCK],
+    results: &mut [T],
     function: impl Fn(T) -> T + Copy,
 ) -> R::Partial {
     let (elements, near, ahead) = row.parts();

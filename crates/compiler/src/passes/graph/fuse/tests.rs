@@ -262,3 +262,67 @@ fn what_may_fail_or_is_of_other_types_stays_as_it_is() {
         assert!(found.iter().any(|one| one == wanted), "{wanted}: {found:?}");
     }
 }
+
+#[test]
+fn factors_and_norms_of_columns_go_into_the_matrix() {
+    check(
+        "onnx-to-graph,graph-infer,graph-fuse",
+        r#"func.func @main(%x: tensor<?x2xf32>) -> (tensor<*xf32>, tensor<*xf32>) attributes {
+               model.input_names = ["x"], model.output_names = ["y", "z"], model.input_dims = [["N", 2 : i64]]} {
+             %w = "onnx.Constant"() {value = dense<1.0> : tensor<2x3xf32>} : () -> tensor<2x3xf32>
+             %m = "onnx.MatMul"(%x, %w) : (tensor<?x2xf32>, tensor<2x3xf32>) -> tensor<*xf32>
+             %b = "onnx.Constant"() {value = dense<0.5> : tensor<3xf32>} : () -> tensor<3xf32>
+             %a = "onnx.Add"(%b, %m) : (tensor<3xf32>, tensor<*xf32>) -> tensor<*xf32>
+             %f = "onnx.Constant"() {value = dense<[[1.0, 2.0, 3.0]]> : tensor<1x3xf32>} : () -> tensor<1x3xf32>
+             %s = "onnx.Mul"(%a, %f) : (tensor<*xf32>, tensor<1x3xf32>) -> tensor<*xf32>
+             %y = "onnx.Add"(%s, %b) : (tensor<*xf32>, tensor<3xf32>) -> tensor<*xf32>
+             %v = "onnx.Constant"() {value = dense<1.0> : tensor<4x2xf32>} : () -> tensor<4x2xf32>
+             %c = "onnx.Constant"() {value = dense<2.0> : tensor<4xf32>} : () -> tensor<4xf32>
+             %g = "onnx.Gemm"(%x, %v) {transB = 1 : i64} : (tensor<?x2xf32>, tensor<4x2xf32>) -> tensor<*xf32>
+             %z = "onnx.BatchNormalization"(%g, %c, %c, %c, %c) {epsilon = 0.0 : f32}
+                 : (tensor<*xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<*xf32>
+             tfrt.return %y, %z : tensor<*xf32>, tensor<*xf32>
+           }"#,
+        expect![[r#"
+            func.func @main(%arg0: tensor<?x2xf32>) -> (tensor<?x3xf32>, tensor<?x4xf32>) attributes {model.input_dims = [["N", 2]], model.input_names = ["x"], model.output_names = ["y", "z"]} {
+              %0 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<2x3xf32>} : () -> tensor<2x3xf32>
+              %1 = "graph.none"() : () -> none
+              %2 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<3xf32>} : () -> tensor<3xf32>
+              %3 = "onnx.Constant"() {value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00]> : tensor<3xf32>} : () -> tensor<3xf32>
+              %4 = "cpu.fused.elementwise"(%0, %3) {inputs = 2, steps = ["mul a0 a1"]} : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+              %5 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<3xf32>} : () -> tensor<3xf32>
+              %6 = "cpu.fused.elementwise"(%2, %3, %5) {inputs = 3, steps = ["mul a0 a1", "add s0 a2"]} : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+              %7 = "cpu.fused.matmul"(%arg0, %4, %6, %1) {epilogue = [], model.shapes = [["N", 3]], transposed = 0} : (tensor<?x2xf32>, tensor<2x3xf32>, tensor<3xf32>, none) -> tensor<?x3xf32>
+              %8 = "onnx.Constant"() {value = dense<1.000000e+00> : tensor<4x2xf32>} : () -> tensor<4x2xf32>
+              %9 = "onnx.Constant"() {value = dense<2.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
+              %10 = "graph.none"() : () -> none
+              %11 = "onnx.Constant"() {value = dense<0.000000e+00> : tensor<4xf32>} : () -> tensor<4xf32>
+              %12 = "cpu.fused.elementwise"(%9, %11) {inputs = 2, steps = ["add a0 a1", "sqrt s0", "div a0 s1"]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+              %13 = "cpu.fused.elementwise"(%9, %12) {inputs = 2, steps = ["mul a0 a1", "sub a0 s0"]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+              %14 = "onnx.Constant"() {value = dense<[4, 1]> : tensor<2xi64>} : () -> tensor<2xi64>
+              %15 = "graph.reshape"(%12, %14) : (tensor<4xf32>, tensor<2xi64>) -> tensor<4x1xf32>
+              %16 = "cpu.fused.elementwise"(%8, %15) {inputs = 2, steps = ["mul a0 a1"]} : (tensor<4x2xf32>, tensor<4x1xf32>) -> tensor<4x2xf32>
+              %17 = "cpu.fused.matmul"(%arg0, %16, %13, %10) {epilogue = [], model.shapes = [["N", 4]], transposed = 1} : (tensor<?x2xf32>, tensor<4x2xf32>, tensor<4xf32>, none) -> tensor<?x4xf32>
+              tfrt.return %7, %17 : tensor<?x3xf32>, tensor<?x4xf32>
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn products_stay_whose_columns_are_not_their_own() {
+    let text = run(
+        "onnx-to-graph,graph-infer,graph-fuse",
+        r#"func.func @main(%x: tensor<?x2xf32>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>) attributes {
+               model.input_names = ["x"], model.output_names = ["y", "z", "m"], model.input_dims = [["N", 2 : i64]]} {
+             %w = "onnx.Constant"() {value = dense<1.0> : tensor<2x3xf32>} : () -> tensor<2x3xf32>
+             %f = "onnx.Constant"() {value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>} : () -> tensor<3xf32>
+             %m = "onnx.MatMul"(%x, %w) : (tensor<?x2xf32>, tensor<2x3xf32>) -> tensor<*xf32>
+             %n = "onnx.MatMul"(%x, %w) : (tensor<?x2xf32>, tensor<2x3xf32>) -> tensor<*xf32>
+             %y = "onnx.Mul"(%m, %f) : (tensor<*xf32>, tensor<3xf32>) -> tensor<*xf32>
+             %z = "onnx.Mul"(%n, %f) : (tensor<*xf32>, tensor<3xf32>) -> tensor<*xf32>
+             tfrt.return %y, %z, %m : tensor<*xf32>, tensor<*xf32>, tensor<*xf32>
+           }"#,
+    );
+    assert!(!text.contains("tensor<2x3xf32>, tensor<3xf32>"), "{text}");
+}

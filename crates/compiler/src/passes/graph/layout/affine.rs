@@ -1,7 +1,7 @@
 //! Factors and summands of channels: they go into the filter before them, or become one of each.
 
 use tfrt_ir::{
-    Attribute, OpId, OpState, Type, ValueId,
+    Attribute, Module, OpId, OpState, Type, ValueId,
     attributes::{DenseAttribute, DenseElements},
 };
 
@@ -17,28 +17,8 @@ pub(super) fn normalisation(
     op: OpId,
 ) -> Option<()> {
     let module = &*rewrite.module;
-    let is_plain = node::int(module, op, "training", 0) == 0
-        && node::int(module, op, "spatial", 1) != 0
-        && module.op(op).results().len() == 1;
-    if !is_plain {
-        return None;
-    }
-    let operands = module.op(op).operands().to_vec();
-    let [x, parameters @ ..] = &operands[..] else {
-        return None;
-    };
-    let are_constant = parameters.len() == 4
-        && parameters.iter().all(|value| {
-            let dense = node::constant(module, *value);
-            dense.is_some_and(|dense| *dense.element_type() == Type::F32)
-        });
-    if !are_constant {
-        return None;
-    }
-    let epsilon = match module.op(op).attribute("epsilon") {
-        Some(epsilon) => epsilon.clone(),
-        None => Attribute::f32(1e-5),
-    };
+    let (parameters, epsilon) = known_statistics(module, op)?;
+    let x = &node::operand(module, op, 0)?;
     let result = module.op(op).results()[0];
     let parameters: Vec<ValueId> = parameters.iter().map(|value| rewrite.now(*value)).collect();
     let image = images.last(rewrite, *x, op);
@@ -57,6 +37,33 @@ pub(super) fn normalisation(
     let [factors, summands] = statistics(rewrite, parameters, epsilon, op)?;
     scale(rewrite, images, op, *x, [Some(factors), Some(summands)]);
     Some(())
+}
+
+/// Returns scale, shift, mean and variance of a normalisation, if they are constants, and what is added to the variance.
+pub(in super::super) fn known_statistics(
+    module: &Module,
+    op: OpId,
+) -> Option<(Vec<ValueId>, Attribute)> {
+    let is_plain = node::int(module, op, "training", 0) == 0
+        && node::int(module, op, "spatial", 1) != 0
+        && module.op(op).results().len() == 1;
+    if !is_plain {
+        return None;
+    }
+    let (_, parameters) = module.op(op).operands().split_first()?;
+    let are_constant = parameters.len() == 4
+        && parameters.iter().all(|value| {
+            let dense = node::constant(module, *value);
+            dense.is_some_and(|dense| *dense.element_type() == Type::F32)
+        });
+    if !are_constant {
+        return None;
+    }
+    let epsilon = match module.op(op).attribute("epsilon") {
+        Some(epsilon) => epsilon.clone(),
+        None => Attribute::f32(1e-5),
+    };
+    Some((parameters.to_vec(), epsilon))
 }
 
 /// A product, a sum or a difference of an image and a constant of an element for each channel, or one for all.
@@ -118,7 +125,7 @@ fn conv_before(rewrite: &Rewrite<'_>, x: ValueId, image: ValueId) -> Option<OpId
 }
 
 /// Returns the factors and summands that a normalisation is: `(x - mean) / sqrt(variance + epsilon) * scale + shift`.
-fn statistics(
+pub(in super::super) fn statistics(
     rewrite: &mut Rewrite<'_>,
     parameters: Vec<ValueId>,
     epsilon: Attribute,

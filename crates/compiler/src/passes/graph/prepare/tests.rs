@@ -2,6 +2,62 @@ use expect_test::expect;
 
 use crate::passes::testing::check;
 
+#[test]
+fn constants_of_other_types_stay_as_they_are() {
+    check(
+        "legalize,graph-prepare",
+        r#"func.func @main(%x: tensor<1x2xf16>, %y: tensor<1x2xf32>) -> (tensor<*xf16>, tensor<*xf32>)
+             attributes {model.input_names = ["x", "y"], model.output_names = ["a", "b"]} {
+             %v = "onnx.Constant"() {value = dense<0.5> : tensor<2x2xf16>} : () -> tensor<2x2xf16>
+             %w = "onnx.Constant"() {value = dense<0.5> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+             %a = "graph.dot"(%x, %v) : (tensor<1x2xf16>, tensor<2x2xf16>) -> tensor<*xf16>
+             %b = "graph.dot"(%y, %w) : (tensor<1x2xf32>, tensor<2x2xf32>) -> tensor<*xf32>
+             tfrt.return %a, %b : tensor<*xf16>, tensor<*xf32>
+           }"#,
+        expect![[r#"
+            func.func @main(%arg0: tensor<1x2xf16>, %arg1: tensor<1x2xf32>) -> (tensor<*xf16>, tensor<*xf32>) attributes {model.input_names = ["x", "y"], model.output_names = ["a", "b"]} {
+              %0 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<2x2xf16>} : () -> tensor<2x2xf16>
+              %1 = "onnx.Constant"() {value = dense<5.000000e-01> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+              %2 = "graph.none"() : () -> none
+              %3 = "graph.prepare"(%2, %0) {op = "dot"} : (none, tensor<2x2xf16>) -> !graph.prepared
+              %4 = "graph.dot"(%arg0, %3) : (tensor<1x2xf16>, !graph.prepared) -> tensor<*xf16>
+              %5 = "graph.dot"(%arg1, %1) : (tensor<1x2xf32>, tensor<2x2xf32>) -> tensor<*xf32>
+              tfrt.return %4, %5 : tensor<*xf16>, tensor<*xf32>
+            }
+        "#]],
+    );
+}
+
+/// The node keeps its device, and its types tell which of the kernels there prepares.
+#[test]
+fn constants_of_placed_nodes_are_prepared_where_they_are() {
+    check(
+        "legalize,graph-place,graph-prepare,graph-lower",
+        r#"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {model.input_names = ["x"], model.output_names = ["y"]} {
+             %two = "onnx.Constant"() {value = dense<2.0> : tensor<4xf32>} : () -> tensor<4xf32>
+             %0 = "graph.add"(%x, %two) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+             %y = "graph.add"(%two, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+             tfrt.return %y : tensor<4xf32>
+           }"#,
+        expect![[r#"
+            func.func private @main.constants() -> (!t.tensor, !graph.prepared) {
+              %0 = "cpu.onnx.Constant"() {value = dense<2.000000e+00> : tensor<4xf32>} : () -> !t.tensor
+              %1 = "cpu.graph.copy"(%0) {attributes = ["device", "FAKE:0"]} : (!t.tensor) -> !t.tensor
+              %2 = "cpu.onnx.NoValue"() : () -> !t.none
+              %3 = "fake.graph.prepare"(%2, %1) {attributes = [], device = "FAKE:0", op = "add", types = [1, 1]} : (!t.none, !t.tensor) -> !graph.prepared
+              tfrt.return %1, %3 : !t.tensor, !graph.prepared
+            }
+            func.func @main(%arg0: !t.tensor, %arg1: !t.tensor, %arg2: !graph.prepared) -> !t.tensor attributes {model.inputs = [["x", tensor<4xf32>, [4]]], model.outputs = [["y", tensor<4xf32>, [4]]]} {
+              %0 = "cpu.graph.copy"(%arg0) {attributes = ["device", "FAKE:0"]} : (!t.tensor) -> !t.tensor
+              %1 = "fake.graph.add"(%0, %arg2) {attributes = [], device = "FAKE:0"} : (!t.tensor, !graph.prepared) -> !t.tensor
+              %2 = "fake.graph.add"(%arg1, %1) {attributes = [], device = "FAKE:0"} : (!t.tensor, !t.tensor) -> !t.tensor
+              %3 = "cpu.graph.copy"(%2) {attributes = ["device", "CPU:0"]} : (!t.tensor) -> !t.tensor
+              tfrt.return %3 : !t.tensor
+            }
+        "#]],
+    );
+}
+
 /// Constants that stand in regions, too; what is no constant, and whose weights are none, stays as it is.
 #[test]
 fn constants_become_what_kernels_prepare() {
