@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tfrt::eager::{Eager, Handle};
 use tfrt::tensor::DenseHostTensor;
 use tfrt::tensor::math::panel::InstructionSet;
-use tfrt::{Error, Runtime, SingleThreadedWorkQueue};
+use tfrt::{DType, Error, Runtime, SingleThreadedWorkQueue};
 
 use crate::folders;
 
@@ -72,6 +72,12 @@ fn eager(runtime: &Runtime) -> Vec<Whole> {
         operation("eager_relu", Handle::relu),
         operation("eager_add", |x| x + x),
         operation("eager_matmul", |x| x.matmul(x)),
+        operation("eager_softmax", Handle::softmax),
+        operation("eager_cast", |x| x.cast(DType::F64)),
+        operation("eager_sum", |x| x.sum(&[1])),
+        operation("eager_reshape", |x| x.reshape(&[2, 8])),
+        operation("eager_transpose", |x| x.transpose(&[1, 0])),
+        operation("eager_concat", |x| Handle::concat(&[x, x], 1)),
     ]
 }
 
