@@ -113,7 +113,7 @@ pub fn registry() -> Result<PathBuf, String> {
 ///
 /// # Errors
 ///
-/// As of [`registry`].
+/// See [`registry`].
 pub fn python(source: &str) -> Result<Command, String> {
     let mut command = Command::new(registry()?.join("bin/python"));
     command.arg(folders::here().join("peers").join(source));

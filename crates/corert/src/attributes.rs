@@ -108,7 +108,7 @@ impl OpAttrs {
     ///
     /// # Errors
     ///
-    /// As of [`set`](Self::set).
+    /// See [`set`](Self::set).
     pub fn set_named(&mut self, name: &str, value: AttrValue) -> Result<&mut Self, Error> {
         self.insert(Name::Shared(name.into()), value)
     }

@@ -273,7 +273,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// Those of [`CoreRuntimeOp::call`].
     #[inline]
     pub fn call(
         &self,
@@ -317,7 +317,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// As of [`call`](Self::call), and those of inputs that have failed.
+    /// Those of [`call`](Self::call), and those of inputs that have failed.
     pub fn step(
         &self,
         op: &CoreRuntimeOp,
@@ -366,7 +366,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// Those of [`CoreRuntimeOp::call_one`].
     #[inline(always)]
     pub fn call_one(
         &self,
@@ -460,7 +460,7 @@ struct How {
     caller: Caller,
     /// How many results it is to have, if the caller says so.
     n_results: Option<usize>,
-    /// As of [`OpCall`].
+    /// See [`OpCall`].
     gives_back: bool,
 }
 

@@ -42,7 +42,7 @@ pub trait Op: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// As of [`call`](Self::call); `None` if there is no short way for these inputs, which are as they were then.
+    /// Those of [`call`](Self::call); `None` if there is no short way for these inputs, which are as they were then.
     fn call_short(&self, call: &mut OpCall<'_>) -> Short {
         let _ = call;
         Err(None)
@@ -197,7 +197,7 @@ impl CoreRuntimeOp {
     ///
     /// # Errors
     ///
-    /// As of [`call`](Self::call); `InvalidArgument` if it does not have one result.
+    /// Those of [`call`](Self::call); `InvalidArgument` if it does not have one result.
     #[inline(always)]
     #[track_caller]
     pub fn call_one<'a>(
@@ -229,7 +229,7 @@ impl CoreRuntimeOp {
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// Those of [`Op::call_short`].
     #[inline(always)]
     pub fn run_short(&self, call: &mut OpCall<'_>) -> Short {
         match call.execution.host().trace() {
@@ -242,7 +242,7 @@ impl CoreRuntimeOp {
     ///
     /// # Errors
     ///
-    /// As of [`Op::call`].
+    /// See [`Op::call`].
     pub fn run(&self, call: OpCall<'_>) -> Result<Handles, Error> {
         let host = call.execution.host();
         let _scope = host.trace().map(|sink| {

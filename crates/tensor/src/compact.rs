@@ -274,7 +274,7 @@ impl CompactTensor {
     ///
     /// # Errors
     ///
-    /// As of [`new`](Self::new), and `ResourceExhausted` if there is no memory for them.
+    /// Those of [`new`](Self::new), and `ResourceExhausted` if there is no memory for them.
     pub fn from_bytes(
         dtype: CompactType,
         shape: TensorShape,

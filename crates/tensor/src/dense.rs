@@ -168,7 +168,7 @@ impl DenseHostTensor {
     ///
     /// # Errors
     ///
-    /// As of [`from_slice`](Self::from_slice).
+    /// See [`from_slice`](Self::from_slice).
     pub fn from_bytes(
         allocator: &Arc<dyn HostAllocator>,
         metadata: TensorMetadata,
@@ -453,7 +453,7 @@ impl<'t> DenseReading<'t> {
     ///
     /// # Errors
     ///
-    /// As of [`elements`](Self::elements).
+    /// See [`elements`](Self::elements).
     pub fn view<T: Element>(&self) -> Result<TensorView<'_, T>, Error> {
         let extents: Dims = self.metadata.shape.to_dims();
         TensorView::new(self.elements()?, &extents)
@@ -493,7 +493,7 @@ impl<'t> DenseWriting<'t> {
     ///
     /// # Errors
     ///
-    /// As of [`elements_mut`](Self::elements_mut).
+    /// See [`elements_mut`](Self::elements_mut).
     pub fn view_mut<T: Element>(&mut self) -> Result<TensorViewMut<'_, T>, Error> {
         let extents: Dims = self.metadata.shape.to_dims();
         TensorViewMut::new(self.elements_mut()?, &extents)

@@ -291,7 +291,7 @@ pub fn from_bytes<T: Element>(bytes: &[u8]) -> Result<&[T], Error> {
 ///
 /// # Errors
 ///
-/// As of [`from_bytes`].
+/// See [`from_bytes`].
 #[inline]
 pub fn from_bytes_mut<T: Element>(bytes: &mut [u8]) -> Result<&mut [T], Error> {
     let n_elements = checked_len::<T>(bytes)?;

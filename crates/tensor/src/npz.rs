@@ -99,7 +99,7 @@ fn in_array(name: &str, error: &Error) -> Error {
 ///
 /// # Errors
 ///
-/// As of [`npy::write`]; `InvalidArgument` if two have one name.
+/// Those of [`npy::write`]; `InvalidArgument` if two have one name.
 pub fn write<'t>(
     tensors: impl IntoIterator<Item = (&'t str, &'t Tensor)>,
 ) -> Result<Vec<u8>, Error> {

@@ -93,7 +93,7 @@ pub fn read(
 ///
 /// # Errors
 ///
-/// As of [`read`], but for these types.
+/// Those of [`read`], but for these types.
 ///
 /// # Examples
 ///
@@ -222,7 +222,7 @@ pub fn write<'t>(
 ///
 /// # Errors
 ///
-/// As of [`write()`], and `InvalidArgument` for an odd number of elements of 4 bits, which the format does not
+/// Those of [`write()`], and `InvalidArgument` for an odd number of elements of 4 bits, which the format does not
 /// have.
 pub fn write_all<'t>(
     tensors: impl IntoIterator<Item = (&'t str, &'t Stored)>,

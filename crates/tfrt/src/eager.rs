@@ -151,7 +151,7 @@ impl Eager {
     ///
     /// # Errors
     ///
-    /// As of [`zeros`](Self::zeros).
+    /// See [`zeros`](Self::zeros).
     pub fn fill<T: Element>(&self, extents: &[usize], value: T) -> Result<Handle, Error> {
         let same = ScalarHostTensor::new(TensorShape::new(extents)?, value);
         Ok(self.wrap(self.core().handle(same.to_dense(self.allocator())?)))

@@ -82,7 +82,7 @@ impl Input {
     ///
     /// # Errors
     ///
-    /// As of [`read`](Self::read).
+    /// See [`read`](Self::read).
     #[allow(unsafe_code, reason = "a listed module")]
     pub unsafe fn map_trusted(
         path: impl AsRef<Path>,
@@ -124,7 +124,7 @@ impl Input {
     ///
     /// # Errors
     ///
-    /// As of [`read`](Self::read); `Unreadable` for a file of more bytes than the limit.
+    /// Those of [`read`](Self::read); `Unreadable` for a file of more bytes than the limit.
     pub fn read_with(
         path: impl AsRef<Path>,
         formats: &Formats,
@@ -178,7 +178,7 @@ impl Input {
     ///
     /// # Errors
     ///
-    /// As of [`from_bytes`](Self::from_bytes).
+    /// See [`from_bytes`](Self::from_bytes).
     pub fn from_bytes_with(
         name: &str,
         bytes: Vec<u8>,
@@ -290,7 +290,7 @@ impl Input {
     ///
     /// # Errors
     ///
-    /// As of [`module`](Self::module).
+    /// See [`module`](Self::module).
     pub fn imported(&self) -> Result<Option<Imported>, Diagnostics> {
         match self {
             Input::Text(source) => Ok(Some(parse(source)?.into())),
@@ -336,7 +336,7 @@ impl Input {
     ///
     /// # Errors
     ///
-    /// As of [`open`](Self::open); `Dimension` for a dimension that the model can't have.
+    /// Those of [`open`](Self::open); `Dimension` for a dimension that the model can't have.
     pub fn open_with(
         &self,
         formats: &Formats,
@@ -441,7 +441,7 @@ impl Input {
     ///
     /// # Errors
     ///
-    /// As of [`compile_for`](Self::compile_for), and those of `write`.
+    /// Those of [`compile_for`](Self::compile_for), and those of `write`.
     pub fn compile_apart<E: From<OpenError>>(
         &self,
         how: &CompileOptions,
@@ -679,7 +679,7 @@ pub fn lower(module: Module) -> Result<Module, Diagnostics> {
 ///
 /// # Errors
 ///
-/// As of [`lower`].
+/// See [`lower`].
 pub fn lower_as(module: Module, options: &OpenOptions) -> Result<Module, Diagnostics> {
     let passes = onnx::Options {
         optimize: options.is_optimized(),

@@ -90,7 +90,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// As of [`open`](Self::open); `Dimension` for a dimension that the model can't have.
+    /// Those of [`open`](Self::open); `Dimension` for a dimension that the model can't have.
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Model, OpenError> {
         Runtime::shared().open_model_with(path, options)
     }
@@ -101,7 +101,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// As of [`open`](Self::open). Elements in other files can't be had.
+    /// Those of [`open`](Self::open). Elements in other files can't be had.
     ///
     /// # Examples
     ///
@@ -122,7 +122,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// As of [`open`](Self::open), also for a file that nothing is given for.
+    /// Those of [`open`](Self::open), also for a file that nothing is given for.
     ///
     /// # Examples
     ///
@@ -164,11 +164,11 @@ impl Model {
     ///
     /// # Safety
     ///
-    /// As of [`Input::map_trusted`](crate::input::Input::map_trusted).
+    /// See [`Input::map_trusted`](crate::input::Input::map_trusted).
     ///
     /// # Errors
     ///
-    /// As of [`open`](Self::open).
+    /// See [`open`](Self::open).
     #[allow(unsafe_code, reason = "a listed module")]
     pub unsafe fn open_trusted(
         path: impl AsRef<Path>,
@@ -194,7 +194,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// As of [`from_program`](Self::from_program); `Dimension` for a dimension that the model can't have.
+    /// Those of [`from_program`](Self::from_program); `Dimension` for a dimension that the model can't have.
     pub fn from_program_with(
         program: Program,
         input: &input::Input,

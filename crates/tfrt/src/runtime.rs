@@ -109,7 +109,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// As of [`Model::open`].
+    /// See [`Model::open`].
     pub fn open_model(&self, path: impl AsRef<Path>) -> Result<Model, OpenError> {
         self.open_model_with(path, &OpenOptions::new())
     }
@@ -118,7 +118,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// As of [`Model::open_with`].
+    /// See [`Model::open_with`].
     pub fn open_model_with(
         &self,
         path: impl AsRef<Path>,
@@ -135,7 +135,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// As of [`Input::read_with`].
+    /// See [`Input::read_with`].
     pub fn read(&self, path: impl AsRef<Path>) -> Result<Input, OpenError> {
         match &self.untrusted {
             Some(untrusted) => untrusted.read(path, &self.formats),
@@ -147,7 +147,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// As of [`Model::open`].
+    /// See [`Model::open`].
     pub fn load_model(&self, input: &Input) -> Result<Model, OpenError> {
         self.load_model_with(input, &OpenOptions::new())
     }
@@ -156,7 +156,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// As of [`Model::open_with`].
+    /// See [`Model::open_with`].
     pub fn load_model_with(
         &self,
         input: &Input,
@@ -188,7 +188,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// As of [`load`](Self::load); `Dimension` for a dimension that the model can't have.
+    /// Those of [`load`](Self::load); `Dimension` for a dimension that the model can't have.
     pub fn load_with(&self, input: &Input, options: &OpenOptions) -> Result<Program, OpenError> {
         let device = match options.device_name() {
             Some(name) => Some(self.device_named(name)?),

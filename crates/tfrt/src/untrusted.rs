@@ -64,7 +64,7 @@ impl Untrusted {
     ///
     /// # Errors
     ///
-    /// As of [`Input::read_with`].
+    /// See [`Input::read_with`].
     pub fn read(&self, path: impl AsRef<Path>, formats: &Formats) -> Result<Input, OpenError> {
         let limits = ReadLimits {
             bytes: self.max_file_bytes,

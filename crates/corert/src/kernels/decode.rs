@@ -93,7 +93,7 @@ impl Pairs {
     ///
     /// # Errors
     ///
-    /// As of [`add_to`](Self::add_to).
+    /// See [`add_to`](Self::add_to).
     pub(super) fn add_functions_to(&self, attrs: &mut OpAttrs) -> Result<(), Error> {
         self.each(|name, _, value| {
             let function = value.as_str().ok_or_else(|| unknown(name))?;

@@ -222,7 +222,7 @@ impl<'a> Attributes<'a> {
     ///
     /// # Errors
     ///
-    /// As of [`integer`](Self::integer).
+    /// See [`integer`](Self::integer).
     pub fn integer_or(&self, name: &str, default: i64) -> Result<i64, Error> {
         Ok(self.integer(name)?.unwrap_or(default))
     }
@@ -231,7 +231,7 @@ impl<'a> Attributes<'a> {
     ///
     /// # Errors
     ///
-    /// As of [`integer`](Self::integer).
+    /// See [`integer`](Self::integer).
     pub fn flag(&self, name: &str, default: bool) -> Result<bool, Error> {
         Ok(self.integer(name)?.map_or(default, |integer| integer != 0))
     }
@@ -240,7 +240,7 @@ impl<'a> Attributes<'a> {
     ///
     /// # Errors
     ///
-    /// As of [`integer`](Self::integer), and `InvalidArgument` if it is below 0.
+    /// Those of [`integer`](Self::integer), and `InvalidArgument` if it is below 0.
     pub fn size_or(&self, name: &str, default: usize) -> Result<usize, Error> {
         let Some(found) = self.integer(name)? else {
             return Ok(default);
@@ -267,7 +267,7 @@ impl<'a> Attributes<'a> {
     ///
     /// # Errors
     ///
-    /// As of [`float`](Self::float).
+    /// See [`float`](Self::float).
     pub fn float_or(&self, name: &str, default: f32) -> Result<f32, Error> {
         Ok(self.float(name)?.unwrap_or(default))
     }
@@ -276,7 +276,7 @@ impl<'a> Attributes<'a> {
     ///
     /// # Errors
     ///
-    /// As of [`float`](Self::float).
+    /// See [`float`](Self::float).
     pub(super) fn number_of(&self, attr: &AttrDef) -> Result<f64, Error> {
         if let Default::Int(default) = attr.default {
             return Ok(u8::from(self.flag(attr.name, default != 0)?).into());
@@ -314,7 +314,7 @@ impl<'a> Attributes<'a> {
     ///
     /// # Errors
     ///
-    /// As of [`string`](Self::string).
+    /// See [`string`](Self::string).
     pub fn string_or(&self, name: &str, default: &'a str) -> Result<&'a str, Error> {
         Ok(self.string(name)?.unwrap_or(default))
     }

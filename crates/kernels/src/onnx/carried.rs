@@ -42,7 +42,7 @@ impl Carried {
     ///
     /// # Errors
     ///
-    /// As of [`new`](Self::new).
+    /// See [`new`](Self::new).
     pub fn of(execution: &ExecutionContext, tensors: &[&Tensor]) -> Result<Carried, Error> {
         let dtype = tensors
             .first()
@@ -84,7 +84,7 @@ impl Carried {
     ///
     /// # Errors
     ///
-    /// As of [`Node::output`].
+    /// See [`Node::output`].
     pub fn output(&self, node: &Node<'_>, extents: &[usize]) -> Result<DenseHostTensor, Error> {
         self.output_in(node.execution, extents)
     }
@@ -93,7 +93,7 @@ impl Carried {
     ///
     /// # Errors
     ///
-    /// As of [`output`](Self::output).
+    /// See [`output`](Self::output).
     pub fn output_in(
         &self,
         execution: &ExecutionContext,
@@ -134,7 +134,7 @@ impl Carried {
     ///
     /// # Errors
     ///
-    /// As of [`finish`](Self::finish).
+    /// See [`finish`](Self::finish).
     pub fn outputs(
         &self,
         result: DenseHostTensor,

@@ -169,7 +169,7 @@ impl<S: Read + Seek> BtfReader<S> {
     ///
     /// # Errors
     ///
-    /// As of [`read_dense`](Self::read_dense).
+    /// See [`read_dense`](Self::read_dense).
     pub fn read_coo(
         &mut self,
         index: u64,

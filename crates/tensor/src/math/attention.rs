@@ -121,7 +121,7 @@ pub fn attention<T: AttentionElement>(
 ///
 /// # Errors
 ///
-/// As of [`attention()`], if the types differ, and those of [`parallel::fill`].
+/// Those of [`attention()`], if the types differ, and those of [`parallel::fill`].
 pub fn attention_into(
     execution: &ExecutionContext,
     options: &Attention,

@@ -211,7 +211,7 @@ pub struct TensorEpilogue {
 ///
 /// # Errors
 ///
-/// As of [`convolve`], and those of [`parallel::fill`].
+/// Those of [`convolve`], and those of [`parallel::fill`].
 pub fn convolve_into(
     execution: &ExecutionContext,
     convolution: &Convolution,

@@ -67,7 +67,7 @@ pub fn softmax<T: Floating>(
 ///
 /// # Errors
 ///
-/// As of [`softmax`], if the types differ, and those of [`parallel::fill`].
+/// Those of [`softmax`], if the types differ, and those of [`parallel::fill`].
 pub fn softmax_into<T: Floating>(
     execution: &ExecutionContext,
     kind: Kind,
@@ -190,7 +190,7 @@ pub fn cross_entropy<T: Floating, I: Position>(
 ///
 /// # Errors
 ///
-/// As of [`cross_entropy`].
+/// See [`cross_entropy`].
 pub fn cross_entropy_gradient<T: Floating, I: Position>(
     scores: &TensorView<'_, T>,
     labels: &TensorView<'_, I>,

@@ -83,7 +83,7 @@ pub fn groups<T: Floating>(
 ///
 /// # Errors
 ///
-/// As of [`groups()`], if the types differ, and those of [`parallel::fill`].
+/// Those of [`groups()`], if the types differ, and those of [`parallel::fill`].
 pub fn groups_into(
     execution: &ExecutionContext,
     x: &DenseHostTensor,

@@ -114,7 +114,7 @@ pub fn matmul<T: MatmulElement>(
 ///
 /// # Errors
 ///
-/// As of [`matmul`], and those of [`parallel::fill`].
+/// Those of [`matmul`], and those of [`parallel::fill`].
 pub fn matmul_into(
     execution: &ExecutionContext,
     scale: Scale<f64>,
@@ -148,7 +148,7 @@ pub fn matmul_of<T: MatmulElement>(
 ///
 /// # Errors
 ///
-/// As of [`matmul_into`].
+/// See [`matmul_into`].
 pub fn matmul_kept_into(
     execution: &ExecutionContext,
     scale: Scale<f64>,

@@ -254,7 +254,7 @@ impl Movement {
     ///
     /// # Errors
     ///
-    /// As of [`run`](Self::run).
+    /// See [`run`](Self::run).
     pub fn run_around<T: Element>(
         &self,
         x: &TensorView<'_, T>,
@@ -271,7 +271,7 @@ impl Movement {
     ///
     /// # Errors
     ///
-    /// As of [`run`](Self::run), if the types differ, and those of [`parallel::fill_bytes`].
+    /// Those of [`run`](Self::run), if the types differ, and those of [`parallel::fill_bytes`].
     pub fn run_into(
         &self,
         execution: &ExecutionContext,
@@ -286,7 +286,7 @@ impl Movement {
     ///
     /// # Errors
     ///
-    /// As of [`run_into`](Self::run_into), and `InvalidArgument` if there is another number of elements to add.
+    /// Those of [`run_into`](Self::run_into), and `InvalidArgument` if there is another number of elements to add.
     pub fn run_around_into(
         &self,
         execution: &ExecutionContext,

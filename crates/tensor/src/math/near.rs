@@ -100,7 +100,7 @@ fn neighbours_of<T: Real>(
 ///
 /// # Errors
 ///
-/// As of [`neighbours_into`].
+/// See [`neighbours_into`].
 pub fn neighbours_last_into(
     execution: &ExecutionContext,
     neighbours: Neighbours,

@@ -103,11 +103,11 @@ fn by_variance<T: Floating>(
 ///
 /// # Shapes
 ///
-/// As of [`rows`].
+/// See [`rows`].
 ///
 /// # Errors
 ///
-/// As of [`rows`].
+/// See [`rows`].
 pub fn rows_root_mean_square<T: Floating>(
     x: &TensorView<'_, T>,
     epsilon: T,

@@ -103,7 +103,7 @@ impl Parts {
 ///
 /// # Errors
 ///
-/// As of [`fill`].
+/// See [`fill`].
 pub(crate) fn fill_parts<T: Element>(
     execution: &ExecutionContext,
     output: &DenseHostTensor,

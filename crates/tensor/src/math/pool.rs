@@ -97,7 +97,7 @@ pub fn pool<T: Real>(
 ///
 /// # Errors
 ///
-/// As of [`pool`], and those of [`parallel::fill`].
+/// Those of [`pool`], and those of [`parallel::fill`].
 pub fn pool_into(
     execution: &ExecutionContext,
     pooling: Pooling,

@@ -194,7 +194,7 @@ impl Resize {
     ///
     /// # Errors
     ///
-    /// As of [`run`](Self::run), if the types differ, and those of [`parallel::fill`].
+    /// Those of [`run`](Self::run), if the types differ, and those of [`parallel::fill`].
     pub fn run_into(
         &self,
         execution: &ExecutionContext,

@@ -71,7 +71,7 @@ pub fn softmax<T: Floating>(
 ///
 /// # Errors
 ///
-/// As of [`softmax`], and those of [`parallel::fill`].
+/// Those of [`softmax`], and those of [`parallel::fill`].
 pub fn softmax_into(
     execution: &ExecutionContext,
     kind: Kind,

@@ -9,7 +9,7 @@ use tfrt::{Formats, OpenError};
 ///
 /// # Errors
 ///
-/// As of [`Input::read`].
+/// See [`Input::read`].
 #[allow(unsafe_code, reason = "a listed module")]
 pub fn read(path: &Path, is_trusted: bool) -> Result<Input, OpenError> {
     if !is_trusted {

@@ -109,7 +109,7 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// As of [`matmul`](Self::matmul).
+    /// See [`matmul`](Self::matmul).
     #[track_caller]
     pub fn matmul_transposed(&self, other: &Handle, [a, b]: [bool; 2]) -> Result<Handle, Error> {
         let mut attrs = none();

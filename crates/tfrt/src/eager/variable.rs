@@ -99,7 +99,7 @@ impl Variable {
     ///
     /// # Errors
     ///
-    /// As of [`descend`](Self::descend), and `InvalidArgument` if the velocity is of another type or shape.
+    /// Those of [`descend`](Self::descend), and `InvalidArgument` if the velocity is of another type or shape.
     #[track_caller]
     pub fn descend_with(
         &self,

@@ -87,7 +87,7 @@ impl ModelCall {
     ///
     /// # Errors
     ///
-    /// As of [`wait`](Self::wait); `NotFound` for a name of no result, `InvalidArgument` if type or shape differ.
+    /// Those of [`wait`](Self::wait); `NotFound` for a name of no result, `InvalidArgument` if type or shape differ.
     ///
     /// # Examples
     ///
@@ -253,7 +253,7 @@ impl Outputs {
     ///
     /// # Errors
     ///
-    /// As of [`tensor`](Self::tensor); then the result stays.
+    /// Those of [`tensor`](Self::tensor); then the result stays.
     pub fn take(&mut self, name: &str) -> Result<Tensor, Error> {
         let datum = &mut self.data[place(&self.model, name)?];
         datum.as_tensor()?;

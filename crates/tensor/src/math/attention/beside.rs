@@ -61,7 +61,7 @@ pub fn attention_beside<T: AttentionElement>(
 ///
 /// # Errors
 ///
-/// As of [`attention_beside`], if the types differ, and those of [`parallel::fill`].
+/// Those of [`attention_beside`], if the types differ, and those of [`parallel::fill`].
 pub fn attention_beside_into(
     execution: &ExecutionContext,
     options: &Attention,

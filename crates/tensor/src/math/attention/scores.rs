@@ -209,7 +209,7 @@ fn softmax(scores: &mut [f64]) {
 ///
 /// # Shapes
 ///
-/// As of [`attention`](super::attention()); the mask may have fewer keys, the others are not looked at. `out`:
+/// Those of [`attention`](super::attention()); the mask may have fewer keys, the others are not looked at. `out`:
 /// `[batch, heads, n_queries, n_keys]`.
 ///
 /// # Errors
@@ -255,7 +255,7 @@ fn scores_of<T: Real>(
 ///
 /// # Shapes
 ///
-/// As of [`attention`](super::attention()); the mask may have fewer keys, the others are not looked at.
+/// Those of [`attention`](super::attention()); the mask may have fewer keys, the others are not looked at.
 ///
 /// # Errors
 ///

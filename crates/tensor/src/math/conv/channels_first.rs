@@ -33,7 +33,7 @@ use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 ///
 /// # Errors
 ///
-/// As of [`Convolution::output_extents`].
+/// See [`Convolution::output_extents`].
 pub fn output_extents(
     convolution: &Convolution,
     input: &[usize],
@@ -96,7 +96,7 @@ type FilterOf<'f, T> = (&'f [usize], Ordered<<T as Sealed>::Kept>);
 ///
 /// # Errors
 ///
-/// As of [`convolve`], if the types differ, and those of [`parallel::fill`].
+/// Those of [`convolve`], if the types differ, and those of [`parallel::fill`].
 pub fn convolve_into(
     execution: &ExecutionContext,
     convolution: &Convolution,
@@ -117,7 +117,7 @@ pub fn convolve_into(
 ///
 /// # Errors
 ///
-/// As of [`convolve_into`].
+/// See [`convolve_into`].
 pub fn convolve_ordered_into(
     execution: &ExecutionContext,
     convolution: &Convolution,
@@ -220,7 +220,7 @@ fn transposed_image<T: MatmulElement + Real>(
 ///
 /// # Errors
 ///
-/// As of [`Transposed::output_extents`].
+/// See [`Transposed::output_extents`].
 pub fn transposed_extents(
     transposed: &Transposed,
     input: &[usize],
@@ -235,7 +235,7 @@ pub fn transposed_extents(
 ///
 /// # Errors
 ///
-/// As of [`convolve_transposed`], if the types differ, and those of [`parallel::fill`].
+/// Those of [`convolve_transposed`], if the types differ, and those of [`parallel::fill`].
 pub fn convolve_transposed_into(
     execution: &ExecutionContext,
     transposed: &Transposed,
@@ -258,7 +258,7 @@ pub fn convolve_transposed_into(
 ///
 /// # Errors
 ///
-/// As of [`convolve_transposed_into`].
+/// See [`convolve_transposed_into`].
 pub fn convolve_transposed_ordered_into(
     execution: &ExecutionContext,
     transposed: &Transposed,

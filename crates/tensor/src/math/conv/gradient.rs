@@ -20,7 +20,7 @@ use crate::{DenseHostTensor, TensorView, TensorViewMut};
 ///
 /// # Errors
 ///
-/// As of [`convolve`](super::convolve).
+/// See [`convolve`](super::convolve).
 pub fn filter_gradient<T: MatmulElement + Real>(
     convolution: &Convolution,
     input: &TensorView<'_, T>,
@@ -37,7 +37,7 @@ pub fn filter_gradient<T: MatmulElement + Real>(
 ///
 /// # Errors
 ///
-/// As of [`filter_gradient`], and those of [`parallel::fill`].
+/// Those of [`filter_gradient`], and those of [`parallel::fill`].
 pub fn filter_gradient_into(
     execution: &ExecutionContext,
     convolution: &Convolution,
@@ -69,7 +69,7 @@ pub fn filter_gradient_into(
 ///
 /// # Errors
 ///
-/// As of [`convolve`](super::convolve).
+/// See [`convolve`](super::convolve).
 pub fn input_gradient<T: MatmulElement + Real>(
     convolution: &Convolution,
     gradient: &TensorView<'_, T>,
@@ -87,7 +87,7 @@ pub fn input_gradient<T: MatmulElement + Real>(
 ///
 /// # Errors
 ///
-/// As of [`input_gradient`], and those of [`parallel::fill`].
+/// Those of [`input_gradient`], and those of [`parallel::fill`].
 pub fn input_gradient_into(
     execution: &ExecutionContext,
     convolution: &Convolution,

@@ -81,7 +81,7 @@ impl PackedFilter {
     ///
     /// # Errors
     ///
-    /// As of [`pack`](Self::pack).
+    /// See [`pack`](Self::pack).
     pub fn pack_best(
         allocator: &Arc<dyn HostAllocator>,
         convolution: &Convolution,
@@ -97,7 +97,7 @@ impl PackedFilter {
     ///
     /// # Errors
     ///
-    /// As of [`pack`](Self::pack), `InvalidArgument` if the method is not for such filters, and
+    /// Those of [`pack`](Self::pack), `InvalidArgument` if the method is not for such filters, and
     /// `FailedPrecondition` if the processor does not have the instructions.
     pub fn pack_for(
         allocator: &Arc<dyn HostAllocator>,
@@ -476,7 +476,7 @@ pub fn convolve_packed(
 ///
 /// # Errors
 ///
-/// As of [`convolve_packed`]; the result fails with `FailedPrecondition` if somebody else uses `out`, or with the reason of
+/// Those of [`convolve_packed`]; the result fails with `FailedPrecondition` if somebody else uses `out`, or with the reason of
 /// the request's cancellation.
 pub fn convolve_packed_into(
     execution: &ExecutionContext,

@@ -200,7 +200,7 @@ pub(super) fn convolve_transposed_kept<T: MatmulElement + Real>(
 ///
 /// # Errors
 ///
-/// As of [`convolve_transposed`], if the types differ, and those of [`parallel::fill`].
+/// Those of [`convolve_transposed`], if the types differ, and those of [`parallel::fill`].
 pub fn convolve_transposed_into<T: MatmulElement + Real>(
     execution: &ExecutionContext,
     transposed: &Transposed,

@@ -62,7 +62,7 @@ impl PackedRight {
     ///
     /// # Errors
     ///
-    /// As of [`pack`](Self::pack), and `FailedPrecondition` if the processor does not have it.
+    /// Those of [`pack`](Self::pack), and `FailedPrecondition` if the processor does not have it.
     pub fn pack_for(
         allocator: &Arc<dyn HostAllocator>,
         set: InstructionSet,
@@ -248,7 +248,7 @@ pub fn matmul_packed(
 ///
 /// # Errors
 ///
-/// As of [`matmul_packed`]; the result fails with `FailedPrecondition` if somebody else uses `out`, or with the
+/// Those of [`matmul_packed`]; the result fails with `FailedPrecondition` if somebody else uses `out`, or with the
 /// reason of the request's cancellation.
 pub fn matmul_packed_into(
     execution: &ExecutionContext,

@@ -171,7 +171,7 @@ pub fn gather_elements<T: Element, I: Position>(
 ///
 /// # Errors
 ///
-/// As of [`gather_elements`], if the types differ, and those of [`parallel::fill_bytes`].
+/// Those of [`gather_elements`], if the types differ, and those of [`parallel::fill_bytes`].
 pub fn gather_elements_into(
     execution: &ExecutionContext,
     x: &DenseHostTensor,
@@ -311,7 +311,7 @@ pub fn gather_nd<T: Element, I: Position>(
 ///
 /// # Errors
 ///
-/// As of [`gather_nd`], if the types differ, and those of [`parallel::fill_bytes`].
+/// Those of [`gather_nd`], if the types differ, and those of [`parallel::fill_bytes`].
 pub fn gather_nd_into(
     execution: &ExecutionContext,
     x: &DenseHostTensor,

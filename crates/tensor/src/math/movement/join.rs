@@ -85,7 +85,7 @@ pub fn concat<T: Element>(
 ///
 /// # Errors
 ///
-/// As of [`concat()`], if the types differ, and those of [`parallel::fill_bytes`].
+/// Those of [`concat()`], if the types differ, and those of [`parallel::fill_bytes`].
 pub fn concat_into(
     execution: &ExecutionContext,
     parts: &[&DenseHostTensor],
@@ -315,7 +315,7 @@ pub fn stack<T: Element>(
 ///
 /// # Errors
 ///
-/// As of [`stack`], if the types differ, and those of [`parallel::fill_bytes`].
+/// Those of [`stack`], if the types differ, and those of [`parallel::fill_bytes`].
 pub fn stack_into(
     execution: &ExecutionContext,
     parts: &[&DenseHostTensor],

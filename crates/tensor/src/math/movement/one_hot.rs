@@ -83,7 +83,7 @@ pub fn one_hot<T: Element, I: Position>(
 ///
 /// # Errors
 ///
-/// As of [`one_hot()`], if the types differ, if there is another number of elements to write, and those of
+/// Those of [`one_hot()`], if the types differ, if there is another number of elements to write, and those of
 /// [`parallel::fill_bytes`].
 pub fn one_hot_into(
     execution: &ExecutionContext,

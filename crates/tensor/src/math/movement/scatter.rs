@@ -110,7 +110,7 @@ pub fn scatter_elements<T: Element, I: Position>(
 ///
 /// # Errors
 ///
-/// As of [`scatter_elements`], if the types differ or can't be combined so, and those of [`parallel::fill_bytes`].
+/// Those of [`scatter_elements`], if the types differ or can't be combined so, and those of [`parallel::fill_bytes`].
 pub fn scatter_elements_into(
     execution: &ExecutionContext,
     combine: Combine,
@@ -343,7 +343,7 @@ fn targets<I: Position>(
 ///
 /// # Errors
 ///
-/// As of [`scatter_nd`], if the types differ or can't be combined so, and those of [`parallel::fill_bytes`].
+/// Those of [`scatter_nd`], if the types differ or can't be combined so, and those of [`parallel::fill_bytes`].
 pub fn scatter_nd_into(
     execution: &ExecutionContext,
     combine: Combine,

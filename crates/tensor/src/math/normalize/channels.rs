@@ -49,7 +49,7 @@ impl ChannelTensors<'_> {
 ///
 /// # Errors
 ///
-/// As of [`channels`](super::channels), and those of [`parallel::fill`].
+/// Those of [`channels`](super::channels), and those of [`parallel::fill`].
 pub fn channels_in_place(
     execution: &ExecutionContext,
     x: &DenseHostTensor,
@@ -79,7 +79,7 @@ fn scaled_in_place<T: Floating>(
 ///
 /// # Errors
 ///
-/// As of [`channels_in_place`], and if `out` is of another shape or type.
+/// Those of [`channels_in_place`], and if `out` is of another shape or type.
 pub fn channels_into(
     execution: &ExecutionContext,
     x: &DenseHostTensor,

@@ -14,7 +14,7 @@ use crate::{DenseHostTensor, Dims, Element, TensorShape, TensorView, TensorViewM
 ///
 /// # Errors
 ///
-/// As of [`output_extents`].
+/// See [`output_extents`].
 pub fn channels_first_extents(input: &[usize], windows: &[Window]) -> Result<Dims, Error> {
     let output = output_extents(&alone(input)?, windows)?;
     let mut extents = Dims::from_slice(&input[..2]);
@@ -26,7 +26,7 @@ pub fn channels_first_extents(input: &[usize], windows: &[Window]) -> Result<Dim
 ///
 /// # Errors
 ///
-/// As of [`pool()`].
+/// See [`pool()`].
 pub fn pool_channels_first<T: Real>(
     pooling: Pooling,
     input: &TensorView<'_, T>,
@@ -45,7 +45,7 @@ pub fn pool_channels_first<T: Real>(
 ///
 /// # Errors
 ///
-/// As of [`pool_into`].
+/// See [`pool_into`].
 pub fn pool_channels_first_into(
     execution: &ExecutionContext,
     pooling: Pooling,
@@ -65,7 +65,7 @@ pub fn pool_channels_first_into(
 ///
 /// # Errors
 ///
-/// As of [`gradient()`].
+/// See [`gradient()`].
 pub fn gradient_channels_first<T: Floating>(
     pooling: Pooling,
     input: &TensorView<'_, T>,

@@ -19,7 +19,7 @@ use crate::{DenseHostTensor, TensorView, TensorViewMut};
 ///
 /// # Errors
 ///
-/// As of [`pool`](super::pool).
+/// See [`pool`](super::pool).
 ///
 /// # Examples
 ///
@@ -58,7 +58,7 @@ pub fn gradient<T: Floating>(
 ///
 /// # Errors
 ///
-/// As of [`gradient`], if the types differ, and those of [`parallel::fill`].
+/// Those of [`gradient`], if the types differ, and those of [`parallel::fill`].
 pub fn gradient_into<T: Floating>(
     execution: &ExecutionContext,
     pooling: Pooling,

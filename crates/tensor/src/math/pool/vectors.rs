@@ -26,7 +26,7 @@ const MOST_ADDED: usize = 64;
 ///
 /// # Errors
 ///
-/// As of [`pool_into`].
+/// See [`pool_into`].
 pub fn pool_f32_into(
     execution: &ExecutionContext,
     pooling: Pooling,

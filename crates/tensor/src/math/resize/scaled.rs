@@ -258,7 +258,7 @@ impl Scaled {
     ///
     /// # Errors
     ///
-    /// As of [`run_into`](Self::run_into).
+    /// See [`run_into`](Self::run_into).
     pub fn pick_into(
         self,
         execution: &ExecutionContext,

@@ -204,7 +204,7 @@ impl Delivery {
     ///
     /// # Errors
     ///
-    /// As of [`send`](Self::send), and `Write` with the first path that can't be had.
+    /// Those of [`send`](Self::send), and `Write` with the first path that can't be had.
     pub fn finish(mut self) -> Result<Vec<Written>, Failure> {
         self.send()?;
         // Until this is given back, nobody ends the process.
