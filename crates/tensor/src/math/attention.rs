@@ -31,7 +31,7 @@ mod block;
 mod scores;
 
 pub use beside::{attention_beside, attention_beside_into};
-use block::Plan;
+use block::AttentionPlan;
 pub use scores::{Scoring, Stage, scored_into, scores_into};
 
 /// Numbers that attention is calculated of, and what is calculated with.
@@ -110,7 +110,7 @@ pub fn attention<T: AttentionElement>(
 ) -> Result<(), Error> {
     let seen = |view: &TensorView<'_, T>| (dims(view.extents()), dims(view.strides()));
     let inputs = [seen(queries), seen(keys), seen(values)];
-    let plan = Plan::new(options, inputs, out.extents())?;
+    let plan = AttentionPlan::new(options, inputs, out.extents())?;
     let mask = plan.broadcast(mask)?;
     let elements = [queries.elements(), keys.elements(), values.elements()];
     plan.run(elements, &mask, 0, out.as_mut_slice());
@@ -145,7 +145,7 @@ fn attention_of<T: AttentionElement>(
     }
     let seen = |tensor: &DenseHostTensor| (tensor.shape().to_dims(), tensor.shape().strides());
     let inputs = [seen(queries), seen(keys), seen(values)];
-    let plan = Plan::new(options, inputs, &out.shape().to_dims())?;
+    let plan = AttentionPlan::new(options, inputs, &out.shape().to_dims())?;
     mask.check::<T>(&plan)?;
     let [queries, keys, values] = [queries, keys, values].map(DenseHostTensor::clone);
     let chunk = plan.chunk_len();
@@ -161,7 +161,7 @@ fn attention_of<T: AttentionElement>(
 
 impl TensorMask {
     /// Fails unless it broadcasts to all scores.
-    fn check<T: AttentionElement>(&self, plan: &Plan) -> Result<(), Error> {
+    fn check<T: AttentionElement>(&self, plan: &AttentionPlan) -> Result<(), Error> {
         self.lend(|mask: &Mask<'_, T>| plan.broadcast(mask).map(drop))
     }
 

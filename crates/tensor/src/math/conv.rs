@@ -72,7 +72,7 @@ pub struct Epilogue<'a, T> {
 
 /// How a convolution's tensors lie.
 #[derive(Clone, Copy, Debug)]
-struct Plan {
+struct ConvPlan {
     windows: Windows,
     batch: usize,
     channels: usize,
@@ -100,7 +100,7 @@ impl Convolution {
         Ok(self.plan(input, filter)?.output_extents())
     }
 
-    fn plan(&self, input: &[usize], filter: &[usize]) -> Result<Plan, Error> {
+    fn plan(&self, input: &[usize], filter: &[usize]) -> Result<ConvPlan, Error> {
         let rank = self.windows.len();
         let ([batch, spatial @ .., channels], [extents @ .., own_channels, filters]) =
             (input, filter)
@@ -132,7 +132,7 @@ impl Convolution {
             let message = "images or filters of a convolution do not fit any memory";
             return Err(Error::resource_exhausted(message));
         }
-        Ok(Plan {
+        Ok(ConvPlan {
             windows,
             batch: *batch,
             channels: *channels,
@@ -282,7 +282,7 @@ fn in_order<'a, T: crate::Element>(view: &TensorView<'a, T>) -> Result<&'a [T], 
     })
 }
 
-impl Plan {
+impl ConvPlan {
     fn output_extents(&self) -> Dims {
         let mut extents = Dims::from_slice(&[self.batch]);
         extents.extend(self.windows.outputs(self.rank));

@@ -32,7 +32,7 @@ pub struct Order {
 
 /// What is before, at and behind a dimension.
 #[derive(Clone, Copy, Debug)]
-struct Plan {
+struct CumulativePlan {
     extent: usize,
     inner: usize,
     order: Order,
@@ -71,7 +71,7 @@ pub fn cumulative<T: Element>(
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
     let run = cumulation.run(T::DTYPE)?;
-    let plan = Plan::new(x.extents(), dimension, order, out.extents())?;
+    let plan = CumulativePlan::new(x.extents(), dimension, order, out.extents())?;
     let out = to_bytes_mut(out.as_mut_slice());
     match x.as_slice() {
         Some(x) => run(&plan, to_bytes(x), out),
@@ -96,7 +96,7 @@ pub fn cumulative_into(
     let run = cumulation.run(x.dtype())?;
     out.metadata().expect_dtype(x.dtype())?;
     let extents = x.shape().to_dims();
-    let plan = Plan::new(&extents, dimension, order, &out.shape().to_dims())?;
+    let plan = CumulativePlan::new(&extents, dimension, order, &out.shape().to_dims())?;
     let x = x.clone();
     let chunk = parallel::chunk_len(2, plan.extent.saturating_mul(plan.inner));
     let size = x.dtype().size_bytes().unwrap_or(1);
@@ -107,7 +107,7 @@ pub fn cumulative_into(
 }
 
 /// Makes whole slabs, of elements and to elements given as bytes.
-type Run = fn(&Plan, &[u8], &mut [u8]) -> Result<(), Error>;
+type Run = fn(&CumulativePlan, &[u8], &mut [u8]) -> Result<(), Error>;
 
 impl Cumulation {
     /// The loops for elements of a type.
@@ -125,7 +125,11 @@ where
     R: Reduce<u8> + Reduce<u16> + Reduce<u32> + Reduce<u64>,
     R: Reduce<Complex<f32>> + Reduce<Complex<f64>>,
 {
-    fn run<R: Reduce<T>, T: Element>(plan: &Plan, x: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    fn run<R: Reduce<T>, T: Element>(
+        plan: &CumulativePlan,
+        x: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), Error> {
         plan.run::<R, T>(from_bytes(x)?, from_bytes_mut(out)?);
         Ok(())
     }
@@ -143,8 +147,13 @@ where
     }
 }
 
-impl Plan {
-    fn new(x: &[usize], dimension: usize, order: Order, out: &[usize]) -> Result<Plan, Error> {
+impl CumulativePlan {
+    fn new(
+        x: &[usize],
+        dimension: usize,
+        order: Order,
+        out: &[usize],
+    ) -> Result<CumulativePlan, Error> {
         let Some((extent, rest)) = x.get(dimension..).and_then(<[usize]>::split_first) else {
             let rank = x.len();
             let message = format!("there is no dimension {dimension}: the tensor has {rank}");
@@ -154,7 +163,7 @@ impl Plan {
             let message = format!("expected a result of shape {x:?}, found {out:?}");
             return Err(Error::invalid_argument(message));
         }
-        Ok(Plan {
+        Ok(CumulativePlan {
             extent: *extent,
             // Of a tensor without elements the other extents may have any product.
             inner: rest.iter().fold(1, |product, e| product.saturating_mul(*e)),

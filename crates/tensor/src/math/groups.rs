@@ -35,7 +35,7 @@ pub struct ChannelAffine<'a, T> {
 
 /// How the elements of an example lie: so many times all channels, each of so many elements.
 #[derive(Clone, Copy, Debug)]
-struct Plan {
+struct GroupPlan {
     before: usize,
     channels: usize,
     behind: usize,
@@ -72,7 +72,7 @@ pub fn groups<T: Floating>(
     affine: ChannelAffine<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
-    let plan = Plan::new(x.extents(), groups, out.extents())?;
+    let plan = GroupPlan::new(x.extents(), groups, out.extents())?;
     plan.expect_affine(affine.scale.map(<[T]>::len), affine.shift.map(<[T]>::len))?;
     unary::<Identity, T>(x, out)?;
     plan.run(groups.epsilon, affine, out.as_mut_slice());
@@ -112,7 +112,7 @@ fn groups_of<T: Floating>(
     for tensor in [Some(x), scale, shift].into_iter().flatten() {
         crate::dense::expect_dtype::<T>(tensor.metadata())?;
     }
-    let plan = Plan::new(&x.shape().to_dims(), groups, &out.shape().to_dims())?;
+    let plan = GroupPlan::new(&x.shape().to_dims(), groups, &out.shape().to_dims())?;
     let len = |tensor: Option<&DenseHostTensor>| tensor.map(DenseHostTensor::n_elements);
     plan.expect_affine(len(scale), len(shift))?;
     let (x, scale, shift, epsilon) = (x.clone(), scale.cloned(), shift.cloned(), groups.epsilon);
@@ -139,8 +139,8 @@ fn groups_of<T: Floating>(
     })
 }
 
-impl Plan {
-    fn new<T>(x: &[usize], groups: &Groups<T>, out: &[usize]) -> Result<Plan, Error> {
+impl GroupPlan {
+    fn new<T>(x: &[usize], groups: &Groups<T>, out: &[usize]) -> Result<GroupPlan, Error> {
         let Groups {
             dimension,
             n_groups,
@@ -163,7 +163,7 @@ impl Plan {
                 .iter()
                 .fold(1_usize, |product, extent| product.saturating_mul(*extent))
         };
-        Ok(Plan {
+        Ok(GroupPlan {
             before: product(&x[1..dimension]),
             channels,
             behind: product(&x[dimension + 1..]),

@@ -98,7 +98,7 @@ pub fn matmul<T: MatmulElement>(
     b: &TensorView<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
-    let plan = Plan::new(
+    let plan = MatmulPlan::new(
         (a.extents(), a.strides()),
         (b.extents(), b.strides()),
         out.extents(),
@@ -185,7 +185,7 @@ fn fill<T: MatmulElement, R: Element>(
         (extents, strides)
     };
     let (a_seen, b_seen) = (seen(a, transpose[0]), seen(b, transpose[1]));
-    let plan = Plan::new(
+    let plan = MatmulPlan::new(
         (&a_seen.0, &a_seen.1),
         (&b_seen.0, &b_seen.1),
         &out.shape().to_dims(),
@@ -202,7 +202,7 @@ fn fill<T: MatmulElement, R: Element>(
 
 /// How the matrices of a product lie.
 #[derive(Clone, Debug)]
-struct Plan {
+struct MatmulPlan {
     m: usize,
     n: usize,
     k: usize,
@@ -232,12 +232,12 @@ impl Factor {
     }
 }
 
-impl Plan {
+impl MatmulPlan {
     fn new(
         (a, a_strides): (&[usize], &[usize]),
         (b, b_strides): (&[usize], &[usize]),
         out: &[usize],
-    ) -> Result<Plan, Error> {
+    ) -> Result<MatmulPlan, Error> {
         let ([a_batch @ .., m, k], [b_batch @ .., b_k, n]) = (a, b) else {
             let message = format!("expected matrices, found shapes {a:?} and {b:?}");
             return Err(Error::invalid_argument(message));
@@ -269,7 +269,7 @@ impl Plan {
                 column: strides[own + 1],
             }
         };
-        Ok(Plan {
+        Ok(MatmulPlan {
             m: *m,
             n: *n,
             k: *k,

@@ -40,7 +40,7 @@ pub enum Pooling {
 
 /// How a pooling's tensors lie.
 #[derive(Clone, Copy, Debug)]
-struct Plan {
+struct PoolPlan {
     pooling: Pooling,
     windows: Windows,
     batch: usize,
@@ -54,7 +54,7 @@ struct Plan {
 ///
 /// `InvalidArgument` if the input is not of the shape that the module says, or if a window does not fit.
 pub fn output_extents(input: &[usize], windows: &[Window]) -> Result<Dims, Error> {
-    Ok(Plan::new(Pooling::Maximum, input, windows)?.output_extents())
+    Ok(PoolPlan::new(Pooling::Maximum, input, windows)?.output_extents())
 }
 
 /// Pools.
@@ -84,7 +84,7 @@ pub fn pool<T: Real>(
     windows: &[Window],
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
-    let plan = Plan::new(pooling, input.extents(), windows)?;
+    let plan = PoolPlan::new(pooling, input.extents(), windows)?;
     plan.expect_output(out.extents())?;
     let input = input.as_slice().ok_or_else(|| {
         Error::invalid_argument("what is pooled lies in row-major order: copy the view first")
@@ -117,7 +117,7 @@ fn pool_of<T: Real>(
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     crate::dense::expect_dtype::<T>(input.metadata())?;
-    let plan = Plan::new(pooling, &input.shape().to_dims(), windows)?;
+    let plan = PoolPlan::new(pooling, &input.shape().to_dims(), windows)?;
     plan.expect_output(&out.shape().to_dims())?;
     let input = input.clone();
     let chunk = parallel::chunk_len(plan.windows.n_taps(), plan.channels);
@@ -127,14 +127,14 @@ fn pool_of<T: Real>(
     })
 }
 
-impl Plan {
-    fn new(pooling: Pooling, input: &[usize], windows: &[Window]) -> Result<Plan, Error> {
+impl PoolPlan {
+    fn new(pooling: Pooling, input: &[usize], windows: &[Window]) -> Result<PoolPlan, Error> {
         let [batch, spatial @ .., channels] = input else {
             let message =
                 format!("expected an input of shape [batch, spatial.., channels], found {input:?}");
             return Err(Error::invalid_argument(message));
         };
-        Ok(Plan {
+        Ok(PoolPlan {
             pooling,
             windows: Windows::new(windows, spatial)?,
             batch: *batch,

@@ -31,7 +31,7 @@ pub(crate) use lanes::{block, block_by};
 pub use positions::{Extremum, Ties, position, positions_into};
 
 use logarithm::{LogSum, LogSumExp};
-use plan::Plan;
+use plan::ReducePlan;
 use source::Source;
 
 /// Partial results that are kept side by side: more than one vector of them, since a sum waits for the last.
@@ -67,7 +67,7 @@ pub enum Reduction {
 }
 
 /// Makes the results from one on, of elements and to elements given as bytes.
-type Run = fn(&Plan, &[u8], usize, &mut [u8]) -> Result<(), Error>;
+type Run = fn(&ReducePlan, &[u8], usize, &mut [u8]) -> Result<(), Error>;
 
 impl Reduction {
     /// The types of elements that can be reduced so.
@@ -156,7 +156,7 @@ where
 }
 
 fn run<R: Reduce<T::Loop>, T: Source>(
-    plan: &Plan,
+    plan: &ReducePlan,
     x: &[u8],
     first: usize,
     out: &mut [u8],
@@ -199,7 +199,7 @@ pub fn reduce<T: crate::Element>(
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
     let run = reduction.run(T::DTYPE)?;
-    let plan = Plan::new(x.extents(), x.strides(), dimensions, out.extents())?;
+    let plan = ReducePlan::new(x.extents(), x.strides(), dimensions, out.extents())?;
     let out = to_bytes_mut(out.as_mut_slice());
     expect_some(reduction, &plan, out.len())?;
     run(&plan, to_bytes(x.elements()), 0, out)
@@ -224,7 +224,7 @@ pub fn reduce_into(
     let run = reduction.run(x.dtype())?;
     out.metadata().expect_dtype(x.dtype())?;
     let shape = x.shape();
-    let plan = Plan::new(
+    let plan = ReducePlan::new(
         &shape.to_dims(),
         &shape.strides(),
         dimensions,
@@ -239,7 +239,7 @@ pub fn reduce_into(
 }
 
 /// Tells whether there is something to reduce where there are results that need it.
-fn expect_some(reduction: Reduction, plan: &Plan, n_results: usize) -> Result<(), Error> {
+fn expect_some(reduction: Reduction, plan: &ReducePlan, n_results: usize) -> Result<(), Error> {
     match plan.n_reduced() == 0 && !reduction.has_result_of_nothing() && n_results > 0 {
         true => Err(nothing_to_reduce()),
         false => Ok(()),

@@ -24,7 +24,7 @@ pub enum Which {
 
 /// How a dimension is looked through.
 #[derive(Clone, Debug)]
-struct Plan {
+struct TopKPlan {
     which: Which,
     n_wanted: usize,
     extents: Dims,
@@ -66,7 +66,7 @@ pub fn top_k<T: Real>(
     mut positions: TensorViewMut<'_, i64>,
 ) -> Result<(), Error> {
     let seen = (x.extents(), x.strides());
-    let plan = Plan::new(which, seen, dimension, positions.extents())?;
+    let plan = TopKPlan::new(which, seen, dimension, positions.extents())?;
     if values.extents() != positions.extents() {
         let (found, wanted) = (values.extents(), positions.extents());
         let message = format!("expected values of shape {wanted:?}, found {found:?}");
@@ -102,7 +102,7 @@ pub fn top_k_positions_into(
     let find = find_of(x.dtype())?;
     let (extents, strides) = (x.shape().to_dims(), x.shape().strides());
     let out = positions.shape().to_dims();
-    let plan = Plan::new(which, (&extents, &strides), dimension, &out)?;
+    let plan = TopKPlan::new(which, (&extents, &strides), dimension, &out)?;
     let inner = out[dimension..]
         .iter()
         .fold(1_usize, |product, extent| product.saturating_mul(*extent));
@@ -115,11 +115,11 @@ pub fn top_k_positions_into(
 }
 
 /// Makes positions from one on, of elements given as bytes.
-type Find = fn(&Plan, &[u8], usize, &mut [i64]) -> Result<(), Error>;
+type Find = fn(&TopKPlan, &[u8], usize, &mut [i64]) -> Result<(), Error>;
 
 fn find_of(dtype: DType) -> Result<Find, Error> {
     fn find<T: Real>(
-        plan: &Plan,
+        plan: &TopKPlan,
         x: &[u8],
         first: usize,
         positions: &mut [i64],
@@ -130,13 +130,13 @@ fn find_of(dtype: DType) -> Result<Find, Error> {
     with_real!(dtype, T => Ok(find::<T>), else Err(Family::Reals.lacks(dtype)))
 }
 
-impl Plan {
+impl TopKPlan {
     fn new(
         which: Which,
         (extents, strides): (&[usize], &[usize]),
         dimension: usize,
         out: &[usize],
-    ) -> Result<Plan, Error> {
+    ) -> Result<TopKPlan, Error> {
         let Some(extent) = extents.get(dimension) else {
             let rank = extents.len();
             let message = format!("there is no dimension {dimension}: the tensor has {rank}");
@@ -151,7 +151,7 @@ impl Plan {
                  {dimension}, found {out:?}"
             )));
         }
-        Ok(Plan {
+        Ok(TopKPlan {
             which,
             n_wanted,
             extents: Dims::from_slice(extents),

@@ -19,7 +19,7 @@ use crate::passes::scope;
 
 /// What becomes of each function.
 #[derive(Default)]
-pub(super) struct Plan {
+pub(super) struct ChainPlan {
     /// Take and give chains.
     chained: HashSet<OpId>,
     /// Give chains.
@@ -32,10 +32,10 @@ pub(super) struct Plan {
     n_results: HashMap<OpId, usize>,
 }
 
-impl Plan {
-    pub fn new(module: &Module, analysis: &Analysis) -> Plan {
+impl ChainPlan {
+    pub fn new(module: &Module, analysis: &Analysis) -> ChainPlan {
         let all = scope::functions(module);
-        let mut plan = Plan::default();
+        let mut plan = ChainPlan::default();
         let mut groups: Vec<Vec<OpId>> = Vec::new();
         let mut called = HashSet::new();
         let mut fixed = named_by_others(module, analysis);

@@ -16,14 +16,14 @@ use super::{
     access::{Accesses, Object, Objects},
     analysis::{Analysis, Facts, body, is_visible},
     order::{Edge, Node, Order},
-    plan::Plan,
+    plan::ChainPlan,
 };
 use crate::{codes, passes::scope};
 
 /// Puts chains into a module.
 pub(super) fn thread(module: &mut Module, diagnostics: &mut Diagnostics) {
     let analysis = Analysis::new(module);
-    let plan = Plan::new(module, &analysis);
+    let plan = ChainPlan::new(module, &analysis);
     let mut threader = Threader {
         module,
         analysis: &analysis,
@@ -38,7 +38,7 @@ pub(super) fn thread(module: &mut Module, diagnostics: &mut Diagnostics) {
 struct Threader<'a> {
     module: &'a mut Module,
     analysis: &'a Analysis,
-    plan: &'a Plan,
+    plan: &'a ChainPlan,
     diagnostics: &'a mut Diagnostics,
 }
 

@@ -12,7 +12,7 @@
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::block::Plan;
+use super::block::AttentionPlan;
 use super::{Attention, AttentionElement, Mask, TensorMask, dims};
 use crate::math::parallel;
 use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
@@ -94,7 +94,7 @@ fn plan(
     heads: usize,
     inputs: [(Dims, Dims); 3],
     out: &[usize],
-) -> Result<Plan, Error> {
+) -> Result<AttentionPlan, Error> {
     let apart = |extents: &[usize]| -> Result<[usize; 4], Error> {
         match *extents {
             [batch, rows, hidden] if heads > 0 && hidden.is_multiple_of(heads) => {
@@ -114,5 +114,5 @@ fn plan(
         *extents = dims(&parted);
         *strides = dims(&[batch, parted[3].saturating_mul(column), row, column]);
     }
-    Plan::new(options, seen, &apart(out)?)
+    AttentionPlan::new(options, seen, &apart(out)?)
 }

@@ -19,7 +19,7 @@ const N_KEYS: usize = 128;
 
 /// How the tensors lie. All have four dimensions.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct AttentionPlan {
     heads: usize,
     /// Heads that share keys and values.
     n_sharing: usize,
@@ -46,12 +46,12 @@ struct Block<W> {
     states: Vec<(W, W)>,
 }
 
-impl Plan {
+impl AttentionPlan {
     pub(super) fn new(
         options: &Attention,
         [queries, keys, values]: [(Dims, Dims); 3],
         out: &[usize],
-    ) -> Result<Plan, Error> {
+    ) -> Result<AttentionPlan, Error> {
         let misfit = || {
             let [q, k, v] = [&queries.0[..], &keys.0[..], &values.0[..]];
             Error::invalid_argument(format!(
@@ -88,7 +88,7 @@ impl Plan {
             #[allow(clippy::cast_precision_loss, reason = "no depth is that large")]
             (None, depth) => 1.0 / (depth as f64).sqrt(),
         };
-        Ok(Plan {
+        Ok(AttentionPlan {
             heads: *heads,
             n_sharing,
             n_queries: *n_queries,

@@ -40,7 +40,7 @@ pub enum Stage {
 
 /// The tensors, and how they lie.
 #[derive(Clone, Debug)]
-struct Plan {
+struct ScorePlan {
     scoring: Scoring,
     queries: DenseHostTensor,
     keys: DenseHostTensor,
@@ -53,12 +53,12 @@ struct Plan {
     depth: usize,
 }
 
-impl Plan {
+impl ScorePlan {
     fn new(
         scoring: Scoring,
         [queries, keys]: [&DenseHostTensor; 2],
         mask: Option<&DenseHostTensor>,
-    ) -> Result<Plan, Error> {
+    ) -> Result<ScorePlan, Error> {
         let shapes = [queries, keys].map(|tensor| tensor.shape().to_dims());
         let misfit = || {
             let message = format!(
@@ -92,7 +92,7 @@ impl Plan {
                 Some((mask.clone(), four))
             }
         };
-        Ok(Plan {
+        Ok(ScorePlan {
             scoring,
             queries: queries.clone(),
             keys: keys.clone(),
@@ -233,7 +233,7 @@ fn scores_of<T: Real>(
     mask: Option<&DenseHostTensor>,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    let plan = Plan::new(scoring, inputs, mask)?;
+    let plan = ScorePlan::new(scoring, inputs, mask)?;
     let mut wanted = inputs[0].shape().to_dims();
     wanted[3] = plan.n_keys;
     expect(&wanted, out)?;
@@ -278,7 +278,7 @@ fn scored_of<T: Real>(
     mask: Option<&DenseHostTensor>,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    let plan = Plan::new(scoring, [queries, keys], mask)?;
+    let plan = ScorePlan::new(scoring, [queries, keys], mask)?;
     let mut wanted: Dims = queries.shape().to_dims();
     let of_values = values.shape().to_dims();
     let width = of_values.last().copied().unwrap_or(0);

@@ -20,7 +20,7 @@ pub use ordered::OrderedFilter;
 
 use ordered::{Ordered, in_last_order};
 
-use super::{Convolution, Epilogue, Plan, TensorEpilogue, Transposed};
+use super::{ConvPlan, Convolution, Epilogue, TensorEpilogue, Transposed};
 use crate::math::Family;
 use crate::math::matmul::{MatmulElement, Sealed};
 use crate::math::movement::Movement;
@@ -333,7 +333,7 @@ fn plan(
     input: &[usize],
     filter: &[usize],
     out: &[usize],
-) -> Result<Plan, Error> {
+) -> Result<ConvPlan, Error> {
     let plan = convolution.plan(&channels_last(input)?, &filter_last(filter)?)?;
     expect_result(&channels_first(&plan.output_extents()), out)?;
     Ok(plan)
@@ -349,7 +349,7 @@ fn expect_result(wanted: &[usize], found: &[usize]) -> Result<(), Error> {
 
 /// Convolves whole images from the `first` on.
 fn images<T: MatmulElement + Real>(
-    plan: &Plan,
+    plan: &ConvPlan,
     input: &TensorView<'_, T>,
     filter: &[T::Kept],
     epilogue: Epilogue<'_, T>,
@@ -361,7 +361,7 @@ fn images<T: MatmulElement + Real>(
         return Ok(());
     }
     let order: Vec<usize> = (1..input.rank() - 1).chain([0]).collect();
-    let one = Plan { batch: 1, ..*plan };
+    let one = ConvPlan { batch: 1, ..*plan };
     let extents = [plan.windows.n_outputs(), plan.filters];
     let back = Movement::transpose(&extents, &[1, 0])?;
     let mut result = vec![T::ZERO; image_len];

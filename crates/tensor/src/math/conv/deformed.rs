@@ -75,7 +75,7 @@ impl Deformed {
 }
 
 /// How the tensors lie.
-struct Plan {
+struct DeformedPlan {
     windows: Vec<Window>,
     /// The padding before each dimension.
     before: Vec<usize>,
@@ -170,7 +170,7 @@ fn deformed_of<T: Real>(
     for (window, extent) in deformed.windows.iter().zip(&extents[2..]) {
         before.push(window.output(*extent)?.1);
     }
-    let plan = Plan {
+    let plan = DeformedPlan {
         windows: deformed.windows.clone(),
         before,
         n_inputs: extents[2..].iter().product(),
@@ -213,7 +213,7 @@ fn deformed_of<T: Real>(
     )
 }
 
-impl Plan {
+impl DeformedPlan {
     fn element<T: Real>(&self, elements: &Elements<'_, T>, index: usize) -> f64 {
         let (rest, place) = (index / self.n_outputs, index % self.n_outputs);
         let (image, filter) = (rest / self.filters, rest % self.filters);

@@ -10,7 +10,7 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::{Convolution, Plan};
+use super::{ConvPlan, Convolution};
 use crate::DenseHostTensor;
 use crate::dense::expect_dtype;
 use crate::math::lines::Lines;
@@ -77,7 +77,7 @@ pub fn convolve_depthwise_into(
 
 /// Outputs that are to be made.
 struct Pixels<'p> {
-    plan: &'p Plan,
+    plan: &'p ConvPlan,
     input: &'p [f32],
     filter: &'p [f32],
     rows: Range<usize>,
@@ -96,7 +96,7 @@ impl WithSimd for Pixels<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Plan {
+        let ConvPlan {
             windows, channels, ..
         } = *self.plan;
         let step = self.plan.step();

@@ -6,7 +6,7 @@
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::{Convolution, Plan, in_order};
+use super::{ConvPlan, Convolution, in_order};
 use crate::math::matmul::{MatmulElement, Matrix, Rows, Scale, multiply, multiply_kept};
 use crate::math::number::Real;
 use crate::math::parallel;
@@ -112,7 +112,7 @@ pub fn input_gradient_into(
     })
 }
 
-impl Plan {
+impl ConvPlan {
     /// Makes the filter's gradient from the `first` element on; whole taps.
     pub(super) fn filter_gradient<T: MatmulElement + Real>(
         &self,

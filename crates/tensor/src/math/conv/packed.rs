@@ -7,7 +7,7 @@ use tfrt_host::{AsyncValue, Chain, DType, Error, ExecutionContext, HostAllocator
 use self::planes::Planes;
 use super::patches::Patches;
 use super::winograd::{self, Method, Tiling};
-use super::{Convolution, Plan, in_order};
+use super::{ConvPlan, Convolution, in_order};
 use crate::math::panel::{
     After, Block, Cuts, Grid, InstructionSet, Layout, Panels, TensorAfter, fill, lay_all_again,
     multiply, pack,
@@ -280,7 +280,7 @@ impl PackedFilter {
         }
     }
 
-    fn plan(&self, convolution: &Convolution, input: &[usize]) -> Result<Plan, Error> {
+    fn plan(&self, convolution: &Convolution, input: &[usize]) -> Result<ConvPlan, Error> {
         if convolution.groups != self.groups {
             let (wanted, found) = (convolution.groups, self.groups);
             return Err(Error::invalid_argument(format!(
@@ -296,12 +296,12 @@ impl PackedFilter {
         Ok(plan)
     }
 
-    fn tiling(&self, plan: &Plan) -> Tiling {
+    fn tiling(&self, plan: &ConvPlan) -> Tiling {
         Tiling::new(plan, self.method, self.layout)
     }
 
     /// How the outputs are cut into blocks, by the definition.
-    fn grid(&self, plan: &Plan) -> Grid {
+    fn grid(&self, plan: &ConvPlan) -> Grid {
         let width = plan
             .windows
             .0
@@ -352,7 +352,7 @@ impl PackedFilter {
 /// What is multiplied.
 #[derive(Clone, Copy, Debug)]
 struct Sides<'a> {
-    plan: &'a Plan,
+    plan: &'a ConvPlan,
     input: &'a [f32],
     /// Those of the packed filter.
     elements: &'a [f32],

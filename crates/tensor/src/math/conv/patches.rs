@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Plan;
+use super::ConvPlan;
 use crate::math::panel::Left;
 use crate::math::window::Laid;
 
@@ -12,7 +12,7 @@ const SHORT: usize = 24;
 /// The windows of one group.
 #[derive(Clone, Debug)]
 pub(super) struct Patches<'a> {
-    plan: &'a Plan,
+    plan: &'a ConvPlan,
     input: &'a [f32],
     /// The first channel of the group, and how many it has.
     channels: (usize, usize),
@@ -25,7 +25,7 @@ pub(super) struct Patches<'a> {
 }
 
 impl<'a> Patches<'a> {
-    pub(super) fn new(plan: &'a Plan, input: &'a [f32], group: usize) -> Self {
+    pub(super) fn new(plan: &'a ConvPlan, input: &'a [f32], group: usize) -> Self {
         let own = plan.channels / plan.groups;
         let width = plan.windows.0[2];
         let is_joined = own < SHORT

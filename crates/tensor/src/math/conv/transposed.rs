@@ -14,7 +14,7 @@
 use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::{Convolution, Epilogue, Plan, TensorEpilogue, finish, in_order};
+use super::{ConvPlan, Convolution, Epilogue, TensorEpilogue, finish, in_order};
 use crate::math::matmul::MatmulElement;
 use crate::math::number::Real;
 use crate::math::parallel;
@@ -79,7 +79,7 @@ impl Transposed {
     }
 
     /// The convolution of which this is the way back, and how its tensors lie.
-    fn plan(&self, input: &[usize], filter: &[usize], out: &[usize]) -> Result<Plan, Error> {
+    fn plan(&self, input: &[usize], filter: &[usize], out: &[usize]) -> Result<ConvPlan, Error> {
         let wanted = self.output_extents(input, filter)?;
         if wanted[..] != *out {
             let message = format!("expected a result of shape {wanted:?}, found {out:?}");
@@ -251,7 +251,7 @@ fn finish_rows<T: Real>(epilogue: Epilogue<'_, T>, n: usize, out: &mut [T]) {
 }
 
 /// The channels of the way back are the filters.
-fn expect_lists(plan: &Plan, lens: [Option<usize>; 2]) -> Result<(), Error> {
+fn expect_lists(plan: &ConvPlan, lens: [Option<usize>; 2]) -> Result<(), Error> {
     let wanted = plan.channels;
     match lens.into_iter().flatten().find(|len| *len != wanted) {
         None => Ok(()),

@@ -17,7 +17,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::{Convolution, Plan};
+use super::{ConvPlan, Convolution};
 use crate::math::panel::{
     Block, Cuts, Finishing, InstructionSet, Layout, Panels, multiply_rows, pack,
 };
@@ -117,7 +117,7 @@ impl Method {
     }
 
     /// Whether it can be used for these windows.
-    pub(super) fn fits(self, plan: &Plan) -> bool {
+    pub(super) fn fits(self, plan: &ConvPlan) -> bool {
         let is_dense =
             |laid: &crate::math::window::Laid| (laid.window.stride, laid.window.dilation) == (1, 1);
         self == Method::Direct || plan.windows.0[1..].iter().all(is_dense)
@@ -196,7 +196,7 @@ const MIN_BLOCKS: usize = 4;
 const MIN_PANELS: usize = 3;
 
 impl Tiling {
-    pub(super) fn new(plan: &Plan, method: Method, layout: Layout) -> Tiling {
+    pub(super) fn new(plan: &ConvPlan, method: Method, layout: Layout) -> Tiling {
         let [_, height, width] = plan.windows.0;
         let outputs = [height.output, width.output];
         let tiles = outputs.map(|extent| extent.div_ceil(method.tile()));
@@ -282,7 +282,7 @@ impl Cuts for Tiling {
 /// What is multiplied, and how it lies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sides<'a> {
-    pub plan: &'a Plan,
+    pub plan: &'a ConvPlan,
     pub tiling: &'a Tiling,
     pub input: &'a [f32],
     /// The packed filter.
@@ -391,7 +391,7 @@ struct Lay {
 /// Where squares and their patches are.
 #[derive(Clone, Debug)]
 struct Geometry<'g> {
-    plan: &'g Plan,
+    plan: &'g ConvPlan,
     tiling: &'g Tiling,
     /// Those of a block.
     tile_rows: Range<usize>,

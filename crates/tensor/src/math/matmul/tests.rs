@@ -71,7 +71,7 @@ fn check<T: MatmulElement>(
         };
         let out = multiplied(scale, &a, &b, vec![of(3.0); m * n]);
         prop_assert_eq!(&out, &wanted);
-        let plan = Plan::new(
+        let plan = MatmulPlan::new(
             (a.extents(), a.strides()),
             (b.extents(), b.strides()),
             &[m, n],
@@ -238,7 +238,7 @@ fn parts_of_products_are_the_product() {
         let (a_shape, b_shape, out_shape) = ([batch, m, k], [batch, k, n], [batch, m, n]);
         let a = TensorView::new(&a, &a_shape).unwrap();
         let b = TensorView::new(&b, &b_shape).unwrap();
-        let plan = Plan::new(
+        let plan = MatmulPlan::new(
             (a.extents(), a.strides()),
             (b.extents(), b.strides()),
             &out_shape,
@@ -270,7 +270,7 @@ fn short_matrices_are_parts_where_each_has_its_own_right_factor() {
         let strides = |extents: &[usize]| crate::TensorShape::new(extents).unwrap().strides();
         let mut out = a.to_vec();
         out[a.len() - 1] = b[b.len() - 1];
-        Plan::new((a, &strides(a)), (b, &strides(b)), &out)
+        MatmulPlan::new((a, &strides(a)), (b, &strides(b)), &out)
             .unwrap()
             .parts()
             .len()

@@ -1,4 +1,4 @@
-//! [`Plan`]: the types of a program's steps and their loops, once the types of its inputs are known.
+//! [`ProgramPlan`]: the types of a program's steps and their loops, once the types of its inputs are known.
 
 use smallvec::SmallVec;
 use tfrt_host::Error;
@@ -12,7 +12,7 @@ use crate::math::cast::is_castable;
 
 /// A program for inputs of these types.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct ProgramPlan {
     pub(super) steps: SmallVec<[Planned; 2]>,
     /// The types of the inputs.
     pub(super) inputs: SmallVec<[DType; 4]>,
@@ -68,19 +68,19 @@ pub(super) enum Loop {
     Cast([DType; 2]),
 }
 
-impl Plan {
+impl ProgramPlan {
     /// Finds the types of the steps, and their loops.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if there are more or fewer inputs, or if a step is not defined for its operands.
-    pub(super) fn new(program: &Program, inputs: &[DType]) -> Result<Plan, Error> {
+    pub(super) fn new(program: &Program, inputs: &[DType]) -> Result<ProgramPlan, Error> {
         if inputs.len() != program.n_inputs() {
             let (wanted, found) = (program.n_inputs(), inputs.len());
             let message = format!("a program of {wanted} inputs was given {found}");
             return Err(Error::invalid_argument(message));
         }
-        let mut plan = Plan {
+        let mut plan = ProgramPlan {
             steps: SmallVec::new(),
             inputs: SmallVec::from_slice(inputs),
             input_sizes: inputs.iter().map(|dtype| size(*dtype)).collect(),

@@ -8,7 +8,7 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::formulas::{BinaryFunction, UnaryFunction};
 use super::input::Input;
 use super::parametric::ParametricFunction;
-use super::plan::Plan;
+use super::plan::ProgramPlan;
 use super::view::{Elements, ElementsMut};
 use crate::math::broadcast::broadcast_extents;
 use crate::math::parallel;
@@ -103,7 +103,7 @@ pub struct Program {
     /// About how many additions an element costs.
     cost: usize,
     /// The plan for the types of the first run: what is run often is mostly run for the same.
-    plan: Option<Arc<OnceLock<Arc<Plan>>>>,
+    plan: Option<Arc<OnceLock<Arc<ProgramPlan>>>>,
 }
 
 impl Program {
@@ -183,17 +183,17 @@ impl Program {
     }
 
     /// The plan that was kept, if it is for inputs of these types.
-    fn kept(&self, inputs: &[DType]) -> Option<&Arc<Plan>> {
+    fn kept(&self, inputs: &[DType]) -> Option<&Arc<ProgramPlan>> {
         let plan = self.plan.as_ref()?.get()?;
         (plan.inputs[..] == *inputs).then_some(plan)
     }
 
     /// The plan for inputs of these types.
-    fn plan(&self, inputs: &[DType]) -> Result<Arc<Plan>, Error> {
+    fn plan(&self, inputs: &[DType]) -> Result<Arc<ProgramPlan>, Error> {
         if let Some(plan) = self.kept(inputs) {
             return Ok(plan.clone());
         }
-        let plan = Arc::new(Plan::new(self, inputs)?);
+        let plan = Arc::new(ProgramPlan::new(self, inputs)?);
         if let Some(kept) = &self.plan {
             // A later one, for other types, is not kept.
             let _ = kept.set(plan.clone());
@@ -309,7 +309,7 @@ impl Program {
     fn fill(
         &self,
         execution: &ExecutionContext,
-        plan: Arc<Plan>,
+        plan: Arc<ProgramPlan>,
         bound: Vec<Input>,
         read: &[&DenseHostTensor],
         out: &DenseHostTensor,
@@ -359,7 +359,7 @@ impl Program {
         &self,
         inputs: &[&DenseHostTensor],
         out: &DenseHostTensor,
-    ) -> Result<Arc<Plan>, Error> {
+    ) -> Result<Arc<ProgramPlan>, Error> {
         if inputs.len() != self.n_inputs || !is_spread_of(inputs, out) {
             let shapes: Vec<Dims> = inputs.iter().map(|input| input.shape().to_dims()).collect();
             let extents: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
@@ -375,7 +375,7 @@ impl Program {
     /// what is to be done.
     fn at_once(
         &self,
-        plan: &Plan,
+        plan: &ProgramPlan,
         inputs: &[&DenseHostTensor],
         shape: &TensorShape,
         out: &mut [u8],

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::input::Input;
-use super::plan::{From, Loop, Plan, convert, size};
+use super::plan::{From, Loop, ProgramPlan, convert, size};
 use super::program::Program;
 use super::table::{fill, repeat};
 use crate::math::cast::cast;
@@ -30,7 +30,7 @@ type Memory = SmallVec<[u64; 80]>;
 
 /// What steps read beside each other's results.
 struct Read<'a> {
-    plan: &'a Plan,
+    plan: &'a ProgramPlan,
     bound: &'a [Input],
     inputs: &'a [&'a [u8]],
     /// Copies of inputs that are not read where they lie, then the numbers; one slot each.
@@ -66,7 +66,7 @@ impl Program {
     /// Makes the results from the `first` on.
     pub(super) fn part(
         &self,
-        plan: &Plan,
+        plan: &ProgramPlan,
         bound: &[Input],
         inputs: &[&[u8]],
         first: usize,
@@ -130,7 +130,7 @@ impl Program {
     /// if it is not that.
     fn is_one_loop(
         &self,
-        plan: &Plan,
+        plan: &ProgramPlan,
         bound: &[Input],
         inputs: &[&[u8]],
         first: usize,
@@ -209,7 +209,7 @@ impl Program {
 }
 
 /// Writes each number that steps take to a slot of its own.
-fn write_numbers(plan: &Plan, block: usize, slot: usize, slots: &mut [u8]) {
+fn write_numbers(plan: &ProgramPlan, block: usize, slot: usize, slots: &mut [u8]) {
     for operand in plan.steps.iter().flat_map(|step| &step.operands) {
         if let From::Number(index, value) = operand.from {
             let len = block * size(operand.stored);

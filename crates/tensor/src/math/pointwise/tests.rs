@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::formulas::{self, Binary, Unary};
 use super::input::Input;
-use super::plan::Plan;
+use super::plan::ProgramPlan;
 use super::program::blocks;
 use super::*;
 use crate::math::broadcast::broadcast_extents;
@@ -184,7 +184,7 @@ fn check<T: Floating>(
         .iter()
         .map(|view| Input::new(view.extents(), view.strides(), &shape))
         .collect();
-    let plan = Plan::new(program, &vec![T::DTYPE; views.len()]).unwrap();
+    let plan = ProgramPlan::new(program, &vec![T::DTYPE; views.len()]).unwrap();
     let bytes: Vec<&[u8]> = views.iter().map(|view| to_bytes(view.elements())).collect();
     let mut parts = vec![T::ONE; wanted.len()];
     for (number, part) in parts.chunks_mut(7).enumerate() {

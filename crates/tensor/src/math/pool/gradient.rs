@@ -2,7 +2,7 @@
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::{Plan, Pooling};
+use super::{PoolPlan, Pooling};
 use crate::math::number::Floating;
 use crate::math::parallel;
 use crate::math::window::Window;
@@ -43,7 +43,7 @@ pub fn gradient<T: Floating>(
     windows: &[Window],
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
-    let plan = Plan::new(pooling, input.extents(), windows)?;
+    let plan = PoolPlan::new(pooling, input.extents(), windows)?;
     plan.expect_gradient(input.extents(), gradient.extents(), out.extents())?;
     let (Some(x), Some(g)) = (input.as_slice(), gradient.as_slice()) else {
         let message =
@@ -70,7 +70,7 @@ pub fn gradient_into<T: Floating>(
     crate::dense::expect_dtype::<T>(input.metadata())?;
     crate::dense::expect_dtype::<T>(gradient.metadata())?;
     let extents = input.shape().to_dims();
-    let plan = Plan::new(pooling, &extents, windows)?;
+    let plan = PoolPlan::new(pooling, &extents, windows)?;
     let (found, result) = (gradient.shape().to_dims(), out.shape().to_dims());
     plan.expect_gradient(&extents, &found, &result)?;
     let (input, gradient) = (input.clone(), gradient.clone());
@@ -83,7 +83,7 @@ pub fn gradient_into<T: Floating>(
     })
 }
 
-impl Plan {
+impl PoolPlan {
     fn expect_gradient(
         &self,
         input: &[usize],

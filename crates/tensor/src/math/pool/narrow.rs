@@ -13,13 +13,13 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 
 use super::gathered::{Gathered, Greatest, Mean};
-use super::{Plan, Pooling};
+use super::{PoolPlan, Pooling};
 use crate::math::panel::vectors::{load, store};
 use crate::math::window::{Laid, Window, Windows};
 
 /// Outputs that are to be made.
 pub(super) struct Narrow<'p> {
-    pub plan: &'p Plan,
+    pub plan: &'p PoolPlan,
     pub input: &'p [f32],
     pub rows: Range<usize>,
     /// Begins with the first row, and ends with the last.
@@ -31,7 +31,7 @@ impl WithSimd for Narrow<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Plan {
+        let PoolPlan {
             pooling,
             windows,
             channels,

@@ -12,7 +12,7 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::gathered::{Gathered, Greatest, Mean};
 use super::narrow::Narrow;
-use super::{Plan, Pooling, pool_into};
+use super::{PoolPlan, Pooling, pool_into};
 use crate::DenseHostTensor;
 use crate::math::lines::Lines;
 use crate::math::panel::{InstructionSet, TensorAfter, fill};
@@ -35,7 +35,7 @@ pub fn pool_f32_into(
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     crate::dense::expect_dtype::<f32>(input.metadata())?;
-    let plan = Plan::new(pooling, &input.shape().to_dims(), windows)?;
+    let plan = PoolPlan::new(pooling, &input.shape().to_dims(), windows)?;
     plan.expect_output(&out.shape().to_dims())?;
     let n_taps = plan.windows.n_taps();
     if pooling != Pooling::Maximum && n_taps > MOST_ADDED {
@@ -70,7 +70,7 @@ pub fn pool_f32_into(
 
 /// Outputs that are to be made, of as many channels as a vector has elements, or more.
 struct Pixels<'p> {
-    plan: &'p Plan,
+    plan: &'p PoolPlan,
     input: &'p [f32],
     rows: Range<usize>,
     /// Begins with the first row.
@@ -86,7 +86,7 @@ impl WithSimd for Pixels<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Plan {
+        let PoolPlan {
             pooling,
             windows,
             channels,

@@ -1,4 +1,4 @@
-//! [`Plan`]: which elements become one, and where they lie.
+//! [`ReducePlan`]: which elements become one, and where they lie.
 
 use std::num::NonZeroUsize;
 
@@ -16,7 +16,7 @@ const NEIGHBOURS: usize = 512;
 
 /// Which dimensions are kept and which are reduced, with those that are walked alike taken together.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ReducePlan {
     kept: Walk,
     reduced: Walk,
     n_reduced: usize,
@@ -86,13 +86,13 @@ impl Walk {
     }
 }
 
-impl Plan {
+impl ReducePlan {
     pub(crate) fn new(
         extents: &[usize],
         strides: &[usize],
         dimensions: &[usize],
         out: &[usize],
-    ) -> Result<Plan, Error> {
+    ) -> Result<ReducePlan, Error> {
         let mut is_reduced: SmallVec<[bool; 6]> = SmallVec::from_elem(false, extents.len());
         for dimension in dimensions {
             match is_reduced.get_mut(*dimension) {
@@ -129,7 +129,7 @@ impl Plan {
             }
         }
         let reduced = reduced.complete();
-        Ok(Plan {
+        Ok(ReducePlan {
             n_reduced: reduced.n(),
             kept: kept.complete(),
             reduced,

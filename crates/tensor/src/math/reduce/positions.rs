@@ -2,7 +2,7 @@
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::plan::Plan;
+use super::plan::ReducePlan;
 use crate::math::number::Real;
 use crate::math::{Family, parallel};
 use crate::{DType, DenseHostTensor, Element, TensorView, TensorViewMut, from_bytes, with_real};
@@ -56,7 +56,7 @@ pub fn position<T: Element>(
     out: &mut TensorViewMut<'_, i64>,
 ) -> Result<(), Error> {
     let find = find_of(T::DTYPE)?;
-    let plan = Plan::new(x.extents(), x.strides(), &[dimension], out.extents())?;
+    let plan = ReducePlan::new(x.extents(), x.strides(), &[dimension], out.extents())?;
     let out = out.as_mut_slice();
     if plan.n_reduced() == 0 && !out.is_empty() {
         return Err(nothing_there());

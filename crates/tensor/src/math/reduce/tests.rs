@@ -83,7 +83,7 @@ proptest! {
         // Columns are made in parts as they are made at once.
         let n = values.len() / 7;
         let x = TensorView::new(&values[..n * 7], &[7, n]).unwrap();
-        let plan = Plan::new(x.extents(), x.strides(), &[0], &[n]).unwrap();
+        let plan = ReducePlan::new(x.extents(), x.strides(), &[0], &[n]).unwrap();
         let mut whole = vec![0.0; n];
         plan.run::<Sum, f32>(x.elements(), 0, &mut whole);
         let mut parts = vec![0.0; n];

@@ -20,7 +20,7 @@ use tfrt::{Model, OpenOptions, Runtime};
 mod observe;
 mod plan;
 
-use plan::Plan;
+use plan::MemoryPlan;
 
 use super::weights::size;
 use crate::commands::given;
@@ -38,7 +38,7 @@ pub struct Memory {
     is_mapped: bool,
     stages: Vec<Stage>,
     /// What a call makes, and where it could lie.
-    plan: Plan,
+    plan: MemoryPlan,
 }
 
 /// A part of a model's life.
@@ -125,7 +125,7 @@ impl Memory {
             file_bytes,
             is_mapped: options.given.mmap,
             stages,
-            plan: Plan::new(&observed),
+            plan: MemoryPlan::new(&observed),
         };
         Ok((memory, files))
     }

@@ -60,7 +60,7 @@ struct Output {
 }
 
 /// Where outputs go, by their places.
-struct Plan {
+struct OutputPlan {
     targets: Vec<Option<Target>>,
     top: Option<usize>,
     labels: Option<Labels>,
@@ -94,9 +94,13 @@ impl Target {
     }
 }
 
-impl Plan {
+impl OutputPlan {
     /// Finds where outputs go, before anything takes its time: not over files that were read.
-    fn new(run: &RunOptions, outputs: &[ValueInfo], read: &[PathBuf]) -> Result<Plan, Failure> {
+    fn new(
+        run: &RunOptions,
+        outputs: &[ValueInfo],
+        read: &[PathBuf],
+    ) -> Result<OutputPlan, Failure> {
         let options = &run.wanted;
         let targets = targets(options, outputs)?;
         let beside = [(&run.trace, "--trace"), (&run.profile, "--profile")];
@@ -127,7 +131,7 @@ impl Plan {
             }
         }
         let labels = options.labels.as_deref().map(read_labels).transpose()?;
-        Ok(Plan {
+        Ok(OutputPlan {
             targets,
             top: options.top.map(usize::from),
             labels,
@@ -220,7 +224,7 @@ impl Run<'_> {
             &allocator,
         )?;
         self.read.extend(inputs.files.iter().cloned());
-        let plan = Plan::new(options, model.outputs(), &self.read)?;
+        let plan = OutputPlan::new(options, model.outputs(), &self.read)?;
         let arguments = given::arguments(model, inputs)?;
         let mut document = Document {
             schema: SCHEMA,
@@ -285,7 +289,7 @@ impl Run<'_> {
         &mut self,
         model: &Model,
         results: Vec<AnyAsyncValue>,
-        plan: &Plan,
+        plan: &OutputPlan,
         document: &mut Document,
     ) -> Result<(), Failure> {
         let (mut text, mut bytes) = (String::new(), None);
@@ -368,7 +372,7 @@ impl Run<'_> {
     }
 
     /// Says that there are fewer or more labels than what they are the names of.
-    fn tell_misfit_of_labels(&self, name: &str, datum: &Datum, plan: &Plan) {
+    fn tell_misfit_of_labels(&self, name: &str, datum: &Datum, plan: &OutputPlan) {
         let (Some(labels), Some(tensor)) = (&plan.labels, datum.as_matrix()) else {
             return;
         };
@@ -408,7 +412,7 @@ impl Run<'_> {
         }
     }
 
-    fn best(&self, datum: &Datum, plan: &Plan) -> Result<Option<Vec<Vec<Best>>>, Error> {
+    fn best(&self, datum: &Datum, plan: &OutputPlan) -> Result<Option<Vec<Vec<Best>>>, Error> {
         match (plan.top, datum) {
             // Maps know the labels.
             (Some(k), Datum::Maps(maps)) if plan.labels.is_none() => {

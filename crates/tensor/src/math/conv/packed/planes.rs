@@ -4,7 +4,7 @@
 //! Some lines of the input at a time are copied, with their padding: of each line the channels one by one, and of
 //! each channel first what stands at multiples of the stride, then what stands one further, and so on.
 
-use crate::math::conv::Plan;
+use crate::math::conv::ConvPlan;
 use crate::math::panel::{Block, Finishing, Line, Panels, Right};
 use crate::math::scratch;
 use crate::math::window::{Laid, Window};
@@ -21,7 +21,7 @@ const MAX_LINES: usize = 1 << 16;
 /// How lines of one group's channels are taken apart.
 #[derive(Clone, Debug)]
 pub(super) struct Planes<'p> {
-    plan: &'p Plan,
+    plan: &'p ConvPlan,
     /// The first channel, and how many there are.
     channels: (usize, usize),
     height: Laid,
@@ -36,7 +36,7 @@ pub(super) struct Planes<'p> {
 
 impl<'p> Planes<'p> {
     /// Returns how lines are taken apart, if that pays for these windows.
-    pub(super) fn new(plan: &'p Plan, group: usize) -> Option<Planes<'p>> {
+    pub(super) fn new(plan: &'p ConvPlan, group: usize) -> Option<Planes<'p>> {
         let [depth, height, width] = plan.windows.0;
         let own = plan.channels / plan.groups;
         let is_flat = depth.input == 1 && depth.window.extent == 1 && depth.before == 0;

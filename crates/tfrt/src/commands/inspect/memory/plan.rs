@@ -25,7 +25,7 @@ fn is_in_place(kernel: &str) -> bool {
 
 /// What lies where, and when.
 #[derive(Debug, Serialize)]
-pub(super) struct Plan {
+pub(super) struct MemoryPlan {
     operations: usize,
     /// Bytes of all values together.
     pub(super) total_bytes: u64,
@@ -63,8 +63,8 @@ enum Owner {
     Argument,
 }
 
-impl Plan {
-    pub(super) fn new(observed: &Observed) -> Plan {
+impl MemoryPlan {
+    pub(super) fn new(observed: &Observed) -> MemoryPlan {
         let mut values: Vec<Value> = observed.made.iter().map(Value::new).collect();
         find_aliases(observed, &mut values);
         find_in_place(observed, &mut values);
@@ -82,7 +82,7 @@ impl Plan {
         let (most_bytes, most_at) = most
             .max_by_key(|(bytes, at)| (*bytes, std::cmp::Reverse(*at)))
             .unwrap_or_default();
-        Plan {
+        MemoryPlan {
             operations: observed.n_operations,
             total_bytes: own.iter().map(|index| values[*index].bytes).sum(),
             most_bytes,
@@ -301,8 +301,8 @@ mod tests {
         }
     }
 
-    fn plan(made: Vec<Made>) -> Plan {
-        Plan::new(&Observed {
+    fn plan(made: Vec<Made>) -> MemoryPlan {
+        MemoryPlan::new(&Observed {
             n_operations: 4,
             made,
             given: std::iter::once(0..50).collect(),
