@@ -4,6 +4,8 @@ mod attempts;
 mod calls;
 mod decompile;
 mod eager;
+/// The tests of the corpus's own checker, which has no test harness where it is used.
+#[path = "../corpus/filecheck.rs"]
 mod filecheck;
 mod folding;
 mod hollow;
@@ -14,3 +16,4 @@ mod recording;
 mod runtime;
 mod sequencing;
 mod tensors;
+mod twice;

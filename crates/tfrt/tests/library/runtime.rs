@@ -10,12 +10,10 @@ use tfrt::{
     RuntimeBuilder, SingleThreadedWorkQueue, Tensor, Value,
 };
 
-#[path = "runtime/twice.rs"]
-mod twice;
+use super::twice::twice;
+
 #[path = "runtime/weights.rs"]
 mod weights;
-
-use twice::twice;
 
 const MIB: usize = 1 << 20;
 

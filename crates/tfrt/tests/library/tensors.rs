@@ -6,10 +6,7 @@ use tfrt::model::Datum;
 use tfrt::tensor::{CooHostTensor, DenseHostTensor, ScalarHostTensor, Tensor as Layered};
 use tfrt::{BF16, Bool, DType, ErrorCode, F16, Runtime, Shape, SingleThreadedWorkQueue, Tensor};
 
-#[path = "runtime/twice.rs"]
-mod twice;
-
-use twice::twice;
+use super::twice::twice;
 
 fn runtime() -> Runtime {
     let queue = Arc::new(SingleThreadedWorkQueue::new());
