@@ -56,7 +56,7 @@ pub fn dialects(rows: &Table) -> Dialects {
     Dialects::new([dialect(rows)])
 }
 
-/// Refuses operations of `graph` in functions that are no models: nothing makes kernels of them.
+/// Refuses operations of `graph` and `onnx` in a module without a model: nothing makes kernels of them.
 ///
 /// # Errors
 ///
@@ -64,7 +64,8 @@ pub fn dialects(rows: &Table) -> Dialects {
 pub fn refuse_outside_models(module: &Module) -> Result<(), Diagnostics> {
     let mut found = Diagnostics::default();
     let mut refuse = |op: OpId| {
-        if module.op(op).name().starts_with(GRAPH) {
+        let name = module.op(op).name();
+        if name.starts_with(GRAPH) || name.starts_with("onnx.") {
             let message = "is for functions that are models";
             let help = "say what the function's inputs and outputs are called: attributes {model.input_names = [\"x\"], \
                         model.output_names = [\"y\"]}";

@@ -28,6 +28,7 @@ use crate::{
     printer::{self, PrintOptions},
     source::{Source, Span},
     types::Type,
+    visible,
 };
 
 /// Defines an id: `id!(OpId, "an operation")` makes `pub struct OpId(u32)`.
@@ -339,9 +340,23 @@ impl Module {
         None
     }
 
-    /// Returns an error placed at an operation.
+    /// Returns an error placed at an operation. Where that has no place in a text, but is a node of a model, the message
+    /// begins with the node's name.
     pub fn error_at(&self, code: &'static str, op: OpId, message: impl Into<String>) -> Diagnostic {
+        let message = format!("{}{}", self.node_prefix(op), message.into());
         self.place(Diagnostic::error(code, message), op)
+    }
+
+    /// Returns `node 'NAME': ` for an operation that is a node of a model: a file of a model has no lines, but its nodes
+    /// have names. Nothing for one of a text.
+    pub fn node_prefix(&self, op: OpId) -> String {
+        let op = self.op(op);
+        match &op.location {
+            Location::Name(named) if self.source.is_none() || op.span.is_none() => {
+                format!("node '{}': ", visible::name(&named.name))
+            }
+            _ => String::new(),
+        }
     }
 
     /// Returns an error placed at an operation that starts with its name, as

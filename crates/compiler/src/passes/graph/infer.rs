@@ -11,8 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tfrt_ir::{
-    Attribute, BlockId, Diagnostic, Diagnostics, Location, Module, OpId, Type, ValueId,
-    types::TensorType,
+    Attribute, BlockId, Diagnostic, Diagnostics, Module, OpId, Type, ValueId, types::TensorType,
 };
 use tfrt_ops::{AttrSource, Dim, Fact, Facts, InferError, OpDef, Table, names};
 
@@ -180,11 +179,7 @@ fn warn(module: &Module, op: OpId, reason: &InferError, diagnostics: &mut Diagno
         Some((row, reason)) if name.ends_with(row) => reason,
         _ => &reason,
     };
-    // A file of a model has no lines, but its nodes have names.
-    let node = match module.op(op).location() {
-        Location::Name(named) => format!("node '{}': ", named.name),
-        _ => String::new(),
-    };
+    let node = module.node_prefix(op);
     let message = format!("{node}'{name}' op fails with any input: {reason}");
     let warning = module.place(Diagnostic::warning(codes::NEVER_SUCCEEDS, message), op);
     let mut told = diagnostics

@@ -51,6 +51,7 @@ fn step(rewrite: &mut Rewrite<'_>, scaled: &mut HashSet<OpId>, op: OpId) -> Opti
     let columns = *node::shape(module, x)?.last()?;
     let has_bias = node::operand(module, product, fused::BIAS).is_some();
     match step {
+        Step::Factors(list) if !is_moderate(&list) => return None,
         Step::Factors(list) => {
             let list = rewrite.constant(of_columns(list, columns)?, op);
             multiply(rewrite, product, list, columns, op);
@@ -89,6 +90,17 @@ fn constant_of(module: &Module, op: OpId) -> Option<(ValueId, DenseAttribute)> {
         && node::is_f32(module, x)
         && list.shape().len() <= node::shape(module, x)?.len();
     fits.then(|| (x, list.clone()))
+}
+
+/// Returns whether factors are far from the ends of the numbers: multiplied before the sum they give what they give behind
+/// it, but where a matrix is at these ends itself.
+fn is_moderate(list: &DenseAttribute) -> bool {
+    const MOST: f32 = 1.8446744e19; // 2^64
+    let (each, _) = list.bytes().as_chunks::<4>();
+    each.iter().all(|bytes| {
+        let factor = f32::from_le_bytes(*bytes).abs();
+        factor == 0.0 || (1.0 / MOST..=MOST).contains(&factor)
+    })
 }
 
 /// Returns a constant of an element for each of several columns as a list.

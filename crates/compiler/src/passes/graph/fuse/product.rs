@@ -100,7 +100,9 @@ pub(super) fn attach(module: &mut Module, block: BlockId) {
     for op in module.block(block).operations().to_vec() {
         let done = match node::name(module, op) {
             // Of more or fewer operands it is neither.
-            "add" | "onnx.Sum" => bias(module, op).or_else(|| residual(module, &kept, op)),
+            "add" | "onnx.Sum" => {
+                bias(module, &mut kept, op).or_else(|| residual(module, &kept, op))
+            }
             _ => None,
         };
         match done {
@@ -120,7 +122,7 @@ fn open_product(module: &Module, value: ValueId) -> Option<OpId> {
     fused::before(module, value).filter(|op| fused::has_no_epilogue(module, *op))
 }
 
-fn bias(module: &mut Module, op: OpId) -> Option<ValueId> {
+fn bias(module: &mut Module, kept: &mut Vec<OpId>, op: OpId) -> Option<ValueId> {
     let &[left, right] = module.op(op).operands() else {
         return None;
     };
@@ -139,6 +141,14 @@ fn bias(module: &mut Module, op: OpId) -> Option<ValueId> {
             continue;
         }
         module.set_operand(made, fused::BIAS, bias);
+        // The constant may stand behind the product, which takes it now.
+        let position = |op: OpId| kept.iter().rposition(|other| *other == op);
+        let constant = module.defining_op(bias).and_then(position);
+        if let (Some(from), Some(to)) = (constant, position(made))
+            && from > to
+        {
+            kept[to..=from].rotate_right(1);
+        }
         return Some(product);
     }
     None

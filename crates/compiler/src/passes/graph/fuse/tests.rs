@@ -326,3 +326,48 @@ fn products_stay_whose_columns_are_not_their_own() {
     );
     assert!(!text.contains("tensor<2x3xf32>, tensor<3xf32>"), "{text}");
 }
+
+#[test]
+fn a_bias_that_stands_behind_its_product_is_moved_before_it() {
+    let found = run(
+        "onnx-to-graph,graph-infer,graph-fuse",
+        r#"func.func @main(%x: tensor<2x3xf32>) -> tensor<2x4xf32> attributes {
+               model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [[2 : i64, 3 : i64]]} {
+             %w = "onnx.Constant"() {value = dense<1.0> : tensor<3x4xf32>} : () -> tensor<3x4xf32>
+             %m = "onnx.MatMul"(%x, %w) : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+             %c = "onnx.Constant"() {value = dense<2.0> : tensor<1xf32>} : () -> tensor<1xf32>
+             %y = "onnx.Add"(%m, %c) : (tensor<2x4xf32>, tensor<1xf32>) -> tensor<2x4xf32>
+             tfrt.return %y : tensor<2x4xf32>
+           }"#,
+    );
+    // The verifier runs after each pass.
+    assert!(found.starts_with("func.func"), "{found}");
+    assert!(!found.contains("graph.add"), "{found}");
+}
+
+/// `3e30` times a column would be infinite, where the sum is not.
+#[test]
+fn factors_that_are_no_moderate_numbers_stay_behind_the_product() {
+    for (factors, is_folded) in [
+        ("1.0, 2.0", true),
+        ("1.0, 1.0e20", false),
+        ("0x7F800000, 1.0", false),
+    ] {
+        let found = run(
+            "onnx-to-graph,graph-infer,graph-fuse",
+            &format!(
+                r#"func.func @main(%x: tensor<2x3xf32>) -> tensor<2x2xf32> attributes {{
+                   model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [[2 : i64, 3 : i64]]}} {{
+                 %w = "onnx.Constant"() {{value = dense<1.0e30> : tensor<3x2xf32>}} : () -> tensor<3x2xf32>
+                 %s = "onnx.Constant"() {{value = dense<[{factors}]> : tensor<2xf32>}} : () -> tensor<2xf32>
+                 %m = "onnx.MatMul"(%x, %w) : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
+                 %y = "onnx.Mul"(%m, %s) : (tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+                 tfrt.return %y : tensor<2x2xf32>
+               }}"#
+            ),
+        );
+        assert!(found.starts_with("func.func"), "{found}");
+        let (multiplied, made) = (found.find("mul a0 a1"), found.find("cpu.fused.matmul"));
+        assert_eq!(multiplied < made, is_folded, "{found}");
+    }
+}
