@@ -455,7 +455,7 @@ fn symbolic_dims(fact: &Fact) -> Attribute {
 }
 
 /// Gives a function's type the types of its arguments and results.
-pub(super) fn signature(module: &mut Module, function: OpId, block: BlockId) {
+pub(in crate::passes) fn signature(module: &mut Module, function: OpId, block: BlockId) {
     let Some(Attribute::Type(Type::Function(ty))) =
         module.op(function).attribute("function_type").cloned()
     else {

@@ -122,7 +122,7 @@ fn open_product(module: &Module, value: ValueId) -> Option<OpId> {
     fused::before(module, value).filter(|op| fused::has_no_epilogue(module, *op))
 }
 
-fn bias(module: &mut Module, kept: &mut Vec<OpId>, op: OpId) -> Option<ValueId> {
+fn bias(module: &mut Module, kept: &mut [OpId], op: OpId) -> Option<ValueId> {
     let &[left, right] = module.op(op).operands() else {
         return None;
     };

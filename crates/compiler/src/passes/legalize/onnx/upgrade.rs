@@ -35,7 +35,7 @@ use tfrt_ir::{
 };
 
 use crate::codes;
-use crate::passes::graph::{CONSTANT, NO_VALUE, lower, node};
+use crate::passes::graph::{CONSTANT, NO_VALUE, graphs, infer, lower, node};
 use crate::passes::scope;
 use crate::pipeline::{Pass, Property, Run};
 
@@ -85,6 +85,10 @@ fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
         for op in gone {
             module.erase(op);
         }
+    }
+    // What is passed on takes the place of results, and may be of another type.
+    for (function, block) in graphs(module) {
+        infer::signature(module, function, block);
     }
 }
 

@@ -102,8 +102,12 @@ impl Expansion<'_> {
         given
     }
 
-    /// Gives a new value the type that the model states of an old result.
+    /// Gives a new value the type that the model states of an old result. An argument of a function, which an operation may
+    /// pass on, keeps its own.
     pub(super) fn state_type(&mut self, value: ValueId, result: usize) {
+        if self.module.defining_op(value).is_none() {
+            return;
+        }
         let stated = self.module.op(self.like).results()[result];
         let stated = self.module.value_type(stated).clone();
         self.module.set_value_type(value, stated);

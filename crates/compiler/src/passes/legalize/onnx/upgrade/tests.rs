@@ -189,6 +189,18 @@ fn learned_models_become_operations_where_these_are_the_same() {
             %0 = "onnx.Constant"() {value = dense<2.000000e+00> : tensor<1xf32>} : () -> tensor<1xf32>
             %1 = "onnx.Mul"(%arg0, %0) {onnx.opset = 18} : (tensor<?x4xf32>, tensor<1xf32>) -> tensor<*xf32>"#]],
     );
+    // Without offset and scale it passes on its operand, whose type stays.
+    let passed = testing::run(
+        "onnx-upgrade",
+        r#"func.func @main(%x: tensor<?x4xf32>) -> tensor<*xf32> attributes {model.input_names = ["x"], model.output_names = ["y"]} {
+             %y = "onnx.ml.Scaler"(%x) : (tensor<?x4xf32>) -> tensor<*xf32>
+             tfrt.return %y : tensor<*xf32>
+           }"#,
+    );
+    assert!(
+        passed.starts_with("func.func @main(%arg0: tensor<?x4xf32>)"),
+        "{passed}"
+    );
     // Errors for what is unknown are none that other operations have.
     check(
         17,
