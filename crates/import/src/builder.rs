@@ -19,10 +19,10 @@ use crate::{Extent, Imported, ReadLimits, Signature};
 /// let extents = [Extent::Named("N"), Extent::Known(3)];
 /// graph.input("x", Type::F32, Some(&extents), Location::Unknown);
 /// let x = graph.value("x")?;
-/// graph.tensor("y", OpState::new("calc.gelu").operand(x))?;
+/// graph.tensor("y", OpState::new("calc.relu").operand(x))?;
 /// graph.output("y")?;
 /// let text = graph.finish().module.to_string();
-/// assert!(text.contains(r#""calc.gelu"(%arg0) : (tensor<?x3xf32>) -> tensor<*x!onnx.unknown>"#));
+/// assert!(text.contains(r#""calc.relu"(%arg0) : (tensor<?x3xf32>) -> tensor<*x!onnx.unknown>"#));
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Debug)]

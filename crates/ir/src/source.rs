@@ -186,10 +186,10 @@ impl Source {
     /// ```
     /// use tfrt_ir::Source;
     ///
-    /// let source = Source::new("a.calc", "y = gelu(x)");
+    /// let source = Source::new("a.calc", "y = relu(x)");
     /// let (_, operation) = source.text().split_once(" = ").unwrap();
     /// assert_eq!(source.span_of(operation).range(), 4..11);
-    /// assert!(source.span_of("gelu").is_none());
+    /// assert!(source.span_of("relu").is_none());
     /// ```
     pub fn span_of(&self, part: &str) -> Span {
         let text = self.text().as_bytes().as_ptr_range();
