@@ -226,7 +226,9 @@ fn other_format(bytes: &[u8]) -> Option<&'static str> {
     } else if begins(b"{") {
         Some("this is JSON")
     } else if begins_as_text(bytes) {
-        Some("this is text, not an ONNX model: MLIR is read from files whose names end in .mlir")
+        Some(
+            "this is text, not an ONNX model: MLIR is read from files whose names do not end in .onnx",
+        )
     } else {
         None
     }

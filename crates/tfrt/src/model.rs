@@ -70,7 +70,7 @@ struct Opened {
 
 impl Model {
     /// Opens the model in a file, on the runtime that the process shares: ONNX, MLIR text in the
-    /// dialect `onnx`, or what `tfrt compile` has made of these; told apart by content.
+    /// dialect `onnx`, or what `tfrt compile` has made of these; told apart by name and content.
     /// [`Runtime::open_model`] is the same for a runtime of one's own.
     ///
     /// # Errors

@@ -126,7 +126,7 @@ Examples:
   generate | tfrt run -                      read text or bytes from standard input")]
 pub struct RunOptions {
     /// The model or program: ONNX, BEF bytes, MLIR text, or - for standard input; told apart by
-    /// content
+    /// name and content
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 

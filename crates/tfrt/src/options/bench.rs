@@ -24,7 +24,7 @@ it, and so does a call that exceeds a limit; a kernel that does not stop at the 
 for.")]
 pub struct BenchOptions {
     /// The model or program: ONNX, BEF bytes, MLIR text, or - for standard input; told apart by
-    /// content
+    /// name and content
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 

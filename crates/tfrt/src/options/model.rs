@@ -141,7 +141,7 @@ pub struct InspectOptions {
     #[arg(value_name = "VIEW", value_enum)]
     pub view: View,
 
-    /// The model: ONNX, BEF bytes, MLIR text, or - for standard input; told apart by content
+    /// The model: ONNX, BEF bytes, MLIR text, or - for standard input; told apart by name and content
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 

@@ -28,7 +28,7 @@ use crate::pipeline::{Pass, Property, Run};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-lower",
-    summary: "Makes a program of kernels of a graph in dialect onnx",
+    summary: "Makes a program of kernels of a graph",
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
