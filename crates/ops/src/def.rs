@@ -59,6 +59,21 @@ pub enum Function {
     Mean,
 }
 
+impl Function {
+    /// Returns the function that stands beside the value of an attribute: beside the first one if the attribute is left out
+    /// and may be; nothing for another value.
+    pub fn chosen<V: Copy + PartialEq>(
+        attr: &AttrDef,
+        choices: &[(V, &'static str)],
+        stated: Option<V>,
+    ) -> Option<&'static str> {
+        let first = choices.first().map(|(value, _)| *value);
+        let value = stated.or(first.filter(|_| attr.default != Default::Required))?;
+        let found = choices.iter().find(|(choice, _)| *choice == value);
+        found.map(|(_, function)| *function)
+    }
+}
+
 /// Families of types of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elements {

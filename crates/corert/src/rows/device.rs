@@ -1,8 +1,8 @@
 //! [`DeviceOpHandler`]: rows on a device beside the host, by the kernels that it has of them.
 //!
-//! Who asks this handler has chosen the device; [`select`] chooses the kernel, at each call, by the types of the
-//! operands. Tensors of the host are copied to the device as kernels need them, so that what says an attribute or the
-//! shape of a result is read where it is; those of other devices are brought here first.
+//! A client chooses the device by asking its handler; [`select`] chooses the kernel at each call, by the types of the
+//! operands. Tensors of the host are copied to the device when a kernel needs them, after attributes and extents were
+//! read from them; tensors of other devices are copied to this one before the call.
 
 use std::sync::Arc;
 

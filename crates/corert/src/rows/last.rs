@@ -1,4 +1,5 @@
-//! [`LastResults`]: what the results of the last call were, since most calls are of the same types and shapes again.
+//! [`LastResults`]: a cache of one entry for each operation, the types and shapes of the last call's results: most calls
+//! have the same inputs' types and shapes again.
 
 use std::sync::{Mutex, TryLockError};
 

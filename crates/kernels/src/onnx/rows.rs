@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest, ResultCount, Results};
 use tfrt_host::{DeviceKind, Error, ExecutionContext};
 use tfrt_ops::names::{Name, onnx};
-use tfrt_ops::{AttrDef, AttrKind, AttrValue, Default, Function, OpDef, Traits};
+use tfrt_ops::{AttrDef, AttrKind, AttrValue, Function, OpDef, Traits};
 use tfrt_tensor::math::pointwise::{BinaryFunction, ParametricFunction, UnaryFunction};
 use tfrt_tensor::op::{OpCall, OpKernel, OpResults, Prepare, Prepared};
 
@@ -91,7 +91,7 @@ fn plain(name: &str) -> Option<Body> {
     unary.or_else(|| BinaryFunction::from_name(name).map(Body::Binary))
 }
 
-/// Returns the name beside the value that an attribute of the node has: beside the first if the node leaves it out and may.
+/// Returns the function that an attribute of the node chooses, or says which values there are.
 fn chosen<V: Copy + PartialEq>(
     node: &Node<'_>,
     attr: &AttrDef,
@@ -99,15 +99,12 @@ fn chosen<V: Copy + PartialEq>(
     stated: Option<V>,
     show: impl Fn(V) -> String,
 ) -> Result<&'static str, Error> {
-    let first = choices.first().map(|(value, _)| *value);
-    let default = first.filter(|_| attr.default != Default::Required);
-    let Some(value) = stated.or(default) else {
-        return Err(node.attributes.missing(attr.name));
-    };
-    let found = choices.iter().find(|(choice, _)| *choice == value);
-    found.map(|(_, name)| *name).ok_or_else(|| {
+    Function::chosen(attr, choices, stated).ok_or_else(|| {
+        let Some(stated) = stated else {
+            return node.attributes.missing(attr.name);
+        };
         let all: Vec<String> = choices.iter().map(|(choice, _)| show(*choice)).collect();
-        let (all, found) = (all.join(" or "), show(value));
+        let (all, found) = (all.join(" or "), show(stated));
         let message = format_args!("is expected to be {all}, found {found}");
         node.attributes.error(attr.name, message)
     })

@@ -220,7 +220,7 @@ pub(super) fn lift(module: &mut Module, rows: &Table, functions: &[(OpId, BlockI
     calls
 }
 
-/// What is known ahead in a function that is called.
+/// The part of a called function that takes constants alone, and so is calculated once, by the model that calls it.
 #[derive(Default)]
 struct Known {
     /// The operations that make it, in order, which are in no block any longer.

@@ -158,8 +158,8 @@ struct Inference<'m> {
     refused: Vec<(OpId, InferError)>,
 }
 
-/// What is known of the results of a function, where it was called in so many operations with regions, with operands of which
-/// that is known.
+/// An inferred call, kept for further calls of the same function: its depth in operations with regions, the facts of its
+/// operands, and those that were found for its results.
 struct Followed {
     depth: usize,
     given: Vec<Fact>,

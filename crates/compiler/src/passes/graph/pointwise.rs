@@ -164,7 +164,8 @@ pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
                     Some(stated) => Some(stated.as_str()?),
                     None => None,
                 };
-                let function = chosen(row.row, attribute, choices, stated)?;
+                let attr = row.row.attr(attribute)?;
+                let function = Function::chosen(attr, choices, stated)?;
                 Some(vec![Step::new(function, all())])
             }
             Function::ByInt(attribute, choices) => {
@@ -172,7 +173,8 @@ pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
                     Some(stated) => Some(stated.as_i64()?),
                     None => None,
                 };
-                let function = chosen(row.row, attribute, choices, stated)?;
+                let attr = row.row.attr(attribute)?;
+                let function = Function::chosen(attr, choices, stated)?;
                 Some(vec![Step::new(function, all())])
             }
         },
@@ -198,22 +200,6 @@ fn with_parameters(
     let step = Step::new(function, operands);
     let with = |step: Step, parameter: &AttrDef| Some(step.number(value(module, op, parameter)?));
     Some(vec![row.attrs.iter().try_fold(step, with)?])
-}
-
-/// Returns the function beside the value that an attribute has, or beside the first one if it is left out and may be.
-fn chosen<V: Copy + PartialEq>(
-    row: &OpDef,
-    attribute: &str,
-    choices: &[(V, &'static str)],
-    stated: Option<V>,
-) -> Option<&'static str> {
-    let default = || {
-        let attr = row.attr(attribute)?;
-        (attr.default != Default::Required).then_some(choices.first()?.0)
-    };
-    let value = stated.or_else(default)?;
-    let found = choices.iter().find(|(choice, _)| *choice == value);
-    found.map(|(_, function)| *function)
 }
 
 /// Returns the operands, all of which must be there; those of `Clip` behind the first are left to [`clip`].

@@ -2,7 +2,7 @@ use expect_test::expect;
 
 use crate::passes::testing::{check, run};
 
-/// What a function is given is joined over its calls, what it gives follows for each of them.
+/// Types of arguments are joined over all calls of a function; types of results are inferred for each call.
 #[test]
 fn types_go_into_functions_and_come_out_of_them() {
     check(
@@ -229,7 +229,7 @@ fn calls_of_functions_with_effects_stay_and_others_go() {
     }
 }
 
-/// What is known of a chain of functions that each call the next one often takes no time without bounds to find.
+/// Inference of a chain of functions, each of which calls the next one many times, takes bounded time.
 #[test]
 fn calls_within_calls_are_not_followed_for_ever() {
     let mut text =

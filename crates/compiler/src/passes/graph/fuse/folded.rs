@@ -23,7 +23,7 @@ pub(super) fn fold(module: &mut Module, block: BlockId) {
     rewrite.finish(&old);
 }
 
-/// What is done with each column.
+/// An operation behind a product that multiplies, adds to, or normalises each column by constants.
 enum Step {
     Factors(DenseAttribute),
     Summands(DenseAttribute),
