@@ -43,8 +43,9 @@ fn listening() -> (CoreRuntime, Arc<Mutex<Vec<String>>>) {
     (runtime_of(&host), told)
 }
 
-/// The operation `gate`: its results come when the promises that it leaves are kept.
-fn gate(
+/// The operation `gate`: its results come when the promises that it leaves are kept. `knows_metadata`: they have
+/// the metadata of its operand, known at once.
+pub(crate) fn gate(
     runtime: &CoreRuntime,
     knows_metadata: bool,
 ) -> (CoreRuntimeOp, mpsc::Receiver<Promise<Tensor>>) {

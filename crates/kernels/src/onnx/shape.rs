@@ -207,7 +207,7 @@ impl Node<'_> {
         for axis in list {
             let dimension = self.axis(*axis, rank)?;
             if std::mem::replace(&mut is_named[dimension], true) {
-                return Err(self.error(format_args!("axis {axis} is named twice in {list:?}")));
+                return Err(self.error(format_args!("expected each axis once, found {axis} again")));
             }
             axes.push(dimension);
         }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use tfrt_corert::{NullOpHandler, OpHandler};
 use tfrt_host::{DeviceId, Error};
 
-use super::late::gate;
 use super::{Row, User, attrs, failure, none, row, settled};
+use crate::calls::gate;
 
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = finding();
@@ -125,7 +125,7 @@ fn contexts() -> Vec<Row> {
     ));
 
     let user = User::new();
-    let (x, (slow, _promises)) = (user.ones(&[2]), gate(&user.runtime));
+    let (x, (slow, _promises)) = (user.ones(&[2]), gate(&user.runtime, false));
     let later = slow.call_one(&user.context, [&x], &none()).unwrap();
     let soon = Instant::now() + Duration::from_millis(20);
     user.context.set_deadline(soon);
@@ -136,7 +136,7 @@ fn contexts() -> Vec<Row> {
     ));
 
     let user = User::new();
-    let (x, (slow, _promises)) = (user.ones(&[2]), gate(&user.runtime));
+    let (x, (slow, _promises)) = (user.ones(&[2]), gate(&user.runtime, false));
     let context = user.runtime.context().with_max_in_flight(2);
     let relu = user.runtime.op("tf.Relu", &user.runtime.cpu()).unwrap();
     let later = slow.call_one(&context, [&x], &none()).unwrap();

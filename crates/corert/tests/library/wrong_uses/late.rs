@@ -1,27 +1,10 @@
 //! What fails the results, and operations whose authors err.
 
-use std::sync::{Mutex, mpsc};
-
-use tfrt_corert::{
-    Call, CoreRuntime, CoreRuntimeOp, OpDefinition, OpRegistry, Output, Outputs, same_metadata,
-};
-use tfrt_host::{AsyncValue, Error, Promise};
-use tfrt_tensor::Tensor;
+use tfrt_corert::{CoreRuntime, CoreRuntimeOp, OpDefinition, OpRegistry, Outputs, same_metadata};
+use tfrt_host::Error;
 
 use super::{Row, User, failure, none, row, settled};
-
-/// The operation `gate`: its result comes when the promise that it leaves is kept; nothing is known of it before.
-pub(super) fn gate(runtime: &CoreRuntime) -> (CoreRuntimeOp, mpsc::Receiver<Promise<Tensor>>) {
-    let (sender, receiver) = mpsc::channel();
-    let sender = Mutex::new(sender);
-    let dispatch = move |_: &mut Call<'_>| {
-        let (promise, tensor) = AsyncValue::pending();
-        sender.lock().unwrap().send(promise).unwrap();
-        Ok([Output::Later(tensor)].into())
-    };
-    let gate = OpDefinition::new("gate", dispatch).inputs(1).pure();
-    (op_of(runtime, gate), receiver)
-}
+use crate::calls::gate;
 
 /// An operation of one's own.
 pub(super) fn op_of(runtime: &CoreRuntime, definition: OpDefinition) -> CoreRuntimeOp {
@@ -42,7 +25,7 @@ fn of_inputs() -> Vec<Row> {
     let user = User::new();
     let x = user.ones(&[2]);
     let failed = user.runtime.failed(Error::unavailable("the file is gone"));
-    let (gate, promises) = gate(&user.runtime);
+    let (gate, promises) = gate(&user.runtime, false);
     let later = || gate.call_one(&user.context, [&x], &none()).unwrap();
     let add = user.runtime.op("tf.AddV2", &user.runtime.cpu()).unwrap();
     let relu = user.runtime.op("tf.Relu", &user.runtime.cpu()).unwrap();
@@ -160,7 +143,7 @@ fn of_authors() -> Vec<Row> {
 #[test]
 fn shapes_are_known_late_if_the_inputs_that_name_them_are() {
     let user = User::new();
-    let (gate, promises) = gate(&user.runtime);
+    let (gate, promises) = gate(&user.runtime, false);
     let x = user.ones(&[2, 3]);
     for (name, numbers, wanted) in [
         ("tf.Mean", &[1_i64][..], &[2][..]),
