@@ -519,10 +519,8 @@ impl Parser<'_> {
             // It has been reported.
             Kind::Bad(_) => return Err(Failed),
             Kind::End => {
-                let end = self.last_end;
-                let span = Span::new(end.saturating_sub(1), end);
                 let message = format!("expected {what}, found the end of the text");
-                return self.fail(codes::UNEXPECTED_END, span, message);
+                return self.fail(codes::UNEXPECTED_END, self.last_char(), message);
             }
             _ => self.token_text(),
         };
@@ -542,13 +540,19 @@ impl Parser<'_> {
     /// Adds where the text before the present token ends, if that is on a line
     /// before: what is missing was meant to be there.
     pub(crate) fn point_behind(&self, error: Diagnostic) -> Diagnostic {
-        let end = self.last_end;
-        let last = Span::new(end.saturating_sub(1), end);
-        let is_char = self.text.is_char_boundary(end.saturating_sub(1));
-        match end > 0 && is_char && self.is_on_a_line_after(last) {
+        let last = self.last_char();
+        match self.last_end > 0 && self.is_on_a_line_after(last) {
             true => error.note_at("the text before ends here", Some(self.source), last),
             false => error,
         }
+    }
+
+    /// Returns where the last character before the present token is; an empty span if there is none.
+    pub(crate) fn last_char(&self) -> Span {
+        let start = self
+            .text
+            .floor_char_boundary(self.last_end.saturating_sub(1));
+        Span::new(start, self.last_end)
     }
 
     /// Skips to what looks like the start of an operation on a line of its own,

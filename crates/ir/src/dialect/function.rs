@@ -49,7 +49,6 @@ pub(crate) fn can_print(module: &Module, op: OpId) -> bool {
     let &[region] = data.regions() else {
         return false;
     };
-    let is_plain = |value: &Attribute| matches!(value, Attribute::String(string) if string.ty == Type::None && string.as_str().is_some());
     let body_fits = match module.entry_block(region) {
         None => true,
         Some(block) => {
@@ -62,10 +61,20 @@ pub(crate) fn can_print(module: &Module, op: OpId) -> bool {
         && data.operands().is_empty()
         && data.results().is_empty()
         && data.successors().is_empty()
-        && data.attribute("sym_name").is_some_and(is_plain)
+        && data.attribute("sym_name").is_some_and(is_symbol_name)
         && visibility_fits(data.attribute("sym_visibility"))
         && dictionaries_fit(data.attribute("arg_attrs"), signature.inputs.len())
         && dictionaries_fit(data.attribute("res_attrs"), signature.results.len())
+}
+
+/// Returns whether an attribute is text that can stand behind `@`.
+fn is_symbol_name(name: &Attribute) -> bool {
+    match name {
+        Attribute::String(string) if string.ty == Type::None => {
+            string.as_str().is_some_and(|name| !name.is_empty())
+        }
+        _ => false,
+    }
 }
 
 fn visibility_fits(visibility: Option<&Attribute>) -> bool {

@@ -180,7 +180,7 @@ impl Parser<'_> {
                 _ => {}
             }
         }
-        Span::new(self.last_end.saturating_sub(1), self.last_end)
+        self.last_char()
     }
 
     /// Returns where a name stands behind an offset, if before the present token.

@@ -135,10 +135,9 @@ impl<'a> Parser<'a> {
         if self.token.kind != Kind::End {
             return self.expected(codes::EXPECTED_OPERATION, "operation, block or '}'");
         }
-        let span = Span::new(self.last_end.saturating_sub(1), self.last_end);
         let error = self.error(
             codes::UNEXPECTED_END,
-            span,
+            self.last_char(),
             "expected '}' to end a region, found the end of the text",
         );
         let error = error.note_at("the region begins here", Some(self.source), opening);
