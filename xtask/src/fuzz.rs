@@ -51,19 +51,10 @@ pub fn run(steps: &mut Steps, target: &str, seconds: Option<&str>) -> bool {
 
 fn command(target: &str, seconds: &str) -> Command {
     let mut command = cargo(&["+nightly", "fuzz", "run", "--fuzz-dir", "fuzz", target]);
-    let kept = match target {
-        "parse" | "round_trip" => "tests/fuzz/text",
-        "open" | "reopen" => "tests/fuzz/bytes",
-        "import" => "tests/fuzz/models",
-        "decode" => "tests/fuzz/values",
-        _ => "tests/fuzz/choices",
-    };
     let regressions = format!("tests/fuzz/regressions/{target}");
     command.arg(format!("fuzz/corpus/{target}"));
-    for folder in [kept, &*regressions] {
-        if root().join(folder).exists() {
-            command.arg(folder);
-        }
+    if root().join(&regressions).exists() {
+        command.arg(regressions);
     }
     command.args(["--", "-rss_limit_mb=2048", "-timeout=10", "-max_len=8192"]);
     command.arg(format!("-max_total_time={seconds}"));

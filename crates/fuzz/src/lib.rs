@@ -12,8 +12,8 @@
 //!
 //! Each function panics if its property is broken, and returns otherwise; programs
 //! that nobody vouches for run under [`LIMITS`](tfrt_differential::bench::LIMITS). `cargo xtask fuzz` calls them
-//! with what a fuzzer thinks of, tests with the corpus under `tests/fuzz/`, with every
-//! bit of it flipped, and with files made to be hard ([`hostile`]).
+//! with what a fuzzer thinks of, tests with the inputs that `tests/fuzz/seeds.txt` lists
+//! ([`seeds::Corpus`]), with cut and flipped programs, and with files made to be hard ([`hostile`]).
 
 #![deny(unsafe_code)]
 
@@ -37,8 +37,6 @@ pub mod walk;
 pub struct Target {
     /// What it is called on the command line.
     pub name: &'static str,
-    /// Where under `tests/fuzz/` its corpus is; targets that take the same share one.
-    pub corpus: &'static str,
     /// Checks it for some bytes.
     pub check: fn(&[u8]),
 }
@@ -47,37 +45,30 @@ pub struct Target {
 pub const TARGETS: [Target; 7] = [
     Target {
         name: "parse",
-        corpus: "text",
         check: text::parse,
     },
     Target {
         name: "round_trip",
-        corpus: "text",
         check: text::round_trip,
     },
     Target {
         name: "open",
-        corpus: "bytes",
         check: bytes::open,
     },
     Target {
         name: "reopen",
-        corpus: "bytes",
         check: bytes::reopen,
     },
     Target {
         name: "import",
-        corpus: "models",
         check: models::import,
     },
     Target {
         name: "decode",
-        corpus: "values",
         check: values::decode,
     },
     Target {
         name: "execute",
-        corpus: "choices",
         check: execute::execute,
     },
 ];

@@ -23,6 +23,28 @@ pub fn file(bytes: &[u8], random: &mut Random) -> Option<Vec<u8>> {
     }
 }
 
+/// Changes bytes of any kind: flips one bit, takes, repeats or moves a part, or makes a byte extreme.
+pub fn bytes(input: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut bytes = input.to_vec();
+    if bytes.is_empty() {
+        return vec![random.below(256) as u8];
+    }
+    let at = random.below(bytes.len());
+    let part = at..bytes.len().min(at + 1 + random.below(8));
+    match random.below(5) {
+        0 => bytes[at] ^= 1 << random.below(8),
+        1 => bytes[at] = *random.pick(&[0, 1, 0x7f, 0x80, 0xff]),
+        2 => drop(bytes.drain(part)),
+        3 => {
+            let copied = bytes[part].to_vec();
+            let to = random.below(bytes.len() + 1);
+            bytes.splice(to..to, copied);
+        }
+        _ => bytes.truncate(at),
+    }
+    bytes
+}
+
 /// Changes the first `len` bytes of a buffer in place and returns how many there are then; half of
 /// the time, and when `change` has none, `otherwise` does it.
 ///

@@ -1,4 +1,8 @@
-//! What a search starts from: the programs of the repository, their bytes, random ones.
+//! Inputs that a search starts from: the programs of the repository, their bytes, models and values made by
+//! hand, random choices.
+
+mod corpus;
+mod models;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,6 +10,9 @@ use std::path::{Path, PathBuf};
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_ir::{Source, parse, split};
 use tfrt_oracle::random::Random;
+
+pub use corpus::Corpus;
+pub use models::models;
 
 /// Returns the root of the repository.
 pub fn root() -> PathBuf {
@@ -75,19 +82,10 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
             programs().into_iter().map(text).collect()
         }
         "open" | "reopen" => files().into_iter().map(|(_, bytes)| bytes).collect(),
-        "import" => models(),
+        "import" => models().into_iter().map(|(_, bytes)| bytes).collect(),
         "decode" => crate::values::examples(),
         _ => (0..200).map(choices).collect(),
     }
-}
-
-/// Returns the models of the corpus, which are made by hand.
-fn models() -> Vec<Vec<u8>> {
-    let entries = fs::read_dir(root().join("tests/fuzz/models")).expect("the folder is there");
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    let read = |path: &PathBuf| fs::read(path).expect("it can be read");
-    paths.iter().map(read).collect()
 }
 
 /// Returns some choices of a seed.

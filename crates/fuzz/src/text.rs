@@ -54,7 +54,7 @@ pub fn parse(bytes: &[u8]) {
     }
 }
 
-/// Checks that nothing but blanks and comments lies between tokens.
+/// Checks that nothing but blanks and comments lies between tokens, and a mark of the byte order before the first.
 fn lex(text: &str) {
     let is_nothing = |line: &str| line.is_empty() || line.starts_with("//");
     let between = |range: Range<usize>| {
@@ -62,7 +62,12 @@ fn lex(text: &str) {
             assert!(is_nothing(line.trim_start()), "no token has {line:?}");
         }
     };
-    let mut end = 0;
+    let mark = '\u{feff}';
+    let mut end = if text.starts_with(mark) {
+        mark.len_utf8()
+    } else {
+        0
+    };
     for span in tfrt_ir::tokens(text) {
         let range = span.range();
         assert!(!range.is_empty(), "a token of nothing at {}", range.start);

@@ -1,4 +1,4 @@
-//! What fuzzing has found holds, and keeps holding: `tests/fuzz/` through the targets.
+//! Inputs of `tests/fuzz/` through the targets of fuzzing.
 //!
 //! Each target's corpus is one test; each input that once broke a property is one of its own,
 //! named after what it found.
@@ -9,24 +9,28 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Trial};
-use tfrt_fuzz::{TARGETS, Target, seeds};
+use tfrt_fuzz::seeds::{self, Corpus};
+use tfrt_fuzz::{TARGETS, Target};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let folder = seeds::root().join("tests/fuzz");
+    let regressions = seeds::root().join("tests/fuzz/regressions");
     let mut trials = Vec::new();
     for target in TARGETS {
-        let corpus = folder.join(target.corpus);
         let name = format!("corpus of {}", target.name);
         trials.push(Trial::test(name, move || {
-            files(&corpus).iter().for_each(|path| check(target, path));
+            let corpus = Corpus::of(target.name);
+            for number in numbers(&corpus) {
+                check(target, &corpus.input(number), &format!("number {number}"));
+            }
             Ok(())
         }));
-        for path in files(&folder.join("regressions").join(target.name)) {
+        for path in files(&regressions.join(target.name)) {
             let found = path.file_name().unwrap_or_default().to_string_lossy();
             let name = format!("{}: {}", target.name, found.replace('-', " "));
             trials.push(Trial::test(name, move || {
-                check(target, &path);
+                let bytes = fs::read(&path).expect("it can be read");
+                check(target, &bytes, &path.display().to_string());
                 Ok(())
             }));
         }
@@ -34,17 +38,24 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
+/// The numbers that are listed, or as many as `TFRT_CORPUS` asks for.
+fn numbers(corpus: &Corpus) -> Vec<u64> {
+    match std::env::var("TFRT_CORPUS") {
+        Ok(end) => (0..end.parse().expect("a number")).collect(),
+        Err(_) => corpus.listed(),
+    }
+}
+
 /// How long an input may take; the limits on programs are for a hundredth of that.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn check(target: Target, path: &Path) {
-    let bytes = fs::read(path).expect("it can be read");
+fn check(target: Target, bytes: &[u8], name: &str) {
     let begin = Instant::now();
-    // A panic says what is broken, but not for which file.
-    let ran = std::panic::catch_unwind(|| (target.check)(&bytes));
-    assert!(ran.is_ok(), "{}: {}", target.name, path.display());
+    // A panic says what is broken, but not for which input.
+    let ran = std::panic::catch_unwind(|| (target.check)(bytes));
+    assert!(ran.is_ok(), "{}: {name}", target.name);
     let took = begin.elapsed();
-    assert!(took < PATIENCE, "{}: {took:?}", path.display());
+    assert!(took < PATIENCE, "{}: {name}: {took:?}", target.name);
 }
 
 /// The files of a folder, in order; none if there is no such folder.
