@@ -191,7 +191,11 @@ pub use untrusted::Untrusted;
 #[cfg(feature = "tracing")]
 pub use tracing::TracingSink;
 
-/// The program in README.md is a test, too.
+/// The programs in README.md and docs/library.md are tests, too.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-mod readme {}
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    mod readme {}
+    #[doc = include_str!("../../../docs/library.md")]
+    mod library {}
+}
