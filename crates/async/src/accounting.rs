@@ -1,4 +1,5 @@
-//! What is left when a program of tests is over, for whoever asks: builds for development only.
+//! Leak reports of test programs: how many values and memory blocks are alive when the process ends. Builds for
+//! development only.
 //!
 //! A program's values belong to its threads, or to tasks and timers, which belong to queues, whose threads end
 //! with them. So nothing may be alive once each thread of a queue has ended, and each other that ever made or freed
@@ -13,7 +14,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
-/// What is counted.
+/// A kind of object whose live instances are counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     /// Counted cells.
@@ -22,8 +23,8 @@ pub(crate) enum Kind {
     Blocks,
 }
 
-/// Makes the calling thread, which is one of a queue or runs a task, one that is waited for, before it makes or frees
-/// anything: tasks come with what others made. No count changes by that.
+/// Registers the calling thread as one that the program waits for at its end, before it makes or frees anything: a
+/// thread of a queue, or one that runs a task, whose captures others made. Changes no count.
 pub(crate) fn attend() {
     crate::counters::attend();
     crate::memory::attend();
@@ -34,12 +35,12 @@ pub(crate) fn tell(kind: Kind, n_alive: u64) {
     write(kind, || n_alive.to_string());
 }
 
-/// Takes back what was told of a kind: a thread may have some in its hands again.
+/// Withdraws the reported number of a kind: a thread may have some in its hands again.
 pub(crate) fn withdraw(kind: Kind) {
     write(kind, || "?".to_owned());
 }
 
-/// Writes what there is to say of a kind. Nobody is told of what goes wrong: then what was there stays.
+/// Replaces the file of a kind's count. Failures are silent: then the file keeps its content.
 fn write(kind: Kind, text: impl FnOnce() -> String) {
     let Some(path) = file_of(kind) else {
         return;
@@ -53,8 +54,8 @@ fn write(kind: Kind, text: impl FnOnce() -> String) {
     }
 }
 
-/// The file of a kind's count, for whoever asks of a program of tests: commands that tests run end in the middle of
-/// what they do.
+/// Returns the file of a kind's count; `None` unless this is a test program and reports are asked for: commands that
+/// tests run end in the middle of what they do.
 fn file_of(kind: Kind) -> Option<PathBuf> {
     let folder = env::var_os("TFRT_ACCOUNTING")?;
     let program = env::current_exe().ok()?;
@@ -82,7 +83,7 @@ mod end {
 
     use super::{Kind, file_of};
 
-    /// How long it waits.
+    /// The longest time that the end of the program waits for its threads.
     const PATIENCE: Duration = Duration::from_secs(3);
 
     unsafe extern "C" {

@@ -238,7 +238,8 @@ impl AnyAsyncValue {
         }
     }
 
-    /// As [`when_settled`](Self::when_settled), for a value whose cell, if any, was made for a `T`.
+    /// Runs `work` as [`when_settled`](Self::when_settled) does, for a value whose cell, if any,
+    /// was made for a `T`.
     #[inline]
     pub(crate) fn when_settled_as<T: Value>(
         self,

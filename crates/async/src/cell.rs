@@ -50,7 +50,8 @@ use crate::{
     waiter::{self, First},
 };
 
-/// What all cells begin with.
+/// The first fields of every cell, whatever its payload: state, counts, and the place of the first
+/// waiter.
 #[repr(C)]
 pub(crate) struct Header {
     state: State,
@@ -62,7 +63,8 @@ pub(crate) struct Header {
     first: UnsafeCell<MaybeUninit<First>>,
 }
 
-/// What a cell holds beside or instead of its payload.
+/// The outcome of a settled cell that has no value of its own: an error, or the cell that it was
+/// forwarded to.
 union Settled {
     error: ManuallyDrop<Error>,
     target: NonNull<Header>,
@@ -178,7 +180,8 @@ pub(crate) unsafe fn store_in_place<T: Value>(cell: NonNull<Header>, value: &Rep
     unsafe { write_payload(cell, value) };
 }
 
-/// As [`load_in_place`], for cells without a type of their own.
+/// Copies the payload of a settled cell without a type of its own into a register: see
+/// [`load_in_place`].
 ///
 /// # Safety
 ///
@@ -191,7 +194,8 @@ pub(crate) unsafe fn load_untyped(cell: NonNull<Header>) -> Repr {
         .with(|payload| unsafe { &*payload.cast::<Repr>() }.clone())
 }
 
-/// As [`store_in_place`], for cells without a type of their own.
+/// Copies the payload of a register into a pending cell without a type of its own: see
+/// [`store_in_place`].
 ///
 /// # Safety
 ///

@@ -12,7 +12,7 @@ use std::cell::Cell;
 use crate::accounting::{Kind, tell, withdraw};
 use crate::sync::statistic::{AtomicU64, Mutex, MutexGuard, Ordering};
 
-/// What [`counters`] returns.
+/// The process-wide counters of live values, as [`counters`] returns them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Cells that were made and not yet freed: pending values and values on the heap.
@@ -90,7 +90,7 @@ pub(crate) fn cell_freed(size_bytes: usize) {
     });
 }
 
-/// A planted bug: large cells are not counted when they are freed.
+/// Returns whether large cells are not counted when they are freed: a planted bug.
 #[inline]
 fn overlooks_large() -> bool {
     cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("uncounted-free")
@@ -120,12 +120,12 @@ impl Shard {
     }
 }
 
-/// For threads that are past the end of their thread-locals.
+/// The shard of threads whose thread-local values are gone.
 static LATE: Shard = Shard::new();
 
 struct Registry {
     all: Vec<&'static Shard>,
-    /// Those whose thread has ended.
+    /// Shards whose thread has ended.
     free: Vec<&'static Shard>,
 }
 
@@ -148,7 +148,7 @@ thread_local! {
     static END: End = const { End };
 }
 
-/// Returns the thread's shard to the registry when the thread ends.
+/// A guard that returns the thread's shard to the registry when the thread ends.
 struct End;
 
 impl Drop for End {
@@ -164,14 +164,14 @@ impl Drop for End {
 
 #[cfg(debug_assertions)]
 impl Registry {
-    /// Tells how many cells live if no thread has a shard any more.
+    /// Reports how many cells live if no thread has a shard any more.
     fn tell_at_end(&self) {
         if self.free.len() == self.all.len() {
             tell(Kind::Values, self.sum().live_cells);
         }
     }
 
-    /// Takes back what was told if no thread has a shard yet.
+    /// Withdraws the reported number of values if no thread has a shard yet.
     fn withdraw_what_was_told(&self) {
         if self.free.len() == self.all.len() {
             withdraw(Kind::Values);

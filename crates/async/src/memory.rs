@@ -47,7 +47,7 @@ pub(crate) use thread::attend;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// Where a host gets its memory from.
+/// An allocator of host memory: frames, values and buffers come from it.
 ///
 /// # Examples
 ///
@@ -133,13 +133,13 @@ pub unsafe trait HostAllocator: Send + Sync + 'static {
         0
     }
 
-    /// Returns what the allocator has counted, if it counts.
+    /// Returns the allocator's counters, if it counts.
     fn stats(&self) -> Option<AllocatorStats> {
         None
     }
 }
 
-/// What the bytes of a new block are.
+/// The initial contents of a new block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// All are 0.
@@ -148,7 +148,7 @@ pub enum Contents {
     Unspecified,
 }
 
-/// What an allocator has counted.
+/// The counters of an allocator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AllocatorStats {
     /// Blocks given out and not taken back.
@@ -239,7 +239,7 @@ unsafe impl HostAllocator for SystemAllocator {
     }
 }
 
-/// What the free lists of all threads have done. Exact while no other thread is at work.
+/// The counters of all threads' free lists. Exact while no other thread is at work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStats {
     /// Blocks in use, large ones included. A block on its way back to another thread than the
@@ -259,7 +259,7 @@ pub struct MemoryStats {
     pub idle_bytes: u64,
 }
 
-/// Returns what the free lists of all threads have done.
+/// Returns the counters of all threads' free lists.
 ///
 /// # Examples
 ///
@@ -318,7 +318,7 @@ pub fn sweep_memory() -> usize {
     }
 }
 
-/// Asks for memory; if there is none, gives back what is idle, and asks once more.
+/// Returns what `allocate` returns; if that is nothing, frees idle memory and calls it once more.
 fn or_after_trim(allocate: impl Fn() -> Option<NonNull<u8>>) -> Option<NonNull<u8>> {
     allocate().or_else(|| match trim_memory() {
         0 => None,
@@ -326,7 +326,7 @@ fn or_after_trim(allocate: impl Fn() -> Option<NonNull<u8>>) -> Option<NonNull<u
     })
 }
 
-/// The class of a large block of bytes, if there is one for the layout.
+/// Returns the class of a large block of bytes, if there is one for the layout.
 fn large_class(layout: Layout) -> Option<LargeClass> {
     match USES_FREE_LISTS {
         true => LargeClass::of(layout),
@@ -334,7 +334,7 @@ fn large_class(layout: Layout) -> Option<LargeClass> {
     }
 }
 
-/// Whether blocks of a layout are large: worth keeping.
+/// Returns whether blocks of a layout are large: worth keeping.
 const fn is_large(layout: Layout) -> bool {
     layout.size() > class::MAX_BYTES
 }
@@ -354,11 +354,11 @@ const MISSING_BYTES: usize = if cfg!(tfrt_planted = "short-block") {
     0
 };
 
-/// A layout, and where its blocks come from.
+/// A layout of blocks, and the free list that they come from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block {
     layout: Layout,
-    /// Where its free list is; `None` for blocks of the system.
+    /// The size class whose free list blocks come from; `None` for blocks of the system.
     class: Option<Class>,
 }
 

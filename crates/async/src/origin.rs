@@ -1,4 +1,4 @@
-//! [`Origin`]: who was to resolve a value, asked only when it never happens.
+//! [`Origin`]: the kernel that was to resolve a value, asked for the error of a dropped promise.
 //!
 //! A cell keeps its origin in one word, so an origin is one counted pointer. Names and locations
 //! are computed when a promise has been dropped, never before.
@@ -13,7 +13,7 @@ use crate::{
 /// The message of the error of a promise without an origin.
 const DROPPED_BY_NOBODY: &str = "a promise was dropped without being resolved";
 
-/// What an [`Origin`] asks for the text of an error.
+/// A source of the names in a dropped promise's error: the kernel, and its location.
 pub trait OriginSource: Send + Sync + 'static {
     /// Returns the name of the kernel that returned the value.
     fn kernel(&self) -> String;
@@ -36,7 +36,7 @@ impl OriginSource for String {
     }
 }
 
-/// Names the kernel that is to resolve a pending value; one counted pointer.
+/// The name of the kernel that is to resolve a pending value; one counted pointer.
 ///
 /// # Examples
 ///

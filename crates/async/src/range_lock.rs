@@ -1,4 +1,4 @@
-//! [`RangeLock`]: who reads and who writes which bytes of a block, refused rather than waited for.
+//! [`RangeLock`]: a lock for readers and writers of ranges of bytes, which refuses rather than waits.
 //!
 //! Most blocks are used as a whole: then one word says how many read, or that somebody writes. Once
 //! a block is [divided](RangeLock::divide), new holders are written into a table with their ranges,
@@ -64,7 +64,8 @@ pub struct RangeLock {
     table: Mutex<Table>,
 }
 
-/// Holders of parts. Behind an address of its own, so that locks are small: most are never divided.
+/// The holders of parts of a divided lock. Behind an address of its own, so that locks are small: most are never
+/// divided.
 #[derive(Debug, Default)]
 struct Table(
     #[expect(clippy::box_collection, reason = "a third of the size")] Option<Box<Vec<Entry>>>,
@@ -80,9 +81,9 @@ pub struct Hold(Held);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Held {
-    /// Counted in the word.
+    /// A reader of the whole, counted in the word.
     ForReading,
-    /// Counted nowhere: nobody writes what is frozen.
+    /// A reader of a frozen lock, counted nowhere: nobody writes what is frozen.
     Frozen,
     /// The writer of the word.
     ForWriting,
@@ -109,7 +110,7 @@ impl Entry {
     }
 }
 
-/// A planted bug: the last byte of an overlap is not looked at.
+/// Returns whether the last byte of an overlap is not looked at: a planted bug.
 fn blurs_ranges() -> bool {
     cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("blurred-range")
 }
@@ -168,14 +169,14 @@ impl RangeLock {
         self.word.store(word & !FROZEN, Ordering::Relaxed);
     }
 
-    /// Whether writers are refused until the lock is [thawed](Self::thaw).
+    /// Returns whether writers are refused until the lock is [thawed](Self::thaw).
     #[inline]
     pub fn is_frozen(&self) -> bool {
         // Ordering: it does not change while anybody else has the lock.
         self.word.load(Ordering::Relaxed) & FROZEN != 0
     }
 
-    /// Whether holders are told apart by their ranges: by a table, which takes longer than the word.
+    /// Returns whether holders are told apart by their ranges: by a table, which takes longer than the word.
     #[inline]
     pub fn is_divided(&self) -> bool {
         // Ordering: as in `divide`.

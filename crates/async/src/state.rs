@@ -1,4 +1,4 @@
-//! The words that decide everything about a cell: its state, its count, its reservation.
+//! The atomic words of a cell: its state, its count of handles, its reservation.
 //!
 //! # The state word
 //!
@@ -41,7 +41,7 @@ const OUTCOME: usize = 0b0011;
 const CLAIM: usize = 0b0100;
 const FIRST: usize = 0b1000;
 const FLAGS: usize = 0b1111;
-/// Set as soon as anybody waits: the list's head, and `FIRST`.
+/// The bits that are set as soon as anybody waits: the list's head, and `FIRST`.
 const WAITERS: usize = !0b0111;
 
 // Planted bugs: each const is the correct ordering unless the build asks for a bug, so that the
@@ -75,7 +75,7 @@ const LAST_REFERENCE: u32 = if cfg!(tfrt_planted = "early-free") {
 const POPS_BLINDLY: bool = cfg!(tfrt_planted = "blind-pop");
 const KEEPS_CLAIM: bool = cfg!(tfrt_planted = "lost-cell");
 
-/// How a cell was settled.
+/// The outcome of a settled cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The payload is there.
@@ -86,7 +86,7 @@ pub(crate) enum Outcome {
     Forwarded = 3,
 }
 
-/// One reading of the state word.
+/// A snapshot of the state word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Word(*mut Node);
 
@@ -137,7 +137,7 @@ impl Word {
     }
 }
 
-/// Who frees a cell that its last handle has left.
+/// The party that frees a cell which its last handle has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Abandoned {
     /// The promise is still there and frees the cell when it settles it.

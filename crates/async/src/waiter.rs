@@ -31,13 +31,14 @@ use crate::{
     sync::{UnsafeCell, thread_cell},
 };
 
-/// How deep waiters and destructors may nest on one thread.
+/// The greatest depth to which waiters and destructors may nest on one thread.
 pub(crate) const MAX_DEPTH: u32 = 128;
 
 /// False under loom, whose reports are panics that must not be caught.
 const CATCHES_PANICS: bool = !cfg!(loom);
 
-/// How often what was thrown may throw when it is dropped, before it is leaked instead.
+/// The number of times that a panic's payload may panic when it is dropped, before it is leaked
+/// instead.
 const MAX_RETHROWS: u32 = 4;
 
 /// The closure of a [`First`] has at most this many words.
@@ -171,7 +172,7 @@ impl Node {
 ///
 /// # Safety
 ///
-/// As [`Node::into_closure`].
+/// See [`Node::into_closure`].
 unsafe fn call_node<F: FnOnce()>(node: NonNull<Node>) {
     // SAFETY: the caller's promise is the same.
     let closure = unsafe { Node::into_closure::<F>(node) };
@@ -298,8 +299,8 @@ struct Deferred {
     next: Cell<*mut Deferred>,
 }
 
-/// What one thread knows about its own nesting. Needs no destructor: the backlog is empty
-/// whenever the depth is zero.
+/// The nesting depth of waiters on one thread, and its backlog. Needs no destructor: the backlog is
+/// empty whenever the depth is zero.
 struct Nesting {
     depth: Cell<u32>,
     oldest: Cell<*mut Deferred>,

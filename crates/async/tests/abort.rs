@@ -6,7 +6,8 @@ use std::{env, mem};
 
 use tfrt_async::{AnyAsyncValue, AsyncValue};
 
-/// Says how many more handles a process of its own counts, one number after the other.
+/// The variable that says how many more handles a process of its own counts, one number after the
+/// other.
 const CASE: &str = "TFRT_ABORT_CASE";
 
 #[test]

@@ -1,4 +1,4 @@
-//! What rights to a cell give, beyond what values ask of them.
+//! Tests of handles and promises' rights to a cell, beyond what values ask of them.
 
 use super::*;
 
@@ -11,7 +11,8 @@ impl Value for Boxed {
     type Storage = crate::Heap;
 }
 
-/// Handles of a cell with a value, one that failed and one that is pending, to which the claim is.
+/// Returns handles of a cell with a value, of one that failed and of one that is pending, and the
+/// right to settle the last.
 fn handles<T: Value>(value: T) -> (Claim, [Handle; 3]) {
     let (settled, value_handle) = pending::<T>();
     settled.resolve(value);

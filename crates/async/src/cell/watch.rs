@@ -1,4 +1,4 @@
-//! [`Watch`]: how a future waits for a cell.
+//! [`Watch`]: a future's side of a cell, which stores its waker and takes it back.
 //!
 //! The waker of the first poll lies in the cell, where the first waiter has its place; so a future
 //! that is polled by one task allocates nothing. Only if that place is taken, or another task
@@ -20,15 +20,15 @@ use crate::{
     sync::{Arc, Mutex},
 };
 
-/// A value, with a waker that is to be woken when it is settled.
+/// A value that a future waits for, with the waker that is woken when it is settled.
 pub(crate) struct Watch {
     value: Repr,
     place: Place,
 }
 
-/// Where the waker is.
+/// The place of a future's waker.
 enum Place {
-    /// There is none.
+    /// No waker is stored.
     Nowhere,
     /// In the cell: these are its parts.
     ///
@@ -36,7 +36,7 @@ enum Place {
     Cell(*const (), &'static RawWakerVTable),
     /// In a slot, which one waiter of the cell shares.
     Slot(Arc<WakerSlot>),
-    /// There is none, and never will be: the value was taken.
+    /// No waker is stored, and none will be: the value was taken.
     Done,
 }
 
@@ -186,16 +186,17 @@ impl Drop for Watch {
     }
 }
 
-/// What lies in the cell.
+/// Returns the closure that lies in the cell: it wakes `waker`.
 fn waking(waker: Waker) -> impl FnOnce() + Send + 'static {
     move || waker.wake()
 }
 
-/// Takes back what `make` gave.
+/// Takes a closure of the type that `make` returns out of the cell; returns false if it has run or
+/// is about to.
 ///
 /// # Safety
 ///
-/// As [`take_first`], for closures that `make` gives.
+/// See [`take_first`], for closures that `make` gives.
 unsafe fn take_waking<F: FnOnce()>(header: &super::Header, make: impl FnOnce(Waker) -> F) -> bool {
     drop(make);
     // SAFETY: the caller's promise is the same.

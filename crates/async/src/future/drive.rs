@@ -59,7 +59,7 @@ impl<T: Value> AsyncValue<T> {
     }
 }
 
-/// A future and the promise that waits for it.
+/// A future, and the promise that its result settles.
 type Work<F, T> = (Pin<Box<F>>, Promise<T>);
 
 struct Driver<F, T: Value> {
@@ -131,7 +131,8 @@ const QUEUED: u32 = 1;
 const RUNNING: u32 = 2;
 const WOKEN: u32 = 3;
 
-/// Who polls next: the state machine above.
+/// The state of a driven future: whether a task is queued or polls, and whether it was woken
+/// meanwhile.
 pub(crate) struct Schedule(AtomicU32);
 
 impl Schedule {

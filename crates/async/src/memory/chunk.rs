@@ -19,7 +19,7 @@ use super::{class::Class, heap::Heap, remote::Idle};
 
 /// The size of a chunk, and its alignment.
 pub(super) const CHUNK_BYTES: usize = 256 * 1024;
-/// Blocks are cut off so many bytes at a time, since cutting touches the memory.
+/// The number of bytes that are cut into blocks at a time, since cutting touches the memory.
 const CUT_BYTES: usize = 4096;
 
 const LAYOUT: Layout = match Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES) {
@@ -27,10 +27,10 @@ const LAYOUT: Layout = match Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES) {
     Err(_) => panic!("a power of two is an alignment"),
 };
 
-/// What a chunk begins with.
+/// The header of a chunk.
 #[repr(C, align(64))]
 pub(super) struct Chunk {
-    /// Constant. All threads may read it.
+    /// The heap that the chunk belongs to. Never changes, so that all threads may read it.
     owner: *const Heap,
     /// Invariant: the head of a list of blocks of this chunk that nobody has.
     free: Cell<*mut Idle>,
@@ -49,14 +49,14 @@ pub(super) struct Links {
     pub(super) before: Cell<Option<NonNull<Chunk>>>,
 }
 
-/// A chunk without blocks, for whoever has no other. Nobody writes it.
+/// A chunk without blocks, current in lists that have no other. It is never written.
 pub(super) struct Nothing(Chunk);
 
 // SAFETY: it has no blocks that could be popped or freed, so nobody changes its cells.
 unsafe impl Sync for Nothing {}
 
 impl Nothing {
-    /// Returns its chunk.
+    /// Returns the address of the empty chunk.
     pub(super) const fn chunk() -> NonNull<Chunk> {
         static NOTHING: Nothing = Nothing(Chunk::new(ptr::null(), Class::SMALLEST));
         NonNull::from_ref(&NOTHING.0)
@@ -109,7 +109,7 @@ impl Chunk {
         unsafe { NonNull::new_unchecked(chunk.cast()) }
     }
 
-    /// Returns whose the chunk is.
+    /// Returns the heap that the chunk belongs to.
     #[inline(always)]
     pub(super) fn owner(&self) -> *const Heap {
         self.owner

@@ -39,12 +39,12 @@ use super::{
 };
 use crate::sync::statistic::{AtomicU64, Ordering};
 
-/// How many chunks a heap keeps that nobody has blocks of.
+/// The number of chunks without blocks in use that a heap keeps.
 const MAX_SPARE: u32 = 4;
 
 /// The chunks of one thread.
 pub(super) struct Heap {
-    /// How many there were before it.
+    /// The number of heaps that were made before.
     pub(super) number: usize,
     slots: [Slot; N_CLASSES],
     spare: Cell<Option<NonNull<Chunk>>>,
@@ -63,7 +63,7 @@ pub(super) struct Heap {
 // list of returned blocks are for all threads.
 unsafe impl Sync for Heap {}
 
-/// What a heap has of one class.
+/// The chunks of one size class in a heap.
 pub(super) struct Slot {
     current: Cell<NonNull<Chunk>>,
     partial: Cell<Option<NonNull<Chunk>>>,
@@ -226,7 +226,8 @@ impl Heap {
         Some(chunk)
     }
 
-    /// The countdown of a chunk is at zero.
+    /// Moves a chunk on to its next state when its countdown has reached zero: from full to
+    /// partial, or from partial to spare.
     #[cold]
     #[inline(never)]
     fn counted_down(&self, at: NonNull<Chunk>) {

@@ -1,4 +1,4 @@
-//! Who gives idle memory back to the system while nothing comes and goes.
+//! Timers that give idle memory back to the system while no block comes or goes.
 //!
 //! Whoever frees a large block looks, now and then, whether others were idle for too long. When a service goes quiet,
 //! nobody does. So hosts lend the timers that they have anyway for deadlines: while memory is idle, one timer looks
@@ -23,7 +23,8 @@ const NO_KEEPER: u32 = 0;
 const NOT_TENDED: u32 = 1;
 const TENDED: u32 = 2;
 
-/// One of the three above. Changed from and to [`NO_KEEPER`] by whoever has the lock of [`KEEPERS`].
+/// [`NO_KEEPER`], [`NOT_TENDED`] or [`TENDED`]. Changed from and to [`NO_KEEPER`] by whoever has the lock of
+/// [`KEEPERS`].
 static STATE: AtomicU32 = AtomicU32::new(NO_KEEPER);
 
 /// The timers of hosts.
@@ -35,7 +36,7 @@ fn keepers() -> MutexGuard<'static, Vec<Weak<TimerQueue>>> {
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Says that somebody uses memory, as long as the result lives, and lends the timers that look each second, while large
+/// Registers a user of memory, as long as the result lives, and lends the timers that look each second, while large
 /// blocks are idle, for those that nobody has used for a second, and give them back to the system.
 ///
 /// When the last result of this function is dropped, all that is idle goes back.
@@ -52,10 +53,10 @@ pub fn tend_memory(timers: &Arc<TimerQueue>) -> Tending {
     Tending(())
 }
 
-/// How many use memory.
+/// The number of [`Tending`] that are alive.
 static N_TENDING: AtomicU32 = AtomicU32::new(0);
 
-/// Somebody who uses memory: [`tend_memory`].
+/// A user of memory, registered by [`tend_memory`] until it is dropped.
 #[derive(Debug)]
 #[must_use = "memory that is idle goes back when it is dropped"]
 pub struct Tending(());
@@ -69,7 +70,7 @@ impl Drop for Tending {
     }
 }
 
-/// Sets a timer if nobody has done so: a block lies idle.
+/// Sets a timer, since a block lies idle, unless one is set.
 #[inline]
 pub(super) fn wake() {
     // Ordering: a hint; if it is missed, the next block that comes back sets the timer.
@@ -88,7 +89,7 @@ fn begin() {
     }
 }
 
-/// The duty to look for idle memory, which one timer has at a time. Dropped with its timer, it may begin anew.
+/// The duty to look for idle memory, which one timer has at a time. Dropped with its timer, so that another may begin.
 struct Turn;
 
 impl Turn {

@@ -1,4 +1,4 @@
-//! Large blocks of bytes that are gone, for those to come: above 32 KiB, by size class.
+//! A pool of idle large blocks, above 32 KiB, by size class: freed ones wait there for new requests.
 //!
 //! A call of a model makes and drops the same large tensors again and again. Memory from the system is cleared page by
 //! page when it is first touched, which costs more than many an operation does. So blocks that were given back are
@@ -50,11 +50,11 @@ const PER_DOUBLING: usize = 8;
 const N_CLASSES: usize = PER_DOUBLING * (LARGEST / SMALL_BYTES).ilog2() as usize;
 /// The most bytes that lie idle.
 const MOST_BYTES: usize = 512 << 20;
-/// How many shelves there are.
+/// The number of shelves.
 const N_SHELVES: usize = 8;
 /// Time between two sweeps.
 pub(super) const PERIOD: Duration = Duration::from_secs(1);
-/// A shelf looks at the clock each time so many blocks were put there.
+/// The number of blocks put on a shelf between two looks at the clock.
 const LOOK_INTERVAL: u32 = 8;
 
 /// A class of sizes.
@@ -90,7 +90,7 @@ impl LargeClass {
     }
 }
 
-/// What an idle block begins with. No byte of it is padding.
+/// The header of an idle block. No byte of it is padding.
 #[repr(C)]
 struct Idle {
     next: *mut Idle,
@@ -124,13 +124,13 @@ static SHELVES: [Locked; N_SHELVES] = [const {
     }))
 }; N_SHELVES];
 
-/// How many blocks of each class are idle, so that nobody looks through all shelves for nothing.
+/// The number of idle blocks of each class, by which empty shelves are not searched.
 static N_IDLE: [AtomicUsize; N_CLASSES] = [const { AtomicUsize::new(0) }; N_CLASSES];
 
-/// How many bytes are idle.
+/// The number of idle bytes.
 static IDLE_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// When the last sweep was.
+/// The time of the last sweep.
 static LAST_SWEEP: Mutex<Option<Instant>> = Mutex::new(None);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -195,7 +195,7 @@ pub(super) unsafe fn free(block: NonNull<u8>, class: LargeClass) {
     super::keeper::wake();
 }
 
-/// The shelf of the calling thread.
+/// Returns the shelf of the calling thread.
 fn own_shelf() -> &'static Locked {
     &SHELVES[thread::number() % N_SHELVES]
 }
@@ -235,7 +235,7 @@ impl Shelf {
         Some(block.cast())
     }
 
-    /// Takes the blocks that were not taken since the last time; all, if `is_all`.
+    /// Removes the blocks that were not used since the last sweep, or all if `is_all`; returns them as a list.
     fn take_unused(&mut self, is_all: bool) -> *mut Idle {
         let mut taken = ptr::null_mut();
         for index in 0..N_CLASSES {
@@ -275,7 +275,7 @@ fn uncount(class: LargeClass) {
     IDLE_BYTES.fetch_sub(class.size_bytes(), Ordering::Relaxed);
 }
 
-/// Gives the blocks back to the system that were idle since the last sweep; returns their bytes.
+/// Frees the blocks that were idle since the last sweep; returns their bytes.
 pub(super) fn sweep() -> usize {
     release(false)
 }
@@ -285,7 +285,7 @@ pub(super) fn trim() -> usize {
     release(true)
 }
 
-/// Sweeps if the last time is long ago.
+/// Sweeps if the last sweep was a [`PERIOD`] ago.
 pub(super) fn sweep_if_due() {
     // Whoever holds it does what is to be done.
     let Ok(mut last) = LAST_SWEEP.try_lock() else {

@@ -12,23 +12,23 @@ use std::ptr::{self, NonNull};
 
 use crate::sync::{AtomicPtr, Ordering, UnsafeCell};
 
-/// How a push publishes its block.
+/// The ordering by which a push publishes its block.
 const PUBLISH: Ordering = if cfg!(tfrt_planted = "relaxed-return") {
     Ordering::Relaxed
 } else {
     Ordering::Release
 };
 
-/// Tells nobody that the owner is gone: a bug that the models must find.
+/// A planted bug, which the models must find: pushes are not told that the owner is gone.
 const FORGETS_ABSENCE: bool = cfg!(tfrt_planted = "forgotten-absence");
 
-/// What an idle block begins with.
+/// The header of an idle block.
 pub(super) struct Idle {
     pub(super) next: UnsafeCell<*mut Idle>,
 }
 
 impl Idle {
-    /// Returns what a block holds that stands before `next`.
+    /// Returns the header of a block whose successor is `next`.
     #[inline(always)]
     pub(super) fn before(next: *mut Idle) -> Idle {
         Idle {
@@ -37,7 +37,7 @@ impl Idle {
     }
 }
 
-/// Whether somebody takes what is pushed without being told.
+/// The presence of a list's owner, who takes blocks without being told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// A thread takes the list when it runs out of blocks.
@@ -67,7 +67,7 @@ impl Remote {
         Remote(AtomicPtr::new(owner.empty_list()))
     }
 
-    /// Adds a block; tells whether there is an owner that will take it.
+    /// Adds a block; returns whether there is an owner that will take it.
     ///
     /// # Safety
     ///
@@ -99,7 +99,7 @@ impl Remote {
         list.map_addr(|address| address & !GONE)
     }
 
-    /// Tells whether the list seems to be empty.
+    /// Returns whether the list seems to be empty.
     pub(super) fn seems_empty(&self) -> bool {
         // Ordering: a hint.
         self.0.load(Ordering::Relaxed).addr() & !GONE == 0
@@ -115,7 +115,7 @@ mod models {
     /// A list whose blocks are boxes.
     struct Boxes {
         list: Remote,
-        /// How many were taken, by anybody. The lock stands for that of the registry.
+        /// The number of blocks that were taken. The lock stands for that of the registry.
         n_taken: Mutex<usize>,
     }
 

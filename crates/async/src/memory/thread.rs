@@ -27,7 +27,7 @@ thread_local! {
     static END: End = const { End };
 }
 
-/// Leaves the thread's heap when the thread ends.
+/// A guard that leaves the thread's heap when the thread ends.
 struct End;
 
 impl Drop for End {
@@ -167,7 +167,7 @@ fn return_to(owner: &'static Heap, block: NonNull<Idle>) {
 /// All heaps.
 struct Registry {
     all: Vec<&'static Heap>,
-    /// Those without a thread.
+    /// Heaps without a thread.
     free: Vec<&'static Heap>,
 }
 
@@ -241,14 +241,14 @@ impl Sums {
 
 #[cfg(debug_assertions)]
 impl Registry {
-    /// Tells how many blocks are in use if no thread has a heap any more.
+    /// Reports how many blocks are in use if no thread has a heap any more.
     fn tell_at_end(&self) {
         if self.free.len() == self.all.len() {
             tell(Kind::Blocks, self.sums().live_blocks());
         }
     }
 
-    /// Takes back what was told if no thread has a heap yet.
+    /// Withdraws the reported number of blocks if no thread has a heap yet.
     fn withdraw_what_was_told(&self) {
         if self.free.len() == self.all.len() {
             withdraw(Kind::Blocks);

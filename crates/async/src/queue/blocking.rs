@@ -17,7 +17,7 @@ use super::roster::{Offer, Roster};
 use super::task::Task;
 use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, has_ended, thread};
 
-/// Makes a thread with the given name that runs the closure.
+/// A function that starts a thread of the given name, which runs the closure.
 pub type Spawner = Arc<
     dyn Fn(String, Box<dyn FnOnce() + Send>) -> std::io::Result<thread::JoinHandle<()>>
         + Send
@@ -143,7 +143,7 @@ pub(super) fn join_others(handles: Vec<thread::JoinHandle<()>>) {
     }
 }
 
-/// The life of a blocking thread.
+/// Runs blocking tasks on the calling thread until the roster sends it away.
 fn serve(
     roster: &Roster<Task>,
     run: &dyn Fn(Task),

@@ -1,4 +1,4 @@
-//! A worker's own tasks: one owner at one end, thieves at the other.
+//! A work-stealing deque: a worker's tasks, with one owner at one end and thieves at the other.
 //!
 //! The owner pushes and pops at the tail, last in first out; thieves take up to half from the
 //! head, first in first out. The ring has a fixed size, and a push into a full ring hands the
@@ -41,20 +41,20 @@ use std::mem::MaybeUninit;
 
 use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
-/// How a push publishes its slot.
+/// The ordering by which a push publishes its slot.
 const PUBLISH: Ordering = if cfg!(tfrt_planted = "relaxed-deque-publish") {
     Ordering::Relaxed
 } else {
     Ordering::AcqRel
 };
 
-/// Takes a claim without a compare and exchange: a bug that the models must find.
+/// A planted bug, which the models must find: a claim is taken without a compare and exchange.
 const STEAL_WITHOUT_CAS: bool = cfg!(tfrt_planted = "steal-without-cas");
 
-/// Looks for items without a read-modify-write: a bug that the models must find.
+/// A planted bug, which the models must find: items are looked for without a read-modify-write.
 const LOOKS_BY_LOAD: bool = cfg!(tfrt_planted = "look-by-load");
 
-/// Keeps its content on cache lines of its own, two of them since processors fetch pairs.
+/// A value on cache lines of its own, two of them since processors fetch pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Padded<T>(pub(super) T);
@@ -73,7 +73,7 @@ unsafe impl<T: Send> Send for Ring<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Ring<T> {}
 
-/// The content of [`Ring::taken`].
+/// The numbers of items removed at either end: the content of [`Ring::taken`].
 #[derive(Clone, Copy)]
 struct Taken {
     pops: u32,
@@ -93,14 +93,15 @@ impl Taken {
         u64::from(self.pops) << 32 | u64::from(self.head)
     }
 
-    /// The number of items if `pushed` were pushed in all; negative is never true, only stale.
+    /// Returns the number of items if `pushed` were pushed in all; negative is never true, only
+    /// stale.
     fn len(self, pushed: u32) -> u32 {
         let len = pushed.wrapping_sub(self.pops).wrapping_sub(self.head);
         if len > u32::MAX / 2 { 0 } else { len }
     }
 }
 
-/// What an attempt to steal gave.
+/// The result of an attempt to steal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Steal<T> {
     /// There was nothing.
@@ -111,14 +112,14 @@ pub(super) enum Steal<T> {
     Taken { item: T, moved: u32 },
 }
 
-/// The right to push and pop: not copyable, and not shared between threads.
+/// The owner's end of a deque, which pushes and pops: not copyable, and not shared between threads.
 pub(super) struct Owner<T> {
     ring: Arc<Ring<T>>,
     // An owner may move to another thread, but never be used by two at a time.
     not_sync: PhantomData<std::cell::Cell<()>>,
 }
 
-/// The right to steal.
+/// A thief's end of a deque, which steals.
 pub(super) struct Thief<T> {
     ring: Arc<Ring<T>>,
 }
@@ -274,7 +275,8 @@ impl<T> Drop for Claim<'_, T> {
 }
 
 impl<T> Owner<T> {
-    /// The owner's view of `pushed` and `taken`. Its pops are exact; the head may be stale.
+    /// Returns `pushed` and `taken` as the owner sees them. Its pops are exact; the head may be
+    /// stale.
     #[inline]
     fn counters(&self) -> (u32, Taken) {
         // Ordering: only the owner writes `pushed` and the pops, and thieves' slots are told
@@ -413,8 +415,8 @@ impl<T> Thief<T> {
         }
     }
 
-    /// Tells whether there are items. Never says no to an item that is there throughout, and of
-    /// a push and a call of this one is ordered after the other.
+    /// Returns whether there are items. Never says no to an item that is there throughout, and of a
+    /// push and a call of this one is ordered after the other.
     pub(super) fn has_items(&self) -> bool {
         // Ordering: pairs with the release in `pop`: `pushed` is not older than the pops.
         let taken = Taken::unpack(self.ring.taken.0.load(Ordering::Acquire));
@@ -427,7 +429,7 @@ impl<T> Thief<T> {
         taken.len(pushed) > 0
     }
 
-    /// Tells whether there seem to be items, without writing anything.
+    /// Returns whether there seem to be items, without writing anything.
     pub(super) fn may_have_items(&self) -> bool {
         // Ordering: a hint.
         let taken = Taken::unpack(self.ring.taken.0.load(Ordering::Relaxed));

@@ -40,10 +40,10 @@
 
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 
-/// Skips the look after the change of the word: a bug that the models must find.
+/// A planted bug, which the models must find: there is no look after the change of the word.
 const LOSES_WAKE_UPS: bool = cfg!(tfrt_planted = "lost-wakeup");
 
-/// Lets a searcher end its search without a look for more: a bug that the models must find.
+/// A planted bug, which the models must find: a searcher ends its search without a look for more.
 const SEARCH_ENDS_SILENTLY: bool = cfg!(tfrt_planted = "search-ends-silently");
 
 const SLEEPER: u64 = 1;
@@ -55,7 +55,7 @@ const WATCHED: u64 = 1 << 33;
 /// The most workers that can be counted.
 pub(super) const MAX_WORKERS: usize = 1 << 14;
 
-/// One reading of the word.
+/// A snapshot of the protocol's word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word(u64);
 
@@ -70,18 +70,18 @@ impl Word {
         (self.0 / SEARCHER) & COUNT
     }
 
-    /// Tells whether the queue takes no more work.
+    /// Returns whether the queue takes no more work.
     pub(super) fn is_closed(self) -> bool {
         self.0 & CLOSED != 0
     }
 
-    /// Tells whether somebody waits for the queue to come to rest.
+    /// Returns whether somebody waits for the queue to come to rest.
     pub(super) fn is_watched(self) -> bool {
         self.0 & WATCHED != 0
     }
 }
 
-/// Lets one thread through for each time it is opened.
+/// A semaphore of one worker: it lets one thread through for each time it is opened.
 struct Gate {
     open: Mutex<bool>,
     opened: Condvar,
@@ -153,7 +153,7 @@ impl Idle {
         Word(self.word.fetch_add(0, Ordering::AcqRel))
     }
 
-    /// Sees to it that somebody looks for the work that the caller has just made visible. Tells
+    /// Makes sure that a worker looks for the work that the caller has just made visible. Returns
     /// whether a sleeper was woken.
     #[inline]
     pub(super) fn announce(&self) -> bool {

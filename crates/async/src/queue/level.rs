@@ -1,5 +1,4 @@
-//! Levels: what the calling thread is running for single-threaded queues, and the tasks that only
-//! it can see.
+//! Thread scopes: what the calling thread is running for single-threaded queues, and the tasks that only it can see.
 //!
 //! A thread that runs a line enters a *level*, with a batch of tasks. Tasks that these add wait on
 //! the level, too, so that neither adding nor taking them needs a lock or an atomic exchange. They
@@ -22,7 +21,8 @@ thread_local! {
     static INNERMOST: Cell<*const Level<'static>> = const { Cell::new(ptr::null()) };
 }
 
-/// What the thread runs for one line.
+/// The tasks that a thread has for one line while it runs some of them, in a list that only this thread sees. Lives on
+/// the stack of [`run`].
 pub(super) struct Level<'a> {
     line: Arc<Line>,
     /// Borrowed for the length of one operation at a time, none of which calls anybody.
@@ -232,7 +232,7 @@ pub(super) fn take_local(line: &Line, owner: *const ()) -> Option<LocalTask<'sta
     Some(unsafe { LocalTask::of_unshared(task) })
 }
 
-/// Tells whether the thread is running tasks of `line`.
+/// Returns whether the thread is running tasks of `line`.
 pub(super) fn is_running(line: &Line) -> bool {
     levels(INNERMOST.get()).any(|level| level.is_of(line) && level.stops.is_some())
 }

@@ -34,7 +34,7 @@ fn spawn<T: 'static>(f: impl FnOnce() -> T + 'static) -> thread::JoinHandle<T> {
     thread::spawn(f)
 }
 
-/// Steals once, and gives all that was got.
+/// Steals once, and returns all stolen items.
 fn steal(thief: &Thief<u32>) -> Vec<u32> {
     let (own, _) = deque(4);
     let mut got = Vec::new();
@@ -188,8 +188,8 @@ fn loom_queue_shed_steal() {
     });
 }
 
-/// Two workers of a queue in small: one deque that the model's main thread owns, and threads
-/// that sleep, wake and steal as workers do.
+/// A small model of a queue with two workers: one deque that the model's main thread owns, and
+/// threads that sleep, wake and steal as workers do.
 struct Workers {
     idle: Idle,
     thief: Thief<u32>,
@@ -345,7 +345,7 @@ fn loom_queue_unpark_shutdown() {
     });
 }
 
-/// The life of a blocking thread whose patience ends at once.
+/// Runs tasks as a blocking thread does whose patience ends at once.
 fn serve(roster: &Roster<u32>, first: u32, ran: &Mutex<Vec<u32>>) {
     let mut task = Some(first);
     while let Some(current) = task {
@@ -405,7 +405,7 @@ fn loom_queue_blocking_release_acquire_acquire() {
     check_blocking(2, 1);
 }
 
-/// Counts, rest and one worker's sleep, as the pool has them.
+/// The task counters, quiescence and one worker's sleep, as the pool has them.
 struct Resting {
     idle: Idle,
     tally: Tally,
@@ -435,7 +435,7 @@ impl Resting {
         self.ran.with(|ran| assert_eq!(unsafe { *ran }, expected));
     }
 
-    /// What a worker does when it finds nothing more.
+    /// Puts a worker to sleep that finds nothing more.
     fn sleep(&self, index: usize) {
         self.idle.sleep_unless(index, false, |word| {
             if word.is_watched() {

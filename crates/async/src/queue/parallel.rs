@@ -29,14 +29,14 @@ use crate::storage::Value;
 use crate::sync::{Arc, AtomicUsize, Mutex, Ordering};
 use crate::value::AsyncValue;
 
-/// How large the blocks of a loop are that are not bound by a problem.
+/// The size of a parallel loop's blocks, where the problem does not bind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockSize {
     /// About four blocks for each worker.
     Even,
     /// Just this size.
     Fixed(NonZeroUsize),
-    /// As [`Even`](Self::Even), but not smaller than this.
+    /// About four blocks for each worker, but none smaller than this.
     Min(NonZeroUsize),
 }
 
@@ -54,7 +54,7 @@ pub fn block_size(total: usize, workers: usize, size: BlockSize) -> NonZeroUsize
     NonZeroUsize::new(wanted.min(total)).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// What a look at a cancellation says: `bool`, or the error to give.
+/// A cancellation check's result: `bool`, or the error to fail with.
 pub trait Stop {
     /// Returns the error that stops the loop, or `None` to go on.
     fn into_error(self) -> Option<Error>;
@@ -72,7 +72,7 @@ impl Stop for Option<Error> {
     }
 }
 
-/// What the body of a loop returns for a tile.
+/// The result of a loop's body for a tile.
 pub trait TileResult {
     /// Returns the value that settles when the tile is done, or its error, or `None` if it is
     /// done already.
@@ -164,7 +164,7 @@ pub fn parallel_for<S: Stop, R: TileResult>(
 ///
 /// # Errors
 ///
-/// As [`parallel_for`].
+/// See [`parallel_for`].
 pub fn parallel_reduce<S: Stop, T: Value>(
     queue: &Arc<dyn ConcurrentWorkQueue>,
     range: Range<usize>,
@@ -239,7 +239,7 @@ impl Tiles {
             .div_ceil(self.tile.get())
     }
 
-    /// The bounds of the tile with this index, which is below the length.
+    /// Returns the bounds of the tile with this index, which is below the length.
     fn bounds(&self, index: usize) -> (usize, usize) {
         let start = self.range.start + index * self.tile.get();
         (
@@ -249,15 +249,15 @@ impl Tiles {
     }
 }
 
-/// What a loop does.
+/// The body of a parallel loop, and its cancellation, with types erased.
 pub(super) trait Work: Send + Sync {
-    /// The error that stops it, if it is to stop.
+    /// Returns the error that stops the loop, if it is to stop.
     fn stopped(&self) -> Option<Error>;
     /// Runs a tile: see [`TileResult::into_settling`].
     fn tile(&self, start: usize, end: usize) -> Result<Option<AnyAsyncValue>, Error>;
 }
 
-/// What a loop does, as closures.
+/// A loop's body and cancellation as closures.
 pub(super) struct Closures<C, B> {
     pub(super) cancelled: C,
     pub(super) body: B,
@@ -277,7 +277,7 @@ where
     }
 }
 
-/// A loop that is under way.
+/// A running parallel loop.
 struct Loop {
     queue: Arc<dyn ConcurrentWorkQueue>,
     tiles: Tiles,
@@ -285,14 +285,14 @@ struct Loop {
     end: End,
 }
 
-/// Why tiles failed: the error of the last tile that failed, or of those left out.
+/// The reason why a loop failed: the error of the last tile that failed, or of those left out.
 pub(super) enum Failure {
     LeftOut(Error),
     Tile(usize, Error),
 }
 
 impl Failure {
-    /// Tells whether this one is reported rather than `other`.
+    /// Returns whether this one is reported rather than `other`.
     fn outranks(&self, other: &Failure) -> bool {
         match (self, other) {
             (Failure::Tile(index, _), Failure::Tile(other, _)) => index > other,
@@ -302,7 +302,7 @@ impl Failure {
     }
 }
 
-/// Settles the chain when the last tile is done.
+/// The end of a running loop: counts its tiles, and settles the chain when the last one is done.
 pub(super) struct End {
     missing: AtomicUsize,
     // Invariant: the promise is there until `missing` reaches zero.
@@ -310,7 +310,7 @@ pub(super) struct End {
 }
 
 impl End {
-    /// Waits for so many tiles.
+    /// Returns the end of a loop of so many tiles.
     pub(super) fn new(n_tiles: usize, promise: Promise<Chain>) -> End {
         End {
             missing: AtomicUsize::new(n_tiles),
@@ -342,7 +342,7 @@ impl End {
     }
 }
 
-/// Counts a tile as failed if its body panics.
+/// A guard that counts a tile as failed if its body panics.
 pub(super) struct Unwinding<'a> {
     pub(super) end: &'a End,
     pub(super) index: usize,

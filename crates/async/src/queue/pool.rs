@@ -29,14 +29,14 @@ use crate::sync::{Arc, AtomicU64, Mutex, Ordering, thread};
 
 pub use super::blocking::Spawner;
 
-/// How long an idle blocking thread stays.
+/// The time after which an idle blocking thread ends.
 const BLOCKING_PATIENCE: Duration = Duration::from_secs(1);
-/// Tasks that may wait for each blocking thread.
+/// The number of blocking tasks that may wait for each blocking thread.
 const BLOCKING_CAPACITY: usize = 1024;
-/// Most threads for blocking tasks that may not be queued.
+/// The most threads for blocking tasks that may not be queued.
 const DYNAMIC_THREADS: usize = 4096;
 
-/// How a [`MultiThreadedWorkQueue`] is made.
+/// The options of a [`MultiThreadedWorkQueue`].
 ///
 /// # Examples
 ///
@@ -57,7 +57,7 @@ pub struct PoolOptions {
     pub blocking_capacity: usize,
     /// Threads, at most, for blocking tasks that may not be queued.
     pub dynamic_threads: usize,
-    /// How long an idle blocking thread stays.
+    /// The time after which an idle blocking thread ends.
     pub blocking_patience: Duration,
     /// Makes the threads.
     pub spawner: Spawner,
@@ -113,7 +113,7 @@ impl MultiThreadedWorkQueue {
     ///
     /// # Errors
     ///
-    /// As [`with_options`](Self::with_options).
+    /// See [`with_options`](Self::with_options).
     pub fn new(threads: usize, blocking_threads: usize) -> Result<MultiThreadedWorkQueue, Error> {
         MultiThreadedWorkQueue::with_options(PoolOptions::new(threads, blocking_threads))
     }
@@ -168,7 +168,7 @@ impl MultiThreadedWorkQueue {
         }
     }
 
-    /// Tells whether the calling thread runs a task of this queue, of either kind.
+    /// Returns whether the calling thread runs a task of this queue, of either kind.
     fn is_inside_task(&self) -> bool {
         worker::is_thread_of(&self.core) || worker::is_blocking_for(&self.core)
     }

@@ -1,4 +1,4 @@
-//! Short loops, which a thread begins and finishes, and others help with.
+//! Short parallel loops: the calling thread begins and finishes them, and idle workers help.
 //!
 //! [`parallel_for`](super::parallel_for) hands tiles over and returns; what follows the loop then goes on wherever the
 //! last tile was. That costs more than some microseconds of work are worth. Here parts are taken one by one: the
@@ -19,8 +19,8 @@ use crate::error::Error;
 use crate::sync::{Arc, Mutex, spin_loop};
 use crate::value::AsyncValue;
 
-/// How long parts that others are at are waited for: some times what they take. Longer only if who has one was put
-/// off its processor; then the result comes later.
+/// The time for which the caller spins for parts that others run: some times what those take. Longer only if a helper
+/// was put off its processor; then the result comes later.
 const PATIENCE: Duration = Duration::from_micros(50);
 
 /// Runs `body(index)` for each index below `n_parts`, on the calling thread and on up to `n_helpers` workers of the
@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_micros(50);
 ///
 /// # Errors
 ///
-/// As [`parallel_for`](super::parallel_for).
+/// See [`parallel_for`](super::parallel_for).
 ///
 /// # Examples
 ///
@@ -91,16 +91,16 @@ pub fn share<S: Stop>(
     done
 }
 
-/// A loop that is under way.
+/// A running loop, shared by the caller and its helpers.
 struct Shared {
     left: Mutex<Left>,
     end: End,
 }
 
-/// A part, and what runs it.
+/// The index of a part, and the work that runs it.
 type Taken = (usize, Arc<dyn Work>);
 
-/// Parts that nobody has taken.
+/// The parts of a loop that are not started.
 struct Left {
     parts: Range<usize>,
     // Invariant: there while a part is left. Who takes the last one takes it, too, so that it is gone with those who
@@ -119,7 +119,7 @@ impl Left {
         Some((index, self.work_of_part()?))
     }
 
-    /// The work, for who has just taken a part.
+    /// Returns the work for a part that has just been taken: the last part takes the work itself.
     fn work_of_part(&mut self) -> Option<Arc<dyn Work>> {
         match self.parts.is_empty() {
             true => self.work.take(),
@@ -129,7 +129,7 @@ impl Left {
 }
 
 impl Shared {
-    /// Runs parts until none is left, in the order that they are taken in.
+    /// Runs parts until none is left, taken from the front or the end by `take`.
     fn help(&self, take: fn(&mut Left) -> Option<Taken>) {
         loop {
             let Some((index, work)) = take(&mut lock(&self.left)) else {

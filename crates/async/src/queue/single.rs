@@ -1,4 +1,4 @@
-//! [`SingleThreadedWorkQueue`]: deterministic, runs on the caller.
+//! [`SingleThreadedWorkQueue`]: a deterministic queue whose tasks run on the caller's thread.
 //!
 //! It has no threads. Tasks wait in one line until some thread awaits or quiesces, and run there,
 //! first in, first out. The order is exact, since output depends on it:
@@ -58,24 +58,24 @@ pub struct SingleThreadedWorkQueue {
     line: Arc<Line>,
 }
 
-/// What the queue shares with the continuations of values that somebody waits for.
+/// The tasks in line of a single-threaded queue, shared with the continuations of values that somebody waits for.
 pub(super) struct Line {
     tasks: Mutex<Waiting>,
     /// The number of tasks in line whenever the lock is free.
     n_tasks: AtomicUsize,
-    /// As [`Waiting::n_threads`].
+    /// A copy of [`Waiting::n_threads`] that is read without the lock.
     n_threads: AtomicUsize,
     /// Notified when a task arrives, a value that is waited for settles, or the queue may have
     /// come to rest.
     changed: Condvar,
-    /// Its worker's lane belongs to the thread that has claimed it.
+    /// The counters of tasks. The worker's lane belongs to the thread that has claimed it.
     tally: Tally,
     lane_is_claimed: AtomicBool,
     n_quiescing: AtomicUsize,
     n_panicked: AtomicU64,
 }
 
-/// What a line's lock protects.
+/// The tasks and waiting threads of a line, protected by its lock.
 #[derive(Default)]
 struct Waiting {
     tasks: VecDeque<Task>,
@@ -132,14 +132,14 @@ impl Line {
         }
     }
 
-    /// Tells whether there seem to be tasks that all threads can see.
+    /// Returns whether there seem to be tasks that all threads can see.
     #[inline]
     pub(super) fn may_have_tasks(&self) -> bool {
         // Ordering: a hint.
         self.n_tasks.load(Ordering::Relaxed) > 0
     }
 
-    /// Tells whether other threads seem to wait for tasks.
+    /// Returns whether other threads seem to wait for tasks.
     #[inline]
     pub(super) fn has_waiting_threads(&self) -> bool {
         // Ordering: a hint. A thread that is overlooked waits until the caller is done.
@@ -465,7 +465,7 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
 }
 
 impl Drop for SingleThreadedWorkQueue {
-    /// Drops the tasks that nobody waited for.
+    /// Drops the tasks that have not run.
     fn drop(&mut self) {
         for task in self.line.take_all() {
             drop_caught(task);

@@ -1,4 +1,4 @@
-//! Counts of tasks, cheap to keep and exact about zero.
+//! The task counters of a queue, cheap to keep and exact about zero.
 //!
 //! Each worker has a *lane* of three counters that only it writes, with plain loads and stores.
 //! Threads that own no lane share one, with read-modify-writes, and another one is for tasks that may
@@ -18,7 +18,7 @@
 use super::deque::Padded;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Takes one task in flight for none: a bug that the models must find.
+/// A planted bug, which the models must find: one task in flight is taken for none.
 const OFF_BY_ONE: u64 = if cfg!(tfrt_planted = "quiesce-off-by-one") {
     1
 } else {
@@ -31,7 +31,7 @@ pub(super) struct Lane {
     added: AtomicU64,
     started: AtomicU64,
     finished: AtomicU64,
-    /// Whether several threads write.
+    /// Whether several threads write the counters.
     shared: bool,
 }
 
@@ -97,19 +97,19 @@ impl Tally {
         }
     }
 
-    /// The lane that only the thread of worker `index` may write.
+    /// Returns the lane that only the thread of worker `index` may write.
     #[inline]
     pub(super) fn worker(&self, index: usize) -> &Lane {
         &self.workers[index].0
     }
 
-    /// The lane for compute tasks on all other threads.
+    /// Returns the lane for compute tasks on all other threads.
     #[inline]
     pub(super) fn shared(&self) -> &Lane {
         &self.shared.0
     }
 
-    /// The lane for tasks that may block, from their add to their finish.
+    /// Returns the lane for tasks that may block, from their add to their finish.
     #[inline]
     pub(super) fn blocking(&self) -> &Lane {
         &self.blocking.0
@@ -154,7 +154,7 @@ impl Tally {
     }
 }
 
-/// What is in flight of tasks that are counted on these lanes only.
+/// Returns how many tasks are in flight that are counted on these lanes.
 fn in_flight<'a>(lanes: impl Iterator<Item = &'a Lane> + Clone) -> u64 {
     // Ordering: pairs with the release in `finish`; see the module's documentation.
     let finished: u64 = lanes

@@ -22,27 +22,27 @@ use std::ptr::{self, NonNull};
 
 use crate::memory::{Block, allocate_block, free_block};
 
-/// Room for a closure that is stored in place, or for the address of one.
+/// Storage for a closure that is stored in place, or for the address of one.
 type Word = MaybeUninit<*mut ()>;
 
-/// What can be done with a stored closure whose type has been forgotten.
+/// The functions of a stored closure whose type is erased.
 struct Table {
     /// Moves the closure out and calls it.
     run: unsafe fn(Word),
     /// Drops the closure.
     drop: unsafe fn(Word),
-    /// Lets other threads in, if it is a local task.
+    /// Makes a local task one that other threads may run; see [`LocalWork::share`].
     share: unsafe fn(Word),
     /// Tells whether it can go to another thread as it is: see [`LocalWork::can_move`].
     can_move: unsafe fn(Word) -> bool,
-    /// What it is about, if it is a local task: see [`LocalWork::owner`].
+    /// Returns the owner of a local task: see [`LocalWork::owner`].
     owner: unsafe fn(Word) -> *const (),
-    /// See [`LocalWork::FAMILY`].
+    /// The family of a local task: see [`LocalWork::FAMILY`].
     family: &'static Family,
 }
 
-/// Types of local work that a module knows by a static of its own, whose address tells the family from all others. As
-/// long as no other module can name the static, only that module's types are of the family.
+/// A set of local work types, which a module knows by a static of its own. The static's address tells the family from
+/// all others. As long as no other module can name the static, only that module's types are of the family.
 #[derive(Debug)]
 pub struct Family {
     /// Statics without a size may share an address.
@@ -62,10 +62,10 @@ impl Default for Family {
     }
 }
 
-/// Closures, and local works that nobody asks for.
+/// The family of closures, and of local works that nobody asks for.
 static NOBODYS: Family = Family::new();
 
-/// What a [`LocalTask`] does.
+/// The work of a [`LocalTask`].
 ///
 /// # Safety
 ///
@@ -84,14 +84,14 @@ pub unsafe trait LocalWork: 'static {
     where
         Self: Sized;
 
-    /// Lets other threads in. May be called again.
+    /// Makes the work one that other threads may run. May be called again.
     fn share(&mut self);
 
-    /// Tells whether nothing but works like this one is at work on what it is about. Calls nobody.
+    /// Returns whether nothing but local works is at work on the owner. Calls nobody.
     fn can_move(&self) -> bool;
 
-    /// What the work is about, by address, if anybody may ask. Calls nobody. The owner doesn't say of what type the work
-    /// is: whoever takes works of one owner from a queue
+    /// Returns the address of the object that the work is about, or null if nobody may ask. Calls nobody. The owner
+    /// doesn't say of what type the work is: whoever takes works of one owner from a queue
     /// ([`take_local_task`](super::ConcurrentWorkQueue::take_local_task)) asks [`LocalTask::is_of`].
     fn owner(&self) -> *const () {
         ptr::null()
@@ -140,7 +140,7 @@ impl<W> LocalBlock<W> {
         ManuallyDrop::new(self).work
     }
 
-    /// Takes back what [`Self::into_raw`] gave.
+    /// Returns the block at an address that [`Self::into_raw`] returned.
     ///
     /// # Safety
     ///
@@ -198,12 +198,12 @@ unsafe impl Send for Task {}
 // SAFETY: nothing can be done with a shared task.
 unsafe impl Sync for Task {}
 
-/// Tells whether an `F` can lie in a [`Word`].
+/// Returns whether an `F` can lie in a [`Word`].
 const fn fits<F>() -> bool {
     size_of::<F>() <= size_of::<Word>() && align_of::<F>() <= align_of::<Word>()
 }
 
-/// Carries the table of a closure type.
+/// A holder of the function table of a closure type.
 struct TableOf<F>(F);
 
 impl<F: FnOnce()> TableOf<F> {
@@ -228,7 +228,7 @@ impl<F: FnOnce()> TableOf<F> {
     };
 }
 
-/// Carries the table of a type of local work.
+/// A holder of the function table of a type of local work.
 struct LocalTableOf<W>(W);
 
 impl<W: LocalWork> LocalTableOf<W> {
@@ -270,13 +270,13 @@ impl LocalTask<'_> {
         self.task.run();
     }
 
-    /// Lets other threads in.
+    /// Returns the task as one that any thread may run.
     pub fn into_shared(mut self) -> Task {
         self.task.share();
         self.task
     }
 
-    /// The address of the work, for [`LocalBlock::from_raw`].
+    /// Returns the address of the work, for [`LocalBlock::from_raw`].
     #[inline]
     pub fn into_raw(self) -> NonNull<()> {
         let task = ManuallyDrop::new(self.task);
@@ -286,7 +286,7 @@ impl LocalTask<'_> {
         unsafe { NonNull::new_unchecked(address).cast() }
     }
 
-    /// A task that was one of these before.
+    /// Returns a task as a local one, which it was before.
     ///
     /// # Safety
     ///
@@ -299,19 +299,19 @@ impl LocalTask<'_> {
         }
     }
 
-    /// See [`LocalWork::owner`].
+    /// Returns the address of the object that the work is about: see [`LocalWork::owner`].
     #[inline]
     pub fn owner(&self) -> *const () {
         self.task.owner()
     }
 
-    /// Tells whether the work is of a type of this family, and about `owner`.
+    /// Returns whether the work is of a type of this family, and about `owner`.
     #[inline]
     pub fn is_of(&self, family: &'static Family, owner: *const ()) -> bool {
         ptr::eq(self.task.table.family, family) && self.owner() == owner
     }
 
-    /// The task as it is.
+    /// Returns the task without sharing it.
     ///
     /// # Safety
     ///
@@ -361,21 +361,21 @@ impl Task {
         unsafe { (task.table.run)(task.word) };
     }
 
-    /// Lets other threads in, if it was a local task.
+    /// Makes the task one that any thread may run, if it was a local one.
     #[inline]
     pub(super) fn share(&mut self) {
         // SAFETY: by the field's invariant the word holds what the table belongs to.
         unsafe { (self.table.share)(self.word) };
     }
 
-    /// What it is about, if it is a local task.
+    /// Returns the owner of a local task; null for other tasks.
     #[inline]
     pub(super) fn owner(&self) -> *const () {
         // SAFETY: by the field's invariant the word holds what the table belongs to.
         unsafe { (self.table.owner)(self.word) }
     }
 
-    /// Tells whether it can go to another thread as it is: see [`LocalWork::can_move`].
+    /// Returns whether the work can go to another thread unshared: see [`LocalWork::can_move`].
     #[inline]
     pub(super) fn can_move(&self) -> bool {
         // SAFETY: by the field's invariant the word holds what the table belongs to.
@@ -431,7 +431,7 @@ unsafe fn take_from_block<F>(word: Word) -> F {
 ///
 /// # Safety
 ///
-/// As [`take_from_place`].
+/// See [`take_from_place`].
 unsafe fn run_in_place<F: FnOnce()>(word: Word) {
     // SAFETY: the caller's promise is the same.
     let closure = unsafe { take_from_place::<F>(word) };
@@ -442,7 +442,7 @@ unsafe fn run_in_place<F: FnOnce()>(word: Word) {
 ///
 /// # Safety
 ///
-/// As [`take_from_place`].
+/// See [`take_from_place`].
 unsafe fn drop_in_place<F>(word: Word) {
     // SAFETY: the caller's promise is the same.
     drop(unsafe { take_from_place::<F>(word) });
@@ -452,7 +452,7 @@ unsafe fn drop_in_place<F>(word: Word) {
 ///
 /// # Safety
 ///
-/// As [`take_from_block`].
+/// See [`take_from_block`].
 unsafe fn run_in_block<F: FnOnce()>(word: Word) {
     // SAFETY: the caller's promise is the same.
     let closure = unsafe { take_from_block::<F>(word) };
@@ -463,7 +463,7 @@ unsafe fn run_in_block<F: FnOnce()>(word: Word) {
 ///
 /// # Safety
 ///
-/// As [`take_from_block`].
+/// See [`take_from_block`].
 unsafe fn drop_in_block<F>(word: Word) {
     // SAFETY: the caller's promise is the same.
     drop(unsafe { take_from_block::<F>(word) });
@@ -473,7 +473,7 @@ unsafe fn drop_in_block<F>(word: Word) {
 ///
 /// # Safety
 ///
-/// As [`take_from_block`].
+/// See [`take_from_block`].
 unsafe fn run_local<W: LocalWork>(word: Word) {
     // SAFETY: the caller's promise is the same.
     let address = unsafe { word.assume_init() }.cast::<W>();
@@ -483,11 +483,11 @@ unsafe fn run_local<W: LocalWork>(word: Word) {
     W::run(unsafe { LocalBlock::from_raw(address) });
 }
 
-/// Asks a local work what it is about.
+/// Returns the owner of a local work.
 ///
 /// # Safety
 ///
-/// As [`share_local`].
+/// See [`share_local`].
 unsafe fn owner_of_local<W: LocalWork>(word: Word) -> *const () {
     // SAFETY: the caller says that an address is there.
     let address = unsafe { word.assume_init() }.cast::<W>();
@@ -507,11 +507,11 @@ unsafe fn share_local<W: LocalWork>(word: Word) {
     unsafe { &mut *address }.share();
 }
 
-/// Asks a local work.
+/// Returns whether a local work can move.
 ///
 /// # Safety
 ///
-/// As [`share_local`].
+/// See [`share_local`].
 unsafe fn can_move_local<W: LocalWork>(word: Word) -> bool {
     // SAFETY: the caller says that an address is there.
     let address = unsafe { word.assume_init() }.cast::<W>();

@@ -31,20 +31,21 @@ use crate::memory;
 use crate::record::{Recorder, Track};
 use crate::sync::{Arc, AtomicU64, Ordering, spin_loop, thread, thread_cell};
 
-/// Tasks that a worker's deque holds before it overflows to the injector.
+/// The number of tasks that a worker's deque holds before it overflows to the injector.
 const DEQUE_CAPACITY: u32 = 256;
-/// Most tasks that a worker takes from the injector at once.
+/// The most tasks that a worker takes from the injector at once.
 const INJECTOR_BATCH: usize = 32;
-/// Every so many tasks a worker looks for one from outside first.
+/// The number of tasks after which a worker looks for one from outside first.
 const OUTSIDE_INTERVAL: u32 = 64;
-/// Every so many tasks it takes the oldest of its own; a multiple of the above. Rarely, since the
-/// oldest task of a tree brings many others, and they cost more memory than the newest one's.
+/// The number of tasks after which a worker takes the oldest of its own; a multiple of
+/// [`OUTSIDE_INTERVAL`]. Rarely, since the oldest task of a tree brings many others, and they cost
+/// more memory than the newest one's.
 const OLDEST_INTERVAL: u32 = 64 * 64;
 
 const LEAVES_WORK: bool = cfg!(tfrt_planted = "leaves-work");
 const BLOCKS_SILENTLY: bool = cfg!(tfrt_planted = "blocks-silently");
 
-/// What workers, blocking threads and handles share.
+/// The shared state of a pool, held by workers, blocking threads and handles.
 pub(super) struct Core {
     idle: Idle,
     injector: Injector<Task>,
@@ -75,14 +76,14 @@ fn count_of(tasks: &[Task]) -> u64 {
     u64::try_from(tasks.len()).unwrap_or(u64::MAX)
 }
 
-/// What only the thread of one worker may use.
+/// The state of one worker, which only its thread may use.
 struct Local {
     core: Arc<Core>,
     index: usize,
     deque: Owner<Task>,
     tick: Cell<u32>,
     random: Cell<u32>,
-    /// How many searches are to be short, since somebody else wants the processor.
+    /// The number of searches that are to be short, since another process wants the processor.
     short_searches: Cell<u32>,
     track: Option<Track>,
 }
@@ -92,7 +93,7 @@ thread_cell! {
     static WORKER_OF: Cell<*const Core> = Cell::new(std::ptr::null());
 }
 thread_cell! {
-    /// There while `WORKER_OF` is set.
+    /// The state of the worker that this thread is; set while `WORKER_OF` is.
     static LOCAL: OnceCell<Local> = OnceCell::new();
 }
 thread_cell! {
@@ -100,20 +101,20 @@ thread_cell! {
     static BLOCKING_FOR: Cell<*const Core> = Cell::new(std::ptr::null());
 }
 
-/// Tells whether the calling thread is a worker of `core`.
+/// Returns whether the calling thread is a worker of `core`.
 #[inline]
 pub(super) fn is_thread_of(core: &Core) -> bool {
     ptr::eq(WORKER_OF.with(Cell::get), core)
 }
 
-/// The number of the worker of `core` that the calling thread is.
+/// Returns the number of the worker of `core` that the calling thread is.
 pub(super) fn index_in(core: &Core) -> Option<usize> {
     is_thread_of(core)
         .then(|| LOCAL.with(|local| local.get().map(|local| local.index)))
         .flatten()
 }
 
-/// Tells whether the calling thread runs a blocking task for `core`.
+/// Returns whether the calling thread runs a blocking task for `core`.
 pub(super) fn is_blocking_for(core: &Core) -> bool {
     ptr::eq(BLOCKING_FOR.with(Cell::get), core)
 }
@@ -230,12 +231,12 @@ impl Core {
         }
     }
 
-    /// Somebody was woken.
+    /// Counts a worker as woken.
     fn woke(&self) {
         count(&self.counts.woken, 1);
     }
 
-    /// Runs a task, does what is to be done before it counts as finished, and counts it, its drop
+    /// Runs a task, calls `ended` before the task counts as finished, and counts it, its drop
     /// included.
     #[inline]
     fn run(&self, lane: &Lane, task: Task, ended: impl FnOnce()) {
@@ -325,7 +326,7 @@ impl Core {
 }
 
 impl Local {
-    /// The life of a worker.
+    /// Runs tasks on a worker's thread until the queue is closed and empty.
     fn work(&self) {
         let mut searching = false;
         loop {
@@ -350,7 +351,7 @@ impl Local {
         }
     }
 
-    /// Records something, if anybody wants to know.
+    /// Records an event, if the queue has a recorder.
     #[inline]
     fn record(&self, event: impl FnOnce(&Track)) {
         if let Some(track) = &self.track {
@@ -461,7 +462,7 @@ impl Local {
         None
     }
 
-    /// A number below `bound` that is not the same all the time.
+    /// Returns a number below `bound` that is not the same all the time.
     fn random(&self, bound: usize) -> usize {
         let mut x = self.random.get();
         x ^= x << 13;

@@ -1,4 +1,4 @@
-//! [`Level`]: a number that goes up and down, and what it was over time, in bounded memory.
+//! [`Level`]: a gauge, a number that goes up and down, with its history in bounded memory.
 //!
 //! Time is cut into intervals, of which those are kept in which the number has changed: with its
 //! least, its greatest and its last value there. When there are too many, intervals are made twice
@@ -9,12 +9,12 @@ use crate::sync::statistic::{Mutex, MutexGuard};
 
 use super::ticks::Clock;
 
-/// Intervals that are kept: 256 KiB of them.
+/// The most intervals that are kept: 256 KiB of them.
 const MAX_STEPS: usize = 1 << 13;
 /// The first intervals have 2 to this power of ticks, which is about half a microsecond.
 const FIRST_SHIFT: u32 = 10;
 
-/// A number of something, such as bytes, that any thread may change.
+/// A gauge: a number of something, such as bytes, that any thread may change, and its history.
 ///
 /// # Examples
 ///
@@ -33,36 +33,36 @@ pub struct Level {
     state: Mutex<State>,
 }
 
-/// What a [`Level`] was until a moment.
+/// The history of a [`Level`] until a moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LevelRecording {
-    /// Intervals in which it changed, in their order. Between them it kept the last value; before
-    /// the first it was 0.
+    /// The intervals in which the number changed, in their order. Between them it kept the last
+    /// value; before the first it was 0.
     pub steps: Vec<LevelStep>,
     /// The length of an interval, in nanoseconds.
     pub resolution_ns: u64,
-    /// What it is.
+    /// The number at the moment of the recording.
     pub now: u64,
-    /// The most that it was.
+    /// The greatest number so far.
     pub peak: u64,
-    /// When it was that first, in nanoseconds since the recorder was made.
+    /// The time at which the number first was `peak`, in nanoseconds since the recorder was made.
     pub peak_at_ns: u64,
-    /// How often it went up.
+    /// The number of calls of [`Level::add`].
     pub n_added: u64,
-    /// By how much it went up, all together.
+    /// The sum of all that was added.
     pub added: u64,
 }
 
-/// What a [`Level`] was in an interval.
+/// The values of a [`Level`] in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelStep {
     /// The beginning, in nanoseconds since the recorder was made.
     pub begin_ns: u64,
-    /// The least that it was after a change.
+    /// The least value after a change.
     pub min: u64,
-    /// The most.
+    /// The greatest value.
     pub max: u64,
-    /// What it was in the end.
+    /// The value at the end of the interval.
     pub last: u64,
 }
 
@@ -104,7 +104,7 @@ impl Level {
         }
     }
 
-    /// It goes up.
+    /// Adds `n`.
     pub fn add(&self, n: u64) {
         let mut state = self.state();
         state.n_added += 1;
@@ -113,14 +113,14 @@ impl Level {
         state.change(self.clock.now());
     }
 
-    /// It goes down.
+    /// Subtracts `n`.
     pub fn sub(&self, n: u64) {
         let mut state = self.state();
         state.now = state.now.saturating_sub(n);
         state.change(self.clock.now());
     }
 
-    /// What it was until now.
+    /// Returns the history until now.
     pub fn recording(&self) -> LevelRecording {
         let (scale, state) = (self.clock.scale(), self.state());
         let steps = state.steps.iter().map(|step| LevelStep {
@@ -149,7 +149,7 @@ impl Level {
 }
 
 impl State {
-    /// Notes the new value at a moment.
+    /// Enters the new value at a time.
     fn change(&mut self, ticks: u64) {
         let now = self.now;
         if now > self.peak {
