@@ -16,7 +16,7 @@ use std::{env, fs, process};
 
 /// A kind of object whose live instances are counted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     /// Counted cells.
     Values,
     /// Blocks of memory, in which there are values, continuations, frames and buffers.
@@ -25,23 +25,23 @@ pub(crate) enum Kind {
 
 /// Registers the calling thread as one that the program waits for at its end, before it makes or frees anything: a
 /// thread of a queue, or one that runs a task, whose captures others made. Changes no count.
-pub(crate) fn attend() {
-    crate::counters::attend();
-    crate::memory::attend();
+pub(crate) fn register_thread() {
+    crate::counters::register_thread();
+    crate::memory::register_thread();
 }
 
 /// Writes how many of a kind are alive now.
-pub(crate) fn tell(kind: Kind, n_alive: u64) {
+pub(crate) fn report(kind: ObjectKind, n_alive: u64) {
     write(kind, || n_alive.to_string());
 }
 
 /// Withdraws the reported number of a kind: a thread may have some in its hands again.
-pub(crate) fn withdraw(kind: Kind) {
+pub(crate) fn withdraw(kind: ObjectKind) {
     write(kind, || "?".to_owned());
 }
 
 /// Replaces the file of a kind's count. Failures are silent: then the file keeps its content.
-fn write(kind: Kind, text: impl FnOnce() -> String) {
+fn write(kind: ObjectKind, text: impl FnOnce() -> String) {
     let Some(path) = file_of(kind) else {
         return;
     };
@@ -56,7 +56,7 @@ fn write(kind: Kind, text: impl FnOnce() -> String) {
 
 /// Returns the file of a kind's count; `None` unless this is a test program and reports are asked for: commands that
 /// tests run end in the middle of what they do.
-fn file_of(kind: Kind) -> Option<PathBuf> {
+fn file_of(kind: ObjectKind) -> Option<PathBuf> {
     let folder = env::var_os("TFRT_ACCOUNTING")?;
     let program = env::current_exe().ok()?;
     // Where Cargo has them.
@@ -65,8 +65,8 @@ fn file_of(kind: Kind) -> Option<PathBuf> {
     }
     let program = program.file_stem()?.to_string_lossy();
     let kind = match kind {
-        Kind::Values => "values",
-        Kind::Blocks => "blocks",
+        ObjectKind::Values => "values",
+        ObjectKind::Blocks => "blocks",
     };
     let name = format!("{program}.{}.{kind}", process::id());
     Some(Path::new(&folder).join(name))
@@ -81,7 +81,7 @@ mod end {
     use std::time::{Duration, Instant};
     use std::{fs, thread};
 
-    use super::{Kind, file_of};
+    use super::{ObjectKind, file_of};
 
     /// The longest time that the end of the program waits for its threads.
     const PATIENCE: Duration = Duration::from_secs(3);
@@ -107,7 +107,9 @@ mod end {
                 .is_none_or(|text| text == "0")
         };
         let begun = Instant::now();
-        while ![Kind::Values, Kind::Blocks].into_iter().all(is_nothing)
+        while ![ObjectKind::Values, ObjectKind::Blocks]
+            .into_iter()
+            .all(is_nothing)
             && begun.elapsed() < PATIENCE
         {
             thread::sleep(Duration::from_millis(1));

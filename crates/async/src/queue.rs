@@ -31,13 +31,13 @@ use crate::any::AnyAsyncValue;
 pub mod cores;
 #[allow(unsafe_code)]
 mod deque;
-mod idle;
 mod injector;
-mod rest;
+mod quiescence;
 mod roster;
-mod tally;
+mod sleep;
 #[allow(unsafe_code)]
 mod task;
+mod task_counters;
 mod unwind;
 
 #[cfg(not(loom))]
@@ -49,9 +49,6 @@ pub mod conformance;
 #[cfg(not(loom))]
 mod latch;
 #[cfg(not(loom))]
-#[allow(unsafe_code)]
-mod level;
-#[cfg(not(loom))]
 mod parallel;
 #[cfg(not(loom))]
 mod pool;
@@ -61,6 +58,9 @@ mod search;
 mod share;
 #[cfg(not(loom))]
 mod single;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod thread_scope;
 #[cfg(not(loom))]
 mod timer;
 #[cfg(not(loom))]
@@ -79,7 +79,7 @@ mod tests;
 mod loom;
 
 pub use self::cores::available_parallelism;
-pub use self::task::{Family, LocalBlock, LocalTask, LocalWork, Task};
+pub use self::task::{LocalBlock, LocalTask, LocalWork, Task, TaskFamily};
 
 #[cfg(not(loom))]
 pub use self::{

@@ -61,13 +61,13 @@ const WRITTEN: Ordering = if cfg!(tfrt_planted = "relaxed-turn") {
 #[derive(Debug, Default)]
 pub struct RangeLock {
     word: AtomicU32,
-    table: Mutex<Table>,
+    table: Mutex<HolderTable>,
 }
 
 /// The holders of parts of a divided lock. Behind an address of its own, so that locks are small: most are never
 /// divided.
 #[derive(Debug, Default)]
-struct Table(
+struct HolderTable(
     #[expect(clippy::box_collection, reason = "a third of the size")] Option<Box<Vec<Entry>>>,
 );
 
@@ -77,10 +77,10 @@ struct Table(
 /// that is [thawed](RangeLock::thaw).
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a range that is not released stays held"]
-pub struct Hold(Held);
+pub struct Hold(HoldKind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Held {
+enum HoldKind {
     /// A reader of the whole, counted in the word.
     ForReading,
     /// A reader of a frozen lock, counted nowhere: nobody writes what is frozen.
@@ -189,7 +189,7 @@ impl RangeLock {
         // Ordering: only a guess, which the exchange decides; of what is frozen see the protocol.
         let mut word = self.word.load(Ordering::Relaxed);
         if word & FROZEN != 0 {
-            return Some(Hold(Held::Frozen));
+            return Some(Hold(HoldKind::Frozen));
         }
         while word < MAX_READERS {
             // Ordering: the acquire pairs with the release of a writer in `release`.
@@ -199,7 +199,7 @@ impl RangeLock {
                 Ordering::Acquire,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return Some(Hold(Held::ForReading)),
+                Ok(_) => return Some(Hold(HoldKind::ForReading)),
                 Err(found) => word = found,
             }
         }
@@ -214,7 +214,7 @@ impl RangeLock {
             .word
             .compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed);
         match exchange {
-            Ok(_) => Some(Hold(Held::ForWriting)),
+            Ok(_) => Some(Hold(HoldKind::ForWriting)),
             Err(word) => self.try_part(word, range, true),
         }
     }
@@ -237,7 +237,7 @@ impl RangeLock {
             return None;
         }
         table.push(entry.clone());
-        Some(Hold(Held::Part(Box::new(entry))))
+        Some(Hold(HoldKind::Part(Box::new(entry))))
     }
 
     /// Gives a right back that came from this lock.
@@ -248,16 +248,16 @@ impl RangeLock {
     #[inline]
     pub fn release(&self, hold: Hold) {
         match hold.0 {
-            Held::Frozen => {}
+            HoldKind::Frozen => {}
             // Ordering: the release pairs with the acquire of the next writer, so that what was read
             // was read before it writes.
-            Held::ForReading => {
+            HoldKind::ForReading => {
                 self.word.fetch_sub(1, Ordering::Release);
             }
-            Held::ForWriting => {
+            HoldKind::ForWriting => {
                 self.word.fetch_and(!WRITER, WRITTEN);
             }
-            Held::Part(entry) => self.release_part(&entry),
+            HoldKind::Part(entry) => self.release_part(&entry),
         }
     }
 
@@ -269,7 +269,7 @@ impl RangeLock {
         table.swap_remove(index.expect("a right is given back to the lock that gave it"));
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, HolderTable> {
         // Nothing in between can panic but for want of memory, and the table is whole at any time.
         self.table.lock().unwrap_or_else(|error| error.into_inner())
     }

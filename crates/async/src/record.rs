@@ -28,7 +28,7 @@ use std::sync::atomic::fence;
 
 use crate::sync::statistic::{AtomicU64, Mutex, MutexGuard, Ordering};
 
-mod level;
+mod gauge;
 #[cfg(all(test, loom))]
 mod loom;
 mod ring;
@@ -38,7 +38,7 @@ mod ticks;
 use ring::{Ring, Words};
 use ticks::Clock;
 
-pub use level::{Level, LevelRecording, LevelStep};
+pub use gauge::{Gauge, GaugeRecording, GaugeStep};
 
 /// The number of a function among those of all programs that one recorder knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -332,8 +332,8 @@ impl Recorder {
     }
 
     /// Returns a gauge at 0, which is recorded by the recorder's clock, but not with the events.
-    pub fn level(&self) -> Level {
-        Level::new(self.clock)
+    pub fn gauge(&self) -> Gauge {
+        Gauge::new(self.clock)
     }
 
     /// Nanoseconds since the recorder was made, as events have them.

@@ -34,7 +34,7 @@ use std::ptr;
 
 use crate::{
     sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering},
-    waiter::Node,
+    waiter::WaiterNode,
 };
 
 const OUTCOME: usize = 0b0011;
@@ -88,9 +88,9 @@ pub(crate) enum Outcome {
 
 /// A snapshot of the state word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Word(*mut Node);
+pub(crate) struct StateWord(*mut WaiterNode);
 
-impl Word {
+impl StateWord {
     fn flags(self) -> usize {
         self.0.addr() & FLAGS
     }
@@ -126,7 +126,7 @@ impl Word {
 
     /// Returns the newest waiter that is not stored in the cell, or null.
     #[inline]
-    pub(crate) fn waiters(self) -> *mut Node {
+    pub(crate) fn waiters(self) -> *mut WaiterNode {
         self.0.map_addr(|address| address & !FLAGS)
     }
 
@@ -148,7 +148,7 @@ pub(crate) enum Abandoned {
 
 /// The state word of one cell.
 #[derive(Debug)]
-pub(crate) struct State(AtomicPtr<Node>);
+pub(crate) struct State(AtomicPtr<WaiterNode>);
 
 impl State {
     /// Returns the word of a cell that a promise will settle.
@@ -165,16 +165,16 @@ impl State {
 
     /// Returns the word as it is; whoever sees it settled may read what it was settled with.
     #[inline]
-    pub(crate) fn load(&self) -> Word {
+    pub(crate) fn load(&self) -> StateWord {
         // Ordering: pairs with the release in `settle`.
-        Word(self.0.load(LOAD))
+        StateWord(self.0.load(LOAD))
     }
 
     /// Makes the continuation stored in the cell a waiter, if nobody waits yet.
     ///
     /// Returns the word that stands in the way if it is not `seen` any more.
     #[inline]
-    pub(crate) fn push_first(&self, seen: Word) -> Result<(), Word> {
+    pub(crate) fn push_first(&self, seen: StateWord) -> Result<(), StateWord> {
         debug_assert!(
             seen.is_pending() && seen.is_empty(),
             "the first waiter is the oldest"
@@ -186,7 +186,11 @@ impl State {
     ///
     /// Returns the word that stands in the way if it is not `seen` any more.
     #[inline]
-    pub(crate) fn push_waiter(&self, seen: Word, node: *mut Node) -> Result<(), Word> {
+    pub(crate) fn push_waiter(
+        &self,
+        seen: StateWord,
+        node: *mut WaiterNode,
+    ) -> Result<(), StateWord> {
         debug_assert!(
             seen.is_pending(),
             "waiters exist only while the outcome is pending"
@@ -200,7 +204,7 @@ impl State {
     /// Returns the word that stands in the way if it is not `seen` any more. The place in the cell
     /// is not to be written again: the promise may be reading it, and will find out.
     #[inline]
-    pub(crate) fn pop_first(&self, seen: Word) -> Result<(), Word> {
+    pub(crate) fn pop_first(&self, seen: StateWord) -> Result<(), StateWord> {
         debug_assert!(seen.is_pending() && seen.has_first(), "it is a waiter");
         let without = seen.0.map_addr(|address| address & !FIRST);
         // Ordering: relaxed, since whoever takes the continuation back has stored it; what others
@@ -220,7 +224,7 @@ impl State {
     /// Returns the word that stands in the way if it is not `seen` any more. After success the
     /// cell belongs to its handles, or to the caller if `seen` was not claimed.
     #[inline]
-    pub(crate) fn settle(&self, seen: Word, outcome: Outcome) -> Result<(), Word> {
+    pub(crate) fn settle(&self, seen: StateWord, outcome: Outcome) -> Result<(), StateWord> {
         debug_assert!(seen.is_pending(), "a promise settles once");
         // Ordering: releases the payload to `load`. The waiters that `push_waiter` and
         // `push_first` released, and what the last handle released in `abandon`, were acquired
@@ -246,11 +250,16 @@ impl State {
     }
 
     #[inline(always)]
-    fn exchange(&self, seen: Word, new: *mut Node, success: Ordering) -> Result<(), Word> {
+    fn exchange(
+        &self,
+        seen: StateWord,
+        new: *mut WaiterNode,
+        success: Ordering,
+    ) -> Result<(), StateWord> {
         // Ordering: `success` is the caller's; failure is a reading as in `load`.
         match self.0.compare_exchange_weak(seen.0, new, success, LOAD) {
             Ok(_) => Ok(()),
-            Err(now) => Err(Word(now)),
+            Err(now) => Err(StateWord(now)),
         }
     }
 }

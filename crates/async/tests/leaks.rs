@@ -3,7 +3,7 @@
 use std::thread;
 
 use tfrt_async::{
-    AnyAsyncValue, AsyncValue, Error, Heap, Origin, Value, counters, memory_stats, when_all,
+    AnyAsyncValue, AsyncValue, Error, Heap, Producer, Value, counters, memory_stats, when_all,
 };
 
 struct Text(#[expect(dead_code, reason = "only its memory matters")] String);
@@ -31,7 +31,7 @@ fn exercise() {
     promise.resolve(text());
 
     let (promise, value) = AsyncValue::<Text>::pending();
-    value.as_any().set_origin(&Origin::new("k"));
+    value.as_any().set_producer(&Producer::new("k"));
     drop(value.clone());
     drop(promise);
     drop(value);

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tfrt_async::queue::{Clock, ConcurrentWorkQueue, TimerQueue};
 use tfrt_async::record::Recorder;
-use tfrt_async::{Error, HostAllocator, SystemAllocator, Tending, tend_memory};
+use tfrt_async::{Error, HostAllocator, MemoryUser, SystemAllocator, register_memory_user};
 
 use crate::device::Devices;
 #[cfg(feature = "tensor")]
@@ -109,7 +109,7 @@ struct Inner {
     stuck: Stuck,
     live: LiveFrames,
     /// Has the watchdog give back memory that nobody uses; all of it when the last host ends.
-    _tending: Tending,
+    _memory_user: MemoryUser,
 }
 
 type SharedCell = Arc<OnceLock<Arc<dyn Any + Send + Sync>>>;
@@ -247,7 +247,7 @@ impl HostContextBuilder {
             None => TimerQueue::new(),
         };
         let (timers, watchdog) = (Arc::new(timers()), Arc::new(timers()));
-        let tending = tend_memory(&watchdog);
+        let memory_user = register_memory_user(&watchdog);
         HostContext::of(Arc::new(Inner {
             queue: self.queue.unwrap_or_else(crate::default_queue),
             allocator,
@@ -267,7 +267,7 @@ impl HostContextBuilder {
             limits: self.limits,
             stuck: self.stuck.unwrap_or(default),
             live: LiveFrames::default(),
-            _tending: tending,
+            _memory_user: memory_user,
         }))
     }
 }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 pub use tfrt_async::record::{
-    Event, EventKind, FunctionId, Level, LevelRecording, LevelStep, Recorder, Recording,
+    Event, EventKind, FunctionId, Gauge, GaugeRecording, GaugeStep, Recorder, Recording,
     ThreadRecording, Track,
 };
 use tfrt_bef::LocationOffset;

@@ -15,7 +15,7 @@ use std::{
     ptr::{self, NonNull},
 };
 
-use super::{class::Class, heap::Heap, remote::Idle};
+use super::{class::Class, heap::Heap, returned::IdleBlock};
 
 /// The size of a chunk, and its alignment.
 pub(super) const CHUNK_BYTES: usize = 256 * 1024;
@@ -33,7 +33,7 @@ pub(super) struct Chunk {
     /// The heap that the chunk belongs to. Never changes, so that all threads may read it.
     owner: *const Heap,
     /// Invariant: the head of a list of blocks of this chunk that nobody has.
-    free: Cell<*mut Idle>,
+    free: Cell<*mut IdleBlock>,
     /// How many blocks have to come back until the owner has something to do; see `heap.rs`.
     pub(super) countdown: Cell<u32>,
     n_cut: Cell<u32>,
@@ -50,16 +50,16 @@ pub(super) struct Links {
 }
 
 /// A chunk without blocks, current in lists that have no other. It is never written.
-pub(super) struct Nothing(Chunk);
+pub(super) struct EmptyChunk(Chunk);
 
 // SAFETY: it has no blocks that could be popped or freed, so nobody changes its cells.
-unsafe impl Sync for Nothing {}
+unsafe impl Sync for EmptyChunk {}
 
-impl Nothing {
+impl EmptyChunk {
     /// Returns the address of the empty chunk.
     pub(super) const fn chunk() -> NonNull<Chunk> {
-        static NOTHING: Nothing = Nothing(Chunk::new(ptr::null(), Class::SMALLEST));
-        NonNull::from_ref(&NOTHING.0)
+        static EMPTY: EmptyChunk = EmptyChunk(Chunk::new(ptr::null(), Class::SMALLEST));
+        NonNull::from_ref(&EMPTY.0)
     }
 }
 
@@ -125,7 +125,7 @@ impl Chunk {
     #[inline(always)]
     pub(super) fn pop(&self) -> Option<NonNull<u8>> {
         let block = NonNull::new(self.free.get())?;
-        // SAFETY: by the field's invariant it is idle, so it holds an `Idle`.
+        // SAFETY: by the field's invariant it is idle, so it holds an `IdleBlock`.
         let link = unsafe { &block.as_ref().next };
         // SAFETY: as above; nobody else touches it.
         self.free.set(link.with(|next| unsafe { *next }));
@@ -138,9 +138,9 @@ impl Chunk {
     ///
     /// The block is one of this chunk, and nobody uses it.
     #[inline(always)]
-    pub(super) unsafe fn push(&self, block: NonNull<Idle>) {
-        // SAFETY: nobody uses the block, and every class has room for an `Idle`.
-        unsafe { block.write(Idle::before(self.free.get())) };
+    pub(super) unsafe fn push(&self, block: NonNull<IdleBlock>) {
+        // SAFETY: nobody uses the block, and every class has room for an `IdleBlock`.
+        unsafe { block.write(IdleBlock::before(self.free.get())) };
         self.free.set(block.as_ptr());
     }
 

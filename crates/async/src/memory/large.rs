@@ -30,7 +30,7 @@
 //! # Invariant
 //!
 //! A block on a shelf came from the system with the layout of its class, all its bytes are initialised, it begins with
-//! an [`Idle`], and nobody else has it.
+//! an [`IdleLargeBlock`], and nobody else has it.
 
 use std::alloc::{self, Layout};
 use std::ptr::{self, NonNull};
@@ -92,8 +92,8 @@ impl LargeClass {
 
 /// The header of an idle block. No byte of it is padding.
 #[repr(C)]
-struct Idle {
-    next: *mut Idle,
+struct IdleLargeBlock {
+    next: *mut IdleLargeBlock,
     /// The number of the block's class.
     class: usize,
 }
@@ -101,7 +101,7 @@ struct Idle {
 /// The idle blocks that some threads have put there.
 struct Shelf {
     // Invariant: lists of idle blocks of each class, the one that was put there last first, and their lengths.
-    heads: [*mut Idle; N_CLASSES],
+    heads: [*mut IdleLargeBlock; N_CLASSES],
     lens: [u32; N_CLASSES],
     /// The shortest that each list was since the last sweep.
     least: [u32; N_CLASSES],
@@ -113,10 +113,10 @@ unsafe impl Send for Shelf {}
 
 /// A shelf, in lines of the cache of its own.
 #[repr(align(128))]
-struct Locked(Mutex<Shelf>);
+struct LockedShelf(Mutex<Shelf>);
 
-static SHELVES: [Locked; N_SHELVES] = [const {
-    Locked(Mutex::new(Shelf {
+static SHELVES: [LockedShelf; N_SHELVES] = [const {
+    LockedShelf(Mutex::new(Shelf {
         heads: [ptr::null_mut(); N_CLASSES],
         lens: [0; N_CLASSES],
         least: [0; N_CLASSES],
@@ -192,11 +192,11 @@ pub(super) unsafe fn free(block: NonNull<u8>, class: LargeClass) {
         sweep_if_due();
     }
     #[cfg(not(loom))]
-    super::keeper::wake();
+    super::sweeper::wake();
 }
 
 /// Returns the shelf of the calling thread.
-fn own_shelf() -> &'static Locked {
+fn own_shelf() -> &'static LockedShelf {
     &SHELVES[thread::number() % N_SHELVES]
 }
 
@@ -213,11 +213,11 @@ impl Shelf {
     /// # Safety
     ///
     /// The block is the caller's to give, and as the module's invariant says but for its beginning.
-    unsafe fn put(&mut self, block: NonNull<Idle>, class: LargeClass) {
+    unsafe fn put(&mut self, block: NonNull<IdleLargeBlock>, class: LargeClass) {
         let LargeClass(class) = class;
         let next = self.heads[class];
         // SAFETY: the block is the caller's, and large.
-        unsafe { block.write(Idle { next, class }) };
+        unsafe { block.write(IdleLargeBlock { next, class }) };
         self.heads[class] = block.as_ptr();
         self.lens[class] += 1;
     }
@@ -236,7 +236,7 @@ impl Shelf {
     }
 
     /// Removes the blocks that were not used since the last sweep, or all if `is_all`; returns them as a list.
-    fn take_unused(&mut self, is_all: bool) -> *mut Idle {
+    fn take_unused(&mut self, is_all: bool) -> *mut IdleLargeBlock {
         let mut taken = ptr::null_mut();
         for index in 0..N_CLASSES {
             let n_kept = match is_all {
@@ -306,7 +306,7 @@ fn release(is_all: bool) -> usize {
         let mut block = lock(&shelf.0).take_unused(is_all);
         while let Some(idle) = NonNull::new(block) {
             // SAFETY: it was idle, and is ours now.
-            let Idle { next, class } = unsafe { idle.read() };
+            let IdleLargeBlock { next, class } = unsafe { idle.read() };
             let class = LargeClass(class);
             // SAFETY: by the module's invariant.
             unsafe { to_system(idle.cast(), class) };

@@ -433,7 +433,7 @@ struct Gate(Arc<crate::sync::Mutex<Receiver<()>>>);
 impl Gate {
     fn pass(&self) {
         // Nothing is ever sent: the sender's end is the event.
-        let _ = super::idle::lock(&self.0).recv();
+        let _ = super::sleep::lock(&self.0).recv();
     }
 }
 

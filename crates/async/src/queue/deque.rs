@@ -75,15 +75,15 @@ unsafe impl<T: Send> Sync for Ring<T> {}
 
 /// The numbers of items removed at either end: the content of [`Ring::taken`].
 #[derive(Clone, Copy)]
-struct Taken {
+struct TakenCounts {
     pops: u32,
     head: u32,
 }
 
-impl Taken {
-    fn unpack(word: u64) -> Taken {
+impl TakenCounts {
+    fn unpack(word: u64) -> TakenCounts {
         let [a, b, c, d, e, f, g, h] = word.to_le_bytes();
-        Taken {
+        TakenCounts {
             head: u32::from_le_bytes([a, b, c, d]),
             pops: u32::from_le_bytes([e, f, g, h]),
         }
@@ -183,12 +183,12 @@ impl<T> Ring<T> {
     }
 
     /// Claims up to half of the items, at most `most`, for the calling thread.
-    fn claim(&self, most: u32) -> Steal<Claim<'_, T>> {
+    fn claim(&self, most: u32) -> Steal<ClaimedSlots<'_, T>> {
         // Ordering: pairs with the release in `pop`, so that `pushed` below is not older than
         // the pops; and in `claim`, so that `freed` is not older than the head.
         let word = self.taken.0.load(Ordering::Acquire);
-        let taken = Taken::unpack(word);
-        // Ordering: pairs with the release in `Claim::drop`: the next claim, and through it the
+        let taken = TakenCounts::unpack(word);
+        // Ordering: pairs with the release in `ClaimedSlots::drop`: the next claim, and through it the
         // owner, come after the reads of the last one.
         if self.freed.load(Ordering::Acquire) != taken.head {
             return Steal::Busy;
@@ -199,7 +199,7 @@ impl<T> Ring<T> {
             return Steal::Empty;
         }
         let n = (len - len / 2).min(most);
-        let next = Taken {
+        let next = TakenCounts {
             head: taken.head.wrapping_add(n),
             ..taken
         }
@@ -216,7 +216,7 @@ impl<T> Ring<T> {
             return Steal::Busy;
         }
         Steal::Taken {
-            item: Claim {
+            item: ClaimedSlots {
                 ring: self,
                 head: taken.head,
                 n,
@@ -228,7 +228,7 @@ impl<T> Ring<T> {
 
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
-        let mut taken = Taken::unpack(self.taken.0.load(Ordering::Relaxed));
+        let mut taken = TakenCounts::unpack(self.taken.0.load(Ordering::Relaxed));
         while taken.len(self.pushed.0.load(Ordering::Relaxed)) > 0 {
             // SAFETY: nobody else has the ring, and `[head, tail)` holds items.
             drop(unsafe { self.read(taken.head) });
@@ -238,13 +238,13 @@ impl<T> Drop for Ring<T> {
 }
 
 /// The slots `[head, head + n)`, claimed by this thread and given back on drop.
-struct Claim<'a, T> {
+struct ClaimedSlots<'a, T> {
     ring: &'a Ring<T>,
     head: u32,
     n: u32,
 }
 
-impl<T> Claim<'_, T> {
+impl<T> ClaimedSlots<'_, T> {
     /// Moves all items out, the newest first.
     fn newest_first(self, mut each: impl FnMut(T)) {
         // `each` only stores the item: were it to panic, items left would leak, no more.
@@ -264,7 +264,7 @@ impl<T> Claim<'_, T> {
     }
 }
 
-impl<T> Drop for Claim<'_, T> {
+impl<T> Drop for ClaimedSlots<'_, T> {
     fn drop(&mut self) {
         // Ordering: pairs with the acquires of `freed` in `push` and `claim`: whoever sees the
         // slots free comes after the reads.
@@ -278,13 +278,13 @@ impl<T> Owner<T> {
     /// Returns `pushed` and `taken` as the owner sees them. Its pops are exact; the head may be
     /// stale.
     #[inline]
-    fn counters(&self) -> (u32, Taken) {
+    fn counters(&self) -> (u32, TakenCounts) {
         // Ordering: only the owner writes `pushed` and the pops, and thieves' slots are told
         // apart by `freed` or by an exchange of `taken`.
         let pushed = self.ring.pushed.0.load(Ordering::Relaxed);
         (
             pushed,
-            Taken::unpack(self.ring.taken.0.load(Ordering::Relaxed)),
+            TakenCounts::unpack(self.ring.taken.0.load(Ordering::Relaxed)),
         )
     }
 
@@ -295,8 +295,8 @@ impl<T> Owner<T> {
     }
 
     #[inline]
-    fn room_at(&self, pushed: u32, taken: Taken) -> u32 {
-        // Ordering: pairs with the release in `Claim::drop`: a slot that is seen free was read.
+    fn room_at(&self, pushed: u32, taken: TakenCounts) -> u32 {
+        // Ordering: pairs with the release in `ClaimedSlots::drop`: a slot that is seen free was read.
         let freed = self.ring.freed.load(Ordering::Acquire);
         let used = pushed.wrapping_sub(taken.pops).wrapping_sub(freed);
         self.ring.capacity() - used
@@ -348,7 +348,7 @@ impl<T> Owner<T> {
             if taken.len(pushed) == 0 {
                 return None;
             }
-            let next = Taken {
+            let next = TakenCounts {
                 pops: taken.pops.wrapping_add(1),
                 ..taken
             };
@@ -362,7 +362,7 @@ impl<T> Owner<T> {
             );
             match exchanged {
                 Ok(_) => break,
-                Err(word) => taken = Taken::unpack(word),
+                Err(word) => taken = TakenCounts::unpack(word),
             }
         }
         let tail = pushed.wrapping_sub(taken.pops);
@@ -419,7 +419,7 @@ impl<T> Thief<T> {
     /// push and a call of this one is ordered after the other.
     pub(super) fn has_items(&self) -> bool {
         // Ordering: pairs with the release in `pop`: `pushed` is not older than the pops.
-        let taken = Taken::unpack(self.ring.taken.0.load(Ordering::Acquire));
+        let taken = TakenCounts::unpack(self.ring.taken.0.load(Ordering::Acquire));
         if LOOKS_BY_LOAD {
             return taken.len(self.ring.pushed.0.load(Ordering::Acquire)) > 0;
         }
@@ -432,7 +432,7 @@ impl<T> Thief<T> {
     /// Returns whether there seem to be items, without writing anything.
     pub(super) fn may_have_items(&self) -> bool {
         // Ordering: a hint.
-        let taken = Taken::unpack(self.ring.taken.0.load(Ordering::Relaxed));
+        let taken = TakenCounts::unpack(self.ring.taken.0.load(Ordering::Relaxed));
         taken.len(self.ring.pushed.0.load(Ordering::Relaxed)) > 0
     }
 }

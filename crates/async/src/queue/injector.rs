@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use super::idle::lock;
+use super::sleep::lock;
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 
 /// The most capacity that an injector keeps when it has run empty.

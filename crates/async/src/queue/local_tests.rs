@@ -200,11 +200,11 @@ unsafe impl LocalWork for Impostor {
 /// A local work of a family.
 struct Genuine(*const ());
 
-static GENUINE: Family = Family::new();
+static GENUINE: TaskFamily = TaskFamily::new();
 
 // SAFETY: as above.
 unsafe impl LocalWork for Genuine {
-    const FAMILY: &'static Family = &GENUINE;
+    const FAMILY: &'static TaskFamily = &GENUINE;
 
     fn run(_: LocalBlock<Genuine>) {}
 

@@ -19,7 +19,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::thread::panicking;
 
-use super::idle::lock;
+use super::sleep::lock;
 use super::{ConcurrentWorkQueue, Task};
 use crate::any::AnyAsyncValue;
 use crate::chain::Chain;
@@ -146,13 +146,13 @@ pub fn parallel_for<S: Stop, R: TileResult>(
         return AsyncValue::available(Chain);
     }
     let (promise, done) = AsyncValue::pending();
-    let shared = Loop {
+    let shared = ParallelLoop {
         queue: queue.clone(),
-        work: Box::new(Closures {
+        work: Box::new(TileClosures {
             cancelled: move || cancelled().into_error(),
             body: move |start, end| body(start, end).into_settling(),
         }),
-        end: End::new(n_tiles, promise),
+        end: LoopEnd::new(n_tiles, promise),
         tiles,
     };
     Arc::new(shared).start(n_tiles);
@@ -250,7 +250,7 @@ impl Tiles {
 }
 
 /// The body of a parallel loop, and its cancellation, with types erased.
-pub(super) trait Work: Send + Sync {
+pub(super) trait TileWork: Send + Sync {
     /// Returns the error that stops the loop, if it is to stop.
     fn stopped(&self) -> Option<Error>;
     /// Runs a tile: see [`TileResult::into_settling`].
@@ -258,12 +258,12 @@ pub(super) trait Work: Send + Sync {
 }
 
 /// A loop's body and cancellation as closures.
-pub(super) struct Closures<C, B> {
+pub(super) struct TileClosures<C, B> {
     pub(super) cancelled: C,
     pub(super) body: B,
 }
 
-impl<C, B> Work for Closures<C, B>
+impl<C, B> TileWork for TileClosures<C, B>
 where
     C: Fn() -> Option<Error> + Send + Sync,
     B: Fn(usize, usize) -> Result<Option<AnyAsyncValue>, Error> + Send + Sync,
@@ -278,48 +278,48 @@ where
 }
 
 /// A running parallel loop.
-struct Loop {
+struct ParallelLoop {
     queue: Arc<dyn ConcurrentWorkQueue>,
     tiles: Tiles,
-    work: Box<dyn Work>,
-    end: End,
+    work: Box<dyn TileWork>,
+    end: LoopEnd,
 }
 
 /// The reason why a loop failed: the error of the last tile that failed, or of those left out.
-pub(super) enum Failure {
+pub(super) enum LoopFailure {
     LeftOut(Error),
     Tile(usize, Error),
 }
 
-impl Failure {
+impl LoopFailure {
     /// Returns whether this one is reported rather than `other`.
-    fn outranks(&self, other: &Failure) -> bool {
+    fn outranks(&self, other: &LoopFailure) -> bool {
         match (self, other) {
-            (Failure::Tile(index, _), Failure::Tile(other, _)) => index > other,
-            (Failure::Tile(..), Failure::LeftOut(_)) => true,
-            (Failure::LeftOut(_), _) => false,
+            (LoopFailure::Tile(index, _), LoopFailure::Tile(other, _)) => index > other,
+            (LoopFailure::Tile(..), LoopFailure::LeftOut(_)) => true,
+            (LoopFailure::LeftOut(_), _) => false,
         }
     }
 }
 
 /// The end of a running loop: counts its tiles, and settles the chain when the last one is done.
-pub(super) struct End {
+pub(super) struct LoopEnd {
     missing: AtomicUsize,
     // Invariant: the promise is there until `missing` reaches zero.
-    state: Mutex<(Option<Promise<Chain>>, Option<Failure>)>,
+    state: Mutex<(Option<Promise<Chain>>, Option<LoopFailure>)>,
 }
 
-impl End {
+impl LoopEnd {
     /// Returns the end of a loop of so many tiles.
-    pub(super) fn new(n_tiles: usize, promise: Promise<Chain>) -> End {
-        End {
+    pub(super) fn new(n_tiles: usize, promise: Promise<Chain>) -> LoopEnd {
+        LoopEnd {
             missing: AtomicUsize::new(n_tiles),
             state: Mutex::new((Some(promise), None)),
         }
     }
 
     /// Counts tiles as done.
-    pub(super) fn arrive(&self, n: usize, failure: Option<Failure>) {
+    pub(super) fn arrive(&self, n: usize, failure: Option<LoopFailure>) {
         if let Some(failure) = failure {
             let (_, worst) = &mut *lock(&self.state);
             if worst.as_ref().is_none_or(|worst| failure.outranks(worst)) {
@@ -337,27 +337,28 @@ impl End {
         let promise = promise.expect("the count reaches zero once");
         match failure {
             None => promise.resolve(Chain),
-            Some(Failure::LeftOut(error) | Failure::Tile(_, error)) => promise.fail(error),
+            Some(LoopFailure::LeftOut(error) | LoopFailure::Tile(_, error)) => promise.fail(error),
         }
     }
 }
 
 /// A guard that counts a tile as failed if its body panics.
-pub(super) struct Unwinding<'a> {
-    pub(super) end: &'a End,
+pub(super) struct TilePanicGuard<'a> {
+    pub(super) end: &'a LoopEnd,
     pub(super) index: usize,
 }
 
-impl Drop for Unwinding<'_> {
+impl Drop for TilePanicGuard<'_> {
     fn drop(&mut self) {
         if panicking() {
             let error = Error::internal("the body of a parallel loop panicked");
-            self.end.arrive(1, Some(Failure::Tile(self.index, error)));
+            self.end
+                .arrive(1, Some(LoopFailure::Tile(self.index, error)));
         }
     }
 }
 
-impl Loop {
+impl ParallelLoop {
     /// Runs the first tile of the calling worker's share, and adds tasks for the others: for those
     /// before it, and as [`run`](Self::run) does.
     fn start(self: Arc<Self>, n_tiles: usize) {
@@ -375,7 +376,8 @@ impl Loop {
     /// Runs tile `first`, and adds tasks for the others below `end`.
     fn run(self: Arc<Self>, first: usize, mut end: usize) {
         if let Some(error) = self.work.stopped() {
-            self.end.arrive(end - first, Some(Failure::LeftOut(error)));
+            self.end
+                .arrive(end - first, Some(LoopFailure::LeftOut(error)));
             return;
         }
         while end - first > 1 {
@@ -386,13 +388,13 @@ impl Loop {
             end = middle;
         }
         let (start, stop) = self.tiles.bounds(first);
-        let unwinding = Unwinding {
+        let unwinding = TilePanicGuard {
             end: &self.end,
             index: first,
         };
         let result = self.work.tile(start, stop);
         mem::forget(unwinding);
-        let failure = move |error| Some(Failure::Tile(first, error));
+        let failure = move |error| Some(LoopFailure::Tile(first, error));
         match result {
             Ok(None) => self.end.arrive(1, None),
             Err(error) => self.end.arrive(1, failure(error)),

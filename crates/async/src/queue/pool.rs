@@ -17,10 +17,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::blocking::{BlockingThreads, Bounds, join_others};
-use super::idle::{MAX_WORKERS, lock};
+use super::blocking::{BlockingLimits, BlockingThreads, join_others};
 use super::latch::wait_settled;
-use super::worker::{self, Core};
+use super::sleep::{MAX_WORKERS, lock};
+use super::worker::{self, PoolState};
 use super::{Activity, AwaitError, ConcurrentWorkQueue, QueueStats, Task};
 use crate::any::AnyAsyncValue;
 use crate::error::Error;
@@ -100,7 +100,7 @@ impl PoolOptions {
 /// assert_eq!(receiver.try_iter().sum::<i32>(), 45);
 /// ```
 pub struct MultiThreadedWorkQueue {
-    core: Arc<Core>,
+    core: Arc<PoolState>,
     blocking: BlockingThreads,
     workers: Mutex<Vec<thread::JoinHandle<()>>>,
     n_workers: usize,
@@ -133,7 +133,7 @@ impl MultiThreadedWorkQueue {
             )));
         }
         let (core, workers) = worker::start(options.threads, &options.spawner, options.recorder)?;
-        let bounds = Bounds {
+        let bounds = BlockingLimits {
             queued_threads: options.blocking_threads,
             queued_tasks: options
                 .blocking_capacity
@@ -241,10 +241,10 @@ impl ConcurrentWorkQueue for MultiThreadedWorkQueue {
     }
 
     fn activity(&self) -> Activity {
-        let tally = &self.core.tally;
+        let counters = &self.core.counters;
         Activity {
-            in_flight: usize::try_from(tally.in_flight()).unwrap_or(usize::MAX),
-            epoch: tally.epoch(),
+            in_flight: usize::try_from(counters.in_flight()).unwrap_or(usize::MAX),
+            epoch: counters.epoch(),
         }
     }
 
@@ -253,7 +253,7 @@ impl ConcurrentWorkQueue for MultiThreadedWorkQueue {
         // Ordering: statistics.
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         QueueStats {
-            executed: self.core.tally.started(),
+            executed: self.core.counters.started(),
             panicked: read(&counts.panicked),
             dropped: read(&counts.dropped),
             stolen: read(&counts.stolen),

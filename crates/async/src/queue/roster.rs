@@ -13,7 +13,7 @@
 
 use std::collections::VecDeque;
 
-use super::idle::lock;
+use super::sleep::lock;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// A planted bug, which the models must find: a thread leaves though a task was promised to it.

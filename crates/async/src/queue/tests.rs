@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-use super::idle::lock;
+use super::sleep::lock;
 use super::*;
 use crate::error::{Error, ErrorCode};
 use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, thread};

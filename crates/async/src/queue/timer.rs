@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use super::blocking::join_others;
 use super::clock::{Clock, Timers};
-use super::idle::lock;
+use super::sleep::lock;
 use super::task::Task;
 use super::unwind::{drop_caught, run_caught};
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, thread};
@@ -294,7 +294,7 @@ impl Shared {
     /// Runs callbacks on the timer thread until the queue ends.
     fn work(&self) {
         #[cfg(debug_assertions)]
-        crate::accounting::attend();
+        crate::accounting::register_thread();
         let mut state = lock(&self.state);
         while !state.ended {
             let now = self.now();

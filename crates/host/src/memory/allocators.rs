@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tfrt_async::record::Level;
+use tfrt_async::record::Gauge;
 use tfrt_async::{AllocatorStats, Contents, HostAllocator};
 
 /// Requests of this many bytes or fewer don't count against a fixed size.
@@ -116,12 +116,12 @@ impl fmt::Display for Profile {
 
 /// A number that is counted up and down, and its maximum.
 #[derive(Default)]
-struct Gauge {
+struct Usage {
     current: AtomicU64,
     max: AtomicU64,
 }
 
-impl Gauge {
+impl Usage {
     fn add(&self, n: u64) {
         // Ordering: statistics.
         let now = self.current.fetch_add(n, Ordering::Relaxed) + n;
@@ -145,8 +145,8 @@ impl Gauge {
 /// Counts allocations and bytes of another allocator.
 pub struct ProfiledAllocator {
     inner: Arc<dyn HostAllocator>,
-    allocations: Gauge,
-    bytes: Gauge,
+    allocations: Usage,
+    bytes: Usage,
     total: AtomicU64,
 }
 
@@ -155,8 +155,8 @@ impl ProfiledAllocator {
     pub fn new(inner: Arc<dyn HostAllocator>) -> Self {
         ProfiledAllocator {
             inner,
-            allocations: Gauge::default(),
-            bytes: Gauge::default(),
+            allocations: Usage::default(),
+            bytes: Usage::default(),
             total: AtomicU64::new(0),
         }
     }
@@ -203,12 +203,12 @@ unsafe impl HostAllocator for ProfiledAllocator {
 /// Records how many bytes of another allocator are alive over time.
 pub struct RecordedAllocator {
     inner: Arc<dyn HostAllocator>,
-    bytes: Arc<Level>,
+    bytes: Arc<Gauge>,
 }
 
 impl RecordedAllocator {
     /// Records what `inner` gives, and takes back, in `bytes`.
-    pub fn new(inner: Arc<dyn HostAllocator>, bytes: Arc<Level>) -> Self {
+    pub fn new(inner: Arc<dyn HostAllocator>, bytes: Arc<Gauge>) -> Self {
         RecordedAllocator { inner, bytes }
     }
 

@@ -1,15 +1,15 @@
 //! The task counters of a queue, cheap to keep and exact about zero.
 //!
-//! Each worker has a *lane* of three counters that only it writes, with plain loads and stores.
-//! Threads that own no lane share one, with read-modify-writes, and another one is for tasks that may
-//! block, on whatever thread. The counters only grow.
+//! Each worker has three counters that only it writes, with plain loads and stores. Threads that own
+//! none share a set, with read-modify-writes, and another set is for tasks that may block, on whatever
+//! thread. The counters only grow.
 //!
 //! A task is *added* before anybody can see it, and *finished* after it was dropped. Its add
 //! therefore happens before its finish, whichever threads did the two.
 //!
 //! # Why zero is exact
 //!
-//! [`Tally::in_flight`] sums the finishes first and the adds afterwards. Each finish that it
+//! [`TaskCounters::in_flight`] sums the finishes first and the adds afterwards. Each finish that it
 //! sees it acquires, so it sees that task's add, and the adds that the task itself made. If both
 //! sums are equal, the adds it sees are just those of the finishes it sees. A task that it does
 //! not see was added by a thread outside, concurrently with this call, or by another task that
@@ -27,7 +27,7 @@ const OFF_BY_ONE: u64 = if cfg!(tfrt_planted = "quiesce-off-by-one") {
 
 /// The counters of one worker, of all threads that are not workers, or of tasks that may block.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct WorkerCounters {
     added: AtomicU64,
     started: AtomicU64,
     finished: AtomicU64,
@@ -35,10 +35,10 @@ pub(super) struct Lane {
     shared: bool,
 }
 
-impl Lane {
-    fn new(shared: bool) -> Lane {
+impl WorkerCounters {
+    fn new(shared: bool) -> WorkerCounters {
         let zero = || AtomicU64::new(0);
-        Lane {
+        WorkerCounters {
             added: zero(),
             started: zero(),
             finished: zero(),
@@ -80,89 +80,93 @@ impl Lane {
 
 /// The counters of a queue.
 #[derive(Debug)]
-pub(super) struct Tally {
-    workers: Box<[Padded<Lane>]>,
-    shared: Padded<Lane>,
-    blocking: Padded<Lane>,
+pub(super) struct TaskCounters {
+    workers: Box<[Padded<WorkerCounters>]>,
+    shared: Padded<WorkerCounters>,
+    blocking: Padded<WorkerCounters>,
 }
 
-impl Tally {
-    /// Makes one lane per worker, the shared one, and that of tasks that may block.
-    pub(super) fn new(n_workers: usize) -> Tally {
-        let workers = (0..n_workers).map(|_| Padded(Lane::new(false))).collect();
-        Tally {
+impl TaskCounters {
+    /// Makes a set for each worker, a shared one, and that of tasks that may block.
+    pub(super) fn new(n_workers: usize) -> TaskCounters {
+        let workers = (0..n_workers)
+            .map(|_| Padded(WorkerCounters::new(false)))
+            .collect();
+        TaskCounters {
             workers,
-            shared: Padded(Lane::new(true)),
-            blocking: Padded(Lane::new(true)),
+            shared: Padded(WorkerCounters::new(true)),
+            blocking: Padded(WorkerCounters::new(true)),
         }
     }
 
-    /// Returns the lane that only the thread of worker `index` may write.
+    /// Returns the counters that only the thread of worker `index` may write.
     #[inline]
-    pub(super) fn worker(&self, index: usize) -> &Lane {
+    pub(super) fn worker(&self, index: usize) -> &WorkerCounters {
         &self.workers[index].0
     }
 
-    /// Returns the lane for compute tasks on all other threads.
+    /// Returns the counters for compute tasks on all other threads.
     #[inline]
-    pub(super) fn shared(&self) -> &Lane {
+    pub(super) fn shared(&self) -> &WorkerCounters {
         &self.shared.0
     }
 
-    /// Returns the lane for tasks that may block, from their add to their finish.
+    /// Returns the counters for tasks that may block, from their add to their finish.
     #[inline]
-    pub(super) fn blocking(&self) -> &Lane {
+    pub(super) fn blocking(&self) -> &WorkerCounters {
         &self.blocking.0
     }
 
-    fn compute_lanes(&self) -> impl Iterator<Item = &Lane> + Clone {
+    fn compute(&self) -> impl Iterator<Item = &WorkerCounters> + Clone {
         self.workers
             .iter()
             .chain([&self.shared])
-            .map(|lane| &lane.0)
+            .map(|counters| &counters.0)
     }
 
-    fn lanes(&self) -> impl Iterator<Item = &Lane> + Clone {
-        self.compute_lanes().chain([&self.blocking.0])
+    fn all(&self) -> impl Iterator<Item = &WorkerCounters> + Clone {
+        self.compute().chain([&self.blocking.0])
     }
 
     /// Returns the number of tasks added and not finished; never too low.
     pub(super) fn in_flight(&self) -> u64 {
-        in_flight(self.lanes())
+        in_flight(self.all())
     }
 
     /// Returns the number of compute tasks added and not finished; never too low.
     pub(super) fn compute_in_flight(&self) -> u64 {
-        in_flight(self.compute_lanes())
+        in_flight(self.compute())
     }
 
     /// Returns a number that changes whenever a task starts or ends.
     pub(super) fn epoch(&self) -> u64 {
         // Ordering: a statistic.
-        let of = |lane: &Lane| {
-            lane.started.load(Ordering::Relaxed) + lane.finished.load(Ordering::Relaxed)
+        let of = |counters: &WorkerCounters| {
+            counters.started.load(Ordering::Relaxed) + counters.finished.load(Ordering::Relaxed)
         };
-        self.lanes().map(of).sum()
+        self.all().map(of).sum()
     }
 
     /// Returns how many tasks have started.
     pub(super) fn started(&self) -> u64 {
         // Ordering: a statistic.
-        self.lanes()
-            .map(|lane| lane.started.load(Ordering::Relaxed))
+        self.all()
+            .map(|counters| counters.started.load(Ordering::Relaxed))
             .sum()
     }
 }
 
-/// Returns how many tasks are in flight that are counted on these lanes.
-fn in_flight<'a>(lanes: impl Iterator<Item = &'a Lane> + Clone) -> u64 {
+/// Returns how many tasks are in flight that are counted on these sets.
+fn in_flight<'a>(sets: impl Iterator<Item = &'a WorkerCounters> + Clone) -> u64 {
     // Ordering: pairs with the release in `finish`; see the module's documentation.
-    let finished: u64 = lanes
+    let finished: u64 = sets
         .clone()
-        .map(|lane| lane.finished.load(Ordering::Acquire))
+        .map(|counters| counters.finished.load(Ordering::Acquire))
         .sum();
     // Ordering: the acquires above keep these loads behind them.
-    let added: u64 = lanes.map(|lane| lane.added.load(Ordering::Relaxed)).sum();
+    let added: u64 = sets
+        .map(|counters| counters.added.load(Ordering::Relaxed))
+        .sum();
     (added - finished).saturating_sub(OFF_BY_ONE)
 }
 
@@ -172,29 +176,29 @@ mod tests {
 
     #[test]
     fn counts_over_lanes() {
-        let tally = Tally::new(2);
-        tally.shared().add(2);
-        tally.worker(0).start();
-        tally.worker(0).add(1);
-        let epoch = tally.epoch();
-        tally.worker(0).finish();
-        assert_eq!(tally.in_flight(), 2);
-        assert_ne!(tally.epoch(), epoch);
-        tally.worker(1).finish();
-        tally.shared().finish();
-        assert_eq!((tally.in_flight(), tally.started()), (0, 1));
+        let counters = TaskCounters::new(2);
+        counters.shared().add(2);
+        counters.worker(0).start();
+        counters.worker(0).add(1);
+        let epoch = counters.epoch();
+        counters.worker(0).finish();
+        assert_eq!(counters.in_flight(), 2);
+        assert_ne!(counters.epoch(), epoch);
+        counters.worker(1).finish();
+        counters.shared().finish();
+        assert_eq!((counters.in_flight(), counters.started()), (0, 1));
     }
 
     #[test]
     fn counts_tasks_that_may_block_apart() {
-        let tally = Tally::new(1);
-        tally.blocking().add(1);
-        tally.blocking().start();
-        assert_eq!((tally.in_flight(), tally.compute_in_flight()), (1, 0));
-        tally.shared().add(1);
-        assert_eq!((tally.in_flight(), tally.compute_in_flight()), (2, 1));
-        tally.blocking().finish();
-        tally.worker(0).finish();
-        assert_eq!((tally.in_flight(), tally.compute_in_flight()), (0, 0));
+        let counters = TaskCounters::new(1);
+        counters.blocking().add(1);
+        counters.blocking().start();
+        assert_eq!((counters.in_flight(), counters.compute_in_flight()), (1, 0));
+        counters.shared().add(1);
+        assert_eq!((counters.in_flight(), counters.compute_in_flight()), (2, 1));
+        counters.blocking().finish();
+        counters.worker(0).finish();
+        assert_eq!((counters.in_flight(), counters.compute_in_flight()), (0, 0));
     }
 }

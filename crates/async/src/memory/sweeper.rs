@@ -5,11 +5,11 @@
 //! each second; when there is none, there is no timer either. No thread is made for a process that has no host.
 //!
 //! ```text
-//!               tend_memory              wake: a block lies idle
-//!  no keeper --------------> not tended ------------------------> tended: a timer is set
-//!      ^                       |    ^                                |
-//!      +-- no host lives ------+    +---- nothing is idle, or -------+
-//!                                         the timer's host ends
+//!            register_memory_user            wake: a block lies idle
+//!  no timers ---------------> not sweeping ------------------------> sweeping: a timer is set
+//!      ^                        |    ^                                 |
+//!      +-- no host lives -------+    +---- nothing is idle, or --------+
+//!                                          the timer's host ends
 //! ```
 
 use std::sync::{Arc, Weak};
@@ -19,19 +19,19 @@ use super::{USES_FREE_LISTS, trim_memory};
 use crate::queue::TimerQueue;
 use crate::sync::statistic::{AtomicU32, Mutex, MutexGuard, Ordering};
 
-const NO_KEEPER: u32 = 0;
-const NOT_TENDED: u32 = 1;
-const TENDED: u32 = 2;
+const NO_TIMERS: u32 = 0;
+const NOT_SWEEPING: u32 = 1;
+const SWEEPING: u32 = 2;
 
-/// [`NO_KEEPER`], [`NOT_TENDED`] or [`TENDED`]. Changed from and to [`NO_KEEPER`] by whoever has the lock of
-/// [`KEEPERS`].
-static STATE: AtomicU32 = AtomicU32::new(NO_KEEPER);
+/// [`NO_TIMERS`], [`NOT_SWEEPING`] or [`SWEEPING`]. Changed from and to [`NO_TIMERS`] by whoever has the lock of
+/// [`TIMERS`].
+static STATE: AtomicU32 = AtomicU32::new(NO_TIMERS);
 
 /// The timers of hosts.
-static KEEPERS: Mutex<Vec<Weak<TimerQueue>>> = Mutex::new(Vec::new());
+static TIMERS: Mutex<Vec<Weak<TimerQueue>>> = Mutex::new(Vec::new());
 
-fn keepers() -> MutexGuard<'static, Vec<Weak<TimerQueue>>> {
-    KEEPERS
+fn all_timers() -> MutexGuard<'static, Vec<Weak<TimerQueue>>> {
+    TIMERS
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -40,31 +40,36 @@ fn keepers() -> MutexGuard<'static, Vec<Weak<TimerQueue>>> {
 /// blocks are idle, for those that nobody has used for a second, and give them back to the system.
 ///
 /// When the last result of this function is dropped, all that is idle goes back.
-pub fn tend_memory(timers: &Arc<TimerQueue>) -> Tending {
+pub fn register_memory_user(timers: &Arc<TimerQueue>) -> MemoryUser {
     if USES_FREE_LISTS {
-        let mut keepers = keepers();
-        keepers.retain(|keeper| keeper.strong_count() > 0);
-        keepers.push(Arc::downgrade(timers));
+        let mut all_timers = all_timers();
+        all_timers.retain(|timers| timers.strong_count() > 0);
+        all_timers.push(Arc::downgrade(timers));
         // Ordering: a hint; timers are under the lock.
-        let _ = STATE.compare_exchange(NO_KEEPER, NOT_TENDED, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = STATE.compare_exchange(
+            NO_TIMERS,
+            NOT_SWEEPING,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
     }
     // Ordering: only the number matters.
-    N_TENDING.fetch_add(1, Ordering::Relaxed);
-    Tending(())
+    N_USERS.fetch_add(1, Ordering::Relaxed);
+    MemoryUser(())
 }
 
-/// The number of [`Tending`] that are alive.
-static N_TENDING: AtomicU32 = AtomicU32::new(0);
+/// The number of [`MemoryUser`]s that are alive.
+static N_USERS: AtomicU32 = AtomicU32::new(0);
 
-/// A user of memory, registered by [`tend_memory`] until it is dropped.
+/// A user of memory, registered by [`register_memory_user`] until it is dropped.
 #[derive(Debug)]
 #[must_use = "memory that is idle goes back when it is dropped"]
-pub struct Tending(());
+pub struct MemoryUser(());
 
-impl Drop for Tending {
+impl Drop for MemoryUser {
     fn drop(&mut self) {
         // Ordering: only the number matters.
-        if N_TENDING.fetch_sub(1, Ordering::Relaxed) == 1 {
+        if N_USERS.fetch_sub(1, Ordering::Relaxed) == 1 {
             trim_memory();
         }
     }
@@ -74,7 +79,7 @@ impl Drop for Tending {
 #[inline]
 pub(super) fn wake() {
     // Ordering: a hint; if it is missed, the next block that comes back sets the timer.
-    if STATE.load(Ordering::Relaxed) == NOT_TENDED {
+    if STATE.load(Ordering::Relaxed) == NOT_SWEEPING {
         begin();
     }
 }
@@ -83,27 +88,28 @@ pub(super) fn wake() {
 #[inline(never)]
 fn begin() {
     // Ordering: of all that see it only one goes on; nothing else is read.
-    let exchange = STATE.compare_exchange(NOT_TENDED, TENDED, Ordering::Relaxed, Ordering::Relaxed);
+    let exchange =
+        STATE.compare_exchange(NOT_SWEEPING, SWEEPING, Ordering::Relaxed, Ordering::Relaxed);
     if exchange.is_ok() {
-        Turn.set();
+        SweepDuty.set();
     }
 }
 
 /// The duty to look for idle memory, which one timer has at a time. Dropped with its timer, so that another may begin.
-struct Turn;
+struct SweepDuty;
 
-impl Turn {
+impl SweepDuty {
     /// Sets a timer of a host that lives.
     fn set(self) {
-        let mut keepers = keepers();
-        let Some(timers) = keepers.iter().find_map(Weak::upgrade) else {
-            keepers.clear();
+        let mut all_timers = all_timers();
+        let Some(timers) = all_timers.iter().find_map(Weak::upgrade) else {
+            all_timers.clear();
             drop(self);
             // Ordering: a hint; those who change it from this have the lock.
-            STATE.store(NO_KEEPER, Ordering::Relaxed);
+            STATE.store(NO_TIMERS, Ordering::Relaxed);
             return;
         };
-        drop(keepers);
+        drop(all_timers);
         timers.schedule_after(PERIOD, move || self.look());
     }
 
@@ -120,9 +126,9 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for SweepDuty {
     fn drop(&mut self) {
         // Ordering: a hint.
-        STATE.store(NOT_TENDED, Ordering::Relaxed);
+        STATE.store(NOT_SWEEPING, Ordering::Relaxed);
     }
 }
