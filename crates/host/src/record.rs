@@ -1,4 +1,4 @@
-//! What has run when: recording kernels, and finding the kernels of a recording again.
+//! Recording of kernels, and the kernels of a recording.
 //!
 //! The executor records each kernel that it has run, if the host has a [`Recorder`]
 //! ([`HostContextBuilder::recorder`](crate::HostContextBuilder::recorder)); one that it has skipped,
@@ -23,15 +23,15 @@ use crate::trace::Scope;
 pub struct RecordedKernel {
     /// The function that it stands in.
     pub function: Function,
-    /// Its number there, counted from 0 in the order of the file. The executor has another order.
+    /// The kernel's number there, counted from 0 in the order of the file. The executor has another order.
     pub number: u32,
     /// The kernel's name.
     pub name: Arc<str>,
-    /// Where the operation stands in the source, if the file says.
+    /// The location of the operation in the source, if the file has it.
     pub location: Option<SourceLocation>,
 }
 
-/// A kernel that runs: whoever wants to know hears of its end when this is dropped.
+/// A guard of a running kernel: its end is traced and recorded when this is dropped.
 pub(crate) struct Watch<'a> {
     _scope: Option<Scope<'a>>,
     recorder: Option<(&'a Arc<Recorder>, FunctionId)>,
@@ -65,8 +65,8 @@ impl Drop for Watch<'_> {
     }
 }
 
-/// Who works for a kernel after it has returned, or on another thread: what is done is recorded as a
-/// part of the kernel, if anything is recorded. A counted handle.
+/// A recorder of work that is done for a kernel after it has returned, or on another thread: an event of the kernel, if
+/// anything is recorded. A counted handle.
 ///
 /// Loops and tasks that go through the [`ExecutionContext`](crate::ExecutionContext) do this by
 /// themselves.
@@ -79,7 +79,7 @@ impl Part {
         Part(of.map(|(recorder, (function, kernel))| (recorder.clone(), function, kernel)))
     }
 
-    /// Does some work, which begins where the last event of this thread has ended.
+    /// Runs `work`, and records it as an event that begins where the last event of this thread has ended.
     #[inline]
     pub fn run<R>(&self, work: impl FnOnce() -> R) -> R {
         let done = work();
@@ -91,13 +91,13 @@ impl Part {
 }
 
 impl Program {
-    /// The number that recordings give the first function of the file; those behind it follow.
-    /// `None` if the program's host has no recorder.
+    /// Returns the number that recordings give the first function of the file; those behind it follow. `None` if the
+    /// program's host has no recorder.
     pub fn first_recorded_function(&self) -> Option<FunctionId> {
         self.loaded().function_id(0)
     }
 
-    /// Finds a kernel that was recorded; `None` if it is none of this program's.
+    /// Returns a kernel that was recorded; `None` if it is none of this program's.
     pub fn recorded_kernel(&self, function: FunctionId, kernel: u32) -> Option<RecordedKernel> {
         let loaded = self.loaded();
         let index = function.index_from(self.first_recorded_function()?)?;

@@ -1,4 +1,4 @@
-//! What is wrong with a program: gathered, sorted, shown with the source line.
+//! Diagnostics of a program: gathered, sorted, shown with the source line.
 //!
 //! The first line of a rendered diagnostic is `FILE:LINE:COLUMN: error: MESSAGE [CODE]`,
 //! which editors and scripts understand; the line of source and the carets
@@ -14,14 +14,14 @@ use crate::{
     visible,
 };
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Severity {
     /// The program is rejected.
     Error,
     /// The program is accepted, but probably not what was meant.
     Warning,
-    /// Something that was asked for.
+    /// A remark that was asked for.
     Remark,
 }
 
@@ -44,12 +44,12 @@ impl Severity {
     }
 }
 
-/// A place in a text.
+/// A range of a source text.
 #[derive(Clone, Debug)]
 pub struct Position {
     /// The text.
     pub source: Source,
-    /// The place in it.
+    /// The range in the text.
     pub span: Span,
 }
 
@@ -57,7 +57,7 @@ pub struct Position {
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     severity: Severity,
-    /// `None` for what a program reports when it runs.
+    /// The code; `None` for errors of a program that runs.
     code: Option<&'static str>,
     message: String,
     place: Place,
@@ -65,14 +65,14 @@ pub struct Diagnostic {
     help: Vec<String>,
 }
 
-/// Something that explains a diagnostic, maybe at a place of its own.
+/// A note that explains a diagnostic, maybe at a place of its own.
 #[derive(Clone, Debug)]
 pub struct Note {
     message: String,
     place: Place,
 }
 
-/// Where a message belongs.
+/// The source position of a message: a range in a text at hand, or else a location.
 #[derive(Clone, Debug, Default)]
 struct Place {
     position: Option<Position>,
@@ -112,14 +112,14 @@ impl Diagnostic {
         }
     }
 
-    /// Places it in a text.
+    /// Sets the position to a range of a text.
     #[must_use]
     pub fn at(mut self, source: &Source, span: Span) -> Diagnostic {
         self.place = Place::of(source, span);
         self
     }
 
-    /// Places it at a part of what it is placed at, if that is known.
+    /// Narrows the position to a part of the range, if that is known.
     #[must_use]
     pub fn narrowed(self, source: Option<&Source>, part: Option<Span>) -> Diagnostic {
         match (source, part) {
@@ -128,7 +128,7 @@ impl Diagnostic {
         }
     }
 
-    /// Places it at a location for which there is no text at hand.
+    /// Sets the position to a location for which there is no text at hand.
     #[must_use]
     pub fn at_location(mut self, location: Location) -> Diagnostic {
         self.place = Place {
@@ -171,13 +171,12 @@ impl Diagnostic {
         self
     }
 
-    /// Returns how bad it is.
+    /// Returns the severity.
     pub fn severity(&self) -> Severity {
         self.severity
     }
 
-    /// Returns the code, which `tfrt explain` explains; `None` for what a
-    /// program reports when it runs.
+    /// Returns the code, which `tfrt explain` explains; `None` for errors of a program that runs.
     pub fn code(&self) -> Option<&'static str> {
         self.code
     }
@@ -187,12 +186,12 @@ impl Diagnostic {
         &self.message
     }
 
-    /// Returns the place in a text, if it has one.
+    /// Returns the range in a text, if there is one.
     pub fn position(&self) -> Option<&Position> {
         self.place.position.as_ref()
     }
 
-    /// Returns file, line and column as a location; `Unknown` without a place.
+    /// Returns file, line and column as a location; `Unknown` without a position.
     pub fn location(&self) -> &Location {
         &self.place.location
     }
@@ -207,7 +206,7 @@ impl Diagnostic {
         &self.help
     }
 
-    /// Returns line and column, if it has a place.
+    /// Returns line and column, if there is a position.
     pub fn line_column(&self) -> Option<(u32, u32)> {
         self.place
             .location
@@ -215,7 +214,7 @@ impl Diagnostic {
             .map(|(_, line, column)| (line, column))
     }
 
-    /// Writes it as text, in colour if asked; ends with a line feed.
+    /// Returns the diagnostic as text, in colour if asked; ends with a line feed.
     ///
     /// # Examples
     ///
@@ -247,7 +246,7 @@ impl Diagnostic {
         text
     }
 
-    /// Writes its first line only, in colour if asked; ends with a line feed.
+    /// Returns the first line of the text, in colour if asked; ends with a line feed.
     pub fn render_short(&self, color: bool) -> String {
         let place = Place {
             position: None,
@@ -285,17 +284,17 @@ impl Note {
         &self.message
     }
 
-    /// Returns the place in a text, if it has one.
+    /// Returns the range in a text, if there is one.
     pub fn position(&self) -> Option<&Position> {
         self.place.position.as_ref()
     }
 
-    /// Returns file, line and column as a location; `Unknown` without a place.
+    /// Returns file, line and column as a location; `Unknown` without a position.
     pub fn location(&self) -> &Location {
         &self.place.location
     }
 
-    /// Returns line and column, if it has a place.
+    /// Returns line and column, if there is a position.
     pub fn line_column(&self) -> Option<(u32, u32)> {
         self.place
             .location
@@ -304,7 +303,7 @@ impl Note {
     }
 }
 
-/// Bytes of a line that are shown on either side of a span.
+/// The bytes of a line that are shown on either side of a span.
 const CONTEXT_BYTES: usize = 120;
 
 impl Place {
@@ -395,7 +394,7 @@ impl Position {
     }
 }
 
-/// Diagnostics of one program, in the order of the text.
+/// The diagnostics of one program, in the order of the text.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
@@ -403,11 +402,11 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Diagnostics that are kept; further ones are only counted. Remarks, which
-    /// somebody asked for, are kept always.
+    /// The number of diagnostics that are kept; further ones are only counted. Remarks, which somebody asked for, are
+    /// kept always.
     pub const MAX_KEPT: usize = 100;
 
-    /// Adds one, or counts it if there are too many.
+    /// Adds a diagnostic, or counts it if there are too many.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         let is_remark = diagnostic.severity == Severity::Remark;
         if self.list.len() >= Diagnostics::MAX_KEPT && !is_remark {
@@ -417,7 +416,7 @@ impl Diagnostics {
         self.list.push(diagnostic);
     }
 
-    /// Adds all of another.
+    /// Adds all diagnostics of another list.
     pub fn extend(&mut self, other: Diagnostics) {
         self.n_dropped += other.n_dropped;
         other
@@ -426,14 +425,14 @@ impl Diagnostics {
             .for_each(|diagnostic| self.push(diagnostic));
     }
 
-    /// Adds advice to the one that was added last.
+    /// Adds advice to the diagnostic that was added last.
     pub(crate) fn help_last(&mut self, message: String) {
         if let Some(last) = self.list.last_mut() {
             last.help.push(message);
         }
     }
 
-    /// Sorts by place in the text; those at one place keep their order.
+    /// Sorts by place in the text; diagnostics at one place keep their order.
     pub fn sort(&mut self) {
         self.list.sort_by_key(|diagnostic| {
             diagnostic
@@ -442,12 +441,12 @@ impl Diagnostics {
         });
     }
 
-    /// Returns whether no more are kept.
+    /// Returns whether further diagnostics would only be counted.
     pub fn is_full(&self) -> bool {
         self.list.len() >= Diagnostics::MAX_KEPT
     }
 
-    /// Returns whether there is none.
+    /// Returns whether there is no diagnostic.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -459,17 +458,17 @@ impl Diagnostics {
             .any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Returns the number of those that are kept.
+    /// Returns the number of diagnostics that are kept.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Returns the number of those that were only counted.
+    /// Returns the number of diagnostics that were only counted.
     pub fn n_dropped(&self) -> usize {
         self.n_dropped
     }
 
-    /// Iterates over those that are kept.
+    /// Iterates over the diagnostics that are kept.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.list.iter()
     }
@@ -487,7 +486,7 @@ impl Diagnostics {
         Err(self)
     }
 
-    /// Writes all of them as text, in colour if asked.
+    /// Returns all diagnostics as text, in colour if asked.
     pub fn render(&self, color: bool) -> String {
         let mut text: String = self
             .list

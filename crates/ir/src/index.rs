@@ -1,4 +1,4 @@
-//! [`Index`]: which place of a text speaks of what, for editors.
+//! [`Index`]: the names in a text with what they refer to, for editors.
 //!
 //! [`parse_with_index`] reads a text as [`parse`](crate::parse()) does, keeps what it
 //! understood of a text that is wrong, and notes on the way each name that it
@@ -18,15 +18,15 @@ use crate::{
 
 pub use crate::parser::parse_with_index;
 
-/// All that could be understood of a text.
+/// The result of parsing a text that may be wrong: a module, an index of names, and diagnostics.
 #[derive(Debug)]
 pub struct Understood {
-    /// What was read. With errors in the text operations are missing, and some
-    /// operands stand for nothing: it is good for looking around only.
+    /// The module. With errors in the text operations are missing, and some operands stand for
+    /// nothing: it is good for looking around only.
     pub module: Module,
-    /// Which place speaks of what.
+    /// The index of the names.
     pub index: Index,
-    /// What is wrong with the text, sorted by place.
+    /// The diagnostics, sorted by place.
     pub diagnostics: Diagnostics,
 }
 
@@ -48,34 +48,34 @@ pub struct Understood {
 pub struct Index {
     mentions: Vec<Mention>,
     extents: Vec<Extent>,
-    /// For each extent the one around it.
+    /// The index of the extent around each.
     around: Vec<Option<usize>>,
     meanings: Vec<(Span, Meaning)>,
-    /// Values that gave way to others once those were defined.
+    /// The values that stood in for others until those were defined.
     replaced: HashMap<ValueId, ValueId>,
 }
 
-/// A name at a place.
+/// An occurrence of a name in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mention {
     /// The place.
     pub span: Span,
-    /// What the name does there.
+    /// The role of the name in this place.
     pub role: Role,
-    /// What it names.
+    /// The object that the name refers to.
     pub subject: Subject,
 }
 
-/// Whether a name is given or used.
+/// The role of a name's occurrence: definition or use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// The name is used.
+    /// A use of the name.
     Use,
-    /// The name is given to something.
+    /// A definition of the name.
     Definition,
 }
 
-/// What is named.
+/// An object that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// `%value`.
@@ -97,7 +97,7 @@ pub struct Extent {
     pub op: OpId,
 }
 
-/// What an alias stands for.
+/// The type, attribute or location that an alias stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// A type.
@@ -139,8 +139,8 @@ impl Index {
             .filter(move |mention| mention.subject == subject)
     }
 
-    /// Returns where each operation stands, in the order of the text, outer
-    /// ones before those within.
+    /// Returns the extents of all operations, in the order of the text, outer ones before those
+    /// within.
     pub fn extents(&self) -> &[Extent] {
         &self.extents
     }
@@ -165,7 +165,7 @@ impl Index {
     }
 }
 
-/// For the parser.
+/// Recording, for the parser.
 impl Index {
     pub(crate) fn mention(&mut self, span: Span, role: Role, subject: Subject) {
         self.mentions.push(Mention {
@@ -175,7 +175,7 @@ impl Index {
         });
     }
 
-    /// Notes that the last name was not used, but given.
+    /// Turns the last mention into a definition.
     pub(crate) fn last_is_definition(&mut self) {
         if let Some(last) = self.mentions.last_mut() {
             last.role = Role::Definition;
@@ -190,14 +190,14 @@ impl Index {
         self.meanings.push((definition, meaning));
     }
 
-    /// Notes that what was said of one value is meant of another.
+    /// Replaces a value that stood in for another.
     pub(crate) fn replace(&mut self, old: ValueId, new: ValueId) {
         if old != new {
             self.replaced.insert(old, new);
         }
     }
 
-    /// Puts all into the order of the text.
+    /// Sorts all mentions into the order of the text.
     pub(crate) fn finish(mut self) -> Index {
         for mention in &mut self.mentions {
             if let Subject::Value(value) = &mut mention.subject {

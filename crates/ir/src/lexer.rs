@@ -1,16 +1,16 @@
-//! Bytes to tokens.
+//! The lexer: cuts a text into tokens.
 //!
 //! The lexer is a function from an offset to the token there, so looking ahead
 //! is lexing again from a remembered offset. Tokens borrow nothing.
 
 use crate::{codes, source::Span};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The end of the text.
     End,
-    /// Text that is no token; the parser says what is wrong with it.
+    /// Text that is no token; the parser reports the mistake.
     Bad(Bad),
     /// `tfrt.add.i32`, `i32`, `loc`.
     Word,
@@ -93,7 +93,7 @@ impl Mark {
     }
 }
 
-/// What is wrong with text that is no token.
+/// The reason why text is no token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bad {
     Character,
@@ -104,7 +104,7 @@ pub(crate) enum Bad {
 }
 
 impl Bad {
-    /// Returns what to tell people.
+    /// Returns the message for people.
     pub fn message(self) -> &'static str {
         match self {
             Bad::Character => "unexpected character",
@@ -117,7 +117,7 @@ impl Bad {
 }
 
 impl Bad {
-    /// Returns what the author of the text may have meant by it.
+    /// Returns advice on what the author of the text may have meant.
     pub fn help(self, text: &str) -> Option<&'static str> {
         match (self, text) {
             (Bad::Character, ";") => Some("operations end with their line"),
@@ -147,7 +147,7 @@ impl Bad {
     }
 }
 
-/// A token: what it is and where.
+/// A token: its kind and its range.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     pub kind: Kind,
@@ -165,7 +165,8 @@ impl Token {
     }
 }
 
-/// Cuts a text into tokens: words, numbers, strings, marks, and what is none of these.
+/// Iterates over the tokens of a text: words, numbers, strings, marks, and text that is none of
+/// these.
 ///
 /// # Examples
 ///
@@ -209,7 +210,7 @@ pub(crate) fn token(text: &str, from: usize) -> Token {
     Token { kind, start, end }
 }
 
-/// What a byte may be part of, as a set.
+/// The set of token classes that a byte may be part of.
 #[derive(Clone, Copy)]
 struct Class(u8);
 
@@ -219,7 +220,7 @@ impl Class {
     const HEX_DIGIT: Class = Class(1 << 2);
     /// A letter, a digit, `_`, `$` or `.`.
     const WORD: Class = Class(1 << 3);
-    /// What follows a sigil: the same, or `-`.
+    /// A byte that may follow a sigil: a byte of a word, or `-`.
     const SUFFIX: Class = Class(1 << 4);
 
     const fn of(byte: u8) -> Class {

@@ -1,4 +1,4 @@
-//! Text to module: a hand-written descent, one method per rule of the grammar.
+//! The parser: a hand-written descent, one method per rule of the grammar.
 //!
 //! There is no syntax tree; the module is built as the text is read. After an
 //! error the rule gives up with [`Failed`], having said what is wrong, until
@@ -44,10 +44,10 @@ pub(crate) use operation::Parts;
 use scope::Scopes;
 pub(crate) use scope::Wanted;
 
-/// How deep regions, types, attributes and locations may nest, together.
+/// The most levels to which regions, types, attributes and locations may nest, together.
 pub(crate) const MAX_DEPTH: usize = 256;
 
-/// A rule gave up; what is wrong has been said.
+/// The error of a rule that gave up; the diagnostic has been reported.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failed;
 
@@ -82,8 +82,7 @@ pub fn parse_in(source: &Source, dialects: &Dialects) -> Result<Module, Diagnost
     Ok(parser.module)
 }
 
-/// Parses a program, notes what its names stand for, and keeps what could be
-/// understood of one that is wrong.
+/// Parses a program and indexes its names; keeps what could be understood of one that is wrong.
 pub fn parse_with_index(source: &Source, dialects: &Dialects) -> Understood {
     if u32::try_from(source.text().len()).is_err() {
         return Understood {
@@ -147,9 +146,9 @@ pub(crate) struct Parser<'a> {
     source: &'a Source,
     text: &'a str,
     pub(crate) token: Token,
-    /// Where the token before ended.
+    /// The end of the previous token.
     last_end: usize,
-    /// Braces that were opened and not closed, for recovery.
+    /// The number of braces that were opened and not closed, for recovery.
     braces: usize,
     depth: usize,
     /// The deepest nesting since it was last reset, for aliases.
@@ -164,13 +163,13 @@ pub(crate) struct Parser<'a> {
     types: HashMap<&'a str, Type, TextHash>,
     line: LineCursor,
     diagnostics: Diagnostics,
-    /// What the author may mean.
+    /// The dialects that the author may mean.
     dialects: Dialects,
-    /// Where names are noted, if somebody wants to know.
+    /// The index of names, if one is asked for.
     index: Option<Box<Index>>,
 }
 
-/// Turns offsets that mostly grow into lines without searching.
+/// A cursor that turns offsets which mostly grow into lines without searching.
 #[derive(Default)]
 struct LineCursor {
     offset: usize,
@@ -207,7 +206,7 @@ impl<'a> Parser<'a> {
         parser
     }
 
-    /// program ::= (operation | alias-definition)*
+    /// Parses a program: `program ::= (operation | alias-definition)*`.
     fn program(&mut self) {
         // An operation usually takes a line, and never less than a few bytes.
         const MIN_BYTES: usize = 16;
@@ -269,7 +268,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The cursor.
+/// The token cursor.
 impl<'a> Parser<'a> {
     /// Goes on to the next token.
     pub(crate) fn bump(&mut self) {
@@ -429,14 +428,14 @@ impl<'a> Parser<'a> {
             .clone()
     }
 
-    /// Notes a name, if names are noted.
+    /// Adds a mention to the index, if there is one.
     fn mention(&mut self, span: Span, role: Role, subject: Subject) {
         if let Some(index) = &mut self.index {
             index.mention(span, role, subject);
         }
     }
 
-    /// Notes that the symbol before was not used, but given.
+    /// Turns the mention of the previous symbol into a definition.
     pub(crate) fn symbol_is_defined(&mut self) {
         if let Some(index) = &mut self.index {
             index.last_is_definition();
@@ -472,14 +471,14 @@ fn too_deep() -> String {
     format!("nesting is deeper than {MAX_DEPTH} levels")
 }
 
-/// Errors.
+/// Error reporting.
 impl Parser<'_> {
     /// Adds a diagnostic.
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Says what is wrong at a place.
+    /// Reports an error at a place.
     pub(crate) fn report(&mut self, code: &'static str, span: Span, message: impl Into<String>) {
         let diagnostic = self.error(code, span, message);
         self.push(diagnostic);
@@ -502,7 +501,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Says what is wrong at a place and gives up.
+    /// Reports an error at a place, and gives up.
     pub(crate) fn fail<T>(
         &mut self,
         code: &'static str,
@@ -513,7 +512,7 @@ impl Parser<'_> {
         Err(Failed)
     }
 
-    /// Says what was expected at the present token, and gives up.
+    /// Reports what was expected at the present token, and gives up.
     pub(crate) fn expected<T>(&mut self, code: &'static str, what: &str) -> Parsed<T> {
         let found = match self.token.kind {
             // It has been reported.
@@ -539,8 +538,8 @@ impl Parser<'_> {
         Err(Failed)
     }
 
-    /// Adds where the text before the present token ends, if that is on a line
-    /// before: what is missing was meant to be there.
+    /// Adds a note at the end of the text before the present token, if that is on a line before:
+    /// what is missing was meant to be there.
     pub(crate) fn point_behind(&self, error: Diagnostic) -> Diagnostic {
         let end = self.last_end;
         let last = Span::new(end.saturating_sub(1), end);

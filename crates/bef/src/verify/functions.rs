@@ -9,7 +9,7 @@ use crate::{
     verify::{Gate, graph, locations::LocationTable, sections::Strings},
 };
 
-/// What is read when a body turns out to be malformed.
+/// A part of a body, by which errors say what was being read.
 ///
 /// The original names the part for sync functions only.
 #[derive(Clone, Copy)]
@@ -23,7 +23,7 @@ enum Part {
     Alignment,
 }
 
-/// Starts a message on a malformed part.
+/// Returns the beginning of a message on a malformed part.
 fn context(kind: FunctionKind, part: Part) -> &'static str {
     /// Starts a message on a part of a sync function.
     macro_rules! sync {

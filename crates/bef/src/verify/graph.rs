@@ -14,7 +14,7 @@ use crate::{
 
 const CONTEXT: &str = "invalid Function section in BEF file";
 
-/// No kernel writes the register.
+/// A register's writer before any kernel is known to write it.
 const UNWRITTEN: u32 = u32::MAX;
 
 /// One function while its kernel records are checked.
@@ -29,18 +29,18 @@ struct Graph<'g, 'a> {
     registers: &'g mut Vec<Register>,
 }
 
-/// What the kernels say on a register.
+/// The writer and the users of a register, as the kernels state them.
 #[derive(Clone, Copy)]
 pub(super) struct Register {
     /// The kernel that writes it.
     writer: u32,
-    /// Where the list of its users lies.
+    /// The list of users, as words.
     users: Span,
-    /// Where the next user is to be found while kernels are visited from the last to the first.
+    /// The next user in the list, while kernels are visited from the last to the first.
     next_user: u32,
 }
 
-/// The function that is looked at, and the Functions section.
+/// A function whose kernel records are checked, and the words of the Functions section.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub function: usize,
@@ -114,15 +114,16 @@ impl Register {
     };
 }
 
-/// What a visit of all kernels from the last to the first has shown.
+/// The findings of a visit of all kernels from the last to the first. Each is enough to accept a
+/// property without a slower check.
 struct Backwards {
-    /// The list of users of each register is the list of its readers, the latest first, as
-    /// compilers write it. If not, it may still be another order of the same.
+    /// Whether the list of users of each register is the list of its readers, the latest first, as
+    /// compilers write it. If not, it may still be another order of these.
     lists_are_readers: bool,
-    /// The pseudo kernel starts the kernels without operands from the first to the last. If not, it
-    /// may still start them in another order.
+    /// Whether the pseudo kernel starts the kernels without operands from the first to the last. If
+    /// not, it may still start them in another order.
     starts_are_listed: bool,
-    /// Each kernel reads only what earlier ones write. If not, there may still be an order.
+    /// Whether each kernel reads only what earlier ones write. If not, there may still be an order.
     is_textual: bool,
 }
 
@@ -170,7 +171,7 @@ impl Graph<'_, '_> {
         Ok(least)
     }
 
-    /// Returns where a kernel's parts lie.
+    /// Returns the positions of a kernel's parts.
     #[inline]
     fn shape(&self, kernel: usize) -> RecordShape {
         let start = self.gate.index.kernels[self.body.kernels.range()][kernel].word;
@@ -238,7 +239,7 @@ impl Graph<'_, '_> {
         self.results(0, 1)
     }
 
-    /// Notes who writes the results of a kernel from `first` on, and who reads them.
+    /// Enters the writers of a kernel's results from `first` on, and their lists of users.
     fn results(&mut self, kernel: usize, first: usize) -> Result<(), BefError> {
         let shape = self.shape(kernel);
         let mut users = shape.results().end;
@@ -565,7 +566,7 @@ impl Graph<'_, '_> {
         Ok(Readers { spans, kernels })
     }
 
-    /// Checks that every kernel's turn comes: Kahn's algorithm.
+    /// Checks that every kernel gets ready once its operands are there: Kahn's algorithm.
     fn order(&self) -> Result<(), BefError> {
         let mut waits = reserved(self.n_kernels(), self.section_start)?;
         waits.extend(self.kernels().map(|shape| shape.n_operands()));

@@ -10,7 +10,7 @@ use crate::{
     verify::Gate,
 };
 
-/// Nobody refers to the function.
+/// The parent of a function that no kernel refers to.
 const NONE: u32 = u32::MAX;
 
 /// Checks that regions form trees of bounded depth.

@@ -23,7 +23,7 @@ fn bytes_of(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// The word that a shape, dense elements or an aggregate start with.
+/// Returns the word that a shape, dense elements or an aggregate start with.
 fn head(alignment: u32, dtype: u32, prefix_bytes: u32) -> u32 {
     alignment | dtype << 8 | prefix_bytes << 16
 }

@@ -1,4 +1,4 @@
-//! [`Aside`]: memory that is counted while somebody else's is used.
+//! [`Aside`]: a growing reservation of memory that comes from elsewhere, so that limits count it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use tfrt_async::HostAllocator;
 
 use super::Block;
 
-/// Memory that is set aside bit by bit, for what has its own from elsewhere and becomes more and more: a limit on the
-/// allocator counts it, and is asked before there is much. Given back by being dropped.
+/// A reservation of memory that grows, for data whose memory comes from elsewhere: a limit on the allocator counts it,
+/// and is asked before there is much. Given back by being dropped.
 ///
 /// # Examples
 ///
@@ -27,14 +27,14 @@ use super::Block;
 pub struct Aside {
     allocator: Arc<dyn HostAllocator>,
     blocks: Vec<Block>,
-    /// Of all blocks.
+    /// The bytes of all blocks.
     n_bytes: usize,
-    /// Bytes of the blocks that nobody asked for yet.
+    /// The bytes of the blocks that are not used up.
     n_left: usize,
 }
 
 impl Aside {
-    /// Sets nothing aside yet.
+    /// Returns an empty reservation.
     pub fn new(allocator: &Arc<dyn HostAllocator>) -> Self {
         Aside {
             allocator: allocator.clone(),
@@ -44,7 +44,7 @@ impl Aside {
         }
     }
 
-    /// Sets so many more bytes aside; false if the allocator has no memory left.
+    /// Reserves so many more bytes; false if the allocator has no memory left.
     #[must_use]
     pub fn add(&mut self, n_bytes: usize) -> bool {
         if n_bytes > self.n_left {

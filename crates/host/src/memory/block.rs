@@ -1,4 +1,4 @@
-//! [`Block`]: memory from a host's allocator, given back by being dropped.
+//! [`Block`]: owned memory of a host's allocator, given back by being dropped.
 
 use std::alloc::Layout;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tfrt_async::HostAllocator;
 
-/// Bytes from an allocator, not read or written through this handle.
+/// An owned block of an allocator, not read or written through this handle.
 ///
 /// # Examples
 ///
@@ -45,7 +45,7 @@ impl Block {
         Block::allocate(allocator, Layout::from_size_align(len_bytes, 1).ok()?)
     }
 
-    /// The size and alignment that were asked for.
+    /// Returns the size and alignment that were asked for.
     pub fn layout(&self) -> Layout {
         self.layout
     }

@@ -14,7 +14,7 @@ use tfrt_async::{Error, Hold};
 
 use super::HostBuffer;
 
-/// Bytes of a buffer, for reading, which keep the buffer: for a thread or a device that reads them later.
+/// A guard for reading the bytes of a buffer that owns the buffer: for a thread or a device that reads them later.
 ///
 /// # Examples
 ///
@@ -35,7 +35,7 @@ pub struct OwnedReading {
     held: Held,
 }
 
-/// Bytes of a buffer, for writing, which keep the buffer: for a thread or a device that writes them later.
+/// A guard for writing the bytes of a buffer that owns the buffer: for a thread or a device that writes them later.
 ///
 /// # Examples
 ///

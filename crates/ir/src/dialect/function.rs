@@ -1,4 +1,4 @@
-//! The forms of `func.func` and `builtin.module`, which no description fits.
+//! The textual forms of `func.func` and `builtin.module`, which no description fits.
 //!
 //! ```text
 //! function  ::= visibility? `@name` `(` arguments `)` (`->` results)?
@@ -20,7 +20,7 @@ use crate::{
     types::{FunctionType, Type},
 };
 
-/// Attributes of a function that have a place of their own.
+/// The attributes of a function that have a place of their own.
 const PLACED: [&str; 5] = [
     "sym_name",
     "sym_visibility",
@@ -29,7 +29,7 @@ const PLACED: [&str; 5] = [
     "res_attrs",
 ];
 
-/// Attributes of a module that have a place of their own.
+/// The attributes of a module that have a place of their own.
 const PLACED_IN_MODULE: [&str; 1] = ["sym_name"];
 
 fn signature(module: &Module, op: OpId) -> Option<&FunctionType> {
@@ -201,7 +201,7 @@ pub(crate) fn print_module(printer: &mut Printer<'_>, op: OpId) {
     printer.region(op, module.op(op).regions()[0], EntryArguments::Elide);
 }
 
-/// Types of arguments or results and the attributes of each.
+/// The types of arguments or results, and the attributes of each.
 #[derive(Default)]
 struct Typed {
     types: Vec<Type>,

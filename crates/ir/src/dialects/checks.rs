@@ -28,7 +28,7 @@ fn listed(types: &[Type]) -> String {
     names.join(", ")
 }
 
-/// Gathers the errors of one operation.
+/// A check of one operation, which gathers its errors.
 struct Check<'c> {
     module: &'c Module,
     context: &'c VerifyContext<'c>,
@@ -125,7 +125,7 @@ impl<'c> Check<'c> {
         callee
     }
 
-    /// Reports a function that is not there.
+    /// Reports a function that does not exist.
     fn unknown_function(&mut self, name: Name) {
         let module = self.module;
         let message = format!("'{name}' does not reference a valid function");

@@ -23,26 +23,26 @@ use crate::{
     types::Type,
 };
 
-/// What aliases stand for.
+/// The aliases that were defined so far.
 pub(super) struct Aliases<'a> {
     types: HashMap<&'a str, Alias<Type>, TextHash>,
     attributes: HashMap<&'a str, Alias<Attribute>, TextHash>,
     /// Locations may be used before they are defined; see `locations.rs`.
     pub locations: HashMap<&'a str, Location, TextHash>,
-    /// Those that were used as constants, with nothing left to replace in them, and
+    /// The location aliases that were used as constants, with nothing left to replace in them, and
     /// the bytes of text that each stands for.
     constants: HashMap<&'a str, (Location, usize), TextHash>,
-    /// Bytes of text that using aliases has stood for.
+    /// The bytes of text that all uses of aliases have stood for.
     expanded: usize,
     limit: usize,
-    /// Those whose definitions could not be read, with their sigils.
+    /// The aliases whose definitions could not be read, with their sigils.
     broken: HashSet<&'a str, TextHash>,
 }
 
 struct Alias<T> {
     meaning: T,
     depth: usize,
-    /// Bytes of text that it stands for, about.
+    /// The bytes of text that the alias stands for, about.
     weight: usize,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Parser<'a> {
         defined
     }
 
-    /// Parses what stands behind the name of an alias.
+    /// Parses the definition behind the name of an alias.
     fn alias_meaning(&mut self, kind: Kind, name: &'a str, span: Span) -> Parsed<()> {
         self.expect(Mark::Equal)?;
         let (start, expanded) = (self.token.start, self.aliases.expanded);
@@ -134,7 +134,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Finds where an alias was defined, by reading the text again.
+    /// Returns the range of an alias's definition, by reading the text again.
     fn alias_definition_of(&self, text: &str, end: usize) -> Option<Span> {
         const MAX_SEARCHED: usize = 1 << 18;
         if self.diagnostics.is_full() {
@@ -165,7 +165,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns what `!name`, the present token, stands for.
+    /// Returns the type of the alias `!name`, the present token.
     pub(super) fn type_alias(&mut self, name: &'a str) -> Parsed<Type> {
         let span = self.token.span();
         self.mention(span, Role::Use, Subject::Alias);
@@ -192,7 +192,7 @@ impl<'a> Parser<'a> {
         Ok(meaning)
     }
 
-    /// Returns what `#name`, the present token, stands for.
+    /// Returns the attribute of the alias `#name`, the present token.
     pub(super) fn attribute_alias(&mut self, name: &'a str) -> Parsed<Attribute> {
         let span = self.token.span();
         self.mention(span, Role::Use, Subject::Alias);

@@ -216,7 +216,7 @@ impl<'a> Parser<'a> {
         Ok(block)
     }
 
-    /// block-argument ::= `%name` `:` type location?
+    /// Parses `%name` `:` type location?.
     pub(crate) fn block_argument(&mut self) -> Parsed<Argument<'a>> {
         let name = self.operand()?;
         self.expect(Mark::Colon)?;

@@ -1,4 +1,4 @@
-//! Locations.
+//! Parsing of locations, and of the aliases in them.
 //!
 //! ```text
 //! location ::= `loc` `(` inner `)`
@@ -24,16 +24,16 @@ use crate::{
     source::Span,
 };
 
-/// What waits for location aliases.
+/// The operations and arguments whose locations have aliases, which may be defined later.
 #[derive(Default)]
 pub(super) struct Deferred<'a> {
     ops: Vec<OpId>,
     arguments: Vec<ValueId>,
-    /// Where each alias was used first.
+    /// The first use of each alias.
     uses: HashMap<&'a str, Span, TextHash>,
 }
 
-/// What an alias was found to stand for.
+/// The location that an alias stands for, without aliases in it.
 #[derive(Clone)]
 struct Resolved {
     location: Location,
@@ -170,14 +170,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Replaces the aliases in what an alias stands for that is used as a constant, and
-    /// counts the bytes of text that this is, about.
+    /// Replaces the aliases in a location that is used as a constant, and counts the bytes of text
+    /// that this is, about.
     pub(super) fn location_constant(&mut self, location: &Location) -> Parsed<(Location, usize)> {
         let resolved = self.replace_aliases(location, self.depth, &mut HashMap::default())?;
         Ok((resolved.location, resolved.weight))
     }
 
-    /// Replaces aliases by what they stand for, now that all are defined.
+    /// Replaces the aliases in all locations, now that all are defined.
     pub(super) fn resolve_locations(&mut self) {
         let mut known: HashMap<Name, Option<Resolved>, TextHash> = HashMap::default();
         for op in std::mem::take(&mut self.deferred.ops) {

@@ -26,7 +26,7 @@ use crate::{
     types::Type,
 };
 
-/// An operation while it is read: operands have no types yet.
+/// An operation that is being parsed: operands have no types yet.
 pub(crate) struct Parts<'a> {
     pub state: OpState,
     pub operands: SmallVec<[Operand<'a>; 4]>,
@@ -282,7 +282,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Adds how an operation is written to an error on how it was written.
+    /// Adds the syntax of an operation to an error on its text.
     fn show_syntax(&mut self, definition: &OpDef) {
         const ON_SYNTAX: [&str; 9] = [
             codes::UNEXPECTED_TOKEN,

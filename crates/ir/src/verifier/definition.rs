@@ -1,4 +1,4 @@
-//! An operation against its entry in the dialect tables.
+//! Checks of an operation against its entry in the dialect tables.
 
 use crate::{
     attributes::Attribute,
@@ -10,8 +10,8 @@ use crate::{
     verifier::Chains,
 };
 
-/// Takes the code of a mistake, the message behind the operation's name, and
-/// the part of the operation that it is about.
+/// A receiver of mistakes: takes the code, the message behind the operation's name, and the part of
+/// the operation that it is about.
 type Report<'r> = &'r mut dyn FnMut(&'static str, String, Part<'_>);
 
 /// A part of an operation.
@@ -22,16 +22,16 @@ enum Part<'p> {
     Attribute(&'p str),
 }
 
-/// Something that is wrong with an operation.
+/// A mistake of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// The code of the diagnostic.
     pub code: &'static str,
-    /// What was expected and what was found. The operation is said in front.
+    /// The message: what was expected and what was found. The operation's name is put in front.
     pub message: String,
-    /// The attribute that it is about, if it is about one.
+    /// The attribute that the mistake is about, if it is about one.
     pub attribute: Option<String>,
-    /// The operand that it is about, if it is about one.
+    /// The operand that the mistake is about, if it is about one.
     pub operand: Option<usize>,
 }
 
@@ -71,7 +71,7 @@ impl Mistake {
     }
 }
 
-/// Returns what is wrong with an operation by itself: counts, types and attributes, by its entry.
+/// Returns the mistakes of an operation by itself: counts, types and attributes, by its entry.
 pub fn mistakes(module: &Module, op: OpId, definition: &OpDef) -> Vec<Mistake> {
     let mut found = Vec::new();
     each(
@@ -97,7 +97,7 @@ pub fn mistakes(module: &Module, op: OpId, definition: &OpDef) -> Vec<Mistake> {
     found
 }
 
-/// Reports what is wrong with counts, types and attributes.
+/// Reports mistakes in counts, types and attributes.
 fn each(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report: Report<'_>) {
     operands(module, op, definition, chains, report);
     results(module, op, definition, chains, report);
@@ -144,12 +144,12 @@ pub(super) fn check(
     each(module, op, definition, chains, &mut report);
 }
 
-/// Returns how many are always there.
+/// Returns how many declared values are always there.
 fn n_required(declared: &[ValueDef]) -> usize {
     declared.iter().filter(|one| !one.optional).count()
 }
 
-/// Adds what explains an error on a part of an operation.
+/// Adds notes and advice to an error on a part of an operation.
 fn explained(
     error: Diagnostic,
     module: &Module,
@@ -242,7 +242,7 @@ fn missing_chain(
     may_be_missing.then(chain).flatten()
 }
 
-/// Returns what is declared but for what is left out.
+/// Returns the declared items but the one that is left out.
 fn without<T>(declared: &[T], missing: Option<usize>) -> impl Iterator<Item = &T> {
     let (before, behind) = match missing {
         Some(index) => (&declared[..index], &declared[index + 1..]),

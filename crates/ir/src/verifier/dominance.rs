@@ -1,4 +1,4 @@
-//! Every value is made before it is used.
+//! Dominance: checks that every value is defined before it is used.
 //!
 //! Within a block that is a comparison of positions. Regions of several blocks
 //! get their immediate dominators (Cooper, Harvey and Kennedy: "A Simple, Fast
@@ -17,19 +17,19 @@ use crate::{
 
 /// Positions of operations and dominators of blocks.
 pub(super) struct Dominance {
-    /// Position in its block, by operation.
+    /// The position of each operation in its block.
     positions: Vec<u32>,
-    /// Immediate dominators of the blocks of regions that have several; the
-    /// entry block's is itself; unreachable blocks have none.
+    /// The immediate dominators of the blocks of regions that have several; the entry block's is
+    /// itself; unreachable blocks have none.
     dominators: HashMap<BlockId, BlockId>,
 }
 
-/// Whether a use may see a value.
+/// The visibility of a value where it is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Visibility {
     Visible,
     NotDominating,
-    /// Hidden by this operation, which is isolated from above.
+    /// The value is hidden by this operation, which is isolated from above.
     Isolated(OpId),
 }
 

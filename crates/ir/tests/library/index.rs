@@ -1,4 +1,4 @@
-//! What the index says names stand for: each mention as `name line:column` of the definition.
+//! Tests of the index of names: each mention as `name line:column` of the definition.
 
 use expect_test::{Expect, expect};
 use tfrt_ir::{

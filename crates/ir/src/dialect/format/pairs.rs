@@ -1,4 +1,4 @@
-//! Arrays of pairs that are written as dictionaries.
+//! Parsing and printing of arrays of pairs that are written as dictionaries.
 //!
 //! ```text
 //! [["key", value], ...]    the attribute
@@ -37,7 +37,7 @@ pub(super) fn parse<'a>(
     parser.add_attribute(&mut parts.state, span, name, value)
 }
 
-/// Returns whether a dictionary can say an attribute.
+/// Returns whether an attribute can be written as a dictionary.
 pub(super) fn is_dictionary(attribute: &Attribute) -> bool {
     let Some(elements) = attribute.as_array() else {
         return false;

@@ -1,4 +1,4 @@
-//! Descriptions read by the parser.
+//! Parsing of operations by the description of their form.
 
 use smallvec::SmallVec;
 
@@ -14,7 +14,7 @@ use crate::{
     types::Type,
 };
 
-/// What has been read of an operation.
+/// The state of parsing one operation.
 struct State {
     next_operand: usize,
     /// Whether the operands have their types.
@@ -150,7 +150,8 @@ fn operand_types<'a>(
     resolve_declared(parser, parts, definition, state, &types)
 }
 
-/// The types of the operands behind the declared ones, if there are some and all of them are defined above.
+/// Returns the types of the operands behind the declared ones, if there are some and all of them
+/// are defined above.
 fn older_types<'a>(
     parser: &mut Parser<'a>,
     parts: &Parts<'a>,
@@ -354,7 +355,8 @@ fn result_count<'a>(
     definition: &OpDef,
     state: &mut State,
 ) -> Parsed<()> {
-    /// More would be a mistake, which should not take memory.
+    /// The most results that a count may declare: more would be a mistake, which should not take
+    /// memory.
     const MAX_RESULTS: usize = 1 << 16;
     set_results(parser, parts, definition);
     state.has_results = true;
