@@ -57,7 +57,7 @@ const SHAPES: [[usize; 5]; 23] = [
     [7, 512, 512, 3, 1],
 ];
 
-/// What is added to each side so that the output is as large as the input over the stride.
+/// Returns the padding on each side by which the output is as large as the input over the stride.
 fn padding(window: usize) -> usize {
     window / 2
 }
@@ -121,7 +121,7 @@ impl Sums {
     }
 }
 
-/// Does the work so many times.
+/// A function that does the work so many times.
 type Work = Box<dyn FnMut(usize) -> Duration>;
 
 fn one(name: &str, n_threads: usize, shape: [usize; 5], dnn: Option<&PathBuf>, sums: &mut Sums) {
@@ -197,7 +197,7 @@ fn asked(mut program: Asked) -> Work {
     Box::new(move |n_times| program.ask(n_times))
 }
 
-/// Numbers that look random, the same each time.
+/// Returns numbers that look random, alike each time.
 fn random(n: usize) -> Vec<f32> {
     let mut state = 1_u32;
     let mut next = || {

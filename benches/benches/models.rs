@@ -21,7 +21,7 @@ use tfrt_benches::peers::asked::{Asked, python};
 #[path = "models/serve.rs"]
 mod serve;
 
-/// Models with work to do, then those without.
+/// The models: those with work to do, then those without.
 const MODELS: [&str; 8] = [
     "resnet50",
     "squeezenet",
@@ -35,7 +35,7 @@ const MODELS: [&str; 8] = [
 const TINY: [&str; 2] = ["two", "chain"];
 const PEERS: [&str; 3] = ["ONNX Runtime", "tract", "candle"];
 
-/// How long somebody works in a turn, at least.
+/// The least time that a contender works in a turn.
 const TURN: Duration = Duration::from_millis(20);
 
 fn main() {
@@ -81,7 +81,7 @@ fn make(folder: &Path) -> Result<(), String> {
     }
 }
 
-/// What was asked for.
+/// The comparison that was asked for.
 struct Comparison {
     folder: PathBuf,
     n_rounds: usize,
@@ -208,7 +208,7 @@ fn peer(index: usize, case: &[PathBuf; 2], n_threads: usize) -> Result<Asked, St
     })
 }
 
-/// Somebody's turns.
+/// The turns of a contender.
 struct Turns {
     peer: Asked,
     n_times: usize,
@@ -216,7 +216,7 @@ struct Turns {
 }
 
 impl Turns {
-    /// Warms somebody up, and finds out how many calls fill a turn.
+    /// Warms a contender up, and finds out how many calls fill a turn.
     fn new(mut peer: Asked) -> Turns {
         peer.ask(2);
         let one = peer.ask(3) / 3;
@@ -235,7 +235,7 @@ impl Turns {
             .push(time / u32::try_from(self.n_times).unwrap_or(1));
     }
 
-    /// The median of another one's time over the own, round by round.
+    /// Returns the median of another one's time over the own, round by round.
     fn ratio(&self, other: &Turns) -> f64 {
         let pairs = self.times.all().iter().zip(other.times.all());
         let mut ratios: Vec<f64> = pairs
@@ -253,7 +253,7 @@ fn shown(time: Duration) -> String {
     }
 }
 
-/// How far results are apart at most, as a share of the largest.
+/// Returns how far results are apart at most, as a share of the largest.
 fn distance(ours: &str, theirs: &str) -> f64 {
     let numbers = |line: &str| -> Vec<f64> {
         let words = line.split_whitespace();

@@ -46,7 +46,7 @@ fn main() {
     }
 }
 
-/// Whether a variable of the environment leaves it open, or says so.
+/// Returns whether a variable of the environment leaves it open, or says so.
 fn is_wanted(variable: &str, number: usize) -> bool {
     std::env::var(variable).map_or(true, |wanted| wanted == number.to_string())
 }
@@ -217,7 +217,7 @@ fn serve(folder: &Path, batch: usize, n_threads: usize) {
     }
 }
 
-/// The most memory that this process has held, in bytes.
+/// Returns the most memory that this process has held, in bytes.
 fn peak_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

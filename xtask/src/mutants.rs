@@ -1,4 +1,4 @@
-//! Mutation testing: what is wrong in one place must fail a test.
+//! Mutation testing: a small change of the code must fail a test.
 //!
 //! cargo-mutants says what could be changed; `.cargo/mutants.toml` says what of that is left out. All changes of a
 //! subject are built together, each behind a number that the environment gives ([`switch`]), so that a mutant takes no
@@ -20,35 +20,35 @@ mod switch;
 
 use switch::{Mutant, Program};
 
-/// Of the mutants that can be built, so many in a hundred must be caught.
+/// The least per cent of mutants, of those that can be built, that must be caught.
 const MIN_CAUGHT_PERCENT: f64 = 95.0;
 
-/// A mutant has so many times as long as its tests take without one, and never less than this, until it is taken for
-/// one that never ends.
+/// The factor on the time of the tests without a mutant after which, and never before [`MIN_PATIENCE`], a mutant is
+/// taken for one that never ends.
 const PATIENCE: u32 = 10;
 const MIN_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Address space of a program with tests, in KiB: some mutants take memory without end.
+/// The address space of a program with tests, in KiB: some mutants take memory without end.
 const MAX_MEMORY_KIB: u64 = 8 << 20;
 
-/// Rounds in which what does not compile is left out.
+/// The most rounds in which mutants that do not compile are left out.
 const MAX_ROUNDS: usize = 30;
 
-/// What is changed, and what must notice.
+/// A subject of mutation: the code that is changed, and the tests that must notice.
 struct Subject {
     name: &'static str,
-    /// Arguments that pick the changes.
+    /// The arguments that pick the changes.
     changed: &'static [&'static str],
     /// The root of the crate that is changed.
     root: &'static str,
-    /// Packages whose tests are run, that of the crate first.
+    /// The packages whose tests are run, that of the crate first.
     tested: &'static [&'static str],
     /// The stack of a thread of tests: a body with all its copies has a large frame. All stacks of a program fit into
     /// its address space.
     stack_bytes: usize,
 }
 
-/// All of them.
+/// All subjects.
 const SUBJECTS: [Subject; 3] = [
     Subject {
         name: "bef",
@@ -81,7 +81,7 @@ const SUBJECTS: [Subject; 3] = [
     },
 ];
 
-/// The names that `run` knows.
+/// Returns the names that `run` knows.
 pub fn names() -> Vec<&'static str> {
     SUBJECTS.iter().map(|subject| subject.name).collect()
 }
@@ -213,7 +213,7 @@ impl Subject {
         ))
     }
 
-    /// Cargo on some packages of the tree with mutants, which says in JSON what it does.
+    /// Returns the command of cargo on some packages of the tree with mutants, which reports in JSON.
     fn cargo_in(&self, tree: &Path, command: &str, packages: &[&str]) -> Command {
         let mut cargo = cargo(&[command, "--profile=mutants", "--message-format=json"]);
         cargo
@@ -254,14 +254,14 @@ impl Subject {
     }
 }
 
-/// Programs with tests, and the mutants in them by their positions.
+/// The programs with tests, and the mutants in them by their positions.
 struct Built {
     programs: Vec<Program>,
     carried: BTreeSet<usize>,
     unviable: BTreeSet<usize>,
 }
 
-/// What became of a mutant.
+/// The result of a mutant.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Caught,
@@ -270,7 +270,7 @@ enum Fate {
 }
 
 impl Built {
-    /// Tries all that are behind the switch, as many at a time as there are processors.
+    /// Tries all mutants behind the switch, as many at a time as there are processors.
     ///
     /// # Errors
     ///
@@ -369,7 +369,7 @@ fn run_tests(program: &Program, number: usize, stack_bytes: usize, patience: Dur
     }
 }
 
-/// What a command says that succeeds.
+/// Returns the output of a command that must succeed.
 fn said(command: &mut Command) -> io::Result<String> {
     let output = command.stdout(Stdio::piped()).output()?;
     if !output.status.success() {
@@ -379,7 +379,7 @@ fn said(command: &mut Command) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Copies what git knows, and what it does not ignore, to a folder that has nothing else then.
+/// Copies the files that git tracks or does not ignore to a folder that has nothing else then.
 fn copy_tracked(to: &Path) -> io::Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;
@@ -398,7 +398,7 @@ fn copy_tracked(to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A regular expression for a name of a mutant.
+/// Returns a regular expression for a name of a mutant.
 fn escaped(name: &str) -> String {
     let mut expression = String::new();
     for char in name.chars() {
@@ -410,12 +410,12 @@ fn escaped(name: &str) -> String {
     expression
 }
 
-/// What became of mutants, by their names.
+/// The results of mutants, by their names.
 #[derive(Debug, Default)]
 struct Tally {
     caught: Vec<String>,
     timeouts: Vec<String>,
-    /// They could not be built.
+    /// The mutants that could not be built.
     unviable: Vec<String>,
     missed: Vec<String>,
 }
@@ -449,7 +449,8 @@ impl Tally {
         self.missed.extend(other.missed);
     }
 
-    /// Of those with these names: cargo-mutants tries fields that are deleted whatever it is asked for.
+    /// Returns the results of the mutants with these names: cargo-mutants tries fields that are deleted whatever it is
+    /// asked for.
     fn only(&self, wanted: &[String]) -> Tally {
         let only = |names: &[String]| -> Vec<String> {
             let names = names.iter().filter(|name| wanted.contains(name));
@@ -463,7 +464,7 @@ impl Tally {
         }
     }
 
-    /// Of those that could be built. What never ends is noticed, too.
+    /// Returns the per cent of caught mutants, of those that could be built. One that never ends is noticed, too.
     fn caught_percent(&self) -> f64 {
         let n_noticed = self.caught.len() + self.timeouts.len();
         100.0 * n_noticed as f64 / (n_noticed + self.missed.len()).max(1) as f64

@@ -1,4 +1,4 @@
-//! Bugs that are planted on purpose, to see that the checkers find them.
+//! `cargo xtask checkers`: plants bugs on purpose, to see that the checkers find them.
 //!
 //! A bug is built in by `--cfg tfrt_planted="NAME"`, which is `cfg!(tfrt_planted = "NAME")` at its place;
 //! crates from elsewhere are built once for all of them ([`wrapper`]). Those that tests of large crates
@@ -24,7 +24,7 @@ use searches::{
     ACCOUNTING, CANCELLATION, DIFFERENTIAL, NESTING, PROPERTIES, RANGES, STUCK, SWEEP, Search,
 };
 
-/// A bug, and who must find it.
+/// A planted bug, and the finder that must find it.
 pub struct Planted {
     pub name: &'static str,
     finder: Finder,
@@ -36,17 +36,17 @@ enum Finder {
     Loom(&'static str),
     /// The tests of this package with this in their names, under AddressSanitizer.
     Asan(&'static str, &'static str),
-    /// The same under ThreadSanitizer.
+    /// The tests of this package with this in their names, under ThreadSanitizer.
     Tsan(&'static str, &'static str),
-    /// The same under Miri.
+    /// The tests of this package with this in their names, under Miri.
     Miri(&'static str, &'static str),
     /// Whole queues under shuttle.
     Shuttle,
     /// The unit tests of this package.
     Tests(&'static str),
-    /// Tests in which one of several bugs is chosen.
+    /// Tests in which one of several bugs is chosen when they run.
     Chosen(&'static Search),
-    /// The same; that they never end is how the bug shows.
+    /// Tests in which one of several bugs is chosen, which shows by their never ending.
     Hangs(&'static Search),
 }
 
@@ -57,7 +57,7 @@ const fn bug(name: &'static str, finder: Finder) -> Planted {
     Planted { name, finder }
 }
 
-/// All of them.
+/// All planted bugs.
 pub const PLANTED: &[Planted] = &[
     bug("relaxed-settle", Loom("values")),
     bug("missing-acquire", Loom("values")),
@@ -105,16 +105,16 @@ pub const PLANTED: &[Planted] = &[
     bug("step-past-end", Chosen(&PROPERTIES)),
 ];
 
-/// What came of looking for a bug.
+/// The result of looking for a bug.
 enum Found {
     Yes,
-    /// What the finder needs is not installed.
+    /// A tool that the finder needs is not installed.
     NotTried(&'static str),
-    /// Why not.
+    /// The bug was not found, for this reason.
     No(&'static str),
 }
 
-/// What `timeout` says when the time is over.
+/// The status of `timeout` when the time is over.
 const OUT_OF_TIME: Option<i32> = Some(124);
 
 /// Plants each bug whose name or method contains `part`, one at a time, and expects its finder to fail; shows
@@ -150,7 +150,7 @@ pub fn find_all(steps: &mut Steps, part: &str) {
 }
 
 impl Finder {
-    /// How it looks, for people.
+    /// Returns the method, for people.
     fn method(self) -> String {
         match self {
             Loom(models) => format!("loom: {models}"),
@@ -164,7 +164,7 @@ impl Finder {
         }
     }
 
-    /// What it needs and does not have.
+    /// Returns the tool that the finder needs and that is not installed.
     fn missing(self) -> Option<&'static str> {
         match self {
             Asan(..) if !has_nightly() => Some("a nightly compiler"),
@@ -174,7 +174,7 @@ impl Finder {
         }
     }
 
-    /// The command that builds the finder with this bug, or the one that runs it.
+    /// Returns the command that builds the finder with this bug, or the one that runs it.
     fn command(self, bug: &str, only_build: bool) -> Command {
         let only_build_flag = only_build.then_some("--no-run");
         let mut command = match self {
@@ -288,7 +288,7 @@ impl Planted {
 }
 
 impl Search {
-    /// Whether these tests pass where there is no bug; tried once.
+    /// Returns whether these tests pass where there is no bug; tried once.
     fn is_sound(&'static self, known: &mut Vec<(&'static Search, bool)>) -> bool {
         if let Some((_, sound)) = known.iter().find(|(search, _)| std::ptr::eq(*search, self)) {
             return *sound;

@@ -1,40 +1,40 @@
-//! Steps of a chore: each runs, is timed, and counts as passed, failed or skipped.
+//! [`Steps`]: the steps of a chore, each of which runs, is timed, and counts as passed, failed or skipped.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// What has happened so far.
+/// The steps so far, with their results.
 pub struct Steps {
     started: Instant,
     n_steps: usize,
     failed: Vec<String>,
-    /// What is said again at the end of checks that failed.
+    /// The complaints of failed checks, repeated at the end.
     complaints: Vec<String>,
     skipped: Vec<String>,
     tests: Tally,
 }
 
-/// Tests counted over all test programs.
+/// The counts of tests over all test programs.
 #[derive(Default)]
 struct Tally {
     passed: usize,
     failed: usize,
     ignored: usize,
-    /// Names of those that failed.
+    /// The names of the failed tests.
     names: Vec<String>,
-    /// What failed tests said, each under its name.
+    /// The output of failed tests, each under its name.
     said: Vec<String>,
-    /// So many lines more of what is said belong to a failed test.
+    /// The number of further lines that belong to a failed test's output.
     n_said: usize,
 }
 
-/// As many lines of what a failed test says are said again at the end, and as many complaints of a check.
+/// The most lines of a failed test's output that are repeated at the end, and the most complaints of a check.
 const MAX_SAID: usize = 8;
 
 impl Steps {
-    /// Begins.
+    /// Returns an empty list of steps.
     pub fn new() -> Steps {
         Steps {
             started: Instant::now(),
@@ -46,7 +46,7 @@ impl Steps {
         }
     }
 
-    /// How long all has taken so far.
+    /// Returns how long all has taken so far.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
@@ -89,7 +89,7 @@ impl Steps {
         });
     }
 
-    /// Runs a check that gives a list of complaints.
+    /// Runs a check that returns a list of complaints.
     pub fn check(&mut self, name: &str, check: impl FnOnce() -> Vec<String>) {
         self.step(name, |steps| {
             let complaints = check();
@@ -104,18 +104,18 @@ impl Steps {
         });
     }
 
-    /// Does some work, which tells whether it succeeded.
+    /// Runs `work`, which returns whether it succeeded.
     pub fn work(&mut self, name: &str, work: impl FnOnce() -> bool) {
         self.step(name, |_| work());
     }
 
-    /// Counts something that could not be run.
+    /// Counts a step that could not be run.
     pub fn skip(&mut self, name: &str, tool: &str) {
         println!("SKIPPED: {name}: {tool} is not installed");
         self.skipped.push(name.to_owned());
     }
 
-    /// Counts something that was run elsewhere.
+    /// Counts a step that was run elsewhere.
     pub fn count(&mut self, name: &str, ok: bool) {
         self.n_steps += 1;
         if !ok {
@@ -132,7 +132,7 @@ impl Steps {
         self.count(name, ok);
     }
 
-    /// Says how it went, in the form of `cargo test`.
+    /// Prints the results, in the form of `cargo test`.
     pub fn finish(self) -> ExitCode {
         let ok = self.failed.is_empty();
         for name in &self.failed {
@@ -202,20 +202,20 @@ impl Tally {
     }
 }
 
-/// The name in a line `test NAME ... FAILED`.
+/// Returns the name in a line `test NAME ... FAILED`.
 fn failed_test(line: &str) -> Option<&str> {
     let (name, verdict) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     verdict.starts_with("FAILED").then_some(name.trim_end())
 }
 
-/// Cargo, at the root.
+/// Returns a command of cargo, at the root.
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(arguments).current_dir(root());
     command
 }
 
-/// Cargo under a time limit, since a model that has lost its way does not end by itself.
+/// Returns a command of cargo under a time limit, since a model that has lost its way does not end by itself.
 pub fn cargo_within(seconds: u32, arguments: &[&str]) -> Command {
     if !exists("timeout") {
         return cargo(arguments);
@@ -228,12 +228,12 @@ pub fn cargo_within(seconds: u32, arguments: &[&str]) -> Command {
     command
 }
 
-/// Tells whether a tool answers to `--version`.
+/// Returns whether a tool answers to `--version`.
 pub fn exists(tool: &str) -> bool {
     succeeds(Command::new(tool).arg("--version"))
 }
 
-/// Runs a command without showing what it says.
+/// Runs a command without showing its output.
 pub fn succeeds(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -243,13 +243,13 @@ pub fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map(PathBuf::from).unwrap_or(here)
 }
 
-/// A folder for builds with other flags, so that they don't displace each other.
+/// Returns a folder for builds with other flags, so that they don't displace each other.
 pub fn target(name: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");
     target

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::folders;
 
-/// A program that runs, and waits to be asked.
+/// A running program that waits to be asked.
 #[derive(Debug)]
 pub struct Asked {
     input: Option<ChildStdin>,
@@ -96,7 +96,7 @@ impl Drop for Asked {
     }
 }
 
-/// The folder of what `peers/setup.sh` has set up.
+/// Returns the folder of what `peers/setup.sh` has set up.
 ///
 /// # Errors
 ///
@@ -109,7 +109,7 @@ pub fn registry() -> Result<PathBuf, String> {
     }
 }
 
-/// A program in Python under `peers/`, with what was set up.
+/// Returns a program in Python under `peers/`, with what was set up.
 ///
 /// # Errors
 ///

@@ -92,7 +92,7 @@ mod end {
         safe fn atexit(function: extern "C" fn()) -> c_int;
     }
 
-    /// Has the program wait when it ends.
+    /// Makes the program wait for its threads when it ends.
     pub(super) fn wait_then() {
         static ONCE: Once = Once::new();
         // If there is no room for one more function, nobody waits.

@@ -1,4 +1,4 @@
-//! Where async Rust meets us: values are futures, on any executor.
+//! Futures of values: values are awaited in async Rust, on any executor.
 //!
 //! A future leaves its waker with the cell at the first poll that finds it pending; later polls
 //! replace it. Dropping the future takes the waker back, so that a forgotten future wakes nobody.

@@ -121,7 +121,8 @@ impl RangeLock {
         RangeLock::default()
     }
 
-    /// Tells holders apart by their ranges from now on, rather than taking each for one of the whole.
+    /// Divides the lock: from now on holders are told apart by their ranges, rather than each being taken for one of
+    /// the whole.
     pub fn divide(&self) {
         // Ordering: whoever misses it gets in by the word, which those of the table look at.
         if self.word.load(Ordering::Relaxed) & DIVIDED == 0 {
@@ -130,8 +131,8 @@ impl RangeLock {
         }
     }
 
-    /// Takes each holder for one of the whole again, as before it was [divided](Self::divide), unless somebody still
-    /// holds a part.
+    /// Undivides the lock: each holder counts as one of the whole again, as before it was [divided](Self::divide),
+    /// unless somebody still holds a part.
     #[inline]
     pub fn unite(&mut self) {
         // Ordering: nobody else has the lock.

@@ -93,7 +93,7 @@ pub enum EventKind {
     Park,
 }
 
-/// Something that happened, in nanoseconds since the recorder was made.
+/// An event, with times in nanoseconds since the recorder was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The kind of the event.

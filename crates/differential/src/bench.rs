@@ -1,4 +1,4 @@
-//! Runtimes to run programs on, and what must be true when a program is over.
+//! Test runtimes, and the checks that a program leaves nothing behind.
 //!
 //! After a program nothing is left of it: no value, no frame, no request. That is
 //! looked at when the queue is empty, since worker threads may hold on to things for
@@ -20,34 +20,34 @@ use tfrt_oracle::evaluate::Ending;
 use tfrt_run::report::{failure_line, result_line};
 use tfrt_run::{not_running_line, running_line};
 
-/// How long results may be to come. Programs take milliseconds.
+/// The longest time that results are waited for. Programs take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often stuck requests are looked for: more often than anywhere else, so that programs which sleep
-/// are looked at many times. None is stuck, so that each one that is found makes a difference.
+/// The time between two looks for stuck requests: shorter than anywhere else, so that programs which sleep are looked
+/// at many times. None is stuck, so that each one that is found makes a difference.
 const WATCH_PERIOD: Duration = Duration::from_micros(250);
 
-/// How long worker threads may hold on to something after the queue is empty.
+/// The longest time that worker threads may hold on to something after the queue is empty.
 const SETTLING: Duration = Duration::from_secs(2);
 
-/// How often it is looked for at least: where all processors are taken, time goes by without anybody holding on to
-/// anything.
+/// The least number of looks at what is left behind: where all processors are taken, time goes by without anybody
+/// holding on to anything.
 const N_LOOKS: u32 = 5_000;
 
-/// How much of that time is spent without sleep, which takes longer than is asked for.
+/// The part of [`SETTLING`] that is spent without sleep, which takes longer than is asked for.
 const EAGERNESS: Duration = Duration::from_micros(200);
 
-/// What a program that nobody vouches for may use.
+/// The limits of untrusted programs.
 pub const LIMITS: Limits = Limits {
     max_depth: 1_000,
     max_steps: Some(20_000),
     max_memory: Some(64 << 20),
 };
 
-/// Held while a program runs: what is left of it is counted for the whole process.
+/// The lock that is held while a program runs: leaks are counted for the whole process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Kernels that a program that nobody vouches for must not have.
+/// The kernels that untrusted programs must not have.
 const HARMFUL: &[&str] = &[
     // They take time that no limit counts.
     "tfrt_test.benchmark",
@@ -72,7 +72,7 @@ const HARMFUL: &[&str] = &[
     "tfrt_test.panic",
 ];
 
-/// A runtime with one queue, and what is heard of it.
+/// A test runtime with one queue, whose output and errors are captured.
 pub struct Bench {
     name: String,
     host: HostContext,
@@ -89,7 +89,7 @@ impl Bench {
         Bench::with(queue, registry, Limits::default(), Lines::default())
     }
 
-    /// Makes a runtime on this thread, for programs that nobody vouches for.
+    /// Makes a runtime on this thread, for untrusted programs.
     pub fn harmless() -> Bench {
         let mut registry = KernelRegistry::new();
         tfrt_kernels::register_all(&mut registry);
@@ -110,8 +110,7 @@ impl Bench {
         bench
     }
 
-    /// Makes two runtimes on this thread, the second of which counts, and one with so many of its own
-    /// each.
+    /// Makes two runtimes on this thread, the second of which counts, and one for each number of threads of its own.
     pub fn on_queues(n_threads: &[usize]) -> Vec<Bench> {
         let mut benches = Vec::from(Bench::alone());
         let pools = n_threads
@@ -171,8 +170,8 @@ impl Bench {
         }
     }
 
-    /// Runs the functions of a file that have no arguments, as the command does, and looks at
-    /// what they leave behind.
+    /// Runs the functions of a file that have no arguments, as the command does, and checks that they leave nothing
+    /// behind.
     pub fn run(&self, file: &BefFile) -> Outcome {
         let [outcome] = &mut Bench::run_together(std::slice::from_ref(self), [file])[..] else {
             unreachable!("one file has one outcome");
@@ -180,9 +179,9 @@ impl Bench {
         std::mem::take(outcome)
     }
 
-    /// The same of several files at a time, each on a runtime of its own; these share a queue. All run
-    /// their first functions, then their second ones. If something is left behind and it is not known
-    /// by whom, each is said to have done it.
+    /// Runs several files at a time as [`run`](Self::run) does, each on a runtime of its own; these share a queue. All
+    /// run their first functions, then their second ones. If something is left behind and it is not known by whom, each
+    /// is said to have done so.
     pub fn run_together<'f>(
         benches: &[Bench],
         files: impl IntoIterator<Item = &'f BefFile>,
@@ -217,8 +216,7 @@ impl Bench {
         Program::load(file.clone(), &self.host).map_err(|error| error.to_string())
     }
 
-    /// Calls each function of a file with arguments of the types that it names; says what must
-    /// never happen if it does.
+    /// Calls each function of a file with arguments of the types that it names.
     ///
     /// # Errors
     ///
@@ -271,7 +269,7 @@ impl Bench {
         }
     }
 
-    /// Says what is still there of requests that are over.
+    /// Returns a description of what requests that are over have left behind.
     fn left_behind(&self, before: Counters, requests: &[Weak<RequestContext>]) -> Option<String> {
         let mut patience = Patience::new();
         loop {
@@ -301,9 +299,9 @@ impl Bench {
 /// A file that is being run.
 struct Run<'b> {
     bench: &'b Bench,
-    /// Those that are left, first the last one.
+    /// The functions that are left, in reverse order.
     functions: Vec<Function>,
-    /// What was called, and its results.
+    /// The function that was called, and its results.
     called: Option<(Function, Vec<AnyAsyncValue>)>,
     ending: Ending,
     complaint: Option<String>,
@@ -410,7 +408,7 @@ impl<'b> Run<'b> {
     }
 }
 
-/// Looks for something that is to come at some time.
+/// A loop that waits for a condition: spins first, then sleeps.
 struct Patience {
     begin: Instant,
     n_looks: u32,
@@ -473,7 +471,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What was printed since it was last taken, or nothing if nobody asks.
+/// The text printed since it was last taken; `None` if nobody asks.
 #[derive(Clone)]
 struct Lines(Option<Arc<Mutex<Vec<u8>>>>);
 

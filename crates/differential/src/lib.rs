@@ -1,4 +1,4 @@
-//! Random programs on all queues, beside what the oracle says of them.
+//! Random programs on all queues, compared with the oracle.
 //!
 //! | To | Use |
 //! | --- | --- |

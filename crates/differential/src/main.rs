@@ -1,5 +1,5 @@
-//! `differential FIRST_SEED PROGRAMS [SECONDS]`: random programs beside the oracle, one process's part
-//! of `cargo xtask differential`.
+//! `differential FIRST_SEED PROGRAMS [SECONDS]`: compares random programs with the oracle, one
+//! process's part of `cargo xtask differential`.
 //!
 //! It prints what it has tried, or a difference; the exit status tells which.
 

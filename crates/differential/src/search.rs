@@ -1,4 +1,4 @@
-//! Runs the programs of many seeds in several ways each, and compares.
+//! The search: runs the programs of many seeds in several ways each, and compares.
 //!
 //! On one thread they must print the same, to the order of the lines, whether kernels run in the order
 //! that load has found or are counted; but for the order of lines that are in none, in programs whose
@@ -17,20 +17,20 @@ use tfrt_oracle::generate::Options;
 
 use crate::bench::Bench;
 
-/// A task whose body gives back one of its arguments: counted, who awaits that goes on before the rest
-/// of the body, in order after it. What no chain orders comes in another order then.
+/// The operation whose effects may come in another order when it is counted than in order: a task whose body gives back
+/// one of its arguments. Counted, who awaits that goes on before the rest of the body; in order, after it.
 const ANY_ORDER: &str = "tfrt_test.do.async";
 
-/// Programs tried between two looks at the clock.
+/// The number of programs between two looks at the clock.
 const BATCH: u64 = 64;
 
-/// Programs that go through each stage together.
+/// The number of programs that go through each stage together.
 const AT_ONCE: usize = 32;
 
-/// Programs that share a pool at one time.
+/// The number of programs that share a pool at one time.
 const N_TOGETHER: usize = 8;
 
-/// What programs must have, each among some hundred thousand, and the operations that it is seen by.
+/// The kinds of content that programs must have, each among some hundred thousand, and the operations that show it.
 const KINDS: &[(&str, &[&str])] = &[
     ("calls", &["tfrt.call "]),
     ("conditions", &["tfrt.if ", "tfrt.cond ", "tfrt.case "]),
@@ -49,22 +49,22 @@ const KINDS: &[(&str, &[&str])] = &[
     ("cancellation", &["tfrt_test.cancel"]),
 ];
 
-/// How many programs are sure to have one of each kind.
+/// The number of programs of which some are sure to have each kind.
 const ENOUGH: u64 = 200_000;
 
-/// What has been tried.
+/// The counts of a search.
 #[derive(Debug, Default)]
 pub struct Tally {
     /// Programs that were compared.
     pub n_programs: u64,
-    /// In so many runs.
+    /// The number of runs.
     pub n_runs: u64,
-    /// How many programs had what.
+    /// The number of programs that had each kind of content.
     kinds: BTreeMap<&'static str, u64>,
 }
 
 impl Tally {
-    /// What no program had, though there were enough of them.
+    /// Returns a kind of content that no program had, though there were enough programs.
     pub fn missing(&self) -> Option<&'static str> {
         let mut kinds = KINDS.iter().map(|(kind, _)| *kind);
         let missing = kinds.find(|kind| !self.kinds.contains_key(kind));
@@ -83,7 +83,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Lets panics of kernels, which are part of programs, go by without a word.
+/// Silences panics of kernels, which are part of programs.
 pub fn be_quiet_about_kernels() {
     std::panic::set_hook(Box::new(|panic| {
         if !tfrt_host::is_in_kernel() {
@@ -112,11 +112,11 @@ pub fn search(seeds: Range<u64>, deadline: Option<Instant>) -> Result<Tally, Box
     Ok(session.tally)
 }
 
-/// Runtimes, and what has been run on them.
+/// The runtimes of a search, and its counts.
 struct Session {
-    /// On this thread: in order, and counted.
+    /// The runtimes on this thread: in order, and counted.
     alone: [Bench; 2],
-    /// With threads of their own, of which each group shares some.
+    /// The runtimes with threads of their own; each group shares some.
     pools: Vec<Vec<Bench>>,
     tally: Tally,
 }
@@ -166,8 +166,7 @@ impl Session {
         outcomes
     }
 
-    /// Opens what a program was compiled to; a smaller form is loaded, too, since what nobody would
-    /// load shows nothing.
+    /// Opens the compiled programs; a smaller form is loaded, too, since what nobody would load shows nothing.
     fn open(
         &self,
         subject: &Subject<'_>,
@@ -180,8 +179,7 @@ impl Session {
         Ok(file)
     }
 
-    /// Runs programs on this thread, as far as the first complaint: to be sure of what is left behind
-    /// takes seconds.
+    /// Runs programs on this thread, up to the first complaint: to be sure of leaks takes seconds.
     fn run_alone(
         &self,
         subjects: &[Subject<'_>],
@@ -274,7 +272,7 @@ fn compiled(subject: &Subject<'_>) -> Result<BefBuffer, String> {
     bytes.map_err(|errors| errors.render(false))
 }
 
-/// Mostly small programs, and some of each other kind.
+/// Returns the options of a seed's program: mostly small ones, and some of each other kind.
 fn options(seed: u64) -> Options {
     let (size, functions) = match seed % 1024 {
         0 => (24, 4),

@@ -1,4 +1,4 @@
-//! Properties of bytes: the gate refuses them with a place, or they are safe to use.
+//! Properties of bytes: the gate refuses them with an offset, or they are safe to use.
 
 use std::cell::OnceCell;
 
@@ -40,7 +40,8 @@ pub fn open(bytes: &[u8]) {
     }
 }
 
-/// Opens bytes, decompiles them, compiles that, and does the same with the bytes of ours.
+/// Opens bytes, decompiles them, compiles that, and does so again with the result, which must stay
+/// as it is.
 ///
 /// Bytes need not be as our compiler writes them: they may order their tables otherwise, hold
 /// what nobody refers to, or say what no text can say. So the first text may be refused. But what

@@ -1,4 +1,4 @@
-//! Properties of programs that are random, but correct: they do what the oracle says.
+//! Properties of random programs that are correct: they do what the oracle says.
 //!
 //! Bytes are the choices of the generators of `tfrt-oracle`, so that a search that is
 //! guided by coverage changes the structure of programs. The first byte chooses what
@@ -18,11 +18,11 @@ use tfrt_oracle::random::Random;
 
 use crate::bytes::same;
 
-/// Passes in a row, at most.
+/// The most passes in a row.
 const MAX_PASSES: usize = 4;
 
 thread_local! {
-    /// A runtime on this thread, and one with threads of its own, which end with this one.
+    /// Runtimes on this thread, and one with threads of its own, which end with this one.
     static BENCHES: Vec<Bench> = Bench::on_queues(&[2]);
 }
 
@@ -152,7 +152,7 @@ fn runs(text: &str, judge: &Judge) {
     }
 }
 
-/// Puts a program through passes; the oracle must say the same on what they leave, and the runtime
+/// Puts a program through passes; the oracle must expect what it expected before, and the runtime
 /// do that.
 fn passes_keep(text: &str, judge: &Judge, passes: &[&'static Pass]) {
     let module = transformed(text, passes.to_vec());

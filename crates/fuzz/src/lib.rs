@@ -1,4 +1,4 @@
-//! What must hold for any input, as functions of bytes.
+//! Properties that must hold for any input, as functions of bytes.
 //!
 //! | Target | Bytes are | What must hold |
 //! | --- | --- | --- |
@@ -32,14 +32,14 @@ pub mod text;
 pub mod values;
 pub mod walk;
 
-/// A property and its name.
+/// A fuzzing target: a property and its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// What it is called on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// Where under `tests/fuzz/` its corpus is; targets that take the same share one.
+    /// The folder of the corpus under `tests/fuzz/`; targets that take inputs of one kind share one.
     pub corpus: &'static str,
-    /// Checks it for some bytes.
+    /// The function that checks the property for some bytes.
     pub check: fn(&[u8]),
 }
 

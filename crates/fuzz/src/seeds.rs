@@ -1,4 +1,4 @@
-//! What a search starts from: the programs of the repository, their bytes, random ones.
+//! The initial inputs of a search: the programs of the repository, their bytes, random ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};

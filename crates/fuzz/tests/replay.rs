@@ -1,4 +1,5 @@
-//! What fuzzing has found holds, and keeps holding: `tests/fuzz/` through the targets.
+//! Tests that runs the corpus of `tests/fuzz/` through the targets: bugs that fuzzing has found
+//! stay fixed.
 //!
 //! Each target's corpus is one test; each input that once broke a property is one of its own,
 //! named after what it found.
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// How long an input may take; the limits on programs are for a hundredth of that.
+/// The longest time of an input; the limits on programs are for a hundredth of that.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn check(target: Target, path: &Path) {
@@ -47,7 +48,7 @@ fn check(target: Target, path: &Path) {
     assert!(took < PATIENCE, "{}: {took:?}", path.display());
 }
 
-/// The files of a folder, in order; none if there is no such folder.
+/// Returns the files of a folder, in order; none if there is no such folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries

@@ -1,4 +1,4 @@
-//! Every prefix and every single-bit flip of small files, through the gate and beyond.
+//! Tests with every prefix and every single-bit flip of small files, through the gate and beyond.
 //!
 //! What is cut or flipped is refused with an offset in the file, or is safe to read, load and run.
 //!
@@ -12,10 +12,10 @@ use std::time::Instant;
 
 use tfrt_fuzz::{bytes, seeds};
 
-/// Larger files are left to fuzzing.
+/// The largest file that is tried; larger ones are left to fuzzing.
 const MAX_BYTES: usize = 4_096;
 
-/// Says which input was tried if that ends in a panic.
+/// A guard that prints which input was tried if that ends in a panic.
 struct Blame<'n>(&'n str, &'static str, usize);
 
 impl Drop for Blame<'_> {

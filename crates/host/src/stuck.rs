@@ -15,8 +15,8 @@ const REPORT_PERIOD: Duration = Duration::from_secs(1);
 /// ([`KernelRegistry::is_built_in`](crate::kernel::KernelRegistry::is_built_in)), and [`Stuck::Report`] of one that has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stuck {
-    /// Tells the diagnostic handler after a second, with the names of the kernels: once for each request, which goes on
-    /// waiting.
+    /// Reports to the diagnostic handler after a second, with the names of the kernels: once for each request, which
+    /// goes on waiting.
     Report,
     /// Fails what is awaited with code `Internal`, and the names of the kernels. The host is looked at this often.
     Fail(Duration),

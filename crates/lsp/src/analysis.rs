@@ -1,4 +1,5 @@
-//! What a text means, as far as the parser understood it; names it skipped are looked up by tokens.
+//! The analysis of a text, as far as the parser understood it; names it skipped are looked up by
+//! tokens.
 
 use std::{borrow::Cow, cell::OnceCell, collections::HashMap};
 
@@ -10,18 +11,18 @@ use tfrt_ir::{
 
 use crate::scope::Scopes;
 
-/// A version of a text that was parsed.
+/// The analysis of one version of a text: its module, its index of names.
 pub(crate) struct Analysis {
     pub source: Source,
     pub module: Module,
     pub index: Index,
     pub diagnostics: Diagnostics,
     scopes: OnceCell<Scopes>,
-    /// Where each value is given its name.
+    /// The range of each value's name where it is defined.
     value_names: OnceCell<HashMap<ValueId, Span>>,
 }
 
-/// A name at a place, and what it stands for, if that is known.
+/// A name in a text, and the object that it refers to, if that is known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Named {
     pub span: Span,
@@ -29,7 +30,8 @@ pub(crate) struct Named {
     pub subject: Option<Subject>,
 }
 
-/// Where a symbol is given, by the module; `None` is text around which there is none.
+/// The definitions of a symbol, by the module that has them; `None` is text around which there is
+/// no module.
 type Givers = HashMap<Option<OpId>, Vec<Span>>;
 
 impl Analysis {
@@ -106,7 +108,7 @@ impl Analysis {
         found
     }
 
-    /// Finds what a token that the parser skipped would stand for.
+    /// Returns the object that a token which the parser skipped would refer to.
     fn subject_by_token(&self, token: Token) -> Option<Subject> {
         match token.kind {
             TokenKind::Symbol => Some(Subject::Symbol),
@@ -131,7 +133,7 @@ impl Analysis {
         self.scopes.get_or_init(|| Scopes::of(self.source.text()))
     }
 
-    /// Returns where the thing of a name is defined: several places if it is defined twice.
+    /// Returns the definitions of a name's object: several if it is defined twice.
     pub fn definitions(&self, named: Named) -> Vec<Span> {
         let spans: Vec<Span> = match named.subject {
             Some(Subject::Symbol) => self.symbol_definitions(named.span),
@@ -146,7 +148,7 @@ impl Analysis {
         }
     }
 
-    /// Returns all places that speak of the thing of a name, or of those with one role.
+    /// Returns all mentions of a name's object, or those with one role.
     pub fn mentions(&self, named: Named, role: Option<Role>) -> Vec<Span> {
         let mut spans: Vec<Span> = self
             .mentions_with_roles(named)
@@ -157,7 +159,7 @@ impl Analysis {
         spans
     }
 
-    /// Iterates over all mentions of the thing of a name.
+    /// Iterates over all mentions of a name's object.
     pub fn mentions_with_roles(&self, named: Named) -> impl Iterator<Item = Mention> + '_ {
         let of_symbol = (named.subject == Some(Subject::Symbol)).then(|| {
             let name = self.symbol(named.span).into_owned();
@@ -189,7 +191,7 @@ impl Analysis {
         }
     }
 
-    /// Returns where the symbol that a place speaks of is defined.
+    /// Returns the definitions of the symbol at a place.
     fn symbol_definitions(&self, span: Span) -> Vec<Span> {
         let mut givers = self.givers(&self.symbol(span));
         match self.home(span, &givers) {
@@ -203,7 +205,7 @@ impl Analysis {
         }
     }
 
-    /// Returns where a symbol is given, for each module that has it.
+    /// Returns the definitions of a symbol, for each module that has it.
     fn givers(&self, name: &str) -> Givers {
         let table = |op: Option<OpId>| op.and_then(|op| self.module.nearest_symbol_table(op));
         let mut givers = Givers::new();
@@ -228,7 +230,7 @@ impl Analysis {
         givers
     }
 
-    /// Returns which of the modules that have a symbol is the nearest around a place.
+    /// Returns the module, of those that have a symbol, that is the nearest around a place.
     fn home(&self, place: Span, givers: &Givers) -> Option<Option<OpId>> {
         if givers.len() < 2 {
             return givers.keys().next().copied();

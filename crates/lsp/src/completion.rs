@@ -1,4 +1,4 @@
-//! Names that could stand where the cursor is.
+//! Completion: names that could stand where the cursor is.
 
 use lsp_types::{CompletionItem, CompletionItemKind, CompletionTextEdit, TextEdit};
 use tfrt_ir::{
@@ -10,7 +10,7 @@ use tfrt_ir::{
 
 use crate::{Checker, analysis::Analysis, hover::header, positions::LinedText};
 
-/// A longer list helps nobody.
+/// The most items of a list: a longer one helps nobody.
 const MAX_ITEMS: usize = 1000;
 
 /// Returns the names that begin as the one before the cursor does.
@@ -73,7 +73,7 @@ fn item(label: String, kind: CompletionItemKind, detail: Option<String>) -> Comp
     }
 }
 
-/// Values or blocks that the place sees.
+/// Returns the values or blocks that a place sees.
 fn values(analysis: &Analysis, offset: usize, sigil: char) -> Vec<CompletionItem> {
     let source = analysis.source.text();
     let spans = analysis.scopes().all_before(source, offset);
@@ -142,7 +142,8 @@ fn is_of_models(definition: &OpDef) -> bool {
     definition.execution_kind() == Execution::Compiled
 }
 
-/// Operations: bare, those that have a form of their own, and those of models, which get their quotes; in quotes, all.
+/// Returns the operations: bare, those that have a form of their own, and those of models, which
+/// get their quotes; in quotes, all.
 fn operations(checker: &dyn Checker, in_quotes: bool) -> Vec<CompletionItem> {
     let quoted = |name: &str| match in_quotes {
         true => format!("\"{name}\""),

@@ -1,4 +1,4 @@
-//! What is told of the thing under the cursor, as Markdown.
+//! Hovering: a description of the object under the cursor, as Markdown.
 
 use std::{collections::HashSet, fmt::Write};
 
@@ -15,10 +15,10 @@ use crate::{
     analysis::{Analysis, Named},
 };
 
-/// Text longer than this is cut: nobody reads it in a small window.
+/// The longest text that is shown whole: nobody reads more in a small window.
 const MAX_SHOWN_BYTES: usize = 2000;
 
-/// Returns what to tell of a place, and the piece of text that it is about.
+/// Returns the description of the object at a place, and the piece of text that it is about.
 pub(crate) fn hover(
     analysis: &Analysis,
     checker: &dyn Checker,
@@ -56,7 +56,7 @@ fn code(text: &str) -> String {
     format!("{fence}mlir\n{text}\n{fence}")
 }
 
-/// The value of a name, or all that share the place, as the results `%x:2` do.
+/// Describes the value of a name, or all values that share the place, as the results `%x:2` do.
 fn values(analysis: &Analysis, named: Named) -> Option<String> {
     let mut at: Vec<_> = analysis.index.at(named.span.range().start).collect();
     at.retain(|mention| mention.span == named.span);
@@ -123,7 +123,7 @@ fn value_text(analysis: &Analysis, named: Named, values: &[ValueId]) -> String {
     text
 }
 
-/// ` in line 7`, where a value is defined.
+/// Returns ` in line 7`, the line in which a value is defined.
 fn line(analysis: &Analysis, value: ValueId) -> String {
     let Some((_, span)) = analysis.value_name(value) else {
         return String::new();
@@ -163,7 +163,7 @@ fn uses(analysis: &Analysis, values: &[ValueId]) -> String {
     }
 }
 
-/// A value whose definition the parser did not read.
+/// Describes a value whose definition the parser did not read.
 fn unread(analysis: &Analysis, named: Named) -> Option<String> {
     let &definition = analysis.definitions(named).first()?;
     let (line, _) = analysis.source.line_column(definition.range().start);
@@ -233,7 +233,7 @@ fn symbol(analysis: &Analysis, named: Named) -> Option<String> {
     Some(format!("{text}\n\n{named}"))
 }
 
-/// The first line of a function or a module, without its body.
+/// Returns the first line of a function or a module, without its body.
 pub(crate) fn header(analysis: &Analysis, op: OpId) -> String {
     let module = &analysis.module;
     let data = module.op(op);
@@ -300,7 +300,7 @@ fn alias(analysis: &Analysis, named: Named) -> Option<String> {
     ))
 }
 
-/// The name of an operation, bare or in quotes.
+/// Describes an operation by its name, bare or in quotes.
 fn operation(analysis: &Analysis, checker: &dyn Checker, token: Token) -> Option<(String, Span)> {
     let written = analysis.text(token.span);
     let name = match token.kind {
@@ -335,7 +335,7 @@ fn operation(analysis: &Analysis, checker: &dyn Checker, token: Token) -> Option
     Some((text, token.span))
 }
 
-/// The types of an operation as it stands there.
+/// Returns the types of an operation as it stands there.
 fn types_of(module: &Module, op: OpId) -> String {
     let data = module.op(op);
     let types = |values: &[ValueId]| {
@@ -345,7 +345,7 @@ fn types_of(module: &Module, op: OpId) -> String {
     Type::function(types(data.operands()), types(data.results())).to_string()
 }
 
-/// A type, from its first word.
+/// Describes a type, from its first word.
 fn ty(analysis: &Analysis, token: Token) -> Option<(String, Span)> {
     if !matches!(token.kind, TokenKind::Word | TokenKind::Exclaim) {
         return None;

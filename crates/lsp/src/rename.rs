@@ -1,4 +1,4 @@
-//! New names for values, blocks, symbols and aliases.
+//! Renaming of values, blocks, symbols and aliases.
 //!
 //! A change is tried before it is proposed: the new text must be the same program.
 
@@ -57,7 +57,7 @@ pub(crate) fn rename(
     }
 }
 
-/// Asks of the new name of a symbol what can't be seen by comparing programs, since it is part of
+/// Checks of the new name of a symbol what can't be seen by comparing programs, since it is part of
 /// the program.
 fn check_symbol(analysis: &Analysis, named: Named, new_name: &str) -> Result<(), String> {
     let given = analysis.mentions(named, Some(Role::Definition));
@@ -98,7 +98,7 @@ fn checked_name(analysis: &Analysis, named: Named, new_name: &str) -> Result<Str
     }
 }
 
-/// Returns all places of the thing and of those that have to share its name: several results of
+/// Returns all mentions of an object and of those that have to share its name: several results of
 /// one operation, operands and the arguments that they name.
 fn all_spans(analysis: &Analysis, named: Named) -> Vec<Span> {
     let Some(Subject::Value(first)) = named.subject else {
@@ -127,7 +127,7 @@ fn all_spans(analysis: &Analysis, named: Named) -> Vec<Span> {
     spans
 }
 
-/// Leaves out the number behind a name, `#1`.
+/// Returns the range of a name without the number behind it, `#1`.
 fn name_only(analysis: &Analysis, span: Span) -> Span {
     let text = analysis.text(span);
     match text.find('#') {

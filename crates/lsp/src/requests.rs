@@ -69,7 +69,7 @@ fn with<R: Request>(
         .map_err(|error| Failure::new(code::INTERNAL_ERROR, error.to_string()))
 }
 
-/// A place in a text that was looked at.
+/// A request's position in an analysed text.
 struct Look<'s> {
     document: &'s Document,
     analysis: Rc<Analysis>,

@@ -1,4 +1,5 @@
-//! The session: what may be asked when, in which order it is answered, and when to speak unasked.
+//! The session: which requests are allowed when, in which order they are answered, and when
+//! diagnostics are sent.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -28,13 +29,13 @@ use crate::{
     requests, transport,
 };
 
-/// How far the session is.
+/// The stage of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Nothing but `initialize` makes sense.
+    /// Not initialized: nothing but `initialize` is allowed.
     New,
     Running,
-    /// Nothing but `exit` makes sense.
+    /// Shut down: nothing but `exit` is allowed.
     ShutDown,
 }
 
@@ -46,15 +47,15 @@ pub(crate) struct Server<'c, W> {
     stage: Stage,
     pub editor: Editor,
     documents: HashMap<String, Document>,
-    /// Messages that were received and wait for their turn.
+    /// The messages that were received and not handled.
     inbox: VecDeque<Message>,
-    /// Of the requests in the inbox those that are not wanted any more.
+    /// The requests in the inbox that were cancelled.
     cancelled: HashSet<Id>,
-    /// Why what came last could not be read.
+    /// The reason why the last bytes could not be read.
     unreadable: Option<String>,
 }
 
-/// Messages in the inbox; more wait in the channel.
+/// The most messages in the inbox; more wait in the channel.
 const MAX_INBOX: usize = 256;
 
 impl<'c, W: Write> Server<'c, W> {
@@ -249,7 +250,7 @@ impl<'c, W: Write> Server<'c, W> {
         offer(&self.editor, self.version)
     }
 
-    /// Nobody waits for an answer, so what makes no sense is passed over.
+    /// Handles a notification. Nobody waits for an answer, so invalid ones are ignored.
     fn notification(&mut self, method: &str, params: Value) -> io::Result<()> {
         if self.stage != Stage::Running {
             return Ok(());
@@ -306,7 +307,7 @@ impl<'c, W: Write> Server<'c, W> {
             .ok_or_else(|| Failure::new(code::INVALID_PARAMS, message()))
     }
 
-    /// Says what is wrong with the document that is due, unless its text changes meanwhile.
+    /// Sends the diagnostics of the document that is due, unless its text changes meanwhile.
     fn diagnose(&mut self, messages: &Receiver<Message>) -> io::Result<()> {
         let begun = Instant::now();
         let Some((_, key)) = self.due() else {
@@ -357,7 +358,7 @@ impl<'c, W: Write> Server<'c, W> {
     }
 }
 
-/// The editor has closed the stream.
+/// The error of a stream that the editor has closed.
 struct Closed;
 
 fn read<P: DeserializeOwned>(params: Value) -> Option<P> {

@@ -1,4 +1,4 @@
-//! Compares what random programs print with what they ought to.
+//! Differential testing: compares runs of random programs with the evaluator's results.
 //!
 //! The caller runs a program and says what came of it; here programs are made,
 //! evaluated and, when the two differ, shrunk to the smallest one that still
@@ -18,51 +18,51 @@ use crate::{
     shrink::shrink,
 };
 
-/// The name of the file that programs are said to be in.
+/// The file name in the locations of random programs.
 pub const FILE: &str = "random.mlir";
 
-/// Evaluations asked for when a program is shrunk.
+/// The most evaluations when a program is shrunk.
 const N_TRIES: usize = 4_000;
 
-/// How long that may take: a run that leaves something behind takes seconds.
+/// The longest time of shrinking: a run that leaves something behind takes seconds.
 const SHRINKING: Duration = Duration::from_secs(60);
 
-/// What came of a run.
+/// The observed outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// How it was run, for people.
+    /// The way in which the program was run, for people.
     pub way: String,
-    /// What was printed.
+    /// The printed text.
     pub stdout: String,
     /// Each error that was reported, as `LINE:COLUMN: MESSAGE`, in any order.
     pub errors: Vec<String>,
-    /// How it ended.
+    /// The way in which the run ended.
     pub ending: Ending,
-    /// What must never happen: a leak, a hang, a panic.
+    /// A failure that must never happen: a leak, a hang, a panic.
     pub complaint: Option<String>,
 }
 
 /// A program that is to be run.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'s> {
-    /// What it was made from; none if it is a smaller form of one that made a difference.
+    /// The seed of the program; `None` if it is a smaller form of one that made a difference.
     pub seed: Option<u64>,
-    /// It as text.
+    /// The text of the program.
     pub text: &'s str,
-    /// It parsed and verified.
+    /// The parsed and verified module.
     pub module: &'s Module,
 }
 
-/// A program whose run is not what it ought to be.
+/// A difference that was found: a program whose run is not what the evaluator says.
 #[derive(Clone, Debug)]
 pub struct Difference {
-    /// What it was made from: a seed, mostly.
+    /// The origin of the program: a seed, mostly.
     pub origin: String,
     /// The smallest program found.
     pub program: String,
-    /// What the evaluator says on it.
+    /// The evaluator's outcome.
     pub expected: Outcome,
-    /// What came of its run.
+    /// The outcome of the run.
     pub found: Outcome,
 }
 
@@ -91,7 +91,7 @@ impl fmt::Display for Difference {
 
 impl std::error::Error for Difference {}
 
-/// Runs programs in one way or more: gives what came of each.
+/// A function that runs programs in one way or more, and returns the outcomes of each.
 pub type Runner<'r> = dyn FnMut(&[Subject<'_>]) -> Vec<Vec<Outcome>> + 'r;
 
 /// Runs the program of each seed and compares; returns how many there were.
@@ -152,7 +152,7 @@ pub fn campaign(
     }
 }
 
-/// The program of a seed.
+/// The program made from a seed.
 struct Made {
     seed: u64,
     options: Options,
@@ -219,12 +219,12 @@ fn smallest(
     smallest
 }
 
-/// Why a text is no program to compare.
+/// The reason why a text is no program to compare.
 #[derive(Clone, Debug)]
 pub enum Unfit {
-    /// It does not parse, or does not verify.
+    /// The text does not parse, or does not verify.
     Rejected(Diagnostics),
-    /// The evaluator has no report on it.
+    /// The evaluator has no report on the program.
     Refused(Refusal),
     /// An effect that may come before or after another one.
     Unordered(Location),
@@ -240,7 +240,7 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// Knows what a program ought to do.
+/// A judge of a program's runs: it knows the expected outcome.
 #[derive(Clone, Debug)]
 pub struct Judge {
     module: Module,
@@ -260,7 +260,7 @@ impl Judge {
         judges.pop().expect("one program has one judge")
     }
 
-    /// Evaluates several programs, stage by stage: what a stage runs on is in the caches then.
+    /// Evaluates several programs, stage by stage: the data of a stage is in the caches then.
     fn of_each(programs: Vec<(&str, bool)>) -> Vec<Result<Judge, Unfit>> {
         let parsed =
             |(text, _): &(&str, bool)| parse(&Source::new(FILE, *text)).map_err(Unfit::Rejected);
@@ -304,7 +304,7 @@ impl Judge {
         judges.collect()
     }
 
-    /// Returns what the evaluator says.
+    /// Returns the evaluator's outcome.
     pub fn expected(&self) -> &Outcome {
         &self.expected
     }
@@ -314,13 +314,13 @@ impl Judge {
         Subject { seed, text, module }
     }
 
-    /// Returns the first outcome that is not what it ought to be.
+    /// Returns the first outcome that is not the expected one.
     pub fn rejected(&self, found: Vec<Outcome>) -> Option<Outcome> {
         found.into_iter().find(|found| !self.accepts(found))
     }
 
-    /// Returns whether an outcome prints the same and ends in the same way; what it
-    /// reports is not looked at.
+    /// Returns whether an outcome has the expected output and ending; reported errors are not
+    /// looked at.
     pub fn accepts_unreported(&self, found: &Outcome) -> bool {
         let expected = &self.expected;
         let printed = match self.ordered {
@@ -345,7 +345,7 @@ fn plan_of(module: &Result<Module, Unfit>) -> Result<Plan<'_>, Unfit> {
     Plan::new(module).map_err(Unfit::Refused)
 }
 
-/// No program is to run for longer.
+/// The limits of a program's evaluation.
 const LIMITS: Limits = Limits {
     steps: 1_000_000,
     depth: 1_000_000,
@@ -374,7 +374,7 @@ fn sorted<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
 mod tests {
     use super::*;
 
-    /// A runtime with a fault: it adds where it should subtract.
+    /// Runs programs by a faulty runtime: it adds where it should subtract.
     fn faulty(subjects: &[Subject<'_>]) -> Vec<Vec<Outcome>> {
         subjects.iter().map(faulty_one).collect()
     }

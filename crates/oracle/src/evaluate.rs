@@ -39,12 +39,12 @@ use self::control::{Next, Waiting};
 use crate::plan::{self, Body, BodyIndex, Function, Kind, Operation, Plan, Slot};
 use crate::value::{Datum, Failure, Printed, Value, print_line};
 
-/// How much a program may do.
+/// The limits of an evaluation.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Operations run.
+    /// The most operations that are run.
     pub steps: u64,
-    /// Functions and regions that are being run at one time.
+    /// The most functions and regions within one another.
     pub depth: usize,
 }
 
@@ -57,18 +57,18 @@ impl Default for Limits {
     }
 }
 
-/// What a program does.
+/// The result of an evaluation: a program's output, errors and ending.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What it prints, with the lines on its functions.
+    /// The standard output, with the lines on functions.
     pub stdout: String,
-    /// What it reports, in the order of evaluation.
+    /// The reported errors, in the order of evaluation.
     pub errors: Vec<Reported>,
-    /// How it ends.
+    /// The way in which the program ends.
     pub ending: Ending,
 }
 
-/// The exit that a program leads to.
+/// The way in which a program ends, which decides the exit status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
     /// Each function returned values.
@@ -83,15 +83,15 @@ pub enum Ending {
 /// An error as it is told to the user, once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reported {
-    /// What went wrong.
+    /// The message.
     pub message: String,
-    /// Name of the operation.
+    /// The name of the operation.
     pub operation: String,
-    /// Where the operation comes from.
+    /// The location of the operation.
     pub location: Location,
 }
 
-/// Why there is no report.
+/// The reason why a program can't be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The evaluator does not know this operation, or not with these operands.
@@ -149,7 +149,7 @@ pub fn run(module: &Module, limits: Limits) -> Result<Report, Refusal> {
     run_plan(&Plan::new(module)?, limits)
 }
 
-/// The same of a module that is taken apart.
+/// Runs a module that is taken apart: see [`run`].
 pub(crate) fn run_plan(plan: &Plan<'_>, limits: Limits) -> Result<Report, Refusal> {
     let mut machine = Machine::new(plan, limits);
     let mut ending = Ending::Fine;
@@ -179,9 +179,9 @@ struct Machine<'m> {
     frames: Vec<Frame>,
     printed: Printed,
     errors: Vec<Reported>,
-    /// Why the current function's request was cancelled.
+    /// The error by which the current function's request was cancelled.
     cancelled: Option<Rc<Failure>>,
-    /// What functions run by `tfrt.once` gave, by name.
+    /// The results of functions run by `tfrt.once`, by name.
     once: HashMap<String, Vec<Value>>,
 }
 
@@ -194,7 +194,7 @@ struct Frame {
     waiting: Waiting,
 }
 
-/// What an operation that calls nothing does: an entry of the families.
+/// The results of an operation that calls nothing: an entry of the families.
 ///
 /// `None` means that the family does not know it with these operands.
 type Outcome = Option<Vec<Value>>;
@@ -320,7 +320,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Does what the operation at the top of the stack says is next.
+    /// Performs the next step of the operation at the top of the stack.
     fn go_on(&mut self, operation: &Operation, next: Next) -> Result<(), Refusal> {
         match next {
             Next::Call {
@@ -354,7 +354,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Lets go of results that nobody reads.
+    /// Drops results that nobody reads.
     fn drop_unread(&mut self, operation: &Operation) {
         let module = self.plan.module;
         let frame = self.frames.last_mut().expect("the operation's frame");
@@ -369,7 +369,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Starts an operation: the rules on errors, then what it means.
+    /// Starts an operation: applies the rules on errors, then its semantics.
     fn start(&mut self, operation: &Operation, operands: Vec<Value>) -> Result<Next, Refusal> {
         self.count_steps(1)?;
         let failed_operand = operands.iter().rev().find_map(|value| value.as_ref().err());

@@ -1,13 +1,13 @@
-//! The errors that kernels report, kept until they are told.
+//! [`Errors`]: the errors that kernels report, kept until they are printed.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tfrt_host::Error;
 
-/// Errors of one function that are kept; of further ones only the number.
+/// The number of errors of one function that are kept; further ones are counted.
 const MAX_KEPT: usize = 1_000;
 
-/// A mailbox that any thread may put errors into.
+/// A collector of errors, to which any thread may add.
 #[derive(Debug, Default)]
 pub struct Errors(Mutex<Heard>);
 
@@ -28,12 +28,12 @@ impl Errors {
         }
     }
 
-    /// Tells whether one that was kept is so.
+    /// Returns whether `is_so` holds for a kept error.
     pub fn any(&self, is_so: impl Fn(&Error) -> bool) -> bool {
         self.lock().errors.iter().any(is_so)
     }
 
-    /// Takes all that were kept.
+    /// Takes all kept errors.
     pub fn take(&self) -> Vec<Error> {
         let Heard { mut errors, n_more } = std::mem::take(&mut *self.lock());
         if n_more > 0 {

@@ -9,7 +9,7 @@ use tfrt::tensor::{Optional, Tensor};
 
 use crate::verdict::Verdict;
 
-/// The hash of what a case has given so far.
+/// The hash of a case's outputs so far.
 pub struct Bits(u64);
 
 impl Bits {

@@ -24,7 +24,7 @@ use crate::bits::Bits;
 use crate::verdict::{Ending, Stage, Verdict};
 use crate::{compare, eager};
 
-/// Cases whose outputs are random by their definition: type and shape are compared.
+/// The cases whose outputs are random by their definition: type and shape are compared.
 const RANDOM: &[&str] = &[
     "test_bernoulli",
     "test_bernoulli_double",
@@ -38,20 +38,20 @@ const RANDOM: &[&str] = &[
     "test_training_dropout_mask",
 ];
 
-/// Runs cases, one after the other.
+/// A runner of cases, one after the other.
 pub struct Runner {
     runtime: Runtime,
     road: Road,
 }
 
-/// How a model becomes a program.
+/// The way in which a case is run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Road {
-    /// As [`Model::open`] does it, which is what users have.
+    /// By [`Model::open`], as users do.
     Whole,
-    /// Without the passes that make it faster: what fails on the other road alone fails by them.
+    /// Without the passes that make programs faster: what fails otherwise alone fails by these.
     Bare,
-    /// As eager calls, those that are one row.
+    /// By an eager call, if the case is one row.
     Eager,
 }
 
@@ -201,8 +201,8 @@ impl Runner {
     }
 }
 
-/// What keeps a model from being opened, without places: of several reasons the first, but all kernels that are
-/// missing.
+/// Returns the reason why a model can't be opened, without places: of several reasons the first,
+/// but all kernels that are missing.
 fn first(error: &OpenError) -> String {
     match error {
         OpenError::Text(diagnostics) => first_of(diagnostics),
@@ -224,7 +224,7 @@ fn told(error: Error) -> String {
     error.message().to_owned()
 }
 
-/// The operations of a module in the dialect `onnx`, each once.
+/// Returns the operations of a module in the dialect `onnx`, each once.
 pub(crate) fn operations(text: &str) -> BTreeSet<String> {
     let names = text
         .split("\"onnx.")
@@ -233,7 +233,7 @@ pub(crate) fn operations(text: &str) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The type of the elements of what a model takes or gives.
+/// Returns the element type of a model's input or output.
 fn element(value: &ValueInfo) -> String {
     let mut kind = &value.kind;
     loop {

@@ -1,4 +1,4 @@
-//! ONNX's cases of single operations, run through `tfrt`: `tfrt-suite FOLDER [--filter WORD] [--list-failures]`.
+//! The runner of ONNX's cases of single operations: `tfrt-suite FOLDER [--filter WORD] [--list-failures]`.
 //!
 //! A case is a folder with a model, inputs and the outputs that are expected. Each is opened and called
 //! in a worker process, which this program starts and watches: a case that takes its worker down, or too long, has
@@ -44,9 +44,9 @@ struct Options {
     lists_failures: bool,
     road: Road,
     n_workers: usize,
-    /// How many cases have to pass.
+    /// The number of cases that have to pass.
     at_least: usize,
-    /// Where the hashes of outputs go.
+    /// The file for the hashes of outputs.
     bits: Option<PathBuf>,
     /// Whether shapes are compared, and nothing is run.
     only_shapes: bool,
@@ -95,7 +95,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(n_passed < options.at_least || !is_steady))
 }
 
-/// Runs the cases with one instruction set, and returns what came of them in the order of their names.
+/// Runs the cases with one instruction set, and returns their verdicts in the order of their names.
 fn run(options: &Options, names: &VecDeque<String>, instructions: InstructionSet) -> Vec<Verdict> {
     let setting = Setting {
         road: options.road,
@@ -106,7 +106,7 @@ fn run(options: &Options, names: &VecDeque<String>, instructions: InstructionSet
     verdicts
 }
 
-/// Writes the hashes of outputs for all instruction sets; `best` came of the best one.
+/// Writes the hashes of outputs for all instruction sets; `best` are the verdicts of the best one.
 fn write_bits(
     options: &Options,
     names: &VecDeque<String>,
@@ -176,7 +176,7 @@ fn parse(words: &[&str]) -> Option<Options> {
     }
 }
 
-/// The names of the cases: the folders that have a model.
+/// Returns the names of the cases: the folders that have a model.
 fn names(options: &Options) -> std::io::Result<VecDeque<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(&options.folder)? {

@@ -1,18 +1,18 @@
-//! What is printed of the cases that were run.
+//! The report on the cases that were run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::verdict::{Ending, Verdict};
 
-/// How many cases passed, of how many.
+/// A count of passed cases, and of all.
 #[derive(Clone, Copy, Default)]
 struct Count {
     passed: usize,
     total: usize,
 }
 
-/// The counts by operation and by type, what failed and why, and the sum.
+/// Returns the report: counts by operation and by type, failures with their reasons, and the sum.
 ///
 /// A case counts for each operation that its model has.
 pub fn text(verdicts: &[Verdict], lists_failures: bool) -> String {
@@ -80,7 +80,7 @@ fn count<'v>(
     counts
 }
 
-/// Lines `NAME PASSED/TOTAL`, in columns as far as they fit a line.
+/// Writes lines `NAME PASSED/TOTAL`, in columns as far as they fit a line.
 fn table(out: &mut String, title: &str, counts: &BTreeMap<&str, Count>) -> std::fmt::Result {
     let cells: Vec<String> = counts
         .iter()
@@ -96,7 +96,7 @@ fn table(out: &mut String, title: &str, counts: &BTreeMap<&str, Count>) -> std::
     writeln!(out)
 }
 
-/// How often each reason was given, numbers and names left out, most often first.
+/// Writes how often each reason was given, numbers and names left out, most often first.
 fn reasons(out: &mut String, verdicts: &[Verdict]) -> std::fmt::Result {
     let mut counts: BTreeMap<String, (usize, &str)> = BTreeMap::new();
     for verdict in verdicts {

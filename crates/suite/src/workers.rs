@@ -1,4 +1,5 @@
-//! Processes that run cases: each reads names from its standard input, a line each, and answers with a line of JSON.
+//! Worker processes that run cases: each reads names from its standard input, a line each, and answers with a line of
+//! JSON.
 //!
 //! A worker has a limit on its memory where the shell knows `ulimit`, and on the time of each case. What a case
 //! prints goes to standard error, which is not looked at.
@@ -25,10 +26,10 @@ const EAGER: &str = "eager";
 /// The word for [`Road::Bare`].
 const BARE: &str = "bare";
 
-/// How a worker runs its cases.
+/// The settings of a worker.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// How models become programs.
+    /// The way in which cases are run.
     pub road: Road,
     /// The best instructions that the worker may use.
     pub instructions: InstructionSet,
@@ -58,7 +59,7 @@ impl Setting {
     }
 }
 
-/// What a case may take. Cases take milliseconds, unless the machine is very busy.
+/// The longest time of a case. Cases take milliseconds, unless the machine is very busy.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The address space of a worker.
 const MEMORY_KIB: u64 = 6 << 20;
@@ -116,7 +117,7 @@ fn pop(names: &Mutex<VecDeque<String>>) -> Option<String> {
         .pop_front()
 }
 
-/// Has a case run by the worker, of which a new one is started if there is none.
+/// Runs a case in the worker, of which a new one is started if there is none.
 fn judge(slot: &mut Option<Worker>, folder: &Path, setting: Setting, name: &str) -> Verdict {
     let started = slot
         .take()
@@ -192,7 +193,7 @@ impl Worker {
         let _ = self.process.wait();
     }
 
-    /// How the process, which has closed its output, ended.
+    /// Returns how the process, which has closed its output, ended.
     fn status(mut self) -> String {
         drop(self.names);
         match self.process.wait() {

@@ -30,11 +30,11 @@ pub(crate) struct WakerSlot {
 enum WakerPlace {
     /// No waker is stored.
     Nowhere,
-    /// In the cell: these are its parts.
+    /// The waker is in the cell: these are its parts.
     ///
     /// Invariant: this slot has stored it there, and not taken it back; the value is the handle.
     Cell(*const (), &'static RawWakerVTable),
-    /// In a [`SharedWaker`], which one waiter of the cell shares.
+    /// The waker is in a [`SharedWaker`], which one waiter of the cell shares.
     Shared(Arc<SharedWaker>),
     /// No waker is stored, and none will be: the value was taken.
     Done,

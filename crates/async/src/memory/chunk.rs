@@ -34,7 +34,8 @@ pub(super) struct Chunk {
     owner: *const Heap,
     /// Invariant: the head of a list of blocks of this chunk that nobody has.
     free: Cell<*mut IdleBlock>,
-    /// How many blocks have to come back until the owner has something to do; see `heap.rs`.
+    /// The number of blocks that have to come back until the owner has something to do; see
+    /// `heap.rs`.
     pub(super) countdown: Cell<u32>,
     n_cut: Cell<u32>,
     class: Cell<Class>,

@@ -50,7 +50,7 @@ pub(super) struct Heap {
     spare: Cell<Option<NonNull<Chunk>>>,
     n_spare: Cell<u32>,
     pub(super) returned: ReturnedBlocks,
-    /// How often a class had no idle block.
+    /// The number of times that a class had no idle block.
     pub(super) n_misses: Counter,
     pub(super) n_returned: Counter,
     pub(super) n_chunks: Counter,
@@ -180,7 +180,7 @@ impl Heap {
         self.pop(class)
     }
 
-    /// Sees to it that the current chunk of a class has idle blocks.
+    /// Makes sure that the current chunk of a class has idle blocks.
     fn refill(&self, class: Class) -> Option<()> {
         let slot = self.slot(class);
         let current = slot.current.get();

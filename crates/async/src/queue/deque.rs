@@ -104,9 +104,9 @@ impl TakenCounts {
 /// The result of an attempt to steal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Steal<T> {
-    /// There was nothing.
+    /// The deque was empty.
     Empty,
-    /// Somebody else was stealing; there may be more.
+    /// Another thief was stealing; there may be more.
     Busy,
     /// The oldest item; `moved` more are in the thief's deque.
     Taken { item: T, moved: u32 },

@@ -38,11 +38,11 @@ pub(super) struct State<T> {
 /// The answer to an offered task.
 #[derive(Debug)]
 pub(super) enum Offer<T> {
-    /// Some thread will run it.
+    /// Some thread will run the task.
     Accepted,
     /// The caller must make a thread that begins with it, or call [`Roster::not_started`].
     Start(T),
-    /// Nobody will run it.
+    /// No thread will run the task.
     Refused(T),
 }
 

@@ -27,15 +27,15 @@ type ClosureWord = MaybeUninit<*mut ()>;
 
 /// The functions of a stored closure whose type is erased.
 struct TaskVtable {
-    /// Moves the closure out and calls it.
+    /// The function that moves the closure out and calls it.
     run: unsafe fn(ClosureWord),
-    /// Drops the closure.
+    /// The function that drops the closure.
     drop: unsafe fn(ClosureWord),
-    /// Makes a local task one that other threads may run; see [`LocalWork::share`].
+    /// The function that makes a local task one that other threads may run: see [`LocalWork::share`].
     share: unsafe fn(ClosureWord),
-    /// Tells whether it can go to another thread as it is: see [`LocalWork::can_move`].
+    /// The function that returns whether the work can go to another thread unshared: see [`LocalWork::can_move`].
     can_move: unsafe fn(ClosureWord) -> bool,
-    /// Returns the owner of a local task: see [`LocalWork::owner`].
+    /// The function that returns the owner of a local task: see [`LocalWork::owner`].
     owner: unsafe fn(ClosureWord) -> *const (),
     /// The family of a local task: see [`LocalWork::FAMILY`].
     family: &'static TaskFamily,

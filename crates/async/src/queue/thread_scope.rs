@@ -31,7 +31,8 @@ pub(super) struct ThreadScope<'a> {
     counters: NonNull<WorkerCounters>,
     owns_counters: bool,
     claimed_counters: bool,
-    /// Tells whether the thread is to stop; `None` if it runs no task of the line, and only adds some.
+    /// The function that returns whether the thread is to stop; `None` if it runs no task of the line, and only adds
+    /// some.
     stops: Option<&'a dyn Fn() -> bool>,
     outer: *const ThreadScope<'static>,
 }
@@ -189,7 +190,7 @@ pub(super) fn add(line: &TaskLine, task: Task) -> Result<(), Task> {
     Ok(())
 }
 
-/// Adds a local task as [`add`] does.
+/// Adds a local task: see [`add`].
 #[inline(always)]
 pub(super) fn add_local<'c>(line: &TaskLine, task: LocalTask<'c>) -> Result<(), LocalTask<'c>> {
     let innermost = scopes(INNERMOST.get()).next();

@@ -17,7 +17,7 @@ const CONTEXT: &str = "invalid Function section in BEF file";
 /// A register's writer before any kernel is known to write it.
 const UNWRITTEN: u32 = u32::MAX;
 
-/// One function while its kernel records are checked.
+/// A function whose kernel records are being checked.
 struct Graph<'g, 'a> {
     gate: &'g Gate<'a>,
     function: usize,
@@ -341,7 +341,7 @@ impl Graph<'_, '_> {
         self.results(kernel, 0)
     }
 
-    /// Says what is wrong with the offset of an attribute.
+    /// Returns the mistake of an attribute's offset, if there is one.
     fn attribute(&self, offset: u32) -> Option<String> {
         let len_bytes = self.gate.section_range(SectionId::Attributes).len();
         if offset as usize >= len_bytes {

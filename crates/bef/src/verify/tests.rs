@@ -1,4 +1,4 @@
-//! One broken file for each condition of the gate.
+//! Tests with one broken file for each condition of the gate.
 
 mod bodies;
 mod lists;

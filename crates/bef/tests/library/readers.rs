@@ -1,4 +1,4 @@
-//! What readers of attributes make of bytes that are nearly what they read.
+//! Tests of readers of attributes on bytes that are nearly what they read.
 
 use tfrt_bef::{
     AttributeOffset, AttributeType, BefBuffer, BefError, BefFile, BefWriter, DType, DenseView,
@@ -29,7 +29,7 @@ fn head(alignment: u32, dtype: u32, prefix_bytes: u32) -> u32 {
 }
 
 const FIRST: AttributeOffset = AttributeOffset(0);
-/// What data that is aligned by 8 asks of the header in front of it.
+/// The alignment word of data that is aligned by 8.
 const SECOND: AttributeOffset = AttributeOffset(4);
 
 #[test]

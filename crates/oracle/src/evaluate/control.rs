@@ -1,4 +1,4 @@
-//! Operations that call functions and regions.
+//! Evaluation of operations that call functions and regions.
 //!
 //! Each asks for a call and says what it waits for; when the call's results are
 //! there it is resumed, and asks for another call or is done.
@@ -9,11 +9,11 @@ use super::{
 };
 use crate::value::{Datum, Value};
 
-/// What an operation wants next.
+/// The next step of an operation.
 pub(super) enum Next {
-    /// Nothing: these are its results.
+    /// The operation is done, with these results.
     Done(Vec<Value>),
-    /// A body's results.
+    /// The operation needs the results of a body.
     Call {
         body: BodyIndex,
         arguments: Vec<Value>,
@@ -21,17 +21,17 @@ pub(super) enum Next {
     },
 }
 
-/// What an operation does with the results that it waits for.
+/// The continuation of an operation that waits for a body's results.
 pub(super) enum Waiting {
-    /// They are its own.
+    /// The results are the operation's own.
     Results,
-    /// They go into the next of so many iterations.
+    /// The results go into the next of so many iterations.
     Repeat { n_left: i32, body: BodyIndex },
-    /// They go into the next iteration if the last of them is true.
+    /// The results go into the next iteration if the last of them is true.
     While { body: BodyIndex },
-    /// They are dropped, and the blocks from `next` on are run.
+    /// The results are dropped, and the blocks from `next` on are run.
     Blocks { blocks: Blocks },
-    /// They are kept for later calls.
+    /// The results are kept for later calls.
     Once { name: String },
 }
 

@@ -1,4 +1,4 @@
-//! What can be seen from outside: prints, counters that several hold, resources.
+//! Evaluation of operations with effects: prints, counters that several hold, resources.
 
 use std::{cell::Cell, rc::Rc};
 
@@ -45,14 +45,14 @@ impl Machine<'_> {
         Some(results.into_iter().map(Ok).collect())
     }
 
-    /// Takes a resource from its last holder, then says that this was done.
+    /// Drops a resource of its last holder, which then prints that this was done.
     pub(super) fn deallocate(&mut self, operands: Vec<Datum>) -> Vec<Value> {
         drop(operands);
         self.print("tfrt_test.deallocate_resource done");
         vec![Ok(Chain)]
     }
 
-    /// Returns what an operation prints, if it is one that prints.
+    /// Returns the line that an operation prints, if it is one that prints.
     fn printed_line(
         &self,
         operation: &Operation,

@@ -1,4 +1,4 @@
-//! Operations that fail on purpose, and cancellation.
+//! Evaluation of operations that fail on purpose, and of cancellation.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! Constants, arithmetic, comparisons, casts.
+//! Evaluation of constants, arithmetic, comparisons, casts.
 
 use tfrt_ir::Attribute;
 
