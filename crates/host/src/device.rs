@@ -18,7 +18,7 @@ mod host;
 #[cfg(feature = "tensor")]
 mod route;
 #[cfg(feature = "tensor")]
-mod worker;
+mod thread;
 
 #[cfg(feature = "tensor")]
 pub use contract::{Device, DeviceBuffer, DeviceMemory, DeviceSlice, MemoryKind, Source, Target};
@@ -27,7 +27,7 @@ pub use host::HostDevice;
 #[cfg(feature = "tensor")]
 pub use route::{Route, route};
 #[cfg(feature = "tensor")]
-pub use worker::{ByteBudget, DeviceThread, HeldBytes};
+pub use thread::{ByteBudget, DeviceThread, HeldBytes};
 
 /// The name of the device that every host has.
 const HOST_NAME: &str = "CPU:0";

@@ -13,7 +13,7 @@ use crate::executor::topology::{Manner, Topology};
 use crate::executor::{self, straight};
 use crate::program::ProgramRef;
 use crate::request::{ExecutionContext, RequestContext};
-use crate::trace::{Level, Scope};
+use crate::trace::{TraceLevel, TraceSpan};
 
 /// A function of a program. A counted handle.
 #[derive(Clone)]
@@ -131,9 +131,9 @@ impl Function {
         Ok(values)
     }
 
-    fn scope<'a>(&self, request: &'a RequestContext) -> Option<Scope<'a>> {
+    fn scope<'a>(&self, request: &'a RequestContext) -> Option<TraceSpan<'a>> {
         let sink = request.host().trace()?;
-        Some(Scope::new(sink, Level::Default, || {
+        Some(TraceSpan::new(sink, TraceLevel::Default, || {
             format!("Function: {}", self.name())
         }))
     }

@@ -111,7 +111,7 @@ pub use executor::{guarded, is_in_kernel};
 #[cfg(not(loom))]
 pub use function::Function;
 #[cfg(not(loom))]
-pub use output::{Captured, Output};
+pub use output::{CapturedOutput, Output};
 #[cfg(not(loom))]
 pub use program::{LoadError, LoadProblem, Program};
 #[cfg(all(not(loom), not(tfrt_for_size)))]

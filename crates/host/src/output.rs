@@ -59,17 +59,17 @@ impl Output {
     }
 
     /// Keeps everything in memory, to be read from the second part.
-    pub fn captured() -> (Self, Captured) {
+    pub fn captured() -> (Self, CapturedOutput) {
         Output::captured_within(usize::MAX)
     }
 
     /// Keeps so many bytes of each in memory; to print more is a failure, of the kind `StorageFull`.
-    pub fn captured_within(max_bytes: usize) -> (Self, Captured) {
+    pub fn captured_within(max_bytes: usize) -> (Self, CapturedOutput) {
         let lines = || Lines {
             max_bytes,
             ..Lines::default()
         };
-        let captured = Captured {
+        let captured = CapturedOutput {
             print: lines(),
             log: lines(),
         };
@@ -163,12 +163,12 @@ impl fmt::Debug for Output {
 
 /// The text that was printed and logged through [`Output::captured`] so far.
 #[derive(Clone, Debug, Default)]
-pub struct Captured {
+pub struct CapturedOutput {
     print: Lines,
     log: Lines,
 }
 
-impl Captured {
+impl CapturedOutput {
     /// Returns the printed text.
     pub fn printed(&self) -> String {
         self.print.text()

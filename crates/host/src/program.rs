@@ -30,9 +30,9 @@ use crate::kernel::{CHAIN, Callee, Completion, KernelEntry, ScalarAttr, Signatur
 pub struct Program(ProgramRef);
 
 /// A counted handle of a loaded program, held by functions, frames and kernels.
-pub(crate) type ProgramRef = Arc<Loaded>;
+pub(crate) type ProgramRef = Arc<LoadedProgram>;
 
-pub(crate) struct Loaded {
+pub(crate) struct LoadedProgram {
     /// The number of the program, which tells programs apart.
     id: NonZeroU32,
     file: BefFile,
@@ -129,7 +129,7 @@ impl Program {
         let id = NonZeroU32::new(id).unwrap_or(NonZeroU32::MAX);
         let callees = (0..).zip(&functions);
         let callees = callees.map(|(index, topology)| Callee::new(id, index, topology));
-        Ok(Program(Arc::new(Loaded {
+        Ok(Program(Arc::new(LoadedProgram {
             id,
             callees: callees.collect(),
             attribute_section: file.attribute_section(),
@@ -165,7 +165,7 @@ impl Program {
         &self.0.host
     }
 
-    pub(crate) fn loaded(&self) -> &Loaded {
+    pub(crate) fn loaded(&self) -> &LoadedProgram {
         &self.0
     }
 }
@@ -178,7 +178,7 @@ impl fmt::Debug for Program {
     }
 }
 
-impl Loaded {
+impl LoadedProgram {
     #[inline]
     pub(crate) fn id(&self) -> NonZeroU32 {
         self.id

@@ -16,7 +16,7 @@ use tfrt_bef::LocationOffset;
 use crate::SourceLocation;
 use crate::function::Function;
 use crate::program::Program;
-use crate::trace::Scope;
+use crate::trace::TraceSpan;
 
 /// A kernel of a program, as a recording names it.
 #[derive(Clone, Debug)]
@@ -32,22 +32,22 @@ pub struct RecordedKernel {
 }
 
 /// A guard of a running kernel: its end is traced and recorded when this is dropped.
-pub(crate) struct Watch<'a> {
-    _scope: Option<Scope<'a>>,
+pub(crate) struct KernelSpan<'a> {
+    _scope: Option<TraceSpan<'a>>,
     recorder: Option<(&'a Arc<Recorder>, FunctionId)>,
     kernel: u32,
     call: u64,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> KernelSpan<'a> {
     #[inline]
     pub(crate) fn new(
-        scope: Option<Scope<'a>>,
+        scope: Option<TraceSpan<'a>>,
         recorder: Option<(&'a Arc<Recorder>, FunctionId)>,
         kernel: u32,
         call: u64,
     ) -> Self {
-        Watch {
+        KernelSpan {
             _scope: scope,
             recorder,
             kernel,
@@ -56,7 +56,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl Drop for Watch<'_> {
+impl Drop for KernelSpan<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some((recorder, function)) = self.recorder {
@@ -71,12 +71,15 @@ impl Drop for Watch<'_> {
 /// Loops and tasks that go through the [`ExecutionContext`](crate::ExecutionContext) do this by
 /// themselves.
 #[derive(Clone, Debug)]
-pub struct Part(Option<(Arc<Recorder>, FunctionId, u32)>);
+pub struct KernelWork(Option<(Arc<Recorder>, FunctionId, u32)>);
 
-impl Part {
-    pub(crate) fn new(recorder: Option<&Arc<Recorder>>, of: Option<(FunctionId, u32)>) -> Part {
+impl KernelWork {
+    pub(crate) fn new(
+        recorder: Option<&Arc<Recorder>>,
+        of: Option<(FunctionId, u32)>,
+    ) -> KernelWork {
         let of = recorder.zip(of);
-        Part(of.map(|(recorder, (function, kernel))| (recorder.clone(), function, kernel)))
+        KernelWork(of.map(|(recorder, (function, kernel))| (recorder.clone(), function, kernel)))
     }
 
     /// Runs `work`, and records it as an event that begins where the last event of this thread has ended.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// The level of detail of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum TraceLevel {
     /// Programs and functions are traced.
     #[default]
     Default,
@@ -19,7 +19,7 @@ pub enum Level {
 /// come in the reverse order of beginnings.
 pub trait TraceSink: Send + Sync + 'static {
     /// Returns the level up to which the sink listens.
-    fn level(&self) -> Level;
+    fn level(&self) -> TraceLevel;
 
     /// Begins a span on this thread.
     fn begin(&self, name: &str);
@@ -29,21 +29,25 @@ pub trait TraceSink: Send + Sync + 'static {
 }
 
 /// A span that lasts while this lives.
-pub struct Scope<'a>(Option<&'a Arc<dyn TraceSink>>);
+pub struct TraceSpan<'a>(Option<&'a Arc<dyn TraceSink>>);
 
-impl<'a> Scope<'a> {
+impl<'a> TraceSpan<'a> {
     /// Begins a span, if the sink listens at `level`. The name is made only then.
-    pub fn new(sink: &'a Arc<dyn TraceSink>, level: Level, name: impl FnOnce() -> String) -> Self {
+    pub fn new(
+        sink: &'a Arc<dyn TraceSink>,
+        level: TraceLevel,
+        name: impl FnOnce() -> String,
+    ) -> Self {
         if sink.level() < level {
-            return Scope(None);
+            return TraceSpan(None);
         }
         let begun = catch_unwind(AssertUnwindSafe(|| sink.begin(&name())));
         crate::executor::forget_panic(begun);
-        Scope(Some(sink))
+        TraceSpan(Some(sink))
     }
 }
 
-impl Drop for Scope<'_> {
+impl Drop for TraceSpan<'_> {
     fn drop(&mut self) {
         if let Some(sink) = self.0 {
             let ended = catch_unwind(AssertUnwindSafe(|| sink.end()));

@@ -18,21 +18,21 @@ const UNCOUNTED_BYTES: u64 = 32;
 /// The kind of a request for memory: with contents that are anything, or with bytes that are initialised. Wrapping
 /// allocators count both alike.
 #[derive(Clone, Copy)]
-enum Request {
+enum AllocationRequest {
     Plain(Layout),
     Initialised(Layout, Contents),
 }
 
-impl Request {
+impl AllocationRequest {
     fn size(self) -> u64 {
-        let (Request::Plain(layout) | Request::Initialised(layout, _)) = self;
+        let (AllocationRequest::Plain(layout) | AllocationRequest::Initialised(layout, _)) = self;
         layout.size() as u64
     }
 
     fn ask(self, allocator: &dyn HostAllocator) -> Option<NonNull<u8>> {
         match self {
-            Request::Plain(layout) => allocator.allocate(layout),
-            Request::Initialised(layout, contents) => {
+            AllocationRequest::Plain(layout) => allocator.allocate(layout),
+            AllocationRequest::Initialised(layout, contents) => {
                 allocator.allocate_initialised(layout, contents)
             }
         }
@@ -43,17 +43,17 @@ impl Request {
 ///
 /// ```text
 /// fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-///     self.take(Request::Plain(layout))
+///     self.take(AllocationRequest::Plain(layout))
 /// }
 /// ```
 macro_rules! stands_around_another {
     () => {
         fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-            self.take(Request::Plain(layout))
+            self.take(AllocationRequest::Plain(layout))
         }
 
         fn allocate_initialised(&self, layout: Layout, contents: Contents) -> Option<NonNull<u8>> {
-            self.take(Request::Initialised(layout, contents))
+            self.take(AllocationRequest::Initialised(layout, contents))
         }
 
         unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
@@ -161,7 +161,7 @@ impl ProfiledAllocator {
         }
     }
 
-    fn take(&self, request: Request) -> Option<NonNull<u8>> {
+    fn take(&self, request: AllocationRequest) -> Option<NonNull<u8>> {
         let block = request.ask(&*self.inner)?;
         self.allocations.add(1);
         self.bytes.add(request.size());
@@ -212,7 +212,7 @@ impl RecordedAllocator {
         RecordedAllocator { inner, bytes }
     }
 
-    fn take(&self, request: Request) -> Option<NonNull<u8>> {
+    fn take(&self, request: AllocationRequest) -> Option<NonNull<u8>> {
         let block = request.ask(&*self.inner)?;
         self.bytes.add(request.size());
         Some(block)
@@ -267,7 +267,7 @@ impl FixedSizeAllocator {
         }
     }
 
-    fn take(&self, request: Request) -> Option<NonNull<u8>> {
+    fn take(&self, request: AllocationRequest) -> Option<NonNull<u8>> {
         let size = request.size();
         if size <= UNCOUNTED_BYTES {
             return request.ask(&*self.inner);
@@ -352,7 +352,7 @@ impl LimitedAllocator {
         }
     }
 
-    fn take(&self, request: Request) -> Option<NonNull<u8>> {
+    fn take(&self, request: AllocationRequest) -> Option<NonNull<u8>> {
         let size = request.size();
         // What nobody uses goes first: the allocator inside may count it.
         let is_taken = self.reserve(size) || (self.inner.trim() > 0 && self.reserve(size));

@@ -41,7 +41,7 @@ impl Block {
     /// Takes so many bytes from `allocator`, if it has any left, for what has its memory from elsewhere: a decoder of
     /// somebody else's, say. A limit on the allocator counts it for as long as the block is held; nobody writes to the
     /// block, so that the system has no memory to give for it.
-    pub fn set_aside(allocator: &Arc<dyn HostAllocator>, len_bytes: usize) -> Option<Self> {
+    pub fn reserve(allocator: &Arc<dyn HostAllocator>, len_bytes: usize) -> Option<Self> {
         Block::allocate(allocator, Layout::from_size_align(len_bytes, 1).ok()?)
     }
 

@@ -1,4 +1,4 @@
-//! [`Aside`]: a growing reservation of memory that comes from elsewhere, so that limits count it.
+//! [`MemoryReservation`]: a growing reservation of memory that comes from elsewhere, so that limits count it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use super::Block;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use tfrt_host::memory::{Aside, LimitedAllocator};
+/// use tfrt_host::memory::{MemoryReservation, LimitedAllocator};
 /// use tfrt_host::{HostAllocator, HostContext, kernel::KernelRegistry};
 ///
 /// let host = HostContext::builder(KernelRegistry::new()).build();
 /// let limited: Arc<dyn HostAllocator> = Arc::new(LimitedAllocator::new(host.allocator().clone(), 1_000));
-/// let mut aside = Aside::new(&limited);
-/// assert!(aside.add(600) && aside.add(300));
-/// assert!(!aside.add(600), "there are no 1,500 bytes");
+/// let mut reservation = MemoryReservation::new(&limited);
+/// assert!(reservation.add(600) && reservation.add(300));
+/// assert!(!reservation.add(600), "there are no 1,500 bytes");
 /// ```
-pub struct Aside {
+pub struct MemoryReservation {
     allocator: Arc<dyn HostAllocator>,
     blocks: Vec<Block>,
     /// The bytes of all blocks.
@@ -33,10 +33,10 @@ pub struct Aside {
     n_left: usize,
 }
 
-impl Aside {
+impl MemoryReservation {
     /// Returns an empty reservation.
     pub fn new(allocator: &Arc<dyn HostAllocator>) -> Self {
-        Aside {
+        MemoryReservation {
             allocator: allocator.clone(),
             blocks: Vec::new(),
             n_bytes: 0,
@@ -50,7 +50,7 @@ impl Aside {
         if n_bytes > self.n_left {
             // A quarter more than there is, so that there are few blocks.
             let more = n_bytes.max(self.n_bytes / 4);
-            let Some(block) = Block::set_aside(&self.allocator, more) else {
+            let Some(block) = Block::reserve(&self.allocator, more) else {
                 return false;
             };
             self.blocks.push(block);
@@ -62,9 +62,9 @@ impl Aside {
     }
 }
 
-impl fmt::Debug for Aside {
+impl fmt::Debug for MemoryReservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Aside")
+        f.debug_struct("MemoryReservation")
             .field("allocator", &self.allocator.name())
             .field("n_bytes", &self.n_bytes)
             .finish()
