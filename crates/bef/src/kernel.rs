@@ -28,12 +28,12 @@ pub struct KernelView<'a> {
     body: Body<'a>,
     index: KernelIndex,
     record: &'a KernelRecord,
-    shape: RecordShape,
+    shape: RecordLayout,
 }
 
 /// The positions of a record's parts, in words of the Functions section.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RecordShape {
+pub(crate) struct RecordLayout {
     start: usize,
     n_operands: usize,
     n_attributes: usize,
@@ -41,11 +41,11 @@ pub(crate) struct RecordShape {
     n_results: usize,
 }
 
-impl RecordShape {
+impl RecordLayout {
     /// Reads the counts of the record at `start`, if its header is inside.
-    pub(crate) fn read(words: &[u32], start: usize) -> Option<RecordShape> {
+    pub(crate) fn read(words: &[u32], start: usize) -> Option<RecordLayout> {
         let header = words.get(start..)?.get(..KERNEL_HEADER_WORDS)?;
-        Some(RecordShape {
+        Some(RecordLayout {
             start,
             n_operands: header[2] as usize,
             n_attributes: header[3] as usize,
@@ -115,7 +115,7 @@ impl<'a> KernelView<'a> {
         index: KernelIndex,
         record: &'a KernelRecord,
     ) -> KernelView<'a> {
-        let shape = RecordShape::read(body.words(), record.word as usize)
+        let shape = RecordLayout::read(body.words(), record.word as usize)
             .expect("open() checked that the record is inside");
         KernelView {
             body,

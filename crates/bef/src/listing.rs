@@ -92,7 +92,7 @@ const PIECE_TEXT_BYTES: usize = 256;
 
 /// Returns the first bytes of a text, at most `max_bytes`.
 fn shortened(text: impl fmt::Display, max_bytes: usize) -> String {
-    let mut limited = Limited {
+    let mut limited = BoundedText {
         text: String::new(),
         left: max_bytes,
     };
@@ -103,12 +103,12 @@ fn shortened(text: impl fmt::Display, max_bytes: usize) -> String {
 }
 
 /// A writer of text that takes no more than so many bytes.
-struct Limited {
+struct BoundedText {
     text: String,
     left: usize,
 }
 
-impl fmt::Write for Limited {
+impl fmt::Write for BoundedText {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         let taken = &part[..part.floor_char_boundary(self.left)];
         self.text.push_str(taken);

@@ -60,7 +60,7 @@ pub struct Diagnostic {
     /// The code; `None` for errors of a program that runs.
     code: Option<&'static str>,
     message: String,
-    place: Place,
+    pos: SourcePos,
     notes: Vec<Note>,
     help: Vec<String>,
 }
@@ -69,12 +69,12 @@ pub struct Diagnostic {
 #[derive(Clone, Debug)]
 pub struct Note {
     message: String,
-    place: Place,
+    pos: SourcePos,
 }
 
 /// The source position of a message: a range in a text at hand, or else a location.
 #[derive(Clone, Debug, Default)]
-struct Place {
+struct SourcePos {
     position: Option<Position>,
     location: Location,
 }
@@ -106,7 +106,7 @@ impl Diagnostic {
             severity,
             code,
             message,
-            place: Place::default(),
+            pos: SourcePos::default(),
             notes,
             help,
         }
@@ -115,7 +115,7 @@ impl Diagnostic {
     /// Sets the position to a range of a text.
     #[must_use]
     pub fn at(mut self, source: &Source, span: Span) -> Diagnostic {
-        self.place = Place::of(source, span);
+        self.pos = SourcePos::of(source, span);
         self
     }
 
@@ -131,7 +131,7 @@ impl Diagnostic {
     /// Sets the position to a location for which there is no text at hand.
     #[must_use]
     pub fn at_location(mut self, location: Location) -> Diagnostic {
-        self.place = Place {
+        self.pos = SourcePos {
             position: None,
             location,
         };
@@ -143,7 +143,7 @@ impl Diagnostic {
     pub fn note(mut self, message: impl Into<String>) -> Diagnostic {
         self.notes.push(Note {
             message: message.into(),
-            place: Place::default(),
+            pos: SourcePos::default(),
         });
         self
     }
@@ -156,10 +156,10 @@ impl Diagnostic {
         source: Option<&Source>,
         span: Span,
     ) -> Diagnostic {
-        let place = source.map_or_else(Place::default, |source| Place::of(source, span));
+        let pos = source.map_or_else(SourcePos::default, |source| SourcePos::of(source, span));
         self.notes.push(Note {
             message: message.into(),
-            place,
+            pos,
         });
         self
     }
@@ -188,12 +188,12 @@ impl Diagnostic {
 
     /// Returns the range in a text, if there is one.
     pub fn position(&self) -> Option<&Position> {
-        self.place.position.as_ref()
+        self.pos.position.as_ref()
     }
 
     /// Returns file, line and column as a location; `Unknown` without a position.
     pub fn location(&self) -> &Location {
-        &self.place.location
+        &self.pos.location
     }
 
     /// Returns the notes.
@@ -208,7 +208,7 @@ impl Diagnostic {
 
     /// Returns line and column, if there is a position.
     pub fn line_column(&self) -> Option<(u32, u32)> {
-        self.place
+        self.pos
             .location
             .file_line_col()
             .map(|(_, line, column)| (line, column))
@@ -232,31 +232,31 @@ impl Diagnostic {
         let mut text = String::new();
         let (level, name) = (self.severity.level(), self.severity.name());
         let headline = self.headline();
-        self.place
+        self.pos
             .render(&renderer, level, name, &headline, &mut text);
         for note in &self.notes {
             let line = visible::name(&note.message);
-            note.place
+            note.pos
                 .render(&renderer, Level::NOTE, "note", &line, &mut text);
         }
         for help in &self.help {
             let line = visible::name(help);
-            Place::default().render(&renderer, Level::HELP, "help", &line, &mut text);
+            SourcePos::default().render(&renderer, Level::HELP, "help", &line, &mut text);
         }
         text
     }
 
     /// Returns the first line of the text, in colour if asked; ends with a line feed.
     pub fn render_short(&self, color: bool) -> String {
-        let place = Place {
+        let pos = SourcePos {
             position: None,
-            location: self.place.location.clone(),
+            location: self.pos.location.clone(),
         };
         let headline = self.headline();
         let line = visible::name(&headline);
         let mut text = String::new();
         let (level, name) = (self.severity.level(), self.severity.name());
-        place.render(&renderer(color), level, name, &line, &mut text);
+        pos.render(&renderer(color), level, name, &line, &mut text);
         text
     }
 
@@ -286,17 +286,17 @@ impl Note {
 
     /// Returns the range in a text, if there is one.
     pub fn position(&self) -> Option<&Position> {
-        self.place.position.as_ref()
+        self.pos.position.as_ref()
     }
 
     /// Returns file, line and column as a location; `Unknown` without a position.
     pub fn location(&self) -> &Location {
-        &self.place.location
+        &self.pos.location
     }
 
     /// Returns line and column, if there is a position.
     pub fn line_column(&self) -> Option<(u32, u32)> {
-        self.place
+        self.pos
             .location
             .file_line_col()
             .map(|(_, line, column)| (line, column))
@@ -306,10 +306,10 @@ impl Note {
 /// The bytes of a line that are shown on either side of a span.
 const CONTEXT_BYTES: usize = 120;
 
-impl Place {
-    fn of(source: &Source, span: Span) -> Place {
+impl SourcePos {
+    fn of(source: &Source, span: Span) -> SourcePos {
         let location = source.location(span.start as usize);
-        Place {
+        SourcePos {
             position: Some(Position {
                 source: source.clone(),
                 span,

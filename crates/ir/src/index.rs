@@ -1,7 +1,7 @@
 //! [`Index`]: the names in a text with what they refer to, for editors.
 //!
 //! [`parse_with_index`] reads a text as [`parse`](crate::parse()) does, keeps what it
-//! understood of a text that is wrong, and notes on the way each name that it
+//! parsed of a text that is wrong, and notes on the way each name that it
 //! reads: a definition or a use, and of what. What the parser skipped, the rest
 //! of an operation that is wrong, has no mentions.
 
@@ -20,7 +20,7 @@ pub use crate::parser::parse_with_index;
 
 /// The result of parsing a text that may be wrong: a module, an index of names, and diagnostics.
 #[derive(Debug)]
-pub struct Understood {
+pub struct IndexedParse {
     /// The module. With errors in the text operations are missing, and some operands stand for
     /// nothing: it is good for looking around only.
     pub module: Module,
@@ -38,19 +38,19 @@ pub struct Understood {
 /// use tfrt_ir::{Dialects, Source, index::{parse_with_index, Role}};
 ///
 /// let text = "%x = tfrt.constant.i32 1  %y = tfrt.add.i32 %x, %x";
-/// let understood = parse_with_index(&Source::new("a.mlir", text), &Dialects::default());
-/// let index = &understood.index;
+/// let parsed = parse_with_index(&Source::new("a.mlir", text), &Dialects::default());
+/// let index = &parsed.index;
 /// let used = *index.at(44).next().expect("the first operand is there");
-/// let places: Vec<_> = index.mentions_of(used.subject).map(|x| (x.span.start, x.role)).collect();
+/// let places: Vec<_> = index.mentions_of(used.target).map(|x| (x.span.start, x.role)).collect();
 /// assert_eq!(places, [(0, Role::Definition), (44, Role::Use), (48, Role::Use)]);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     mentions: Vec<Mention>,
-    extents: Vec<Extent>,
+    extents: Vec<OpExtent>,
     /// The index of the extent around each.
     around: Vec<Option<usize>>,
-    meanings: Vec<(Span, Meaning)>,
+    meanings: Vec<(Span, AliasMeaning)>,
     /// The values that stood in for others until those were defined.
     replaced: HashMap<ValueId, ValueId>,
 }
@@ -63,7 +63,7 @@ pub struct Mention {
     /// The role of the name in this place.
     pub role: Role,
     /// The object that the name refers to.
-    pub subject: Subject,
+    pub target: NameTarget,
 }
 
 /// The role of a name's occurrence: definition or use.
@@ -77,7 +77,7 @@ pub enum Role {
 
 /// An object that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Subject {
+pub enum NameTarget {
     /// `%value`.
     Value(ValueId),
     /// `^block`.
@@ -90,7 +90,7 @@ pub enum Subject {
 
 /// The text of an operation, from its results to its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct OpExtent {
     /// The place.
     pub span: Span,
     /// The operation.
@@ -99,7 +99,7 @@ pub struct Extent {
 
 /// The type, attribute or location that an alias stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Meaning {
+pub enum AliasMeaning {
     /// A type.
     Type(Type),
     /// An attribute.
@@ -133,20 +133,20 @@ impl Index {
     }
 
     /// Iterates over the mentions of a value or a block.
-    pub fn mentions_of(&self, subject: Subject) -> impl Iterator<Item = &Mention> {
+    pub fn mentions_of(&self, target: NameTarget) -> impl Iterator<Item = &Mention> {
         self.mentions
             .iter()
-            .filter(move |mention| mention.subject == subject)
+            .filter(move |mention| mention.target == target)
     }
 
     /// Returns the extents of all operations, in the order of the text, outer ones before those
     /// within.
-    pub fn extents(&self) -> &[Extent] {
+    pub fn op_extents(&self) -> &[OpExtent] {
         &self.extents
     }
 
     /// Iterates over the operations around an offset, the innermost first.
-    pub fn enclosing(&self, offset: usize) -> impl Iterator<Item = &Extent> {
+    pub fn enclosing(&self, offset: usize) -> impl Iterator<Item = &OpExtent> {
         let begun = self
             .extents
             .partition_point(|extent| extent.span.range().start <= offset);
@@ -157,7 +157,7 @@ impl Index {
     }
 
     /// Returns what an alias stands for, given where it is defined.
-    pub fn meaning(&self, definition: Span) -> Option<&Meaning> {
+    pub fn meaning(&self, definition: Span) -> Option<&AliasMeaning> {
         let found = self
             .meanings
             .binary_search_by_key(&definition, |&(span, _)| span);
@@ -167,12 +167,8 @@ impl Index {
 
 /// Recording, for the parser.
 impl Index {
-    pub(crate) fn mention(&mut self, span: Span, role: Role, subject: Subject) {
-        self.mentions.push(Mention {
-            span,
-            role,
-            subject,
-        });
+    pub(crate) fn mention(&mut self, span: Span, role: Role, target: NameTarget) {
+        self.mentions.push(Mention { span, role, target });
     }
 
     /// Turns the last mention into a definition.
@@ -183,10 +179,10 @@ impl Index {
     }
 
     pub(crate) fn extent(&mut self, span: Span, op: OpId) {
-        self.extents.push(Extent { span, op });
+        self.extents.push(OpExtent { span, op });
     }
 
-    pub(crate) fn means(&mut self, definition: Span, meaning: Meaning) {
+    pub(crate) fn means(&mut self, definition: Span, meaning: AliasMeaning) {
         self.meanings.push((definition, meaning));
     }
 
@@ -200,7 +196,7 @@ impl Index {
     /// Sorts all mentions into the order of the text.
     pub(crate) fn finish(mut self) -> Index {
         for mention in &mut self.mentions {
-            if let Subject::Value(value) = &mut mention.subject {
+            if let NameTarget::Value(value) = &mut mention.target {
                 // A value gives way once: what takes its place is defined.
                 *value = self.replaced.get(value).copied().unwrap_or(*value);
             }

@@ -26,7 +26,7 @@ use crate::{
     codes,
     diagnostic::{Diagnostic, Diagnostics},
     dialect::{self, Dialects, OpDef},
-    index::{Index, Role, Subject, Understood},
+    index::{Index, IndexedParse, NameTarget, Role},
     lexer::{self, Kind, Mark, Token},
     location::Location,
     module::{Module, OpState},
@@ -38,11 +38,11 @@ use crate::{
 use aliases::Aliases;
 pub(crate) use blocks::Argument;
 use blocks::Labels;
-use locations::Deferred;
-pub(crate) use operation::Parts;
+use locations::DeferredLocations;
+pub(crate) use operation::ParsedOp;
 
+pub(crate) use scope::ExpectedType;
 use scope::Scopes;
-pub(crate) use scope::Wanted;
 
 /// The most levels to which regions, types, attributes and locations may nest, together.
 pub(crate) const MAX_DEPTH: usize = 256;
@@ -82,10 +82,10 @@ pub fn parse_in(source: &Source, dialects: &Dialects) -> Result<Module, Diagnost
     Ok(parser.module)
 }
 
-/// Parses a program and indexes its names; keeps what could be understood of one that is wrong.
-pub fn parse_with_index(source: &Source, dialects: &Dialects) -> Understood {
+/// Parses a program and indexes its names; keeps what could be parsed of one that is wrong.
+pub fn parse_with_index(source: &Source, dialects: &Dialects) -> IndexedParse {
     if u32::try_from(source.text().len()).is_err() {
-        return Understood {
+        return IndexedParse {
             module: Module::new(),
             index: Index::default(),
             diagnostics: too_long().into(),
@@ -96,7 +96,7 @@ pub fn parse_with_index(source: &Source, dialects: &Dialects) -> Understood {
     parser.index = Some(Box::default());
     parser.program();
     parser.diagnostics.sort();
-    Understood {
+    IndexedParse {
         module: parser.module,
         index: parser
             .index
@@ -157,7 +157,7 @@ pub(crate) struct Parser<'a> {
     scopes: Scopes<'a>,
     aliases: Aliases<'a>,
     labels: Vec<Labels<'a>>,
-    deferred: Deferred<'a>,
+    deferred: DeferredLocations<'a>,
     names: Interner<'a>,
     operations: HashMap<&'a str, (Name, Option<&'static OpDef>), TextHash>,
     types: HashMap<&'a str, Type, TextHash>,
@@ -193,7 +193,7 @@ impl<'a> Parser<'a> {
             scopes: Scopes::default(),
             aliases: Aliases::new(text.len()),
             labels: Vec::new(),
-            deferred: Deferred::default(),
+            deferred: DeferredLocations::default(),
             names: Interner::default(),
             operations: HashMap::default(),
             types: HashMap::default(),
@@ -297,11 +297,11 @@ impl<'a> Parser<'a> {
     }
 
     #[cold]
-    fn bad_token(&mut self, bad: lexer::Bad) {
+    fn bad_token(&mut self, bad: lexer::LexError) {
         let span = self.token.span();
         let text = &self.text[span.range()];
         let message = match bad {
-            lexer::Bad::Character => format!("{} {text:?}", bad.message()),
+            lexer::LexError::Character => format!("{} {text:?}", bad.message()),
             _ => bad.message().to_owned(),
         };
         let error = self.error(bad.code(), span, message);
@@ -429,9 +429,9 @@ impl<'a> Parser<'a> {
     }
 
     /// Adds a mention to the index, if there is one.
-    fn mention(&mut self, span: Span, role: Role, subject: Subject) {
+    fn mention(&mut self, span: Span, role: Role, target: NameTarget) {
         if let Some(index) = &mut self.index {
-            index.mention(span, role, subject);
+            index.mention(span, role, target);
         }
     }
 
@@ -561,7 +561,7 @@ impl Parser<'_> {
             match self.token.kind {
                 Kind::End => break,
                 // A string without an end hides the braces behind it.
-                Kind::Bad(lexer::Bad::String) => {
+                Kind::Bad(lexer::LexError::String) => {
                     self.braces = braces;
                     self.bump();
                 }

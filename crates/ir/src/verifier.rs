@@ -16,7 +16,7 @@ use crate::{
     diagnostic::Diagnostics,
     dialect::{Dialects, Entry, Traits},
     module::{BlockId, Module, OpId, RegionId},
-    parts, printer,
+    op_spans, printer,
 };
 
 use dominance::Dominance;
@@ -167,11 +167,11 @@ impl<'m> Verifier<'m> {
                     Some(&first) => {
                         let message = format!("redefinition of symbol named '{name}'");
                         let error = module.error_at(codes::REDEFINED_SYMBOL, child, message);
-                        let at = parts::symbol(module, child, name);
+                        let at = op_spans::symbol(module, child, name);
                         let error = error.narrowed(module.source(), at);
                         let note = "see existing symbol definition here";
                         let whole = module.op(first).span();
-                        let span = parts::symbol(module, first, name).unwrap_or(whole);
+                        let span = op_spans::symbol(module, first, name).unwrap_or(whole);
                         self.diagnostics
                             .push(error.note_at(note, module.source(), span));
                     }

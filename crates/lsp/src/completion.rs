@@ -4,7 +4,7 @@ use lsp_types::{CompletionItem, CompletionItemKind, CompletionTextEdit, TextEdit
 use tfrt_ir::{
     OpDef, Span,
     dialect::Execution,
-    index::{Role, Subject},
+    index::{NameTarget, Role},
     tokens::{Token, TokenKind, tokens},
 };
 
@@ -90,8 +90,8 @@ fn values(analysis: &Analysis, offset: usize, sigil: char) -> Vec<CompletionItem
     of_kind
         .map(|span| {
             let mut given = analysis.index.at(span.range().start);
-            let ty = given.find_map(|mention| match mention.subject {
-                Subject::Value(value) => analysis
+            let ty = given.find_map(|mention| match mention.target {
+                NameTarget::Value(value) => analysis
                     .module
                     .known_def(value)
                     .map(|_| analysis.module.value_type(value).to_string()),
@@ -109,7 +109,7 @@ fn values(analysis: &Analysis, offset: usize, sigil: char) -> Vec<CompletionItem
 fn functions(analysis: &Analysis) -> Vec<CompletionItem> {
     let given =
         analysis.index.mentions().iter().filter(|mention| {
-            mention.subject == Subject::Symbol && mention.role == Role::Definition
+            mention.target == NameTarget::Symbol && mention.role == Role::Definition
         });
     given
         .map(|mention| {
@@ -128,7 +128,7 @@ fn functions(analysis: &Analysis) -> Vec<CompletionItem> {
 fn aliases(analysis: &Analysis) -> Vec<CompletionItem> {
     let given =
         analysis.index.mentions().iter().filter(|mention| {
-            mention.subject == Subject::Alias && mention.role == Role::Definition
+            mention.target == NameTarget::Alias && mention.role == Role::Definition
         });
     let aliases = given.map(|mention| analysis.text(mention.span).to_owned());
     let types = ["!tfrt.chain", "!tfrt.device", "!tfrt.string"].map(str::to_owned);

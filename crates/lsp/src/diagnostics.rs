@@ -6,7 +6,7 @@ use tfrt_ir::{Diagnostic, Diagnostics, Location, Severity, Span};
 use crate::{Checker, analysis::Analysis, document::MAX_ANALYSED_BYTES, positions::LinedText};
 
 /// A text with its address, whose diagnostics are converted.
-pub(crate) struct Place<'d> {
+pub(crate) struct DiagnosedText<'d> {
     pub uri: &'d Uri,
     pub text: &'d LinedText,
     pub analysis: &'d Analysis,
@@ -14,7 +14,7 @@ pub(crate) struct Place<'d> {
     pub takes_related: bool,
 }
 
-impl Place<'_> {
+impl DiagnosedText<'_> {
     /// Returns all diagnostics of the text.
     pub fn diagnostics(&self, checker: &dyn Checker) -> Vec<lsp_types::Diagnostic> {
         let Analysis {
@@ -108,7 +108,7 @@ impl Place<'_> {
             Location::Opaque(text) => other.to_string() == **text,
             _ => other == location,
         };
-        let mut extents = self.analysis.index.extents().iter();
+        let mut extents = self.analysis.index.op_extents().iter();
         let found = extents.find(|extent| is_same(module.op(extent.op).location()))?;
         Some(module.op(found.op).span())
     }

@@ -59,7 +59,7 @@ pub trait Checker {
 
 /// The end of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum SessionEnd {
     /// The session ended as agreed: by `shutdown`, then `exit` or the end of the stream.
     Orderly,
     /// The session ended by `exit` or the end of the stream, unannounced.
@@ -74,6 +74,6 @@ pub fn serve(
     output: impl Write,
     checker: &dyn Checker,
     version: &str,
-) -> End {
+) -> SessionEnd {
     server::Server::new(output, checker, version).run(&transport::listen(input))
 }

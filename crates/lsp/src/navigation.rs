@@ -60,7 +60,7 @@ pub(crate) fn symbols(analysis: &Analysis, text: &LinedText) -> Vec<DocumentSymb
             }
         }
     };
-    for extent in analysis.index.extents() {
+    for extent in analysis.index.op_extents() {
         let is_module = module.op(extent.op).name() == "builtin.module";
         if !is_module && module.symbol_name(extent.op).is_none() {
             continue;

@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 256;
 
 /// A definition of `%name` or `^name`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Given {
+pub(crate) struct NameDefinition {
     /// The range of the name.
     pub span: Span,
     /// The braces in which the name is visible, by their number.
@@ -26,7 +26,7 @@ pub(crate) struct Given {
 
 /// All definitions of a text, and its braces.
 pub(crate) struct Scopes {
-    given: Vec<Given>,
+    given: Vec<NameDefinition>,
     braces: Vec<Braces>,
 }
 
@@ -72,7 +72,7 @@ impl Scopes {
     /// Returns the definition of a name that a place sees: in the innermost braces, and there the
     /// last before the place, else the first behind it.
     pub fn find(&self, text: &str, name: &str, place: usize) -> Option<Span> {
-        let of_name = |given: &&Given| &text[given.span.range()] == name;
+        let of_name = |given: &&NameDefinition| &text[given.span.range()] == name;
         self.visible(place).find_map(|braces| {
             let given = self.given.iter().filter(of_name);
             let here: Vec<Span> = given
@@ -257,7 +257,7 @@ impl Reader<'_> {
 
     fn give(&mut self, span: Span) {
         let braces = self.open.last().copied().unwrap_or(0);
-        self.scopes.given.push(Given { span, braces });
+        self.scopes.given.push(NameDefinition { span, braces });
     }
 }
 

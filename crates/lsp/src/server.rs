@@ -21,9 +21,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
-    Checker, End,
+    Checker, SessionEnd,
     capabilities::{Editor, offer},
-    diagnostics::{self, Place},
+    diagnostics::{self, DiagnosedText},
     document::Document,
     message::{Failure, Id, Message, Notification, Outcome, Response, Version, code},
     requests, transport,
@@ -74,7 +74,7 @@ impl<'c, W: Write> Server<'c, W> {
     }
 
     /// Serves until the editor leaves.
-    pub fn run(&mut self, messages: &Receiver<Message>) -> End {
+    pub fn run(&mut self, messages: &Receiver<Message>) -> SessionEnd {
         // An editor that does not listen any more has left.
         match self.try_run(messages) {
             Ok(end) => end,
@@ -82,7 +82,7 @@ impl<'c, W: Write> Server<'c, W> {
         }
     }
 
-    fn try_run(&mut self, messages: &Receiver<Message>) -> io::Result<End> {
+    fn try_run(&mut self, messages: &Receiver<Message>) -> io::Result<SessionEnd> {
         loop {
             self.receive(messages);
             let next = match self.inbox.pop_front() {
@@ -102,11 +102,11 @@ impl<'c, W: Write> Server<'c, W> {
         }
     }
 
-    fn end(&mut self) -> End {
+    fn end(&mut self) -> SessionEnd {
         match (self.stage, self.unreadable.take()) {
-            (Stage::ShutDown, _) => End::Orderly,
-            (Stage::New | Stage::Running, Some(reason)) => End::Unreadable(reason),
-            (Stage::New | Stage::Running, None) => End::Abrupt,
+            (Stage::ShutDown, _) => SessionEnd::Orderly,
+            (Stage::New | Stage::Running, Some(reason)) => SessionEnd::Unreadable(reason),
+            (Stage::New | Stage::Running, None) => SessionEnd::Abrupt,
         }
     }
 
@@ -329,7 +329,7 @@ impl<'c, W: Write> Server<'c, W> {
         let found = match parsed {
             Ok(None) => vec![diagnostics::too_large()],
             Ok(Some(analysis)) => {
-                let place = Place {
+                let place = DiagnosedText {
                     uri: &document.uri,
                     text: &document.text,
                     analysis: &analysis,

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tfrt_ir::{Diagnostics, Dialects, Module, Source, verify};
-use tfrt_lsp::{Checker, End, serve};
+use tfrt_lsp::{Checker, SessionEnd, serve};
 
 /// A text with something of everything.
 const TEXT: &str = r#"!t = tuple<i32, !tfrt.chain>
@@ -177,7 +177,7 @@ fn check(texts: impl DoubleEndedIterator<Item = (String, Vec<usize>)>) {
         &Verifier::default(),
         "0",
     );
-    assert_eq!(end, End::Abrupt);
+    assert_eq!(end, SessionEnd::Abrupt);
 }
 
 #[test]

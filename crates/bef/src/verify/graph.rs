@@ -7,7 +7,7 @@ use crate::{
     cursor::{filled, reserve, reserved},
     error::BefError,
     file::{BodyRecord, FunctionRecord, Span},
-    kernel::RecordShape,
+    kernel::RecordLayout,
     layout::{FunctionKind, PSEUDO_KERNEL_CODE, SectionId},
     verify::{Gate, locations::LocationTable},
 };
@@ -42,7 +42,7 @@ pub(super) struct Register {
 
 /// A function whose kernel records are checked, and the words of the Functions section.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct FunctionWords<'a> {
     pub function: usize,
     pub words: &'a [u32],
 }
@@ -51,7 +51,7 @@ pub(super) struct Place<'a> {
 /// scratch space.
 pub(super) fn records(
     gate: &mut Gate<'_>,
-    Place { function, words }: Place<'_>,
+    FunctionWords { function, words }: FunctionWords<'_>,
     wait_counts: &[u32],
     registers: &mut Vec<Register>,
     locations: &LocationTable,
@@ -116,7 +116,7 @@ impl Register {
 
 /// The findings of a visit of all kernels from the last to the first. Each is enough to accept a
 /// property without a slower check.
-struct Backwards {
+struct OrderFindings {
     /// Whether the list of users of each register is the list of its readers, the latest first, as
     /// compilers write it. If not, it may still be another order of these.
     lists_are_readers: bool,
@@ -154,7 +154,7 @@ impl Graph<'_, '_> {
         {
             let start = record.word as usize;
             let inside =
-                RecordShape::read(self.words, start).and_then(|shape| shape.end(self.words));
+                RecordLayout::read(self.words, start).and_then(|shape| shape.end(self.words));
             let Some(end) = inside else {
                 let name = self.name();
                 let message = format!("{CONTEXT}: kernel {kernel} of {name} runs past the end");
@@ -173,15 +173,15 @@ impl Graph<'_, '_> {
 
     /// Returns the positions of a kernel's parts.
     #[inline]
-    fn shape(&self, kernel: usize) -> RecordShape {
+    fn shape(&self, kernel: usize) -> RecordLayout {
         let start = self.gate.index.kernels[self.body.kernels.range()][kernel].word;
-        RecordShape::read(self.words, start as usize).expect("shapes() found it inside")
+        RecordLayout::read(self.words, start as usize).expect("shapes() found it inside")
     }
 
     /// Iterates over all kernels.
-    fn kernels(&self) -> impl DoubleEndedIterator<Item = RecordShape> + ExactSizeIterator {
+    fn kernels(&self) -> impl DoubleEndedIterator<Item = RecordLayout> + ExactSizeIterator {
         let records = self.gate.index.kernels[self.body.kernels.range()].iter();
-        let read = |start| RecordShape::read(self.words, start);
+        let read = |start| RecordLayout::read(self.words, start);
         records.map(move |record| read(record.word as usize).expect("shapes() found it inside"))
     }
 
@@ -210,7 +210,7 @@ impl Graph<'_, '_> {
     }
 
     /// Checks that the arguments are the first registers.
-    fn arguments(&mut self, shape: RecordShape) -> Result<(), BefError> {
+    fn arguments(&mut self, shape: RecordLayout) -> Result<(), BefError> {
         let n_registers = self.n_registers();
         if self.record.arguments.len() > n_registers {
             let message = format!(
@@ -369,8 +369,8 @@ impl Graph<'_, '_> {
     }
 
     /// Compares the kernels, from the last to the first, with the lists of users.
-    fn visit_backwards(&mut self) -> Backwards {
-        let mut found = Backwards {
+    fn visit_backwards(&mut self) -> OrderFindings {
+        let mut found = OrderFindings {
             lists_are_readers: true,
             starts_are_listed: true,
             is_textual: true,

@@ -14,7 +14,7 @@ use super::{OpDef, Traits};
 /// The effects of an operation, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    knowledge: Knowledge,
+    source: EffectSource,
     reads: Vec<usize>,
     writes: Vec<usize>,
     outside: bool,
@@ -23,7 +23,7 @@ pub struct Effects {
 
 /// The source of an operation's effects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Knowledge {
+enum EffectSource {
     /// Not stated.
     #[default]
     Unknown,
@@ -37,7 +37,7 @@ enum Knowledge {
 
 /// The effects of pure operations.
 static NONE: Effects = Effects {
-    knowledge: Knowledge::Stated,
+    source: EffectSource::Stated,
     reads: Vec::new(),
     writes: Vec::new(),
     outside: false,
@@ -47,18 +47,21 @@ static NONE: Effects = Effects {
 impl Effects {
     /// Returns whether everything may be affected, be it because nothing is stated.
     pub fn is_unknown(&self) -> bool {
-        matches!(self.knowledge, Knowledge::Unknown | Knowledge::Everything)
+        matches!(
+            self.source,
+            EffectSource::Unknown | EffectSource::Everything
+        )
     }
 
     /// Returns whether the entry says anything.
     pub fn is_stated(&self) -> bool {
-        self.knowledge != Knowledge::Unknown
+        self.source != EffectSource::Unknown
     }
 
     /// Returns whether the effects are those of the operation's regions and of the functions that
     /// it names.
     pub fn is_nested(&self) -> bool {
-        self.knowledge == Knowledge::Nested
+        self.source == EffectSource::Nested
     }
 
     /// Returns the operands whose contents are read.
@@ -84,7 +87,7 @@ impl Effects {
     /// Returns whether the operation has no effect: only its results count.
     pub fn is_none(&self) -> bool {
         let touches = !self.reads.is_empty() || !self.writes.is_empty() || self.outside;
-        self.knowledge == Knowledge::Stated && !touches
+        self.source == EffectSource::Stated && !touches
     }
 }
 
@@ -92,7 +95,7 @@ impl Effects {
 impl OpDef {
     /// States that the operation has no effect, though it may fail or take time.
     pub(crate) fn no_effects(mut self) -> OpDef {
-        self.effects.knowledge = Knowledge::Stated;
+        self.effects.source = EffectSource::Stated;
         self
     }
 
@@ -111,8 +114,8 @@ impl OpDef {
     /// States that the operation can be observed from outside, be it besides what its regions do.
     pub(crate) fn outside(mut self) -> OpDef {
         self.effects.outside = true;
-        match self.effects.knowledge {
-            Knowledge::Unknown => self.no_effects(),
+        match self.effects.source {
+            EffectSource::Unknown => self.no_effects(),
             _ => self,
         }
     }
@@ -125,14 +128,14 @@ impl OpDef {
 
     /// States that the operation runs code that may do anything, in a way that nobody looks into.
     pub(crate) fn everything(mut self) -> OpDef {
-        self.effects.knowledge = Knowledge::Everything;
+        self.effects.source = EffectSource::Everything;
         self
     }
 
     /// States that the effects are those of the operation's regions and of the functions that it
     /// names.
     pub(crate) fn nested(mut self) -> OpDef {
-        self.effects.knowledge = Knowledge::Nested;
+        self.effects.source = EffectSource::Nested;
         self
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     lexer::{Kind, Mark},
     location::Location,
     module::{Module, OpId},
-    parser::{Argument, Failed, Parsed, Parser, Parts},
+    parser::{Argument, Failed, Parsed, ParsedOp, Parser},
     printer::{EntryArguments, Printer, WithType},
     source::Span,
     types::{FunctionType, Type},
@@ -221,7 +221,7 @@ impl Typed {
 }
 
 /// Parses a function behind its name.
-pub(crate) fn parse<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parsed<()> {
+pub(crate) fn parse<'a>(parser: &mut Parser<'a>, parts: &mut ParsedOp<'a>) -> Parsed<()> {
     let span = parser.token.span();
     for visibility in ["private", "nested", "public"] {
         if parser.eat_word(visibility) {
@@ -285,7 +285,7 @@ pub(crate) fn parse<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parse
 
 fn set<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     span: Span,
     name: &'static str,
     value: Attribute,
@@ -363,7 +363,7 @@ fn result_list(parser: &mut Parser<'_>, results: &mut Typed) -> Parsed<()> {
 }
 
 /// Parses a module behind its name.
-pub(crate) fn parse_module<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parsed<()> {
+pub(crate) fn parse_module<'a>(parser: &mut Parser<'a>, parts: &mut ParsedOp<'a>) -> Parsed<()> {
     let span = parser.token.span();
     if parser.token.kind == Kind::At {
         let name = parser.symbol_name()?;

@@ -3,7 +3,7 @@
 //! Messages have the words of MLIR, and say what was expected and what was found. What to write
 //! instead is said here, by what stands at the place. Nothing of this runs for texts without errors.
 
-use super::{Parser, operation::Parts};
+use super::{Parser, operation::ParsedOp};
 use crate::{
     codes,
     diagnostic::Diagnostic,
@@ -159,7 +159,7 @@ impl Parser<'_> {
     }
 
     /// Returns the range of the types of an operation's operands.
-    pub(super) fn types_span(&self, parts: &Parts<'_>) -> Span {
+    pub(super) fn types_span(&self, parts: &ParsedOp<'_>) -> Span {
         let name = parts.state.span;
         let start = parts.operands.last().map_or(name, |last| last.span);
         let mut at = start.range().end;

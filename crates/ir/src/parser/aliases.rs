@@ -14,7 +14,7 @@ use super::{Parsed, Parser};
 use crate::{
     attributes::Attribute,
     codes,
-    index::{Meaning, Role, Subject},
+    index::{AliasMeaning, NameTarget, Role},
     lexer::{self, Kind, Mark},
     location::Location,
     name::TextHash,
@@ -94,7 +94,7 @@ impl<'a> Parser<'a> {
             return Err(super::Failed);
         }
         self.bump();
-        self.mention(span, Role::Definition, Subject::Alias);
+        self.mention(span, Role::Definition, NameTarget::Alias);
         let defined = self.alias_meaning(kind, name, span);
         if defined.is_err() {
             self.aliases.broken.insert(text);
@@ -109,26 +109,26 @@ impl<'a> Parser<'a> {
         self.deepest = self.depth;
         if kind == Kind::Hash && self.at_word("loc") {
             let location = self.trailing_location()?;
-            self.alias_means(span, || Meaning::Location(location.clone()));
+            self.alias_means(span, || AliasMeaning::Location(location.clone()));
             self.aliases.locations.insert(name, location);
             return Ok(());
         }
         if kind == Kind::Hash {
             let meaning = self.attribute()?;
-            self.alias_means(span, || Meaning::Attribute(meaning.clone()));
+            self.alias_means(span, || AliasMeaning::Attribute(meaning.clone()));
             let alias = self.alias(meaning, start, expanded);
             self.aliases.attributes.insert(name, alias);
         } else {
             self.eat_word("type");
             let meaning = self.ty()?;
-            self.alias_means(span, || Meaning::Type(meaning.clone()));
+            self.alias_means(span, || AliasMeaning::Type(meaning.clone()));
             let alias = self.alias(meaning, start, expanded);
             self.aliases.types.insert(name, alias);
         }
         Ok(())
     }
 
-    fn alias_means(&mut self, definition: Span, meaning: impl FnOnce() -> Meaning) {
+    fn alias_means(&mut self, definition: Span, meaning: impl FnOnce() -> AliasMeaning) {
         if let Some(index) = &mut self.index {
             index.means(definition, meaning());
         }
@@ -168,7 +168,7 @@ impl<'a> Parser<'a> {
     /// Returns the type of the alias `!name`, the present token.
     pub(super) fn type_alias(&mut self, name: &'a str) -> Parsed<Type> {
         let span = self.token.span();
-        self.mention(span, Role::Use, Subject::Alias);
+        self.mention(span, Role::Use, NameTarget::Alias);
         let Some(alias) = self.aliases.types.get(name) else {
             self.known_alias()?;
             let error = self.error(
@@ -195,7 +195,7 @@ impl<'a> Parser<'a> {
     /// Returns the attribute of the alias `#name`, the present token.
     pub(super) fn attribute_alias(&mut self, name: &'a str) -> Parsed<Attribute> {
         let span = self.token.span();
-        self.mention(span, Role::Use, Subject::Alias);
+        self.mention(span, Role::Use, NameTarget::Alias);
         if let Some(location) = self.aliases.locations.get(name).cloned() {
             let known = self.aliases.constants.get(name).cloned();
             let (location, weight) = match known {

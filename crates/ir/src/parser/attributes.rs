@@ -11,7 +11,7 @@ use crate::{
         StringAttribute, SymbolRef, element_size_bytes,
     },
     codes,
-    index::{Role, Subject},
+    index::{NameTarget, Role},
     lexer::{self, Kind, Mark},
     name::Name,
     source::Span,
@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
         }
         let (text, span) = (&self.token_text()[1..], self.token.span());
         self.bump();
-        self.mention(span, Role::Use, Subject::Symbol);
+        self.mention(span, Role::Use, NameTarget::Symbol);
         if !text.starts_with('"') {
             return Ok(self.name(text));
         }

@@ -16,7 +16,7 @@ use super::{Parsed, Parser};
 use crate::{
     codes,
     dialect::ValueKind,
-    index::{Role, Subject},
+    index::{NameTarget, Role},
     lexer::Kind,
     module::{OpId, OpState, ValueId},
     name::TextHash,
@@ -35,26 +35,26 @@ pub(crate) struct Operand<'a> {
 
 /// The type that an operand must have.
 #[derive(Clone, Copy)]
-pub(crate) enum Wanted<'t> {
+pub(crate) enum ExpectedType<'t> {
     /// Just this type.
     Type(&'t Type),
     /// A type of the declared kind; nothing is known if that allows several.
     Kind(ValueKind),
 }
 
-impl Wanted<'_> {
+impl ExpectedType<'_> {
     fn accepts(self, ty: &Type) -> bool {
         match self {
-            Wanted::Type(wanted) => wanted == ty,
-            Wanted::Kind(ValueKind::Any) => *ty == Type::None,
-            Wanted::Kind(kind) => kind.accepts(ty),
+            ExpectedType::Type(wanted) => wanted == ty,
+            ExpectedType::Kind(ValueKind::Any) => *ty == Type::None,
+            ExpectedType::Kind(kind) => kind.accepts(ty),
         }
     }
 
     fn ty(self) -> Type {
         match self {
-            Wanted::Type(wanted) => wanted.clone(),
-            Wanted::Kind(kind) => kind.ty().unwrap_or(Type::None),
+            ExpectedType::Type(wanted) => wanted.clone(),
+            ExpectedType::Kind(kind) => kind.ty().unwrap_or(Type::None),
         }
     }
 }
@@ -257,7 +257,11 @@ impl<'a> Parser<'a> {
     }
 
     /// Returns the value that an operand stands for, given its type.
-    pub(crate) fn resolve(&mut self, operand: Operand<'a>, wanted: Wanted<'_>) -> Parsed<ValueId> {
+    pub(crate) fn resolve(
+        &mut self,
+        operand: Operand<'a>,
+        wanted: ExpectedType<'_>,
+    ) -> Parsed<ValueId> {
         let key = Key::new(operand.name, operand.number);
         let scope = self.scopes.top();
         if let Some(entry) = scope.values.get(&key) {
@@ -333,8 +337,8 @@ impl<'a> Parser<'a> {
         }
         let key = Key::new(operand.name, operand.number);
         if let Some(entry) = self.scopes.top().values.get(&key) {
-            let subject = Subject::Value(entry.value);
-            self.mention(operand.span, Role::Use, subject);
+            let target = NameTarget::Value(entry.value);
+            self.mention(operand.span, Role::Use, target);
         }
     }
 
@@ -348,7 +352,7 @@ impl<'a> Parser<'a> {
         if let Some(prior) = prior.filter(|entry| entry.state == State::Forward) {
             index.replace(prior.value, value);
         }
-        index.mention(operand.span, Role::Definition, Subject::Value(value));
+        index.mention(operand.span, Role::Definition, NameTarget::Value(value));
     }
 
     /// Makes a name stand for a value that exists, a block argument.

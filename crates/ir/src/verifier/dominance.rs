@@ -12,7 +12,7 @@ use crate::{
     diagnostic::Diagnostics,
     dialect::Traits,
     module::{BlockId, Def, Module, OpId, RegionId, ValueId},
-    parts,
+    op_spans,
 };
 
 /// Positions of operations and dominators of blocks.
@@ -126,7 +126,7 @@ impl Dominance {
                 Visibility::NotDominating => {
                     let message = format!("operand #{index} does not dominate this use");
                     let error = module.error_at(codes::USE_BEFORE_DEFINITION, op, message);
-                    let span = parts::operand(module, op, index);
+                    let span = op_spans::operand(module, op, index);
                     let mut error = error.narrowed(module.source(), span);
                     if let Some(definition) = module.defining_op(value) {
                         let same_block = module.op(definition).parent() == module.op(op).parent();

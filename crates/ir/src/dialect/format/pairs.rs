@@ -12,7 +12,7 @@ use crate::{
     lexer::Mark,
     module::Operation,
     name::Name,
-    parser::{Parsed, Parser, Parts},
+    parser::{Parsed, ParsedOp, Parser},
     printer::Printer,
     types::Type,
 };
@@ -20,7 +20,7 @@ use crate::{
 /// Parses a dictionary, which may be left out, into an attribute of an operation.
 pub(super) fn parse<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     name: &'static str,
 ) -> Parsed<()> {
     let span = parser.token.span();
