@@ -22,7 +22,7 @@ use tfrt_async::queue::{
     ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue, Task,
 };
 use tfrt_benches::measure::{Clock, Times};
-use tfrt_benches::peers::asked::{Asked, onednn, python};
+use tfrt_benches::peers::process::{PeerProcess, onednn, python};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, Chain, ExecutionContext, HostContext, Promise, RequestContext};
 use tfrt_tensor::math::conv::{Convolution, PackedFilter, convolve_packed_into};
@@ -141,8 +141,9 @@ fn one(name: &str, n_threads: usize, shape: [usize; 5], dnn: Option<&PathBuf>, s
     ];
     let numbers = numbers.map(|number| number.to_string());
     let mut contenders: Vec<Option<Work>> = vec![Some(ours(n_threads, shape, output))];
-    let by_onnx = python("onnx_convolution.py")
-        .and_then(|mut command| Asked::start(command.arg(n_threads.to_string()).args(&numbers)));
+    let by_onnx = python("onnx_convolution.py").and_then(|mut command| {
+        PeerProcess::start(command.arg(n_threads.to_string()).args(&numbers))
+    });
     contenders.push(by_onnx.ok().map(asked));
     for layout in ["nhwc", "any"] {
         let started = dnn.and_then(|path| {
@@ -150,7 +151,7 @@ fn one(name: &str, n_threads: usize, shape: [usize; 5], dnn: Option<&PathBuf>, s
             command
                 .args([&n_threads.to_string(), layout])
                 .args(&numbers);
-            Asked::start(&mut command).ok()
+            PeerProcess::start(&mut command).ok()
         });
         contenders.push(started.map(asked));
     }
@@ -193,7 +194,7 @@ fn one(name: &str, n_threads: usize, shape: [usize; 5], dnn: Option<&PathBuf>, s
         .extend(times[2..].iter().filter_map(ratio).reduce(f64::min));
 }
 
-fn asked(mut program: Asked) -> Work {
+fn asked(mut program: PeerProcess) -> Work {
     Box::new(move |n_times| program.ask(n_times))
 }
 

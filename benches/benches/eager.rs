@@ -24,7 +24,7 @@ use tfrt::eager::Eager;
 use tfrt_benches::compare::{Contender, Sample, Subject};
 use tfrt_benches::folders;
 use tfrt_benches::measure::Clock;
-use tfrt_benches::peers::asked::Asked;
+use tfrt_benches::peers::process::PeerProcess;
 use tfrt_benches::table::{Bench, skip};
 use tfrt_host::HostContext;
 use tfrt_host::kernel::KernelRegistry;
@@ -182,7 +182,7 @@ fn candle() -> Result<Contender, String> {
     if !program.exists() {
         return Err("benches/peers/setup.sh models was not run".to_owned());
     }
-    let mut asked = Asked::start(&mut Command::new(program))?;
+    let mut asked = PeerProcess::start(&mut Command::new(program))?;
     let results = asked.tell("results");
     let elements: Result<Vec<f32>, _> = results.split(' ').map(str::parse).collect();
     let answer = answer(&elements.map_err(|error| error.to_string())?);

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use tfrt_benches::folders;
 use tfrt_benches::measure::Times;
-use tfrt_benches::peers::asked::{Asked, python};
+use tfrt_benches::peers::process::{PeerProcess, python};
 
 #[path = "models/serve.rs"]
 mod serve;
@@ -128,7 +128,7 @@ impl Comparison {
         let file = self.folder.join(file.expect("it was made"));
         let case = [file, self.folder.join(model)];
         let ours = std::env::current_exe().expect("this program has a file");
-        let ours = Asked::start(
+        let ours = PeerProcess::start(
             Command::new(ours)
                 .arg("serve")
                 .args(&case)
@@ -186,10 +186,10 @@ impl Comparison {
 }
 
 /// Starts a peer.
-fn peer(index: usize, case: &[PathBuf; 2], n_threads: usize) -> Result<Asked, String> {
+fn peer(index: usize, case: &[PathBuf; 2], n_threads: usize) -> Result<PeerProcess, String> {
     let threads = n_threads.to_string();
     if index == 0 {
-        return Asked::start(python("onnx_models.py")?.arg("run").args(case).arg(threads));
+        return PeerProcess::start(python("onnx_models.py")?.arg("run").args(case).arg(threads));
     }
     let program = folders::target("peers/models/release").join(PEERS[index]);
     if !program.exists() {
@@ -202,7 +202,7 @@ fn peer(index: usize, case: &[PathBuf; 2], n_threads: usize) -> Result<Asked, St
         .args(case)
         .arg(&threads)
         .env("RAYON_NUM_THREADS", &threads);
-    Asked::start(command.stderr(file)).map_err(|error| match fs::read_to_string(&errors) {
+    PeerProcess::start(command.stderr(file)).map_err(|error| match fs::read_to_string(&errors) {
         Ok(said) if !said.trim().is_empty() => said.trim().to_owned(),
         _ => error,
     })
@@ -210,14 +210,14 @@ fn peer(index: usize, case: &[PathBuf; 2], n_threads: usize) -> Result<Asked, St
 
 /// The turns of a contender.
 struct Turns {
-    peer: Asked,
+    peer: PeerProcess,
     n_times: usize,
     times: Times,
 }
 
 impl Turns {
     /// Warms a contender up, and finds out how many calls fill a turn.
-    fn new(mut peer: Asked) -> Turns {
+    fn new(mut peer: PeerProcess) -> Turns {
         peer.ask(2);
         let one = peer.ask(3) / 3;
         let n_times = TURN.as_nanos() / one.as_nanos().max(1);

@@ -17,11 +17,11 @@ use crate::graph::Graph;
 use crate::measure::Clock;
 use shared::Body;
 
-pub mod asked;
 #[cfg(feature = "peers")]
 pub mod deques;
 pub mod loops;
 pub mod native;
+pub mod process;
 pub mod shared;
 #[cfg(feature = "peers")]
 pub mod spawning;

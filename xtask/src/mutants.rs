@@ -105,9 +105,9 @@ pub fn run(steps: &mut Steps, name: &str, shard: Option<&str>) -> bool {
     });
     if passes {
         steps.work(&format!("mutants: {name}"), || match subject.run(shard) {
-            Ok(tally) => {
-                println!("{name} {}: {tally}", shard.unwrap_or("whole"));
-                tally.caught_percent() >= MIN_CAUGHT_PERCENT
+            Ok(results) => {
+                println!("{name} {}: {results}", shard.unwrap_or("whole"));
+                results.caught_percent() >= MIN_CAUGHT_PERCENT
             }
             Err(error) => {
                 eprintln!("{error}");
@@ -120,7 +120,7 @@ pub fn run(steps: &mut Steps, name: &str, shard: Option<&str>) -> bool {
 
 impl Subject {
     /// Tries all mutants, or a part of them.
-    fn run(&self, shard: Option<&str>) -> io::Result<Tally> {
+    fn run(&self, shard: Option<&str>) -> io::Result<MutantResults> {
         let mut list = cargo(&["mutants", "--list", "--json"]);
         list.args(self.changed);
         if let Some(shard) = shard {
@@ -136,7 +136,7 @@ impl Subject {
             mutants.len(),
             built.unviable.len()
         );
-        let mut tally = built.try_all(&mutants, self.stack_bytes)?;
+        let mut results = built.try_all(&mutants, self.stack_bytes)?;
         let is_left = |position: &usize| {
             !built.carried.contains(position) && !built.unviable.contains(position)
         };
@@ -146,12 +146,12 @@ impl Subject {
             .collect();
         if !left.is_empty() {
             println!("{} mutants are built one by one", left.len());
-            tally.extend(self.one_by_one(&left)?);
+            results.extend(self.one_by_one(&left)?);
         }
-        match tally.n_all() == mutants.len() {
-            true => Ok(tally),
+        match results.n_all() == mutants.len() {
+            true => Ok(results),
             false => {
-                let (n_tried, n_all) = (tally.n_all(), mutants.len());
+                let (n_tried, n_all) = (results.n_all(), mutants.len());
                 let message = format!("{n_tried} of {n_all} mutants were tried");
                 Err(io::Error::other(message))
             }
@@ -235,7 +235,7 @@ impl Subject {
     }
 
     /// Runs cargo-mutants for some mutants, and reads what it leaves in a folder.
-    fn one_by_one(&self, names: &[String]) -> io::Result<Tally> {
+    fn one_by_one(&self, names: &[String]) -> io::Result<MutantResults> {
         let folder = self.folder().join("one-by-one");
         let found = folder.join("mutants.out");
         if found.exists() {
@@ -250,7 +250,7 @@ impl Subject {
         command.arg("--cargo-arg=--tests");
         // What it returns tells no more than its lists.
         command.status()?;
-        Ok(Tally::read(&found)?.only(names))
+        Ok(MutantResults::read(&found)?.only(names))
     }
 }
 
@@ -275,7 +275,7 @@ impl Built {
     /// # Errors
     ///
     /// If tests fail without a mutant: they would catch everything.
-    fn try_all(&self, mutants: &[Mutant], stack_bytes: usize) -> io::Result<Tally> {
+    fn try_all(&self, mutants: &[Mutant], stack_bytes: usize) -> io::Result<MutantResults> {
         let mut patience = Vec::new();
         for program in &self.programs {
             let begin = Instant::now();
@@ -286,7 +286,7 @@ impl Built {
             patience.push((begin.elapsed() * PATIENCE).max(MIN_PATIENCE));
         }
         let positions: Vec<usize> = self.carried.iter().copied().collect();
-        let (next, tally) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
+        let (next, results) = (AtomicUsize::new(0), Mutex::new(MutantResults::default()));
         let one = |position: usize| {
             let mut tried = self
                 .programs
@@ -308,29 +308,29 @@ impl Built {
                     {
                         let fate = one(position);
                         let name = mutants[position].name.clone();
-                        let mut tally = tally.lock().expect("no thread panics");
+                        let mut results = results.lock().expect("no thread panics");
                         if fate == Fate::Missed {
                             println!("missed: {name}");
                         }
                         match fate {
-                            Fate::Caught => tally.caught.push(name),
-                            Fate::NeverEnds => tally.timeouts.push(name),
-                            Fate::Missed => tally.missed.push(name),
+                            Fate::Caught => results.caught.push(name),
+                            Fate::NeverEnds => results.timeouts.push(name),
+                            Fate::Missed => results.missed.push(name),
                         }
-                        if tally.n_all().is_multiple_of(100) {
-                            println!("{} of {}", tally.n_all(), positions.len());
+                        if results.n_all().is_multiple_of(100) {
+                            println!("{} of {}", results.n_all(), positions.len());
                         }
                     }
                 });
             }
         });
-        let mut tally = tally.into_inner().expect("no thread panics");
+        let mut results = results.into_inner().expect("no thread panics");
         let unviable = self
             .unviable
             .iter()
             .map(|position| mutants[*position].name.clone());
-        tally.unviable.extend(unviable);
-        Ok(tally)
+        results.unviable.extend(unviable);
+        Ok(results)
     }
 }
 
@@ -412,7 +412,7 @@ fn escaped(name: &str) -> String {
 
 /// The results of mutants, by their names.
 #[derive(Debug, Default)]
-struct Tally {
+struct MutantResults {
     caught: Vec<String>,
     timeouts: Vec<String>,
     /// The mutants that could not be built.
@@ -420,9 +420,9 @@ struct Tally {
     missed: Vec<String>,
 }
 
-impl Tally {
+impl MutantResults {
     /// Reads the lists that cargo-mutants writes.
-    fn read(folder: &Path) -> io::Result<Tally> {
+    fn read(folder: &Path) -> io::Result<MutantResults> {
         let names = |list: &str| -> io::Result<Vec<String>> {
             let path: PathBuf = folder.join(list);
             let text = fs::read_to_string(&path).map_err(|error| {
@@ -430,7 +430,7 @@ impl Tally {
             })?;
             Ok(text.lines().map(str::to_owned).collect())
         };
-        Ok(Tally {
+        Ok(MutantResults {
             caught: names("caught.txt")?,
             timeouts: names("timeout.txt")?,
             unviable: names("unviable.txt")?,
@@ -442,7 +442,7 @@ impl Tally {
         self.caught.len() + self.timeouts.len() + self.unviable.len() + self.missed.len()
     }
 
-    fn extend(&mut self, other: Tally) {
+    fn extend(&mut self, other: MutantResults) {
         self.caught.extend(other.caught);
         self.timeouts.extend(other.timeouts);
         self.unviable.extend(other.unviable);
@@ -451,12 +451,12 @@ impl Tally {
 
     /// Returns the results of the mutants with these names: cargo-mutants tries fields that are deleted whatever it is
     /// asked for.
-    fn only(&self, wanted: &[String]) -> Tally {
+    fn only(&self, wanted: &[String]) -> MutantResults {
         let only = |names: &[String]| -> Vec<String> {
             let names = names.iter().filter(|name| wanted.contains(name));
             names.cloned().collect()
         };
-        Tally {
+        MutantResults {
             caught: only(&self.caught),
             timeouts: only(&self.timeouts),
             unviable: only(&self.unviable),
@@ -471,7 +471,7 @@ impl Tally {
     }
 }
 
-impl std::fmt::Display for Tally {
+impl std::fmt::Display for MutantResults {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for name in &self.missed {
             writeln!(f, "missed: {name}")?;
@@ -504,28 +504,28 @@ mod tests {
     #[test]
     fn what_cannot_be_built_does_not_count() {
         let some = |n: usize| vec![String::new(); n];
-        let tally = Tally {
+        let results = MutantResults {
             caught: some(17),
             timeouts: some(2),
             unviable: some(20),
             missed: vec!["a.rs:1:1: replace + with -".to_owned()],
         };
-        assert_eq!(tally.caught_percent(), 95.0);
+        assert_eq!(results.caught_percent(), 95.0);
         let text = "missed: a.rs:1:1: replace + with -\n\
                     40 mutants: 17 caught, 2 timeouts, 20 unviable, 1 missed: 95.0 % caught";
-        assert_eq!(tally.to_string(), text);
+        assert_eq!(results.to_string(), text);
     }
 
     #[test]
     fn only_what_was_asked_for_counts() {
         let names = |names: &str| -> Vec<String> { names.chars().map(String::from).collect() };
-        let tally = |caught, missed| Tally {
+        let results = |caught, missed| MutantResults {
             caught: names(caught),
             missed: names(missed),
-            ..Tally::default()
+            ..MutantResults::default()
         };
-        let mut all = tally("ab", "");
-        all.extend(tally("c", "de").only(&names("cd")));
+        let mut all = results("ab", "");
+        all.extend(results("c", "de").only(&names("cd")));
         assert_eq!((all.n_all(), all.missed), (4, names("d")));
     }
 }

@@ -25,7 +25,7 @@ use searches::{
 };
 
 /// A planted bug, and the finder that must find it.
-pub struct Planted {
+pub struct PlantedBug {
     pub name: &'static str,
     finder: Finder,
 }
@@ -52,13 +52,13 @@ enum Finder {
 
 use Finder::{Asan, Chosen, Hangs, Loom, Miri, Shuttle, Tests, Tsan};
 
-/// Repeats `Planted { name, finder }`.
-const fn bug(name: &'static str, finder: Finder) -> Planted {
-    Planted { name, finder }
+/// Repeats `PlantedBug { name, finder }`.
+const fn bug(name: &'static str, finder: Finder) -> PlantedBug {
+    PlantedBug { name, finder }
 }
 
 /// All planted bugs.
-pub const PLANTED: &[Planted] = &[
+pub const PLANTED: &[PlantedBug] = &[
     bug("relaxed-settle", Loom("values")),
     bug("missing-acquire", Loom("values")),
     bug("relaxed-push", Loom("values")),
@@ -106,7 +106,7 @@ pub const PLANTED: &[Planted] = &[
 ];
 
 /// The result of looking for a bug.
-enum Found {
+enum FinderResult {
     Yes,
     /// A tool that the finder needs is not installed.
     NotTried(&'static str),
@@ -122,7 +122,7 @@ const OUT_OF_TIME: Option<i32> = Some(124);
 pub fn find_all(steps: &mut Steps, part: &str) {
     let places = tidy::places_of_planted_bugs();
     let mut rows = vec![
-        "| Bug | Where | Method | Found | Seconds |".to_owned(),
+        "| Bug | Where | Method | FinderResult | Seconds |".to_owned(),
         "| --- | --- | --- | --- | ---: |".to_owned(),
     ];
     let mut sound: Vec<(&Search, bool)> = Vec::new();
@@ -130,14 +130,14 @@ pub fn find_all(steps: &mut Steps, part: &str) {
         let name = format!("planted: {}", bug.name);
         let (found, took) = bug.look(&mut sound);
         let answer = match found {
-            Found::Yes => "yes",
-            Found::NotTried(_) => "not tried",
-            Found::No(reason) => reason,
+            FinderResult::Yes => "yes",
+            FinderResult::NotTried(_) => "not tried",
+            FinderResult::No(reason) => reason,
         };
         println!("{name}: {answer} ({:.1} s)", took.as_secs_f32());
         match found {
-            Found::NotTried(tool) => steps.skip(&name, tool),
-            _ => steps.count(&name, matches!(found, Found::Yes)),
+            FinderResult::NotTried(tool) => steps.skip(&name, tool),
+            _ => steps.count(&name, matches!(found, FinderResult::Yes)),
         }
         let place = places.get(bug.name).map_or("", String::as_str);
         let (method, seconds) = (bug.finder.method(), took.as_secs_f32());
@@ -248,16 +248,16 @@ fn wrapper(bug: &str) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-impl Planted {
+impl PlantedBug {
     fn is_meant_by(&self, part: &str) -> bool {
         self.name.contains(part) || self.finder.method().contains(part)
     }
 
     /// Builds with the bug and runs its finder; gives the time of the run. `sound` are the searches that
     /// were tried without a bug, and whether they found nothing.
-    fn look(&self, sound: &mut Vec<(&'static Search, bool)>) -> (Found, Duration) {
+    fn look(&self, sound: &mut Vec<(&'static Search, bool)>) -> (FinderResult, Duration) {
         if let Some(tool) = self.finder.missing() {
-            return (Found::NotTried(tool), Duration::ZERO);
+            return (FinderResult::NotTried(tool), Duration::ZERO);
         }
         // A bug that does not compile is not found by anybody.
         let built = self
@@ -266,22 +266,22 @@ impl Planted {
             .stdout(Stdio::null())
             .status();
         if !built.is_ok_and(|status| status.success()) {
-            return (Found::No("NO: does not build"), Duration::ZERO);
+            return (FinderResult::No("NO: does not build"), Duration::ZERO);
         }
         if let Chosen(search) | Hangs(search) = self.finder
             && !search.is_sound(sound)
         {
-            return (Found::No("NO: fails without it"), Duration::ZERO);
+            return (FinderResult::No("NO: fails without it"), Duration::ZERO);
         }
         let begin = Instant::now();
         let run = quiet(&mut self.finder.command(self.name, false));
         let took = begin.elapsed();
         let is_late = run == OUT_OF_TIME;
         let found = match self.finder {
-            _ if run == Some(0) => Found::No("NO"),
-            Hangs(_) if is_late => Found::Yes,
-            _ if is_late => Found::No("NO: out of time"),
-            _ => Found::Yes,
+            _ if run == Some(0) => FinderResult::No("NO"),
+            Hangs(_) if is_late => FinderResult::Yes,
+            _ if is_late => FinderResult::No("NO: out of time"),
+            _ => FinderResult::Yes,
         };
         (found, took)
     }

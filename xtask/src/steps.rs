@@ -13,12 +13,12 @@ pub struct Steps {
     /// The complaints of failed checks, repeated at the end.
     complaints: Vec<String>,
     skipped: Vec<String>,
-    tests: Tally,
+    tests: TestCounts,
 }
 
 /// The counts of tests over all test programs.
 #[derive(Default)]
-struct Tally {
+struct TestCounts {
     passed: usize,
     failed: usize,
     ignored: usize,
@@ -42,7 +42,7 @@ impl Steps {
             failed: Vec::new(),
             complaints: Vec::new(),
             skipped: Vec::new(),
-            tests: Tally::default(),
+            tests: TestCounts::default(),
         }
     }
 
@@ -169,7 +169,7 @@ impl Steps {
     }
 }
 
-impl Tally {
+impl TestCounts {
     /// Adds a line `test result: ok. 9 passed; 0 failed; 0 ignored; ...` or `test NAME ... FAILED`, and those after
     /// `---- NAME stdout ----`; other lines add nothing.
     fn add(&mut self, line: &str) {
@@ -263,30 +263,30 @@ mod tests {
 
     #[test]
     fn what_failed_tests_say_is_kept_for_the_end() {
-        let mut tally = Tally::default();
+        let mut counts = TestCounts::default();
         let output = "running 2 tests\ntest one ... ok\nnoise\ntest two ... FAILED\n\nfailures:\n\n\
             ---- two stdout ----\n\nthread 'two' panicked at src/lib.rs:1:1:\nodd\n\n\nfailures:\n    two\n\n\
             test result: FAILED. 1 passed; 1 failed; 3 ignored; 0 measured; 0 filtered out; finished in 0.01s";
         for line in output.lines() {
-            tally.add(line);
+            counts.add(line);
         }
-        assert_eq!((tally.passed, tally.failed, tally.ignored), (1, 1, 3));
-        assert_eq!(tally.names, ["two"]);
+        assert_eq!((counts.passed, counts.failed, counts.ignored), (1, 1, 3));
+        assert_eq!(counts.names, ["two"]);
         let said = [
             "---- two stdout ----",
             "    thread 'two' panicked at src/lib.rs:1:1:",
             "    odd",
         ];
-        assert_eq!(tally.said, said);
+        assert_eq!(counts.said, said);
     }
 
     #[test]
     fn long_stories_of_failed_tests_are_cut() {
-        let mut tally = Tally::default();
-        tally.add("---- three stdout ----");
+        let mut counts = TestCounts::default();
+        counts.add("---- three stdout ----");
         for _ in 0..100 {
-            tally.add("and then");
+            counts.add("and then");
         }
-        assert_eq!(tally.said.len(), 1 + MAX_SAID);
+        assert_eq!(counts.said.len(), 1 + MAX_SAID);
     }
 }

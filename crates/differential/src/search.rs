@@ -12,10 +12,10 @@ use std::time::Instant;
 
 use tfrt_bef::{BefBuffer, BefFile};
 use tfrt_compiler::{CompileOptions, compile};
-use tfrt_oracle::differential::{Difference, Outcome, Subject, campaign};
+use tfrt_oracle::differential::{Difference, Outcome, TestProgram, campaign};
 use tfrt_oracle::generate::Options;
 
-use crate::bench::Bench;
+use crate::test_runtime::TestRuntime;
 
 /// The operation whose effects may come in another order when it is counted than in order: a task whose body gives back
 /// one of its arguments. Counted, who awaits that goes on before the rest of the body; in order, after it.
@@ -54,7 +54,7 @@ const ENOUGH: u64 = 200_000;
 
 /// The counts of a search.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct SearchCounts {
     /// Programs that were compared.
     pub n_programs: u64,
     /// The number of runs.
@@ -63,7 +63,7 @@ pub struct Tally {
     kinds: BTreeMap<&'static str, u64>,
 }
 
-impl Tally {
+impl SearchCounts {
     /// Returns a kind of content that no program had, though there were enough programs.
     pub fn missing(&self) -> Option<&'static str> {
         let mut kinds = KINDS.iter().map(|(kind, _)| *kind);
@@ -72,7 +72,7 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for SearchCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} programs, {} runs; ", self.n_programs, self.n_runs)?;
         let kinds = self
@@ -97,53 +97,58 @@ pub fn be_quiet_about_kernels() {
 /// # Errors
 ///
 /// The first difference.
-pub fn search(seeds: Range<u64>, deadline: Option<Instant>) -> Result<Tally, Box<Difference>> {
+pub fn search(
+    seeds: Range<u64>,
+    deadline: Option<Instant>,
+) -> Result<SearchCounts, Box<Difference>> {
     let mut session = Session::new();
     let is_over = || deadline.is_some_and(|deadline| Instant::now() > deadline);
     let mut next = seeds.start;
     while next < seeds.end && !is_over() {
         let batch = next..seeds.end.min(next.saturating_add(BATCH));
         next = batch.end;
-        let n_compared = campaign(batch, &options, AT_ONCE, &mut |subjects| {
-            session.run(subjects)
+        let n_compared = campaign(batch, &options, AT_ONCE, &mut |programs| {
+            session.run(programs)
         })?;
-        session.tally.n_programs += n_compared;
+        session.counts.n_programs += n_compared;
     }
-    Ok(session.tally)
+    Ok(session.counts)
 }
 
 /// The runtimes of a search, and its counts.
 struct Session {
     /// The runtimes on this thread: in order, and counted.
-    alone: [Bench; 2],
+    alone: [TestRuntime; 2],
     /// The runtimes with threads of their own; each group shares some.
-    pools: Vec<Vec<Bench>>,
-    tally: Tally,
+    pools: Vec<Vec<TestRuntime>>,
+    counts: SearchCounts,
 }
 
 impl Session {
     fn new() -> Session {
         Session {
-            alone: Bench::alone(),
-            pools: [1, 2, 4, 16].map(|n| Bench::on_pool(n, N_TOGETHER)).into(),
-            tally: Tally::default(),
+            alone: TestRuntime::alone(),
+            pools: [1, 2, 4, 16]
+                .map(|n| TestRuntime::on_pool(n, N_TOGETHER))
+                .into(),
+            counts: SearchCounts::default(),
         }
     }
 
     /// Runs programs.
-    fn run(&mut self, subjects: &[Subject<'_>]) -> Vec<Vec<Outcome>> {
+    fn run(&mut self, programs: &[TestProgram<'_>]) -> Vec<Vec<Outcome>> {
         // Stage by stage: what a stage runs on is in the caches then.
-        let compiled: Vec<_> = subjects.iter().map(compiled).collect();
-        let opened = subjects.iter().zip(compiled);
+        let compiled: Vec<_> = programs.iter().map(compiled).collect();
+        let opened = programs.iter().zip(compiled);
         let opened: Vec<_> = opened
-            .map(|(subject, bytes)| self.open(subject, bytes))
+            .map(|(program, bytes)| self.open(program, bytes))
             .collect();
         let mut files = Vec::new();
-        let mut outcomes = vec![Vec::new(); subjects.len()];
-        for (index, (subject, opened)) in subjects.iter().zip(opened).enumerate() {
+        let mut outcomes = vec![Vec::new(); programs.len()];
+        for (index, (program, opened)) in programs.iter().zip(opened).enumerate() {
             match opened {
                 Ok(file) => files.push((index, file)),
-                Err(_) if subject.seed.is_none() => {}
+                Err(_) if program.seed.is_none() => {}
                 Err(complaint) => outcomes[index].push(Outcome {
                     way: "compiling".to_owned(),
                     complaint: Some(complaint),
@@ -151,16 +156,16 @@ impl Session {
                 }),
             }
         }
-        self.run_alone(subjects, &files, &mut outcomes);
+        self.run_alone(programs, &files, &mut outcomes);
         let is_over = outcomes.iter().any(|outcomes| complain(outcomes));
-        match subjects.first().and_then(|subject| subject.seed) {
+        match programs.first().and_then(|program| program.seed) {
             _ if is_over => {}
             Some(seed) => self.run_together(seed, &files, &mut outcomes),
             None => self.run_everywhere(&files, &mut outcomes),
         }
-        for (subject, outcomes) in subjects.iter().zip(&outcomes) {
-            if subject.seed.is_some() {
-                self.count(subject.text, outcomes.len());
+        for (program, outcomes) in programs.iter().zip(&outcomes) {
+            if program.seed.is_some() {
+                self.count(program.text, outcomes.len());
             }
         }
         outcomes
@@ -169,11 +174,11 @@ impl Session {
     /// Opens the compiled programs; a smaller form is loaded, too, since what nobody would load shows nothing.
     fn open(
         &self,
-        subject: &Subject<'_>,
+        program: &TestProgram<'_>,
         bytes: Result<BefBuffer, String>,
     ) -> Result<BefFile, String> {
         let file = BefFile::open(bytes?).map_err(|error| error.to_string())?;
-        if subject.seed.is_none() {
+        if program.seed.is_none() {
             self.alone[0].load(&file)?;
         }
         Ok(file)
@@ -182,13 +187,13 @@ impl Session {
     /// Runs programs on this thread, up to the first complaint: to be sure of leaks takes seconds.
     fn run_alone(
         &self,
-        subjects: &[Subject<'_>],
+        programs: &[TestProgram<'_>],
         files: &[(usize, BefFile)],
         outcomes: &mut [Vec<Outcome>],
     ) {
-        for bench in &self.alone {
+        for runtime in &self.alone {
             for (index, file) in files {
-                let outcome = bench.run(file);
+                let outcome = runtime.run(file);
                 let is_over = outcome.complaint.is_some();
                 outcomes[*index].push(outcome);
                 if is_over {
@@ -200,7 +205,7 @@ impl Session {
             let [in_order, counted] = &mut outcomes[*index][..] else {
                 unreachable!("there are two runtimes on this thread");
             };
-            let is_kept = !subjects[*index].text.contains(ANY_ORDER);
+            let is_kept = !programs[*index].text.contains(ANY_ORDER);
             if is_kept && in_order.stdout != counted.stdout && counted.complaint.is_none() {
                 counted.complaint = Some(format!(
                     "counted kernels print\n{}where those in order print\n{}",
@@ -223,7 +228,7 @@ impl Session {
         };
         for files in files.chunks(n_together) {
             let run = |files: &[(usize, BefFile)]| {
-                Bench::run_together(pool, files.iter().map(|(_, file)| file))
+                TestRuntime::run_together(pool, files.iter().map(|(_, file)| file))
             };
             let mut found = run(files);
             if files.len() > 1 && complain(&found) {
@@ -245,7 +250,7 @@ impl Session {
             let outcomes = &mut outcomes[*index];
             for pool in &self.pools {
                 outcomes.push(pool[0].run(file));
-                outcomes.extend(Bench::run_together(pool, pool.iter().map(|_| file)));
+                outcomes.extend(TestRuntime::run_together(pool, pool.iter().map(|_| file)));
                 if complain(outcomes) {
                     return;
                 }
@@ -254,10 +259,10 @@ impl Session {
     }
 
     fn count(&mut self, text: &str, n_runs: usize) {
-        self.tally.n_runs += n_runs as u64;
+        self.counts.n_runs += n_runs as u64;
         for (kind, operations) in KINDS {
             if operations.iter().any(|operation| text.contains(operation)) {
-                *self.tally.kinds.entry(kind).or_default() += 1;
+                *self.counts.kinds.entry(kind).or_default() += 1;
             }
         }
     }
@@ -267,8 +272,8 @@ fn complain(outcomes: &[Outcome]) -> bool {
     outcomes.iter().any(|outcome| outcome.complaint.is_some())
 }
 
-fn compiled(subject: &Subject<'_>) -> Result<BefBuffer, String> {
-    let bytes = compile(subject.module, &CompileOptions::default());
+fn compiled(program: &TestProgram<'_>) -> Result<BefBuffer, String> {
+    let bytes = compile(program.module, &CompileOptions::default());
     bytes.map_err(|errors| errors.render(false))
 }
 

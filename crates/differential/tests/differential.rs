@@ -27,9 +27,9 @@ fn random_programs_do_what_the_evaluator_says_on_every_queue() {
     let seeds = first..wanted.map_or(u64::MAX, |wanted| first.saturating_add(wanted));
     search::be_quiet_about_kernels();
     match search::search(seeds, deadline) {
-        Ok(tally) => {
-            println!("{tally}");
-            assert_eq!(tally.missing(), None);
+        Ok(counts) => {
+            println!("{counts}");
+            assert_eq!(counts.missing(), None);
         }
         Err(difference) => panic!("{difference}"),
     }

@@ -38,7 +38,7 @@ use tfrt::{
 };
 use tfrt_async::{counters, memory_stats};
 use tfrt_bef::{BefBuffer, BefFile};
-use tfrt_differential::bench::Bench;
+use tfrt_differential::test_runtime::TestRuntime;
 use tfrt_fuzz::counting::Counting;
 use tfrt_fuzz::{execute, seeds};
 use tfrt_oracle::random::Random;
@@ -124,7 +124,7 @@ fn late(n: i32, context: &ExecutionContext) -> AsyncValue<i32> {
 struct Soak {
     runtime: Runtime,
     faulty: Program,
-    harmless: Bench,
+    harmless: TestRuntime,
     files: Vec<BefFile>,
     models: Vec<Vec<u8>>,
     random: Random,
@@ -145,7 +145,7 @@ impl Soak {
         let files = files.filter_map(|(_, bytes)| BefFile::open(BefBuffer::from_vec(bytes)).ok());
         Ok(Soak {
             faulty,
-            harmless: Bench::harmless(),
+            harmless: TestRuntime::harmless(),
             files: files.collect(),
             models: seeds::inputs("import"),
             random: Random::new(1),
@@ -284,21 +284,21 @@ impl Soak {
 
 /// The memory that the process holds, or the least of several counts.
 #[derive(Clone, Copy)]
-struct Held {
+struct MemoryUse {
     blocks: u64,
     bytes: u64,
     /// The bytes of memory that are no file's; 0 if the system does not say.
     resident: u64,
 }
 
-impl Held {
-    const MOST: Held = Held {
+impl MemoryUse {
+    const MOST: MemoryUse = MemoryUse {
         blocks: u64::MAX,
         bytes: u64::MAX,
         resident: u64::MAX,
     };
 
-    fn now() -> Held {
+    fn now() -> MemoryUse {
         let lists = memory_stats();
         // What free lists have from the system counts as far as it is in use. Each piece of it is a block.
         let n_chunks = lists.chunk_bytes / CHUNK_BYTES;
@@ -306,15 +306,15 @@ impl Held {
             BLOCKS.load(Ordering::Relaxed),
             BYTES.load(Ordering::Relaxed),
         );
-        Held {
+        MemoryUse {
             blocks: (blocks + lists.live_blocks).saturating_sub(n_chunks),
             bytes: (bytes + lists.live_bytes).saturating_sub(lists.chunk_bytes),
             resident: resident_bytes().unwrap_or(0),
         }
     }
 
-    fn least(self, other: Held) -> Held {
-        Held {
+    fn least(self, other: MemoryUse) -> MemoryUse {
+        MemoryUse {
             blocks: self.blocks.min(other.blocks),
             bytes: self.bytes.min(other.bytes),
             resident: self.resident.min(other.resident),
@@ -322,7 +322,7 @@ impl Held {
     }
 
     /// Compares with an earlier count; returns an error if memory has grown.
-    fn grown_since(self, before: Held) -> Result<(), String> {
+    fn grown_since(self, before: MemoryUse) -> Result<(), String> {
         let n_threads = fs::read_dir("/proc/self/task").map_or(16, Iterator::count);
         let parts = [
             ("blocks", self.blocks, before.blocks + n_threads as u64),
@@ -344,9 +344,9 @@ impl Held {
     }
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for MemoryUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Held {
+        let MemoryUse {
             blocks,
             bytes,
             resident,
@@ -378,13 +378,13 @@ fn soak(time: Duration) -> Result<(), String> {
     soak.round().map_err(|error| error.to_string())?;
     let live_cells = soak.at_rest()?;
     let begin = Instant::now();
-    let mut quarters = [Held::MOST; 4];
+    let mut quarters = [MemoryUse::MOST; 4];
     let (mut n_rounds, mut last_told) = (0_u64, begin);
     while begin.elapsed() < time {
         soak.round().map_err(|error| error.to_string())?;
         soak.settle(live_cells)?;
         n_rounds += 1;
-        let held = Held::now();
+        let held = MemoryUse::now();
         let share = begin.elapsed().as_secs_f64() / time.as_secs_f64();
         let quarter = &mut quarters[((4.0 * share) as usize).min(3)];
         *quarter = quarter.least(held);

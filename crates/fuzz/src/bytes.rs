@@ -4,13 +4,13 @@ use std::cell::OnceCell;
 
 use tfrt_bef::{BefBuffer, BefFile};
 use tfrt_compiler::{CompileOptions, compile, decompile};
-use tfrt_differential::bench::Bench;
+use tfrt_differential::test_runtime::TestRuntime;
 use tfrt_ir::{PrintOptions, Source, print};
 
 use crate::{text::look_at, walk};
 
 thread_local! {
-    static BENCH: OnceCell<Bench> = const { OnceCell::new() };
+    static RUNTIME: OnceCell<TestRuntime> = const { OnceCell::new() };
 }
 
 /// Copies bytes to a box of just their size, so that reading past it is noticed.
@@ -31,8 +31,8 @@ pub fn open(bytes: &[u8]) {
         }
         Ok(file) => {
             walk::read_all(&file);
-            let run = |bench: &Bench| bench.run_untrusted(&file);
-            let ran = BENCH.with(|bench| run(bench.get_or_init(Bench::harmless)));
+            let run = |runtime: &TestRuntime| runtime.run_untrusted(&file);
+            let ran = RUNTIME.with(|runtime| run(runtime.get_or_init(TestRuntime::harmless)));
             if let Err(complaint) = ran {
                 panic!("{complaint}");
             }

@@ -11,7 +11,7 @@
 //! | [`execute::execute`] | choices | programs do what the oracle says, after passes too |
 //!
 //! Each function panics if its property is broken, and returns otherwise; programs
-//! that nobody vouches for run under [`LIMITS`](tfrt_differential::bench::LIMITS). `cargo xtask fuzz` calls them
+//! that nobody vouches for run under [`LIMITS`](tfrt_differential::test_runtime::LIMITS). `cargo xtask fuzz` calls them
 //! with what a fuzzer thinks of, tests with the corpus under `tests/fuzz/`, with every
 //! bit of it flipped, and with files made to be hard ([`hostile`]).
 

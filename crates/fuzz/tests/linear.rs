@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use tfrt_bef::{BefBuffer, BefFile, listing};
 use tfrt_compiler::decompile;
-use tfrt_differential::bench::Bench;
+use tfrt_differential::test_runtime::TestRuntime;
 use tfrt_fuzz::counting::Counting;
 use tfrt_fuzz::hostile::{FILES, Hostile, TEXTS};
 use tfrt_fuzz::text;
@@ -169,10 +169,12 @@ fn the_gate_takes_time_and_memory_in_proportion_to_the_file() {
 
 #[test]
 fn loading_and_running_take_time_and_memory_in_proportion_to_the_file() {
-    let bench = Bench::harmless();
+    let runtime = TestRuntime::harmless();
     let run = |bytes: &[u8]| {
         if let Ok(file) = BefFile::open(BefBuffer::from_vec(bytes.to_vec())) {
-            bench.run_untrusted(&file).expect("nothing is left behind");
+            runtime
+                .run_untrusted(&file)
+                .expect("nothing is left behind");
         }
     };
     check_all(

@@ -30,7 +30,7 @@ pub fn program(seed: u64, size: usize) -> Program {
 pub fn program_from(mut random: Random, size: usize) -> Program {
     let mut functions: Vec<Function> = Vec::new();
     for _ in 0..random.below(5) {
-        let kind = *random.pick(&[Kind::Plain, Kind::Plain, Kind::Turn, Kind::Recursive]);
+        let kind = *random.pick(&[Kind::Plain, Kind::Plain, Kind::LoopBody, Kind::Recursive]);
         let mut maker = Maker {
             random: &mut random,
             functions: &functions,
@@ -38,7 +38,7 @@ pub fn program_from(mut random: Random, size: usize) -> Program {
         let body = match kind {
             Kind::Plain => maker.make(2, 1, size, 1),
             // What runs more than once is short, and calls nothing.
-            Kind::Turn => maker.make(1, 1, size.div_ceil(2), 0),
+            Kind::LoopBody => maker.make(1, 1, size.div_ceil(2), 0),
             Kind::Recursive => maker.make(2, 1, size.div_ceil(2), 0),
         };
         functions.push(Function { kind, body });
@@ -68,7 +68,7 @@ enum Kind {
     Plain,
     /// The body of a loop: takes a buffer, a number and the iterations left, returns these and
     /// whether to go on.
-    Turn,
+    LoopBody,
     /// A recursive function: takes the operands of a plain one and the calls left. It calls itself
     /// when its body is done, prints the number that this returns, and returns that; the last call
     /// returns its own number and its first buffer.
@@ -261,7 +261,7 @@ impl Maker<'_> {
                     number,
                 }
             }
-            Kind::Turn => Step::While {
+            Kind::LoopBody => Step::While {
                 condition: self.random.chance(80),
                 function,
                 buffer: buffers[0],

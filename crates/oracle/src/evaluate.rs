@@ -35,7 +35,7 @@ use std::{fmt, rc::Rc};
 use foldhash::{HashMap, HashMapExt};
 use tfrt_ir::{Location, Module, OpId};
 
-use self::control::{Next, Waiting};
+use self::control::{Continuation, Next};
 use crate::plan::{self, Body, BodyIndex, Function, Kind, Operation, Plan, Slot};
 use crate::value::{Datum, Failure, Printed, Value, print_line};
 
@@ -63,7 +63,7 @@ pub struct Report {
     /// The standard output, with the lines on functions.
     pub stdout: String,
     /// The reported errors, in the order of evaluation.
-    pub errors: Vec<Reported>,
+    pub errors: Vec<ReportedError>,
     /// The way in which the program ends.
     pub ending: Ending,
 }
@@ -82,7 +82,7 @@ pub enum Ending {
 
 /// An error as it is told to the user, once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reported {
+pub struct ReportedError {
     /// The message.
     pub message: String,
     /// The name of the operation.
@@ -178,7 +178,7 @@ struct Machine<'m> {
     n_steps: u64,
     frames: Vec<Frame>,
     printed: Printed,
-    errors: Vec<Reported>,
+    errors: Vec<ReportedError>,
     /// The error by which the current function's request was cancelled.
     cancelled: Option<Rc<Failure>>,
     /// The results of functions run by `tfrt.once`, by name.
@@ -191,13 +191,13 @@ struct Frame {
     /// The operation to run next, or that waits for the frame above.
     at: usize,
     slots: Vec<Option<Value>>,
-    waiting: Waiting,
+    waiting: Continuation,
 }
 
 /// The results of an operation that calls nothing: an entry of the families.
 ///
 /// `None` means that the family does not know it with these operands.
-type Outcome = Option<Vec<Value>>;
+type FamilyResult = Option<Vec<Value>>;
 
 impl<'m> Machine<'m> {
     fn new(plan: &'m Plan<'m>, limits: Limits) -> Machine<'m> {
@@ -221,7 +221,7 @@ impl<'m> Machine<'m> {
     fn fail(&mut self, op: OpId, code: &'static str, message: impl Into<String>) -> Rc<Failure> {
         let message = message.into();
         let operation = self.plan.module.op(op);
-        self.errors.push(Reported {
+        self.errors.push(ReportedError {
             message: message.clone(),
             operation: operation.name().to_string(),
             location: operation.location().clone(),
@@ -279,7 +279,7 @@ impl<'m> Machine<'m> {
                 return Ok(results);
             };
             let operation = &self.plan.bodies[caller.body].operations[caller.at];
-            let waiting = std::mem::replace(&mut caller.waiting, Waiting::Results);
+            let waiting = std::mem::replace(&mut caller.waiting, Continuation::Results);
             let next = self.resume(operation, waiting, results)?;
             self.go_on(operation, next)?;
         }
@@ -294,7 +294,7 @@ impl<'m> Machine<'m> {
             body,
             at: 0,
             slots,
-            waiting: Waiting::Results,
+            waiting: Continuation::Results,
         });
         Ok(())
     }
@@ -404,7 +404,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Runs an operation that calls nothing.
-    fn apply(&mut self, operation: &Operation, operands: &[Datum]) -> Outcome {
+    fn apply(&mut self, operation: &Operation, operands: &[Datum]) -> FamilyResult {
         // A last chain that an operation does not ask for only orders it.
         self.apply_exactly(operation, operands)
             .or_else(|| match operands {
@@ -413,7 +413,7 @@ impl<'m> Machine<'m> {
             })
     }
 
-    fn apply_exactly(&mut self, operation: &Operation, operands: &[Datum]) -> Outcome {
+    fn apply_exactly(&mut self, operation: &Operation, operands: &[Datum]) -> FamilyResult {
         self.number_operation(operation, operands)
             .or_else(|| self.effect_operation(operation, operands))
             .or_else(|| self.string_operation(operation, operands))

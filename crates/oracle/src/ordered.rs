@@ -2,7 +2,7 @@
 //! apart are related by a path of operands.
 //!
 //! What is looked for is proof, so that `Ok` can be relied on and
-//! [`Unordered`] may be too careful.
+//! [`UnorderedEffects`] may be too careful.
 //!
 //! An operation without effects may come before or after a cancellation only
 //! if nobody can see what becomes of its results. (What it reports, if it
@@ -52,14 +52,14 @@ const ALL: Classes = (1 << N_CLASSES) - 1;
 
 /// Two operations whose effects may come in either order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unordered {
+pub struct UnorderedEffects {
     /// The first in the text.
     pub first: OpId,
     /// The second in the text; equal to `first` if an operation runs a body more than once.
     pub second: OpId,
 }
 
-impl fmt::Display for Unordered {
+impl fmt::Display for UnorderedEffects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("two effects are not ordered by operands")
     }
@@ -91,7 +91,7 @@ impl fmt::Display for Unordered {
 /// assert_eq!(module.op(unordered.first).name(), "tfrt.print.i32");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn check(module: &Module) -> Result<Result<(), Unordered>, Refusal> {
+pub fn check(module: &Module) -> Result<Result<(), UnorderedEffects>, Refusal> {
     Ok(check_plan(&Plan::new(module)?, true))
 }
 
@@ -100,12 +100,12 @@ pub fn check(module: &Module) -> Result<Result<(), Unordered>, Refusal> {
 /// # Errors
 ///
 /// See [`check`].
-pub fn check_lines(module: &Module) -> Result<Result<(), Unordered>, Refusal> {
+pub fn check_lines(module: &Module) -> Result<Result<(), UnorderedEffects>, Refusal> {
     Ok(check_plan(&Plan::new(module)?, false))
 }
 
 /// Checks a module that is taken apart, the order of its lines included or not.
-pub(crate) fn check_plan(plan: &Plan<'_>, with_lines: bool) -> Result<(), Unordered> {
+pub(crate) fn check_plan(plan: &Plan<'_>, with_lines: bool) -> Result<(), UnorderedEffects> {
     let print = if with_lines { PRINT } else { LINE };
     let traits = |body: &Body| -> Vec<Traits> {
         let operations = body.operations.iter();
@@ -327,10 +327,10 @@ impl<'w> Walk<'w> {
     }
 
     /// Checks the body's operations against each other.
-    fn check_pairs(&self) -> Result<(), Unordered> {
+    fn check_pairs(&self) -> Result<(), UnorderedEffects> {
         let operations = &self.body.operations;
         for second in 0..operations.len() {
-            let unordered = |first: usize| Unordered {
+            let unordered = |first: usize| UnorderedEffects {
                 first: operations[first].op,
                 second: operations[second].op,
             };
@@ -381,7 +381,7 @@ impl<'w> Walk<'w> {
 
     /// Checks that prints come before the line with the results, which is printed when all results
     /// are there.
-    fn check_results(&self) -> Result<(), Unordered> {
+    fn check_results(&self) -> Result<(), UnorderedEffects> {
         let Some((&first, rest)) = self.body.results.split_first() else {
             return Ok(());
         };
@@ -392,7 +392,7 @@ impl<'w> Walk<'w> {
         for at in printing {
             if !all.has(self.event(at, PRINT)) {
                 let op = self.body.operations[at].op;
-                return Err(Unordered {
+                return Err(UnorderedEffects {
                     first: op,
                     second: op,
                 });

@@ -9,10 +9,10 @@ const MAX_KEPT: usize = 1_000;
 
 /// A collector of errors, to which any thread may add.
 #[derive(Debug, Default)]
-pub struct Errors(Mutex<Heard>);
+pub struct Errors(Mutex<Collected>);
 
 #[derive(Debug, Default)]
-struct Heard {
+struct Collected {
     errors: Vec<Error>,
     n_more: usize,
 }
@@ -20,11 +20,11 @@ struct Heard {
 impl Errors {
     /// Keeps an error.
     pub fn hear(&self, error: &Error) {
-        let mut heard = self.lock();
-        if heard.errors.len() < MAX_KEPT {
-            heard.errors.push(error.clone());
+        let mut collected = self.lock();
+        if collected.errors.len() < MAX_KEPT {
+            collected.errors.push(error.clone());
         } else {
-            heard.n_more += 1;
+            collected.n_more += 1;
         }
     }
 
@@ -35,7 +35,7 @@ impl Errors {
 
     /// Takes all kept errors.
     pub fn take(&self) -> Vec<Error> {
-        let Heard { mut errors, n_more } = std::mem::take(&mut *self.lock());
+        let Collected { mut errors, n_more } = std::mem::take(&mut *self.lock());
         if n_more > 0 {
             errors.push(Error::unknown(format!(
                 "and {n_more} more errors that are not shown"
@@ -44,7 +44,7 @@ impl Errors {
         errors
     }
 
-    fn lock(&self) -> MutexGuard<'_, Heard> {
+    fn lock(&self) -> MutexGuard<'_, Collected> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

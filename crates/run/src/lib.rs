@@ -25,4 +25,4 @@ mod session;
 pub use errors::Errors;
 pub use exit::ExitStatus;
 pub use queue::QueueOption;
-pub use session::{Called, Outcome, Session, not_running_line, running_line};
+pub use session::{FinishedCall, Outcome, Session, not_running_line, running_line};

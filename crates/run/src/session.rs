@@ -39,7 +39,7 @@ pub struct Session {
 /// A call whose results are settled.
 #[derive(Debug)]
 #[must_use = "a call ends with `Session::end`"]
-pub struct Called {
+pub struct FinishedCall {
     results: Vec<AnyAsyncValue>,
     cells_before: u64,
 }
@@ -80,13 +80,13 @@ impl Session {
         context: &ExecutionContext,
         arguments: Vec<AnyAsyncValue>,
         print: Print<'_>,
-    ) -> io::Result<Called> {
+    ) -> io::Result<FinishedCall> {
         let cells_before = counters().live_cells;
         let results = match function.kind() {
             FunctionKind::Sync => self.run_in_order(function, context, &arguments, print)?,
             _ => self.run_as_dataflow(function, context, arguments, print)?,
         };
-        Ok(Called {
+        Ok(FinishedCall {
             results,
             cells_before,
         })
@@ -94,7 +94,12 @@ impl Session {
 
     /// Ends a call, whose request the caller has given back, and judges its outcome; `reason` is the error by which it
     /// was cancelled.
-    pub fn end(&self, called: Called, reason: Option<Error>, is_interrupted: bool) -> Outcome {
+    pub fn end(
+        &self,
+        called: FinishedCall,
+        reason: Option<Error>,
+        is_interrupted: bool,
+    ) -> Outcome {
         let results = called.results;
         // Results that lie on the heap are alive, and nobody's fault.
         let n_results = results.iter().filter(|result| result.is_counted()).count();

@@ -20,8 +20,8 @@ use tfrt::tensor::{
 };
 use tfrt::{Error, HostAllocator, Model, OpenError, OpenOptions, Runtime, Warnings};
 
-use crate::bits::Bits;
-use crate::verdict::{Ending, Stage, Verdict};
+use crate::output_hash::OutputHash;
+use crate::verdict::{CaseEnd, Stage, Verdict};
 use crate::{compare, eager};
 
 /// The cases whose outputs are random by their definition: type and shape are compared.
@@ -41,12 +41,12 @@ const RANDOM: &[&str] = &[
 /// A runner of cases, one after the other.
 pub struct Runner {
     runtime: Runtime,
-    road: Road,
+    mode: RunMode,
 }
 
 /// The way in which a case is run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Road {
+pub enum RunMode {
     /// By [`Model::open`], as users do.
     Whole,
     /// Without the passes that make programs faster: what fails otherwise alone fails by these.
@@ -55,25 +55,25 @@ pub enum Road {
     Eager,
 }
 
-type Stopped = (Stage, String);
+type StageError = (Stage, String);
 
 impl Runner {
     /// Makes a runtime with all kernels.
-    pub fn new(road: Road) -> Runner {
+    pub fn new(mode: RunMode) -> Runner {
         let runtime = Runtime::new();
-        Runner { runtime, road }
+        Runner { runtime, mode }
     }
 
     /// Runs the case in a folder.
     pub fn run(&self, folder: &Path, name: &str) -> Verdict {
-        let mut verdict = Verdict::of(name, Ending::Passed);
+        let mut verdict = Verdict::of(name, CaseEnd::Passed);
         if let Err((stage, reason)) = self.try_run(folder, &mut verdict) {
-            verdict.ending = Ending::Failed(stage, reason);
+            verdict.ending = CaseEnd::Failed(stage, reason);
         }
         verdict
     }
 
-    fn try_run(&self, folder: &Path, verdict: &mut Verdict) -> Result<(), Stopped> {
+    fn try_run(&self, folder: &Path, verdict: &mut Verdict) -> Result<(), StageError> {
         let path = folder.join("model.onnx");
         let opening = |error: OpenError| (Stage::Open, first(&error));
         let input = Input::read(&path).map_err(opening)?;
@@ -82,17 +82,17 @@ impl Runner {
         verdict.operations = operations(&module.to_string()).into_iter().collect();
         let warnings = Warnings::default();
         let options = OpenOptions::new().warnings(warnings.clone());
-        let model = match self.road {
-            Road::Whole => self.runtime.open_model_with(&path, &options),
-            Road::Bare => self.open_bare(module),
-            Road::Eager => return self.call_eagerly(folder, module, verdict),
+        let model = match self.mode {
+            RunMode::Whole => self.runtime.open_model_with(&path, &options),
+            RunMode::Bare => self.open_bare(module),
+            RunMode::Eager => return self.call_eagerly(folder, module, verdict),
         };
         let model = model.map_err(opening)?;
         let values = model.inputs().iter().chain(model.outputs());
         let types: BTreeSet<String> = values.map(element).collect();
         verdict.types = types.into_iter().collect();
         let is_random = RANDOM.contains(&verdict.name.as_str());
-        let mut bits = Bits::new();
+        let mut bits = OutputHash::new();
         let mut different = None;
         for number in 0.. {
             let set = folder.join(format!("test_data_set_{number}"));
@@ -124,7 +124,7 @@ impl Runner {
         folder: &Path,
         mut module: Module,
         verdict: &mut Verdict,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), StageError> {
         let no_row = || (Stage::Open, eager::NO_ROW.to_owned());
         let passes = Pipeline::parse("onnx-upgrade,onnx-to-graph").expect("they are passes");
         passes
@@ -146,7 +146,7 @@ impl Runner {
             .run(&self.runtime, &inputs)
             .map_err(|error| (Stage::Call, told(error)))?;
         let is_random = RANDOM.contains(&verdict.name.as_str());
-        let mut bits = Bits::new();
+        let mut bits = OutputHash::new();
         let hashed = found.iter().try_for_each(|output| bits.add(output));
         hashed.map_err(|reason| (Stage::Compare, reason))?;
         verdict.bits = Some(bits.finish()).filter(|_| !is_random);
@@ -169,7 +169,7 @@ impl Runner {
     }
 
     /// Calls the model with the inputs of a folder.
-    fn call(&self, set: &Path, model: &Model) -> Result<Vec<Datum>, Stopped> {
+    fn call(&self, set: &Path, model: &Model) -> Result<Vec<Datum>, StageError> {
         let mut inputs = Vec::new();
         for (index, input) in model.inputs().iter().enumerate() {
             inputs.push(self.read(set, &format!("input_{index}.pb"), &input.kind)?);
@@ -186,7 +186,7 @@ impl Runner {
         model: &Model,
         found: &[Datum],
         is_random: bool,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), StageError> {
         for (index, (output, found)) in model.outputs().iter().zip(found).enumerate() {
             let wanted = self.read(set, &format!("output_{index}.pb"), &output.kind)?;
             compare::compare(&wanted, found, is_random)
@@ -195,7 +195,7 @@ impl Runner {
         Ok(())
     }
 
-    fn read(&self, set: &Path, name: &str, kind: &ValueType) -> Result<Datum, Stopped> {
+    fn read(&self, set: &Path, name: &str, kind: &ValueType) -> Result<Datum, StageError> {
         let value = read(&set.join(name), kind, self.runtime.host().allocator());
         value.map_err(|reason| (Stage::Read, format!("{name}: {reason}")))
     }
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn folders_without_a_model_fail_to_open() {
-        let verdict = Runner::new(Road::Whole).run(Path::new("nowhere"), "nowhere");
+        let verdict = Runner::new(RunMode::Whole).run(Path::new("nowhere"), "nowhere");
         assert!(
             verdict
                 .reason()

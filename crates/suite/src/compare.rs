@@ -116,7 +116,7 @@ fn numbers(tensor: &Tensor) -> Result<Vec<f64>, String> {
             match dense.dtype() {
                 $(DType::$dtype => {
                     let elements = reading.elements::<$type>().map_err(told)?.iter();
-                    Ok(elements.flat_map(Parts::parts).collect())
+                    Ok(elements.flat_map(ToNumbers::parts).collect())
                 })*
                 other => Err(format!("elements of {other} are not compared")),
             }
@@ -129,14 +129,14 @@ fn numbers(tensor: &Tensor) -> Result<Vec<f64>, String> {
 }
 
 /// A type of elements that convert to numbers.
-trait Parts {
+trait ToNumbers {
     fn parts(&self) -> Vec<f64>;
 }
 
-/// Implements [`Parts`]: `parts!(u8: |x| [f64::from(*x)])`.
+/// Implements [`ToNumbers`]: `parts!(u8: |x| [f64::from(*x)])`.
 macro_rules! parts {
     ($($type:ty: |$x:ident| $parts:expr;)*) => {$(
-        impl Parts for $type {
+        impl ToNumbers for $type {
             fn parts(&self) -> Vec<f64> {
                 let $x = self;
                 $parts.to_vec()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::verdict::{Ending, Verdict};
+use crate::verdict::{CaseEnd, Verdict};
 
 /// A count of passed cases, and of all.
 #[derive(Clone, Copy, Default)]
@@ -50,11 +50,11 @@ fn write(out: &mut String, verdicts: &[Verdict], lists_failures: bool) -> std::f
     let passed = verdicts.iter().filter(|verdict| verdict.passes()).count();
     let crashed = verdicts
         .iter()
-        .filter(|verdict| matches!(verdict.ending, Ending::Crashed(_)))
+        .filter(|verdict| matches!(verdict.ending, CaseEnd::Crashed(_)))
         .count();
     let hung = verdicts
         .iter()
-        .filter(|verdict| matches!(verdict.ending, Ending::Hung))
+        .filter(|verdict| matches!(verdict.ending, CaseEnd::Hung))
         .count();
     writeln!(
         out,
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::verdict::Stage;
 
-    fn verdict(name: &str, operation: &str, ending: Ending) -> Verdict {
+    fn verdict(name: &str, operation: &str, ending: CaseEnd) -> Verdict {
         let mut verdict = Verdict::of(name, ending);
         verdict.operations = vec![operation.to_owned()];
         verdict.types = vec!["f32".to_owned()];
@@ -136,11 +136,11 @@ mod tests {
 
     #[test]
     fn what_failed_is_named_with_its_reason() {
-        let failure = Ending::Failed(Stage::Compare, "output 0: 3 differ".to_owned());
+        let failure = CaseEnd::Failed(Stage::Compare, "output 0: 3 differ".to_owned());
         let verdicts = [
-            verdict("a", "Add", Ending::Passed),
+            verdict("a", "Add", CaseEnd::Passed),
             verdict("b", "Add", failure),
-            verdict("c", "Mul", Ending::Hung),
+            verdict("c", "Mul", CaseEnd::Hung),
         ];
         let text = text(&verdicts, true);
         for line in [

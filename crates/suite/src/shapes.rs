@@ -19,7 +19,7 @@ use tfrt::ir::{Attribute, BlockId, Module, OpId, OpState, Type};
 
 /// The inferred knowledge of an output, compared with the expected one.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Known {
+enum InferenceQuality {
     /// A wrong type or shape.
     Wrong,
     /// Nothing, or the type of the elements alone.
@@ -32,7 +32,7 @@ enum Known {
 
 /// Compares all cases, and prints the results; returns whether nothing is wrong.
 pub fn run(folder: &Path, names: impl Iterator<Item = String>) -> bool {
-    let mut counts: BTreeMap<(bool, Known), usize> = BTreeMap::new();
+    let mut counts: BTreeMap<(bool, InferenceQuality), usize> = BTreeMap::new();
     let mut vague: BTreeSet<String> = BTreeSet::new();
     let mut is_right = true;
     for name in names {
@@ -47,11 +47,11 @@ pub fn run(folder: &Path, names: impl Iterator<Item = String>) -> bool {
             };
             for (index, (known, found, operations)) in outputs.into_iter().enumerate() {
                 *counts.entry((with_values, known)).or_default() += 1;
-                if known == Known::Wrong {
+                if known == InferenceQuality::Wrong {
                     println!("{name}: output {index}: {found}");
                     is_right = false;
                 }
-                if with_values && known < Known::All {
+                if with_values && known < InferenceQuality::All {
                     vague.insert(format!("{known:?}: {operations} ({found})"));
                 }
             }
@@ -69,17 +69,20 @@ pub fn run(folder: &Path, names: impl Iterator<Item = String>) -> bool {
             } else {
                 "inputs unknown"
             },
-            count(Known::All),
-            count(Known::Rank),
-            count(Known::Nothing),
-            count(Known::Wrong),
+            count(InferenceQuality::All),
+            count(InferenceQuality::Rank),
+            count(InferenceQuality::Nothing),
+            count(InferenceQuality::Wrong),
         );
     }
     is_right
 }
 
 /// Returns the knowledge of each output of a case that is a tensor, in words, and its operations.
-fn case(folder: &Path, with_values: bool) -> Result<Vec<(Known, String, String)>, String> {
+fn case(
+    folder: &Path,
+    with_values: bool,
+) -> Result<Vec<(InferenceQuality, String, String)>, String> {
     let input = Input::read(folder.join("model.onnx")).map_err(|error| error.message())?;
     let module = input
         .module()
@@ -122,26 +125,26 @@ fn read(path: &Path) -> Option<(ElementType, Vec<usize>)> {
     }
 }
 
-fn judge(ty: &Type, element: ElementType, dims: &[usize]) -> Known {
+fn judge(ty: &Type, element: ElementType, dims: &[usize]) -> InferenceQuality {
     let Type::Tensor(tensor) = ty else {
-        return Known::Nothing;
+        return InferenceQuality::Nothing;
     };
     let own = tensor.element.to_string();
     let is_known = !own.contains("unknown");
     if is_known && own != element.ty().to_string() {
-        return Known::Wrong;
+        return InferenceQuality::Wrong;
     }
     let Some(shape) = &tensor.shape else {
-        return Known::Nothing;
+        return InferenceQuality::Nothing;
     };
     let is_it = |(own, dim): (&i64, &usize)| *own < 0 || usize::try_from(*own) == Ok(*dim);
     if shape.len() != dims.len() || !shape.iter().zip(dims).all(is_it) {
-        return Known::Wrong;
+        return InferenceQuality::Wrong;
     }
     match (is_known, shape.iter().all(|extent| *extent >= 0)) {
-        (true, true) => Known::All,
-        (true, false) => Known::Rank,
-        (false, _) => Known::Nothing,
+        (true, true) => InferenceQuality::All,
+        (true, false) => InferenceQuality::Rank,
+        (false, _) => InferenceQuality::Nothing,
     }
 }
 

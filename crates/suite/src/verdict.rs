@@ -14,12 +14,12 @@ pub struct Verdict {
     /// A hash of the bits of all outputs; `None` if there are none, or if they are random.
     pub bits: Option<u64>,
     /// The way in which the case ended.
-    pub ending: Ending,
+    pub ending: CaseEnd,
 }
 
 /// The way in which a case ended.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub enum Ending {
+pub enum CaseEnd {
     /// All outputs are what is expected.
     Passed,
     /// A stage failed, for this reason: outputs differ, or there are none.
@@ -57,7 +57,7 @@ impl Stage {
 
 impl Verdict {
     /// Returns the verdict of a case of which nothing is known but how it ended.
-    pub fn of(name: &str, ending: Ending) -> Verdict {
+    pub fn of(name: &str, ending: CaseEnd) -> Verdict {
         Verdict {
             name: name.to_owned(),
             operations: Vec::new(),
@@ -69,16 +69,16 @@ impl Verdict {
 
     /// Returns whether all outputs are what is expected.
     pub fn passes(&self) -> bool {
-        matches!(self.ending, Ending::Passed)
+        matches!(self.ending, CaseEnd::Passed)
     }
 
     /// Returns the reason why the case failed, if it did.
     pub fn reason(&self) -> Option<String> {
         match &self.ending {
-            Ending::Passed => None,
-            Ending::Failed(stage, reason) => Some(format!("{}: {reason}", stage.name())),
-            Ending::Crashed(status) => Some(format!("crashed: {status}")),
-            Ending::Hung => Some("hung".to_owned()),
+            CaseEnd::Passed => None,
+            CaseEnd::Failed(stage, reason) => Some(format!("{}: {reason}", stage.name())),
+            CaseEnd::Crashed(status) => Some(format!("crashed: {status}")),
+            CaseEnd::Hung => Some("hung".to_owned()),
         }
     }
 }

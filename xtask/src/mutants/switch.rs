@@ -33,22 +33,22 @@ pub struct Mutant {
     /// The file, from the root of the repository.
     pub file: String,
     /// The range of the function that it is in, from its documentation to its last brace.
-    function: Option<Place>,
-    place: Place,
+    function: Option<CharRange>,
+    place: CharRange,
     replacement: String,
     /// Whether a type stands for the result that each body would give another.
     is_opaque: bool,
 }
 
 /// A range of characters, as pairs of a line and a column, from 1.
-type Place = Range<(usize, usize)>;
+type CharRange = Range<(usize, usize)>;
 
 /// The lines of a file, from 1, that belong to a mutant, by its position among all.
 pub type Arm = (RangeInclusive<usize>, usize);
 
 /// A file with its mutants behind a switch.
 #[derive(Debug)]
-pub struct Switched {
+pub struct SwitchedFile {
     /// The text of the file.
     pub text: String,
     /// The lines of its mutants.
@@ -77,7 +77,7 @@ impl Mutant {
     }
 }
 
-fn place(span: &Json) -> Option<Place> {
+fn place(span: &Json) -> Option<CharRange> {
     let number = |json: &Json| usize::try_from(json.as_u64()?).ok();
     let end = |json: &Json| Some((number(&json["line"])?, number(&json["column"])?));
     Some(end(&span["start"])?..end(&span["end"])?)
@@ -85,7 +85,10 @@ fn place(span: &Json) -> Option<Place> {
 
 /// Puts mutants of one file behind a switch. What is given are the mutants by their positions among all; those that
 /// are missing from all arms can't be carried so.
-pub fn switched<'m>(source: &str, mutants: impl Iterator<Item = (usize, &'m Mutant)>) -> Switched {
+pub fn switched<'m>(
+    source: &str,
+    mutants: impl Iterator<Item = (usize, &'m Mutant)>,
+) -> SwitchedFile {
     let mut functions: BTreeMap<(usize, usize), Vec<(usize, &Mutant)>> = BTreeMap::new();
     for (position, mutant) in mutants {
         let Some(function) = mutant.function.as_ref().filter(|_| !mutant.is_opaque) else {
@@ -97,12 +100,12 @@ pub fn switched<'m>(source: &str, mutants: impl Iterator<Item = (usize, &'m Muta
             .or_default()
             .push((position, mutant));
     }
-    let mut switched = Switched {
+    let mut switched = SwitchedFile {
         text: String::with_capacity(source.len() * 2),
         arms: Vec::new(),
     };
     let (mut done, mut n_lines) = (0, 1);
-    let mut push = |switched: &mut Switched, text: &str| {
+    let mut push = |switched: &mut SwitchedFile, text: &str| {
         switched.text.push_str(text);
         n_lines += text.matches('\n').count();
         n_lines
@@ -142,7 +145,7 @@ pub fn switched<'m>(source: &str, mutants: impl Iterator<Item = (usize, &'m Muta
 }
 
 /// Returns the bytes of a range in a text.
-fn bytes(text: &str, place: &Place) -> Range<usize> {
+fn bytes(text: &str, place: &CharRange) -> Range<usize> {
     let at = |(line, column): (usize, usize)| {
         let mut lines = text.split_inclusive('\n');
         let before: usize = lines.by_ref().take(line - 1).map(str::len).sum();
@@ -255,7 +258,7 @@ mod tests {
         {\n    é < 1 && two(é)\n}\n\
         const fn two() -> u8 { 1 + 1 }\n";
 
-    fn mutant(name: &str, function: Place, place: Place, replacement: &str) -> Mutant {
+    fn mutant(name: &str, function: CharRange, place: CharRange, replacement: &str) -> Mutant {
         Mutant {
             name: name.to_owned(),
             file: "a.rs".to_owned(),

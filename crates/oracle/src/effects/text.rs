@@ -20,7 +20,7 @@ pub(super) fn write(functions: &[Function], main: &Body) -> String {
         let name = format!("f{number}");
         match function.kind {
             Kind::Plain => write_function(&mut text, &format!("private @{name}"), &function.body),
-            Kind::Turn => write_turn(&mut text, &name, &function.body),
+            Kind::LoopBody => write_loop_body(&mut text, &name, &function.body),
             Kind::Recursive => write_recursive(&mut text, &name, &function.body),
         }
     }
@@ -30,7 +30,7 @@ pub(super) fn write(functions: &[Function], main: &Body) -> String {
 
 /// Writes a body for loops: the iterations left are counted down, and the loop goes on while there
 /// are some.
-fn write_turn(text: &mut String, name: &str, body: &Body) {
+fn write_loop_body(text: &mut String, name: &str, body: &Body) {
     let types = format!("{COUNTER}, i32, i32");
     put(
         text,

@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, rc::Rc};
 
-use super::{Machine, Outcome, plan::Operation, text::fixed};
+use super::{FamilyResult, Machine, plan::Operation, text::fixed};
 use crate::value::{
     Datum::{self, *},
     Resource, Value,
@@ -13,7 +13,7 @@ impl Machine<'_> {
         &mut self,
         operation: &Operation,
         operands: &[Datum],
-    ) -> Outcome {
+    ) -> FamilyResult {
         if let Some(line) = self.printed_line(operation, operands) {
             self.print(&line);
             return Some(match operation.name.as_str() {

@@ -1,6 +1,6 @@
 //! Evaluation of operations on strings and chains, and of those that only pass values on.
 
-use super::{Machine, Outcome, plan::Operation};
+use super::{FamilyResult, Machine, plan::Operation};
 use crate::value::{
     Datum::{self, *},
     Value,
@@ -14,7 +14,7 @@ impl Machine<'_> {
         &mut self,
         operation: &Operation,
         operands: &[Datum],
-    ) -> Outcome {
+    ) -> FamilyResult {
         let op = self.plan.module.op(operation.op);
         let result = match (operation.name.as_str(), operands) {
             ("tfrt_test.get_string" | "tfrt_test.get_string_sync", []) => {

@@ -11,7 +11,7 @@ use crate::folders;
 
 /// A running program that waits to be asked.
 #[derive(Debug)]
-pub struct Asked {
+pub struct PeerProcess {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     child: Child,
@@ -19,17 +19,17 @@ pub struct Asked {
     pub greeting: String,
 }
 
-impl Asked {
+impl PeerProcess {
     /// Starts a program, and waits for its first line; what is behind the first word is more of it.
     ///
     /// # Errors
     ///
     /// Why it can't be started, in a line.
-    pub fn start(command: &mut Command) -> Result<Asked, String> {
+    pub fn start(command: &mut Command) -> Result<PeerProcess, String> {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
-        let mut asked = Asked {
+        let mut asked = PeerProcess {
             input,
             output: BufReader::new(output.expect("it is piped")),
             child,
@@ -87,7 +87,7 @@ impl Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for PeerProcess {
     fn drop(&mut self) {
         // Without an input it ends.
         self.signal("CONT");
