@@ -41,7 +41,7 @@ fn main() {
     elements();
 }
 
-/// Returns whether somebody wants to know about it.
+/// Returns whether the command line asks for a subject.
 fn is_wanted(name: &str) -> bool {
     let words: Vec<String> = std::env::args()
         .skip(1)

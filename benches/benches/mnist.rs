@@ -256,7 +256,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Starts it, if it is there.
+    /// Starts TensorFlow, if it is installed.
     fn new(batch: usize, n_threads: usize) -> Option<Peer> {
         let python = folders::target("peers/venv").join("bin/python");
         let mut process = Command::new(python)

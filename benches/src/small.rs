@@ -49,7 +49,7 @@ impl Small {
         ALL.into_iter().find(|small| small.name == name)
     }
 
-    /// Returns what is compared.
+    /// Returns the subject of the comparison.
     pub fn subject(self) -> Subject<'static> {
         Subject {
             name: self.name,
@@ -59,7 +59,7 @@ impl Small {
         }
     }
 
-    /// Returns ours.
+    /// Returns our contender.
     pub fn contender(self) -> Contender {
         Contender::new("tfrt", Clock::Process, self.work)
     }

@@ -31,7 +31,7 @@ impl Bench {
         }
     }
 
-    /// Returns whether somebody wants to know about a subject.
+    /// Returns whether the command line asks for a subject.
     pub fn is_wanted(&self, name: &str) -> bool {
         self.words.is_empty() || self.words.iter().any(|word| name.contains(word.as_str()))
     }

@@ -79,7 +79,7 @@ const REBUILT_ABORTING: Build = Build {
 pub enum Depth {
     /// The program that is shipped, compiled by the command that tests have built.
     Short,
-    /// All that it is compared with, too.
+    /// The programs that it is compared with, too.
     Full,
 }
 

@@ -58,7 +58,7 @@ impl PeerProcess {
         Ok(line.trim().to_owned())
     }
 
-    /// Lets it do its work so many times.
+    /// Lets the program do its work so many times; returns the time that it took.
     ///
     /// # Panics
     ///

@@ -23,7 +23,7 @@ impl Body {
         black_box((START, STEP))
     }
 
-    /// Returns whether it takes a microsecond.
+    /// Returns whether a node takes a microsecond.
     pub fn is_slow(self) -> bool {
         self == Body::Slow
     }

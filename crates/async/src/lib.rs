@@ -1,4 +1,4 @@
-//! Values that may not exist yet, and who runs next.
+//! Asynchronous values, which may not exist yet, and the work queues that run tasks.
 //!
 //! An [`AsyncValue`] is a value, a failure, or a handle to a cell that a [`Promise`] will settle
 //! with one of these. Whoever may resolve holds the promise, once; readers hold values, as many

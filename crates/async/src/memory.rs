@@ -247,9 +247,9 @@ pub struct MemoryStats {
     pub live_blocks: u64,
     /// The bytes of these blocks, as they were rounded up.
     pub live_bytes: u64,
-    /// Blocks that were at hand in a free list.
+    /// Requests that a free list had a block for.
     pub hits: u64,
-    /// Blocks that were not: more had to be cut, or fetched from the system.
+    /// Requests that no free list had a block for: more had to be cut, or fetched from the system.
     pub misses: u64,
     /// Blocks that another thread than their own freed.
     pub returned: u64,

@@ -109,7 +109,7 @@ pub struct Event {
 pub struct ThreadRecording {
     /// The thread's name.
     pub name: String,
-    /// Whether it is a worker of a queue, whose time between tasks is idle.
+    /// Whether the thread is a worker of a queue, whose time between tasks is idle.
     pub is_worker: bool,
     /// The events that are still in the ring.
     pub events: Vec<Event>,
@@ -176,7 +176,7 @@ struct Shared {
 const MAX_LEFT: usize = 64;
 
 impl Shared {
-    /// Returns whether nobody writes to it any more.
+    /// Returns whether nobody writes to the track any more.
     fn is_left(&self) -> bool {
         Arc::strong_count(&self.ring) == 1
     }
@@ -218,8 +218,8 @@ thread_local! {
 }
 
 impl Recorder {
-    /// Events that a thread keeps unless another number is asked for: 2 MiB of them, taken as they
-    /// come.
+    /// The number of events that a thread keeps unless another is asked for: 2 MiB of them, taken
+    /// as they come.
     pub const DEFAULT_CAPACITY: usize = 1 << 16;
 
     /// Makes a recorder that keeps the last [`Recorder::DEFAULT_CAPACITY`] events of each thread.

@@ -1,5 +1,5 @@
-//! Handles that would wrap their count: the process ends before a value is freed in use. Each case is this program
-//! once more, in a process of its own.
+//! Tests of handles that would wrap their count: the process ends before a value is freed in use.
+//! Each case is this program once more, in a process of its own.
 
 use std::process::{Command, exit};
 use std::{env, mem};

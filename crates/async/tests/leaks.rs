@@ -1,4 +1,5 @@
-//! Everything that is made is freed: alone in its process, since it reads the process's counters.
+//! Tests that everything that is made is freed: alone in its process, since it reads the process's
+//! counters.
 
 use std::thread;
 

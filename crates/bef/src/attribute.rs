@@ -89,7 +89,7 @@ pub struct SymbolView<'a> {
     pub id: u64,
     /// The first part of the reference.
     pub root: &'a str,
-    /// The other parts.
+    /// The other parts of the reference.
     pub nested: Vec<&'a str>,
     /// The module that defines it, as text.
     pub module: &'a str,

@@ -34,7 +34,7 @@ impl BefError {
         self.0.offset
     }
 
-    /// Returns what was expected and what was found.
+    /// Returns the message: what was expected and what was found.
     pub fn message(&self) -> &str {
         &self.0.message
     }

@@ -1,5 +1,5 @@
-//! Tests that runs the corpus of `tests/fuzz/` through the targets: bugs that fuzzing has found
-//! stay fixed.
+//! Tests that run the corpus of `tests/fuzz/` through the targets: bugs that fuzzing has found stay
+//! fixed.
 //!
 //! Each target's corpus is one test; each input that once broke a property is one of its own,
 //! named after what it found.

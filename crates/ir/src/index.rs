@@ -156,7 +156,7 @@ impl Index {
             .filter(move |extent| offset <= extent.span.range().end)
     }
 
-    /// Returns what an alias stands for, given where it is defined.
+    /// Returns the meaning of an alias, given where it is defined.
     pub fn meaning(&self, definition: Span) -> Option<&AliasMeaning> {
         let found = self
             .meanings
@@ -220,8 +220,8 @@ impl Index {
 }
 
 impl Module {
-    /// Returns what makes a value, unless it only stands in for one that the
-    /// text does not define.
+    /// Returns the definition of a value, unless it only stands in for one that the text does not
+    /// define.
     pub fn known_def(&self, value: ValueId) -> Option<Def> {
         let def = self.value_def(value);
         match def {

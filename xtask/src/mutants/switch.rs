@@ -223,7 +223,7 @@ pub struct Program {
     pub path: String,
     /// The folder of its package, where tests are run.
     pub folder: String,
-    /// Whether it has the unit tests of a library.
+    /// Whether the program has the unit tests of a library.
     pub is_library: bool,
 }
 

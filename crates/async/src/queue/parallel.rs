@@ -34,7 +34,7 @@ use crate::value::AsyncValue;
 pub enum BlockSize {
     /// About four blocks for each worker.
     Even,
-    /// Just this size.
+    /// Blocks of this size.
     Fixed(NonZeroUsize),
     /// About four blocks for each worker, but none smaller than this.
     Min(NonZeroUsize),
@@ -292,7 +292,7 @@ pub(super) enum LoopFailure {
 }
 
 impl LoopFailure {
-    /// Returns whether this one is reported rather than `other`.
+    /// Returns whether this failure is reported rather than `other`.
     fn outranks(&self, other: &LoopFailure) -> bool {
         match (self, other) {
             (LoopFailure::Tile(index, _), LoopFailure::Tile(other, _)) => index > other,

@@ -1,4 +1,4 @@
-//! Parts that many devices have: [`DeviceThread`], which does their work in order, and [`ByteBudget`], which counts their
+//! Shared parts of devices: [`DeviceThread`], which does their work in order, and [`ByteBudget`], which counts their
 //! memory. A device takes them, or has its own.
 
 use std::sync::Arc;

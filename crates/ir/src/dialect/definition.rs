@@ -146,16 +146,16 @@ pub struct ErrorDef {
 pub enum Execution {
     /// Not executed: the operation gives programs their structure.
     Structure,
-    /// A kernel of a library that is not part of this runtime.
+    /// Executed by a kernel of a library that is not part of this runtime.
     Elsewhere,
-    /// A kernel whose results are there when it returns.
+    /// Executed by a kernel whose results are there when it returns.
     #[default]
     Synchronous,
-    /// A kernel whose results may come later.
+    /// Executed by a kernel whose results may come later.
     Asynchronous,
-    /// A kernel that has functions called, whose results are its own.
+    /// Executed by a kernel that has functions called, whose results are its own.
     Calls,
-    /// Kernels that the compiler puts in its place.
+    /// Compiled to other kernels, which the compiler puts in its place.
     Compiled,
 }
 
@@ -374,7 +374,7 @@ impl Example {
         program
     }
 
-    /// Returns what `@main` prints, a line each without the last line's end.
+    /// Returns the output of `@main`, a line each without the last line's end.
     pub fn output(&self) -> &'static str {
         self.output
     }

@@ -37,13 +37,13 @@ impl Traits {
     /// Has no attributes but those that its entry declares, and those that have a dialect's name in front.
     pub const CLOSED: Traits = Traits(1 << 13);
 
-    /// Returns these and others.
+    /// Returns the union of two sets.
     #[must_use]
     pub const fn with(self, other: Traits) -> Traits {
         Traits(self.0 | other.0)
     }
 
-    /// Returns whether all of `other` are among these.
+    /// Returns whether the set has all of `other`.
     pub fn contains(self, other: Traits) -> bool {
         self.0 & other.0 == other.0
     }
