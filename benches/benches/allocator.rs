@@ -1,4 +1,4 @@
-//! What a block of memory costs, taken and given back, beside the system's allocator: nanoseconds
+//! The cost of a block of memory, taken and given back, beside the system's allocator: nanoseconds
 //! for one.
 
 use std::alloc::{Layout, alloc, dealloc};
@@ -12,7 +12,7 @@ use tfrt_benches::compare::{Contender, Subject};
 use tfrt_benches::measure::Clock;
 use tfrt_benches::table::Bench;
 
-/// Blocks each time.
+/// The number of blocks each time.
 const N: usize = 1_000;
 
 fn main() {
@@ -73,7 +73,7 @@ unsafe impl HostAllocator for Malloc {
 static OURS: SystemAllocator = SystemAllocator::new();
 static MALLOC: Malloc = Malloc;
 
-/// Both allocators, of which the compiler does not know which is which.
+/// Returns both allocators, so that the compiler does not know which is which.
 fn both() -> [(&'static str, &'static dyn HostAllocator); 2] {
     black_box([("tfrt", &OURS), ("malloc", &MALLOC)])
 }

@@ -39,7 +39,7 @@ fn main() {
     }
 }
 
-/// Those who do the same work as a case.
+/// Returns the peers that do the work of a case.
 fn peers(case: &Case) -> Vec<Contender> {
     let argument = case.arguments[0];
     let here = |name: &str, work: fn(i32) -> i32| {
@@ -82,7 +82,7 @@ fn fib(n: i32) -> i32 {
     black_box(fib(n - 1)) + black_box(fib(n - 2))
 }
 
-/// The same function in a request of its own.
+/// Returns the case's function in a request of its own for each call.
 fn new_request(case: &Case) -> Contender {
     let ours = Ours::new(&case.text, Order::Static, Threads::Caller);
     let arguments = case.arguments.clone();
@@ -92,7 +92,7 @@ fn new_request(case: &Case) -> Contender {
     })
 }
 
-/// Those who can run the case's graph.
+/// Returns the peers that can run the case's graph.
 #[cfg(feature = "peers")]
 fn graphs(name: &str) -> Vec<Contender> {
     use tfrt_benches::cases::graph;
@@ -112,7 +112,7 @@ fn graphs(name: &str) -> Vec<Contender> {
     ]
 }
 
-/// The same recursion, in which either half may run elsewhere.
+/// Returns the recursion by `rayon`, in which either half may run elsewhere.
 #[cfg(feature = "peers")]
 fn joins(argument: i32) -> Option<Contender> {
     fn fib(n: i32) -> i32 {

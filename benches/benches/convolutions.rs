@@ -22,7 +22,7 @@ use tfrt_async::queue::{
     ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue, Task,
 };
 use tfrt_benches::measure::{Clock, Times};
-use tfrt_benches::peers::asked::{Asked, onednn, python};
+use tfrt_benches::peers::process::{PeerProcess, onednn, python};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, Chain, ExecutionContext, HostContext, Promise, RequestContext};
 use tfrt_tensor::math::conv::{Convolution, PackedFilter, convolve_packed_into};
@@ -57,7 +57,7 @@ const SHAPES: [[usize; 5]; 23] = [
     [7, 512, 512, 3, 1],
 ];
 
-/// What is added to each side so that the output is as large as the input over the stride.
+/// Returns the padding on each side by which the output is as large as the input over the stride.
 fn padding(window: usize) -> usize {
     window / 2
 }
@@ -121,7 +121,7 @@ impl Sums {
     }
 }
 
-/// Does the work so many times.
+/// A function that does the work so many times.
 type Work = Box<dyn FnMut(usize) -> Duration>;
 
 fn one(name: &str, n_threads: usize, shape: [usize; 5], dnn: Option<&PathBuf>, sums: &mut Sums) {
@@ -141,8 +141,9 @@ fn one(name: &str, n_threads: usize, shape: [usize; 5], dnn: Option<&PathBuf>, s
     ];
     let numbers = numbers.map(|number| number.to_string());
     let mut contenders: Vec<Option<Work>> = vec![Some(ours(n_threads, shape, output))];
-    let by_onnx = python("onnx_convolution.py")
-        .and_then(|mut command| Asked::start(command.arg(n_threads.to_string()).args(&numbers)));
+    let by_onnx = python("onnx_convolution.py").and_then(|mut command| {
+        PeerProcess::start(command.arg(n_threads.to_string()).args(&numbers))
+    });
     contenders.push(by_onnx.ok().map(asked));
     for layout in ["nhwc", "any"] {
         let started = dnn.and_then(|path| {
@@ -150,7 +151,7 @@ fn one(name: &str, n_threads: usize, shape: [usize; 5], dnn: Option<&PathBuf>, s
             command
                 .args([&n_threads.to_string(), layout])
                 .args(&numbers);
-            Asked::start(&mut command).ok()
+            PeerProcess::start(&mut command).ok()
         });
         contenders.push(started.map(asked));
     }
@@ -193,11 +194,11 @@ fn one(name: &str, n_threads: usize, shape: [usize; 5], dnn: Option<&PathBuf>, s
         .extend(times[2..].iter().filter_map(ratio).reduce(f64::min));
 }
 
-fn asked(mut program: Asked) -> Work {
+fn asked(mut program: PeerProcess) -> Work {
     Box::new(move |n_times| program.ask(n_times))
 }
 
-/// Numbers that look random, the same each time.
+/// Returns numbers that look random, alike each time.
 fn random(n: usize) -> Vec<f32> {
     let mut state = 1_u32;
     let mut next = || {

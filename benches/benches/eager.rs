@@ -24,7 +24,7 @@ use tfrt::eager::Eager;
 use tfrt_benches::compare::{Contender, Sample, Subject};
 use tfrt_benches::folders;
 use tfrt_benches::measure::Clock;
-use tfrt_benches::peers::asked::Asked;
+use tfrt_benches::peers::process::PeerProcess;
 use tfrt_benches::table::{Bench, skip};
 use tfrt_host::HostContext;
 use tfrt_host::kernel::KernelRegistry;
@@ -34,7 +34,7 @@ mod networks;
 #[path = "eager/waiting.rs"]
 mod waiting;
 
-/// How often the sum is made each time.
+/// The number of sums each time.
 const N: usize = 1_000;
 const A: [f32; 4] = [1.0, 2.0, 3.0, 4.0];
 const B: [f32; 4] = [10.0, 20.0, 30.0, 40.0];
@@ -90,7 +90,7 @@ impl Calls {
     }
 }
 
-/// The sum of the elements.
+/// Returns the sum of the elements.
 fn answer(elements: &[f32]) -> i32 {
     elements.iter().sum::<f32>() as i32
 }
@@ -105,7 +105,7 @@ fn answer_of(handle: &TensorHandle) -> i32 {
     answer(reading.elements().expect("floats"))
 }
 
-/// Of handles that are kept.
+/// Returns a contender that adds handles which are kept.
 fn lent() -> Contender {
     let calls = Calls::new();
     let (a, b) = (calls.handle(&A), calls.handle(&B));
@@ -117,7 +117,8 @@ fn lent() -> Contender {
     })
 }
 
-/// Of a handle that is given for good, so that the result is made in its memory, and one that is cloned for it.
+/// Returns a contender that adds a handle given for good, in whose memory the result is made, and one that is cloned
+/// for it.
 fn given() -> Contender {
     let calls = Calls::new();
     let nothing = calls.handle(&[0.0; 4]);
@@ -132,7 +133,7 @@ fn given() -> Contender {
     })
 }
 
-/// By the operator of tensors.
+/// Returns a contender that adds by the operator of tensors.
 fn methods() -> Contender {
     let eager = Eager::new(&Runtime::new());
     let (a, b) = (eager.tensor(&[4], &A), eager.tensor(&[4], &B));
@@ -143,7 +144,7 @@ fn methods() -> Contender {
     })
 }
 
-/// A handle to a tensor that is made of a slice, with no operation.
+/// Returns a handle to a tensor that is made of a slice, with no operation.
 fn made() -> Contender {
     let calls = Calls::new();
     contender("tfrt, a handle alone", move || {
@@ -161,7 +162,7 @@ fn contender(name: &str, call: impl Fn() -> TensorHandle + 'static) -> Contender
     })
 }
 
-/// A list for the result and four additions.
+/// Returns a list for the result and four additions.
 fn alone() -> Contender {
     Contender::new("a list, four additions", Clock::Process, || {
         let add = || -> Vec<f32> {
@@ -175,13 +176,13 @@ fn alone() -> Contender {
     })
 }
 
-/// The same by candle.
+/// Returns a contender that adds by candle.
 fn candle() -> Result<Contender, String> {
     let program = folders::target("peers/models/release/candle_sum");
     if !program.exists() {
         return Err("benches/peers/setup.sh models was not run".to_owned());
     }
-    let mut asked = Asked::start(&mut Command::new(program))?;
+    let mut asked = PeerProcess::start(&mut Command::new(program))?;
     let results = asked.tell("results");
     let elements: Result<Vec<f32>, _> = results.split(' ').map(str::parse).collect();
     let answer = answer(&elements.map_err(|error| error.to_string())?);

@@ -1,5 +1,5 @@
-//! What a value that is to come costs, and one that is there, beside other futures: nanoseconds for
-//! one, on one thread.
+//! The cost of a value that is to come, and of one that is there, beside other futures: nanoseconds
+//! for one, on one thread.
 //!
 //! `future` is made, gets one continuation, is settled and dropped; `polled` has a waker instead;
 //! `await` goes through the scheduler of tokio and back.
@@ -87,7 +87,7 @@ fn settled() -> Vec<Contender> {
     ]
 }
 
-/// What everybody would write first.
+/// A future behind a lock, as everybody would write it first.
 #[derive(Default)]
 struct Locked {
     value: Option<i32>,

@@ -18,7 +18,7 @@ use tfrt_benches::table::Bench;
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Somebody who runs closures on threads of their own.
+/// A pool that runs closures on threads of its own.
 struct Pool {
     name: &'static str,
     run: Box<dyn Fn(Work)>,
@@ -53,7 +53,7 @@ fn main() {
     println!("  hand-off: {before} before; {} after", HandOff::measure());
 }
 
-/// How long the first task waits after a rest.
+/// Returns how long the first task waits after a rest.
 fn bursts(pool: &Pool) -> Times {
     const N_BURSTS: usize = 101;
     const REST: Duration = Duration::from_millis(5);
@@ -73,7 +73,7 @@ fn bursts(pool: &Pool) -> Times {
     times
 }
 
-/// The processor time of this process while nobody has anything to do, as a share of one
+/// Returns the processor time of this process while nobody has anything to do, as a share of one
 /// processor.
 fn share_while_idle() -> f64 {
     const REST: Duration = Duration::from_millis(50);

@@ -143,7 +143,7 @@ fn take<T>(times: &mut Times, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// What the system says of this process's memory.
+/// Returns a field of the system's report on this process's memory.
 fn kilobytes(field: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(field))?;

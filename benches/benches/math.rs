@@ -26,9 +26,9 @@ use tfrt_tensor::math::softmax::{Kind, softmax};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{TensorView, TensorViewMut};
 
-/// Elements of the tensors whose elements are gone through: more than the caches hold.
+/// The number of elements of the tensors whose elements are gone through: more than the caches hold.
 const N: usize = 1 << 24;
-/// Elements of a tensor that the second cache holds.
+/// The number of elements of a tensor that the second cache holds.
 const N_SMALL: usize = 1 << 16;
 
 fn main() {
@@ -41,7 +41,7 @@ fn main() {
     elements();
 }
 
-/// Whether somebody wants to know about it.
+/// Returns whether the command line asks for a subject.
 fn is_wanted(name: &str) -> bool {
     let words: Vec<String> = std::env::args()
         .skip(1)
@@ -78,7 +78,7 @@ fn compare(
     );
 }
 
-/// Numbers that look random, the same each time.
+/// Returns numbers that look random, alike each time.
 fn random(n: usize) -> Vec<f32> {
     let mut state = 1_u32;
     let mut next = || {
@@ -204,7 +204,7 @@ fn convolutions() {
     }
 }
 
-/// What goes through a tensor: how, from what, to where.
+/// A function that goes through a tensor and writes another.
 type Walk = fn(&TensorView<'_, f32>, &mut TensorViewMut<'_, f32>);
 
 fn one(function: UnaryFunction, x: &TensorView<'_, f32>, out: &mut TensorViewMut<'_, f32>) {

@@ -87,7 +87,7 @@ fn compare(name: &str, batch: usize, n_threads: usize, goal: f64) {
     }
 }
 
-/// Numbers that look random, the same each time, between -0.5 and 0.5.
+/// Returns numbers that look random, alike each time, between -0.5 and 0.5.
 fn random(seed: u32, n: usize) -> Vec<f32> {
     let mut state = seed;
     let mut next = || {
@@ -168,7 +168,7 @@ impl Ours {
     }
 }
 
-/// The text of the program. What a weight is changed by is added by the product that makes it.
+/// Returns the text of the program. What a weight is changed by is added by the product that makes it.
 fn program(batch: usize) -> String {
     let mut text = String::from(
         "func.func @step(%x: !t.tensor, %y: !t.tensor, %w0: !t.tensor, %b0: !t.tensor, %w1: !t.tensor, \
@@ -256,7 +256,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Starts it, if it is there.
+    /// Starts TensorFlow, if it is installed.
     fn new(batch: usize, n_threads: usize) -> Option<Peer> {
         let python = folders::target("peers/venv").join("bin/python");
         let mut process = Command::new(python)

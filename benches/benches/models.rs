@@ -16,12 +16,12 @@ use std::time::Duration;
 
 use tfrt_benches::folders;
 use tfrt_benches::measure::Times;
-use tfrt_benches::peers::asked::{Asked, python};
+use tfrt_benches::peers::process::{PeerProcess, python};
 
 #[path = "models/serve.rs"]
 mod serve;
 
-/// Models with work to do, then those without.
+/// The models: those with work to do, then those without.
 const MODELS: [&str; 8] = [
     "resnet50",
     "squeezenet",
@@ -35,7 +35,7 @@ const MODELS: [&str; 8] = [
 const TINY: [&str; 2] = ["two", "chain"];
 const PEERS: [&str; 3] = ["ONNX Runtime", "tract", "candle"];
 
-/// How long somebody works in a turn, at least.
+/// The least time that a contender works in a turn.
 const TURN: Duration = Duration::from_millis(20);
 
 fn main() {
@@ -81,7 +81,7 @@ fn make(folder: &Path) -> Result<(), String> {
     }
 }
 
-/// What was asked for.
+/// The comparison that was asked for.
 struct Comparison {
     folder: PathBuf,
     n_rounds: usize,
@@ -128,7 +128,7 @@ impl Comparison {
         let file = self.folder.join(file.expect("it was made"));
         let case = [file, self.folder.join(model)];
         let ours = std::env::current_exe().expect("this program has a file");
-        let ours = Asked::start(
+        let ours = PeerProcess::start(
             Command::new(ours)
                 .arg("serve")
                 .args(&case)
@@ -186,10 +186,10 @@ impl Comparison {
 }
 
 /// Starts a peer.
-fn peer(index: usize, case: &[PathBuf; 2], n_threads: usize) -> Result<Asked, String> {
+fn peer(index: usize, case: &[PathBuf; 2], n_threads: usize) -> Result<PeerProcess, String> {
     let threads = n_threads.to_string();
     if index == 0 {
-        return Asked::start(python("onnx_models.py")?.arg("run").args(case).arg(threads));
+        return PeerProcess::start(python("onnx_models.py")?.arg("run").args(case).arg(threads));
     }
     let program = folders::target("peers/models/release").join(PEERS[index]);
     if !program.exists() {
@@ -202,22 +202,22 @@ fn peer(index: usize, case: &[PathBuf; 2], n_threads: usize) -> Result<Asked, St
         .args(case)
         .arg(&threads)
         .env("RAYON_NUM_THREADS", &threads);
-    Asked::start(command.stderr(file)).map_err(|error| match fs::read_to_string(&errors) {
+    PeerProcess::start(command.stderr(file)).map_err(|error| match fs::read_to_string(&errors) {
         Ok(said) if !said.trim().is_empty() => said.trim().to_owned(),
         _ => error,
     })
 }
 
-/// Somebody's turns.
+/// The turns of a contender.
 struct Turns {
-    peer: Asked,
+    peer: PeerProcess,
     n_times: usize,
     times: Times,
 }
 
 impl Turns {
-    /// Warms somebody up, and finds out how many calls fill a turn.
-    fn new(mut peer: Asked) -> Turns {
+    /// Warms a contender up, and finds out how many calls fill a turn.
+    fn new(mut peer: PeerProcess) -> Turns {
         peer.ask(2);
         let one = peer.ask(3) / 3;
         let n_times = TURN.as_nanos() / one.as_nanos().max(1);
@@ -235,7 +235,7 @@ impl Turns {
             .push(time / u32::try_from(self.n_times).unwrap_or(1));
     }
 
-    /// The median of another one's time over the own, round by round.
+    /// Returns the median of another one's time over the own, round by round.
     fn ratio(&self, other: &Turns) -> f64 {
         let pairs = self.times.all().iter().zip(other.times.all());
         let mut ratios: Vec<f64> = pairs
@@ -253,7 +253,7 @@ fn shown(time: Duration) -> String {
     }
 }
 
-/// How far results are apart at most, as a share of the largest.
+/// Returns how far results are apart at most, as a share of the largest.
 fn distance(ours: &str, theirs: &str) -> f64 {
     let numbers = |line: &str| -> Vec<f64> {
         let words = line.split_whitespace();

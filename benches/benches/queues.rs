@@ -1,4 +1,4 @@
-//! What a task costs that does nothing, beside other executors: nanoseconds for one.
+//! The cost of a task that does nothing, beside other executors: nanoseconds for one.
 //!
 //! `task` and `task_chain` stay on the calling thread: tasks that were added before, and tasks each
 //! of which adds the next. The others have workers: chains on one of them, and on two threads tasks
@@ -44,7 +44,7 @@ fn main() {
     }
 }
 
-/// A line of closures behind a lock.
+/// A queue of closures behind a lock.
 static LINE: Mutex<VecDeque<Box<dyn FnOnce() + Send>>> = Mutex::new(VecDeque::new());
 
 fn push(closure: impl FnOnce() + Send + 'static) {
@@ -199,12 +199,12 @@ fn worker_chains() -> Vec<Contender> {
     ]
 }
 
-/// Work of some ten nanoseconds, which no thread shares.
+/// Does work of some ten nanoseconds, which no thread shares.
 fn work(number: i32) {
     black_box((0..8).fold(number, |sum, _| black_box(sum.wrapping_mul(3))));
 }
 
-/// One task adds all the others, on two workers.
+/// Returns the contenders in which one task adds all the others, on two workers.
 fn worker_tasks() -> Vec<Contender> {
     let ours = workers(2);
     let together = workers(2);

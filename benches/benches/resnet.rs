@@ -19,7 +19,7 @@ use tfrt::{AnyAsyncValue, Runtime};
 use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
 use tfrt_benches::folders;
 use tfrt_benches::measure::{Clock, Times};
-use tfrt_benches::peers::asked::{Asked, python};
+use tfrt_benches::peers::process::{PeerProcess, python};
 use tfrt_networks::resnet::{Form, ResNet};
 use tfrt_tensor::btf::{self, BtfReader};
 use tfrt_tensor::{Tensor, npz};
@@ -46,7 +46,7 @@ fn main() {
     }
 }
 
-/// Whether a variable of the environment leaves it open, or says so.
+/// Returns whether a variable of the environment leaves it open, or says so.
 fn is_wanted(variable: &str, number: usize) -> bool {
     std::env::var(variable).map_or(true, |wanted| wanted == number.to_string())
 }
@@ -79,7 +79,7 @@ fn write(folder: &Path, batch: usize) {
 fn compare(folder: &Path, batch: usize, n_threads: usize) {
     let this = std::env::current_exe().expect("this program has a file");
     let numbers = [batch, n_threads].map(|number| number.to_string());
-    let ours = Asked::start(Command::new(this).arg("serve").arg(folder).args(&numbers));
+    let ours = PeerProcess::start(Command::new(this).arg("serve").arg(folder).args(&numbers));
     let mut ours = ours.expect("this program can be started");
     let mut peer = match onnx_runtime(folder, n_threads) {
         Ok(peer) => Some(peer),
@@ -126,13 +126,13 @@ fn compare(folder: &Path, batch: usize, n_threads: usize) {
     println!("{line}");
 }
 
-fn onnx_runtime(folder: &Path, n_threads: usize) -> Result<Asked, String> {
+fn onnx_runtime(folder: &Path, n_threads: usize) -> Result<PeerProcess, String> {
     let files = [folder.join("tensors.npz"), folder.join("resnet.onnx")];
     let written = python("onnx_resnet.py")?.arg("write").args(&files).status();
     match written {
         Ok(status) if status.success() => {
             let mut command = python("onnx_resnet.py")?;
-            Asked::start(command.arg("run").args(&files).arg(n_threads.to_string()))
+            PeerProcess::start(command.arg("run").args(&files).arg(n_threads.to_string()))
         }
         Ok(status) => Err(format!("its model can't be written: {status}")),
         Err(error) => Err(error.to_string()),
@@ -217,7 +217,7 @@ fn serve(folder: &Path, batch: usize, n_threads: usize) {
     }
 }
 
-/// The most memory that this process has held, in bytes.
+/// Returns the most memory that this process has held, in bytes.
 fn peak_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

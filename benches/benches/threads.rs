@@ -59,7 +59,7 @@ fn main() {
     }
 }
 
-/// One thread, and two in both ways.
+/// Returns our contenders: on one thread, and on two in both orders.
 fn ours(case: &Case) -> Vec<Contender> {
     let threads = [Threads::Caller, Threads::CallerAnd(1), Threads::Workers(2)];
     let ours = threads.map(|threads| Ours::contender(case, Order::Static, threads, Clock::Wall));

@@ -1,4 +1,5 @@
-//! Text to bytes, and bytes to a file that is accepted: megabytes of input in a second, one thread.
+//! The speed of the toolchain, text to bytes, and bytes to a file that is accepted: megabytes of
+//! input in a second, one thread.
 //!
 //! Beside `open` stands the cheapest thing that looks at all bytes: adding them up. Beside the
 //! tools for text stands `mlir-opt-19`, where it is installed: both read a module in generic form,

@@ -1,4 +1,4 @@
-//! The numbers that are defended: each is a program, its arguments, and what it must answer.
+//! The defended cases: each is a program, its arguments, and the result that it must return.
 //!
 //! | Case | Program | Unit |
 //! | --- | --- | --- |
@@ -24,17 +24,17 @@ use crate::graph::{Graph, Kernels};
 /// A program, its arguments, its answer, and how much work it is.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What it is called.
+    /// The name of the case.
     pub name: &'static str,
-    /// What there are `n_units` of: kernels, calls, or turns of a loop.
+    /// The unit of work: kernels, calls, or turns of a loop.
     pub unit: &'static str,
-    /// How many a call runs.
+    /// The number of units that a call runs.
     pub n_units: usize,
     /// The program; its function is `main`.
     pub text: String,
-    /// What `main` is called with.
+    /// The arguments of `main`.
     pub arguments: Vec<i32>,
-    /// What `main` returns.
+    /// The result of `main`.
     pub answer: i32,
     /// The graph, where the program is one that is ordered while it runs or before.
     pub graph: Option<Graph>,
@@ -59,8 +59,9 @@ pub const NAMES: [&str; 15] = [
     "repeat",
 ];
 
-/// What a unit may cost on one thread, in nanoseconds, where the plain loop over `chain` takes
-/// [`REFERENCE_NS`] for a node: the case, the goal in static order, and that with ready counts.
+/// The goals: the nanoseconds that a unit may cost on one thread, where the plain loop over `chain`
+/// takes [`REFERENCE_NS`] for a node: the case, the goal in static order, and that with ready
+/// counts.
 const GOALS: [(&str, f64, Option<f64>); 18] = [
     ("chain", 4.0, Some(6.0)),
     ("fan", 4.0, Some(8.0)),
@@ -82,7 +83,7 @@ const GOALS: [(&str, f64, Option<f64>); 18] = [
     ("task_chain", 10.0, None),
 ];
 
-/// Nanoseconds for a node of the plain loop on the machine that goals are meant for.
+/// The nanoseconds for a node of the plain loop on the machine that goals are meant for.
 pub const REFERENCE_NS: f64 = 1.4;
 
 /// Returns the goal for a case, if `who` is one of ours by the name that tables have for it.
@@ -95,9 +96,9 @@ pub fn goal(case: &str, who: &str) -> Option<f64> {
     }
 }
 
-/// What programs of graphs begin from.
+/// The value that programs of graphs begin from.
 pub const START: i32 = 17;
-/// What programs of graphs add.
+/// The value that programs of graphs add.
 pub const STEP: i32 = 3;
 
 /// Returns the graph called so.
@@ -147,7 +148,7 @@ impl Case {
         }
     }
 
-    /// A case with a graph's program that has one order only.
+    /// Returns a case with a graph's program that has one order only.
     fn closed(name: &'static str, of: &str, kernels: &Kernels) -> Case {
         let graph = graph(of).expect("it is a graph's name");
         let case = Case::of_graph(name, graph, kernels);
@@ -199,7 +200,8 @@ const FIB: &str = "func.func @main(%n: i32) -> i32 {
 }
 ";
 
-/// Three kernels for each number, five more for each that is larger than one.
+/// Returns the number of kernels of `fib`: three for each number, five more for each that is larger
+/// than one.
 fn n_kernels_of_fib(n: u32) -> usize {
     if n <= 1 {
         return 3;

@@ -1,4 +1,4 @@
-//! The same work done by several, in turns.
+//! Comparison of contenders, which do one work in turns.
 //!
 //! In each round everybody works once, for about a millisecond, each round in another order.
 //! Medians of the rounds say how long each takes; since who is compared ran at nearly the same time,
@@ -10,31 +10,31 @@ use std::time::Duration;
 
 use crate::measure::{Clock, Times};
 
-/// How long somebody works in a round, about.
+/// The time that a contender works in a round, about.
 const ROUND: Duration = Duration::from_millis(1);
 
-/// What doing the work some times came to.
+/// The time and answer of doing the work some times.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// How long it took.
+    /// The time that it took.
     pub time: Duration,
     /// The answer of the last time.
     pub answer: i32,
 }
 
-/// Does the work so many times, on its own clock.
+/// A function that does the work so many times, on its own clock.
 pub type Work = Box<dyn FnMut(u32) -> Sample>;
 
-/// Somebody who does the work.
+/// A contender, which does the work.
 pub struct Contender {
-    /// What it is called.
+    /// The name of the contender.
     pub name: String,
     /// The work.
     pub work: Work,
 }
 
 impl Contender {
-    /// Somebody in this process, whose work is timed by `clock`.
+    /// Returns a contender in this process, whose work is timed by `clock`.
     pub fn new(
         name: impl Into<String>,
         clock: Clock,
@@ -55,33 +55,33 @@ impl Contender {
     }
 }
 
-/// What is compared, and how much work it is.
+/// The subject of a comparison, and the amount of its work.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// What it is called.
+    /// The name of the subject.
     pub name: &'a str,
-    /// What there are `n_units` of.
+    /// The unit of work.
     pub unit: &'a str,
-    /// How much work one time is.
+    /// The number of units that one time is.
     pub n_units: usize,
-    /// What the work must answer.
+    /// The answer that the work must give.
     pub answer: i32,
 }
 
-/// How long somebody took.
+/// The times of a contender.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Who.
+    /// The name of the contender.
     pub name: String,
-    /// Nanoseconds for a unit, at the median.
+    /// The nanoseconds for a unit, at the median.
     pub ns: f64,
     /// Half the distance between the quartiles, as a share of the median.
     pub spread: f64,
-    /// The median of the ratios to who stands first, round by round.
+    /// The median of the ratios to the first contender, round by round.
     pub ratio: f64,
 }
 
-/// Lets everybody work in turns, `n_rounds` times.
+/// Lets all contenders work in turns, `n_rounds` times.
 ///
 /// # Panics
 ///
@@ -129,7 +129,7 @@ fn checked(subject: &Subject<'_>, contender: &mut Contender, n_times: u32) -> Du
     sample.time
 }
 
-/// How many times fill a round.
+/// Returns how many times fill a round.
 fn n_times(subject: &Subject<'_>, contender: &mut Contender) -> u32 {
     checked(subject, contender, 1);
     let mut n_times = 1;

@@ -11,23 +11,23 @@ use std::path::{Path, PathBuf};
 
 use crate::folders;
 
-/// What was counted.
+/// The counts of instructions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts(Vec<Count>);
 
-/// Instructions for each unit of one case.
+/// The instructions for each unit of one case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Count {
     /// The case.
     pub case: String,
-    /// Instructions for a unit.
+    /// The instructions for a unit.
     pub instructions: f64,
-    /// Who ran it.
+    /// The contender that ran the case.
     pub who: String,
 }
 
 impl Counts {
-    /// The file that is kept, or the one that `TFRT_BENCH_INSTRUCTIONS` names.
+    /// Returns the file that is kept, or the one that `TFRT_BENCH_INSTRUCTIONS` names.
     pub fn path() -> PathBuf {
         let other = std::env::var_os("TFRT_BENCH_INSTRUCTIONS");
         other.map_or_else(|| folders::here().join("instructions.txt"), PathBuf::from)
@@ -48,17 +48,17 @@ impl Counts {
         })
     }
 
-    /// Adds what was counted.
+    /// Adds a count.
     pub fn push(&mut self, count: Count) {
         self.0.push(count);
     }
 
-    /// Everything that was counted.
+    /// Returns all counts.
     pub fn all(&self) -> &[Count] {
         &self.0
     }
 
-    /// What was counted for a case that somebody ran.
+    /// Returns the count for a case and a contender.
     pub fn of(&self, case: &str, who: &str) -> Option<f64> {
         let mut counts = self.0.iter();
         let count = counts.find(|count| count.case == case && count.who == who)?;

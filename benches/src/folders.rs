@@ -1,13 +1,13 @@
-//! Where benchmarks find and leave files.
+//! The folders in which benchmarks find and leave files.
 
 use std::path::{Path, PathBuf};
 
-/// The folder of this crate.
+/// Returns the folder of this crate.
 pub fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A folder of this name among what is built.
+/// Returns a folder of this name among what is built.
 pub fn target(name: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");
     target

@@ -1,4 +1,4 @@
-//! Plain graphs, the same for us and for those we compare with.
+//! Plain graphs, alike for us and for those we compare with.
 //!
 //! A node has predecessors and a value: the wrapping sum of theirs, and the step where a node has
 //! fewer than two. As text a node is a kernel: `tfrt.add.i32` of two, `bench.sum3` and
@@ -14,7 +14,7 @@ use crate::programs::Numbers;
 pub struct Graph {
     /// The predecessors of all nodes, one node after the other.
     predecessors: Vec<u32>,
-    /// Where those of each node begin; one entry more than there are nodes.
+    /// The start of each node's predecessors; one entry more than there are nodes.
     begins: Vec<u32>,
 }
 
@@ -35,7 +35,7 @@ impl Lists {
     }
 }
 
-/// Puts a graph together, node by node.
+/// A builder of a graph, node by node.
 struct Builder(Graph);
 
 impl Builder {
@@ -73,7 +73,7 @@ impl Builder {
 }
 
 impl Graph {
-    /// Nodes one after the other.
+    /// Returns nodes one after the other.
     pub fn chain(n_nodes: u32) -> Graph {
         let mut builder = Builder::new();
         let mut last = builder.node(&[]);
@@ -83,7 +83,7 @@ impl Graph {
         builder.0
     }
 
-    /// One node, `width` that follow it, and a tree of sums of two.
+    /// Returns one node, `width` that follow it, and a tree of sums of two.
     pub fn fan(width: u32) -> Graph {
         let mut builder = Builder::new();
         let first = builder.node(&[]);
@@ -92,7 +92,7 @@ impl Graph {
         builder.0
     }
 
-    /// One node, `width` that follow it, and one sum of all.
+    /// Returns one node, `width` that follow it, and one sum of all.
     pub fn merge(width: u32) -> Graph {
         let mut builder = Builder::new();
         let first = builder.node(&[]);
@@ -101,7 +101,7 @@ impl Graph {
         builder.0
     }
 
-    /// A square in which each node follows its neighbours above and to the left.
+    /// Returns a square in which each node follows its neighbours above and to the left.
     pub fn wave(side: u32) -> Graph {
         let mut builder = Builder::new();
         for row in 0..side {
@@ -116,7 +116,7 @@ impl Graph {
         builder.0
     }
 
-    /// A tree of sums of two over `n_leaves` nodes without predecessors.
+    /// Returns a tree of sums of two over `n_leaves` nodes without predecessors.
     pub fn tree(n_leaves: u32) -> Graph {
         let mut builder = Builder::new();
         let leaves = (0..n_leaves).map(|_| builder.node(&[])).collect();
@@ -124,8 +124,8 @@ impl Graph {
         builder.0
     }
 
-    /// Nodes of one to four predecessors among the `window` before them, and one sum of all nodes
-    /// that nothing follows.
+    /// Returns nodes of one to four predecessors among the `window` before them, and one sum of all
+    /// nodes that nothing follows.
     pub fn random(n_nodes: u32, window: u32) -> Graph {
         let mut builder = Builder::new();
         let mut numbers = Numbers::new(3);
@@ -149,7 +149,7 @@ impl Graph {
         builder.0
     }
 
-    /// Chains side by side, and one sum of their ends.
+    /// Returns chains side by side, and one sum of their ends.
     pub fn lanes(n_lanes: u32, n_nodes: u32) -> Graph {
         let mut builder = Builder::new();
         let mut ends: Vec<u32> = (0..n_lanes).map(|_| builder.node(&[])).collect();
@@ -251,7 +251,7 @@ impl Graph {
     }
 }
 
-/// Returns the value of a node: what every implementation computes.
+/// Returns the value of a node, which every implementation computes.
 #[inline]
 pub fn value(before: &[u32], start: i32, step: i32, of: impl Fn(u32) -> i32) -> i32 {
     match *before {
@@ -267,9 +267,9 @@ pub fn value(before: &[u32], start: i32, step: i32, of: impl Fn(u32) -> i32) -> 
 /// The kernels that nodes are written with.
 #[derive(Clone, Debug)]
 pub struct Kernels {
-    /// What nodes of two operands, and of fewer, are.
+    /// The kernel of nodes of two operands, and of fewer.
     pub two: &'static str,
-    /// What nodes of three, of four, and of more are.
+    /// The kernels of nodes of three, of four, and of more operands.
     pub more: [&'static str; 3],
     /// Whether the function is marked synchronous.
     pub synchronous: bool,
@@ -286,7 +286,7 @@ impl Kernels {
         at: None,
     };
 
-    /// The same in a function that is marked synchronous.
+    /// Kernels that add at once, in a function that is marked synchronous.
     pub const SYNCHRONOUS: Kernels = Kernels {
         two: "tfrt.add_s.i32",
         more: ["bench.sum3", "bench.sum4", "tfrt_test.sync_sum"],

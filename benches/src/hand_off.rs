@@ -1,4 +1,5 @@
-//! How long a cache line takes from one processor to another: what two threads can't do without.
+//! The time that a cache line takes from one processor to another, which two threads can't do
+//! without.
 //!
 //! On virtual machines two processors may be near each other or far, and change within hours. So
 //! this is measured before and after everything that two threads do.
@@ -9,13 +10,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Hand-offs that take longer than this are far.
+/// The time from which on hand-offs are far.
 const FAR_NS: f64 = 80.0;
 
-/// Hand-offs that take longer than this were not between two processors: others had one of them.
+/// The time from which on hand-offs were not between two processors: others had one of them.
 const BUSY_NS: f64 = 1_000.0;
 
-/// How long a hand-off takes, one way.
+/// The time of a hand-off, one way.
 #[derive(Clone, Copy, Debug)]
 pub struct HandOff {
     /// Nanoseconds.

@@ -39,14 +39,14 @@ fn sum4(a: i32, b: i32, c: i32, d: i32) -> i32 {
     sum3(a, b, c).wrapping_add(d)
 }
 
-/// What `bench.trip` does to a request that has one of these as its data.
+/// The data of a request by which `bench.trip` stops its run.
 #[derive(Debug)]
 pub struct Trip {
     stop: Stop,
     n_left: AtomicU32,
 }
 
-/// How a run is stopped.
+/// The way in which a run is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The kernel fails.
@@ -62,14 +62,15 @@ impl Trip {
         Trip { stop, n_left }
     }
 
-    /// Tells whether the run was stopped.
+    /// Returns whether the run was stopped.
     pub fn is_over(&self) -> bool {
         // Ordering: only the number matters.
         self.n_left.load(Ordering::Relaxed) > u32::MAX / 2
     }
 }
 
-/// `%sum = "bench.trip"(%a, %b, ...)`: the sum, unless the request has a [`Trip`] that is over.
+/// Runs `%sum = "bench.trip"(%a, %b, ...)`: the sum, unless the request has a [`Trip`] that is
+/// over.
 fn trip(operands: Rest, context: &ExecutionContext) -> Result<i32, Error> {
     // Behind a handle, too, where a turn went on after another thread had done its part.
     let sum = operands

@@ -1,4 +1,5 @@
-//! What benchmarks share: programs of any size, graphs, hosts that run them, peers, and medians.
+//! Shared code of benchmarks: programs of any size, graphs, hosts that run them, peers, and
+//! medians.
 
 #![forbid(unsafe_code)]
 

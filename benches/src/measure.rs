@@ -1,4 +1,4 @@
-//! Times of the same work done several times, and what to say of them.
+//! Times of one work done several times, and their statistics.
 //!
 //! Times are the processor time of the thread: what else runs on the machine makes them no longer,
 //! but for what it does to caches and to the other half of the core. What runs on other threads is
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// What time is taken by.
+/// The clock that times are taken by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// The processor time of the calling thread.
@@ -35,7 +35,7 @@ impl Clock {
     }
 }
 
-/// How long one thing took, over and over.
+/// The times that one thing took, over and over.
 #[derive(Clone, Debug, Default)]
 pub struct Times(Vec<Duration>);
 

@@ -17,12 +17,12 @@ use crate::compare::Contender;
 use crate::kernels;
 use crate::measure::Clock;
 
-/// How a function's kernels are brought into an order.
+/// The way in which a function's kernels are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Once, when the program is loaded, where the program allows it.
+    /// Ordered once, when the program is loaded, where the program allows it.
     Static,
-    /// While it runs, by counting what each kernel waits for.
+    /// Ordered while it runs, by counting what each kernel waits for.
     Dynamic,
 }
 
@@ -30,7 +30,7 @@ impl Order {
     /// Both, in the order of tables.
     pub const BOTH: [Order; 2] = [Order::Static, Order::Dynamic];
 
-    /// Sets what a host does.
+    /// Sets the order on a host.
     fn set(self, builder: HostContextBuilder) -> HostContextBuilder {
         builder.dynamic_order(self == Order::Dynamic)
     }
@@ -45,7 +45,7 @@ impl fmt::Display for Order {
     }
 }
 
-/// Which threads run a program.
+/// The threads that run a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
     /// The calling one.
@@ -120,7 +120,7 @@ impl Ours {
         Ours::of(&load(bytes, &host(order, threads)), threads)
     }
 
-    /// The function `main` of a program that was loaded on a host for `threads`.
+    /// Returns the function `main` of a program that was loaded on a host for `threads`.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Others who can run a [`Graph`]: loops, deques, executors, libraries.
+//! Peers that can run a [`Graph`]: loops, deques, executors, libraries.
 //!
 //! | Module | What it adds |
 //! | --- | --- |
@@ -17,16 +17,16 @@ use crate::graph::Graph;
 use crate::measure::Clock;
 use shared::Body;
 
-pub mod asked;
 #[cfg(feature = "peers")]
 pub mod deques;
 pub mod loops;
 pub mod native;
+pub mod process;
 pub mod shared;
 #[cfg(feature = "peers")]
 pub mod spawning;
 
-/// Those in this process, on one thread, with nodes that add.
+/// Returns the peers in this process, on one thread, with nodes that add.
 pub fn on_one_thread(graph: &Graph) -> Vec<Contender> {
     let loops = [
         loops::plain_loop(graph, Body::Add, Clock::Process),
@@ -36,7 +36,7 @@ pub fn on_one_thread(graph: &Graph) -> Vec<Contender> {
     loops.into_iter().chain(libraries).collect()
 }
 
-/// The same on two threads, but for the loop, which has one, and without ready counts.
+/// Returns the peers on two threads, but for the loop, which has one, and without ready counts.
 pub fn on_two_threads(graph: &Graph, body: Body) -> Vec<Contender> {
     let libraries = libraries(graph, body, 2);
     let plain_loop = loops::plain_loop(graph, body, Clock::Wall);

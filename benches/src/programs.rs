@@ -1,4 +1,4 @@
-//! Programs of any size, the same on every machine.
+//! Programs of any size, alike on every machine.
 
 use std::fmt::Write as _;
 

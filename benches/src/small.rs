@@ -15,19 +15,19 @@ use tfrt_async::queue::{ConcurrentWorkQueue, SingleThreadedWorkQueue, Task};
 use crate::compare::{Contender, Subject};
 use crate::measure::Clock;
 
-/// How often a thing is done each time.
+/// The number of times that a thing is done each time.
 pub const N: i32 = 1_000;
 
-/// One thing.
+/// A small thing that is measured by itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Small {
-    /// What it is called.
+    /// The name.
     pub name: &'static str,
-    /// Does it [`N`] times.
+    /// The function that does it [`N`] times.
     pub work: fn() -> i32,
 }
 
-/// All of them.
+/// All small things.
 pub const ALL: [Small; 7] = [
     small("available", || summed(available)),
     small("settled", || times(settled)),
@@ -49,7 +49,7 @@ impl Small {
         ALL.into_iter().find(|small| small.name == name)
     }
 
-    /// Returns what is compared.
+    /// Returns the subject of the comparison.
     pub fn subject(self) -> Subject<'static> {
         Subject {
             name: self.name,
@@ -59,18 +59,18 @@ impl Small {
         }
     }
 
-    /// Returns ours.
+    /// Returns our contender.
     pub fn contender(self) -> Contender {
         Contender::new("tfrt", Clock::Process, self.work)
     }
 }
 
-/// What all things answer: the sum of the numbers that they pass on.
+/// Returns the answer of all things: the sum of the numbers that they pass on.
 pub fn answer() -> i32 {
     (0..N).sum()
 }
 
-/// What continuations have heard.
+/// The sum of the numbers that continuations have heard.
 static HEARD: AtomicI32 = AtomicI32::new(0);
 
 /// Hears a number: the least that a continuation can do.
@@ -92,7 +92,8 @@ pub fn times(work: impl Fn(i32)) -> i32 {
     heard(|| (0..N).for_each(|number| work(black_box(number))))
 }
 
-/// The same for what passes nothing on.
+/// Does something [`N`] times as [`times`] does, and returns the answer, for work that passes
+/// nothing on.
 pub fn summed(work: impl Fn(i32)) -> i32 {
     (0..N).fold(0, |sum, number| {
         work(black_box(number));

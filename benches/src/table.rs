@@ -1,4 +1,4 @@
-//! What benchmarks print: a heading for each subject, and a line for each who was compared.
+//! The tables that benchmarks print: a heading for each subject, and a line for each contender.
 
 use crate::cases::{REFERENCE_NS, START, STEP, goal};
 use crate::compare::{Contender, Row, Subject, compare};
@@ -9,7 +9,7 @@ use crate::measure::Clock;
 use crate::peers::loops::plain_loop;
 use crate::peers::shared::Body;
 
-/// What a benchmark was asked to do.
+/// The options of a benchmark.
 pub struct Bench {
     n_rounds: usize,
     words: Vec<String>,
@@ -31,12 +31,12 @@ impl Bench {
         }
     }
 
-    /// Tells whether somebody wants to know about a subject.
+    /// Returns whether the command line asks for a subject.
     pub fn is_wanted(&self, name: &str) -> bool {
         self.words.is_empty() || self.words.iter().any(|word| name.contains(word.as_str()))
     }
 
-    /// Says what is measured.
+    /// Prints the heading of a subject.
     pub fn begin(&self, what: &str) {
         // The machine may have slept until now.
         yardstick(200);
@@ -86,7 +86,8 @@ impl Bench {
         rows
     }
 
-    /// The same with the time of a hand-off between two threads before and after.
+    /// Compares as [`compare`](Self::compare), with the time of a hand-off between two threads
+    /// before and after.
     pub fn compare_on_two(&self, subject: Subject<'_>, contenders: &mut [Contender]) -> Vec<Row> {
         let before = HandOff::measure();
         let rows = self.compare(subject, contenders);
@@ -95,7 +96,7 @@ impl Bench {
     }
 }
 
-/// Nanoseconds for a node of the plain loop over a chain: how fast the machine is now.
+/// Returns the nanoseconds for a node of the plain loop over a chain: how fast the machine is now.
 fn yardstick(n_rounds: usize) -> f64 {
     let graph = Graph::chain(10_000);
     let subject = Subject {
@@ -112,7 +113,7 @@ fn yardstick(n_rounds: usize) -> f64 {
     rows[0].ns
 }
 
-/// Says why somebody is not there.
+/// Prints the reason why a contender is missing.
 pub fn skip(why: &str) {
     println!("SKIPPED: {why}");
 }

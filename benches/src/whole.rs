@@ -1,5 +1,5 @@
-//! Eager operations, and whole models in files, whose instructions are counted: what a change of kernels, tensors or
-//! plans costs where users meet it.
+//! Eager operations, and whole models in files, whose instructions are counted: the costs of kernels, tensors and plans
+//! where users meet them.
 //!
 //! Models are those of the benchmark `models`, which makes their files; one whose file is not there is left out, and
 //! that is said. All is run on one thread, with AVX2 at most, since counts would differ between processors.
@@ -15,18 +15,18 @@ use tfrt::{DType, Error, Runtime, SingleThreadedWorkQueue};
 
 use crate::folders;
 
-/// How often an eager operation is called.
+/// The number of calls of an eager operation.
 const N_CALLS: usize = 1_000;
 /// The models, by the names that lines have for them, and the names of their files.
 const MODELS: [(&str, &str); 2] = [("resnet50", "resnet50"), ("minilm", "encoder1")];
 
-/// Something that is counted.
+/// A subject that is counted.
 pub struct Whole {
-    /// What it is called.
+    /// The name.
     pub name: &'static str,
-    /// How many calls it makes.
+    /// The number of calls that it makes.
     pub n_calls: usize,
-    /// Makes these calls.
+    /// The function that makes these calls.
     pub work: Box<dyn FnMut()>,
 }
 
@@ -53,7 +53,7 @@ pub fn all() -> Vec<Whole> {
     all
 }
 
-/// Operations on 16 floats.
+/// Returns operations on 16 floats.
 fn eager(runtime: &Runtime) -> Vec<Whole> {
     let eager = Eager::new(runtime);
     let floats: Vec<f32> = (0_u8..16).map(|index| f32::from(index) - 8.0).collect();

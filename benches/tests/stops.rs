@@ -1,4 +1,4 @@
-//! The programs whose cost is defended, stopped in their middle: what is fast must also fail.
+//! Tests that stop the defended programs in their middle: what is fast must also fail.
 //!
 //! One kernel of each program is exchanged for `bench.trip`, which fails or cancels its request
 //! when half of the work is done. On one thread and on two, in both orders, the answer is then that

@@ -1,4 +1,4 @@
-//! What programs of tests leave behind: nothing, which is looked at when they are over.
+//! `cargo xtask accounting`: checks that test programs leave nothing behind when they are over.
 //!
 //! In builds for development `tfrt-async` writes what is alive each time that no thread is left which had anything
 //! (`crates/async/src/accounting.rs`); here the last counts are read. There is none if one of its threads never ends, as
@@ -40,12 +40,12 @@ fn emptied(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// What a program has left.
+/// The count of a test program's leftovers.
 #[derive(Debug, PartialEq)]
 struct Count {
     program: String,
     kind: String,
-    /// None if a thread has not ended that may have some.
+    /// The number of leftovers; `None` if a thread has not ended that may have some.
     n_left: Option<u64>,
 }
 

@@ -1,4 +1,5 @@
-//! `cargo xtask bench` and `cargo xtask instructions`: what is defended, measured and recorded.
+//! `cargo xtask bench` and `cargo xtask instructions`: measures the defended numbers, and records
+//! them.
 //!
 //! Times depend on the machine, and are for people; instructions hardly do, and are compared with
 //! `benches/instructions.txt` by `ci`.
@@ -12,18 +13,18 @@ use crate::steps::{Steps, cargo, exists, root, target};
 
 mod summary;
 
-/// Benchmarks that show the instructions of peers.
+/// The benchmarks that show the instructions of peers.
 const COUNTED: [&str; 2] = ["calls", "graphs"];
 
-/// Benchmarks that have the subjects of others, or none: the summary is without them.
+/// The benchmarks that have the subjects of others, or none: the summary is without them.
 const APART: [&str; 4] = ["eager", "idle", "loading", "threads"];
 
-/// Leaves peers and models out of the counting program.
+/// The options that leave peers and models out of the counting program.
 const ALONE: [&str; 1] = ["--no-default-features"];
-/// Leaves peers out of it.
+/// The options that leave peers out of the counting program.
 const NO_PEERS: [&str; 2] = ["--no-default-features", "--features=models"];
 
-/// A command of cargo on the counting program, built for speed.
+/// Returns a command of cargo on the counting program, built for speed.
 fn counting(verb: &str, features: &[&str]) -> Command {
     let mut command = cargo(&[verb, "--quiet", "--release"]);
     command
@@ -32,24 +33,25 @@ fn counting(verb: &str, features: &[&str]) -> Command {
     command
 }
 
-/// The counting program, to be given arguments.
+/// Returns the counting program, to be given arguments.
 fn count(features: &[&str]) -> Command {
     let mut command = counting("run", features);
     command.arg("--");
     command
 }
 
-/// Builds what [`instructions`] runs for [`Counted::Executor`].
+/// Returns the command that builds the program of [`instructions`] for [`Counted::Executor`].
 pub fn build() -> Command {
     counting("build", &ALONE)
 }
 
-/// What is counted.
+/// The set of cases whose instructions are counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
-    /// What needs no tensors.
+    /// The cases that need no tensors.
     Executor,
-    /// Eager operations and whole models, too: the program takes three times as long to build.
+    /// All cases: eager operations and whole models, too. The program takes three times as long to
+    /// build.
     All,
 }
 
@@ -65,8 +67,8 @@ pub fn instructions(steps: &mut Steps, counted: Counted, arguments: &[&str]) {
     steps.run("instructions", count.args(arguments));
 }
 
-/// Runs benchmarks and prints what they say: all, the one called `word`, or of all what has the
-/// word in its name. Whole benchmarks are recorded.
+/// Runs benchmarks and prints their output: all, the one called `word`, or those of all subjects
+/// that have the word in their name. Whole benchmarks are recorded.
 pub fn run(steps: &mut Steps, word: Option<&str>) {
     let names = names();
     let counts = target("instructions.txt");
@@ -114,7 +116,7 @@ pub fn run(steps: &mut Steps, word: Option<&str>) {
     }
 }
 
-/// The files of `benches/benches`, in order.
+/// Returns the files of `benches/benches`, in order.
 fn names() -> Vec<String> {
     let entries = fs::read_dir(root().join("benches/benches"));
     let paths = entries.into_iter().flatten().flatten();
@@ -126,7 +128,7 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Runs a command, prints what it says, and keeps it.
+/// Runs a command, prints its output, and keeps it.
 fn tell(command: &mut Command, told: &mut String) -> bool {
     let Ok(mut child) = command.stdout(Stdio::piped()).spawn() else {
         return false;
@@ -140,7 +142,7 @@ fn tell(command: &mut Command, told: &mut String) -> bool {
     child.wait().is_ok_and(|status| status.success())
 }
 
-/// Writes what a benchmark said under today's date.
+/// Writes the output of a benchmark under today's date.
 fn record(name: &str, told: &str) -> bool {
     let day = answer("date", &["-u", "+%F"]);
     let head = format!(
@@ -153,7 +155,7 @@ fn record(name: &str, told: &str) -> bool {
     fs::write(path, format!("{head}\n```text\n{told}```\n")).is_ok()
 }
 
-/// The processor, and how many there are.
+/// Returns the processor, and how many there are.
 fn machine() -> String {
     let known = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
@@ -169,7 +171,7 @@ fn machine() -> String {
     )
 }
 
-/// What a command says, in one line.
+/// Returns the output of a command, in one line.
 fn answer(command: &str, arguments: &[&str]) -> String {
     let output = Command::new(command)
         .args(arguments)

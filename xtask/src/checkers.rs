@@ -8,7 +8,7 @@ use crate::steps::{Steps, cargo, cargo_within, exists, succeeds, target};
 /// The only platform that the sanitizers are tried on.
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
-/// A group of models. Each is a run of its own, with a time limit.
+/// The groups of models. Each is a run of its own, with a time limit.
 pub const MODELS: [Models; 4] = [
     Models {
         name: "values",
@@ -32,14 +32,14 @@ pub const MODELS: [Models; 4] = [
     },
 ];
 
-/// Models that run together.
+/// A group of models that run together.
 pub struct Models {
     pub name: &'static str,
     pub package: &'static str,
     pub filter: &'static [&'static str],
 }
 
-/// How far models are explored.
+/// The depth to which models are explored.
 #[derive(Clone, Copy)]
 pub enum Depth {
     /// Two preemptions: what `ci` has time for, and enough for every planted bug.
@@ -49,7 +49,7 @@ pub enum Depth {
 }
 
 impl Models {
-    /// Builds the models, outside of any time limit for them.
+    /// Returns the command that builds the models, outside of any time limit for them.
     pub fn build(&self) -> Command {
         let mut command = cargo(&["test", "-p", self.package, "--lib", "--release", "--no-run"]);
         command
@@ -58,7 +58,7 @@ impl Models {
         command
     }
 
-    /// Explores the models.
+    /// Returns the command that explores the models.
     pub fn command(&self, depth: Depth) -> Command {
         let (seconds, n_preemptions) = match depth {
             Depth::Short => (150, "2"),
@@ -89,10 +89,11 @@ pub fn loom(steps: &mut Steps, depth: Depth) {
     }
 }
 
-/// Schedules of each model that shuttle draws in `ci`.
+/// The number of schedules of each model that shuttle draws in `ci`.
 pub const N_SCHEDULES: u64 = 2_000;
 
-/// The tests of whole queues under shuttle, so many schedules each, or only their build.
+/// Returns the command of the tests of whole queues under shuttle, so many schedules each, or only
+/// their build.
 pub fn shuttle_command(n_schedules: Option<u64>) -> Command {
     let build = ["test", "-p", "tfrt-async", "--release", "--test", "shuttle"];
     let mut command = cargo_within(3600, &build);
@@ -116,7 +117,7 @@ pub fn shuttle(steps: &mut Steps, n_schedules: Option<u64>) {
     );
 }
 
-/// Tests under AddressSanitizer and LeakSanitizer.
+/// Returns the command of tests under AddressSanitizer and LeakSanitizer.
 pub fn asan_command(arguments: &[&str]) -> Command {
     let mut command = cargo_within(3600, &["+nightly", "test", "--target", HOST]);
     command
@@ -128,7 +129,7 @@ pub fn asan_command(arguments: &[&str]) -> Command {
     command
 }
 
-/// Tells whether there is a nightly compiler.
+/// Returns whether there is a nightly compiler.
 pub fn has_nightly() -> bool {
     succeeds(&mut cargo(&["+nightly", "--version"]))
 }
@@ -148,7 +149,8 @@ pub fn asan(steps: &mut Steps) {
     steps.tests("asan", &mut asan_command(&all));
 }
 
-/// Tests under ThreadSanitizer, with a standard library that is under it, too.
+/// Returns the command of tests under ThreadSanitizer, with a standard library that is under it,
+/// too.
 pub fn tsan_command(arguments: &[&str]) -> Command {
     let build = ["+nightly", "test", "-Zbuild-std", "--target", HOST];
     let mut command = cargo_within(3600, &build);
@@ -160,7 +162,7 @@ pub fn tsan_command(arguments: &[&str]) -> Command {
     command
 }
 
-/// Tells whether the nightly compiler has the sources of the standard library.
+/// Returns whether the nightly compiler has the sources of the standard library.
 pub fn has_std_sources() -> bool {
     let output = Command::new("rustc")
         .args(["+nightly", "--print", "sysroot"])
@@ -173,7 +175,7 @@ pub fn has_std_sources() -> bool {
     })
 }
 
-/// Runs what has threads under ThreadSanitizer.
+/// Runs the tests that have threads under ThreadSanitizer.
 pub fn tsan(steps: &mut Steps) {
     if !has_std_sources() {
         return steps.skip("tsan", "rust-src for a nightly compiler");
@@ -200,12 +202,12 @@ pub fn tsan(steps: &mut Steps) {
     }
 }
 
-/// Tells whether there is Miri.
+/// Returns whether there is Miri.
 pub fn has_miri() -> bool {
     succeeds(&mut cargo(&["+nightly", "miri", "--version"]))
 }
 
-/// Unit tests of a package under Miri.
+/// Returns the command of a package's unit tests under Miri.
 pub fn miri_command(package: &str, arguments: &[&str]) -> Command {
     let mut command = cargo_within(3600, &["+nightly", "miri", "test", "-p", package, "--lib"]);
     command

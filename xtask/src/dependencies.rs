@@ -1,11 +1,11 @@
-//! What the lock files bring, held against `deny.toml` by cargo-deny, without a network once it is there.
+//! Checks of dependencies: the lock files against `deny.toml`, by cargo-deny, without a network once it is there.
 
 use crate::steps::{Steps, cargo, root, succeeds};
 
-/// The workspaces that have a lock file of their own, and what is looked at in each.
+/// The workspaces that have a lock file of their own.
 const WORKSPACES: [&str; 2] = ["Cargo.toml", "fuzz/Cargo.toml"];
 
-/// One policy for both: not everything in it is met in each.
+/// The warnings that are off: there is one policy for both workspaces, and not everything in it is met in each.
 const NOT_MET: [&str; 4] = [
     "license-exception-not-encountered",
     "license-not-encountered",
@@ -13,7 +13,7 @@ const NOT_MET: [&str; 4] = [
     "unused-wrapper",
 ];
 
-/// Licences, versions, sources; and advisories where their database lies.
+/// Checks licences, versions, sources; and advisories where their database lies.
 pub fn check(steps: &mut Steps) {
     if !succeeds(&mut cargo(&["deny", "--version"])) {
         return steps.skip("dependencies", "cargo-deny (cargo install cargo-deny)");
@@ -48,7 +48,7 @@ pub fn check(steps: &mut Steps) {
     }
 }
 
-/// Tells whether advisories were fetched before: cargo-deny keeps them below cargo's own folder.
+/// Returns whether advisories were fetched before: cargo-deny keeps them below cargo's own folder.
 fn has_database() -> bool {
     let home = std::env::var_os("CARGO_HOME").map_or_else(
         || std::env::home_dir().unwrap_or_else(root).join(".cargo"),

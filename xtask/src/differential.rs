@@ -1,5 +1,5 @@
-//! Random programs on all processors, in several processes, since what a program leaves behind is counted
-//! for the whole process.
+//! `cargo xtask differential`: random programs on all processors, in several processes, since what a program leaves
+//! behind is counted for the whole process.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -8,14 +8,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::steps::{Steps, cargo, target};
 
-/// What is tried if nobody says how many.
+/// The number of programs if none is given.
 const N_PROGRAMS: u64 = 1_000_000;
 
-/// How long `ci` may have taken when it has tried programs, and how long it tries some even if it is late.
+/// The time after its start by which `ci` has tried programs, and the least time for which it tries some.
 const CI_END: Duration = Duration::from_secs(12 * 60);
 const CI_LEAST: Duration = Duration::from_secs(20);
 
-/// Processes for each processor: at times a program only waits, for threads or for some time to go by.
+/// The number of processes for each processor: at times a program only waits, for threads or for some time to go by.
 const N_EACH: u64 = 2;
 
 /// The profile and the features of what is counted: `ci` builds most of it only once.
@@ -30,7 +30,7 @@ const BUILD: [&str; 8] = [
     "differential",
 ];
 
-/// What the processes have said together.
+/// The sum of the processes' counts.
 #[derive(Default)]
 struct Sum {
     programs: u64,
@@ -60,14 +60,14 @@ pub fn ci(steps: &mut Steps) {
     search(steps, N_PROGRAMS, 0, Some(left.as_secs()));
 }
 
-/// A seed whose programs nobody has run before: a search that always tries the same finds nothing after its first
-/// time.
+/// Returns a seed whose programs nobody has run before: a search that always tries the same finds nothing after its
+/// first time.
 fn new_seed() -> u64 {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since_1970.map_or(0, |time| time.as_secs().saturating_mul(N_PROGRAMS))
 }
 
-/// Builds the program that tries others.
+/// Returns the command that builds the searching program.
 pub fn build() -> Command {
     cargo(&BUILD)
 }
@@ -77,7 +77,7 @@ fn search(steps: &mut Steps, n_programs: u64, first: u64, seconds: Option<u64>) 
     steps.work("differential", || run(n_programs, first, seconds));
 }
 
-/// Divides the seeds among processes, waits for them and says what they did.
+/// Divides the seeds among processes, waits for them and prints what they did.
 fn run(n_programs: u64, first: u64, seconds: Option<u64>) -> bool {
     let n_processors = thread::available_parallelism().map_or(1, |n| n.get() as u64);
     let n_processes = n_processors.saturating_mul(N_EACH);
@@ -121,7 +121,7 @@ fn run(n_programs: u64, first: u64, seconds: Option<u64>) -> bool {
     ok
 }
 
-/// Shows what a process says; gives what it counted, if all was well.
+/// Shows the output of a process; returns its counts, if all was well.
 fn listen(mut child: Child) -> Option<Sum> {
     let output = child.stdout.take()?;
     let mut sum = Sum::default();

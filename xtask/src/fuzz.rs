@@ -1,4 +1,4 @@
-//! Fuzzing: targets of `fuzz/` under libFuzzer and AddressSanitizer.
+//! `cargo xtask fuzz`: the targets of `fuzz/` under libFuzzer and AddressSanitizer.
 //!
 //! What a search finds of use is kept under `fuzz/corpus/`, which git ignores; what breaks a
 //! property under `fuzz/artifacts/`. CONTRIBUTING.md says what to do with the latter.
@@ -19,7 +19,7 @@ pub const TARGETS: [&str; 7] = [
     "execute",
 ];
 
-/// How long a target is tried if nothing else is asked for.
+/// The seconds for which a target is tried if nothing else is asked for.
 const SECONDS: &str = "60";
 
 /// Fuzzes one target, or all one after the other, each for some seconds.

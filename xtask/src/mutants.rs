@@ -1,4 +1,4 @@
-//! Mutation testing: what is wrong in one place must fail a test.
+//! Mutation testing: a small change of the code must fail a test.
 //!
 //! cargo-mutants says what could be changed; `.cargo/mutants.toml` says what of that is left out. All changes of a
 //! subject are built together, each behind a number that the environment gives ([`switch`]), so that a mutant takes no
@@ -20,35 +20,35 @@ mod switch;
 
 use switch::{Mutant, Program};
 
-/// Of the mutants that can be built, so many in a hundred must be caught.
+/// The least per cent of mutants, of those that can be built, that must be caught.
 const MIN_CAUGHT_PERCENT: f64 = 95.0;
 
-/// A mutant has so many times as long as its tests take without one, and never less than this, until it is taken for
-/// one that never ends.
+/// The factor on the time of the tests without a mutant after which, and never before [`MIN_PATIENCE`], a mutant is
+/// taken for one that never ends.
 const PATIENCE: u32 = 10;
 const MIN_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Address space of a program with tests, in KiB: some mutants take memory without end.
+/// The address space of a program with tests, in KiB: some mutants take memory without end.
 const MAX_MEMORY_KIB: u64 = 8 << 20;
 
-/// Rounds in which what does not compile is left out.
+/// The most rounds in which mutants that do not compile are left out.
 const MAX_ROUNDS: usize = 30;
 
-/// What is changed, and what must notice.
+/// A subject of mutation: the code that is changed, and the tests that must notice.
 struct Subject {
     name: &'static str,
-    /// Arguments that pick the changes.
+    /// The arguments that pick the changes.
     changed: &'static [&'static str],
     /// The root of the crate that is changed.
     root: &'static str,
-    /// Packages whose tests are run, that of the crate first.
+    /// The packages whose tests are run, that of the crate first.
     tested: &'static [&'static str],
     /// The stack of a thread of tests: a body with all its copies has a large frame. All stacks of a program fit into
     /// its address space.
     stack_bytes: usize,
 }
 
-/// All of them.
+/// All subjects.
 const SUBJECTS: [Subject; 3] = [
     Subject {
         name: "bef",
@@ -81,7 +81,7 @@ const SUBJECTS: [Subject; 3] = [
     },
 ];
 
-/// The names that `run` knows.
+/// Returns the names that `run` knows.
 pub fn names() -> Vec<&'static str> {
     SUBJECTS.iter().map(|subject| subject.name).collect()
 }
@@ -105,9 +105,9 @@ pub fn run(steps: &mut Steps, name: &str, shard: Option<&str>) -> bool {
     });
     if passes {
         steps.work(&format!("mutants: {name}"), || match subject.run(shard) {
-            Ok(tally) => {
-                println!("{name} {}: {tally}", shard.unwrap_or("whole"));
-                tally.caught_percent() >= MIN_CAUGHT_PERCENT
+            Ok(results) => {
+                println!("{name} {}: {results}", shard.unwrap_or("whole"));
+                results.caught_percent() >= MIN_CAUGHT_PERCENT
             }
             Err(error) => {
                 eprintln!("{error}");
@@ -120,7 +120,7 @@ pub fn run(steps: &mut Steps, name: &str, shard: Option<&str>) -> bool {
 
 impl Subject {
     /// Tries all mutants, or a part of them.
-    fn run(&self, shard: Option<&str>) -> io::Result<Tally> {
+    fn run(&self, shard: Option<&str>) -> io::Result<MutantResults> {
         let mut list = cargo(&["mutants", "--list", "--json"]);
         list.args(self.changed);
         if let Some(shard) = shard {
@@ -136,7 +136,7 @@ impl Subject {
             mutants.len(),
             built.unviable.len()
         );
-        let mut tally = built.try_all(&mutants, self.stack_bytes)?;
+        let mut results = built.try_all(&mutants, self.stack_bytes)?;
         let is_left = |position: &usize| {
             !built.carried.contains(position) && !built.unviable.contains(position)
         };
@@ -146,12 +146,12 @@ impl Subject {
             .collect();
         if !left.is_empty() {
             println!("{} mutants are built one by one", left.len());
-            tally.extend(self.one_by_one(&left)?);
+            results.extend(self.one_by_one(&left)?);
         }
-        match tally.n_all() == mutants.len() {
-            true => Ok(tally),
+        match results.n_all() == mutants.len() {
+            true => Ok(results),
             false => {
-                let (n_tried, n_all) = (tally.n_all(), mutants.len());
+                let (n_tried, n_all) = (results.n_all(), mutants.len());
                 let message = format!("{n_tried} of {n_all} mutants were tried");
                 Err(io::Error::other(message))
             }
@@ -213,7 +213,7 @@ impl Subject {
         ))
     }
 
-    /// Cargo on some packages of the tree with mutants, which says in JSON what it does.
+    /// Returns the command of cargo on some packages of the tree with mutants, which reports in JSON.
     fn cargo_in(&self, tree: &Path, command: &str, packages: &[&str]) -> Command {
         let mut cargo = cargo(&[command, "--profile=mutants", "--message-format=json"]);
         cargo
@@ -235,7 +235,7 @@ impl Subject {
     }
 
     /// Runs cargo-mutants for some mutants, and reads what it leaves in a folder.
-    fn one_by_one(&self, names: &[String]) -> io::Result<Tally> {
+    fn one_by_one(&self, names: &[String]) -> io::Result<MutantResults> {
         let folder = self.folder().join("one-by-one");
         let found = folder.join("mutants.out");
         if found.exists() {
@@ -250,18 +250,18 @@ impl Subject {
         command.arg("--cargo-arg=--tests");
         // What it returns tells no more than its lists.
         command.status()?;
-        Ok(Tally::read(&found)?.only(names))
+        Ok(MutantResults::read(&found)?.only(names))
     }
 }
 
-/// Programs with tests, and the mutants in them by their positions.
+/// The programs with tests, and the mutants in them by their positions.
 struct Built {
     programs: Vec<Program>,
     carried: BTreeSet<usize>,
     unviable: BTreeSet<usize>,
 }
 
-/// What became of a mutant.
+/// The result of a mutant.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Caught,
@@ -270,12 +270,12 @@ enum Fate {
 }
 
 impl Built {
-    /// Tries all that are behind the switch, as many at a time as there are processors.
+    /// Tries all mutants behind the switch, as many at a time as there are processors.
     ///
     /// # Errors
     ///
     /// If tests fail without a mutant: they would catch everything.
-    fn try_all(&self, mutants: &[Mutant], stack_bytes: usize) -> io::Result<Tally> {
+    fn try_all(&self, mutants: &[Mutant], stack_bytes: usize) -> io::Result<MutantResults> {
         let mut patience = Vec::new();
         for program in &self.programs {
             let begin = Instant::now();
@@ -286,7 +286,7 @@ impl Built {
             patience.push((begin.elapsed() * PATIENCE).max(MIN_PATIENCE));
         }
         let positions: Vec<usize> = self.carried.iter().copied().collect();
-        let (next, tally) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
+        let (next, results) = (AtomicUsize::new(0), Mutex::new(MutantResults::default()));
         let one = |position: usize| {
             let mut tried = self
                 .programs
@@ -308,29 +308,29 @@ impl Built {
                     {
                         let fate = one(position);
                         let name = mutants[position].name.clone();
-                        let mut tally = tally.lock().expect("no thread panics");
+                        let mut results = results.lock().expect("no thread panics");
                         if fate == Fate::Missed {
                             println!("missed: {name}");
                         }
                         match fate {
-                            Fate::Caught => tally.caught.push(name),
-                            Fate::NeverEnds => tally.timeouts.push(name),
-                            Fate::Missed => tally.missed.push(name),
+                            Fate::Caught => results.caught.push(name),
+                            Fate::NeverEnds => results.timeouts.push(name),
+                            Fate::Missed => results.missed.push(name),
                         }
-                        if tally.n_all().is_multiple_of(100) {
-                            println!("{} of {}", tally.n_all(), positions.len());
+                        if results.n_all().is_multiple_of(100) {
+                            println!("{} of {}", results.n_all(), positions.len());
                         }
                     }
                 });
             }
         });
-        let mut tally = tally.into_inner().expect("no thread panics");
+        let mut results = results.into_inner().expect("no thread panics");
         let unviable = self
             .unviable
             .iter()
             .map(|position| mutants[*position].name.clone());
-        tally.unviable.extend(unviable);
-        Ok(tally)
+        results.unviable.extend(unviable);
+        Ok(results)
     }
 }
 
@@ -369,7 +369,7 @@ fn run_tests(program: &Program, number: usize, stack_bytes: usize, patience: Dur
     }
 }
 
-/// What a command says that succeeds.
+/// Returns the output of a command that must succeed.
 fn said(command: &mut Command) -> io::Result<String> {
     let output = command.stdout(Stdio::piped()).output()?;
     if !output.status.success() {
@@ -379,7 +379,7 @@ fn said(command: &mut Command) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Copies what git knows, and what it does not ignore, to a folder that has nothing else then.
+/// Copies the files that git tracks or does not ignore to a folder that has nothing else then.
 fn copy_tracked(to: &Path) -> io::Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;
@@ -398,7 +398,7 @@ fn copy_tracked(to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A regular expression for a name of a mutant.
+/// Returns a regular expression for a name of a mutant.
 fn escaped(name: &str) -> String {
     let mut expression = String::new();
     for char in name.chars() {
@@ -410,19 +410,19 @@ fn escaped(name: &str) -> String {
     expression
 }
 
-/// What became of mutants, by their names.
+/// The results of mutants, by their names.
 #[derive(Debug, Default)]
-struct Tally {
+struct MutantResults {
     caught: Vec<String>,
     timeouts: Vec<String>,
-    /// They could not be built.
+    /// The mutants that could not be built.
     unviable: Vec<String>,
     missed: Vec<String>,
 }
 
-impl Tally {
+impl MutantResults {
     /// Reads the lists that cargo-mutants writes.
-    fn read(folder: &Path) -> io::Result<Tally> {
+    fn read(folder: &Path) -> io::Result<MutantResults> {
         let names = |list: &str| -> io::Result<Vec<String>> {
             let path: PathBuf = folder.join(list);
             let text = fs::read_to_string(&path).map_err(|error| {
@@ -430,7 +430,7 @@ impl Tally {
             })?;
             Ok(text.lines().map(str::to_owned).collect())
         };
-        Ok(Tally {
+        Ok(MutantResults {
             caught: names("caught.txt")?,
             timeouts: names("timeout.txt")?,
             unviable: names("unviable.txt")?,
@@ -442,20 +442,21 @@ impl Tally {
         self.caught.len() + self.timeouts.len() + self.unviable.len() + self.missed.len()
     }
 
-    fn extend(&mut self, other: Tally) {
+    fn extend(&mut self, other: MutantResults) {
         self.caught.extend(other.caught);
         self.timeouts.extend(other.timeouts);
         self.unviable.extend(other.unviable);
         self.missed.extend(other.missed);
     }
 
-    /// Of those with these names: cargo-mutants tries fields that are deleted whatever it is asked for.
-    fn only(&self, wanted: &[String]) -> Tally {
+    /// Returns the results of the mutants with these names: cargo-mutants tries fields that are deleted whatever it is
+    /// asked for.
+    fn only(&self, wanted: &[String]) -> MutantResults {
         let only = |names: &[String]| -> Vec<String> {
             let names = names.iter().filter(|name| wanted.contains(name));
             names.cloned().collect()
         };
-        Tally {
+        MutantResults {
             caught: only(&self.caught),
             timeouts: only(&self.timeouts),
             unviable: only(&self.unviable),
@@ -463,14 +464,14 @@ impl Tally {
         }
     }
 
-    /// Of those that could be built. What never ends is noticed, too.
+    /// Returns the per cent of caught mutants, of those that could be built. One that never ends is noticed, too.
     fn caught_percent(&self) -> f64 {
         let n_noticed = self.caught.len() + self.timeouts.len();
         100.0 * n_noticed as f64 / (n_noticed + self.missed.len()).max(1) as f64
     }
 }
 
-impl std::fmt::Display for Tally {
+impl std::fmt::Display for MutantResults {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for name in &self.missed {
             writeln!(f, "missed: {name}")?;
@@ -503,28 +504,28 @@ mod tests {
     #[test]
     fn what_cannot_be_built_does_not_count() {
         let some = |n: usize| vec![String::new(); n];
-        let tally = Tally {
+        let results = MutantResults {
             caught: some(17),
             timeouts: some(2),
             unviable: some(20),
             missed: vec!["a.rs:1:1: replace + with -".to_owned()],
         };
-        assert_eq!(tally.caught_percent(), 95.0);
+        assert_eq!(results.caught_percent(), 95.0);
         let text = "missed: a.rs:1:1: replace + with -\n\
                     40 mutants: 17 caught, 2 timeouts, 20 unviable, 1 missed: 95.0 % caught";
-        assert_eq!(tally.to_string(), text);
+        assert_eq!(results.to_string(), text);
     }
 
     #[test]
     fn only_what_was_asked_for_counts() {
         let names = |names: &str| -> Vec<String> { names.chars().map(String::from).collect() };
-        let tally = |caught, missed| Tally {
+        let results = |caught, missed| MutantResults {
             caught: names(caught),
             missed: names(missed),
-            ..Tally::default()
+            ..MutantResults::default()
         };
-        let mut all = tally("ab", "");
-        all.extend(tally("c", "de").only(&names("cd")));
+        let mut all = results("ab", "");
+        all.extend(results("c", "de").only(&names("cd")));
         assert_eq!((all.n_all(), all.missed), (4, names("d")));
     }
 }

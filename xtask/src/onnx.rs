@@ -1,4 +1,4 @@
-//! ONNX's own cases, from the package that carries them: `cargo xtask onnx`.
+//! `cargo xtask onnx`: ONNX's own cases, from the package that carries them.
 //!
 //! The package is got by `pip` once, checked against its hash, and kept unpacked under `target/onnx`. What runs
 //! the cases is `crates/suite`.
@@ -9,13 +9,13 @@ use std::process::{Command, Stdio};
 
 use crate::steps::{Steps, cargo, exists, root};
 
-/// What is asked of `pip`.
+/// The package that `pip` is asked for.
 const PACKAGE: &str = "onnx==1.22.0";
-/// The file that it gets.
+/// The file that `pip` gets.
 const WHEEL: &str = "onnx-1.22.0-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl";
-/// The SHA-256 of that.
+/// The SHA-256 of the file.
 const WHEEL_SHA256: &str = "1d0a2bdb15eb2b3cb65c438f3423d9620d14fdce32f92380e6bb1b2e09568ef5";
-/// Where the cases lie in it.
+/// The folder of the cases in the package.
 const CASES: &str = "onnx/backend/test/data/node";
 
 /// Runs the cases; arguments go to the program that does.

@@ -1,4 +1,4 @@
-//! Bugs that are planted on purpose, to see that the checkers find them.
+//! `cargo xtask checkers`: plants bugs on purpose, to see that the checkers find them.
 //!
 //! A bug is built in by `--cfg tfrt_planted="NAME"`, which is `cfg!(tfrt_planted = "NAME")` at its place;
 //! crates from elsewhere are built once for all of them ([`wrapper`]). Those that tests of large crates
@@ -24,8 +24,8 @@ use searches::{
     ACCOUNTING, CANCELLATION, DIFFERENTIAL, NESTING, PROPERTIES, RANGES, STUCK, SWEEP, Search,
 };
 
-/// A bug, and who must find it.
-pub struct Planted {
+/// A planted bug, and the finder that must find it.
+pub struct PlantedBug {
     pub name: &'static str,
     finder: Finder,
 }
@@ -36,29 +36,29 @@ enum Finder {
     Loom(&'static str),
     /// The tests of this package with this in their names, under AddressSanitizer.
     Asan(&'static str, &'static str),
-    /// The same under ThreadSanitizer.
+    /// The tests of this package with this in their names, under ThreadSanitizer.
     Tsan(&'static str, &'static str),
-    /// The same under Miri.
+    /// The tests of this package with this in their names, under Miri.
     Miri(&'static str, &'static str),
     /// Whole queues under shuttle.
     Shuttle,
     /// The unit tests of this package.
     Tests(&'static str),
-    /// Tests in which one of several bugs is chosen.
+    /// Tests in which one of several bugs is chosen when they run.
     Chosen(&'static Search),
-    /// The same; that they never end is how the bug shows.
+    /// Tests in which one of several bugs is chosen, which shows by their never ending.
     Hangs(&'static Search),
 }
 
 use Finder::{Asan, Chosen, Hangs, Loom, Miri, Shuttle, Tests, Tsan};
 
-/// Repeats `Planted { name, finder }`.
-const fn bug(name: &'static str, finder: Finder) -> Planted {
-    Planted { name, finder }
+/// Repeats `PlantedBug { name, finder }`.
+const fn bug(name: &'static str, finder: Finder) -> PlantedBug {
+    PlantedBug { name, finder }
 }
 
-/// All of them.
-pub const PLANTED: &[Planted] = &[
+/// All planted bugs.
+pub const PLANTED: &[PlantedBug] = &[
     bug("relaxed-settle", Loom("values")),
     bug("missing-acquire", Loom("values")),
     bug("relaxed-push", Loom("values")),
@@ -105,16 +105,16 @@ pub const PLANTED: &[Planted] = &[
     bug("step-past-end", Chosen(&PROPERTIES)),
 ];
 
-/// What came of looking for a bug.
-enum Found {
+/// The result of looking for a bug.
+enum FinderResult {
     Yes,
-    /// What the finder needs is not installed.
+    /// A tool that the finder needs is not installed.
     NotTried(&'static str),
-    /// Why not.
+    /// The bug was not found, for this reason.
     No(&'static str),
 }
 
-/// What `timeout` says when the time is over.
+/// The status of `timeout` when the time is over.
 const OUT_OF_TIME: Option<i32> = Some(124);
 
 /// Plants each bug whose name or method contains `part`, one at a time, and expects its finder to fail; shows
@@ -122,7 +122,7 @@ const OUT_OF_TIME: Option<i32> = Some(124);
 pub fn find_all(steps: &mut Steps, part: &str) {
     let places = tidy::places_of_planted_bugs();
     let mut rows = vec![
-        "| Bug | Where | Method | Found | Seconds |".to_owned(),
+        "| Bug | Where | Method | FinderResult | Seconds |".to_owned(),
         "| --- | --- | --- | --- | ---: |".to_owned(),
     ];
     let mut sound: Vec<(&Search, bool)> = Vec::new();
@@ -130,14 +130,14 @@ pub fn find_all(steps: &mut Steps, part: &str) {
         let name = format!("planted: {}", bug.name);
         let (found, took) = bug.look(&mut sound);
         let answer = match found {
-            Found::Yes => "yes",
-            Found::NotTried(_) => "not tried",
-            Found::No(reason) => reason,
+            FinderResult::Yes => "yes",
+            FinderResult::NotTried(_) => "not tried",
+            FinderResult::No(reason) => reason,
         };
         println!("{name}: {answer} ({:.1} s)", took.as_secs_f32());
         match found {
-            Found::NotTried(tool) => steps.skip(&name, tool),
-            _ => steps.count(&name, matches!(found, Found::Yes)),
+            FinderResult::NotTried(tool) => steps.skip(&name, tool),
+            _ => steps.count(&name, matches!(found, FinderResult::Yes)),
         }
         let place = places.get(bug.name).map_or("", String::as_str);
         let (method, seconds) = (bug.finder.method(), took.as_secs_f32());
@@ -150,7 +150,7 @@ pub fn find_all(steps: &mut Steps, part: &str) {
 }
 
 impl Finder {
-    /// How it looks, for people.
+    /// Returns the method, for people.
     fn method(self) -> String {
         match self {
             Loom(models) => format!("loom: {models}"),
@@ -164,7 +164,7 @@ impl Finder {
         }
     }
 
-    /// What it needs and does not have.
+    /// Returns the tool that the finder needs and that is not installed.
     fn missing(self) -> Option<&'static str> {
         match self {
             Asan(..) if !has_nightly() => Some("a nightly compiler"),
@@ -174,7 +174,7 @@ impl Finder {
         }
     }
 
-    /// The command that builds the finder with this bug, or the one that runs it.
+    /// Returns the command that builds the finder with this bug, or the one that runs it.
     fn command(self, bug: &str, only_build: bool) -> Command {
         let only_build_flag = only_build.then_some("--no-run");
         let mut command = match self {
@@ -248,16 +248,16 @@ fn wrapper(bug: &str) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-impl Planted {
+impl PlantedBug {
     fn is_meant_by(&self, part: &str) -> bool {
         self.name.contains(part) || self.finder.method().contains(part)
     }
 
     /// Builds with the bug and runs its finder; gives the time of the run. `sound` are the searches that
     /// were tried without a bug, and whether they found nothing.
-    fn look(&self, sound: &mut Vec<(&'static Search, bool)>) -> (Found, Duration) {
+    fn look(&self, sound: &mut Vec<(&'static Search, bool)>) -> (FinderResult, Duration) {
         if let Some(tool) = self.finder.missing() {
-            return (Found::NotTried(tool), Duration::ZERO);
+            return (FinderResult::NotTried(tool), Duration::ZERO);
         }
         // A bug that does not compile is not found by anybody.
         let built = self
@@ -266,29 +266,29 @@ impl Planted {
             .stdout(Stdio::null())
             .status();
         if !built.is_ok_and(|status| status.success()) {
-            return (Found::No("NO: does not build"), Duration::ZERO);
+            return (FinderResult::No("NO: does not build"), Duration::ZERO);
         }
         if let Chosen(search) | Hangs(search) = self.finder
             && !search.is_sound(sound)
         {
-            return (Found::No("NO: fails without it"), Duration::ZERO);
+            return (FinderResult::No("NO: fails without it"), Duration::ZERO);
         }
         let begin = Instant::now();
         let run = quiet(&mut self.finder.command(self.name, false));
         let took = begin.elapsed();
         let is_late = run == OUT_OF_TIME;
         let found = match self.finder {
-            _ if run == Some(0) => Found::No("NO"),
-            Hangs(_) if is_late => Found::Yes,
-            _ if is_late => Found::No("NO: out of time"),
-            _ => Found::Yes,
+            _ if run == Some(0) => FinderResult::No("NO"),
+            Hangs(_) if is_late => FinderResult::Yes,
+            _ if is_late => FinderResult::No("NO: out of time"),
+            _ => FinderResult::Yes,
         };
         (found, took)
     }
 }
 
 impl Search {
-    /// Whether these tests pass where there is no bug; tried once.
+    /// Returns whether these tests pass where there is no bug; tried once.
     fn is_sound(&'static self, known: &mut Vec<(&'static Search, bool)>) -> bool {
         if let Some((_, sound)) = known.iter().find(|(search, _)| std::ptr::eq(*search, self)) {
             return *sound;

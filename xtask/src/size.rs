@@ -1,4 +1,4 @@
-//! `cargo xtask size`: how large `tfrt-run` is, how fast it starts, and that it is whole.
+//! `cargo xtask size`: checks how large `tfrt-run` is, how fast it starts, and that it is whole.
 //!
 //! The program is built as it is meant to be shipped: the profile `small` at a fixed address, with
 //! the unwinder linked in, so that it needs nothing but libc. Beside it stand the figures with
@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 use crate::checkers;
 use crate::steps::{self, Steps, target};
 
-/// Above this the step fails: what it weighs, and some room. Where the bytes are, and the goal of
-/// 400,000, is in `docs/size.md`.
+/// The largest size of the program: its present size, and some room. Where the bytes are, and the goal of 400,000, is
+/// in `docs/size.md`.
 const MAX_BYTES: u64 = 610_000;
 
-/// From the start of the process until the line that the first kernel prints is read.
+/// The longest time from the start of the process until the line that the first kernel prints is read.
 const MAX_START: Duration = Duration::from_millis(2);
 
-/// The program whose kernel that is, and the line.
+/// The program whose first kernel prints the line.
 const START: &str = "crates/run/tests/start.mlir";
 
 /// A program with a kernel that panics, and what it prints nevertheless.
@@ -32,7 +32,7 @@ const ISOLATED: &str = "\
 'goes_on' returned 2
 ";
 
-/// A way to build.
+/// A way to build the program.
 struct Build {
     name: &'static str,
     toolchain: Option<&'static str>,
@@ -74,12 +74,12 @@ const REBUILT_ABORTING: Build = Build {
     ],
 };
 
-/// How much is built.
+/// The amount that is built.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// What is shipped, by the command that tests have built.
+    /// The program that is shipped, compiled by the command that tests have built.
     Short,
-    /// And what it is compared with.
+    /// The programs that it is compared with, too.
     Full,
 }
 
@@ -140,7 +140,7 @@ pub fn check(steps: &mut Steps, depth: Depth) {
     });
 }
 
-/// Builds what [`check`] looks at if it is short.
+/// Returns the commands that build what a short [`check`] looks at.
 pub fn builds() -> Vec<Command> {
     let Some(triple) = host_triple() else {
         return Vec::new();
@@ -150,7 +150,7 @@ pub fn builds() -> Vec<Command> {
         .into()
 }
 
-/// The program, and one with kernels that only tests have.
+/// The targets to build: the program, and one with kernels that only tests have.
 const COMMAND: [&str; 2] = ["--bin", "tfrt-run"];
 const ALL_KERNELS: [&str; 2] = ["--example", "all_kernels"];
 
@@ -210,8 +210,7 @@ fn size(program: &Path) -> Option<u64> {
     fs::metadata(program).ok().map(|facts| facts.len())
 }
 
-/// A folder with a `libgcc_s.so` that stands for the static library: rustc asks for the shared one
-/// by name.
+/// Returns a folder with a `libgcc_s.so` that stands for the static library: rustc asks for the shared one by name.
 fn unwinder(triple: &str) -> Option<PathBuf> {
     if !triple.ends_with("-linux-gnu") {
         return None;
@@ -278,7 +277,7 @@ fn first_kernel(program: &Path, start: &Path) -> Option<Duration> {
     (child.wait().ok()?.success() && line.is_some()).then_some(time)
 }
 
-/// Shows the program a kernel that panics, and another function behind it.
+/// Runs a program with a kernel that panics, and another function behind it; returns whether that works.
 fn isolates_panics(triple: &str) -> bool {
     if !succeeds_loudly(&mut SHIPPED.cargo(triple, &ALL_KERNELS)) {
         return false;

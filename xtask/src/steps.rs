@@ -1,40 +1,40 @@
-//! Steps of a chore: each runs, is timed, and counts as passed, failed or skipped.
+//! [`Steps`]: the steps of a chore, each of which runs, is timed, and counts as passed, failed or skipped.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// What has happened so far.
+/// The steps so far, with their results.
 pub struct Steps {
     started: Instant,
     n_steps: usize,
     failed: Vec<String>,
-    /// What is said again at the end of checks that failed.
+    /// The complaints of failed checks, repeated at the end.
     complaints: Vec<String>,
     skipped: Vec<String>,
-    tests: Tally,
+    tests: TestCounts,
 }
 
-/// Tests counted over all test programs.
+/// The counts of tests over all test programs.
 #[derive(Default)]
-struct Tally {
+struct TestCounts {
     passed: usize,
     failed: usize,
     ignored: usize,
-    /// Names of those that failed.
+    /// The names of the failed tests.
     names: Vec<String>,
-    /// What failed tests said, each under its name.
+    /// The output of failed tests, each under its name.
     said: Vec<String>,
-    /// So many lines more of what is said belong to a failed test.
+    /// The number of further lines that belong to a failed test's output.
     n_said: usize,
 }
 
-/// As many lines of what a failed test says are said again at the end, and as many complaints of a check.
+/// The most lines of a failed test's output that are repeated at the end, and the most complaints of a check.
 const MAX_SAID: usize = 8;
 
 impl Steps {
-    /// Begins.
+    /// Returns an empty list of steps.
     pub fn new() -> Steps {
         Steps {
             started: Instant::now(),
@@ -42,11 +42,11 @@ impl Steps {
             failed: Vec::new(),
             complaints: Vec::new(),
             skipped: Vec::new(),
-            tests: Tally::default(),
+            tests: TestCounts::default(),
         }
     }
 
-    /// How long all has taken so far.
+    /// Returns how long all has taken so far.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
@@ -89,7 +89,7 @@ impl Steps {
         });
     }
 
-    /// Runs a check that gives a list of complaints.
+    /// Runs a check that returns a list of complaints.
     pub fn check(&mut self, name: &str, check: impl FnOnce() -> Vec<String>) {
         self.step(name, |steps| {
             let complaints = check();
@@ -104,18 +104,18 @@ impl Steps {
         });
     }
 
-    /// Does some work, which tells whether it succeeded.
+    /// Runs `work`, which returns whether it succeeded.
     pub fn work(&mut self, name: &str, work: impl FnOnce() -> bool) {
         self.step(name, |_| work());
     }
 
-    /// Counts something that could not be run.
+    /// Counts a step that could not be run.
     pub fn skip(&mut self, name: &str, tool: &str) {
         println!("SKIPPED: {name}: {tool} is not installed");
         self.skipped.push(name.to_owned());
     }
 
-    /// Counts something that was run elsewhere.
+    /// Counts a step that was run elsewhere.
     pub fn count(&mut self, name: &str, ok: bool) {
         self.n_steps += 1;
         if !ok {
@@ -132,7 +132,7 @@ impl Steps {
         self.count(name, ok);
     }
 
-    /// Says how it went, in the form of `cargo test`.
+    /// Prints the results, in the form of `cargo test`.
     pub fn finish(self) -> ExitCode {
         let ok = self.failed.is_empty();
         for name in &self.failed {
@@ -169,7 +169,7 @@ impl Steps {
     }
 }
 
-impl Tally {
+impl TestCounts {
     /// Adds a line `test result: ok. 9 passed; 0 failed; 0 ignored; ...` or `test NAME ... FAILED`, and those after
     /// `---- NAME stdout ----`; other lines add nothing.
     fn add(&mut self, line: &str) {
@@ -202,20 +202,20 @@ impl Tally {
     }
 }
 
-/// The name in a line `test NAME ... FAILED`.
+/// Returns the name in a line `test NAME ... FAILED`.
 fn failed_test(line: &str) -> Option<&str> {
     let (name, verdict) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     verdict.starts_with("FAILED").then_some(name.trim_end())
 }
 
-/// Cargo, at the root.
+/// Returns a command of cargo, at the root.
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(arguments).current_dir(root());
     command
 }
 
-/// Cargo under a time limit, since a model that has lost its way does not end by itself.
+/// Returns a command of cargo under a time limit, since a model that has lost its way does not end by itself.
 pub fn cargo_within(seconds: u32, arguments: &[&str]) -> Command {
     if !exists("timeout") {
         return cargo(arguments);
@@ -228,12 +228,12 @@ pub fn cargo_within(seconds: u32, arguments: &[&str]) -> Command {
     command
 }
 
-/// Tells whether a tool answers to `--version`.
+/// Returns whether a tool answers to `--version`.
 pub fn exists(tool: &str) -> bool {
     succeeds(Command::new(tool).arg("--version"))
 }
 
-/// Runs a command without showing what it says.
+/// Runs a command without showing its output.
 pub fn succeeds(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -243,13 +243,13 @@ pub fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map(PathBuf::from).unwrap_or(here)
 }
 
-/// A folder for builds with other flags, so that they don't displace each other.
+/// Returns a folder for builds with other flags, so that they don't displace each other.
 pub fn target(name: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");
     target
@@ -263,30 +263,30 @@ mod tests {
 
     #[test]
     fn what_failed_tests_say_is_kept_for_the_end() {
-        let mut tally = Tally::default();
+        let mut counts = TestCounts::default();
         let output = "running 2 tests\ntest one ... ok\nnoise\ntest two ... FAILED\n\nfailures:\n\n\
             ---- two stdout ----\n\nthread 'two' panicked at src/lib.rs:1:1:\nodd\n\n\nfailures:\n    two\n\n\
             test result: FAILED. 1 passed; 1 failed; 3 ignored; 0 measured; 0 filtered out; finished in 0.01s";
         for line in output.lines() {
-            tally.add(line);
+            counts.add(line);
         }
-        assert_eq!((tally.passed, tally.failed, tally.ignored), (1, 1, 3));
-        assert_eq!(tally.names, ["two"]);
+        assert_eq!((counts.passed, counts.failed, counts.ignored), (1, 1, 3));
+        assert_eq!(counts.names, ["two"]);
         let said = [
             "---- two stdout ----",
             "    thread 'two' panicked at src/lib.rs:1:1:",
             "    odd",
         ];
-        assert_eq!(tally.said, said);
+        assert_eq!(counts.said, said);
     }
 
     #[test]
     fn long_stories_of_failed_tests_are_cut() {
-        let mut tally = Tally::default();
-        tally.add("---- three stdout ----");
+        let mut counts = TestCounts::default();
+        counts.add("---- three stdout ----");
         for _ in 0..100 {
-            tally.add("and then");
+            counts.add("and then");
         }
-        assert_eq!(tally.said.len(), 1 + MAX_SAID);
+        assert_eq!(counts.said.len(), 1 + MAX_SAID);
     }
 }

@@ -18,7 +18,7 @@ use crate::steps::root;
 
 mod edges;
 
-/// Lines that a file of code may have.
+/// The most lines of a file of code.
 const MAX_LINES: usize = 1_000;
 
 /// A file of code, by its path from the root.
@@ -27,7 +27,7 @@ struct Code {
     text: String,
 }
 
-/// Returns everything that is untidy.
+/// Returns all complaints.
 pub fn check() -> Vec<String> {
     let files = code();
     let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap_or_default();
@@ -42,7 +42,7 @@ pub fn check() -> Vec<String> {
     complaints
 }
 
-/// Openings of comments that send a reader elsewhere before they say anything.
+/// The openings of comments that send a reader elsewhere before they say anything.
 const OPENINGS: [&str; 1] = ["As of "];
 
 fn openings(files: &[Code]) -> Vec<String> {
@@ -71,7 +71,7 @@ fn openings(files: &[Code]) -> Vec<String> {
     files.iter().flat_map(of_file).collect()
 }
 
-/// Rows that a file of the compiler or of the core runtime may name: those that are special in what it does.
+/// The most rows that a file of the compiler or of the core runtime may name: those that are special in what it does.
 const MAX_ROWS: usize = 11;
 
 /// Finds files that name many operations, where the rows are to be asked. Formats and patterns name those that they know.
@@ -111,7 +111,7 @@ fn lists_of_operations(files: &[Code], page: &str) -> Vec<String> {
         .collect()
 }
 
-/// All Rust files, in order.
+/// Returns all Rust files, in order.
 fn code() -> Vec<Code> {
     let mut paths = Vec::new();
     for folder in ["crates", "xtask", "examples", "benches", "fuzz"] {
@@ -218,7 +218,7 @@ fn differences(
         .collect()
 }
 
-/// The names in backticks that begin the rows of the tables under a heading.
+/// Returns the names in backticks that begin the rows of the tables under a heading.
 fn listed<'m>(map: &'m str, heading: &str) -> Vec<&'m str> {
     let Some((_, section)) = map.split_once(&format!("{heading}\n")) else {
         return Vec::new();
@@ -231,7 +231,7 @@ fn listed<'m>(map: &'m str, heading: &str) -> Vec<&'m str> {
         .collect()
 }
 
-/// The file of each planted bug, by its name.
+/// Returns the file of each planted bug, by its name.
 pub fn places_of_planted_bugs() -> BTreeMap<String, String> {
     places(&code())
 }
@@ -265,13 +265,13 @@ fn planted_bugs(files: &[Code]) -> Vec<String> {
         .collect()
 }
 
-/// Tells whether a file is compiled for tests and models only.
+/// Returns whether a file is compiled for tests and models only.
 fn is_for_tests(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     ["tests.rs", "loom.rs", "models.rs"].contains(&name) || path.contains("/tests/")
 }
 
-/// Tells whether code has a word, outside of comments and of texts in quotes.
+/// Returns whether code has a word, outside of comments and of texts in quotes.
 fn has_word(text: &str, word: &str) -> bool {
     // A module's tests may do what the module may not.
     let own = text.split("#[cfg(test)]").next().unwrap_or_default();

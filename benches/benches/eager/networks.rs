@@ -131,7 +131,7 @@ fn compare(
     bench.compare(subject, &mut contenders);
 }
 
-/// The program of kernels, with weights that were packed ahead.
+/// Returns the program of kernels, with weights that were packed ahead.
 fn kernels(runtime: &Runtime, network: &ResNet, tensors: &[tfrt_tensor::Tensor]) -> Contender {
     let program = runtime.compile("resnet.mlir", network.program("none.btf"));
     let program = program.expect("what is generated is a program");
@@ -151,7 +151,7 @@ fn kernels(runtime: &Runtime, network: &ResNet, tensors: &[tfrt_tensor::Tensor])
     })
 }
 
-/// Where the first image's largest logit is.
+/// Returns where the first image's largest logit is.
 fn largest(logits: &DenseHostTensor) -> i32 {
     let n_classes = logits.shape().extents().last().expect("there are classes");
     let reading = logits.read().expect("nobody writes");

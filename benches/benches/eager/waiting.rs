@@ -13,16 +13,16 @@ use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, HostContext, Promise};
 use tfrt_tensor::{DenseHostTensor, Tensor};
 
-/// How many operations wait.
+/// The number of operations that wait.
 const N: usize = 1_000_000;
 const STACK_BYTES: usize = 512 << 10;
 
-/// What the operations wait for.
+/// The dependencies of the operations.
 #[derive(Clone, Copy, Debug)]
 enum Form {
-    /// Each for the one before.
+    /// Each waits for the one before.
     Chain,
-    /// All for one.
+    /// All wait for one.
     Fan,
 }
 
@@ -71,7 +71,7 @@ fn row(form: Form) -> String {
     )
 }
 
-/// Operations that wait, and who can end that.
+/// Operations that wait, and the promise that ends it.
 struct Waiting {
     runtime: CoreRuntime,
     context: Context,
@@ -81,15 +81,16 @@ struct Waiting {
     to_make: Duration,
 }
 
-/// How long it takes that a million operations are cancelled.
+/// The times in which a million operations are cancelled.
 struct Cancelled {
-    /// The call alone; who awaits a handle hears of it meanwhile.
+    /// The time of the call alone; who awaits a handle hears of it meanwhile.
     to_cancel: Duration,
-    /// From the call until each handle was asked, and has said that it is settled.
+    /// The time from the call until each handle was asked, and has said that it is settled.
     to_see: Duration,
-    /// Until all operations have let go of what they waited with, once what they waited for has ended.
+    /// The time until all operations have let go of what they waited with, once what they waited
+    /// for has ended.
     to_end: Duration,
-    /// Until all handles are gone.
+    /// The time until all handles are gone.
     to_drop: Duration,
 }
 
@@ -172,7 +173,7 @@ impl Waiting {
     }
 }
 
-/// An operation whose result comes when the promise is kept that it hands out.
+/// Returns an operation whose result comes when the promise is kept that it hands out.
 fn gate(runtime: &CoreRuntime) -> (CoreRuntimeOp, mpsc::Receiver<Promise<Tensor>>) {
     let (sender, receiver) = mpsc::channel();
     let sender = Mutex::new(sender);
@@ -191,7 +192,7 @@ fn gate(runtime: &CoreRuntime) -> (CoreRuntimeOp, mpsc::Receiver<Promise<Tensor>
     (op.expect("it is registered"), receiver)
 }
 
-/// How much memory the process has.
+/// Returns how much memory the process has.
 fn resident_bytes() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

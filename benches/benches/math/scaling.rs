@@ -1,5 +1,4 @@
-//! How many times faster products are on two threads than on one, beside `gemm`, called by two threads for half of
-//! the rows each.
+//! The speedup of products on two threads over one, beside `gemm`, called by two threads for half of the rows each.
 //!
 //! Wall time of some products, one after the other, as a program has them. The peer's second thread waits in a loop,
 //! so that its start costs nothing, and sleeps while we are measured. Our workers sleep until the first product, and
@@ -29,7 +28,7 @@ pub(super) fn all() {
     }
 }
 
-/// About so many multiplications are measured together, some milliseconds of work.
+/// The number of multiplications that are measured together, about, some milliseconds of work.
 const MULTIPLICATIONS: usize = 1 << 28;
 
 fn one(name: &str, n: usize) {
@@ -97,7 +96,7 @@ impl Ours {
         Ours { host, work }
     }
 
-    /// The time of one product and so many others, and that of the others.
+    /// Returns the time of one product and so many others, and that of the others.
     fn time(&self, n_others: usize) -> (Duration, Duration) {
         let (promise, done) = AsyncValue::pending();
         let work = self.work.clone();
@@ -164,7 +163,7 @@ struct Halves {
     state: Arc<AtomicUsize>,
 }
 
-/// The other thread sleeps, or is done; it is awake; it is to begin.
+/// The states of the other thread: it sleeps, or is done; it is awake; it is to begin.
 const IDLE: usize = 0;
 const AWAKE: usize = 1;
 const BEGUN: usize = 2;

@@ -1,4 +1,4 @@
-//! A model through the library, as often as somebody asks for: the same as the peers do.
+//! A model through the library, run as often as is asked for, as the peers do.
 
 use std::io::{BufRead, Write};
 use std::path::Path;

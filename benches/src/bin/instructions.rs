@@ -24,16 +24,18 @@ use tfrt_benches::ours::{self, Order, Ours, Threads};
 use tfrt_benches::peers;
 use tfrt_benches::small::{self, Small};
 
-/// The program runs cases, and counts nothing.
+/// The argument by which the program runs cases, and counts nothing.
 const INSIDE: &str = "--inside";
-/// It runs our peers too.
+/// The argument by which the program runs our peers too.
 const PEERS: &str = "--peers";
-/// The system's allocator neither maps nor gives back: whether it does depends on what was before.
+/// The tunables by which the system's allocator neither maps nor gives back: whether it does
+/// depends on what was before.
 const ALLOCATOR: &str = "glibc.malloc.top_pad=268435456:glibc.malloc.mmap_threshold=1073741824:\
                          glibc.malloc.trim_threshold=4294967296";
-/// Units that are run for a count, at least: the allocator takes more in some runs than in others.
+/// The number of units that are run for a count, at least: the allocator takes more in some runs
+/// than in others.
 const N_UNITS: usize = 50_000;
-/// More instructions than in the file, as a share, that are too many.
+/// The share of further instructions than in the file that is too many.
 const TOLERANCE: f64 = 0.05;
 
 fn main() -> ExitCode {
@@ -164,7 +166,7 @@ fn count(options: &[&str]) -> io::Result<Counts> {
     Ok(counts)
 }
 
-/// Where the compiled program of a case is.
+/// Returns where the compiled program of a case is.
 fn path_of(name: &str) -> PathBuf {
     folders::target("instructions").join(format!("{name}.bef"))
 }
@@ -251,7 +253,7 @@ fn run_peer(case: &Case, mut peer: Contender) {
     println!("{}\t{}\t{}", case.name, case.n_units, peer.name);
 }
 
-/// Loads a program: what each of its kernels costs until it can run.
+/// Loads a program, whose units are its kernels.
 fn load() {
     let case = Case::find("random").expect("it is a case's name");
     let bytes = compiled(case.name);

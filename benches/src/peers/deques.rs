@@ -10,7 +10,7 @@ use crate::graph::Graph;
 use crate::measure::Clock;
 use crate::peers::shared::{Body, Shared};
 
-/// Nodes that a deque of fixed size holds.
+/// The number of nodes that a deque of fixed size holds.
 const CAPACITY: usize = 1 << 15;
 
 /// A deque that one thread owns, and handles to steal from it.
@@ -70,12 +70,12 @@ impl Deque for crossbeam_deque::Worker<u32> {
     }
 }
 
-/// `st3` on so many threads, one or two.
+/// Returns `st3` on so many threads, one or two.
 pub fn st3(graph: &Graph, body: Body, n_threads: usize) -> Contender {
     contender::<st3::lifo::Worker<u32>>("st3", graph, body, n_threads)
 }
 
-/// `crossbeam-deque` on so many threads, one or two.
+/// Returns `crossbeam-deque` on so many threads, one or two.
 pub fn crossbeam(graph: &Graph, body: Body, n_threads: usize) -> Contender {
     contender::<crossbeam_deque::Worker<u32>>("crossbeam-deque", graph, body, n_threads)
 }

@@ -1,4 +1,4 @@
-//! What it takes to compute a graph's values and no more, and what ready counts add to it.
+//! The least that computes a graph's values, and ready counts added to it.
 
 use crate::compare::Contender;
 use crate::graph::{Graph, value};
@@ -6,8 +6,8 @@ use crate::kernels;
 use crate::measure::Clock;
 use crate::peers::shared::Body;
 
-/// One pass over the nodes in an order that was found before: the limit, and the yardstick for the
-/// machine's own speed.
+/// Returns one pass over the nodes in an order that was found before: the limit, and the yardstick
+/// for the machine's own speed.
 pub fn plain_loop(graph: &Graph, body: Body, clock: Clock) -> Contender {
     let graph = graph.clone();
     let n_nodes = graph.n_nodes();
@@ -25,7 +25,7 @@ pub fn plain_loop(graph: &Graph, body: Body, clock: Clock) -> Contender {
     })
 }
 
-/// A stack of ready nodes, and a plain count of what each still waits for.
+/// Returns a stack of ready nodes, and a plain count of what each still waits for.
 pub fn ready_counts(graph: &Graph) -> Contender {
     let graph = graph.clone();
     let successors = graph.successors();

@@ -25,7 +25,7 @@ pub struct Library {
     source: &'static str,
     /// The variable of the environment with the folder of headers, if they are not the system's.
     folder: Option<&'static str>,
-    /// What the program is linked with.
+    /// The libraries that the program is linked with.
     link: &'static [&'static str],
 }
 
@@ -120,7 +120,8 @@ impl Program {
     }
 }
 
-/// The graph as the programs read it: for each node the number of its predecessors, and these.
+/// Returns the graph as the programs read it: for each node the number of its predecessors, and
+/// these.
 fn text(graph: &Graph) -> String {
     let mut text = format!("{}\n", graph.n_nodes());
     for node in 0..graph.n_nodes() as u32 {

@@ -8,7 +8,7 @@ use crate::cases::{START, STEP};
 use crate::graph::{Graph, Lists, value};
 use crate::kernels;
 
-/// What a node does.
+/// The work of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     /// Adds.
@@ -18,12 +18,12 @@ pub enum Body {
 }
 
 impl Body {
-    /// The start and the step of a graph's values, which the compiler can't know.
+    /// Returns the start and the step of a graph's values, which the compiler can't know.
     pub fn operands(self) -> (i32, i32) {
         black_box((START, STEP))
     }
 
-    /// Tells whether it takes a microsecond.
+    /// Returns whether a node takes a microsecond.
     pub fn is_slow(self) -> bool {
         self == Body::Slow
     }
@@ -62,7 +62,7 @@ impl Shared {
         }))
     }
 
-    /// Gets ready to run once more. Nobody else runs it.
+    /// Resets the graph to run once more. Nobody else runs it.
     pub fn reset(&self) {
         for (missing, count) in self.missing.iter().zip(&self.counts) {
             // Ordering: nodes are handed to other threads after this, by what synchronizes.
@@ -97,7 +97,7 @@ impl Shared {
         after.is_empty()
     }
 
-    /// Tells whether the last node has run, and with it all.
+    /// Returns whether the last node has run, and with it all.
     pub fn is_done(&self) -> bool {
         // Ordering: pairs with the release in `run`.
         self.is_done.load(Ordering::Acquire)

@@ -11,7 +11,7 @@ use crate::graph::Graph;
 use crate::measure::Clock;
 use crate::peers::shared::{Body, Shared};
 
-/// The clock for so many threads.
+/// Returns the clock for so many threads.
 fn clock(n_threads: usize) -> Clock {
     if n_threads == 1 {
         Clock::Process
@@ -20,7 +20,7 @@ fn clock(n_threads: usize) -> Clock {
     }
 }
 
-/// `rayon`'s `spawn` in a pool of so many threads.
+/// Returns `rayon`'s `spawn` in a pool of so many threads.
 ///
 /// # Panics
 ///
@@ -45,7 +45,7 @@ fn rayon_node<'s>(scope: &Scope<'s>, shared: &'static Shared, node: u32) {
     });
 }
 
-/// `tokio`'s `spawn` on the calling thread, or on so many workers.
+/// Returns `tokio`'s `spawn` on the calling thread, or on so many workers.
 ///
 /// # Panics
 ///
@@ -85,7 +85,7 @@ fn tokio_node(shared: &'static Shared, done: &'static Notify, node: u32) {
     });
 }
 
-/// `async-executor` on the calling thread, and on as many more as make `n_threads`.
+/// Returns `async-executor` on the calling thread, and on as many more as make `n_threads`.
 pub fn async_executor(graph: &Graph, body: Body, n_threads: usize) -> Contender {
     let shared = Shared::leak(graph, body);
     let done: &'static Notify = Box::leak(Box::default());

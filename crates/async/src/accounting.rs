@@ -1,4 +1,5 @@
-//! What is left when a program of tests is over, for whoever asks: builds for development only.
+//! Leak reports of test programs: how many values and memory blocks are alive when the process ends. Builds for
+//! development only.
 //!
 //! A program's values belong to its threads, or to tasks and timers, which belong to queues, whose threads end
 //! with them. So nothing may be alive once each thread of a queue has ended, and each other that ever made or freed
@@ -13,34 +14,34 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
-/// What is counted.
+/// A kind of object whose live instances are counted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     /// Counted cells.
     Values,
     /// Blocks of memory, in which there are values, continuations, frames and buffers.
     Blocks,
 }
 
-/// Makes the calling thread, which is one of a queue or runs a task, one that is waited for, before it makes or frees
-/// anything: tasks come with what others made. No count changes by that.
-pub(crate) fn attend() {
-    crate::counters::attend();
-    crate::memory::attend();
+/// Registers the calling thread as one that the program waits for at its end, before it makes or frees anything: a
+/// thread of a queue, or one that runs a task, whose captures others made. Changes no count.
+pub(crate) fn register_thread() {
+    crate::counters::register_thread();
+    crate::memory::register_thread();
 }
 
 /// Writes how many of a kind are alive now.
-pub(crate) fn tell(kind: Kind, n_alive: u64) {
+pub(crate) fn report(kind: ObjectKind, n_alive: u64) {
     write(kind, || n_alive.to_string());
 }
 
-/// Takes back what was told of a kind: a thread may have some in its hands again.
-pub(crate) fn withdraw(kind: Kind) {
+/// Withdraws the reported number of a kind: a thread may have some in its hands again.
+pub(crate) fn withdraw(kind: ObjectKind) {
     write(kind, || "?".to_owned());
 }
 
-/// Writes what there is to say of a kind. Nobody is told of what goes wrong: then what was there stays.
-fn write(kind: Kind, text: impl FnOnce() -> String) {
+/// Replaces the file of a kind's count. Failures are silent: then the file keeps its content.
+fn write(kind: ObjectKind, text: impl FnOnce() -> String) {
     let Some(path) = file_of(kind) else {
         return;
     };
@@ -53,9 +54,9 @@ fn write(kind: Kind, text: impl FnOnce() -> String) {
     }
 }
 
-/// The file of a kind's count, for whoever asks of a program of tests: commands that tests run end in the middle of
-/// what they do.
-fn file_of(kind: Kind) -> Option<PathBuf> {
+/// Returns the file of a kind's count; `None` unless this is a test program and reports are asked for: commands that
+/// tests run end in the middle of what they do.
+fn file_of(kind: ObjectKind) -> Option<PathBuf> {
     let folder = env::var_os("TFRT_ACCOUNTING")?;
     let program = env::current_exe().ok()?;
     // Where Cargo has them.
@@ -64,8 +65,8 @@ fn file_of(kind: Kind) -> Option<PathBuf> {
     }
     let program = program.file_stem()?.to_string_lossy();
     let kind = match kind {
-        Kind::Values => "values",
-        Kind::Blocks => "blocks",
+        ObjectKind::Values => "values",
+        ObjectKind::Blocks => "blocks",
     };
     let name = format!("{program}.{}.{kind}", process::id());
     Some(Path::new(&folder).join(name))
@@ -80,9 +81,9 @@ mod end {
     use std::time::{Duration, Instant};
     use std::{fs, thread};
 
-    use super::{Kind, file_of};
+    use super::{ObjectKind, file_of};
 
-    /// How long it waits.
+    /// The longest time that the end of the program waits for its threads.
     const PATIENCE: Duration = Duration::from_secs(3);
 
     unsafe extern "C" {
@@ -91,7 +92,7 @@ mod end {
         safe fn atexit(function: extern "C" fn()) -> c_int;
     }
 
-    /// Has the program wait when it ends.
+    /// Makes the program wait for its threads when it ends.
     pub(super) fn wait_then() {
         static ONCE: Once = Once::new();
         // If there is no room for one more function, nobody waits.
@@ -106,7 +107,9 @@ mod end {
                 .is_none_or(|text| text == "0")
         };
         let begun = Instant::now();
-        while ![Kind::Values, Kind::Blocks].into_iter().all(is_nothing)
+        while ![ObjectKind::Values, ObjectKind::Blocks]
+            .into_iter()
+            .all(is_nothing)
             && begun.elapsed() < PATIENCE
         {
             thread::sleep(Duration::from_millis(1));

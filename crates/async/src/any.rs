@@ -5,7 +5,7 @@ use std::fmt;
 use crate::{
     cell,
     error::Error,
-    origin::Origin,
+    producer::Producer,
     promise::AnyPromise,
     repr::{Repr, View},
     storage::{Value, is_in_place},
@@ -59,9 +59,9 @@ impl AnyAsyncValue {
 
     /// Returns a promise and its value, to be resolved with any type, forwarded or failed.
     pub fn pending() -> (AnyPromise, AnyAsyncValue) {
-        let (claim, handle) = cell::pending_untyped();
+        let (right, handle) = cell::pending_untyped();
         (
-            AnyPromise::from_claim(claim),
+            AnyPromise::from_right(right),
             AnyAsyncValue(Repr::from_handle(handle)),
         )
     }
@@ -238,7 +238,8 @@ impl AnyAsyncValue {
         }
     }
 
-    /// As [`when_settled`](Self::when_settled), for a value whose cell, if any, was made for a `T`.
+    /// Runs `work` as [`when_settled`](Self::when_settled) does, for a value whose cell, if any,
+    /// was made for a `T`.
     #[inline]
     pub(crate) fn when_settled_as<T: Value>(
         self,
@@ -256,9 +257,9 @@ impl AnyAsyncValue {
 
     /// Names who is to settle the value, for the error of a dropped promise. The first name
     /// stays. Does nothing once the value is settled.
-    pub fn set_origin(&self, origin: &Origin) {
+    pub fn set_producer(&self, producer: &Producer) {
         if let View::Handle(cell) = self.0.view() {
-            cell.set_origin(origin);
+            cell.set_producer(producer);
         }
     }
 }

@@ -9,7 +9,7 @@
 //! 4      references   anybody; counts handles, not the promise
 //! 1 (4)  reservation  anybody
 //! 8      record       anybody: constant
-//! 8      origin       handles set it once; the promise reads it when dropped
+//! 8      producer     handles set it once; the promise reads it when dropped
 //! 8      outcome      the promise before settling writes; handles after settling read
 //! 32     first        the handle that has the reservation writes; the promise reads
 //! ..     payload      the promise before settling writes; handles after settling read
@@ -21,14 +21,14 @@
 //! | `Error`     | nothing                            | an [`Error`]                          |
 //! | `Forwarded` | nothing                            | a counted pointer to a heap cell in state `Value` |
 //!
-//! Two rights exist to a cell: a [`Handle`] is counted, a [`Claim`] is unique. The cell is freed
+//! Two rights exist to a cell: a [`Handle`] is counted, a [`SettleRight`] is unique. The cell is freed
 //! by whichever side leaves last, as state.rs says. [`CellRef`] is a borrowed handle.
 //!
-//! Invariant: whoever has settled a cell whose claim was complete does not touch it again.
+//! Invariant: whoever has settled a cell that handles still held does not touch it again.
 
-mod claim;
+mod settle;
 mod wait;
-mod watch;
+mod waker_slot;
 
 use std::{
     marker::PhantomData,
@@ -37,33 +37,35 @@ use std::{
 };
 
 use self::wait::add_waiter;
-pub(crate) use self::{claim::Claim, watch::Watch};
+pub(crate) use self::{settle::SettleRight, waker_slot::WakerSlot};
 use crate::{
     counters,
     error::Error,
-    memory::{self, Block},
-    origin::{Origin, Source},
+    memory::{self, BlockLayout},
+    producer::{Producer, ProducerBox},
     repr::Repr,
     state::{Abandoned, Outcome, References, Reservation, State},
     storage::{TypeRecord, Value, is_in_place},
     sync::{Arc, AtomicPtr, Ordering, UnsafeCell},
-    waiter::{self, First},
+    waiter::{self, InlineWaiter},
 };
 
-/// What all cells begin with.
+/// The first fields of every cell, whatever its payload: state, counts, and the place of the first
+/// waiter.
 #[repr(C)]
 pub(crate) struct Header {
     state: State,
     references: References,
     reservation: Reservation,
     record: &'static TypeRecord,
-    origin: AtomicPtr<Source>,
-    outcome: UnsafeCell<MaybeUninit<Settled>>,
-    first: UnsafeCell<MaybeUninit<First>>,
+    producer: AtomicPtr<ProducerBox>,
+    outcome: UnsafeCell<MaybeUninit<OutcomePayload>>,
+    first: UnsafeCell<MaybeUninit<InlineWaiter>>,
 }
 
-/// What a cell holds beside or instead of its payload.
-union Settled {
+/// The outcome of a settled cell that has no value of its own: an error, or the cell that it was
+/// forwarded to.
+union OutcomePayload {
     error: ManuallyDrop<Error>,
     target: NonNull<Header>,
 }
@@ -76,7 +78,7 @@ struct Cell<P> {
 }
 
 impl<P> Cell<P> {
-    const BLOCK: Block = Block::of::<Cell<P>>();
+    const BLOCK: BlockLayout = BlockLayout::of::<Cell<P>>();
 
     fn allocate(record: &'static TypeRecord, state: State, payload: MaybeUninit<P>) -> Handle {
         let cell = memory::allocate_block(Self::BLOCK).cast::<Cell<P>>();
@@ -85,7 +87,7 @@ impl<P> Cell<P> {
             references: References::one(),
             reservation: Reservation::free(),
             record,
-            origin: AtomicPtr::new(ptr::null_mut()),
+            producer: AtomicPtr::new(ptr::null_mut()),
             outcome: UnsafeCell::new(MaybeUninit::uninit()),
             first: UnsafeCell::new(MaybeUninit::uninit()),
         };
@@ -126,10 +128,10 @@ pub(crate) unsafe fn free<P>(cell: NonNull<Header>, has_value: bool) {
     let cell = unsafe { free.0.as_ref() };
     cell.header.first.with_mut(|_| ());
     // Ordering: relaxed, since nobody else has the cell.
-    let origin = cell.header.origin.load(Ordering::Relaxed);
-    if !origin.is_null() {
+    let producer = cell.header.producer.load(Ordering::Relaxed);
+    if !producer.is_null() {
         // SAFETY: only counted pointers are stored there, and this is the last reading.
-        unsafe { drop_origin(origin) };
+        unsafe { drop_producer(producer) };
     }
     cell.payload.with_mut(|payload| {
         if has_value {
@@ -139,15 +141,15 @@ pub(crate) unsafe fn free<P>(cell: NonNull<Header>, has_value: bool) {
     });
 }
 
-/// Drops an origin that nobody asked for.
+/// Drops a producer that nobody asked for.
 ///
 /// # Safety
 ///
-/// `origin` is a counted pointer that belongs to the caller.
+/// `producer` is a counted pointer that belongs to the caller.
 #[inline(never)]
-unsafe fn drop_origin(origin: *mut Source) {
+unsafe fn drop_producer(producer: *mut ProducerBox) {
     // SAFETY: the caller's promise is the same.
-    drop(unsafe { Arc::from_raw(origin) });
+    drop(unsafe { Arc::from_raw(producer) });
 }
 
 /// Copies the payload of a settled cell into a register.
@@ -169,7 +171,7 @@ pub(crate) unsafe fn load_in_place<T: Value>(cell: NonNull<Header>) -> Repr {
 ///
 /// # Safety
 ///
-/// `cell` is the header of a live pending `Cell<T>` whose claim the caller has; `value` is a `T`
+/// `cell` is the header of a live pending `Cell<T>` whose right to settle the caller has; `value` is a `T`
 /// stored in place.
 pub(crate) unsafe fn store_in_place<T: Value>(cell: NonNull<Header>, value: &Repr) {
     // SAFETY: the caller says that `value` is a `T` in place; such types are `Copy`.
@@ -178,7 +180,8 @@ pub(crate) unsafe fn store_in_place<T: Value>(cell: NonNull<Header>, value: &Rep
     unsafe { write_payload(cell, value) };
 }
 
-/// As [`load_in_place`], for cells without a type of their own.
+/// Copies the payload of a settled cell without a type of its own into a register: see
+/// [`load_in_place`].
 ///
 /// # Safety
 ///
@@ -191,11 +194,12 @@ pub(crate) unsafe fn load_untyped(cell: NonNull<Header>) -> Repr {
         .with(|payload| unsafe { &*payload.cast::<Repr>() }.clone())
 }
 
-/// As [`store_in_place`], for cells without a type of their own.
+/// Copies the payload of a register into a pending cell without a type of its own: see
+/// [`store_in_place`].
 ///
 /// # Safety
 ///
-/// `cell` is the header of a live pending untyped cell whose claim the caller has; `value` is
+/// `cell` is the header of a live pending untyped cell whose right to settle the caller has; `value` is
 /// stored in place.
 pub(crate) unsafe fn store_untyped(cell: NonNull<Header>, value: &Repr) {
     // SAFETY: the caller's promise is the same.
@@ -206,12 +210,12 @@ pub(crate) unsafe fn store_untyped(cell: NonNull<Header>, value: &Repr) {
 ///
 /// # Safety
 ///
-/// `cell` is the header of a live pending `Cell<P>` whose claim the caller has.
+/// `cell` is the header of a live pending `Cell<P>` whose right to settle the caller has.
 #[inline]
 unsafe fn write_payload<P>(cell: NonNull<Header>, value: P) {
     // SAFETY: the caller says that this is a live `Cell<P>`.
     let cell = unsafe { cell.cast::<Cell<P>>().as_ref() };
-    // SAFETY: before settling only the claim's holder, the caller, touches the payload.
+    // SAFETY: before settling only the holder of the right, the caller, touches the payload.
     cell.payload
         .with_mut(|payload| unsafe { payload.cast::<P>().write(value) });
 }
@@ -226,20 +230,20 @@ pub(crate) fn with_value<T: Value>(value: T) -> Handle {
 }
 
 /// Returns a cell to be settled with a `T`.
-pub(crate) fn pending<T: Value>() -> (Claim, Handle) {
+pub(crate) fn pending<T: Value>() -> (SettleRight, Handle) {
     let handle = Cell::<T>::allocate(
         TypeRecord::of::<T>(),
         State::pending(),
         MaybeUninit::uninit(),
     );
-    (Claim(handle.0), handle)
+    (SettleRight(handle.0), handle)
 }
 
 /// Returns a cell to be settled with a value of any type.
-pub(crate) fn pending_untyped() -> (Claim, Handle) {
+pub(crate) fn pending_untyped() -> (SettleRight, Handle) {
     let record = TypeRecord::untyped();
     let handle = Cell::<Repr>::allocate(record, State::pending(), MaybeUninit::uninit());
-    (Claim(handle.0), handle)
+    (SettleRight(handle.0), handle)
 }
 
 /// A counted right to read a cell.
@@ -595,15 +599,15 @@ impl<'a> CellRef<'a> {
     }
 
     /// Names who is to settle the cell, unless somebody did before.
-    pub(crate) fn set_origin(self, origin: &Origin) {
+    pub(crate) fn set_producer(self, producer: &Producer) {
         let header = self.header();
         // Ordering: relaxed, since this only saves work.
-        if self.is_settled() || !header.origin.load(Ordering::Relaxed).is_null() {
+        if self.is_settled() || !header.producer.load(Ordering::Relaxed).is_null() {
             return;
         }
-        let raw = Arc::into_raw(Arc::clone(&origin.0)).cast_mut();
-        // Ordering: releases the origin to the load in `Claim::drop`. A failure reads nothing.
-        let set = header.origin.compare_exchange(
+        let raw = Arc::into_raw(Arc::clone(&producer.0)).cast_mut();
+        // Ordering: releases the producer to the load in `SettleRight::drop`. A failure reads nothing.
+        let set = header.producer.compare_exchange(
             ptr::null_mut(),
             raw,
             Ordering::Release,
@@ -620,7 +624,7 @@ const _: () = assert!(
     cfg!(any(loom, shuttle)) || size_of::<Header>() == 72,
     "the table above is out of date"
 );
-const _: () = assert!(!mem::needs_drop::<Settled>());
+const _: () = assert!(!mem::needs_drop::<OutcomePayload>());
 
 #[cfg(all(test, not(loom)))]
 mod tests;

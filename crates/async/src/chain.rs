@@ -1,4 +1,4 @@
-//! [`Chain`]: the value that only says "this has happened".
+//! [`Chain`]: the value without content that orders effects.
 
 use crate::storage::{InPlace, Record, Value};
 

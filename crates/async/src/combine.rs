@@ -19,7 +19,7 @@ impl<T: Value> AsyncValue<T> {
         self.and_then_value(move |value| AsyncValue::available(function(value)))
     }
 
-    /// As [`map`](Self::map), for a function that may fail.
+    /// Returns `function` of the value, as [`map`](Self::map), where `function` may fail.
     pub fn try_map<U: Value>(
         self,
         function: impl FnOnce(&T) -> Result<U, Error> + Send + 'static,
@@ -27,7 +27,8 @@ impl<T: Value> AsyncValue<T> {
         self.and_then_value(move |value| AsyncValue::from(function(value)))
     }
 
-    /// As [`map`](Self::map), for a function whose result may itself not exist yet.
+    /// Returns the value that `function` returns of this value, which may itself not exist yet;
+    /// otherwise as [`map`](Self::map).
     ///
     /// ```
     /// use tfrt_async::AsyncValue;
@@ -79,7 +80,7 @@ impl<T: Value> AsyncValue<Nested<T>> {
     }
 }
 
-/// Counts events; the last one takes what was put in.
+/// A counter of events that holds a payload, which the last event takes.
 struct Countdown<P> {
     n_left: AtomicUsize,
     prize: Mutex<Option<P>>,
@@ -93,7 +94,7 @@ impl<P> Countdown<P> {
         })
     }
 
-    /// Counts one event; returns the prize to the last.
+    /// Counts one event; returns the payload to the last.
     fn count_down(&self) -> Option<P> {
         // Ordering: releases what came before this event to the last one, which acquires it.
         if self.n_left.fetch_sub(1, Ordering::AcqRel) != 1 {

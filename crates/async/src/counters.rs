@@ -9,10 +9,10 @@
 use std::cell::Cell;
 
 #[cfg(debug_assertions)]
-use crate::accounting::{Kind, tell, withdraw};
+use crate::accounting::{ObjectKind, report, withdraw};
 use crate::sync::statistic::{AtomicU64, Mutex, MutexGuard, Ordering};
 
-/// What [`counters`] returns.
+/// The process-wide counters of live values, as [`counters`] returns them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Cells that were made and not yet freed: pending values and values on the heap.
@@ -90,7 +90,7 @@ pub(crate) fn cell_freed(size_bytes: usize) {
     });
 }
 
-/// A planted bug: large cells are not counted when they are freed.
+/// Returns whether large cells are not counted when they are freed: a planted bug.
 #[inline]
 fn overlooks_large() -> bool {
     cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("uncounted-free")
@@ -120,12 +120,12 @@ impl Shard {
     }
 }
 
-/// For threads that are past the end of their thread-locals.
+/// The shard of threads whose thread-local values are gone.
 static LATE: Shard = Shard::new();
 
 struct Registry {
     all: Vec<&'static Shard>,
-    /// Those whose thread has ended.
+    /// Shards whose thread has ended.
     free: Vec<&'static Shard>,
 }
 
@@ -145,36 +145,36 @@ thread_local! {
     /// This thread's shard: none before it has counted anything, and after its end. Without a
     /// destructor of its own, so that counting looks at nothing else.
     static MINE: Cell<Option<&'static Shard>> = const { Cell::new(None) };
-    static END: End = const { End };
+    static END: ThreadExit = const { ThreadExit };
 }
 
-/// Returns the thread's shard to the registry when the thread ends.
-struct End;
+/// A guard that returns the thread's shard to the registry when the thread ends.
+struct ThreadExit;
 
-impl Drop for End {
+impl Drop for ThreadExit {
     fn drop(&mut self) {
         if let Some(shard) = MINE.take() {
             let mut registry = registry();
             registry.free.push(shard);
             #[cfg(debug_assertions)]
-            registry.tell_at_end();
+            registry.report_at_end();
         }
     }
 }
 
 #[cfg(debug_assertions)]
 impl Registry {
-    /// Tells how many cells live if no thread has a shard any more.
-    fn tell_at_end(&self) {
+    /// Reports how many cells live if no thread has a shard any more.
+    fn report_at_end(&self) {
         if self.free.len() == self.all.len() {
-            tell(Kind::Values, self.sum().live_cells);
+            report(ObjectKind::Values, self.sum().live_cells);
         }
     }
 
-    /// Takes back what was told if no thread has a shard yet.
-    fn withdraw_what_was_told(&self) {
+    /// Withdraws the reported number of values if no thread has a shard yet.
+    fn withdraw_report(&self) {
         if self.free.len() == self.all.len() {
-            withdraw(Kind::Values);
+            withdraw(ObjectKind::Values);
         }
     }
 }
@@ -186,7 +186,7 @@ fn count(change: impl Fn(&'static Shard, fn(&AtomicU64, u64))) {
             counter.fetch_add(more, Ordering::Relaxed);
         });
         #[cfg(debug_assertions)]
-        registry().tell_at_end();
+        registry().report_at_end();
         return;
     };
     change(shard, |counter, more| {
@@ -197,7 +197,7 @@ fn count(change: impl Fn(&'static Shard, fn(&AtomicU64, u64))) {
 
 /// Lets the calling thread have a shard before it counts anything.
 #[cfg(debug_assertions)]
-pub(crate) fn attend() {
+pub(crate) fn register_thread() {
     if MINE.get().is_none() {
         let _ = adopt();
     }
@@ -210,7 +210,7 @@ fn adopt() -> Option<&'static Shard> {
     END.try_with(|_| ()).ok()?;
     let mut registry = registry();
     #[cfg(debug_assertions)]
-    registry.withdraw_what_was_told();
+    registry.withdraw_report();
     let shard = registry.free.pop().unwrap_or_else(|| {
         let shard: &'static Shard = Box::leak(Box::new(Shard::new()));
         registry.all.push(shard);

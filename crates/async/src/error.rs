@@ -1,4 +1,4 @@
-//! What a value holds when it failed: a code, a message, and where it happened.
+//! [`Error`]: the content of a failed value: a code, a message, and where it happened.
 //!
 //! An [`Error`] is one counted pointer, so a failure travels through a million values without
 //! copying its text. The text itself never changes behind a reader's back: the `with_` methods
@@ -97,7 +97,7 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// A place in the user's source.
+/// A location in the user's source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SourceLocation {
     /// A position in a file, counted from one.
@@ -109,7 +109,7 @@ pub enum SourceLocation {
         /// The column.
         column: u32,
     },
-    /// A place that has only a description.
+    /// A location that has only a description.
     Opaque(String),
 }
 

@@ -1,8 +1,8 @@
-//! Where async Rust meets us: values are futures, on any executor.
+//! Futures of values: values are awaited in async Rust, on any executor.
 //!
 //! A future leaves its waker with the cell at the first poll that finds it pending; later polls
 //! replace it. Dropping the future takes the waker back, so that a forgotten future wakes nobody.
-//! How that is done is told in `cell/watch.rs`.
+//! How that is done is told in `cell/waker_slot.rs`.
 //!
 //! The other way round, [`AsyncValue::from_future`] lets a work queue drive a future.
 
@@ -18,7 +18,8 @@ use std::{
 };
 
 use crate::{
-    any::AnyAsyncValue, cell::Watch, error::Error, repr::Repr, storage::Value, value::AsyncValue,
+    any::AnyAsyncValue, cell::WakerSlot, error::Error, repr::Repr, storage::Value,
+    value::AsyncValue,
 };
 
 /// A settled, successful value that a future gave; derefs to the `T`.
@@ -83,7 +84,7 @@ impl<T: Value + fmt::Debug> fmt::Debug for ValueRef<T> {
 
 /// The future of an [`AnyAsyncValue`]: gives its normal form, or its error.
 #[must_use = "futures do nothing unless polled"]
-pub struct AnyAsyncValueFuture(Watch);
+pub struct AnyAsyncValueFuture(WakerSlot);
 
 impl Future for AnyAsyncValueFuture {
     type Output = Result<AnyAsyncValue, Error>;
@@ -126,11 +127,11 @@ impl<T: Value> Future for AsyncValueFuture<T> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let watch = &mut self.any.0;
-        if !watch.poll(context.waker()) {
+        let slot = &mut self.any.0;
+        if !slot.poll(context.waker()) {
             return Poll::Pending;
         }
-        Poll::Ready(match watch.take() {
+        Poll::Ready(match slot.take() {
             Ok(handle) => match handle.into_copy::<T>() {
                 // The straight path: the value goes from the cell to where it is wanted.
                 Ok(value) => Ok(ValueRef {
@@ -149,7 +150,7 @@ impl IntoFuture for AnyAsyncValue {
 
     #[inline]
     fn into_future(self) -> AnyAsyncValueFuture {
-        AnyAsyncValueFuture(Watch::new(self.0))
+        AnyAsyncValueFuture(WakerSlot::new(self.0))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Values that may not exist yet, and who runs next.
+//! Asynchronous values, which may not exist yet, and the work queues that run tasks.
 //!
 //! An [`AsyncValue`] is a value, a failure, or a handle to a cell that a [`Promise`] will settle
 //! with one of these. Whoever may resolve holds the promise, once; readers hold values, as many
@@ -43,7 +43,7 @@ mod future;
 mod loom;
 #[allow(unsafe_code)]
 mod memory;
-mod origin;
+mod producer;
 mod promise;
 pub mod queue;
 mod range_lock;
@@ -68,8 +68,8 @@ pub use memory::{
     memory_stats, sweep_memory, trim_memory,
 };
 #[cfg(not(loom))]
-pub use memory::{Tending, tend_memory};
-pub use origin::{Origin, OriginSource};
+pub use memory::{MemoryUser, register_memory_user};
+pub use producer::{Producer, ProducerInfo};
 pub use promise::{AnyPromise, Promise};
 pub use range_lock::{Hold, RangeLock};
 pub use storage::{Heap, InPlace, Record, Storage, Value};

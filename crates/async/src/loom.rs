@@ -11,9 +11,9 @@
 use std::future::IntoFuture;
 
 use crate::{
-    AnyAsyncValue, AsyncValue, Chain, Error, Heap, Origin, Promise, Value,
+    AnyAsyncValue, AsyncValue, Chain, Error, Heap, Producer, Promise, Value,
     counters::live_cells_of_this_thread,
-    future::drive::Schedule,
+    future::drive::PollState,
     run_when_settled,
     sync::{Arc, AtomicUsize, Ordering, statistic, thread},
     when_all,
@@ -196,7 +196,7 @@ fn promise_is_dropped_while_an_origin_is_set() {
     check(2, || {
         let (promise, value) = AsyncValue::<Boxed>::pending();
         let dropper = thread::spawn(move || drop(promise));
-        value.as_any().set_origin(&Origin::new("k"));
+        value.as_any().set_producer(&Producer::new("k"));
         dropper.join().unwrap();
         let message = value.error().unwrap().message();
         assert!(message.contains("without being resolved") || message.contains("kernel 'k'"));
@@ -432,10 +432,10 @@ fn future_is_polled_while_it_is_set() {
 fn future_is_woken_while_a_task_polls_it() {
     check(3, || {
         let event = Arc::new(AtomicUsize::new(0));
-        let schedule = Arc::new(Schedule::queued());
+        let schedule = Arc::new(PollState::queued());
         let n_tasks = Ran::new();
         /// Polls until there is nothing to do; returns true if the event was seen.
-        fn poll(event: &AtomicUsize, schedule: &Schedule, work: impl FnOnce()) -> bool {
+        fn poll(event: &AtomicUsize, schedule: &PollState, work: impl FnOnce()) -> bool {
             work();
             loop {
                 schedule.start();

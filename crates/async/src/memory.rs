@@ -12,9 +12,9 @@
 //! | `memory/chunk.rs` | memory from the system, cut into blocks of one size |
 //! | `memory/heap.rs` | the chunks of one thread |
 //! | `memory/thread.rs` | which thread has which heap |
-//! | `memory/remote.rs` | blocks on their way back to their thread |
+//! | `memory/returned.rs` | blocks on their way back to their thread |
 //! | `memory/large.rs` | large blocks of bytes that are idle |
-//! | `memory/keeper.rs` | who gives them back to the system while nothing happens |
+//! | `memory/sweeper.rs` | timers that give them back to the system while nothing happens |
 //! | `memory/shared.rs` | a value and bytes in one block of an allocator, counted |
 //!
 //! Under loom, Miri and `--cfg tfrt_no_free_lists` (which a build for AddressSanitizer sets) all
@@ -31,23 +31,23 @@ use self::large::LargeClass;
 mod chunk;
 mod class;
 mod heap;
-#[cfg(not(loom))]
-mod keeper;
 mod large;
-mod remote;
+mod returned;
 mod shared;
+#[cfg(not(loom))]
+mod sweeper;
 mod thread;
 
-#[cfg(not(loom))]
-pub use keeper::{Tending, tend_memory};
 pub use shared::SharedBlock;
+#[cfg(not(loom))]
+pub use sweeper::{MemoryUser, register_memory_user};
 #[cfg(debug_assertions)]
-pub(crate) use thread::attend;
+pub(crate) use thread::register_thread;
 
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// Where a host gets its memory from.
+/// An allocator of host memory: frames, values and buffers come from it.
 ///
 /// # Examples
 ///
@@ -133,13 +133,13 @@ pub unsafe trait HostAllocator: Send + Sync + 'static {
         0
     }
 
-    /// Returns what the allocator has counted, if it counts.
+    /// Returns the allocator's counters, if it counts.
     fn stats(&self) -> Option<AllocatorStats> {
         None
     }
 }
 
-/// What the bytes of a new block are.
+/// The initial contents of a new block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// All are 0.
@@ -148,7 +148,7 @@ pub enum Contents {
     Unspecified,
 }
 
-/// What an allocator has counted.
+/// The counters of an allocator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AllocatorStats {
     /// Blocks given out and not taken back.
@@ -239,7 +239,7 @@ unsafe impl HostAllocator for SystemAllocator {
     }
 }
 
-/// What the free lists of all threads have done. Exact while no other thread is at work.
+/// The counters of all threads' free lists. Exact while no other thread is at work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStats {
     /// Blocks in use, large ones included. A block on its way back to another thread than the
@@ -247,9 +247,9 @@ pub struct MemoryStats {
     pub live_blocks: u64,
     /// The bytes of these blocks, as they were rounded up.
     pub live_bytes: u64,
-    /// Blocks that were at hand in a free list.
+    /// Requests that a free list had a block for.
     pub hits: u64,
-    /// Blocks that were not: more had to be cut, or fetched from the system.
+    /// Requests that no free list had a block for: more had to be cut, or fetched from the system.
     pub misses: u64,
     /// Blocks that another thread than their own freed.
     pub returned: u64,
@@ -259,7 +259,7 @@ pub struct MemoryStats {
     pub idle_bytes: u64,
 }
 
-/// Returns what the free lists of all threads have done.
+/// Returns the counters of all threads' free lists.
 ///
 /// # Examples
 ///
@@ -310,7 +310,7 @@ pub fn trim_memory() -> usize {
 /// Gives the large blocks back to the system that nobody has used since the last time that somebody asked for this;
 /// returns how many bytes they have.
 ///
-/// It is done each second, by whoever frees large blocks, and by [who tends memory](tend_memory).
+/// It is done each second, by whoever frees large blocks, and by [users of memory](register_memory_user).
 pub fn sweep_memory() -> usize {
     match USES_FREE_LISTS {
         true => large::sweep(),
@@ -318,7 +318,7 @@ pub fn sweep_memory() -> usize {
     }
 }
 
-/// Asks for memory; if there is none, gives back what is idle, and asks once more.
+/// Returns what `allocate` returns; if that is nothing, frees idle memory and calls it once more.
 fn or_after_trim(allocate: impl Fn() -> Option<NonNull<u8>>) -> Option<NonNull<u8>> {
     allocate().or_else(|| match trim_memory() {
         0 => None,
@@ -326,7 +326,7 @@ fn or_after_trim(allocate: impl Fn() -> Option<NonNull<u8>>) -> Option<NonNull<u
     })
 }
 
-/// The class of a large block of bytes, if there is one for the layout.
+/// Returns the class of a large block of bytes, if there is one for the layout.
 fn large_class(layout: Layout) -> Option<LargeClass> {
     match USES_FREE_LISTS {
         true => LargeClass::of(layout),
@@ -334,7 +334,7 @@ fn large_class(layout: Layout) -> Option<LargeClass> {
     }
 }
 
-/// Whether blocks of a layout are large: worth keeping.
+/// Returns whether blocks of a layout are large: worth keeping.
 const fn is_large(layout: Layout) -> bool {
     layout.size() > class::MAX_BYTES
 }
@@ -354,34 +354,34 @@ const MISSING_BYTES: usize = if cfg!(tfrt_planted = "short-block") {
     0
 };
 
-/// A layout, and where its blocks come from.
+/// A layout of blocks, and the free list that they come from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Block {
+pub(crate) struct BlockLayout {
     layout: Layout,
-    /// Where its free list is; `None` for blocks of the system.
+    /// The size class whose free list blocks come from; `None` for blocks of the system.
     class: Option<Class>,
 }
 
-impl Block {
+impl BlockLayout {
     /// Returns the block that a `T` needs.
-    pub(crate) const fn of<T>() -> Block {
+    pub(crate) const fn of<T>() -> BlockLayout {
         const {
             let layout = Layout::new::<T>();
             let size = layout.size().saturating_sub(MISSING_BYTES);
             match Layout::from_size_align(size, layout.align()) {
-                Ok(layout) => Block::with(layout),
-                Err(_) => Block::with(layout),
+                Ok(layout) => BlockLayout::with(layout),
+                Err(_) => BlockLayout::with(layout),
             }
         }
     }
 
-    const fn with(layout: Layout) -> Block {
+    const fn with(layout: Layout) -> BlockLayout {
         let class = if USES_FREE_LISTS {
             Class::of(layout)
         } else {
             None
         };
-        Block { layout, class }
+        BlockLayout { layout, class }
     }
 
     /// Returns the size of a block, in bytes.
@@ -403,7 +403,7 @@ impl Block {
 
 /// Returns a block; aborts the process if memory is exhausted.
 #[inline(always)]
-pub(crate) fn allocate_block(block: Block) -> NonNull<u8> {
+pub(crate) fn allocate_block(block: BlockLayout) -> NonNull<u8> {
     block
         .allocate()
         .unwrap_or_else(|| alloc::handle_alloc_error(block.layout))
@@ -415,7 +415,7 @@ pub(crate) fn allocate_block(block: Block) -> NonNull<u8> {
 ///
 /// `address` came from an allocation of the same `block`, by any thread, and is not used again.
 #[inline(always)]
-pub(crate) unsafe fn free_block(address: NonNull<u8>, block: Block) {
+pub(crate) unsafe fn free_block(address: NonNull<u8>, block: BlockLayout) {
     match block.class {
         // SAFETY: the caller says that it came from there.
         Some(class) => unsafe { thread::free(address, class) },
@@ -427,7 +427,7 @@ pub(crate) unsafe fn free_block(address: NonNull<u8>, block: Block) {
 /// Returns a block of a layout that is not small.
 #[inline(never)]
 fn allocate_rare(layout: Layout) -> Option<NonNull<u8>> {
-    Block::with(layout).allocate()
+    BlockLayout::with(layout).allocate()
 }
 
 /// Returns a block of the system's, by `allocate`, one of the two functions that give such.

@@ -5,7 +5,9 @@
 
 use std::{fmt, marker::PhantomData};
 
-use crate::{any::AnyAsyncValue, cell::Claim, error::Error, storage::Value, value::AsyncValue};
+use crate::{
+    any::AnyAsyncValue, cell::SettleRight, error::Error, storage::Value, value::AsyncValue,
+};
 
 /// The right to resolve an [`AsyncValue`], once.
 ///
@@ -27,15 +29,15 @@ use crate::{any::AnyAsyncValue, cell::Claim, error::Error, storage::Value, value
 /// ```
 pub struct Promise<T: Value> {
     /// Invariant: of a cell with the record of `T`.
-    claim: Claim,
+    right: SettleRight,
     of: PhantomData<fn(T)>,
 }
 
 impl<T: Value> Promise<T> {
     #[inline]
-    pub(crate) fn from_claim(claim: Claim) -> Self {
+    pub(crate) fn from_right(right: SettleRight) -> Self {
         Promise {
-            claim,
+            right,
             of: PhantomData,
         }
     }
@@ -43,12 +45,12 @@ impl<T: Value> Promise<T> {
     /// Settles the value with `value`, and runs its waiters on this thread.
     #[inline]
     pub fn resolve(self, value: T) {
-        self.claim.resolve(value);
+        self.right.resolve(value);
     }
 
     /// Settles the value with an error, and runs its waiters on this thread.
     pub fn fail(self, error: Error) {
-        self.claim.fail(error);
+        self.right.fail(error);
     }
 
     /// Settles the value with a value or an error.
@@ -65,14 +67,14 @@ impl<T: Value> Promise<T> {
     /// forwarded to the pending value of the next, is not detected here: its values stay pending
     /// and keep each other alive, which a host sees as a stuck request.
     pub fn forward(self, value: AsyncValue<T>) {
-        self.claim.forward(value.into_any().0);
+        self.right.forward(value.into_any().0);
     }
 
     /// Returns true if nobody holds the value any more, so that computing it can be skipped.
     ///
     /// Once true it stays true. Waiters may still want to hear that it has been settled.
     pub fn is_unobserved(&self) -> bool {
-        self.claim.is_unobserved()
+        self.right.is_unobserved()
     }
 }
 
@@ -94,43 +96,43 @@ impl<T: Value> fmt::Debug for Promise<T> {
 /// assert_eq!(value.get::<f32>(), Some(&1.5));
 /// ```
 pub struct AnyPromise {
-    claim: Claim,
+    right: SettleRight,
 }
 
 impl AnyPromise {
-    pub(crate) fn from_claim(claim: Claim) -> Self {
-        AnyPromise { claim }
+    pub(crate) fn from_right(right: SettleRight) -> Self {
+        AnyPromise { right }
     }
 
     /// Settles the value with `value`, and runs its waiters on this thread.
     ///
     /// If the value was made for another type than `T`, it fails with `InvalidArgument`.
     pub fn resolve<T: Value>(self, value: T) {
-        self.claim.resolve(value);
+        self.right.resolve(value);
     }
 
     /// Settles the value with an error, and runs its waiters on this thread.
     pub fn fail(self, error: Error) {
-        self.claim.fail(error);
+        self.right.fail(error);
     }
 
     /// Settles the value as `value` is settled, as [`Promise::forward`].
     ///
     /// If the value was made for another type than `value` has, it fails with `InvalidArgument`.
     pub fn forward(self, value: AnyAsyncValue) {
-        self.claim.forward(value.0);
+        self.right.forward(value.0);
     }
 
     /// Returns true if nobody holds the value any more, as [`Promise::is_unobserved`].
     pub fn is_unobserved(&self) -> bool {
-        self.claim.is_unobserved()
+        self.right.is_unobserved()
     }
 }
 
 impl<T: Value> From<Promise<T>> for AnyPromise {
     fn from(promise: Promise<T>) -> Self {
         AnyPromise {
-            claim: promise.claim,
+            right: promise.right,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who runs next: the contract of a work queue, and the queues that keep it.
+//! The contract of work queues, and the queues that keep it.
 //!
 //! A [`ConcurrentWorkQueue`] takes [`Task`]s. *Compute* tasks use a processor and never wait;
 //! *blocking* tasks may sleep, read files or wait for a lock, and have threads of their own. A
@@ -31,13 +31,13 @@ use crate::any::AnyAsyncValue;
 pub mod cores;
 #[allow(unsafe_code)]
 mod deque;
-mod idle;
 mod injector;
-mod rest;
+mod quiescence;
 mod roster;
-mod tally;
+mod sleep;
 #[allow(unsafe_code)]
 mod task;
+mod task_counters;
 mod unwind;
 
 #[cfg(not(loom))]
@@ -49,9 +49,6 @@ pub mod conformance;
 #[cfg(not(loom))]
 mod latch;
 #[cfg(not(loom))]
-#[allow(unsafe_code)]
-mod level;
-#[cfg(not(loom))]
 mod parallel;
 #[cfg(not(loom))]
 mod pool;
@@ -61,6 +58,9 @@ mod search;
 mod share;
 #[cfg(not(loom))]
 mod single;
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod thread_scope;
 #[cfg(not(loom))]
 mod timer;
 #[cfg(not(loom))]
@@ -79,7 +79,7 @@ mod tests;
 mod loom;
 
 pub use self::cores::available_parallelism;
-pub use self::task::{Family, LocalBlock, LocalTask, LocalWork, Task};
+pub use self::task::{LocalBlock, LocalTask, LocalWork, Task, TaskFamily};
 
 #[cfg(not(loom))]
 pub use self::{
@@ -93,7 +93,7 @@ pub use self::{
     timer::{TimerHandle, TimerQueue},
 };
 
-/// Runs tasks, and lets threads that it does not own wait for their outcome.
+/// A work queue: it runs tasks, and lets threads that it does not own wait for values.
 ///
 /// See the [module documentation](self) for what an implementation promises, and
 /// [`conformance::suite`] for the tests that check it.
@@ -185,7 +185,7 @@ pub trait ConcurrentWorkQueue: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// As [`await_all`](Self::await_all).
+    /// See [`await_all`](Self::await_all).
     fn await_until(
         &self,
         values: &[AnyAsyncValue],
@@ -228,17 +228,17 @@ pub trait ConcurrentWorkQueue: Send + Sync + 'static {
         0
     }
 
-    /// Tells whether the calling thread is running a compute task of this queue.
+    /// Returns whether the calling thread is running a compute task of this queue.
     fn is_worker_thread(&self) -> bool;
 
-    /// Returns what is going on now, for telling a stuck program from a busy one.
+    /// Returns a snapshot of the queue's work, by which a stuck program is told from a busy one.
     fn activity(&self) -> Activity;
 
-    /// Returns what has happened since the queue was made.
+    /// Returns the queue's counters.
     fn stats(&self) -> QueueStats;
 }
 
-/// What a queue is doing at one moment.
+/// A snapshot of a queue's work, by which a stuck program is told from a busy one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
     /// Tasks queued or running, compute and blocking. Never too low: zero means that at some
@@ -248,7 +248,7 @@ pub struct Activity {
     pub epoch: u64,
 }
 
-/// What a queue has done since it was made. Each number alone is exact once the queue is at rest.
+/// The counters of a queue since it was made. Each number alone is exact once the queue is at rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueStats {
     /// Tasks that ran, panicking ones included.
@@ -269,7 +269,7 @@ pub struct QueueStats {
     pub blocking_threads: u64,
 }
 
-/// Why a thread was not let wait.
+/// The reason why a thread was not let wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AwaitError {

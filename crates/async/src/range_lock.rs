@@ -1,4 +1,4 @@
-//! [`RangeLock`]: who reads and who writes which bytes of a block, refused rather than waited for.
+//! [`RangeLock`]: a lock for readers and writers of ranges of bytes, which refuses rather than waits.
 //!
 //! Most blocks are used as a whole: then one word says how many read, or that somebody writes. Once
 //! a block is [divided](RangeLock::divide), new holders are written into a table with their ranges,
@@ -61,12 +61,13 @@ const WRITTEN: Ordering = if cfg!(tfrt_planted = "relaxed-turn") {
 #[derive(Debug, Default)]
 pub struct RangeLock {
     word: AtomicU32,
-    table: Mutex<Table>,
+    table: Mutex<HolderTable>,
 }
 
-/// Holders of parts. Behind an address of its own, so that locks are small: most are never divided.
+/// The holders of parts of a divided lock. Behind an address of its own, so that locks are small: most are never
+/// divided.
 #[derive(Debug, Default)]
-struct Table(
+struct HolderTable(
     #[expect(clippy::box_collection, reason = "a third of the size")] Option<Box<Vec<Entry>>>,
 );
 
@@ -76,13 +77,13 @@ struct Table(
 /// that is [thawed](RangeLock::thaw).
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a range that is not released stays held"]
-pub struct Hold(Held);
+pub struct Hold(HoldKind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Held {
-    /// Counted in the word.
+enum HoldKind {
+    /// A reader of the whole, counted in the word.
     ForReading,
-    /// Counted nowhere: nobody writes what is frozen.
+    /// A reader of a frozen lock, counted nowhere: nobody writes what is frozen.
     Frozen,
     /// The writer of the word.
     ForWriting,
@@ -109,7 +110,7 @@ impl Entry {
     }
 }
 
-/// A planted bug: the last byte of an overlap is not looked at.
+/// Returns whether the last byte of an overlap is not looked at: a planted bug.
 fn blurs_ranges() -> bool {
     cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("blurred-range")
 }
@@ -120,7 +121,8 @@ impl RangeLock {
         RangeLock::default()
     }
 
-    /// Tells holders apart by their ranges from now on, rather than taking each for one of the whole.
+    /// Divides the lock: from now on holders are told apart by their ranges, rather than each being taken for one of
+    /// the whole.
     pub fn divide(&self) {
         // Ordering: whoever misses it gets in by the word, which those of the table look at.
         if self.word.load(Ordering::Relaxed) & DIVIDED == 0 {
@@ -129,8 +131,8 @@ impl RangeLock {
         }
     }
 
-    /// Takes each holder for one of the whole again, as before it was [divided](Self::divide), unless somebody still
-    /// holds a part.
+    /// Undivides the lock: each holder counts as one of the whole again, as before it was [divided](Self::divide),
+    /// unless somebody still holds a part.
     #[inline]
     pub fn unite(&mut self) {
         // Ordering: nobody else has the lock.
@@ -168,14 +170,14 @@ impl RangeLock {
         self.word.store(word & !FROZEN, Ordering::Relaxed);
     }
 
-    /// Whether writers are refused until the lock is [thawed](Self::thaw).
+    /// Returns whether writers are refused until the lock is [thawed](Self::thaw).
     #[inline]
     pub fn is_frozen(&self) -> bool {
         // Ordering: it does not change while anybody else has the lock.
         self.word.load(Ordering::Relaxed) & FROZEN != 0
     }
 
-    /// Whether holders are told apart by their ranges: by a table, which takes longer than the word.
+    /// Returns whether holders are told apart by their ranges: by a table, which takes longer than the word.
     #[inline]
     pub fn is_divided(&self) -> bool {
         // Ordering: as in `divide`.
@@ -188,7 +190,7 @@ impl RangeLock {
         // Ordering: only a guess, which the exchange decides; of what is frozen see the protocol.
         let mut word = self.word.load(Ordering::Relaxed);
         if word & FROZEN != 0 {
-            return Some(Hold(Held::Frozen));
+            return Some(Hold(HoldKind::Frozen));
         }
         while word < MAX_READERS {
             // Ordering: the acquire pairs with the release of a writer in `release`.
@@ -198,7 +200,7 @@ impl RangeLock {
                 Ordering::Acquire,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return Some(Hold(Held::ForReading)),
+                Ok(_) => return Some(Hold(HoldKind::ForReading)),
                 Err(found) => word = found,
             }
         }
@@ -213,7 +215,7 @@ impl RangeLock {
             .word
             .compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed);
         match exchange {
-            Ok(_) => Some(Hold(Held::ForWriting)),
+            Ok(_) => Some(Hold(HoldKind::ForWriting)),
             Err(word) => self.try_part(word, range, true),
         }
     }
@@ -236,7 +238,7 @@ impl RangeLock {
             return None;
         }
         table.push(entry.clone());
-        Some(Hold(Held::Part(Box::new(entry))))
+        Some(Hold(HoldKind::Part(Box::new(entry))))
     }
 
     /// Gives a right back that came from this lock.
@@ -247,16 +249,16 @@ impl RangeLock {
     #[inline]
     pub fn release(&self, hold: Hold) {
         match hold.0 {
-            Held::Frozen => {}
+            HoldKind::Frozen => {}
             // Ordering: the release pairs with the acquire of the next writer, so that what was read
             // was read before it writes.
-            Held::ForReading => {
+            HoldKind::ForReading => {
                 self.word.fetch_sub(1, Ordering::Release);
             }
-            Held::ForWriting => {
+            HoldKind::ForWriting => {
                 self.word.fetch_and(!WRITER, WRITTEN);
             }
-            Held::Part(entry) => self.release_part(&entry),
+            HoldKind::Part(entry) => self.release_part(&entry),
         }
     }
 
@@ -268,7 +270,7 @@ impl RangeLock {
         table.swap_remove(index.expect("a right is given back to the lock that gave it"));
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, HolderTable> {
         // Nothing in between can panic but for want of memory, and the table is whole at any time.
         self.table.lock().unwrap_or_else(|error| error.into_inner())
     }

@@ -1,5 +1,5 @@
-//! What happened when, on which thread: rings of fixed-size records, cheap enough to be kept in
-//! production.
+//! Recordings of what ran when, on which thread: rings of fixed-size records, cheap enough to be
+//! kept in production.
 //!
 //! Each thread that takes part has a [`Track`]: a ring that it alone writes, without a lock, an
 //! allocation or a read-modify-write. When a ring is full the oldest records give way. Whoever
@@ -28,7 +28,7 @@ use std::sync::atomic::fence;
 
 use crate::sync::statistic::{AtomicU64, Mutex, MutexGuard, Ordering};
 
-mod level;
+mod gauge;
 #[cfg(all(test, loom))]
 mod loom;
 mod ring;
@@ -38,20 +38,21 @@ mod ticks;
 use ring::{Ring, Words};
 use ticks::Clock;
 
-pub use level::{Level, LevelRecording, LevelStep};
+pub use gauge::{Gauge, GaugeRecording, GaugeStep};
 
-/// A function among those of all programs that one recorder knows.
+/// The number of a function among those of all programs that one recorder knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FunctionId(u32);
 
 impl FunctionId {
-    /// The function that stands `index` behind this one in its program.
+    /// Returns the function that stands `index` behind this one in its program.
     #[must_use]
     pub fn offset(self, index: u32) -> FunctionId {
         FunctionId(self.0.saturating_add(index).min(MAX_FUNCTION))
     }
 
-    /// How far this one stands behind `first`, if it does; `None` for one that got no number.
+    /// Returns how far this function stands behind `first`, if it does; `None` for one that got no
+    /// number.
     pub fn index_from(self, first: FunctionId) -> Option<u32> {
         match self.0 {
             MAX_FUNCTION => None,
@@ -63,42 +64,43 @@ impl FunctionId {
 /// Functions with greater numbers are recorded under this one, which none has.
 const MAX_FUNCTION: u32 = (1 << 24) - 1;
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A kernel was run.
     Kernel {
-        /// The function that it stands in.
+        /// The function that the kernel stands in.
         function: FunctionId,
-        /// Its number there.
+        /// The kernel's number in the function.
         kernel: u32,
-        /// Tells the calls of the function apart that are in progress at the same time.
+        /// The number of the call, which tells calls of the function apart that are in progress at
+        /// one time.
         call: u64,
     },
-    /// Something was done for a kernel that may have returned before: in a task of the work queue, or
-    /// in a loop that several threads share.
+    /// Work was done for a kernel that may have returned before: in a task of the work queue, or in
+    /// a loop that several threads share.
     Part {
-        /// The function that it stands in.
+        /// The function that the kernel stands in.
         function: FunctionId,
-        /// Its number there.
+        /// The kernel's number in the function.
         kernel: u32,
     },
     /// A task of the work queue was run, with all kernels in it.
     Task,
-    /// A worker took tasks from another, so many.
+    /// A worker stole so many tasks from another.
     Steal(u32),
     /// A worker slept.
     Park,
 }
 
-/// Something that happened, in nanoseconds since the recorder was made.
+/// An event, with times in nanoseconds since the recorder was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What.
+    /// The kind of the event.
     pub kind: EventKind,
-    /// When it began.
+    /// The time at which the event began.
     pub begin_ns: u64,
-    /// When it ended; the same for what takes no time.
+    /// The time at which the event ended; equal to `begin_ns` for events without duration.
     pub end_ns: u64,
 }
 
@@ -107,15 +109,15 @@ pub struct Event {
 pub struct ThreadRecording {
     /// The thread's name.
     pub name: String,
-    /// Whether it is a worker of a queue, whose time between tasks is idle.
+    /// Whether the thread is a worker of a queue, whose time between tasks is idle.
     pub is_worker: bool,
-    /// What is still in the ring.
+    /// The events that are still in the ring.
     pub events: Vec<Event>,
-    /// How many events gave way to later ones.
+    /// The number of events that gave way to later ones.
     pub n_lost: u64,
 }
 
-/// What all threads have recorded up to a moment.
+/// The events of all threads up to a moment.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     /// The threads, in the order in which they began to take part.
@@ -126,7 +128,7 @@ pub struct Recording {
     pub n_lost: u64,
 }
 
-/// Keeps what threads record.
+/// A recorder of events, with a ring for each thread.
 ///
 /// # Examples
 ///
@@ -146,7 +148,7 @@ pub struct Recording {
 /// assert!(event.begin_ns <= event.end_ns);
 /// ```
 pub struct Recorder {
-    /// Tells recorders apart, so that threads find their tracks.
+    /// The number of the recorder, by which threads find their tracks.
     id: u64,
     capacity: usize,
     clock: Clock,
@@ -170,11 +172,11 @@ struct Shared {
     ring: Arc<Ring>,
 }
 
-/// Threads that have ended whose events are kept; of further ones, the earliest are forgotten.
+/// The number of ended threads whose events are kept; of further ones, the earliest are forgotten.
 const MAX_LEFT: usize = 64;
 
 impl Shared {
-    /// Whether nobody writes to it any more.
+    /// Returns whether nobody writes to the track any more.
     fn is_left(&self) -> bool {
         Arc::strong_count(&self.ring) == 1
     }
@@ -198,14 +200,15 @@ impl Tracks {
     }
 }
 
-/// What the calling thread records to. A counted handle that stays on its thread.
+/// A handle to the ring that the calling thread records to. A counted handle that stays on its
+/// thread.
 #[derive(Clone)]
 pub struct Track(Rc<Writer>);
 
 struct Writer {
     ring: Arc<Ring>,
     clock: Clock,
-    /// When the last event ended.
+    /// The time at which the last event ended.
     mark: Cell<u64>,
 }
 
@@ -215,8 +218,8 @@ thread_local! {
 }
 
 impl Recorder {
-    /// Events that a thread keeps unless another number is asked for: 2 MiB of them, taken as they
-    /// come.
+    /// The number of events that a thread keeps unless another is asked for: 2 MiB of them, taken
+    /// as they come.
     pub const DEFAULT_CAPACITY: usize = 1 << 16;
 
     /// Makes a recorder that keeps the last [`Recorder::DEFAULT_CAPACITY`] events of each thread.
@@ -243,7 +246,7 @@ impl Recorder {
         FunctionId(first.min(MAX_FUNCTION))
     }
 
-    /// The calling thread's track, made when it asks for the first time.
+    /// Returns the calling thread's track, made when it asks for the first time.
     pub fn track(&self) -> Track {
         let known = LAST.try_with(|last| match &*last.borrow() {
             Some((id, track)) if *id == self.id => Some(track.clone()),
@@ -255,19 +258,19 @@ impl Recorder {
         }
     }
 
-    /// On the calling thread, the next event begins now.
+    /// Begins the next event of the calling thread now.
     #[inline]
     pub fn mark(&self) {
         self.with_track(Track::mark);
     }
 
-    /// A kernel of a function has run on the calling thread: see [`Track::kernel`].
+    /// Records that a kernel of a function has run on the calling thread: see [`Track::kernel`].
     #[inline]
     pub fn kernel(&self, function: FunctionId, kernel: u32, call: u64) {
         self.with_track(|track| track.kernel(function, kernel, call));
     }
 
-    /// Something was done for a kernel on the calling thread: see [`Track::part`].
+    /// Records work for a kernel on the calling thread: see [`Track::part`].
     pub fn part(&self, function: FunctionId, kernel: u32) {
         self.with_track(|track| track.part(function, kernel));
     }
@@ -286,7 +289,7 @@ impl Recorder {
         }
     }
 
-    /// The calling thread's track, as that of a worker of a queue.
+    /// Returns the calling thread's track, as that of a worker of a queue.
     pub(crate) fn worker_track(&self) -> Track {
         self.join(true)
     }
@@ -328,9 +331,9 @@ impl Recorder {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// A number that begins at 0, and is recorded by the same clock, but not with the events.
-    pub fn level(&self) -> Level {
-        Level::new(self.clock)
+    /// Returns a gauge at 0, which is recorded by the recorder's clock, but not with the events.
+    pub fn gauge(&self) -> Gauge {
+        Gauge::new(self.clock)
     }
 
     /// Nanoseconds since the recorder was made, as events have them.
@@ -385,44 +388,45 @@ impl fmt::Debug for Recorder {
 }
 
 impl Track {
-    /// The next event begins now.
+    /// Begins the next event now.
     #[inline]
     pub fn mark(&self) {
         self.0.mark.set(self.0.clock.now());
     }
 
-    /// A kernel of a function has run. `call` is the same for all kernels of one call of it.
+    /// Records that a kernel of a function has run. `call` is equal for all kernels of one call of
+    /// it.
     #[inline]
     pub fn kernel(&self, function: FunctionId, kernel: u32, call: u64) {
         let what = encoded(KERNEL, function, kernel);
         self.record(self.0.mark.get(), what, call);
     }
 
-    /// Something was done for a kernel of a function, since the last event.
+    /// Records work for a kernel of a function, since the last event.
     pub fn part(&self, function: FunctionId, kernel: u32) {
         let what = encoded(PART, function, kernel);
         self.record(self.0.mark.get(), what, 0);
     }
 
-    /// When the last event ended, for what is recorded later and begins there.
+    /// Returns the time at which the last event ended, for what is recorded later and begins there.
     #[inline]
     pub(crate) fn last(&self) -> u64 {
         self.0.mark.get()
     }
 
-    /// A task has run that began when [`last`](Self::last) was `begin`.
+    /// Records a task that began when [`last`](Self::last) was `begin`.
     #[inline]
     pub(crate) fn task(&self, begin: u64) {
         self.record(begin, encoded(TASK, FunctionId(0), 0), 0);
     }
 
-    /// Tasks were taken from another worker.
+    /// Records that tasks were stolen from another worker.
     pub(crate) fn steal(&self, n_tasks: u32) {
         self.mark();
         self.record(self.last(), encoded(STEAL, FunctionId(0), n_tasks), 0);
     }
 
-    /// The worker has slept since the last mark.
+    /// Records that the worker has slept since the last mark.
     pub(crate) fn park(&self) {
         self.record(self.last(), encoded(PARK, FunctionId(0), 0), 0);
     }
@@ -447,14 +451,15 @@ const STEAL: u64 = 3;
 const PARK: u64 = 4;
 const PART: u64 = 5;
 
-/// The third word of a record: the kind in the highest byte, the function in three more, a number
-/// in the lower half.
+/// Returns the third word of a record: the kind in the highest byte, the function in three more, a
+/// number in the lower half.
 #[inline]
 fn encoded(kind: u64, function: FunctionId, number: u32) -> u64 {
     kind << 56 | u64::from(function.0) << 32 | u64::from(number)
 }
 
-/// What [`encoded`] was given, beside the fourth word.
+/// Returns the kind of an event from the third and fourth word of its record; `None` if [`encoded`]
+/// did not make it.
 fn decoded(what: u64, call: u64) -> Option<EventKind> {
     let (high, low) = (what >> 32, what & u64::from(u32::MAX));
     let (high, number) = (u32::try_from(high).ok()?, u32::try_from(low).ok()?);

@@ -74,9 +74,9 @@ impl Tag {
     }
 }
 
-/// What lies in a register.
+/// The content of a register, as a borrowed view.
 pub(crate) enum View<'a> {
-    /// Nothing.
+    /// No value, and no error.
     Empty,
     /// A value in place.
     InPlace,
@@ -88,7 +88,7 @@ pub(crate) enum View<'a> {
     Handle(CellRef<'a>),
 }
 
-/// What a register holds, with its type erased.
+/// The content of a register, with its type erased.
 ///
 /// Invariant: tag and payload agree as the table above says, and a counted pointer belongs to
 /// this register. No pointer points into a register, so moving it is copying its bytes.
@@ -198,7 +198,7 @@ impl Repr {
         self.content()
     }
 
-    /// Returns what is there.
+    /// Returns a view of the content.
     #[inline]
     pub(crate) fn view(&self) -> View<'_> {
         if !self.tag.owns() {
@@ -386,8 +386,8 @@ impl Repr {
         Ok(unsafe { Handle::from_raw(raw) })
     }
 
-    /// Takes what is there out of the register, which holds nothing then: the handle, be its cell
-    /// settled or not, or the normal form.
+    /// Takes the content out of the register, which is empty then: the handle, be its cell settled
+    /// or not, or the normal form.
     #[inline]
     pub(crate) fn take_handle(&mut self) -> Result<Handle, Repr> {
         if !self.is_handle() {

@@ -1,4 +1,4 @@
-//! The words that decide everything about a cell: its state, its count, its reservation.
+//! The atomic words of a cell: its state, its count of handles, its reservation.
 //!
 //! # The state word
 //!
@@ -34,14 +34,14 @@ use std::ptr;
 
 use crate::{
     sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering},
-    waiter::Node,
+    waiter::WaiterNode,
 };
 
 const OUTCOME: usize = 0b0011;
 const CLAIM: usize = 0b0100;
 const FIRST: usize = 0b1000;
 const FLAGS: usize = 0b1111;
-/// Set as soon as anybody waits: the list's head, and `FIRST`.
+/// The bits that are set as soon as anybody waits: the list's head, and `FIRST`.
 const WAITERS: usize = !0b0111;
 
 // Planted bugs: each const is the correct ordering unless the build asks for a bug, so that the
@@ -75,7 +75,7 @@ const LAST_REFERENCE: u32 = if cfg!(tfrt_planted = "early-free") {
 const POPS_BLINDLY: bool = cfg!(tfrt_planted = "blind-pop");
 const KEEPS_CLAIM: bool = cfg!(tfrt_planted = "lost-cell");
 
-/// How a cell was settled.
+/// The outcome of a settled cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The payload is there.
@@ -86,11 +86,11 @@ pub(crate) enum Outcome {
     Forwarded = 3,
 }
 
-/// One reading of the state word.
+/// A snapshot of the state word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Word(*mut Node);
+pub(crate) struct StateWord(*mut WaiterNode);
 
-impl Word {
+impl StateWord {
     fn flags(self) -> usize {
         self.0.addr() & FLAGS
     }
@@ -126,7 +126,7 @@ impl Word {
 
     /// Returns the newest waiter that is not stored in the cell, or null.
     #[inline]
-    pub(crate) fn waiters(self) -> *mut Node {
+    pub(crate) fn waiters(self) -> *mut WaiterNode {
         self.0.map_addr(|address| address & !FLAGS)
     }
 
@@ -137,7 +137,7 @@ impl Word {
     }
 }
 
-/// Who frees a cell that its last handle has left.
+/// The party that frees a cell which its last handle has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Abandoned {
     /// The promise is still there and frees the cell when it settles it.
@@ -148,7 +148,7 @@ pub(crate) enum Abandoned {
 
 /// The state word of one cell.
 #[derive(Debug)]
-pub(crate) struct State(AtomicPtr<Node>);
+pub(crate) struct State(AtomicPtr<WaiterNode>);
 
 impl State {
     /// Returns the word of a cell that a promise will settle.
@@ -165,16 +165,16 @@ impl State {
 
     /// Returns the word as it is; whoever sees it settled may read what it was settled with.
     #[inline]
-    pub(crate) fn load(&self) -> Word {
+    pub(crate) fn load(&self) -> StateWord {
         // Ordering: pairs with the release in `settle`.
-        Word(self.0.load(LOAD))
+        StateWord(self.0.load(LOAD))
     }
 
     /// Makes the continuation stored in the cell a waiter, if nobody waits yet.
     ///
     /// Returns the word that stands in the way if it is not `seen` any more.
     #[inline]
-    pub(crate) fn push_first(&self, seen: Word) -> Result<(), Word> {
+    pub(crate) fn push_first(&self, seen: StateWord) -> Result<(), StateWord> {
         debug_assert!(
             seen.is_pending() && seen.is_empty(),
             "the first waiter is the oldest"
@@ -186,7 +186,11 @@ impl State {
     ///
     /// Returns the word that stands in the way if it is not `seen` any more.
     #[inline]
-    pub(crate) fn push_waiter(&self, seen: Word, node: *mut Node) -> Result<(), Word> {
+    pub(crate) fn push_waiter(
+        &self,
+        seen: StateWord,
+        node: *mut WaiterNode,
+    ) -> Result<(), StateWord> {
         debug_assert!(
             seen.is_pending(),
             "waiters exist only while the outcome is pending"
@@ -200,7 +204,7 @@ impl State {
     /// Returns the word that stands in the way if it is not `seen` any more. The place in the cell
     /// is not to be written again: the promise may be reading it, and will find out.
     #[inline]
-    pub(crate) fn pop_first(&self, seen: Word) -> Result<(), Word> {
+    pub(crate) fn pop_first(&self, seen: StateWord) -> Result<(), StateWord> {
         debug_assert!(seen.is_pending() && seen.has_first(), "it is a waiter");
         let without = seen.0.map_addr(|address| address & !FIRST);
         // Ordering: relaxed, since whoever takes the continuation back has stored it; what others
@@ -220,7 +224,7 @@ impl State {
     /// Returns the word that stands in the way if it is not `seen` any more. After success the
     /// cell belongs to its handles, or to the caller if `seen` was not claimed.
     #[inline]
-    pub(crate) fn settle(&self, seen: Word, outcome: Outcome) -> Result<(), Word> {
+    pub(crate) fn settle(&self, seen: StateWord, outcome: Outcome) -> Result<(), StateWord> {
         debug_assert!(seen.is_pending(), "a promise settles once");
         // Ordering: releases the payload to `load`. The waiters that `push_waiter` and
         // `push_first` released, and what the last handle released in `abandon`, were acquired
@@ -246,11 +250,16 @@ impl State {
     }
 
     #[inline(always)]
-    fn exchange(&self, seen: Word, new: *mut Node, success: Ordering) -> Result<(), Word> {
+    fn exchange(
+        &self,
+        seen: StateWord,
+        new: *mut WaiterNode,
+        success: Ordering,
+    ) -> Result<(), StateWord> {
         // Ordering: `success` is the caller's; failure is a reading as in `load`.
         match self.0.compare_exchange_weak(seen.0, new, success, LOAD) {
             Ok(_) => Ok(()),
-            Err(now) => Err(Word(now)),
+            Err(now) => Err(StateWord(now)),
         }
     }
 }

@@ -41,7 +41,7 @@ pub trait Value: Send + Sync + Sized + 'static {
     /// [`InPlace`] for small plain data, [`Heap`] for all else.
     type Storage: Storage<Self>;
 
-    /// What is known about the type at run time.
+    /// The run-time record of the type.
     ///
     /// The default works for every type. A type that is read often gives its record one address
     /// in the whole program, so that a comparison of addresses finds it:
@@ -66,7 +66,7 @@ pub trait Value: Send + Sync + Sized + 'static {
     const RECORD: &'static Record<Self> = &Record::new();
 }
 
-/// What is known about the type `T` at run time; see [`Value::RECORD`].
+/// The run-time record of the type `T`; see [`Value::RECORD`].
 #[repr(transparent)]
 pub struct Record<T> {
     /// Invariant: describes `T`.
@@ -102,7 +102,7 @@ impl<T> fmt::Debug for Record<T> {
     }
 }
 
-/// How a register stores values of type `T`: [`InPlace`] or [`Heap`].
+/// A way to store values of type `T` in registers: [`InPlace`] or [`Heap`].
 #[diagnostic::on_unimplemented(
     message = "`{T}` cannot be stored as `{Self}`",
     note = "`InPlace` is for types that are `Copy`; use `Heap` for all others"
@@ -151,7 +151,8 @@ pub(crate) const fn is_in_place<T: Value>() -> bool {
     <T::Storage as Storage<T>>::IN_PLACE
 }
 
-/// What is known about a type at run time.
+/// The run-time record of a type, without the type: its name, and how it is stored, moved and
+/// freed.
 ///
 /// Aligned so that the low bits of its address are free for a register's tag.
 #[repr(align(8))]

@@ -15,7 +15,7 @@ mod imp {
     pub use std::thread;
 }
 
-/// Tells whether a thread has ended, if that can be known: shuttle has no such question.
+/// Returns whether a thread has ended; false where that can't be known: shuttle has no such question.
 #[cfg(not(loom))]
 pub(crate) fn has_ended(thread: &thread::JoinHandle<()>) -> bool {
     #[cfg(shuttle)]
@@ -105,7 +105,8 @@ macro_rules! thread_cell {
     };
 }
 
-/// What statistics, and the lists of idle memory, are kept in: never modelled. Modelled programs have no such lists.
+/// Types for statistics and for the lists of idle memory, which are never modelled: modelled programs have no such
+/// lists.
 pub mod statistic {
     pub use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
     pub use std::sync::{Mutex, MutexGuard};

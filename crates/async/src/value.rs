@@ -54,9 +54,9 @@ impl<T: Value> AsyncValue<T> {
     /// Returns a promise and its value.
     #[inline]
     pub fn pending() -> (Promise<T>, AsyncValue<T>) {
-        let (claim, handle) = cell::pending::<T>();
+        let (right, handle) = cell::pending::<T>();
         let value = AsyncValue::from_any(AnyAsyncValue(Repr::from_handle(handle)));
-        (Promise::from_claim(claim), value)
+        (Promise::from_right(right), value)
     }
 
     /// Returns true unless a promise has yet to settle the value.

@@ -1,7 +1,7 @@
 //! Continuations: stored, run in order, bounded in depth.
 //!
-//! A waiter is a closure in one of two places: in the cell ([`First`], the first small one of a
-//! cell) or in a [`Node`] of its own. A settled cell hands over all of them at once to [`run_all`],
+//! A waiter is a closure in one of two places: in the cell ([`InlineWaiter`], the first small one of a
+//! cell) or in a [`WaiterNode`] of its own. A settled cell hands over all of them at once to [`run_all`],
 //! which touches the cell no more.
 //!
 //! # Bounded depth
@@ -27,31 +27,32 @@ use std::{
 use crate::{
     cell::Garbage,
     counters,
-    memory::{self, Block},
+    memory::{self, BlockLayout},
     sync::{UnsafeCell, thread_cell},
 };
 
-/// How deep waiters and destructors may nest on one thread.
+/// The greatest depth to which waiters and destructors may nest on one thread.
 pub(crate) const MAX_DEPTH: u32 = 128;
 
 /// False under loom, whose reports are panics that must not be caught.
 const CATCHES_PANICS: bool = !cfg!(loom);
 
-/// How often what was thrown may throw when it is dropped, before it is leaked instead.
+/// The number of times that a panic's payload may panic when it is dropped, before it is leaked
+/// instead.
 const MAX_RETHROWS: u32 = 4;
 
-/// The closure of a [`First`] has at most this many words.
+/// The closure of a [`InlineWaiter`] has at most this many words.
 const FIRST_WORDS: usize = 3;
 
 /// A waiter that is stored in the cell.
-pub(crate) struct First {
+pub(crate) struct InlineWaiter {
     call: unsafe fn(*const FirstClosure),
     closure: FirstClosure,
 }
 
 type FirstClosure = MaybeUninit<[usize; FIRST_WORDS]>;
 
-impl First {
+impl InlineWaiter {
     /// Returns true if closures of this type can be stored in the cell.
     pub(crate) const fn fits<F>() -> bool {
         size_of::<F>() <= size_of::<FirstClosure>() && align_of::<F>() <= align_of::<FirstClosure>()
@@ -59,14 +60,14 @@ impl First {
 
     /// Stores `closure`, or gives it back if it does not fit.
     #[inline]
-    pub(crate) fn new<F: FnOnce()>(closure: F) -> Result<First, F> {
-        if !First::fits::<F>() {
+    pub(crate) fn new<F: FnOnce()>(closure: F) -> Result<InlineWaiter, F> {
+        if !InlineWaiter::fits::<F>() {
             return Err(closure);
         }
         let mut stored = FirstClosure::uninit();
         // SAFETY: it fits, in size and in alignment.
         unsafe { stored.as_mut_ptr().cast::<F>().write(closure) };
-        Ok(First {
+        Ok(InlineWaiter {
             call: call_first::<F>,
             closure: stored,
         })
@@ -110,28 +111,29 @@ unsafe fn call_first<F: FnOnce()>(closure: *const FirstClosure) {
 ///
 /// Aligned so that the low bits of its address are free for the state word's flags.
 #[repr(C, align(16))]
-pub(crate) struct Node {
-    next: UnsafeCell<*mut Node>,
-    call: unsafe fn(NonNull<Node>),
+pub(crate) struct WaiterNode {
+    next: UnsafeCell<*mut WaiterNode>,
+    call: unsafe fn(NonNull<WaiterNode>),
 }
 
 #[repr(C)]
-struct FullNode<F> {
-    node: Node,
+struct ClosureNode<F> {
+    node: WaiterNode,
     closure: UnsafeCell<MaybeUninit<F>>,
 }
 
-impl Node {
+impl WaiterNode {
     /// Stores `closure` in a block of its own.
-    pub(crate) fn allocate<F: FnOnce()>(closure: F) -> NonNull<Node> {
-        let block = memory::allocate_block(Block::of::<FullNode<F>>()).cast::<FullNode<F>>();
-        let node = Node {
+    pub(crate) fn allocate<F: FnOnce()>(closure: F) -> NonNull<WaiterNode> {
+        let block =
+            memory::allocate_block(BlockLayout::of::<ClosureNode<F>>()).cast::<ClosureNode<F>>();
+        let node = WaiterNode {
             next: UnsafeCell::new(ptr::null_mut()),
             call: call_node::<F>,
         };
-        // SAFETY: the block is fresh and has the layout of a `FullNode<F>`.
+        // SAFETY: the block is fresh and has the layout of a `ClosureNode<F>`.
         unsafe {
-            block.write(FullNode {
+            block.write(ClosureNode {
                 node,
                 closure: UnsafeCell::new(MaybeUninit::new(closure)),
             })
@@ -144,7 +146,7 @@ impl Node {
     /// # Safety
     ///
     /// `node` is alive and not yet pushed, so that only the caller has it.
-    pub(crate) unsafe fn set_next(node: NonNull<Node>, next: *mut Node) {
+    pub(crate) unsafe fn set_next(node: NonNull<WaiterNode>, next: *mut WaiterNode) {
         // SAFETY: the caller says that the node is alive.
         let node = unsafe { node.as_ref() };
         // SAFETY: the caller says that nobody else has it.
@@ -155,13 +157,13 @@ impl Node {
     ///
     /// # Safety
     ///
-    /// `node` was made by [`Node::allocate`] for an `F`, and is not used again.
-    pub(crate) unsafe fn into_closure<F: FnOnce()>(node: NonNull<Node>) -> F {
-        let full = node.cast::<FullNode<F>>();
-        // SAFETY: the caller says that this is a live `FullNode<F>` that nobody else has.
-        let FullNode { node: _, closure } = unsafe { full.read() };
+    /// `node` was made by [`WaiterNode::allocate`] for an `F`, and is not used again.
+    pub(crate) unsafe fn into_closure<F: FnOnce()>(node: NonNull<WaiterNode>) -> F {
+        let full = node.cast::<ClosureNode<F>>();
+        // SAFETY: the caller says that this is a live `ClosureNode<F>` that nobody else has.
+        let ClosureNode { node: _, closure } = unsafe { full.read() };
         // SAFETY: the block has that layout, and nothing of it is used any more.
-        unsafe { memory::free_block(full.cast(), Block::of::<FullNode<F>>()) };
+        unsafe { memory::free_block(full.cast(), BlockLayout::of::<ClosureNode<F>>()) };
         // SAFETY: the closure was initialised by `allocate` and is moved out once.
         closure.with(|closure| unsafe { closure.cast::<F>().read() })
     }
@@ -171,10 +173,10 @@ impl Node {
 ///
 /// # Safety
 ///
-/// As [`Node::into_closure`].
-unsafe fn call_node<F: FnOnce()>(node: NonNull<Node>) {
+/// See [`WaiterNode::into_closure`].
+unsafe fn call_node<F: FnOnce()>(node: NonNull<WaiterNode>) {
     // SAFETY: the caller's promise is the same.
-    let closure = unsafe { Node::into_closure::<F>(node) };
+    let closure = unsafe { WaiterNode::into_closure::<F>(node) };
     closure();
 }
 
@@ -189,11 +191,15 @@ unsafe fn call_node<F: FnOnce()>(node: NonNull<Node>) {
 /// `nodes` is null or the head of a list of nodes. With `has_first`, `first` is initialised. All of
 /// them belong to the caller, who gives them away.
 #[inline(always)]
-pub(crate) unsafe fn run_all(nodes: *mut Node, has_first: bool, first: &mut MaybeUninit<First>) {
+pub(crate) unsafe fn run_all(
+    nodes: *mut WaiterNode,
+    has_first: bool,
+    first: &mut MaybeUninit<InlineWaiter>,
+) {
     let Some(_entered) = enter() else {
         // SAFETY: the caller says that it is there, and it is moved out once.
         let first = has_first.then(|| unsafe { first.assume_init_read() });
-        return defer(Work::Waiters(Detached { nodes, first }));
+        return defer(DeferredWork::Waiters(Detached { nodes, first }));
     };
     if !nodes.is_null() {
         // SAFETY: the caller gives the list away.
@@ -210,8 +216,8 @@ pub(crate) unsafe fn run_all(nodes: *mut Node, has_first: bool, first: &mut Mayb
 /// Waiters that have to wait for the stack to be less deep.
 struct Detached {
     /// Invariant: the head of a list of nodes that belongs to nobody else.
-    nodes: *mut Node,
-    first: Option<First>,
+    nodes: *mut WaiterNode,
+    first: Option<InlineWaiter>,
 }
 
 impl Detached {
@@ -231,7 +237,7 @@ impl Detached {
 ///
 /// `nodes` is null or the head of a list of nodes that belongs to the caller, who gives it away.
 #[inline(never)]
-unsafe fn run_nodes(nodes: *mut Node) {
+unsafe fn run_nodes(nodes: *mut WaiterNode) {
     let mut next = NonNull::new(nodes);
     while let Some(node) = next {
         // SAFETY: the list belongs to us, so its nodes are alive.
@@ -249,7 +255,7 @@ unsafe fn run_nodes(nodes: *mut Node) {
 pub(crate) fn run_now(work: impl FnOnce() + 'static) {
     match enter() {
         Some(_entered) => caught(work),
-        None => defer(Work::Call(Box::new(work))),
+        None => defer(DeferredWork::Call(Box::new(work))),
     }
 }
 
@@ -257,7 +263,7 @@ pub(crate) fn run_now(work: impl FnOnce() + 'static) {
 pub(crate) fn destroy(garbage: Garbage) {
     match enter() {
         Some(_entered) => caught(|| drop(garbage)),
-        None => defer(Work::Destroy(garbage)),
+        None => defer(DeferredWork::Destroy(garbage)),
     }
 }
 
@@ -286,20 +292,20 @@ fn count_and_drop(mut thrown: Box<dyn Any + Send>) {
     mem::forget(thrown);
 }
 
-/// Work that was put off because the stack is deep.
-enum Work {
+/// DeferredWork that was put off because the stack is deep.
+enum DeferredWork {
     Waiters(Detached),
     Destroy(Garbage),
     Call(Box<dyn FnOnce()>),
 }
 
 struct Deferred {
-    work: Work,
+    work: DeferredWork,
     next: Cell<*mut Deferred>,
 }
 
-/// What one thread knows about its own nesting. Needs no destructor: the backlog is empty
-/// whenever the depth is zero.
+/// The nesting depth of waiters on one thread, and its backlog. Needs no destructor: the backlog is
+/// empty whenever the depth is zero.
 struct Nesting {
     depth: Cell<u32>,
     oldest: Cell<*mut Deferred>,
@@ -355,9 +361,9 @@ impl Nesting {
                 self.newest.set(ptr::null_mut());
             }
             match deferred.work {
-                Work::Waiters(waiters) => waiters.run(),
-                Work::Destroy(garbage) => caught(|| drop(garbage)),
-                Work::Call(work) => caught(work),
+                DeferredWork::Waiters(waiters) => waiters.run(),
+                DeferredWork::Destroy(garbage) => caught(|| drop(garbage)),
+                DeferredWork::Call(work) => caught(work),
             }
         }
     }
@@ -365,7 +371,7 @@ impl Nesting {
 
 /// Puts work on the backlog. Only called at the depth limit, so somebody will work it off.
 #[cold]
-fn defer(work: Work) {
+fn defer(work: DeferredWork) {
     let deferred = Box::into_raw(Box::new(Deferred {
         work,
         next: Cell::new(ptr::null_mut()),

@@ -1,12 +1,13 @@
-//! Handles that would wrap their count: the process ends before a value is freed in use. Each case is this program
-//! once more, in a process of its own.
+//! Tests of handles that would wrap their count: the process ends before a value is freed in use.
+//! Each case is this program once more, in a process of its own.
 
 use std::process::{Command, exit};
 use std::{env, mem};
 
 use tfrt_async::{AnyAsyncValue, AsyncValue};
 
-/// Says how many more handles a process of its own counts, one number after the other.
+/// The variable that says how many more handles a process of its own counts, one number after the
+/// other.
 const CASE: &str = "TFRT_ABORT_CASE";
 
 #[test]

@@ -1,6 +1,6 @@
-//! What is written when a program is over: each case is this program once more, in a process of its own, with
-//! `TFRT_ACCOUNTING` set. Builds for development only, as what they test; and not those for sanitizers, to which what
-//! some cases lose is a leak.
+//! Tests of leak reports, written when a program is over: each case is this program once more, in a process of its own,
+//! with `TFRT_ACCOUNTING` set. Builds for development only, as what they test; and not those for sanitizers, to which
+//! what some cases lose is a leak.
 
 #![cfg(all(debug_assertions, not(tfrt_no_free_lists)))]
 
@@ -15,18 +15,18 @@ use std::{env, fs, mem, process, thread};
 use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, Task};
 use tfrt_async::{AsyncValue, Heap, Value};
 
-/// Names what a process of its own is to do.
+/// The variable that names the case that a process of its own runs.
 const CASE: &str = "TFRT_ACCOUNTING_CASE";
 
 /// The name of the test below, by which the process is told to run nothing else.
 const TEST: &str = "case_of_a_process";
 
 thread_local! {
-    /// What a thread has until it is over.
+    /// A value that a thread keeps until it is over.
     static KEPT: Cell<Option<AsyncValue<i32>>> = const { Cell::new(None) };
 }
 
-/// What takes a block of no size that is kept in lists.
+/// A value whose block is too large for free lists.
 struct Large(#[expect(dead_code, reason = "it is there for its size")] [u8; 1 << 16]);
 
 impl Value for Large {
@@ -34,7 +34,7 @@ impl Value for Large {
     type Storage = Heap;
 }
 
-/// Not a test when it is run with the others.
+/// Runs the case that the variable names; when run with the other tests, does nothing.
 #[test]
 fn case_of_a_process() {
     let case: fn() = match env::var(CASE).as_deref() {

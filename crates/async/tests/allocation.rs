@@ -1,4 +1,4 @@
-//! What takes memory and what does not: alone in its process, whose allocator counts.
+//! Tests of which operations allocate: alone in its process, whose allocator counts.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -35,7 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How much `work` takes: from the system, and blocks that are in use afterwards.
+/// Returns how much memory `work` takes: from the system, and blocks that are in use afterwards.
 fn taken(work: impl FnOnce()) -> (usize, u64) {
     // Looking takes memory itself.
     let blocks = memory_stats().live_blocks;
@@ -110,7 +110,7 @@ fn who_waits_after_a_future_has_gone_takes_memory() {
     });
 }
 
-/// Where blocks of the system's allocator come from free lists.
+/// Tests of where blocks of the system's allocator come from free lists.
 #[cfg(not(any(miri, tfrt_no_free_lists)))]
 mod free_lists {
     use std::thread;

@@ -9,7 +9,8 @@ use std::thread;
 
 use tfrt_async::queue::TimerQueue;
 use tfrt_async::{
-    Contents, HostAllocator, SystemAllocator, memory_stats, sweep_memory, tend_memory, trim_memory,
+    Contents, HostAllocator, SystemAllocator, memory_stats, register_memory_user, sweep_memory,
+    trim_memory,
 };
 
 const MIB: usize = 1 << 20;
@@ -106,7 +107,7 @@ fn large_blocks_are_kept_for_a_while_and_given_back() {
 
     // A host's timers look after what is idle, and there is no timer while nothing is.
     let [timers, others] = [(); 2].map(|()| Arc::new(TimerQueue::new()));
-    let tending = [tend_memory(&timers), tend_memory(&others)];
+    let users = [register_memory_user(&timers), register_memory_user(&others)];
     assert_eq!(timers.pending() + others.pending(), 0);
     drop(Bytes::new(MIB, Contents::Zeros));
     assert_eq!((timers.pending(), others.pending()), (1, 0));
@@ -117,7 +118,7 @@ fn large_blocks_are_kept_for_a_while_and_given_back() {
     drop(Bytes::new(MIB, Contents::Zeros));
     assert_eq!(others.pending(), 1);
     // The last who uses memory takes what is idle along.
-    let [first, last] = tending;
+    let [first, last] = users;
     drop(first);
     assert_eq!(idle(), 3 * MIB);
     drop(last);

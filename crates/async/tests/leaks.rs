@@ -1,9 +1,10 @@
-//! Everything that is made is freed: alone in its process, since it reads the process's counters.
+//! Tests that everything that is made is freed: alone in its process, since it reads the process's
+//! counters.
 
 use std::thread;
 
 use tfrt_async::{
-    AnyAsyncValue, AsyncValue, Error, Heap, Origin, Value, counters, memory_stats, when_all,
+    AnyAsyncValue, AsyncValue, Error, Heap, Producer, Value, counters, memory_stats, when_all,
 };
 
 struct Text(#[expect(dead_code, reason = "only its memory matters")] String);
@@ -31,7 +32,7 @@ fn exercise() {
     promise.resolve(text());
 
     let (promise, value) = AsyncValue::<Text>::pending();
-    value.as_any().set_origin(&Origin::new("k"));
+    value.as_any().set_producer(&Producer::new("k"));
     drop(value.clone());
     drop(promise);
     drop(value);

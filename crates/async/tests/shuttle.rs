@@ -22,7 +22,7 @@ use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, Task};
 use tfrt_async::sync::Arc;
 use tfrt_async::{AnyAsyncValue, AsyncValue, Error, run_when_settled};
 
-/// Steps in a row that change a schedule by priorities.
+/// The number of steps in a row that change a schedule by priorities.
 const DEPTH: usize = 3;
 
 /// Runs a model under many schedules.
@@ -39,7 +39,7 @@ fn explore(model: fn()) {
     Runner::new(by_priority, config).run(model);
 }
 
-/// Counts, outside of what shuttle knows: looking at it is no step of the schedule.
+/// A counter outside of what shuttle knows: looking at it is no step of the schedule.
 #[derive(Clone, Default)]
 struct Count(Arc<AtomicUsize>);
 
@@ -53,7 +53,7 @@ impl Count {
     }
 }
 
-/// Counts when it is dropped.
+/// A token that counts its drop.
 struct Token(Count);
 
 impl Drop for Token {

@@ -22,17 +22,17 @@ use crate::{
 pub struct AttributeView<'a> {
     /// The file from its first byte to where this attribute must end.
     bytes: &'a [u8],
-    /// Where the Attributes section starts.
+    /// The offset of the Attributes section from the start of the file.
     section: usize,
-    /// Where the attribute starts, from the start of the file.
+    /// The offset of the attribute from the start of the file.
     start: usize,
-    /// What the file says it is.
+    /// The type that the file lists for the attribute.
     listed: Option<AttributeType>,
-    /// How many aggregates it lies in.
+    /// The number of aggregates that the attribute lies in.
     depth: usize,
 }
 
-/// An element that arrays hold in place.
+/// A type whose values arrays hold in place.
 pub trait Element: FromBytes + Immutable + KnownLayout + Copy {
     /// The element types that have this layout.
     const DTYPES: &'static [DType];
@@ -62,12 +62,12 @@ element! {
     [f64; 2]: Complex128;
 }
 
-/// Dense elements.
+/// A tensor constant: dense elements of one type, with their shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DenseView<'a> {
-    /// Type of the elements.
+    /// The type of the elements.
     pub dtype: DType,
-    /// Extent of each dimension; none is negative.
+    /// The extent of each dimension; none is negative.
     pub shape: &'a [i64],
     /// The elements in row-major order, on an eight-byte boundary.
     pub bytes: &'a [u8],
@@ -76,32 +76,32 @@ pub struct DenseView<'a> {
 /// A shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShapeView<'a> {
-    /// Not even the number of dimensions is known.
+    /// A shape whose number of dimensions is unknown.
     Unranked,
-    /// Extent of each dimension; -1 if it is unknown.
+    /// The extent of each dimension; -1 if it is unknown.
     Ranked(&'a [i64]),
 }
 
 /// A symbol of a compiled module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolView<'a> {
-    /// Number of the symbol in the file.
+    /// The number of the symbol in the file.
     pub id: u64,
     /// The first part of the reference.
     pub root: &'a str,
-    /// The other parts.
+    /// The other parts of the reference.
     pub nested: Vec<&'a str>,
     /// The module that defines it, as text.
     pub module: &'a str,
 }
 
-/// Attributes of different types.
+/// A list of attributes of different types.
 #[derive(Clone, Copy, Debug)]
 pub struct AggregateView<'a> {
     whole: AttributeView<'a>,
     /// Invariant: ascending, and each but the first leaves a byte for a type before it.
     offsets: &'a [u32],
-    /// Where the last element must end, from the start of the file.
+    /// The end of the last element, at most, from the start of the file.
     end: usize,
 }
 
@@ -121,7 +121,7 @@ impl<'a> AttributeView<'a> {
         }
     }
 
-    /// Returns what the file says the attribute is.
+    /// Returns the type that the file lists for the attribute.
     pub fn listed_type(&self) -> Option<AttributeType> {
         self.listed
     }
@@ -466,7 +466,7 @@ impl<'a> AttributeView<'a> {
         self.slice::<u32>(position, 1).map(|slice| slice[0])
     }
 
-    /// Returns what follows the count at `position`.
+    /// Returns the elements behind the count at `position`.
     fn elements<T: FromBytes + Immutable + KnownLayout>(&self, position: usize) -> Option<&'a [T]> {
         let count = self.word(position)? as usize;
         if count == 0 {
@@ -523,7 +523,7 @@ impl<'a> AggregateView<'a> {
         self.offsets.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the aggregate is empty.
     pub fn is_empty(&self) -> bool {
         self.offsets.is_empty()
     }

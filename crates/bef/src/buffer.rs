@@ -14,7 +14,7 @@ use std::{
 use crate::layout::FILE_ALIGNMENT;
 use memmap2::Mmap;
 
-/// Bytes that start on an eight-byte boundary and never change.
+/// A file's bytes, which start on an eight-byte boundary and never change.
 ///
 /// Cloning counts; it copies nothing.
 ///
@@ -32,7 +32,7 @@ pub struct BefBuffer {
 }
 
 enum Storage {
-    /// The bytes from `start` on.
+    /// A copy in memory: the file's bytes are those from `start` on.
     // Invariant: these begin at a multiple of `ELEMENT_ALIGNMENT`, and so of `FILE_ALIGNMENT`.
     Bytes { bytes: Vec<u8>, start: usize },
     /// Invariant: whoever mapped it vouched that the file stays as it is.
@@ -141,7 +141,7 @@ impl BefBuffer {
     }
 }
 
-/// Alignment that elements of attributes may count on where memory is ours: that of vectors and cache lines.
+/// The alignment that elements of attributes may count on where memory is ours: that of vectors and cache lines.
 const ELEMENT_ALIGNMENT: usize = 64;
 const _: () = assert!(ELEMENT_ALIGNMENT.is_multiple_of(FILE_ALIGNMENT));
 
@@ -153,7 +153,7 @@ fn pad(bytes: &mut Vec<u8>) -> usize {
     start
 }
 
-/// From the beginning of `bytes` to where elements are aligned.
+/// Returns the distance from the beginning of `bytes` to where elements are aligned.
 fn padding(bytes: &[u8]) -> usize {
     let address = bytes.as_ptr().addr();
     address.next_multiple_of(ELEMENT_ALIGNMENT) - address

@@ -1,4 +1,4 @@
-//! The code of each kind of flaw that the gate finds in bytes.
+//! The diagnostic codes of the gate, one for each kind of flaw in bytes.
 
 /// Declares codes, each with a line on what is wrong, and the list of all of them.
 ///

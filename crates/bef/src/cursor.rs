@@ -1,4 +1,4 @@
-//! [`Cursor`]: reading with bounds, and the offset for the error if it fails.
+//! [`Cursor`]: a bounds-checked reader of bytes, whose errors have the offset.
 
 use std::ops::Range;
 
@@ -8,19 +8,19 @@ use crate::{
     varint::{self, VarintError},
 };
 
-/// A position in the bytes of a file, and where to stop.
+/// A reader's position in the bytes of a file, and where to stop.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
     /// Every byte from the start of the file to where reading must stop.
     bytes: &'a [u8],
     /// Invariant: at most `bytes.len()`.
     position: usize,
-    /// What the message of an error starts with.
+    /// The beginning of error messages.
     context: &'static str,
 }
 
 impl<'a> Cursor<'a> {
-    /// Starts at the start of `range` of the file `bytes`.
+    /// Returns a cursor at the start of `range` of the file `bytes`.
     pub(crate) fn new(bytes: &'a [u8], range: Range<usize>, context: &'static str) -> Cursor<'a> {
         Cursor {
             bytes: &bytes[..range.end],
@@ -29,7 +29,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Sets what the message of an error starts with.
+    /// Sets the beginning of error messages.
     pub(crate) fn set_context(&mut self, context: &'static str) {
         self.context = context;
     }
@@ -150,7 +150,7 @@ impl<'a> Cursor<'a> {
         self.take(padding).map(|_| ())
     }
 
-    /// Ends reading.
+    /// Checks that all bytes were read.
     ///
     /// # Errors
     ///
@@ -215,15 +215,15 @@ pub(crate) fn filled<T: Clone>(value: T, n: usize, offset: usize) -> Result<Vec<
 /// large elements cost nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Offsets {
-    /// For each chunk its number among those that are there, from 1 on.
+    /// The number of each chunk among those that are there, from 1 on.
     // Invariant: 0, which is none, or a number of chunks that `words` has.
     chunks: Vec<u32>,
     words: Vec<u64>,
 }
 
-/// Words of a chunk.
+/// The number of words of a chunk.
 const CHUNK_WORDS: usize = 64;
-/// Bytes of a section that a chunk stands for.
+/// The number of bytes of a section that a chunk stands for.
 const CHUNK_BYTES: usize = CHUNK_WORDS * u64::BITS as usize;
 
 impl Offsets {
@@ -269,7 +269,7 @@ impl Offsets {
         }
     }
 
-    /// The chunk of an offset, and the word in it.
+    /// Returns the chunk of an offset, and the word in it.
     fn place(offset: usize) -> (usize, usize) {
         let word = offset / u64::BITS as usize;
         (word / CHUNK_WORDS, word % CHUNK_WORDS)

@@ -1,11 +1,10 @@
-//! [`DType`]: code, name, size and alignment of element types; [`AttributeType`]: what an
-//! attribute is.
+//! [`DType`]: code, name, size and alignment of element types; [`AttributeType`]: the types of attributes.
 //!
 //! Numbers from 64 on are ours: small types, of which each element takes a byte, in whose low bits its code is.
 
 use std::fmt;
 
-/// Type of one element, by its number in the format.
+/// The type of a tensor's elements, by its number in the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "the names say it all")]
@@ -47,7 +46,7 @@ pub enum DType {
 
 impl DType {
     const FIRST_SMALL: u8 = DType::I4 as u8;
-    /// How many types the original has.
+    /// The number of types that the original's format has.
     const N_OF_ORIGINAL: usize = 23;
 
     /// Every type, in the order of the numbers.
@@ -232,7 +231,7 @@ impl fmt::Display for DType {
     }
 }
 
-/// What an attribute in the file is.
+/// The type of an attribute in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AttributeType {
     /// One element of a fixed size, or a string.

@@ -1,4 +1,4 @@
-//! Bytes for people: offset, field, name.
+//! The text form of a file, for people: offset, field, name.
 
 use std::fmt::{self, Write};
 

@@ -1,4 +1,4 @@
-//! [`BefError`]: where bytes stopped being a file, and why.
+//! [`BefError`]: the place where bytes stopped being a file, and the reason.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BefError(Box<Violation>);
 
-/// Boxed, so that what reads a byte returns a word or two.
+/// The fields of a [`BefError`], boxed, so that functions which read a byte return a word or two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Violation {
     code: &'static str,
@@ -34,7 +34,7 @@ impl BefError {
         self.0.offset
     }
 
-    /// Returns what was expected and what was found.
+    /// Returns the message: what was expected and what was found.
     pub fn message(&self) -> &str {
         &self.0.message
     }

@@ -55,22 +55,23 @@ impl Span {
     }
 }
 
-/// What the gate learned about a file. Memory: proportional to the file.
+/// The tables of a file that the gate made while it checked the bytes. Memory: proportional to the
+/// file.
 ///
 /// Invariant: every number in it was checked by `verify`.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) sections: Vec<Section>,
-    /// Spans of the Strings section.
+    /// The names of kernels: spans of the Strings section.
     pub(crate) kernel_names: Vec<Span>,
-    /// Spans of the Strings section.
+    /// The names of types: spans of the Strings section.
     pub(crate) type_names: Vec<Span>,
     pub(crate) functions: Vec<FunctionRecord>,
     /// Argument and result types of all functions.
     pub(crate) signature_types: Vec<u32>,
     /// Use counts of the registers of all bodies.
     pub(crate) use_counts: Vec<u32>,
-    /// For each register, where the list of its users starts, in words of the Functions section.
+    /// The start of each register's list of users, in words of the Functions section.
     pub(crate) users: Vec<u32>,
     /// Types of the registers of all bodies, or nothing if the file has none.
     pub(crate) register_types: Vec<u32>,
@@ -78,7 +79,7 @@ pub(crate) struct Index {
     pub(crate) kernels: Vec<KernelRecord>,
     /// Result registers of all bodies.
     pub(crate) result_registers: Vec<u32>,
-    /// Spans of the Strings section, or nothing if the file has no names.
+    /// The names of attributes: spans of the Strings section; empty if the file has no names.
     pub(crate) attribute_names: Vec<Span>,
     /// Offset and type of each listed attribute, by ascending offset.
     pub(crate) attribute_types: Vec<(u32, AttributeType)>,
@@ -104,7 +105,7 @@ pub(crate) struct FunctionRecord {
     pub(crate) name: Span,
     pub(crate) arguments: Span,
     pub(crate) results: Span,
-    /// Where the body starts in the Functions section.
+    /// The offset of the body in the Functions section.
     pub(crate) offset: u32,
     pub(crate) body: Option<BodyRecord>,
 }
@@ -120,20 +121,21 @@ pub(crate) struct BodyRecord {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KernelRecord {
-    /// Where the record starts, in words of the Functions section.
+    /// The start of the record, in words of the Functions section.
     pub(crate) word: u32,
     pub(crate) stream: u32,
-    /// Where the names of its attributes start in `attribute_names`.
+    /// The first of the attributes' names in `attribute_names`.
     pub(crate) first_name: u32,
     pub(crate) nonstrict: bool,
 }
 
-/// Where the attributes of a file lie.
+/// The range of a file's attributes, for [`BefFile::scalar`].
 #[derive(Clone, Debug)]
 pub struct AttributeSection(Range<usize>);
 
 impl BefFile {
-    /// Accepts `buffer` as a file, or says at which byte it stopped being one.
+    /// Opens `buffer` as a file: checks all of it once, so that nothing that reads it later can
+    /// fail.
     ///
     /// # Errors
     ///
@@ -213,7 +215,7 @@ impl BefFile {
         (name_of(index) == name).then_some(FunctionIndex(index))
     }
 
-    /// Returns what the file says of the model that it holds, if it holds one.
+    /// Returns the description of the model that the file holds, if it holds one.
     pub fn model(&self) -> Option<&Model> {
         self.index.model.as_ref()
     }

@@ -28,12 +28,12 @@ pub struct KernelView<'a> {
     body: Body<'a>,
     index: KernelIndex,
     record: &'a KernelRecord,
-    shape: RecordShape,
+    shape: RecordLayout,
 }
 
-/// Where the parts of a record lie, in words of the Functions section.
+/// The positions of a record's parts, in words of the Functions section.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RecordShape {
+pub(crate) struct RecordLayout {
     start: usize,
     n_operands: usize,
     n_attributes: usize,
@@ -41,11 +41,11 @@ pub(crate) struct RecordShape {
     n_results: usize,
 }
 
-impl RecordShape {
+impl RecordLayout {
     /// Reads the counts of the record at `start`, if its header is inside.
-    pub(crate) fn read(words: &[u32], start: usize) -> Option<RecordShape> {
+    pub(crate) fn read(words: &[u32], start: usize) -> Option<RecordLayout> {
         let header = words.get(start..)?.get(..KERNEL_HEADER_WORDS)?;
-        Some(RecordShape {
+        Some(RecordLayout {
             start,
             n_operands: header[2] as usize,
             n_attributes: header[3] as usize,
@@ -115,7 +115,7 @@ impl<'a> KernelView<'a> {
         index: KernelIndex,
         record: &'a KernelRecord,
     ) -> KernelView<'a> {
-        let shape = RecordShape::read(body.words(), record.word as usize)
+        let shape = RecordLayout::read(body.words(), record.word as usize)
             .expect("open() checked that the record is inside");
         KernelView {
             body,
@@ -130,7 +130,7 @@ impl<'a> KernelView<'a> {
         self.index
     }
 
-    /// Returns which kernel it is.
+    /// Returns the position of the kernel's name in the file.
     pub fn code(&self) -> KernelCode {
         KernelCode(self.body.words()[self.shape.start])
     }
@@ -140,27 +140,27 @@ impl<'a> KernelView<'a> {
         self.body.file().kernel_name(self.code())
     }
 
-    /// Returns where it stands in the source.
+    /// Returns the location of the operation in the source.
     pub fn location(&self) -> LocationOffset {
         LocationOffset(self.body.words()[self.shape.start + 1])
     }
 
-    /// Returns the registers that it reads.
+    /// Returns the registers that the kernel reads.
     pub fn operands(&self) -> &'a [u32] {
         &self.body.words()[self.shape.operands()]
     }
 
-    /// Returns the offsets of its attributes, in the order of their names.
+    /// Returns the offsets of the kernel's attributes, in the order of their names.
     pub fn attributes(&self) -> &'a [u32] {
         &self.body.words()[self.shape.attributes()]
     }
 
-    /// Returns the functions that it may call: those it names, then its regions.
+    /// Returns the functions that the kernel may call: those it names, then its regions.
     pub fn functions(&self) -> &'a [u32] {
         &self.body.words()[self.shape.functions()]
     }
 
-    /// Returns the registers that it writes.
+    /// Returns the registers that the kernel writes.
     pub fn results(&self) -> &'a [u32] {
         &self.body.words()[self.shape.results()]
     }
@@ -204,7 +204,7 @@ impl<'a> KernelView<'a> {
         Some(file.text(*name))
     }
 
-    /// Returns whether it starts when any one operand is there.
+    /// Returns whether the kernel starts when any one operand is there.
     pub fn nonstrict(&self) -> bool {
         self.record.nonstrict
     }

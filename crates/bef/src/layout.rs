@@ -1,4 +1,4 @@
-//! Every number in the format: magic, versions, section ids, alignments.
+//! The constants of the format: magic, versions, section ids, alignments.
 //!
 //! The other modules spell no constant of the format themselves.
 
@@ -8,7 +8,7 @@ pub const MAGIC: [u8; 2] = [0x0B, 0xEF];
 /// The version byte that follows the magic.
 pub const VERSION: u8 = 0;
 
-/// Fills every gap that alignment leaves.
+/// The byte that fills every gap that alignment leaves.
 pub const PADDING: u8 = 0xCC;
 
 /// Alignment of a file in memory. Only sections with elements of models ask for more.
@@ -41,23 +41,23 @@ pub const DENSE_PREFIX_BYTES: usize = 20;
 /// Bytes before the offsets of an aggregate.
 pub const AGGREGATE_PREFIX_BYTES: usize = 12;
 
-/// How deep aggregates may lie in one another.
+/// The most levels of aggregates in one another.
 pub const MAX_ATTRIBUTE_DEPTH: usize = 64;
 
-/// How deep locations may lie in one another.
+/// The most levels of locations in one another.
 pub const MAX_LOCATION_DEPTH: usize = 256;
 
-/// How long the text of a location may be: the names in it, as often as they occur, and
+/// The most bytes of a location's text: the names in it, as often as they occur, and
 /// [`LOCATION_PART_BYTES`] for each record in it. Many locations may share one long name.
 pub const MAX_LOCATION_BYTES: usize = 1 << 16;
 
-/// What each record in a location counts for, beside the name that it may have.
+/// The bytes that each record in a location counts for, beside the name that it may have.
 pub const LOCATION_PART_BYTES: usize = 16;
 
-/// How deep the regions of kernels may lie in one another.
+/// The most levels of kernels' regions in one another.
 pub const MAX_REGION_DEPTH: usize = 64;
 
-/// What a section holds.
+/// The id of a section, by its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum SectionId {
@@ -85,7 +85,7 @@ pub enum SectionId {
     RegisterTypes = 10,
     /// Kernels that start when any one operand is there. Ours; optional.
     NonStrict = 0x40,
-    /// Which function is a model, and names for what goes in and out. Ours; optional.
+    /// The function that is a model, and names for its inputs and outputs. Ours; optional.
     Model = 0x45,
 }
 
@@ -132,7 +132,7 @@ impl SectionId {
     }
 }
 
-/// How a function is executed.
+/// The kind of a function: how it is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum FunctionKind {
@@ -156,11 +156,11 @@ impl FunctionKind {
     }
 }
 
-/// First byte of a location record.
+/// The kind of a location record: its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum LocationKind {
-    /// Nothing is known.
+    /// An unknown location.
     Unknown = 0,
     /// File, line and column.
     FileLineCol = 1,

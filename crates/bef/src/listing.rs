@@ -1,4 +1,4 @@
-//! Every byte of a file, with what it means.
+//! A listing of every byte of a file, with its meaning.
 //!
 //! A file is cut into pieces: a field, a table entry, a string, a record, padding. Pieces follow
 //! one another without gaps from the first byte to the last.
@@ -15,22 +15,22 @@ use crate::{
     varint,
 };
 
-/// Some bytes of a file that belong together.
+/// A run of a file's bytes that make one field or record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it starts, from the start of the file.
+    /// The offset of the first byte from the start of the file.
     pub start: usize,
-    /// Where it ends.
+    /// The offset behind the last byte.
     pub end: usize,
-    /// The section that it is in; none for what stands before the first.
+    /// The section that the bytes lie in; none for those before the first.
     pub section: Option<u8>,
-    /// What it is.
+    /// The kind of the bytes.
     pub kind: PieceKind,
-    /// What it says, with the names that its numbers stand for.
+    /// The meaning of the bytes, with the names that numbers stand for.
     pub text: String,
 }
 
-/// What a piece is.
+/// The kind of a [`Piece`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PieceKind {
     /// Magic, version, or the head of a section.
@@ -86,13 +86,13 @@ pub fn list(file: &BefFile, sink: &mut dyn FnMut(Piece)) {
     lister.file();
 }
 
-/// How long the text of a piece may be, whatever the length of the piece: many pieces may name
-/// one long name.
+/// The most bytes of a piece's text, whatever the length of the piece: many pieces may name one
+/// long name.
 const PIECE_TEXT_BYTES: usize = 256;
 
-/// Writes a text, but for what is behind its first bytes.
+/// Returns the first bytes of a text, at most `max_bytes`.
 fn shortened(text: impl fmt::Display, max_bytes: usize) -> String {
-    let mut limited = Limited {
+    let mut limited = BoundedText {
         text: String::new(),
         left: max_bytes,
     };
@@ -102,13 +102,13 @@ fn shortened(text: impl fmt::Display, max_bytes: usize) -> String {
     limited.text
 }
 
-/// A text that takes no more than so many bytes.
-struct Limited {
+/// A writer of text that takes no more than so many bytes.
+struct BoundedText {
     text: String,
     left: usize,
 }
 
-impl fmt::Write for Limited {
+impl fmt::Write for BoundedText {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         let taken = &part[..part.floor_char_boundary(self.left)];
         self.text.push_str(taken);
@@ -133,16 +133,16 @@ impl fmt::Display for Names<'_> {
     }
 }
 
-/// A cursor that tells what it has passed.
+/// A cursor that emits the pieces which it has passed.
 struct Lister<'f, 's> {
     file: &'f BefFile,
     bytes: &'f [u8],
-    /// Where the present piece starts.
+    /// The offset at which the current piece starts.
     start: usize,
-    /// Where it ends so far.
+    /// The end of the current piece so far.
     at: usize,
     section: Option<u8>,
-    /// Texts of locations: kernels may share a long one.
+    /// The texts of locations: kernels may share a long one.
     locations: HashMap<LocationOffset, String>,
     sink: &'s mut dyn FnMut(Piece),
 }

@@ -62,7 +62,7 @@ impl From<LocationRecord> for Location {
 /// It displays as the text of [`Location::Opaque`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LocationRecord {
-    /// Nothing is known.
+    /// An unknown location.
     Unknown,
     /// A position in a file.
     FileLineCol {
@@ -73,18 +73,18 @@ pub enum LocationRecord {
         /// The column, from 1.
         column: u32,
     },
-    /// A name.
+    /// A named location.
     Name {
         /// The name.
         name: String,
-        /// Where it is; [`LocationRecord::Unknown`] if that is all.
+        /// The location that has the name; [`LocationRecord::Unknown`] if there is none.
         child: Box<LocationRecord>,
     },
-    /// Code that was called.
+    /// A location in a function that was called.
     CallSite {
-        /// Where the code is.
+        /// The location in the callee.
         callee: Box<LocationRecord>,
-        /// Where it was called.
+        /// The location of the call.
         caller: Box<LocationRecord>,
     },
     /// Several locations.
@@ -151,12 +151,12 @@ pub(crate) fn decode(
     decoder.record(0).ok()
 }
 
-/// Reads a record and those inside it. The gate has seen those that start where records do; others keep to its
+/// A decoder of a record and those inside it. The gate has seen those that start where records do; others keep to its
 /// limits, too.
 struct Decoder<'a> {
     cursor: Cursor<'a>,
     strings: &'a [u8],
-    /// How many bytes of text there may be yet.
+    /// The number of bytes of text that are still allowed.
     left: usize,
 }
 

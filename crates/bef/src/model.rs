@@ -1,4 +1,4 @@
-//! The section that says which function is a model, and what it is called with.
+//! The section `Model`: the function that is a model, and the names of its inputs and outputs.
 //!
 //! The gate reads it into a [`Model`], whose memory is proportional to the section.
 
@@ -11,38 +11,39 @@ use crate::{
     writer::Payload,
 };
 
-/// A function of the file that is a model, and names for what goes in and out.
+/// The description of a model: a function of the file, with named inputs and outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
     /// The function; it has a body.
     pub function: FunctionIndex,
-    /// Its first arguments. Those behind them are results of the function that makes the constants.
+    /// The first arguments of the function. Those behind them are results of the function that
+    /// makes the constants.
     pub inputs: Vec<ModelValue>,
-    /// Its results, all of them.
+    /// The results of the function, all of them.
     pub outputs: Vec<ModelValue>,
-    /// Names and texts: who made the model, and what a compiler has noted of it.
+    /// Properties by name: who made the model, and what a compiler has noted of it.
     pub properties: Vec<(String, String)>,
 }
 
-/// An input or output.
+/// An input or output of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelValue {
-    /// What callers know it by.
+    /// The name by which callers give or take the value.
     pub name: String,
-    /// Its type as programs spell it, such as `tensor<?x3xf32>`; never empty.
+    /// The type as programs spell it, such as `tensor<?x3xf32>`; never empty.
     pub ty: String,
     /// The extents, if it is a tensor of known rank.
     pub dimensions: Option<Vec<Dimension>>,
 }
 
-/// What is known of an extent.
+/// The extent of a dimension, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dimension {
-    /// Nothing.
+    /// An extent of which nothing is known.
     Unknown,
-    /// It is this.
+    /// A fixed extent.
     Fixed(u64),
-    /// In one call it is the same wherever this name stands.
+    /// A symbolic extent: in one call all that have this name are equal.
     Symbol(String),
 }
 
@@ -56,7 +57,7 @@ impl Model {
         format!("{name}.constants")
     }
 
-    /// Returns the text that stands under a name among the properties.
+    /// Returns the property of this name.
     pub fn property(&self, name: &str) -> Option<&str> {
         let mut all = self.properties.iter();
         all.find(|(key, _)| key == name)
@@ -149,7 +150,7 @@ pub(crate) fn model(gate: &mut Gate<'_>) -> Result<(), BefError> {
     Ok(())
 }
 
-/// Two lengths, one byte of the type, and the rank.
+/// The least bytes of an input or output: two lengths, one byte of the type, and the rank.
 const MIN_VALUE_BYTES: usize = 4;
 
 fn list<T>(
@@ -263,7 +264,7 @@ mod tests {
         }
     }
 
-    /// What the gate says of other bytes in the place of the section's.
+    /// Returns the gate's error if the section has other bytes.
     fn refused(bytes: Vec<u8>) -> String {
         let mut sections = writer(None).sections();
         sections.push((SectionId::Model as u8, Payload::from_bytes(bytes, 1)));

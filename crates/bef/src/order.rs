@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-/// Sorts; what is equal stays in its order.
+/// Sorts `items`; equal ones stay in their order.
 #[inline]
 pub fn sort_by<T>(items: &mut [T], compare: impl FnMut(&T, &T) -> Ordering) {
     #[cfg(not(tfrt_for_size))]
@@ -12,7 +12,7 @@ pub fn sort_by<T>(items: &mut [T], compare: impl FnMut(&T, &T) -> Ordering) {
     small::sort_by(items, compare);
 }
 
-/// Sorts; what is equal comes in any order.
+/// Sorts `items`; equal ones come in any order.
 #[inline]
 pub fn sort_unstable_by<T>(items: &mut [T], compare: impl FnMut(&T, &T) -> Ordering) {
     #[cfg(not(tfrt_for_size))]
@@ -25,7 +25,7 @@ pub fn sort_unstable_by<T>(items: &mut [T], compare: impl FnMut(&T, &T) -> Order
 mod small {
     use std::cmp::Ordering;
 
-    /// Finds the order by numbers, and then brings the items into it.
+    /// Sorts indexes, and then brings the items into their order.
     pub(super) fn sort_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
         let mut order = merged(items.len(), &mut |a, b| {
             compare(&items[a], &items[b]).is_lt()
@@ -44,7 +44,7 @@ mod small {
         }
     }
 
-    /// The numbers below `len` in the order of what they stand for, by merging ever longer runs.
+    /// Returns the indexes below `len`, sorted by `is_less`, by merging ever longer runs.
     fn merged(len: usize, is_less: &mut dyn FnMut(usize, usize) -> bool) -> Vec<usize> {
         let mut from: Vec<usize> = (0..len).collect();
         let mut to = from.clone();

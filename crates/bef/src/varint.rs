@@ -6,7 +6,7 @@
 /// Longest encoding of a 64-bit value.
 pub const MAX_BYTES: usize = 10;
 
-/// Why bytes are not a variable-length integer.
+/// The reason why bytes are not a variable-length integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VarintError {
     /// The bytes ended inside the integer.

@@ -52,7 +52,7 @@ mod tests;
 
 use crate::{cursor::Offsets, error::BefError, file::Index, model};
 
-/// Checks all that later code relies on.
+/// Checks all that readers of a file rely on, and returns the tables found on the way.
 ///
 /// The order is that of the original's loader as far as that goes, so that a file
 /// broken in two places is refused for the same one.
@@ -79,10 +79,10 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<Index, BefError> {
     Ok(gate.index)
 }
 
-/// The file and what is known about it so far.
+/// The bytes under the gate's checks, and the tables read so far.
 pub(crate) struct Gate<'a> {
     bytes: &'a [u8],
     pub(crate) index: Index,
-    /// Where listed attributes start, if the file lists them.
+    /// The offsets at which listed attributes start, if the file lists them.
     listed_attributes: Option<Offsets>,
 }

@@ -1,4 +1,4 @@
-//! [`BefWriter`]: sections and records out.
+//! [`BefWriter`]: writes a file's sections and records.
 //!
 //! The writer knows the format and nothing else: it checks no index, so that tests
 //! can also write what no compiler would. [`FunctionBody::new`] derives what
@@ -28,7 +28,7 @@ use crate::{
     varint,
 };
 
-/// Bytes of one section, and the alignment that they ask for.
+/// The bytes of one section, and the alignment that they ask for.
 #[derive(Clone, Debug)]
 pub struct Payload {
     bytes: Vec<u8>,
@@ -104,7 +104,7 @@ impl Payload {
     }
 }
 
-/// NUL-terminated strings, each written once.
+/// A table of NUL-terminated strings, each written once.
 #[derive(Clone, Debug, Default)]
 pub struct StringTable {
     payload: Payload,
@@ -124,7 +124,7 @@ impl StringTable {
         offset
     }
 
-    /// Returns the offset of `text`, if it is there.
+    /// Returns the offset of `text`, if the table has it.
     pub fn get(&self, text: &str) -> Option<u32> {
         self.offsets.get(text).copied()
     }
@@ -138,27 +138,27 @@ impl StringTable {
 /// A kernel to be written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelEntry {
-    /// Position of its name in [`BefWriter::kernels`].
+    /// The position of the kernel's name in [`BefWriter::kernels`].
     pub code: u32,
     /// Offset in [`BefWriter::locations`].
     pub location: u32,
-    /// Operands to wait for.
+    /// The number of operands to wait for.
     pub wait_count: u32,
-    /// The stream that it runs in.
+    /// The stream that the kernel runs in.
     pub stream: u32,
-    /// Registers that it reads.
+    /// The registers that the kernel reads.
     pub operands: Vec<u32>,
     /// Offsets in [`BefWriter::attributes`].
     pub attributes: Vec<u32>,
     /// Offsets of the attributes' names in [`BefWriter::strings`].
     pub attribute_names: Vec<u32>,
-    /// Functions that it may call.
+    /// The functions that the kernel may call.
     pub functions: Vec<u32>,
-    /// Registers that it writes.
+    /// The registers that the kernel writes.
     pub results: Vec<u32>,
-    /// For each result, the kernels that read it.
+    /// The kernels that read each result.
     pub users: Vec<Vec<u32>>,
-    /// Whether it starts when any one operand is there.
+    /// Whether the kernel starts when any one operand is there.
     pub nonstrict: bool,
 }
 
@@ -169,7 +169,7 @@ pub struct KernelEntry {
 pub struct FunctionBody {
     /// Offset in [`BefWriter::locations`].
     pub location: u32,
-    /// How often each register is read.
+    /// The number of reads of each register.
     pub use_counts: Vec<u32>,
     /// Type of each register.
     pub register_types: Vec<u32>,
@@ -279,29 +279,29 @@ impl FunctionBody {
 /// A function to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionEntry {
-    /// How it is executed.
+    /// The kind of the function.
     pub kind: FunctionKind,
-    /// Offset of its name in [`BefWriter::strings`].
+    /// The offset of the function's name in [`BefWriter::strings`].
     pub name: u32,
-    /// Types of its arguments.
+    /// The types of the arguments.
     pub arguments: Vec<u32>,
-    /// Types of its results.
+    /// The types of the results.
     pub results: Vec<u32>,
-    /// Its body; a native function has none.
+    /// The body; a native function has none.
     pub body: Option<BodyEntry>,
 }
 
-/// A function's body, one way or the other.
+/// A function's body, as lists or written already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodyEntry {
-    /// As lists.
+    /// A body as lists, which can still be changed.
     Lists(FunctionBody),
-    /// Written already.
+    /// A body that is written already.
     Written(BodyWriter),
 }
 
 impl BodyEntry {
-    /// Returns the lists, if that is what it is.
+    /// Returns the lists of a body that is not written yet.
     pub fn as_lists_mut(&mut self) -> Option<&mut FunctionBody> {
         match self {
             BodyEntry::Lists(body) => Some(body),
@@ -329,7 +329,7 @@ impl From<BodyWriter> for BodyEntry {
     }
 }
 
-/// A file to be written.
+/// A writer of a file, with the tables of its sections.
 ///
 /// # Examples
 ///
@@ -357,7 +357,7 @@ impl From<BodyWriter> for BodyEntry {
 pub struct BefWriter {
     /// Names of kernels, types, functions and attributes.
     pub strings: StringTable,
-    /// Constants.
+    /// The constants.
     pub attributes: AttributeWriter,
     /// Offset and type of each constant, for the optional section.
     pub attribute_types: Vec<(u32, AttributeType)>,
@@ -371,7 +371,7 @@ pub struct BefWriter {
     pub location_strings: StringTable,
     /// Location records.
     pub locations: LocationWriter,
-    /// Which function is a model, if one is.
+    /// The description of the model, if a function is one.
     pub model: Option<Model>,
     /// Whether to leave the optional sections out.
     pub strip: bool,
@@ -455,7 +455,7 @@ impl BefWriter {
     }
 }
 
-/// Sections that say more on the bodies, while these are written.
+/// The optional sections on bodies, while these are written.
 struct OptionalSections {
     attribute_names: Payload,
     register_types: Payload,
@@ -537,7 +537,7 @@ pub fn assemble(sections: &[(u8, Payload)]) -> Vec<u8> {
     out
 }
 
-/// Location records to be written, one behind the other.
+/// A writer of location records, one behind the other.
 ///
 /// Each record is written parent first: a name is followed by its child, a call site
 /// by callee and caller, a fused location by its members.

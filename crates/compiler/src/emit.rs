@@ -21,7 +21,7 @@ use tfrt_bef::{
     AttributeType, BefBuffer, BefWriter, FunctionIndex, FunctionKind, layout::MAX_REGION_DEPTH,
 };
 use tfrt_ir::{
-    Attribute, BlockId, Diagnostics, Module, Name, OpId, RegionId, Type, ValueId, parts,
+    Attribute, BlockId, Diagnostics, Module, Name, OpId, RegionId, Type, ValueId, op_spans,
 };
 
 pub(crate) use attributes::is_encodable;
@@ -207,7 +207,7 @@ impl<'m> Walk<'m> {
         for (op, name) in &references {
             if !self.named.contains_key(name) {
                 let message = format!("function @{name} not defined");
-                let part = parts::symbol(self.module, *op, name);
+                let part = op_spans::symbol(self.module, *op, name);
                 self.error_in(codes::UNDEFINED_FUNCTION, *op, part, message);
             }
         }
@@ -308,7 +308,7 @@ impl<'m> Walk<'m> {
             return true;
         };
         let message = "BEF executor only supports references to kernels within the current region";
-        let part = parts::operand(module, op, far);
+        let part = op_spans::operand(module, op, far);
         self.error_in(codes::OUTER_VALUE, op, part, message);
         false
     }
@@ -386,11 +386,11 @@ impl<'m> Walk<'m> {
         for (position, value) in module.op(return_op).operands().iter().enumerate() {
             if module.defining_op(*value).is_none() {
                 let message = format!("return value {position} is an argument in a sync function");
-                let part = parts::operand(module, return_op, position);
+                let part = op_spans::operand(module, return_op, position);
                 self.error_in(codes::SYNC_RESULTS, return_op, part, message);
             } else if !returned.insert(*value) {
                 let message = format!("return value {position} is duplicated in a sync function");
-                let part = parts::operand(module, return_op, position);
+                let part = op_spans::operand(module, return_op, position);
                 self.error_in(codes::SYNC_RESULTS, return_op, part, message);
             }
         }

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
-use tfrt_host::trace::{Level, Scope};
+use tfrt_host::trace::{TraceLevel, TraceSpan};
 use tfrt_host::{
     AsyncValue, Chain, DType, DeviceId, Error, ExecutionContext, HostContext, guarded,
 };
@@ -279,8 +279,11 @@ pub(crate) fn result_metadata(
         return Ok(ResultMetadata::new());
     };
     let sink = execution.host().trace();
-    let _scope =
-        sink.map(|sink| Scope::new(sink, Level::Verbose, || "RunMetadataFunction".to_owned()));
+    let _scope = sink.map(|sink| {
+        TraceSpan::new(sink, TraceLevel::Verbose, || {
+            "RunMetadataFunction".to_owned()
+        })
+    });
     let call = MetadataCall {
         op: definition.name(),
         inputs,
@@ -319,7 +322,7 @@ pub(crate) fn run(
 ) -> Result<Outputs, Error> {
     let sink = execution.host().trace();
     let _scope = sink.map(|sink| {
-        Scope::new(sink, Level::Debug, || {
+        TraceSpan::new(sink, TraceLevel::Debug, || {
             format!("RunDispatch: {}", definition.name())
         })
     });

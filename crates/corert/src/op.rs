@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tfrt_host::trace::{Level, Scope};
+use tfrt_host::trace::{TraceLevel, TraceSpan};
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use crate::TensorHandle;
@@ -246,7 +246,7 @@ impl CoreRuntimeOp {
     pub fn run(&self, call: OpCall<'_>) -> Result<Handles, Error> {
         let host = call.execution.host();
         let _scope = host.trace().map(|sink| {
-            Scope::new(sink, Level::Default, || {
+            TraceSpan::new(sink, TraceLevel::Default, || {
                 format!("{}#op_handler={}#", self.name(), self.handler())
             })
         });

@@ -1,8 +1,8 @@
-//! Random programs on all queues, beside what the oracle says of them.
+//! Random programs on all queues, compared with the oracle.
 //!
 //! | To | Use |
 //! | --- | --- |
-//! | run one program, and see what it leaves behind | [`bench`](mod@bench) |
+//! | run one program, and see what it leaves behind | [`test_runtime`](mod@test_runtime) |
 //! | run many, and compare | [`search`] |
 //!
 //! What a program leaves behind is counted for the whole process, so one process runs one
@@ -10,5 +10,5 @@
 
 #![forbid(unsafe_code)]
 
-pub mod bench;
 pub mod search;
+pub mod test_runtime;

@@ -1,5 +1,5 @@
-//! `differential FIRST_SEED PROGRAMS [SECONDS]`: random programs beside the oracle, one process's part
-//! of `cargo xtask differential`.
+//! `differential FIRST_SEED PROGRAMS [SECONDS]`: compares random programs with the oracle, one
+//! process's part of `cargo xtask differential`.
 //!
 //! It prints what it has tried, or a difference; the exit status tells which.
 
@@ -26,9 +26,9 @@ fn main() -> ExitCode {
         seconds.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds)));
     search::be_quiet_about_kernels();
     match search::search(first..first.saturating_add(n_programs), deadline) {
-        Ok(tally) => {
-            println!("{tally}");
-            match tally.missing() {
+        Ok(counts) => {
+            println!("{counts}");
+            match counts.missing() {
                 None => return ExitCode::SUCCESS,
                 Some(kind) => println!("no program had {kind}"),
             }

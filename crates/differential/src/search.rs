@@ -1,4 +1,4 @@
-//! Runs the programs of many seeds in several ways each, and compares.
+//! The search: runs the programs of many seeds in several ways each, and compares.
 //!
 //! On one thread they must print the same, to the order of the lines, whether kernels run in the order
 //! that load has found or are counted; but for the order of lines that are in none, in programs whose
@@ -12,25 +12,25 @@ use std::time::Instant;
 
 use tfrt_bef::{BefBuffer, BefFile};
 use tfrt_compiler::{CompileOptions, compile};
-use tfrt_oracle::differential::{Difference, Outcome, Subject, campaign};
+use tfrt_oracle::differential::{Difference, Outcome, TestProgram, campaign};
 use tfrt_oracle::generate::Options;
 
-use crate::bench::Bench;
+use crate::test_runtime::TestRuntime;
 
-/// A task whose body gives back one of its arguments: counted, who awaits that goes on before the rest
-/// of the body, in order after it. What no chain orders comes in another order then.
+/// The operation whose effects may come in another order when it is counted than in order: a task whose body gives back
+/// one of its arguments. Counted, who awaits that goes on before the rest of the body; in order, after it.
 const ANY_ORDER: &str = "tfrt_test.do.async";
 
-/// Programs tried between two looks at the clock.
+/// The number of programs between two looks at the clock.
 const BATCH: u64 = 64;
 
-/// Programs that go through each stage together.
+/// The number of programs that go through each stage together.
 const AT_ONCE: usize = 32;
 
-/// Programs that share a pool at one time.
+/// The number of programs that share a pool at one time.
 const N_TOGETHER: usize = 8;
 
-/// What programs must have, each among some hundred thousand, and the operations that it is seen by.
+/// The kinds of content that programs must have, each among some hundred thousand, and the operations that show it.
 const KINDS: &[(&str, &[&str])] = &[
     ("calls", &["tfrt.call "]),
     ("conditions", &["tfrt.if ", "tfrt.cond ", "tfrt.case "]),
@@ -49,22 +49,22 @@ const KINDS: &[(&str, &[&str])] = &[
     ("cancellation", &["tfrt_test.cancel"]),
 ];
 
-/// How many programs are sure to have one of each kind.
+/// The number of programs of which some are sure to have each kind.
 const ENOUGH: u64 = 200_000;
 
-/// What has been tried.
+/// The counts of a search.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct SearchCounts {
     /// Programs that were compared.
     pub n_programs: u64,
-    /// In so many runs.
+    /// The number of runs.
     pub n_runs: u64,
-    /// How many programs had what.
+    /// The number of programs that had each kind of content.
     kinds: BTreeMap<&'static str, u64>,
 }
 
-impl Tally {
-    /// What no program had, though there were enough of them.
+impl SearchCounts {
+    /// Returns a kind of content that no program had, though there were enough programs.
     pub fn missing(&self) -> Option<&'static str> {
         let mut kinds = KINDS.iter().map(|(kind, _)| *kind);
         let missing = kinds.find(|kind| !self.kinds.contains_key(kind));
@@ -72,7 +72,7 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for SearchCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} programs, {} runs; ", self.n_programs, self.n_runs)?;
         let kinds = self
@@ -83,7 +83,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Lets panics of kernels, which are part of programs, go by without a word.
+/// Silences panics of kernels, which are part of programs.
 pub fn be_quiet_about_kernels() {
     std::panic::set_hook(Box::new(|panic| {
         if !tfrt_host::is_in_kernel() {
@@ -97,53 +97,58 @@ pub fn be_quiet_about_kernels() {
 /// # Errors
 ///
 /// The first difference.
-pub fn search(seeds: Range<u64>, deadline: Option<Instant>) -> Result<Tally, Box<Difference>> {
+pub fn search(
+    seeds: Range<u64>,
+    deadline: Option<Instant>,
+) -> Result<SearchCounts, Box<Difference>> {
     let mut session = Session::new();
     let is_over = || deadline.is_some_and(|deadline| Instant::now() > deadline);
     let mut next = seeds.start;
     while next < seeds.end && !is_over() {
         let batch = next..seeds.end.min(next.saturating_add(BATCH));
         next = batch.end;
-        let n_compared = campaign(batch, &options, AT_ONCE, &mut |subjects| {
-            session.run(subjects)
+        let n_compared = campaign(batch, &options, AT_ONCE, &mut |programs| {
+            session.run(programs)
         })?;
-        session.tally.n_programs += n_compared;
+        session.counts.n_programs += n_compared;
     }
-    Ok(session.tally)
+    Ok(session.counts)
 }
 
-/// Runtimes, and what has been run on them.
+/// The runtimes of a search, and its counts.
 struct Session {
-    /// On this thread: in order, and counted.
-    alone: [Bench; 2],
-    /// With threads of their own, of which each group shares some.
-    pools: Vec<Vec<Bench>>,
-    tally: Tally,
+    /// The runtimes on this thread: in order, and counted.
+    alone: [TestRuntime; 2],
+    /// The runtimes with threads of their own; each group shares some.
+    pools: Vec<Vec<TestRuntime>>,
+    counts: SearchCounts,
 }
 
 impl Session {
     fn new() -> Session {
         Session {
-            alone: Bench::alone(),
-            pools: [1, 2, 4, 16].map(|n| Bench::on_pool(n, N_TOGETHER)).into(),
-            tally: Tally::default(),
+            alone: TestRuntime::alone(),
+            pools: [1, 2, 4, 16]
+                .map(|n| TestRuntime::on_pool(n, N_TOGETHER))
+                .into(),
+            counts: SearchCounts::default(),
         }
     }
 
     /// Runs programs.
-    fn run(&mut self, subjects: &[Subject<'_>]) -> Vec<Vec<Outcome>> {
+    fn run(&mut self, programs: &[TestProgram<'_>]) -> Vec<Vec<Outcome>> {
         // Stage by stage: what a stage runs on is in the caches then.
-        let compiled: Vec<_> = subjects.iter().map(compiled).collect();
-        let opened = subjects.iter().zip(compiled);
+        let compiled: Vec<_> = programs.iter().map(compiled).collect();
+        let opened = programs.iter().zip(compiled);
         let opened: Vec<_> = opened
-            .map(|(subject, bytes)| self.open(subject, bytes))
+            .map(|(program, bytes)| self.open(program, bytes))
             .collect();
         let mut files = Vec::new();
-        let mut outcomes = vec![Vec::new(); subjects.len()];
-        for (index, (subject, opened)) in subjects.iter().zip(opened).enumerate() {
+        let mut outcomes = vec![Vec::new(); programs.len()];
+        for (index, (program, opened)) in programs.iter().zip(opened).enumerate() {
             match opened {
                 Ok(file) => files.push((index, file)),
-                Err(_) if subject.seed.is_none() => {}
+                Err(_) if program.seed.is_none() => {}
                 Err(complaint) => outcomes[index].push(Outcome {
                     way: "compiling".to_owned(),
                     complaint: Some(complaint),
@@ -151,46 +156,44 @@ impl Session {
                 }),
             }
         }
-        self.run_alone(subjects, &files, &mut outcomes);
+        self.run_alone(programs, &files, &mut outcomes);
         let is_over = outcomes.iter().any(|outcomes| complain(outcomes));
-        match subjects.first().and_then(|subject| subject.seed) {
+        match programs.first().and_then(|program| program.seed) {
             _ if is_over => {}
             Some(seed) => self.run_together(seed, &files, &mut outcomes),
             None => self.run_everywhere(&files, &mut outcomes),
         }
-        for (subject, outcomes) in subjects.iter().zip(&outcomes) {
-            if subject.seed.is_some() {
-                self.count(subject.text, outcomes.len());
+        for (program, outcomes) in programs.iter().zip(&outcomes) {
+            if program.seed.is_some() {
+                self.count(program.text, outcomes.len());
             }
         }
         outcomes
     }
 
-    /// Opens what a program was compiled to; a smaller form is loaded, too, since what nobody would
-    /// load shows nothing.
+    /// Opens the compiled programs; a smaller form is loaded, too, since what nobody would load shows nothing.
     fn open(
         &self,
-        subject: &Subject<'_>,
+        program: &TestProgram<'_>,
         bytes: Result<BefBuffer, String>,
     ) -> Result<BefFile, String> {
         let file = BefFile::open(bytes?).map_err(|error| error.to_string())?;
-        if subject.seed.is_none() {
+        if program.seed.is_none() {
             self.alone[0].load(&file)?;
         }
         Ok(file)
     }
 
-    /// Runs programs on this thread, as far as the first complaint: to be sure of what is left behind
-    /// takes seconds.
+    /// Runs programs on this thread, up to the first complaint: to be sure of leaks takes seconds.
     fn run_alone(
         &self,
-        subjects: &[Subject<'_>],
+        programs: &[TestProgram<'_>],
         files: &[(usize, BefFile)],
         outcomes: &mut [Vec<Outcome>],
     ) {
-        for bench in &self.alone {
+        for runtime in &self.alone {
             for (index, file) in files {
-                let outcome = bench.run(file);
+                let outcome = runtime.run(file);
                 let is_over = outcome.complaint.is_some();
                 outcomes[*index].push(outcome);
                 if is_over {
@@ -202,7 +205,7 @@ impl Session {
             let [in_order, counted] = &mut outcomes[*index][..] else {
                 unreachable!("there are two runtimes on this thread");
             };
-            let is_kept = !subjects[*index].text.contains(ANY_ORDER);
+            let is_kept = !programs[*index].text.contains(ANY_ORDER);
             if is_kept && in_order.stdout != counted.stdout && counted.complaint.is_none() {
                 counted.complaint = Some(format!(
                     "counted kernels print\n{}where those in order print\n{}",
@@ -225,7 +228,7 @@ impl Session {
         };
         for files in files.chunks(n_together) {
             let run = |files: &[(usize, BefFile)]| {
-                Bench::run_together(pool, files.iter().map(|(_, file)| file))
+                TestRuntime::run_together(pool, files.iter().map(|(_, file)| file))
             };
             let mut found = run(files);
             if files.len() > 1 && complain(&found) {
@@ -247,7 +250,7 @@ impl Session {
             let outcomes = &mut outcomes[*index];
             for pool in &self.pools {
                 outcomes.push(pool[0].run(file));
-                outcomes.extend(Bench::run_together(pool, pool.iter().map(|_| file)));
+                outcomes.extend(TestRuntime::run_together(pool, pool.iter().map(|_| file)));
                 if complain(outcomes) {
                     return;
                 }
@@ -256,10 +259,10 @@ impl Session {
     }
 
     fn count(&mut self, text: &str, n_runs: usize) {
-        self.tally.n_runs += n_runs as u64;
+        self.counts.n_runs += n_runs as u64;
         for (kind, operations) in KINDS {
             if operations.iter().any(|operation| text.contains(operation)) {
-                *self.tally.kinds.entry(kind).or_default() += 1;
+                *self.counts.kinds.entry(kind).or_default() += 1;
             }
         }
     }
@@ -269,12 +272,12 @@ fn complain(outcomes: &[Outcome]) -> bool {
     outcomes.iter().any(|outcome| outcome.complaint.is_some())
 }
 
-fn compiled(subject: &Subject<'_>) -> Result<BefBuffer, String> {
-    let bytes = compile(subject.module, &CompileOptions::default());
+fn compiled(program: &TestProgram<'_>) -> Result<BefBuffer, String> {
+    let bytes = compile(program.module, &CompileOptions::default());
     bytes.map_err(|errors| errors.render(false))
 }
 
-/// Mostly small programs, and some of each other kind.
+/// Returns the options of a seed's program: mostly small ones, and some of each other kind.
 fn options(seed: u64) -> Options {
     let (size, functions) = match seed % 1024 {
         0 => (24, 4),

@@ -1,5 +1,5 @@
-//! Random programs must do on every queue what the evaluator says, and leave nothing behind: a few of
-//! them, as a search without an optimiser. `cargo xtask differential` tries many.
+//! Tests that random programs do on every queue what the evaluator says, and leave nothing behind: a few of them, as a
+//! search without an optimiser. `cargo xtask differential` tries many.
 //!
 //! | Variable | Means | If unset |
 //! | --- | --- | --- |
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tfrt_differential::search;
 
-/// How long programs are tried if nobody says how many.
+/// The time for which programs are tried if their number is not given.
 const TIME: Duration = Duration::from_secs(2);
 
 #[test]
@@ -27,9 +27,9 @@ fn random_programs_do_what_the_evaluator_says_on_every_queue() {
     let seeds = first..wanted.map_or(u64::MAX, |wanted| first.saturating_add(wanted));
     search::be_quiet_about_kernels();
     match search::search(seeds, deadline) {
-        Ok(tally) => {
-            println!("{tally}");
-            assert_eq!(tally.missing(), None);
+        Ok(counts) => {
+            println!("{counts}");
+            assert_eq!(counts.missing(), None);
         }
         Err(difference) => panic!("{difference}"),
     }

@@ -1,4 +1,4 @@
-//! `soak [SECONDS]`: everything mixed, over and over, and the memory of the process meanwhile.
+//! `soak [SECONDS]`: runs everything mixed, over and over, and watches the memory of the process.
 //!
 //! Random programs, programs of the repository that are opened anew each time, models, tensors with methods,
 //! cancellations, deadlines, errors, panics, kernels that never resolve, and handles that are dropped half way.
@@ -38,15 +38,15 @@ use tfrt::{
 };
 use tfrt_async::{counters, memory_stats};
 use tfrt_bef::{BefBuffer, BefFile};
-use tfrt_differential::bench::Bench;
+use tfrt_differential::test_runtime::TestRuntime;
 use tfrt_fuzz::counting::Counting;
 use tfrt_fuzz::{execute, seeds};
 use tfrt_oracle::random::Random;
 
-/// How long the last values may take to go when the queue is empty.
+/// The longest time that the last values may take to go when the queue is empty.
 const SETTLING: Duration = Duration::from_secs(5);
 
-/// Blocks that the process has from the system, and their bytes.
+/// The number of blocks that the process has from the system, and of their bytes.
 static BLOCKS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 
@@ -58,7 +58,7 @@ static COUNTING: Counting = Counting(|taken, given_back| {
     BYTES.fetch_sub(given_back as u64, Ordering::Relaxed);
 });
 
-/// A program with faults for the taking: its kernels are those of [`fault`] and [`late`].
+/// A program with all faults: its kernels are those of [`fault`] and [`late`].
 const FAULTY: &str = r#"
 func.func @f(%n: i32) -> i32 {
   %a = "soak.late"(%n) : (i32) -> i32
@@ -96,10 +96,10 @@ fn fault(n: i32, context: &ExecutionContext) -> Result<i32, Error> {
     }
 }
 
-/// Promises that nobody resolves.
+/// The promises that nobody resolves.
 static KEPT: Mutex<Vec<Promise<i32>>> = Mutex::new(Vec::new());
 
-/// What `soak.late` is given to never resolve.
+/// The argument with which `soak.late` never resolves its promise.
 const NEVER: i32 = 9;
 
 fn kept() -> MutexGuard<'static, Vec<Promise<i32>>> {
@@ -120,11 +120,11 @@ fn late(n: i32, context: &ExecutionContext) -> AsyncValue<i32> {
     context.enqueue(move || Ok(n))
 }
 
-/// What the rounds share.
+/// The state that the rounds share.
 struct Soak {
     runtime: Runtime,
     faulty: Program,
-    harmless: Bench,
+    harmless: TestRuntime,
     files: Vec<BefFile>,
     models: Vec<Vec<u8>>,
     random: Random,
@@ -145,7 +145,7 @@ impl Soak {
         let files = files.filter_map(|(_, bytes)| BefFile::open(BefBuffer::from_vec(bytes)).ok());
         Ok(Soak {
             faulty,
-            harmless: Bench::harmless(),
+            harmless: TestRuntime::harmless(),
             files: files.collect(),
             models: seeds::inputs("import"),
             random: Random::new(1),
@@ -153,7 +153,7 @@ impl Soak {
         })
     }
 
-    /// Opens every file and every model, so that what is known of them once for all is there.
+    /// Opens every file and every model, so that caches that live as long as the process are full.
     fn each_once(&self) {
         for file in &self.files {
             let ran = self.harmless.run_untrusted(file);
@@ -182,7 +182,7 @@ impl Soak {
         self.eager()
     }
 
-    /// A call that may fail, panic, be cancelled, run out of time or be dropped.
+    /// Makes a call that may fail, panic, be cancelled, run out of time or be dropped.
     fn call_with_faults(&mut self) {
         let n = i32::try_from(self.random.below(6)).expect("it is small");
         let builder = self.runtime.context_builder();
@@ -205,7 +205,7 @@ impl Soak {
         }
     }
 
-    /// A call of which a kernel never resolves.
+    /// Makes a call of which a kernel never resolves its promise.
     fn stuck(&self) {
         let main = self.faulty.function("main").expect("it is in the text");
         let call = main.spawn(&self.runtime.context(), (NEVER,));
@@ -218,7 +218,7 @@ impl Soak {
         kept().clear();
     }
 
-    /// A model of the corpus, most of which are broken.
+    /// Imports a model of the corpus, most of which are broken.
     fn imported(&mut self) {
         let bytes = self.random.pick(&self.models).clone();
         self.load(&bytes);
@@ -229,7 +229,7 @@ impl Soak {
         let _ = input.and_then(|input| self.runtime.load_model(&input));
     }
 
-    /// A model that is opened anew, and called.
+    /// Opens a model anew, and calls it.
     fn model(&mut self) -> Result<(), AnyError> {
         let program = self.runtime.compile("model.mlir", MODEL)?;
         let model = Model::from_program(program, &self.runtime)?;
@@ -242,7 +242,7 @@ impl Soak {
         Ok(())
     }
 
-    /// Tensors with methods, of which one call is wrong.
+    /// Makes eager calls on tensors, of which one is wrong.
     fn eager(&mut self) -> Result<(), AnyError> {
         let eager = Eager::new(&self.runtime);
         let n = 1 + self.random.below(40);
@@ -254,7 +254,7 @@ impl Soak {
         Ok(())
     }
 
-    /// The cells that are alive when nothing happens any more.
+    /// Returns the number of cells that are alive when nothing happens any more.
     fn at_rest(&self) -> Result<u64, String> {
         let mut live_cells = counters().live_cells;
         loop {
@@ -268,7 +268,7 @@ impl Soak {
         }
     }
 
-    /// Waits until nothing is alive but what was before.
+    /// Waits until no more cells are alive than before.
     fn settle(&self, live_cells: u64) -> Result<(), String> {
         self.runtime.quiesce().map_err(|error| error.to_string())?;
         let until = Instant::now() + SETTLING;
@@ -282,23 +282,23 @@ impl Soak {
     }
 }
 
-/// What the process holds, or the least of several counts.
+/// The memory that the process holds, or the least of several counts.
 #[derive(Clone, Copy)]
-struct Held {
+struct MemoryUse {
     blocks: u64,
     bytes: u64,
-    /// Bytes of memory that are no file's; 0 if the system does not say.
+    /// The bytes of memory that are no file's; 0 if the system does not say.
     resident: u64,
 }
 
-impl Held {
-    const MOST: Held = Held {
+impl MemoryUse {
+    const MOST: MemoryUse = MemoryUse {
         blocks: u64::MAX,
         bytes: u64::MAX,
         resident: u64::MAX,
     };
 
-    fn now() -> Held {
+    fn now() -> MemoryUse {
         let lists = memory_stats();
         // What free lists have from the system counts as far as it is in use. Each piece of it is a block.
         let n_chunks = lists.chunk_bytes / CHUNK_BYTES;
@@ -306,23 +306,23 @@ impl Held {
             BLOCKS.load(Ordering::Relaxed),
             BYTES.load(Ordering::Relaxed),
         );
-        Held {
+        MemoryUse {
             blocks: (blocks + lists.live_blocks).saturating_sub(n_chunks),
             bytes: (bytes + lists.live_bytes).saturating_sub(lists.chunk_bytes),
             resident: resident_bytes().unwrap_or(0),
         }
     }
 
-    fn least(self, other: Held) -> Held {
-        Held {
+    fn least(self, other: MemoryUse) -> MemoryUse {
+        MemoryUse {
             blocks: self.blocks.min(other.blocks),
             bytes: self.bytes.min(other.bytes),
             resident: self.resident.min(other.resident),
         }
     }
 
-    /// Says what is wrong if this comes after `before`.
-    fn grown_since(self, before: Held) -> Result<(), String> {
+    /// Compares with an earlier count; returns an error if memory has grown.
+    fn grown_since(self, before: MemoryUse) -> Result<(), String> {
         let n_threads = fs::read_dir("/proc/self/task").map_or(16, Iterator::count);
         let parts = [
             ("blocks", self.blocks, before.blocks + n_threads as u64),
@@ -344,9 +344,9 @@ impl Held {
     }
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for MemoryUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Held {
+        let MemoryUse {
             blocks,
             bytes,
             resident,
@@ -358,10 +358,10 @@ impl fmt::Display for Held {
     }
 }
 
-/// What free lists take from the system at a time.
+/// The bytes that free lists take from the system at a time.
 const CHUNK_BYTES: u64 = 256 << 10;
 
-/// Bytes of the process's own that lie in memory.
+/// Returns the bytes of the process's own that lie in memory.
 fn resident_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     let line = text
@@ -378,13 +378,13 @@ fn soak(time: Duration) -> Result<(), String> {
     soak.round().map_err(|error| error.to_string())?;
     let live_cells = soak.at_rest()?;
     let begin = Instant::now();
-    let mut quarters = [Held::MOST; 4];
+    let mut quarters = [MemoryUse::MOST; 4];
     let (mut n_rounds, mut last_told) = (0_u64, begin);
     while begin.elapsed() < time {
         soak.round().map_err(|error| error.to_string())?;
         soak.settle(live_cells)?;
         n_rounds += 1;
-        let held = Held::now();
+        let held = MemoryUse::now();
         let share = begin.elapsed().as_secs_f64() / time.as_secs_f64();
         let quarter = &mut quarters[((4.0 * share) as usize).min(3)];
         *quarter = quarter.least(held);

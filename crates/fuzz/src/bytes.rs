@@ -1,16 +1,16 @@
-//! Properties of bytes: the gate refuses them with a place, or they are safe to use.
+//! Properties of bytes: the gate refuses them with an offset, or they are safe to use.
 
 use std::cell::OnceCell;
 
 use tfrt_bef::{BefBuffer, BefFile};
 use tfrt_compiler::{CompileOptions, compile, decompile};
-use tfrt_differential::bench::Bench;
+use tfrt_differential::test_runtime::TestRuntime;
 use tfrt_ir::{PrintOptions, Source, print};
 
 use crate::{text::look_at, walk};
 
 thread_local! {
-    static BENCH: OnceCell<Bench> = const { OnceCell::new() };
+    static RUNTIME: OnceCell<TestRuntime> = const { OnceCell::new() };
 }
 
 /// Copies bytes to a box of just their size, so that reading past it is noticed.
@@ -31,8 +31,8 @@ pub fn open(bytes: &[u8]) {
         }
         Ok(file) => {
             walk::read_all(&file);
-            let run = |bench: &Bench| bench.run_untrusted(&file);
-            let ran = BENCH.with(|bench| run(bench.get_or_init(Bench::harmless)));
+            let run = |runtime: &TestRuntime| runtime.run_untrusted(&file);
+            let ran = RUNTIME.with(|runtime| run(runtime.get_or_init(TestRuntime::harmless)));
             if let Err(complaint) = ran {
                 panic!("{complaint}");
             }
@@ -40,7 +40,8 @@ pub fn open(bytes: &[u8]) {
     }
 }
 
-/// Opens bytes, decompiles them, compiles that, and does the same with the bytes of ours.
+/// Opens bytes, decompiles them, compiles that, and does so again with the result, which must stay
+/// as it is.
 ///
 /// Bytes need not be as our compiler writes them: they may order their tables otherwise, hold
 /// what nobody refers to, or say what no text can say. So the first text may be refused. But what

@@ -2,8 +2,9 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// The system's allocator, which tells a function of every block: how many bytes were taken, and how many were
-/// given back. One of the two is zero, but where a block gets another size.
+/// The system's allocator with a hook: it tells a function of every block: how many bytes were
+/// taken, and how many were given back. One of the two is zero, but where a block gets another
+/// size.
 ///
 /// The function is called by any thread, also by one that ends, and must not take memory.
 ///

@@ -1,4 +1,4 @@
-//! Properties of programs that are random, but correct: they do what the oracle says.
+//! Properties of random programs that are correct: they do what the oracle says.
 //!
 //! Bytes are the choices of the generators of `tfrt-oracle`, so that a search that is
 //! guided by coverage changes the structure of programs. The first byte chooses what
@@ -8,9 +8,9 @@ use tfrt::bef::BefFile;
 use tfrt_bef::BefBuffer;
 use tfrt_compiler::pipeline::{Pass, Pipeline};
 use tfrt_compiler::{CompileOptions, compile, decompile, pipeline};
-use tfrt_differential::bench::Bench;
+use tfrt_differential::test_runtime::TestRuntime;
 use tfrt_ir::{Module, Source, verify};
-use tfrt_oracle::differential::{Difference, FILE, Judge, Outcome, Unfit};
+use tfrt_oracle::differential::{Difference, FILE, Judge, Outcome, UnfitProgram};
 use tfrt_oracle::effects;
 use tfrt_oracle::evaluate::Refusal;
 use tfrt_oracle::generate::{Options, generate_from};
@@ -18,12 +18,12 @@ use tfrt_oracle::random::Random;
 
 use crate::bytes::same;
 
-/// Passes in a row, at most.
+/// The most passes in a row.
 const MAX_PASSES: usize = 4;
 
 thread_local! {
-    /// A runtime on this thread, and one with threads of its own, which end with this one.
-    static BENCHES: Vec<Bench> = Bench::on_queues(&[2]);
+    /// Runtimes on this thread, and one with threads of its own, which end with this one.
+    static RUNTIMES: Vec<TestRuntime> = TestRuntime::on_queues(&[2]);
 }
 
 /// Makes a program of choices, and checks that it does what the oracle says.
@@ -94,7 +94,7 @@ fn passes(random: &mut Random) -> Vec<&'static Pass> {
 fn judged(text: &str, ordered: bool) -> Option<Judge> {
     match Judge::new(text, ordered) {
         Ok(judge) => Some(judge),
-        Err(Unfit::Refused(Refusal::Exhausted(_))) => None,
+        Err(UnfitProgram::Refused(Refusal::Exhausted(_))) => None,
         Err(unfit) => panic!("a program was made that {unfit}:\n{text}"),
     }
 }
@@ -135,7 +135,7 @@ fn comes_back(bytes: &BefBuffer) {
 
 /// Runs a program on each queue.
 fn outcomes(file: &BefFile) -> Vec<Outcome> {
-    BENCHES.with(|benches| benches.iter().map(|bench| bench.run(file)).collect())
+    RUNTIMES.with(|runtimes| runtimes.iter().map(|runtime| runtime.run(file)).collect())
 }
 
 /// Checks that a program does on each queue what the oracle says.
@@ -152,7 +152,7 @@ fn runs(text: &str, judge: &Judge) {
     }
 }
 
-/// Puts a program through passes; the oracle must say the same on what they leave, and the runtime
+/// Puts a program through passes; the oracle must expect what it expected before, and the runtime
 /// do that.
 fn passes_keep(text: &str, judge: &Judge, passes: &[&'static Pass]) {
     let module = transformed(text, passes.to_vec());

@@ -1,4 +1,4 @@
-//! Inputs made to cost more than they weigh, in any size.
+//! Hostile inputs, made to cost more than they weigh, in any size.
 //!
 //! Each maker takes a size and returns an input whose length grows with it. What
 //! reads them must take time and memory in proportion to that length.
@@ -10,14 +10,14 @@ mod texts;
 /// A kind of hostile input.
 #[derive(Clone, Copy, Debug)]
 pub struct Hostile {
-    /// What is wrong with it.
+    /// The name, which says what is wrong with the input.
     pub name: &'static str,
-    /// Makes one of a size.
+    /// The function that makes an input of a size.
     pub make: fn(usize) -> Vec<u8>,
 }
 
-/// Files that lie, share, nest and go round in circles.
+/// Hostile files: they lie, share, nest and go round in circles.
 pub const FILES: &[Hostile] = files::ALL;
 
-/// Texts that nest, repeat and are wrong all over.
+/// Hostile texts: they nest, repeat and are wrong all over.
 pub const TEXTS: &[Hostile] = texts::ALL;

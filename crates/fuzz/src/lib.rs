@@ -1,4 +1,4 @@
-//! What must hold for any input, as functions of bytes.
+//! Properties that must hold for any input, as functions of bytes.
 //!
 //! | Target | Bytes are | What must hold |
 //! | --- | --- | --- |
@@ -11,7 +11,7 @@
 //! | [`execute::execute`] | choices | programs do what the oracle says, after passes too |
 //!
 //! Each function panics if its property is broken, and returns otherwise; programs
-//! that nobody vouches for run under [`LIMITS`](tfrt_differential::bench::LIMITS). `cargo xtask fuzz` calls them
+//! that nobody vouches for run under [`LIMITS`](tfrt_differential::test_runtime::LIMITS). `cargo xtask fuzz` calls them
 //! with what a fuzzer thinks of, tests with the inputs that `tests/fuzz/seeds.txt` lists
 //! ([`seeds::Corpus`]), with cut and flipped programs, and with files made to be hard ([`hostile`]).
 
@@ -32,12 +32,12 @@ pub mod text;
 pub mod values;
 pub mod walk;
 
-/// A property and its name.
+/// A fuzzing target: a property and its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// What it is called on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// Checks it for some bytes.
+    /// The function that checks the property for some bytes.
     pub check: fn(&[u8]),
 }
 

@@ -8,10 +8,10 @@ use tfrt_ir::{Module, PrintOptions, Source, print, verify};
 
 use crate::text::look_at;
 
-/// The name that models go by.
+/// The file name of models.
 const NAME: &str = "fuzz.onnx";
 
-/// Longer texts are not read again: a small model may hold a constant of one element that is
+/// The longest text that is read again: a small model may hold a constant of one element that is
 /// repeated, or functions that expand to many nodes.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 

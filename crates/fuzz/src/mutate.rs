@@ -1,4 +1,4 @@
-//! Changes that keep inputs near to what is accepted.
+//! Mutations that keep inputs near to what is accepted.
 //!
 //! Flipping bits of a file mostly breaks the first count that the gate compares with
 //! another, and flipping bits of a text the first word. These know what inputs are

@@ -7,10 +7,10 @@ use tfrt_compiler::{CompileOptions, compile};
 use tfrt_ir::verifier::Chains;
 use tfrt_ir::{Diagnostics, Module, PrintOptions, Source, parse_in, print, verify, verify_in};
 
-/// The name that texts go by.
+/// The file name of texts.
 const NAME: &str = "fuzz.mlir";
 
-/// Both forms of a module, with locations.
+/// The options of both forms of a module, with locations.
 const FORMS: [PrintOptions; 2] = [
     PrintOptions {
         generic: false,
@@ -22,7 +22,7 @@ const FORMS: [PrintOptions; 2] = [
     },
 ];
 
-/// Lexes, parses and verifies a text, and shows what is wrong with it.
+/// Lexes, parses and verifies a text, and renders its diagnostics.
 ///
 /// # Panics
 ///

@@ -20,14 +20,15 @@ use tfrt_compiler::CompileOptions;
 /// The most memory that decoding may take of the host's allocator.
 pub const MAX_BYTES: usize = 16 << 20;
 
-/// Types whose values are laid out anew for the processor that decodes them: the bytes of another come back otherwise.
+/// The types whose values are laid out anew for the processor that decodes them: the bytes of another come back
+/// otherwise.
 const LAID_OUT: [&str; 1] = ["!graph.prepared"];
 
 thread_local! {
     static RUNTIME: OnceCell<Runtime> = const { OnceCell::new() };
 }
 
-/// Does something with a host of this thread, whose allocator has [`MAX_BYTES`].
+/// Calls `work` with a host of this thread, whose allocator has [`MAX_BYTES`].
 pub fn with_host<R>(work: impl FnOnce(&HostContext) -> R) -> R {
     RUNTIME.with(|runtime| work(runtime.get_or_init(runtime_of_limits).host()))
 }
@@ -175,7 +176,7 @@ fn tensors(host: &HostContext) -> Vec<AnyAsyncValue> {
     ]
 }
 
-/// Packed weights: a small filter, one of channels that don't mix, one of many channels, a matrix, recurrent
+/// Returns packed weights: a small filter, one of channels that don't mix, one of many channels, a matrix, recurrent
 /// layers.
 fn packed() -> Vec<AnyAsyncValue> {
     const TEXT: &str = r#"

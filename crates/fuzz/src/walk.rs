@@ -1,4 +1,4 @@
-//! Everything behind the gate, read once.
+//! A walk over everything behind the gate.
 
 use tfrt_bef::{
     AttributeOffset, AttributeView, BefFile, KernelIndex, RegisterIndex, dump, listing,

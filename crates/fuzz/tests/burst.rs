@@ -1,4 +1,4 @@
-//! What a burst of calls leaves behind: next to nothing, however many they were.
+//! Tests that a burst of calls leaves next to nothing behind, however many they were.
 //!
 //! Memory is counted by the allocator of this program, for the whole process: this file has one test.
 
@@ -32,19 +32,19 @@ func.func @main(%n: i32) -> i32 {
   tfrt.return %b : i32
 }"#;
 
-/// Calls at one time.
+/// The number of calls at one time.
 const N_CALLS: i32 = 20_000;
 
-/// Bytes that may stay: queues and lists keep some room, and a worker's deque what it grew to, which depends on who was
-/// faster. A list with an entry for each call would keep megabytes.
+/// The most bytes that may stay: queues and lists keep some room, and a worker's deque what it grew to, which depends
+/// on who was faster. A list with an entry for each call would keep megabytes.
 const MAX_LEFT: usize = 256 << 10;
 
-/// Who watches over calls ends at its next look after the last one.
+/// The time in which the watch over calls ends, which is at its next look after the last one.
 const SETTLING: Duration = Duration::from_secs(3);
 
 type Promises = Arc<Mutex<Vec<(Promise<i32>, i32)>>>;
 
-/// Has so many calls wait at one time, each with a deadline, and then go on.
+/// Makes so many calls that wait at one time, each with a deadline, and lets them go on.
 fn burst(runtime: &Runtime, promises: &Promises, n_calls: i32) {
     let program = runtime.compile("burst.mlir", TEXT).expect("it is right");
     let main = program.function("main").expect("it is in the text");
@@ -68,7 +68,7 @@ fn burst(runtime: &Runtime, promises: &Promises, n_calls: i32) {
     }
 }
 
-/// The bytes that are held in all when nothing happens, but for idle ones of free lists: once they are as few as is
+/// Returns the bytes that are held when nothing happens, but for idle ones of free lists: once they are as few as is
 /// wanted, or the fewest of some seconds.
 ///
 /// Threads take back what others have freed for them when they wake, so a few calls are made meanwhile.

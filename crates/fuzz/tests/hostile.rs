@@ -1,4 +1,4 @@
-//! Files cut at every byte, with every bit flipped, with numbers out of all proportion.
+//! Tests with files cut at every byte, with every bit flipped, with numbers out of all proportion.
 //!
 //! Whatever the bytes, opening answers, and whatever is accepted can be read through
 //! every view without a panic.
@@ -25,7 +25,7 @@ fn kernel(operands: &[u32], results: &[u32]) -> KernelEntry {
     }
 }
 
-/// A small file with everything in it.
+/// Returns a small file with everything in it.
 fn everything() -> BefWriter {
     let mut writer = BefWriter::new();
     let names = ["", "k", "i32", "main", "native", "sync"].map(|name| writer.strings.insert(name));

@@ -1,4 +1,4 @@
-//! What hostile input costs: time and memory in proportion to its length.
+//! Tests that hostile input costs time and memory in proportion to its length.
 //!
 //! Time is that which the thread spent on a processor, so that other work does not count; memory is
 //! counted by the allocator of this program. Each kind of input is tried in sizes that double.
@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use tfrt_bef::{BefBuffer, BefFile, listing};
 use tfrt_compiler::decompile;
-use tfrt_differential::bench::Bench;
+use tfrt_differential::test_runtime::TestRuntime;
 use tfrt_fuzz::counting::Counting;
 use tfrt_fuzz::hostile::{FILES, Hostile, TEXTS};
 use tfrt_fuzz::text;
@@ -33,13 +33,13 @@ fn count(taken: usize, given_back: usize) {
 #[global_allocator]
 static COUNTING: Counting = Counting(count);
 
-/// What some work cost.
+/// The cost of some work.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     len: usize,
-    /// Bytes held at one time beyond those held before.
+    /// The bytes held at one time beyond those held before.
     peak: usize,
-    /// Bytes taken in all.
+    /// The bytes taken in all.
     total: usize,
     time: Duration,
 }
@@ -77,36 +77,37 @@ fn measured(input: &[u8], work: &dyn Fn(&[u8])) -> Cost {
     }
 }
 
-/// Lengths that inputs have, about, each twice the one before.
+/// The lengths of inputs, about, each twice the one before.
 const LENGTHS: [usize; 4] = [1 << 12, 1 << 13, 1 << 14, 1 << 15];
 
-/// What an input may take.
+/// The bounds of an input's cost.
 struct Bounds {
-    /// Bytes that it may take whatever its length.
+    /// The bytes that an input may take whatever its length.
     base: usize,
-    /// Bytes held at one time, per byte of input.
+    /// The bytes held at one time, per byte of input.
     peak: usize,
-    /// Bytes taken in all, per byte of input.
+    /// The bytes taken in all, per byte of input.
     total: usize,
 }
 
-/// Bytes that any file may take.
+/// The bytes that any file may take.
 const FILE_BASE: usize = 1 << 16;
 
-/// Bytes that loading may take all in all: a few hundred problems, at locations that say 64 KiB.
+/// The bytes that loading may take all in all: a few hundred problems, at locations that say 64
+/// KiB.
 const LOAD_BASE: usize = 1 << 27;
 
-/// Bytes that any text may take, all in all: nesting to the limit, diagnostics to theirs.
+/// The bytes that any text may take, all in all: nesting to the limit, diagnostics to theirs.
 const TEXT_BASE: usize = 1 << 24;
 
-/// Times that the largest input may cost per byte what the smallest does. Work that grows with the
-/// square of the length would cost eight times as much; time is not measured exactly.
+/// The factor by which the largest input may cost more per byte than the smallest. Work that grows
+/// with the square of the length would cost eight times as much; time is not measured exactly.
 const MAX_GROWTH: u32 = 4;
 
-/// How often times are compared before they count as growing.
+/// The number of comparisons before times count as growing.
 const N_TRIES: usize = 4;
 
-/// Times shorter than this are too short to compare.
+/// The shortest time that is compared.
 const SHORT: Duration = Duration::from_micros(500);
 
 fn check(hostile: &Hostile, bounds: &Bounds, work: &dyn Fn(&[u8])) -> Result<(), String> {
@@ -168,10 +169,12 @@ fn the_gate_takes_time_and_memory_in_proportion_to_the_file() {
 
 #[test]
 fn loading_and_running_take_time_and_memory_in_proportion_to_the_file() {
-    let bench = Bench::harmless();
+    let runtime = TestRuntime::harmless();
     let run = |bytes: &[u8]| {
         if let Ok(file) = BefFile::open(BefBuffer::from_vec(bytes.to_vec())) {
-            bench.run_untrusted(&file).expect("nothing is left behind");
+            runtime
+                .run_untrusted(&file)
+                .expect("nothing is left behind");
         }
     };
     check_all(

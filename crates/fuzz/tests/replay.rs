@@ -46,7 +46,7 @@ fn numbers(corpus: &Corpus) -> Vec<u64> {
     }
 }
 
-/// How long an input may take; the limits on programs are for a hundredth of that.
+/// The longest time of an input; the limits on programs are for a hundredth of that.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn check(target: Target, bytes: &[u8], name: &str) {
@@ -58,7 +58,7 @@ fn check(target: Target, bytes: &[u8], name: &str) {
     assert!(took < PATIENCE, "{}: {name}: {took:?}", target.name);
 }
 
-/// The files of a folder, in order; none if there is no such folder.
+/// Returns the files of a folder, in order; none if there is no such folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries

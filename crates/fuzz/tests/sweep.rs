@@ -1,4 +1,4 @@
-//! Every prefix and every single-bit flip of small files, through the gate and beyond.
+//! Tests with every prefix and every single-bit flip of small files, through the gate and beyond.
 //!
 //! What is cut or flipped is refused with an offset in the file, or is safe to read, load and run.
 //!
@@ -12,13 +12,13 @@ use std::time::Instant;
 
 use tfrt_fuzz::{bytes, seeds};
 
-/// Larger files are left to fuzzing.
+/// The largest file that is tried; larger ones are left to fuzzing.
 const MAX_BYTES: usize = 4_096;
 
-/// Says which input was tried if that ends in a panic.
-struct Blame<'n>(&'n str, &'static str, usize);
+/// A guard that prints which input was tried if that ends in a panic.
+struct InputGuard<'n>(&'n str, &'static str, usize);
 
-impl Drop for Blame<'_> {
+impl Drop for InputGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("{}, {} {}", self.0, self.1, self.2);
@@ -46,13 +46,13 @@ fn cut_and_flipped_files_are_refused_with_a_place_or_run_safely() {
         bytes::open(&file);
         bytes::reopen(&file);
         for len in (0..file.len()).filter(|_| is_tried()) {
-            let _blame = Blame(&name, "cut at byte", len);
+            let _blame = InputGuard(&name, "cut at byte", len);
             bytes::open(&file[..len]);
             n_cuts += 1;
         }
         let mut flipped = file.clone();
         for bit in (0..file.len() * 8).filter(|_| is_tried()) {
-            let _blame = Blame(&name, "flipped bit", bit);
+            let _blame = InputGuard(&name, "flipped bit", bit);
             flipped[bit / 8] ^= 1 << (bit % 8);
             bytes::open(&flipped);
             flipped[bit / 8] ^= 1 << (bit % 8);

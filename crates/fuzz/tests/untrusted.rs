@@ -1,4 +1,4 @@
-//! What strangers' programs hold: no more than `docs/limits.md` says, whatever they are.
+//! Tests that untrusted programs hold no more memory than `docs/limits.md` says.
 //!
 //! Memory is counted by the allocator of this program, for the whole process: this file has one test.
 
@@ -25,19 +25,19 @@ fn count(taken: usize, given_back: usize) {
 #[global_allocator]
 static COUNTING: Counting = Counting(count);
 
-/// Bytes that requests may take here: programs that want more are found soon.
+/// The bytes that requests may take here: programs that want more are found soon.
 const MAX_MEMORY: usize = 16 << 20;
 
-/// What `docs/limits.md` promises: bytes in any case, for each byte of the file, and for each byte of the limit.
+/// The bounds of `docs/limits.md`: bytes in any case, for each byte of the file, and for each byte of the limit.
 const BASE: usize = 64 << 20;
 const PER_BYTE: usize = 64;
 
-/// Of the bytes in any case, what a program of one operation takes at most: its lists are to be seen.
+/// The most bytes, of those in any case, that a program of one operation takes: its lists are to be seen.
 const BASE_OF_OPERATION: usize = 8 << 20;
 
 const PER_LIMIT: usize = 4;
 
-/// Lengths that hostile inputs have, about.
+/// The lengths of hostile inputs, about.
 const LENGTHS: [usize; 2] = [1 << 12, 1 << 17];
 
 fn untrusted() -> Untrusted {
@@ -52,7 +52,7 @@ fn untrusted() -> Untrusted {
     }
 }
 
-/// Opens and runs what a stranger gives, and returns the bytes that were held at one time.
+/// Opens and runs an untrusted file, and returns the bytes that were held at one time.
 fn held(name: &str, bytes: Vec<u8>) -> usize {
     let before = LIVE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
@@ -344,7 +344,7 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("Unique(s)", ""),
 ];
 
-/// What runs an operation: `Gather(x i)` and attributes.
+/// Returns the line of a program that runs an operation: `Gather(x i)` and attributes.
 fn line(name: &str, call: &str, attributes: &str) -> String {
     let of = |name: &str| match name {
         "none" => "!t.none",
@@ -362,7 +362,7 @@ fn line(name: &str, call: &str, attributes: &str) -> String {
     format!("  %{name} = \"{kernel}\"({operands}) {{{attributes}}} : ({types}) -> {result}\n")
 }
 
-/// What runs an operation of ONNX in its newest form, and its attributes there.
+/// Returns the kernel that runs an operation of ONNX in its newest form, and its attributes there.
 fn kernel(operation: &str, attributes: &str) -> (String, String) {
     let own = names::onnx::name(operation).filter(|own| own.row != "constant");
     let Some(own) = own else {
@@ -384,7 +384,7 @@ fn operands_of(call: &str) -> impl Iterator<Item = &str> {
     operands.trim_end_matches(')').split_whitespace()
 }
 
-/// The program of an operation: it, and what makes its operands.
+/// Returns the program of an operation: the operation, and others that make its operands.
 fn of_operation(call: &str, attributes: &str) -> String {
     let attributes = format!("attributes = [{attributes}], opset = 20 : i64");
     let mut lines = vec![line("y", call, &attributes)];
@@ -402,7 +402,7 @@ fn of_operation(call: &str, attributes: &str) -> String {
     lines.concat()
 }
 
-/// A string that doubles, so that a few lines ask for any memory.
+/// Returns a string that doubles, so that a few lines ask for any memory.
 fn doubling() -> String {
     let mut text = "func.func @main() -> !t.tensor {\n  %0 = \"cpu.onnx.Constant\"() \
                     {shape = [1 : i64], value = [\"aaaaaaaa\"]} : () -> !t.tensor\n"
@@ -417,7 +417,7 @@ fn doubling() -> String {
     text + "  tfrt.return %29 : !t.tensor\n}\n"
 }
 
-/// One test: what it counts is the whole process's.
+/// Tests all programs in one test, since memory is counted for the whole process.
 #[test]
 fn strangers_hold_no_more_than_is_documented() {
     std::panic::set_hook(Box::new(|_| {}));

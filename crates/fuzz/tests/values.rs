@@ -1,4 +1,5 @@
-//! Encoded values of all types, whole, cut and changed: each is read as it was written, or refused within limits.
+//! Tests with encoded values of all types, whole, cut and changed: each is read as it was written, or refused within
+//! limits.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,4 +1,4 @@
-//! [`ValueCodec`]: how a value of one type becomes bytes, and bytes a value, to be kept in a file or sent.
+//! [`ValueCodec`]: the serialization of values of one type to bytes, to be kept in a file or sent.
 //!
 //! A codec is found by its type's name and its version. It gives a *head*, a few bytes that it writes field by
 //! field, and *parts*, large runs of bytes that stay where they are: handles of [`HostBuffer`]s. Both together
@@ -37,13 +37,13 @@ pub use encoder::Encoder;
 pub use form::{EncodedReading, PART_ALIGNMENT};
 pub(crate) use plain::CODECS as PLAIN;
 
-/// Writes a value, which is there and of the codec's type, to an encoder.
+/// A function that writes a value, which is there and of the codec's type, to an encoder.
 pub type EncodeFn = fn(&AnyAsyncValue, &mut Encoder) -> Result<(), Error>;
 
-/// Reads a value of the codec's type, from bytes that may be anything.
+/// A function that reads a value of the codec's type, from bytes that may be anything.
 pub type DecodeFn = fn(&mut Decoder<'_>, &DecodeContext<'_>) -> Result<AnyAsyncValue, Error>;
 
-/// The way to write values of one type as bytes, and to read them.
+/// A codec of one type's values: it writes them as bytes, and reads them.
 ///
 /// # Examples
 ///
@@ -80,16 +80,16 @@ pub type DecodeFn = fn(&mut Decoder<'_>, &DecodeContext<'_>) -> Result<AnyAsyncV
 pub struct ValueCodec {
     /// The name of the type, [`Value::NAME`].
     pub type_name: &'static str,
-    /// The version of what is written. A host may have codecs of several versions of a type: it writes the
-    /// newest, and reads all.
+    /// The version of the encoding. A host may have codecs of several versions of a type: it writes the newest, and
+    /// reads all.
     pub version: u32,
-    /// Writes a value.
+    /// The function that writes a value.
     pub encode: EncodeFn,
-    /// Reads a value.
+    /// The function that reads a value.
     pub decode: DecodeFn,
 }
 
-/// `!t.tensor, version 1`
+/// Writes `!t.tensor, version 1`.
 impl fmt::Display for ValueCodec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, version {}", self.type_name, self.version)
@@ -137,14 +137,14 @@ impl Codecs {
         Ok(())
     }
 
-    /// Finds the codec of a type's name and a version.
+    /// Returns the codec of a type's name and a version.
     pub fn get(&self, type_name: &str, version: u32) -> Option<ValueCodec> {
         let codecs = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let index = find(&codecs, type_name, version).ok()?;
         Some(codecs[index])
     }
 
-    /// Finds the codec that writes values of a type: that of the newest version.
+    /// Returns the codec that writes values of a type: that of the newest version.
     pub fn newest(&self, type_name: &str) -> Option<ValueCodec> {
         let codecs = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let mut own = codecs.iter().rev();
@@ -159,7 +159,7 @@ impl Codecs {
             .clone()
     }
 
-    /// Writes a value. What a codec has to make for that is in memory of the allocator.
+    /// Encodes a value. Memory that a codec makes for it comes from the allocator.
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ impl Codecs {
         self.encode_with(value, Encoder::new(allocator))
     }
 
-    /// Writes a value to an encoder that was made for it; see [`encode`](Self::encode).
+    /// Encodes a value with an encoder that was made for it; see [`encode`](Self::encode).
     ///
     /// # Errors
     ///
@@ -206,7 +206,7 @@ impl Codecs {
         })
     }
 
-    /// Reads a value. It may keep parts of what is read.
+    /// Decodes a value, which may keep parts of the encoded one.
     ///
     /// # Errors
     ///
@@ -234,7 +234,7 @@ impl Codecs {
         Ok(value)
     }
 
-    /// Reads a value from a buffer; see [`EncodedValue::from_buffer`] and [`decode`](Self::decode).
+    /// Decodes a value from a buffer; see [`EncodedValue::from_buffer`] and [`decode`](Self::decode).
     ///
     /// # Errors
     ///
@@ -248,7 +248,7 @@ impl Codecs {
     }
 }
 
-/// Where a codec is, or where it belongs.
+/// Returns the index of a codec, or the index at which it belongs.
 pub(crate) fn find(codecs: &[ValueCodec], type_name: &str, version: u32) -> Result<usize, usize> {
     codecs.binary_search_by(|codec| {
         let by_name = codec.type_name.cmp(type_name);
@@ -256,7 +256,7 @@ pub(crate) fn find(codecs: &[ValueCodec], type_name: &str, version: u32) -> Resu
     })
 }
 
-/// A value as bytes. Clones share the parts.
+/// An encoded value: its type, a head, and large parts. Clones share the parts.
 ///
 /// Parts are handles of the memory that the value itself has: they hold no copy, so a value that is written
 /// afterwards changes what was encoded, until the bytes are read.
@@ -269,7 +269,7 @@ pub struct EncodedValue {
 }
 
 impl EncodedValue {
-    /// Puts together what was kept or sent apart.
+    /// Returns an encoded value of its pieces, which were kept or sent apart.
     pub fn new(
         type_name: &str,
         version: u32,
@@ -284,28 +284,28 @@ impl EncodedValue {
         }
     }
 
-    /// The name of the value's type.
+    /// Returns the name of the value's type.
     pub fn type_name(&self) -> &str {
         &self.type_name
     }
 
-    /// The version of the codec that wrote it.
+    /// Returns the version of the codec that wrote it.
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// What the codec wrote itself.
+    /// Returns the head: the bytes that the codec wrote itself.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// The large runs of bytes.
+    /// Returns the large runs of bytes.
     pub fn parts(&self) -> &[HostBuffer] {
         &self.parts
     }
 }
 
-/// What a decoder may use: the host that the value is for, an allocator, limits.
+/// The environment of a decoder: the host that the value is for, an allocator, limits.
 #[derive(Clone)]
 pub struct DecodeContext<'h> {
     host: &'h HostContext,
@@ -313,7 +313,7 @@ pub struct DecodeContext<'h> {
     limits: DecodeLimits,
 }
 
-/// How large an encoded value may be before it is refused.
+/// Limits on the size of an encoded value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeLimits {
     /// The most bytes of a head, which is copied.
@@ -323,7 +323,7 @@ pub struct DecodeLimits {
 }
 
 impl Default for DecodeLimits {
-    /// 64 MiB of head, a million parts.
+    /// Returns the default limits: 64 MiB of head, a million parts.
     fn default() -> DecodeLimits {
         DecodeLimits {
             max_head_bytes: 64 << 20,
@@ -333,7 +333,7 @@ impl Default for DecodeLimits {
 }
 
 impl<'h> DecodeContext<'h> {
-    /// Decodes for a host, with its allocator.
+    /// Returns the environment of a host, with its allocator and the default limits.
     pub fn new(host: &'h HostContext) -> DecodeContext<'h> {
         DecodeContext {
             host,
@@ -348,23 +348,23 @@ impl<'h> DecodeContext<'h> {
         self
     }
 
-    /// Sets how large a value may be.
+    /// Sets the limits.
     pub fn with_limits(mut self, limits: DecodeLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The host that the value is for.
+    /// Returns the host that the value is for.
     pub fn host(&self) -> &'h HostContext {
         self.host
     }
 
-    /// Where memory comes from.
+    /// Returns the allocator.
     pub fn allocator(&self) -> &Arc<dyn HostAllocator> {
         &self.allocator
     }
 
-    /// How large a value may be.
+    /// Returns the limits.
     pub fn limits(&self) -> DecodeLimits {
         self.limits
     }

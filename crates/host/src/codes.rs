@@ -1,4 +1,4 @@
-//! The code of each kind of misfit between a program and the kernels.
+//! The diagnostic codes of misfits between a program and the kernels.
 
 /// Declares codes, each with a line on what is wrong, and the list of all of them.
 ///

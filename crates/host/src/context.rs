@@ -1,4 +1,4 @@
-//! [`HostContext`]: what all programs of a process share.
+//! [`HostContext`]: the resources that all programs of a process share.
 
 use std::any::Any;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tfrt_async::queue::{Clock, ConcurrentWorkQueue, TimerQueue};
 use tfrt_async::record::Recorder;
-use tfrt_async::{Error, HostAllocator, SystemAllocator, Tending, tend_memory};
+use tfrt_async::{Error, HostAllocator, MemoryUser, SystemAllocator, register_memory_user};
 
 use crate::device::Devices;
 #[cfg(feature = "tensor")]
@@ -21,15 +21,15 @@ use crate::stuck::Stuck;
 use crate::trace::TraceSink;
 use crate::type_map::TypeMap;
 
-/// What a request may use before it fails with `ResourceExhausted`.
+/// Limits of a request, beyond which it fails with `ResourceExhausted`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Calls within calls.
+    /// The greatest depth of calls within calls.
     pub max_depth: u32,
-    /// Kernels run and calls made, in all.
+    /// The most kernels run and calls made, together.
     pub max_steps: Option<u64>,
-    /// Bytes from the host's allocator, of all requests together; enforced by an allocator that
-    /// the builder puts around the given one. One request's share is limited by
+    /// The most bytes from the host's allocator, of all requests together; enforced by an allocator that the builder
+    /// puts around the given one. One request's share is limited by
     /// [`max_memory`](crate::RequestContextBuilder::max_memory) of its builder.
     pub max_memory: Option<usize>,
 }
@@ -45,14 +45,14 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The error of a call that is one too deep.
+    /// Returns the error of a call that is one too deep.
     #[cold]
     pub fn depth_exceeded(&self) -> Error {
         let max_depth = self.max_depth;
         Error::resource_exhausted(format!("call depth exceeds the limit of {max_depth}"))
     }
 
-    /// The error of a request that takes one step too many.
+    /// Returns the error of a request that takes one step too many.
     #[cold]
     pub fn steps_exceeded(&self) -> Error {
         let max_steps = self.max_steps.unwrap_or(u64::MAX);
@@ -62,7 +62,7 @@ impl Limits {
     }
 }
 
-/// Hears each error once, when a kernel reports it.
+/// A function that hears each error once, when a kernel reports it.
 pub type DiagnosticHandler = dyn Fn(&Error) + Send + Sync;
 
 /// The queue, allocator, kernels and devices that programs run with. A counted handle.
@@ -80,7 +80,7 @@ pub type DiagnosticHandler = dyn Fn(&Error) + Send + Sync;
 #[derive(Clone)]
 pub struct HostContext {
     inner: Arc<Inner>,
-    /// In place of the host's: of a request that has a limit of its own.
+    /// The allocator in place of the host's, of a request that has a limit of its own.
     allocator: Option<Arc<dyn HostAllocator>>,
 }
 
@@ -101,23 +101,24 @@ struct Inner {
     is_watched: bool,
     devices: Devices,
     shared: Mutex<TypeMap<SharedCell>>,
-    /// The system's if there is none.
+    /// The clock of deadlines; `None` is the system's.
     clock: Option<Arc<dyn Clock>>,
     timers: Arc<TimerQueue>,
     watchdog: Arc<TimerQueue>,
     limits: Limits,
     stuck: Stuck,
     live: LiveFrames,
-    /// Has the watchdog give back memory that nobody uses; all of it when the last host ends.
-    _tending: Tending,
+    /// Registers the host as a user of memory: the watchdog gives back memory that nobody uses; all of it goes back
+    /// when the last host ends.
+    _memory_user: MemoryUser,
 }
 
 type SharedCell = Arc<OnceLock<Arc<dyn Any + Send + Sync>>>;
 
-/// Puts a limit of so many bytes around an allocator.
+/// A function that puts a limit of so many bytes around an allocator.
 type Limiter = fn(Arc<dyn HostAllocator>, usize) -> Arc<dyn HostAllocator>;
 
-/// Puts a [`HostContext`] together.
+/// A builder of a [`HostContext`].
 pub struct HostContextBuilder {
     registry: KernelRegistry,
     queue: Option<Arc<dyn ConcurrentWorkQueue>>,
@@ -128,7 +129,8 @@ pub struct HostContextBuilder {
     counts_always: bool,
     recorder: Option<Arc<Recorder>>,
     limits: Limits,
-    /// Known where limits are set, so that a program that sets none has nothing of it.
+    /// The function that adds a limit on memory. It is known where limits are set, so that a program that sets none
+    /// does not contain it.
     limiter: Option<Limiter>,
     stuck: Option<Stuck>,
     clock: Option<Arc<dyn Clock>>,
@@ -136,7 +138,7 @@ pub struct HostContextBuilder {
     devices: Vec<MakeDevice>,
 }
 
-/// Makes a device for its number.
+/// A function that makes a device for its number.
 #[cfg(feature = "tensor")]
 type MakeDevice = Box<dyn FnOnce(DeviceId) -> Arc<dyn Device> + Send>;
 
@@ -166,27 +168,27 @@ impl HostContextBuilder {
         self
     }
 
-    /// Tells `sink` what begins and ends.
+    /// Tells `sink` the beginning and end of kernels, functions and programs.
     pub fn trace(mut self, sink: Arc<dyn TraceSink>) -> Self {
         self.trace = Some(sink);
         self
     }
 
-    /// Finds the order of kernels while they run, by counting what each waits for, also where load has
-    /// found one: for comparisons. Functions marked synchronous keep theirs.
+    /// Runs kernels in dataflow order, by counting what each waits for, also where load has found an order: for
+    /// comparisons. Functions marked synchronous keep theirs.
     pub fn dynamic_order(mut self, always: bool) -> Self {
         self.counts_always = always;
         self
     }
 
-    /// Keeps the kernels that have run in `recorder`. A queue that is to keep its tasks there too
-    /// is given the same one.
+    /// Records the kernels that have run in `recorder`. A queue that is to record its tasks there too is given the same
+    /// one.
     pub fn recorder(mut self, recorder: Arc<Recorder>) -> Self {
         self.recorder = Some(recorder);
         self
     }
 
-    /// Sets what a request may use.
+    /// Sets the limits of requests.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self.limiter = Some(|inner, bytes| Arc::new(LimitedAllocator::new(inner, bytes)));
@@ -247,7 +249,7 @@ impl HostContextBuilder {
             None => TimerQueue::new(),
         };
         let (timers, watchdog) = (Arc::new(timers()), Arc::new(timers()));
-        let tending = tend_memory(&watchdog);
+        let memory_user = register_memory_user(&watchdog);
         HostContext::of(Arc::new(Inner {
             queue: self.queue.unwrap_or_else(crate::default_queue),
             allocator,
@@ -267,7 +269,7 @@ impl HostContextBuilder {
             limits: self.limits,
             stuck: self.stuck.unwrap_or(default),
             live: LiveFrames::default(),
-            _tending: tending,
+            _memory_user: memory_user,
         }))
     }
 }
@@ -288,7 +290,7 @@ fn known_types_of(registry: &KernelRegistry) -> Vec<&'static str> {
 }
 
 impl HostContext {
-    /// Begins to put a host together, with the kernels that its programs may use.
+    /// Returns a builder of a host with these kernels, which its programs may use.
     pub fn builder(registry: KernelRegistry) -> HostContextBuilder {
         HostContextBuilder {
             registry,
@@ -315,8 +317,8 @@ impl HostContext {
         }
     }
 
-    /// The same host for a request that may hold so many bytes of its memory at once. Limits of several requests, and
-    /// the host's own, count beside each other.
+    /// Returns a handle of this host for a request that may hold so many bytes of its memory at once. Limits of several
+    /// requests, and the host's own, count beside each other.
     pub(crate) fn limited(&self, max_memory: usize) -> HostContext {
         let of_host = self.inner.allocator.clone();
         HostContext {
@@ -325,39 +327,39 @@ impl HostContext {
         }
     }
 
-    /// How many requests for memory were refused for the limit of the request that this handle belongs to.
+    /// Returns how many requests for memory were refused for the limit of the request that this handle belongs to.
     pub(crate) fn own_refusals(&self) -> u64 {
         self.allocator.as_ref().map_or(0, |own| own.refusals())
     }
 
-    /// How many bytes the last of them asked for.
+    /// Returns how many bytes the last refused request for memory asked for.
     pub(crate) fn own_last_refused_bytes(&self) -> u64 {
         let own = self.allocator.as_ref();
         own.map_or(0, |own| own.last_refused_bytes())
     }
 
-    /// The work queue.
+    /// Returns the work queue.
     pub fn queue(&self) -> &Arc<dyn ConcurrentWorkQueue> {
         &self.inner.queue
     }
 
-    /// The allocator of calls and buffers. The host of a kernel's context is that of its request: if that has a
+    /// Returns the allocator of calls and buffers. The host of a kernel's context is that of its request: if that has a
     /// [limit](crate::RequestContextBuilder::max_memory) of its own, the allocator counts against it.
     pub fn allocator(&self) -> &Arc<dyn HostAllocator> {
         self.allocator.as_ref().unwrap_or(&self.inner.allocator)
     }
 
-    /// The kernels.
+    /// Returns the kernels.
     pub fn registry(&self) -> &KernelRegistry {
         &self.inner.registry
     }
 
-    /// The devices.
+    /// Returns the devices.
     pub fn devices(&self) -> &Devices {
         &self.inner.devices
     }
 
-    /// The time, by the clock that deadlines go by.
+    /// Returns the time, by the clock that deadlines go by.
     pub fn now(&self) -> Instant {
         match &self.inner.clock {
             Some(clock) => clock.now(),
@@ -365,34 +367,34 @@ impl HostContext {
         }
     }
 
-    /// Timers that only stop requests, never bring them forward: deadlines, and the watch for
-    /// stuck requests.
+    /// Returns the timers that only stop requests, never bring them forward: deadlines, and the watch for stuck
+    /// requests.
     pub(crate) fn watchdog(&self) -> &Arc<TimerQueue> {
         &self.inner.watchdog
     }
 
-    /// What happens to requests that nothing can bring forward any more.
+    /// Returns the policy for requests that nothing can bring forward any more.
     pub fn stuck(&self) -> Stuck {
         self.inner.stuck
     }
 
-    /// Timers for kernels, on a thread of their own. While one is pending no request is stuck.
+    /// Returns the timers for kernels, on a thread of their own. While one is pending no request is stuck.
     pub fn timers(&self) -> &Arc<TimerQueue> {
         &self.inner.timers
     }
 
-    /// Where kernels print.
+    /// Returns where kernels print.
     pub fn output(&self) -> &Output {
         &self.inner.output
     }
 
-    /// What a request may use.
+    /// Returns the limits of requests.
     #[inline]
     pub fn limits(&self) -> &Limits {
         &self.inner.limits
     }
 
-    /// How many requests for memory were refused for [`Limits::max_memory`].
+    /// Returns how many requests for memory were refused for [`Limits::max_memory`].
     pub fn memory_refusals(&self) -> u64 {
         match self.inner.limits.max_memory {
             Some(_) => self.inner.allocator.refusals(),
@@ -400,7 +402,7 @@ impl HostContext {
         }
     }
 
-    /// Who hears what begins and ends.
+    /// Returns the sink of traces, if there is one.
     #[inline]
     pub fn trace(&self) -> Option<&Arc<dyn TraceSink>> {
         self.inner.trace.as_ref()
@@ -411,12 +413,12 @@ impl HostContext {
         self.inner.is_watched
     }
 
-    /// Who keeps what has run.
+    /// Returns the recorder, if there is one.
     pub fn recorder(&self) -> Option<&Arc<Recorder>> {
         self.inner.recorder.as_ref()
     }
 
-    /// The one instance of `T` that belongs to this host, made when first asked for.
+    /// Returns the one instance of `T` that belongs to this host, made when first asked for.
     pub fn shared<T: Send + Sync + 'static>(&self, make: impl FnOnce(&HostContext) -> T) -> Arc<T> {
         let cell = {
             let mut shared = self
@@ -433,18 +435,18 @@ impl HostContext {
         instance.downcast().expect("the map is keyed by the type")
     }
 
-    /// The codecs of this host's types.
+    /// Returns the codecs of this host's types.
     #[cfg(feature = "tensor")]
     pub fn codecs(&self) -> Arc<crate::codec::Codecs> {
         self.shared(|host| crate::codec::Codecs::of(host.registry()))
     }
 
-    /// Whether kernels are counted even where their order is known.
+    /// Returns whether kernels are counted even where their order is known.
     pub(crate) fn counts_always(&self) -> bool {
         self.inner.counts_always
     }
 
-    /// Tells the diagnostic handler. What it panics with is lost: the executor is in the middle of
+    /// Reports an error to the diagnostic handler. A panic of the handler is lost: the executor is in the middle of
     /// something.
     pub(crate) fn tell(&self, error: &Error) {
         let told = catch_unwind(AssertUnwindSafe(|| (self.inner.diagnostics)(error)));
@@ -476,7 +478,7 @@ impl fmt::Debug for HostContext {
     }
 }
 
-/// A [`HostContext`] that keeps nothing alive.
+/// A weak handle of a [`HostContext`], which keeps nothing alive.
 pub(crate) struct WeakHost(Weak<Inner>);
 
 impl WeakHost {

@@ -1,4 +1,4 @@
-//! The devices of a host: memory, and what works on it.
+//! The devices of a host: memories, and the processors that work on them.
 //!
 //! Every host has [`DeviceId::HOST`], its own memory and processors. Others are added, each by a crate of its own
 //! that implements the contract `Device`: memory, and copies from and to it. A program and a user name a device as
@@ -18,7 +18,7 @@ mod host;
 #[cfg(feature = "tensor")]
 mod route;
 #[cfg(feature = "tensor")]
-mod worker;
+mod thread;
 
 #[cfg(feature = "tensor")]
 pub use contract::{Device, DeviceBuffer, DeviceMemory, DeviceSlice, MemoryKind, Source, Target};
@@ -27,7 +27,7 @@ pub use host::HostDevice;
 #[cfg(feature = "tensor")]
 pub use route::{Route, route};
 #[cfg(feature = "tensor")]
-pub use worker::{ByteBudget, DeviceThread, HeldBytes};
+pub use thread::{ByteBudget, DeviceThread, HeldBytes};
 
 /// The name of the device that every host has.
 const HOST_NAME: &str = "CPU:0";
@@ -40,13 +40,13 @@ impl DeviceId {
     /// The host's memory and processors.
     pub const HOST: DeviceId = DeviceId(0);
 
-    /// The place in the host's list.
+    /// Returns the index in the host's list.
     pub fn index(self) -> usize {
         self.0.into()
     }
 }
 
-/// What sort of device it is: devices of one kind have the same kernels. A word, which is compared by what it says.
+/// The kind of a device: devices of one kind have the same kernels. A word, compared as text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceKind(&'static str);
 
@@ -54,12 +54,13 @@ impl DeviceKind {
     /// The processors of the host, with its memory.
     pub const CPU: DeviceKind = DeviceKind("cpu");
 
-    /// Names a kind.
+    /// Returns the kind of this name.
     pub const fn new(name: &'static str) -> DeviceKind {
         DeviceKind(name)
     }
 
-    /// Names a kind that becomes known at run time: a plugin's. Each name is kept once, for the life of the process.
+    /// Returns a kind whose name becomes known at run time: a plugin's. Each name is kept once, for the life of the
+    /// process.
     pub fn interned(name: &str) -> DeviceKind {
         static KINDS: RwLock<Vec<&'static str>> = RwLock::new(Vec::new());
         let mut kinds = KINDS.write().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +72,7 @@ impl DeviceKind {
         }))
     }
 
-    /// The word.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         self.0
     }
@@ -98,17 +99,17 @@ pub struct DeviceRef {
 }
 
 impl DeviceRef {
-    /// The number.
+    /// Returns the number.
     pub fn id(&self) -> DeviceId {
         self.id
     }
 
-    /// The kind.
+    /// Returns the kind.
     pub fn kind(&self) -> DeviceKind {
         self.kind
     }
 
-    /// The name: `CPU:0`.
+    /// Returns the name: `CPU:0`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -149,13 +150,13 @@ impl fmt::Debug for Entry {
 }
 
 impl Devices {
-    /// Lists the host's own device.
+    /// Returns a list of the host's own device.
     pub(crate) fn new() -> Devices {
         Devices(RwLock::new(vec![host_entry(DeviceId::HOST, HOST_NAME)]))
     }
 
-    /// Gives the host's memory and processors one more name, as if they were another device; the device that has the
-    /// name already, if there is one of that kind.
+    /// Adds a device that is the host's memory and processors under one more name; returns the device that has the name
+    /// already, if there is one of that kind.
     ///
     /// # Errors
     ///
@@ -207,20 +208,20 @@ impl Devices {
         Ok(device)
     }
 
-    /// Finds a device by name.
+    /// Returns the device of this name.
     pub fn get(&self, name: &str) -> Option<DeviceRef> {
         let list = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let mut devices = list.iter().map(|entry| &entry.device);
         devices.find(|device| &*device.name == name).cloned()
     }
 
-    /// Finds a device by number.
+    /// Returns the device of this number.
     pub fn by_id(&self, id: DeviceId) -> Option<DeviceRef> {
         let list = self.0.read().unwrap_or_else(PoisonError::into_inner);
         list.get(id.index()).map(|entry| entry.device.clone())
     }
 
-    /// The name of a device, for messages.
+    /// Returns the name of a device, for messages.
     pub fn name_of(&self, id: DeviceId) -> Arc<str> {
         match self.by_id(id) {
             Some(device) => device.name,
@@ -228,13 +229,13 @@ impl Devices {
         }
     }
 
-    /// All devices, in the order of their numbers.
+    /// Returns all devices, in the order of their numbers.
     pub fn list(&self) -> Vec<DeviceRef> {
         let list = self.0.read().unwrap_or_else(PoisonError::into_inner);
         list.iter().map(|entry| entry.device.clone()).collect()
     }
 
-    /// Returns what a device can do.
+    /// Returns the implementation of a device.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! [`Function`]: what callers call.
+//! [`Function`]: a function of a loaded program, to be called.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::executor::topology::{Manner, Topology};
 use crate::executor::{self, straight};
 use crate::program::ProgramRef;
 use crate::request::{ExecutionContext, RequestContext};
-use crate::trace::{Level, Scope};
+use crate::trace::{TraceLevel, TraceSpan};
 
 /// A function of a program. A counted handle.
 #[derive(Clone)]
@@ -31,27 +31,27 @@ impl Function {
         self.program.topology(self.index)
     }
 
-    /// The name; empty for the function of a region.
+    /// Returns the name; empty for the function of a region.
     pub fn name(&self) -> &str {
         self.program.function_name(self.index)
     }
 
-    /// How it runs.
+    /// Returns the kind of the function.
     pub fn kind(&self) -> FunctionKind {
         self.topology().kind()
     }
 
-    /// The number of arguments.
+    /// Returns the number of arguments.
     pub fn n_arguments(&self) -> usize {
         self.topology().n_arguments()
     }
 
-    /// The number of results.
+    /// Returns the number of results.
     pub fn n_results(&self) -> usize {
         self.topology().n_results()
     }
 
-    /// The MLIR names of the arguments' types.
+    /// Returns the MLIR names of the arguments' types.
     pub fn argument_types(&self) -> impl ExactSizeIterator<Item = &str> {
         let file = self.program.file();
         self.program
@@ -60,7 +60,7 @@ impl Function {
             .map(|index| file.type_name(index))
     }
 
-    /// The MLIR names of the results' types.
+    /// Returns the MLIR names of the results' types.
     pub fn result_types(&self) -> impl ExactSizeIterator<Item = &str> {
         let file = self.program.file();
         self.program
@@ -131,25 +131,25 @@ impl Function {
         Ok(values)
     }
 
-    fn scope<'a>(&self, request: &'a RequestContext) -> Option<Scope<'a>> {
+    fn scope<'a>(&self, request: &'a RequestContext) -> Option<TraceSpan<'a>> {
         let sink = request.host().trace()?;
-        Some(Scope::new(sink, Level::Default, || {
+        Some(TraceSpan::new(sink, TraceLevel::Default, || {
             format!("Function: {}", self.name())
         }))
     }
 
-    /// Whether it is marked synchronous.
+    /// Returns whether the function is marked synchronous.
     pub(crate) fn is_synchronous(&self) -> bool {
         self.kind() == FunctionKind::Sync
     }
 
-    /// Its number in `program`, if it is one of that.
+    /// Returns the function's number in `program`, if it is one of that.
     pub(crate) fn index_in(&self, program: &ProgramRef) -> Option<u32> {
         Arc::ptr_eq(&self.program, program).then_some(self.index)
     }
 
-    /// Whether a call that so many calls are around runs in an order found at load, once its arguments
-    /// are there.
+    /// Returns whether a call that so many calls are around runs in an order found at load, once its arguments are
+    /// there.
     #[inline]
     pub(crate) fn runs_straight(&self, request: &RequestContext, depth: u32) -> bool {
         let topology = self.topology();
@@ -180,15 +180,15 @@ impl Function {
         }
     }
 
-    /// Whether a call that has all its arguments is to run in order as long as all results are there. Asked
+    /// Returns whether a call that has all its arguments is to run in order as long as all results are there. Asked
     /// once for each call.
     #[inline]
     pub(crate) fn tries_order(&self, request: &RequestContext) -> bool {
         !request.host().counts_always() && straight::may_run() && self.topology().tries_order()
     }
 
-    /// Runs such a call. The values are its arguments, which are settled, and then its results; unless one is
-    /// to come: then this gives what is left of it, which is to be counted.
+    /// Runs a call in order as long as all results are there. The values are its arguments, which are settled, and then
+    /// its results; unless one is to come: then this gives what is left of the call, which is to be counted.
     ///
     /// # Errors
     ///
@@ -254,7 +254,7 @@ impl Function {
         Ok(frame.take_results())
     }
 
-    /// A new frame for a call.
+    /// Returns a new frame for a call.
     pub(crate) fn frame(
         &self,
         request: &Arc<RequestContext>,
@@ -263,7 +263,7 @@ impl Function {
         self.numbered_frame(request, depth, None)
     }
 
-    /// As [`frame`](Self::frame), of a call that has a number already: of [`next_call_number`].
+    /// Returns a new frame for a call that has a number already: of [`next_call_number`]. See [`frame`](Self::frame).
     ///
     /// [`next_call_number`]: crate::executor::frame
     pub(crate) fn numbered_frame(
@@ -288,7 +288,7 @@ impl Function {
             .wrong_argument_count(self.index, arguments.len()))
     }
 
-    /// One error for all results.
+    /// Returns one error for all results.
     #[cold]
     pub(crate) fn all_failed(&self, error: &Error) -> Vec<AnyAsyncValue> {
         (0..self.n_results())

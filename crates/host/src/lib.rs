@@ -111,7 +111,7 @@ pub use executor::{guarded, is_in_kernel};
 #[cfg(not(loom))]
 pub use function::Function;
 #[cfg(not(loom))]
-pub use output::{Captured, Output};
+pub use output::{CapturedOutput, Output};
 #[cfg(not(loom))]
 pub use program::{LoadError, LoadProblem, Program};
 #[cfg(all(not(loom), not(tfrt_for_size)))]
@@ -129,8 +129,8 @@ pub use stuck::Stuck;
 pub const DEFAULT_BLOCKING_THREADS: usize = 256;
 
 #[cfg(not(loom))]
-/// A queue with one worker for each processor of the cgroup and the affinity mask; on the caller's
-/// thread alone where no thread can be started.
+/// Returns a queue with one worker for each processor of the cgroup and the affinity mask; on the
+/// caller's thread alone where no thread can be started.
 pub fn default_queue() -> Arc<dyn ConcurrentWorkQueue> {
     match MultiThreadedWorkQueue::new(available_parallelism(), DEFAULT_BLOCKING_THREADS) {
         Ok(queue) => Arc::new(queue),

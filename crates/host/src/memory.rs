@@ -2,16 +2,16 @@
 //! and limited; [`HostBuffer`], the bytes of tensors.
 
 mod allocators;
-mod aside;
 mod block;
 mod buffer;
 mod owned;
+mod reservation;
 
 pub use allocators::{
     AllocationLog, FixedSizeAllocator, LimitedAllocator, Profile, ProfiledAllocator,
     RecordedAllocator,
 };
-pub use aside::Aside;
 pub use block::Block;
 pub use buffer::{BUFFER_ALIGNMENT, HostBuffer, Reading, UninitBuffer, Writing};
 pub use owned::{OwnedReading, OwnedWriting};
+pub use reservation::MemoryReservation;

@@ -1,4 +1,4 @@
-//! [`Output`]: where kernels print.
+//! [`Output`]: the writers that kernels print and log to.
 //!
 //! Printing is an effect of the program, not of this library: a host owns one `Output`, and every
 //! kernel that prints goes through it. By default it leads to the process's standard output and
@@ -15,7 +15,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Two writers for text, one for what a program prints and one for its log. A counted handle.
+/// A pair of writers for text: one for what a program prints and one for its log. A counted handle.
 ///
 /// # Examples
 ///
@@ -59,17 +59,17 @@ impl Output {
     }
 
     /// Keeps everything in memory, to be read from the second part.
-    pub fn captured() -> (Self, Captured) {
+    pub fn captured() -> (Self, CapturedOutput) {
         Output::captured_within(usize::MAX)
     }
 
-    /// Keeps so many bytes of each in memory; what goes beyond that is a failure, of the kind `StorageFull`.
-    pub fn captured_within(max_bytes: usize) -> (Self, Captured) {
+    /// Keeps so many bytes of each in memory; to print more is a failure, of the kind `StorageFull`.
+    pub fn captured_within(max_bytes: usize) -> (Self, CapturedOutput) {
         let lines = || Lines {
             max_bytes,
             ..Lines::default()
         };
-        let captured = Captured {
+        let captured = CapturedOutput {
             print: lines(),
             log: lines(),
         };
@@ -82,7 +82,7 @@ impl Output {
         self.write(&self.0.print, &text);
     }
 
-    /// Prints as [`Output::print`] does, and says whether that went well.
+    /// Prints as [`Output::print`] does, and returns the error if that failed.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Output {
         self.write(&self.0.log, &text);
     }
 
-    /// Why something could not be printed or logged, the first time that it happened.
+    /// Returns the kind of the first error of printing or logging.
     pub fn failure(&self) -> Option<io::ErrorKind> {
         self.0.failure.get().copied()
     }
@@ -161,20 +161,20 @@ impl fmt::Debug for Output {
     }
 }
 
-/// What was printed and logged through [`Output::captured`] so far.
+/// The text that was printed and logged through [`Output::captured`] so far.
 #[derive(Clone, Debug, Default)]
-pub struct Captured {
+pub struct CapturedOutput {
     print: Lines,
     log: Lines,
 }
 
-impl Captured {
-    /// What was printed.
+impl CapturedOutput {
+    /// Returns the printed text.
     pub fn printed(&self) -> String {
         self.print.text()
     }
 
-    /// What was logged.
+    /// Returns the logged text.
     pub fn logged(&self) -> String {
         self.log.text()
     }

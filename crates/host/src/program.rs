@@ -29,17 +29,17 @@ use crate::kernel::{CHAIN, Callee, Completion, KernelEntry, ScalarAttr, Signatur
 #[derive(Clone)]
 pub struct Program(ProgramRef);
 
-/// What functions, frames and kernels hold of a program.
-pub(crate) type ProgramRef = Arc<Loaded>;
+/// A counted handle of a loaded program, held by functions, frames and kernels.
+pub(crate) type ProgramRef = Arc<LoadedProgram>;
 
-pub(crate) struct Loaded {
-    /// Tells programs apart.
+pub(crate) struct LoadedProgram {
+    /// The number of the program, which tells programs apart.
     id: NonZeroU32,
     file: BefFile,
     attribute_section: AttributeSection,
     host: HostContext,
     functions: Box<[Topology]>,
-    /// By function.
+    /// The functions as callees, by their numbers.
     callees: Box<[Callee]>,
 }
 
@@ -48,32 +48,32 @@ pub(crate) struct Loaded {
 pub struct LoadProblem {
     /// The code of the misfit, one of [`codes`](crate::codes).
     pub code: &'static str,
-    /// Where in the user's source, if the file says.
+    /// The location in the user's source, if the file has it.
     pub location: Option<SourceLocation>,
-    /// What was expected and found.
+    /// The message: what was expected and found.
     pub message: String,
-    /// What might be meant instead.
+    /// Advice: what might be meant instead.
     pub help: Option<String>,
-    /// The native function that it is about: files do not say where one is declared.
+    /// The native function that the problem is about: files do not say where one is declared.
     pub native: Option<String>,
 }
 
-/// Everything that keeps a program from being loaded; of very much, the first
-/// [`LoadError::MAX_KEPT`] problems.
+/// The error of a program that can't be loaded, with all reasons; of very many, the first [`LoadError::MAX_KEPT`]
+/// problems.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError(Vec<LoadProblem>);
 
 impl LoadError {
-    /// Problems that are kept: a file may have one for each of its bytes, all with long names.
+    /// The number of problems that are kept: a file may have one for each of its bytes, all with long names.
     pub const MAX_KEPT: usize = 100;
 
-    /// Leaves only the problems that `keep` accepts; nothing if there are none.
+    /// Keeps only the problems that `keep` accepts; nothing if there are none.
     pub fn retain(mut self, keep: impl FnMut(&LoadProblem) -> bool) -> Option<LoadError> {
         self.0.retain(keep);
         (!self.0.is_empty()).then_some(self)
     }
 
-    /// Gives problems on native functions the places that `find` knows by their names.
+    /// Sets the locations of problems on native functions, which `find` knows by their names.
     pub fn place_natives(&mut self, mut find: impl FnMut(&str) -> Option<SourceLocation>) {
         for problem in &mut self.0 {
             if let Some(native) = &problem.native {
@@ -82,7 +82,7 @@ impl LoadError {
         }
     }
 
-    /// The problems, in the order of the file; at least one.
+    /// Returns the problems, in the order of the file; at least one.
     pub fn problems(&self) -> &[LoadProblem] {
         &self.0
     }
@@ -129,7 +129,7 @@ impl Program {
         let id = NonZeroU32::new(id).unwrap_or(NonZeroU32::MAX);
         let callees = (0..).zip(&functions);
         let callees = callees.map(|(index, topology)| Callee::new(id, index, topology));
-        Ok(Program(Arc::new(Loaded {
+        Ok(Program(Arc::new(LoadedProgram {
             id,
             callees: callees.collect(),
             attribute_section: file.attribute_section(),
@@ -139,33 +139,33 @@ impl Program {
         })))
     }
 
-    /// The functions that have a name, in the order of the file.
+    /// Returns the functions that have a name, in the order of the file.
     pub fn functions(&self) -> impl Iterator<Item = Function> {
         self.all_functions()
             .filter(|function| !function.name().is_empty())
     }
 
-    /// All functions, those of regions included, which have no name.
+    /// Returns all functions, those of regions included, which have no name.
     pub fn all_functions(&self) -> impl Iterator<Item = Function> {
         (0..self.0.functions.len()).map(|index| Function::new(self.0.clone(), index as u32))
     }
 
-    /// Finds a function by name.
+    /// Returns the function of this name.
     pub fn function(&self, name: &str) -> Option<Function> {
         self.functions().find(|function| function.name() == name)
     }
 
-    /// The file.
+    /// Returns the file.
     pub fn file(&self) -> &BefFile {
         &self.0.file
     }
 
-    /// The host that it was loaded for.
+    /// Returns the host that the program was loaded for.
     pub fn host(&self) -> &HostContext {
         &self.0.host
     }
 
-    pub(crate) fn loaded(&self) -> &Loaded {
+    pub(crate) fn loaded(&self) -> &LoadedProgram {
         &self.0
     }
 }
@@ -178,19 +178,19 @@ impl fmt::Debug for Program {
     }
 }
 
-impl Loaded {
+impl LoadedProgram {
     #[inline]
     pub(crate) fn id(&self) -> NonZeroU32 {
         self.id
     }
 
-    /// A function, as kernels of this program name it.
+    /// Returns a function, as kernels of this program name it.
     #[inline]
     pub(crate) fn callee(&self, function: u32) -> Option<Callee> {
         self.callees.get(function as usize).copied()
     }
 
-    /// The error of a call with a wrong number of arguments.
+    /// Returns the error of a call with a wrong number of arguments.
     #[cold]
     pub(crate) fn wrong_argument_count(&self, function: u32, found: usize) -> Error {
         let expected = self.topology(function).n_arguments();
@@ -200,7 +200,7 @@ impl Loaded {
         ))
     }
 
-    /// The error of a call that the allocator has no memory for.
+    /// Returns the error of a call that the allocator has no memory for.
     #[cold]
     pub(crate) fn no_memory(&self, function: u32, size_bytes: usize) -> Error {
         let name = self.function_name(function);
@@ -218,7 +218,7 @@ impl Loaded {
         &self.functions[function as usize]
     }
 
-    /// Where a kernel stands in the source, as an offset for the file's table of places, and its name.
+    /// Returns the location of a kernel, as an offset in the file's Locations section, and its name.
     pub(crate) fn place(&self, function: u32, kernel: u32) -> (u32, &Arc<str>) {
         let topology = self.topology(function);
         let number = topology.number_in_file(kernel) + 1;
@@ -227,7 +227,7 @@ impl Loaded {
         (place.unwrap_or(u32::MAX), &topology.entry(kernel).name)
     }
 
-    /// What the kernels of a function count by.
+    /// Returns the [`Shape`] by which the kernels of a function are counted.
     ///
     /// # Errors
     ///
@@ -240,7 +240,7 @@ impl Loaded {
         })
     }
 
-    /// The number of a function in recordings, if the host makes any.
+    /// Returns the number of a function in recordings, if the host makes any.
     pub(crate) fn function_id(&self, function: u32) -> Option<FunctionId> {
         self.functions.get(function as usize)?.recorded_as
     }
@@ -258,7 +258,7 @@ impl Loaded {
         self.file.attribute(AttributeOffset(offset))
     }
 
-    /// An attribute that load has found to be such a scalar.
+    /// Returns an attribute that load has found to be such a scalar.
     #[inline]
     pub(crate) fn scalar<T: ScalarAttr>(&self, offset: u32) -> Option<T> {
         T::read_again(&self.file, &self.attribute_section, offset)
@@ -280,14 +280,14 @@ fn source_location(file: &BefFile, offset: LocationOffset) -> Option<SourceLocat
     })
 }
 
-/// Problems after which nobody looks for more, even if they say the same: each may be long.
+/// The number of problems found after which the search ends, even if they are alike: each may be long.
 const MAX_FOUND: usize = 4 * LoadError::MAX_KEPT;
 
 struct Loader<'a> {
     file: &'a BefFile,
     host: &'a HostContext,
     problems: Vec<LoadProblem>,
-    /// Those that are kept, and those that say the same as one that is.
+    /// The number of problems found, those included that are like one that is kept.
     n_found: usize,
 }
 
@@ -504,7 +504,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// What does not fit in number.
+    /// Returns a mismatch in the numbers of operands, attributes, functions or results.
     fn counts(&self, view: &KernelView<'_>, signature: &Signature) -> Option<String> {
         let compare = |found: usize, expected: usize, more: bool, what: &str| {
             let fits = found == expected || (more && found > expected);
@@ -532,7 +532,7 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// Which attribute the kernel cannot read.
+    /// Returns the mismatch of the first attribute that the kernel cannot read.
     fn attributes(&self, view: &KernelView<'_>, signature: &Signature) -> Option<String> {
         let attributes = view.attributes().iter().zip(&signature.attributes);
         attributes.enumerate().find_map(|(index, (offset, spec))| {
@@ -548,7 +548,7 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// What does not fit in type, as far as types are known.
+    /// Returns a mismatch of types, as far as types are known.
     fn types(
         &self,
         view: &KernelView<'_>,
@@ -599,8 +599,8 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// The type names of the registers: from the file, or else from the arguments of the function and
-/// the signatures of the kernels that fill them.
+/// Returns the type names of the registers: from the file, or else from the arguments of the function and the
+/// signatures of the kernels that fill them.
 fn register_types<'a>(
     file: &'a BefFile,
     function: &FunctionView<'a>,

@@ -1,4 +1,4 @@
-//! What has run when: recording kernels, and finding the kernels of a recording again.
+//! Recording of kernels, and the kernels of a recording.
 //!
 //! The executor records each kernel that it has run, if the host has a [`Recorder`]
 //! ([`HostContextBuilder::recorder`](crate::HostContextBuilder::recorder)); one that it has skipped,
@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 pub use tfrt_async::record::{
-    Event, EventKind, FunctionId, Level, LevelRecording, LevelStep, Recorder, Recording,
+    Event, EventKind, FunctionId, Gauge, GaugeRecording, GaugeStep, Recorder, Recording,
     ThreadRecording, Track,
 };
 use tfrt_bef::LocationOffset;
@@ -16,38 +16,38 @@ use tfrt_bef::LocationOffset;
 use crate::SourceLocation;
 use crate::function::Function;
 use crate::program::Program;
-use crate::trace::Scope;
+use crate::trace::TraceSpan;
 
 /// A kernel of a program, as a recording names it.
 #[derive(Clone, Debug)]
 pub struct RecordedKernel {
     /// The function that it stands in.
     pub function: Function,
-    /// Its number there, counted from 0 in the order of the file. The executor has another order.
+    /// The kernel's number there, counted from 0 in the order of the file. The executor has another order.
     pub number: u32,
     /// The kernel's name.
     pub name: Arc<str>,
-    /// Where the operation stands in the source, if the file says.
+    /// The location of the operation in the source, if the file has it.
     pub location: Option<SourceLocation>,
 }
 
-/// A kernel that runs: whoever wants to know hears of its end when this is dropped.
-pub(crate) struct Watch<'a> {
-    _scope: Option<Scope<'a>>,
+/// A guard of a running kernel: its end is traced and recorded when this is dropped.
+pub(crate) struct KernelSpan<'a> {
+    _scope: Option<TraceSpan<'a>>,
     recorder: Option<(&'a Arc<Recorder>, FunctionId)>,
     kernel: u32,
     call: u64,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> KernelSpan<'a> {
     #[inline]
     pub(crate) fn new(
-        scope: Option<Scope<'a>>,
+        scope: Option<TraceSpan<'a>>,
         recorder: Option<(&'a Arc<Recorder>, FunctionId)>,
         kernel: u32,
         call: u64,
     ) -> Self {
-        Watch {
+        KernelSpan {
             _scope: scope,
             recorder,
             kernel,
@@ -56,7 +56,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl Drop for Watch<'_> {
+impl Drop for KernelSpan<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some((recorder, function)) = self.recorder {
@@ -65,21 +65,24 @@ impl Drop for Watch<'_> {
     }
 }
 
-/// Who works for a kernel after it has returned, or on another thread: what is done is recorded as a
-/// part of the kernel, if anything is recorded. A counted handle.
+/// A recorder of work that is done for a kernel after it has returned, or on another thread: an event of the kernel, if
+/// anything is recorded. A counted handle.
 ///
 /// Loops and tasks that go through the [`ExecutionContext`](crate::ExecutionContext) do this by
 /// themselves.
 #[derive(Clone, Debug)]
-pub struct Part(Option<(Arc<Recorder>, FunctionId, u32)>);
+pub struct KernelWork(Option<(Arc<Recorder>, FunctionId, u32)>);
 
-impl Part {
-    pub(crate) fn new(recorder: Option<&Arc<Recorder>>, of: Option<(FunctionId, u32)>) -> Part {
+impl KernelWork {
+    pub(crate) fn new(
+        recorder: Option<&Arc<Recorder>>,
+        of: Option<(FunctionId, u32)>,
+    ) -> KernelWork {
         let of = recorder.zip(of);
-        Part(of.map(|(recorder, (function, kernel))| (recorder.clone(), function, kernel)))
+        KernelWork(of.map(|(recorder, (function, kernel))| (recorder.clone(), function, kernel)))
     }
 
-    /// Does some work, which begins where the last event of this thread has ended.
+    /// Runs `work`, and records it as an event that begins where the last event of this thread has ended.
     #[inline]
     pub fn run<R>(&self, work: impl FnOnce() -> R) -> R {
         let done = work();
@@ -91,13 +94,13 @@ impl Part {
 }
 
 impl Program {
-    /// The number that recordings give the first function of the file; those behind it follow.
-    /// `None` if the program's host has no recorder.
+    /// Returns the number that recordings give the first function of the file; those behind it follow. `None` if the
+    /// program's host has no recorder.
     pub fn first_recorded_function(&self) -> Option<FunctionId> {
         self.loaded().function_id(0)
     }
 
-    /// Finds a kernel that was recorded; `None` if it is none of this program's.
+    /// Returns a kernel that was recorded; `None` if it is none of this program's.
     pub fn recorded_kernel(&self, function: FunctionId, kernel: u32) -> Option<RecordedKernel> {
         let loaded = self.loaded();
         let index = function.index_from(self.first_recorded_function()?)?;

@@ -19,8 +19,8 @@ use crate::executor::topology::Topology;
 use crate::executor::{guarded, live};
 use crate::planted::is_planted;
 use crate::program::ProgramRef;
-use crate::record::{Part, Watch};
-use crate::trace::{Level, Scope};
+use crate::record::{KernelSpan, KernelWork};
+use crate::trace::{TraceLevel, TraceSpan};
 use crate::type_map::TypeMap;
 
 // The small command has nobody who asks to be told.
@@ -426,13 +426,18 @@ impl RequestContext {
 
     /// Hears that a kernel of a call begins; it ends when what this gives is dropped.
     #[inline]
-    pub(crate) fn watch<'a>(&'a self, topology: &Topology, kernel: u32, call: u64) -> Watch<'a> {
+    pub(crate) fn watch<'a>(
+        &'a self,
+        topology: &Topology,
+        kernel: u32,
+        call: u64,
+    ) -> KernelSpan<'a> {
         self.count_steps(1);
         let name = || topology.entry(kernel).name.to_string();
         let scope = self.host.trace();
-        let scope = scope.map(|sink| Scope::new(sink, Level::Debug, name));
+        let scope = scope.map(|sink| TraceSpan::new(sink, TraceLevel::Debug, name));
         let recorder = self.host.recorder().zip(topology.recorded_as);
-        Watch::new(scope, recorder, kernel, call)
+        KernelSpan::new(scope, recorder, kernel, call)
     }
 
     /// Something was done on this thread for a kernel that has returned.
@@ -646,14 +651,14 @@ impl ExecutionContext {
     }
 
     /// Who works for the kernel on other threads, or later.
-    pub fn part(&self) -> Part {
+    pub fn part(&self) -> KernelWork {
         let recorder = self.host().recorder();
         let place = self.place.as_ref().filter(|_| recorder.is_some());
         let of = place.and_then(|place| {
             let function = place.program.function_id(place.function)?;
             Some((function, place.kernel))
         });
-        Part::new(recorder, of)
+        KernelWork::new(recorder, of)
     }
 
     /// Runs `body(start, end)` for each tile of `range`, on the queue's workers and for one tile on

@@ -1,11 +1,11 @@
-//! [`Stuck`]: what a host does about requests that nothing can bring forward.
+//! [`Stuck`]: the policy of a host for requests that nothing can bring forward.
 
 use std::time::Duration;
 
-/// How often a host that only reports looks.
+/// The time between two looks of a host that only reports.
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
 
-/// What happens to a request that awaits a kernel's result when there is no task, no timer, no thread inside the
+/// The policy for a request that awaits a kernel's result when there is no task, no timer, no thread inside the
 /// executor and no promise of a context ([`ExecutionContext::promise`](crate::ExecutionContext::promise)) that could
 /// bring it, and nothing has moved between two looks at the host.
 ///
@@ -15,8 +15,8 @@ const REPORT_PERIOD: Duration = Duration::from_secs(1);
 /// ([`KernelRegistry::is_built_in`](crate::kernel::KernelRegistry::is_built_in)), and [`Stuck::Report`] of one that has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stuck {
-    /// Tells the diagnostic handler after a second, with the names of the kernels: once for each request, which goes on
-    /// waiting.
+    /// Reports to the diagnostic handler after a second, with the names of the kernels: once for each request, which
+    /// goes on waiting.
     Report,
     /// Fails what is awaited with code `Internal`, and the names of the kernels. The host is looked at this often.
     Fail(Duration),
@@ -26,7 +26,7 @@ impl Stuck {
     /// Fails, and looks every 20 ms.
     pub const FAIL: Stuck = Stuck::Fail(Duration::from_millis(20));
 
-    /// How often the host is looked at.
+    /// Returns how often the host is looked at.
     pub(crate) fn period(self) -> Duration {
         match self {
             Stuck::Report => REPORT_PERIOD,

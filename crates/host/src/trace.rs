@@ -3,46 +3,51 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// How much is told.
+/// The level of detail of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Programs and functions.
+pub enum TraceLevel {
+    /// Programs and functions are traced.
     #[default]
     Default,
-    /// And what costs more to tell.
+    /// More costly events are traced, too.
     Verbose,
-    /// And every kernel.
+    /// Every kernel is traced, too.
     Debug,
 }
 
-/// Hears what begins and what ends (its panics are caught, and lost); on each thread, ends come in the reverse order of beginnings.
+/// A receiver of spans' beginnings and ends. Its panics are caught, and lost. On each thread, ends
+/// come in the reverse order of beginnings.
 pub trait TraceSink: Send + Sync + 'static {
-    /// The level up to which it listens.
-    fn level(&self) -> Level;
+    /// Returns the level up to which the sink listens.
+    fn level(&self) -> TraceLevel;
 
-    /// Something begins on this thread.
+    /// Begins a span on this thread.
     fn begin(&self, name: &str);
 
-    /// What began last on this thread ends.
+    /// Ends the span that began last on this thread.
     fn end(&self);
 }
 
-/// Something that lasts while this lives.
-pub struct Scope<'a>(Option<&'a Arc<dyn TraceSink>>);
+/// A span that lasts while this lives.
+pub struct TraceSpan<'a>(Option<&'a Arc<dyn TraceSink>>);
 
-impl<'a> Scope<'a> {
-    /// Begins something, if the sink listens at `level`. The name is made only then.
-    pub fn new(sink: &'a Arc<dyn TraceSink>, level: Level, name: impl FnOnce() -> String) -> Self {
+impl<'a> TraceSpan<'a> {
+    /// Begins a span, if the sink listens at `level`. The name is made only then.
+    pub fn new(
+        sink: &'a Arc<dyn TraceSink>,
+        level: TraceLevel,
+        name: impl FnOnce() -> String,
+    ) -> Self {
         if sink.level() < level {
-            return Scope(None);
+            return TraceSpan(None);
         }
         let begun = catch_unwind(AssertUnwindSafe(|| sink.begin(&name())));
         crate::executor::forget_panic(begun);
-        Scope(Some(sink))
+        TraceSpan(Some(sink))
     }
 }
 
-impl Drop for Scope<'_> {
+impl Drop for TraceSpan<'_> {
     fn drop(&mut self) {
         if let Some(sink) = self.0 {
             let ended = catch_unwind(AssertUnwindSafe(|| sink.end()));

@@ -1,4 +1,4 @@
-//! Values by their types, or by types that stand for them.
+//! A map from types to values.
 
 use std::any::TypeId;
 

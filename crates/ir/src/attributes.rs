@@ -27,7 +27,7 @@ use crate::{
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Attribute {
-    /// `unit`: it is there, that is all.
+    /// `unit`: an attribute without content.
     Unit,
     /// `7 : i32`, `true`.
     Integer(IntegerAttribute),
@@ -99,12 +99,12 @@ pub struct SymbolRef {
     pub nested: Arc<[Name]>,
 }
 
-/// Elements of a shaped type.
+/// A dense attribute: the elements of a shaped type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DenseAttribute {
     /// A tensor or vector type with static dimensions.
     pub ty: Type,
-    /// The elements, or one of them if all are the same.
+    /// The elements, or a single one for a splat.
     pub elements: DenseElements,
     /// Whether `elements` holds one element that stands for all.
     ///
@@ -113,7 +113,7 @@ pub struct DenseAttribute {
     pub splat: bool,
 }
 
-/// What a dense attribute holds.
+/// The stored elements of a dense attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DenseElements {
     /// Little-endian encodings back to back, each rounded up to whole bytes:
@@ -124,10 +124,10 @@ pub enum DenseElements {
     Strings(Arc<[Arc<[u8]>]>),
 }
 
-/// Elements at some positions of a shaped type, zero elsewhere.
+/// A sparse attribute: elements at some positions of a shaped type, zero elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SparseAttribute {
-    /// The type of the whole.
+    /// The type of the attribute.
     pub ty: Type,
     /// Positions, `tensor<NxRANKxi64>`.
     pub indices: DenseAttribute,

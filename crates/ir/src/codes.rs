@@ -1,4 +1,4 @@
-//! The code of each kind of mistake in a text, by the stage that finds it.
+//! The diagnostic codes of mistakes in a text, by the stage that finds them.
 //!
 //! A code is for good: one that is no longer used is not given to anything else. What each
 //! means, with a program that gets it and one that does not, is told by `tfrt explain`.

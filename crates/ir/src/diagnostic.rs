@@ -1,4 +1,4 @@
-//! What is wrong with a program: gathered, sorted, shown with the source line.
+//! Diagnostics of a program: gathered, sorted, shown with the source line.
 //!
 //! The first line of a rendered diagnostic is `FILE:LINE:COLUMN: error: MESSAGE [CODE]`,
 //! which editors and scripts understand; the line of source and the carets
@@ -14,14 +14,14 @@ use crate::{
     visible,
 };
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Severity {
     /// The program is rejected.
     Error,
     /// The program is accepted, but probably not what was meant.
     Warning,
-    /// Something that was asked for.
+    /// A remark that was asked for.
     Remark,
 }
 
@@ -44,12 +44,12 @@ impl Severity {
     }
 }
 
-/// A place in a text.
+/// A range of a source text.
 #[derive(Clone, Debug)]
 pub struct Position {
     /// The text.
     pub source: Source,
-    /// The place in it.
+    /// The range in the text.
     pub span: Span,
 }
 
@@ -57,24 +57,24 @@ pub struct Position {
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     severity: Severity,
-    /// `None` for what a program reports when it runs.
+    /// The code; `None` for errors of a program that runs.
     code: Option<&'static str>,
     message: String,
-    place: Place,
+    pos: SourcePos,
     notes: Vec<Note>,
     help: Vec<String>,
 }
 
-/// Something that explains a diagnostic, maybe at a place of its own.
+/// A note that explains a diagnostic, maybe at a place of its own.
 #[derive(Clone, Debug)]
 pub struct Note {
     message: String,
-    place: Place,
+    pos: SourcePos,
 }
 
-/// Where a message belongs.
+/// The source position of a message: a range in a text at hand, or else a location.
 #[derive(Clone, Debug, Default)]
-struct Place {
+struct SourcePos {
     position: Option<Position>,
     location: Location,
 }
@@ -106,20 +106,20 @@ impl Diagnostic {
             severity,
             code,
             message,
-            place: Place::default(),
+            pos: SourcePos::default(),
             notes,
             help,
         }
     }
 
-    /// Places it in a text.
+    /// Sets the position to a range of a text.
     #[must_use]
     pub fn at(mut self, source: &Source, span: Span) -> Diagnostic {
-        self.place = Place::of(source, span);
+        self.pos = SourcePos::of(source, span);
         self
     }
 
-    /// Places it at a part of what it is placed at, if that is known.
+    /// Narrows the position to a part of the range, if that is known.
     #[must_use]
     pub fn narrowed(self, source: Option<&Source>, part: Option<Span>) -> Diagnostic {
         match (source, part) {
@@ -128,10 +128,10 @@ impl Diagnostic {
         }
     }
 
-    /// Places it at a location for which there is no text at hand.
+    /// Sets the position to a location for which there is no text at hand.
     #[must_use]
     pub fn at_location(mut self, location: Location) -> Diagnostic {
-        self.place = Place {
+        self.pos = SourcePos {
             position: None,
             location,
         };
@@ -143,7 +143,7 @@ impl Diagnostic {
     pub fn note(mut self, message: impl Into<String>) -> Diagnostic {
         self.notes.push(Note {
             message: message.into(),
-            place: Place::default(),
+            pos: SourcePos::default(),
         });
         self
     }
@@ -156,10 +156,10 @@ impl Diagnostic {
         source: Option<&Source>,
         span: Span,
     ) -> Diagnostic {
-        let place = source.map_or_else(Place::default, |source| Place::of(source, span));
+        let pos = source.map_or_else(SourcePos::default, |source| SourcePos::of(source, span));
         self.notes.push(Note {
             message: message.into(),
-            place,
+            pos,
         });
         self
     }
@@ -171,13 +171,12 @@ impl Diagnostic {
         self
     }
 
-    /// Returns how bad it is.
+    /// Returns the severity.
     pub fn severity(&self) -> Severity {
         self.severity
     }
 
-    /// Returns the code, which `tfrt explain` explains; `None` for what a
-    /// program reports when it runs.
+    /// Returns the code, which `tfrt explain` explains; `None` for errors of a program that runs.
     pub fn code(&self) -> Option<&'static str> {
         self.code
     }
@@ -187,14 +186,14 @@ impl Diagnostic {
         &self.message
     }
 
-    /// Returns the place in a text, if it has one.
+    /// Returns the range in a text, if there is one.
     pub fn position(&self) -> Option<&Position> {
-        self.place.position.as_ref()
+        self.pos.position.as_ref()
     }
 
-    /// Returns file, line and column as a location; `Unknown` without a place.
+    /// Returns file, line and column as a location; `Unknown` without a position.
     pub fn location(&self) -> &Location {
-        &self.place.location
+        &self.pos.location
     }
 
     /// Returns the notes.
@@ -207,15 +206,15 @@ impl Diagnostic {
         &self.help
     }
 
-    /// Returns line and column, if it has a place.
+    /// Returns line and column, if there is a position.
     pub fn line_column(&self) -> Option<(u32, u32)> {
-        self.place
+        self.pos
             .location
             .file_line_col()
             .map(|(_, line, column)| (line, column))
     }
 
-    /// Writes it as text, in colour if asked; ends with a line feed.
+    /// Returns the diagnostic as text, in colour if asked; ends with a line feed.
     ///
     /// # Examples
     ///
@@ -233,31 +232,31 @@ impl Diagnostic {
         let mut text = String::new();
         let (level, name) = (self.severity.level(), self.severity.name());
         let headline = self.headline();
-        self.place
+        self.pos
             .render(&renderer, level, name, &headline, &mut text);
         for note in &self.notes {
             let line = visible::name(&note.message);
-            note.place
+            note.pos
                 .render(&renderer, Level::NOTE, "note", &line, &mut text);
         }
         for help in &self.help {
             let line = visible::name(help);
-            Place::default().render(&renderer, Level::HELP, "help", &line, &mut text);
+            SourcePos::default().render(&renderer, Level::HELP, "help", &line, &mut text);
         }
         text
     }
 
-    /// Writes its first line only, in colour if asked; ends with a line feed.
+    /// Returns the first line of the text, in colour if asked; ends with a line feed.
     pub fn render_short(&self, color: bool) -> String {
-        let place = Place {
+        let pos = SourcePos {
             position: None,
-            location: self.place.location.clone(),
+            location: self.pos.location.clone(),
         };
         let headline = self.headline();
         let line = visible::name(&headline);
         let mut text = String::new();
         let (level, name) = (self.severity.level(), self.severity.name());
-        place.render(&renderer(color), level, name, &line, &mut text);
+        pos.render(&renderer(color), level, name, &line, &mut text);
         text
     }
 
@@ -285,32 +284,32 @@ impl Note {
         &self.message
     }
 
-    /// Returns the place in a text, if it has one.
+    /// Returns the range in a text, if there is one.
     pub fn position(&self) -> Option<&Position> {
-        self.place.position.as_ref()
+        self.pos.position.as_ref()
     }
 
-    /// Returns file, line and column as a location; `Unknown` without a place.
+    /// Returns file, line and column as a location; `Unknown` without a position.
     pub fn location(&self) -> &Location {
-        &self.place.location
+        &self.pos.location
     }
 
-    /// Returns line and column, if it has a place.
+    /// Returns line and column, if there is a position.
     pub fn line_column(&self) -> Option<(u32, u32)> {
-        self.place
+        self.pos
             .location
             .file_line_col()
             .map(|(_, line, column)| (line, column))
     }
 }
 
-/// Bytes of a line that are shown on either side of a span.
+/// The bytes of a line that are shown on either side of a span.
 const CONTEXT_BYTES: usize = 120;
 
-impl Place {
-    fn of(source: &Source, span: Span) -> Place {
+impl SourcePos {
+    fn of(source: &Source, span: Span) -> SourcePos {
         let location = source.location(span.start as usize);
-        Place {
+        SourcePos {
             position: Some(Position {
                 source: source.clone(),
                 span,
@@ -395,7 +394,7 @@ impl Position {
     }
 }
 
-/// Diagnostics of one program, in the order of the text.
+/// The diagnostics of one program, in the order of the text.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
@@ -403,11 +402,11 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Diagnostics that are kept; further ones are only counted. Remarks, which
-    /// somebody asked for, are kept always.
+    /// The number of diagnostics that are kept; further ones are only counted. Remarks, which somebody asked for, are
+    /// kept always.
     pub const MAX_KEPT: usize = 100;
 
-    /// Adds one, or counts it if there are too many.
+    /// Adds a diagnostic, or counts it if there are too many.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         let is_remark = diagnostic.severity == Severity::Remark;
         if self.list.len() >= Diagnostics::MAX_KEPT && !is_remark {
@@ -417,7 +416,7 @@ impl Diagnostics {
         self.list.push(diagnostic);
     }
 
-    /// Adds all of another.
+    /// Adds all diagnostics of another list.
     pub fn extend(&mut self, other: Diagnostics) {
         self.n_dropped += other.n_dropped;
         other
@@ -426,14 +425,14 @@ impl Diagnostics {
             .for_each(|diagnostic| self.push(diagnostic));
     }
 
-    /// Adds advice to the one that was added last.
+    /// Adds advice to the diagnostic that was added last.
     pub(crate) fn help_last(&mut self, message: String) {
         if let Some(last) = self.list.last_mut() {
             last.help.push(message);
         }
     }
 
-    /// Sorts by place in the text; those at one place keep their order.
+    /// Sorts by place in the text; diagnostics at one place keep their order.
     pub fn sort(&mut self) {
         self.list.sort_by_key(|diagnostic| {
             diagnostic
@@ -442,12 +441,12 @@ impl Diagnostics {
         });
     }
 
-    /// Returns whether no more are kept.
+    /// Returns whether further diagnostics would only be counted.
     pub fn is_full(&self) -> bool {
         self.list.len() >= Diagnostics::MAX_KEPT
     }
 
-    /// Returns whether there is none.
+    /// Returns whether there is no diagnostic.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -459,17 +458,17 @@ impl Diagnostics {
             .any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Returns the number of those that are kept.
+    /// Returns the number of diagnostics that are kept.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Returns the number of those that were only counted.
+    /// Returns the number of diagnostics that were only counted.
     pub fn n_dropped(&self) -> usize {
         self.n_dropped
     }
 
-    /// Iterates over those that are kept.
+    /// Iterates over the diagnostics that are kept.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.list.iter()
     }
@@ -487,7 +486,7 @@ impl Diagnostics {
         Err(self)
     }
 
-    /// Writes all of them as text, in colour if asked.
+    /// Returns all diagnostics as text, in colour if asked.
     pub fn render(&self, color: bool) -> String {
         let mut text: String = self
             .list

@@ -1,4 +1,4 @@
-//! What an operation is, as data: one entry per operation, in one place.
+//! Definitions of operations, as data: one entry per operation, in one place.
 //!
 //! Parser, printer, verifier and documentation all read these entries. The
 //! tables themselves are in `dialects/`, one file per dialect.
@@ -32,8 +32,7 @@ pub use format::Format;
 pub use traits::Traits;
 pub use value_kind::{AttributeKind, ValueKind};
 
-/// The entries of a dialect, which are made when one is first asked for: most programs use few
-/// dialects.
+/// The table of a dialect's entries.
 struct Table {
     make: fn() -> Vec<OpDef>,
     entries: OnceLock<HashMap<&'static str, OpDef, TextHash>>,

@@ -1,4 +1,4 @@
-//! The dialects that have tables: a file each, and a folder where the file would be long.
+//! The built-in dialects: a file each, and a folder where the file would be long.
 //!
 //! The entries say everything that parser, printer, verifier, passes and the
 //! reference in `docs/operations/` know of an operation. A test of the front crate
@@ -29,10 +29,10 @@ mod vt;
 
 use crate::dialect::{OpDef, Traits};
 
-/// Makes the entries of a dialect.
+/// A function that makes the entries of a dialect.
 type Make = fn() -> Vec<OpDef>;
 
-/// The dialects. All entries of one have names that begin with its own.
+/// The built-in dialects. All entries of one have names that begin with its own.
 pub(crate) const ALL: &[(&str, Make)] = &[
     ("btf", btf::definitions),
     ("builtin", builtin::definitions),

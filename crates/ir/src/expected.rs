@@ -19,7 +19,7 @@ use crate::{
 #[derive(Clone, Debug)]
 struct Expectation {
     kind: Kind,
-    /// `None` for diagnostics without a place.
+    /// The line of the diagnostic; `None` for those without a place.
     line: Option<u32>,
     text: String,
     is_pattern: bool,

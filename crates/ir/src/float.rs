@@ -1,4 +1,4 @@
-//! Floating point formats: reading decimals with one rounding, and widening.
+//! Floating-point formats: reading decimals with one rounding, and widening.
 //!
 //! Formats narrower than `f64` other than `f32` are read through `f64`. Rounding
 //! twice goes wrong only when the first rounding lands exactly between two
@@ -9,26 +9,26 @@ use std::cmp::Ordering;
 
 use crate::types::FloatKind;
 
-/// How a format of at most 64 bits is laid out.
+/// The bit layout of a format of at most 64 bits.
 #[derive(Clone, Copy)]
 struct Layout {
     exponent_bits: u32,
-    /// Fraction bits, without the hidden one.
+    /// The number of fraction bits, without the hidden one.
     fraction_bits: u32,
     bias: i32,
     special: Special,
 }
 
-/// Which codes are no finite numbers.
+/// The codes of a format that are not finite numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Special {
-    /// The largest exponent stands for infinities and what is no number.
+    /// The largest exponent encodes infinities and NaN.
     LargestExponent,
-    /// All bits but the sign set is no number; there is no infinity.
+    /// All bits but the sign set encode NaN; there is no infinity.
     AllOnes,
-    /// The code of -0 is no number; there is no infinity.
+    /// The code of -0 is NaN; there is no infinity.
     NegativeZero,
-    /// None: what is too large becomes the largest number.
+    /// None: values that are too large become the largest number.
     Nothing,
 }
 
@@ -57,7 +57,7 @@ fn layout(kind: FloatKind) -> Layout {
 }
 
 impl Layout {
-    /// The code, without a sign, of what is too large.
+    /// Returns the code, without a sign, of values that are too large.
     fn overflow(self) -> u64 {
         let ones = (1_u64 << (self.exponent_bits + self.fraction_bits)) - 1;
         match self.special {
@@ -72,7 +72,7 @@ impl Layout {
 mod powers {
     pub(super) const BIAS: i32 = 127;
 
-    /// The code of what is no number.
+    /// The code of NaN.
     const NO_NUMBER: u64 = 0xff;
 
     /// Returns the power nearest to a value that is not below 0, the greater of two as near.
@@ -92,7 +92,7 @@ mod powers {
     }
 }
 
-/// Returns whether constants of a format can be held.
+/// Returns whether constants of a format are supported.
 pub(crate) fn is_supported(kind: FloatKind) -> bool {
     !matches!(kind, FloatKind::F80 | FloatKind::F128)
 }

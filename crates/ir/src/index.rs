@@ -1,7 +1,7 @@
-//! [`Index`]: which place of a text speaks of what, for editors.
+//! [`Index`]: the names in a text with what they refer to, for editors.
 //!
 //! [`parse_with_index`] reads a text as [`parse`](crate::parse()) does, keeps what it
-//! understood of a text that is wrong, and notes on the way each name that it
+//! parsed of a text that is wrong, and notes on the way each name that it
 //! reads: a definition or a use, and of what. What the parser skipped, the rest
 //! of an operation that is wrong, has no mentions.
 
@@ -18,15 +18,15 @@ use crate::{
 
 pub use crate::parser::parse_with_index;
 
-/// All that could be understood of a text.
+/// The result of parsing a text that may be wrong: a module, an index of names, and diagnostics.
 #[derive(Debug)]
-pub struct Understood {
-    /// What was read. With errors in the text operations are missing, and some
-    /// operands stand for nothing: it is good for looking around only.
+pub struct IndexedParse {
+    /// The module. With errors in the text operations are missing, and some operands stand for
+    /// nothing: it is good for looking around only.
     pub module: Module,
-    /// Which place speaks of what.
+    /// The index of the names.
     pub index: Index,
-    /// What is wrong with the text, sorted by place.
+    /// The diagnostics, sorted by place.
     pub diagnostics: Diagnostics,
 }
 
@@ -38,46 +38,46 @@ pub struct Understood {
 /// use tfrt_ir::{Dialects, Source, index::{parse_with_index, Role}};
 ///
 /// let text = "%x = tfrt.constant.i32 1  %y = tfrt.add.i32 %x, %x";
-/// let understood = parse_with_index(&Source::new("a.mlir", text), &Dialects::default());
-/// let index = &understood.index;
+/// let parsed = parse_with_index(&Source::new("a.mlir", text), &Dialects::default());
+/// let index = &parsed.index;
 /// let used = *index.at(44).next().expect("the first operand is there");
-/// let places: Vec<_> = index.mentions_of(used.subject).map(|x| (x.span.start, x.role)).collect();
+/// let places: Vec<_> = index.mentions_of(used.target).map(|x| (x.span.start, x.role)).collect();
 /// assert_eq!(places, [(0, Role::Definition), (44, Role::Use), (48, Role::Use)]);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     mentions: Vec<Mention>,
-    extents: Vec<Extent>,
-    /// For each extent the one around it.
+    extents: Vec<OpExtent>,
+    /// The index of the extent around each.
     around: Vec<Option<usize>>,
-    meanings: Vec<(Span, Meaning)>,
-    /// Values that gave way to others once those were defined.
+    meanings: Vec<(Span, AliasMeaning)>,
+    /// The values that stood in for others until those were defined.
     replaced: HashMap<ValueId, ValueId>,
 }
 
-/// A name at a place.
+/// An occurrence of a name in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mention {
     /// The place.
     pub span: Span,
-    /// What the name does there.
+    /// The role of the name in this place.
     pub role: Role,
-    /// What it names.
-    pub subject: Subject,
+    /// The object that the name refers to.
+    pub target: NameTarget,
 }
 
-/// Whether a name is given or used.
+/// The role of a name's occurrence: definition or use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// The name is used.
+    /// A use of the name.
     Use,
-    /// The name is given to something.
+    /// A definition of the name.
     Definition,
 }
 
-/// What is named.
+/// An object that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Subject {
+pub enum NameTarget {
     /// `%value`.
     Value(ValueId),
     /// `^block`.
@@ -90,16 +90,16 @@ pub enum Subject {
 
 /// The text of an operation, from its results to its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct OpExtent {
     /// The place.
     pub span: Span,
     /// The operation.
     pub op: OpId,
 }
 
-/// What an alias stands for.
+/// The type, attribute or location that an alias stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Meaning {
+pub enum AliasMeaning {
     /// A type.
     Type(Type),
     /// An attribute.
@@ -133,20 +133,20 @@ impl Index {
     }
 
     /// Iterates over the mentions of a value or a block.
-    pub fn mentions_of(&self, subject: Subject) -> impl Iterator<Item = &Mention> {
+    pub fn mentions_of(&self, target: NameTarget) -> impl Iterator<Item = &Mention> {
         self.mentions
             .iter()
-            .filter(move |mention| mention.subject == subject)
+            .filter(move |mention| mention.target == target)
     }
 
-    /// Returns where each operation stands, in the order of the text, outer
-    /// ones before those within.
-    pub fn extents(&self) -> &[Extent] {
+    /// Returns the extents of all operations, in the order of the text, outer ones before those
+    /// within.
+    pub fn op_extents(&self) -> &[OpExtent] {
         &self.extents
     }
 
     /// Iterates over the operations around an offset, the innermost first.
-    pub fn enclosing(&self, offset: usize) -> impl Iterator<Item = &Extent> {
+    pub fn enclosing(&self, offset: usize) -> impl Iterator<Item = &OpExtent> {
         let begun = self
             .extents
             .partition_point(|extent| extent.span.range().start <= offset);
@@ -156,8 +156,8 @@ impl Index {
             .filter(move |extent| offset <= extent.span.range().end)
     }
 
-    /// Returns what an alias stands for, given where it is defined.
-    pub fn meaning(&self, definition: Span) -> Option<&Meaning> {
+    /// Returns the meaning of an alias, given where it is defined.
+    pub fn meaning(&self, definition: Span) -> Option<&AliasMeaning> {
         let found = self
             .meanings
             .binary_search_by_key(&definition, |&(span, _)| span);
@@ -165,17 +165,13 @@ impl Index {
     }
 }
 
-/// For the parser.
+/// Recording, for the parser.
 impl Index {
-    pub(crate) fn mention(&mut self, span: Span, role: Role, subject: Subject) {
-        self.mentions.push(Mention {
-            span,
-            role,
-            subject,
-        });
+    pub(crate) fn mention(&mut self, span: Span, role: Role, target: NameTarget) {
+        self.mentions.push(Mention { span, role, target });
     }
 
-    /// Notes that the last name was not used, but given.
+    /// Turns the last mention into a definition.
     pub(crate) fn last_is_definition(&mut self) {
         if let Some(last) = self.mentions.last_mut() {
             last.role = Role::Definition;
@@ -183,24 +179,24 @@ impl Index {
     }
 
     pub(crate) fn extent(&mut self, span: Span, op: OpId) {
-        self.extents.push(Extent { span, op });
+        self.extents.push(OpExtent { span, op });
     }
 
-    pub(crate) fn means(&mut self, definition: Span, meaning: Meaning) {
+    pub(crate) fn means(&mut self, definition: Span, meaning: AliasMeaning) {
         self.meanings.push((definition, meaning));
     }
 
-    /// Notes that what was said of one value is meant of another.
+    /// Replaces a value that stood in for another.
     pub(crate) fn replace(&mut self, old: ValueId, new: ValueId) {
         if old != new {
             self.replaced.insert(old, new);
         }
     }
 
-    /// Puts all into the order of the text.
+    /// Sorts all mentions into the order of the text.
     pub(crate) fn finish(mut self) -> Index {
         for mention in &mut self.mentions {
-            if let Subject::Value(value) = &mut mention.subject {
+            if let NameTarget::Value(value) = &mut mention.target {
                 // A value gives way once: what takes its place is defined.
                 *value = self.replaced.get(value).copied().unwrap_or(*value);
             }
@@ -224,8 +220,8 @@ impl Index {
 }
 
 impl Module {
-    /// Returns what makes a value, unless it only stands in for one that the
-    /// text does not define.
+    /// Returns the definition of a value, unless it only stands in for one that the text does not
+    /// define.
     pub fn known_def(&self, value: ValueId) -> Option<Def> {
         let def = self.value_def(value);
         match def {

@@ -19,8 +19,8 @@ enum Repr {
     Big(Arc<[u64]>),
 }
 
-/// Digits that a decimal literal may have. Reading decimals takes time in the
-/// square of their length; longer numbers are written in hexadecimal.
+/// The most digits of a decimal literal. Reading decimals takes time in the square of their length;
+/// longer numbers are written in hexadecimal.
 pub(crate) const MAX_DECIMAL_DIGITS: usize = 10_000;
 
 const SIGN: u64 = 1 << 63;

@@ -1,17 +1,17 @@
-//! Bytes to tokens.
+//! The lexer: cuts a text into tokens.
 //!
 //! The lexer is a function from an offset to the token there, so looking ahead
 //! is lexing again from a remembered offset. Tokens borrow nothing.
 
 use crate::{codes, source::Span};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The end of the text.
     End,
-    /// Text that is no token; the parser says what is wrong with it.
-    Bad(Bad),
+    /// Text that is no token; the parser reports the mistake.
+    Bad(LexError),
     /// `tfrt.add.i32`, `i32`, `loc`.
     Word,
     /// `%name`.
@@ -93,9 +93,9 @@ impl Mark {
     }
 }
 
-/// What is wrong with text that is no token.
+/// The reason why text is no token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bad {
+pub(crate) enum LexError {
     Character,
     String,
     Escape,
@@ -103,32 +103,32 @@ pub(crate) enum Bad {
     Comment,
 }
 
-impl Bad {
-    /// Returns what to tell people.
+impl LexError {
+    /// Returns the message for people.
     pub fn message(self) -> &'static str {
         match self {
-            Bad::Character => "unexpected character",
-            Bad::String => "expected '\"' in string literal",
-            Bad::Escape => "unknown escape in string literal",
-            Bad::Name => "expected a name behind the sigil",
-            Bad::Comment => "expected '//' to start a comment",
+            LexError::Character => "unexpected character",
+            LexError::String => "expected '\"' in string literal",
+            LexError::Escape => "unknown escape in string literal",
+            LexError::Name => "expected a name behind the sigil",
+            LexError::Comment => "expected '//' to start a comment",
         }
     }
 }
 
-impl Bad {
-    /// Returns what the author of the text may have meant by it.
+impl LexError {
+    /// Returns advice on what the author of the text may have meant.
     pub fn help(self, text: &str) -> Option<&'static str> {
         match (self, text) {
-            (Bad::Character, ";") => Some("operations end with their line"),
-            (Bad::Character, "'") => Some("strings are in double quotes"),
-            (Bad::Character, ".") => Some("numbers begin with a digit: 0.5"),
-            (Bad::Character, text) if !text.is_ascii() => {
+            (LexError::Character, ";") => Some("operations end with their line"),
+            (LexError::Character, "'") => Some("strings are in double quotes"),
+            (LexError::Character, ".") => Some("numbers begin with a digit: 0.5"),
+            (LexError::Character, text) if !text.is_ascii() => {
                 Some("outside of strings and comments all characters are ASCII")
             }
-            (Bad::Name, "#") | (Bad::Comment, _) => Some("comments begin with '//'"),
-            (Bad::Name, "@") => Some("any text may be a name in quotes: @\"1st\""),
-            (Bad::Escape, _) => Some(
+            (LexError::Name, "#") | (LexError::Comment, _) => Some("comments begin with '//'"),
+            (LexError::Name, "@") => Some("any text may be a name in quotes: @\"1st\""),
+            (LexError::Escape, _) => Some(
                 r"a backslash is written '\\', any other byte as two hexadecimal digits: '\0A'",
             ),
             _ => None,
@@ -138,16 +138,16 @@ impl Bad {
     /// Returns the code of the mistake.
     pub fn code(self) -> &'static str {
         match self {
-            Bad::Character => codes::UNEXPECTED_CHARACTER,
-            Bad::String => codes::UNCLOSED_STRING,
-            Bad::Escape => codes::UNKNOWN_ESCAPE,
-            Bad::Name => codes::MISSING_NAME,
-            Bad::Comment => codes::SINGLE_SLASH,
+            LexError::Character => codes::UNEXPECTED_CHARACTER,
+            LexError::String => codes::UNCLOSED_STRING,
+            LexError::Escape => codes::UNKNOWN_ESCAPE,
+            LexError::Name => codes::MISSING_NAME,
+            LexError::Comment => codes::SINGLE_SLASH,
         }
     }
 }
 
-/// A token: what it is and where.
+/// A token: its kind and its range.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     pub kind: Kind,
@@ -165,7 +165,8 @@ impl Token {
     }
 }
 
-/// Cuts a text into tokens: words, numbers, strings, marks, and what is none of these.
+/// Iterates over the tokens of a text: words, numbers, strings, marks, and text that is none of
+/// these.
 ///
 /// # Examples
 ///
@@ -195,7 +196,7 @@ pub(crate) fn token(text: &str, from: usize) -> Token {
         };
     };
     let (kind, end) = match first {
-        b'a'..=b'z' | b'A'..=b'Z' | b'_' => (Kind::Word, Class::WORD.end(bytes, start + 1)),
+        b'a'..=b'z' | b'A'..=b'Z' | b'_' => (Kind::Word, ByteClass::WORD.end(bytes, start + 1)),
         b'%' => sigil(bytes, start, Kind::Percent),
         b'0'..=b'9' => number(bytes, start),
         b'"' => string(bytes, start),
@@ -209,37 +210,37 @@ pub(crate) fn token(text: &str, from: usize) -> Token {
     Token { kind, start, end }
 }
 
-/// What a byte may be part of, as a set.
+/// The set of token classes that a byte may be part of.
 #[derive(Clone, Copy)]
-struct Class(u8);
+struct ByteClass(u8);
 
-impl Class {
-    const BLANK: Class = Class(1);
-    const DIGIT: Class = Class(1 << 1);
-    const HEX_DIGIT: Class = Class(1 << 2);
+impl ByteClass {
+    const BLANK: ByteClass = ByteClass(1);
+    const DIGIT: ByteClass = ByteClass(1 << 1);
+    const HEX_DIGIT: ByteClass = ByteClass(1 << 2);
     /// A letter, a digit, `_`, `$` or `.`.
-    const WORD: Class = Class(1 << 3);
-    /// What follows a sigil: the same, or `-`.
-    const SUFFIX: Class = Class(1 << 4);
+    const WORD: ByteClass = ByteClass(1 << 3);
+    /// A byte that may follow a sigil: a byte of a word, or `-`.
+    const SUFFIX: ByteClass = ByteClass(1 << 4);
 
-    const fn of(byte: u8) -> Class {
+    const fn of(byte: u8) -> ByteClass {
         let mut set = 0;
         if matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
-            set |= Class::BLANK.0;
+            set |= ByteClass::BLANK.0;
         }
         if byte.is_ascii_digit() {
-            set |= Class::DIGIT.0;
+            set |= ByteClass::DIGIT.0;
         }
         if byte.is_ascii_hexdigit() {
-            set |= Class::HEX_DIGIT.0;
+            set |= ByteClass::HEX_DIGIT.0;
         }
         if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.') {
-            set |= Class::WORD.0 | Class::SUFFIX.0;
+            set |= ByteClass::WORD.0 | ByteClass::SUFFIX.0;
         }
         if byte == b'-' {
-            set |= Class::SUFFIX.0;
+            set |= ByteClass::SUFFIX.0;
         }
-        Class(set)
+        ByteClass(set)
     }
 
     fn has(self, byte: u8) -> bool {
@@ -256,11 +257,11 @@ impl Class {
 }
 
 /// The classes of all bytes.
-static CLASSES: [Class; 256] = {
-    let mut classes = [Class(0); 256];
+static CLASSES: [ByteClass; 256] = {
+    let mut classes = [ByteClass(0); 256];
     let mut byte = 0;
     while byte < classes.len() {
-        classes[byte] = Class::of(byte as u8);
+        classes[byte] = ByteClass::of(byte as u8);
         byte += 1;
     }
     classes
@@ -269,7 +270,7 @@ static CLASSES: [Class; 256] = {
 /// Returns the offset of the first byte that is neither blank nor comment.
 fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
     loop {
-        at = Class::BLANK.end(bytes, at);
+        at = ByteClass::BLANK.end(bytes, at);
         match bytes.get(at) {
             Some(b'/') if bytes.get(at + 1) == Some(&b'/') => {
                 let line = &bytes[at..];
@@ -288,11 +289,11 @@ fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
 fn sigil(bytes: &[u8], start: usize, kind: Kind) -> (Kind, usize) {
     let first = start + 1;
     let class = match bytes.get(first) {
-        Some(byte) if byte.is_ascii_digit() => Class::DIGIT,
-        _ => Class::SUFFIX,
+        Some(byte) if byte.is_ascii_digit() => ByteClass::DIGIT,
+        _ => ByteClass::SUFFIX,
     };
     match class.end(bytes, first) {
-        end if end == first => (Kind::Bad(Bad::Name), first),
+        end if end == first => (Kind::Bad(LexError::Name), first),
         end => (kind, end),
     }
 }
@@ -304,9 +305,9 @@ fn at(bytes: &[u8], start: usize) -> (Kind, usize) {
             bad => bad,
         },
         Some(byte) if byte.is_ascii_alphabetic() || *byte == b'_' => {
-            (Kind::At, Class::WORD.end(bytes, start + 2))
+            (Kind::At, ByteClass::WORD.end(bytes, start + 2))
         }
-        _ => (Kind::Bad(Bad::Name), start + 1),
+        _ => (Kind::Bad(LexError::Name), start + 1),
     }
 }
 
@@ -315,17 +316,17 @@ fn number(bytes: &[u8], start: usize) -> (Kind, usize) {
         && bytes.get(start + 1) == Some(&b'x')
         && bytes.get(start + 2).is_some_and(u8::is_ascii_hexdigit);
     if is_hex {
-        return (Kind::Integer, Class::HEX_DIGIT.end(bytes, start + 2));
+        return (Kind::Integer, ByteClass::HEX_DIGIT.end(bytes, start + 2));
     }
-    let mut end = Class::DIGIT.end(bytes, start);
+    let mut end = ByteClass::DIGIT.end(bytes, start);
     if bytes.get(end) != Some(&b'.') {
         return (Kind::Integer, end);
     }
-    end = Class::DIGIT.end(bytes, end + 1);
+    end = ByteClass::DIGIT.end(bytes, end + 1);
     if let Some(b'e' | b'E') = bytes.get(end) {
         let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
         if bytes.get(end + 1 + sign).is_some_and(u8::is_ascii_digit) {
-            end = Class::DIGIT.end(bytes, end + 1 + sign);
+            end = ByteClass::DIGIT.end(bytes, end + 1 + sign);
         }
     }
     (Kind::Float, end)
@@ -336,13 +337,13 @@ fn string(bytes: &[u8], start: usize) -> (Kind, usize) {
     loop {
         match bytes.get(at) {
             Some(b'"') => return (Kind::String, at + 1),
-            None | Some(b'\n' | b'\r' | 0x0B | 0x0C) => return (Kind::Bad(Bad::String), at),
+            None | Some(b'\n' | b'\r' | 0x0B | 0x0C) => return (Kind::Bad(LexError::String), at),
             Some(b'\\') => {
                 let hex = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_hexdigit);
                 match bytes.get(at + 1) {
                     Some(b'"' | b'\\' | b'n' | b't') => at += 2,
                     _ if hex(at + 1) && hex(at + 2) => at += 3,
-                    _ => return (Kind::Bad(Bad::Escape), skip_string(bytes, at + 1)),
+                    _ => return (Kind::Bad(LexError::Escape), skip_string(bytes, at + 1)),
                 }
             }
             Some(_) => at += 1,
@@ -385,10 +386,10 @@ fn mark(text: &str, start: usize, first: u8) -> (Kind, usize) {
         b'?' => Mark::Question,
         b'|' => Mark::Bar,
         b'.' if followed_by(b"..") => Mark::Ellipsis,
-        b'/' => return (Kind::Bad(Bad::Comment), start + 1),
+        b'/' => return (Kind::Bad(LexError::Comment), start + 1),
         _ => {
             let width = text[start..].chars().next().map_or(1, char::len_utf8);
-            return (Kind::Bad(Bad::Character), start + width);
+            return (Kind::Bad(LexError::Character), start + width);
         }
     };
     (Kind::Mark(mark), start + mark.text().len())

@@ -1,4 +1,5 @@
-//! Where operations come from: a position in a file, a name, a call, a mix.
+//! Locations: where operations come from, as a position in a file, a name, a call, or several of
+//! these.
 
 use std::{fmt, sync::Arc};
 
@@ -19,7 +20,7 @@ use crate::{attributes::Attribute, name::Name, printer};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Location {
-    /// Nothing is known.
+    /// An unknown location.
     #[default]
     Unknown,
     /// A position in a file; lines and columns start at 1.
@@ -31,7 +32,7 @@ pub enum Location {
         /// Column in bytes, from 1; 0 if unknown.
         column: u32,
     },
-    /// A name, and maybe where the named thing is.
+    /// A name, and maybe the location of the named thing.
     Name(Arc<NameLocation>),
     /// A callee and the place that calls it.
     CallSite(Arc<CallSiteLocation>),
@@ -46,16 +47,16 @@ pub enum Location {
 pub struct NameLocation {
     /// The name.
     pub name: Name,
-    /// Where the named thing is; `Unknown` if the text does not say.
+    /// The location of the named thing; `Unknown` if the text does not say.
     pub child: Location,
 }
 
 /// The parts of [`Location::CallSite`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallSiteLocation {
-    /// Where the called code is.
+    /// The location in the callee.
     pub callee: Location,
-    /// Where it is called.
+    /// The location of the call.
     pub caller: Location,
 }
 
@@ -64,7 +65,7 @@ pub struct CallSiteLocation {
 pub struct FusedLocation {
     /// The members: none is `Unknown`, none occurs twice.
     pub locations: Vec<Location>,
-    /// What the fusion means, if it says.
+    /// The meaning of the fusion, if the text says it.
     pub metadata: Option<Attribute>,
 }
 
@@ -111,7 +112,7 @@ impl Location {
         }))
     }
 
-    /// Returns the first file position in it, if there is one.
+    /// Returns the first file position in the location, if there is one.
     pub fn file_line_col(&self) -> Option<(&Name, u32, u32)> {
         match self {
             Location::FileLineCol { file, line, column } => Some((file, *line, *column)),

@@ -79,14 +79,14 @@ pub struct Operation {
     results: SmallVec<[ValueId; 2]>,
     /// Invariant: sorted by name, each name once.
     attributes: Vec<(Name, Attribute)>,
-    /// None for most operations.
+    /// The parts that few operations have; `None` for most.
     nested: Option<Box<Nested>>,
     location: Location,
     span: Span,
     parent: Option<BlockId>,
 }
 
-/// What few operations have.
+/// The parts that few operations have: regions, successors.
 #[derive(Clone, Debug)]
 struct Nested {
     regions: SmallVec<[RegionId; 2]>,
@@ -110,7 +110,7 @@ pub struct Block {
     span: Span,
 }
 
-/// What makes a value.
+/// The definition of a value: the result or argument that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Def {
     /// Result of an operation, with its number.
@@ -124,7 +124,7 @@ pub enum Def {
 pub struct ValueUse {
     /// The operation.
     pub op: OpId,
-    /// Which of its operands.
+    /// The index of the operand.
     pub operand: u32,
 }
 
@@ -148,7 +148,7 @@ pub use builder::OpState;
 /// The end of a use list.
 const NO_USE: u32 = u32::MAX;
 
-/// Reading.
+/// Accessors.
 impl Module {
     /// Returns the outermost operation, a `builtin.module`.
     pub fn top(&self) -> OpId {
@@ -215,7 +215,7 @@ impl Module {
         &self.values[value.index()].ty
     }
 
-    /// Returns what makes a value.
+    /// Returns the result or argument that a value is.
     #[inline]
     pub fn value_def(&self, value: ValueId) -> Def {
         self.values[value.index()].def
@@ -316,8 +316,7 @@ impl Module {
         self.lookup_symbol_in(self.top, name)
     }
 
-    /// Returns the symbols directly inside an operation; of two with the same
-    /// name the first.
+    /// Returns the symbols directly inside an operation; of two with one name the first.
     pub fn symbol_table(&self, table: OpId) -> HashMap<&str, OpId> {
         let mut symbols = HashMap::new();
         for op in self.children(table) {
@@ -388,7 +387,7 @@ impl Operation {
         &self.name
     }
 
-    /// Returns what the dialect tables say on it, if it is in one.
+    /// Returns the built-in entry of the operation, if there is one.
     #[inline]
     pub fn definition(&self) -> Option<&'static OpDef> {
         self.definition
@@ -430,17 +429,17 @@ impl Operation {
             .map_or(&[], |nested| &nested.successors)
     }
 
-    /// Returns where it comes from.
+    /// Returns the location.
     pub fn location(&self) -> &Location {
         &self.location
     }
 
-    /// Returns where its name stands in the module's source.
+    /// Returns the range of the operation's name in the module's source.
     pub fn span(&self) -> Span {
         self.span
     }
 
-    /// Returns the block that it is in.
+    /// Returns the block that the operation is in.
     #[inline]
     pub fn parent(&self) -> Option<BlockId> {
         self.parent
@@ -453,7 +452,7 @@ impl Region {
         &self.blocks
     }
 
-    /// Returns the operation that it belongs to.
+    /// Returns the operation that the region belongs to.
     pub fn parent(&self) -> Option<OpId> {
         self.parent
     }
@@ -483,12 +482,12 @@ impl Block {
         self.operations.last().copied()
     }
 
-    /// Returns the region that it is in.
+    /// Returns the region that the block is in.
     pub fn parent(&self) -> RegionId {
         self.parent
     }
 
-    /// Returns where its label stands in the module's source.
+    /// Returns the range of the block's label in the module's source.
     pub fn span(&self) -> Span {
         self.span
     }

@@ -95,7 +95,7 @@ impl fmt::Debug for Name {
 /// nobody can prepare a text full of collisions.
 pub(crate) type TextHash = foldhash::fast::RandomState;
 
-/// Makes each distinct name once.
+/// A table that makes each distinct name once.
 #[derive(Default)]
 pub(crate) struct Interner<'a> {
     names: HashMap<&'a str, Name, TextHash>,

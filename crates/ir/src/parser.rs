@@ -1,4 +1,4 @@
-//! Text to module: a hand-written descent, one method per rule of the grammar.
+//! The parser: a hand-written descent, one method per rule of the grammar.
 //!
 //! There is no syntax tree; the module is built as the text is read. After an
 //! error the rule gives up with [`Failed`], having said what is wrong, until
@@ -26,7 +26,7 @@ use crate::{
     codes,
     diagnostic::{Diagnostic, Diagnostics},
     dialect::{self, Dialects, OpDef},
-    index::{Index, Role, Subject, Understood},
+    index::{Index, IndexedParse, NameTarget, Role},
     lexer::{self, Kind, Mark, Token},
     location::Location,
     module::{Module, OpState},
@@ -38,16 +38,16 @@ use crate::{
 use aliases::Aliases;
 pub(crate) use blocks::Argument;
 use blocks::Labels;
-use locations::Deferred;
-pub(crate) use operation::Parts;
+use locations::DeferredLocations;
+pub(crate) use operation::ParsedOp;
 
+pub(crate) use scope::ExpectedType;
 use scope::Scopes;
-pub(crate) use scope::Wanted;
 
-/// How deep regions, types, attributes and locations may nest, together.
+/// The most levels to which regions, types, attributes and locations may nest, together.
 pub(crate) const MAX_DEPTH: usize = 256;
 
-/// A rule gave up; what is wrong has been said.
+/// The error of a rule that gave up; the diagnostic has been reported.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failed;
 
@@ -82,11 +82,10 @@ pub fn parse_in(source: &Source, dialects: &Dialects) -> Result<Module, Diagnost
     Ok(parser.module)
 }
 
-/// Parses a program, notes what its names stand for, and keeps what could be
-/// understood of one that is wrong.
-pub fn parse_with_index(source: &Source, dialects: &Dialects) -> Understood {
+/// Parses a program and indexes its names; keeps what could be parsed of one that is wrong.
+pub fn parse_with_index(source: &Source, dialects: &Dialects) -> IndexedParse {
     if u32::try_from(source.text().len()).is_err() {
-        return Understood {
+        return IndexedParse {
             module: Module::new(),
             index: Index::default(),
             diagnostics: too_long().into(),
@@ -97,7 +96,7 @@ pub fn parse_with_index(source: &Source, dialects: &Dialects) -> Understood {
     parser.index = Some(Box::default());
     parser.program();
     parser.diagnostics.sort();
-    Understood {
+    IndexedParse {
         module: parser.module,
         index: parser
             .index
@@ -147,9 +146,9 @@ pub(crate) struct Parser<'a> {
     source: &'a Source,
     text: &'a str,
     pub(crate) token: Token,
-    /// Where the token before ended.
+    /// The end of the previous token.
     last_end: usize,
-    /// Braces that were opened and not closed, for recovery.
+    /// The number of braces that were opened and not closed, for recovery.
     braces: usize,
     depth: usize,
     /// The deepest nesting since it was last reset, for aliases.
@@ -158,19 +157,19 @@ pub(crate) struct Parser<'a> {
     scopes: Scopes<'a>,
     aliases: Aliases<'a>,
     labels: Vec<Labels<'a>>,
-    deferred: Deferred<'a>,
+    deferred: DeferredLocations<'a>,
     names: Interner<'a>,
     operations: HashMap<&'a str, (Name, Option<&'static OpDef>), TextHash>,
     types: HashMap<&'a str, Type, TextHash>,
     line: LineCursor,
     diagnostics: Diagnostics,
-    /// What the author may mean.
+    /// The dialects that the author may mean.
     dialects: Dialects,
-    /// Where names are noted, if somebody wants to know.
+    /// The index of names, if one is asked for.
     index: Option<Box<Index>>,
 }
 
-/// Turns offsets that mostly grow into lines without searching.
+/// A cursor that turns offsets which mostly grow into lines without searching.
 #[derive(Default)]
 struct LineCursor {
     offset: usize,
@@ -194,7 +193,7 @@ impl<'a> Parser<'a> {
             scopes: Scopes::default(),
             aliases: Aliases::new(text.len()),
             labels: Vec::new(),
-            deferred: Deferred::default(),
+            deferred: DeferredLocations::default(),
             names: Interner::default(),
             operations: HashMap::default(),
             types: HashMap::default(),
@@ -207,7 +206,7 @@ impl<'a> Parser<'a> {
         parser
     }
 
-    /// program ::= (operation | alias-definition)*
+    /// Parses a program: `program ::= (operation | alias-definition)*`.
     fn program(&mut self) {
         // An operation usually takes a line, and never less than a few bytes.
         const MIN_BYTES: usize = 16;
@@ -269,7 +268,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The cursor.
+/// The token cursor.
 impl<'a> Parser<'a> {
     /// Goes on to the next token.
     pub(crate) fn bump(&mut self) {
@@ -298,11 +297,11 @@ impl<'a> Parser<'a> {
     }
 
     #[cold]
-    fn bad_token(&mut self, bad: lexer::Bad) {
+    fn bad_token(&mut self, bad: lexer::LexError) {
         let span = self.token.span();
         let text = &self.text[span.range()];
         let message = match bad {
-            lexer::Bad::Character => format!("{} {text:?}", bad.message()),
+            lexer::LexError::Character => format!("{} {text:?}", bad.message()),
             _ => bad.message().to_owned(),
         };
         let error = self.error(bad.code(), span, message);
@@ -429,14 +428,14 @@ impl<'a> Parser<'a> {
             .clone()
     }
 
-    /// Notes a name, if names are noted.
-    fn mention(&mut self, span: Span, role: Role, subject: Subject) {
+    /// Adds a mention to the index, if there is one.
+    fn mention(&mut self, span: Span, role: Role, target: NameTarget) {
         if let Some(index) = &mut self.index {
-            index.mention(span, role, subject);
+            index.mention(span, role, target);
         }
     }
 
-    /// Notes that the symbol before was not used, but given.
+    /// Turns the mention of the previous symbol into a definition.
     pub(crate) fn symbol_is_defined(&mut self) {
         if let Some(index) = &mut self.index {
             index.last_is_definition();
@@ -472,14 +471,14 @@ fn too_deep() -> String {
     format!("nesting is deeper than {MAX_DEPTH} levels")
 }
 
-/// Errors.
+/// Error reporting.
 impl Parser<'_> {
     /// Adds a diagnostic.
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Says what is wrong at a place.
+    /// Reports an error at a place.
     pub(crate) fn report(&mut self, code: &'static str, span: Span, message: impl Into<String>) {
         let diagnostic = self.error(code, span, message);
         self.push(diagnostic);
@@ -502,7 +501,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Says what is wrong at a place and gives up.
+    /// Reports an error at a place, and gives up.
     pub(crate) fn fail<T>(
         &mut self,
         code: &'static str,
@@ -513,7 +512,7 @@ impl Parser<'_> {
         Err(Failed)
     }
 
-    /// Says what was expected at the present token, and gives up.
+    /// Reports what was expected at the present token, and gives up.
     pub(crate) fn expected<T>(&mut self, code: &'static str, what: &str) -> Parsed<T> {
         let found = match self.token.kind {
             // It has been reported.
@@ -537,8 +536,8 @@ impl Parser<'_> {
         Err(Failed)
     }
 
-    /// Adds where the text before the present token ends, if that is on a line
-    /// before: what is missing was meant to be there.
+    /// Adds a note at the end of the text before the present token, if that is on a line before:
+    /// what is missing was meant to be there.
     pub(crate) fn point_behind(&self, error: Diagnostic) -> Diagnostic {
         let last = self.last_char();
         match self.last_end > 0 && self.is_on_a_line_after(last) {
@@ -566,7 +565,7 @@ impl Parser<'_> {
             match self.token.kind {
                 Kind::End => break,
                 // A string without an end hides the braces behind it.
-                Kind::Bad(lexer::Bad::String) => {
+                Kind::Bad(lexer::LexError::String) => {
                     self.braces = braces;
                     self.bump();
                 }

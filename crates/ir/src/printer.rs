@@ -1,4 +1,4 @@
-//! Modules as text: pretty where the dialect tables know how, else generic.
+//! The printer: modules as text, pretty where the dialect tables know how, else generic.
 //!
 //! What is printed can be parsed, and gives the same module again. So an
 //! operation whose own form could not say all of it is printed in generic
@@ -21,12 +21,12 @@ use crate::{
 pub(crate) use attributes::{WithType, write_attribute};
 use names::Names;
 
-/// How to print.
+/// The options of printing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrintOptions {
-    /// Every operation in generic form.
+    /// Whether every operation is printed in generic form.
     pub generic: bool,
-    /// With locations.
+    /// Whether locations are printed.
     pub locations: bool,
 }
 
@@ -67,7 +67,7 @@ pub fn print_op(module: &Module, op: OpId, options: PrintOptions) -> String {
     printer.out
 }
 
-/// Writes a module; the methods are named after what they write.
+/// A printer of a module; the methods are named after what they write.
 pub(crate) struct Printer<'m> {
     pub(crate) module: &'m Module,
     pub(crate) options: PrintOptions,

@@ -1,9 +1,9 @@
-//! What somebody may have meant: the name that is closest to one that is not there.
+//! Similar names, for advice: the name that is closest to one that does not exist.
 
-/// Names longer than this are not compared, which takes time in the product of lengths.
+/// The longest names that are compared, which takes time in the product of lengths.
 const MAX_LEN: usize = 64;
 
-/// Names that are compared, at most: a program may have millions.
+/// The most names that are compared: a program may have millions.
 const MAX_COMPARED: usize = 10_000;
 
 /// Returns the name that is at most two letters, or a third of them, away.

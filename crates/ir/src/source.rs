@@ -23,9 +23,9 @@ use crate::{
 /// from spans of real text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
-    /// Offset of the first byte.
+    /// The offset of the first byte.
     pub start: u32,
-    /// Offset behind the last byte.
+    /// The offset behind the last byte.
     pub end: u32,
 }
 
@@ -68,7 +68,7 @@ struct Inner {
     name: Name,
     text: String,
     line_offset: u32,
-    /// Offsets at which lines start; built when first asked for.
+    /// The offsets at which lines start; built when first asked for.
     lines: OnceLock<Vec<u32>>,
 }
 
@@ -179,7 +179,8 @@ impl Source {
         (offset <= self.text().len()).then_some(offset)
     }
 
-    /// Returns where a part of the text is: a slice of [`text`](Self::text), and no copy of one, of which nothing is known.
+    /// Returns the range of a part of the text: a slice of [`text`](Self::text), and no copy of
+    /// one, of which nothing is known.
     ///
     /// # Examples
     ///

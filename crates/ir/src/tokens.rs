@@ -6,7 +6,7 @@ use crate::{
     source::Span,
 };
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TokenKind {
     /// `tfrt.add.i32`, `i32`, `loc`.
@@ -31,12 +31,12 @@ pub enum TokenKind {
     Bad,
 }
 
-/// A token and its place.
+/// A token and its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// The kind.
     pub kind: TokenKind,
-    /// Its place.
+    /// The range.
     pub span: Span,
 }
 

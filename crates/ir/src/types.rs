@@ -51,16 +51,16 @@ pub enum Type {
 pub struct IntegerType {
     /// Bits, at most [`IntegerType::MAX_WIDTH`].
     pub width: u32,
-    /// Whether and how the sign is read.
+    /// The signedness.
     pub signedness: Signedness,
 }
 
 impl IntegerType {
-    /// MLIR's limit.
+    /// The largest width, which is MLIR's limit.
     pub const MAX_WIDTH: u32 = (1 << 24) - 1;
 }
 
-/// How the bits of an integer type are read.
+/// The signedness of an integer type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signedness {
     /// `i32`: left to the operation.
@@ -106,7 +106,7 @@ pub struct TensorType {
     pub shape: Option<Vec<i64>>,
     /// Type of the elements.
     pub element: Type,
-    /// What follows the element type.
+    /// The encoding, which follows the element type.
     pub encoding: Option<Attribute>,
 }
 

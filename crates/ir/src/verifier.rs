@@ -1,4 +1,4 @@
-//! Accepts or rejects a module: structure, dominance, symbols, definitions.
+//! The verifier: structure, dominance, symbols, definitions of a module.
 //!
 //! Operations without an entry in the dialect tables are checked for structure
 //! only, unless their dialect is one that says it has no others ([`Dialects`]);
@@ -16,7 +16,7 @@ use crate::{
     diagnostic::Diagnostics,
     dialect::{Dialects, Entry, Traits},
     module::{BlockId, Module, OpId, RegionId},
-    parts, printer,
+    op_spans, printer,
 };
 
 use dominance::Dominance;
@@ -74,12 +74,13 @@ pub fn verify_unsequenced(module: &Module) -> Result<(), Diagnostics> {
     verify_in(module, &Dialects::default(), Chains::Optional)
 }
 
-/// Whether operations must have the chains that they declare.
+/// Whether operations must have the chains that they declare to take and to give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chains {
-    /// All of them.
+    /// Operations must have all chains.
     Required,
-    /// One that it takes, and one that it gives, may be missing: they are still to come.
+    /// An operation may lack one chain that it takes, and one that it gives: they are still to
+    /// come.
     Optional,
 }
 
@@ -107,7 +108,7 @@ pub fn verify_in(module: &Module, dialects: &Dialects, chains: Chains) -> Result
 }
 
 impl<'m> VerifyContext<'m> {
-    /// Finds what a symbol means where `op` stands: the nearest module around
+    /// Returns the operation that a symbol means where `op` stands: in the nearest module around
     /// that has it.
     pub fn lookup(&self, op: OpId, symbol: &SymbolRef) -> Option<OpId> {
         let mut table = self.module.nearest_symbol_table(op);
@@ -134,7 +135,7 @@ struct Verifier<'m> {
     dialects: &'m Dialects,
     chains: Chains,
     dominance: Dominance,
-    /// Operations that something is wrong with.
+    /// The operations that have a mistake.
     wrong: HashSet<OpId>,
     diagnostics: Diagnostics,
 }
@@ -166,11 +167,11 @@ impl<'m> Verifier<'m> {
                     Some(&first) => {
                         let message = format!("redefinition of symbol named '{name}'");
                         let error = module.error_at(codes::REDEFINED_SYMBOL, child, message);
-                        let at = parts::symbol(module, child, name);
+                        let at = op_spans::symbol(module, child, name);
                         let error = error.narrowed(module.source(), at);
                         let note = "see existing symbol definition here";
                         let whole = module.op(first).span();
-                        let span = parts::symbol(module, first, name).unwrap_or(whole);
+                        let span = op_spans::symbol(module, first, name).unwrap_or(whole);
                         self.diagnostics
                             .push(error.note_at(note, module.source(), span));
                     }
@@ -230,7 +231,7 @@ impl<'m> Verifier<'m> {
             .is_some_and(|definition| definition.is(traits))
     }
 
-    /// Says that a dialect has no operation of a name.
+    /// Reports that a dialect has no operation of a name.
     #[cold]
     fn unknown(&mut self, op: OpId) {
         let module = self.module();

@@ -1,4 +1,4 @@
-//! What strangers have written, as it is shown to people: a terminal obeys control characters, so none gets there.
+//! Escaping of untrusted text that is shown to people: a terminal obeys control characters, so none gets there.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};

@@ -1,4 +1,4 @@
-//! No text makes the parser panic, overflow its stack, or take long.
+//! Tests that no text makes the parser panic, overflow its stack, or take long.
 
 use std::time::{Duration, Instant};
 

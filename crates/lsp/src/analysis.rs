@@ -1,41 +1,43 @@
-//! What a text means, as far as the parser understood it; names it skipped are looked up by tokens.
+//! The analysis of a text, as far as the parser parsed it; names it skipped are looked up by
+//! tokens.
 
 use std::{borrow::Cow, cell::OnceCell, collections::HashMap};
 
 use tfrt_ir::{
     Diagnostics, Dialects, Module, OpId, Source, Span, ValueId,
-    index::{Index, Mention, Role, Subject, Understood, parse_with_index},
+    index::{Index, IndexedParse, Mention, NameTarget, Role, parse_with_index},
     tokens::{Token, TokenKind, tokens},
 };
 
 use crate::scope::Scopes;
 
-/// A version of a text that was parsed.
+/// The analysis of one version of a text: its module, its index of names.
 pub(crate) struct Analysis {
     pub source: Source,
     pub module: Module,
     pub index: Index,
     pub diagnostics: Diagnostics,
     scopes: OnceCell<Scopes>,
-    /// Where each value is given its name.
+    /// The range of each value's name where it is defined.
     value_names: OnceCell<HashMap<ValueId, Span>>,
 }
 
-/// A name at a place, and what it stands for, if that is known.
+/// A name in a text, and the object that it refers to, if that is known.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Named {
+pub(crate) struct NameAt {
     pub span: Span,
     pub kind: TokenKind,
-    pub subject: Option<Subject>,
+    pub target: Option<NameTarget>,
 }
 
-/// Where a symbol is given, by the module; `None` is text around which there is none.
-type Givers = HashMap<Option<OpId>, Vec<Span>>;
+/// The definitions of a symbol, by the module that has them; `None` is text around which there is
+/// no module.
+type SymbolSites = HashMap<Option<OpId>, Vec<Span>>;
 
 impl Analysis {
     pub fn new(name: &str, text: &str, dialects: &Dialects) -> Analysis {
         let source = Source::new(name, text);
-        let Understood {
+        let IndexedParse {
             module,
             index,
             diagnostics,
@@ -67,15 +69,15 @@ impl Analysis {
     }
 
     /// Returns the name that an offset touches.
-    pub fn named_at(&self, offset: usize) -> Option<Named> {
+    pub fn named_at(&self, offset: usize) -> Option<NameAt> {
         let token = self.token_at(offset)?;
         let mention = self.mention_at(offset);
         match (mention, token.kind) {
-            (Some(mention), _) => Some(Named {
+            (Some(mention), _) => Some(NameAt {
                 span: mention.span,
                 // Of `%x#1` the first token tells.
                 kind: tokens(self.text(mention.span), 0).next()?.kind,
-                subject: Some(mention.subject),
+                target: Some(mention.target),
             }),
             (
                 None,
@@ -84,10 +86,10 @@ impl Analysis {
                 | TokenKind::Symbol
                 | TokenKind::Hash
                 | TokenKind::Exclaim),
-            ) => Some(Named {
+            ) => Some(NameAt {
                 span: token.span,
                 kind,
-                subject: self.subject_by_token(token),
+                target: self.target_by_token(token),
             }),
             _ => None,
         }
@@ -106,16 +108,16 @@ impl Analysis {
         found
     }
 
-    /// Finds what a token that the parser skipped would stand for.
-    fn subject_by_token(&self, token: Token) -> Option<Subject> {
+    /// Returns the object that a token which the parser skipped would refer to.
+    fn target_by_token(&self, token: Token) -> Option<NameTarget> {
         match token.kind {
-            TokenKind::Symbol => Some(Subject::Symbol),
-            TokenKind::Hash | TokenKind::Exclaim => Some(Subject::Alias),
+            TokenKind::Symbol => Some(NameTarget::Symbol),
+            TokenKind::Hash | TokenKind::Exclaim => Some(NameTarget::Alias),
             _ => {
                 let definition = self.definition_by_token(token.span)?;
                 let mut mentions = self.index.at(definition.range().start);
                 let given = mentions.find(|mention| mention.span.start == definition.start);
-                given.map(|mention| mention.subject)
+                given.map(|mention| mention.target)
             }
         }
     }
@@ -131,10 +133,10 @@ impl Analysis {
         self.scopes.get_or_init(|| Scopes::of(self.source.text()))
     }
 
-    /// Returns where the thing of a name is defined: several places if it is defined twice.
-    pub fn definitions(&self, named: Named) -> Vec<Span> {
-        let spans: Vec<Span> = match named.subject {
-            Some(Subject::Symbol) => self.symbol_definitions(named.span),
+    /// Returns the definitions of a name's object: several if it is defined twice.
+    pub fn definitions(&self, named: NameAt) -> Vec<Span> {
+        let spans: Vec<Span> = match named.target {
+            Some(NameTarget::Symbol) => self.symbol_definitions(named.span),
             Some(_) => self.mentions(named, Some(Role::Definition)),
             None => Vec::new(),
         };
@@ -146,8 +148,8 @@ impl Analysis {
         }
     }
 
-    /// Returns all places that speak of the thing of a name, or of those with one role.
-    pub fn mentions(&self, named: Named, role: Option<Role>) -> Vec<Span> {
+    /// Returns all mentions of a name's object, or those with one role.
+    pub fn mentions(&self, named: NameAt, role: Option<Role>) -> Vec<Span> {
         let mut spans: Vec<Span> = self
             .mentions_with_roles(named)
             .filter(|mention| role.is_none_or(|role| mention.role == role))
@@ -157,22 +159,22 @@ impl Analysis {
         spans
     }
 
-    /// Iterates over all mentions of the thing of a name.
-    pub fn mentions_with_roles(&self, named: Named) -> impl Iterator<Item = Mention> + '_ {
-        let of_symbol = (named.subject == Some(Subject::Symbol)).then(|| {
+    /// Iterates over all mentions of a name's object.
+    pub fn mentions_with_roles(&self, named: NameAt) -> impl Iterator<Item = Mention> + '_ {
+        let of_symbol = (named.target == Some(NameTarget::Symbol)).then(|| {
             let name = self.symbol(named.span).into_owned();
-            let givers = self.givers(&name);
-            let home = self.home(named.span, &givers);
-            (name, givers, home)
+            let symbol_sites = self.symbol_sites(&name);
+            let home = self.owning_module(named.span, &symbol_sites);
+            (name, symbol_sites, home)
         });
         let mentions = self.index.mentions().iter().copied();
         mentions.filter(move |mention| {
-            Some(mention.subject) == named.subject
-                && match (mention.subject, &of_symbol) {
-                    (Subject::Alias, _) => self.text(mention.span) == self.text(named.span),
-                    (Subject::Symbol, Some((name, givers, home))) => {
+            Some(mention.target) == named.target
+                && match (mention.target, &of_symbol) {
+                    (NameTarget::Alias, _) => self.text(mention.span) == self.text(named.span),
+                    (NameTarget::Symbol, Some((name, symbol_sites, home))) => {
                         self.symbol(mention.span) == *name
-                            && self.home(mention.span, givers) == *home
+                            && self.owning_module(mention.span, symbol_sites) == *home
                     }
                     _ => true,
                 }
@@ -189,55 +191,55 @@ impl Analysis {
         }
     }
 
-    /// Returns where the symbol that a place speaks of is defined.
+    /// Returns the definitions of the symbol at a place.
     fn symbol_definitions(&self, span: Span) -> Vec<Span> {
-        let mut givers = self.givers(&self.symbol(span));
-        match self.home(span, &givers) {
-            Some(home) => givers.remove(&home).unwrap_or_default(),
+        let mut symbol_sites = self.symbol_sites(&self.symbol(span));
+        match self.owning_module(span, &symbol_sites) {
+            Some(home) => symbol_sites.remove(&home).unwrap_or_default(),
             // Nobody can tell: all of them.
             None => {
-                let mut all: Vec<Span> = givers.into_values().flatten().collect();
+                let mut all: Vec<Span> = symbol_sites.into_values().flatten().collect();
                 all.sort();
                 all
             }
         }
     }
 
-    /// Returns where a symbol is given, for each module that has it.
-    fn givers(&self, name: &str) -> Givers {
+    /// Returns the definitions of a symbol, for each module that has it.
+    fn symbol_sites(&self, name: &str) -> SymbolSites {
         let table = |op: Option<OpId>| op.and_then(|op| self.module.nearest_symbol_table(op));
-        let mut givers = Givers::new();
+        let mut symbol_sites = SymbolSites::new();
         for mention in self.index.mentions() {
-            let is_given = mention.subject == Subject::Symbol && mention.role == Role::Definition;
+            let is_given = mention.target == NameTarget::Symbol && mention.role == Role::Definition;
             if is_given && self.symbol(mention.span) == name {
                 let home = table(self.op_around(mention.span));
-                givers.entry(home).or_default().push(mention.span);
+                symbol_sites.entry(home).or_default().push(mention.span);
             }
         }
-        if !givers.is_empty() {
-            return givers;
+        if !symbol_sites.is_empty() {
+            return symbol_sites;
         }
         // In generic form the name is an attribute like any other.
-        for extent in self.index.extents() {
+        for extent in self.index.op_extents() {
             if self.module.symbol_name(extent.op) == Some(name) {
                 let home = table(Some(extent.op));
                 let span = self.module.op(extent.op).span();
-                givers.entry(home).or_default().push(span);
+                symbol_sites.entry(home).or_default().push(span);
             }
         }
-        givers
+        symbol_sites
     }
 
-    /// Returns which of the modules that have a symbol is the nearest around a place.
-    fn home(&self, place: Span, givers: &Givers) -> Option<Option<OpId>> {
-        if givers.len() < 2 {
-            return givers.keys().next().copied();
+    /// Returns the module, of those that have a symbol, that is the nearest around a place.
+    fn owning_module(&self, place: Span, symbol_sites: &SymbolSites) -> Option<Option<OpId>> {
+        if symbol_sites.len() < 2 {
+            return symbol_sites.keys().next().copied();
         }
         let table = |op: OpId| self.module.nearest_symbol_table(op);
         let nearest = self.op_around(place).and_then(table);
         let around = std::iter::successors(nearest, |&module| table(module));
         let mut around = around.map(Some).chain([None]);
-        around.find(|home| givers.contains_key(home))
+        around.find(|home| symbol_sites.contains_key(home))
     }
 
     fn op_around(&self, span: Span) -> Option<OpId> {
@@ -257,8 +259,8 @@ impl Analysis {
         let names = self.value_names.get_or_init(|| {
             let mentions = self.index.mentions().iter();
             let given = mentions.filter(|mention| mention.role == Role::Definition);
-            let of_values = given.filter_map(|mention| match mention.subject {
-                Subject::Value(value) => Some((value, mention.span)),
+            let of_values = given.filter_map(|mention| match mention.target {
+                NameTarget::Value(value) => Some((value, mention.span)),
                 _ => None,
             });
             of_values.collect()

@@ -1,4 +1,4 @@
-//! What both sides can do.
+//! The capabilities of editor and server.
 
 use lsp_types::{
     CompletionOptions, HoverProviderCapability, InitializeResult, MarkupKind, OneOf, RenameOptions,
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::positions::Encoding;
 
-/// What the editor has said of itself, as far as it matters here.
+/// The editor's capabilities, as far as they matter here.
 ///
 /// It is picked out of the document piece by piece: an editor that is newer than these types, or
 /// takes liberties, is served all the same.
@@ -22,7 +22,7 @@ pub(crate) struct Editor {
     pub takes_related: bool,
     /// Whether diagnostics may name the version of the text.
     pub takes_versions: bool,
-    /// Whether asking for the name to be replaced makes sense.
+    /// Whether the editor asks for the range of a name before it is renamed.
     pub prepares_rename: bool,
     /// Whether the outline may be nested.
     pub takes_nested_symbols: bool,

@@ -1,16 +1,16 @@
-//! Names that could stand where the cursor is.
+//! Completion: names that could stand where the cursor is.
 
 use lsp_types::{CompletionItem, CompletionItemKind, CompletionTextEdit, TextEdit};
 use tfrt_ir::{
     OpDef, Span,
     dialect::Execution,
-    index::{Role, Subject},
+    index::{NameTarget, Role},
     tokens::{Token, TokenKind, tokens},
 };
 
 use crate::{Checker, analysis::Analysis, hover::header, positions::LinedText};
 
-/// A longer list helps nobody.
+/// The most items of a list: a longer one helps nobody.
 const MAX_ITEMS: usize = 1000;
 
 /// Returns the names that begin as the one before the cursor does.
@@ -73,7 +73,7 @@ fn item(label: String, kind: CompletionItemKind, detail: Option<String>) -> Comp
     }
 }
 
-/// Values or blocks that the place sees.
+/// Returns the values or blocks that a place sees.
 fn values(analysis: &Analysis, offset: usize, sigil: char) -> Vec<CompletionItem> {
     let source = analysis.source.text();
     let spans = analysis.scopes().all_before(source, offset);
@@ -90,8 +90,8 @@ fn values(analysis: &Analysis, offset: usize, sigil: char) -> Vec<CompletionItem
     of_kind
         .map(|span| {
             let mut given = analysis.index.at(span.range().start);
-            let ty = given.find_map(|mention| match mention.subject {
-                Subject::Value(value) => analysis
+            let ty = given.find_map(|mention| match mention.target {
+                NameTarget::Value(value) => analysis
                     .module
                     .known_def(value)
                     .map(|_| analysis.module.value_type(value).to_string()),
@@ -109,7 +109,7 @@ fn values(analysis: &Analysis, offset: usize, sigil: char) -> Vec<CompletionItem
 fn functions(analysis: &Analysis) -> Vec<CompletionItem> {
     let given =
         analysis.index.mentions().iter().filter(|mention| {
-            mention.subject == Subject::Symbol && mention.role == Role::Definition
+            mention.target == NameTarget::Symbol && mention.role == Role::Definition
         });
     given
         .map(|mention| {
@@ -128,7 +128,7 @@ fn functions(analysis: &Analysis) -> Vec<CompletionItem> {
 fn aliases(analysis: &Analysis) -> Vec<CompletionItem> {
     let given =
         analysis.index.mentions().iter().filter(|mention| {
-            mention.subject == Subject::Alias && mention.role == Role::Definition
+            mention.target == NameTarget::Alias && mention.role == Role::Definition
         });
     let aliases = given.map(|mention| analysis.text(mention.span).to_owned());
     let types = ["!tfrt.chain", "!tfrt.device", "!tfrt.string"].map(str::to_owned);
@@ -142,7 +142,8 @@ fn is_of_models(definition: &OpDef) -> bool {
     definition.execution_kind() == Execution::Compiled
 }
 
-/// Operations: bare, those that have a form of their own, and those of models, which get their quotes; in quotes, all.
+/// Returns the operations: bare, those that have a form of their own, and those of models, which
+/// get their quotes; in quotes, all.
 fn operations(checker: &dyn Checker, in_quotes: bool) -> Vec<CompletionItem> {
     let quoted = |name: &str| match in_quotes {
         true => format!("\"{name}\""),

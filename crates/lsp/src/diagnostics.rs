@@ -1,12 +1,12 @@
-//! What is wrong with a text, in the protocol's form.
+//! Diagnostics of a text in the protocol's form.
 
 use lsp_types::{DiagnosticRelatedInformation, DiagnosticSeverity, NumberOrString, Range, Uri};
 use tfrt_ir::{Diagnostic, Diagnostics, Location, Severity, Span};
 
 use crate::{Checker, analysis::Analysis, document::MAX_ANALYSED_BYTES, positions::LinedText};
 
-/// A text and where it is.
-pub(crate) struct Place<'d> {
+/// A text with its address, whose diagnostics are converted.
+pub(crate) struct DiagnosedText<'d> {
     pub uri: &'d Uri,
     pub text: &'d LinedText,
     pub analysis: &'d Analysis,
@@ -14,8 +14,8 @@ pub(crate) struct Place<'d> {
     pub takes_related: bool,
 }
 
-impl Place<'_> {
-    /// Returns all that is wrong with the text.
+impl DiagnosedText<'_> {
+    /// Returns all diagnostics of the text.
     pub fn diagnostics(&self, checker: &dyn Checker) -> Vec<lsp_types::Diagnostic> {
         let Analysis {
             source,
@@ -86,7 +86,7 @@ impl Place<'_> {
         }
     }
 
-    /// Returns where in this text a diagnostic belongs.
+    /// Returns the range in this text that a diagnostic belongs to.
     fn span(&self, diagnostic: &Diagnostic) -> Option<Span> {
         let source = &self.analysis.source;
         if let Some(position) = diagnostic.position() {
@@ -108,13 +108,13 @@ impl Place<'_> {
             Location::Opaque(text) => other.to_string() == **text,
             _ => other == location,
         };
-        let mut extents = self.analysis.index.extents().iter();
+        let mut extents = self.analysis.index.op_extents().iter();
         let found = extents.find(|extent| is_same(module.op(extent.op).location()))?;
         Some(module.op(found.op).span())
     }
 }
 
-/// Says that a text is not looked at.
+/// Returns the diagnostic of a text that is too large to be analysed.
 pub(crate) fn too_large() -> lsp_types::Diagnostic {
     let message = format!(
         "the text is larger than {MAX_ANALYSED_BYTES} bytes, and not looked at here; 'tfrt check' \
@@ -123,7 +123,7 @@ pub(crate) fn too_large() -> lsp_types::Diagnostic {
     about_all(DiagnosticSeverity::INFORMATION, message)
 }
 
-/// Says that we failed.
+/// Returns the diagnostic of a fault of the server.
 pub(crate) fn fault() -> lsp_types::Diagnostic {
     let message = "this text has met a fault of tfrt itself; please report it".to_owned();
     about_all(DiagnosticSeverity::ERROR, message)

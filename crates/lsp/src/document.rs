@@ -13,7 +13,7 @@ use crate::{
     positions::{Encoding, LinedText},
 };
 
-/// A larger text is not looked at while it is edited.
+/// The largest text that is analysed while it is edited.
 pub(crate) const MAX_ANALYSED_BYTES: usize = 64 << 20;
 
 /// A text that is open in the editor.
@@ -21,11 +21,11 @@ pub(crate) struct Document {
     pub uri: Uri,
     pub version: i32,
     pub text: LinedText,
-    /// When to say what is wrong with it, if that is not known for this version.
+    /// The time at which diagnostics are due, if those of this version were not sent.
     pub due: Option<Instant>,
-    /// How long it took to find out the last time.
+    /// The time that the last diagnostics took.
     pub cost: Duration,
-    /// Of the present text, once somebody has asked.
+    /// The analysis of the present text, once somebody has asked.
     analysis: Option<Rc<Analysis>>,
     encoding: Encoding,
 }
@@ -43,7 +43,7 @@ impl Document {
         }
     }
 
-    /// Takes changes, each of what the one before has left.
+    /// Applies changes, each to the text that the one before has left.
     pub fn change(&mut self, version: i32, changes: Vec<TextDocumentContentChangeEvent>) {
         for change in changes {
             match change.range {
@@ -63,8 +63,7 @@ impl Document {
         (self.cost * 2).clamp(LEAST, MOST)
     }
 
-    /// Returns what the present text means, as far as it is understood; `None` if it is too large
-    /// to be looked at.
+    /// Returns the analysis of the present text; `None` if it is too large.
     pub fn analysis(&mut self, dialects: &Dialects) -> Option<Rc<Analysis>> {
         let (uri, text) = (&self.uri, self.text.text());
         if text.len() > MAX_ANALYSED_BYTES {

@@ -1,35 +1,35 @@
-//! What is told of the thing under the cursor, as Markdown.
+//! Hovering: a description of the object under the cursor, as Markdown.
 
 use std::{collections::HashSet, fmt::Write};
 
 use tfrt_ir::{
     BlockId, Def, Module, OpId, Span, Type, ValueId,
     dialect::describe_native,
-    index::{Meaning, Role, Subject},
+    index::{AliasMeaning, NameTarget, Role},
     parse_type_at,
     tokens::{Token, TokenKind},
 };
 
 use crate::{
     Checker,
-    analysis::{Analysis, Named},
+    analysis::{Analysis, NameAt},
 };
 
-/// Text longer than this is cut: nobody reads it in a small window.
+/// The longest text that is shown whole: nobody reads more in a small window.
 const MAX_SHOWN_BYTES: usize = 2000;
 
-/// Returns what to tell of a place, and the piece of text that it is about.
+/// Returns the description of the object at a place, and the piece of text that it is about.
 pub(crate) fn hover(
     analysis: &Analysis,
     checker: &dyn Checker,
     offset: usize,
 ) -> Option<(String, Span)> {
     if let Some(named) = analysis.named_at(offset) {
-        let text = match (named.subject, named.kind) {
-            (Some(Subject::Value(_)), _) => values(analysis, named),
-            (Some(Subject::Block(block)), _) => block_text(analysis, named, block),
-            (Some(Subject::Symbol), _) => symbol(analysis, named),
-            (Some(Subject::Alias), _) => alias(analysis, named),
+        let text = match (named.target, named.kind) {
+            (Some(NameTarget::Value(_)), _) => values(analysis, named),
+            (Some(NameTarget::Block(block)), _) => block_text(analysis, named, block),
+            (Some(NameTarget::Symbol), _) => symbol(analysis, named),
+            (Some(NameTarget::Alias), _) => alias(analysis, named),
             (None, TokenKind::Value) => unread(analysis, named),
             (None, _) => None,
         };
@@ -56,23 +56,23 @@ fn code(text: &str) -> String {
     format!("{fence}mlir\n{text}\n{fence}")
 }
 
-/// The value of a name, or all that share the place, as the results `%x:2` do.
-fn values(analysis: &Analysis, named: Named) -> Option<String> {
+/// Describes the value of a name, or all values that share the place, as the results `%x:2` do.
+fn values(analysis: &Analysis, named: NameAt) -> Option<String> {
     let mut at: Vec<_> = analysis.index.at(named.span.range().start).collect();
     at.retain(|mention| mention.span == named.span);
     // Of an operand that is an argument, too, the operand comes first.
     let role = at.first().map_or(Role::Use, |first| first.role);
     let shown = at.iter().filter(|mention| mention.role == role);
     let values: Vec<ValueId> = shown
-        .filter_map(|mention| match mention.subject {
-            Subject::Value(value) => Some(value),
+        .filter_map(|mention| match mention.target {
+            NameTarget::Value(value) => Some(value),
             _ => None,
         })
         .collect();
     if values.is_empty() {
         // Found by tokens: the parser did not get here.
-        return match named.subject? {
-            Subject::Value(value) => Some(value_text(analysis, named, &[value])),
+        return match named.target? {
+            NameTarget::Value(value) => Some(value_text(analysis, named, &[value])),
             _ => None,
         };
     }
@@ -83,7 +83,7 @@ fn values(analysis: &Analysis, named: Named) -> Option<String> {
     Some(text)
 }
 
-fn value_text(analysis: &Analysis, named: Named, values: &[ValueId]) -> String {
+fn value_text(analysis: &Analysis, named: NameAt, values: &[ValueId]) -> String {
     let module = &analysis.module;
     let first = values[0];
     let name = analysis.text(named.span);
@@ -123,7 +123,7 @@ fn value_text(analysis: &Analysis, named: Named, values: &[ValueId]) -> String {
     text
 }
 
-/// ` in line 7`, where a value is defined.
+/// Returns ` in line 7`, the line in which a value is defined.
 fn line(analysis: &Analysis, value: ValueId) -> String {
     let Some((_, span)) = analysis.value_name(value) else {
         return String::new();
@@ -152,10 +152,10 @@ fn argument(analysis: &Analysis, block: BlockId, number: u32, value: ValueId) ->
 }
 
 fn uses(analysis: &Analysis, values: &[ValueId]) -> String {
-    let subjects: HashSet<Subject> = values.iter().copied().map(Subject::Value).collect();
+    let targets: HashSet<NameTarget> = values.iter().copied().map(NameTarget::Value).collect();
     let mentions = analysis.index.mentions().iter();
     let uses =
-        mentions.filter(|mention| mention.role == Role::Use && subjects.contains(&mention.subject));
+        mentions.filter(|mention| mention.role == Role::Use && targets.contains(&mention.target));
     match uses.count() {
         0 => "not used".to_owned(),
         1 => "used once".to_owned(),
@@ -163,8 +163,8 @@ fn uses(analysis: &Analysis, values: &[ValueId]) -> String {
     }
 }
 
-/// A value whose definition the parser did not read.
-fn unread(analysis: &Analysis, named: Named) -> Option<String> {
+/// Describes a value whose definition the parser did not read.
+fn unread(analysis: &Analysis, named: NameAt) -> Option<String> {
     let &definition = analysis.definitions(named).first()?;
     let (line, _) = analysis.source.line_column(definition.range().start);
     Some(format!(
@@ -173,7 +173,7 @@ fn unread(analysis: &Analysis, named: Named) -> Option<String> {
     ))
 }
 
-fn block_text(analysis: &Analysis, named: Named, block: BlockId) -> Option<String> {
+fn block_text(analysis: &Analysis, named: NameAt, block: BlockId) -> Option<String> {
     let module = &analysis.module;
     let data = module.block(block);
     let arguments = data.arguments().iter().map(|&argument| {
@@ -187,8 +187,8 @@ fn block_text(analysis: &Analysis, named: Named, block: BlockId) -> Option<Strin
         false => format!("{label}({}):", arguments.join(", ")),
     };
     let n_operations = data.operations().len();
-    let subject = Subject::Block(block);
-    let mentions = analysis.index.mentions_of(subject);
+    let target = NameTarget::Block(block);
+    let mentions = analysis.index.mentions_of(target);
     let n_uses = mentions.filter(|mention| mention.role == Role::Use).count();
     Some(format!(
         "{}\n\nBlock with {}; {}.",
@@ -208,7 +208,7 @@ fn counted(n: usize, what: &str) -> String {
     }
 }
 
-fn symbol(analysis: &Analysis, named: Named) -> Option<String> {
+fn symbol(analysis: &Analysis, named: NameAt) -> Option<String> {
     let &definition = analysis.definitions(named).first()?;
     let around = analysis.index.enclosing(definition.range().start);
     let name = analysis.symbol(named.span);
@@ -223,7 +223,7 @@ fn symbol(analysis: &Analysis, named: Named) -> Option<String> {
     let n_uses = analysis.mentions(named, Some(Role::Use)).len();
     let named = match n_uses {
         0 => "Not named elsewhere.".to_owned(),
-        n => format!("Named {} elsewhere.", counted(n, "time")),
+        n => format!("NameAt {} elsewhere.", counted(n, "time")),
     };
     let mut text = code(&header(analysis, op));
     let is_native = analysis.module.op(op).attribute("tfrt.native").is_some();
@@ -233,7 +233,7 @@ fn symbol(analysis: &Analysis, named: Named) -> Option<String> {
     Some(format!("{text}\n\n{named}"))
 }
 
-/// The first line of a function or a module, without its body.
+/// Returns the first line of a function or a module, without its body.
 pub(crate) fn header(analysis: &Analysis, op: OpId) -> String {
     let module = &analysis.module;
     let data = module.op(op);
@@ -286,13 +286,13 @@ fn parameters(analysis: &Analysis, op: OpId, types: &[Type]) -> String {
     format!("({})", parameters.join(", "))
 }
 
-fn alias(analysis: &Analysis, named: Named) -> Option<String> {
+fn alias(analysis: &Analysis, named: NameAt) -> Option<String> {
     let &definition = analysis.definitions(named).first()?;
     let name = analysis.text(definition);
     let (text, what) = match analysis.index.meaning(definition)? {
-        Meaning::Type(ty) => (ty.to_string(), "a type"),
-        Meaning::Attribute(attribute) => (attribute.to_string(), "an attribute"),
-        Meaning::Location(location) => (format!("loc({location})"), "a location"),
+        AliasMeaning::Type(ty) => (ty.to_string(), "a type"),
+        AliasMeaning::Attribute(attribute) => (attribute.to_string(), "an attribute"),
+        AliasMeaning::Location(location) => (format!("loc({location})"), "a location"),
     };
     Some(format!(
         "{}\n\nAlias of {what}.",
@@ -300,7 +300,7 @@ fn alias(analysis: &Analysis, named: Named) -> Option<String> {
     ))
 }
 
-/// The name of an operation, bare or in quotes.
+/// Describes an operation by its name, bare or in quotes.
 fn operation(analysis: &Analysis, checker: &dyn Checker, token: Token) -> Option<(String, Span)> {
     let written = analysis.text(token.span);
     let name = match token.kind {
@@ -335,7 +335,7 @@ fn operation(analysis: &Analysis, checker: &dyn Checker, token: Token) -> Option
     Some((text, token.span))
 }
 
-/// The types of an operation as it stands there.
+/// Returns the types of an operation as it stands there.
 fn types_of(module: &Module, op: OpId) -> String {
     let data = module.op(op);
     let types = |values: &[ValueId]| {
@@ -345,7 +345,7 @@ fn types_of(module: &Module, op: OpId) -> String {
     Type::function(types(data.operands()), types(data.results())).to_string()
 }
 
-/// A type, from its first word.
+/// Describes a type, from its first word.
 fn ty(analysis: &Analysis, token: Token) -> Option<(String, Span)> {
     if !matches!(token.kind, TokenKind::Word | TokenKind::Exclaim) {
         return None;

@@ -42,29 +42,29 @@ use std::io::{BufRead, Write};
 
 use tfrt_ir::{Diagnostics, Dialects, Module, Source};
 
-/// What the server can't know from text.
+/// A source of what the server can't know from text: kernels, and checks of loading.
 pub trait Checker {
-    /// Returns all that is wrong with a program that parses: all that keeps it from being loaded.
+    /// Returns the diagnostics of a program that parses: all that keeps it from being loaded.
     fn problems(&self, source: &Source, module: &Module) -> Diagnostics;
 
     /// Returns the dialects that programs may be in.
     fn dialects(&self) -> &Dialects;
 
-    /// Returns what the kernel of a name takes and gives, `(i32, i32) -> i32`, if there is one.
+    /// Returns the signature of the kernel of a name, `(i32, i32) -> i32`, if there is one.
     fn kernel_signature(&self, name: &str) -> Option<String>;
 
     /// Returns the names of all kernels.
     fn kernel_names(&self) -> Vec<String>;
 }
 
-/// How a session ended.
+/// The end of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
-    /// As agreed: by `shutdown`, then `exit` or the end of the stream.
+pub enum SessionEnd {
+    /// The session ended as agreed: by `shutdown`, then `exit` or the end of the stream.
     Orderly,
-    /// By `exit` or the end of the stream, unannounced.
+    /// The session ended by `exit` or the end of the stream, unannounced.
     Abrupt,
-    /// By the end of the stream, and what came last could not be read, for this reason.
+    /// The stream ended, and its last bytes could not be read, for this reason.
     Unreadable(String),
 }
 
@@ -74,6 +74,6 @@ pub fn serve(
     output: impl Write,
     checker: &dyn Checker,
     version: &str,
-) -> End {
+) -> SessionEnd {
     server::Server::new(output, checker, version).run(&transport::listen(input))
 }

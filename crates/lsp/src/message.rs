@@ -1,36 +1,36 @@
-//! JSON-RPC: requests, notifications, and what is answered.
+//! JSON-RPC: requests, notifications, responses.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// What the editor says.
+/// A message from the editor.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// Wants an answer.
+    /// A request, which wants an answer.
     Request {
         id: Id,
         method: String,
         params: Value,
     },
-    /// Wants none.
+    /// A notification, which wants no answer.
     Notification { method: String, params: Value },
-    /// Answers a question, of which we ask none.
+    /// A response to a request, of which we make none.
     Response,
-    /// Is nothing of these.
+    /// A message that is none of these.
     Invalid { id: Id, error: Failure },
 }
 
-/// What names a request.
+/// The id of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Id {
     Number(i64),
     Text(String),
-    /// `null`: of a request that can't be read.
+    /// `null`: the id of a request that can't be read.
     Unknown,
 }
 
-/// Why there is no answer.
+/// The error of a request without an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Failure {
     pub code: i32,
@@ -65,7 +65,7 @@ pub(crate) struct Response<'a> {
     pub outcome: Outcome,
 }
 
-/// The part of an answer that is either the one or the other.
+/// The result of a request, or its error.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Outcome {
@@ -97,7 +97,7 @@ impl Message {
         }
     }
 
-    /// Takes a message apart.
+    /// Parses a message.
     pub fn from_json(mut value: Value) -> Message {
         let id = value.get("id").map(Id::from_json);
         let invalid = |message| Message::Invalid {

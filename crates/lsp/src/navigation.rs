@@ -1,11 +1,11 @@
-//! From names to places, and the outline of a text.
+//! Navigation: definitions and references of names, and the outline of a text.
 
 use lsp_types::{DocumentHighlight, DocumentHighlightKind, DocumentSymbol, SymbolKind};
 use tfrt_ir::{OpId, Span, index::Role};
 
 use crate::{analysis::Analysis, hover::header, positions::LinedText};
 
-/// Returns where the name at a place is defined.
+/// Returns the definitions of the name at a place.
 pub(crate) fn definition(analysis: &Analysis, offset: usize) -> Vec<Span> {
     match analysis.named_at(offset) {
         Some(named) => analysis.definitions(named),
@@ -13,7 +13,7 @@ pub(crate) fn definition(analysis: &Analysis, offset: usize) -> Vec<Span> {
     }
 }
 
-/// Returns where the thing named at a place is named.
+/// Returns the references to the object that is named at a place.
 pub(crate) fn references(analysis: &Analysis, offset: usize, with_definition: bool) -> Vec<Span> {
     let Some(named) = analysis.named_at(offset) else {
         return Vec::new();
@@ -22,7 +22,7 @@ pub(crate) fn references(analysis: &Analysis, offset: usize, with_definition: bo
     analysis.mentions(named, role)
 }
 
-/// Returns the places of [`references`] with what is done there.
+/// Returns the [`references`] with their roles.
 pub(crate) fn highlights(
     analysis: &Analysis,
     text: &LinedText,
@@ -60,7 +60,7 @@ pub(crate) fn symbols(analysis: &Analysis, text: &LinedText) -> Vec<DocumentSymb
             }
         }
     };
-    for extent in analysis.index.extents() {
+    for extent in analysis.index.op_extents() {
         let is_module = module.op(extent.op).name() == "builtin.module";
         if !is_module && module.symbol_name(extent.op).is_none() {
             continue;

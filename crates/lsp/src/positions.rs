@@ -1,4 +1,4 @@
-//! Lines and columns of the protocol, and offsets of ours.
+//! Positions: conversion between lines and columns of the protocol, and our offsets.
 //!
 //! The protocol counts lines from 0, ends them at `\\n`, `\\r\\n` or `\\r`, and counts columns in
 //! units that both sides agree on: of UTF-16 unless the editor offers better.
@@ -6,7 +6,7 @@
 use lsp_types::{Position, PositionEncodingKind, Range};
 use tfrt_ir::Span;
 
-/// What a column counts.
+/// The unit of columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Encoding {
     /// Bytes.
@@ -19,7 +19,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// Takes the first that is cheap for us of those that the editor offers.
+    /// Returns the cheapest for us of the encodings that the editor offers.
     pub fn negotiate<'a>(offered: impl Iterator<Item = &'a str>) -> Encoding {
         let mut best = Encoding::Utf16;
         for name in offered {
@@ -50,11 +50,11 @@ impl Encoding {
     }
 }
 
-/// A text that knows its lines.
+/// A text with an index of its lines.
 #[derive(Clone, Debug)]
 pub(crate) struct LinedText {
     text: String,
-    /// Offsets at which lines start: at least 0.
+    /// The offsets at which lines start; the first is 0.
     starts: Vec<usize>,
     encoding: Encoding,
 }

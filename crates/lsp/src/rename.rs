@@ -1,4 +1,4 @@
-//! New names for values, blocks, symbols and aliases.
+//! Renaming of values, blocks, symbols and aliases.
 //!
 //! A change is tried before it is proposed: the new text must be the same program.
 
@@ -6,17 +6,17 @@ use std::collections::HashMap;
 
 use tfrt_ir::{
     Source, Span, ValueId,
-    index::{Role, Subject},
+    index::{NameTarget, Role},
     parse,
     tokens::{TokenKind, tokens},
 };
 
-use crate::analysis::{Analysis, Named};
+use crate::analysis::{Analysis, NameAt};
 
 /// Returns the piece of text at a place that a new name would replace.
 pub(crate) fn renamed_span(analysis: &Analysis, offset: usize) -> Option<Span> {
     let named = analysis.named_at(offset)?;
-    let is_known = !analysis.definitions(named).is_empty() && named.subject.is_some();
+    let is_known = !analysis.definitions(named).is_empty() && named.target.is_some();
     is_known.then(|| name_only(analysis, named.span))
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn rename(
     let new_name = checked_name(analysis, named, new_name)?;
     let spans = all_spans(analysis, named);
     let text = analysis.source.text();
-    if named.subject == Some(Subject::Symbol) {
+    if named.target == Some(NameTarget::Symbol) {
         check_symbol(analysis, named, &new_name)?;
         return Ok((spans, new_name));
     }
@@ -57,9 +57,9 @@ pub(crate) fn rename(
     }
 }
 
-/// Asks of the new name of a symbol what can't be seen by comparing programs, since it is part of
+/// Checks of the new name of a symbol what can't be seen by comparing programs, since it is part of
 /// the program.
-fn check_symbol(analysis: &Analysis, named: Named, new_name: &str) -> Result<(), String> {
+fn check_symbol(analysis: &Analysis, named: NameAt, new_name: &str) -> Result<(), String> {
     let given = analysis.mentions(named, Some(Role::Definition));
     let Some(given) = given.first() else {
         return Err("it is not defined in a form that can be changed".to_owned());
@@ -81,7 +81,7 @@ fn check_symbol(analysis: &Analysis, named: Named, new_name: &str) -> Result<(),
 }
 
 /// Returns the new name with its sigil, if it is one of the right kind.
-fn checked_name(analysis: &Analysis, named: Named, new_name: &str) -> Result<String, String> {
+fn checked_name(analysis: &Analysis, named: NameAt, new_name: &str) -> Result<String, String> {
     let old = analysis.text(named.span);
     let sigil = &old[..1];
     let new_name = match new_name.starts_with(sigil) {
@@ -98,16 +98,16 @@ fn checked_name(analysis: &Analysis, named: Named, new_name: &str) -> Result<Str
     }
 }
 
-/// Returns all places of the thing and of those that have to share its name: several results of
+/// Returns all mentions of an object and of those that have to share its name: several results of
 /// one operation, operands and the arguments that they name.
-fn all_spans(analysis: &Analysis, named: Named) -> Vec<Span> {
-    let Some(Subject::Value(first)) = named.subject else {
+fn all_spans(analysis: &Analysis, named: NameAt) -> Vec<Span> {
+    let Some(NameTarget::Value(first)) = named.target else {
         return analysis.mentions(named, None);
     };
     let mut of_value: HashMap<ValueId, Vec<Span>> = HashMap::new();
     let mut at_place: HashMap<Span, Vec<ValueId>> = HashMap::new();
     for mention in analysis.index.mentions() {
-        if let Subject::Value(value) = mention.subject {
+        if let NameTarget::Value(value) = mention.target {
             of_value.entry(value).or_default().push(mention.span);
             at_place.entry(mention.span).or_default().push(value);
         }
@@ -127,7 +127,7 @@ fn all_spans(analysis: &Analysis, named: Named) -> Vec<Span> {
     spans
 }
 
-/// Leaves out the number behind a name, `#1`.
+/// Returns the range of a name without the number behind it, `#1`.
 fn name_only(analysis: &Analysis, span: Span) -> Span {
     let text = analysis.text(span);
     match text.find('#') {

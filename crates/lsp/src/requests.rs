@@ -69,14 +69,14 @@ fn with<R: Request>(
         .map_err(|error| Failure::new(code::INTERNAL_ERROR, error.to_string()))
 }
 
-/// A place in a text that was looked at.
-struct Look<'s> {
+/// A request's position in an analysed text.
+struct RequestPosition<'s> {
     document: &'s Document,
     analysis: Rc<Analysis>,
     offset: usize,
 }
 
-impl Look<'_> {
+impl RequestPosition<'_> {
     fn range(&self, span: Span) -> Range {
         self.document.text.range(span)
     }
@@ -93,7 +93,7 @@ impl Look<'_> {
 fn look<'s, W: Write>(
     server: &'s mut Server<'_, W>,
     place: &TextDocumentPositionParams,
-) -> Result<Look<'s>, Failure> {
+) -> Result<RequestPosition<'s>, Failure> {
     look_from(server, &place.text_document, place.position)
 }
 
@@ -101,14 +101,14 @@ fn look_from<'s, W: Write>(
     server: &'s mut Server<'_, W>,
     id: &TextDocumentIdentifier,
     position: Position,
-) -> Result<Look<'s>, Failure> {
+) -> Result<RequestPosition<'s>, Failure> {
     let dialects = server.checker.dialects();
     let document = server.document(&id.uri)?;
     let Some(analysis) = document.analysis(dialects) else {
         return Err(Failure::new(code::REQUEST_FAILED, too_large().message));
     };
     let offset = document.text.offset(position);
-    Ok(Look {
+    Ok(RequestPosition {
         document,
         analysis,
         offset,

@@ -1,4 +1,4 @@
-//! Which names a place can see, by tokens alone: for text that does not parse.
+//! Scopes by tokens alone: the names that a place can see in text that does not parse.
 //!
 //! A value or a block is seen in the braces that it is defined in, an argument in front of braces
 //! within these. That is coarser than the parser's rules: regions that see nothing from outside are
@@ -12,21 +12,21 @@ use tfrt_ir::{
     tokens::{Token, TokenKind, tokens},
 };
 
-/// Braces around a place that are looked at: the parser takes no more.
+/// The most levels of braces around a place that are looked at: the parser takes no more.
 const MAX_DEPTH: usize = 256;
 
 /// A definition of `%name` or `^name`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Given {
-    /// Where the name stands.
+pub(crate) struct NameDefinition {
+    /// The range of the name.
     pub span: Span,
-    /// The number of the braces in which it is seen.
+    /// The braces in which the name is visible, by their number.
     braces: usize,
 }
 
-/// Everything that a text defines, and its braces.
+/// All definitions of a text, and its braces.
 pub(crate) struct Scopes {
-    given: Vec<Given>,
+    given: Vec<NameDefinition>,
     braces: Vec<Braces>,
 }
 
@@ -34,7 +34,7 @@ struct Braces {
     start: usize,
     end: usize,
     around: usize,
-    /// Whether nothing outside is seen within.
+    /// Whether names from outside are hidden within.
     is_isolated: bool,
 }
 
@@ -72,7 +72,7 @@ impl Scopes {
     /// Returns the definition of a name that a place sees: in the innermost braces, and there the
     /// last before the place, else the first behind it.
     pub fn find(&self, text: &str, name: &str, place: usize) -> Option<Span> {
-        let of_name = |given: &&Given| &text[given.span.range()] == name;
+        let of_name = |given: &&NameDefinition| &text[given.span.range()] == name;
         self.visible(place).find_map(|braces| {
             let given = self.given.iter().filter(of_name);
             let here: Vec<Span> = given
@@ -129,12 +129,12 @@ struct Reader<'t> {
     tokens: &'t [Token],
     scopes: Scopes,
     open: Vec<usize>,
-    /// Braces that are open and belong to attributes.
+    /// The number of open braces that belong to attributes.
     dictionaries: usize,
     parentheses: usize,
     /// Whether the parentheses are those of a block's arguments.
     is_of_block: bool,
-    /// Arguments that wait for their braces.
+    /// The arguments whose braces are still to come.
     arguments: Vec<Span>,
     /// Whether the next braces are those of a function.
     is_function: bool,
@@ -169,7 +169,7 @@ impl Reader<'_> {
         at + 1
     }
 
-    /// Whether a brace begins attributes: `{name =`, `{name,`, `{name}`.
+    /// Returns whether a brace begins attributes: `{name =`, `{name,`, `{name}`.
     fn is_dictionary(&self, at: usize) -> bool {
         let Some(name) = self.tokens.get(at + 1) else {
             return false;
@@ -209,7 +209,7 @@ impl Reader<'_> {
         self.arguments.clear();
     }
 
-    /// `^name:` or `^name(`, on a line of its own.
+    /// Returns whether a token begins a label: `^name:` or `^name(`, on a line of its own.
     fn is_label(&self, at: usize) -> bool {
         let next = self.tokens.get(at + 1).map(|token| token.kind);
         let before = &self.text[..self.tokens[at].span.range().start];
@@ -218,7 +218,7 @@ impl Reader<'_> {
             && (line.is_empty() || line.ends_with('\n'))
     }
 
-    /// A list of results, an argument, or an operand.
+    /// Reads a list of results, an argument, or an operand; returns the number of the token behind.
     fn value(&mut self, at: usize) -> usize {
         let span = self.tokens[at].span;
         if self.kind(at + 1) == Some(TokenKind::Mark(":")) && self.parentheses > 0 {
@@ -257,7 +257,7 @@ impl Reader<'_> {
 
     fn give(&mut self, span: Span) {
         let braces = self.open.last().copied().unwrap_or(0);
-        self.scopes.given.push(Given { span, braces });
+        self.scopes.given.push(NameDefinition { span, braces });
     }
 }
 
@@ -265,7 +265,7 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    /// Where `$0` stands, looks up the name at the mark; tells the line of its definition.
+    /// Looks up the name at the mark `$0`; returns the line of its definition.
     fn line_of(marked: &str) -> Option<usize> {
         let at = marked.find("$0").expect("the text has a mark");
         let text = marked.replace("$0", "");

@@ -1,4 +1,5 @@
-//! The session: what may be asked when, in which order it is answered, and when to speak unasked.
+//! The session: which requests are allowed when, in which order they are answered, and when
+//! diagnostics are sent.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -20,21 +21,21 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
-    Checker, End,
+    Checker, SessionEnd,
     capabilities::{Editor, offer},
-    diagnostics::{self, Place},
+    diagnostics::{self, DiagnosedText},
     document::Document,
     message::{Failure, Id, Message, Notification, Outcome, Response, Version, code},
     requests, transport,
 };
 
-/// How far the session is.
+/// The stage of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Nothing but `initialize` makes sense.
+    /// Not initialized: nothing but `initialize` is allowed.
     New,
     Running,
-    /// Nothing but `exit` makes sense.
+    /// Shut down: nothing but `exit` is allowed.
     ShutDown,
 }
 
@@ -46,15 +47,15 @@ pub(crate) struct Server<'c, W> {
     stage: Stage,
     pub editor: Editor,
     documents: HashMap<String, Document>,
-    /// Messages that were received and wait for their turn.
+    /// The messages that were received and not handled.
     inbox: VecDeque<Message>,
-    /// Of the requests in the inbox those that are not wanted any more.
+    /// The requests in the inbox that were cancelled.
     cancelled: HashSet<Id>,
-    /// Why what came last could not be read.
+    /// The reason why the last bytes could not be read.
     unreadable: Option<String>,
 }
 
-/// Messages in the inbox; more wait in the channel.
+/// The most messages in the inbox; more wait in the channel.
 const MAX_INBOX: usize = 256;
 
 impl<'c, W: Write> Server<'c, W> {
@@ -73,7 +74,7 @@ impl<'c, W: Write> Server<'c, W> {
     }
 
     /// Serves until the editor leaves.
-    pub fn run(&mut self, messages: &Receiver<Message>) -> End {
+    pub fn run(&mut self, messages: &Receiver<Message>) -> SessionEnd {
         // An editor that does not listen any more has left.
         match self.try_run(messages) {
             Ok(end) => end,
@@ -81,7 +82,7 @@ impl<'c, W: Write> Server<'c, W> {
         }
     }
 
-    fn try_run(&mut self, messages: &Receiver<Message>) -> io::Result<End> {
+    fn try_run(&mut self, messages: &Receiver<Message>) -> io::Result<SessionEnd> {
         loop {
             self.receive(messages);
             let next = match self.inbox.pop_front() {
@@ -101,11 +102,11 @@ impl<'c, W: Write> Server<'c, W> {
         }
     }
 
-    fn end(&mut self) -> End {
+    fn end(&mut self) -> SessionEnd {
         match (self.stage, self.unreadable.take()) {
-            (Stage::ShutDown, _) => End::Orderly,
-            (Stage::New | Stage::Running, Some(reason)) => End::Unreadable(reason),
-            (Stage::New | Stage::Running, None) => End::Abrupt,
+            (Stage::ShutDown, _) => SessionEnd::Orderly,
+            (Stage::New | Stage::Running, Some(reason)) => SessionEnd::Unreadable(reason),
+            (Stage::New | Stage::Running, None) => SessionEnd::Abrupt,
         }
     }
 
@@ -249,7 +250,7 @@ impl<'c, W: Write> Server<'c, W> {
         offer(&self.editor, self.version)
     }
 
-    /// Nobody waits for an answer, so what makes no sense is passed over.
+    /// Handles a notification. Nobody waits for an answer, so invalid ones are ignored.
     fn notification(&mut self, method: &str, params: Value) -> io::Result<()> {
         if self.stage != Stage::Running {
             return Ok(());
@@ -306,7 +307,7 @@ impl<'c, W: Write> Server<'c, W> {
             .ok_or_else(|| Failure::new(code::INVALID_PARAMS, message()))
     }
 
-    /// Says what is wrong with the document that is due, unless its text changes meanwhile.
+    /// Sends the diagnostics of the document that is due, unless its text changes meanwhile.
     fn diagnose(&mut self, messages: &Receiver<Message>) -> io::Result<()> {
         let begun = Instant::now();
         let Some((_, key)) = self.due() else {
@@ -328,7 +329,7 @@ impl<'c, W: Write> Server<'c, W> {
         let found = match parsed {
             Ok(None) => vec![diagnostics::too_large()],
             Ok(Some(analysis)) => {
-                let place = Place {
+                let place = DiagnosedText {
                     uri: &document.uri,
                     text: &document.text,
                     analysis: &analysis,
@@ -357,7 +358,7 @@ impl<'c, W: Write> Server<'c, W> {
     }
 }
 
-/// The editor has closed the stream.
+/// The error of a stream that the editor has closed.
 struct Closed;
 
 fn read<P: DeserializeOwned>(params: Value) -> Option<P> {

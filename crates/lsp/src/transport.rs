@@ -1,4 +1,4 @@
-//! Bytes to messages and back: a header with the length, an empty line, JSON.
+//! The transport of messages: a header with the length, an empty line, JSON.
 //!
 //! A header that makes no sense is reported once, and everything up to the next header that does is
 //! skipped, so that one wrong length does not end the session. Lengths are not believed: memory is
@@ -15,13 +15,13 @@ use serde_json::Value;
 
 use crate::message::Message;
 
-/// A longer message is none that an editor sends.
+/// The longest message that is read: an editor sends no longer ones.
 const MAX_MESSAGE_BYTES: usize = 256 << 20;
 
-/// A longer line is no header.
+/// The longest line of a header.
 const MAX_HEADER_BYTES: u64 = 4096;
 
-/// Messages that wait to be looked at; the editor waits when there are more.
+/// The most messages that wait to be handled; the editor waits when there are more.
 const MAX_WAITING: usize = 64;
 
 /// Reads messages on a thread of its own until the stream ends, which closes the channel.
@@ -53,7 +53,7 @@ pub(crate) fn write(output: &mut impl Write, message: &impl Serialize) -> io::Re
     output.flush()
 }
 
-/// The messages of a stream.
+/// A reader of a stream's messages.
 struct Frames<R> {
     input: R,
     /// Whether bytes are skipped until a header is found.
@@ -67,7 +67,7 @@ enum Header {
 }
 
 impl<R: BufRead> Frames<R> {
-    /// Reads a message, or what there is to say of bytes that are none; `None` at the end.
+    /// Reads a message, or the error of bytes that are none; `None` at the end.
     fn next(&mut self) -> io::Result<Option<Message>> {
         let len_bytes = match self.header()? {
             Header::End => return Ok(None),

@@ -1,4 +1,4 @@
-//! Whatever the text: every question is answered, and none by a fault of the server.
+//! Tests that every request is answered, whatever the text, and none by a fault of the server.
 
 use std::{
     io::{self, BufReader, Read, Write},
@@ -7,9 +7,9 @@ use std::{
 
 use serde_json::{Value, json};
 use tfrt_ir::{Diagnostics, Dialects, Module, Source, verify};
-use tfrt_lsp::{Checker, End, serve};
+use tfrt_lsp::{Checker, SessionEnd, serve};
 
-/// Something of everything that a text can have.
+/// A text with something of everything.
 const TEXT: &str = r#"!t = tuple<i32, !tfrt.chain>
 #a = [1 : i32, "é🦀"] // comment
 module @m attributes {x.y = #a} {
@@ -177,7 +177,7 @@ fn check(texts: impl DoubleEndedIterator<Item = (String, Vec<usize>)>) {
         &Verifier::default(),
         "0",
     );
-    assert_eq!(end, End::Abrupt);
+    assert_eq!(end, SessionEnd::Abrupt);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Compares what random programs print with what they ought to.
+//! Differential testing: compares runs of random programs with the evaluator's results.
 //!
 //! The caller runs a program and says what came of it; here programs are made,
 //! evaluated and, when the two differ, shrunk to the smallest one that still
@@ -18,51 +18,51 @@ use crate::{
     shrink::shrink,
 };
 
-/// The name of the file that programs are said to be in.
+/// The file name in the locations of random programs.
 pub const FILE: &str = "random.mlir";
 
-/// Evaluations asked for when a program is shrunk.
+/// The most evaluations when a program is shrunk.
 const N_TRIES: usize = 4_000;
 
-/// How long that may take: a run that leaves something behind takes seconds.
+/// The longest time of shrinking: a run that leaves something behind takes seconds.
 const SHRINKING: Duration = Duration::from_secs(60);
 
-/// What came of a run.
+/// The observed outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// How it was run, for people.
+    /// The way in which the program was run, for people.
     pub way: String,
-    /// What was printed.
+    /// The printed text.
     pub stdout: String,
     /// Each error that was reported, as `LINE:COLUMN: MESSAGE`, in any order.
     pub errors: Vec<String>,
-    /// How it ended.
+    /// The way in which the run ended.
     pub ending: Ending,
-    /// What must never happen: a leak, a hang, a panic.
+    /// A failure that must never happen: a leak, a hang, a panic.
     pub complaint: Option<String>,
 }
 
 /// A program that is to be run.
 #[derive(Clone, Copy, Debug)]
-pub struct Subject<'s> {
-    /// What it was made from; none if it is a smaller form of one that made a difference.
+pub struct TestProgram<'s> {
+    /// The seed of the program; `None` if it is a smaller form of one that made a difference.
     pub seed: Option<u64>,
-    /// It as text.
+    /// The text of the program.
     pub text: &'s str,
-    /// It parsed and verified.
+    /// The parsed and verified module.
     pub module: &'s Module,
 }
 
-/// A program whose run is not what it ought to be.
+/// A difference that was found: a program whose run is not what the evaluator says.
 #[derive(Clone, Debug)]
 pub struct Difference {
-    /// What it was made from: a seed, mostly.
+    /// The origin of the program: a seed, mostly.
     pub origin: String,
     /// The smallest program found.
     pub program: String,
-    /// What the evaluator says on it.
+    /// The evaluator's outcome.
     pub expected: Outcome,
-    /// What came of its run.
+    /// The outcome of the run.
     pub found: Outcome,
 }
 
@@ -91,8 +91,8 @@ impl fmt::Display for Difference {
 
 impl std::error::Error for Difference {}
 
-/// Runs programs in one way or more: gives what came of each.
-pub type Runner<'r> = dyn FnMut(&[Subject<'_>]) -> Vec<Vec<Outcome>> + 'r;
+/// A function that runs programs in one way or more, and returns the outcomes of each.
+pub type Runner<'r> = dyn FnMut(&[TestProgram<'_>]) -> Vec<Vec<Outcome>> + 'r;
 
 /// Runs the program of each seed and compares; returns how many there were.
 ///
@@ -116,27 +116,29 @@ pub fn campaign(
     let mut seeds = seeds.into_iter();
     let mut n_compared = 0;
     loop {
-        let made = seeds.by_ref().map(|seed| Made::new(seed, options(seed)));
-        let made: Vec<Made> = made.take(n_together.max(1)).collect();
+        let made = seeds
+            .by_ref()
+            .map(|seed| SeedProgram::new(seed, options(seed)));
+        let made: Vec<SeedProgram> = made.take(n_together.max(1)).collect();
         if made.is_empty() {
             return Ok(n_compared);
         }
         let texts: Vec<String> = made.iter().map(|made| made.program.to_string()).collect();
-        let subjects = texts.iter().zip(&made);
-        let subjects = subjects.map(|(text, made)| (text.as_str(), made.options.ordered));
-        let judges = Judge::of_each(subjects.collect());
+        let programs = texts.iter().zip(&made);
+        let programs = programs.map(|(text, made)| (text.as_str(), made.options.ordered));
+        let judges = Judge::of_each(programs.collect());
         let cases = made.iter().zip(&texts).zip(judges);
         let cases = cases.filter_map(|((made, text), judge)| match judge {
             Ok(judge) => Some((made, text, judge)),
             // Some few programs run for too long.
-            Err(Unfit::Refused(Refusal::Exhausted(_))) => None,
+            Err(UnfitProgram::Refused(Refusal::Exhausted(_))) => None,
             Err(unfit) => panic!("the program of seed {} {unfit}:\n{text}", made.seed),
         });
-        let cases: Vec<(&Made, &String, Judge)> = cases.collect();
+        let cases: Vec<(&SeedProgram, &String, Judge)> = cases.collect();
         n_compared += cases.len() as u64;
-        let subjects = cases.iter();
-        let subjects = subjects.map(|(made, text, judge)| judge.subject(text, Some(made.seed)));
-        let outcomes = run(&subjects.collect::<Vec<_>>());
+        let programs = cases.iter();
+        let programs = programs.map(|(made, text, judge)| judge.program(text, Some(made.seed)));
+        let outcomes = run(&programs.collect::<Vec<_>>());
         for ((made, text, judge), found) in cases.iter().zip(outcomes) {
             if let Some(found) = judge.rejected(found) {
                 let difference = Difference {
@@ -152,17 +154,17 @@ pub fn campaign(
     }
 }
 
-/// The program of a seed.
-struct Made {
+/// The program made from a seed.
+struct SeedProgram {
     seed: u64,
     options: Options,
     program: Program,
 }
 
-impl Made {
-    fn new(seed: u64, options: Options) -> Made {
+impl SeedProgram {
+    fn new(seed: u64, options: Options) -> SeedProgram {
         let program = generate(seed, options);
-        Made {
+        SeedProgram {
             seed,
             options,
             program,
@@ -185,9 +187,9 @@ fn smallest(
         let Ok(judge) = Judge::new(&text, options.ordered) else {
             return false;
         };
-        let subject = [judge.subject(&text, None)];
+        let program = [judge.program(&text, None)];
         let mut once = || {
-            run(&subject)
+            run(&program)
                 .into_iter()
                 .find_map(|found| judge.rejected(found))
         };
@@ -219,28 +221,28 @@ fn smallest(
     smallest
 }
 
-/// Why a text is no program to compare.
+/// The reason why a text is no program to compare.
 #[derive(Clone, Debug)]
-pub enum Unfit {
-    /// It does not parse, or does not verify.
+pub enum UnfitProgram {
+    /// The text does not parse, or does not verify.
     Rejected(Diagnostics),
-    /// The evaluator has no report on it.
+    /// The evaluator has no report on the program.
     Refused(Refusal),
     /// An effect that may come before or after another one.
     Unordered(Location),
 }
 
-impl fmt::Display for Unfit {
+impl fmt::Display for UnfitProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unfit::Rejected(errors) => write!(f, "is rejected: {}", errors.render(false)),
-            Unfit::Refused(refusal) => write!(f, "is refused: {refusal}"),
-            Unfit::Unordered(place) => write!(f, "has effects in no order, one at {place}"),
+            UnfitProgram::Rejected(errors) => write!(f, "is rejected: {}", errors.render(false)),
+            UnfitProgram::Refused(refusal) => write!(f, "is refused: {refusal}"),
+            UnfitProgram::Unordered(place) => write!(f, "has effects in no order, one at {place}"),
         }
     }
 }
 
-/// Knows what a program ought to do.
+/// A judge of a program's runs: it knows the expected outcome.
 #[derive(Clone, Debug)]
 pub struct Judge {
     module: Module,
@@ -255,37 +257,39 @@ impl Judge {
     /// # Errors
     ///
     /// Why it is none, or not one to be compared.
-    pub fn new(text: &str, ordered: bool) -> Result<Judge, Unfit> {
+    pub fn new(text: &str, ordered: bool) -> Result<Judge, UnfitProgram> {
         let mut judges = Judge::of_each(vec![(text, ordered)]);
         judges.pop().expect("one program has one judge")
     }
 
-    /// Evaluates several programs, stage by stage: what a stage runs on is in the caches then.
-    fn of_each(programs: Vec<(&str, bool)>) -> Vec<Result<Judge, Unfit>> {
-        let parsed =
-            |(text, _): &(&str, bool)| parse(&Source::new(FILE, *text)).map_err(Unfit::Rejected);
-        let modules: Vec<Result<Module, Unfit>> = programs.iter().map(parsed).collect();
-        let verified = |module: Result<Module, Unfit>| {
+    /// Evaluates several programs, stage by stage: the data of a stage is in the caches then.
+    fn of_each(programs: Vec<(&str, bool)>) -> Vec<Result<Judge, UnfitProgram>> {
+        let parsed = |(text, _): &(&str, bool)| {
+            parse(&Source::new(FILE, *text)).map_err(UnfitProgram::Rejected)
+        };
+        let modules: Vec<Result<Module, UnfitProgram>> = programs.iter().map(parsed).collect();
+        let verified = |module: Result<Module, UnfitProgram>| {
             let module = module?;
-            verify(&module).map_err(Unfit::Rejected)?;
+            verify(&module).map_err(UnfitProgram::Rejected)?;
             Ok(module)
         };
-        let modules: Vec<Result<Module, Unfit>> = modules.into_iter().map(verified).collect();
-        let plans: Vec<Result<Plan<'_>, Unfit>> = modules.iter().map(plan_of).collect();
-        let evaluated = |plan: &Result<Plan<'_>, Unfit>| {
-            let plan = plan.as_ref().map_err(Unfit::clone)?;
-            evaluate::run_plan(plan, LIMITS).map_err(Unfit::Refused)
+        let modules: Vec<Result<Module, UnfitProgram>> =
+            modules.into_iter().map(verified).collect();
+        let plans: Vec<Result<Plan<'_>, UnfitProgram>> = modules.iter().map(plan_of).collect();
+        let evaluated = |plan: &Result<Plan<'_>, UnfitProgram>| {
+            let plan = plan.as_ref().map_err(UnfitProgram::clone)?;
+            evaluate::run_plan(plan, LIMITS).map_err(UnfitProgram::Refused)
         };
-        let reports: Vec<Result<Report, Unfit>> = plans.iter().map(evaluated).collect();
-        let checked = |(plan, (_, ordered)): (Result<Plan<'_>, Unfit>, &(&str, bool))| {
+        let reports: Vec<Result<Report, UnfitProgram>> = plans.iter().map(evaluated).collect();
+        let checked = |(plan, (_, ordered)): (Result<Plan<'_>, UnfitProgram>, &(&str, bool))| {
             let plan = plan?;
             let pair = ordered::check_plan(&plan, *ordered);
             let place = |second| plan.module.op(second).location().clone();
-            pair.map_err(|pair| Unfit::Unordered(place(pair.second)))
+            pair.map_err(|pair| UnfitProgram::Unordered(place(pair.second)))
         };
-        let checks: Vec<Result<(), Unfit>> =
+        let checks: Vec<Result<(), UnfitProgram>> =
             plans.into_iter().zip(&programs).map(checked).collect();
-        let judge = |module: Result<Module, Unfit>, report: Result<Report, Unfit>| {
+        let judge = |module: Result<Module, UnfitProgram>, report: Result<Report, UnfitProgram>| {
             Ok((module?, outcome(report?)))
         };
         let judged = modules.into_iter().zip(reports);
@@ -304,23 +308,23 @@ impl Judge {
         judges.collect()
     }
 
-    /// Returns what the evaluator says.
+    /// Returns the evaluator's outcome.
     pub fn expected(&self) -> &Outcome {
         &self.expected
     }
 
-    fn subject<'s>(&'s self, text: &'s str, seed: Option<u64>) -> Subject<'s> {
+    fn program<'s>(&'s self, text: &'s str, seed: Option<u64>) -> TestProgram<'s> {
         let module = &self.module;
-        Subject { seed, text, module }
+        TestProgram { seed, text, module }
     }
 
-    /// Returns the first outcome that is not what it ought to be.
+    /// Returns the first outcome that is not the expected one.
     pub fn rejected(&self, found: Vec<Outcome>) -> Option<Outcome> {
         found.into_iter().find(|found| !self.accepts(found))
     }
 
-    /// Returns whether an outcome prints the same and ends in the same way; what it
-    /// reports is not looked at.
+    /// Returns whether an outcome has the expected output and ending; reported errors are not
+    /// looked at.
     pub fn accepts_unreported(&self, found: &Outcome) -> bool {
         let expected = &self.expected;
         let printed = match self.ordered {
@@ -340,12 +344,12 @@ impl Judge {
     }
 }
 
-fn plan_of(module: &Result<Module, Unfit>) -> Result<Plan<'_>, Unfit> {
-    let module = module.as_ref().map_err(Unfit::clone)?;
-    Plan::new(module).map_err(Unfit::Refused)
+fn plan_of(module: &Result<Module, UnfitProgram>) -> Result<Plan<'_>, UnfitProgram> {
+    let module = module.as_ref().map_err(UnfitProgram::clone)?;
+    Plan::new(module).map_err(UnfitProgram::Refused)
 }
 
-/// No program is to run for longer.
+/// The limits of a program's evaluation.
 const LIMITS: Limits = Limits {
     steps: 1_000_000,
     depth: 1_000_000,
@@ -374,13 +378,13 @@ fn sorted<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
 mod tests {
     use super::*;
 
-    /// A runtime with a fault: it adds where it should subtract.
-    fn faulty(subjects: &[Subject<'_>]) -> Vec<Vec<Outcome>> {
-        subjects.iter().map(faulty_one).collect()
+    /// Runs programs by a faulty runtime: it adds where it should subtract.
+    fn faulty(programs: &[TestProgram<'_>]) -> Vec<Vec<Outcome>> {
+        programs.iter().map(faulty_one).collect()
     }
 
-    fn faulty_one(subject: &Subject<'_>) -> Vec<Outcome> {
-        let text = subject
+    fn faulty_one(program: &TestProgram<'_>) -> Vec<Outcome> {
+        let text = program
             .text
             .replace("\"tfrt.minus.i32\"", "\"tfrt.add.i32\"");
         let module = parse(&Source::new(FILE, text)).expect("the change leaves a program");
@@ -407,12 +411,12 @@ mod tests {
 
     #[test]
     fn a_runtime_without_a_fault_is_accepted() {
-        let once = |subject: &Subject<'_>| {
+        let once = |program: &TestProgram<'_>| {
             vec![outcome(
-                evaluate::run(subject.module, LIMITS).expect("it was evaluated before"),
+                evaluate::run(program.module, LIMITS).expect("it was evaluated before"),
             )]
         };
-        let mut run = |subjects: &[Subject<'_>]| subjects.iter().map(once).collect();
+        let mut run = |programs: &[TestProgram<'_>]| programs.iter().map(once).collect();
         let options = |_| Options {
             size: 6,
             ..Options::default()

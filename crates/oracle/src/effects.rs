@@ -15,9 +15,9 @@ use crate::random::Random;
 /// A program and its output.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// MLIR without chains; the function `main` has no arguments.
+    /// The text, MLIR without chains; the function `main` has no arguments.
     pub text: String,
-    /// What it prints, a line for each number.
+    /// The expected output, a line for each number.
     pub printed: String,
 }
 
@@ -26,11 +26,11 @@ pub fn program(seed: u64, size: usize) -> Program {
     program_from(Random::new(seed), size)
 }
 
-/// Makes the program of some choices, or of what else numbers come from.
+/// Makes a program from a source of random numbers, or choices.
 pub fn program_from(mut random: Random, size: usize) -> Program {
     let mut functions: Vec<Function> = Vec::new();
     for _ in 0..random.below(5) {
-        let kind = *random.pick(&[Kind::Plain, Kind::Plain, Kind::Turn, Kind::Recursive]);
+        let kind = *random.pick(&[Kind::Plain, Kind::Plain, Kind::LoopBody, Kind::Recursive]);
         let mut maker = Maker {
             random: &mut random,
             functions: &functions,
@@ -38,7 +38,7 @@ pub fn program_from(mut random: Random, size: usize) -> Program {
         let body = match kind {
             Kind::Plain => maker.make(2, 1, size, 1),
             // What runs more than once is short, and calls nothing.
-            Kind::Turn => maker.make(1, 1, size.div_ceil(2), 0),
+            Kind::LoopBody => maker.make(1, 1, size.div_ceil(2), 0),
             Kind::Recursive => maker.make(2, 1, size.div_ceil(2), 0),
         };
         functions.push(Function { kind, body });
@@ -54,23 +54,24 @@ pub fn program_from(mut random: Random, size: usize) -> Program {
     }
 }
 
-/// What is called by name.
+/// A function that is called by name.
 #[derive(Clone, Debug)]
 struct Function {
     kind: Kind,
     body: Body,
 }
 
-/// How a function is called.
+/// The way in which a function is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Takes two buffers and a number, gives a number and a buffer.
+    /// A plain function: takes two buffers and a number, returns a number and a buffer.
     Plain,
-    /// Takes a buffer, a number and the turns left, gives those and whether to go on.
-    Turn,
-    /// As a plain one, and takes the calls left: it calls itself when its body is done,
-    /// prints the number that this gives, and gives that; the last call gives its own
-    /// number and its first buffer.
+    /// The body of a loop: takes a buffer, a number and the iterations left, returns these and
+    /// whether to go on.
+    LoopBody,
+    /// A recursive function: takes the operands of a plain one and the calls left. It calls itself
+    /// when its body is done, prints the number that this returns, and returns that; the last call
+    /// returns its own number and its first buffer.
     Recursive,
 }
 
@@ -84,7 +85,7 @@ struct Body {
     buffer: usize,
 }
 
-/// An operation; what it makes is the next number, the next buffer, or both.
+/// An operation; its result is the next number, the next buffer, or both.
 #[derive(Clone, Debug)]
 enum Step {
     Create,
@@ -260,7 +261,7 @@ impl Maker<'_> {
                     number,
                 }
             }
-            Kind::Turn => Step::While {
+            Kind::LoopBody => Step::While {
                 condition: self.random.chance(80),
                 function,
                 buffer: buffers[0],
@@ -281,7 +282,7 @@ impl Maker<'_> {
         self.make(1, 1, size, depth)
     }
 
-    /// One or two different buffers: operands of a region have different names.
+    /// Returns one or two different buffers: operands of a region have different names.
     fn distinct(&mut self, buffers: usize) -> Vec<usize> {
         let first = self.random.below(buffers);
         let second = self.random.below(buffers);

@@ -35,16 +35,16 @@ use std::{fmt, rc::Rc};
 use foldhash::{HashMap, HashMapExt};
 use tfrt_ir::{Location, Module, OpId};
 
-use self::control::{Next, Waiting};
+use self::control::{Continuation, Next};
 use crate::plan::{self, Body, BodyIndex, Function, Kind, Operation, Plan, Slot};
 use crate::value::{Datum, Failure, Printed, Value, print_line};
 
-/// How much a program may do.
+/// The limits of an evaluation.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Operations run.
+    /// The most operations that are run.
     pub steps: u64,
-    /// Functions and regions that are being run at one time.
+    /// The most functions and regions within one another.
     pub depth: usize,
 }
 
@@ -57,18 +57,18 @@ impl Default for Limits {
     }
 }
 
-/// What a program does.
+/// The result of an evaluation: a program's output, errors and ending.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What it prints, with the lines on its functions.
+    /// The standard output, with the lines on functions.
     pub stdout: String,
-    /// What it reports, in the order of evaluation.
-    pub errors: Vec<Reported>,
-    /// How it ends.
+    /// The reported errors, in the order of evaluation.
+    pub errors: Vec<ReportedError>,
+    /// The way in which the program ends.
     pub ending: Ending,
 }
 
-/// The exit that a program leads to.
+/// The way in which a program ends, which decides the exit status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
     /// Each function returned values.
@@ -82,16 +82,16 @@ pub enum Ending {
 
 /// An error as it is told to the user, once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reported {
-    /// What went wrong.
+pub struct ReportedError {
+    /// The message.
     pub message: String,
-    /// Name of the operation.
+    /// The name of the operation.
     pub operation: String,
-    /// Where the operation comes from.
+    /// The location of the operation.
     pub location: Location,
 }
 
-/// Why there is no report.
+/// The reason why a program can't be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The evaluator does not know this operation, or not with these operands.
@@ -149,7 +149,7 @@ pub fn run(module: &Module, limits: Limits) -> Result<Report, Refusal> {
     run_plan(&Plan::new(module)?, limits)
 }
 
-/// The same of a module that is taken apart.
+/// Runs a module that is taken apart: see [`run`].
 pub(crate) fn run_plan(plan: &Plan<'_>, limits: Limits) -> Result<Report, Refusal> {
     let mut machine = Machine::new(plan, limits);
     let mut ending = Ending::Fine;
@@ -178,10 +178,10 @@ struct Machine<'m> {
     n_steps: u64,
     frames: Vec<Frame>,
     printed: Printed,
-    errors: Vec<Reported>,
-    /// Why the current function's request was cancelled.
+    errors: Vec<ReportedError>,
+    /// The error by which the current function's request was cancelled.
     cancelled: Option<Rc<Failure>>,
-    /// What functions run by `tfrt.once` gave, by name.
+    /// The results of functions run by `tfrt.once`, by name.
     once: HashMap<String, Vec<Value>>,
 }
 
@@ -191,13 +191,13 @@ struct Frame {
     /// The operation to run next, or that waits for the frame above.
     at: usize,
     slots: Vec<Option<Value>>,
-    waiting: Waiting,
+    waiting: Continuation,
 }
 
-/// What an operation that calls nothing does: an entry of the families.
+/// The results of an operation that calls nothing: an entry of the families.
 ///
 /// `None` means that the family does not know it with these operands.
-type Outcome = Option<Vec<Value>>;
+type FamilyResult = Option<Vec<Value>>;
 
 impl<'m> Machine<'m> {
     fn new(plan: &'m Plan<'m>, limits: Limits) -> Machine<'m> {
@@ -221,7 +221,7 @@ impl<'m> Machine<'m> {
     fn fail(&mut self, op: OpId, code: &'static str, message: impl Into<String>) -> Rc<Failure> {
         let message = message.into();
         let operation = self.plan.module.op(op);
-        self.errors.push(Reported {
+        self.errors.push(ReportedError {
             message: message.clone(),
             operation: operation.name().to_string(),
             location: operation.location().clone(),
@@ -279,7 +279,7 @@ impl<'m> Machine<'m> {
                 return Ok(results);
             };
             let operation = &self.plan.bodies[caller.body].operations[caller.at];
-            let waiting = std::mem::replace(&mut caller.waiting, Waiting::Results);
+            let waiting = std::mem::replace(&mut caller.waiting, Continuation::Results);
             let next = self.resume(operation, waiting, results)?;
             self.go_on(operation, next)?;
         }
@@ -294,7 +294,7 @@ impl<'m> Machine<'m> {
             body,
             at: 0,
             slots,
-            waiting: Waiting::Results,
+            waiting: Continuation::Results,
         });
         Ok(())
     }
@@ -320,7 +320,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Does what the operation at the top of the stack says is next.
+    /// Performs the next step of the operation at the top of the stack.
     fn go_on(&mut self, operation: &Operation, next: Next) -> Result<(), Refusal> {
         match next {
             Next::Call {
@@ -354,7 +354,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Lets go of results that nobody reads.
+    /// Drops results that nobody reads.
     fn drop_unread(&mut self, operation: &Operation) {
         let module = self.plan.module;
         let frame = self.frames.last_mut().expect("the operation's frame");
@@ -369,7 +369,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Starts an operation: the rules on errors, then what it means.
+    /// Starts an operation: applies the rules on errors, then its semantics.
     fn start(&mut self, operation: &Operation, operands: Vec<Value>) -> Result<Next, Refusal> {
         self.count_steps(1)?;
         let failed_operand = operands.iter().rev().find_map(|value| value.as_ref().err());
@@ -404,7 +404,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Runs an operation that calls nothing.
-    fn apply(&mut self, operation: &Operation, operands: &[Datum]) -> Outcome {
+    fn apply(&mut self, operation: &Operation, operands: &[Datum]) -> FamilyResult {
         // A last chain that an operation does not ask for only orders it.
         self.apply_exactly(operation, operands)
             .or_else(|| match operands {
@@ -413,7 +413,7 @@ impl<'m> Machine<'m> {
             })
     }
 
-    fn apply_exactly(&mut self, operation: &Operation, operands: &[Datum]) -> Outcome {
+    fn apply_exactly(&mut self, operation: &Operation, operands: &[Datum]) -> FamilyResult {
         self.number_operation(operation, operands)
             .or_else(|| self.effect_operation(operation, operands))
             .or_else(|| self.string_operation(operation, operands))

@@ -17,13 +17,13 @@ use crate::{
     random::Random,
 };
 
-/// What programs are like.
+/// The options of generated programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// About how many operations a function has.
+    /// The number of operations of a function, about.
     pub size: usize,
-    /// How many functions there may be that others call; of those that are run, and of synchronous
-    /// ones, about half as many.
+    /// The most functions that others call; of those that are run, and of synchronous ones, there are about half as
+    /// many.
     pub functions: usize,
     /// Whether each effect is ordered; else some lines may come in any order.
     pub ordered: bool,
@@ -65,7 +65,7 @@ pub fn generate(seed: u64, options: Options) -> Program {
     generate_from(Random::new(seed), options)
 }
 
-/// Makes the program of some choices, or of what else numbers come from.
+/// Makes a program from a source of random numbers, or choices.
 pub fn generate_from(mut random: Random, options: Options) -> Program {
     // Two thirds of the programs have nothing that fails on purpose.
     let failures = match options.failures {
@@ -90,7 +90,7 @@ pub fn generate_from(mut random: Random, options: Options) -> Program {
     generator.program
 }
 
-/// What can be called.
+/// The signature of a function that can be called.
 #[derive(Clone, Debug)]
 struct Signature {
     name: String,
@@ -98,7 +98,7 @@ struct Signature {
     results: Vec<Ty>,
     /// The parameter that bounds its recursion.
     fuel: Option<usize>,
-    /// About how many operations it runs.
+    /// The number of operations that a call runs, about.
     cost: u64,
 }
 
@@ -108,17 +108,17 @@ impl Signature {
     }
 }
 
-/// What a program is made from.
+/// The state of a program's generation.
 struct Generator {
     random: Random,
     program: Program,
     options: Options,
-    /// Per cent of operations that may fail.
+    /// The per cent of operations that may fail.
     failures: u32,
     callees: Vec<Signature>,
-    /// Bodies of `tfrt.while`: their last results are a count and a condition.
+    /// The bodies of `tfrt.while`: their last results are a count and a condition.
     loops: Vec<Signature>,
-    /// Bodies of `tfrt.parallel_call.i32`.
+    /// The bodies of `tfrt.parallel_call.i32`.
     blocks: Vec<Signature>,
     synchronous: Vec<Signature>,
     natives: Vec<Signature>,
@@ -129,22 +129,21 @@ struct Generator {
 struct Scope {
     parameters: Vec<Var>,
     ops: Vec<Op>,
-    /// What may be read.
+    /// The values that may be read.
     values: Vec<Var>,
-    /// What the next effect comes after.
+    /// The chain that the next effect comes after.
     chain: Option<Var>,
-    /// Resources that are to be given back.
+    /// The resources that are to be given back.
     resources: Vec<Var>,
-    /// Regions around it.
+    /// The number of regions around the body.
     depth: usize,
-    /// Whether the request was cancelled: what is made from here on may or may
-    /// not come to be.
+    /// Whether the request was cancelled: operations made from here on may or may not run.
     cancelled: bool,
-    /// About how many operations it runs.
+    /// The number of operations that the body runs, about.
     cost: u64,
 }
 
-/// Operations that one run of a function may take.
+/// The most operations of one run of a function.
 const MAX_COST: u64 = 2_000;
 
 impl Generator {

@@ -1,4 +1,4 @@
-//! What programs ought to print, found without running them on the runtime.
+//! The expected output of programs, found without running them on the runtime.
 //!
 //! ```text
 //!           seed ──> generate ──> program ──> text ──┬──> the runtime ──┐

@@ -1,8 +1,8 @@
-//! Decides whether a program's output is determined: whether every two of its
-//! effects that could be told apart are related by a path of operands.
+//! A check that a program's output is determined: that every two of its effects that could be told
+//! apart are related by a path of operands.
 //!
 //! What is looked for is proof, so that `Ok` can be relied on and
-//! [`Unordered`] may be too careful.
+//! [`UnorderedEffects`] may be too careful.
 //!
 //! An operation without effects may come before or after a cancellation only
 //! if nobody can see what becomes of its results. (What it reports, if it
@@ -35,31 +35,31 @@ use crate::plan::{Body, BodyIndex, Kind, Operation, Plan, Slot};
 /// A set of classes of effects.
 type Classes = u8;
 
-/// Something is printed.
+/// The effect of printing.
 const PRINT: Classes = 1;
-/// A shared counter is changed.
+/// The effect of changing a shared counter.
 const WRITE: Classes = 1 << 1;
-/// A shared counter is read.
+/// The effect of reading a shared counter.
 const READ: Classes = 1 << 2;
-/// A function is called unless it was before.
+/// The effect of calling a function unless it was called before.
 const ONCE: Classes = 1 << 3;
-/// The request is cancelled: what has not run yet has a failure for a result.
+/// The effect of cancelling the request: what has not run yet has a failure for a result.
 const CANCEL: Classes = 1 << 4;
-/// Something is printed, and may be in any order with other prints.
+/// The effect of printing a line that may be in any order with other prints.
 const LINE: Classes = 1 << 5;
 const N_CLASSES: usize = 6;
 const ALL: Classes = (1 << N_CLASSES) - 1;
 
 /// Two operations whose effects may come in either order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unordered {
+pub struct UnorderedEffects {
     /// The first in the text.
     pub first: OpId,
-    /// The other one; the same if an operation runs a body more than once.
+    /// The second in the text; equal to `first` if an operation runs a body more than once.
     pub second: OpId,
 }
 
-impl fmt::Display for Unordered {
+impl fmt::Display for UnorderedEffects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("two effects are not ordered by operands")
     }
@@ -91,7 +91,7 @@ impl fmt::Display for Unordered {
 /// assert_eq!(module.op(unordered.first).name(), "tfrt.print.i32");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn check(module: &Module) -> Result<Result<(), Unordered>, Refusal> {
+pub fn check(module: &Module) -> Result<Result<(), UnorderedEffects>, Refusal> {
     Ok(check_plan(&Plan::new(module)?, true))
 }
 
@@ -99,13 +99,13 @@ pub fn check(module: &Module) -> Result<Result<(), Unordered>, Refusal> {
 ///
 /// # Errors
 ///
-/// As [`check`].
-pub fn check_lines(module: &Module) -> Result<Result<(), Unordered>, Refusal> {
+/// See [`check`].
+pub fn check_lines(module: &Module) -> Result<Result<(), UnorderedEffects>, Refusal> {
     Ok(check_plan(&Plan::new(module)?, false))
 }
 
 /// Checks a module that is taken apart, the order of its lines included or not.
-pub(crate) fn check_plan(plan: &Plan<'_>, with_lines: bool) -> Result<(), Unordered> {
+pub(crate) fn check_plan(plan: &Plan<'_>, with_lines: bool) -> Result<(), UnorderedEffects> {
     let print = if with_lines { PRINT } else { LINE };
     let traits = |body: &Body| -> Vec<Traits> {
         let operations = body.operations.iter();
@@ -157,14 +157,14 @@ fn reach(traits: &[Vec<Traits>], body: BodyIndex, reached: &mut [bool]) {
     }
 }
 
-/// What must be known of a body, or of an operation, from outside.
+/// The summary of a body, or of an operation, as seen from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Summary {
     effects: Classes,
     after: Vec<Classes>,
     before: Vec<Classes>,
     passes: Vec<Set>,
-    /// Whether it repeats a body whose runs are not ordered.
+    /// Whether the operation repeats a body whose runs are not ordered.
     at_odds: bool,
 }
 
@@ -183,7 +183,7 @@ impl Summary {
     }
 }
 
-/// Tells whether effects of two classes show in which order they come.
+/// Returns whether effects of two classes show in which order they come.
 fn conflict(a: Classes, b: Classes) -> bool {
     (a & b & (PRINT | ONCE)) != 0
         || (a & READ != 0 && b & WRITE != 0)
@@ -210,7 +210,7 @@ fn callees(plan: &Plan<'_>, operation: &Operation) -> Vec<BodyIndex> {
     operation.regions.iter().copied().chain(called).collect()
 }
 
-/// What an operation has by itself, whatever is known of others.
+/// The properties of an operation by itself, whatever is known of others.
 struct Traits {
     effects: Classes,
     callees: Vec<BodyIndex>,
@@ -228,11 +228,11 @@ impl Traits {
 /// One pass over a body.
 struct Walk<'w> {
     body: &'w Body,
-    /// Per operation.
+    /// The summary of each operation.
     summaries: Vec<Summary>,
-    /// What lies before each operation.
+    /// The events before each operation.
     starts: Vec<Set>,
-    /// What lies before each slot.
+    /// The events before each slot.
     slots: Vec<Set>,
 }
 
@@ -327,10 +327,10 @@ impl<'w> Walk<'w> {
     }
 
     /// Checks the body's operations against each other.
-    fn check_pairs(&self) -> Result<(), Unordered> {
+    fn check_pairs(&self) -> Result<(), UnorderedEffects> {
         let operations = &self.body.operations;
         for second in 0..operations.len() {
-            let unordered = |first: usize| Unordered {
+            let unordered = |first: usize| UnorderedEffects {
                 first: operations[first].op,
                 second: operations[second].op,
             };
@@ -357,8 +357,7 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// Tells whether each result of an operation lies before a start, or is
-    /// seen by nobody.
+    /// Returns whether each result of an operation lies before a start, or is seen by nobody.
     fn is_settled(&self, operation: usize, start: &Set) -> bool {
         let results = &self.body.operations[operation].results;
         results
@@ -366,8 +365,7 @@ impl<'w> Walk<'w> {
             .all(|&slot| start.has(slot) || self.is_stray(slot))
     }
 
-    /// Tells whether a value is read by nothing that has an effect or a result
-    /// that is seen.
+    /// Returns whether a value is read by nothing that has an effect or a result that is seen.
     fn is_stray(&self, slot: Slot) -> bool {
         let reads = |at: &usize| {
             let operands = &self.body.operations[*at].operands;
@@ -381,9 +379,9 @@ impl<'w> Walk<'w> {
             })
     }
 
-    /// Checks that what is printed comes before the line with the results,
-    /// which is printed when all results are there.
-    fn check_results(&self) -> Result<(), Unordered> {
+    /// Checks that prints come before the line with the results, which is printed when all results
+    /// are there.
+    fn check_results(&self) -> Result<(), UnorderedEffects> {
         let Some((&first, rest)) = self.body.results.split_first() else {
             return Ok(());
         };
@@ -394,7 +392,7 @@ impl<'w> Walk<'w> {
         for at in printing {
             if !all.has(self.event(at, PRINT)) {
                 let op = self.body.operations[at].op;
-                return Err(Unordered {
+                return Err(UnorderedEffects {
                     first: op,
                     second: op,
                 });
@@ -449,8 +447,8 @@ fn summarize(operation: &Operation, own: &Traits, summaries: &[Summary]) -> Summ
     sum
 }
 
-/// Tells whether effects that show are ordered from one run of a loop's body
-/// to all later ones; `condition` holds what lies before a next run anyway.
+/// Returns whether effects that show are ordered from one run of a loop's body to all later ones;
+/// `condition` holds what lies before a next run anyway.
 fn runs_in_order(body: &Summary, condition: Classes) -> bool {
     let carried = |a: Classes, b: Classes| {
         (0..body.after.len().min(body.before.len())).any(|at| {
@@ -518,7 +516,7 @@ impl Set {
             .for_each(|(word, other)| *word &= other);
     }
 
-    /// Returns a set of those numbers that are below `size`.
+    /// Returns the set of the numbers that are below `size`.
     fn first(&self, size: usize) -> Set {
         let mut set = Set::new(size);
         (0..size)

@@ -1,17 +1,17 @@
-//! A module taken apart for evaluation: bodies with numbered slots.
+//! The evaluator's form of a module: bodies with numbered slots.
 
 use foldhash::{HashMap, HashMapExt};
 use tfrt_ir::{BlockId, Module, Name, OpId, RegionId, Type, ValueId};
 
 use crate::evaluate::Refusal;
 
-/// Names a body of a [`Plan`].
+/// The number of a body of a [`Plan`].
 pub(crate) type BodyIndex = usize;
 
-/// Names a place for a value in a frame of one body.
+/// The number of a value's place in a frame of one body.
 pub(crate) type Slot = usize;
 
-/// All that can be run in a module.
+/// A module as functions and bodies that can be run.
 pub(crate) struct Plan<'m> {
     pub(crate) module: &'m Module,
     pub(crate) bodies: Vec<Body>,
@@ -28,7 +28,7 @@ pub(crate) struct Function {
     pub(crate) result_types: Vec<Type>,
 }
 
-/// How a function runs.
+/// The way in which a function runs.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     Async(BodyIndex),
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     Native,
 }
 
-/// What a function or a region does.
+/// The body of a function or a region.
 pub(crate) struct Body {
     pub(crate) arguments: Vec<Slot>,
     pub(crate) operations: Vec<Operation>,
@@ -44,26 +44,26 @@ pub(crate) struct Body {
     pub(crate) n_slots: usize,
 }
 
-/// One step of a body.
+/// An operation of a body.
 pub(crate) struct Operation {
     pub(crate) op: OpId,
     pub(crate) name: Name,
     pub(crate) operands: Vec<Operand>,
     pub(crate) results: Vec<Slot>,
     pub(crate) regions: Vec<BodyIndex>,
-    /// Whether it is marked as not waiting for values.
+    /// Whether the operation is marked as not waiting for values.
     pub(crate) nonstrict: bool,
 }
 
-/// A value that is read.
+/// An operand: a slot that is read.
 pub(crate) struct Operand {
     pub(crate) slot: Slot,
-    /// Whether nobody reads it afterwards.
+    /// Whether nobody reads the slot afterwards.
     pub(crate) last: bool,
 }
 
 impl<'m> Plan<'m> {
-    /// Takes a module apart.
+    /// Makes the plan of a module.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl<'m> Plan<'m> {
         Ok(plan)
     }
 
-    /// Returns what a name is the name of.
+    /// Returns the body of the function of this name.
     pub(crate) fn body_of(&self, name: &str) -> Option<BodyIndex> {
         match self.function(name)?.kind {
             Kind::Async(body) | Kind::Sync(body) => Some(body),
@@ -88,7 +88,7 @@ impl<'m> Plan<'m> {
         }
     }
 
-    /// Finds a function.
+    /// Returns the function of this name.
     pub(crate) fn function(&self, name: &str) -> Option<&Function> {
         self.by_name.get(name).map(|&index| &self.functions[index])
     }
@@ -208,7 +208,7 @@ impl<'m> Plan<'m> {
     }
 }
 
-/// Numbers the values of a block.
+/// Assigns slots to the values of a block.
 fn slots_of(module: &Module, block: BlockId) -> HashMap<ValueId, Slot> {
     let data = module.block(block);
     let made = data

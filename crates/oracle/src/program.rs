@@ -1,5 +1,4 @@
-//! A program as a tree that can be taken apart and put together again, and its
-//! text.
+//! Generated programs: a tree that can be taken apart and put together again, and its text.
 //!
 //! The generator builds it, shrinking cuts it down. It knows of operations no
 //! more than how they are written.
@@ -23,16 +22,16 @@ pub enum Ty {
     Resource,
 }
 
-/// Names a value of one program.
+/// The number of a value of one program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Var(u32);
 
 /// A whole program.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
-    /// What stands between the braces of the module's attributes.
+    /// The text between the braces of the module's attributes.
     pub attributes: String,
-    /// In the order of the text.
+    /// The functions, in the order of the text.
     pub functions: Vec<Function>,
     types: Vec<Ty>,
 }
@@ -40,45 +39,45 @@ pub struct Program {
 /// A function.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// Its name, without `@`.
+    /// The name, without `@`.
     pub name: String,
-    /// What stands between the braces of its attributes.
+    /// The text between the braces of the function's attributes.
     pub attributes: String,
-    /// What it does; of a native function only the types count.
+    /// The body; of a native function only the types count.
     pub body: Body,
-    /// Whether it has no body in the text.
+    /// Whether the function is native: it has no body in the text.
     pub native: bool,
 }
 
-/// What a function or a region does.
+/// The body of a function or a region.
 #[derive(Clone, Debug, Default)]
 pub struct Body {
-    /// Its arguments.
+    /// The arguments.
     pub parameters: Vec<Var>,
-    /// What it runs.
+    /// The operations.
     pub ops: Vec<Op>,
-    /// What it returns.
+    /// The returned values.
     pub results: Vec<Var>,
 }
 
 /// An operation.
 #[derive(Clone, Debug)]
 pub struct Op {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// How it is written.
+    /// The textual form.
     pub form: Form,
-    /// What it reads.
+    /// The operands.
     pub operands: Vec<Var>,
-    /// What it makes.
+    /// The results.
     pub results: Vec<Var>,
-    /// What stands between the braces in generic form.
+    /// The text between the braces of the generic form.
     pub attributes: String,
-    /// Its regions.
+    /// The regions.
     pub bodies: Vec<Body>,
 }
 
-/// How an operation is written.
+/// The textual form of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `"name"(%a) {...} : (type) -> type`.
@@ -94,9 +93,9 @@ pub enum Form {
     Call {
         /// Whether the first operand stands alone.
         first: bool,
-        /// What stands before the parenthesis.
+        /// The text before the parenthesis.
         before: String,
-        /// What stands after it.
+        /// The text after the parenthesis.
         after: String,
     },
     /// `tfrt.if`, `tfrt_test.do.async`: operands, function type, regions.
@@ -206,10 +205,10 @@ impl fmt::Display for Program {
     }
 }
 
-/// Writes a program.
+/// A writer of a program's text.
 struct Text<'p> {
     program: &'p Program,
-    /// What the parameters of regions are called there.
+    /// The names that the parameters of regions have in the text.
     names: HashMap<Var, Var>,
     out: String,
     depth: usize,
@@ -344,8 +343,7 @@ impl Text<'_> {
         }
     }
 
-    /// Tells whether the operands that a region's arguments are named after
-    /// have different names.
+    /// Returns whether the operands that a region's arguments are named after have different names.
     fn shadows(&self, op: &Op, n_alone: usize) -> bool {
         let n_alone = if op.bodies.len() == 2 { 1 } else { n_alone };
         let named = op.operands.iter().skip(n_alone);
@@ -424,7 +422,7 @@ impl Text<'_> {
     }
 }
 
-/// `%0: i32, %1: i1`.
+/// Writes parameters: `%0: i32, %1: i1`.
 fn parameters<'p>(program: &'p Program, vars: &'p [Var]) -> impl fmt::Display + use<'p> {
     let parameter =
         move |&var: &Var| fmt::from_fn(move |f| write!(f, "{var}: {}", program.ty(var).name()));

@@ -1,7 +1,7 @@
-//! Random numbers that a seed determines, the same on every machine; or choices
-//! that somebody else made.
+//! Random numbers that a seed determines, alike on every machine; or choices that somebody else
+//! made.
 
-/// Where numbers come from.
+/// A source of numbers.
 ///
 /// A seed starts a generator of the family SplitMix: one word of state, a step and
 /// a mix. Choices are bytes, read from the first to the last, as few for a number

@@ -1,4 +1,4 @@
-//! Cuts a program down as long as it keeps a property.
+//! Shrinking: cuts a program down as long as it keeps a property.
 //!
 //! Steps are of one kind each and cheap to think of: drop a function, drop a
 //! run of operations, put a region in place of its operation, drop an operand
@@ -293,13 +293,13 @@ fn unwrap(program: &mut Program, body: usize, index: usize, region: usize) {
     with_body(program, body, |body| *body = taken);
 }
 
-/// Returns what a body reads, regions not seen into.
+/// Returns the values that a body reads, regions not seen into.
 fn reads(body: &Body) -> Vec<Var> {
     let operands = body.ops.iter().flat_map(|op| op.operands.iter());
     operands.chain(&body.results).copied().collect()
 }
 
-/// Replaces what a body reads.
+/// Replaces the values that a body reads.
 fn rename(body: &mut Body, names: &HashMap<Var, Var>) {
     let operands = body.ops.iter_mut().flat_map(|op| op.operands.iter_mut());
     for var in operands.chain(&mut body.results) {
@@ -341,7 +341,7 @@ mod tests {
     use super::*;
     use crate::{evaluate, generate};
 
-    /// What is left of a program that has to print one number.
+    /// Shrinks a program that has to print one number to a minimal one.
     #[test]
     fn only_what_the_property_needs_is_left() {
         let prints = |program: &Program| {

@@ -1,19 +1,19 @@
-//! What a register of the evaluator holds: a datum, or the failure in its place.
+//! Values of the evaluator: a datum, or the failure in its place.
 
 use std::{
     cell::{Cell, RefCell},
     rc::Rc,
 };
 
-/// A value of a program, or why there is none.
+/// A value of a program, or the failure in its place.
 pub type Value = Result<Datum, Rc<Failure>>;
 
 /// An error that flows through a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Name of the canonical code: `Unknown`, `InvalidArgument`, `Cancelled`.
+    /// The name of the canonical code: `Unknown`, `InvalidArgument`, `Cancelled`.
     pub code: &'static str,
-    /// What is printed between `<<error: ` and `>>`.
+    /// The message, printed between `<<error: ` and `>>`.
     pub message: String,
 }
 
@@ -34,15 +34,15 @@ pub enum Datum {
     Complex64(f32, f32),
     Complex128(f64, f64),
     String(Rc<str>),
-    /// `!test.atomic.i32`: shared by all who hold it.
+    /// `!test.atomic.i32`: a counter, shared by all who hold it.
     Atomic(Rc<Cell<i32>>),
-    /// `!tfrt.test.resource`: says so when the last holder lets go of it.
+    /// `!tfrt.test.resource`: a resource that prints a line when its last holder lets go of it.
     Resource(Rc<Resource>),
     /// `!my.coordinate` of the tutorial.
     Coordinate(i32, i32),
 }
 
-/// What programs have printed so far, shared with those who print when dropped.
+/// The text printed so far, shared with values that print when dropped.
 pub(crate) type Printed = Rc<RefCell<String>>;
 
 /// Adds a line to what was printed.

@@ -1,5 +1,5 @@
-//! `tfrt-run` with the kernels of tests too: how one makes a small command with kernels of one's
-//! own, and what `cargo xtask size` shows panics to.
+//! `tfrt-run` with the kernels of tests too: an example of a small command with kernels of one's
+//! own. `cargo xtask size` checks with it that panics are isolated.
 
 use std::process::ExitCode;
 

@@ -35,7 +35,8 @@ pub fn check(functions: &[&Function], named: &[String], given: &[String]) -> Res
     ))
 }
 
-/// The arguments to call a function with; `None` if it has parameters and nothing fits them.
+/// Returns the arguments to call a function with; `None` if it has parameters and nothing fits
+/// them.
 ///
 /// # Errors
 ///
@@ -61,7 +62,7 @@ pub fn for_function(
     values.collect::<Result<_, _>>().map(Some)
 }
 
-/// Tells whether a number of arguments is that of the parameters, with or without chains.
+/// Returns whether a number of arguments is that of the parameters, with or without chains.
 fn fits(function: &Function, n_given: usize) -> bool {
     let plain = || function.argument_types().filter(|name| *name != CHAIN);
     n_given > 0 && (n_given == function.n_arguments() || n_given == plain().count())

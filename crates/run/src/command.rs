@@ -20,10 +20,10 @@ use crate::options::{self, HELP, Options, Request};
 use crate::report::{error_message, unless_unread};
 use crate::session::{Session, not_running_line, running_line};
 
-/// The offsets in a BEF file have 32 bits.
+/// The largest BEF file: offsets in it have 32 bits.
 const MAX_BEF_BYTES: u64 = 1 << 32;
 
-/// Does what the command line says, with the kernels that `register` adds.
+/// Runs the command line of the process, with the kernels that `register` adds.
 pub fn main(register: fn(&mut KernelRegistry)) -> ExitCode {
     let words = std::env::args_os().skip(1);
     main_of(
@@ -35,7 +35,8 @@ pub fn main(register: fn(&mut KernelRegistry)) -> ExitCode {
     .into()
 }
 
-/// Does what the words behind a command's name say, with the kernels that `register` adds.
+/// Runs the command of these words, which stand behind its name, with the kernels that `register`
+/// adds.
 pub fn main_of(words: Vec<String>, register: fn(&mut KernelRegistry)) -> ExitStatus {
     panic::set_hook(Box::new(|info| {
         // A kernel that panics fails its results, which is where its message goes.
@@ -123,7 +124,7 @@ fn start(
     Ok(builder.build())
 }
 
-/// Why nothing is run.
+/// The reason why nothing is run.
 enum Refusal {
     /// The program does not fit the kernels.
     Program(LoadError),
@@ -192,7 +193,7 @@ fn run_one(session: &Session, function: &Function, options: &Options) -> io::Res
     Ok(outcome.status)
 }
 
-/// Tells of an error that a kernel reported, in the short form of `tfrt run`.
+/// Prints an error that a kernel reported, in the short form of `tfrt run`.
 fn tell(error: &Error) {
     tell_at(
         error.location(),
@@ -200,7 +201,7 @@ fn tell(error: &Error) {
     );
 }
 
-/// Tells why a program can't be loaded, in that form too.
+/// Prints the reason why a program can't be loaded, in the short form of `tfrt run`.
 fn refuse(problem: &LoadProblem) {
     let message = format!("{} [{}]", problem.message, problem.code);
     tell_at(problem.location.as_ref(), &message);
@@ -213,7 +214,7 @@ fn tell_at(location: Option<&SourceLocation>, message: &str) {
     });
 }
 
-/// Says something on standard error. Nothing can be done if that fails.
+/// Prints a message on standard error. Nothing can be done if that fails.
 fn say(message: &str) {
     log(format!("tfrt-run: error: {message}"));
 }
@@ -222,13 +223,13 @@ fn log(line: String) {
     Output::standard().log(visible(&line));
 }
 
-/// Names and messages of strangers are shown without what a terminal would obey, and on one line.
+/// Returns untrusted text without what a terminal would obey, on one line.
 fn visible(line: &str) -> String {
     let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     line.chars().map(shown).collect()
 }
 
-/// Prints a line, and sees to it that it is seen at once.
+/// Prints a line, and flushes it.
 fn print(line: &str) -> io::Result<()> {
     unless_unread(Output::standard().try_print(visible(line)))
 }

@@ -7,7 +7,7 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::slice;
 
-/// A reader that goes away is an error of writing, as Rust's entry has it, and no signal.
+/// The signal of a reader that has gone away, which is ignored as by Rust's entry: it is an error of writing then.
 const SIGPIPE: c_int = 13;
 const SIG_IGN: usize = 1;
 

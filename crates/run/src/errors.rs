@@ -1,18 +1,18 @@
-//! The errors that kernels report, kept until they are told.
+//! [`Errors`]: the errors that kernels report, kept until they are printed.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tfrt_host::Error;
 
-/// Errors of one function that are kept; of further ones only the number.
+/// The number of errors of one function that are kept; further ones are counted.
 const MAX_KEPT: usize = 1_000;
 
-/// A mailbox that any thread may put errors into.
+/// A collector of errors, to which any thread may add.
 #[derive(Debug, Default)]
-pub struct Errors(Mutex<Heard>);
+pub struct Errors(Mutex<Collected>);
 
 #[derive(Debug, Default)]
-struct Heard {
+struct Collected {
     errors: Vec<Error>,
     n_more: usize,
 }
@@ -20,22 +20,22 @@ struct Heard {
 impl Errors {
     /// Keeps an error.
     pub fn hear(&self, error: &Error) {
-        let mut heard = self.lock();
-        if heard.errors.len() < MAX_KEPT {
-            heard.errors.push(error.clone());
+        let mut collected = self.lock();
+        if collected.errors.len() < MAX_KEPT {
+            collected.errors.push(error.clone());
         } else {
-            heard.n_more += 1;
+            collected.n_more += 1;
         }
     }
 
-    /// Tells whether one that was kept is so.
+    /// Returns whether `is_so` holds for a kept error.
     pub fn any(&self, is_so: impl Fn(&Error) -> bool) -> bool {
         self.lock().errors.iter().any(is_so)
     }
 
-    /// Takes all that were kept.
+    /// Takes all kept errors.
     pub fn take(&self) -> Vec<Error> {
-        let Heard { mut errors, n_more } = std::mem::take(&mut *self.lock());
+        let Collected { mut errors, n_more } = std::mem::take(&mut *self.lock());
         if n_more > 0 {
             errors.push(Error::unknown(format!(
                 "and {n_more} more errors that are not shown"
@@ -44,7 +44,7 @@ impl Errors {
         errors
     }
 
-    fn lock(&self) -> MutexGuard<'_, Heard> {
+    fn lock(&self) -> MutexGuard<'_, Collected> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,9 @@
-//! [`ExitStatus`]: what a process that runs programs tells its parent.
+//! [`ExitStatus`]: the exit status of a process that runs programs.
 
 use std::process::ExitCode;
 
-/// What the process ends with. The order is that of precedence: of several, the greatest counts.
+/// The exit status of the process. The order is that of precedence: of several, the greatest
+/// counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum ExitStatus {
@@ -23,7 +24,7 @@ pub enum ExitStatus {
     Leaked = 6,
     /// Our own fault.
     Internal = 70,
-    /// It was interrupted, and ended at once: what a shell reports for that.
+    /// The process was interrupted, and ended at once: what a shell reports for that.
     Interrupted = 130,
 }
 

@@ -1,4 +1,4 @@
-//! Running programs from a command line: what `tfrt run` and the small `tfrt-run` have in common.
+//! Running programs from a command line: the code that `tfrt run` and the small `tfrt-run` share.
 //!
 //! `tfrt-run` is the runtime with its basic kernels and nothing else: it takes compiled programs,
 //! since it has no parser, and is as small as Rust's standard library lets it be (`cargo xtask
@@ -25,4 +25,4 @@ mod session;
 pub use errors::Errors;
 pub use exit::ExitStatus;
 pub use queue::QueueOption;
-pub use session::{Called, Outcome, Session, not_running_line, running_line};
+pub use session::{FinishedCall, Outcome, Session, not_running_line, running_line};

@@ -26,7 +26,7 @@ Exit status:
   5   a limit was exceeded: depth, steps or memory
   70  a fault of tfrt-run itself";
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Request {
     Help,
@@ -34,7 +34,7 @@ pub enum Request {
     Run(Options),
 }
 
-/// How to run which program.
+/// The options of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Options {
     pub file: String,

@@ -11,7 +11,7 @@ use tfrt_async::queue::{
 use tfrt_async::record::Recorder;
 use tfrt_host::DEFAULT_BLOCKING_THREADS;
 
-/// `single`, or `multi[:THREADS[:BLOCKING]]`.
+/// The work queue of a command line: `single`, or `multi[:THREADS[:BLOCKING]]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueOption {
     /// The thread that waits runs all kernels, always in the same order.
@@ -26,13 +26,13 @@ pub enum QueueOption {
 }
 
 impl QueueOption {
-    /// What is taken if nothing is asked for.
+    /// The queue if nothing is asked for.
     pub const DEFAULT: QueueOption = QueueOption::Multi {
         threads: None,
         blocking: None,
     };
 
-    /// Starts the queue, whose workers record what they do, if anybody wants to know.
+    /// Starts the queue, whose workers record events if there is a recorder.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl QueueOption {
     }
 }
 
-/// More threads than any machine has use for, and few enough to be started.
+/// The most threads: more than any machine has use for, and few enough to be started.
 const MAX_THREADS: usize = 4096;
 
 impl FromStr for QueueOption {

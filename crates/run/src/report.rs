@@ -8,7 +8,8 @@ use std::io;
 use tfrt_host::{AnyAsyncValue, Error};
 use tfrt_kernels::text::Exponential;
 
-/// `'main' returned 42,!tfrt.chain value`, without a line feed; `None` if there are no results.
+/// Returns `'main' returned 42,!tfrt.chain value`, without a line feed; `None` if there are no
+/// results.
 ///
 /// # Examples
 ///
@@ -39,12 +40,12 @@ pub fn result_line<'a>(
     (!results.is_empty()).then_some(line)
 }
 
-/// `'f' returned <<error: MESSAGE>>`: how a synchronous function fails.
+/// Returns `'f' returned <<error: MESSAGE>>`, the line of a synchronous function that fails.
 pub fn failure_line(function: &str, error: &Error) -> String {
     format!("'{function}' returned {}", error_text(error, false))
 }
 
-/// `<<error: MESSAGE>>` or `<<error: MESSAGE, code: CODE>>`.
+/// Returns `<<error: MESSAGE>>` or `<<error: MESSAGE, code: CODE>>`.
 pub fn error_text(error: &Error, with_code: bool) -> String {
     let mut text = format!("<<error: {}", error.message());
     if with_code {
@@ -54,7 +55,7 @@ pub fn error_text(error: &Error, with_code: bool) -> String {
     text
 }
 
-/// The value as the result line shows it; the declared type decides how.
+/// Returns the value as the result line shows it; the declared type decides how.
 pub fn value_text(type_name: &str, value: &AnyAsyncValue) -> String {
     let known = match type_name {
         "i1" => value.get::<bool>().map(|bit| u8::from(*bit).to_string()),
@@ -67,8 +68,8 @@ pub fn value_text(type_name: &str, value: &AnyAsyncValue) -> String {
     known.unwrap_or_else(|| format!("{type_name} value"))
 }
 
-/// Takes it for written where whoever reads our output has seen enough and closed the pipe: then the work goes on in
-/// silence, and ends as it would have.
+/// Treats a broken pipe as success: where the reader of our output has seen enough and closed the
+/// pipe, the work goes on in silence, and ends as it would have.
 ///
 /// # Errors
 ///
@@ -80,7 +81,7 @@ pub fn unless_unread(written: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// The message of an I/O error without Rust's `(os error N)`.
+/// Returns the message of an I/O error without Rust's `(os error N)`.
 pub fn error_message(error: &io::Error) -> String {
     let mut text = error.to_string();
     if let Some(code) = error.raw_os_error() {
@@ -91,7 +92,7 @@ pub fn error_message(error: &io::Error) -> String {
     text
 }
 
-/// A float as `%e` of C prints it.
+/// Returns a float as `%e` of C prints it.
 fn exponent(float: f64) -> String {
     if float.is_nan() {
         return "nan".to_owned();

@@ -1,4 +1,4 @@
-//! [`Session`]: how a command calls functions, one after the other, and what each call came to.
+//! [`Session`]: the calls of a command, one after the other, with their outcomes.
 //!
 //! What is printed is what the original's `bef_executor` prints. Effects and results keep an order
 //! on standard output, and errors are told after the line of the function's results.
@@ -17,20 +17,20 @@ use crate::exit::ExitStatus;
 use crate::queue::QueueOption;
 use crate::report::{failure_line, result_line};
 
-/// How long a request that nothing can bring forward has until it is found stuck and failed.
+/// The time that a request which nothing can bring forward has until it is found stuck and failed.
 const STUCK_GRACE: Duration = Duration::from_millis(200);
 
-/// Takes a line for standard output.
+/// A function that prints a line on standard output.
 pub type Print<'a> = &'a mut dyn FnMut(&str) -> io::Result<()>;
 
-/// What the calls of one command have in common.
+/// The environment of one command's calls.
 #[derive(Debug)]
 pub struct Session {
-    /// Where the functions run.
+    /// The host of the functions.
     pub host: HostContext,
-    /// Which queue the host has.
+    /// The queue of the host.
     pub queue: QueueOption,
-    /// What the host's diagnostic handler puts its errors into.
+    /// The errors that the host's diagnostic handler hears.
     pub errors: Arc<Errors>,
     /// Whether results show the codes of errors.
     pub print_error_code: bool,
@@ -39,30 +39,30 @@ pub struct Session {
 /// A call whose results are settled.
 #[derive(Debug)]
 #[must_use = "a call ends with `Session::end`"]
-pub struct Called {
+pub struct FinishedCall {
     results: Vec<AnyAsyncValue>,
     cells_before: u64,
 }
 
-/// What a call came to.
+/// The outcome of a call.
 #[derive(Debug)]
 pub struct Outcome {
     /// The results: settled, each a value or an error.
     pub results: Vec<AnyAsyncValue>,
-    /// What kernels reported.
+    /// The errors that kernels reported.
     pub errors: Vec<Error>,
-    /// Why it was stopped, where no result says so, or by which limit.
+    /// The reason why the call was stopped, where no result says so, or by which limit.
     pub stopped: Option<Error>,
-    /// What it means for the process.
+    /// The exit status that the call leads to.
     pub status: ExitStatus,
 }
 
-/// The line before a function's own.
+/// Returns the line before a function's own.
 pub fn running_line(function: &Function) -> String {
     format!("--- Running '{}':", function.name())
 }
 
-/// The line in place of a function that can't be called.
+/// Returns the line in place of a function that can't be called.
 pub fn not_running_line(function: &Function) -> String {
     let name = function.name();
     format!("--- Not running '{name}' because it has arguments.")
@@ -80,20 +80,26 @@ impl Session {
         context: &ExecutionContext,
         arguments: Vec<AnyAsyncValue>,
         print: Print<'_>,
-    ) -> io::Result<Called> {
+    ) -> io::Result<FinishedCall> {
         let cells_before = counters().live_cells;
         let results = match function.kind() {
             FunctionKind::Sync => self.run_in_order(function, context, &arguments, print)?,
             _ => self.run_as_dataflow(function, context, arguments, print)?,
         };
-        Ok(Called {
+        Ok(FinishedCall {
             results,
             cells_before,
         })
     }
 
-    /// Judges a call, whose request the caller has given back; `reason` is why it was cancelled.
-    pub fn end(&self, called: Called, reason: Option<Error>, is_interrupted: bool) -> Outcome {
+    /// Ends a call, whose request the caller has given back, and judges its outcome; `reason` is the error by which it
+    /// was cancelled.
+    pub fn end(
+        &self,
+        called: FinishedCall,
+        reason: Option<Error>,
+        is_interrupted: bool,
+    ) -> Outcome {
         let results = called.results;
         // Results that lie on the heap are alive, and nobody's fault.
         let n_results = results.iter().filter(|result| result.is_counted()).count();
@@ -185,7 +191,7 @@ impl Session {
         }
     }
 
-    /// Finds what the outcome of a call means for the exit status.
+    /// Returns the exit status that a call leads to.
     fn judge(
         &self,
         results: &[AnyAsyncValue],

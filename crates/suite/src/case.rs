@@ -20,11 +20,11 @@ use tfrt::tensor::{
 };
 use tfrt::{Error, HostAllocator, Model, OpenError, OpenOptions, Runtime, Warnings};
 
-use crate::bits::Bits;
-use crate::verdict::{Ending, Stage, Verdict};
+use crate::output_hash::OutputHash;
+use crate::verdict::{CaseEnd, Stage, Verdict};
 use crate::{compare, eager};
 
-/// Cases whose outputs are random by their definition: type and shape are compared.
+/// The cases whose outputs are random by their definition: type and shape are compared.
 const RANDOM: &[&str] = &[
     "test_bernoulli",
     "test_bernoulli_double",
@@ -38,42 +38,42 @@ const RANDOM: &[&str] = &[
     "test_training_dropout_mask",
 ];
 
-/// Runs cases, one after the other.
+/// A runner of cases, one after the other.
 pub struct Runner {
     runtime: Runtime,
-    road: Road,
+    mode: RunMode,
 }
 
-/// How a model becomes a program.
+/// The way in which a case is run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Road {
-    /// As [`Model::open`] does it, which is what users have.
+pub enum RunMode {
+    /// By [`Model::open`], as users do.
     Whole,
-    /// Without the passes that make it faster: what fails on the other road alone fails by them.
+    /// Without the passes that make programs faster: what fails otherwise alone fails by these.
     Bare,
-    /// As eager calls, those that are one row.
+    /// By an eager call, if the case is one row.
     Eager,
 }
 
-type Stopped = (Stage, String);
+type StageError = (Stage, String);
 
 impl Runner {
     /// Makes a runtime with all kernels.
-    pub fn new(road: Road) -> Runner {
+    pub fn new(mode: RunMode) -> Runner {
         let runtime = Runtime::new();
-        Runner { runtime, road }
+        Runner { runtime, mode }
     }
 
     /// Runs the case in a folder.
     pub fn run(&self, folder: &Path, name: &str) -> Verdict {
-        let mut verdict = Verdict::of(name, Ending::Passed);
+        let mut verdict = Verdict::of(name, CaseEnd::Passed);
         if let Err((stage, reason)) = self.try_run(folder, &mut verdict) {
-            verdict.ending = Ending::Failed(stage, reason);
+            verdict.ending = CaseEnd::Failed(stage, reason);
         }
         verdict
     }
 
-    fn try_run(&self, folder: &Path, verdict: &mut Verdict) -> Result<(), Stopped> {
+    fn try_run(&self, folder: &Path, verdict: &mut Verdict) -> Result<(), StageError> {
         let path = folder.join("model.onnx");
         let opening = |error: OpenError| (Stage::Open, first(&error));
         let input = Input::read(&path).map_err(opening)?;
@@ -82,17 +82,17 @@ impl Runner {
         verdict.operations = operations(&module.to_string()).into_iter().collect();
         let warnings = Warnings::default();
         let options = OpenOptions::new().warnings(warnings.clone());
-        let model = match self.road {
-            Road::Whole => self.runtime.open_model_with(&path, &options),
-            Road::Bare => self.open_bare(module),
-            Road::Eager => return self.call_eagerly(folder, module, verdict),
+        let model = match self.mode {
+            RunMode::Whole => self.runtime.open_model_with(&path, &options),
+            RunMode::Bare => self.open_bare(module),
+            RunMode::Eager => return self.call_eagerly(folder, module, verdict),
         };
         let model = model.map_err(opening)?;
         let values = model.inputs().iter().chain(model.outputs());
         let types: BTreeSet<String> = values.map(element).collect();
         verdict.types = types.into_iter().collect();
         let is_random = RANDOM.contains(&verdict.name.as_str());
-        let mut bits = Bits::new();
+        let mut bits = OutputHash::new();
         let mut different = None;
         for number in 0.. {
             let set = folder.join(format!("test_data_set_{number}"));
@@ -124,7 +124,7 @@ impl Runner {
         folder: &Path,
         mut module: Module,
         verdict: &mut Verdict,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), StageError> {
         let no_row = || (Stage::Open, eager::NO_ROW.to_owned());
         let passes = Pipeline::parse("onnx-upgrade,onnx-to-graph").expect("they are passes");
         passes
@@ -146,7 +146,7 @@ impl Runner {
             .run(&self.runtime, &inputs)
             .map_err(|error| (Stage::Call, told(error)))?;
         let is_random = RANDOM.contains(&verdict.name.as_str());
-        let mut bits = Bits::new();
+        let mut bits = OutputHash::new();
         let hashed = found.iter().try_for_each(|output| bits.add(output));
         hashed.map_err(|reason| (Stage::Compare, reason))?;
         verdict.bits = Some(bits.finish()).filter(|_| !is_random);
@@ -169,7 +169,7 @@ impl Runner {
     }
 
     /// Calls the model with the inputs of a folder.
-    fn call(&self, set: &Path, model: &Model) -> Result<Vec<Datum>, Stopped> {
+    fn call(&self, set: &Path, model: &Model) -> Result<Vec<Datum>, StageError> {
         let mut inputs = Vec::new();
         for (index, input) in model.inputs().iter().enumerate() {
             inputs.push(self.read(set, &format!("input_{index}.pb"), &input.kind)?);
@@ -186,7 +186,7 @@ impl Runner {
         model: &Model,
         found: &[Datum],
         is_random: bool,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), StageError> {
         for (index, (output, found)) in model.outputs().iter().zip(found).enumerate() {
             let wanted = self.read(set, &format!("output_{index}.pb"), &output.kind)?;
             compare::compare(&wanted, found, is_random)
@@ -195,14 +195,14 @@ impl Runner {
         Ok(())
     }
 
-    fn read(&self, set: &Path, name: &str, kind: &ValueType) -> Result<Datum, Stopped> {
+    fn read(&self, set: &Path, name: &str, kind: &ValueType) -> Result<Datum, StageError> {
         let value = read(&set.join(name), kind, self.runtime.host().allocator());
         value.map_err(|reason| (Stage::Read, format!("{name}: {reason}")))
     }
 }
 
-/// What keeps a model from being opened, without places: of several reasons the first, but all kernels that are
-/// missing.
+/// Returns the reason why a model can't be opened, without places: of several reasons the first,
+/// but all kernels that are missing.
 fn first(error: &OpenError) -> String {
     match error {
         OpenError::Text(diagnostics) => first_of(diagnostics),
@@ -224,7 +224,7 @@ fn told(error: Error) -> String {
     error.message().to_owned()
 }
 
-/// The operations of a module in the dialect `onnx`, each once.
+/// Returns the operations of a module in the dialect `onnx`, each once.
 pub(crate) fn operations(text: &str) -> BTreeSet<String> {
     let names = text
         .split("\"onnx.")
@@ -233,7 +233,7 @@ pub(crate) fn operations(text: &str) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The type of the elements of what a model takes or gives.
+/// Returns the element type of a model's input or output.
 fn element(value: &ValueInfo) -> String {
     let mut kind = &value.kind;
     loop {
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn folders_without_a_model_fail_to_open() {
-        let verdict = Runner::new(Road::Whole).run(Path::new("nowhere"), "nowhere");
+        let verdict = Runner::new(RunMode::Whole).run(Path::new("nowhere"), "nowhere");
         assert!(
             verdict
                 .reason()

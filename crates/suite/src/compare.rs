@@ -1,4 +1,4 @@
-//! Outputs beside those that are expected.
+//! Comparison of outputs with those that are expected.
 //!
 //! Types and shapes are to be the same, and elements close: as far from what is expected as
 //! [`ABSOLUTE`] and [`RELATIVE`] of it allow together. What is no number is close to what is none.
@@ -8,12 +8,12 @@ use tfrt::model::Datum;
 use tfrt::tensor::compact::CompactType;
 use tfrt::tensor::{BF16, Bool, Complex, DType, F16, Optional, Sequence, Tensor};
 
-/// The difference that is allowed, as a part of what is expected: that of ONNX's own runner.
+/// The relative tolerance: that of ONNX's own runner.
 const RELATIVE: f64 = 1e-3;
-/// The difference that is allowed beside that.
+/// The absolute tolerance.
 const ABSOLUTE: f64 = 1e-7;
 
-/// Says what differs, of random outputs in type or shape alone.
+/// Compares an output; of random outputs type and shape alone.
 pub fn compare(wanted: &Datum, found: &Datum, is_random: bool) -> Result<(), String> {
     match (wanted, found) {
         (Datum::Tensor(wanted), Datum::Tensor(found)) => tensors(wanted, found, is_random),
@@ -98,7 +98,7 @@ fn is_close(wanted: f64, found: f64) -> bool {
     wanted == found || (wanted - found).abs() <= ABSOLUTE + RELATIVE * wanted.abs()
 }
 
-/// The elements as numbers, complex ones as two.
+/// Returns the elements as numbers, complex ones as two.
 fn numbers(tensor: &Tensor) -> Result<Vec<f64>, String> {
     let told = |error: Error| error.message().to_owned();
     let dense = tensor.as_dense().map_err(told)?;
@@ -116,7 +116,7 @@ fn numbers(tensor: &Tensor) -> Result<Vec<f64>, String> {
             match dense.dtype() {
                 $(DType::$dtype => {
                     let elements = reading.elements::<$type>().map_err(told)?.iter();
-                    Ok(elements.flat_map(Parts::parts).collect())
+                    Ok(elements.flat_map(ToNumbers::parts).collect())
                 })*
                 other => Err(format!("elements of {other} are not compared")),
             }
@@ -128,15 +128,15 @@ fn numbers(tensor: &Tensor) -> Result<Vec<f64>, String> {
     }
 }
 
-/// Elements as numbers.
-trait Parts {
+/// A type of elements that convert to numbers.
+trait ToNumbers {
     fn parts(&self) -> Vec<f64>;
 }
 
-/// `parts!(u8: |x| [f64::from(*x)])` implements [`Parts`].
+/// Implements [`ToNumbers`]: `parts!(u8: |x| [f64::from(*x)])`.
 macro_rules! parts {
     ($($type:ty: |$x:ident| $parts:expr;)*) => {$(
-        impl Parts for $type {
+        impl ToNumbers for $type {
             fn parts(&self) -> Vec<f64> {
                 let $x = self;
                 $parts.to_vec()

@@ -9,7 +9,7 @@ use tfrt::model::Datum;
 use tfrt::tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 use tfrt::{Error, Runtime};
 
-/// Why a case can't be an eager call.
+/// The message for cases that can't be an eager call.
 pub const NO_ROW: &str = "it is no eager call of one row";
 
 /// An eager call.
@@ -19,7 +19,7 @@ pub struct Call {
     inputs: Vec<Input>,
 }
 
-/// What a call takes.
+/// An input of a call.
 enum Input {
     /// An input of the case.
     Argument(usize),

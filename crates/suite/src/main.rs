@@ -1,4 +1,4 @@
-//! ONNX's cases of single operations, run through `tfrt`: `tfrt-suite FOLDER [--filter WORD] [--list-failures]`.
+//! The runner of ONNX's cases of single operations: `tfrt-suite FOLDER [--filter WORD] [--list-failures]`.
 //!
 //! A case is a folder with a model, inputs and the outputs that are expected. Each is opened and called
 //! in a worker process, which this program starts and watches: a case that takes its worker down, or too long, has
@@ -21,15 +21,15 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use case::Road;
+use case::RunMode;
 use tfrt::tensor::math::panel::InstructionSet;
-use verdict::{Ending, Verdict};
-use workers::Setting;
+use verdict::{CaseEnd, Verdict};
+use workers::WorkerOptions;
 
-mod bits;
 mod case;
 mod compare;
 mod eager;
+mod output_hash;
 mod report;
 mod shapes;
 mod verdict;
@@ -42,11 +42,11 @@ struct Options {
     folder: PathBuf,
     filter: String,
     lists_failures: bool,
-    road: Road,
+    mode: RunMode,
     n_workers: usize,
-    /// How many cases have to pass.
+    /// The number of cases that have to pass.
     at_least: usize,
-    /// Where the hashes of outputs go.
+    /// The file for the hashes of outputs.
     bits: Option<PathBuf>,
     /// Whether shapes are compared, and nothing is run.
     only_shapes: bool,
@@ -55,8 +55,8 @@ struct Options {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    if let [workers::WORKER, road, instructions, folder] = *words.as_slice()
-        && let Some(setting) = Setting::from_words([road, instructions])
+    if let [workers::WORKER, mode, instructions, folder] = *words.as_slice()
+        && let Some(setting) = WorkerOptions::from_words([mode, instructions])
     {
         workers::serve(Path::new(folder), setting);
         return ExitCode::SUCCESS;
@@ -91,14 +91,14 @@ fn main() -> ExitCode {
     let n_passed = verdicts.iter().filter(|verdict| verdict.passes()).count();
     let is_steady = !verdicts
         .iter()
-        .any(|verdict| matches!(verdict.ending, Ending::Crashed(_) | Ending::Hung));
+        .any(|verdict| matches!(verdict.ending, CaseEnd::Crashed(_) | CaseEnd::Hung));
     ExitCode::from(u8::from(n_passed < options.at_least || !is_steady))
 }
 
-/// Runs the cases with one instruction set, and returns what came of them in the order of their names.
+/// Runs the cases with one instruction set, and returns their verdicts in the order of their names.
 fn run(options: &Options, names: &VecDeque<String>, instructions: InstructionSet) -> Vec<Verdict> {
-    let setting = Setting {
-        road: options.road,
+    let setting = WorkerOptions {
+        mode: options.mode,
         instructions,
     };
     let mut verdicts = workers::run(&options.folder, setting, names.clone(), options.n_workers);
@@ -106,7 +106,7 @@ fn run(options: &Options, names: &VecDeque<String>, instructions: InstructionSet
     verdicts
 }
 
-/// Writes the hashes of outputs for all instruction sets; `best` came of the best one.
+/// Writes the hashes of outputs for all instruction sets; `best` are the verdicts of the best one.
 fn write_bits(
     options: &Options,
     names: &VecDeque<String>,
@@ -116,9 +116,9 @@ fn write_bits(
     let mut text = String::new();
     for set in InstructionSet::ALL {
         if set == InstructionSet::best() {
-            text.push_str(&bits::lines(set, best));
+            text.push_str(&output_hash::lines(set, best));
         } else if set.is_available() {
-            text.push_str(&bits::lines(set, &run(options, names, set)));
+            text.push_str(&output_hash::lines(set, &run(options, names, set)));
         }
     }
     std::fs::write(path, text)
@@ -130,7 +130,7 @@ fn parse(words: &[&str]) -> Option<Options> {
         folder: PathBuf::from(folder),
         filter: String::new(),
         lists_failures: false,
-        road: Road::Whole,
+        mode: RunMode::Whole,
         n_workers: std::thread::available_parallelism().map_or(1, usize::from),
         at_least: 0,
         bits: None,
@@ -144,11 +144,11 @@ fn parse(words: &[&str]) -> Option<Options> {
                 rest
             }
             ["--bare", rest @ ..] => {
-                options.road = Road::Bare;
+                options.mode = RunMode::Bare;
                 rest
             }
             ["--eager", rest @ ..] => {
-                options.road = Road::Eager;
+                options.mode = RunMode::Eager;
                 rest
             }
             ["--filter", word, rest @ ..] => {
@@ -176,7 +176,7 @@ fn parse(words: &[&str]) -> Option<Options> {
     }
 }
 
-/// The names of the cases: the folders that have a model.
+/// Returns the names of the cases: the folders that have a model.
 fn names(options: &Options) -> std::io::Result<VecDeque<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(&options.folder)? {

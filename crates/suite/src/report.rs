@@ -1,18 +1,18 @@
-//! What is printed of the cases that were run.
+//! The report on the cases that were run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::verdict::{Ending, Verdict};
+use crate::verdict::{CaseEnd, Verdict};
 
-/// How many cases passed, of how many.
+/// A count of passed cases, and of all.
 #[derive(Clone, Copy, Default)]
 struct Count {
     passed: usize,
     total: usize,
 }
 
-/// The counts by operation and by type, what failed and why, and the sum.
+/// Returns the report: counts by operation and by type, failures with their reasons, and the sum.
 ///
 /// A case counts for each operation that its model has.
 pub fn text(verdicts: &[Verdict], lists_failures: bool) -> String {
@@ -50,11 +50,11 @@ fn write(out: &mut String, verdicts: &[Verdict], lists_failures: bool) -> std::f
     let passed = verdicts.iter().filter(|verdict| verdict.passes()).count();
     let crashed = verdicts
         .iter()
-        .filter(|verdict| matches!(verdict.ending, Ending::Crashed(_)))
+        .filter(|verdict| matches!(verdict.ending, CaseEnd::Crashed(_)))
         .count();
     let hung = verdicts
         .iter()
-        .filter(|verdict| matches!(verdict.ending, Ending::Hung))
+        .filter(|verdict| matches!(verdict.ending, CaseEnd::Hung))
         .count();
     writeln!(
         out,
@@ -80,7 +80,7 @@ fn count<'v>(
     counts
 }
 
-/// Lines `NAME PASSED/TOTAL`, in columns as far as they fit a line.
+/// Writes lines `NAME PASSED/TOTAL`, in columns as far as they fit a line.
 fn table(out: &mut String, title: &str, counts: &BTreeMap<&str, Count>) -> std::fmt::Result {
     let cells: Vec<String> = counts
         .iter()
@@ -96,7 +96,7 @@ fn table(out: &mut String, title: &str, counts: &BTreeMap<&str, Count>) -> std::
     writeln!(out)
 }
 
-/// How often each reason was given, numbers and names left out, most often first.
+/// Writes how often each reason was given, numbers and names left out, most often first.
 fn reasons(out: &mut String, verdicts: &[Verdict]) -> std::fmt::Result {
     let mut counts: BTreeMap<String, (usize, &str)> = BTreeMap::new();
     for verdict in verdicts {
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::verdict::Stage;
 
-    fn verdict(name: &str, operation: &str, ending: Ending) -> Verdict {
+    fn verdict(name: &str, operation: &str, ending: CaseEnd) -> Verdict {
         let mut verdict = Verdict::of(name, ending);
         verdict.operations = vec![operation.to_owned()];
         verdict.types = vec!["f32".to_owned()];
@@ -136,11 +136,11 @@ mod tests {
 
     #[test]
     fn what_failed_is_named_with_its_reason() {
-        let failure = Ending::Failed(Stage::Compare, "output 0: 3 differ".to_owned());
+        let failure = CaseEnd::Failed(Stage::Compare, "output 0: 3 differ".to_owned());
         let verdicts = [
-            verdict("a", "Add", Ending::Passed),
+            verdict("a", "Add", CaseEnd::Passed),
             verdict("b", "Add", failure),
-            verdict("c", "Mul", Ending::Hung),
+            verdict("c", "Mul", CaseEnd::Hung),
         ];
         let text = text(&verdicts, true);
         for line in [

@@ -1,4 +1,4 @@
-//! What the rows of operations say of results, held against the outputs that cases expect: `tfrt-suite FOLDER --shapes`.
+//! Checks of inferred types and shapes against the outputs that cases expect: `tfrt-suite FOLDER --shapes`.
 //!
 //! Types and shapes that a model states of what it calculates are taken away, so that all that is known afterwards
 //! follows from the rules. Each case is looked at twice: with its inputs unknown but for their types, and with small
@@ -17,10 +17,10 @@ use tfrt::ir::attributes::{DenseAttribute, DenseElements};
 use tfrt::ir::types::TensorType;
 use tfrt::ir::{Attribute, BlockId, Module, OpId, OpState, Type};
 
-/// How much is known of an output.
+/// The inferred knowledge of an output, compared with the expected one.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Known {
-    /// Something that is not so.
+enum InferenceQuality {
+    /// A wrong type or shape.
     Wrong,
     /// Nothing, or the type of the elements alone.
     Nothing,
@@ -30,9 +30,9 @@ enum Known {
     All,
 }
 
-/// Compares all cases, and prints what is known; returns whether nothing is wrong.
+/// Compares all cases, and prints the results; returns whether nothing is wrong.
 pub fn run(folder: &Path, names: impl Iterator<Item = String>) -> bool {
-    let mut counts: BTreeMap<(bool, Known), usize> = BTreeMap::new();
+    let mut counts: BTreeMap<(bool, InferenceQuality), usize> = BTreeMap::new();
     let mut vague: BTreeSet<String> = BTreeSet::new();
     let mut is_right = true;
     for name in names {
@@ -47,11 +47,11 @@ pub fn run(folder: &Path, names: impl Iterator<Item = String>) -> bool {
             };
             for (index, (known, found, operations)) in outputs.into_iter().enumerate() {
                 *counts.entry((with_values, known)).or_default() += 1;
-                if known == Known::Wrong {
+                if known == InferenceQuality::Wrong {
                     println!("{name}: output {index}: {found}");
                     is_right = false;
                 }
-                if with_values && known < Known::All {
+                if with_values && known < InferenceQuality::All {
                     vague.insert(format!("{known:?}: {operations} ({found})"));
                 }
             }
@@ -69,17 +69,20 @@ pub fn run(folder: &Path, names: impl Iterator<Item = String>) -> bool {
             } else {
                 "inputs unknown"
             },
-            count(Known::All),
-            count(Known::Rank),
-            count(Known::Nothing),
-            count(Known::Wrong),
+            count(InferenceQuality::All),
+            count(InferenceQuality::Rank),
+            count(InferenceQuality::Nothing),
+            count(InferenceQuality::Wrong),
         );
     }
     is_right
 }
 
-/// Returns what is known of each output of a case that is a tensor, in words, and its operations.
-fn case(folder: &Path, with_values: bool) -> Result<Vec<(Known, String, String)>, String> {
+/// Returns the knowledge of each output of a case that is a tensor, in words, and its operations.
+fn case(
+    folder: &Path,
+    with_values: bool,
+) -> Result<Vec<(InferenceQuality, String, String)>, String> {
     let input = Input::read(folder.join("model.onnx")).map_err(|error| error.message())?;
     let module = input
         .module()
@@ -113,7 +116,7 @@ fn case(folder: &Path, with_values: bool) -> Result<Vec<(Known, String, String)>
     Ok(outputs)
 }
 
-/// Reads what a file of a case is, if it is a tensor.
+/// Reads type and shape of a case's file, if it is a tensor.
 fn read(path: &Path) -> Option<(ElementType, Vec<usize>)> {
     let data = Data::decode(fs::read(path).ok()?, Kind::Tensor, "case").ok()?;
     match data {
@@ -122,26 +125,26 @@ fn read(path: &Path) -> Option<(ElementType, Vec<usize>)> {
     }
 }
 
-fn judge(ty: &Type, element: ElementType, dims: &[usize]) -> Known {
+fn judge(ty: &Type, element: ElementType, dims: &[usize]) -> InferenceQuality {
     let Type::Tensor(tensor) = ty else {
-        return Known::Nothing;
+        return InferenceQuality::Nothing;
     };
     let own = tensor.element.to_string();
     let is_known = !own.contains("unknown");
     if is_known && own != element.ty().to_string() {
-        return Known::Wrong;
+        return InferenceQuality::Wrong;
     }
     let Some(shape) = &tensor.shape else {
-        return Known::Nothing;
+        return InferenceQuality::Nothing;
     };
     let is_it = |(own, dim): (&i64, &usize)| *own < 0 || usize::try_from(*own) == Ok(*dim);
     if shape.len() != dims.len() || !shape.iter().zip(dims).all(is_it) {
-        return Known::Wrong;
+        return InferenceQuality::Wrong;
     }
     match (is_known, shape.iter().all(|extent| *extent >= 0)) {
-        (true, true) => Known::All,
-        (true, false) => Known::Rank,
-        (false, _) => Known::Nothing,
+        (true, true) => InferenceQuality::All,
+        (true, false) => InferenceQuality::Rank,
+        (false, _) => InferenceQuality::Nothing,
     }
 }
 
@@ -200,7 +203,7 @@ fn constants(module: &mut Module, block: BlockId, set: &Path) {
     module.set_operations(block, made);
 }
 
-/// Takes away what is stated of results that are tensors, constants aside.
+/// Removes the stated types of results that are tensors, constants aside.
 fn forget(module: &mut Module, block: BlockId) {
     let unknown = Type::Tensor(Arc::new(TensorType {
         shape: None,
@@ -224,7 +227,7 @@ fn forget(module: &mut Module, block: BlockId) {
     }
 }
 
-/// Makes the function's type say what its block gives.
+/// Sets the function's type to the types that its block returns.
 fn signature(module: &mut Module, function: OpId, block: BlockId) {
     let types = |values: &[tfrt::ir::ValueId]| -> Vec<Type> {
         values

@@ -1,32 +1,32 @@
-//! [`Verdict`]: how a case went.
+//! [`Verdict`]: the result of a case.
 
 use serde::{Deserialize, Serialize};
 
-/// How a case went.
+/// The result of a case.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Verdict {
     /// The folder's name.
     pub name: String,
-    /// The operations of its model, `domain.Name` for those of other domains, each once.
+    /// The operations of the case's model, `domain.Name` for those of other domains, each once.
     pub operations: Vec<String>,
     /// The types of elements of the model's inputs and outputs, each once.
     pub types: Vec<String>,
     /// A hash of the bits of all outputs; `None` if there are none, or if they are random.
     pub bits: Option<u64>,
-    /// What came of it.
-    pub ending: Ending,
+    /// The way in which the case ended.
+    pub ending: CaseEnd,
 }
 
-/// What came of a case.
+/// The way in which a case ended.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub enum Ending {
+pub enum CaseEnd {
     /// All outputs are what is expected.
     Passed,
-    /// They are not, or there are none: the stage that it did not pass, and why.
+    /// A stage failed, for this reason: outputs differ, or there are none.
     Failed(Stage, String),
-    /// The worker went down.
+    /// The worker crashed.
     Crashed(String),
-    /// The worker had to be stopped.
+    /// The worker had to be stopped: it took too long.
     Hung,
 }
 
@@ -44,7 +44,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// What the case failed to do.
+    /// Returns the name of the stage, for messages.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Read => "read",
@@ -56,8 +56,8 @@ impl Stage {
 }
 
 impl Verdict {
-    /// A case of which nothing is known yet but how it ended.
-    pub fn of(name: &str, ending: Ending) -> Verdict {
+    /// Returns the verdict of a case of which nothing is known but how it ended.
+    pub fn of(name: &str, ending: CaseEnd) -> Verdict {
         Verdict {
             name: name.to_owned(),
             operations: Vec::new(),
@@ -67,18 +67,18 @@ impl Verdict {
         }
     }
 
-    /// Whether all outputs are what is expected.
+    /// Returns whether all outputs are what is expected.
     pub fn passes(&self) -> bool {
-        matches!(self.ending, Ending::Passed)
+        matches!(self.ending, CaseEnd::Passed)
     }
 
-    /// Why the case failed, if it did.
+    /// Returns the reason why the case failed, if it did.
     pub fn reason(&self) -> Option<String> {
         match &self.ending {
-            Ending::Passed => None,
-            Ending::Failed(stage, reason) => Some(format!("{}: {reason}", stage.name())),
-            Ending::Crashed(status) => Some(format!("crashed: {status}")),
-            Ending::Hung => Some("hung".to_owned()),
+            CaseEnd::Passed => None,
+            CaseEnd::Failed(stage, reason) => Some(format!("{}: {reason}", stage.name())),
+            CaseEnd::Crashed(status) => Some(format!("crashed: {status}")),
+            CaseEnd::Hung => Some("hung".to_owned()),
         }
     }
 }

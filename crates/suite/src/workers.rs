@@ -1,4 +1,5 @@
-//! Processes that run cases: each reads names from its standard input, a line each, and answers with a line of JSON.
+//! Worker processes that run cases: each reads names from its standard input, a line each, and answers with a line of
+//! JSON.
 //!
 //! A worker has a limit on its memory where the shell knows `ulimit`, and on the time of each case. What a case
 //! prints goes to standard error, which is not looked at.
@@ -13,61 +14,61 @@ use std::time::Duration;
 
 use tfrt::tensor::math::panel::InstructionSet;
 
-use crate::case::{self, Road};
-use crate::verdict::{Ending, Verdict};
+use crate::case::{self, RunMode};
+use crate::verdict::{CaseEnd, Verdict};
 
-/// The argument that makes this program a worker. A [`Setting`] and a folder follow.
+/// The argument that makes this program a worker. A [`WorkerOptions`] and a folder follow.
 pub const WORKER: &str = "--worker";
-/// The word for [`Road::Whole`].
+/// The word for [`RunMode::Whole`].
 const WHOLE: &str = "whole";
-/// The word for [`Road::Eager`].
+/// The word for [`RunMode::Eager`].
 const EAGER: &str = "eager";
-/// The word for [`Road::Bare`].
+/// The word for [`RunMode::Bare`].
 const BARE: &str = "bare";
 
-/// How a worker runs its cases.
+/// The settings of a worker.
 #[derive(Clone, Copy, Debug)]
-pub struct Setting {
-    /// How models become programs.
-    pub road: Road,
+pub struct WorkerOptions {
+    /// The way in which cases are run.
+    pub mode: RunMode,
     /// The best instructions that the worker may use.
     pub instructions: InstructionSet,
 }
 
-impl Setting {
-    /// Returns the words that [`Setting::from_words`] reads.
+impl WorkerOptions {
+    /// Returns the words that [`WorkerOptions::from_words`] reads.
     fn words(self) -> [&'static str; 2] {
-        let road = match self.road {
-            Road::Whole => WHOLE,
-            Road::Bare => BARE,
-            Road::Eager => EAGER,
+        let mode = match self.mode {
+            RunMode::Whole => WHOLE,
+            RunMode::Bare => BARE,
+            RunMode::Eager => EAGER,
         };
-        [road, self.instructions.name()]
+        [mode, self.instructions.name()]
     }
 
     /// Reads the words of a worker's arguments.
-    pub fn from_words([road, instructions]: [&str; 2]) -> Option<Setting> {
-        let road = match road {
-            WHOLE => Road::Whole,
-            BARE => Road::Bare,
-            EAGER => Road::Eager,
+    pub fn from_words([mode, instructions]: [&str; 2]) -> Option<WorkerOptions> {
+        let mode = match mode {
+            WHOLE => RunMode::Whole,
+            BARE => RunMode::Bare,
+            EAGER => RunMode::Eager,
             _ => return None,
         };
         let instructions = InstructionSet::from_name(instructions)?;
-        Some(Setting { road, instructions })
+        Some(WorkerOptions { mode, instructions })
     }
 }
 
-/// What a case may take. Cases take milliseconds, unless the machine is very busy.
+/// The longest time of a case. Cases take milliseconds, unless the machine is very busy.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The address space of a worker.
 const MEMORY_KIB: u64 = 6 << 20;
 
 /// Runs cases as a worker until standard input ends.
-pub fn serve(folder: &Path, setting: Setting) {
+pub fn serve(folder: &Path, setting: WorkerOptions) {
     let limited = setting.instructions.limit_process();
     limited.expect("a worker asks for what the processor has, before anything else");
-    let runner = case::Runner::new(setting.road);
+    let runner = case::Runner::new(setting.mode);
     for name in std::io::stdin().lines().map_while(Result::ok) {
         let verdict = runner.run(&folder.join(&name), &name);
         let line = serde_json::to_string(&verdict).expect("a verdict is plain data");
@@ -81,7 +82,7 @@ pub fn serve(folder: &Path, setting: Setting) {
 /// Runs the cases on so many workers.
 pub fn run(
     folder: &Path,
-    setting: Setting,
+    setting: WorkerOptions,
     names: VecDeque<String>,
     n_workers: usize,
 ) -> Vec<Verdict> {
@@ -116,8 +117,8 @@ fn pop(names: &Mutex<VecDeque<String>>) -> Option<String> {
         .pop_front()
 }
 
-/// Has a case run by the worker, of which a new one is started if there is none.
-fn judge(slot: &mut Option<Worker>, folder: &Path, setting: Setting, name: &str) -> Verdict {
+/// Runs a case in the worker, of which a new one is started if there is none.
+fn judge(slot: &mut Option<Worker>, folder: &Path, setting: WorkerOptions, name: &str) -> Verdict {
     let started = slot
         .take()
         .map_or_else(|| Worker::start(folder, setting), Ok);
@@ -125,7 +126,7 @@ fn judge(slot: &mut Option<Worker>, folder: &Path, setting: Setting, name: &str)
         Ok(worker) => worker,
         Err(error) => {
             let reason = format!("no worker could be started: {error}");
-            return Verdict::of(name, Ending::Crashed(reason));
+            return Verdict::of(name, CaseEnd::Crashed(reason));
         }
     };
     // A worker that is gone gives no answer, which is looked at below.
@@ -139,14 +140,14 @@ fn judge(slot: &mut Option<Worker>, folder: &Path, setting: Setting, name: &str)
             Err(error) => {
                 worker.stop();
                 let reason = format!("the worker answered {line:?}: {error}");
-                Verdict::of(name, Ending::Crashed(reason))
+                Verdict::of(name, CaseEnd::Crashed(reason))
             }
         },
         Err(RecvTimeoutError::Timeout) => {
             worker.stop();
-            Verdict::of(name, Ending::Hung)
+            Verdict::of(name, CaseEnd::Hung)
         }
-        Err(RecvTimeoutError::Disconnected) => Verdict::of(name, Ending::Crashed(worker.status())),
+        Err(RecvTimeoutError::Disconnected) => Verdict::of(name, CaseEnd::Crashed(worker.status())),
     }
 }
 
@@ -157,7 +158,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn start(folder: &Path, setting: Setting) -> std::io::Result<Worker> {
+    fn start(folder: &Path, setting: WorkerOptions) -> std::io::Result<Worker> {
         let program = std::env::current_exe()?;
         let limited = format!("ulimit -v {MEMORY_KIB} 2>/dev/null; exec \"$@\"");
         let mut command = Command::new("sh");
@@ -192,7 +193,7 @@ impl Worker {
         let _ = self.process.wait();
     }
 
-    /// How the process, which has closed its output, ended.
+    /// Returns how the process, which has closed its output, ended.
     fn status(mut self) -> String {
         drop(self.names);
         match self.process.wait() {

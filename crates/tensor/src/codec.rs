@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use tfrt_host::codec::{DecodeContext, Decoder, Encoder, ValueCodec, expect};
-use tfrt_host::memory::{Aside, HostBuffer};
+use tfrt_host::memory::{HostBuffer, MemoryReservation};
 use tfrt_host::{AnyAsyncValue, DType, Error, HostAllocator, Value};
 
 use crate::{
@@ -225,7 +225,7 @@ impl Encoded for Sequence {
 
     fn read(decoder: &mut Decoder<'_>, context: &DecodeContext<'_>) -> Result<Sequence, Error> {
         let n_tensors = decoder.count(MIN_TENSOR_BYTES)?;
-        let (mut tensors, mut aside) = (Vec::new(), Aside::new(context.allocator()));
+        let (mut tensors, mut aside) = (Vec::new(), MemoryReservation::new(context.allocator()));
         for _ in 0..n_tensors {
             if !aside.add(Sequence::BYTES_PER_TENSOR) {
                 let message = format!("there is no memory for a sequence of {n_tensors} tensors");

@@ -67,7 +67,7 @@ pub fn read(
         }
         // It is told before it is there, and counts as memory of the allocator while it is read.
         let len = usize::try_from(n_bytes).ok();
-        let Some(_aside) = len.and_then(|len| Block::set_aside(allocator, len)) else {
+        let Some(_aside) = len.and_then(|len| Block::reserve(allocator, len)) else {
             let message = format!("no memory for {n_bytes} bytes");
             return Err(in_array(&name, &Error::resource_exhausted(message)));
         };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tfrt_host::memory::Aside;
+use tfrt_host::memory::MemoryReservation;
 use tfrt_host::{DType, Error, HostAllocator};
 
 use crate::text::MAX_PRINTED;
@@ -32,7 +32,7 @@ pub struct StringHostTensor {
     // Invariant: as many as the shape says.
     strings: Arc<Vec<Vec<u8>>>,
     /// What a limit on memory counts for them.
-    aside: Option<Arc<Aside>>,
+    aside: Option<Arc<MemoryReservation>>,
 }
 
 impl StringHostTensor {
@@ -47,7 +47,7 @@ impl StringHostTensor {
         shape: TensorShape,
         strings: impl IntoIterator<Item = Vec<u8>>,
     ) -> Result<StringHostTensor, Error> {
-        let (mut list, mut aside) = (Vec::new(), Aside::new(allocator));
+        let (mut list, mut aside) = (Vec::new(), MemoryReservation::new(allocator));
         for string in strings {
             let is_refused = !aside.add(string.len().saturating_add(BYTES_PER_STRING));
             if is_refused || list.try_reserve(1).is_err() {

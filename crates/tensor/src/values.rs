@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tfrt_host::memory::Aside;
+use tfrt_host::memory::MemoryReservation;
 use tfrt_host::{DType, Error, Heap, InPlace, Value};
 
 use crate::Tensor;
@@ -23,7 +23,7 @@ use crate::Tensor;
 pub struct Sequence {
     tensors: Arc<Vec<Tensor>>,
     /// What a limit on memory counts for them.
-    _aside: Option<Arc<Aside>>,
+    _aside: Option<Arc<MemoryReservation>>,
 }
 
 impl Sequence {
@@ -34,7 +34,7 @@ impl Sequence {
     /// are made.
     ///
     /// [`BYTES_PER_TENSOR`]: Self::BYTES_PER_TENSOR
-    pub fn set_aside(tensors: Vec<Tensor>, aside: Aside) -> Sequence {
+    pub fn set_aside(tensors: Vec<Tensor>, aside: MemoryReservation) -> Sequence {
         Sequence {
             tensors: Arc::new(tensors),
             _aside: Some(Arc::new(aside)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tfrt::HostAllocator;
-use tfrt::host::memory::Aside;
+use tfrt::host::memory::MemoryReservation;
 use tfrt::tensor::{Sequence, Tensor};
 
 pub mod cells;
@@ -22,7 +22,7 @@ fn sequence(
     tensors: impl Iterator<Item = Result<Tensor, String>>,
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Sequence, String> {
-    let (mut list, mut aside) = (Vec::new(), Aside::new(allocator));
+    let (mut list, mut aside) = (Vec::new(), MemoryReservation::new(allocator));
     for tensor in tensors {
         if !aside.add(Sequence::BYTES_PER_TENSOR) {
             let n_tensors = list.len() + 1;

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use tfrt::host::trace::Level;
+use tfrt::host::trace;
 use tfrt::tensor::math::panel::InstructionSet;
 use tfrt::{Limits, Untrusted};
 use tfrt_compiler::pipeline::Pipeline;
@@ -461,12 +461,12 @@ pub enum TraceLevel {
     Debug,
 }
 
-impl From<TraceLevel> for Level {
-    fn from(level: TraceLevel) -> Level {
+impl From<TraceLevel> for trace::TraceLevel {
+    fn from(level: TraceLevel) -> trace::TraceLevel {
         match level {
-            TraceLevel::Default => Level::Default,
-            TraceLevel::Verbose => Level::Verbose,
-            TraceLevel::Debug => Level::Debug,
+            TraceLevel::Default => trace::TraceLevel::Default,
+            TraceLevel::Verbose => trace::TraceLevel::Verbose,
+            TraceLevel::Debug => trace::TraceLevel::Debug,
         }
     }
 }

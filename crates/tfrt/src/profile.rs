@@ -44,7 +44,7 @@ mod statistics;
 pub use perfetto::write_perfetto;
 pub use report::{About, CallSpan, Report, ReportedError, SourceText};
 pub use statistics::{KernelTime, Statistics, ThreadTime};
-pub use tfrt_host::record::{Level, LevelRecording, LevelStep, Recorder};
+pub use tfrt_host::record::{Gauge, GaugeRecording, GaugeStep, Recorder};
 
 /// A kernel of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]

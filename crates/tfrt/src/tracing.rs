@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use tfrt_host::Error;
-use tfrt_host::trace::{Level, TraceSink};
+use tfrt_host::trace::{TraceLevel, TraceSink};
 use tracing::span::EnteredSpan;
 
 thread_local! {
@@ -17,22 +17,22 @@ thread_local! {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use tfrt::{Runtime, TracingSink, host::trace::Level};
+/// use tfrt::{Runtime, TracingSink, host::trace::TraceLevel};
 ///
 /// let runtime = Runtime::builder()
-///     .trace(Arc::new(TracingSink::new(Level::Default)))
+///     .trace(Arc::new(TracingSink::new(TraceLevel::Default)))
 ///     .diagnostics(TracingSink::report)
 ///     .build();
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TracingSink {
-    level: Level,
+    level: TraceLevel,
 }
 
 impl TracingSink {
-    /// Makes a sink that listens up to `level`. `Level::Debug` makes a span per kernel, which
+    /// Makes a sink that listens up to `level`. `TraceLevel::Debug` makes a span per kernel, which
     /// costs more than most kernels do.
-    pub fn new(level: Level) -> Self {
+    pub fn new(level: TraceLevel) -> Self {
         TracingSink { level }
     }
 
@@ -51,7 +51,7 @@ impl TracingSink {
 }
 
 impl TraceSink for TracingSink {
-    fn level(&self) -> Level {
+    fn level(&self) -> TraceLevel {
         self.level
     }
 

@@ -1,10 +1,11 @@
-//! What benchmarks said in many tables, in one: a line for each subject.
+//! The summary of all benchmarks' tables: a line for each subject.
 //!
 //! A table begins with its subject, `chain: 10000 kernels; yardstick 1.29 ns, 1.29 ns`; its rows are
 //! a name of 30 characters behind two spaces, then nanoseconds, spread, ratio, instructions and a
 //! goal; `-` is for what is not known.
 
-/// Those who schedule nothing, or bring no tasks and no threads of their own, and ourselves.
+/// The contenders that schedule nothing, or bring no tasks and no threads of their own, and
+/// ourselves.
 const BARE: [&str; 7] = [
     "plain loop",
     "ready counts",
@@ -15,16 +16,16 @@ const BARE: [&str; 7] = [
     "tfrt",
 ];
 
-/// Where a row's name ends.
+/// The column at which a row's name ends.
 const NAME_ENDS: usize = 32;
 
-/// One table.
+/// The table of one subject.
 struct Subject<'a> {
     name: &'a str,
     rows: Vec<Row<'a>>,
 }
 
-/// One line of it.
+/// A row of a table.
 struct Row<'a> {
     name: &'a str,
     ns: f64,
@@ -112,7 +113,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// A column behind the nanoseconds, from 1 on but for the spread.
+    /// Returns a column behind the nanoseconds, from 1 on but for the spread.
     fn cell(&self, index: usize) -> &'a str {
         self.rest.get(index).copied().unwrap_or_default()
     }

@@ -10,10 +10,10 @@ use std::ops::{Range, RangeInclusive};
 
 use serde_json::Value as Json;
 
-/// What picks a mutant, from 1.
+/// The variable that picks a mutant, from 1.
 pub const VARIABLE: &str = "TFRT_MUTANT";
 
-/// What is put behind the root of the crate: it reads the number once.
+/// The code that is put behind the root of the crate: it reads the number once.
 pub const READER: &str = r#"
 #[doc(hidden)]
 pub fn __mutant() -> usize {
@@ -28,34 +28,34 @@ pub fn __mutant() -> usize {
 /// A change that cargo-mutants would make.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// What cargo-mutants calls it.
+    /// The name that cargo-mutants gives it.
     pub name: String,
     /// The file, from the root of the repository.
     pub file: String,
-    /// The function that it is in, from its documentation to its last brace.
-    function: Option<Place>,
-    place: Place,
+    /// The range of the function that it is in, from its documentation to its last brace.
+    function: Option<CharRange>,
+    place: CharRange,
     replacement: String,
     /// Whether a type stands for the result that each body would give another.
     is_opaque: bool,
 }
 
-/// From a character to another, as pairs of a line and a column, from 1.
-type Place = Range<(usize, usize)>;
+/// A range of characters, as pairs of a line and a column, from 1.
+type CharRange = Range<(usize, usize)>;
 
-/// Lines of a file, from 1, that belong to a mutant, by its position among all.
+/// The lines of a file, from 1, that belong to a mutant, by its position among all.
 pub type Arm = (RangeInclusive<usize>, usize);
 
 /// A file with its mutants behind a switch.
 #[derive(Debug)]
-pub struct Switched {
-    /// The text.
+pub struct SwitchedFile {
+    /// The text of the file.
     pub text: String,
-    /// Where its mutants are.
+    /// The lines of its mutants.
     pub arms: Vec<Arm>,
 }
 
-/// Reads what `cargo mutants --list --json` says; `None` if it says something else.
+/// Reads the output of `cargo mutants --list --json`; `None` if it has another form.
 pub fn read(list: &str) -> Option<Vec<Mutant>> {
     let list: Json = serde_json::from_str(list).ok()?;
     list.as_array()?.iter().map(Mutant::read).collect()
@@ -77,7 +77,7 @@ impl Mutant {
     }
 }
 
-fn place(span: &Json) -> Option<Place> {
+fn place(span: &Json) -> Option<CharRange> {
     let number = |json: &Json| usize::try_from(json.as_u64()?).ok();
     let end = |json: &Json| Some((number(&json["line"])?, number(&json["column"])?));
     Some(end(&span["start"])?..end(&span["end"])?)
@@ -85,7 +85,10 @@ fn place(span: &Json) -> Option<Place> {
 
 /// Puts mutants of one file behind a switch. What is given are the mutants by their positions among all; those that
 /// are missing from all arms can't be carried so.
-pub fn switched<'m>(source: &str, mutants: impl Iterator<Item = (usize, &'m Mutant)>) -> Switched {
+pub fn switched<'m>(
+    source: &str,
+    mutants: impl Iterator<Item = (usize, &'m Mutant)>,
+) -> SwitchedFile {
     let mut functions: BTreeMap<(usize, usize), Vec<(usize, &Mutant)>> = BTreeMap::new();
     for (position, mutant) in mutants {
         let Some(function) = mutant.function.as_ref().filter(|_| !mutant.is_opaque) else {
@@ -97,12 +100,12 @@ pub fn switched<'m>(source: &str, mutants: impl Iterator<Item = (usize, &'m Muta
             .or_default()
             .push((position, mutant));
     }
-    let mut switched = Switched {
+    let mut switched = SwitchedFile {
         text: String::with_capacity(source.len() * 2),
         arms: Vec::new(),
     };
     let (mut done, mut n_lines) = (0, 1);
-    let mut push = |switched: &mut Switched, text: &str| {
+    let mut push = |switched: &mut SwitchedFile, text: &str| {
         switched.text.push_str(text);
         n_lines += text.matches('\n').count();
         n_lines
@@ -141,8 +144,8 @@ pub fn switched<'m>(source: &str, mutants: impl Iterator<Item = (usize, &'m Muta
     switched
 }
 
-/// Bytes of a text.
-fn bytes(text: &str, place: &Place) -> Range<usize> {
+/// Returns the bytes of a range in a text.
+fn bytes(text: &str, place: &CharRange) -> Range<usize> {
     let at = |(line, column): (usize, usize)| {
         let mut lines = text.split_inclusive('\n');
         let before: usize = lines.by_ref().take(line - 1).map(str::len).sum();
@@ -153,8 +156,8 @@ fn bytes(text: &str, place: &Place) -> Range<usize> {
     at(place.start)..at(place.end)
 }
 
-/// Finds the brace that begins the body of a function; `None` if it is constant, where nothing can be read from the
-/// environment, or has none.
+/// Returns the offset of the brace that begins the body of a function; `None` if it is constant, where nothing can be
+/// read from the environment, or has none.
 fn body(function: &str) -> Option<usize> {
     let mut at = 0;
     let mut depth = 0_usize;
@@ -186,7 +189,7 @@ fn body(function: &str) -> Option<usize> {
     None
 }
 
-/// Reads what cargo says in JSON: the mutants in whose arms there are errors, and what else is wrong.
+/// Reads cargo's messages in JSON: the mutants in whose arms there are errors, and other errors.
 pub fn errors(messages: &str, arms: &BTreeMap<String, Vec<Arm>>) -> (BTreeSet<usize>, Vec<String>) {
     let (mut wrong, mut others) = (BTreeSet::new(), Vec::new());
     for message in lines(messages) {
@@ -216,15 +219,15 @@ pub fn errors(messages: &str, arms: &BTreeMap<String, Vec<Arm>>) -> (BTreeSet<us
 /// A program with tests.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Where it is.
+    /// The path.
     pub path: String,
     /// The folder of its package, where tests are run.
     pub folder: String,
-    /// Whether it has the unit tests of a library.
+    /// Whether the program has the unit tests of a library.
     pub is_library: bool,
 }
 
-/// Reads from what cargo says in JSON which programs with tests it has built.
+/// Reads from cargo's messages in JSON which programs with tests it has built.
 pub fn programs(messages: &str) -> Vec<Program> {
     let built = lines(messages).filter(|message| message["profile"]["test"] == true);
     let program = |message: Json| {
@@ -255,7 +258,7 @@ mod tests {
         {\n    é < 1 && two(é)\n}\n\
         const fn two() -> u8 { 1 + 1 }\n";
 
-    fn mutant(name: &str, function: Place, place: Place, replacement: &str) -> Mutant {
+    fn mutant(name: &str, function: CharRange, place: CharRange, replacement: &str) -> Mutant {
         Mutant {
             name: name.to_owned(),
             file: "a.rs".to_owned(),

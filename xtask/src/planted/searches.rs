@@ -1,20 +1,20 @@
-//! Tests that look for bugs of which one is chosen when they run.
+//! Tests that find planted bugs, of which one is chosen when they run.
 
 use std::process::Command;
 
 use crate::steps::{cargo_within, target};
 
-/// Some tests that know one method of checking.
+/// A group of tests by one method of checking.
 pub struct Search {
     /// The method, for people.
     pub method: &'static str,
-    /// What `cargo test` is to build.
+    /// The arguments by which `cargo test` builds them.
     tests: &'static [&'static str],
-    /// What is in the names of those that are run.
+    /// The filter on the names of the tests that are run.
     filter: &'static [&'static str],
-    /// A variable that they look at.
+    /// A variable that the tests look at.
     variable: Option<(&'static str, &'static str)>,
-    /// How long they may take.
+    /// The longest time of the tests.
     seconds: u32,
 }
 
@@ -47,7 +47,7 @@ pub const STUCK: Search = Search {
     seconds: 60,
 };
 
-/// What is alive after failures at every step, and after everything was dropped half way.
+/// Leaks after failures at every step, and after everything was dropped half way.
 pub const ACCOUNTING: Search = Search {
     method: "accounting at rest",
     tests: SURVIVAL,
@@ -93,7 +93,8 @@ pub const PROPERTIES: Search = Search {
 };
 
 impl Search {
-    /// The command that builds the tests, or the one that runs them with a bug, or with none.
+    /// Returns the command that builds the tests, or the one that runs them with a bug, or with
+    /// none.
     pub fn command(&self, bug: Option<&str>, only_build: bool) -> Command {
         let seconds = if only_build { 3_600 } else { self.seconds };
         let mut command = cargo_within(seconds, &["test"]);

@@ -1,4 +1,4 @@
-//! Which crate may depend on which.
+//! The allowed dependencies between our crates.
 
 use std::fs;
 
@@ -88,7 +88,7 @@ fn complaints(name: &str, manifest: &str) -> Vec<String> {
         .collect()
 }
 
-/// The names of the entries of a section of a manifest.
+/// Returns the names of the entries of a section of a manifest.
 pub fn section<'m>(manifest: &'m str, header: &str) -> impl Iterator<Item = &'m str> {
     let own = manifest
         .split_once(&format!("{header}\n"))

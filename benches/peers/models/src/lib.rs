@@ -1,4 +1,4 @@
-//! What peers have in common: the inputs of a model as files, and answers to lines.
+//! Shared code of peers: the inputs of a model as files, and answers to lines.
 
 use std::error::Error;
 use std::fs;
@@ -13,7 +13,7 @@ pub struct Input {
     pub elements: Elements,
 }
 
-/// Its elements, in row-major order.
+/// The elements of an input, in row-major order.
 pub enum Elements {
     F32(Vec<f32>),
     I64(Vec<i64>),
@@ -53,7 +53,7 @@ fn input(folder: &Path, line: &str) -> Result<Input, Box<dyn Error>> {
     })
 }
 
-/// What a peer is started with.
+/// The arguments of a peer.
 pub struct Arguments {
     pub model: PathBuf,
     pub inputs: PathBuf,

@@ -7,8 +7,8 @@ use std::{
 
 use super::Header;
 use crate::{
-    state::{Reservation, Word},
-    waiter::{self, First, Node},
+    state::{Reservation, StateWord},
+    waiter::{self, InlineWaiter, WaiterNode},
 };
 
 /// A planted bug: a waiter that meets a settled cell is forgotten.
@@ -34,7 +34,7 @@ pub(super) unsafe fn add_waiter<F: FnOnce() + Send + 'static>(
         return run_late(work);
     }
     let mut work = work;
-    if First::fits::<F>() && seen.is_empty() && reserve(&header.reservation, exclusive) {
+    if InlineWaiter::fits::<F>() && seen.is_empty() && reserve(&header.reservation, exclusive) {
         // SAFETY: the cell is alive as said above, and the reservation is ours.
         match unsafe { add_first(cell, seen, work) } {
             Ok(()) => return,
@@ -44,17 +44,17 @@ pub(super) unsafe fn add_waiter<F: FnOnce() + Send + 'static>(
             return run_late(work);
         }
     }
-    let node = Node::allocate(work);
+    let node = WaiterNode::allocate(work);
     while seen.is_pending() {
         // SAFETY: the node is ours until it is pushed.
-        unsafe { Node::set_next(node, seen.waiters()) };
+        unsafe { WaiterNode::set_next(node, seen.waiters()) };
         match header.state.push_waiter(seen, node.as_ptr()) {
             Ok(()) => return,
             Err(now) => seen = now,
         }
     }
     // SAFETY: the node was not pushed, so it is still ours; it was made with an `F`.
-    run_late(unsafe { Node::into_closure::<F>(node) });
+    run_late(unsafe { WaiterNode::into_closure::<F>(node) });
 }
 
 /// Stores the waiter in the cell and pushes it, if nobody waits yet.
@@ -69,10 +69,10 @@ pub(super) unsafe fn add_waiter<F: FnOnce() + Send + 'static>(
 #[inline]
 pub(super) unsafe fn add_first<F: FnOnce()>(
     cell: NonNull<Header>,
-    mut seen: Word,
+    mut seen: StateWord,
     work: F,
-) -> Result<(), (F, Word)> {
-    let first = First::new(work).map_err(|work| (work, seen))?;
+) -> Result<(), (F, StateWord)> {
+    let first = InlineWaiter::new(work).map_err(|work| (work, seen))?;
     // SAFETY: the caller says that the cell is alive. It is a local reference and not an argument
     // since the cell may be gone right after the push.
     let header = unsafe { &*cell.as_ptr() };
@@ -89,7 +89,7 @@ pub(super) unsafe fn add_first<F: FnOnce()>(
     // SAFETY: it was written above, was not pushed, and only we have the reservation.
     let first = header
         .first
-        .with(|place| unsafe { ptr::read(place.cast::<First>()) });
+        .with(|place| unsafe { ptr::read(place.cast::<InlineWaiter>()) });
     // SAFETY: it was made with an `F`.
     Err((unsafe { first.into_closure::<F>() }, seen))
 }
@@ -126,7 +126,7 @@ pub(super) unsafe fn take_first<F: FnOnce()>(header: &Header) -> Option<F> {
                 // waiter any more, so nobody runs it.
                 let first = header
                     .first
-                    .with(|place| unsafe { ptr::read(place.cast::<First>()) });
+                    .with(|place| unsafe { ptr::read(place.cast::<InlineWaiter>()) });
                 // SAFETY: the caller says that it was made with an `F`.
                 return Some(unsafe { first.into_closure::<F>() });
             }

@@ -50,7 +50,7 @@ impl<T: Value> AsyncValue<T> {
     {
         let (promise, value) = AsyncValue::pending();
         let driver = Arc::new(Driver {
-            schedule: Schedule::queued(),
+            schedule: PollState::queued(),
             work: Mutex::new(Some((Box::pin(future), promise))),
             queue: Arc::downgrade(queue),
         });
@@ -59,13 +59,13 @@ impl<T: Value> AsyncValue<T> {
     }
 }
 
-/// A future and the promise that waits for it.
-type Work<F, T> = (Pin<Box<F>>, Promise<T>);
+/// A future, and the promise that its result settles.
+type DrivenFuture<F, T> = (Pin<Box<F>>, Promise<T>);
 
 struct Driver<F, T: Value> {
-    schedule: Schedule,
+    schedule: PollState,
     /// `None` while it is polled, and when it is complete.
-    work: Mutex<Option<Work<F, T>>>,
+    work: Mutex<Option<DrivenFuture<F, T>>>,
     queue: Weak<dyn ConcurrentWorkQueue>,
 }
 
@@ -104,7 +104,7 @@ where
         }
     }
 
-    fn exchange(&self, work: Option<Work<F, T>>) -> Option<Work<F, T>> {
+    fn exchange(&self, work: Option<DrivenFuture<F, T>>) -> Option<DrivenFuture<F, T>> {
         // Nothing panics while it holds this lock.
         let mut place = self
             .work
@@ -131,13 +131,14 @@ const QUEUED: u32 = 1;
 const RUNNING: u32 = 2;
 const WOKEN: u32 = 3;
 
-/// Who polls next: the state machine above.
-pub(crate) struct Schedule(AtomicU32);
+/// The state of a driven future: whether a task is queued or polls, and whether it was woken
+/// meanwhile.
+pub(crate) struct PollState(AtomicU32);
 
-impl Schedule {
+impl PollState {
     /// Returns the schedule of a future whose first task is being added.
-    pub(crate) fn queued() -> Schedule {
-        Schedule(AtomicU32::new(QUEUED))
+    pub(crate) fn queued() -> PollState {
+        PollState(AtomicU32::new(QUEUED))
     }
 
     /// Notes a wake-up; returns true if the caller must add a task.

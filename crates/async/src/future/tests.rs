@@ -15,7 +15,7 @@ use crate::{
     queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue},
 };
 
-/// Wakes a thread, and counts.
+/// A waker that unparks a thread, and counts.
 struct Parker {
     thread: Thread,
     n_wakes: AtomicUsize,
@@ -36,7 +36,7 @@ fn parker() -> (Arc<Parker>, Waker) {
     (Arc::clone(&parker), Waker::from(parker))
 }
 
-/// The smallest executor there is.
+/// Runs a future on the calling thread, which is parked while the future is pending.
 fn block_on<F: Future>(future: F) -> F::Output {
     let (_parker, waker) = parker();
     let mut future = pin!(future);

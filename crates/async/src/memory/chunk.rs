@@ -15,11 +15,11 @@ use std::{
     ptr::{self, NonNull},
 };
 
-use super::{class::Class, heap::Heap, remote::Idle};
+use super::{class::Class, heap::Heap, returned::IdleBlock};
 
 /// The size of a chunk, and its alignment.
 pub(super) const CHUNK_BYTES: usize = 256 * 1024;
-/// Blocks are cut off so many bytes at a time, since cutting touches the memory.
+/// The number of bytes that are cut into blocks at a time, since cutting touches the memory.
 const CUT_BYTES: usize = 4096;
 
 const LAYOUT: Layout = match Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES) {
@@ -27,14 +27,15 @@ const LAYOUT: Layout = match Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES) {
     Err(_) => panic!("a power of two is an alignment"),
 };
 
-/// What a chunk begins with.
+/// The header of a chunk.
 #[repr(C, align(64))]
 pub(super) struct Chunk {
-    /// Constant. All threads may read it.
+    /// The heap that the chunk belongs to. Never changes, so that all threads may read it.
     owner: *const Heap,
     /// Invariant: the head of a list of blocks of this chunk that nobody has.
-    free: Cell<*mut Idle>,
-    /// How many blocks have to come back until the owner has something to do; see `heap.rs`.
+    free: Cell<*mut IdleBlock>,
+    /// The number of blocks that have to come back until the owner has something to do; see
+    /// `heap.rs`.
     pub(super) countdown: Cell<u32>,
     n_cut: Cell<u32>,
     class: Cell<Class>,
@@ -49,17 +50,17 @@ pub(super) struct Links {
     pub(super) before: Cell<Option<NonNull<Chunk>>>,
 }
 
-/// A chunk without blocks, for whoever has no other. Nobody writes it.
-pub(super) struct Nothing(Chunk);
+/// A chunk without blocks, current in lists that have no other. It is never written.
+pub(super) struct EmptyChunk(Chunk);
 
 // SAFETY: it has no blocks that could be popped or freed, so nobody changes its cells.
-unsafe impl Sync for Nothing {}
+unsafe impl Sync for EmptyChunk {}
 
-impl Nothing {
-    /// Returns its chunk.
+impl EmptyChunk {
+    /// Returns the address of the empty chunk.
     pub(super) const fn chunk() -> NonNull<Chunk> {
-        static NOTHING: Nothing = Nothing(Chunk::new(ptr::null(), Class::SMALLEST));
-        NonNull::from_ref(&NOTHING.0)
+        static EMPTY: EmptyChunk = EmptyChunk(Chunk::new(ptr::null(), Class::SMALLEST));
+        NonNull::from_ref(&EMPTY.0)
     }
 }
 
@@ -109,7 +110,7 @@ impl Chunk {
         unsafe { NonNull::new_unchecked(chunk.cast()) }
     }
 
-    /// Returns whose the chunk is.
+    /// Returns the heap that the chunk belongs to.
     #[inline(always)]
     pub(super) fn owner(&self) -> *const Heap {
         self.owner
@@ -125,7 +126,7 @@ impl Chunk {
     #[inline(always)]
     pub(super) fn pop(&self) -> Option<NonNull<u8>> {
         let block = NonNull::new(self.free.get())?;
-        // SAFETY: by the field's invariant it is idle, so it holds an `Idle`.
+        // SAFETY: by the field's invariant it is idle, so it holds an `IdleBlock`.
         let link = unsafe { &block.as_ref().next };
         // SAFETY: as above; nobody else touches it.
         self.free.set(link.with(|next| unsafe { *next }));
@@ -138,9 +139,9 @@ impl Chunk {
     ///
     /// The block is one of this chunk, and nobody uses it.
     #[inline(always)]
-    pub(super) unsafe fn push(&self, block: NonNull<Idle>) {
-        // SAFETY: nobody uses the block, and every class has room for an `Idle`.
-        unsafe { block.write(Idle::before(self.free.get())) };
+    pub(super) unsafe fn push(&self, block: NonNull<IdleBlock>) {
+        // SAFETY: nobody uses the block, and every class has room for an `IdleBlock`.
+        unsafe { block.write(IdleBlock::before(self.free.get())) };
         self.free.set(block.as_ptr());
     }
 

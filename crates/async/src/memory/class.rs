@@ -95,7 +95,7 @@ impl Class {
         layout.size().wrapping_sub(1) < MAX_BYTES && layout.align() <= MAX_ALIGN
     }
 
-    /// The class of sizes from 1 to [`MAX_BYTES`].
+    /// Returns the class of sizes from 1 to [`MAX_BYTES`].
     const fn compute(size: usize) -> Class {
         let last = size - 1;
         let index = if size <= FINE_BYTES {

@@ -21,7 +21,7 @@
 //! | full | one | it becomes partial |
 //! | partial | blocks in use | it becomes a spare |
 //!
-//! A block that another thread frees goes to the [`Remote`] list of its heap, which the owner
+//! A block that another thread frees goes to the [`ReturnedBlocks`] list of its heap, which the owner
 //! takes when it runs out of idle blocks of some class, and when its thread goes to sleep.
 //!
 //! # Invariants
@@ -33,24 +33,24 @@
 use std::{cell::Cell, ptr::NonNull};
 
 use super::{
-    chunk::{Chunk, Nothing, cut},
+    chunk::{Chunk, EmptyChunk, cut},
     class::{Class, N_CLASSES},
-    remote::{Idle, Owner, Remote},
+    returned::{IdleBlock, OwnerPresence, ReturnedBlocks},
 };
 use crate::sync::statistic::{AtomicU64, Ordering};
 
-/// How many chunks a heap keeps that nobody has blocks of.
+/// The number of chunks without blocks in use that a heap keeps.
 const MAX_SPARE: u32 = 4;
 
 /// The chunks of one thread.
 pub(super) struct Heap {
-    /// How many there were before it.
+    /// The number of heaps that were made before.
     pub(super) number: usize,
-    slots: [Slot; N_CLASSES],
+    slots: [ClassChunks; N_CLASSES],
     spare: Cell<Option<NonNull<Chunk>>>,
     n_spare: Cell<u32>,
-    pub(super) remote: Remote,
-    /// How often a class had no idle block.
+    pub(super) returned: ReturnedBlocks,
+    /// The number of times that a class had no idle block.
     pub(super) n_misses: Counter,
     pub(super) n_returned: Counter,
     pub(super) n_chunks: Counter,
@@ -63,8 +63,8 @@ pub(super) struct Heap {
 // list of returned blocks are for all threads.
 unsafe impl Sync for Heap {}
 
-/// What a heap has of one class.
-pub(super) struct Slot {
+/// The chunks of one size class in a heap.
+pub(super) struct ClassChunks {
     current: Cell<NonNull<Chunk>>,
     partial: Cell<Option<NonNull<Chunk>>>,
     pub(super) allocated: Counter,
@@ -91,8 +91,8 @@ impl Counter {
 
 impl Heap {
     pub(super) fn new(number: usize) -> Heap {
-        let slot = |_| Slot {
-            current: Cell::new(Nothing::chunk()),
+        let slot = |_| ClassChunks {
+            current: Cell::new(EmptyChunk::chunk()),
             partial: Cell::new(None),
             allocated: Counter::default(),
             freed: Counter::default(),
@@ -102,7 +102,7 @@ impl Heap {
             slots: std::array::from_fn(slot),
             spare: Cell::new(None),
             n_spare: Cell::new(0),
-            remote: Remote::new(Owner::Present),
+            returned: ReturnedBlocks::new(OwnerPresence::Present),
             n_misses: Counter::default(),
             n_returned: Counter::default(),
             n_chunks: Counter::default(),
@@ -111,7 +111,7 @@ impl Heap {
         }
     }
 
-    pub(super) fn slot(&self, class: Class) -> &Slot {
+    pub(super) fn slot(&self, class: Class) -> &ClassChunks {
         &self.slots[class.index()]
     }
 
@@ -133,7 +133,12 @@ impl Heap {
     ///
     /// The block is one of the chunk, which is one of this heap and class, and nobody uses it.
     #[inline(always)]
-    pub(super) unsafe fn take_back(&self, at: NonNull<Chunk>, block: NonNull<Idle>, class: Class) {
+    pub(super) unsafe fn take_back(
+        &self,
+        at: NonNull<Chunk>,
+        block: NonNull<IdleBlock>,
+        class: Class,
+    ) {
         // SAFETY: the caller says that the block is there, so its chunk is, too.
         let chunk = unsafe { at.as_ref() };
         // SAFETY: the caller says that it is one of this chunk.
@@ -147,8 +152,8 @@ impl Heap {
     }
 
     /// Takes the blocks that other threads have returned, and says whether the heap has a thread.
-    pub(super) fn collect(&self, owner: Owner) {
-        let mut next = NonNull::new(self.remote.take(owner));
+    pub(super) fn collect(&self, owner: OwnerPresence) {
+        let mut next = NonNull::new(self.returned.take(owner));
         while let Some(block) = next {
             // SAFETY: what was in the list is idle and ours now.
             let link = unsafe { &block.as_ref().next };
@@ -164,8 +169,8 @@ impl Heap {
     }
 
     pub(super) fn pop_or_refill(&self, class: Class) -> Option<NonNull<u8>> {
-        if !self.remote.seems_empty() {
-            self.collect(Owner::Present);
+        if !self.returned.seems_empty() {
+            self.collect(OwnerPresence::Present);
             if let Some(block) = self.pop(class) {
                 return Some(block);
             }
@@ -175,11 +180,11 @@ impl Heap {
         self.pop(class)
     }
 
-    /// Sees to it that the current chunk of a class has idle blocks.
+    /// Makes sure that the current chunk of a class has idle blocks.
     fn refill(&self, class: Class) -> Option<()> {
         let slot = self.slot(class);
         let current = slot.current.get();
-        if current != Nothing::chunk() {
+        if current != EmptyChunk::chunk() {
             if self.cut(current) {
                 return Some(());
             }
@@ -187,7 +192,7 @@ impl Heap {
             let full = unsafe { current.as_ref() };
             full.is_full.set(true);
             full.countdown.set(1);
-            slot.current.set(Nothing::chunk());
+            slot.current.set(EmptyChunk::chunk());
         }
         let chunk = match slot.partial.get() {
             Some(chunk) => {
@@ -226,7 +231,8 @@ impl Heap {
         Some(chunk)
     }
 
-    /// The countdown of a chunk is at zero.
+    /// Moves a chunk on to its next state when its countdown has reached zero: from full to
+    /// partial, or from partial to spare.
     #[cold]
     #[inline(never)]
     fn counted_down(&self, at: NonNull<Chunk>) {
@@ -270,8 +276,8 @@ impl Heap {
     /// Leaves no chunk current, and releases those that nobody has blocks of.
     pub(super) fn close(&self) {
         for slot in &self.slots {
-            let at = slot.current.replace(Nothing::chunk());
-            if at == Nothing::chunk() {
+            let at = slot.current.replace(EmptyChunk::chunk());
+            if at == EmptyChunk::chunk() {
                 continue;
             }
             // SAFETY: a current chunk is there.

@@ -1,4 +1,4 @@
-//! Large blocks of bytes that are gone, for those to come: above 32 KiB, by size class.
+//! A pool of idle large blocks, above 32 KiB, by size class: freed ones wait there for new requests.
 //!
 //! A call of a model makes and drops the same large tensors again and again. Memory from the system is cleared page by
 //! page when it is first touched, which costs more than many an operation does. So blocks that were given back are
@@ -30,7 +30,7 @@
 //! # Invariant
 //!
 //! A block on a shelf came from the system with the layout of its class, all its bytes are initialised, it begins with
-//! an [`Idle`], and nobody else has it.
+//! an [`IdleLargeBlock`], and nobody else has it.
 
 use std::alloc::{self, Layout};
 use std::ptr::{self, NonNull};
@@ -50,11 +50,11 @@ const PER_DOUBLING: usize = 8;
 const N_CLASSES: usize = PER_DOUBLING * (LARGEST / SMALL_BYTES).ilog2() as usize;
 /// The most bytes that lie idle.
 const MOST_BYTES: usize = 512 << 20;
-/// How many shelves there are.
+/// The number of shelves.
 const N_SHELVES: usize = 8;
 /// Time between two sweeps.
 pub(super) const PERIOD: Duration = Duration::from_secs(1);
-/// A shelf looks at the clock each time so many blocks were put there.
+/// The number of blocks put on a shelf between two looks at the clock.
 const LOOK_INTERVAL: u32 = 8;
 
 /// A class of sizes.
@@ -90,10 +90,10 @@ impl LargeClass {
     }
 }
 
-/// What an idle block begins with. No byte of it is padding.
+/// The header of an idle block. No byte of it is padding.
 #[repr(C)]
-struct Idle {
-    next: *mut Idle,
+struct IdleLargeBlock {
+    next: *mut IdleLargeBlock,
     /// The number of the block's class.
     class: usize,
 }
@@ -101,7 +101,7 @@ struct Idle {
 /// The idle blocks that some threads have put there.
 struct Shelf {
     // Invariant: lists of idle blocks of each class, the one that was put there last first, and their lengths.
-    heads: [*mut Idle; N_CLASSES],
+    heads: [*mut IdleLargeBlock; N_CLASSES],
     lens: [u32; N_CLASSES],
     /// The shortest that each list was since the last sweep.
     least: [u32; N_CLASSES],
@@ -113,10 +113,10 @@ unsafe impl Send for Shelf {}
 
 /// A shelf, in lines of the cache of its own.
 #[repr(align(128))]
-struct Locked(Mutex<Shelf>);
+struct LockedShelf(Mutex<Shelf>);
 
-static SHELVES: [Locked; N_SHELVES] = [const {
-    Locked(Mutex::new(Shelf {
+static SHELVES: [LockedShelf; N_SHELVES] = [const {
+    LockedShelf(Mutex::new(Shelf {
         heads: [ptr::null_mut(); N_CLASSES],
         lens: [0; N_CLASSES],
         least: [0; N_CLASSES],
@@ -124,13 +124,13 @@ static SHELVES: [Locked; N_SHELVES] = [const {
     }))
 }; N_SHELVES];
 
-/// How many blocks of each class are idle, so that nobody looks through all shelves for nothing.
+/// The number of idle blocks of each class, by which empty shelves are not searched.
 static N_IDLE: [AtomicUsize; N_CLASSES] = [const { AtomicUsize::new(0) }; N_CLASSES];
 
-/// How many bytes are idle.
+/// The number of idle bytes.
 static IDLE_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// When the last sweep was.
+/// The time of the last sweep.
 static LAST_SWEEP: Mutex<Option<Instant>> = Mutex::new(None);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -192,11 +192,11 @@ pub(super) unsafe fn free(block: NonNull<u8>, class: LargeClass) {
         sweep_if_due();
     }
     #[cfg(not(loom))]
-    super::keeper::wake();
+    super::sweeper::wake();
 }
 
-/// The shelf of the calling thread.
-fn own_shelf() -> &'static Locked {
+/// Returns the shelf of the calling thread.
+fn own_shelf() -> &'static LockedShelf {
     &SHELVES[thread::number() % N_SHELVES]
 }
 
@@ -213,11 +213,11 @@ impl Shelf {
     /// # Safety
     ///
     /// The block is the caller's to give, and as the module's invariant says but for its beginning.
-    unsafe fn put(&mut self, block: NonNull<Idle>, class: LargeClass) {
+    unsafe fn put(&mut self, block: NonNull<IdleLargeBlock>, class: LargeClass) {
         let LargeClass(class) = class;
         let next = self.heads[class];
         // SAFETY: the block is the caller's, and large.
-        unsafe { block.write(Idle { next, class }) };
+        unsafe { block.write(IdleLargeBlock { next, class }) };
         self.heads[class] = block.as_ptr();
         self.lens[class] += 1;
     }
@@ -235,8 +235,8 @@ impl Shelf {
         Some(block.cast())
     }
 
-    /// Takes the blocks that were not taken since the last time; all, if `is_all`.
-    fn take_unused(&mut self, is_all: bool) -> *mut Idle {
+    /// Removes the blocks that were not used since the last sweep, or all if `is_all`; returns them as a list.
+    fn take_unused(&mut self, is_all: bool) -> *mut IdleLargeBlock {
         let mut taken = ptr::null_mut();
         for index in 0..N_CLASSES {
             let n_kept = match is_all {
@@ -275,7 +275,7 @@ fn uncount(class: LargeClass) {
     IDLE_BYTES.fetch_sub(class.size_bytes(), Ordering::Relaxed);
 }
 
-/// Gives the blocks back to the system that were idle since the last sweep; returns their bytes.
+/// Frees the blocks that were idle since the last sweep; returns their bytes.
 pub(super) fn sweep() -> usize {
     release(false)
 }
@@ -285,7 +285,7 @@ pub(super) fn trim() -> usize {
     release(true)
 }
 
-/// Sweeps if the last time is long ago.
+/// Sweeps if the last sweep was a [`PERIOD`] ago.
 pub(super) fn sweep_if_due() {
     // Whoever holds it does what is to be done.
     let Ok(mut last) = LAST_SWEEP.try_lock() else {
@@ -306,7 +306,7 @@ fn release(is_all: bool) -> usize {
         let mut block = lock(&shelf.0).take_unused(is_all);
         while let Some(idle) = NonNull::new(block) {
             // SAFETY: it was idle, and is ours now.
-            let Idle { next, class } = unsafe { idle.read() };
+            let IdleLargeBlock { next, class } = unsafe { idle.read() };
             let class = LargeClass(class);
             // SAFETY: by the module's invariant.
             unsafe { to_system(idle.cast(), class) };

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use super::{Contents, HostAllocator, SystemAllocator, is_large};
 use crate::state::References;
 
-/// A planted bug: whoever asks is taken for the only holder.
+/// A planted bug: every holder is taken for the only one.
 const OVERLOOKS_OTHERS: bool = cfg!(tfrt_planted = "overlooked-holder");
 
-/// A value that several hold, and bytes that go with it.
+/// A shared, counted block of an allocator: a value, and bytes behind it.
 ///
 /// The handle leads to the value; who may touch the bytes is for the holders to agree on, for which the
 /// value may be a lock.
@@ -119,7 +119,7 @@ impl<T> SharedBlock<T> {
         })
     }
 
-    /// Says that all bytes are initialised from now on, so that the block may be lent again without being cleared.
+    /// Marks all bytes as initialised, so that the block may be lent again without being cleared.
     ///
     /// # Safety
     ///
@@ -131,7 +131,7 @@ impl<T> SharedBlock<T> {
         header.is_initialised = true;
     }
 
-    /// How far behind the header's start the bytes are, in a block of this alignment.
+    /// Returns how far behind the header's start the bytes are, in a block of this alignment.
     const fn offset(align: usize) -> usize {
         // Alignments are powers of two, and both are far from overflow: `align` is at most 2^63.
         size_of::<Header<T>>().wrapping_add(align).wrapping_sub(1) & !align.wrapping_sub(1)
@@ -143,7 +143,7 @@ impl<T> SharedBlock<T> {
         unsafe { self.header.as_ref() }
     }
 
-    /// Where the bytes are.
+    /// Returns where the bytes are.
     #[inline]
     pub fn bytes(&self) -> NonNull<u8> {
         let offset = Self::offset(self.header().layout.align());
@@ -151,20 +151,20 @@ impl<T> SharedBlock<T> {
         unsafe { self.header.cast::<u8>().add(offset) }
     }
 
-    /// How many bytes there are.
+    /// Returns how many bytes there are.
     #[inline]
     pub fn len_bytes(&self) -> usize {
         let layout = self.header().layout;
         layout.size() - Self::offset(layout.align())
     }
 
-    /// Whether this is the only handle.
+    /// Returns whether this is the only handle.
     #[inline]
     pub fn is_unique(&mut self) -> bool {
         self.header().references.is_sole()
     }
 
-    /// The value for oneself, if this is the only handle.
+    /// Borrows the value for writing, if this is the only handle.
     #[inline]
     pub fn get_mut(&mut self) -> Option<&mut T> {
         if !self.is_unique() && !OVERLOOKS_OTHERS {
@@ -212,7 +212,7 @@ impl<T> Drop for SharedBlock<T> {
 ///
 /// It was made by `allocate`, and nobody else has it.
 unsafe fn free<T>(header: NonNull<Header<T>>) {
-    /// Gives the block back even if the value's destructor panics.
+    /// A guard that frees the block even if the value's destructor panics.
     struct Free(Option<Arc<dyn HostAllocator>>, NonNull<u8>, Layout);
 
     impl Drop for Free {

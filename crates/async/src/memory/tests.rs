@@ -1,6 +1,6 @@
 use std::{alloc::Layout, ptr::NonNull, sync::mpsc, thread};
 
-use super::{Block, USES_FREE_LISTS, allocate_block, free_block};
+use super::{BlockLayout, USES_FREE_LISTS, allocate_block, free_block};
 use super::{class::Class, thread as blocks};
 use crate::{HostAllocator, SystemAllocator};
 
@@ -202,7 +202,7 @@ fn a_block_that_is_at_hand_is_a_hit() {
 
 #[test]
 fn cells_have_blocks_of_their_size() {
-    let block = Block::of::<[u64; 9]>();
+    let block = BlockLayout::of::<[u64; 9]>();
     assert!(block.size_bytes() >= 72 && block.class.is_some() == USES_FREE_LISTS);
     let address = allocate_block(block);
     // SAFETY: it came from there.

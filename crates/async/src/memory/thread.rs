@@ -15,22 +15,22 @@ use super::{
     chunk::{CHUNK_BYTES, Chunk},
     class::Class,
     heap::Heap,
-    remote::{Idle, Owner},
+    returned::{IdleBlock, OwnerPresence},
 };
 #[cfg(debug_assertions)]
-use crate::accounting::{Kind, tell, withdraw};
+use crate::accounting::{ObjectKind, report, withdraw};
 use crate::sync::statistic::{AtomicU64, Mutex, MutexGuard, Ordering};
 
 thread_local! {
     /// The heap of this thread, or null: before the first block, and after the thread's end.
     static HEAP: Cell<*const Heap> = const { Cell::new(ptr::null()) };
-    static END: End = const { End };
+    static END: ThreadExit = const { ThreadExit };
 }
 
-/// Leaves the thread's heap when the thread ends.
-struct End;
+/// A guard that leaves the thread's heap when the thread ends.
+struct ThreadExit;
 
-impl Drop for End {
+impl Drop for ThreadExit {
     fn drop(&mut self) {
         // SAFETY: what is there is a heap of the registry, which lives forever.
         if let Some(heap) = unsafe { HEAP.replace(ptr::null()).as_ref() } {
@@ -87,7 +87,7 @@ pub(super) unsafe fn free_any(block: NonNull<u8>) {
 pub(super) fn count_large(n: u64, len_bytes: u64) {
     // Whoever has one in its hands is waited for.
     #[cfg(debug_assertions)]
-    attend();
+    register_thread();
     // SAFETY: what is there is a heap of the registry, which lives forever.
     if let Some(heap) = unsafe { HEAP.get().as_ref() } {
         heap.large_blocks.add(n);
@@ -98,7 +98,7 @@ pub(super) fn count_large(n: u64, len_bytes: u64) {
     LATE.0.fetch_add(n, Ordering::Relaxed);
     LATE.1.fetch_add(len_bytes, Ordering::Relaxed);
     #[cfg(debug_assertions)]
-    registry().tell_at_end();
+    registry().report_at_end();
 }
 
 /// Returns a number that few other threads have.
@@ -114,9 +114,9 @@ static LATE: (AtomicU64, AtomicU64) = (AtomicU64::new(0), AtomicU64::new(0));
 pub(super) fn collect() {
     // SAFETY: what is there is a heap of the registry, which lives forever.
     if let Some(heap) = unsafe { HEAP.get().as_ref() }
-        && !heap.remote.seems_empty()
+        && !heap.returned.seems_empty()
     {
-        heap.collect(Owner::Present);
+        heap.collect(OwnerPresence::Present);
     }
 }
 
@@ -148,7 +148,7 @@ fn adopt() -> Option<&'static Heap> {
 
 /// Lets the calling thread have a heap before it takes its first block of one.
 #[cfg(debug_assertions)]
-pub(crate) fn attend() {
+pub(crate) fn register_thread() {
     if HEAP.get().is_null() {
         let _ = adopt();
     }
@@ -157,9 +157,9 @@ pub(crate) fn attend() {
 /// Returns a block to the heap of another thread.
 #[cold]
 #[inline(never)]
-fn return_to(owner: &'static Heap, block: NonNull<Idle>) {
-    // SAFETY: the block was given to the caller, and every class has room for an `Idle`.
-    if unsafe { owner.remote.push(block) } == Owner::Gone {
+fn return_to(owner: &'static Heap, block: NonNull<IdleBlock>) {
+    // SAFETY: the block was given to the caller, and every class has room for an `IdleBlock`.
+    if unsafe { owner.returned.push(block) } == OwnerPresence::Gone {
         registry().tidy(owner);
     }
 }
@@ -167,7 +167,7 @@ fn return_to(owner: &'static Heap, block: NonNull<Idle>) {
 /// All heaps.
 struct Registry {
     all: Vec<&'static Heap>,
-    /// Those without a thread.
+    /// Heaps without a thread.
     free: Vec<&'static Heap>,
 }
 
@@ -186,41 +186,41 @@ impl Registry {
     /// Returns a heap for the calling thread.
     fn enter(&mut self) -> &'static Heap {
         #[cfg(debug_assertions)]
-        self.withdraw_what_was_told();
+        self.withdraw_report();
         let Some(heap) = self.free.pop() else {
             let heap: &'static Heap = Box::leak(Box::new(Heap::new(self.all.len())));
             self.all.push(heap);
             return heap;
         };
-        heap.collect(Owner::Present);
+        heap.collect(OwnerPresence::Present);
         heap
     }
 
     /// Leaves a heap without a thread.
     fn leave(&mut self, heap: &'static Heap) {
         // Whoever returns a block from here on is told so, and waits for the lock.
-        heap.collect(Owner::Gone);
+        heap.collect(OwnerPresence::Gone);
         heap.close();
         self.free.push(heap);
         #[cfg(debug_assertions)]
-        self.tell_at_end();
+        self.report_at_end();
     }
 
     /// Takes back what was returned to a heap without a thread.
     fn tidy(&mut self, heap: &'static Heap) {
         if self.free.iter().any(|free| ptr::eq(*free, heap)) {
-            heap.collect(Owner::Gone);
+            heap.collect(OwnerPresence::Gone);
             heap.release_spare();
             // A thread that has no heap, perhaps no more, may be the last to give something back.
             #[cfg(debug_assertions)]
-            self.tell_at_end();
+            self.report_at_end();
         }
     }
 }
 
 /// The sums of all heaps' counters.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sums {
+pub(super) struct HeapTotals {
     pub(super) allocated: u64,
     pub(super) freed: u64,
     pub(super) live_bytes: u64,
@@ -231,7 +231,7 @@ pub(super) struct Sums {
     pub(super) large_bytes: u64,
 }
 
-impl Sums {
+impl HeapTotals {
     /// Blocks that were taken and not given back.
     pub(super) fn live_blocks(&self) -> u64 {
         let from_lists = self.allocated.saturating_sub(self.freed);
@@ -241,33 +241,33 @@ impl Sums {
 
 #[cfg(debug_assertions)]
 impl Registry {
-    /// Tells how many blocks are in use if no thread has a heap any more.
-    fn tell_at_end(&self) {
+    /// Reports how many blocks are in use if no thread has a heap any more.
+    fn report_at_end(&self) {
         if self.free.len() == self.all.len() {
-            tell(Kind::Blocks, self.sums().live_blocks());
+            report(ObjectKind::Blocks, self.sums().live_blocks());
         }
     }
 
-    /// Takes back what was told if no thread has a heap yet.
-    fn withdraw_what_was_told(&self) {
+    /// Withdraws the reported number of blocks if no thread has a heap yet.
+    fn withdraw_report(&self) {
         if self.free.len() == self.all.len() {
-            withdraw(Kind::Blocks);
+            withdraw(ObjectKind::Blocks);
         }
     }
 }
 
 /// Adds the counters of all heaps up.
-pub(super) fn sums() -> Sums {
+pub(super) fn sums() -> HeapTotals {
     registry().sums()
 }
 
 impl Registry {
-    fn sums(&self) -> Sums {
-        let mut sums = Sums {
+    fn sums(&self) -> HeapTotals {
+        let mut sums = HeapTotals {
             // Ordering: statistics.
             large_blocks: LATE.0.load(Ordering::Relaxed),
             large_bytes: LATE.1.load(Ordering::Relaxed),
-            ..Sums::default()
+            ..HeapTotals::default()
         };
         let bytes = |class: Class| u64::try_from(class.size_bytes()).unwrap_or(u64::MAX);
         let chunk_bytes = u64::try_from(CHUNK_BYTES).unwrap_or(u64::MAX);

@@ -12,21 +12,21 @@
 
 use std::time::{Duration, Instant};
 
-use super::idle::lock;
 use super::roster::{Offer, Roster};
+use super::sleep::lock;
 use super::task::Task;
 use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, has_ended, thread};
 
-/// Makes a thread with the given name that runs the closure.
+/// A function that starts a thread of the given name, which runs the closure.
 pub type Spawner = Arc<
     dyn Fn(String, Box<dyn FnOnce() + Send>) -> std::io::Result<thread::JoinHandle<()>>
         + Send
         + Sync,
 >;
 
-/// Bounds of the blocking threads.
+/// Limits of the blocking threads.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
+pub(super) struct BlockingLimits {
     pub(super) queued_threads: usize,
     pub(super) queued_tasks: usize,
     pub(super) direct_threads: usize,
@@ -47,7 +47,7 @@ pub(super) struct BlockingThreads {
 impl BlockingThreads {
     /// Makes the groups, without threads. `run` runs a task, and never panics.
     pub(super) fn new(
-        bounds: Bounds,
+        bounds: BlockingLimits,
         spawner: Spawner,
         run: Arc<dyn Fn(Task) + Send + Sync>,
     ) -> BlockingThreads {
@@ -143,7 +143,7 @@ pub(super) fn join_others(handles: Vec<thread::JoinHandle<()>>) {
     }
 }
 
-/// The life of a blocking thread.
+/// Runs blocking tasks on the calling thread until the roster sends it away.
 fn serve(
     roster: &Roster<Task>,
     run: &dyn Fn(Task),
@@ -151,7 +151,7 @@ fn serve(
     patience: Duration,
 ) {
     #[cfg(debug_assertions)]
-    crate::accounting::attend();
+    crate::accounting::register_thread();
     let mut task = lock(first).take();
     while let Some(current) = task {
         run(current);
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn threads_that_have_ended_are_let_go() {
         let spawner: Spawner = Arc::new(|name, body| thread::Builder::new().name(name).spawn(body));
-        let bounds = Bounds {
+        let bounds = BlockingLimits {
             queued_threads: 1,
             queued_tasks: 0,
             direct_threads: 1,

@@ -1,4 +1,4 @@
-//! [`Clock`]: where timers and deadlines read the time, so that tests can move it.
+//! [`Clock`]: a source of time for timers and deadlines, which tests can move.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -18,7 +18,7 @@ pub trait Clock: Send + Sync {
         Some(deadline.saturating_duration_since(self.now()))
     }
 
-    /// Takes in a queue of timers, which is to be told when the time is moved.
+    /// Registers a queue of timers, which is told when the time is moved.
     fn attach(&self, timers: Weak<dyn Timers>) {
         drop(timers);
     }

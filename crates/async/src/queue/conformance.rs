@@ -24,13 +24,13 @@ use crate::error::{Error, ErrorCode};
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, thread};
 use crate::value::AsyncValue;
 
-/// A queue that is tried.
+/// The queue under test.
 type Queue = Arc<dyn ConcurrentWorkQueue>;
 
-/// How long a check may take before it counts as hanging.
+/// The time after which a check counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A promise of the contract, and what tries it.
+/// A named check of one promise of the contract.
 type Check = (&'static str, fn(Queue));
 
 const CHECKS: &[Check] = &[
@@ -105,7 +105,7 @@ pub fn suite(make: &dyn Fn() -> Arc<dyn ConcurrentWorkQueue>) {
     }
 }
 
-/// Counts up by one when dropped, and fails if that happens twice.
+/// A token that counts up by one when dropped, and fails if that happens twice.
 struct Once {
     dropped: AtomicBool,
     n_dropped: Arc<AtomicUsize>,
@@ -135,7 +135,7 @@ fn read(counter: &AtomicUsize) -> usize {
     counter.load(Ordering::Acquire)
 }
 
-/// A task that adds one to `counter`.
+/// Returns a task that adds one to `counter`.
 fn bump(counter: &Arc<AtomicUsize>) -> Task {
     let counter = counter.clone();
     Task::new(move || {
@@ -143,7 +143,7 @@ fn bump(counter: &Arc<AtomicUsize>) -> Task {
     })
 }
 
-/// A value, and a task that settles it.
+/// Returns a value, and a task that settles it.
 fn pending() -> (AnyAsyncValue, Task) {
     let (promise, value) = AsyncValue::<i32>::pending();
     (value.into_any(), Task::new(move || promise.resolve(1)))
@@ -358,7 +358,7 @@ fn worker_thread(queue: Queue) {
     assert!(!queue.is_worker_thread());
 }
 
-/// Panics when it is dropped, as payload of a panic.
+/// A panic payload that panics when it is dropped.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -426,14 +426,14 @@ fn refused_task_comes_back(queue: Queue) {
     assert_eq!((read(&n_run), read(&n_dropped)), (4 - n_refused, 4));
 }
 
-/// Holds threads until its other half is dropped.
+/// A gate that holds threads until its sender is dropped.
 #[derive(Clone)]
 struct Gate(Arc<crate::sync::Mutex<Receiver<()>>>);
 
 impl Gate {
     fn pass(&self) {
         // Nothing is ever sent: the sender's end is the event.
-        let _ = super::idle::lock(&self.0).recv();
+        let _ = super::sleep::lock(&self.0).recv();
     }
 }
 

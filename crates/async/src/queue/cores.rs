@@ -1,4 +1,4 @@
-//! How many processors this process may use.
+//! The number of processors that this process may use.
 //!
 //! On Linux that is the smallest of: the processors in the affinity mask, and the quota of each
 //! control group above the process, version 1 or 2, rounded up. Elsewhere the standard library's
@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io::Read;
 
-/// More than any of the system's files that are read here has.
+/// The most bytes that are read of one of the system's files, which are all shorter.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Returns how many threads can run at the same time, at least one.
@@ -17,7 +17,7 @@ pub fn available_parallelism() -> usize {
     limit(&text_of, in_mask())
 }
 
-/// The text of one of the system's files.
+/// Returns the text of one of the system's files.
 #[inline(never)]
 fn text_of(path: &str) -> Option<String> {
     let mut bytes = Vec::new();
@@ -26,7 +26,7 @@ fn text_of(path: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The processors in the affinity mask, if there are not too many for the system call.
+/// Returns the processors in the affinity mask, if there are not too many for the system call.
 #[cfg(target_os = "linux")]
 fn in_mask() -> Option<usize> {
     let set = rustix::thread::sched_getaffinity(None).ok()?;
@@ -58,7 +58,7 @@ fn affinity(status: &str) -> Option<usize> {
     })
 }
 
-/// The smallest quota of the control groups that the process is in, in whole processors.
+/// Returns the smallest quota of the control groups that the process is in, in whole processors.
 fn quota(read: &dyn Fn(&str) -> Option<String>) -> Option<usize> {
     let groups = read("/proc/self/cgroup")?;
     let mounts = read("/proc/self/mountinfo")?;
@@ -68,7 +68,7 @@ fn quota(read: &dyn Fn(&str) -> Option<String>) -> Option<usize> {
         .min()
 }
 
-/// The smallest quota along one line `id:controllers:path` of the process's groups.
+/// Returns the smallest quota along one line `id:controllers:path` of the process's groups.
 fn quota_of(read: &dyn Fn(&str) -> Option<String>, line: &str, mounts: &str) -> Option<usize> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (controllers, path) = (fields.next()?, fields.next()?);
@@ -104,7 +104,7 @@ fn quota_of(read: &dyn Fn(&str) -> Option<String>, line: &str, mounts: &str) -> 
     smallest
 }
 
-/// Tells whether a list has `cpu`.
+/// Returns whether a list has `cpu`.
 fn has_cpu(list: &str) -> bool {
     list.split(',').any(|word| word == "cpu")
 }
@@ -130,20 +130,22 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// `cpu.max` holds `quota period`, or `max period`.
+/// Returns the quota of a control group of version 2: `cpu.max` holds `quota period`, or `max
+/// period`.
 fn quota_v2(read: &dyn Fn(&str) -> Option<String>, folder: &str) -> Option<usize> {
     let text = read(&format!("{folder}/cpu.max"))?;
     let (quota, period) = text.trim().split_once(' ')?;
     processors(quota.parse().ok()?, period.parse().ok()?)
 }
 
-/// Two files hold quota and period; a quota of -1 means none.
+/// Returns the quota of a control group of version 1: two files hold quota and period; a quota of
+/// -1 means none.
 fn quota_v1(read: &dyn Fn(&str) -> Option<String>, folder: &str) -> Option<usize> {
     let number = |name| read(&format!("{folder}/{name}"))?.trim().parse().ok();
     processors(number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?)
 }
 
-/// Whole processors that a quota is worth, rounded up.
+/// Returns how many whole processors a quota is worth, rounded up.
 fn processors(quota: i64, period: i64) -> Option<usize> {
     if quota <= 0 || period <= 0 {
         return None;

@@ -1,4 +1,4 @@
-//! A worker's own tasks: one owner at one end, thieves at the other.
+//! A work-stealing deque: a worker's tasks, with one owner at one end and thieves at the other.
 //!
 //! The owner pushes and pops at the tail, last in first out; thieves take up to half from the
 //! head, first in first out. The ring has a fixed size, and a push into a full ring hands the
@@ -41,20 +41,20 @@ use std::mem::MaybeUninit;
 
 use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
-/// How a push publishes its slot.
+/// The ordering by which a push publishes its slot.
 const PUBLISH: Ordering = if cfg!(tfrt_planted = "relaxed-deque-publish") {
     Ordering::Relaxed
 } else {
     Ordering::AcqRel
 };
 
-/// Takes a claim without a compare and exchange: a bug that the models must find.
+/// A planted bug, which the models must find: a claim is taken without a compare and exchange.
 const STEAL_WITHOUT_CAS: bool = cfg!(tfrt_planted = "steal-without-cas");
 
-/// Looks for items without a read-modify-write: a bug that the models must find.
+/// A planted bug, which the models must find: items are looked for without a read-modify-write.
 const LOOKS_BY_LOAD: bool = cfg!(tfrt_planted = "look-by-load");
 
-/// Keeps its content on cache lines of its own, two of them since processors fetch pairs.
+/// A value on cache lines of its own, two of them since processors fetch pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Padded<T>(pub(super) T);
@@ -73,17 +73,17 @@ unsafe impl<T: Send> Send for Ring<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Ring<T> {}
 
-/// The content of [`Ring::taken`].
+/// The numbers of items removed at either end: the content of [`Ring::taken`].
 #[derive(Clone, Copy)]
-struct Taken {
+struct TakenCounts {
     pops: u32,
     head: u32,
 }
 
-impl Taken {
-    fn unpack(word: u64) -> Taken {
+impl TakenCounts {
+    fn unpack(word: u64) -> TakenCounts {
         let [a, b, c, d, e, f, g, h] = word.to_le_bytes();
-        Taken {
+        TakenCounts {
             head: u32::from_le_bytes([a, b, c, d]),
             pops: u32::from_le_bytes([e, f, g, h]),
         }
@@ -93,32 +93,33 @@ impl Taken {
         u64::from(self.pops) << 32 | u64::from(self.head)
     }
 
-    /// The number of items if `pushed` were pushed in all; negative is never true, only stale.
+    /// Returns the number of items if `pushed` were pushed in all; negative is never true, only
+    /// stale.
     fn len(self, pushed: u32) -> u32 {
         let len = pushed.wrapping_sub(self.pops).wrapping_sub(self.head);
         if len > u32::MAX / 2 { 0 } else { len }
     }
 }
 
-/// What an attempt to steal gave.
+/// The result of an attempt to steal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Steal<T> {
-    /// There was nothing.
+    /// The deque was empty.
     Empty,
-    /// Somebody else was stealing; there may be more.
+    /// Another thief was stealing; there may be more.
     Busy,
     /// The oldest item; `moved` more are in the thief's deque.
     Taken { item: T, moved: u32 },
 }
 
-/// The right to push and pop: not copyable, and not shared between threads.
+/// The owner's end of a deque, which pushes and pops: not copyable, and not shared between threads.
 pub(super) struct Owner<T> {
     ring: Arc<Ring<T>>,
     // An owner may move to another thread, but never be used by two at a time.
     not_sync: PhantomData<std::cell::Cell<()>>,
 }
 
-/// The right to steal.
+/// A thief's end of a deque, which steals.
 pub(super) struct Thief<T> {
     ring: Arc<Ring<T>>,
 }
@@ -182,12 +183,12 @@ impl<T> Ring<T> {
     }
 
     /// Claims up to half of the items, at most `most`, for the calling thread.
-    fn claim(&self, most: u32) -> Steal<Claim<'_, T>> {
+    fn claim(&self, most: u32) -> Steal<ClaimedSlots<'_, T>> {
         // Ordering: pairs with the release in `pop`, so that `pushed` below is not older than
         // the pops; and in `claim`, so that `freed` is not older than the head.
         let word = self.taken.0.load(Ordering::Acquire);
-        let taken = Taken::unpack(word);
-        // Ordering: pairs with the release in `Claim::drop`: the next claim, and through it the
+        let taken = TakenCounts::unpack(word);
+        // Ordering: pairs with the release in `ClaimedSlots::drop`: the next claim, and through it the
         // owner, come after the reads of the last one.
         if self.freed.load(Ordering::Acquire) != taken.head {
             return Steal::Busy;
@@ -198,7 +199,7 @@ impl<T> Ring<T> {
             return Steal::Empty;
         }
         let n = (len - len / 2).min(most);
-        let next = Taken {
+        let next = TakenCounts {
             head: taken.head.wrapping_add(n),
             ..taken
         }
@@ -215,7 +216,7 @@ impl<T> Ring<T> {
             return Steal::Busy;
         }
         Steal::Taken {
-            item: Claim {
+            item: ClaimedSlots {
                 ring: self,
                 head: taken.head,
                 n,
@@ -227,7 +228,7 @@ impl<T> Ring<T> {
 
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
-        let mut taken = Taken::unpack(self.taken.0.load(Ordering::Relaxed));
+        let mut taken = TakenCounts::unpack(self.taken.0.load(Ordering::Relaxed));
         while taken.len(self.pushed.0.load(Ordering::Relaxed)) > 0 {
             // SAFETY: nobody else has the ring, and `[head, tail)` holds items.
             drop(unsafe { self.read(taken.head) });
@@ -237,13 +238,13 @@ impl<T> Drop for Ring<T> {
 }
 
 /// The slots `[head, head + n)`, claimed by this thread and given back on drop.
-struct Claim<'a, T> {
+struct ClaimedSlots<'a, T> {
     ring: &'a Ring<T>,
     head: u32,
     n: u32,
 }
 
-impl<T> Claim<'_, T> {
+impl<T> ClaimedSlots<'_, T> {
     /// Moves all items out, the newest first.
     fn newest_first(self, mut each: impl FnMut(T)) {
         // `each` only stores the item: were it to panic, items left would leak, no more.
@@ -263,7 +264,7 @@ impl<T> Claim<'_, T> {
     }
 }
 
-impl<T> Drop for Claim<'_, T> {
+impl<T> Drop for ClaimedSlots<'_, T> {
     fn drop(&mut self) {
         // Ordering: pairs with the acquires of `freed` in `push` and `claim`: whoever sees the
         // slots free comes after the reads.
@@ -274,15 +275,16 @@ impl<T> Drop for Claim<'_, T> {
 }
 
 impl<T> Owner<T> {
-    /// The owner's view of `pushed` and `taken`. Its pops are exact; the head may be stale.
+    /// Returns `pushed` and `taken` as the owner sees them. Its pops are exact; the head may be
+    /// stale.
     #[inline]
-    fn counters(&self) -> (u32, Taken) {
+    fn counters(&self) -> (u32, TakenCounts) {
         // Ordering: only the owner writes `pushed` and the pops, and thieves' slots are told
         // apart by `freed` or by an exchange of `taken`.
         let pushed = self.ring.pushed.0.load(Ordering::Relaxed);
         (
             pushed,
-            Taken::unpack(self.ring.taken.0.load(Ordering::Relaxed)),
+            TakenCounts::unpack(self.ring.taken.0.load(Ordering::Relaxed)),
         )
     }
 
@@ -293,8 +295,8 @@ impl<T> Owner<T> {
     }
 
     #[inline]
-    fn room_at(&self, pushed: u32, taken: Taken) -> u32 {
-        // Ordering: pairs with the release in `Claim::drop`: a slot that is seen free was read.
+    fn room_at(&self, pushed: u32, taken: TakenCounts) -> u32 {
+        // Ordering: pairs with the release in `ClaimedSlots::drop`: a slot that is seen free was read.
         let freed = self.ring.freed.load(Ordering::Acquire);
         let used = pushed.wrapping_sub(taken.pops).wrapping_sub(freed);
         self.ring.capacity() - used
@@ -346,7 +348,7 @@ impl<T> Owner<T> {
             if taken.len(pushed) == 0 {
                 return None;
             }
-            let next = Taken {
+            let next = TakenCounts {
                 pops: taken.pops.wrapping_add(1),
                 ..taken
             };
@@ -360,7 +362,7 @@ impl<T> Owner<T> {
             );
             match exchanged {
                 Ok(_) => break,
-                Err(word) => taken = Taken::unpack(word),
+                Err(word) => taken = TakenCounts::unpack(word),
             }
         }
         let tail = pushed.wrapping_sub(taken.pops);
@@ -413,11 +415,11 @@ impl<T> Thief<T> {
         }
     }
 
-    /// Tells whether there are items. Never says no to an item that is there throughout, and of
-    /// a push and a call of this one is ordered after the other.
+    /// Returns whether there are items. Never says no to an item that is there throughout, and of a
+    /// push and a call of this one is ordered after the other.
     pub(super) fn has_items(&self) -> bool {
         // Ordering: pairs with the release in `pop`: `pushed` is not older than the pops.
-        let taken = Taken::unpack(self.ring.taken.0.load(Ordering::Acquire));
+        let taken = TakenCounts::unpack(self.ring.taken.0.load(Ordering::Acquire));
         if LOOKS_BY_LOAD {
             return taken.len(self.ring.pushed.0.load(Ordering::Acquire)) > 0;
         }
@@ -427,10 +429,10 @@ impl<T> Thief<T> {
         taken.len(pushed) > 0
     }
 
-    /// Tells whether there seem to be items, without writing anything.
+    /// Returns whether there seem to be items, without writing anything.
     pub(super) fn may_have_items(&self) -> bool {
         // Ordering: a hint.
-        let taken = Taken::unpack(self.ring.taken.0.load(Ordering::Relaxed));
+        let taken = TakenCounts::unpack(self.ring.taken.0.load(Ordering::Relaxed));
         taken.len(self.ring.pushed.0.load(Ordering::Relaxed)) > 0
     }
 }

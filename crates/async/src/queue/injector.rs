@@ -1,4 +1,5 @@
-//! Tasks from threads that are not workers, and what overflows from workers' deques.
+//! The shared queue of a pool: tasks from threads that are not workers, and what overflows from
+//! workers' deques.
 //!
 //! First in, first out, behind a mutex, without a bound. Workers take several tasks at a time,
 //! so the lock is taken rarely.
@@ -10,10 +11,10 @@
 
 use std::collections::VecDeque;
 
-use super::idle::lock;
+use super::sleep::lock;
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 
-/// More memory than this is not kept by an injector that has run empty.
+/// The most capacity that an injector keeps when it has run empty.
 const KEPT_CAPACITY: usize = 4096;
 
 /// A shared queue of tasks.
@@ -98,13 +99,13 @@ impl<T> Injector<T> {
         oldest
     }
 
-    /// Tells whether there are tasks; of a push and a call of this one is ordered after the
+    /// Returns whether there are tasks; of a push and a call of this one is ordered after the
     /// other, by the lock.
     pub(super) fn has_tasks(&self) -> bool {
         !lock(&self.state).tasks.is_empty()
     }
 
-    /// Tells whether there seem to be tasks, without taking the lock.
+    /// Returns whether there seem to be tasks, without taking the lock.
     #[inline]
     pub(super) fn may_have_tasks(&self) -> bool {
         // Ordering: a hint.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::idle::lock;
+use super::sleep::lock;
 use crate::any::AnyAsyncValue;
 use crate::sync::{Arc, AtomicUsize, Condvar, Mutex, Ordering};
 

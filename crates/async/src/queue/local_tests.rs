@@ -1,4 +1,4 @@
-//! Local tasks: when queues share them, and when they need not.
+//! Tests of local tasks: when queues share them, and when they need not.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use super::*;
 
-/// What was done to a [`Probe`].
+/// An event that a [`Probe`] reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Done {
     Shared,
@@ -51,7 +51,7 @@ impl Drop for Probe {
     }
 }
 
-/// A probe, which can move or not, and what is heard of it.
+/// Returns a probe, which can move or not, and the receiver of its events.
 fn probe(is_still: bool) -> (LocalTask<'static>, Receiver<Done>) {
     let (tell, told) = channel();
     let probe = Probe {
@@ -179,7 +179,7 @@ fn tasks_that_nobody_waits_for_are_dropped_once() {
     assert_eq!(heard(&told_of_unused), [Done::Dropped]);
 }
 
-/// A local work about whatever somebody else's is about.
+/// A local work whose owner is that of somebody else's.
 struct Impostor(*const ());
 
 // SAFETY: it has nothing that would be confined to a thread.
@@ -200,11 +200,11 @@ unsafe impl LocalWork for Impostor {
 /// A local work of a family.
 struct Genuine(*const ());
 
-static GENUINE: Family = Family::new();
+static GENUINE: TaskFamily = TaskFamily::new();
 
 // SAFETY: as above.
 unsafe impl LocalWork for Genuine {
-    const FAMILY: &'static Family = &GENUINE;
+    const FAMILY: &'static TaskFamily = &GENUINE;
 
     fn run(_: LocalBlock<Genuine>) {}
 

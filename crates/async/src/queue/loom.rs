@@ -22,11 +22,11 @@ use ::loom::model;
 use ::loom::sync::atomic::AtomicUsize as Plain;
 
 use super::deque::{Owner, Steal, Thief, deque};
-use super::idle::{Idle, lock};
 use super::injector::Injector;
-use super::rest::Rest;
+use super::quiescence::Quiescence;
 use super::roster::{Offer, Roster};
-use super::tally::Tally;
+use super::sleep::{SleepProtocol, lock};
+use super::task_counters::TaskCounters;
 use crate::sync::{Arc, Condvar, Mutex, Ordering, UnsafeCell, thread};
 
 /// Runs `f` on another thread of the model.
@@ -34,7 +34,7 @@ fn spawn<T: 'static>(f: impl FnOnce() -> T + 'static) -> thread::JoinHandle<T> {
     thread::spawn(f)
 }
 
-/// Steals once, and gives all that was got.
+/// Steals once, and returns all stolen items.
 fn steal(thief: &Thief<u32>) -> Vec<u32> {
     let (own, _) = deque(4);
     let mut got = Vec::new();
@@ -188,10 +188,10 @@ fn loom_queue_shed_steal() {
     });
 }
 
-/// Two workers of a queue in small: one deque that the model's main thread owns, and threads
-/// that sleep, wake and steal as workers do.
+/// A small model of a queue with two workers: one deque that the model's main thread owns, and
+/// threads that sleep, wake and steal as workers do.
 struct Workers {
-    idle: Idle,
+    idle: SleepProtocol,
     thief: Thief<u32>,
     injector: Injector<u32>,
     n_taken: Mutex<u32>,
@@ -202,7 +202,7 @@ impl Workers {
     fn new(n_workers: usize) -> (Owner<u32>, Arc<Workers>) {
         let (owner, thief) = deque(2);
         let workers = Workers {
-            idle: Idle::new(n_workers),
+            idle: SleepProtocol::new(n_workers),
             thief,
             injector: Injector::new(),
             n_taken: Mutex::new(0),
@@ -345,7 +345,7 @@ fn loom_queue_unpark_shutdown() {
     });
 }
 
-/// The life of a blocking thread whose patience ends at once.
+/// Runs tasks as a blocking thread does whose patience ends at once.
 fn serve(roster: &Roster<u32>, first: u32, ran: &Mutex<Vec<u32>>) {
     let mut task = Some(first);
     while let Some(current) = task {
@@ -405,20 +405,20 @@ fn loom_queue_blocking_release_acquire_acquire() {
     check_blocking(2, 1);
 }
 
-/// Counts, rest and one worker's sleep, as the pool has them.
+/// The task counters, quiescence and one worker's sleep, as the pool has them.
 struct Resting {
-    idle: Idle,
-    tally: Tally,
-    rest: Rest,
+    idle: SleepProtocol,
+    counters: TaskCounters,
+    quiescence: Quiescence,
     ran: UnsafeCell<u32>,
 }
 
 impl Resting {
     fn new(n_workers: usize) -> Arc<Resting> {
         Arc::new(Resting {
-            idle: Idle::new(n_workers),
-            tally: Tally::new(n_workers),
-            rest: Rest::new(),
+            idle: SleepProtocol::new(n_workers),
+            counters: TaskCounters::new(n_workers),
+            quiescence: Quiescence::new(),
             ran: UnsafeCell::new(0),
         })
     }
@@ -430,16 +430,16 @@ impl Resting {
     }
 
     fn check(&self, expected: u32) {
-        self.rest.wait(&self.idle, &self.tally);
+        self.quiescence.wait(&self.idle, &self.counters);
         // SAFETY: as in `touch`.
         self.ran.with(|ran| assert_eq!(unsafe { *ran }, expected));
     }
 
-    /// What a worker does when it finds nothing more.
+    /// Puts a worker to sleep that finds nothing more.
     fn sleep(&self, index: usize) {
         self.idle.sleep_unless(index, false, |word| {
             if word.is_watched() {
-                self.rest.notify();
+                self.quiescence.notify();
             }
             true
         });
@@ -456,20 +456,20 @@ fn loom_queue_quiesce_enqueue() {
     model(|| {
         let resting = Resting::new(1);
         let injector = Arc::new(Injector::new());
-        resting.tally.shared().add(1);
+        resting.counters.shared().add(1);
         injector.push(()).unwrap();
         let (shared, tasks) = (resting.clone(), injector.clone());
         let worker = spawn(move || {
-            let lane = shared.tally.worker(0);
+            let counters = shared.counters.worker(0);
             assert!(tasks.take(1, 0, &mut Vec::new()).is_some());
-            lane.start();
+            counters.start();
             shared.touch();
             // A task added by a task, while somebody may already be waiting.
-            lane.add(1);
-            lane.finish();
-            lane.start();
+            counters.add(1);
+            counters.finish();
+            counters.start();
             shared.touch();
-            lane.finish();
+            counters.finish();
             shared.sleep(0);
         });
         resting.check(2);
@@ -482,18 +482,18 @@ fn loom_queue_quiesce_child_on_other_worker() {
     model(|| {
         let resting = Resting::new(2);
         let (owner, thief) = deque(2);
-        resting.tally.shared().add(1);
+        resting.counters.shared().add(1);
         let first = resting.clone();
         let first = spawn(move || {
-            let lane = first.tally.worker(0);
+            let counters = first.counters.worker(0);
             first.touch();
-            lane.add(1);
+            counters.add(1);
             owner.push(0).unwrap();
-            lane.finish();
+            counters.finish();
             // The child may have gone to the other worker.
             if owner.pop().is_some() {
                 first.touch();
-                lane.finish();
+                counters.finish();
             }
             first.sleep(0);
         });
@@ -501,7 +501,7 @@ fn loom_queue_quiesce_child_on_other_worker() {
         let second = spawn(move || {
             if !steal(&thief).is_empty() {
                 second.touch();
-                second.tally.worker(1).finish();
+                second.counters.worker(1).finish();
             }
             second.sleep(1);
         });
@@ -515,13 +515,13 @@ fn loom_queue_quiesce_child_on_other_worker() {
 fn loom_queue_quiesce_blocking_finish() {
     model(|| {
         let resting = Resting::new(1);
-        resting.tally.blocking().add(1);
+        resting.counters.blocking().add(1);
         let shared = resting.clone();
         let blocking = spawn(move || {
             shared.touch();
-            shared.tally.blocking().finish();
+            shared.counters.blocking().finish();
             if shared.idle.read().is_watched() {
-                shared.rest.notify();
+                shared.quiescence.notify();
             }
         });
         resting.check(1);
@@ -532,11 +532,11 @@ fn loom_queue_quiesce_blocking_finish() {
 #[test]
 fn loom_queue_in_flight_never_reads_zero_too_early() {
     model(|| {
-        let tally = Arc::new(Tally::new(2));
+        let counters = Arc::new(TaskCounters::new(2));
         let (owner, thief) = deque(2);
         let n_left = Arc::new(Plain::new(2));
-        tally.shared().add(1);
-        let (counts, left) = (tally.clone(), n_left.clone());
+        counters.shared().add(1);
+        let (counts, left) = (counters.clone(), n_left.clone());
         let parent = spawn(move || {
             counts.worker(0).add(1);
             owner.push(0).unwrap();
@@ -544,14 +544,14 @@ fn loom_queue_in_flight_never_reads_zero_too_early() {
             counts.worker(0).finish();
             owner
         });
-        let (counts, left) = (tally.clone(), n_left.clone());
+        let (counts, left) = (counters.clone(), n_left.clone());
         let child = spawn(move || {
             if !steal(&thief).is_empty() {
                 left.fetch_sub(1, Ordering::Relaxed);
                 counts.worker(1).finish();
             }
         });
-        if tally.in_flight() == 0 {
+        if counters.in_flight() == 0 {
             assert_eq!(n_left.load(Ordering::Relaxed), 0);
         }
         drop(parent.join().unwrap());

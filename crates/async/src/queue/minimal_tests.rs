@@ -1,4 +1,4 @@
-//! What a queue is that does only what it must.
+//! Tests of the contract's default methods, by a queue that has no others.
 
 use std::sync::mpsc::channel;
 

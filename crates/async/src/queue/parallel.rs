@@ -19,7 +19,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::thread::panicking;
 
-use super::idle::lock;
+use super::sleep::lock;
 use super::{ConcurrentWorkQueue, Task};
 use crate::any::AnyAsyncValue;
 use crate::chain::Chain;
@@ -29,14 +29,14 @@ use crate::storage::Value;
 use crate::sync::{Arc, AtomicUsize, Mutex, Ordering};
 use crate::value::AsyncValue;
 
-/// How large the blocks of a loop are that are not bound by a problem.
+/// The size of a parallel loop's blocks, where the problem does not bind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockSize {
     /// About four blocks for each worker.
     Even,
-    /// Just this size.
+    /// Blocks of this size.
     Fixed(NonZeroUsize),
-    /// As [`Even`](Self::Even), but not smaller than this.
+    /// About four blocks for each worker, but none smaller than this.
     Min(NonZeroUsize),
 }
 
@@ -54,7 +54,7 @@ pub fn block_size(total: usize, workers: usize, size: BlockSize) -> NonZeroUsize
     NonZeroUsize::new(wanted.min(total)).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// What a look at a cancellation says: `bool`, or the error to give.
+/// A cancellation check's result: `bool`, or the error to fail with.
 pub trait Stop {
     /// Returns the error that stops the loop, or `None` to go on.
     fn into_error(self) -> Option<Error>;
@@ -72,7 +72,7 @@ impl Stop for Option<Error> {
     }
 }
 
-/// What the body of a loop returns for a tile.
+/// The result of a loop's body for a tile.
 pub trait TileResult {
     /// Returns the value that settles when the tile is done, or its error, or `None` if it is
     /// done already.
@@ -146,13 +146,13 @@ pub fn parallel_for<S: Stop, R: TileResult>(
         return AsyncValue::available(Chain);
     }
     let (promise, done) = AsyncValue::pending();
-    let shared = Loop {
+    let shared = ParallelLoop {
         queue: queue.clone(),
-        work: Box::new(Closures {
+        work: Box::new(TileClosures {
             cancelled: move || cancelled().into_error(),
             body: move |start, end| body(start, end).into_settling(),
         }),
-        end: End::new(n_tiles, promise),
+        end: LoopEnd::new(n_tiles, promise),
         tiles,
     };
     Arc::new(shared).start(n_tiles);
@@ -164,7 +164,7 @@ pub fn parallel_for<S: Stop, R: TileResult>(
 ///
 /// # Errors
 ///
-/// As [`parallel_for`].
+/// See [`parallel_for`].
 pub fn parallel_reduce<S: Stop, T: Value>(
     queue: &Arc<dyn ConcurrentWorkQueue>,
     range: Range<usize>,
@@ -239,7 +239,7 @@ impl Tiles {
             .div_ceil(self.tile.get())
     }
 
-    /// The bounds of the tile with this index, which is below the length.
+    /// Returns the bounds of the tile with this index, which is below the length.
     fn bounds(&self, index: usize) -> (usize, usize) {
         let start = self.range.start + index * self.tile.get();
         (
@@ -249,21 +249,21 @@ impl Tiles {
     }
 }
 
-/// What a loop does.
-pub(super) trait Work: Send + Sync {
-    /// The error that stops it, if it is to stop.
+/// The body of a parallel loop, and its cancellation, with types erased.
+pub(super) trait TileWork: Send + Sync {
+    /// Returns the error that stops the loop, if it is to stop.
     fn stopped(&self) -> Option<Error>;
     /// Runs a tile: see [`TileResult::into_settling`].
     fn tile(&self, start: usize, end: usize) -> Result<Option<AnyAsyncValue>, Error>;
 }
 
-/// What a loop does, as closures.
-pub(super) struct Closures<C, B> {
+/// A loop's body and cancellation as closures.
+pub(super) struct TileClosures<C, B> {
     pub(super) cancelled: C,
     pub(super) body: B,
 }
 
-impl<C, B> Work for Closures<C, B>
+impl<C, B> TileWork for TileClosures<C, B>
 where
     C: Fn() -> Option<Error> + Send + Sync,
     B: Fn(usize, usize) -> Result<Option<AnyAsyncValue>, Error> + Send + Sync,
@@ -277,49 +277,49 @@ where
     }
 }
 
-/// A loop that is under way.
-struct Loop {
+/// A running parallel loop.
+struct ParallelLoop {
     queue: Arc<dyn ConcurrentWorkQueue>,
     tiles: Tiles,
-    work: Box<dyn Work>,
-    end: End,
+    work: Box<dyn TileWork>,
+    end: LoopEnd,
 }
 
-/// Why tiles failed: the error of the last tile that failed, or of those left out.
-pub(super) enum Failure {
+/// The reason why a loop failed: the error of the last tile that failed, or of those left out.
+pub(super) enum LoopFailure {
     LeftOut(Error),
     Tile(usize, Error),
 }
 
-impl Failure {
-    /// Tells whether this one is reported rather than `other`.
-    fn outranks(&self, other: &Failure) -> bool {
+impl LoopFailure {
+    /// Returns whether this failure is reported rather than `other`.
+    fn outranks(&self, other: &LoopFailure) -> bool {
         match (self, other) {
-            (Failure::Tile(index, _), Failure::Tile(other, _)) => index > other,
-            (Failure::Tile(..), Failure::LeftOut(_)) => true,
-            (Failure::LeftOut(_), _) => false,
+            (LoopFailure::Tile(index, _), LoopFailure::Tile(other, _)) => index > other,
+            (LoopFailure::Tile(..), LoopFailure::LeftOut(_)) => true,
+            (LoopFailure::LeftOut(_), _) => false,
         }
     }
 }
 
-/// Settles the chain when the last tile is done.
-pub(super) struct End {
+/// The end of a running loop: counts its tiles, and settles the chain when the last one is done.
+pub(super) struct LoopEnd {
     missing: AtomicUsize,
     // Invariant: the promise is there until `missing` reaches zero.
-    state: Mutex<(Option<Promise<Chain>>, Option<Failure>)>,
+    state: Mutex<(Option<Promise<Chain>>, Option<LoopFailure>)>,
 }
 
-impl End {
-    /// Waits for so many tiles.
-    pub(super) fn new(n_tiles: usize, promise: Promise<Chain>) -> End {
-        End {
+impl LoopEnd {
+    /// Returns the end of a loop of so many tiles.
+    pub(super) fn new(n_tiles: usize, promise: Promise<Chain>) -> LoopEnd {
+        LoopEnd {
             missing: AtomicUsize::new(n_tiles),
             state: Mutex::new((Some(promise), None)),
         }
     }
 
     /// Counts tiles as done.
-    pub(super) fn arrive(&self, n: usize, failure: Option<Failure>) {
+    pub(super) fn arrive(&self, n: usize, failure: Option<LoopFailure>) {
         if let Some(failure) = failure {
             let (_, worst) = &mut *lock(&self.state);
             if worst.as_ref().is_none_or(|worst| failure.outranks(worst)) {
@@ -337,27 +337,28 @@ impl End {
         let promise = promise.expect("the count reaches zero once");
         match failure {
             None => promise.resolve(Chain),
-            Some(Failure::LeftOut(error) | Failure::Tile(_, error)) => promise.fail(error),
+            Some(LoopFailure::LeftOut(error) | LoopFailure::Tile(_, error)) => promise.fail(error),
         }
     }
 }
 
-/// Counts a tile as failed if its body panics.
-pub(super) struct Unwinding<'a> {
-    pub(super) end: &'a End,
+/// A guard that counts a tile as failed if its body panics.
+pub(super) struct TilePanicGuard<'a> {
+    pub(super) end: &'a LoopEnd,
     pub(super) index: usize,
 }
 
-impl Drop for Unwinding<'_> {
+impl Drop for TilePanicGuard<'_> {
     fn drop(&mut self) {
         if panicking() {
             let error = Error::internal("the body of a parallel loop panicked");
-            self.end.arrive(1, Some(Failure::Tile(self.index, error)));
+            self.end
+                .arrive(1, Some(LoopFailure::Tile(self.index, error)));
         }
     }
 }
 
-impl Loop {
+impl ParallelLoop {
     /// Runs the first tile of the calling worker's share, and adds tasks for the others: for those
     /// before it, and as [`run`](Self::run) does.
     fn start(self: Arc<Self>, n_tiles: usize) {
@@ -375,7 +376,8 @@ impl Loop {
     /// Runs tile `first`, and adds tasks for the others below `end`.
     fn run(self: Arc<Self>, first: usize, mut end: usize) {
         if let Some(error) = self.work.stopped() {
-            self.end.arrive(end - first, Some(Failure::LeftOut(error)));
+            self.end
+                .arrive(end - first, Some(LoopFailure::LeftOut(error)));
             return;
         }
         while end - first > 1 {
@@ -386,13 +388,13 @@ impl Loop {
             end = middle;
         }
         let (start, stop) = self.tiles.bounds(first);
-        let unwinding = Unwinding {
+        let unwinding = TilePanicGuard {
             end: &self.end,
             index: first,
         };
         let result = self.work.tile(start, stop);
         mem::forget(unwinding);
-        let failure = move |error| Some(Failure::Tile(first, error));
+        let failure = move |error| Some(LoopFailure::Tile(first, error));
         match result {
             Ok(None) => self.end.arrive(1, None),
             Err(error) => self.end.arrive(1, failure(error)),

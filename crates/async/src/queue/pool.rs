@@ -17,10 +17,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::blocking::{BlockingThreads, Bounds, join_others};
-use super::idle::{MAX_WORKERS, lock};
+use super::blocking::{BlockingLimits, BlockingThreads, join_others};
 use super::latch::wait_settled;
-use super::worker::{self, Core};
+use super::sleep::{MAX_WORKERS, lock};
+use super::worker::{self, PoolState};
 use super::{Activity, AwaitError, ConcurrentWorkQueue, QueueStats, Task};
 use crate::any::AnyAsyncValue;
 use crate::error::Error;
@@ -29,14 +29,14 @@ use crate::sync::{Arc, AtomicU64, Mutex, Ordering, thread};
 
 pub use super::blocking::Spawner;
 
-/// How long an idle blocking thread stays.
+/// The time after which an idle blocking thread ends.
 const BLOCKING_PATIENCE: Duration = Duration::from_secs(1);
-/// Tasks that may wait for each blocking thread.
+/// The number of blocking tasks that may wait for each blocking thread.
 const BLOCKING_CAPACITY: usize = 1024;
-/// Most threads for blocking tasks that may not be queued.
+/// The most threads for blocking tasks that may not be queued.
 const DYNAMIC_THREADS: usize = 4096;
 
-/// How a [`MultiThreadedWorkQueue`] is made.
+/// The options of a [`MultiThreadedWorkQueue`].
 ///
 /// # Examples
 ///
@@ -57,7 +57,7 @@ pub struct PoolOptions {
     pub blocking_capacity: usize,
     /// Threads, at most, for blocking tasks that may not be queued.
     pub dynamic_threads: usize,
-    /// How long an idle blocking thread stays.
+    /// The time after which an idle blocking thread ends.
     pub blocking_patience: Duration,
     /// Makes the threads.
     pub spawner: Spawner,
@@ -100,7 +100,7 @@ impl PoolOptions {
 /// assert_eq!(receiver.try_iter().sum::<i32>(), 45);
 /// ```
 pub struct MultiThreadedWorkQueue {
-    core: Arc<Core>,
+    core: Arc<PoolState>,
     blocking: BlockingThreads,
     workers: Mutex<Vec<thread::JoinHandle<()>>>,
     n_workers: usize,
@@ -113,7 +113,7 @@ impl MultiThreadedWorkQueue {
     ///
     /// # Errors
     ///
-    /// As [`with_options`](Self::with_options).
+    /// See [`with_options`](Self::with_options).
     pub fn new(threads: usize, blocking_threads: usize) -> Result<MultiThreadedWorkQueue, Error> {
         MultiThreadedWorkQueue::with_options(PoolOptions::new(threads, blocking_threads))
     }
@@ -133,7 +133,7 @@ impl MultiThreadedWorkQueue {
             )));
         }
         let (core, workers) = worker::start(options.threads, &options.spawner, options.recorder)?;
-        let bounds = Bounds {
+        let bounds = BlockingLimits {
             queued_threads: options.blocking_threads,
             queued_tasks: options
                 .blocking_capacity
@@ -168,7 +168,7 @@ impl MultiThreadedWorkQueue {
         }
     }
 
-    /// Tells whether the calling thread runs a task of this queue, of either kind.
+    /// Returns whether the calling thread runs a task of this queue, of either kind.
     fn is_inside_task(&self) -> bool {
         worker::is_thread_of(&self.core) || worker::is_blocking_for(&self.core)
     }
@@ -241,10 +241,10 @@ impl ConcurrentWorkQueue for MultiThreadedWorkQueue {
     }
 
     fn activity(&self) -> Activity {
-        let tally = &self.core.tally;
+        let counters = &self.core.counters;
         Activity {
-            in_flight: usize::try_from(tally.in_flight()).unwrap_or(usize::MAX),
-            epoch: tally.epoch(),
+            in_flight: usize::try_from(counters.in_flight()).unwrap_or(usize::MAX),
+            epoch: counters.epoch(),
         }
     }
 
@@ -253,7 +253,7 @@ impl ConcurrentWorkQueue for MultiThreadedWorkQueue {
         // Ordering: statistics.
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         QueueStats {
-            executed: self.core.tally.started(),
+            executed: self.core.counters.started(),
             panicked: read(&counts.panicked),
             dropped: read(&counts.dropped),
             stolen: read(&counts.stolen),

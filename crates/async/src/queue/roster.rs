@@ -1,4 +1,5 @@
-//! Which thread takes a blocking task: the decisions, without the threads.
+//! The scheduling of blocking tasks: which thread takes one, or whether it is queued or refused. It
+//! makes no threads.
 //!
 //! A roster knows how many threads there are, how many of them wait, and which tasks wait. All
 //! decisions are made under one lock, so that a task is never left to a thread that has decided
@@ -12,13 +13,13 @@
 
 use std::collections::VecDeque;
 
-use super::idle::lock;
+use super::sleep::lock;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-/// Lets a thread leave though a task was promised to it: a bug that the models must find.
+/// A planted bug, which the models must find: a thread leaves though a task was promised to it.
 const LEAVES_PROMISED: bool = cfg!(tfrt_planted = "blocking-leaves-promised");
 
-/// Decides who runs blocking tasks.
+/// The scheduler of blocking tasks on their threads.
 pub(super) struct Roster<T> {
     state: Mutex<State<T>>,
     arrived: Condvar,
@@ -26,7 +27,7 @@ pub(super) struct Roster<T> {
     max_queued: usize,
 }
 
-/// What a roster's lock protects.
+/// The state of a roster, protected by its lock.
 pub(super) struct State<T> {
     queued: VecDeque<T>,
     n_threads: usize,
@@ -34,14 +35,14 @@ pub(super) struct State<T> {
     closed: bool,
 }
 
-/// What becomes of an offered task.
+/// The answer to an offered task.
 #[derive(Debug)]
 pub(super) enum Offer<T> {
-    /// Some thread will run it.
+    /// Some thread will run the task.
     Accepted,
     /// The caller must make a thread that begins with it, or call [`Roster::not_started`].
     Start(T),
-    /// Nobody will run it.
+    /// No thread will run the task.
     Refused(T),
 }
 
@@ -80,7 +81,7 @@ impl<T> Roster<T> {
         self.queue(&mut state, task)
     }
 
-    /// Tells that the thread for a task could not be made.
+    /// Takes back a task whose thread could not be made.
     pub(super) fn not_started(&self, task: T) -> Offer<T> {
         let mut state = lock(&self.state);
         state.n_threads -= 1;

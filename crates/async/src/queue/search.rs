@@ -1,4 +1,4 @@
-//! How long a worker that has nothing to do looks for work before it sleeps.
+//! The search of a worker without tasks: how long it looks for work before it sleeps.
 //!
 //! A search is short, unless compute tasks are in flight, which may bring more. A network is loop after loop, and
 //! between two of them a worker has nothing to do for as long as another takes for its last tile, or for what is not a
@@ -10,17 +10,18 @@
 
 use std::time::Duration;
 
-/// How long a search is: about twice what waking a worker would take.
+/// The length of a search: about twice what waking a worker would take.
 const SHORT: Duration = Duration::from_micros(25);
-/// How long it is, at most, while tasks are in flight.
+/// The longest search while tasks are in flight.
 const LONG: Duration = Duration::from_millis(1);
-/// How often it asks then whether they are.
+/// The time between two looks at whether tasks are in flight.
 const ASKING_INTERVAL: Duration = Duration::from_micros(50);
-/// Giving the processor away takes less than this if nobody takes it.
+/// The longest time that yielding the processor takes if no other thread takes it.
 const LOST_TIME: Duration = Duration::from_micros(10);
-/// A worker that waits for its processor for so long shares it with others, ...
+/// The time of a round from which on a worker is taken to share its processor with others, which are better off if it
+/// sleeps.
 const AWAY_TIME: Duration = Duration::from_micros(50);
-/// ... who are better off if it sleeps: so many searches are short then.
+/// The number of searches that are short after such a round.
 const SHORT_SEARCHES: u32 = 64;
 
 /// One search, round after round.
@@ -28,18 +29,18 @@ const SHORT_SEARCHES: u32 = 64;
 pub(super) struct Search {
     searched: Duration,
     ask_at: Duration,
-    /// How many searches are to be short, this one included.
+    /// The number of searches that are to be short, this one included.
     short_searches: u32,
     /// Whether somebody took the processor when it was given away.
     lost: bool,
 }
 
-/// What to do after a round in vain.
+/// The next step of a search after a round in vain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// Another round.
     Again,
-    /// The same, after others had the chance to use the processor: whoever is to bring the work may be waiting for it.
+    /// Another round, after the processor was yielded: whoever is to bring the work may be waiting for it.
     Yield,
     /// Give up.
     Sleep,
@@ -56,13 +57,13 @@ impl Search {
         }
     }
 
-    /// How many searches are to be short after this one.
+    /// Returns how many searches are to be short after this one.
     pub(super) fn short_searches_left(&self) -> u32 {
         self.short_searches.saturating_sub(1)
     }
 
-    /// A round was in vain that ended when the search had taken so long. Asks sometimes whether there are tasks
-    /// `in_flight`.
+    /// Returns the next step after a round in vain, when the search has taken `searched`. Asks sometimes whether there
+    /// are tasks `in_flight`.
     pub(super) fn next(&mut self, searched: Duration, in_flight: impl FnOnce() -> bool) -> Next {
         let round = searched.saturating_sub(self.searched);
         self.searched = searched;
@@ -84,7 +85,7 @@ impl Search {
         Next::Yield
     }
 
-    /// The processor was given away, and was back after so long.
+    /// Notes that the processor was yielded, and was back after `away`.
     pub(super) fn yielded(&mut self, away: Duration) {
         self.lost |= away > LOST_TIME;
     }

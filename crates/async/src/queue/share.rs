@@ -1,4 +1,4 @@
-//! Short loops, which a thread begins and finishes, and others help with.
+//! Short parallel loops: the calling thread begins and finishes them, and idle workers help.
 //!
 //! [`parallel_for`](super::parallel_for) hands tiles over and returns; what follows the loop then goes on wherever the
 //! last tile was. That costs more than some microseconds of work are worth. Here parts are taken one by one: the
@@ -11,16 +11,18 @@ use std::mem;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use super::idle::lock;
-use super::parallel::{Closures, End, Failure, Stop, TileResult, Unwinding, Work};
+use super::parallel::{
+    LoopEnd, LoopFailure, Stop, TileClosures, TilePanicGuard, TileResult, TileWork,
+};
+use super::sleep::lock;
 use super::{ConcurrentWorkQueue, Task};
 use crate::chain::Chain;
 use crate::error::Error;
 use crate::sync::{Arc, Mutex, spin_loop};
 use crate::value::AsyncValue;
 
-/// How long parts that others are at are waited for: some times what they take. Longer only if who has one was put
-/// off its processor; then the result comes later.
+/// The time for which the caller spins for parts that others run: some times what those take. Longer only if a helper
+/// was put off its processor; then the result comes later.
 const PATIENCE: Duration = Duration::from_micros(50);
 
 /// Runs `body(index)` for each index below `n_parts`, on the calling thread and on up to `n_helpers` workers of the
@@ -35,7 +37,7 @@ const PATIENCE: Duration = Duration::from_micros(50);
 ///
 /// # Errors
 ///
-/// As [`parallel_for`](super::parallel_for).
+/// See [`parallel_for`](super::parallel_for).
 ///
 /// # Examples
 ///
@@ -65,23 +67,23 @@ pub fn share<S: Stop>(
         return AsyncValue::available(Chain);
     }
     let (promise, done) = AsyncValue::pending();
-    let work = Closures {
+    let work = TileClosures {
         cancelled: move || cancelled().into_error(),
         body: move |index, _| body(index).into_settling(),
     };
-    let shared = Arc::new(Shared {
-        left: Mutex::new(Left {
+    let shared = Arc::new(SharedLoop {
+        left: Mutex::new(RemainingTiles {
             parts: 0..n_parts,
             work: Some(Arc::new(work)),
         }),
-        end: End::new(n_parts, promise),
+        end: LoopEnd::new(n_parts, promise),
     });
     let helper = |_| {
         let shared = shared.clone();
-        Task::new(move || shared.help(Left::take_last))
+        Task::new(move || shared.help(RemainingTiles::take_last))
     };
     queue.add_tasks(&mut (0..n_helpers.min(n_parts - 1)).map(helper));
-    shared.help(Left::take_first);
+    shared.help(RemainingTiles::take_first);
     if !done.is_settled() {
         let begin = Instant::now();
         while !done.is_settled() && begin.elapsed() < PATIENCE {
@@ -91,36 +93,36 @@ pub fn share<S: Stop>(
     done
 }
 
-/// A loop that is under way.
-struct Shared {
-    left: Mutex<Left>,
-    end: End,
+/// A running loop, shared by the caller and its helpers.
+struct SharedLoop {
+    left: Mutex<RemainingTiles>,
+    end: LoopEnd,
 }
 
-/// A part, and what runs it.
-type Taken = (usize, Arc<dyn Work>);
+/// The index of a part, and the work that runs it.
+type ClaimedTile = (usize, Arc<dyn TileWork>);
 
-/// Parts that nobody has taken.
-struct Left {
+/// The parts of a loop that are not started.
+struct RemainingTiles {
     parts: Range<usize>,
     // Invariant: there while a part is left. Who takes the last one takes it, too, so that it is gone with those who
     // run parts.
-    work: Option<Arc<dyn Work>>,
+    work: Option<Arc<dyn TileWork>>,
 }
 
-impl Left {
-    fn take_first(&mut self) -> Option<Taken> {
+impl RemainingTiles {
+    fn take_first(&mut self) -> Option<ClaimedTile> {
         let index = self.parts.next()?;
         Some((index, self.work_of_part()?))
     }
 
-    fn take_last(&mut self) -> Option<Taken> {
+    fn take_last(&mut self) -> Option<ClaimedTile> {
         let index = self.parts.next_back()?;
         Some((index, self.work_of_part()?))
     }
 
-    /// The work, for who has just taken a part.
-    fn work_of_part(&mut self) -> Option<Arc<dyn Work>> {
+    /// Returns the work for a part that has just been taken: the last part takes the work itself.
+    fn work_of_part(&mut self) -> Option<Arc<dyn TileWork>> {
         match self.parts.is_empty() {
             true => self.work.take(),
             false => self.work.clone(),
@@ -128,19 +130,19 @@ impl Left {
     }
 }
 
-impl Shared {
-    /// Runs parts until none is left, in the order that they are taken in.
-    fn help(&self, take: fn(&mut Left) -> Option<Taken>) {
+impl SharedLoop {
+    /// Runs parts until none is left, taken from the front or the end by `take`.
+    fn help(&self, take: fn(&mut RemainingTiles) -> Option<ClaimedTile>) {
         loop {
             let Some((index, work)) = take(&mut lock(&self.left)) else {
                 return;
             };
             if let Some(error) = work.stopped() {
                 drop(work);
-                self.end.arrive(1, Some(Failure::LeftOut(error)));
+                self.end.arrive(1, Some(LoopFailure::LeftOut(error)));
                 continue;
             }
-            let unwinding = Unwinding {
+            let unwinding = TilePanicGuard {
                 end: &self.end,
                 index,
             };
@@ -149,7 +151,7 @@ impl Shared {
             let result = own.tile(index, index + 1);
             drop(own);
             mem::forget(unwinding);
-            let failure = result.err().map(|error| Failure::Tile(index, error));
+            let failure = result.err().map(|error| LoopFailure::Tile(index, error));
             self.end.arrive(1, failure);
         }
     }

@@ -1,4 +1,4 @@
-//! [`SingleThreadedWorkQueue`]: deterministic, runs on the caller.
+//! [`SingleThreadedWorkQueue`]: a deterministic queue whose tasks run on the caller's thread.
 //!
 //! It has no threads. Tasks wait in one line until some thread awaits or quiesces, and run there,
 //! first in, first out. The order is exact, since output depends on it:
@@ -13,12 +13,12 @@
 //! Blocking tasks stand in the same line; one that may not be queued is refused.
 //!
 //! The end of the line that a running thread has added itself is that thread's own
-//! (`queue/level.rs`), until somebody else may need it. So a task that adds the next one costs no
+//! (`queue/thread_scope.rs`), until somebody else may need it. So a task that adds the next one costs no
 //! lock.
 //!
 //! # Local tasks
 //!
-//! Local tasks wait on the thread's level like all others, and are shared when they leave it alone.
+//! Local tasks wait on the thread's scope like all others, and are shared when they leave it alone.
 //! A thread that has nothing to do with the line any more puts all of its tasks back at once, and
 //! whoever comes next takes the whole line. So local tasks in line need not be shared, if nothing but
 //! them is at work on what they are about: they change threads all together, under the lock.
@@ -26,9 +26,9 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::idle::lock;
-use super::level;
-use super::tally::{Lane, Tally};
+use super::sleep::lock;
+use super::task_counters::{TaskCounters, WorkerCounters};
+use super::thread_scope;
 use super::unwind::{drop_caught, run_caught};
 use super::{Activity, AwaitError, ConcurrentWorkQueue, LocalTask, QueueStats, Task};
 use crate::any::AnyAsyncValue;
@@ -55,29 +55,29 @@ use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, Mutex
 /// assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [0, 1, 2]);
 /// ```
 pub struct SingleThreadedWorkQueue {
-    line: Arc<Line>,
+    line: Arc<TaskLine>,
 }
 
-/// What the queue shares with the continuations of values that somebody waits for.
-pub(super) struct Line {
-    tasks: Mutex<Waiting>,
+/// The tasks in line of a single-threaded queue, shared with the continuations of values that somebody waits for.
+pub(super) struct TaskLine {
+    tasks: Mutex<LineState>,
     /// The number of tasks in line whenever the lock is free.
     n_tasks: AtomicUsize,
-    /// As [`Waiting::n_threads`].
+    /// A copy of [`LineState::n_threads`] that is read without the lock.
     n_threads: AtomicUsize,
     /// Notified when a task arrives, a value that is waited for settles, or the queue may have
     /// come to rest.
     changed: Condvar,
-    /// Its worker's lane belongs to the thread that has claimed it.
-    tally: Tally,
+    /// The counters of tasks. The worker's counters belongs to the thread that has claimed it.
+    counters: TaskCounters,
     lane_is_claimed: AtomicBool,
     n_quiescing: AtomicUsize,
     n_panicked: AtomicU64,
 }
 
-/// What a line's lock protects.
+/// The tasks and waiting threads of a line, protected by its lock.
 #[derive(Default)]
-struct Waiting {
+struct LineState {
     tasks: VecDeque<Task>,
     /// The number of threads that wait for a change. Notifying costs a system call even if
     /// nobody waits.
@@ -93,12 +93,12 @@ impl Default for SingleThreadedWorkQueue {
 impl SingleThreadedWorkQueue {
     /// Makes an empty queue.
     pub fn new() -> SingleThreadedWorkQueue {
-        let line = Line {
+        let line = TaskLine {
             tasks: Mutex::default(),
             n_tasks: AtomicUsize::new(0),
             n_threads: AtomicUsize::new(0),
             changed: Condvar::new(),
-            tally: Tally::new(1),
+            counters: TaskCounters::new(1),
             lane_is_claimed: AtomicBool::new(false),
             n_quiescing: AtomicUsize::new(0),
             n_panicked: AtomicU64::new(0),
@@ -109,57 +109,57 @@ impl SingleThreadedWorkQueue {
     }
 }
 
-impl Line {
-    /// Lets the calling thread write the lane without exchanges, if no other does.
-    pub(super) fn claim_lane(&self) -> bool {
-        // Ordering: pairs with the release in `release_lane`: the counters are seen as they were
+impl TaskLine {
+    /// Lets the calling thread write the counters without exchanges, if no other does.
+    pub(super) fn claim_counters(&self) -> bool {
+        // Ordering: pairs with the release in `release_counters`: the counters are seen as they were
         // left.
         !self.lane_is_claimed.swap(true, Ordering::Acquire)
     }
 
-    pub(super) fn release_lane(&self) {
-        // Ordering: pairs with the acquire in `claim_lane`.
+    pub(super) fn release_counters(&self) {
+        // Ordering: pairs with the acquire in `claim_counters`.
         self.lane_is_claimed.store(false, Ordering::Release);
     }
 
-    /// Returns the counters for a thread that owns the lane, or for one that doesn't.
+    /// Returns the counters for a thread that owns the counters, or for one that doesn't.
     #[inline]
-    pub(super) fn lane(&self, owns_lane: bool) -> &Lane {
-        if owns_lane {
-            self.tally.worker(0)
+    pub(super) fn counters(&self, owns_counters: bool) -> &WorkerCounters {
+        if owns_counters {
+            self.counters.worker(0)
         } else {
-            self.tally.shared()
+            self.counters.shared()
         }
     }
 
-    /// Tells whether there seem to be tasks that all threads can see.
+    /// Returns whether there seem to be tasks that all threads can see.
     #[inline]
     pub(super) fn may_have_tasks(&self) -> bool {
         // Ordering: a hint.
         self.n_tasks.load(Ordering::Relaxed) > 0
     }
 
-    /// Tells whether other threads seem to wait for tasks.
+    /// Returns whether other threads seem to wait for tasks.
     #[inline]
     pub(super) fn has_waiting_threads(&self) -> bool {
         // Ordering: a hint. A thread that is overlooked waits until the caller is done.
         self.n_threads.load(Ordering::Relaxed) > 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, LineState> {
         lock(&self.tasks)
     }
 
     #[inline]
     fn push(&self, task: Task) {
-        if let Err(task) = level::add(self, task) {
+        if let Err(task) = thread_scope::add(self, task) {
             self.push_from_outside(task);
         }
     }
 
     #[inline(never)]
     fn push_from_outside(&self, task: Task) {
-        self.tally.shared().add(1);
+        self.counters.shared().add(1);
         let mut waiting = self.lock();
         waiting.tasks.push_back(task);
         self.release(waiting);
@@ -172,13 +172,13 @@ impl Line {
 
     fn push_all(&self, tasks: &mut dyn Iterator<Item = Task>) {
         while let Some(task) = tasks.next() {
-            let Err(task) = level::add(self, task) else {
+            let Err(task) = thread_scope::add(self, task) else {
                 continue;
             };
             // The thread runs nothing of ours, and will not before the last task.
             let tasks: VecDeque<Task> = [task].into_iter().chain(tasks).collect();
             let n_tasks = u64::try_from(tasks.len()).unwrap_or(u64::MAX);
-            self.tally.shared().add(n_tasks);
+            self.counters.shared().add(n_tasks);
             return self.put_back(VecDeque::new(), tasks);
         }
     }
@@ -186,18 +186,18 @@ impl Line {
     /// Runs the tasks of `batch`, and what is in line behind it, until there is nothing left or
     /// `done` says so. What is left then goes back.
     fn run(self: &Arc<Self>, batch: VecDeque<Task>, done: impl Fn() -> bool) {
-        level::run(self, batch, &done, |level| {
-            let lane = level.lane();
+        thread_scope::run(self, batch, &done, |scope| {
+            let counters = scope.counters();
             while !done() {
-                let Some(task) = level.next() else {
+                let Some(task) = scope.next() else {
                     break;
                 };
-                lane.start();
+                counters.start();
                 if run_caught(task) {
                     // Ordering: a statistic.
                     self.n_panicked.fetch_add(1, Ordering::Relaxed);
                 }
-                lane.finish();
+                counters.finish();
             }
         });
         // Ordering: a read-modify-write against the one in `quiesce`: either it sees the
@@ -213,7 +213,7 @@ impl Line {
     }
 
     /// Releases the lock, and wakes all threads that wait for a change.
-    fn release(&self, waiting: MutexGuard<'_, Waiting>) {
+    fn release(&self, waiting: MutexGuard<'_, LineState>) {
         let n_threads = waiting.n_threads;
         // Ordering: a hint.
         self.n_tasks.store(waiting.tasks.len(), Ordering::Relaxed);
@@ -266,9 +266,9 @@ impl Line {
     /// Waits for a change, at most until `deadline`; tells whether that has passed.
     fn wait<'a>(
         &'a self,
-        mut waiting: MutexGuard<'a, Waiting>,
+        mut waiting: MutexGuard<'a, LineState>,
         deadline: Option<Instant>,
-    ) -> (MutexGuard<'a, Waiting>, bool) {
+    ) -> (MutexGuard<'a, LineState>, bool) {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left == Some(Duration::ZERO) {
             return (waiting, true);
@@ -343,14 +343,14 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
 
     #[inline]
     fn add_local_task(&self, task: LocalTask<'_>) {
-        if let Err(task) = level::add_local(&self.line, task) {
+        if let Err(task) = thread_scope::add_local(&self.line, task) {
             self.line.push_local_from_outside(task);
         }
     }
 
     #[inline]
     fn take_local_task(&self, owner: *const (), take: &mut dyn FnMut(LocalTask<'_>)) {
-        if let Some(task) = level::take_local(&self.line, owner) {
+        if let Some(task) = thread_scope::take_local(&self.line, owner) {
             take(task);
         }
     }
@@ -362,7 +362,7 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
     }
 
     fn run_here(&self, work: &mut dyn FnMut()) {
-        level::run_here(&self.line, work);
+        thread_scope::run_here(&self.line, work);
     }
 
     fn add_tasks(&self, tasks: &mut dyn Iterator<Item = Task>) {
@@ -376,7 +376,7 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
         let line = self.line.clone();
         self.line.push(Task::new(move || {
             // It may wait for what this thread has added.
-            level::publish(&line);
+            thread_scope::publish(&line);
             task.run();
         }));
         Ok(())
@@ -393,7 +393,7 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
         if values.iter().all(AnyAsyncValue::is_settled) {
             return Ok(true);
         }
-        level::publish(&self.line);
+        thread_scope::publish(&self.line);
         // One more than there are, so that it does not reach zero while some are missing.
         let missing = Arc::new(AtomicUsize::new(1));
         for value in values.iter().filter(|value| !value.is_settled()) {
@@ -414,12 +414,12 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
     /// Runs all tasks. Inside a task of this queue it runs those that are in line, and returns.
     fn quiesce(&self) -> Result<(), AwaitError> {
         let line = &self.line;
-        if level::is_running(line) {
-            level::publish(line);
+        if thread_scope::is_running(line) {
+            thread_scope::publish(line);
             line.run_all();
             return Ok(());
         }
-        level::publish(line);
+        thread_scope::publish(line);
         // Ordering: pairs with the read-modify-write in `run`.
         line.n_quiescing.fetch_add(1, Ordering::AcqRel);
         loop {
@@ -429,7 +429,7 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
                 continue;
             }
             // Other threads may be running tasks; they notify, under the lock, as they finish.
-            if line.tally.in_flight() == 0 {
+            if line.counters.in_flight() == 0 {
                 break;
             }
             drop(line.wait(waiting, None));
@@ -443,20 +443,20 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
     }
 
     fn is_worker_thread(&self) -> bool {
-        level::is_running(&self.line)
+        thread_scope::is_running(&self.line)
     }
 
     fn activity(&self) -> Activity {
-        let tally = &self.line.tally;
+        let counters = &self.line.counters;
         Activity {
-            in_flight: usize::try_from(tally.in_flight()).unwrap_or(usize::MAX),
-            epoch: tally.epoch(),
+            in_flight: usize::try_from(counters.in_flight()).unwrap_or(usize::MAX),
+            epoch: counters.epoch(),
         }
     }
 
     fn stats(&self) -> QueueStats {
         QueueStats {
-            executed: self.line.tally.started(),
+            executed: self.line.counters.started(),
             // Ordering: a statistic.
             panicked: self.line.n_panicked.load(Ordering::Relaxed),
             ..QueueStats::default()
@@ -465,11 +465,11 @@ impl ConcurrentWorkQueue for SingleThreadedWorkQueue {
 }
 
 impl Drop for SingleThreadedWorkQueue {
-    /// Drops the tasks that nobody waited for.
+    /// Drops the tasks that have not run.
     fn drop(&mut self) {
         for task in self.line.take_all() {
             drop_caught(task);
-            self.line.tally.shared().finish();
+            self.line.counters.shared().finish();
         }
     }
 }

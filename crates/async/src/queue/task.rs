@@ -1,6 +1,6 @@
 //! [`Task`]: one closure, to be run once on some thread.
 //!
-//! A task is two words, so that it moves in registers: a table of two functions, and a word in which
+//! A task is two words, so that it moves in registers: a vtable of two functions, and a word in which
 //! a closure of one word lies. A larger closure lies in a block of the free lists, and is never
 //! moved: copying what was written a moment ago costs more than the block.
 //!
@@ -8,11 +8,11 @@
 //!
 //! A [`LocalTask`] works on something that its thread has to itself, with plain loads and stores, and
 //! learns of it when that is to end: a queue *shares* it before another thread can get at it. To a
-//! queue it is the same two words; its table has two more functions that do something.
+//! queue it is the same two words; its vtable has two more functions that do something.
 //!
 //! # Invariants
 //!
-//! * `word` holds what `table` was made for, a live closure or the address of one, until `run` or
+//! * `word` holds what `vtable` was made for, a live closure or the address of one, until `run` or
 //!   `drop` moves it out. Both consume the task, so it happens once.
 
 use std::fmt;
@@ -20,52 +20,52 @@ use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit, align_of, size_of};
 use std::ptr::{self, NonNull};
 
-use crate::memory::{Block, allocate_block, free_block};
+use crate::memory::{BlockLayout, allocate_block, free_block};
 
-/// Room for a closure that is stored in place, or for the address of one.
-type Word = MaybeUninit<*mut ()>;
+/// Storage for a closure that is stored in place, or for the address of one.
+type ClosureWord = MaybeUninit<*mut ()>;
 
-/// What can be done with a stored closure whose type has been forgotten.
-struct Table {
-    /// Moves the closure out and calls it.
-    run: unsafe fn(Word),
-    /// Drops the closure.
-    drop: unsafe fn(Word),
-    /// Lets other threads in, if it is a local task.
-    share: unsafe fn(Word),
-    /// Tells whether it can go to another thread as it is: see [`LocalWork::can_move`].
-    can_move: unsafe fn(Word) -> bool,
-    /// What it is about, if it is a local task: see [`LocalWork::owner`].
-    owner: unsafe fn(Word) -> *const (),
-    /// See [`LocalWork::FAMILY`].
-    family: &'static Family,
+/// The functions of a stored closure whose type is erased.
+struct TaskVtable {
+    /// The function that moves the closure out and calls it.
+    run: unsafe fn(ClosureWord),
+    /// The function that drops the closure.
+    drop: unsafe fn(ClosureWord),
+    /// The function that makes a local task one that other threads may run: see [`LocalWork::share`].
+    share: unsafe fn(ClosureWord),
+    /// The function that returns whether the work can go to another thread unshared: see [`LocalWork::can_move`].
+    can_move: unsafe fn(ClosureWord) -> bool,
+    /// The function that returns the owner of a local task: see [`LocalWork::owner`].
+    owner: unsafe fn(ClosureWord) -> *const (),
+    /// The family of a local task: see [`LocalWork::FAMILY`].
+    family: &'static TaskFamily,
 }
 
-/// Types of local work that a module knows by a static of its own, whose address tells the family from all others. As
-/// long as no other module can name the static, only that module's types are of the family.
+/// A set of local work types, which a module knows by a static of its own. The static's address tells the family from
+/// all others. As long as no other module can name the static, only that module's types are of the family.
 #[derive(Debug)]
-pub struct Family {
+pub struct TaskFamily {
     /// Statics without a size may share an address.
     _has_a_size: u8,
 }
 
-impl Family {
+impl TaskFamily {
     /// Makes a family, which is to be a static.
-    pub const fn new() -> Family {
-        Family { _has_a_size: 0 }
+    pub const fn new() -> TaskFamily {
+        TaskFamily { _has_a_size: 0 }
     }
 }
 
-impl Default for Family {
+impl Default for TaskFamily {
     fn default() -> Self {
-        Family::new()
+        TaskFamily::new()
     }
 }
 
-/// Closures, and local works that nobody asks for.
-static NOBODYS: Family = Family::new();
+/// The family of closures, and of local works that nobody asks for.
+static NO_FAMILY: TaskFamily = TaskFamily::new();
 
-/// What a [`LocalTask`] does.
+/// The work of a [`LocalTask`].
 ///
 /// # Safety
 ///
@@ -77,21 +77,21 @@ static NOBODYS: Family = Family::new();
 ///   the same hand-over may be run, shared or dropped there.
 pub unsafe trait LocalWork: 'static {
     /// The family of the type, by which [`LocalTask::is_of`] tells it from types that others make. Default: none.
-    const FAMILY: &'static Family = &NOBODYS;
+    const FAMILY: &'static TaskFamily = &NO_FAMILY;
 
     /// Does the work.
     fn run(work: LocalBlock<Self>)
     where
         Self: Sized;
 
-    /// Lets other threads in. May be called again.
+    /// Makes the work one that other threads may run. May be called again.
     fn share(&mut self);
 
-    /// Tells whether nothing but works like this one is at work on what it is about. Calls nobody.
+    /// Returns whether nothing but local works is at work on the owner. Calls nobody.
     fn can_move(&self) -> bool;
 
-    /// What the work is about, by address, if anybody may ask. Calls nobody. The owner doesn't say of what type the work
-    /// is: whoever takes works of one owner from a queue
+    /// Returns the address of the object that the work is about, or null if nobody may ask. Calls nobody. The owner
+    /// doesn't say of what type the work is: whoever takes works of one owner from a queue
     /// ([`take_local_task`](super::ConcurrentWorkQueue::take_local_task)) asks [`LocalTask::is_of`].
     fn owner(&self) -> *const () {
         ptr::null()
@@ -110,7 +110,7 @@ impl<W> LocalBlock<W> {
     /// Puts a work into a block.
     #[inline]
     pub fn new(work: W) -> LocalBlock<W> {
-        let block = allocate_block(Block::of::<W>()).cast::<W>();
+        let block = allocate_block(BlockLayout::of::<W>()).cast::<W>();
         // SAFETY: the block is fresh, and has the layout of a `W`.
         unsafe { block.write(work) };
         LocalBlock {
@@ -129,7 +129,7 @@ impl<W> LocalBlock<W> {
     /// Moves the work out, and gives the block back.
     #[inline]
     pub fn into_inner(self) -> W {
-        let address = Word::new(self.into_raw().as_ptr().cast());
+        let address = ClosureWord::new(self.into_raw().as_ptr().cast());
         // SAFETY: the block is ours, with a `W`.
         unsafe { take_from_block::<W>(address) }
     }
@@ -140,7 +140,7 @@ impl<W> LocalBlock<W> {
         ManuallyDrop::new(self).work
     }
 
-    /// Takes back what [`Self::into_raw`] gave.
+    /// Returns the block at an address that [`Self::into_raw`] returned.
     ///
     /// # Safety
     ///
@@ -157,7 +157,7 @@ impl<W> LocalBlock<W> {
 impl<W> Drop for LocalBlock<W> {
     fn drop(&mut self) {
         // SAFETY: the block is ours, with a `W`, and is not used again.
-        drop(unsafe { take_from_block::<W>(Word::new(self.work.as_ptr().cast())) });
+        drop(unsafe { take_from_block::<W>(ClosureWord::new(self.work.as_ptr().cast())) });
     }
 }
 
@@ -187,9 +187,9 @@ pub struct LocalTask<'c> {
 /// assert_eq!(receiver.recv(), Ok(42));
 /// ```
 pub struct Task {
-    table: &'static Table,
-    // Invariant: holds what `table` belongs to.
-    word: Word,
+    vtable: &'static TaskVtable,
+    // Invariant: holds what `vtable` belongs to.
+    word: ClosureWord,
 }
 
 // SAFETY: a task is made of closures that are `Send`, or of local work: then it is inside of a
@@ -198,41 +198,41 @@ unsafe impl Send for Task {}
 // SAFETY: nothing can be done with a shared task.
 unsafe impl Sync for Task {}
 
-/// Tells whether an `F` can lie in a [`Word`].
+/// Returns whether an `F` can lie in a [`ClosureWord`].
 const fn fits<F>() -> bool {
-    size_of::<F>() <= size_of::<Word>() && align_of::<F>() <= align_of::<Word>()
+    size_of::<F>() <= size_of::<ClosureWord>() && align_of::<F>() <= align_of::<ClosureWord>()
 }
 
-/// Carries the table of a closure type.
-struct TableOf<F>(F);
+/// A holder of the function vtable of a closure type.
+struct VtableOf<F>(F);
 
-impl<F: FnOnce()> TableOf<F> {
-    const TABLE: &'static Table = if fits::<F>() {
-        &Table {
+impl<F: FnOnce()> VtableOf<F> {
+    const VTABLE: &'static TaskVtable = if fits::<F>() {
+        &TaskVtable {
             run: run_in_place::<F>,
             drop: drop_in_place::<F>,
             share: |_| (),
             can_move: |_| true,
             owner: |_| ptr::null(),
-            family: &NOBODYS,
+            family: &NO_FAMILY,
         }
     } else {
-        &Table {
+        &TaskVtable {
             run: run_in_block::<F>,
             drop: drop_in_block::<F>,
             share: |_| (),
             can_move: |_| true,
             owner: |_| ptr::null(),
-            family: &NOBODYS,
+            family: &NO_FAMILY,
         }
     };
 }
 
-/// Carries the table of a type of local work.
-struct LocalTableOf<W>(W);
+/// A holder of the function vtable of a type of local work.
+struct LocalVtableOf<W>(W);
 
-impl<W: LocalWork> LocalTableOf<W> {
-    const TABLE: &'static Table = &Table {
+impl<W: LocalWork> LocalVtableOf<W> {
+    const VTABLE: &'static TaskVtable = &TaskVtable {
         run: run_local::<W>,
         drop: drop_in_block::<W>,
         share: share_local::<W>,
@@ -253,8 +253,8 @@ impl LocalTask<'static> {
     #[inline]
     pub fn of_block<W: LocalWork>(work: LocalBlock<W>) -> Self {
         let task = Task {
-            table: LocalTableOf::<W>::TABLE,
-            word: Word::new(work.into_raw().as_ptr().cast()),
+            vtable: LocalVtableOf::<W>::VTABLE,
+            word: ClosureWord::new(work.into_raw().as_ptr().cast()),
         };
         LocalTask {
             task,
@@ -270,13 +270,13 @@ impl LocalTask<'_> {
         self.task.run();
     }
 
-    /// Lets other threads in.
+    /// Returns the task as one that any thread may run.
     pub fn into_shared(mut self) -> Task {
         self.task.share();
         self.task
     }
 
-    /// The address of the work, for [`LocalBlock::from_raw`].
+    /// Returns the address of the work, for [`LocalBlock::from_raw`].
     #[inline]
     pub fn into_raw(self) -> NonNull<()> {
         let task = ManuallyDrop::new(self.task);
@@ -286,7 +286,7 @@ impl LocalTask<'_> {
         unsafe { NonNull::new_unchecked(address).cast() }
     }
 
-    /// A task that was one of these before.
+    /// Returns a task as a local one, which it was before.
     ///
     /// # Safety
     ///
@@ -299,19 +299,19 @@ impl LocalTask<'_> {
         }
     }
 
-    /// See [`LocalWork::owner`].
+    /// Returns the address of the object that the work is about: see [`LocalWork::owner`].
     #[inline]
     pub fn owner(&self) -> *const () {
         self.task.owner()
     }
 
-    /// Tells whether the work is of a type of this family, and about `owner`.
+    /// Returns whether the work is of a type of this family, and about `owner`.
     #[inline]
-    pub fn is_of(&self, family: &'static Family, owner: *const ()) -> bool {
-        ptr::eq(self.task.table.family, family) && self.owner() == owner
+    pub fn is_of(&self, family: &'static TaskFamily, owner: *const ()) -> bool {
+        ptr::eq(self.task.vtable.family, family) && self.owner() == owner
     }
 
-    /// The task as it is.
+    /// Returns the task without sharing it.
     ///
     /// # Safety
     ///
@@ -333,19 +333,19 @@ impl Task {
     /// Wraps `closure`. One that is larger than a word takes a block of the thread's free lists.
     #[inline]
     pub fn new<F: FnOnce() + Send + 'static>(closure: F) -> Task {
-        let mut word = Word::uninit();
+        let mut word = ClosureWord::uninit();
         if fits::<F>() {
             // SAFETY: the word is large and aligned enough for an `F`, and a local that nobody else
             // can see.
             unsafe { word.as_mut_ptr().cast::<F>().write(closure) };
         } else {
-            let block = allocate_block(Block::of::<F>()).cast::<F>();
+            let block = allocate_block(BlockLayout::of::<F>()).cast::<F>();
             // SAFETY: the block is fresh, and has the layout of an `F`.
             unsafe { block.write(closure) };
             word.write(block.as_ptr().cast());
         }
         Task {
-            table: TableOf::<F>::TABLE,
+            vtable: VtableOf::<F>::VTABLE,
             word,
         }
     }
@@ -354,40 +354,40 @@ impl Task {
     #[inline]
     pub fn run(self) {
         #[cfg(debug_assertions)]
-        crate::accounting::attend();
+        crate::accounting::register_thread();
         let task = ManuallyDrop::new(self);
-        // SAFETY: by the field's invariant the word holds what the table belongs to; the task is
+        // SAFETY: by the field's invariant the word holds what the vtable belongs to; the task is
         // consumed, and `ManuallyDrop` keeps `drop` from touching it again.
-        unsafe { (task.table.run)(task.word) };
+        unsafe { (task.vtable.run)(task.word) };
     }
 
-    /// Lets other threads in, if it was a local task.
+    /// Makes the task one that any thread may run, if it was a local one.
     #[inline]
     pub(super) fn share(&mut self) {
-        // SAFETY: by the field's invariant the word holds what the table belongs to.
-        unsafe { (self.table.share)(self.word) };
+        // SAFETY: by the field's invariant the word holds what the vtable belongs to.
+        unsafe { (self.vtable.share)(self.word) };
     }
 
-    /// What it is about, if it is a local task.
+    /// Returns the owner of a local task; null for other tasks.
     #[inline]
     pub(super) fn owner(&self) -> *const () {
-        // SAFETY: by the field's invariant the word holds what the table belongs to.
-        unsafe { (self.table.owner)(self.word) }
+        // SAFETY: by the field's invariant the word holds what the vtable belongs to.
+        unsafe { (self.vtable.owner)(self.word) }
     }
 
-    /// Tells whether it can go to another thread as it is: see [`LocalWork::can_move`].
+    /// Returns whether the work can go to another thread unshared: see [`LocalWork::can_move`].
     #[inline]
     pub(super) fn can_move(&self) -> bool {
-        // SAFETY: by the field's invariant the word holds what the table belongs to.
-        unsafe { (self.table.can_move)(self.word) }
+        // SAFETY: by the field's invariant the word holds what the vtable belongs to.
+        unsafe { (self.vtable.can_move)(self.word) }
     }
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
-        // SAFETY: by the field's invariant the word holds what the table belongs to, since `run`
+        // SAFETY: by the field's invariant the word holds what the vtable belongs to, since `run`
         // never lets a task get here.
-        unsafe { (self.table.drop)(self.word) };
+        unsafe { (self.vtable.drop)(self.word) };
     }
 }
 
@@ -403,7 +403,7 @@ impl fmt::Debug for Task {
 ///
 /// `word` holds a live `F`, which is gone afterwards.
 #[inline(always)]
-unsafe fn take_from_place<F>(word: Word) -> F {
+unsafe fn take_from_place<F>(word: ClosureWord) -> F {
     // SAFETY: the caller hands over a live `F`; it is read once.
     unsafe { ptr::read(word.as_ptr().cast::<F>()) }
 }
@@ -415,7 +415,7 @@ unsafe fn take_from_place<F>(word: Word) -> F {
 /// `word` holds the address of a block that [`Task::new`] has filled with an `F`, which is gone
 /// afterwards.
 #[inline(always)]
-unsafe fn take_from_block<F>(word: Word) -> F {
+unsafe fn take_from_block<F>(word: ClosureWord) -> F {
     // SAFETY: the caller says that an address is there.
     let address = unsafe { word.assume_init() }.cast::<F>();
     // SAFETY: a block's address is not null.
@@ -423,7 +423,7 @@ unsafe fn take_from_block<F>(word: Word) -> F {
     // SAFETY: the caller hands over a live `F`; it is read once.
     let closure = unsafe { block.read() };
     // SAFETY: the block was allocated as that of an `F`, and holds nothing any more.
-    unsafe { free_block(block.cast(), Block::of::<F>()) };
+    unsafe { free_block(block.cast(), BlockLayout::of::<F>()) };
     closure
 }
 
@@ -431,8 +431,8 @@ unsafe fn take_from_block<F>(word: Word) -> F {
 ///
 /// # Safety
 ///
-/// As [`take_from_place`].
-unsafe fn run_in_place<F: FnOnce()>(word: Word) {
+/// See [`take_from_place`].
+unsafe fn run_in_place<F: FnOnce()>(word: ClosureWord) {
     // SAFETY: the caller's promise is the same.
     let closure = unsafe { take_from_place::<F>(word) };
     closure();
@@ -442,8 +442,8 @@ unsafe fn run_in_place<F: FnOnce()>(word: Word) {
 ///
 /// # Safety
 ///
-/// As [`take_from_place`].
-unsafe fn drop_in_place<F>(word: Word) {
+/// See [`take_from_place`].
+unsafe fn drop_in_place<F>(word: ClosureWord) {
     // SAFETY: the caller's promise is the same.
     drop(unsafe { take_from_place::<F>(word) });
 }
@@ -452,8 +452,8 @@ unsafe fn drop_in_place<F>(word: Word) {
 ///
 /// # Safety
 ///
-/// As [`take_from_block`].
-unsafe fn run_in_block<F: FnOnce()>(word: Word) {
+/// See [`take_from_block`].
+unsafe fn run_in_block<F: FnOnce()>(word: ClosureWord) {
     // SAFETY: the caller's promise is the same.
     let closure = unsafe { take_from_block::<F>(word) };
     closure();
@@ -463,8 +463,8 @@ unsafe fn run_in_block<F: FnOnce()>(word: Word) {
 ///
 /// # Safety
 ///
-/// As [`take_from_block`].
-unsafe fn drop_in_block<F>(word: Word) {
+/// See [`take_from_block`].
+unsafe fn drop_in_block<F>(word: ClosureWord) {
     // SAFETY: the caller's promise is the same.
     drop(unsafe { take_from_block::<F>(word) });
 }
@@ -473,8 +473,8 @@ unsafe fn drop_in_block<F>(word: Word) {
 ///
 /// # Safety
 ///
-/// As [`take_from_block`].
-unsafe fn run_local<W: LocalWork>(word: Word) {
+/// See [`take_from_block`].
+unsafe fn run_local<W: LocalWork>(word: ClosureWord) {
     // SAFETY: the caller's promise is the same.
     let address = unsafe { word.assume_init() }.cast::<W>();
     // SAFETY: a block's address is not null.
@@ -483,12 +483,12 @@ unsafe fn run_local<W: LocalWork>(word: Word) {
     W::run(unsafe { LocalBlock::from_raw(address) });
 }
 
-/// Asks a local work what it is about.
+/// Returns the owner of a local work.
 ///
 /// # Safety
 ///
-/// As [`share_local`].
-unsafe fn owner_of_local<W: LocalWork>(word: Word) -> *const () {
+/// See [`share_local`].
+unsafe fn owner_of_local<W: LocalWork>(word: ClosureWord) -> *const () {
     // SAFETY: the caller says that an address is there.
     let address = unsafe { word.assume_init() }.cast::<W>();
     // SAFETY: it is that of a `W` that nobody else is using.
@@ -500,19 +500,19 @@ unsafe fn owner_of_local<W: LocalWork>(word: Word) -> *const () {
 /// # Safety
 ///
 /// `word` holds the address of a block with a `W` that nobody else is using.
-unsafe fn share_local<W: LocalWork>(word: Word) {
+unsafe fn share_local<W: LocalWork>(word: ClosureWord) {
     // SAFETY: the caller says that an address is there.
     let address = unsafe { word.assume_init() }.cast::<W>();
     // SAFETY: it is that of a `W` that nobody else is using.
     unsafe { &mut *address }.share();
 }
 
-/// Asks a local work.
+/// Returns whether a local work can move.
 ///
 /// # Safety
 ///
-/// As [`share_local`].
-unsafe fn can_move_local<W: LocalWork>(word: Word) -> bool {
+/// See [`share_local`].
+unsafe fn can_move_local<W: LocalWork>(word: ClosureWord) -> bool {
     // SAFETY: the caller says that an address is there.
     let address = unsafe { word.assume_init() }.cast::<W>();
     // SAFETY: it is that of a `W` that nobody else is using.

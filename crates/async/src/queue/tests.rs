@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-use super::idle::lock;
+use super::sleep::lock;
 use super::*;
 use crate::error::{Error, ErrorCode};
 use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, thread};
@@ -35,7 +35,7 @@ fn queue_without_queued_blocking_threads_conforms() {
     conformance::suite(&|| multi(2, 0));
 }
 
-/// Records the order in which named tasks run on the single-threaded queue.
+/// A record of the order in which named tasks run on the single-threaded queue.
 struct Record {
     queue: Arc<SingleThreadedWorkQueue>,
     names: Arc<Mutex<Vec<&'static str>>>,
@@ -172,7 +172,7 @@ fn number_of_threads_is_checked() {
     }
 }
 
-/// A task that tells when it has begun, and ends when the returned sender is dropped.
+/// Returns a task that tells when it has begun, and ends when the returned sender is dropped.
 fn held(begun: &Sender<()>) -> (Task, Sender<()>) {
     let begun = begun.clone();
     let (release, released) = channel::<()>();
@@ -212,7 +212,7 @@ fn blocking_tasks_that_must_not_wait_get_threads_up_to_the_maximum() {
 
 #[test]
 fn all_blocking_threads_have_ended_when_their_queue_has() {
-    /// Takes its time to go, and says then that it has gone.
+    /// A value whose drop takes its time, and is counted when it is over.
     struct Last(Duration, Arc<AtomicUsize>);
     impl Drop for Last {
         fn drop(&mut self) {
@@ -317,7 +317,7 @@ fn blocking_task_may_await_but_not_quiesce() {
     queue.quiesce().unwrap();
 }
 
-/// Makes the first `n` threads, and then fails.
+/// Returns a spawner that makes the first `n` threads, and then fails.
 fn failing_spawner(n: usize) -> Spawner {
     let left = AtomicUsize::new(n);
     Arc::new(move |name, body| {
@@ -408,7 +408,7 @@ fn tasks_added_after_shutting_down_are_dropped_or_come_back() {
     assert_eq!(Arc::strong_count(&held), 1);
 }
 
-/// A task that adds itself again as long as it is let.
+/// Returns a task that adds itself again as long as it is let.
 fn again(queue: &std::sync::Weak<MultiThreadedWorkQueue>) -> Task {
     let queue = queue.clone();
     Task::new(move || {
@@ -571,7 +571,7 @@ fn idle_workers_sleep() {
     assert_eq!(queue.idle_workers(), 0);
 }
 
-/// A random tree of tasks of all kinds, from a seed.
+/// Returns a random tree of tasks of all kinds, from a seed.
 fn grow(queue: &Queue, seed: u64, depth: u32, leaves: &Arc<AtomicUsize>) {
     let mut state = seed;
     let mut random = move |bound: u64| {

@@ -1,4 +1,4 @@
-//! [`TimerQueue`]: deadlines.
+//! [`TimerQueue`]: callbacks that run at given times.
 //!
 //! One thread, made when the first timer is set, sleeps until the nearest deadline and runs its
 //! callback. Callbacks should be short: they resolve a promise, set a cancellation word or add a
@@ -21,16 +21,16 @@ use std::time::{Duration, Instant};
 
 use super::blocking::join_others;
 use super::clock::{Clock, Timers};
-use super::idle::lock;
+use super::sleep::lock;
 use super::task::Task;
 use super::unwind::{drop_caught, run_caught};
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, thread};
 
-/// Cancelled entries are swept out of the heap when there are this many, and half of all. The heap keeps room for as
-/// many entries, at least.
+/// The number of cancelled entries from which on they are removed from the heap, if they are half of all. The heap
+/// keeps room for as many entries, at least.
 const SWEEP_FROM: usize = 64;
 
-/// Runs callbacks at given times, on a thread of its own.
+/// A queue of callbacks that run at given times, on a thread of its own.
 ///
 /// Timers with an earlier deadline fire first; of equal deadlines, the one that was set first.
 /// Dropping the queue drops the callbacks that have not fired.
@@ -58,7 +58,7 @@ struct Shared {
     changed: Condvar,
     /// Notified when nothing is due any more, for those who wait for a clock that they have moved.
     caught_up: Condvar,
-    /// The system's if there is none.
+    /// The clock of the deadlines; `None` is the system's.
     clock: Option<Arc<dyn Clock>>,
     n_pending: AtomicUsize,
     n_cancelled: AtomicUsize,
@@ -81,7 +81,7 @@ struct Entry {
 }
 
 impl State {
-    /// Tells whether a timer is to fire by this time.
+    /// Returns whether a timer is to fire by this time.
     fn is_due(&self, now: Instant) -> bool {
         let nearest = self.heap.peek();
         nearest.is_some_and(|nearest| nearest.deadline <= now)
@@ -117,13 +117,13 @@ impl PartialOrd for Entry {
 }
 
 impl Ord for Entry {
-    /// The heap gives the greatest, so the earliest is the greatest.
+    /// Compares by deadline, reversed: the heap gives the greatest, so the earliest is the greatest.
     fn cmp(&self, other: &Self) -> Compare {
         (other.deadline, other.sequence).cmp(&(self.deadline, self.sequence))
     }
 }
 
-/// One timer that was set. Dropping the handle leaves the timer alone.
+/// A handle to one timer. Dropping the handle leaves the timer alone.
 #[derive(Clone)]
 pub struct TimerHandle {
     callback: Arc<Mutex<Option<Task>>>,
@@ -148,7 +148,7 @@ impl TimerHandle {
         true
     }
 
-    /// Tells whether the timer has neither fired nor been cancelled.
+    /// Returns whether the timer has neither fired nor been cancelled.
     pub fn is_pending(&self) -> bool {
         lock(&self.callback).is_some()
     }
@@ -291,10 +291,10 @@ impl Shared {
         state.thread.is_some()
     }
 
-    /// The life of the timer thread.
+    /// Runs callbacks on the timer thread until the queue ends.
     fn work(&self) {
         #[cfg(debug_assertions)]
-        crate::accounting::attend();
+        crate::accounting::register_thread();
         let mut state = lock(&self.state);
         while !state.ended {
             let now = self.now();

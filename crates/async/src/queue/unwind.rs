@@ -1,4 +1,4 @@
-//! Where panics of users' code stop.
+//! Running and dropping users' code, whose panics stop here.
 //!
 //! A task may panic, and so may the payload of a panic or a captured value while it is dropped.
 //! None of it may reach the loop of a worker.
@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::task::Task;
 
-/// Payloads of panics may panic when dropped, and those payloads again. After this many the last
+/// The number of panic payloads that are dropped in a row, each of which may panic again; the last
 /// one is leaked.
 const MAX_PAYLOADS: usize = 16;
 
@@ -45,7 +45,8 @@ pub(super) fn drop_caught<T>(value: T) -> bool {
 mod tests {
     use super::*;
 
-    /// Panics when dropped, with another of its kind as payload, so many times.
+    /// A panic payload that panics when dropped, with another of its kind as payload, so many
+    /// times.
     struct Bomb(usize);
 
     impl Drop for Bomb {

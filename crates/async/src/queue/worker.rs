@@ -10,7 +10,7 @@
 //! # Invariants
 //!
 //! * A task is counted as added before it is put anywhere, and as finished after it was dropped.
-//! * Only the thread of worker `i` uses lane `i` and the owner's end of deque `i`.
+//! * Only the thread of worker `i` writes counters `i` and the owner's end of deque `i`.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::VecDeque;
@@ -19,45 +19,46 @@ use std::time::{Duration, Instant};
 
 use super::blocking::Spawner;
 use super::deque::{Owner, Steal, Thief, deque};
-use super::idle::Idle;
 use super::injector::Injector;
-use super::rest::Rest;
+use super::quiescence::Quiescence;
 use super::search::{Next, Search};
-use super::tally::{Lane, Tally};
+use super::sleep::SleepProtocol;
 use super::task::Task;
+use super::task_counters::{TaskCounters, WorkerCounters};
 use super::unwind::{drop_caught, run_caught};
 use crate::error::Error;
 use crate::memory;
 use crate::record::{Recorder, Track};
 use crate::sync::{Arc, AtomicU64, Ordering, spin_loop, thread, thread_cell};
 
-/// Tasks that a worker's deque holds before it overflows to the injector.
+/// The number of tasks that a worker's deque holds before it overflows to the injector.
 const DEQUE_CAPACITY: u32 = 256;
-/// Most tasks that a worker takes from the injector at once.
+/// The most tasks that a worker takes from the injector at once.
 const INJECTOR_BATCH: usize = 32;
-/// Every so many tasks a worker looks for one from outside first.
+/// The number of tasks after which a worker looks for one from outside first.
 const OUTSIDE_INTERVAL: u32 = 64;
-/// Every so many tasks it takes the oldest of its own; a multiple of the above. Rarely, since the
-/// oldest task of a tree brings many others, and they cost more memory than the newest one's.
+/// The number of tasks after which a worker takes the oldest of its own; a multiple of
+/// [`OUTSIDE_INTERVAL`]. Rarely, since the oldest task of a tree brings many others, and they cost
+/// more memory than the newest one's.
 const OLDEST_INTERVAL: u32 = 64 * 64;
 
 const LEAVES_WORK: bool = cfg!(tfrt_planted = "leaves-work");
 const BLOCKS_SILENTLY: bool = cfg!(tfrt_planted = "blocks-silently");
 
-/// What workers, blocking threads and handles share.
-pub(super) struct Core {
-    idle: Idle,
+/// The shared state of a pool, held by workers, blocking threads and handles.
+pub(super) struct PoolState {
+    idle: SleepProtocol,
     injector: Injector<Task>,
     thieves: Box<[Thief<Task>]>,
-    pub(super) tally: Tally,
-    rest: Rest,
-    pub(super) counts: Counts,
+    pub(super) counters: TaskCounters,
+    quiescence: Quiescence,
+    pub(super) counts: PoolStats,
     recorder: Option<Arc<Recorder>>,
 }
 
 /// Statistics of events that are rare.
 #[derive(Default)]
-pub(super) struct Counts {
+pub(super) struct PoolStats {
     pub(super) panicked: AtomicU64,
     pub(super) dropped: AtomicU64,
     pub(super) stolen: AtomicU64,
@@ -75,46 +76,46 @@ fn count_of(tasks: &[Task]) -> u64 {
     u64::try_from(tasks.len()).unwrap_or(u64::MAX)
 }
 
-/// What only the thread of one worker may use.
-struct Local {
-    core: Arc<Core>,
+/// The state of one worker, which only its thread may use.
+struct WorkerState {
+    core: Arc<PoolState>,
     index: usize,
     deque: Owner<Task>,
     tick: Cell<u32>,
     random: Cell<u32>,
-    /// How many searches are to be short, since somebody else wants the processor.
+    /// The number of searches that are to be short, since another process wants the processor.
     short_searches: Cell<u32>,
     track: Option<Track>,
 }
 
 thread_cell! {
     /// The core whose worker this thread is, while it works.
-    static WORKER_OF: Cell<*const Core> = Cell::new(std::ptr::null());
+    static WORKER_OF: Cell<*const PoolState> = Cell::new(std::ptr::null());
 }
 thread_cell! {
-    /// There while `WORKER_OF` is set.
-    static LOCAL: OnceCell<Local> = OnceCell::new();
+    /// The state of the worker that this thread is; set while `WORKER_OF` is.
+    static LOCAL: OnceCell<WorkerState> = OnceCell::new();
 }
 thread_cell! {
     /// The core whose blocking task this thread is running.
-    static BLOCKING_FOR: Cell<*const Core> = Cell::new(std::ptr::null());
+    static BLOCKING_FOR: Cell<*const PoolState> = Cell::new(std::ptr::null());
 }
 
-/// Tells whether the calling thread is a worker of `core`.
+/// Returns whether the calling thread is a worker of `core`.
 #[inline]
-pub(super) fn is_thread_of(core: &Core) -> bool {
+pub(super) fn is_thread_of(core: &PoolState) -> bool {
     ptr::eq(WORKER_OF.with(Cell::get), core)
 }
 
-/// The number of the worker of `core` that the calling thread is.
-pub(super) fn index_in(core: &Core) -> Option<usize> {
+/// Returns the number of the worker of `core` that the calling thread is.
+pub(super) fn index_in(core: &PoolState) -> Option<usize> {
     is_thread_of(core)
         .then(|| LOCAL.with(|local| local.get().map(|local| local.index)))
         .flatten()
 }
 
-/// Tells whether the calling thread runs a blocking task for `core`.
-pub(super) fn is_blocking_for(core: &Core) -> bool {
+/// Returns whether the calling thread runs a blocking task for `core`.
+pub(super) fn is_blocking_for(core: &PoolState) -> bool {
     ptr::eq(BLOCKING_FOR.with(Cell::get), core)
 }
 
@@ -127,15 +128,15 @@ pub(super) fn start(
     n_workers: usize,
     spawner: &Spawner,
     recorder: Option<Arc<Recorder>>,
-) -> Result<(Arc<Core>, Vec<thread::JoinHandle<()>>), Error> {
+) -> Result<(Arc<PoolState>, Vec<thread::JoinHandle<()>>), Error> {
     let (owners, thieves): (Vec<_>, Vec<_>) = (0..n_workers).map(|_| deque(DEQUE_CAPACITY)).unzip();
-    let core = Arc::new(Core {
-        idle: Idle::new(n_workers),
+    let core = Arc::new(PoolState {
+        idle: SleepProtocol::new(n_workers),
         injector: Injector::new(),
         thieves: thieves.into(),
-        tally: Tally::new(n_workers),
-        rest: Rest::new(),
-        counts: Counts::default(),
+        counters: TaskCounters::new(n_workers),
+        quiescence: Quiescence::new(),
+        counts: PoolStats::default(),
         recorder,
     });
     let mut workers = Vec::with_capacity(owners.len());
@@ -144,12 +145,12 @@ pub(super) fn start(
         let seed = u32::try_from(index).map_or(1, |index| index.wrapping_mul(0x9e37_79b9) | 1);
         let body = Box::new(move || {
             #[cfg(debug_assertions)]
-            crate::accounting::attend();
+            crate::accounting::register_thread();
             let (tick, random) = (Cell::new(0), Cell::new(seed));
             WORKER_OF.with(|own| own.set(Arc::as_ptr(&core)));
             LOCAL.with(|local| {
                 local
-                    .get_or_init(|| Local {
+                    .get_or_init(|| WorkerState {
                         track: core.recorder.as_ref().map(|to| to.worker_track()),
                         core,
                         index,
@@ -176,7 +177,7 @@ pub(super) fn start(
     Ok((core, workers))
 }
 
-impl Core {
+impl PoolState {
     /// Adds a compute task, from any thread.
     #[inline]
     pub(super) fn add(&self, task: Task) {
@@ -199,7 +200,7 @@ impl Core {
             });
             return;
         }
-        self.tally.shared().add(count_of(&tasks));
+        self.counters.shared().add(count_of(&tasks));
         match self.injector.push_all(tasks) {
             Ok(()) => self.announce(),
             Err(tasks) => {
@@ -213,7 +214,7 @@ impl Core {
 
     /// Adds a task from a thread that is no worker of this queue.
     fn add_outside(&self, task: Task) {
-        self.tally.shared().add(1);
+        self.counters.shared().add(1);
         match self.injector.push(task) {
             Ok(()) => self.announce(),
             Err(task) => {
@@ -230,21 +231,21 @@ impl Core {
         }
     }
 
-    /// Somebody was woken.
+    /// Counts a worker as woken.
     fn woke(&self) {
         count(&self.counts.woken, 1);
     }
 
-    /// Runs a task, does what is to be done before it counts as finished, and counts it, its drop
+    /// Runs a task, calls `ended` before the task counts as finished, and counts it, its drop
     /// included.
     #[inline]
-    fn run(&self, lane: &Lane, task: Task, ended: impl FnOnce()) {
-        lane.start();
+    fn run(&self, counters: &WorkerCounters, task: Task, ended: impl FnOnce()) {
+        counters.start();
         if run_caught(task) {
             count(&self.counts.panicked, 1);
         }
         ended();
-        lane.finish();
+        counters.finish();
     }
 
     /// Runs a blocking task on the calling thread.
@@ -254,7 +255,7 @@ impl Core {
         track.iter().for_each(Track::mark);
         let begin = track.as_ref().map(Track::last).unwrap_or_default();
         let ended = || track.iter().for_each(|track| track.task(begin));
-        self.run(self.tally.blocking(), task, ended);
+        self.run(self.counters.blocking(), task, ended);
         BLOCKING_FOR.with(|own| own.set(std::ptr::null()));
         if !BLOCKS_SILENTLY {
             self.notify_watchers();
@@ -263,18 +264,18 @@ impl Core {
 
     /// Counts a blocking task that is about to be offered to threads outside of the workers.
     pub(super) fn count_blocking_added(&self) {
-        self.tally.blocking().add(1);
+        self.counters.blocking().add(1);
     }
 
     /// Counts a blocking task as gone that no thread took.
     pub(super) fn count_blocking_refused(&self) {
-        self.tally.blocking().finish();
+        self.counters.blocking().finish();
         self.notify_watchers();
     }
 
     /// Counts a compute task as gone that was added from outside and did not run.
     fn count_gone(&self) {
-        self.tally.shared().finish();
+        self.counters.shared().finish();
         self.notify_watchers();
     }
 
@@ -294,7 +295,7 @@ impl Core {
 
     /// Blocks until nothing is in flight.
     pub(super) fn wait_for_rest(&self) {
-        self.rest.wait(&self.idle, &self.tally);
+        self.quiescence.wait(&self.idle, &self.counters);
     }
 
     /// Returns how many workers look for work, and how many sleep.
@@ -314,7 +315,7 @@ impl Core {
     /// thread that is no worker.
     fn notify_watchers(&self) {
         if self.idle.read().is_watched() {
-            self.rest.notify();
+            self.quiescence.notify();
         }
     }
 
@@ -324,8 +325,8 @@ impl Core {
     }
 }
 
-impl Local {
-    /// The life of a worker.
+impl WorkerState {
+    /// Runs tasks on a worker's thread until the queue is closed and empty.
     fn work(&self) {
         let mut searching = false;
         loop {
@@ -340,7 +341,7 @@ impl Local {
                 }
                 let begin = self.track.as_ref().map(Track::last);
                 let ended = || self.record(|track| track.task(begin.unwrap_or_default()));
-                self.core.run(self.lane(), task, ended);
+                self.core.run(self.counters(), task, ended);
                 continue;
             }
             if !self.sleep(searching) {
@@ -350,7 +351,7 @@ impl Local {
         }
     }
 
-    /// Records something, if anybody wants to know.
+    /// Records an event, if the queue has a recorder.
     #[inline]
     fn record(&self, event: impl FnOnce(&Track)) {
         if let Some(track) = &self.track {
@@ -358,8 +359,8 @@ impl Local {
         }
     }
 
-    fn lane(&self) -> &Lane {
-        self.core.tally.worker(self.index)
+    fn counters(&self) -> &WorkerCounters {
+        self.core.counters.worker(self.index)
     }
 
     fn end_search(&self) {
@@ -410,11 +411,11 @@ impl Local {
     fn search(&self) -> Option<Task> {
         if self.core.idle.peek().is_watched() {
             // Going to sleep tells those who wait for the queue to come to rest, but later.
-            self.core.rest.notify();
+            self.core.quiescence.notify();
         }
         let begin = Instant::now();
         let mut search = Search::new(self.short_searches.get());
-        let in_flight = || self.core.tally.compute_in_flight() > 0;
+        let in_flight = || self.core.counters.compute_in_flight() > 0;
         let task = loop {
             let task = self.steal().or_else(|| self.take_injected());
             if task.is_some() || self.core.idle.peek().is_closed() {
@@ -461,7 +462,7 @@ impl Local {
         None
     }
 
-    /// A number below `bound` that is not the same all the time.
+    /// Returns a number below `bound` that is not the same all the time.
     fn random(&self, bound: usize) -> usize {
         let mut x = self.random.get();
         x ^= x << 13;
@@ -479,7 +480,7 @@ impl Local {
         self.record(Track::mark);
         let slept = core.idle.sleep_unless(self.index, searching, |word| {
             if word.is_watched() {
-                core.rest.notify();
+                core.quiescence.notify();
             }
             let has_work = core.has_work();
             ended = word.is_closed() && (LEAVES_WORK || !has_work);
@@ -502,7 +503,7 @@ impl Local {
             self.core.discard(task);
             return;
         }
-        self.lane().add(1);
+        self.counters().add(1);
         self.push(task);
         self.core.announce();
     }
@@ -513,7 +514,7 @@ impl Local {
             tasks.into_iter().for_each(|task| self.core.discard(task));
             return;
         }
-        self.lane().add(count_of(&tasks));
+        self.counters().add(count_of(&tasks));
         let mut tasks = tasks.into_iter();
         self.deque.push_all(&mut tasks);
         if tasks.len() > 0 {

@@ -10,10 +10,10 @@ use std::sync::OnceLock;
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// Believes records that may be torn: a bug that the models must find.
+/// A planted bug, which the models must find: records are believed that may be torn.
 const BELIEVE_TORN: bool = cfg!(tfrt_planted = "torn-record");
 
-/// Records that memory is taken for at once.
+/// The number of records that memory is taken for at once.
 const CHUNK: usize = 1 << 10;
 
 /// A record.
@@ -24,7 +24,7 @@ type Slot = [AtomicU64; 4];
 /// The records of one thread. Only that thread calls [`Ring::write`]; if others did, records would
 /// be mixed up, and nothing worse.
 pub(super) struct Ring {
-    /// Memory is taken when the first record for it is written.
+    /// The memory of the records, taken chunk by chunk when it is first written.
     ///
     /// Invariant: each has as many slots, and both numbers are powers of two.
     chunks: Box<[OnceLock<Box<[Slot]>>]>,
@@ -87,19 +87,20 @@ impl Ring {
         (begin + n_torn, records)
     }
 
-    /// How many records were written.
+    /// Returns how many records were written.
     pub(super) fn n_written(&self) -> u64 {
         // Ordering: a statistic.
         self.n_written.load(Ordering::Relaxed)
     }
 
-    /// The first record that nobody overwrites while the next one after `n_written` is written.
+    /// Returns the first record that nobody overwrites while the next one after `n_written` is
+    /// written.
     fn first_whole(&self, n_written: u64) -> u64 {
         let capacity = (self.chunks.len() * self.n_in_chunk) as u64;
         (n_written + 1).saturating_sub(capacity)
     }
 
-    /// The chunk and the slot in it for a record.
+    /// Returns the chunk and the slot in it for a record.
     #[inline]
     fn place(&self, index: u64) -> (usize, usize) {
         // What is cut off is a multiple of the capacity.

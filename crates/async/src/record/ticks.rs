@@ -1,4 +1,4 @@
-//! [`Clock`]: the time in ticks of the cheapest clock that there is.
+//! [`Clock`]: time in ticks of the cheapest clock that there is.
 //!
 //! On x86-64 that is the processor's time-stamp counter, where the processor says that it goes on
 //! at the same rate whatever happens; elsewhere it is the system's monotonic clock. A reading of the
@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-/// A clock that was started.
+/// A clock that counts ticks from its start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     has_counter: bool,
@@ -15,7 +15,7 @@ pub(super) struct Clock {
     start: Instant,
 }
 
-/// From ticks to nanoseconds.
+/// A conversion of ticks to nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     start_ticks: u64,
@@ -23,7 +23,7 @@ pub(super) struct Scale {
 }
 
 impl Clock {
-    /// Starts.
+    /// Starts a clock.
     pub(super) fn start() -> Clock {
         let has_counter = has_counter();
         let (start_ticks, start) = both();
@@ -34,7 +34,7 @@ impl Clock {
         }
     }
 
-    /// The time in ticks.
+    /// Returns the time in ticks.
     #[inline]
     pub(super) fn now(&self) -> u64 {
         if self.has_counter {
@@ -43,7 +43,7 @@ impl Clock {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// How long a tick is, by all that is known by now.
+    /// Returns the length of a tick, by all that is known by now.
     pub(super) fn scale(&self) -> Scale {
         let (now_ticks, now) = both();
         let ticks = now_ticks.saturating_sub(self.start_ticks);
@@ -57,22 +57,22 @@ impl Clock {
 }
 
 impl Scale {
-    /// Nanoseconds from the start of the clock to a time in ticks.
+    /// Returns the nanoseconds from the start of the clock to a time in ticks.
     pub(super) fn ns(&self, ticks: u64) -> u64 {
         // A processor's counter may be a little behind that of the one where the clock was started.
         let ticks = ticks.saturating_sub(self.start_ticks);
         self.len_ns(ticks)
     }
 
-    /// So many ticks in nanoseconds.
+    /// Returns a number of ticks in nanoseconds.
     pub(super) fn len_ns(&self, ticks: u64) -> u64 {
         // Exact enough: a double counts nanoseconds for a hundred days.
         (ticks as f64 * self.ns_per_tick) as u64
     }
 }
 
-/// The time of both clocks at one moment: of some readings that with the least time between the two,
-/// since a thread may be interrupted there.
+/// Reads both clocks at one moment: of some readings that with the least time between the two, since a thread may be
+/// interrupted there.
 fn both() -> (u64, Instant) {
     let reading = || {
         let before = counter();
@@ -87,7 +87,7 @@ fn both() -> (u64, Instant) {
     (ticks, instant)
 }
 
-/// Tells whether there is a counter that always goes on at the same rate.
+/// Returns whether there is a counter that always goes on at the same rate.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn has_counter() -> bool {
     use std::arch::x86_64::__cpuid;
@@ -102,7 +102,7 @@ fn has_counter() -> bool {
     false
 }
 
-/// The processor's time-stamp counter.
+/// Returns the processor's time-stamp counter.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 fn counter() -> u64 {

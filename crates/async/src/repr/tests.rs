@@ -1,5 +1,5 @@
-//! Registers whose value has another record of the same type than the reader's: which one a crate or a part of it gets
-//! is the compiler's choice.
+//! Tests of registers whose value has another record of its type than the reader's: which record a
+//! crate or a part of it gets is the compiler's choice.
 
 use std::any::TypeId;
 

@@ -7,8 +7,8 @@ use std::{
 };
 
 use crate::{
-    AnyAsyncValue, AnyPromise, AsyncValue, Chain, Error, ErrorCode, Heap, InPlace, Nested, Origin,
-    OriginSource, SourceLocation, Value,
+    AnyAsyncValue, AnyPromise, AsyncValue, Chain, Error, ErrorCode, Heap, InPlace, Nested,
+    Producer, ProducerInfo, SourceLocation, Value,
 };
 
 /// A value on the heap that counts its drops.
@@ -89,7 +89,7 @@ fn values_cross_threads() {
     check::<crate::Promise<Tracked>>();
     check::<AnyPromise>();
     check::<Error>();
-    check::<Origin>();
+    check::<Producer>();
 }
 
 /// Makes `value` in every way and reads it back in every way.
@@ -364,7 +364,7 @@ fn promise_dropped_unresolved_fails_its_value() {
 #[test]
 fn promise_dropped_unresolved_names_its_kernel() {
     struct Somewhere;
-    impl OriginSource for Somewhere {
+    impl ProducerInfo for Somewhere {
         fn kernel(&self) -> String {
             "my.kernel".to_owned()
         }
@@ -373,8 +373,8 @@ fn promise_dropped_unresolved_names_its_kernel() {
         }
     }
     let (promise, value) = AnyAsyncValue::pending();
-    value.set_origin(&Origin::new(Somewhere));
-    value.set_origin(&Origin::new("another".to_owned()));
+    value.set_producer(&Producer::new(Somewhere));
+    value.set_producer(&Producer::new("another".to_owned()));
     drop(promise);
     let error = value.error().unwrap();
     assert_eq!(
@@ -383,10 +383,10 @@ fn promise_dropped_unresolved_names_its_kernel() {
     );
     assert_eq!(error.kernel(), None);
     assert_eq!(error.location().unwrap().to_string(), "here");
-    value.set_origin(&Origin::new("too late"));
+    value.set_producer(&Producer::new("too late"));
 
     struct Counted(#[expect(dead_code, reason = "only its count matters")] Arc<()>);
-    impl OriginSource for Counted {
+    impl ProducerInfo for Counted {
         fn kernel(&self) -> String {
             unreachable!("nobody asks")
         }
@@ -394,11 +394,11 @@ fn promise_dropped_unresolved_names_its_kernel() {
     let (promise, value) = AnyAsyncValue::pending();
     promise.resolve(1);
     let witness = Arc::new(());
-    value.set_origin(&Origin::new(Counted(Arc::clone(&witness))));
+    value.set_producer(&Producer::new(Counted(Arc::clone(&witness))));
     assert_eq!(Arc::strong_count(&witness), 1, "it is not kept");
 
     let (promise, value) = AnyAsyncValue::pending();
-    value.set_origin(&Origin::new("my.other".to_owned()));
+    value.set_producer(&Producer::new("my.other".to_owned()));
     drop(promise);
     assert_eq!(
         value.error().unwrap().message(),

@@ -10,7 +10,7 @@ use std::{
 use super::{MAX_DEPTH, NESTING};
 use crate::{AnyAsyncValue, AsyncValue, Chain, Error, Heap, Promise, Value, counters};
 
-/// How long a chain is: without a bound on nesting, far too long for [`STACK_BYTES`].
+/// The length of a chain: without a bound on nesting, far too long for [`STACK_BYTES`].
 const N_LINKS: usize = if cfg!(miri) {
     2_000
 } else if cfg!(debug_assertions) {
@@ -296,7 +296,7 @@ fn waiter_drops_the_last_reference() {
     promise.resolve(Link { _next: None });
 }
 
-/// What a closure has.
+/// The captured content of a closure under test.
 trait Content: Copy + PartialEq + Send + 'static {
     const CONTENT: Self;
 }

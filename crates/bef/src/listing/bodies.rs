@@ -1,4 +1,4 @@
-//! The function index, and the bodies of functions.
+//! Listings of the function index, and of the bodies of functions.
 
 use crate::{
     function::Body,
@@ -165,7 +165,7 @@ impl<'f> Lister<'f, '_> {
         self.at += size_of::<u32>() * n_words;
     }
 
-    /// ` at FILE:LINE:COLUMN`, or the number that stands for a location without a record.
+    /// Returns ` at FILE:LINE:COLUMN`, or the number that stands for a location without a record.
     fn location(&mut self, offset: LocationOffset) -> String {
         if let Some(known) = self.locations.get(&offset) {
             return known.clone();

@@ -1,4 +1,4 @@
-//! Sections that are tables: strings, names, types, attributes, locations.
+//! Listings of sections that are tables: strings, names, types, attributes, locations.
 
 use std::fmt::Write;
 

@@ -7,7 +7,7 @@ use crate::{
     dtype::AttributeType,
     error::BefError,
     file::{BodyRecord, FunctionRecord, Span, words_of},
-    kernel::RecordShape,
+    kernel::RecordLayout,
     layout::{FunctionKind, SectionId},
     verify::{Gate, sections::Strings},
 };
@@ -125,7 +125,7 @@ pub(super) fn attribute_names(gate: &mut Gate<'_>, strings: &Strings) -> Result<
         n_entries(gate, &mut cursor, function, "kernels", kernels.len())?;
         for kernel in &mut gate.index.kernels[kernels.range()] {
             kernel.first_name = names.len() as u32;
-            let shape = RecordShape::read(words, kernel.word as usize);
+            let shape = RecordLayout::read(words, kernel.word as usize);
             for _ in shape.map_or(0..0, |shape| shape.attributes()) {
                 let position = cursor.position();
                 reserve(&mut names, 1, position)?;

@@ -9,11 +9,11 @@ use crate::{
     verify::{Gate, graph, locations::LocationTable, sections::Strings},
 };
 
-/// What is read when a body turns out to be malformed.
+/// A part of a body, by which errors say what was being read.
 ///
 /// The original names the part for sync functions only.
 #[derive(Clone, Copy)]
-enum Part {
+enum BodyPart {
     Offset,
     Registers,
     UseCounts,
@@ -23,8 +23,8 @@ enum Part {
     Alignment,
 }
 
-/// Starts a message on a malformed part.
-fn context(kind: FunctionKind, part: Part) -> &'static str {
+/// Returns the beginning of a message on a malformed part.
+fn context(kind: FunctionKind, part: BodyPart) -> &'static str {
     /// Starts a message on a part of a sync function.
     macro_rules! sync {
         ($reason:literal) => {
@@ -39,13 +39,13 @@ fn context(kind: FunctionKind, part: Part) -> &'static str {
         return "invalid Function section in BEF file";
     }
     match part {
-        Part::Offset => sync!("Invalid function offset"),
-        Part::Registers => sync!("Failed to read location_offset or num_registers"),
-        Part::UseCounts => sync!("Failed to read register user_count"),
-        Part::NKernels => sync!("Failed to read num_kernels"),
-        Part::Kernels => sync!("Failed to read kernel offset or num_operands"),
-        Part::Results => sync!("Failed to read result_reg"),
-        Part::Alignment => sync!("Failed to align BEF to kKernelEntryAlignment"),
+        BodyPart::Offset => sync!("Invalid function offset"),
+        BodyPart::Registers => sync!("Failed to read location_offset or num_registers"),
+        BodyPart::UseCounts => sync!("Failed to read register user_count"),
+        BodyPart::NKernels => sync!("Failed to read num_kernels"),
+        BodyPart::Kernels => sync!("Failed to read kernel offset or num_operands"),
+        BodyPart::Results => sync!("Failed to read result_reg"),
+        BodyPart::Alignment => sync!("Failed to align BEF to kKernelEntryAlignment"),
     }
 }
 
@@ -153,7 +153,7 @@ pub(super) fn bodies(gate: &mut Gate<'_>, locations: &LocationTable) -> Result<(
         if (offset as usize) < least {
             let message = format!(
                 "{}: the body of {} starts inside another",
-                context(kind, Part::Offset),
+                context(kind, BodyPart::Offset),
                 gate.name_of(function)
             );
             return Err(BefError::new(
@@ -163,7 +163,7 @@ pub(super) fn bodies(gate: &mut Gate<'_>, locations: &LocationTable) -> Result<(
             ));
         }
         frame(gate, function, &mut wait_counts)?;
-        let place = graph::Place { function, words };
+        let place = graph::FunctionWords { function, words };
         let end = graph::records(gate, place, &wait_counts, &mut registers, locations)?;
         least = end * size_of::<u32>();
     }
@@ -180,12 +180,12 @@ fn frame(gate: &mut Gate<'_>, function: usize, wait_counts: &mut Vec<u32>) -> Re
         ..
     } = gate.index.functions[function];
     let section = gate.section_range(SectionId::Functions);
-    let mut cursor = gate.cursor(SectionId::Functions, context(kind, Part::Registers));
+    let mut cursor = gate.cursor(SectionId::Functions, context(kind, BodyPart::Registers));
     cursor.take(offset as usize)?;
     let location = cursor.varint32()?;
     let n_registers = cursor.count(1)?;
 
-    cursor.set_context(context(kind, Part::UseCounts));
+    cursor.set_context(context(kind, BodyPart::UseCounts));
     let use_counts = &mut gate.index.use_counts;
     reserve(use_counts, n_registers, cursor.position())?;
     let first_register = use_counts.len();
@@ -194,12 +194,12 @@ fn frame(gate: &mut Gate<'_>, function: usize, wait_counts: &mut Vec<u32>) -> Re
     }
     let registers = span(first_register, use_counts.len());
 
-    cursor.set_context(context(kind, Part::NKernels));
+    cursor.set_context(context(kind, BodyPart::NKernels));
     let n_kernels = cursor.count(KERNEL_BYTES)?;
     if n_kernels == 0 {
         return Err(cursor.error(codes::PSEUDO_KERNEL, "there is no pseudo kernel"));
     }
-    cursor.set_context(context(kind, Part::Kernels));
+    cursor.set_context(context(kind, BodyPart::Kernels));
     let kernels = &mut gate.index.kernels;
     reserve(kernels, n_kernels, cursor.position())?;
     let first_kernel = kernels.len();
@@ -224,7 +224,7 @@ fn frame(gate: &mut Gate<'_>, function: usize, wait_counts: &mut Vec<u32>) -> Re
     }
     let kernel_span = span(first_kernel, kernels.len());
 
-    cursor.set_context(context(kind, Part::Results));
+    cursor.set_context(context(kind, BodyPart::Results));
     let result_registers = &mut gate.index.result_registers;
     reserve(result_registers, results.len(), cursor.position())?;
     let first_result = result_registers.len();
@@ -233,7 +233,7 @@ fn frame(gate: &mut Gate<'_>, function: usize, wait_counts: &mut Vec<u32>) -> Re
     }
     let results = span(first_result, result_registers.len());
 
-    cursor.set_context(context(kind, Part::Alignment));
+    cursor.set_context(context(kind, BodyPart::Alignment));
     cursor.align(KERNEL_ALIGNMENT)?;
     // Offsets count from the first record; from here on they count from the section's start.
     let first_word = (cursor.position() - section.start) / size_of::<u32>();

@@ -7,17 +7,17 @@ use crate::{
     cursor::{filled, reserve, reserved},
     error::BefError,
     file::{BodyRecord, FunctionRecord, Span},
-    kernel::RecordShape,
+    kernel::RecordLayout,
     layout::{FunctionKind, PSEUDO_KERNEL_CODE, SectionId},
     verify::{Gate, locations::LocationTable},
 };
 
 const CONTEXT: &str = "invalid Function section in BEF file";
 
-/// No kernel writes the register.
+/// A register's writer before any kernel is known to write it.
 const UNWRITTEN: u32 = u32::MAX;
 
-/// One function while its kernel records are checked.
+/// A function whose kernel records are being checked.
 struct Graph<'g, 'a> {
     gate: &'g Gate<'a>,
     function: usize,
@@ -29,20 +29,20 @@ struct Graph<'g, 'a> {
     registers: &'g mut Vec<Register>,
 }
 
-/// What the kernels say on a register.
+/// The writer and the users of a register, as the kernels state them.
 #[derive(Clone, Copy)]
 pub(super) struct Register {
     /// The kernel that writes it.
     writer: u32,
-    /// Where the list of its users lies.
+    /// The list of users, as words.
     users: Span,
-    /// Where the next user is to be found while kernels are visited from the last to the first.
+    /// The next user in the list, while kernels are visited from the last to the first.
     next_user: u32,
 }
 
-/// The function that is looked at, and the Functions section.
+/// A function whose kernel records are checked, and the words of the Functions section.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct FunctionWords<'a> {
     pub function: usize,
     pub words: &'a [u32],
 }
@@ -51,7 +51,7 @@ pub(super) struct Place<'a> {
 /// scratch space.
 pub(super) fn records(
     gate: &mut Gate<'_>,
-    Place { function, words }: Place<'_>,
+    FunctionWords { function, words }: FunctionWords<'_>,
     wait_counts: &[u32],
     registers: &mut Vec<Register>,
     locations: &LocationTable,
@@ -114,15 +114,16 @@ impl Register {
     };
 }
 
-/// What a visit of all kernels from the last to the first has shown.
-struct Backwards {
-    /// The list of users of each register is the list of its readers, the latest first, as
-    /// compilers write it. If not, it may still be another order of the same.
+/// The findings of a visit of all kernels from the last to the first. Each is enough to accept a
+/// property without a slower check.
+struct OrderFindings {
+    /// Whether the list of users of each register is the list of its readers, the latest first, as
+    /// compilers write it. If not, it may still be another order of these.
     lists_are_readers: bool,
-    /// The pseudo kernel starts the kernels without operands from the first to the last. If not, it
-    /// may still start them in another order.
+    /// Whether the pseudo kernel starts the kernels without operands from the first to the last. If
+    /// not, it may still start them in another order.
     starts_are_listed: bool,
-    /// Each kernel reads only what earlier ones write. If not, there may still be an order.
+    /// Whether each kernel reads only what earlier ones write. If not, there may still be an order.
     is_textual: bool,
 }
 
@@ -153,7 +154,7 @@ impl Graph<'_, '_> {
         {
             let start = record.word as usize;
             let inside =
-                RecordShape::read(self.words, start).and_then(|shape| shape.end(self.words));
+                RecordLayout::read(self.words, start).and_then(|shape| shape.end(self.words));
             let Some(end) = inside else {
                 let name = self.name();
                 let message = format!("{CONTEXT}: kernel {kernel} of {name} runs past the end");
@@ -170,17 +171,17 @@ impl Graph<'_, '_> {
         Ok(least)
     }
 
-    /// Returns where a kernel's parts lie.
+    /// Returns the positions of a kernel's parts.
     #[inline]
-    fn shape(&self, kernel: usize) -> RecordShape {
+    fn shape(&self, kernel: usize) -> RecordLayout {
         let start = self.gate.index.kernels[self.body.kernels.range()][kernel].word;
-        RecordShape::read(self.words, start as usize).expect("shapes() found it inside")
+        RecordLayout::read(self.words, start as usize).expect("shapes() found it inside")
     }
 
     /// Iterates over all kernels.
-    fn kernels(&self) -> impl DoubleEndedIterator<Item = RecordShape> + ExactSizeIterator {
+    fn kernels(&self) -> impl DoubleEndedIterator<Item = RecordLayout> + ExactSizeIterator {
         let records = self.gate.index.kernels[self.body.kernels.range()].iter();
-        let read = |start| RecordShape::read(self.words, start);
+        let read = |start| RecordLayout::read(self.words, start);
         records.map(move |record| read(record.word as usize).expect("shapes() found it inside"))
     }
 
@@ -209,7 +210,7 @@ impl Graph<'_, '_> {
     }
 
     /// Checks that the arguments are the first registers.
-    fn arguments(&mut self, shape: RecordShape) -> Result<(), BefError> {
+    fn arguments(&mut self, shape: RecordLayout) -> Result<(), BefError> {
         let n_registers = self.n_registers();
         if self.record.arguments.len() > n_registers {
             let message = format!(
@@ -238,7 +239,7 @@ impl Graph<'_, '_> {
         self.results(0, 1)
     }
 
-    /// Notes who writes the results of a kernel from `first` on, and who reads them.
+    /// Enters the writers of a kernel's results from `first` on, and their lists of users.
     fn results(&mut self, kernel: usize, first: usize) -> Result<(), BefError> {
         let shape = self.shape(kernel);
         let mut users = shape.results().end;
@@ -340,7 +341,7 @@ impl Graph<'_, '_> {
         self.results(kernel, 0)
     }
 
-    /// Says what is wrong with the offset of an attribute.
+    /// Returns the mistake of an attribute's offset, if there is one.
     fn attribute(&self, offset: u32) -> Option<String> {
         let len_bytes = self.gate.section_range(SectionId::Attributes).len();
         if offset as usize >= len_bytes {
@@ -368,8 +369,8 @@ impl Graph<'_, '_> {
     }
 
     /// Compares the kernels, from the last to the first, with the lists of users.
-    fn visit_backwards(&mut self) -> Backwards {
-        let mut found = Backwards {
+    fn visit_backwards(&mut self) -> OrderFindings {
+        let mut found = OrderFindings {
             lists_are_readers: true,
             starts_are_listed: true,
             is_textual: true,
@@ -565,7 +566,7 @@ impl Graph<'_, '_> {
         Ok(Readers { spans, kernels })
     }
 
-    /// Checks that every kernel's turn comes: Kahn's algorithm.
+    /// Checks that every kernel gets ready once its operands are there: Kahn's algorithm.
     fn order(&self) -> Result<(), BefError> {
         let mut waits = reserved(self.n_kernels(), self.section_start)?;
         waits.extend(self.kernels().map(|shape| shape.n_operands()));

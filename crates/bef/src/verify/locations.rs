@@ -12,7 +12,7 @@ use crate::{
 
 const CONTEXT: &str = "invalid Locations section in BEF file";
 
-/// Where the records start.
+/// The offsets at which location records start.
 pub(super) struct LocationTable {
     starts: Offsets,
     len_bytes: usize,

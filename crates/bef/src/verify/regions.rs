@@ -5,12 +5,12 @@ use crate::{
     cursor::filled,
     error::BefError,
     file::words_of,
-    kernel::RecordShape,
+    kernel::RecordLayout,
     layout::{MAX_REGION_DEPTH, SectionId},
     verify::Gate,
 };
 
-/// Nobody refers to the function.
+/// The parent of a function that no kernel refers to.
 const NONE: u32 = u32::MAX;
 
 /// Checks that regions form trees of bounded depth.
@@ -26,7 +26,7 @@ pub(super) fn regions(gate: &Gate<'_>) -> Result<(), BefError> {
         let Some(body) = function.body else { continue };
         for (position, kernel) in gate.index.kernels[body.kernels.range()].iter().enumerate() {
             let word = kernel.word as usize;
-            let Some(shape) = RecordShape::read(words, word) else {
+            let Some(shape) = RecordLayout::read(words, word) else {
                 continue;
             };
             for at in shape.functions() {

@@ -121,14 +121,15 @@ impl<'a> Gate<'a> {
     }
 }
 
-/// Strings that are remembered; a prime, so that strings of one length don't meet.
+/// The number of strings that are cached; a prime, so that strings of one length don't meet.
 const N_RECENT: usize = 31;
 
 /// A section of NUL-terminated strings.
 pub(super) struct Strings {
-    /// Where each NUL is, in ascending order.
+    /// The offset of each NUL, in ascending order.
     ends: Vec<u32>,
-    /// Strings that were read before, each at the slot of its offset; most are read often.
+    /// A cache of strings that were read before, each at the slot of its offset; most are read
+    /// often.
     recent: [Cell<Span>; N_RECENT],
 }
 
@@ -220,7 +221,7 @@ pub(super) fn type_names(gate: &mut Gate<'_>, strings: &Strings) -> Result<(), B
     Ok(())
 }
 
-/// Reads a section that is a list of names: of strings that say something.
+/// Reads a section that is a list of names: of strings that are not empty.
 fn names(mut cursor: Cursor<'_>, strings: &Strings, what: &str) -> Result<Vec<Span>, BefError> {
     let n_names = cursor.count(1)?;
     let mut names = reserved(n_names, cursor.position())?;

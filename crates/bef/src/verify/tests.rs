@@ -1,4 +1,4 @@
-//! One broken file for each condition of the gate.
+//! Tests with one broken file for each condition of the gate.
 
 mod bodies;
 mod lists;
@@ -26,7 +26,7 @@ fn kernel(code: u32, operands: &[u32], results: &[u32]) -> KernelEntry {
     }
 }
 
-/// A file in which everything occurs that the gate looks at.
+/// Returns a file in which everything occurs that the gate looks at.
 ///
 /// ```text
 /// region 0:  k1: %0 = one

@@ -1,4 +1,4 @@
-//! [`AttributeWriter`]: the layouts of constants.
+//! [`AttributeWriter`]: writes constants in their layouts.
 //!
 //! Where alignment 8 is asked for, it is the data that is aligned, not the header:
 //! counts of such arrays and headers of shapes and dense elements lie at 8k + 4.
@@ -14,7 +14,7 @@ use crate::{
 
 const WORD_BYTES: usize = size_of::<u32>();
 
-/// Constants to be written. Each method returns the offset to refer to.
+/// A writer of constants. Each method returns the offset to refer to.
 #[derive(Clone, Debug, Default)]
 pub struct AttributeWriter {
     payload: Payload,

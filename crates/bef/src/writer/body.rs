@@ -15,7 +15,7 @@ use crate::{
 pub struct BodyWriter {
     /// Offset in [`BefWriter::locations`](super::BefWriter::locations).
     pub location: u32,
-    /// How often each register is read.
+    /// The number of reads of each register.
     pub use_counts: Vec<u32>,
     /// Type of each register.
     pub register_types: Vec<u32>,
@@ -27,24 +27,24 @@ pub struct BodyWriter {
     /// The kernels that start when any one operand is there.
     pub(super) nonstrict: Vec<u32>,
     pub(super) n_kernels: u32,
-    /// Offset, wait count and stream of each kernel.
+    /// The offset, wait count and stream of each kernel.
     heads: Vec<u8>,
-    /// The records.
+    /// The kernels' records.
     words: Vec<u32>,
 }
 
-/// What stands in front of a kernel's lists.
+/// The fields of a kernel's record in front of its lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelHead {
-    /// Position of its name in [`BefWriter::kernels`](super::BefWriter::kernels).
+    /// The position of the kernel's name in [`BefWriter::kernels`](super::BefWriter::kernels).
     pub code: u32,
     /// Offset in [`BefWriter::locations`](super::BefWriter::locations).
     pub location: u32,
-    /// Operands to wait for.
+    /// The number of operands to wait for.
     pub wait_count: u32,
-    /// The stream that it runs in.
+    /// The stream that the kernel runs in.
     pub stream: u32,
-    /// Whether it starts when any one operand is there.
+    /// Whether the kernel starts when any one operand is there.
     pub nonstrict: bool,
 }
 
@@ -102,11 +102,11 @@ impl BodyWriter {
     }
 }
 
-/// A kernel's record while its lists are written.
+/// A writer of a kernel's lists, in the order of the format.
 #[derive(Debug)]
 pub struct ListWriter<'b> {
     words: &'b mut Vec<u32>,
-    /// Where the length of the next list goes.
+    /// The index of the word for the next list's length.
     next_count: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Layouts of attributes, as written and as read.
+//! Tests of attributes' layouts, as written and as read.
 
 use tfrt_bef::{
     AttributeOffset, AttributeType, AttributeView, AttributeWriter, BefFile, BefWriter, DType,
@@ -221,7 +221,7 @@ fn scalars_are_read_as_what_they_are() {
     assert_eq!(at(kind).as_u8(), None);
 }
 
-/// What each reader of a number makes of an attribute; those that see something.
+/// Returns the answers of all readers of numbers to an attribute, but for those that see nothing.
 fn readers(view: AttributeView<'_>) -> Vec<(DType, i64)> {
     let all = [
         (DType::I1, view.as_bool().map(i64::from)),

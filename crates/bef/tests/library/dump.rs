@@ -1,4 +1,4 @@
-//! What a file looks like to people.
+//! Tests of the text form of files.
 
 use expect_test::expect;
 use tfrt_bef::{AttributeType, AttributeWriter, BefBuffer, BefFile, BefWriter, DType, dump};
@@ -45,7 +45,7 @@ fn arguments_and_attributes_are_shown() {
     .assert_eq(&dump(&BefFile::open(buffer).unwrap()));
 }
 
-/// What is shown of attributes.
+/// Returns the text form of attributes.
 fn shown(attributes: AttributeWriter, types: Vec<(u32, AttributeType)>) -> String {
     let mut writer = BefWriter::new();
     writer.attributes = attributes;

@@ -1,4 +1,4 @@
-//! Files of version 0: the reader sees what is in them, the writer reproduces them.
+//! Tests with files of version 0: the reader sees their content, the writer reproduces them.
 
 use tfrt_bef::{
     AttributeOffset, AttributeType, BefBuffer, BefFile, BefWriter, DType, FunctionBody,
@@ -106,7 +106,7 @@ fn arguments_and_users_are_read() {
     assert_eq!(types, ["!tfrt.chain", "i32", "i32", "i32"]);
 }
 
-/// The writer of the smallest useful file.
+/// Returns the writer of the smallest useful file.
 fn constant(strip: bool) -> BefWriter {
     let mut writer = BefWriter::new();
     writer.strip = strip;

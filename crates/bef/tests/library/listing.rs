@@ -1,4 +1,4 @@
-//! Every byte of a file is told about, once.
+//! Tests that a listing has every byte of a file once.
 
 use expect_test::expect;
 use tfrt_bef::{
@@ -205,7 +205,7 @@ fn a_location_as_deep_as_may_be_ends_where_the_next_begins() {
     }
 }
 
-/// The pieces of a section, but for its head, with their places in it.
+/// Returns the pieces of a section, but for its head, with their places in it.
 fn section(bytes: &[u8], id: u8) -> String {
     let pieces = pieces(bytes);
     let is_inside = |piece: &&Piece| piece.section == Some(id) && piece.kind != PieceKind::Head;
@@ -226,8 +226,8 @@ fn section(bytes: &[u8], id: u8) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A native function of two arguments, and one with a kernel that reads its two arguments; no types of attributes,
-/// empty sections, and one that nobody knows.
+/// Returns a native function of two arguments, and one with a kernel that reads its two arguments; no types of
+/// attributes, empty sections, and one that nobody knows.
 fn sparse() -> Vec<u8> {
     let mut writer = BefWriter::new();
     let strings = &mut writer.strings;

@@ -1,4 +1,4 @@
-//! What readers of attributes make of bytes that are nearly what they read.
+//! Tests of readers of attributes on bytes that are nearly what they read.
 
 use tfrt_bef::{
     AttributeOffset, AttributeType, BefBuffer, BefError, BefFile, BefWriter, DType, DenseView,
@@ -23,13 +23,13 @@ fn bytes_of(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// The word that a shape, dense elements or an aggregate start with.
+/// Returns the word that a shape, dense elements or an aggregate start with.
 fn head(alignment: u32, dtype: u32, prefix_bytes: u32) -> u32 {
     alignment | dtype << 8 | prefix_bytes << 16
 }
 
 const FIRST: AttributeOffset = AttributeOffset(0);
-/// What data that is aligned by 8 asks of the header in front of it.
+/// The alignment word of data that is aligned by 8.
 const SECOND: AttributeOffset = AttributeOffset(4);
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a file says of its functions, bodies and kernels.
+//! Tests of views: a file's functions, bodies and kernels.
 
 use tfrt_bef::{
     AttributeType, BefFile, BefWriter, DType, FunctionBody, FunctionEntry, FunctionIndex,

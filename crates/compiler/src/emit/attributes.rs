@@ -19,7 +19,7 @@ use tfrt_bef::{
 use tfrt_ir::{
     Attribute, Diagnostic, Diagnostics, Module, Name, OpId, PrintOptions, Type,
     attributes::{DenseAttribute, DenseElements, SymbolRef},
-    parts, print_op,
+    op_spans, print_op,
     types::{FloatKind, IntegerType, Signedness},
 };
 
@@ -73,7 +73,7 @@ impl Walk<'_> {
 
     fn cannot_encode(&mut self, op: OpId, name: &Name) {
         if !self.diagnostics.has_errors() {
-            let part = parts::attribute(self.module, op, name);
+            let part = op_spans::attribute(self.module, op, name);
             self.error_in(
                 codes::NOT_ENCODABLE,
                 op,

@@ -33,7 +33,7 @@ fn runtime_of(host: &HostContext) -> CoreRuntime {
 struct Bed {
     runtime: CoreRuntime,
     context: tfrt_corert::Context,
-    printed: tfrt_host::Captured,
+    printed: tfrt_host::CapturedOutput,
 }
 
 impl Bed {

@@ -8,7 +8,7 @@ use tfrt_corert::{
     OpDefinition, OpHandler, OpRegistry, Outputs, conformance,
 };
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{Captured, DeviceId, Error, ErrorCode, HostContext, Output};
+use tfrt_host::{CapturedOutput, DeviceId, Error, ErrorCode, HostContext, Output};
 
 /// The runtime of a host, with all kernels.
 fn runtime_of(host: &HostContext) -> CoreRuntime {
@@ -17,7 +17,7 @@ fn runtime_of(host: &HostContext) -> CoreRuntime {
     runtime
 }
 
-fn runtime() -> (CoreRuntime, Captured) {
+fn runtime() -> (CoreRuntime, CapturedOutput) {
     let (output, captured) = Output::captured();
     let host = HostContext::builder(KernelRegistry::new())
         .output(output)

@@ -140,7 +140,7 @@ fn kernel(operands: Vec<u32>, results: Vec<u32>) -> KernelEntry {
     }
 }
 
-/// A file with one name for a kernel, one for a type, and functions.
+/// Returns a file with one name for a kernel, one for a type, and functions.
 fn file(functions: Vec<(&str, FunctionBody)>) -> BefWriter {
     let mut writer = BefWriter::new();
     writer.kernels = vec![writer.strings.insert("k")];
@@ -161,7 +161,7 @@ fn file(functions: Vec<(&str, FunctionBody)>) -> BefWriter {
     writer
 }
 
-/// The kernels of a body that is not written yet, but for the first, which is none.
+/// Returns the kernels of a body that is not written yet, but for the first, which is none.
 fn lists(body: &mut Option<BodyEntry>) -> impl Iterator<Item = &mut KernelEntry> {
     let lists = body.iter_mut().filter_map(BodyEntry::as_lists_mut);
     lists.flat_map(|body| body.kernels.iter_mut().skip(1))
@@ -185,7 +185,7 @@ fn with(writer: BefWriter, id: SectionId, payload: Payload) -> Vec<u8> {
     assemble(&sections)
 }
 
-/// Each table says that it is longer than memory; `n` bytes follow.
+/// Makes a file whose tables say that they are longer than memory; `n` bytes follow.
 fn counts(n: usize) -> Vec<u8> {
     let mut sections = Vec::new();
     for id in SectionId::ALL {
@@ -199,7 +199,7 @@ fn counts(n: usize) -> Vec<u8> {
     assemble(&sections)
 }
 
-/// A function that says it has as many registers as there are bytes left.
+/// Makes a function that claims as many registers as there are bytes left.
 fn fitting(n: usize) -> Vec<u8> {
     let writer = file(vec![("f", body(0, vec![], vec![]))]);
     let mut functions = Payload::default();
@@ -269,7 +269,7 @@ fn small_functions(n: usize) -> Vec<u8> {
     bytes_of(file(vec![("", body(0, vec![], vec![])); n / 48]))
 }
 
-/// Lists an attribute at each byte.
+/// Makes a file that lists an attribute at each byte.
 fn overlapping(n: usize) -> Vec<u8> {
     let mut types = Payload::default();
     types.count(n);
@@ -282,7 +282,7 @@ fn overlapping(n: usize) -> Vec<u8> {
     with(writer, SectionId::AttributeTypes, types)
 }
 
-/// Aggregates as deep as they may be, one after the other.
+/// Makes aggregates as deep as they may be, one after the other.
 fn aggregates(n: usize) -> Vec<u8> {
     let mut writer = file(vec![]);
     for _ in 0..n / 1_000 {
@@ -309,7 +309,7 @@ fn deeper(attributes: &mut AttributeWriter, depth: usize) -> u32 {
     }
 }
 
-/// Each level holds the next one twice.
+/// Makes aggregates each of which holds the next one twice.
 fn sharing(n: usize) -> Vec<u8> {
     let mut attributes = Payload::default();
     for _ in 0..n / 24 {
@@ -318,7 +318,7 @@ fn sharing(n: usize) -> Vec<u8> {
     listed(attributes)
 }
 
-/// A file whose only listed attribute is an aggregate at the start.
+/// Returns a file whose only listed attribute is an aggregate at the start.
 fn listed(attributes: Payload) -> Vec<u8> {
     let mut types = Payload::default();
     types.bytes(&[1, 0]);
@@ -353,17 +353,17 @@ fn shared_attribute(n: usize) -> Vec<u8> {
     bytes_of(writer)
 }
 
-/// A location that says as much as one may.
+/// Makes a location with as much text as one may have.
 fn shared_location(n: usize) -> Vec<u8> {
     located(n, 1_000, 30)
 }
 
-/// A location whose names are one long name.
+/// Returns a location whose names are one long name.
 fn long_location(n: usize) -> Vec<u8> {
     located(n, n / 4, n / 4)
 }
 
-/// Kernels at one location that fuses so many names of such a length.
+/// Makes kernels at one location that fuses so many names of such a length.
 fn located(n: usize, n_names: usize, len: usize) -> Vec<u8> {
     let kernels = vec![kernel(vec![], vec![]); n / 32];
     let mut writer = file(vec![("f", body(0, kernels, vec![]))]);
@@ -439,7 +439,7 @@ fn one_edge(n: usize) -> Vec<u8> {
     one(1, kernels, vec![0; n / 8])
 }
 
-/// Each kernel says that its result has all kernels for users.
+/// Makes kernels each of which lists all kernels as users of its result.
 fn users(n: usize) -> Vec<u8> {
     let n = n / 48 + 2;
     let mut kernels: Vec<_> = (0..n).map(|k| kernel(vec![], vec![word(k)])).collect();
@@ -477,7 +477,7 @@ fn chain(n: usize) -> Vec<u8> {
     one(n, kernels, vec![word(n - 1)])
 }
 
-/// Every kernel of every function calls all functions; they have names.
+/// Makes kernels each of which calls all functions; these have names.
 fn calls(n: usize) -> Vec<u8> {
     let n_functions = n.isqrt() / 4 + 1;
     let all: Vec<u32> = (0..word(n_functions)).collect();

@@ -1,6 +1,7 @@
-//! Files of a few bytes that promise large pictures, one for each format that `ImageDecoder` knows.
+//! Pictures in files of a few bytes that claim to be large, one for each format that `ImageDecoder`
+//! knows.
 
-/// A program that decodes a picture, whose bytes it has in itself.
+/// Returns a program that decodes a picture, whose bytes it has in itself.
 pub fn program(picture: &[u8]) -> String {
     let digits: String = picture.iter().map(|byte| format!("{byte:02X}")).collect();
     let n = picture.len();
@@ -14,7 +15,7 @@ pub fn program(picture: &[u8]) -> String {
     )
 }
 
-/// Names and bytes of pictures of so many rows and columns.
+/// Returns the names and bytes of pictures of so many rows and columns.
 pub fn promises(extent: u16) -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("BMP", bmp(extent)),
@@ -59,7 +60,7 @@ fn png(extent: u16) -> Vec<u8> {
     bytes
 }
 
-/// The sum of checks that PNG has of its parts (ISO 3309).
+/// Returns the sum of checks that PNG has of its parts (ISO 3309).
 fn crc_32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |sum, byte| {
         (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
@@ -97,7 +98,8 @@ fn webp(kind: &[u8; 4], body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A key frame: 3 bytes of its kind, 3 of a signature, the extents, and a first part of 64 bytes.
+/// Returns a key frame: 3 bytes of its kind, 3 of a signature, the extents, and a first part of 64
+/// bytes.
 fn lossy(extent: u16) -> Vec<u8> {
     let kind: u32 = 0b1_0000 | 64 << 5;
     let mut bytes = kind.to_le_bytes()[..3].to_vec();
@@ -108,7 +110,7 @@ fn lossy(extent: u16) -> Vec<u8> {
     bytes
 }
 
-/// A signature, the extents less one of 14 bits each, and no transforms, caches or codes.
+/// Returns a signature, the extents less one of 14 bits each, and no transforms, caches or codes.
 fn lossless(extent: u16) -> Vec<u8> {
     let extent = u32::from(extent & 0x3fff) - 1;
     let mut bytes = vec![0x2f];
@@ -117,7 +119,7 @@ fn lossless(extent: u16) -> Vec<u8> {
     bytes
 }
 
-/// Colours without compression, said to lie in so many strips.
+/// Returns colours without compression, said to lie in so many strips.
 fn tiff(extent: u16, n_strips: u32) -> Vec<u8> {
     const SHORT: u16 = 3;
     const LONG: u16 = 4;
@@ -146,7 +148,7 @@ fn tiff(extent: u16, n_strips: u32) -> Vec<u8> {
     bytes
 }
 
-/// One tile of three components, of which there is nothing.
+/// Returns one tile of three components, of which there is nothing.
 fn jpeg_2000(extent: u16) -> Vec<u8> {
     let extent = u32::from(extent);
     let mut size = vec![0, 0];

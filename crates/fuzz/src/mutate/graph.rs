@@ -1,4 +1,4 @@
-//! Changes of the program in a file: its kernels, registers and functions.
+//! Mutations of the program in a file: its kernels, registers and functions.
 //!
 //! The file is read by its views, changed, and written again by the writer, which
 //! finds use counts, users and wait counts anew. So most of what comes out passes the
@@ -39,7 +39,7 @@ pub fn graph(bytes: &[u8], random: &mut Random) -> Option<Vec<u8>> {
     Some(assemble(&sections))
 }
 
-/// Puts in the sections that stay as they are.
+/// Adds the sections that stay as they are.
 fn keep(sections: &mut Vec<(u8, Payload)>, file: &BefFile) {
     let kept = [
         (SectionId::Attributes, 8),
@@ -124,7 +124,7 @@ fn kernels(body: &Body<'_>, writer: &mut BefWriter) -> Vec<KernelEntry> {
     kernels
 }
 
-/// Derives what follows from operands and results.
+/// Completes a function: derives the lists that follow from operands and results.
 fn finished(function: Function) -> FunctionEntry {
     let mut entry = function.entry;
     if entry.kind == FunctionKind::Native {

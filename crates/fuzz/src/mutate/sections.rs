@@ -1,4 +1,4 @@
-//! Changes of files that know sections, words and integers of variable length.
+//! Mutations of files that know sections, words and integers of variable length.
 
 use tfrt_bef::layout::{MAGIC, SectionId, VERSION};
 use tfrt_bef::{Payload, assemble, varint};
@@ -83,7 +83,7 @@ fn split(bytes: &[u8]) -> Option<Vec<Section>> {
     (!sections.is_empty()).then_some(sections)
 }
 
-/// Numbers that code is wrong about.
+/// Returns a number at the edge of a range, where code is often wrong.
 fn edge(random: &mut Random) -> u64 {
     match random.below(8) {
         0 => 0,

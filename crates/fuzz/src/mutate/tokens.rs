@@ -1,10 +1,10 @@
-//! Changes of texts that know words, strings and brackets.
+//! Mutations of texts that know words, strings and brackets.
 
 use std::ops::Range;
 
 use tfrt_oracle::random::Random;
 
-/// Words that stand for others of their kind, or are hard to get right.
+/// The words that stand for others of their kind, or are hard to get right.
 const WORDS: &[&str] = &[
     "%a",
     "%0",

@@ -1,4 +1,4 @@
-//! [`Decoder`]: what a codec reads a value from.
+//! [`Decoder`]: a reader of one value's bytes, for its codec.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use tfrt_async::Error;
 
 use crate::memory::HostBuffer;
 
-/// The bytes of one value, from the front: they may be anything, so that each read may fail.
+/// A reader of one value's bytes, from the front: they may be anything, so that each read may fail.
 pub struct Decoder<'b> {
     type_name: &'static str,
     head: &'b [u8],
@@ -131,7 +131,7 @@ impl<'b> Decoder<'b> {
         }
     }
 
-    /// Says that all was read.
+    /// Checks that all was read.
     pub(super) fn finish(self) -> Result<(), Error> {
         match (self.head.len(), self.parts.len()) {
             (0, 0) => Ok(()),

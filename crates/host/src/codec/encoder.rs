@@ -1,4 +1,4 @@
-//! [`Encoder`]: what a codec writes a value to.
+//! [`Encoder`]: a writer of one value's bytes, for its codec.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use tfrt_async::HostAllocator;
 
 use crate::memory::HostBuffer;
 
-/// The bytes of one value while its codec writes them. Numbers are little-endian.
+/// A writer of one value's bytes. Numbers are little-endian.
 pub struct Encoder {
     head: Vec<u8>,
     parts: Vec<HostBuffer>,
@@ -32,12 +32,13 @@ impl Encoder {
         self
     }
 
-    /// The best instruction set of the machine that is to read the value; `None` if it is this machine.
+    /// Returns the best instruction set of the machine that is to read the value; `None` if it is
+    /// this machine.
     pub fn target(&self) -> Option<&'static str> {
         self.target
     }
 
-    /// Where memory comes from.
+    /// Returns the allocator.
     pub fn allocator(&self) -> &Arc<dyn HostAllocator> {
         &self.allocator
     }

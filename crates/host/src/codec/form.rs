@@ -23,19 +23,19 @@ use tfrt_async::{Error, HostAllocator};
 use super::{DecodeContext, EncodedValue};
 use crate::memory::{BUFFER_ALIGNMENT, HostBuffer, Reading};
 
-/// Parts begin at multiples of so many bytes, as buffers of the host do.
+/// The alignment of parts, which is that of the host's buffers.
 pub const PART_ALIGNMENT: usize = BUFFER_ALIGNMENT;
 
 const MAGIC: [u8; 8] = *b"tfrtval\0";
 const VERSION: u32 = 1;
-/// Of what comes in front of the lengths of the parts.
+/// The bytes in front of the lengths of the parts.
 const FIXED_BYTES: usize = 32;
 const PADDING: [u8; PART_ALIGNMENT] = [0; PART_ALIGNMENT];
 
 /// An encoded value whose parts are held for reading.
 #[derive(Debug)]
 pub struct EncodedReading<'v> {
-    /// All in front of the first part's padding.
+    /// The bytes in front of the first part's padding.
     front: Vec<u8>,
     parts: Vec<Reading<'v>>,
 }
@@ -53,7 +53,7 @@ impl EncodedReading<'_> {
         std::iter::once(&self.front[..]).chain(parts)
     }
 
-    /// The number of bytes of all pieces.
+    /// Returns the number of bytes of all pieces.
     pub fn len_bytes(&self) -> usize {
         self.pieces().map(<[u8]>::len).sum()
     }
@@ -197,7 +197,7 @@ impl EncodedValue {
     }
 }
 
-/// What is left of the bytes of a form.
+/// A reader of a form's bytes: those that are left.
 struct Fields<'b> {
     bytes: &'b [u8],
     // Invariant: the end of `bytes`.

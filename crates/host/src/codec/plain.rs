@@ -24,7 +24,7 @@ const fn fixed<T: Fixed>() -> ValueCodec {
     }
 }
 
-/// `numbers!(u8, i8)` implements [`Fixed`] for numbers, as their little-endian bytes.
+/// Implements [`Fixed`] for numbers, as their little-endian bytes: `numbers!(u8, i8)`.
 macro_rules! numbers {
     ($($type:ty),*) => {$(
         impl Fixed for $type {
@@ -90,7 +90,7 @@ where
     }
 }
 
-/// A chain that is there says nothing but that.
+/// Encodes a chain as no bytes.
 impl Fixed for Chain {
     fn write(self, _: &mut Encoder) {}
 
@@ -119,7 +119,7 @@ fn decode_buffer(decoder: &mut Decoder<'_>, _: &DecodeContext<'_>) -> Result<Any
     decoder.part().map(AnyAsyncValue::new)
 }
 
-/// All of them.
+/// The codecs of plain types.
 pub(crate) const CODECS: &[ValueCodec] = &[
     fixed::<bool>(),
     fixed::<u8>(),

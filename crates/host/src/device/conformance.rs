@@ -23,10 +23,10 @@ use crate::kernel::KernelRegistry;
 use crate::memory::HostBuffer;
 use crate::{HostContext, RequestContext};
 
-/// Makes a device for its number.
+/// A function that makes a device for its number.
 pub type Make<'a> = dyn Fn(DeviceId) -> Arc<dyn Device> + 'a;
 
-/// A promise of the contract, and what tries it.
+/// A named check of one promise of the contract.
 type Check = (&'static str, fn(&Bed));
 
 const CHECKS: &[Check] = &[
@@ -63,7 +63,7 @@ const CHECKS: &[Check] = &[
     ("many threads copy at one time", many_threads),
 ];
 
-/// Tries all promises.
+/// Runs all checks on devices made by `make`.
 ///
 /// # Panics
 ///
@@ -87,7 +87,7 @@ pub fn suite(make: &Make<'_>) {
     }
 }
 
-/// A device in a host.
+/// The test bed: a device in a host.
 struct Bed {
     host: HostContext,
     device: DeviceRef,
@@ -133,7 +133,7 @@ impl Bed {
         self.contract.copy(from, to, after)
     }
 
-    /// Returns what is in memory of the device, when `after` are there.
+    /// Returns the content of the device's memory, when `after` are there.
     fn content(&self, from: DeviceSlice, after: &[AnyAsyncValue]) -> Vec<u8> {
         let buffer = self.buffer(&vec![0xee; from.len_bytes()]);
         wait(&self.get(from, &buffer, after)).expect("it is copied");

@@ -1,4 +1,4 @@
-//! [`Device`]: the contract between the runtime and whoever has memory of another kind.
+//! [`Device`]: the contract between the runtime and implementations of other devices.
 //!
 //! # Who checks
 //!
@@ -28,16 +28,16 @@ use crate::memory::{OwnedReading, OwnedWriting};
 /// * A copy between places of different lengths copies nothing, and fails with `InvalidArgument`.
 /// * A copy does not block the thread that asks for it for longer than it takes to move the bytes.
 pub trait Device: Send + Sync + 'static {
-    /// The kind, which chooses kernels.
+    /// Returns the kind, which chooses kernels.
     fn kind(&self) -> DeviceKind;
 
-    /// The name: `GPU:0`, `/job:worker/task:1/CPU:0`.
+    /// Returns the name: `GPU:0`, `/job:worker/task:1/CPU:0`.
     fn name(&self) -> &str;
 
-    /// The kind of its memory.
+    /// Returns the kind of the device's memory.
     fn memory(&self) -> MemoryKind;
 
-    /// Takes memory, whose contents are anything; `alignment` is a power of two.
+    /// Allocates memory, whose contents are anything; `alignment` is a power of two.
     ///
     /// # Errors
     ///
@@ -53,12 +53,12 @@ pub trait Device: Send + Sync + 'static {
     /// reaches [directly](Self::direct).
     fn copy(&self, from: Source, to: Target, after: &[AnyAsyncValue]) -> AsyncValue<Chain>;
 
-    /// Whether [`copy`](Self::copy) reaches memory of another device without the host between them.
+    /// Returns whether [`copy`](Self::copy) reaches memory of another device without the host between them.
     fn direct(&self, _other: &dyn Device) -> bool {
         false
     }
 
-    /// Gives back what is kept for reuse. Asked when memory runs out.
+    /// Frees memory that is kept for reuse. Asked when memory runs out.
     fn trim(&self) {}
 }
 
@@ -68,12 +68,12 @@ impl fmt::Debug for dyn Device {
     }
 }
 
-/// What sort of memory a device has.
+/// The kind of a device's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryKind {
-    /// That of the host.
+    /// Memory of the host.
     Host,
-    /// That of the host, in pages that stay where they are, so that a device reaches them.
+    /// Memory of the host, in pages that stay where they are, so that a device reaches them.
     HostPinned,
     /// Memory that only the device reads.
     Device,
@@ -82,21 +82,21 @@ pub enum MemoryKind {
 }
 
 impl MemoryKind {
-    /// Whether the host reads it through a slice.
+    /// Returns whether the host reads it through a slice.
     pub fn is_host(self) -> bool {
         matches!(self, MemoryKind::Host | MemoryKind::HostPinned)
     }
 }
 
-/// Memory of a device. Dropped with its last handle, it is given back in the order of the device's work.
+/// A block of a device's memory. Dropped with its last handle, it is given back in the order of the device's work.
 pub trait DeviceBuffer: Any + Send + Sync {
-    /// The device that it is memory of.
+    /// Returns the device that the memory belongs to.
     fn device(&self) -> DeviceId;
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     fn len_bytes(&self) -> usize;
 
-    /// Says for people where it is.
+    /// Describes the location of the memory, for people.
     fn describe(&self) -> String;
 }
 
@@ -124,34 +124,34 @@ impl DeviceSlice {
         is_within.then_some(DeviceSlice { memory, range })
     }
 
-    /// The memory.
+    /// Returns the memory.
     pub fn memory(&self) -> &DeviceMemory {
         &self.memory
     }
 
-    /// The memory as the type that its device makes; `None` if it is of another device.
+    /// Returns the memory as the type that its device makes; `None` if it is of another device.
     pub fn downcast<T: DeviceBuffer>(&self) -> Option<&T> {
         let memory: &dyn Any = &*self.memory;
         memory.downcast_ref()
     }
 
-    /// The part's bytes in the memory.
+    /// Returns the part's bytes in the memory.
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub fn len_bytes(&self) -> usize {
         self.range.len()
     }
 
-    /// The device that it is memory of.
+    /// Returns the device that the memory belongs to.
     pub fn device(&self) -> DeviceId {
         self.memory.device()
     }
 }
 
-/// Where a copy comes from, held until the copy is over.
+/// The source of a copy, held until the copy is over.
 #[derive(Debug)]
 pub enum Source {
     /// A buffer of the host.
@@ -160,7 +160,7 @@ pub enum Source {
     Device(DeviceSlice),
 }
 
-/// Where a copy goes, held until the copy is over.
+/// The target of a copy, held until the copy is over.
 #[derive(Debug)]
 pub enum Target {
     /// A buffer of the host.
@@ -170,7 +170,7 @@ pub enum Target {
 }
 
 impl Source {
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub fn len_bytes(&self) -> usize {
         match self {
             Source::Host(reading) => reading.len(),
@@ -194,7 +194,7 @@ impl Source {
 }
 
 impl Target {
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub fn len_bytes(&self) -> usize {
         match self {
             Target::Host(writing) => writing.len(),

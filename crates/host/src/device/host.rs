@@ -76,7 +76,7 @@ impl Device for HostDevice {
         Ok(Arc::new(Memory { device, buffer }))
     }
 
-    /// On the thread that asks, or on the one that settles the last of `after`.
+    /// Copies on the thread that asks, or on the one that settles the last of `after`.
     fn copy(&self, from: Source, to: Target, after: &[AnyAsyncValue]) -> AsyncValue<Chain> {
         if after.iter().all(AnyAsyncValue::is_plain) {
             return copy_now(from, to).into();
@@ -106,7 +106,7 @@ fn put(bytes: &[u8], to: Target) -> Result<(), Error> {
     Ok(())
 }
 
-/// The buffer behind memory of a host's device.
+/// Returns the buffer behind memory of a host's device.
 fn buffer_of(slice: &DeviceSlice) -> Result<HostBuffer, Error> {
     let memory = slice.downcast::<Memory>();
     let buffer = memory.and_then(|memory| memory.buffer.slice(slice.range()));

@@ -1,4 +1,4 @@
-//! [`route`]: how bytes get from one device to another.
+//! [`route`]: the choice of how bytes get from one device to another.
 //!
 //! | From | To | Route |
 //! | --- | --- | --- |
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::Device;
 
-/// The way from one device to another.
+/// A route of bytes from one device to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     /// Both have the host's memory.
@@ -26,7 +26,7 @@ pub enum Route {
     ThroughHost,
 }
 
-/// Returns the way from one device to another.
+/// Returns the route from one device to another.
 pub fn route(from: &Arc<dyn Device>, to: &Arc<dyn Device>) -> Route {
     match (from.memory().is_host(), to.memory().is_host()) {
         (true, true) => Route::Shared,

@@ -34,7 +34,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use tfrt_async::queue::{Family, LocalBlock, LocalTask, LocalWork, Task};
+use tfrt_async::queue::{LocalBlock, LocalTask, LocalWork, Task, TaskFamily};
 use tfrt_async::{AnyAsyncValue, Error};
 
 use super::frame::{Claim, Frame, ReadyList, Right};
@@ -291,7 +291,7 @@ impl Drop for Left {
 
 /// The family of all [`Computing`].
 // Invariant: named by their implementation of `LocalWork` alone.
-static COMPUTING: Family = Family::new();
+static COMPUTING: TaskFamily = TaskFamily::new();
 
 /// A register that is left to a task, and what that does.
 #[repr(C)]
@@ -402,7 +402,7 @@ impl Drop for Taken {
 // a frame go together; and if the frame is confined, no list of it is left on this thread, so nothing
 // but these tasks will touch it (I3).
 unsafe impl<F: FnOnce() -> AnyAsyncValue + Send + 'static> LocalWork for Computing<F> {
-    const FAMILY: &'static Family = &COMPUTING;
+    const FAMILY: &'static TaskFamily = &COMPUTING;
 
     #[inline]
     fn run(work: LocalBlock<Self>) {

@@ -32,7 +32,7 @@ use super::shape::Output;
 use super::slots::{Activation, Slot, Slots};
 use super::topology::{Manner, Topology};
 use crate::kernel::{Scratch, Status, Surroundings};
-use crate::program::Loaded;
+use crate::program::LoadedProgram;
 use crate::request::RequestContext;
 
 /// Slots are allocated by so many at least.
@@ -356,7 +356,7 @@ impl<'f> Stack<'f> {
     /// If a kernel does. Its operands are released then, and its results unsettled.
     #[inline(always)]
     pub(super) fn run<const WATCHED: bool>(&mut self, around: &mut Surroundings<'f>) -> Pause {
-        let program: &'f Loaded = around.program;
+        let program: &'f LoadedProgram = around.program;
         loop {
             let pause = self.run_level::<WATCHED>(around);
             match &pause {
@@ -464,7 +464,7 @@ impl<'f> Stack<'f> {
     /// Begins the call that the last kernel asks for, all of whose arguments are values in place, if
     /// all else is as it mostly is.
     #[inline(always)]
-    fn try_call(&mut self, program: &'f Loaded, scratch: &Scratch) -> bool {
+    fn try_call(&mut self, program: &'f LoadedProgram, scratch: &Scratch) -> bool {
         let callee = scratch.callee;
         let Some(function) = callee.and_then(|callee| callee.own_index(program)) else {
             return false;

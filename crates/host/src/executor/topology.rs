@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tfrt_async::Origin;
+use tfrt_async::Producer;
 use tfrt_async::record::FunctionId;
 use tfrt_bef::{Body, FunctionKind, FunctionView, KernelIndex};
 
@@ -20,7 +20,7 @@ pub(crate) struct Entry {
     pub(crate) signature: Arc<Signature>,
     known: Known,
     /// Names the kernel to a value whose promise is dropped; kernels that complete later have one.
-    pub(crate) origin: Option<Origin>,
+    pub(crate) origin: Option<Producer>,
     /// The number of operands that the kernel takes at most; one more may follow that only orders.
     pub(crate) max_operands: u32,
 }
@@ -31,7 +31,7 @@ impl Entry {
         let later = signature.completion != Completion::Synchronous;
         Entry {
             name: entry.shared_name().clone(),
-            origin: later.then(|| Origin::new(entry.name().to_owned())),
+            origin: later.then(|| Producer::new(entry.name().to_owned())),
             max_operands: if signature.more_operands {
                 u32::MAX
             } else {

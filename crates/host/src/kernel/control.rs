@@ -44,7 +44,7 @@ use tfrt_async::{AnyAsyncValue, Error};
 use super::param::Arguments;
 use crate::executor::topology::Topology;
 use crate::function::Function;
-use crate::program::{Loaded, ProgramRef};
+use crate::program::{LoadedProgram, ProgramRef};
 
 /// A function of a kernel's own program, for the executor to call.
 ///
@@ -70,7 +70,7 @@ impl Callee {
 
     /// Its number in `program`, if it is one of that.
     #[inline]
-    pub(crate) fn own_index(self, program: &Loaded) -> Option<u32> {
+    pub(crate) fn own_index(self, program: &LoadedProgram) -> Option<u32> {
         (self.program == program.id()).then_some(self.index)
     }
 

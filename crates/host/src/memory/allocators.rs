@@ -1,4 +1,4 @@
-//! Allocators that stand around another: each counts, and some refuse.
+//! Allocators that wrap another: each counts, and some refuse.
 //!
 //! Each hands on requests for bytes that are initialised, so that the one inside may give memory that was used before
 //! without clearing it, and [`HostAllocator::trim`].
@@ -9,51 +9,51 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tfrt_async::record::Level;
+use tfrt_async::record::Gauge;
 use tfrt_async::{AllocatorStats, Contents, HostAllocator};
 
-/// Requests of this many bytes or fewer don't count against a fixed size.
+/// The largest size of requests that don't count against a fixed size.
 const UNCOUNTED_BYTES: u64 = 32;
 
-/// How memory is asked for: as it comes, or with bytes that are initialised. Those that stand around another allocator
-/// count both alike.
+/// The kind of a request for memory: with contents that are anything, or with bytes that are initialised. Wrapping
+/// allocators count both alike.
 #[derive(Clone, Copy)]
-enum Request {
+enum AllocationRequest {
     Plain(Layout),
     Initialised(Layout, Contents),
 }
 
-impl Request {
+impl AllocationRequest {
     fn size(self) -> u64 {
-        let (Request::Plain(layout) | Request::Initialised(layout, _)) = self;
+        let (AllocationRequest::Plain(layout) | AllocationRequest::Initialised(layout, _)) = self;
         layout.size() as u64
     }
 
     fn ask(self, allocator: &dyn HostAllocator) -> Option<NonNull<u8>> {
         match self {
-            Request::Plain(layout) => allocator.allocate(layout),
-            Request::Initialised(layout, contents) => {
+            AllocationRequest::Plain(layout) => allocator.allocate(layout),
+            AllocationRequest::Initialised(layout, contents) => {
                 allocator.allocate_initialised(layout, contents)
             }
         }
     }
 }
 
-/// The functions of an allocator that stands around `self.inner`, and counts by `self.take` and `self.count_back`.
+/// Defines the functions of an allocator that wraps `self.inner`, and counts by `self.take` and `self.count_back`.
 ///
 /// ```text
 /// fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-///     self.take(Request::Plain(layout))
+///     self.take(AllocationRequest::Plain(layout))
 /// }
 /// ```
 macro_rules! stands_around_another {
     () => {
         fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-            self.take(Request::Plain(layout))
+            self.take(AllocationRequest::Plain(layout))
         }
 
         fn allocate_initialised(&self, layout: Layout, contents: Contents) -> Option<NonNull<u8>> {
-            self.take(Request::Initialised(layout, contents))
+            self.take(AllocationRequest::Initialised(layout, contents))
         }
 
         unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
@@ -75,22 +75,22 @@ macro_rules! stands_around_another {
     };
 }
 
-/// What a [`ProfiledAllocator`] has counted.
+/// The counters of a [`ProfiledAllocator`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     /// Allocations that are alive.
     pub current_allocations: u64,
-    /// The most that were alive at once.
+    /// The most allocations that were alive at once.
     pub max_allocations: u64,
     /// Allocations in all.
     pub total_allocations: u64,
     /// Bytes that are alive.
     pub current_bytes: u64,
-    /// The most that were alive at once.
+    /// The most bytes that were alive at once.
     pub max_bytes: u64,
 }
 
-/// The block that the original runtime prints.
+/// Writes the text that the original runtime prints.
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "HostAllocator profile:")?;
@@ -116,12 +116,12 @@ impl fmt::Display for Profile {
 
 /// A number that is counted up and down, and its maximum.
 #[derive(Default)]
-struct Gauge {
+struct Usage {
     current: AtomicU64,
     max: AtomicU64,
 }
 
-impl Gauge {
+impl Usage {
     fn add(&self, n: u64) {
         // Ordering: statistics.
         let now = self.current.fetch_add(n, Ordering::Relaxed) + n;
@@ -142,26 +142,26 @@ impl Gauge {
     }
 }
 
-/// Counts allocations and bytes of another allocator.
+/// An allocator that counts allocations and bytes of another.
 pub struct ProfiledAllocator {
     inner: Arc<dyn HostAllocator>,
-    allocations: Gauge,
-    bytes: Gauge,
+    allocations: Usage,
+    bytes: Usage,
     total: AtomicU64,
 }
 
 impl ProfiledAllocator {
-    /// Counts what `inner` gives.
+    /// Wraps `inner`.
     pub fn new(inner: Arc<dyn HostAllocator>) -> Self {
         ProfiledAllocator {
             inner,
-            allocations: Gauge::default(),
-            bytes: Gauge::default(),
+            allocations: Usage::default(),
+            bytes: Usage::default(),
             total: AtomicU64::new(0),
         }
     }
 
-    fn take(&self, request: Request) -> Option<NonNull<u8>> {
+    fn take(&self, request: AllocationRequest) -> Option<NonNull<u8>> {
         let block = request.ask(&*self.inner)?;
         self.allocations.add(1);
         self.bytes.add(request.size());
@@ -175,7 +175,7 @@ impl ProfiledAllocator {
         self.bytes.sub(layout.size() as u64);
     }
 
-    /// What was counted so far.
+    /// Returns the counters.
     pub fn profile(&self) -> Profile {
         let (current_allocations, max_allocations) = self.allocations.read();
         let (current_bytes, max_bytes) = self.bytes.read();
@@ -200,19 +200,19 @@ unsafe impl HostAllocator for ProfiledAllocator {
     }
 }
 
-/// Records how many bytes of another allocator are alive over time.
+/// An allocator that records how many bytes of another are alive over time.
 pub struct RecordedAllocator {
     inner: Arc<dyn HostAllocator>,
-    bytes: Arc<Level>,
+    bytes: Arc<Gauge>,
 }
 
 impl RecordedAllocator {
-    /// Records what `inner` gives, and takes back, in `bytes`.
-    pub fn new(inner: Arc<dyn HostAllocator>, bytes: Arc<Level>) -> Self {
+    /// Wraps `inner`, and records allocated bytes in the gauge `bytes`.
+    pub fn new(inner: Arc<dyn HostAllocator>, bytes: Arc<Gauge>) -> Self {
         RecordedAllocator { inner, bytes }
     }
 
-    fn take(&self, request: Request) -> Option<NonNull<u8>> {
+    fn take(&self, request: AllocationRequest) -> Option<NonNull<u8>> {
         let block = request.ask(&*self.inner)?;
         self.bytes.add(request.size());
         Some(block)
@@ -228,7 +228,7 @@ impl RecordedAllocator {
 unsafe impl HostAllocator for RecordedAllocator {
     stands_around_another!();
 
-    /// That of the allocator inside: programs see no difference.
+    /// Returns the name of the allocator inside: programs see no difference.
     fn name(&self) -> &'static str {
         self.inner.name()
     }
@@ -238,10 +238,10 @@ unsafe impl HostAllocator for RecordedAllocator {
     }
 }
 
-/// Hears about each allocation, release and refusal of a [`FixedSizeAllocator`].
+/// A function that hears about each allocation, release and refusal of a [`FixedSizeAllocator`].
 pub type AllocationLog = dyn Fn(&str) + Send + Sync;
 
-/// Gives out a fixed number of bytes, for tests of what happens when memory ends.
+/// An allocator with a fixed number of bytes, for tests of what happens when memory ends.
 ///
 /// Requests of 32 bytes or fewer are passed through without being counted.
 pub struct FixedSizeAllocator {
@@ -252,7 +252,7 @@ pub struct FixedSizeAllocator {
 }
 
 impl FixedSizeAllocator {
-    /// Gives out `bytes` of `inner`, and tells `log` about it, in the original's words.
+    /// Wraps `inner` with a limit of `bytes`, and tells `log` about requests, in the original's words.
     pub fn new(
         inner: Arc<dyn HostAllocator>,
         bytes: usize,
@@ -267,7 +267,7 @@ impl FixedSizeAllocator {
         }
     }
 
-    fn take(&self, request: Request) -> Option<NonNull<u8>> {
+    fn take(&self, request: AllocationRequest) -> Option<NonNull<u8>> {
         let size = request.size();
         if size <= UNCOUNTED_BYTES {
             return request.ask(&*self.inner);
@@ -330,7 +330,7 @@ unsafe impl HostAllocator for FixedSizeAllocator {
     }
 }
 
-/// Refuses what would exceed a limit, silently: the error of whoever asked says why.
+/// An allocator that refuses requests beyond a limit, silently: the error of whoever asked says why.
 ///
 /// Memory is counted while it is in use. What the allocator inside keeps for later is not; before a request is refused
 /// it is given back, too ([`HostAllocator::trim`]).
@@ -342,7 +342,7 @@ pub struct LimitedAllocator {
 }
 
 impl LimitedAllocator {
-    /// Gives out at most `bytes` of `inner` at once.
+    /// Wraps `inner` with a limit of `bytes` at once.
     pub fn new(inner: Arc<dyn HostAllocator>, bytes: usize) -> Self {
         LimitedAllocator {
             inner,
@@ -352,7 +352,7 @@ impl LimitedAllocator {
         }
     }
 
-    fn take(&self, request: Request) -> Option<NonNull<u8>> {
+    fn take(&self, request: AllocationRequest) -> Option<NonNull<u8>> {
         let size = request.size();
         // What nobody uses goes first: the allocator inside may count it.
         let is_taken = self.reserve(size) || (self.inner.trim() > 0 && self.reserve(size));
@@ -394,7 +394,7 @@ unsafe impl HostAllocator for LimitedAllocator {
         "limited"
     }
 
-    /// Those that the allocator inside refused don't count.
+    /// Returns the refusals; those of the allocator inside don't count.
     fn refusals(&self) -> u64 {
         // Ordering: a statistic.
         self.refusals.load(Ordering::Relaxed)
@@ -411,7 +411,7 @@ mod tests {
     use super::*;
     use tfrt_async::SystemAllocator;
 
-    /// The system's allocator, which says that it has given back memory each time that it is asked to.
+    /// The system's allocator, which claims to have freed memory each time that it is trimmed.
     #[derive(Default)]
     struct Trimmed {
         system: SystemAllocator,

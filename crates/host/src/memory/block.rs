@@ -1,4 +1,4 @@
-//! [`Block`]: memory from a host's allocator, given back by being dropped.
+//! [`Block`]: owned memory of a host's allocator, given back by being dropped.
 
 use std::alloc::Layout;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tfrt_async::HostAllocator;
 
-/// Bytes from an allocator, not read or written through this handle.
+/// An owned block of an allocator, not read or written through this handle.
 ///
 /// # Examples
 ///
@@ -41,11 +41,11 @@ impl Block {
     /// Takes so many bytes from `allocator`, if it has any left, for what has its memory from elsewhere: a decoder of
     /// somebody else's, say. A limit on the allocator counts it for as long as the block is held; nobody writes to the
     /// block, so that the system has no memory to give for it.
-    pub fn set_aside(allocator: &Arc<dyn HostAllocator>, len_bytes: usize) -> Option<Self> {
+    pub fn reserve(allocator: &Arc<dyn HostAllocator>, len_bytes: usize) -> Option<Self> {
         Block::allocate(allocator, Layout::from_size_align(len_bytes, 1).ok()?)
     }
 
-    /// The size and alignment that were asked for.
+    /// Returns the size and alignment that were asked for.
     pub fn layout(&self) -> Layout {
         self.layout
     }

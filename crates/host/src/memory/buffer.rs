@@ -1,4 +1,4 @@
-//! [`HostBuffer`]: bytes of a host that several may hold, whole or in parts.
+//! [`HostBuffer`]: shared bytes of a host, held whole or in parts.
 //!
 //! A kernel that fills a tensor writes into memory that others hold too, and only chains order them.
 //! A program may get that wrong, so nobody touches the bytes without a right from the memory's
@@ -35,7 +35,7 @@ pub const BUFFER_ALIGNMENT: usize = 64;
 
 const READS_PAST_END: bool = cfg!(tfrt_planted = "read-past-end");
 
-/// Bytes, counted: clones and slices share them.
+/// A buffer of host memory, counted: clones and slices share it.
 ///
 /// # Examples
 ///
@@ -60,16 +60,16 @@ pub struct HostBuffer {
 /// A handle to bytes.
 #[derive(Clone)]
 enum Memory {
-    /// Behind their lock, from an allocator.
+    /// Memory from an allocator, behind its lock.
     Own(SharedBlock<RangeLock>),
     Foreign(Arc<Foreign>),
 }
 
-/// Bytes that somebody else gives back.
+/// Memory of another owner, who frees it.
 struct Foreign {
     bytes: NonNull<u8>,
     len_bytes: usize,
-    /// Counted rather than boxed: moving a box claims what is in it for itself.
+    /// The owner. Counted rather than boxed: moving a box claims what is in it for itself.
     #[expect(dead_code, reason = "it is dropped")]
     owner: Arc<dyn Send + Sync>,
 }
@@ -80,8 +80,8 @@ unsafe impl Send for Foreign {}
 unsafe impl Sync for Foreign {}
 
 impl HostBuffer {
-    /// Returns so many bytes that are 0, aligned to [`BUFFER_ALIGNMENT`] at least, if `allocator` has
-    /// them. `alignment` is a power of two, or `None` is returned.
+    /// Allocates so many bytes that are 0, aligned to [`BUFFER_ALIGNMENT`] at least, if `allocator` has them.
+    /// `alignment` is a power of two, or `None` is returned.
     pub fn zeroed(
         allocator: &Arc<dyn HostAllocator>,
         len_bytes: usize,
@@ -90,9 +90,9 @@ impl HostBuffer {
         HostBuffer::initialised(allocator, len_bytes, alignment, Contents::Zeros)
     }
 
-    /// Returns so many bytes that are anything, perhaps what another buffer held, aligned to [`BUFFER_ALIGNMENT`] at
-    /// least, if `allocator` has them: for who writes all of them before anybody reads them. `alignment` is a power of
-    /// two, or `None` is returned.
+    /// Allocates so many bytes whose contents are unspecified, perhaps what another buffer held, aligned to
+    /// [`BUFFER_ALIGNMENT`] at least, if `allocator` has them: for callers that write all of them before anybody reads
+    /// them. `alignment` is a power of two, or `None` is returned.
     ///
     /// In builds for development all of them are 0xff, which no float and few integers survive: so tests find who
     /// relies on zeros.
@@ -148,13 +148,13 @@ impl HostBuffer {
         HostBuffer { memory, range }
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     #[inline]
     pub fn len_bytes(&self) -> usize {
         self.range.len()
     }
 
-    /// The address of the first byte, for people and for asking how it is aligned.
+    /// Returns the address of the first byte, for people and for asking how it is aligned.
     pub fn address(&self) -> usize {
         self.memory.start().addr().get() + self.range.start
     }
@@ -175,13 +175,13 @@ impl HostBuffer {
         })
     }
 
-    /// Whether two buffers have bytes in common.
+    /// Returns whether two buffers have bytes in common.
     pub fn overlaps(&self, other: &HostBuffer) -> bool {
         let [a, b] = [&self.range, &other.range];
         self.memory.is(&other.memory) && a.start.max(b.start) < a.end.min(b.end)
     }
 
-    /// Whether rights to the bytes go through a table of parts, which is slower than one word: after a part was
+    /// Returns whether rights to the bytes go through a table of parts, which is slower than one word: after a part was
     /// [sliced](Self::slice) off, until the only holder asks for the bytes, freezes or thaws them.
     pub fn is_divided(&self) -> bool {
         match &self.memory {
@@ -190,8 +190,8 @@ impl HostBuffer {
         }
     }
 
-    /// Refuses to be written from now on but by who is the only holder, if this is the only one now; so readers need
-    /// not be counted.
+    /// Makes the buffer read-only except for its only holder, if this is the only one now; so readers need not be
+    /// counted.
     #[inline]
     pub fn freeze(&mut self) {
         if let Memory::Own(block) = &mut self.memory
@@ -201,7 +201,7 @@ impl HostBuffer {
         }
     }
 
-    /// Lets the bytes be written that were [frozen](Self::freeze), and says whether this is their only holder, and
+    /// Lets the bytes be written again that were [frozen](Self::freeze); returns whether this is their only holder, and
     /// they may be written; otherwise nothing changes.
     #[inline]
     pub fn thaw(&mut self) -> bool {
@@ -298,7 +298,7 @@ impl HostBuffer {
         unsafe { self.memory.bytes_mut(&self.range) }
     }
 
-    /// The lock of memory that may be written.
+    /// Returns the lock of memory that may be written.
     #[inline]
     fn writable(&self) -> Result<&RangeLock, Error> {
         match &self.memory {
@@ -321,7 +321,7 @@ impl HostBuffer {
         Some(unsafe { self.memory.bytes_mut(&self.range) })
     }
 
-    /// Whether this is the only holder of the memory.
+    /// Returns whether this is the only holder of the memory.
     #[inline]
     pub fn is_unique(&mut self) -> bool {
         self.memory.is_unique()
@@ -345,7 +345,7 @@ impl Memory {
         }
     }
 
-    /// Gives back a right to its bytes.
+    /// Gives back a right to the bytes.
     #[inline]
     fn release(&self, hold: Hold) {
         // Only such memory gives rights.
@@ -354,7 +354,7 @@ impl Memory {
         }
     }
 
-    /// Whether this is the only handle.
+    /// Returns whether this is the only handle.
     #[inline]
     fn is_unique(&mut self) -> bool {
         match self {
@@ -363,7 +363,7 @@ impl Memory {
         }
     }
 
-    /// Whether two handles lead to the same bytes.
+    /// Returns whether two handles lead to the same bytes.
     fn is(&self, other: &Memory) -> bool {
         match (self, other) {
             // Locks are told apart by where they are.
@@ -417,7 +417,7 @@ fn frozen() -> Error {
         .with_note("handles of the core runtime lead to finished tensors: write to a copy")
 }
 
-/// `HostBuffer<pointer=0x7f0012345000, size=16>`, as the original prints it.
+/// Writes `HostBuffer<pointer=0x7f0012345000, size=16>`, as the original prints it.
 impl fmt::Display for HostBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (address, len_bytes) = (self.address(), self.len_bytes());
@@ -436,7 +436,7 @@ impl Value for HostBuffer {
     type Storage = Heap;
 }
 
-/// The bytes of a buffer, for reading.
+/// A guard that lends the bytes of a buffer for reading.
 pub struct Reading<'b> {
     buffer: &'b HostBuffer,
     // Invariant: a right for reading the buffer's range, there until this is dropped; none of memory that is
@@ -463,7 +463,7 @@ impl Drop for Reading<'_> {
     }
 }
 
-/// The bytes of a buffer, for writing.
+/// A guard that lends the bytes of a buffer for writing.
 pub struct Writing<'b> {
     buffer: &'b HostBuffer,
     // Invariant: a right for writing the buffer's range, there until this is dropped.
@@ -510,7 +510,7 @@ impl fmt::Debug for Writing<'_> {
     }
 }
 
-/// Bytes that are to become a [`HostBuffer`] once all of them are written.
+/// A buffer that is not initialised, which becomes a [`HostBuffer`] once all of its bytes are written.
 ///
 /// # Examples
 ///
@@ -531,8 +531,8 @@ pub struct UninitBuffer {
 }
 
 impl UninitBuffer {
-    /// Takes so many bytes from `allocator`, aligned to [`BUFFER_ALIGNMENT`] at least. `None` if it has
-    /// none left, or if `alignment` is no power of two.
+    /// Allocates so many bytes of `allocator`, aligned to [`BUFFER_ALIGNMENT`] at least. `None` if it has none left, or
+    /// if `alignment` is no power of two.
     #[inline]
     pub fn allocate(
         allocator: &Arc<dyn HostAllocator>,
@@ -545,7 +545,7 @@ impl UninitBuffer {
         Some(UninitBuffer { block })
     }
 
-    /// The bytes, to be written.
+    /// Borrows the bytes, to be written.
     #[inline]
     pub fn as_bytes_mut(&mut self) -> &mut [MaybeUninit<u8>] {
         let bytes = self.block.bytes().cast();

@@ -14,7 +14,7 @@ use tfrt_async::{Error, Hold};
 
 use super::HostBuffer;
 
-/// Bytes of a buffer, for reading, which keep the buffer: for a thread or a device that reads them later.
+/// A guard for reading the bytes of a buffer that owns the buffer: for a thread or a device that reads them later.
 ///
 /// # Examples
 ///
@@ -32,10 +32,10 @@ use super::HostBuffer;
 /// ```
 pub struct OwnedReading {
     // Invariant: `held.hold` is a right to read the buffer's bytes; `None` for memory that is never written.
-    held: Held,
+    held: HeldBuffer,
 }
 
-/// Bytes of a buffer, for writing, which keep the buffer: for a thread or a device that writes them later.
+/// A guard for writing the bytes of a buffer that owns the buffer: for a thread or a device that writes them later.
 ///
 /// # Examples
 ///
@@ -53,11 +53,11 @@ pub struct OwnedReading {
 /// ```
 pub struct OwnedWriting {
     // Invariant: `held.hold` is the right to write the buffer's bytes.
-    held: Held,
+    held: HeldBuffer,
 }
 
 /// A buffer, and a right to its bytes that is given back before the buffer is let go.
-struct Held {
+struct HeldBuffer {
     buffer: HostBuffer,
     hold: Option<Hold>,
 }
@@ -70,7 +70,7 @@ impl HostBuffer {
     /// `FailedPrecondition` if somebody is writing some of them.
     pub fn read_owned(self) -> Result<OwnedReading, Error> {
         let hold = self.hold_for_reading()?;
-        let held = Held { buffer: self, hold };
+        let held = HeldBuffer { buffer: self, hold };
         Ok(OwnedReading { held })
     }
 
@@ -82,7 +82,7 @@ impl HostBuffer {
     /// foreign owner's.
     pub fn write_owned(self) -> Result<OwnedWriting, Error> {
         let hold = Some(self.hold_for_writing()?);
-        let held = Held { buffer: self, hold };
+        let held = HeldBuffer { buffer: self, hold };
         Ok(OwnedWriting { held })
     }
 }
@@ -127,7 +127,7 @@ impl OwnedWriting {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldBuffer {
     fn drop(&mut self) {
         if let Some(hold) = self.hold.take() {
             self.buffer.release(hold);

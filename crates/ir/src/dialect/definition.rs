@@ -1,4 +1,4 @@
-//! The entry of one operation, and what can be asked of it.
+//! [`OpDef`]: the definition of one operation.
 
 use std::{fmt, sync::Arc};
 
@@ -9,7 +9,7 @@ use crate::{
     verifier::{Mistake, VerifyContext},
 };
 
-/// Everything that is known about one operation.
+/// The definition of an operation: operands, results, attributes, regions, traits, effects, text form, documentation.
 #[derive(Clone, Debug)]
 pub struct OpDef {
     pub(super) name: &'static str,
@@ -22,7 +22,7 @@ pub struct OpDef {
     pub(super) attributes: Vec<AttributeDef>,
     pub(super) more_attributes: Option<&'static str>,
     pub(super) regions: usize,
-    /// What its regions are called; empty if they have no names.
+    /// The names of the regions; empty if they have none.
     pub(super) region_names: &'static [&'static str],
     pub(super) traits: Traits,
     pub(super) effects: Effects,
@@ -39,11 +39,11 @@ pub struct OpDef {
 /// A check of one operation beyond what its entry says as data.
 pub type VerifyOp = fn(&VerifyContext<'_>, OpId, &mut Diagnostics);
 
-/// What an entry that is made of other data asks of an operation, beyond what the entry says.
+/// A check by which an entry that is made of other data goes beyond what entries say.
 #[derive(Clone)]
 pub(crate) struct CheckOp(pub(crate) Arc<CheckFn>);
 
-/// Returns what is wrong with an operation.
+/// A function that returns the mistakes of an operation.
 pub type CheckFn = dyn Fn(&Module, OpId) -> Vec<Mistake> + Send + Sync;
 
 impl fmt::Debug for CheckOp {
@@ -52,20 +52,19 @@ impl fmt::Debug for CheckOp {
     }
 }
 
-/// An operand or a result: its name, for messages and documentation, and what it
-/// must be.
+/// The declaration of an operand or result: its name, for messages and documentation, and its type's kind.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueDef {
-    /// What it is for.
+    /// The name, which says what the value is for.
     pub name: &'static str,
-    /// What its type must be.
+    /// The kind of types that are allowed.
     pub kind: ValueKind,
-    /// Whether it may be left out, with all that are declared behind it.
+    /// Whether the value may be left out, with all that are declared behind it.
     pub optional: bool,
 }
 
 impl ValueDef {
-    /// Makes one that is always there.
+    /// Declares a value that is always there.
     pub const fn new(name: &'static str, kind: ValueKind) -> ValueDef {
         let optional = false;
         ValueDef {
@@ -75,7 +74,7 @@ impl ValueDef {
         }
     }
 
-    /// Says that it may be left out.
+    /// Makes the value one that may be left out.
     #[must_use]
     pub const fn optional(self) -> ValueDef {
         let optional = true;
@@ -88,19 +87,19 @@ impl ValueDef {
     }
 }
 
-/// What the results of an operation are.
+/// The declared results of an operation.
 #[derive(Clone, Debug)]
 pub enum Results {
-    /// These, in this order.
+    /// Just these results, in this order.
     Exactly(Vec<ValueDef>),
-    /// These, in this order, and any number more behind them.
+    /// These results, in this order, and any number more behind them.
     AtLeast(Vec<ValueDef>, ValueDef),
-    /// One for each operand behind the declared ones, of the same type.
+    /// One result for each operand behind the declared ones, of the operand's type.
     LikeRest(ValueDef),
 }
 
 impl Results {
-    /// Returns those that are always there, in front of all others.
+    /// Returns the results that are always there, in front of all others.
     pub fn declared(&self) -> &[ValueDef] {
         match self {
             Results::Exactly(declared) | Results::AtLeast(declared, _) => declared,
@@ -109,25 +108,25 @@ impl Results {
     }
 }
 
-/// An attribute that an operation has.
+/// The declaration of an operation's attribute.
 #[derive(Clone, Copy, Debug)]
 pub struct AttributeDef {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What it must be.
+    /// The kind of attributes that are allowed.
     pub kind: AttributeKind,
-    /// Whether the generic verifier asks for it. Some operations have a text
-    /// of their own for a missing attribute.
+    /// Whether the generic verifier reports it when the attribute is missing. Some operations have a text of their own
+    /// for a missing attribute.
     pub required: bool,
-    /// Whether it may be absent.
+    /// Whether the attribute may be absent.
     pub optional: bool,
-    /// Whether it is for the compiler alone: the kernel does not see it.
+    /// Whether the attribute is for the compiler alone: the kernel does not see it.
     pub compile_time: bool,
-    /// What it is if it is absent, as text; empty if nothing stands for it.
+    /// The default, as text; empty if there is none.
     pub default: &'static str,
-    /// Of a string: what it may be; empty if it may be anything.
+    /// The values that a string may have; empty if any will do.
     pub choices: &'static [&'static str],
-    /// What it says, and in which unit.
+    /// The meaning of the attribute, with its unit.
     pub meaning: &'static str,
 }
 
@@ -138,40 +137,40 @@ pub struct ErrorDef {
     pub code: &'static str,
     /// The message; what differs from case to case is in capitals.
     pub message: &'static str,
-    /// When it is reported.
+    /// The condition under which the error is reported.
     pub when: &'static str,
 }
 
-/// Who runs an operation, and when its results are there.
+/// The way an operation is executed, which says when its results are there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Execution {
-    /// Nobody: it gives programs their structure.
+    /// Not executed: the operation gives programs their structure.
     Structure,
-    /// A kernel of a library that is not part of this runtime.
+    /// Executed by a kernel of a library that is not part of this runtime.
     Elsewhere,
-    /// A kernel whose results are there when it returns.
+    /// Executed by a kernel whose results are there when it returns.
     #[default]
     Synchronous,
-    /// A kernel whose results may come later.
+    /// Executed by a kernel whose results may come later.
     Asynchronous,
-    /// A kernel that has functions called, whose results are its own.
+    /// Executed by a kernel that has functions called, whose results are its own.
     Calls,
-    /// Kernels that the compiler puts in its place.
+    /// Compiled to other kernels, which the compiler puts in its place.
     Compiled,
 }
 
-/// What an entry is made of, where somebody has it as data of another kind.
+/// The parts of an entry, for callers that have them as data of another kind.
 #[derive(Clone)]
 pub struct OpParts {
     /// The full name.
     pub name: &'static str,
-    /// One sentence on what it does, without its stop.
+    /// The summary: one sentence, without its stop.
     pub summary: &'static str,
-    /// What the summary leaves open, as Markdown; may be empty.
+    /// The details that the summary leaves open, as Markdown; may be empty.
     pub details: &'static str,
     /// The operands; those that may be left out come last.
     pub operands: Vec<ValueDef>,
-    /// What further operands are, if there may be any number of them.
+    /// The declaration of further operands, if there may be any number of them.
     pub rest: Option<ValueDef>,
     /// The type of a last operand that stands for some of the others: how many there are is not checked then.
     pub stand_in: Option<ValueKind>,
@@ -179,11 +178,11 @@ pub struct OpParts {
     pub results: Results,
     /// The attributes.
     pub attributes: Vec<AttributeDef>,
-    /// What its regions are called.
+    /// The names of the regions.
     pub regions: &'static [&'static str],
-    /// Its properties.
+    /// The traits.
     pub traits: Traits,
-    /// What is asked of an operation beyond all that.
+    /// The check of an operation beyond all that.
     pub check: Option<Arc<CheckFn>>,
 }
 
@@ -234,22 +233,22 @@ impl OpDef {
             .map_or(self.name, |(dialect, _)| dialect)
     }
 
-    /// Returns one sentence on what it does.
+    /// Returns the summary, one sentence.
     pub fn summary_text(&self) -> &'static str {
         self.summary
     }
 
-    /// Returns what the summary leaves open, as Markdown; often nothing.
+    /// Returns the details that the summary leaves open, as Markdown; often nothing.
     pub fn details_text(&self) -> &'static str {
         self.details
     }
 
-    /// Returns the operands that it always has.
+    /// Returns the declared operands.
     pub fn operand_defs(&self) -> &[ValueDef] {
         &self.operands
     }
 
-    /// Returns what further operands are, if it takes any number of them.
+    /// Returns the declaration of further operands, if the operation takes any number of them.
     pub fn rest_def(&self) -> Option<&ValueDef> {
         self.rest.as_ref()
     }
@@ -259,47 +258,47 @@ impl OpDef {
         self.stand_in
     }
 
-    /// Returns what its results are.
+    /// Returns the declared results.
     pub fn result_defs(&self) -> &Results {
         &self.results
     }
 
-    /// Returns its attributes.
+    /// Returns the declared attributes.
     pub fn attribute_defs(&self) -> &[AttributeDef] {
         &self.attributes
     }
 
-    /// Returns what further attributes mean, if it takes any number of them.
+    /// Returns the meaning of further attributes, if the operation takes any number of them.
     pub fn more_attributes_meaning(&self) -> Option<&'static str> {
         self.more_attributes
     }
 
-    /// Returns the number of its regions.
+    /// Returns the number of regions.
     pub fn n_regions(&self) -> usize {
         self.regions
     }
 
-    /// Returns its properties.
+    /// Returns the traits.
     pub fn trait_set(&self) -> Traits {
         self.traits
     }
 
-    /// Returns whether it has all these properties.
+    /// Returns whether the operation has all these traits.
     pub fn is(&self, traits: Traits) -> bool {
         self.traits.contains(traits)
     }
 
-    /// Returns who runs it, and when its results are there.
+    /// Returns the way the operation is executed, which says when its results are there.
     pub fn execution_kind(&self) -> Execution {
         self.execution
     }
 
-    /// Returns the errors that its kernel reports, besides those of operands.
+    /// Returns the errors that the kernel reports, besides those of operands.
     pub fn error_defs(&self) -> &[ErrorDef] {
         &self.errors
     }
 
-    /// Returns the description of its own textual form, if it has one.
+    /// Returns the description of the operation's own textual form, if it has one.
     pub fn format_text(&self) -> Option<&'static str> {
         self.format_text
     }
@@ -316,13 +315,12 @@ impl OpDef {
         self.verify
     }
 
-    /// Returns a program that shows it, if there is one.
+    /// Returns the example program, if there is one.
     pub fn example_program(&self) -> Option<&Example> {
         self.example.as_ref()
     }
 
-    /// Returns how many functions its kernel takes, regions included, and
-    /// whether it takes further ones.
+    /// Returns how many functions the kernel takes, regions included, and whether it takes further ones.
     pub fn n_functions(&self) -> (usize, bool) {
         let of_kind = |kind: AttributeKind| {
             let attributes = self.attributes.iter();
@@ -334,13 +332,13 @@ impl OpDef {
         (n_functions, of_kind(AttributeKind::FlatSymbols) > 0)
     }
 
-    /// Returns the position of the chain that it declares to take, if it does.
+    /// Returns the position of the declared chain operand, if there is one.
     pub fn chain_operand(&self) -> Option<usize> {
         let is_chain = |operand: &ValueDef| operand.kind == ValueKind::Chain;
         self.operands.iter().position(is_chain)
     }
 
-    /// Returns the position of the chain that it declares to give, if it does.
+    /// Returns the position of the declared chain result, if there is one.
     pub fn chain_result(&self) -> Option<usize> {
         let is_chain = |result: &ValueDef| result.kind == ValueKind::Chain;
         self.results.declared().iter().position(is_chain)
@@ -358,7 +356,7 @@ impl OpDef {
 }
 
 impl Example {
-    /// Returns what is shown: a program, or the body of a function `@main`.
+    /// Returns the text that is shown: a program, or the body of a function `@main`.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -376,7 +374,7 @@ impl Example {
         program
     }
 
-    /// Returns what `@main` prints, a line each without the last line's end.
+    /// Returns the output of `@main`, a line each without the last line's end.
     pub fn output(&self) -> &'static str {
         self.output
     }

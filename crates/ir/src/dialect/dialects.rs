@@ -1,4 +1,4 @@
-//! [`Dialects`]: where entries of operations are found, those of this crate's tables and those that others have.
+//! [`Dialects`]: the tables in which entries of operations are looked up, those of this crate and added ones.
 
 use std::{fmt, ops::Deref, sync::Arc};
 
@@ -24,12 +24,12 @@ pub struct Dialects {
     added: Option<Arc<[Arc<dyn Dialect>]>>,
 }
 
-/// Entries that are made of other data, by whoever has that data. They may change while a program runs.
+/// A dialect whose entries are made of other data, by whoever has that data. They may change while a program runs.
 pub trait Dialect: fmt::Debug + Send + Sync {
     /// Returns the entry of an operation by its full name.
     fn find(&self, name: &str) -> Option<Entry>;
 
-    /// Returns the entry that an operation is checked against: none if what is known of it is only documentation.
+    /// Returns the entry that an operation is checked against; `None` if the entry is only documentation.
     fn lookup(&self, name: &str) -> Option<Entry> {
         self.find(name)
     }
@@ -44,9 +44,9 @@ pub trait Dialect: fmt::Debug + Send + Sync {
 /// The entry of an operation, wherever it is stored.
 #[derive(Clone, Debug)]
 pub enum Entry {
-    /// It lives as long as the process.
+    /// An entry that lives as long as the process.
     Static(&'static OpDef),
-    /// It lives as long as somebody has it.
+    /// A counted entry.
     Shared(Arc<OpDef>),
 }
 
@@ -62,7 +62,7 @@ impl Deref for Entry {
 }
 
 impl Dialects {
-    /// Makes the built-in dialects and others.
+    /// Returns the built-in dialects, and these.
     pub fn new(added: impl IntoIterator<Item = Arc<dyn Dialect>>) -> Dialects {
         let added: Arc<[_]> = added.into_iter().collect();
         Dialects {

@@ -1,5 +1,5 @@
-//! Entries as Markdown: what an editor shows for one, and the reference in
-//! `docs/operations/` for all of them.
+//! Entries as Markdown: the text that an editor shows for one, and the reference in
+//! `docs/operations/` for all.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,9 +9,9 @@ use super::{Effects, Execution, OpDef, Results, Traits, ValueDef, definitions, n
 /// A page of the reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// The name of its file.
+    /// The name of the page's file.
     pub file: String,
-    /// What stands in it.
+    /// The content of the page.
     pub text: String,
 }
 
@@ -86,13 +86,13 @@ pub fn reference() -> Vec<Page> {
     pages
 }
 
-/// The anchor that Markdown's readers give to a heading.
+/// Returns the anchor that Markdown's readers give to a heading.
 fn anchor(heading: &str) -> String {
     heading.replace('.', "").to_lowercase()
 }
 
 impl OpDef {
-    /// Returns everything that its entry says, as Markdown without a heading.
+    /// Returns everything that the entry says, as Markdown without a heading.
     ///
     /// # Examples
     ///
@@ -220,7 +220,7 @@ impl OpDef {
         }
     }
 
-    /// Returns what it does besides computing results, in words.
+    /// Returns the effects of the operation, in words.
     pub fn effects_text(&self) -> String {
         if self.is(Traits::PURE) {
             return "pure".to_owned();
@@ -276,7 +276,7 @@ impl OpDef {
     }
 }
 
-/// `` `x` (`i32`) ``
+/// Returns name and type of a value as Markdown: `` `x` (`i32`) ``.
 fn typed(value: &ValueDef) -> String {
     let optional = if value.optional {
         ", may be left out"

@@ -1,4 +1,4 @@
-//! What an operation does beyond computing its results, as data.
+//! Effects of operations beyond computing results, as data.
 //!
 //! ```text
 //! OpDef::new("my.store").operand("buffer", ..).operand("value", ..).writes(0)
@@ -11,33 +11,33 @@
 
 use super::{OpDef, Traits};
 
-/// What is known on the effects of an operation.
+/// The effects of an operation, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    knowledge: Knowledge,
+    source: EffectSource,
     reads: Vec<usize>,
     writes: Vec<usize>,
     outside: bool,
     allocates: bool,
 }
 
-/// Where the statement on an operation's effects is.
+/// The source of an operation's effects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Knowledge {
-    /// Nowhere.
+enum EffectSource {
+    /// Not stated.
     #[default]
     Unknown,
-    /// Here.
+    /// Stated in the entry.
     Stated,
-    /// In its regions and in the functions that it names.
+    /// The effects of the operation's regions and of the functions that it names.
     Nested,
-    /// There is nothing to state: it may do whatever the program has it do.
+    /// Unbounded: the operation may do whatever the program has it do.
     Everything,
 }
 
 /// The effects of pure operations.
 static NONE: Effects = Effects {
-    knowledge: Knowledge::Stated,
+    source: EffectSource::Stated,
     reads: Vec::new(),
     writes: Vec::new(),
     outside: false,
@@ -47,18 +47,21 @@ static NONE: Effects = Effects {
 impl Effects {
     /// Returns whether everything may be affected, be it because nothing is stated.
     pub fn is_unknown(&self) -> bool {
-        matches!(self.knowledge, Knowledge::Unknown | Knowledge::Everything)
+        matches!(
+            self.source,
+            EffectSource::Unknown | EffectSource::Everything
+        )
     }
 
-    /// Returns whether its entry says anything.
+    /// Returns whether the entry says anything.
     pub fn is_stated(&self) -> bool {
-        self.knowledge != Knowledge::Unknown
+        self.source != EffectSource::Unknown
     }
 
-    /// Returns whether they are those of its regions and of the functions that
+    /// Returns whether the effects are those of the operation's regions and of the functions that
     /// it names.
     pub fn is_nested(&self) -> bool {
-        self.knowledge == Knowledge::Nested
+        self.source == EffectSource::Nested
     }
 
     /// Returns the operands whose contents are read.
@@ -71,75 +74,74 @@ impl Effects {
         &self.writes
     }
 
-    /// Returns whether somebody outside can see it happen: it prints, reads a
-    /// clock, waits.
+    /// Returns whether the operation can be observed from outside: it prints, reads a clock, waits.
     pub fn is_outside(&self) -> bool {
         self.outside
     }
 
-    /// Returns whether its results are new: two of them are never the same.
+    /// Returns whether the results are new objects: no two of them are one.
     pub fn allocates(&self) -> bool {
         self.allocates
     }
 
-    /// Returns whether nobody could tell that it happened: only its results
-    /// count.
+    /// Returns whether the operation has no effect: only its results count.
     pub fn is_none(&self) -> bool {
         let touches = !self.reads.is_empty() || !self.writes.is_empty() || self.outside;
-        self.knowledge == Knowledge::Stated && !touches
+        self.source == EffectSource::Stated && !touches
     }
 }
 
-/// Stating effects.
+/// Setters of effects, for entries.
 impl OpDef {
-    /// It has no effect, though it may fail or take time.
+    /// States that the operation has no effect, though it may fail or take time.
     pub(crate) fn no_effects(mut self) -> OpDef {
-        self.effects.knowledge = Knowledge::Stated;
+        self.effects.source = EffectSource::Stated;
         self
     }
 
-    /// It reads what an operand holds.
+    /// States that the operation reads the contents of an operand.
     pub(crate) fn reads(mut self, operand: usize) -> OpDef {
         self.effects.reads.push(operand);
         self.no_effects()
     }
 
-    /// It changes what an operand holds.
+    /// States that the operation changes the contents of an operand.
     pub(crate) fn writes(mut self, operand: usize) -> OpDef {
         self.effects.writes.push(operand);
         self.no_effects()
     }
 
-    /// It can be seen from outside, be it besides what its regions do.
+    /// States that the operation can be observed from outside, be it besides what its regions do.
     pub(crate) fn outside(mut self) -> OpDef {
         self.effects.outside = true;
-        match self.effects.knowledge {
-            Knowledge::Unknown => self.no_effects(),
+        match self.effects.source {
+            EffectSource::Unknown => self.no_effects(),
             _ => self,
         }
     }
 
-    /// Its results are new.
+    /// States that the results are new objects.
     pub(crate) fn allocates(mut self) -> OpDef {
         self.effects.allocates = true;
         self.no_effects()
     }
 
-    /// It runs code that may do anything, in a way that nobody looks into.
+    /// States that the operation runs code that may do anything, in a way that nobody looks into.
     pub(crate) fn everything(mut self) -> OpDef {
-        self.effects.knowledge = Knowledge::Everything;
+        self.effects.source = EffectSource::Everything;
         self
     }
 
-    /// It does what its regions and the functions that it names do.
+    /// States that the effects are those of the operation's regions and of the functions that it
+    /// names.
     pub(crate) fn nested(mut self) -> OpDef {
-        self.effects.knowledge = Knowledge::Nested;
+        self.effects.source = EffectSource::Nested;
         self
     }
 }
 
 impl OpDef {
-    /// Returns its effects; those of a pure operation are none.
+    /// Returns the effects; a pure operation has none.
     pub fn effects(&self) -> &Effects {
         if self.is(Traits::PURE) {
             return &NONE;

@@ -1,4 +1,5 @@
-//! One description of an operation's own form drives both parser and printer.
+//! [`Format`]: the description of an operation's own textual form, which drives both parser and
+//! printer.
 //!
 //! A description is the form written down with the following words; a blank
 //! before a word is a blank in the printed text, provided that the word prints
@@ -36,16 +37,16 @@ mod print;
 pub(crate) use parse::parse;
 pub(crate) use print::{can_print, print};
 
-/// The setting of benchmarks that is 1 unless the text says otherwise.
+/// The name of the benchmarks' setting that is 1 unless the text says otherwise.
 const WARMUP: &str = "num_warmup_runs";
 
-/// A description, taken apart.
+/// A parsed description of an operation's textual form.
 #[derive(Clone, Debug)]
 pub struct Format {
     pub(crate) items: Vec<Item>,
-    /// Attributes that have a place of their own.
+    /// The attributes that have a place of their own.
     pub(crate) placed: Vec<&'static str>,
-    /// Attributes that are written as dictionaries of their own, in this order.
+    /// The attributes that are written as dictionaries of their own, in this order.
     pub(crate) paired: Vec<&'static str>,
 }
 
@@ -70,11 +71,11 @@ pub(crate) enum Word {
     /// The number of results behind the declared ones.
     ResultCount,
     OperandTypes,
-    /// The same and the colon before them, neither of which older texts have.
+    /// The types of the operands and the colon before them, neither of which older texts have.
     ColonOperandTypes,
     FunctionalType,
     Types,
-    /// The same; older texts have the results alone.
+    /// The types of operands and results; older texts have the results alone.
     TypesOrResults,
     Region,
     Else,
@@ -106,7 +107,7 @@ const WORDS: &[(&str, Word)] = &[
 ];
 
 impl Format {
-    /// Takes a description apart.
+    /// Parses a description.
     pub(crate) fn parse(description: &'static str) -> Format {
         let mut rest = description;
         let items = items(&mut rest);

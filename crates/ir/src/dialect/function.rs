@@ -1,4 +1,4 @@
-//! The forms of `func.func` and `builtin.module`, which no description fits.
+//! The textual forms of `func.func` and `builtin.module`, which no description fits.
 //!
 //! ```text
 //! function  ::= visibility? `@name` `(` arguments `)` (`->` results)?
@@ -14,13 +14,13 @@ use crate::{
     lexer::{Kind, Mark},
     location::Location,
     module::{Module, OpId},
-    parser::{Argument, Failed, Parsed, Parser, Parts},
+    parser::{Argument, Failed, Parsed, ParsedOp, Parser},
     printer::{EntryArguments, Printer, WithType},
     source::Span,
     types::{FunctionType, Type},
 };
 
-/// Attributes of a function that have a place of their own.
+/// The attributes of a function that have a place of their own.
 const PLACED: [&str; 5] = [
     "sym_name",
     "sym_visibility",
@@ -29,7 +29,7 @@ const PLACED: [&str; 5] = [
     "res_attrs",
 ];
 
-/// Attributes of a module that have a place of their own.
+/// The attributes of a module that have a place of their own.
 const PLACED_IN_MODULE: [&str; 1] = ["sym_name"];
 
 fn signature(module: &Module, op: OpId) -> Option<&FunctionType> {
@@ -210,7 +210,7 @@ pub(crate) fn print_module(printer: &mut Printer<'_>, op: OpId) {
     printer.region(op, module.op(op).regions()[0], EntryArguments::Elide);
 }
 
-/// Types of arguments or results and the attributes of each.
+/// The types of arguments or results, and the attributes of each.
 #[derive(Default)]
 struct Typed {
     types: Vec<Type>,
@@ -230,7 +230,7 @@ impl Typed {
 }
 
 /// Parses a function behind its name.
-pub(crate) fn parse<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parsed<()> {
+pub(crate) fn parse<'a>(parser: &mut Parser<'a>, parts: &mut ParsedOp<'a>) -> Parsed<()> {
     let span = parser.token.span();
     for visibility in ["private", "nested", "public"] {
         if parser.eat_word(visibility) {
@@ -294,7 +294,7 @@ pub(crate) fn parse<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parse
 
 fn set<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     span: Span,
     name: &'static str,
     value: Attribute,
@@ -372,7 +372,7 @@ fn result_list(parser: &mut Parser<'_>, results: &mut Typed) -> Parsed<()> {
 }
 
 /// Parses a module behind its name.
-pub(crate) fn parse_module<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parsed<()> {
+pub(crate) fn parse_module<'a>(parser: &mut Parser<'a>, parts: &mut ParsedOp<'a>) -> Parsed<()> {
     let span = parser.token.span();
     if parser.token.kind == Kind::At {
         let name = parser.symbol_name()?;

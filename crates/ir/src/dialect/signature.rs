@@ -1,12 +1,11 @@
-//! One line on what an operation takes and gives: with names, as its own form has it,
-//! and as the generic form has it.
+//! One-line signatures of operations: with names, in the operation's own form, and in the generic form.
 
 use super::{
     AttributeDef, AttributeKind, Execution, OpDef, Results, Traits, ValueDef, ValueKind,
     format::{Item, Word},
 };
 
-/// One line on an operation.
+/// One-line signatures.
 impl OpDef {
     /// Returns names and types: `(lhs: i32, rhs: i32) -> (quotient: i32, remainder: i32)`.
     ///
@@ -49,8 +48,8 @@ impl OpDef {
         text + &format!(" -> ({})", results.join(", "))
     }
 
-    /// Returns its own form, with the names of operands for operands, and `$name` for
-    /// attributes; nothing if only the generic form can write it.
+    /// Returns the operation's own form, with the names of operands for operands, and `$name` for attributes; `None` if
+    /// only the generic form can write it.
     ///
     /// # Examples
     ///
@@ -131,7 +130,7 @@ impl OpDef {
         }
     }
 
-    /// Attributes that are written as `key = number`.
+    /// Returns the attributes that are written as `key = number`.
     fn settings(&self) -> String {
         let placed = &self
             .format
@@ -145,8 +144,7 @@ impl OpDef {
         settings.collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns a use of it in generic form; `i32` stands for any type, and one operand
-    /// for any number of them.
+    /// Returns an example of the generic form; `i32` stands for any type, and one operand for any number of them.
     ///
     /// # Examples
     ///
@@ -209,7 +207,7 @@ impl OpDef {
         )
     }
 
-    /// A type that a value of the kind may have. What models compute with are tensors, here of any shape.
+    /// Returns a type that a value of the kind may have. What models compute with are tensors, here of any shape.
     fn some_type(&self, kind: ValueKind) -> String {
         match (kind, self.execution) {
             (ValueKind::Described(text), _) => {
@@ -227,7 +225,7 @@ impl OpDef {
         }
     }
 
-    /// `%a, %b = `, or nothing if there are no results.
+    /// Returns `%a, %b = `, or nothing if there are no results.
     fn results_prefix(&self, more: &str) -> String {
         let declared = self.results.declared().iter();
         let declared = declared.filter(|result| !result.optional);
@@ -243,8 +241,7 @@ impl OpDef {
         }
     }
 
-    /// Returns whether its kernel takes a chain more than it declares, which only
-    /// orders.
+    /// Returns whether the kernel takes a chain more than the entry declares, which only orders.
     pub fn takes_trailing_chain(&self) -> bool {
         let has_kernel = !matches!(
             self.execution,
@@ -268,7 +265,7 @@ impl ValueKind {
 }
 
 impl AttributeKind {
-    /// Returns what it must be, in words.
+    /// Returns the kind in words.
     pub fn name(self) -> String {
         match self {
             AttributeKind::Any => "any".to_owned(),

@@ -1,6 +1,6 @@
 //! Properties of operations, as a set.
 
-/// Properties of operations, as a set.
+/// A set of properties of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traits(u16);
 
@@ -22,7 +22,7 @@ impl Traits {
     /// Arguments of its regions take the place, and in text the names, of its
     /// operands.
     pub const SHADOWS_OPERANDS: Traits = Traits(1 << 7);
-    /// As [`Traits::SHADOWS_OPERANDS`] for the first two operands and the rest.
+    /// The first two operands and the rest are shadowed as by [`Traits::SHADOWS_OPERANDS`].
     pub const SHADOWS_RANGE: Traits = Traits(1 << 8);
     /// Swapping its operands changes nothing.
     pub const COMMUTATIVE: Traits = Traits(1 << 9);
@@ -37,13 +37,13 @@ impl Traits {
     /// Has no attributes but those that its entry declares, and those that have a dialect's name in front.
     pub const CLOSED: Traits = Traits(1 << 13);
 
-    /// Returns these and others.
+    /// Returns the union of two sets.
     #[must_use]
     pub const fn with(self, other: Traits) -> Traits {
         Traits(self.0 | other.0)
     }
 
-    /// Returns whether all of `other` are among these.
+    /// Returns whether the set has all of `other`.
     pub fn contains(self, other: Traits) -> bool {
         self.0 & other.0 == other.0
     }

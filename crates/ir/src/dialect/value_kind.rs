@@ -1,4 +1,4 @@
-//! What the types of operands, results and attributes must be, and MLIR's words for it.
+//! Kinds of types and attributes that declarations allow, and MLIR's words for them.
 
 use std::sync::LazyLock;
 
@@ -7,14 +7,14 @@ use crate::{
     types::{FloatKind, Type},
 };
 
-/// What the type of a value must be.
+/// A set of types that a value may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     missing_docs,
     reason = "each is named after the type that it stands for"
 )]
 pub enum ValueKind {
-    /// Any type at all.
+    /// Any type.
     Any,
     I1,
     I8,
@@ -36,11 +36,11 @@ pub enum ValueKind {
     Device,
     /// A type of a dialect, with its `!`.
     Dialect(&'static str),
-    /// Any type at all, of which documentation says what it should be: `tensor of i64`.
+    /// Any type, of which documentation says what it should be: `tensor of i64`.
     Described(&'static str),
 }
 
-/// What an attribute must be.
+/// A set of attributes that a declaration allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttributeKind {
     /// Anything.
@@ -48,7 +48,7 @@ pub enum AttributeKind {
     /// An integer or float of the type; written without it where the
     /// operation's own form has a place for it.
     Typed(ValueKind),
-    /// The same, written with its type.
+    /// An integer or float of the type; always written with its type.
     Number(ValueKind),
     /// An array of integers or floats of the type.
     Array(ValueKind),
@@ -185,7 +185,7 @@ impl ValueKind {
         }
     }
 
-    /// Returns MLIR's words for it.
+    /// Returns MLIR's words for the kind.
     pub fn description(self) -> String {
         match self.ty() {
             None => "any type".to_owned(),

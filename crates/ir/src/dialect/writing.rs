@@ -1,4 +1,4 @@
-//! How the entry of an operation is written down.
+//! Setters by which the entries of operations are written down.
 //!
 //! ```text
 //! OpDef::new("my.div")
@@ -47,13 +47,13 @@ impl OpDef {
         }
     }
 
-    /// One sentence without its stop.
+    /// Sets the summary: one sentence without its stop.
     pub(crate) fn summary(mut self, summary: &'static str) -> OpDef {
         self.summary = summary;
         self
     }
 
-    /// What the summary leaves open, in whole sentences of Markdown.
+    /// Sets the details that the summary leaves open, in whole sentences of Markdown.
     pub(crate) fn details(mut self, details: &'static str) -> OpDef {
         self.details = details;
         self
@@ -64,18 +64,18 @@ impl OpDef {
         self
     }
 
-    /// Any number of further operands of any type.
+    /// Adds any number of further operands of any type.
     pub(crate) fn rest(self, name: &'static str) -> OpDef {
         self.rest_of(name, ValueKind::Any)
     }
 
-    /// Any number of further operands.
+    /// Adds any number of further operands of a kind.
     pub(crate) fn rest_of(mut self, name: &'static str, kind: ValueKind) -> OpDef {
         self.rest = Some(ValueDef::new(name, kind));
         self
     }
 
-    /// One result more.
+    /// Adds a result.
     pub(crate) fn result(mut self, name: &'static str, kind: ValueKind) -> OpDef {
         let result = ValueDef::new(name, kind);
         match &mut self.results {
@@ -85,12 +85,12 @@ impl OpDef {
         self
     }
 
-    /// Any number of further results of any type.
+    /// Adds any number of further results of any type.
     pub(crate) fn any_results(self, name: &'static str) -> OpDef {
         self.any_results_of(name, ValueKind::Any)
     }
 
-    /// Any number of further results.
+    /// Adds any number of further results of a kind.
     pub(crate) fn any_results_of(mut self, name: &'static str, kind: ValueKind) -> OpDef {
         let declared = self.results.declared().to_vec();
         self.results = Results::AtLeast(declared, ValueDef::new(name, kind));
@@ -112,7 +112,7 @@ impl OpDef {
         self.any_attribute(name, kind, meaning, |attribute| attribute.required = true)
     }
 
-    /// An attribute whose absence the operation's own check, or load, reports.
+    /// Adds an attribute whose absence the operation's own check, or load, reports.
     pub(crate) fn unchecked(
         self,
         name: &'static str,
@@ -122,7 +122,7 @@ impl OpDef {
         self.any_attribute(name, kind, meaning, |_| ())
     }
 
-    /// An attribute that may be absent.
+    /// Adds an attribute that may be absent.
     pub(crate) fn optional(
         self,
         name: &'static str,
@@ -132,8 +132,8 @@ impl OpDef {
         self.any_attribute(name, kind, meaning, |attribute| attribute.optional = true)
     }
 
-    /// An attribute whose absence the operation's own check reports, and which
-    /// the kernel does not see.
+    /// Adds an attribute whose absence the operation's own check reports, and which the kernel does
+    /// not see.
     pub(crate) fn compile_time(
         self,
         name: &'static str,
@@ -166,7 +166,7 @@ impl OpDef {
         self
     }
 
-    /// Any number of further attributes.
+    /// Allows any number of further attributes.
     pub(crate) fn more_attributes(mut self, meaning: &'static str) -> OpDef {
         self.more_attributes = Some(meaning);
         self
@@ -193,22 +193,22 @@ impl OpDef {
         self
     }
 
-    /// Its results may come after its kernel has returned.
+    /// States that the results may come after the kernel has returned.
     pub(crate) fn asynchronous(self) -> OpDef {
         self.execution(Execution::Asynchronous)
     }
 
-    /// Its kernel has functions called.
+    /// States that the kernel has functions called.
     pub(crate) fn calls(self) -> OpDef {
         self.execution(Execution::Calls)
     }
 
-    /// It has no kernel.
+    /// States that the operation has no kernel.
     pub(crate) fn structure(self) -> OpDef {
         self.execution(Execution::Structure)
     }
 
-    /// An error that its kernel reports.
+    /// Adds an error that the kernel reports.
     pub(crate) fn fails(
         mut self,
         code: &'static str,
@@ -234,15 +234,15 @@ impl OpDef {
         self
     }
 
-    /// What shows it: a program, or what stands between the braces of a
-    /// function `@main` without arguments, but for its return.
+    /// Sets the example: a program, or what stands between the braces of a function `@main` without
+    /// arguments, but for its return.
     pub(crate) fn example(mut self, text: impl Into<String>) -> OpDef {
         let (text, output) = (text.into(), "");
         self.example = Some(Example { text, output });
         self
     }
 
-    /// What `@main` of the example prints.
+    /// Sets what `@main` of the example prints.
     pub(crate) fn prints(mut self, output: &'static str) -> OpDef {
         if let Some(example) = &mut self.example {
             example.output = output;
@@ -250,7 +250,7 @@ impl OpDef {
         self
     }
 
-    /// Its generic form, where names and types do not tell it.
+    /// Sets the generic form, where names and types do not tell it.
     pub(crate) fn generic(mut self, text: impl Into<String>) -> OpDef {
         self.generic = Some(text.into());
         self

@@ -10,7 +10,7 @@ use crate::{
     diagnostic::Diagnostics,
     module::{Module, OpId, RegionId, ValueId},
     name::Name,
-    parts, similar,
+    op_spans, similar,
     types::{FunctionType, Type},
     verifier::VerifyContext,
 };
@@ -28,7 +28,7 @@ fn listed(types: &[Type]) -> String {
     names.join(", ")
 }
 
-/// Gathers the errors of one operation.
+/// A check of one operation, which gathers its errors.
 struct Check<'c> {
     module: &'c Module,
     context: &'c VerifyContext<'c>,
@@ -103,7 +103,7 @@ impl<'c> Check<'c> {
         let Some(symbol) = symbol.filter(|symbol| symbol.nested.is_empty()) else {
             let message = format!("requires a '{shown}' symbol reference attribute");
             let error = self.module.op_error(codes::NO_CALLEE, self.op, message);
-            let span = parts::attribute(self.module, self.op, attribute);
+            let span = op_spans::attribute(self.module, self.op, attribute);
             let error = error.narrowed(self.module.source(), span);
             let help = format!("name the function: {attribute} = @name");
             self.diagnostics.push(error.help(help));
@@ -125,18 +125,18 @@ impl<'c> Check<'c> {
         callee
     }
 
-    /// Reports a function that is not there.
+    /// Reports a function that does not exist.
     fn unknown_function(&mut self, name: Name) {
         let module = self.module;
         let message = format!("'{name}' does not reference a valid function");
         let error = module.op_error(codes::UNDEFINED_CALLEE, self.op, message);
-        let error = error.narrowed(module.source(), parts::symbol(module, self.op, &name));
+        let error = error.narrowed(module.source(), op_spans::symbol(module, self.op, &name));
         let table = module.nearest_symbol_table(self.op);
         let functions = table.into_iter().flat_map(|table| module.children(table));
         let names = functions.filter_map(|function| module.symbol_name(function));
         let error = match (similar::nearest(&name, names), self.hidden(&name)) {
             (_, Some(hidden)) => {
-                let span = parts::symbol(module, hidden, &name);
+                let span = op_spans::symbol(module, hidden, &name);
                 let span = span.unwrap_or(module.op(hidden).span());
                 let note = "there is one in another module, which is not seen from here";
                 error.note_at(note, module.source(), span)
@@ -454,7 +454,7 @@ fn return_of_function(check: &mut Check<'_>, named: impl Fn(&str) -> (String, St
             );
             let module = check.module;
             let error = module.error_at(codes::RETURNED_VALUES, check.op, message);
-            let span = parts::operand(module, check.op, index);
+            let span = op_spans::operand(module, check.op, index);
             let error = error.narrowed(module.source(), span);
             check
                 .diagnostics

@@ -86,7 +86,7 @@ fn with_tensor(convert: &str, what: &str) -> String {
     )
 }
 
-/// What makes a tensor of another.
+/// Adds operands, results and errors of conversions between dense and sparse tensors.
 fn converts(definition: OpDef) -> OpDef {
     let definition = definition
         .details("The number at the end of the name is that of dimensions.")

@@ -1,4 +1,4 @@
-//! `corert_sync`: what `corert` has, for functions marked synchronous: their order is that
+//! `corert_sync`: the operations of `corert` for functions marked synchronous: their order is that
 //! of the text, and so there are no chains.
 
 use super::corert::{

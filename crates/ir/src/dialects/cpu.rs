@@ -93,7 +93,7 @@ fn pack(definition: OpDef) -> OpDef {
     used_by_others(wrong_type(definition.operand("chain", Chain).reads(0)))
 }
 
-/// The attribute of the windows that a filter is for.
+/// Adds the attribute for the windows that a filter is for.
 fn for_strides(definition: OpDef) -> OpDef {
     definition
         .attribute(
@@ -107,7 +107,7 @@ fn for_strides(definition: OpDef) -> OpDef {
         )
 }
 
-/// The attribute of what is done at the end.
+/// Adds the attribute of the activation that is applied to the result.
 fn with_activation(definition: OpDef) -> OpDef {
     let definition = definition
         .attribute(

@@ -71,7 +71,7 @@ pub(super) fn definitions() -> Vec<OpDef> {
 
 const EPSILON: &str = "what is added to the variance";
 
-/// What each channel is normalised by.
+/// Adds the operands that each channel is normalised by.
 fn parameters(definition: OpDef) -> OpDef {
     let definition = definition
         .operand("scale", TENSOR)
@@ -89,7 +89,7 @@ fn misfit(definition: OpDef) -> OpDef {
     )
 }
 
-/// The attributes and errors of convolutions.
+/// Adds the attributes and errors of convolutions.
 fn windowed(definition: OpDef) -> OpDef {
     let definition = definition
         .details(

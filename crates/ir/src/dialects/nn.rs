@@ -1,4 +1,5 @@
-//! `nn`: what training needs beside the original's kernels. The original has none of this name.
+//! `nn`: operations that training needs beside the original's kernels. The original has none of
+//! this name.
 
 use super::kernel;
 use super::tfrt_dht::{TENSOR, takes_memory, used_by_others, wrong_type};

@@ -7,7 +7,7 @@ use crate::{
     diagnostic::Diagnostics,
     dialect::Traits,
     module::{Module, OpId},
-    parts,
+    op_spans,
     types::FunctionType,
     verifier::VerifyContext,
 };
@@ -48,7 +48,7 @@ pub(super) fn module_attributes(module: &Module, op: OpId, diagnostics: &mut Dia
             let message =
                 format!("can only contain attributes with dialect-prefixed names, found: '{name}'");
             let error = module.op_error(codes::UNPREFIXED_ATTRIBUTE, op, message);
-            let error = error.narrowed(module.source(), parts::attribute(module, op, name));
+            let error = error.narrowed(module.source(), op_spans::attribute(module, op, name));
             diagnostics.push(error.help(prefix(name)));
             return;
         }

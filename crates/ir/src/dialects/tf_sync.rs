@@ -117,7 +117,8 @@ const TILE: [&str; 10] = [
     "tf_sync.Tile.f64",
 ];
 
-/// What reads tensors and writes another.
+/// Adds effects and errors of an operation that reads `n_inputs` tensors and writes the one behind
+/// them.
 fn writes(definition: OpDef, n_inputs: usize) -> OpDef {
     let inputs = 0..n_inputs;
     let definition = inputs.fold(definition, |definition, input| definition.reads(input));

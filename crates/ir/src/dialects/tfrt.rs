@@ -1,4 +1,4 @@
-//! `tfrt`: what programs of the host runtime are made of.
+//! `tfrt`: operations of the host runtime: constants, arithmetic, calls, control flow, chains.
 //!
 //! Names end in the type they work on; each is written out so that a search
 //! for it finds its entry.
@@ -27,8 +27,8 @@ pub(super) fn definitions() -> Vec<OpDef> {
     all
 }
 
-/// The body of an example: two constants of a type, `%a` and `%b`, and what is
-/// done with them.
+/// Returns the body of an example: two constants of a type, `%a` and `%b`, and what is done with
+/// them.
 fn with_two(ty: &str, a: &str, b: &str, what: &str) -> String {
     format!(
         "%a = tfrt.constant.{ty} {a}

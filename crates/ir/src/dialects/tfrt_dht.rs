@@ -29,15 +29,15 @@ pub(super) fn definitions() -> Vec<OpDef> {
 /// A type of elements, as names of operations have it.
 #[derive(Clone, Copy)]
 pub(super) struct Element {
-    /// How it is spelled there.
+    /// The spelling in names of operations.
     pub(super) name: &'static str,
-    /// What an attribute has for one element, or for each of the two parts of one.
+    /// The kind of attribute for one element, or for each of the two parts of one.
     pub(super) attribute: ValueKind,
-    /// Whether it is two parts, the real and the imaginary one.
+    /// Whether an element is two parts, the real and the imaginary one.
     pub(super) is_complex: bool,
     /// The value 1 as an attribute.
     pub(super) one: &'static str,
-    /// A tensor of a 1, printed.
+    /// The printed form of a tensor of one 1.
     pub(super) printed_one: &'static str,
 }
 
@@ -174,12 +174,12 @@ pub(super) fn with_tensor(name: &str, what: &str) -> String {
     )
 }
 
-/// The errors of operations that write a tensor.
+/// Adds the effect and errors of operations that write a tensor.
 pub(super) fn writes_tensor(definition: OpDef) -> OpDef {
     used_by_others(wrong_type(definition)).writes(0)
 }
 
-/// The error of operations that take a tensor of one type.
+/// Adds the error of operations that take a tensor of one type.
 pub(super) fn wrong_type(definition: OpDef) -> OpDef {
     definition.fails(
         "InvalidArgument",
@@ -188,7 +188,7 @@ pub(super) fn wrong_type(definition: OpDef) -> OpDef {
     )
 }
 
-/// The error of operations that meet others on a buffer.
+/// Adds the error of operations that meet others on a buffer.
 pub(super) fn used_by_others(definition: OpDef) -> OpDef {
     definition.fails(
         "FailedPrecondition",
@@ -197,7 +197,7 @@ pub(super) fn used_by_others(definition: OpDef) -> OpDef {
     )
 }
 
-/// The errors of operations that take memory for a tensor.
+/// Adds the errors of operations that take memory for a tensor.
 pub(super) fn takes_memory(definition: OpDef) -> OpDef {
     definition
         .fails(

@@ -1,5 +1,5 @@
-//! `tfrt_dht_sync`: as `tfrt_dht`, for functions marked synchronous: their order is that of the text, and
-//! so there are no chains.
+//! `tfrt_dht_sync`: the operations of `tfrt_dht` for functions marked synchronous: their order is
+//! that of the text, and so there are no chains.
 
 use super::kernel;
 use super::tfrt_dht::{
@@ -118,7 +118,7 @@ tfrt_dht_sync.print_tensor %t",
         .prints(element.printed_one)
 }
 
-/// What makes a tensor of a shape.
+/// Starts the entry of an operation that makes a tensor of a shape.
 fn of_shape(name: &'static str) -> OpDef {
     let definition = kernel(name)
         .attribute(

@@ -37,7 +37,7 @@ pub(super) fn definitions() -> Vec<OpDef> {
     all
 }
 
-/// The entries of `tfrt_test_sync`.
+/// Returns the entries of `tfrt_test_sync`.
 pub(super) fn synchronous_definitions() -> Vec<OpDef> {
     networks::synchronous_definitions()
 }

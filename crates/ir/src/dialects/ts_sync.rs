@@ -1,4 +1,4 @@
-//! `ts_sync`: what `ts` has, for functions marked synchronous.
+//! `ts_sync`: the operations of `ts` for functions marked synchronous.
 
 use super::tfrt_dht::SHAPE;
 use super::ts::{PARTIAL, build, build_partial, to_partial};

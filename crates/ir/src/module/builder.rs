@@ -21,7 +21,7 @@ use crate::{
     types::Type,
 };
 
-/// What an operation is made of.
+/// The parts of an operation that is to be made.
 ///
 /// # Examples
 ///
@@ -421,7 +421,7 @@ impl Module {
         data.nested = None;
     }
 
-    /// Makes an operation one of another name. What it has stays: the caller knows that it fits.
+    /// Changes the name of an operation. Its other parts stay: the caller knows that they fit.
     pub fn set_name(&mut self, op: OpId, name: impl Into<Name>) {
         let name = name.into();
         let data = &mut self.ops[op.index()];

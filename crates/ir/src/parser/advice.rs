@@ -1,9 +1,9 @@
-//! What the author of a text may have meant: advice on errors, given where they are made.
+//! Advice on errors, given where they are made: what the author of a text may have meant.
 //!
 //! Messages have the words of MLIR, and say what was expected and what was found. What to write
 //! instead is said here, by what stands at the place. Nothing of this runs for texts without errors.
 
-use super::{Parser, operation::Parts};
+use super::{Parser, operation::ParsedOp};
 use crate::{
     codes,
     diagnostic::Diagnostic,
@@ -13,10 +13,10 @@ use crate::{
     source::Span,
 };
 
-/// Tokens that are read again for the sake of a message, at most.
+/// The most tokens that are read again for the sake of a message.
 const MAX_TOKENS: usize = 1_000;
 
-/// Dialects of MLIR that programs are often ported from.
+/// The dialects of MLIR that programs are often ported from.
 const OTHER_DIALECTS: [&str; 12] = [
     "affine", "arith", "builtin", "cf", "complex", "linalg", "llvm", "math", "memref", "scf",
     "std", "tensor",
@@ -158,8 +158,8 @@ impl Parser<'_> {
         ))
     }
 
-    /// Returns where the types of an operation's operands are written.
-    pub(super) fn types_span(&self, parts: &Parts<'_>) -> Span {
+    /// Returns the range of the types of an operation's operands.
+    pub(super) fn types_span(&self, parts: &ParsedOp<'_>) -> Span {
         let name = parts.state.span;
         let start = parts.operands.last().map_or(name, |last| last.span);
         let mut at = start.range().end;
@@ -183,7 +183,7 @@ impl Parser<'_> {
         self.last_char()
     }
 
-    /// Returns where a name stands behind an offset, if before the present token.
+    /// Returns the range of a name behind an offset, if before the present token.
     pub(super) fn key_span(&self, from: Span, name: &str) -> Option<Span> {
         let mut at = from.range().start;
         for _ in 0..MAX_TOKENS {
@@ -199,7 +199,7 @@ impl Parser<'_> {
         None
     }
 
-    /// Returns whether the last error says the same of something close before it on the line.
+    /// Returns whether the last error has this message for something close before it on the line.
     pub(super) fn is_said(&self, message: &str, span: Span) -> bool {
         const MAX_DISTANCE: usize = 200;
         let last = self.diagnostics.iter().next_back();
@@ -214,8 +214,8 @@ impl Parser<'_> {
     }
 }
 
-/// Returns how an operation is written, without what may stand nearly everywhere and is never
-/// what is missing.
+/// Returns the syntax of an operation, without what may stand nearly everywhere and is never what
+/// is missing.
 pub(super) fn syntax(definition: &OpDef) -> Option<String> {
     let syntax = definition.syntax()?;
     let syntax = syntax.replace("[attributes attr-dict]", "");
@@ -263,7 +263,7 @@ fn longer(name: &str) -> Vec<&'static str> {
         .collect()
 }
 
-/// Returns what a type of another language is called here.
+/// Returns the name here of a type of another language.
 pub(super) fn type_of_other_languages(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();
     let lower = lower.as_str();

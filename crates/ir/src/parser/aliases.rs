@@ -14,7 +14,7 @@ use super::{Parsed, Parser};
 use crate::{
     attributes::Attribute,
     codes,
-    index::{Meaning, Role, Subject},
+    index::{AliasMeaning, NameTarget, Role},
     lexer::{self, Kind, Mark},
     location::Location,
     name::TextHash,
@@ -23,26 +23,26 @@ use crate::{
     types::Type,
 };
 
-/// What aliases stand for.
+/// The aliases that were defined so far.
 pub(super) struct Aliases<'a> {
     types: HashMap<&'a str, Alias<Type>, TextHash>,
     attributes: HashMap<&'a str, Alias<Attribute>, TextHash>,
     /// Locations may be used before they are defined; see `locations.rs`.
     pub locations: HashMap<&'a str, Location, TextHash>,
-    /// Those that were used as constants, with nothing left to replace in them, and
+    /// The location aliases that were used as constants, with nothing left to replace in them, and
     /// the bytes of text that each stands for.
     constants: HashMap<&'a str, (Location, usize), TextHash>,
-    /// Bytes of text that using aliases has stood for.
+    /// The bytes of text that all uses of aliases have stood for.
     expanded: usize,
     limit: usize,
-    /// Those whose definitions could not be read, with their sigils.
+    /// The aliases whose definitions could not be read, with their sigils.
     broken: HashSet<&'a str, TextHash>,
 }
 
 struct Alias<T> {
     meaning: T,
     depth: usize,
-    /// Bytes of text that it stands for, about.
+    /// The bytes of text that the alias stands for, about.
     weight: usize,
 }
 
@@ -94,7 +94,7 @@ impl<'a> Parser<'a> {
             return Err(super::Failed);
         }
         self.bump();
-        self.mention(span, Role::Definition, Subject::Alias);
+        self.mention(span, Role::Definition, NameTarget::Alias);
         let defined = self.alias_meaning(kind, name, span);
         if defined.is_err() {
             self.aliases.broken.insert(text);
@@ -102,39 +102,39 @@ impl<'a> Parser<'a> {
         defined
     }
 
-    /// Parses what stands behind the name of an alias.
+    /// Parses the definition behind the name of an alias.
     fn alias_meaning(&mut self, kind: Kind, name: &'a str, span: Span) -> Parsed<()> {
         self.expect(Mark::Equal)?;
         let (start, expanded) = (self.token.start, self.aliases.expanded);
         self.deepest = self.depth;
         if kind == Kind::Hash && self.at_word("loc") {
             let location = self.trailing_location()?;
-            self.alias_means(span, || Meaning::Location(location.clone()));
+            self.alias_means(span, || AliasMeaning::Location(location.clone()));
             self.aliases.locations.insert(name, location);
             return Ok(());
         }
         if kind == Kind::Hash {
             let meaning = self.attribute()?;
-            self.alias_means(span, || Meaning::Attribute(meaning.clone()));
+            self.alias_means(span, || AliasMeaning::Attribute(meaning.clone()));
             let alias = self.alias(meaning, start, expanded);
             self.aliases.attributes.insert(name, alias);
         } else {
             self.eat_word("type");
             let meaning = self.ty()?;
-            self.alias_means(span, || Meaning::Type(meaning.clone()));
+            self.alias_means(span, || AliasMeaning::Type(meaning.clone()));
             let alias = self.alias(meaning, start, expanded);
             self.aliases.types.insert(name, alias);
         }
         Ok(())
     }
 
-    fn alias_means(&mut self, definition: Span, meaning: impl FnOnce() -> Meaning) {
+    fn alias_means(&mut self, definition: Span, meaning: impl FnOnce() -> AliasMeaning) {
         if let Some(index) = &mut self.index {
             index.means(definition, meaning());
         }
     }
 
-    /// Finds where an alias was defined, by reading the text again.
+    /// Returns the range of an alias's definition, by reading the text again.
     fn alias_definition_of(&self, text: &str, end: usize) -> Option<Span> {
         const MAX_SEARCHED: usize = 1 << 18;
         if self.diagnostics.is_full() {
@@ -165,10 +165,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns what `!name`, the present token, stands for.
+    /// Returns the type of the alias `!name`, the present token.
     pub(super) fn type_alias(&mut self, name: &'a str) -> Parsed<Type> {
         let span = self.token.span();
-        self.mention(span, Role::Use, Subject::Alias);
+        self.mention(span, Role::Use, NameTarget::Alias);
         let Some(alias) = self.aliases.types.get(name) else {
             self.known_alias()?;
             let error = self.error(
@@ -192,10 +192,10 @@ impl<'a> Parser<'a> {
         Ok(meaning)
     }
 
-    /// Returns what `#name`, the present token, stands for.
+    /// Returns the attribute of the alias `#name`, the present token.
     pub(super) fn attribute_alias(&mut self, name: &'a str) -> Parsed<Attribute> {
         let span = self.token.span();
-        self.mention(span, Role::Use, Subject::Alias);
+        self.mention(span, Role::Use, NameTarget::Alias);
         if let Some(location) = self.aliases.locations.get(name).cloned() {
             let known = self.aliases.constants.get(name).cloned();
             let (location, weight) = match known {

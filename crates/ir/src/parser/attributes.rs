@@ -11,14 +11,14 @@ use crate::{
         StringAttribute, SymbolRef, element_size_bytes,
     },
     codes,
-    index::{Role, Subject},
+    index::{NameTarget, Role},
     lexer::{self, Kind, Mark},
     name::Name,
     source::Span,
     types::{DYNAMIC, Type},
 };
 
-/// The entries of a dictionary, and where the key of each stands.
+/// The entries of a dictionary, and the range of each key.
 type WrittenEntries = (Vec<(Name, Attribute)>, SmallVec<[Span; 4]>);
 
 impl<'a> Parser<'a> {
@@ -101,7 +101,7 @@ impl<'a> Parser<'a> {
         Ok(Attribute::array(elements))
     }
 
-    /// dictionary ::= `{` ((name | string) (`=` attribute)?),* `}`
+    /// Parses `{` ((name | string) (`=` attribute)?),* `}`; returns the entries sorted.
     ///
     /// Returns the entries sorted by name.
     pub(crate) fn dictionary_entries(&mut self) -> Parsed<Vec<(Name, Attribute)>> {
@@ -109,7 +109,7 @@ impl<'a> Parser<'a> {
         self.sort_entries(entries, spans)
     }
 
-    /// Parses the same; returns the entries in the order of the text.
+    /// Parses a dictionary; returns the entries in the order of the text.
     pub(crate) fn dictionary_as_written(&mut self) -> Parsed<Vec<(Name, Attribute)>> {
         let (entries, spans) = self.written_entries()?;
         self.sort_entries(entries.clone(), spans)?;
@@ -190,7 +190,7 @@ impl<'a> Parser<'a> {
         Dictionary::new(entries).map_err(|_| Failed)
     }
 
-    /// symbol-ref ::= `@name` (`::` `@name`)*
+    /// Parses `@name` (`::` `@name`)*.
     pub(crate) fn symbol_ref(&mut self) -> Parsed<SymbolRef> {
         let root = self.symbol_name()?;
         let mut nested = Vec::new();
@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
         }
         let (text, span) = (&self.token_text()[1..], self.token.span());
         self.bump();
-        self.mention(span, Role::Use, Subject::Symbol);
+        self.mention(span, Role::Use, NameTarget::Symbol);
         if !text.starts_with('"') {
             return Ok(self.name(text));
         }
@@ -247,7 +247,7 @@ impl<'a> Parser<'a> {
         Ok(Attribute::Opaque(self.name(whole)))
     }
 
-    /// shape ::= `<` `*` `>` | `<` (size (`x` size)*)? `>`
+    /// Parses `<` `*` `>` | `<` (size (`x` size)*)? `>`.
     fn shape(&mut self) -> Parsed<Attribute> {
         let start = self.token.span();
         let body_start = self.token.end + 1;
@@ -279,7 +279,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// array ::= `array` `<` type (`:` number,+)? `>`
+    /// Parses `array` `<` type (`:` number,+)? `>`.
     fn dense_array(&mut self) -> Parsed<Attribute> {
         self.bump();
         self.expect(Mark::Less)?;

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use super::{Parsed, Parser, scope::Operand};
 use crate::{
     codes,
-    index::{Role, Subject},
+    index::{NameTarget, Role},
     lexer::{Kind, Mark},
     location::Location,
     module::{BlockId, RegionId},
@@ -204,7 +204,7 @@ impl<'a> Parser<'a> {
             .insert(name, label);
         self.module.list_block(block);
         self.module.set_block_span(block, span);
-        self.mention(span, Role::Definition, Subject::Block(block));
+        self.mention(span, Role::Definition, NameTarget::Block(block));
         if self.eat(Mark::LeftParen) {
             self.list_until(Mark::RightParen, |parser| {
                 let argument = parser.block_argument()?;
@@ -215,7 +215,7 @@ impl<'a> Parser<'a> {
         Ok(block)
     }
 
-    /// block-argument ::= `%name` `:` type location?
+    /// Parses `%name` `:` type location?.
     pub(crate) fn block_argument(&mut self) -> Parsed<Argument<'a>> {
         let name = self.operand()?;
         self.expect(Mark::Colon)?;
@@ -242,11 +242,11 @@ impl<'a> Parser<'a> {
             );
         };
         if let Some(&Label { block, .. }) = labels.blocks.get(name) {
-            self.mention(span, Role::Use, Subject::Block(block));
+            self.mention(span, Role::Use, NameTarget::Block(block));
             return Ok(block);
         }
         let block = self.module.create_unlisted_block(labels.region);
-        self.mention(span, Role::Use, Subject::Block(block));
+        self.mention(span, Role::Use, NameTarget::Block(block));
         let label = Label {
             block,
             span,

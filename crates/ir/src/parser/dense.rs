@@ -24,7 +24,7 @@ use crate::{
     types::{DYNAMIC, IntegerType, Signedness, Type},
 };
 
-/// Elements as written.
+/// A list of elements as written.
 #[derive(Default)]
 struct Literal {
     elements: Vec<Element>,
@@ -47,7 +47,7 @@ enum ElementKind {
     NegativeFloat,
     Bool(bool),
     String,
-    /// The number of elements that follow and belong to it is two.
+    /// A complex number, whose two parts are the elements that follow.
     Complex,
 }
 

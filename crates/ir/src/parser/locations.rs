@@ -1,4 +1,4 @@
-//! Locations.
+//! Parsing of locations, and of the aliases in them.
 //!
 //! ```text
 //! location ::= `loc` `(` inner `)`
@@ -16,7 +16,7 @@ use super::{MAX_DEPTH, Parsed, Parser};
 use crate::{
     attributes::Attribute,
     codes,
-    index::{Role, Subject},
+    index::{NameTarget, Role},
     lexer::{Kind, Mark},
     location::Location,
     module::{OpId, ValueId},
@@ -24,18 +24,18 @@ use crate::{
     source::Span,
 };
 
-/// What waits for location aliases.
+/// The operations and arguments whose locations have aliases, which may be defined later.
 #[derive(Default)]
-pub(super) struct Deferred<'a> {
+pub(super) struct DeferredLocations<'a> {
     ops: Vec<OpId>,
     arguments: Vec<ValueId>,
-    /// Where each alias was used first.
+    /// The first use of each alias.
     uses: HashMap<&'a str, Span, TextHash>,
 }
 
-/// What an alias was found to stand for.
+/// The location that an alias stands for, without aliases in it.
 #[derive(Clone)]
-struct Resolved {
+struct ResolvedLocation {
     location: Location,
     depth: usize,
     weight: usize,
@@ -71,7 +71,7 @@ impl<'a> Parser<'a> {
             Kind::Hash => {
                 let (text, span) = (parser.token_text(), parser.token.span());
                 parser.bump();
-                parser.mention(span, Role::Use, Subject::Alias);
+                parser.mention(span, Role::Use, NameTarget::Alias);
                 parser.deferred.uses.entry(text).or_insert(span);
                 Ok(Location::Opaque(parser.name(text)))
             }
@@ -170,16 +170,16 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Replaces the aliases in what an alias stands for that is used as a constant, and
-    /// counts the bytes of text that this is, about.
+    /// Replaces the aliases in a location that is used as a constant, and counts the bytes of text
+    /// that this is, about.
     pub(super) fn location_constant(&mut self, location: &Location) -> Parsed<(Location, usize)> {
         let resolved = self.replace_aliases(location, self.depth, &mut HashMap::default())?;
         Ok((resolved.location, resolved.weight))
     }
 
-    /// Replaces aliases by what they stand for, now that all are defined.
+    /// Replaces the aliases in all locations, now that all are defined.
     pub(super) fn resolve_locations(&mut self) {
-        let mut known: HashMap<Name, Option<Resolved>, TextHash> = HashMap::default();
+        let mut known: HashMap<Name, Option<ResolvedLocation>, TextHash> = HashMap::default();
         for op in std::mem::take(&mut self.deferred.ops) {
             let location = self.module.op(op).location().clone();
             let Ok(resolved) = self.replace_aliases(&location, 0, &mut known) else {
@@ -201,9 +201,9 @@ impl<'a> Parser<'a> {
         &mut self,
         location: &Location,
         depth: usize,
-        known: &mut HashMap<Name, Option<Resolved>, TextHash>,
-    ) -> Parsed<Resolved> {
-        let leaf = |location: &Location| Resolved {
+        known: &mut HashMap<Name, Option<ResolvedLocation>, TextHash>,
+    ) -> Parsed<ResolvedLocation> {
+        let leaf = |location: &Location| ResolvedLocation {
             location: location.clone(),
             depth: 0,
             weight: "\"\":1:1".len(),
@@ -238,8 +238,8 @@ impl<'a> Parser<'a> {
         &mut self,
         text: &Name,
         depth: usize,
-        known: &mut HashMap<Name, Option<Resolved>, TextHash>,
-    ) -> Parsed<Resolved> {
+        known: &mut HashMap<Name, Option<ResolvedLocation>, TextHash>,
+    ) -> Parsed<ResolvedLocation> {
         let span = self
             .deferred
             .uses

@@ -20,7 +20,7 @@ pub(super) struct Number<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// number ::= `-`? (integer | float)
+    /// Parses `-`? (integer | float).
     pub(super) fn number(&mut self) -> Parsed<Number<'a>> {
         let start = self.token.span();
         let negative = self.eat(Mark::Minus);

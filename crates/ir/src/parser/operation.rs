@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::{
     Failed, Parsed, Parser, advice,
-    scope::{Operand, ResultName, Wanted},
+    scope::{ExpectedType, Operand, ResultName},
 };
 use crate::{
     attributes::Attribute,
@@ -26,8 +26,8 @@ use crate::{
     types::Type,
 };
 
-/// An operation while it is read: operands have no types yet.
-pub(crate) struct Parts<'a> {
+/// An operation that is being parsed: operands have no types yet.
+pub(crate) struct ParsedOp<'a> {
     pub state: OpState,
     pub operands: SmallVec<[Operand<'a>; 4]>,
     pub definition: Option<&'static OpDef>,
@@ -106,7 +106,7 @@ impl<'a> Parser<'a> {
                 return self.expected(codes::EXPECTED_OPERATION, what);
             }
         };
-        let mut parts = Parts {
+        let mut parts = ParsedOp {
             state: OpState::with_definition(name, definition),
             operands: SmallVec::new(),
             definition,
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn generic_parts(&mut self, parts: &mut Parts<'a>) -> Parsed<()> {
+    fn generic_parts(&mut self, parts: &mut ParsedOp<'a>) -> Parsed<()> {
         self.bump();
         self.expect(Mark::LeftParen)?;
         self.list_until(Mark::RightParen, |parser| {
@@ -171,7 +171,7 @@ impl<'a> Parser<'a> {
         self.expect(Mark::Colon)?;
         let mut inputs: SmallVec<[Type; 4]> = SmallVec::new();
         self.signature(&mut inputs, &mut parts.state.result_types)?;
-        self.resolve_operands(parts, inputs.iter().map(Wanted::Type))
+        self.resolve_operands(parts, inputs.iter().map(ExpectedType::Type))
     }
 
     /// Parses a dictionary and adds what it holds to an operation's attributes.
@@ -234,8 +234,8 @@ impl<'a> Parser<'a> {
     /// Resolves operands with the types that were written or are declared.
     pub(crate) fn resolve_operands<'t>(
         &mut self,
-        parts: &mut Parts<'a>,
-        types: impl ExactSizeIterator<Item = Wanted<'t>>,
+        parts: &mut ParsedOp<'a>,
+        types: impl ExactSizeIterator<Item = ExpectedType<'t>>,
     ) -> Parsed<()> {
         if parts.operands.len() != types.len() {
             let span = self.types_span(parts);
@@ -258,7 +258,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    fn custom_parts(&mut self, parts: &mut Parts<'a>) -> Parsed<()> {
+    fn custom_parts(&mut self, parts: &mut ParsedOp<'a>) -> Parsed<()> {
         let (span, written) = (self.token.span(), self.token_text());
         self.bump();
         let is_cut = self.token.start == span.range().end;
@@ -282,7 +282,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Adds how an operation is written to an error on how it was written.
+    /// Adds the syntax of an operation to an error on its text.
     fn show_syntax(&mut self, definition: &OpDef) {
         const ON_SYNTAX: [&str; 9] = [
             codes::UNEXPECTED_TOKEN,

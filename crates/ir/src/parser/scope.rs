@@ -1,4 +1,4 @@
-//! Which value a name stands for.
+//! Scopes of names: the value that each name stands for.
 //!
 //! A name is looked up in the scope of the nearest region that is isolated
 //! from above. Regions that are not isolated add to that scope and take back
@@ -16,7 +16,7 @@ use super::{Parsed, Parser};
 use crate::{
     codes,
     dialect::ValueKind,
-    index::{Role, Subject},
+    index::{NameTarget, Role},
     lexer::Kind,
     module::{OpId, OpState, ValueId},
     name::TextHash,
@@ -35,31 +35,31 @@ pub(crate) struct Operand<'a> {
 
 /// The type that an operand must have.
 #[derive(Clone, Copy)]
-pub(crate) enum Wanted<'t> {
-    /// This one.
+pub(crate) enum ExpectedType<'t> {
+    /// Just this type.
     Type(&'t Type),
-    /// That of its declaration; none if that says nothing.
+    /// A type of the declared kind; nothing is known if that allows several.
     Kind(ValueKind),
 }
 
-impl Wanted<'_> {
+impl ExpectedType<'_> {
     fn accepts(self, ty: &Type) -> bool {
         match self {
-            Wanted::Type(wanted) => wanted == ty,
-            Wanted::Kind(ValueKind::Any) => *ty == Type::None,
-            Wanted::Kind(kind) => kind.accepts(ty),
+            ExpectedType::Type(wanted) => wanted == ty,
+            ExpectedType::Kind(ValueKind::Any) => *ty == Type::None,
+            ExpectedType::Kind(kind) => kind.accepts(ty),
         }
     }
 
     fn ty(self) -> Type {
         match self {
-            Wanted::Type(wanted) => wanted.clone(),
-            Wanted::Kind(kind) => kind.ty().unwrap_or(Type::None),
+            ExpectedType::Type(wanted) => wanted.clone(),
+            ExpectedType::Kind(kind) => kind.ty().unwrap_or(Type::None),
         }
     }
 }
 
-/// `%name`, or `%name#number`.
+/// The key of a value: `%name`, or `%name#number`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key<'a> {
     name: &'a str,
@@ -72,7 +72,7 @@ impl<'a> Key<'a> {
     }
 }
 
-/// In as few steps as tell keys apart: every operand is looked up.
+/// Hashes in as few steps as tell keys apart: every operand is looked up.
 impl Hash for Key<'_> {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         hasher.write(self.name.as_bytes());
@@ -91,16 +91,16 @@ struct Entry {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Defined,
-    /// Used, and not defined yet.
+    /// The name was used, and is not defined yet.
     Forward,
-    /// Meant to be defined by text that could not be read.
+    /// The name was meant to be defined by text that could not be read.
     Lost,
 }
 
 #[derive(Default)]
 struct Scope<'a> {
     values: HashMap<Key<'a>, Entry, TextHash>,
-    /// What regions within, that are not isolated, have defined.
+    /// The names that regions within, which are not isolated, have defined.
     inner: Vec<Vec<Key<'a>>>,
     /// Whether definitions may be missing because of errors.
     damaged: bool,
@@ -220,7 +220,7 @@ impl<'a> Parser<'a> {
         self.scopes.spare.push(scope);
     }
 
-    /// operand ::= `%name` (`#number`)?
+    /// Parses `%name` (`#number`)?.
     pub(crate) fn operand(&mut self) -> Parsed<Operand<'a>> {
         if self.token.kind != Kind::Percent {
             return self.expected(codes::EXPECTED_VALUE, "SSA operand");
@@ -246,7 +246,7 @@ impl<'a> Parser<'a> {
         Ok(Operand { name, number, span })
     }
 
-    /// The type of the value that an operand stands for, if that is defined above.
+    /// Returns the type of the value that an operand stands for, if that is defined above.
     pub(crate) fn type_above(&mut self, operand: Operand<'a>) -> Option<Type> {
         let key = Key::new(operand.name, operand.number);
         let entry = self.scopes.top().values.get(&key)?;
@@ -257,7 +257,11 @@ impl<'a> Parser<'a> {
     }
 
     /// Returns the value that an operand stands for, given its type.
-    pub(crate) fn resolve(&mut self, operand: Operand<'a>, wanted: Wanted<'_>) -> Parsed<ValueId> {
+    pub(crate) fn resolve(
+        &mut self,
+        operand: Operand<'a>,
+        wanted: ExpectedType<'_>,
+    ) -> Parsed<ValueId> {
         let key = Key::new(operand.name, operand.number);
         let scope = self.scopes.top();
         if let Some(entry) = scope.values.get(&key) {
@@ -326,19 +330,19 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    /// Notes what an operand stands for.
+    /// Adds the mention of an operand to the index.
     pub(super) fn mention_operand(&mut self, operand: Operand<'a>) {
         if self.index.is_none() {
             return;
         }
         let key = Key::new(operand.name, operand.number);
         if let Some(entry) = self.scopes.top().values.get(&key) {
-            let subject = Subject::Value(entry.value);
-            self.mention(operand.span, Role::Use, subject);
+            let target = NameTarget::Value(entry.value);
+            self.mention(operand.span, Role::Use, target);
         }
     }
 
-    /// Notes what a name is about to stand for, also where it was used before.
+    /// Adds the definition of a name to the index, also for where it was used before.
     fn mention_definition(&mut self, operand: Operand<'a>, value: ValueId) {
         let Some(index) = &mut self.index else {
             return;
@@ -348,7 +352,7 @@ impl<'a> Parser<'a> {
         if let Some(prior) = prior.filter(|entry| entry.state == State::Forward) {
             index.replace(prior.value, value);
         }
-        index.mention(operand.span, Role::Definition, Subject::Value(value));
+        index.mention(operand.span, Role::Definition, NameTarget::Value(value));
     }
 
     /// Makes a name stand for a value that exists, a block argument.
@@ -406,8 +410,7 @@ impl<'a> Parser<'a> {
         Err(super::Failed)
     }
 
-    /// Makes an operation and lets names, each for a number of results, stand
-    /// for what it returns.
+    /// Makes an operation and defines its results' names, each for a number of results.
     pub(super) fn create(&mut self, state: &mut OpState, names: &[ResultName<'a>]) -> Parsed<OpId> {
         if names.is_empty() {
             return Ok(self.module.create_with_results(state, &[]));

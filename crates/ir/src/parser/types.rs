@@ -1,4 +1,4 @@
-//! Types.
+//! Parsing of types.
 //!
 //! ```text
 //! type     ::= builtin | `!dialect.name` (`<` balanced `>`)? | `!alias` | function-type
@@ -51,7 +51,8 @@ impl<'a> Parser<'a> {
         self.nested(|parser| parser.signature_inner(inputs, results))
     }
 
-    /// Parses the same, or results alone in parentheses, with which inputs of types that are `known` go.
+    /// Parses the types of operands and results, or results alone in parentheses, with which inputs
+    /// of types that are `known` go.
     pub(crate) fn signature_or_results(
         &mut self,
         known: Vec<Type>,
@@ -433,7 +434,7 @@ fn unranked(text: &str, at: usize) -> Option<usize> {
     Some(text.len() - rest.len())
 }
 
-/// Reads `2x?x`, as characters: `0xf32` is a dimension and a type.
+/// A reader of `2x?x`, by characters: `0xf32` is a dimension and a type.
 struct Dimensions<'a> {
     text: &'a str,
     at: usize,

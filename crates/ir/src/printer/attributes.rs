@@ -1,4 +1,4 @@
-//! Attributes as text.
+//! Printing of attributes.
 
 use std::fmt::{self, Write};
 
@@ -21,7 +21,8 @@ pub(crate) enum WithType {
     No,
 }
 
-/// Dense attributes with more elements that differ are written as hexadecimals.
+/// The most different elements of a dense attribute that are listed; those with more are written as
+/// hexadecimals.
 const MAX_LISTED_ELEMENTS: u64 = 100;
 
 /// One entry of a dictionary.
@@ -140,7 +141,7 @@ fn write_integer(
     }
 }
 
-/// Writes what stands between the angle brackets of a dense attribute.
+/// Writes the content of a dense attribute between the angle brackets.
 fn write_elements(out: &mut dyn Write, dense: &DenseAttribute) -> fmt::Result {
     let count = dense.n_elements().unwrap_or(0);
     if count == 0 {

@@ -21,7 +21,7 @@ pub(super) struct Names {
 /// The name of a value, without `%`.
 #[derive(Clone, Copy, Default)]
 pub(super) enum ValueName {
-    /// Not under the operation that is printed.
+    /// A value outside of the operation that is printed.
     #[default]
     Unknown,
     /// An argument of a region.

@@ -1,4 +1,4 @@
-//! An operation against its entry in the dialect tables.
+//! Checks of an operation against its entry in the dialect tables.
 
 use crate::{
     attributes::Attribute,
@@ -6,32 +6,32 @@ use crate::{
     diagnostic::{Diagnostic, Diagnostics},
     dialect::{AttributeKind, OpDef, Results, Traits, ValueDef, ValueKind},
     module::{Module, OpId, ValueId},
-    parts, similar,
+    op_spans, similar,
     verifier::Chains,
 };
 
-/// Takes the code of a mistake, the message behind the operation's name, and
-/// the part of the operation that it is about.
-type Report<'r> = &'r mut dyn FnMut(&'static str, String, Part<'_>);
+/// A receiver of mistakes: takes the code, the message behind the operation's name, and the part of
+/// the operation that it is about.
+type MistakeSink<'r> = &'r mut dyn FnMut(&'static str, String, OpPart<'_>);
 
 /// A part of an operation.
 #[derive(Clone, Copy)]
-enum Part<'p> {
+enum OpPart<'p> {
     Whole,
     Operand(usize),
     Attribute(&'p str),
 }
 
-/// Something that is wrong with an operation.
+/// A mistake of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// The code of the diagnostic.
     pub code: &'static str,
-    /// What was expected and what was found. The operation is said in front.
+    /// The message: what was expected and what was found. The operation's name is put in front.
     pub message: String,
-    /// The attribute that it is about, if it is about one.
+    /// The attribute that the mistake is about, if it is about one.
     pub attribute: Option<String>,
-    /// The operand that it is about, if it is about one.
+    /// The operand that the mistake is about, if it is about one.
     pub operand: Option<usize>,
 }
 
@@ -71,7 +71,7 @@ impl Mistake {
     }
 }
 
-/// Returns what is wrong with an operation by itself: counts, types and attributes, by its entry.
+/// Returns the mistakes of an operation by itself: counts, types and attributes, by its entry.
 pub fn mistakes(module: &Module, op: OpId, definition: &OpDef) -> Vec<Mistake> {
     let mut found = Vec::new();
     each(
@@ -84,12 +84,12 @@ pub fn mistakes(module: &Module, op: OpId, definition: &OpDef) -> Vec<Mistake> {
                 code,
                 message,
                 attribute: match part {
-                    Part::Attribute(name) => Some(name.to_owned()),
-                    Part::Whole | Part::Operand(_) => None,
+                    OpPart::Attribute(name) => Some(name.to_owned()),
+                    OpPart::Whole | OpPart::Operand(_) => None,
                 },
                 operand: match part {
-                    Part::Operand(index) => Some(index),
-                    Part::Whole | Part::Attribute(_) => None,
+                    OpPart::Operand(index) => Some(index),
+                    OpPart::Whole | OpPart::Attribute(_) => None,
                 },
             });
         },
@@ -97,8 +97,8 @@ pub fn mistakes(module: &Module, op: OpId, definition: &OpDef) -> Vec<Mistake> {
     found
 }
 
-/// Reports what is wrong with counts, types and attributes.
-fn each(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report: Report<'_>) {
+/// Reports mistakes in counts, types and attributes.
+fn each(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report: MistakeSink<'_>) {
     operands(module, op, definition, chains, report);
     results(module, op, definition, chains, report);
     attributes(module, op, definition, report);
@@ -109,9 +109,9 @@ fn each(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report: R
         .flat_map(|check| check(module, op))
     {
         let part = match (mistake.attribute.as_deref(), mistake.operand) {
-            (Some(name), _) => Part::Attribute(name),
-            (None, Some(index)) => Part::Operand(index),
-            (None, None) => Part::Whole,
+            (Some(name), _) => OpPart::Attribute(name),
+            (None, Some(index)) => OpPart::Operand(index),
+            (None, None) => OpPart::Whole,
         };
         report(mistake.code, mistake.message, part);
     }
@@ -126,11 +126,11 @@ pub(super) fn check(
     diagnostics: &mut Diagnostics,
 ) {
     let mut is_first = true;
-    let mut report = |code: &'static str, message: String, part: Part<'_>| {
+    let mut report = |code: &'static str, message: String, part: OpPart<'_>| {
         let span = match part {
-            Part::Whole => None,
-            Part::Operand(index) => parts::operand(module, op, index),
-            Part::Attribute(name) => parts::attribute(module, op, name),
+            OpPart::Whole => None,
+            OpPart::Operand(index) => op_spans::operand(module, op, index),
+            OpPart::Attribute(name) => op_spans::attribute(module, op, name),
         };
         let error = module.op_error(code, op, message);
         let error = error.narrowed(module.source(), span);
@@ -144,22 +144,22 @@ pub(super) fn check(
     each(module, op, definition, chains, &mut report);
 }
 
-/// Returns how many are always there.
+/// Returns how many declared values are always there.
 fn n_required(declared: &[ValueDef]) -> usize {
     declared.iter().filter(|one| !one.optional).count()
 }
 
-/// Adds what explains an error on a part of an operation.
+/// Adds notes and advice to an error on a part of an operation.
 fn explained(
     error: Diagnostic,
     module: &Module,
     op: OpId,
     definition: &OpDef,
-    part: Part<'_>,
+    part: OpPart<'_>,
 ) -> Diagnostic {
     let data = module.op(op);
     match (part, error.code()) {
-        (Part::Operand(index), _) => {
+        (OpPart::Operand(index), _) => {
             let definition = data.operands().get(index).copied();
             match definition.and_then(|value| module.defining_op(value)) {
                 Some(made_by) => {
@@ -169,21 +169,21 @@ fn explained(
                 None => error,
             }
         }
-        (Part::Attribute(name), Some(codes::MISSING_ATTRIBUTE)) => {
+        (OpPart::Attribute(name), Some(codes::MISSING_ATTRIBUTE)) => {
             let names = data.attributes().iter().map(|(name, _)| name.as_str());
             match similar::nearest(name, names) {
                 Some(close) => error.help(format!("is '{close}' meant to be '{name}'?")),
                 None => error,
             }
         }
-        (Part::Attribute(name), Some(codes::UNKNOWN_ATTRIBUTE)) => {
+        (OpPart::Attribute(name), Some(codes::UNKNOWN_ATTRIBUTE)) => {
             let names = definition.attribute_defs().iter();
             match similar::nearest(name, names.map(|declared| declared.name)) {
                 Some(close) => error.help(format!("there is an attribute '{close}'")),
                 None => error,
             }
         }
-        (Part::Attribute(name), Some(codes::ATTRIBUTE_VALUE)) => {
+        (OpPart::Attribute(name), Some(codes::ATTRIBUTE_VALUE)) => {
             let mut declared = definition.attribute_defs().iter();
             let choices = declared.find(|declared| declared.name == name);
             let choices = choices.map_or(&[][..], |declared| declared.choices);
@@ -193,8 +193,8 @@ fn explained(
                 None => error,
             }
         }
-        (Part::Attribute(_), Some(codes::USELESS_ATTRIBUTE)) => error,
-        (Part::Attribute(name), _) => match data.attribute(name) {
+        (OpPart::Attribute(_), Some(codes::USELESS_ATTRIBUTE)) => error,
+        (OpPart::Attribute(name), _) => match data.attribute(name) {
             // A number without a type is one of 64 bits, which is easily forgotten.
             Some(Attribute::Integer(number)) => {
                 let error =
@@ -221,13 +221,13 @@ fn explained(
             }
             None => error,
         },
-        (Part::Whole, Some(codes::OPERAND_COUNT))
+        (OpPart::Whole, Some(codes::OPERAND_COUNT))
             if data.operands().len() + 1 == definition.operand_defs().len()
                 && definition.chain_operand().is_some() =>
         {
             error.help("pass a chain, or let `tfrt opt --passes sequence-effects` put chains in")
         }
-        (Part::Whole, _) => error,
+        (OpPart::Whole, _) => error,
     }
 }
 
@@ -242,7 +242,7 @@ fn missing_chain(
     may_be_missing.then(chain).flatten()
 }
 
-/// Returns what is declared but for what is left out.
+/// Returns the declared items but the one that is left out.
 fn without<T>(declared: &[T], missing: Option<usize>) -> impl Iterator<Item = &T> {
     let (before, behind) = match missing {
         Some(index) => (&declared[..index], &declared[index + 1..]),
@@ -251,7 +251,13 @@ fn without<T>(declared: &[T], missing: Option<usize>) -> impl Iterator<Item = &T
     before.iter().chain(behind)
 }
 
-fn operands(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report: Report<'_>) {
+fn operands(
+    module: &Module,
+    op: OpId,
+    definition: &OpDef,
+    chains: Chains,
+    report: MistakeSink<'_>,
+) {
     let operands = module.op(op).operands();
     let last = operands.last().map(|last| module.value_type(*last));
     if let (Some(kind), Some(last)) = (definition.stand_in(), last)
@@ -270,7 +276,7 @@ fn operands(module: &Module, op: OpId, definition: &OpDef, chains: Chains, repor
         return report(
             codes::OPERAND_COUNT,
             format!("expected {least} or more operands, but found {found}"),
-            Part::Whole,
+            OpPart::Whole,
         );
     }
     if !is_open && !(least..=wanted).contains(&found) {
@@ -284,7 +290,7 @@ fn operands(module: &Module, op: OpId, definition: &OpDef, chains: Chains, repor
                 }
                 (_, n) => format!("expected {n} operands, but found {found}"),
             },
-            Part::Whole,
+            OpPart::Whole,
         );
     }
     // A value that is passed twice for the same is told once.
@@ -300,7 +306,7 @@ fn operands(module: &Module, op: OpId, definition: &OpDef, chains: Chains, repor
             report(
                 codes::OPERAND_TYPE,
                 format!("operand #{index} must be {description}, but got '{ty}'"),
-                Part::Operand(index),
+                OpPart::Operand(index),
             );
         }
     }
@@ -315,13 +321,13 @@ fn operands(module: &Module, op: OpId, definition: &OpDef, chains: Chains, repor
             report(
                 codes::OPERAND_TYPE,
                 format!("operand #{index} must be variadic of {description}, but got '{ty}'"),
-                Part::Operand(index),
+                OpPart::Operand(index),
             );
         }
     }
 }
 
-fn results(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report: Report<'_>) {
+fn results(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report: MistakeSink<'_>) {
     let results = module.op(op).results();
     let declared = definition.result_defs().declared();
     let chain = || definition.chain_result();
@@ -337,7 +343,7 @@ fn results(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report
         return report(
             codes::RESULT_COUNT,
             format!("expected {least} or more results"),
-            Part::Whole,
+            OpPart::Whole,
         );
     }
     if rest.is_none() && !(least..=wanted).contains(&found) {
@@ -351,7 +357,7 @@ fn results(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report
                 }
                 (_, n) => format!("expected {n} results"),
             },
-            Part::Whole,
+            OpPart::Whole,
         );
     }
     for (index, (wanted, &result)) in without(declared, missing).zip(results).enumerate() {
@@ -361,7 +367,7 @@ fn results(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report
             report(
                 codes::RESULT_TYPE,
                 format!("result #{index} must be {description}, but got '{ty}'"),
-                Part::Whole,
+                OpPart::Whole,
             );
         }
     }
@@ -375,20 +381,20 @@ fn results(module: &Module, op: OpId, definition: &OpDef, chains: Chains, report
             report(
                 codes::RESULT_TYPE,
                 format!("result #{index} must be variadic of {description}, but got '{ty}'"),
-                Part::Whole,
+                OpPart::Whole,
             );
         }
     }
 }
 
-fn attributes(module: &Module, op: OpId, definition: &OpDef, report: Report<'_>) {
+fn attributes(module: &Module, op: OpId, definition: &OpDef, report: MistakeSink<'_>) {
     for declared in definition.attribute_defs() {
         let name = declared.name;
         match module.op(op).attribute(name) {
             None if declared.required => report(
                 codes::MISSING_ATTRIBUTE,
                 format!("requires attribute '{name}'"),
-                Part::Attribute(name),
+                OpPart::Attribute(name),
             ),
             // A callee that is no symbol has a message of its own.
             Some(attribute)
@@ -399,7 +405,7 @@ fn attributes(module: &Module, op: OpId, definition: &OpDef, report: Report<'_>)
                 report(
                     codes::ATTRIBUTE_KIND,
                     format!("attribute '{name}' failed to satisfy constraint: {constraint}"),
-                    Part::Attribute(name),
+                    OpPart::Attribute(name),
                 );
             }
             Some(attribute) if !declared.choices.is_empty() => {
@@ -409,7 +415,7 @@ fn attributes(module: &Module, op: OpId, definition: &OpDef, report: Report<'_>)
                     report(
                         codes::ATTRIBUTE_VALUE,
                         format!("attribute '{name}': expected one of {choices}, found '{found}'"),
-                        Part::Attribute(name),
+                        OpPart::Attribute(name),
                     );
                 }
             }
@@ -426,7 +432,7 @@ fn attributes(module: &Module, op: OpId, definition: &OpDef, report: Report<'_>)
             report(
                 codes::UNKNOWN_ATTRIBUTE,
                 format!("has no attribute '{name}'"),
-                Part::Attribute(name),
+                OpPart::Attribute(name),
             );
         }
     }
@@ -459,7 +465,7 @@ fn describe(kind: AttributeKind) -> String {
     }
 }
 
-fn regions(module: &Module, op: OpId, definition: &OpDef, report: Report<'_>) {
+fn regions(module: &Module, op: OpId, definition: &OpDef, report: MistakeSink<'_>) {
     let regions = module.op(op).regions();
     if regions.len() != definition.n_regions() {
         return report(
@@ -469,7 +475,7 @@ fn regions(module: &Module, op: OpId, definition: &OpDef, report: Report<'_>) {
                 1 => "requires one region".to_owned(),
                 n => format!("expected {n} regions"),
             },
-            Part::Whole,
+            OpPart::Whole,
         );
     }
     if !definition.is(Traits::SINGLE_BLOCK) {
@@ -480,7 +486,7 @@ fn regions(module: &Module, op: OpId, definition: &OpDef, report: Report<'_>) {
             report(
                 codes::BLOCK_COUNT,
                 format!("expects region #{index} to have 0 or 1 blocks"),
-                Part::Whole,
+                OpPart::Whole,
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Every value is made before it is used.
+//! Dominance: checks that every value is defined before it is used.
 //!
 //! Within a block that is a comparison of positions. Regions of several blocks
 //! get their immediate dominators (Cooper, Harvey and Kennedy: "A Simple, Fast
@@ -12,24 +12,24 @@ use crate::{
     diagnostic::Diagnostics,
     dialect::Traits,
     module::{BlockId, Def, Module, OpId, RegionId, ValueId},
-    parts,
+    op_spans,
 };
 
 /// Positions of operations and dominators of blocks.
 pub(super) struct Dominance {
-    /// Position in its block, by operation.
+    /// The position of each operation in its block.
     positions: Vec<u32>,
-    /// Immediate dominators of the blocks of regions that have several; the
-    /// entry block's is itself; unreachable blocks have none.
+    /// The immediate dominators of the blocks of regions that have several; the entry block's is
+    /// itself; unreachable blocks have none.
     dominators: HashMap<BlockId, BlockId>,
 }
 
-/// Whether a use may see a value.
+/// The visibility of a value where it is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Visibility {
     Visible,
     NotDominating,
-    /// Hidden by this operation, which is isolated from above.
+    /// The value is hidden by this operation, which is isolated from above.
     Isolated(OpId),
 }
 
@@ -126,7 +126,7 @@ impl Dominance {
                 Visibility::NotDominating => {
                     let message = format!("operand #{index} does not dominate this use");
                     let error = module.error_at(codes::USE_BEFORE_DEFINITION, op, message);
-                    let span = parts::operand(module, op, index);
+                    let span = op_spans::operand(module, op, index);
                     let mut error = error.narrowed(module.source(), span);
                     if let Some(definition) = module.defining_op(value) {
                         let same_block = module.op(definition).parent() == module.op(op).parent();

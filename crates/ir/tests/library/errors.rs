@@ -1,4 +1,4 @@
-//! What is said on programs that are wrong: every error, where it is.
+//! Tests of diagnostics on programs that are wrong: every error, and its place.
 
 use expect_test::{Expect, expect};
 use tfrt_ir::{Source, parse, verify};

@@ -1,4 +1,4 @@
-//! Text in, text out: what is printed for each form that is read.
+//! Tests of text in, text out: the printed text for each form that is read.
 
 use expect_test::{Expect, expect};
 use tfrt_ir::{PrintOptions, Source, parse, print, verify};

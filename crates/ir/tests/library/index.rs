@@ -1,16 +1,16 @@
-//! What the index says names stand for: each mention as `name line:column` of the definition.
+//! Tests of the index of names: each mention as `name line:column` of the definition.
 
 use expect_test::{Expect, expect};
 use tfrt_ir::{
     Dialects, Source,
-    index::{Meaning, Role, Subject, parse_with_index},
+    index::{AliasMeaning, NameTarget, Role, parse_with_index},
 };
 
 /// Lists each use with the place of its definition, and each definition.
 fn check(text: &str, expected: Expect) {
     let source = Source::new("a.mlir", text);
-    let understood = parse_with_index(&source, &Dialects::default());
-    let index = &understood.index;
+    let parsed = parse_with_index(&source, &Dialects::default());
+    let index = &parsed.index;
     let place = |offset: u32| {
         let (line, column) = source.line_column(offset as usize);
         format!("{line}:{column}")
@@ -18,8 +18,8 @@ fn check(text: &str, expected: Expect) {
     let mut lines = String::new();
     for mention in index.mentions() {
         let name = &text[mention.span.range()];
-        let definition = index.mentions_of(mention.subject).find(|other| {
-            let is_by_name = matches!(mention.subject, Subject::Alias | Subject::Symbol);
+        let definition = index.mentions_of(mention.target).find(|other| {
+            let is_by_name = matches!(mention.target, NameTarget::Alias | NameTarget::Symbol);
             other.role == Role::Definition && (!is_by_name || text[other.span.range()] == *name)
         });
         let at = place(mention.span.start);
@@ -135,12 +135,12 @@ func.func @g(%x: !t) attributes {a = #one, b = @f, c = !missing} {
 #[test]
 fn aliases_have_meanings() {
     let text = "!a = i32\n!b = tuple<!a>\n#c = [1, 2]\n#d = loc(unknown)";
-    let understood = parse_with_index(&Source::new("a.mlir", text), &Dialects::default());
-    let meanings = understood.index.mentions().iter().filter_map(|mention| {
-        Some(match understood.index.meaning(mention.span)? {
-            Meaning::Type(ty) => ty.to_string(),
-            Meaning::Attribute(attribute) => attribute.to_string(),
-            Meaning::Location(location) => location.to_string(),
+    let parsed = parse_with_index(&Source::new("a.mlir", text), &Dialects::default());
+    let meanings = parsed.index.mentions().iter().filter_map(|mention| {
+        Some(match parsed.index.meaning(mention.span)? {
+            AliasMeaning::Type(ty) => ty.to_string(),
+            AliasMeaning::Attribute(attribute) => attribute.to_string(),
+            AliasMeaning::Location(location) => location.to_string(),
         })
     });
     expect![[r#"
@@ -154,11 +154,11 @@ fn aliases_have_meanings() {
 #[test]
 fn extents_cover_whole_operations() {
     let text = "module {\n  %x = tfrt.constant.i32 1 loc(unknown)\n}";
-    let understood = parse_with_index(&Source::new("a.mlir", text), &Dialects::default());
-    let extents = understood.index.extents().iter();
+    let parsed = parse_with_index(&Source::new("a.mlir", text), &Dialects::default());
+    let extents = parsed.index.op_extents().iter();
     let texts: Vec<&str> = extents.map(|extent| &text[extent.span.range()]).collect();
     assert_eq!(texts, [text, "%x = tfrt.constant.i32 1 loc(unknown)"]);
-    let around = |offset| understood.index.enclosing(offset).count();
+    let around = |offset| parsed.index.enclosing(offset).count();
     assert_eq!([0, 9, 11, text.len()].map(around), [1, 1, 2, 1]);
 }
 
@@ -167,8 +167,8 @@ fn every_mention_is_the_text_of_a_name() {
     let text = "module @m { func.func @f() { tfrt.call @m::@f() : () -> () } }\n%x = \"a\"(%x";
     for end in 0..=text.len() {
         let part = &text[..end];
-        let understood = parse_with_index(&Source::new("a.mlir", part), &Dialects::default());
-        for mention in understood.index.mentions() {
+        let parsed = parse_with_index(&Source::new("a.mlir", part), &Dialects::default());
+        for mention in parsed.index.mentions() {
             let name = &part[mention.span.range()];
             assert!(name.starts_with(['@', '%']), "{name}");
         }

@@ -1,4 +1,4 @@
-//! The module as other crates see it: uses, symbols, changes, literals.
+//! Tests of modules as other crates see them: uses, symbols, changes, literals.
 
 use proptest::prelude::*;
 use tfrt_ir::{

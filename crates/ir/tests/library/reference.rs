@@ -1,4 +1,4 @@
-//! The reference in `docs/operations/` is what the tables say. `cargo xtask bless`
+//! Tests that the reference in `docs/operations/` is what the tables say. `cargo xtask bless`
 //! rewrites it.
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::path::Path;
 use expect_test::expect_file;
 use tfrt_ir::dialect::{self, Page};
 
-/// From this file, as `expect_file` has it.
+/// The folder of the reference, relative to this file, as `expect_file` has it.
 const FOLDER: &str = "../../../../docs/operations";
 
 #[test]

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 
-use tfrt_host::memory::Aside;
+use tfrt_host::memory::MemoryReservation;
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext};
 
 /// So little is not counted: to ask for it would take as long as to use it.
@@ -16,7 +16,7 @@ const LITTLE: usize = 64 << 10;
 pub struct Beside<'a> {
     operation: &'static str,
     execution: &'a ExecutionContext,
-    aside: RefCell<Option<Aside>>,
+    aside: RefCell<Option<MemoryReservation>>,
 }
 
 impl<'a> Beside<'a> {
@@ -40,7 +40,8 @@ impl<'a> Beside<'a> {
             return Ok(());
         }
         let mut aside = self.aside.borrow_mut();
-        let aside = aside.get_or_insert_with(|| Aside::new(self.execution.host().allocator()));
+        let aside =
+            aside.get_or_insert_with(|| MemoryReservation::new(self.execution.host().allocator()));
         if aside.add(n_bytes) {
             return Ok(());
         }

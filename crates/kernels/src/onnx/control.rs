@@ -12,7 +12,7 @@ use tfrt_host::kernel::{
     Arguments, Attr, AttributeView, Call, Callee, Forward, KernelRegistry, Loop, Rest, ResultCount,
     Turn, Turns,
 };
-use tfrt_host::memory::Aside;
+use tfrt_host::memory::MemoryReservation;
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext};
 use tfrt_tensor::math::movement::{stack_extents, stack_into};
 use tfrt_tensor::{
@@ -163,7 +163,7 @@ struct Collected {
     /// The type of a tensor of each list, as text, if it is known.
     types: Vec<Option<String>>,
     /// What they take beside their elements.
-    aside: Aside,
+    aside: MemoryReservation,
 }
 
 impl Collected {
@@ -183,7 +183,7 @@ impl Collected {
         Ok(Collected {
             lists: vec![Vec::new(); n_results.saturating_sub(n_first)],
             types: (n_first..n_results).map(text).collect(),
-            aside: Aside::new(execution.host().allocator()),
+            aside: MemoryReservation::new(execution.host().allocator()),
         })
     }
 

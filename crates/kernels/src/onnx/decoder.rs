@@ -92,7 +92,7 @@ impl Picture {
                 "it promises {width} by {height} pixels of {n_channels} channels"
             ))
         })?;
-        let aside = Block::set_aside(allocator, len.saturating_mul(1 + per_byte));
+        let aside = Block::reserve(allocator, len.saturating_mul(1 + per_byte));
         let aside = aside.ok_or_else(|| no_memory(len))?;
         let mut pixels = Vec::new();
         let room = pixels.try_reserve_exact(len);

@@ -1,6 +1,6 @@
 //! Sequences of tensors, and values that may be absent.
 
-use tfrt_host::memory::Aside;
+use tfrt_host::memory::MemoryReservation;
 use tfrt_host::{AnyAsyncValue, Error};
 use tfrt_tensor::math::movement::{Movement, stack_extents, stack_into};
 use tfrt_tensor::{Dims, Optional, Sequence, Tensor};
@@ -145,8 +145,8 @@ impl Node<'_> {
 }
 
 /// What tensors of a sequence have beside their elements comes from the process: a limit is asked before there are many.
-fn aside(node: &Node<'_>, n_tensors: usize) -> Result<Aside, Error> {
-    let mut aside = Aside::new(node.execution.host().allocator());
+fn aside(node: &Node<'_>, n_tensors: usize) -> Result<MemoryReservation, Error> {
+    let mut aside = MemoryReservation::new(node.execution.host().allocator());
     if aside.add(n_tensors.saturating_mul(Sequence::BYTES_PER_TENSOR)) {
         return Ok(aside);
     }
@@ -194,7 +194,7 @@ impl Node<'_> {
     fn sequence_of(
         &self,
         values: Vec<AnyAsyncValue>,
-        aside: Aside,
+        aside: MemoryReservation,
         shape: Option<Dims>,
     ) -> Result<Outputs, Error> {
         let collect = move |values: &[AnyAsyncValue]| -> Result<Sequence, Error> {

@@ -1,7 +1,7 @@
 //! Tensors each of whose elements comes from one place of another: in blocks, along axes, around edges.
 
 use smallvec::{SmallVec, smallvec};
-use tfrt_host::memory::Aside;
+use tfrt_host::memory::MemoryReservation;
 use tfrt_host::{DType, Error};
 use tfrt_ops::tf::blocks::{gathered, mirrored_edge};
 use tfrt_ops::tf::images::has_channels_first;
@@ -35,7 +35,7 @@ pub(super) fn product(extents: &[usize]) -> usize {
 pub(super) fn list_of<T>(call: &TensorCall<'_>, n: usize) -> Result<Vec<T>, Error> {
     let mut list = Vec::new();
     // A limit on memory is asked once: it does not count the list while it is there.
-    let mut aside = Aside::new(call.execution.host().allocator());
+    let mut aside = MemoryReservation::new(call.execution.host().allocator());
     let is_allowed = aside.add(n.saturating_mul(size_of::<T>()));
     if !is_allowed || list.try_reserve_exact(n).is_err() {
         let message = format!("{}: there is no memory for {n} places", call.name);

@@ -12,14 +12,14 @@ use tfrt_bef::BefFile;
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
-    AnyAsyncValue, Captured, ErrorCode, ExecutionContext, HostContext, Output, Program,
+    AnyAsyncValue, CapturedOutput, ErrorCode, ExecutionContext, HostContext, Output, Program,
     RequestContext, ResourceContext,
 };
 
 /// A host with all kernels, what it prints, and the errors it was told of.
 struct Host {
     host: HostContext,
-    captured: Captured,
+    captured: CapturedOutput,
     told: Arc<Mutex<Vec<String>>>,
 }
 

@@ -1,8 +1,8 @@
-//! Programs of effects, run from top to bottom.
+//! The execution of programs of effects, from top to bottom.
 
 use super::{Body, Function, Step, text::put};
 
-/// Returns what a program prints.
+/// Returns the output of a program.
 pub(super) fn run(functions: &[Function], main: &Body) -> String {
     let mut run = Run {
         functions,

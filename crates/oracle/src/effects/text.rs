@@ -1,10 +1,10 @@
-//! Programs of effects as text.
+//! The text of programs of effects.
 
 use std::fmt::Write as _;
 
 use super::{Body, Function, Kind, Step, makes};
 
-/// Names of what is in sight.
+/// The names that are in scope.
 #[derive(Clone, Debug, Default)]
 struct Names {
     buffers: Vec<String>,
@@ -20,7 +20,7 @@ pub(super) fn write(functions: &[Function], main: &Body) -> String {
         let name = format!("f{number}");
         match function.kind {
             Kind::Plain => write_function(&mut text, &format!("private @{name}"), &function.body),
-            Kind::Turn => write_turn(&mut text, &name, &function.body),
+            Kind::LoopBody => write_loop_body(&mut text, &name, &function.body),
             Kind::Recursive => write_recursive(&mut text, &name, &function.body),
         }
     }
@@ -28,9 +28,9 @@ pub(super) fn write(functions: &[Function], main: &Body) -> String {
     text
 }
 
-/// Writes a body for loops: what is left is counted down, and the loop goes on while
-/// there is some.
-fn write_turn(text: &mut String, name: &str, body: &Body) {
+/// Writes a body for loops: the iterations left are counted down, and the loop goes on while there
+/// are some.
+fn write_loop_body(text: &mut String, name: &str, body: &Body) {
     let types = format!("{COUNTER}, i32, i32");
     put(
         text,
@@ -322,7 +322,7 @@ fn write_steps(
     (number, names.buffers[body.buffer].clone())
 }
 
-/// Operands of a region, numbers last, and their types.
+/// Returns the operands of a region, numbers last, and their types.
 fn operands(names: &Names) -> (String, String) {
     let all: Vec<&str> = names
         .buffers

@@ -1,4 +1,4 @@
-//! Operations that call functions and regions.
+//! Evaluation of operations that call functions and regions.
 //!
 //! Each asks for a call and says what it waits for; when the call's results are
 //! there it is resumed, and asks for another call or is done.
@@ -9,29 +9,29 @@ use super::{
 };
 use crate::value::{Datum, Value};
 
-/// What an operation wants next.
+/// The next step of an operation.
 pub(super) enum Next {
-    /// Nothing: these are its results.
+    /// The operation is done, with these results.
     Done(Vec<Value>),
-    /// A body's results.
+    /// The operation needs the results of a body.
     Call {
         body: BodyIndex,
         arguments: Vec<Value>,
-        waiting: Waiting,
+        waiting: Continuation,
     },
 }
 
-/// What an operation does with the results that it waits for.
-pub(super) enum Waiting {
-    /// They are its own.
+/// The continuation of an operation that waits for a body's results.
+pub(super) enum Continuation {
+    /// The results are the operation's own.
     Results,
-    /// They go into the next of so many iterations.
+    /// The results go into the next of so many iterations.
     Repeat { n_left: i32, body: BodyIndex },
-    /// They go into the next iteration if the last of them is true.
+    /// The results go into the next iteration if the last of them is true.
     While { body: BodyIndex },
-    /// They are dropped, and the blocks from `next` on are run.
+    /// The results are dropped, and the blocks from `next` on are run.
     Blocks { blocks: Blocks },
-    /// They are kept for later calls.
+    /// The results are kept for later calls.
     Once { name: String },
 }
 
@@ -102,14 +102,14 @@ impl Machine<'_> {
     pub(super) fn resume(
         &mut self,
         operation: &Operation,
-        waiting: Waiting,
+        waiting: Continuation,
         results: Vec<Value>,
     ) -> Result<Next, Refusal> {
         match waiting {
-            Waiting::Results => Ok(Next::Done(results)),
-            Waiting::Repeat { n_left, body } => Ok(self.next_iteration(n_left, body, results)),
-            Waiting::While { body } => self.next_turn(body, results),
-            Waiting::Blocks { blocks } => match results.len() {
+            Continuation::Results => Ok(Next::Done(results)),
+            Continuation::Repeat { n_left, body } => Ok(self.next_iteration(n_left, body, results)),
+            Continuation::While { body } => self.next_turn(body, results),
+            Continuation::Blocks { blocks } => match results.len() {
                 0 | 1 => Ok(next_block(blocks)),
                 _ => {
                     let message = "Invalid parallel body function result types";
@@ -117,7 +117,7 @@ impl Machine<'_> {
                     Ok(Next::Done(vec![Err(failure)]))
                 }
             },
-            Waiting::Once { name } => {
+            Continuation::Once { name } => {
                 self.once.insert(name, results.clone());
                 Ok(Next::Done(results))
             }
@@ -157,7 +157,7 @@ impl Machine<'_> {
         if let Some(failure) = &self.cancelled {
             return Next::Done(vec![Err(failure.clone()); values.len()]);
         }
-        let waiting = Waiting::Repeat {
+        let waiting = Continuation::Repeat {
             n_left: n_left - 1,
             body,
         };
@@ -173,7 +173,7 @@ impl Machine<'_> {
         match values.pop() {
             Some(Ok(Datum::I1(false))) => Ok(Next::Done(values)),
             Some(Ok(Datum::I1(true))) => {
-                let waiting = Waiting::While { body };
+                let waiting = Continuation::While { body };
                 Ok(Next::Call {
                     body,
                     arguments: values,
@@ -191,7 +191,7 @@ impl Machine<'_> {
             return Ok(Next::Done(results.clone()));
         }
         let body = self.async_body(&name)?;
-        let waiting = Waiting::Once { name };
+        let waiting = Continuation::Once { name };
         Ok(Next::Call {
             body,
             arguments: operands.to_vec(),
@@ -235,7 +235,7 @@ impl Machine<'_> {
         Ok(Next::Call {
             body,
             arguments,
-            waiting: Waiting::Results,
+            waiting: Continuation::Results,
         })
     }
 
@@ -244,7 +244,7 @@ impl Machine<'_> {
             Some(Kind::Async(body)) => Ok(Next::Call {
                 body,
                 arguments,
-                waiting: Waiting::Results,
+                waiting: Continuation::Results,
             }),
             Some(Kind::Native) => Ok(Next::Done(self.native(name, &arguments)?)),
             Some(Kind::Sync(_)) => Err(Refusal::malformed(format!("a call of '{name}'"))),
@@ -292,6 +292,6 @@ fn next_block(mut blocks: Blocks) -> Next {
     Next::Call {
         body: blocks.body,
         arguments,
-        waiting: Waiting::Blocks { blocks },
+        waiting: Continuation::Blocks { blocks },
     }
 }

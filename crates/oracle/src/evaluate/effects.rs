@@ -1,8 +1,8 @@
-//! What can be seen from outside: prints, counters that several hold, resources.
+//! Evaluation of operations with effects: prints, counters that several hold, resources.
 
 use std::{cell::Cell, rc::Rc};
 
-use super::{Machine, Outcome, plan::Operation, text::fixed};
+use super::{FamilyResult, Machine, plan::Operation, text::fixed};
 use crate::value::{
     Datum::{self, *},
     Resource, Value,
@@ -13,7 +13,7 @@ impl Machine<'_> {
         &mut self,
         operation: &Operation,
         operands: &[Datum],
-    ) -> Outcome {
+    ) -> FamilyResult {
         if let Some(line) = self.printed_line(operation, operands) {
             self.print(&line);
             return Some(match operation.name.as_str() {
@@ -45,14 +45,14 @@ impl Machine<'_> {
         Some(results.into_iter().map(Ok).collect())
     }
 
-    /// Takes a resource from its last holder, then says that this was done.
+    /// Drops a resource of its last holder, which then prints that this was done.
     pub(super) fn deallocate(&mut self, operands: Vec<Datum>) -> Vec<Value> {
         drop(operands);
         self.print("tfrt_test.deallocate_resource done");
         vec![Ok(Chain)]
     }
 
-    /// Returns what an operation prints, if it is one that prints.
+    /// Returns the line that an operation prints, if it is one that prints.
     fn printed_line(
         &self,
         operation: &Operation,

@@ -1,8 +1,8 @@
-//! Operations that fail on purpose, and cancellation.
+//! Evaluation of operations that fail on purpose, and of cancellation.
 
 use std::rc::Rc;
 
-use super::{Machine, Outcome, plan::Operation};
+use super::{FamilyResult, Machine, plan::Operation};
 use crate::value::{
     Datum::{self, *},
     Failure,
@@ -16,7 +16,7 @@ impl Machine<'_> {
         &mut self,
         operation: &Operation,
         operands: &[Datum],
-    ) -> Outcome {
+    ) -> FamilyResult {
         let op = operation.op;
         Some(match (operation.name.as_str(), operands) {
             ("tfrt_test.fail" | "tfrt_test.fail_s" | "tfrt_test.error_s", []) => {

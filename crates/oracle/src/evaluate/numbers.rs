@@ -1,8 +1,8 @@
-//! Constants, arithmetic, comparisons, casts.
+//! Evaluation of constants, arithmetic, comparisons, casts.
 
 use tfrt_ir::Attribute;
 
-use super::{Machine, Outcome, plan::Operation};
+use super::{FamilyResult, Machine, plan::Operation};
 use crate::value::Datum::{self, *};
 
 impl Machine<'_> {
@@ -10,7 +10,7 @@ impl Machine<'_> {
         &mut self,
         operation: &Operation,
         operands: &[Datum],
-    ) -> Outcome {
+    ) -> FamilyResult {
         let name = operation.name.as_str();
         if operands.is_empty() {
             return Some(vec![Ok(self.constant(operation)?)]);

@@ -1,6 +1,6 @@
-//! Strings, chains and what is only passed on.
+//! Evaluation of operations on strings and chains, and of those that only pass values on.
 
-use super::{Machine, Outcome, plan::Operation};
+use super::{FamilyResult, Machine, plan::Operation};
 use crate::value::{
     Datum::{self, *},
     Value,
@@ -14,7 +14,7 @@ impl Machine<'_> {
         &mut self,
         operation: &Operation,
         operands: &[Datum],
-    ) -> Outcome {
+    ) -> FamilyResult {
         let op = self.plan.module.op(operation.op);
         let result = match (operation.name.as_str(), operands) {
             ("tfrt_test.get_string" | "tfrt_test.get_string_sync", []) => {
@@ -70,7 +70,7 @@ fn flat(operation: &Operation, machine: &Machine<'_>) -> Option<Vec<Value>> {
     ])
 }
 
-/// Formats one `%d`; what else `printf` can do is not known here.
+/// Formats one `%d`; other formats of `printf` are not known here.
 fn formatted(format: &str, number: i32) -> Option<std::string::String> {
     let (before, after) = format.split_once('%')?;
     let after = after.strip_prefix('d')?;

@@ -1,4 +1,4 @@
-//! Functions that run on the spot: synchronous and native ones.
+//! Evaluation of functions that run at once: synchronous and native ones.
 
 use std::rc::Rc;
 

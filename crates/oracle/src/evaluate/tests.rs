@@ -141,7 +141,7 @@ fn a_resource_goes_when_its_last_reader_is_skipped() {
     );
 }
 
-/// A function that calls itself for ever, or down to zero.
+/// Returns a function that calls itself for ever, or down to zero.
 fn recursion(n: i32, step: i32) -> String {
     format!(
         r#"func.func @down(%n: i32) -> i32 {{

@@ -1,4 +1,4 @@
-//! Numbers as C and LLVM write them.
+//! The text of numbers, as C and LLVM write them.
 
 use crate::value::{Datum, Value};
 

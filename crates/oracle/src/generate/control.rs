@@ -1,9 +1,9 @@
-//! Operations that call functions and regions.
+//! Generation of operations that call functions and regions.
 
 use super::{Generator, MAX_COST, Scope, Signature, functions::call, op};
 use crate::program::{Body, Form, Ty, Var};
 
-/// Regions inside of regions.
+/// The most regions inside of one another.
 const MAX_DEPTH: usize = 3;
 
 impl Generator {
@@ -111,7 +111,7 @@ impl Generator {
         op(name, form, &[&[selector], operands].concat())
     }
 
-    /// Returns types of values to pass into a region, the chain first.
+    /// Returns the types of values to pass into a region, the chain first.
     fn passed(&mut self, scope: &Scope) -> Vec<Ty> {
         let mut types = self.scalars(0, 3);
         if scope.chain.is_some() && self.random.chance(85) {

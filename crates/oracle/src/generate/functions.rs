@@ -1,4 +1,4 @@
-//! Functions of all kinds, and the module around them.
+//! Generation of functions of all kinds, and of the module around them.
 
 use super::{Generator, Scope, Signature, op};
 use crate::program::{Body, Form, Function, Ty, Var};

@@ -1,4 +1,4 @@
-//! Operations that call nothing.
+//! Generation of operations that call nothing.
 
 use super::{Generator, Scope, op};
 use crate::program::{Form, Ty, Var};
@@ -365,7 +365,7 @@ impl Generator {
         }
     }
 
-    /// Gives back what is still held.
+    /// Gives back the resources that are still held.
     pub(super) fn give_back(&mut self, scope: &mut Scope) {
         for resource in std::mem::take(&mut scope.resources) {
             let chain = scope.chain.expect("it was made after one");

@@ -9,7 +9,7 @@ use tfrt::kernel::KernelRegistry;
 use tfrt::{
     Formats, OpenError, OpenOptions, Runtime, SingleThreadedWorkQueue, SourceLocation, Warnings,
 };
-use tfrt_lsp::{Checker, End};
+use tfrt_lsp::{Checker, SessionEnd};
 
 use super::check;
 use crate::failure::{ExitStatus, Failure};
@@ -30,10 +30,10 @@ pub fn lsp(_: &LspOptions) -> Result<ExitStatus, Failure> {
     );
     // The numbers are the protocol's.
     match ended {
-        End::Orderly => Ok(ExitStatus::Fine),
-        End::Abrupt => Ok(ExitStatus::Rejected),
+        SessionEnd::Orderly => Ok(ExitStatus::Fine),
+        SessionEnd::Abrupt => Ok(ExitStatus::Rejected),
         // Whoever speaks something else does not read the protocol's answer either.
-        End::Unreadable(reason) => Err(Failure::Rejected {
+        SessionEnd::Unreadable(reason) => Err(Failure::Rejected {
             code: None,
             message: format!("standard input is no session of an editor: {reason}"),
             help: None,

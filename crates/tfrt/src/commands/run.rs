@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tfrt::codes;
-use tfrt::host::Captured;
-use tfrt::host::trace::{Level, Scope, TraceSink};
+use tfrt::host::CapturedOutput;
+use tfrt::host::trace::{TraceLevel, TraceSink, TraceSpan};
 use tfrt::input::Input;
 use tfrt::ir::{similar, visible};
 use tfrt::kernels::graph::stored::laid_again;
@@ -88,8 +88,8 @@ fn run_to_end(options: &RunOptions, watch: &Watch, talk: &Talk) -> Result<ExitSt
     // A document holds what the program prints: standard output is one object and nothing else.
     let (output, printed) = match options.json {
         true => Output::captured_within(max_printed(options)),
-        false if options.limits.untrusted => (printed::output(), Captured::default()),
-        false => (Output::standard(), Captured::default()),
+        false if options.limits.untrusted => (printed::output(), CapturedOutput::default()),
+        false => (Output::standard(), CapturedOutput::default()),
     };
     let runtime = runtime(options, &allocator, &errors, output, &profiling)?;
     let session = Session {
@@ -218,7 +218,7 @@ struct Run<'a> {
     runtime: Runtime,
     document: Document,
     /// What the program prints, if that goes into the document.
-    printed: Captured,
+    printed: CapturedOutput,
     status: ExitStatus,
     /// Why standard output could not be written, the first time.
     unwritten: Cell<Option<io::Error>>,
@@ -399,9 +399,9 @@ impl Run<'_> {
             self.print(&running_line(hosted))?;
             // The original buffers what it traces, so that its first scope follows this line.
             if scope.is_none() {
-                scope = sink
-                    .as_ref()
-                    .map(|sink| Scope::new(sink, Level::Default, || "Bef Executor".to_owned()));
+                scope = sink.as_ref().map(|sink| {
+                    TraceSpan::new(sink, TraceLevel::Default, || "Bef Executor".to_owned())
+                });
             }
             self.run_one(function, arguments)?;
         }

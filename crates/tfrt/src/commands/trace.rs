@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use tfrt::host::trace::{Level, TraceSink};
+use tfrt::host::trace::{TraceLevel, TraceSink};
 
 /// Prints `Scope:NAME` and `End Scope`.
 pub struct LineTrace {
-    level: Level,
+    level: TraceLevel,
     to: Stream,
 }
 
@@ -19,7 +19,7 @@ pub enum Stream {
 
 impl LineTrace {
     /// Makes a sink that listens up to `level`.
-    pub fn new(level: Level, to: Stream) -> LineTrace {
+    pub fn new(level: TraceLevel, to: Stream) -> LineTrace {
         LineTrace { level, to }
     }
 
@@ -33,7 +33,7 @@ impl LineTrace {
 }
 
 impl TraceSink for LineTrace {
-    fn level(&self) -> Level {
+    fn level(&self) -> TraceLevel {
         self.level
     }
 

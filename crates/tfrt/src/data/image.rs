@@ -72,7 +72,7 @@ struct Room<'a>(&'a Arc<dyn HostAllocator>);
 impl Room<'_> {
     /// Has it count `n_taken` bytes more, for an image of `n_bytes`.
     fn set_aside(self, n_taken: Option<usize>, n_bytes: usize) -> Result<Block, String> {
-        let block = n_taken.and_then(|n_taken| Block::set_aside(self.0, n_taken));
+        let block = n_taken.and_then(|n_taken| Block::reserve(self.0, n_taken));
         block.ok_or_else(|| no_memory(n_bytes))
     }
 

@@ -93,7 +93,7 @@ fn of_tensor(
     let no_memory = || format!("there is no memory for a tensor of {element} {extents:?}");
     let set_aside = |n_each: usize| {
         let n_bytes = n_elements.checked_mul(n_each).ok_or_else(no_memory)?;
-        Block::set_aside(allocator, n_bytes).ok_or_else(no_memory)
+        Block::reserve(allocator, n_bytes).ok_or_else(no_memory)
     };
     if element == DType::String {
         if n_elements > MAX_STRINGS {

@@ -16,7 +16,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use tfrt_host::SourceLocation;
-use tfrt_host::record::{FunctionId, LevelRecording, Recording};
+use tfrt_host::record::{FunctionId, GaugeRecording, Recording};
 
 use super::calls::{Calls, Totals};
 use super::graphs::{Graph, Graphs};
@@ -63,7 +63,7 @@ pub struct About {
     /// What went wrong.
     pub errors: Vec<ReportedError>,
     /// The bytes that the host's allocator had given out.
-    pub memory: Option<LevelRecording>,
+    pub memory: Option<GaugeRecording>,
 }
 
 /// A function that was called from outside.
@@ -459,7 +459,7 @@ fn totals(json: &mut Json, totals: &[Totals]) {
     }
 }
 
-fn level(json: &mut Json, level: &LevelRecording) {
+fn level(json: &mut Json, level: &GaugeRecording) {
     json.field("resolution_ns").number(level.resolution_ns);
     json.field("now").number(level.now);
     json.field("peak").number(level.peak);

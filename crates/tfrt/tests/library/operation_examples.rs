@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use tfrt::host::Captured;
+use tfrt::host::CapturedOutput;
 use tfrt::ir::dialect::{self, AttributeKind, Execution, OpDef, Traits};
 use tfrt::ir::{Module, PrintOptions, Source, parse, print, verify};
 use tfrt::{Output, Runtime, SingleThreadedWorkQueue};
 
-fn runtime() -> (Runtime, Captured) {
+fn runtime() -> (Runtime, CapturedOutput) {
     let (output, printed) = Output::captured();
     let runtime = Runtime::builder()
         .queue(Arc::new(SingleThreadedWorkQueue::new()))

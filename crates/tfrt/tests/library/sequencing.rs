@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tfrt::bef::BefFile;
-use tfrt::host::Captured;
+use tfrt::host::CapturedOutput;
 use tfrt::{MultiThreadedWorkQueue, Output, Program, Runtime};
 use tfrt_compiler::pipeline::Pipeline;
 use tfrt_compiler::{CompileOptions, compile};
@@ -72,7 +72,7 @@ fn sequenced_programs_print_what_they_print_from_top_to_bottom() {
 
 struct Bench {
     runtime: Runtime,
-    printed: Captured,
+    printed: CapturedOutput,
 }
 
 impl Bench {

@@ -1,4 +1,5 @@
-//! A sum of four numbers and four others by candle, and nothing else: what an operation costs by itself.
+//! A sum of four numbers and four others by candle, and nothing else: the cost of an operation by
+//! itself.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! Arrays of pairs that are written as dictionaries.
+//! Parsing and printing of arrays of pairs that are written as dictionaries.
 //!
 //! ```text
 //! [["key", value], ...]    the attribute
@@ -12,7 +12,7 @@ use crate::{
     lexer::Mark,
     module::Operation,
     name::Name,
-    parser::{Parsed, Parser, Parts},
+    parser::{Parsed, ParsedOp, Parser},
     printer::Printer,
     types::Type,
 };
@@ -20,7 +20,7 @@ use crate::{
 /// Parses a dictionary, which may be left out, into an attribute of an operation.
 pub(super) fn parse<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     name: &'static str,
 ) -> Parsed<()> {
     let span = parser.token.span();
@@ -37,7 +37,7 @@ pub(super) fn parse<'a>(
     parser.add_attribute(&mut parts.state, span, name, value)
 }
 
-/// Returns whether a dictionary can say an attribute.
+/// Returns whether an attribute can be written as a dictionary.
 pub(super) fn is_dictionary(attribute: &Attribute) -> bool {
     let Some(elements) = attribute.as_array() else {
         return false;

@@ -1,4 +1,4 @@
-//! Descriptions read by the parser.
+//! Parsing of operations by the description of their form.
 
 use smallvec::SmallVec;
 
@@ -10,11 +10,11 @@ use crate::{
     lexer::{Kind, Mark},
     location::Location,
     module::OpState,
-    parser::{Argument, Failed, Parsed, Parser, Parts, Wanted},
+    parser::{Argument, ExpectedType, Failed, Parsed, ParsedOp, Parser},
     types::Type,
 };
 
-/// What has been read of an operation.
+/// The state of parsing one operation.
 struct State {
     next_operand: usize,
     /// Whether the operands have their types.
@@ -25,7 +25,7 @@ struct State {
 /// Parses what follows the name of an operation.
 pub(crate) fn parse<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     format: &'static Format,
 ) -> Parsed<()> {
     match format.items[0].word {
@@ -49,7 +49,7 @@ pub(crate) fn parse<'a>(
 
 fn parse_items<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     definition: &'static OpDef,
     state: &mut State,
     items: &'static [Item],
@@ -67,7 +67,7 @@ fn parse_items<'a>(
 
 fn parse_word<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     definition: &'static OpDef,
     state: &mut State,
     word: &'static Word,
@@ -138,7 +138,7 @@ fn parse_word<'a>(
 /// Parses the types of the operands behind the declared ones, and resolves all.
 fn operand_types<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     definition: &OpDef,
     state: &mut State,
 ) -> Parsed<()> {
@@ -150,10 +150,11 @@ fn operand_types<'a>(
     resolve_declared(parser, parts, definition, state, &types)
 }
 
-/// The types of the operands behind the declared ones, if there are some and all of them are defined above.
+/// Returns the types of the operands behind the declared ones, if there are some and all of them
+/// are defined above.
 fn older_types<'a>(
     parser: &mut Parser<'a>,
-    parts: &Parts<'a>,
+    parts: &ParsedOp<'a>,
     definition: &OpDef,
 ) -> Option<Vec<Type>> {
     let rest = parts.operands.get(definition.operand_defs().len()..)?;
@@ -164,7 +165,11 @@ fn older_types<'a>(
 }
 
 /// Parses operands with commas between, none if there is none.
-fn operands<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>, definition: &OpDef) -> Parsed<()> {
+fn operands<'a>(
+    parser: &mut Parser<'a>,
+    parts: &mut ParsedOp<'a>,
+    definition: &OpDef,
+) -> Parsed<()> {
     if parser.token.kind != Kind::Percent {
         let declared = definition.operand_defs();
         return match declared.get(parts.operands.len()) {
@@ -182,7 +187,7 @@ fn operands<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>, definition: &OpD
 
 fn typed_operands<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     state: &mut State,
 ) -> Parsed<()> {
     let mut types = Vec::new();
@@ -195,12 +200,12 @@ fn typed_operands<'a>(
         }
     }
     state.is_resolved = true;
-    parser.resolve_operands(parts, types.iter().map(Wanted::Type))
+    parser.resolve_operands(parts, types.iter().map(ExpectedType::Type))
 }
 
 fn attribute<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     definition: &OpDef,
     name: &'static str,
 ) -> Parsed<()> {
@@ -250,7 +255,7 @@ fn attribute<'a>(
 }
 
 /// Parses `key = number, ...`, at least one, each an `i32`.
-fn settings<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parsed<()> {
+fn settings<'a>(parser: &mut Parser<'a>, parts: &mut ParsedOp<'a>) -> Parsed<()> {
     let span = parser.token.span();
     let mut entries = Vec::new();
     loop {
@@ -275,7 +280,7 @@ fn settings<'a>(parser: &mut Parser<'a>, parts: &mut Parts<'a>) -> Parsed<()> {
 /// Gives declared operands their types, and the rest those that were written.
 fn resolve_declared<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     definition: &OpDef,
     state: &mut State,
     rest: &[Type],
@@ -314,24 +319,28 @@ fn resolve_declared<'a>(
     }
     let rest_kind = definition.rest_def().map(|rest| rest.kind);
     if let Some(kind) = rest_kind.filter(|&kind| kind != ValueKind::Any) {
-        let declared = declared.iter().map(|operand| Wanted::Kind(operand.kind));
-        let rest = std::iter::repeat_n(Wanted::Kind(kind), n_operands - declared.len());
-        let kinds: SmallVec<[Wanted<'_>; 8]> = declared.chain(rest).collect();
+        let declared = declared
+            .iter()
+            .map(|operand| ExpectedType::Kind(operand.kind));
+        let rest = std::iter::repeat_n(ExpectedType::Kind(kind), n_operands - declared.len());
+        let kinds: SmallVec<[ExpectedType<'_>; 8]> = declared.chain(rest).collect();
         return parser.resolve_operands(parts, kinds.into_iter());
     }
     if rest.is_empty() {
-        let kinds = declared.iter().map(|operand| Wanted::Kind(operand.kind));
+        let kinds = declared
+            .iter()
+            .map(|operand| ExpectedType::Kind(operand.kind));
         return parser.resolve_operands(parts, kinds);
     }
-    let types: SmallVec<[Wanted<'_>; 8]> = declared
+    let types: SmallVec<[ExpectedType<'_>; 8]> = declared
         .iter()
-        .map(|operand| Wanted::Kind(operand.kind))
-        .chain(rest.iter().map(Wanted::Type))
+        .map(|operand| ExpectedType::Kind(operand.kind))
+        .chain(rest.iter().map(ExpectedType::Type))
         .collect();
     parser.resolve_operands(parts, types.into_iter())
 }
 
-fn set_results(parser: &Parser<'_>, parts: &mut Parts<'_>, definition: &OpDef) {
+fn set_results(parser: &Parser<'_>, parts: &mut ParsedOp<'_>, definition: &OpDef) {
     match definition.result_defs() {
         Results::Exactly(results) | Results::AtLeast(results, _) => {
             let types = results.iter().filter_map(|result| result.kind.ty());
@@ -350,11 +359,12 @@ fn set_results(parser: &Parser<'_>, parts: &mut Parts<'_>, definition: &OpDef) {
 /// Parses `: N`, which is left out for 0.
 fn result_count<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     definition: &OpDef,
     state: &mut State,
 ) -> Parsed<()> {
-    /// More would be a mistake, which should not take memory.
+    /// The most results that a count may declare: more would be a mistake, which should not take
+    /// memory.
     const MAX_RESULTS: usize = 1 << 16;
     set_results(parser, parts, definition);
     state.has_results = true;
@@ -379,7 +389,7 @@ fn result_count<'a>(
 
 fn add_region<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     definition: &OpDef,
     state: &mut State,
 ) -> Parsed<()> {
@@ -392,7 +402,7 @@ fn add_region<'a>(
 /// Returns the arguments of a region, which have the names of operands.
 fn region_arguments<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     definition: &OpDef,
     state: &mut State,
 ) -> Parsed<Vec<Argument<'a>>> {
@@ -426,7 +436,7 @@ fn region_arguments<'a>(
 /// Parses `else` and its region, or makes one that returns nothing.
 fn else_region<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     definition: &OpDef,
     state: &mut State,
 ) -> Parsed<()> {
@@ -438,7 +448,7 @@ fn else_region<'a>(
 
 fn trivial_else<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     definition: &OpDef,
 ) -> Parsed<()> {
     if !parts.state.result_types.is_empty() {
@@ -470,7 +480,7 @@ fn trivial_else<'a>(
 /// Parses items that are only there if their first mark is.
 fn group<'a>(
     parser: &mut Parser<'a>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedOp<'a>,
     definition: &'static OpDef,
     state: &mut State,
     items: &'static [Item],

@@ -1,4 +1,4 @@
-//! Descriptions read by the printer.
+//! Printing of operations by the description of their form.
 
 use super::{Format, Item, WARMUP, Word, pairs};
 use crate::{
@@ -10,8 +10,7 @@ use crate::{
     types::Type,
 };
 
-/// Returns whether an operation's own form says all of it, so that it can be
-/// read back.
+/// Returns whether an operation's own form can be read back without loss.
 pub(crate) fn can_print(module: &Module, op: OpId, format: &Format) -> bool {
     let data = module.op(op);
     let Some(definition) = data.definition() else {

@@ -2,7 +2,7 @@
 
 use super::{Callee, Check};
 use crate::{
-    attributes::Attribute, codes, diagnostic::Diagnostics, module::OpId, parts,
+    attributes::Attribute, codes, diagnostic::Diagnostics, module::OpId, op_spans,
     verifier::VerifyContext,
 };
 
@@ -103,7 +103,7 @@ impl Check<'_> {
             .find(|element| !is_pair(element))
         {
             let error = module.op_error(codes::ATTRIBUTE_KIND, self.op, message);
-            let span = parts::attribute(module, self.op, name);
+            let span = op_spans::attribute(module, self.op, name);
             let error = error.narrowed(module.source(), span);
             self.diagnostics
                 .push(error.note(format!("an element is {wrong}")));

@@ -81,7 +81,8 @@ fn const_string() -> OpDef {
         )
 }
 
-/// The tensor of elements of the type at the end of the operation's name.
+/// Completes the entry of an operation that makes a tensor of elements of the type at the end of
+/// its name.
 pub(in crate::dialects) fn create_dense(definition: OpDef) -> OpDef {
     let name = definition.name();
     let (kind, elements) = example_elements(name);
@@ -120,7 +121,8 @@ pub(in crate::dialects) fn create_dense(definition: OpDef) -> OpDef {
         ))
 }
 
-/// Returns what the elements are written as, and those of a tensor of one element.
+/// Returns the kind of attributes that the elements are written as, and those of a tensor of one
+/// element.
 fn example_elements(name: &str) -> (ValueKind, &'static str) {
     match name.rsplit('.').next() {
         Some("ui8") => (UI8, "[1 : ui8]"),

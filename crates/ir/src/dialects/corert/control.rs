@@ -12,7 +12,7 @@ pub(super) fn definitions() -> Vec<OpDef> {
     vec![cond(), while_loop()]
 }
 
-/// What a condition fails by.
+/// Adds the error of a condition, and the effects of the functions that it chooses from.
 fn reads_truth(definition: OpDef) -> OpDef {
     definition
         .fails(

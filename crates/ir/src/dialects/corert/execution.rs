@@ -18,7 +18,7 @@ const ATTRIBUTES: &str = "The braces behind the operands hold the op's attribute
     `op_attrs` and `op_func_attrs`, arrays of `[\"key\", value]`, whose order is kept. The number \
     behind the colon says how many results there are; none if it is left out.";
 
-/// What has an op executed whose attributes stand in the program.
+/// Completes the entry of an operation that executes an op whose attributes stand in the program.
 pub(in crate::dialects) fn executes(definition: OpDef) -> OpDef {
     with_attributes(definition)
         .attribute("op_name", AttributeKind::String, "the name of the op")

@@ -1,4 +1,4 @@
-//! Handlers: who executes ops, and by which names they are found.
+//! Handlers, which execute ops, and the names by which they are found.
 
 use super::{HANDLER, INIT};
 use crate::dialect::{
@@ -80,7 +80,7 @@ pub(in crate::dialects) fn registers_handler(definition: OpDef) -> OpDef {
         .format("operand $op_handler_name attr-dict")
 }
 
-/// A program that looks up what it has registered.
+/// Returns a program that looks up what it has registered.
 fn looked_up(line: &str) -> String {
     format!(
         "{INIT}func.func @main() {{

@@ -1,4 +1,4 @@
-//! Tensor handles: what they refer to, where that lies, and printing it.
+//! Tensor handles: their tensors, shapes and devices, and printing them.
 
 use super::{HANDLE, TENSOR_TYPE, with_handler};
 use crate::dialect::{
@@ -63,7 +63,7 @@ fn conversions() -> Vec<OpDef> {
     ]
 }
 
-/// What prints the tensor of a handle.
+/// Completes the entry of an operation that prints the tensor of a handle.
 pub(in crate::dialects) fn prints_handle(definition: OpDef) -> OpDef {
     definition
         .summary("Prints the tensor that a handle refers to, on a line of its own")

@@ -65,7 +65,7 @@ pub(super) fn definitions() -> Vec<OpDef> {
     ]
 }
 
-/// An operation on two values of one type that has no effect.
+/// Completes the entry of an operation on two values of one type that has no effect.
 fn binary(definition: OpDef, kind: ValueKind, result: &'static str) -> OpDef {
     definition
         .operand("lhs", kind)

@@ -4,7 +4,7 @@
 use crate::dialect::{OpDef, Traits, ValueKind::*};
 use crate::dialects::checks;
 
-/// Of both kinds of parallel loop.
+/// The documentation of block sizes, for both kinds of parallel loop.
 pub(super) const PARALLEL: &str = "Blocks are so long as the block size says, but for the last, \
     and begin at the start; their bounds do not depend on the number of threads. Blocks run in any \
     order, and at the same time where there are threads. An empty range is done at once. The \

@@ -89,7 +89,7 @@ pub(super) fn definitions() -> Vec<OpDef> {
     all
 }
 
-/// What prints a tensor of any kind.
+/// Completes the entry of an operation that prints a tensor of any kind.
 pub(in crate::dialects) fn prints_tensor(definition: OpDef) -> OpDef {
     let definition = definition
         .summary("Prints a tensor of any kind, on a line of its own")
@@ -171,7 +171,7 @@ pub(in crate::dialects) fn slice(definition: OpDef, allocate: &str) -> OpDef {
         ))
 }
 
-/// What sees a buffer as a tensor, but for its chains.
+/// Completes the entry of an operation that makes a tensor of a buffer, but for its chains.
 pub(in crate::dialects) fn makes_tensor(definition: OpDef) -> OpDef {
     definition
         .summary("A tensor that shares its bytes with a buffer")

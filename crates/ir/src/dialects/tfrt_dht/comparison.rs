@@ -1,4 +1,4 @@
-//! Whether tensors are equal, or nearly.
+//! Comparisons of tensors, exact or within a tolerance.
 
 use super::{Element, TENSOR, used_by_others, with_tensor, wrong_type};
 use crate::dialect::{OpDef, ValueKind::*};
@@ -30,7 +30,7 @@ pub(super) fn definitions() -> Vec<OpDef> {
     all
 }
 
-/// What compares two tensors.
+/// Completes the entry of an operation that compares two tensors.
 fn compares(definition: OpDef) -> OpDef {
     let definition = definition
         .operand("lhs", TENSOR)

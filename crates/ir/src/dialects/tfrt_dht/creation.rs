@@ -10,7 +10,7 @@ pub(super) fn definitions() -> Vec<OpDef> {
     with_form.into_iter().chain(others).collect()
 }
 
-/// The entry of an operation that has a form of its own.
+/// Completes the entry of an operation that makes a tensor and has a form of its own.
 pub(in crate::dialects) fn uninitialized_with_form(definition: OpDef) -> OpDef {
     let name = definition.name();
     let example = format!("%tensor = {name} [{}]", some_extents(name));

@@ -69,7 +69,7 @@ pub(super) fn definitions() -> Vec<OpDef> {
     all
 }
 
-/// What takes one value for all elements.
+/// Completes the entry of an operation that takes one value for all elements.
 pub(in crate::dialects) fn fills_from(definition: OpDef) -> OpDef {
     let element = Element::of(definition.name());
     let (kind, meaning) = match element.is_complex {
@@ -113,7 +113,7 @@ fn fill_with_form(definition: OpDef) -> OpDef {
         .prints(element.printed_one)
 }
 
-/// What the values of a list are.
+/// Adds the attribute of the elements' values.
 pub(in crate::dialects) fn with_values(definition: OpDef) -> OpDef {
     let element = Element::of(definition.name());
     let meaning = match element.is_complex {
@@ -178,7 +178,7 @@ fn set_from_operands(name: &'static str) -> OpDef {
     writes_tensor(wrong_count(definition))
 }
 
-/// The type of a value that is one element.
+/// Returns the type of a value that is one element.
 fn value_of(element: Element) -> ValueKind {
     match element.name {
         "complex64" => Complex64,

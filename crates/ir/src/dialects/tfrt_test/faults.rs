@@ -1,4 +1,4 @@
-//! Operations that do, on purpose, what a host must survive. These are ours; the
+//! Operations that misbehave on purpose, in ways that a host must survive. These are ours; the
 //! original has none of them.
 
 use crate::dialect::{AttributeKind, OpDef, ValueKind::*};

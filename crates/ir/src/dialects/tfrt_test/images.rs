@@ -119,7 +119,7 @@ fn operation(name: &'static str) -> OpDef {
     OpDef::new(name).format(OPERANDS)
 }
 
-/// The error of operations on strings of bytes.
+/// Adds the error of operations on strings of bytes.
 fn of_bytes(definition: OpDef) -> OpDef {
     definition.fails(
         INVALID,
@@ -128,7 +128,7 @@ fn of_bytes(definition: OpDef) -> OpDef {
     )
 }
 
-/// The errors of operations that look for a value.
+/// Adds the errors of operations that look for a value.
 fn of_one_value(definition: OpDef) -> OpDef {
     definition
         .fails(
@@ -148,7 +148,7 @@ fn of_one_value(definition: OpDef) -> OpDef {
         )
 }
 
-/// A function that gives what the operation in it gives.
+/// Returns a function that gives what the operation in it gives.
 fn function(arguments: &str, result_type: &str, operation: &str) -> String {
     let result = operation.split(' ').next().unwrap_or_default();
     format!(

@@ -1,4 +1,4 @@
-//! Arithmetic of small networks: what the original's programs for MNIST and ResNet-50 are made of.
+//! Arithmetic of small networks, of which the original's programs for MNIST and ResNet-50 are made.
 
 use crate::dialect::{
     AttributeKind, OpDef, Traits,
@@ -103,12 +103,14 @@ fn shape_mismatch(definition: OpDef) -> OpDef {
     )
 }
 
-/// An input and an output of the same shape, as far as nothing else is said.
+/// Adds an input and an output of one shape, as far as nothing else is said; the result may come
+/// later.
 fn to_output(definition: OpDef, summary: &'static str) -> OpDef {
     to_output_at_once(definition, summary).asynchronous()
 }
 
-/// The same, on the calling thread.
+/// Adds an input and an output of one shape, as far as nothing else is said; runs on the calling
+/// thread.
 fn to_output_at_once(definition: OpDef, summary: &'static str) -> OpDef {
     definition
         .summary(summary)
@@ -200,7 +202,7 @@ fn products() -> Vec<OpDef> {
         .into()
 }
 
-/// alpha a b + beta c
+/// Completes the entry of a product `alpha a b + beta c`.
 pub(in crate::dialects) fn product(definition: OpDef, kind: ValueKind) -> OpDef {
     product_errors(
         factors(definition, kind)
@@ -210,7 +212,7 @@ pub(in crate::dialects) fn product(definition: OpDef, kind: ValueKind) -> OpDef 
     )
 }
 
-/// The operands of a product.
+/// Adds the operands of a product.
 pub(in crate::dialects) fn factors(definition: OpDef, kind: ValueKind) -> OpDef {
     definition
         .summary("A product of matrices: c = alpha a b + beta c")
@@ -225,7 +227,7 @@ pub(in crate::dialects) fn factors(definition: OpDef, kind: ValueKind) -> OpDef 
         .writes(4)
 }
 
-/// What a product fails with.
+/// Adds the errors of a product.
 pub(in crate::dialects) fn product_errors(definition: OpDef) -> OpDef {
     let definition = definition
         .fails(
@@ -323,7 +325,7 @@ fn images() -> Vec<OpDef> {
     ]
 }
 
-/// The largest element of each window.
+/// Completes the entry of a max pooling.
 pub(in crate::dialects) fn pooling(definition: OpDef, kind: ValueKind) -> OpDef {
     let definition = to_output(definition, "The largest element of each window")
         .details("From `[n, h, w, c]` to `[n, oh, ow, c]`.")
@@ -356,7 +358,7 @@ pub(in crate::dialects) fn pooling(definition: OpDef, kind: ValueKind) -> OpDef 
     used_by_others(wrong_type(definition))
 }
 
-/// Zeros around images.
+/// Completes the entry of an operation that puts zeros around images.
 pub(in crate::dialects) fn padding(definition: OpDef, kind: ValueKind) -> OpDef {
     let definition = to_output(definition, "Puts zeros around images")
         .details("From `[n, h, w, c]` to `[n, h + 2 rows, w + 2 columns, c]`.")
@@ -371,7 +373,7 @@ pub(in crate::dialects) fn padding(definition: OpDef, kind: ValueKind) -> OpDef 
     used_by_others(wrong_type(definition))
 }
 
-/// What functions marked synchronous have of these.
+/// Returns the entries of these operations for functions marked synchronous.
 pub(in crate::dialects) fn synchronous_definitions() -> Vec<OpDef> {
     let synchronous = |definition: OpDef| definition.traits(&[Traits::SYNC]);
     let product = |name, kind| synchronous(product_errors(factors(kernel(name), kind)));

@@ -1,4 +1,4 @@
-//! Operations on what belongs to a request or to the host.
+//! Operations on resources of a request or of the host.
 
 use crate::dialect::{
     OpDef,

@@ -1,5 +1,5 @@
-//! Operations on strings. What grows is bounded: by the host's limit on memory, and by
-//! a gibibyte.
+//! Operations on strings. Their lengths are bounded: by the host's limit on memory, and by a
+//! gibibyte.
 
 use crate::dialect::{
     AttributeKind, OpDef, Traits,

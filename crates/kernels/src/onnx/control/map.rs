@@ -3,7 +3,7 @@
 use tfrt_host::kernel::{
     Attr, AttributeView, Callee, KernelRegistry, Loop, Rest, ResultCount, Turn, Turns,
 };
-use tfrt_host::memory::Aside;
+use tfrt_host::memory::MemoryReservation;
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext};
 use tfrt_tensor::{Optional, Sequence, Tensor};
 
@@ -123,9 +123,9 @@ impl Map {
         if self.turn == self.n_turns {
             // The sequences have their own from here on.
             let allocator = self.execution.host().allocator();
-            self.collected.aside = Aside::new(allocator);
+            self.collected.aside = MemoryReservation::new(allocator);
             for list in self.collected.lists.drain(..).take(self.n_results) {
-                let mut aside = Aside::new(allocator);
+                let mut aside = MemoryReservation::new(allocator);
                 if !aside.add(list.len().saturating_mul(Sequence::BYTES_PER_TENSOR)) {
                     return Err(super::no_memory(list.len()));
                 }

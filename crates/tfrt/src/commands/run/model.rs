@@ -401,7 +401,7 @@ impl Run<'_> {
             return Ok(());
         }
         let n_bytes = n_elements.saturating_mul(json::BYTES_PER_ELEMENT);
-        let aside = Block::set_aside(self.runtime.host().allocator(), n_bytes);
+        let aside = Block::reserve(self.runtime.host().allocator(), n_bytes);
         match aside {
             Some(_) => Ok(()),
             None => Err(Failure::Rejected {

@@ -10,7 +10,7 @@ use tfrt::host::memory::RecordedAllocator;
 use tfrt::input::Input;
 use tfrt::ir::Source;
 use tfrt::profile::{
-    About, CallSpan, Level, Profile, Recorder, Report, ReportedError, SourceText, Statistics,
+    About, CallSpan, Gauge, Profile, Recorder, Report, ReportedError, SourceText, Statistics,
     write_perfetto,
 };
 use tfrt::{ConcurrentWorkQueue, Error, HostAllocator, Program, Runtime};
@@ -50,7 +50,7 @@ struct Recorded {
 /// What goes to a page beside what is recorded anyway.
 struct Page {
     path: PathBuf,
-    bytes: Arc<Level>,
+    bytes: Arc<Gauge>,
     calls: RefCell<Vec<CallSpan>>,
     errors: RefCell<Vec<ReportedError>>,
 }
@@ -103,7 +103,7 @@ impl Profiling {
             trace,
             page: page.map(|path| Page {
                 path,
-                bytes: Arc::new(recorder.level()),
+                bytes: Arc::new(recorder.gauge()),
                 calls: RefCell::default(),
                 errors: RefCell::default(),
             }),

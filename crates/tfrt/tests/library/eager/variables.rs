@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak, mpsc};
 
 use tfrt::asynchronous::queue::Task;
 use tfrt::eager::{Eager, Variable};
-use tfrt::host::trace::{Level, TraceSink};
+use tfrt::host::trace::{TraceLevel, TraceSink};
 use tfrt::tensor::DenseHostTensor;
 use tfrt::{ErrorCode, MultiThreadedWorkQueue, Runtime};
 
@@ -116,8 +116,8 @@ struct Reader {
 }
 
 impl TraceSink for Reader {
-    fn level(&self) -> Level {
-        Level::Debug
+    fn level(&self) -> TraceLevel {
+        TraceLevel::Debug
     }
 
     fn begin(&self, _: &str) {

@@ -1,10 +1,10 @@
-//! [`Watch`]: how a future waits for a cell.
+//! [`WakerSlot`]: a future's side of a cell, which stores its waker and takes it back.
 //!
 //! The waker of the first poll lies in the cell, where the first waiter has its place; so a future
 //! that is polled by one task allocates nothing. Only if that place is taken, or another task
-//! polls later, does the waker lie in a [`WakerSlot`] that the future shares with a waiter.
+//! polls later, does the waker lie in a [`SharedWaker`] that the future shares with a waiter.
 //!
-//! Dropping the watch takes the waker back: a future that is forgotten wakes nobody.
+//! Dropping the slot takes the waker back: a future that is forgotten wakes nobody.
 
 use std::{
     mem, ptr,
@@ -20,37 +20,37 @@ use crate::{
     sync::{Arc, Mutex},
 };
 
-/// A value, with a waker that is to be woken when it is settled.
-pub(crate) struct Watch {
+/// A value that a future waits for, with the waker that is woken when it is settled.
+pub(crate) struct WakerSlot {
     value: Repr,
-    place: Place,
+    place: WakerPlace,
 }
 
-/// Where the waker is.
-enum Place {
-    /// There is none.
+/// The place of a future's waker.
+enum WakerPlace {
+    /// No waker is stored.
     Nowhere,
-    /// In the cell: these are its parts.
+    /// The waker is in the cell: these are its parts.
     ///
-    /// Invariant: this watch has stored it there, and not taken it back; the value is the handle.
+    /// Invariant: this slot has stored it there, and not taken it back; the value is the handle.
     Cell(*const (), &'static RawWakerVTable),
-    /// In a slot, which one waiter of the cell shares.
-    Slot(Arc<WakerSlot>),
-    /// There is none, and never will be: the value was taken.
+    /// The waker is in a [`SharedWaker`], which one waiter of the cell shares.
+    Shared(Arc<SharedWaker>),
+    /// No waker is stored, and none will be: the value was taken.
     Done,
 }
 
 // SAFETY: the parts of a waker are only compared, and wakers may go to other threads.
-unsafe impl Send for Place {}
+unsafe impl Send for WakerPlace {}
 // SAFETY: as above; a shared place is not looked at.
-unsafe impl Sync for Place {}
+unsafe impl Sync for WakerPlace {}
 
-impl Watch {
+impl WakerSlot {
     #[inline]
-    pub(crate) fn new(value: Repr) -> Watch {
-        Watch {
+    pub(crate) fn new(value: Repr) -> WakerSlot {
+        WakerSlot {
             value,
-            place: Place::Nowhere,
+            place: WakerPlace::Nowhere,
         }
     }
 
@@ -63,7 +63,7 @@ impl Watch {
     pub(crate) fn poll(&mut self, waker: &Waker) -> bool {
         let View::Handle(cell) = self.value.view() else {
             assert!(
-                !matches!(self.place, Place::Done),
+                !matches!(self.place, WakerPlace::Done),
                 "a future is not polled after it is complete"
             );
             return true;
@@ -72,8 +72,8 @@ impl Watch {
             return true;
         }
         match self.place {
-            Place::Nowhere => self.enter_cell(waker),
-            Place::Cell(data, vtable)
+            WakerPlace::Nowhere => self.enter_cell(waker),
+            WakerPlace::Cell(data, vtable)
                 if ptr::eq(data, waker.data()) && ptr::eq(vtable, waker.vtable()) =>
             {
                 false
@@ -85,20 +85,20 @@ impl Watch {
     /// Gives the value, which is settled, away: the handle if it was one.
     #[inline]
     pub(crate) fn take(&mut self) -> Result<Handle, Repr> {
-        if let Place::Slot(_) = self.place {
+        if let WakerPlace::Shared(_) = self.place {
             self.leave();
         }
         // A waker that lay in the cell is gone, since the cell is settled.
-        self.place = Place::Done;
+        self.place = WakerPlace::Done;
         self.value.take_handle()
     }
 
     /// Returns true unless the value was taken.
     pub(crate) fn has_value(&self) -> bool {
-        !matches!(self.place, Place::Done)
+        !matches!(self.place, WakerPlace::Done)
     }
 
-    /// Stores the waker in the cell, if its place is free, else in a slot.
+    /// Stores the waker in the cell, if its place is free, else in a [`SharedWaker`].
     #[inline]
     fn enter_cell(&mut self, waker: &Waker) -> bool {
         let View::Handle(cell) = self.value.view() else {
@@ -111,30 +111,30 @@ impl Watch {
         }
         let exclusive = header.references.is_sole();
         if !seen.is_empty() || !reserve(&header.reservation, exclusive) {
-            return self.enter_slot(waker);
+            return self.share_waker(waker);
         }
         // SAFETY: our handle keeps the cell alive; the reservation is ours.
         match unsafe { add_first(header.into(), seen, waking(waker.clone())) } {
             Ok(()) => {
-                self.place = Place::Cell(waker.data(), waker.vtable());
+                self.place = WakerPlace::Cell(waker.data(), waker.vtable());
                 false
             }
             Err((_, seen)) if !seen.is_pending() => true,
-            Err(_) => self.enter_slot(waker),
+            Err(_) => self.share_waker(waker),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn enter_slot(&mut self, waker: &Waker) -> bool {
-        let slot = Arc::<WakerSlot>::default();
-        slot.replace(Some(waker));
-        let shared = Arc::clone(&slot);
+    fn share_waker(&mut self, waker: &Waker) -> bool {
+        let shared = Arc::<SharedWaker>::default();
+        shared.replace(Some(waker));
+        let held = Arc::clone(&shared);
         let View::Handle(cell) = self.value.view() else {
             return true;
         };
-        cell.and_then(move || shared.wake());
-        self.place = Place::Slot(slot);
+        cell.and_then(move || held.wake());
+        self.place = WakerPlace::Shared(shared);
         // It may have been settled before; then the waiter has run, and woken the caller in vain.
         cell.is_settled()
     }
@@ -143,11 +143,11 @@ impl Watch {
     #[cold]
     #[inline(never)]
     fn change(&mut self, waker: &Waker) -> bool {
-        let Place::Slot(slot) = &self.place else {
-            return !self.leave() || self.enter_slot(waker);
+        let WakerPlace::Shared(shared) = &self.place else {
+            return !self.leave() || self.share_waker(waker);
         };
-        slot.replace(Some(waker));
-        // It may have been settled before the waker was in the slot.
+        shared.replace(Some(waker));
+        // It may have been settled before the waker was there.
         match self.value.view() {
             View::Handle(cell) => cell.is_settled(),
             _ => true,
@@ -159,17 +159,17 @@ impl Watch {
     #[inline(never)]
     fn leave(&mut self) -> bool {
         match (
-            mem::replace(&mut self.place, Place::Nowhere),
+            mem::replace(&mut self.place, WakerPlace::Nowhere),
             self.value.view(),
         ) {
-            (Place::Cell(..), View::Handle(cell)) => {
-                // SAFETY: our handle keeps the cell alive. By the place's invariant this watch has
+            (WakerPlace::Cell(..), View::Handle(cell)) => {
+                // SAFETY: our handle keeps the cell alive. By the place's invariant this slot has
                 // stored a closure there that `waking` gave, and this is the first try to take it
                 // back.
                 unsafe { take_waking(cell.header(), waking) }
             }
-            (Place::Slot(slot), _) => {
-                slot.replace(None);
+            (WakerPlace::Shared(shared), _) => {
+                shared.replace(None);
                 true
             }
             _ => true,
@@ -177,25 +177,26 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for WakerSlot {
     #[inline]
     fn drop(&mut self) {
-        if let Place::Cell(..) | Place::Slot(_) = self.place {
+        if let WakerPlace::Cell(..) | WakerPlace::Shared(_) = self.place {
             self.leave();
         }
     }
 }
 
-/// What lies in the cell.
+/// Returns the closure that lies in the cell: it wakes `waker`.
 fn waking(waker: Waker) -> impl FnOnce() + Send + 'static {
     move || waker.wake()
 }
 
-/// Takes back what `make` gave.
+/// Takes a closure of the type that `make` returns out of the cell; returns false if it has run or
+/// is about to.
 ///
 /// # Safety
 ///
-/// As [`take_first`], for closures that `make` gives.
+/// See [`take_first`], for closures that `make` gives.
 unsafe fn take_waking<F: FnOnce()>(header: &super::Header, make: impl FnOnce(Waker) -> F) -> bool {
     drop(make);
     // SAFETY: the caller's promise is the same.
@@ -204,9 +205,9 @@ unsafe fn take_waking<F: FnOnce()>(header: &super::Header, make: impl FnOnce(Wak
 
 /// The waker of one future, shared with a waiter.
 #[derive(Default)]
-struct WakerSlot(Mutex<Option<Waker>>);
+struct SharedWaker(Mutex<Option<Waker>>);
 
-impl WakerSlot {
+impl SharedWaker {
     fn replace(&self, waker: Option<&Waker>) {
         // Nothing panics while it holds this lock but a foreign waker's clone or drop; the slot
         // holds a whole waker or none even then.

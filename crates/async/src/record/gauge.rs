@@ -1,4 +1,4 @@
-//! [`Level`]: a number that goes up and down, and what it was over time, in bounded memory.
+//! [`Gauge`]: a gauge, a number that goes up and down, with its history in bounded memory.
 //!
 //! Time is cut into intervals, of which those are kept in which the number has changed: with its
 //! least, its greatest and its last value there. When there are too many, intervals are made twice
@@ -9,60 +9,60 @@ use crate::sync::statistic::{Mutex, MutexGuard};
 
 use super::ticks::Clock;
 
-/// Intervals that are kept: 256 KiB of them.
+/// The most intervals that are kept: 256 KiB of them.
 const MAX_STEPS: usize = 1 << 13;
 /// The first intervals have 2 to this power of ticks, which is about half a microsecond.
 const FIRST_SHIFT: u32 = 10;
 
-/// A number of something, such as bytes, that any thread may change.
+/// A gauge: a number of something, such as bytes, that any thread may change, and its history.
 ///
 /// # Examples
 ///
 /// ```
 /// use tfrt_async::record::Recorder;
 ///
-/// let bytes = Recorder::new().level();
+/// let bytes = Recorder::new().gauge();
 /// bytes.add(100);
 /// bytes.sub(60);
 /// let recording = bytes.recording();
 /// assert_eq!((recording.now, recording.peak), (40, 100));
 /// ```
 #[derive(Debug)]
-pub struct Level {
+pub struct Gauge {
     clock: Clock,
     state: Mutex<State>,
 }
 
-/// What a [`Level`] was until a moment.
+/// The history of a [`Gauge`] until a moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LevelRecording {
-    /// Intervals in which it changed, in their order. Between them it kept the last value; before
-    /// the first it was 0.
-    pub steps: Vec<LevelStep>,
+pub struct GaugeRecording {
+    /// The intervals in which the number changed, in their order. Between them it kept the last
+    /// value; before the first it was 0.
+    pub steps: Vec<GaugeStep>,
     /// The length of an interval, in nanoseconds.
     pub resolution_ns: u64,
-    /// What it is.
+    /// The number at the moment of the recording.
     pub now: u64,
-    /// The most that it was.
+    /// The greatest number so far.
     pub peak: u64,
-    /// When it was that first, in nanoseconds since the recorder was made.
+    /// The time at which the number first was `peak`, in nanoseconds since the recorder was made.
     pub peak_at_ns: u64,
-    /// How often it went up.
+    /// The number of calls of [`Gauge::add`].
     pub n_added: u64,
-    /// By how much it went up, all together.
+    /// The sum of all that was added.
     pub added: u64,
 }
 
-/// What a [`Level`] was in an interval.
+/// The values of a [`Gauge`] in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LevelStep {
+pub struct GaugeStep {
     /// The beginning, in nanoseconds since the recorder was made.
     pub begin_ns: u64,
-    /// The least that it was after a change.
+    /// The least value after a change.
     pub min: u64,
-    /// The most.
+    /// The greatest value.
     pub max: u64,
-    /// What it was in the end.
+    /// The value at the end of the interval.
     pub last: u64,
 }
 
@@ -87,8 +87,8 @@ struct Step {
     last: u64,
 }
 
-impl Level {
-    pub(super) fn new(clock: Clock) -> Level {
+impl Gauge {
+    pub(super) fn new(clock: Clock) -> Gauge {
         let state = State {
             steps: Vec::new(),
             shift: FIRST_SHIFT,
@@ -98,13 +98,13 @@ impl Level {
             n_added: 0,
             added: 0,
         };
-        Level {
+        Gauge {
             clock,
             state: Mutex::new(state),
         }
     }
 
-    /// It goes up.
+    /// Adds `n`.
     pub fn add(&self, n: u64) {
         let mut state = self.state();
         state.n_added += 1;
@@ -113,23 +113,23 @@ impl Level {
         state.change(self.clock.now());
     }
 
-    /// It goes down.
+    /// Subtracts `n`.
     pub fn sub(&self, n: u64) {
         let mut state = self.state();
         state.now = state.now.saturating_sub(n);
         state.change(self.clock.now());
     }
 
-    /// What it was until now.
-    pub fn recording(&self) -> LevelRecording {
+    /// Returns the history until now.
+    pub fn recording(&self) -> GaugeRecording {
         let (scale, state) = (self.clock.scale(), self.state());
-        let steps = state.steps.iter().map(|step| LevelStep {
+        let steps = state.steps.iter().map(|step| GaugeStep {
             begin_ns: scale.ns(step.number << state.shift),
             min: step.min,
             max: step.max,
             last: step.last,
         });
-        LevelRecording {
+        GaugeRecording {
             steps: steps.collect(),
             resolution_ns: scale.len_ns(1 << state.shift),
             now: state.now,
@@ -149,7 +149,7 @@ impl Level {
 }
 
 impl State {
-    /// Notes the new value at a moment.
+    /// Enters the new value at a time.
     fn change(&mut self, ticks: u64) {
         let now = self.now;
         if now > self.peak {
@@ -203,8 +203,8 @@ mod tests {
 
     #[test]
     fn peaks_survive_when_intervals_grow() {
-        let level = Level::new(Clock::start());
-        let mut state = level.state();
+        let gauge = Gauge::new(Clock::start());
+        let mut state = gauge.state();
         // Ten times as many changes as are kept, an interval apart, with one peak among them.
         for at in 0..10 * MAX_STEPS as u64 {
             state.now = if at == 4_321 { 1_000 } else { at % 7 };
@@ -221,8 +221,8 @@ mod tests {
 
     #[test]
     fn clocks_that_go_back_a_little_do_not_confuse_it() {
-        let level = Level::new(Clock::start());
-        let mut state = level.state();
+        let gauge = Gauge::new(Clock::start());
+        let mut state = gauge.state();
         for (now, ticks) in [(1, 1 << 20), (5, 1 << 19), (2, 1 << 21)] {
             state.now = now;
             state.change(ticks);
@@ -233,18 +233,18 @@ mod tests {
 
     #[test]
     fn threads_change_it_together() {
-        let level = Level::new(Clock::start());
+        let gauge = Gauge::new(Clock::start());
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..1_000 {
-                        level.add(3);
-                        level.sub(2);
+                        gauge.add(3);
+                        gauge.sub(2);
                     }
                 });
             }
         });
-        let recording = level.recording();
+        let recording = gauge.recording();
         assert_eq!(recording.now, 4_000);
         assert_eq!((recording.n_added, recording.added), (4_000, 12_000));
         assert!((4_000..=4_012).contains(&recording.peak));

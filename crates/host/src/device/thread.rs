@@ -1,4 +1,4 @@
-//! Parts that many devices have: [`DeviceThread`], which does their work in order, and [`ByteBudget`], which counts their
+//! Shared parts of devices: [`DeviceThread`], which does their work in order, and [`ByteBudget`], which counts their
 //! memory. A device takes them, or has its own.
 
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use tfrt_async::{AnyAsyncValue, Chain, Error, Promise, when_all};
 
 use crate::guarded;
 
-/// A thread that does what a device is asked for, one after the other. Clones are the same thread, which ends when all of
-/// them are dropped and all that was asked for is done.
+/// A thread that runs a device's jobs one after the other. Clones are one thread, which ends when all of them are
+/// dropped and all jobs are done.
 ///
 /// # Examples
 ///
@@ -32,7 +32,7 @@ use crate::guarded;
 #[derive(Clone, Debug)]
 pub struct DeviceThread(Sender<Job>);
 
-/// What was asked for: work, and who waits for it.
+/// A job: the work, and the promise of its end.
 struct Job {
     work: Box<dyn FnOnce() -> Result<(), Error> + Send>,
     done: Promise<Chain>,
@@ -82,7 +82,7 @@ fn work(jobs: Receiver<Job>) {
     }
 }
 
-/// How many bytes of a device's memory are held, of how many. Clones count together.
+/// A budget of a device's memory: the bytes that are held, and the most that may be. Clones count together.
 ///
 /// # Examples
 ///
@@ -151,12 +151,12 @@ impl ByteBudget {
 }
 
 impl HeldBytes {
-    /// Returns how many they are.
+    /// Returns the number of bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns whether there are none.
+    /// Returns whether this holds no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -177,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// Waits for a chain; returns what went wrong.
+    /// Waits for a chain; returns the message of its error.
     fn settled(chain: AsyncValue<Chain>) -> Option<String> {
         let (sender, receiver) = mpsc::channel();
         chain.when_settled(move |chain| {

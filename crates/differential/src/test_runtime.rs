@@ -1,4 +1,4 @@
-//! Runtimes to run programs on, and what must be true when a program is over.
+//! Test runtimes, and the checks that a program leaves nothing behind.
 //!
 //! After a program nothing is left of it: no value, no frame, no request. That is
 //! looked at when the queue is empty, since worker threads may hold on to things for
@@ -20,34 +20,34 @@ use tfrt_oracle::evaluate::Ending;
 use tfrt_run::report::{failure_line, result_line};
 use tfrt_run::{not_running_line, running_line};
 
-/// How long results may be to come. Programs take milliseconds.
+/// The longest time that results are waited for. Programs take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often stuck requests are looked for: more often than anywhere else, so that programs which sleep
-/// are looked at many times. None is stuck, so that each one that is found makes a difference.
+/// The time between two looks for stuck requests: shorter than anywhere else, so that programs which sleep are looked
+/// at many times. None is stuck, so that each one that is found makes a difference.
 const WATCH_PERIOD: Duration = Duration::from_micros(250);
 
-/// How long worker threads may hold on to something after the queue is empty.
+/// The longest time that worker threads may hold on to something after the queue is empty.
 const SETTLING: Duration = Duration::from_secs(2);
 
-/// How often it is looked for at least: where all processors are taken, time goes by without anybody holding on to
-/// anything.
+/// The least number of looks at what is left behind: where all processors are taken, time goes by without anybody
+/// holding on to anything.
 const N_LOOKS: u32 = 5_000;
 
-/// How much of that time is spent without sleep, which takes longer than is asked for.
+/// The part of [`SETTLING`] that is spent without sleep, which takes longer than is asked for.
 const EAGERNESS: Duration = Duration::from_micros(200);
 
-/// What a program that nobody vouches for may use.
+/// The limits of untrusted programs.
 pub const LIMITS: Limits = Limits {
     max_depth: 1_000,
     max_steps: Some(20_000),
     max_memory: Some(64 << 20),
 };
 
-/// Held while a program runs: what is left of it is counted for the whole process.
+/// The lock that is held while a program runs: leaks are counted for the whole process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Kernels that a program that nobody vouches for must not have.
+/// The kernels that untrusted programs must not have.
 const HARMFUL: &[&str] = &[
     // They take time that no limit counts.
     "tfrt_test.benchmark",
@@ -72,84 +72,85 @@ const HARMFUL: &[&str] = &[
     "tfrt_test.panic",
 ];
 
-/// A runtime with one queue, and what is heard of it.
-pub struct Bench {
+/// A test runtime with one queue, whose output and errors are captured.
+pub struct TestRuntime {
     name: String,
     host: HostContext,
     output: Output,
-    printed: Lines,
+    printed: CapturedLines,
     errors: Arc<Mutex<Vec<Error>>>,
 }
 
-impl Bench {
+impl TestRuntime {
     /// Makes a runtime with all kernels, and without limits.
-    pub fn new(queue: Arc<dyn ConcurrentWorkQueue>) -> Bench {
+    pub fn new(queue: Arc<dyn ConcurrentWorkQueue>) -> TestRuntime {
         let mut registry = KernelRegistry::new();
         tfrt_kernels::register_all(&mut registry);
-        Bench::with(queue, registry, Limits::default(), Lines::default())
+        TestRuntime::with(queue, registry, Limits::default(), CapturedLines::default())
     }
 
-    /// Makes a runtime on this thread, for programs that nobody vouches for.
-    pub fn harmless() -> Bench {
+    /// Makes a runtime on this thread, for untrusted programs.
+    pub fn harmless() -> TestRuntime {
         let mut registry = KernelRegistry::new();
         tfrt_kernels::register_all(&mut registry);
         registry.retain(|entry: &KernelEntry| !HARMFUL.contains(&entry.name()));
         let queue = Arc::new(SingleThreadedWorkQueue::new());
-        Bench::with(queue, registry, LIMITS, Lines(None))
+        TestRuntime::with(queue, registry, LIMITS, CapturedLines(None))
     }
 
     /// Makes a runtime on this thread that counts what kernels wait for, also where their order is
     /// known.
-    pub fn counting() -> Bench {
+    pub fn counting() -> TestRuntime {
         let mut registry = KernelRegistry::new();
         tfrt_kernels::register_all(&mut registry);
         let queue = Arc::new(SingleThreadedWorkQueue::new());
-        let printed = Lines::default();
-        let mut bench = Bench::made(queue, registry, Limits::default(), printed, true);
-        bench.name.push_str(", counting");
-        bench
+        let printed = CapturedLines::default();
+        let mut runtime = TestRuntime::made(queue, registry, Limits::default(), printed, true);
+        runtime.name.push_str(", counting");
+        runtime
     }
 
-    /// Makes two runtimes on this thread, the second of which counts, and one with so many of its own
-    /// each.
-    pub fn on_queues(n_threads: &[usize]) -> Vec<Bench> {
-        let mut benches = Vec::from(Bench::alone());
+    /// Makes two runtimes on this thread, the second of which counts, and one for each number of threads of its own.
+    pub fn on_queues(n_threads: &[usize]) -> Vec<TestRuntime> {
+        let mut runtimes = Vec::from(TestRuntime::alone());
         let pools = n_threads
             .iter()
-            .map(|&n_threads| Bench::on_pool(n_threads, 1));
-        benches.extend(pools.flatten());
-        benches
+            .map(|&n_threads| TestRuntime::on_pool(n_threads, 1));
+        runtimes.extend(pools.flatten());
+        runtimes
     }
 
     /// Makes two runtimes on this thread, the second of which counts.
-    pub fn alone() -> [Bench; 2] {
+    pub fn alone() -> [TestRuntime; 2] {
         let queue = Arc::new(SingleThreadedWorkQueue::new());
-        [Bench::new(queue), Bench::counting()]
+        [TestRuntime::new(queue), TestRuntime::counting()]
     }
 
     /// Makes so many runtimes that share so many threads.
-    pub fn on_pool(n_threads: usize, n_benches: usize) -> Vec<Bench> {
+    pub fn on_pool(n_threads: usize, n_runtimes: usize) -> Vec<TestRuntime> {
         let queue = MultiThreadedWorkQueue::new(n_threads, 4).expect("threads can be started");
         let queue = Arc::new(queue);
-        (0..n_benches).map(|_| Bench::new(queue.clone())).collect()
+        (0..n_runtimes)
+            .map(|_| TestRuntime::new(queue.clone()))
+            .collect()
     }
 
     fn with(
         queue: Arc<dyn ConcurrentWorkQueue>,
         registry: KernelRegistry,
         limits: Limits,
-        printed: Lines,
-    ) -> Bench {
-        Bench::made(queue, registry, limits, printed, false)
+        printed: CapturedLines,
+    ) -> TestRuntime {
+        TestRuntime::made(queue, registry, limits, printed, false)
     }
 
     fn made(
         queue: Arc<dyn ConcurrentWorkQueue>,
         registry: KernelRegistry,
         limits: Limits,
-        printed: Lines,
+        printed: CapturedLines,
         is_counting: bool,
-    ) -> Bench {
+    ) -> TestRuntime {
         let output = Output::new(printed.clone(), io::sink());
         let errors: Arc<Mutex<Vec<Error>>> = Arc::default();
         let heard = errors.clone();
@@ -162,7 +163,7 @@ impl Bench {
             .dynamic_order(is_counting)
             .diagnostics(move |error| lock(&heard).push(error.clone()))
             .build();
-        Bench {
+        TestRuntime {
             name,
             host,
             output,
@@ -171,33 +172,34 @@ impl Bench {
         }
     }
 
-    /// Runs the functions of a file that have no arguments, as the command does, and looks at
-    /// what they leave behind.
+    /// Runs the functions of a file that have no arguments, as the command does, and checks that they leave nothing
+    /// behind.
     pub fn run(&self, file: &BefFile) -> Outcome {
-        let [outcome] = &mut Bench::run_together(std::slice::from_ref(self), [file])[..] else {
+        let [outcome] = &mut TestRuntime::run_together(std::slice::from_ref(self), [file])[..]
+        else {
             unreachable!("one file has one outcome");
         };
         std::mem::take(outcome)
     }
 
-    /// The same of several files at a time, each on a runtime of its own; these share a queue. All run
-    /// their first functions, then their second ones. If something is left behind and it is not known
-    /// by whom, each is said to have done it.
+    /// Runs several files at a time as [`run`](Self::run) does, each on a runtime of its own; these share a queue. All
+    /// run their first functions, then their second ones. If something is left behind and it is not known by whom, each
+    /// is said to have done so.
     pub fn run_together<'f>(
-        benches: &[Bench],
+        runtimes: &[TestRuntime],
         files: impl IntoIterator<Item = &'f BefFile>,
     ) -> Vec<Outcome> {
         let _alone = lock(&ONE_AT_A_TIME);
         let cells = tfrt_async::counters();
         let mut requests = Vec::new();
-        let mut runs: Vec<Run<'_>> = (benches.iter().zip(files))
-            .map(|(bench, file)| Run::new(bench, file))
+        let mut runs: Vec<Run<'_>> = (runtimes.iter().zip(files))
+            .map(|(runtime, file)| Run::new(runtime, file))
             .collect();
         let complaint = call_all(&mut runs, &mut requests);
         let mut outcomes: Vec<Outcome> = runs.into_iter().map(Run::end).collect();
         let is_sound = complaint.is_none() && outcomes.iter().all(|run| run.complaint.is_none());
-        let left = match benches.first() {
-            Some(bench) if is_sound => bench.left_behind(cells, &requests),
+        let left = match runtimes.first() {
+            Some(runtime) if is_sound => runtime.left_behind(cells, &requests),
             _ => None,
         };
         if let Some(complaint) = complaint.or(left) {
@@ -217,8 +219,7 @@ impl Bench {
         Program::load(file.clone(), &self.host).map_err(|error| error.to_string())
     }
 
-    /// Calls each function of a file with arguments of the types that it names; says what must
-    /// never happen if it does.
+    /// Calls each function of a file with arguments of the types that it names.
     ///
     /// # Errors
     ///
@@ -271,9 +272,9 @@ impl Bench {
         }
     }
 
-    /// Says what is still there of requests that are over.
+    /// Returns a description of what requests that are over have left behind.
     fn left_behind(&self, before: Counters, requests: &[Weak<RequestContext>]) -> Option<String> {
-        let mut patience = Patience::new();
+        let mut patience = PollLoop::new();
         loop {
             // Again and again, since a thread that belongs to nobody may bring a task late.
             if let Err(complaint) = self.quiesce() {
@@ -300,10 +301,10 @@ impl Bench {
 
 /// A file that is being run.
 struct Run<'b> {
-    bench: &'b Bench,
-    /// Those that are left, first the last one.
+    runtime: &'b TestRuntime,
+    /// The functions that are left, in reverse order.
     functions: Vec<Function>,
-    /// What was called, and its results.
+    /// The function that was called, and its results.
     called: Option<(Function, Vec<AnyAsyncValue>)>,
     ending: Ending,
     complaint: Option<String>,
@@ -319,9 +320,9 @@ fn call_all(runs: &mut [Run<'_>], requests: &mut Vec<Weak<RequestContext>>) -> O
         }
         runs.iter_mut().for_each(Run::settle);
         // Of a function without results nobody waits for the end.
-        let mut patience = Patience::new();
+        let mut patience = PollLoop::new();
         while !patience.is_over() {
-            if let Some(Err(complaint)) = runs.first().map(|run| run.bench.quiesce()) {
+            if let Some(Err(complaint)) = runs.first().map(|run| run.runtime.quiesce()) {
                 return Some(complaint);
             }
             requests.retain(|request| request.strong_count() > 0);
@@ -334,14 +335,14 @@ fn call_all(runs: &mut [Run<'_>], requests: &mut Vec<Weak<RequestContext>>) -> O
 }
 
 impl<'b> Run<'b> {
-    fn new(bench: &'b Bench, file: &BefFile) -> Run<'b> {
-        let (mut functions, complaint) = match bench.load(file) {
+    fn new(runtime: &'b TestRuntime, file: &BefFile) -> Run<'b> {
+        let (mut functions, complaint) = match runtime.load(file) {
             Ok(program) => (program.functions().collect(), None),
             Err(complaint) => (Vec::new(), Some(complaint)),
         };
         functions.reverse();
         Run {
-            bench,
+            runtime,
             functions,
             called: None,
             ending: Ending::Fine,
@@ -351,14 +352,14 @@ impl<'b> Run<'b> {
 
     /// Goes on until a function was called whose results may be to come.
     fn call_next(&mut self, requests: &mut Vec<Weak<RequestContext>>) {
-        let bench = self.bench;
+        let runtime = self.runtime;
         while let Some(function) = self.functions.pop() {
             if function.argument_types().len() > 0 {
-                bench.output.print(not_running_line(&function));
+                runtime.output.print(not_running_line(&function));
                 continue;
             }
-            bench.output.print(running_line(&function));
-            let context = bench.context(requests);
+            runtime.output.print(running_line(&function));
+            let context = runtime.context(requests);
             if function.kind() == FunctionKind::Sync {
                 let name = function.name();
                 let ran = function.run_synchronously(&context, &[]);
@@ -366,7 +367,7 @@ impl<'b> Run<'b> {
                     Ok(results) => result_line(name, function.result_types(), results, false),
                     Err(error) => Some(failure_line(name, error)),
                 };
-                line.iter().for_each(|line| bench.output.print(line));
+                line.iter().for_each(|line| runtime.output.print(line));
                 self.note(&ran.unwrap_or_else(|error| vec![AnyAsyncValue::from_error(error)]));
                 continue;
             }
@@ -381,14 +382,14 @@ impl<'b> Run<'b> {
         let Some((function, results)) = self.called.take() else {
             return;
         };
-        if let Err(complaint) = self.bench.settle(function.name(), &results) {
+        if let Err(complaint) = self.runtime.settle(function.name(), &results) {
             self.complaint = Some(complaint);
             self.functions.clear();
             return;
         }
         let results: Vec<_> = results.into_iter().map(AnyAsyncValue::settled).collect();
         let line = result_line(function.name(), function.result_types(), &results, false);
-        line.iter().for_each(|line| self.bench.output.print(line));
+        line.iter().for_each(|line| self.runtime.output.print(line));
         self.note(&results);
     }
 
@@ -398,11 +399,11 @@ impl<'b> Run<'b> {
     }
 
     fn end(self) -> Outcome {
-        let bench = self.bench;
-        let errors = std::mem::take(&mut *lock(&bench.errors));
+        let runtime = self.runtime;
+        let errors = std::mem::take(&mut *lock(&runtime.errors));
         Outcome {
-            way: bench.name.clone(),
-            stdout: String::from_utf8(bench.printed.take()).expect("kernels print text"),
+            way: runtime.name.clone(),
+            stdout: String::from_utf8(runtime.printed.take()).expect("kernels print text"),
             errors: errors.iter().map(reported).collect(),
             ending: self.ending,
             complaint: self.complaint,
@@ -410,15 +411,15 @@ impl<'b> Run<'b> {
     }
 }
 
-/// Looks for something that is to come at some time.
-struct Patience {
+/// A loop that waits for a condition: spins first, then sleeps.
+struct PollLoop {
     begin: Instant,
     n_looks: u32,
 }
 
-impl Patience {
-    fn new() -> Patience {
-        Patience {
+impl PollLoop {
+    fn new() -> PollLoop {
+        PollLoop {
             begin: Instant::now(),
             n_looks: 0,
         }
@@ -473,24 +474,24 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What was printed since it was last taken, or nothing if nobody asks.
+/// The text printed since it was last taken; `None` if nobody asks.
 #[derive(Clone)]
-struct Lines(Option<Arc<Mutex<Vec<u8>>>>);
+struct CapturedLines(Option<Arc<Mutex<Vec<u8>>>>);
 
-impl Default for Lines {
-    fn default() -> Lines {
-        Lines(Some(Arc::default()))
+impl Default for CapturedLines {
+    fn default() -> CapturedLines {
+        CapturedLines(Some(Arc::default()))
     }
 }
 
-impl Lines {
+impl CapturedLines {
     fn take(&self) -> Vec<u8> {
         let lines = self.0.as_ref();
         lines.map_or_else(Vec::new, |lines| std::mem::take(&mut *lock(lines)))
     }
 }
 
-impl Write for Lines {
+impl Write for CapturedLines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if let Some(lines) = &self.0 {
             lock(lines).extend_from_slice(bytes);

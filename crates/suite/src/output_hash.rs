@@ -9,13 +9,13 @@ use tfrt::tensor::{Optional, Tensor};
 
 use crate::verdict::Verdict;
 
-/// The hash of what a case has given so far.
-pub struct Bits(u64);
+/// The hash of a case's outputs so far.
+pub struct OutputHash(u64);
 
-impl Bits {
+impl OutputHash {
     /// Returns the hash of nothing.
-    pub fn new() -> Bits {
-        Bits(0xcbf2_9ce4_8422_2325)
+    pub fn new() -> OutputHash {
+        OutputHash(0xcbf2_9ce4_8422_2325)
     }
 
     /// Adds an output.
@@ -91,11 +91,11 @@ pub fn lines(set: InstructionSet, verdicts: &[Verdict]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::Ending;
+    use crate::verdict::CaseEnd;
 
     #[test]
     fn hashes_are_those_that_others_compute() {
-        let mut bits = Bits::new();
+        let mut bits = OutputHash::new();
         bits.bytes(b"foobar");
         assert_eq!(bits.finish(), 0x8594_4171_f739_67e8);
     }
@@ -103,8 +103,8 @@ mod tests {
     #[test]
     fn cases_without_outputs_have_a_dash() {
         let mut verdicts = [
-            Verdict::of("a", Ending::Passed),
-            Verdict::of("b", Ending::Hung),
+            Verdict::of("a", CaseEnd::Passed),
+            Verdict::of("b", CaseEnd::Hung),
         ];
         verdicts[0].bits = Some(0x1f);
         let expected = "plain a 000000000000001f\nplain b -\n";

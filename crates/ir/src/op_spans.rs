@@ -1,5 +1,5 @@
-//! Where in the text the parts of an operation are: found again by reading its
-//! tokens once more, when something is wrong with one of them.
+//! Source ranges of an operation's parts, found again by reading its tokens once more, when
+//! something is wrong with one of them.
 //!
 //! Modules keep the place of an operation's name and nothing else. Only the
 //! line of the name is searched, since that is where diagnostics belong; for
@@ -11,7 +11,7 @@ use crate::{
     source::Span,
 };
 
-/// Tokens that are looked at, at most.
+/// The most tokens that are looked at.
 const MAX_TOKENS: usize = 1_000;
 
 /// Returns the place of an operand.

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use crate::folders;
 
-/// A program that runs, and waits to be asked.
+/// A running program that waits to be asked.
 #[derive(Debug)]
-pub struct Asked {
+pub struct PeerProcess {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     child: Child,
@@ -19,17 +19,17 @@ pub struct Asked {
     pub greeting: String,
 }
 
-impl Asked {
+impl PeerProcess {
     /// Starts a program, and waits for its first line; what is behind the first word is more of it.
     ///
     /// # Errors
     ///
     /// Why it can't be started, in a line.
-    pub fn start(command: &mut Command) -> Result<Asked, String> {
+    pub fn start(command: &mut Command) -> Result<PeerProcess, String> {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
-        let mut asked = Asked {
+        let mut asked = PeerProcess {
             input,
             output: BufReader::new(output.expect("it is piped")),
             child,
@@ -58,7 +58,7 @@ impl Asked {
         Ok(line.trim().to_owned())
     }
 
-    /// Lets it do its work so many times.
+    /// Lets the program do its work so many times; returns the time that it took.
     ///
     /// # Panics
     ///
@@ -87,7 +87,7 @@ impl Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for PeerProcess {
     fn drop(&mut self) {
         // Without an input it ends.
         self.signal("CONT");
@@ -96,7 +96,7 @@ impl Drop for Asked {
     }
 }
 
-/// The folder of what `peers/setup.sh` has set up.
+/// Returns the folder of what `peers/setup.sh` has set up.
 ///
 /// # Errors
 ///
@@ -109,7 +109,7 @@ pub fn registry() -> Result<PathBuf, String> {
     }
 }
 
-/// A program in Python under `peers/`, with what was set up.
+/// Returns a program in Python under `peers/`, with what was set up.
 ///
 /// # Errors
 ///

@@ -12,94 +12,94 @@ use std::ptr::{self, NonNull};
 
 use crate::sync::{AtomicPtr, Ordering, UnsafeCell};
 
-/// How a push publishes its block.
+/// The ordering by which a push publishes its block.
 const PUBLISH: Ordering = if cfg!(tfrt_planted = "relaxed-return") {
     Ordering::Relaxed
 } else {
     Ordering::Release
 };
 
-/// Tells nobody that the owner is gone: a bug that the models must find.
+/// A planted bug, which the models must find: pushes are not told that the owner is gone.
 const FORGETS_ABSENCE: bool = cfg!(tfrt_planted = "forgotten-absence");
 
-/// What an idle block begins with.
-pub(super) struct Idle {
-    pub(super) next: UnsafeCell<*mut Idle>,
+/// The header of an idle block.
+pub(super) struct IdleBlock {
+    pub(super) next: UnsafeCell<*mut IdleBlock>,
 }
 
-impl Idle {
-    /// Returns what a block holds that stands before `next`.
+impl IdleBlock {
+    /// Returns the header of a block whose successor is `next`.
     #[inline(always)]
-    pub(super) fn before(next: *mut Idle) -> Idle {
-        Idle {
+    pub(super) fn before(next: *mut IdleBlock) -> IdleBlock {
+        IdleBlock {
             next: UnsafeCell::new(next),
         }
     }
 }
 
-/// Whether somebody takes what is pushed without being told.
+/// The presence of a list's owner, who takes blocks without being told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(super) enum OwnerPresence {
     /// A thread takes the list when it runs out of blocks.
     Present,
     /// Whoever pushes has to take it, or to have it taken.
     Gone,
 }
 
-/// The bit of the word that says [`Owner::Gone`]; blocks are 16-aligned.
+/// The bit of the word that says [`OwnerPresence::Gone`]; blocks are 16-aligned.
 const GONE: usize = 1;
 
-impl Owner {
-    fn empty_list(self) -> *mut Idle {
+impl OwnerPresence {
+    fn empty_list(self) -> *mut IdleBlock {
         ptr::without_provenance_mut(match self {
-            Owner::Present => 0,
-            Owner::Gone => GONE,
+            OwnerPresence::Present => 0,
+            OwnerPresence::Gone => GONE,
         })
     }
 }
 
 /// The list of one owner.
-pub(super) struct Remote(AtomicPtr<Idle>);
+pub(super) struct ReturnedBlocks(AtomicPtr<IdleBlock>);
 
-impl Remote {
+impl ReturnedBlocks {
     /// Returns an empty list.
-    pub(super) fn new(owner: Owner) -> Remote {
-        Remote(AtomicPtr::new(owner.empty_list()))
+    pub(super) fn new(owner: OwnerPresence) -> ReturnedBlocks {
+        ReturnedBlocks(AtomicPtr::new(owner.empty_list()))
     }
 
-    /// Adds a block; tells whether there is an owner that will take it.
+    /// Adds a block; returns whether there is an owner that will take it.
     ///
     /// # Safety
     ///
-    /// `block` belongs to the caller, who gives it away, and has room for an [`Idle`].
-    pub(super) unsafe fn push(&self, block: NonNull<Idle>) -> Owner {
+    /// `block` belongs to the caller, who gives it away, and has room for an [`IdleBlock`].
+    pub(super) unsafe fn push(&self, block: NonNull<IdleBlock>) -> OwnerPresence {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
             let gone = seen.addr() & GONE;
             let next = seen.map_addr(|address| address & !GONE);
             // SAFETY: the block is the caller's until the exchange succeeds, and has the room.
-            unsafe { block.write(Idle::before(next)) };
+            unsafe { block.write(IdleBlock::before(next)) };
             let word = block.as_ptr().map_addr(|address| address | gone);
             // Ordering: releases the link, and what was done with the block, to `take`.
             match self
                 .0
                 .compare_exchange_weak(seen, word, PUBLISH, Ordering::Relaxed)
             {
-                Ok(_) if gone != 0 && !FORGETS_ABSENCE => return Owner::Gone,
-                Ok(_) => return Owner::Present,
+                Ok(_) if gone != 0 && !FORGETS_ABSENCE => return OwnerPresence::Gone,
+                Ok(_) => return OwnerPresence::Present,
                 Err(now) => seen = now,
             }
         }
     }
 
     /// Takes the list, newest first, and says who looks after it from now on.
-    pub(super) fn take(&self, owner: Owner) -> *mut Idle {
+    pub(super) fn take(&self, owner: OwnerPresence) -> *mut IdleBlock {
         // Ordering: pairs with the release in `push`.
         let list = self.0.swap(owner.empty_list(), Ordering::Acquire);
         list.map_addr(|address| address & !GONE)
     }
 
-    /// Tells whether the list seems to be empty.
+    /// Returns whether the list seems to be empty.
     pub(super) fn seems_empty(&self) -> bool {
         // Ordering: a hint.
         self.0.load(Ordering::Relaxed).addr() & !GONE == 0
@@ -114,28 +114,28 @@ mod models {
 
     /// A list whose blocks are boxes.
     struct Boxes {
-        list: Remote,
-        /// How many were taken, by anybody. The lock stands for that of the registry.
+        list: ReturnedBlocks,
+        /// The number of blocks that were taken. The lock stands for that of the registry.
         n_taken: Mutex<usize>,
     }
 
     impl Boxes {
-        fn new(owner: Owner) -> Arc<Boxes> {
+        fn new(owner: OwnerPresence) -> Arc<Boxes> {
             Arc::new(Boxes {
-                list: Remote::new(owner),
+                list: ReturnedBlocks::new(owner),
                 n_taken: Mutex::new(0),
             })
         }
 
         fn push(&self) {
-            let block = NonNull::from(Box::leak(Box::new(Idle::before(ptr::null_mut()))));
+            let block = NonNull::from(Box::leak(Box::new(IdleBlock::before(ptr::null_mut()))));
             // SAFETY: the box is given away.
-            if unsafe { self.list.push(block) } == Owner::Gone {
-                self.take(Owner::Gone);
+            if unsafe { self.list.push(block) } == OwnerPresence::Gone {
+                self.take(OwnerPresence::Gone);
             }
         }
 
-        fn take(&self, owner: Owner) {
+        fn take(&self, owner: OwnerPresence) {
             let mut n_taken = self.n_taken.lock().unwrap();
             let mut next = self.list.take(owner);
             while !next.is_null() {
@@ -155,14 +155,14 @@ mod models {
     #[test]
     fn loom_memory_push_push_take() {
         loom::model(|| {
-            let boxes = Boxes::new(Owner::Present);
+            let boxes = Boxes::new(OwnerPresence::Present);
             let pushing =
                 [boxes.clone(), boxes.clone()].map(|boxes| thread::spawn(move || boxes.push()));
-            boxes.take(Owner::Present);
+            boxes.take(OwnerPresence::Present);
             pushing
                 .into_iter()
                 .for_each(|thread| thread.join().unwrap());
-            boxes.take(Owner::Present);
+            boxes.take(OwnerPresence::Present);
             assert_eq!(boxes.n_taken(), 2);
         });
     }
@@ -171,10 +171,10 @@ mod models {
     #[test]
     fn loom_memory_push_push_leave() {
         loom::model(|| {
-            let boxes = Boxes::new(Owner::Present);
+            let boxes = Boxes::new(OwnerPresence::Present);
             let pushing =
                 [boxes.clone(), boxes.clone()].map(|boxes| thread::spawn(move || boxes.push()));
-            boxes.take(Owner::Gone);
+            boxes.take(OwnerPresence::Gone);
             pushing
                 .into_iter()
                 .for_each(|thread| thread.join().unwrap());

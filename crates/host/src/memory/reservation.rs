@@ -1,4 +1,4 @@
-//! [`Aside`]: memory that is counted while somebody else's is used.
+//! [`MemoryReservation`]: a growing reservation of memory that comes from elsewhere, so that limits count it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,36 +7,36 @@ use tfrt_async::HostAllocator;
 
 use super::Block;
 
-/// Memory that is set aside bit by bit, for what has its own from elsewhere and becomes more and more: a limit on the
-/// allocator counts it, and is asked before there is much. Given back by being dropped.
+/// A reservation of memory that grows, for data whose memory comes from elsewhere: a limit on the allocator counts it,
+/// and is asked before there is much. Given back by being dropped.
 ///
 /// # Examples
 ///
 /// ```
 /// use std::sync::Arc;
 ///
-/// use tfrt_host::memory::{Aside, LimitedAllocator};
+/// use tfrt_host::memory::{MemoryReservation, LimitedAllocator};
 /// use tfrt_host::{HostAllocator, HostContext, kernel::KernelRegistry};
 ///
 /// let host = HostContext::builder(KernelRegistry::new()).build();
 /// let limited: Arc<dyn HostAllocator> = Arc::new(LimitedAllocator::new(host.allocator().clone(), 1_000));
-/// let mut aside = Aside::new(&limited);
-/// assert!(aside.add(600) && aside.add(300));
-/// assert!(!aside.add(600), "there are no 1,500 bytes");
+/// let mut reservation = MemoryReservation::new(&limited);
+/// assert!(reservation.add(600) && reservation.add(300));
+/// assert!(!reservation.add(600), "there are no 1,500 bytes");
 /// ```
-pub struct Aside {
+pub struct MemoryReservation {
     allocator: Arc<dyn HostAllocator>,
     blocks: Vec<Block>,
-    /// Of all blocks.
+    /// The bytes of all blocks.
     n_bytes: usize,
-    /// Bytes of the blocks that nobody asked for yet.
+    /// The bytes of the blocks that are not used up.
     n_left: usize,
 }
 
-impl Aside {
-    /// Sets nothing aside yet.
+impl MemoryReservation {
+    /// Returns an empty reservation.
     pub fn new(allocator: &Arc<dyn HostAllocator>) -> Self {
-        Aside {
+        MemoryReservation {
             allocator: allocator.clone(),
             blocks: Vec::new(),
             n_bytes: 0,
@@ -44,13 +44,13 @@ impl Aside {
         }
     }
 
-    /// Sets so many more bytes aside; false if the allocator has no memory left.
+    /// Reserves so many more bytes; false if the allocator has no memory left.
     #[must_use]
     pub fn add(&mut self, n_bytes: usize) -> bool {
         if n_bytes > self.n_left {
             // A quarter more than there is, so that there are few blocks.
             let more = n_bytes.max(self.n_bytes / 4);
-            let Some(block) = Block::set_aside(&self.allocator, more) else {
+            let Some(block) = Block::reserve(&self.allocator, more) else {
                 return false;
             };
             self.blocks.push(block);
@@ -62,9 +62,9 @@ impl Aside {
     }
 }
 
-impl fmt::Debug for Aside {
+impl fmt::Debug for MemoryReservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Aside")
+        f.debug_struct("MemoryReservation")
             .field("allocator", &self.allocator.name())
             .field("n_bytes", &self.n_bytes)
             .finish()

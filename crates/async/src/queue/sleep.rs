@@ -13,7 +13,7 @@
 //!     +------------------ fall_asleep ----------------+
 //! ```
 //!
-//! Whoever adds work calls [`Idle::announce`] after the work is visible. It wakes a sleeper if
+//! Whoever adds work calls [`SleepProtocol::announce`] after the work is visible. It wakes a sleeper if
 //! there is one and nobody searches: a searcher will find the work, and when it does it wakes
 //! the next one if there is more. So a burst of tasks wakes one worker after the other, and a
 //! single task wakes one.
@@ -40,10 +40,10 @@
 
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 
-/// Skips the look after the change of the word: a bug that the models must find.
+/// A planted bug, which the models must find: there is no look after the change of the word.
 const LOSES_WAKE_UPS: bool = cfg!(tfrt_planted = "lost-wakeup");
 
-/// Lets a searcher end its search without a look for more: a bug that the models must find.
+/// A planted bug, which the models must find: a searcher ends its search without a look for more.
 const SEARCH_ENDS_SILENTLY: bool = cfg!(tfrt_planted = "search-ends-silently");
 
 const SLEEPER: u64 = 1;
@@ -55,11 +55,11 @@ const WATCHED: u64 = 1 << 33;
 /// The most workers that can be counted.
 pub(super) const MAX_WORKERS: usize = 1 << 14;
 
-/// One reading of the word.
+/// A snapshot of the protocol's word.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Word(u64);
+pub(super) struct SleepWord(u64);
 
-impl Word {
+impl SleepWord {
     /// Returns how many workers sleep.
     pub(super) fn sleepers(self) -> u64 {
         self.0 & COUNT
@@ -70,18 +70,18 @@ impl Word {
         (self.0 / SEARCHER) & COUNT
     }
 
-    /// Tells whether the queue takes no more work.
+    /// Returns whether the queue takes no more work.
     pub(super) fn is_closed(self) -> bool {
         self.0 & CLOSED != 0
     }
 
-    /// Tells whether somebody waits for the queue to come to rest.
+    /// Returns whether somebody waits for the queue to come to rest.
     pub(super) fn is_watched(self) -> bool {
         self.0 & WATCHED != 0
     }
 }
 
-/// Lets one thread through for each time it is opened.
+/// A semaphore of one worker: it lets one thread through for each time it is opened.
 struct Gate {
     open: Mutex<bool>,
     opened: Condvar,
@@ -106,7 +106,7 @@ impl Gate {
 }
 
 /// The sleep protocol of a set of workers.
-pub(super) struct Idle {
+pub(super) struct SleepProtocol {
     word: AtomicU64,
     sleepers: Mutex<Vec<usize>>,
     gates: Box<[Gate]>,
@@ -120,9 +120,9 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-impl Idle {
+impl SleepProtocol {
     /// Makes the protocol for workers numbered below `n_workers`, all of them running.
-    pub(super) fn new(n_workers: usize) -> Idle {
+    pub(super) fn new(n_workers: usize) -> SleepProtocol {
         assert!(
             n_workers <= MAX_WORKERS,
             "a queue has at most {MAX_WORKERS} workers"
@@ -131,7 +131,7 @@ impl Idle {
             open: Mutex::new(false),
             opened: Condvar::new(),
         };
-        Idle {
+        SleepProtocol {
             word: AtomicU64::new(0),
             sleepers: Mutex::new(Vec::with_capacity(n_workers)),
             gates: (0..n_workers).map(gate).collect(),
@@ -141,19 +141,19 @@ impl Idle {
 
     /// Reads the word without ordering anything.
     #[inline]
-    pub(super) fn peek(&self) -> Word {
+    pub(super) fn peek(&self) -> SleepWord {
         // Ordering: a hint.
-        Word(self.word.load(Ordering::Relaxed))
+        SleepWord(self.word.load(Ordering::Relaxed))
     }
 
     /// Reads the word after all that came before it in the word's order.
-    pub(super) fn read(&self) -> Word {
+    pub(super) fn read(&self) -> SleepWord {
         // Ordering: a read-modify-write, so that of this and another change one sees the other:
         // pairs with `watch`.
-        Word(self.word.fetch_add(0, Ordering::AcqRel))
+        SleepWord(self.word.fetch_add(0, Ordering::AcqRel))
     }
 
-    /// Sees to it that somebody looks for the work that the caller has just made visible. Tells
+    /// Makes sure that a worker looks for the work that the caller has just made visible. Returns
     /// whether a sleeper was woken.
     #[inline]
     pub(super) fn announce(&self) -> bool {
@@ -169,7 +169,7 @@ impl Idle {
     /// Starts to search, if not enough others do.
     pub(super) fn begin_search(&self) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
-        while Word(word).searchers() < self.max_searchers {
+        while SleepWord(word).searchers() < self.max_searchers {
             // Ordering: all changes of the word acquire and release, so that each one comes
             // after those that it follows.
             match self.word.compare_exchange(
@@ -189,7 +189,7 @@ impl Idle {
     /// `more_work` whether there is more, and announces it.
     pub(super) fn end_search(&self, more_work: impl FnOnce() -> bool) -> bool {
         // Ordering: as in `begin_search`; the look comes after it.
-        let before = Word(self.word.fetch_sub(SEARCHER, Ordering::AcqRel));
+        let before = SleepWord(self.word.fetch_sub(SEARCHER, Ordering::AcqRel));
         let is_last = before.searchers() == 1 && before.sleepers() > 0;
         is_last && !SEARCH_ENDS_SILENTLY && more_work() && self.announce()
     }
@@ -201,7 +201,7 @@ impl Idle {
         &self,
         index: usize,
         searching: bool,
-        stay: impl FnOnce(Word) -> bool,
+        stay: impl FnOnce(SleepWord) -> bool,
     ) -> bool {
         let word = self.fall_asleep(index, searching);
         if !LOSES_WAKE_UPS && stay(word) {
@@ -213,7 +213,7 @@ impl Idle {
     }
 
     /// Lists the worker as sleeping. It may already be woken when this returns.
-    fn fall_asleep(&self, index: usize, searching: bool) -> Word {
+    fn fall_asleep(&self, index: usize, searching: bool) -> SleepWord {
         let mut sleepers = lock(&self.sleepers);
         sleepers.push(index);
         let change = if searching {
@@ -222,7 +222,7 @@ impl Idle {
             SLEEPER
         };
         // Ordering: as in `begin_search`; the look comes after it.
-        Word(self.word.fetch_add(change, Ordering::AcqRel))
+        SleepWord(self.word.fetch_add(change, Ordering::AcqRel))
     }
 
     /// Takes the sleep back.

@@ -5,15 +5,15 @@ use std::{
     ptr::{self, NonNull},
 };
 
-use super::{Header, Settled, bury, write_payload};
+use super::{Header, OutcomePayload, bury, write_payload};
 use crate::{
     error::Error,
-    origin::Origin,
+    producer::Producer,
     repr::Repr,
     state::Outcome,
     storage::Value,
     sync::{Arc, Ordering},
-    waiter::{self, First},
+    waiter::{self, InlineWaiter},
 };
 
 /// A planted bug: the promise frees cells that still have handles.
@@ -21,18 +21,18 @@ const FREES_OTHERS_CELLS: bool = cfg!(tfrt_planted = "double-free");
 
 /// The unique right to settle a cell; dropping it settles the cell with an error.
 ///
-/// Invariant: the cell is alive and pending, and no other claim to it exists.
-pub(crate) struct Claim(pub(super) NonNull<Header>);
+/// Invariant: the cell is alive and pending, and no other right to it exists.
+pub(crate) struct SettleRight(pub(super) NonNull<Header>);
 
-// SAFETY: a claim writes a payload, which is `Send`, and may drop it.
-unsafe impl Send for Claim {}
-// SAFETY: a shared claim only looks at the state word.
-unsafe impl Sync for Claim {}
+// SAFETY: a right writes a payload, which is `Send`, and may drop it.
+unsafe impl Send for SettleRight {}
+// SAFETY: a shared right only looks at the state word.
+unsafe impl Sync for SettleRight {}
 
-impl Claim {
+impl SettleRight {
     #[inline]
     fn header(&self) -> &Header {
-        // SAFETY: the claim keeps the cell alive.
+        // SAFETY: the right keeps the cell alive.
         unsafe { self.0.as_ref() }
     }
 
@@ -49,7 +49,7 @@ impl Claim {
         if !self.header().record.is::<T>() {
             return self.settle(Repr::new(value));
         }
-        // SAFETY: the record says that this is a `Cell<T>`; the claim is ours.
+        // SAFETY: the record says that this is a `Cell<T>`; the right is ours.
         unsafe { write_payload(self.0, value) };
         self.finish(Outcome::Value);
     }
@@ -57,10 +57,10 @@ impl Claim {
     /// Settles the cell with an error.
     pub(crate) fn fail(self, error: Error) {
         let error = ManuallyDrop::new(error);
-        // SAFETY: before settling only the claim's holder touches the outcome.
+        // SAFETY: before settling only the right's holder touches the outcome.
         self.header()
             .outcome
-            .with_mut(|place| unsafe { (*place).write(Settled { error }) });
+            .with_mut(|place| unsafe { (*place).write(OutcomePayload { error }) });
         self.finish(Outcome::Error);
     }
 
@@ -97,17 +97,17 @@ impl Claim {
             )));
         }
         if found.in_place {
-            // SAFETY: the claim is ours; the value is in place, and of the cell's type or the
+            // SAFETY: the right is ours; the value is in place, and of the cell's type or the
             // cell is untyped.
             unsafe { (record.store)(self.0, &value) };
             return self.finish(Outcome::Value);
         }
         if let Ok(target) = value.into_heap() {
             let target = target.into_raw();
-            // SAFETY: before settling only the claim's holder touches the outcome.
+            // SAFETY: before settling only the right's holder touches the outcome.
             self.header()
                 .outcome
-                .with_mut(|place| unsafe { (*place).write(Settled { target }) });
+                .with_mut(|place| unsafe { (*place).write(OutcomePayload { target }) });
             self.finish(Outcome::Forwarded);
         }
     }
@@ -116,11 +116,11 @@ impl Claim {
     #[inline]
     fn finish(self, outcome: Outcome) {
         let cell = ManuallyDrop::new(self).0;
-        // SAFETY: the claim kept the cell alive. It is used up to the exchange that settles it,
+        // SAFETY: the right kept the cell alive. It is used up to the exchange that settles it,
         // and later only if no handle is left.
         let header = unsafe { &*cell.as_ptr() };
         let mut seen = header.state.load();
-        let mut first = MaybeUninit::<First>::uninit();
+        let mut first = MaybeUninit::<InlineWaiter>::uninit();
         loop {
             if seen.has_first() {
                 // The cell may be gone right after the exchange, so its waiter leaves before.
@@ -147,7 +147,7 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for SettleRight {
     fn drop(&mut self) {
         let seen = self.header().state.load();
         if !seen.is_claimed() && seen.is_empty() {
@@ -157,14 +157,14 @@ impl Drop for Claim {
             // SAFETY: the handles have left before, so the cell is ours; it holds no payload.
             return unsafe { free(self.0, false) };
         }
-        // Ordering: pairs with the release in `set_origin`.
-        let origin = self.header().origin.load(Ordering::Acquire);
-        let origin = (!origin.is_null()).then(|| {
-            // SAFETY: the cell owns this origin as long as it lives; it is only borrowed here.
-            ManuallyDrop::new(Origin(unsafe { Arc::from_raw(origin) }))
+        // Ordering: pairs with the release in `set_producer`.
+        let producer = self.header().producer.load(Ordering::Acquire);
+        let producer = (!producer.is_null()).then(|| {
+            // SAFETY: the cell owns this producer as long as it lives; it is only borrowed here.
+            ManuallyDrop::new(Producer(unsafe { Arc::from_raw(producer) }))
         });
-        let error = Origin::dropped(origin.as_deref());
-        // The claim lives on in its copy, which `fail` consumes.
-        Claim(self.0).fail(error);
+        let error = Producer::dropped(producer.as_deref());
+        // The right lives on in its copy, which `fail` consumes.
+        SettleRight(self.0).fail(error);
     }
 }

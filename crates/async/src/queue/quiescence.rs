@@ -1,34 +1,34 @@
 //! Waiting for a queue to come to rest.
 //!
 //! A thread that waits marks the word of the sleep protocol as *watched*, and then looks at the
-//! tally. Whoever finishes a task changes or reads that word afterwards by a read-modify-write:
+//! counters. Whoever finishes a task changes or reads that word afterwards by a read-modify-write:
 //! a worker when it goes to sleep, other threads after each task. So either the finish is seen
 //! by the look, or the mark is seen by the finisher, which then notifies.
 
-use super::idle::{Idle, lock};
-use super::tally::Tally;
+use super::sleep::{SleepProtocol, lock};
+use super::task_counters::TaskCounters;
 use crate::sync::{Condvar, Mutex};
 
 /// The threads that wait for a queue to come to rest.
-pub(super) struct Rest {
+pub(super) struct Quiescence {
     n_waiting: Mutex<usize>,
     maybe: Condvar,
 }
 
-impl Rest {
-    pub(super) fn new() -> Rest {
-        Rest {
+impl Quiescence {
+    pub(super) fn new() -> Quiescence {
+        Quiescence {
             n_waiting: Mutex::new(0),
             maybe: Condvar::new(),
         }
     }
 
     /// Blocks until nothing is in flight.
-    pub(super) fn wait(&self, idle: &Idle, tally: &Tally) {
+    pub(super) fn wait(&self, idle: &SleepProtocol, counters: &TaskCounters) {
         let mut n_waiting = lock(&self.n_waiting);
         *n_waiting += 1;
         idle.watch(true);
-        while tally.in_flight() > 0 {
+        while counters.in_flight() > 0 {
             n_waiting = self
                 .maybe
                 .wait(n_waiting)

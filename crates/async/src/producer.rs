@@ -1,6 +1,6 @@
-//! [`Origin`]: who was to resolve a value, asked only when it never happens.
+//! [`Producer`]: the kernel that was to resolve a value, asked for the error of a dropped promise.
 //!
-//! A cell keeps its origin in one word, so an origin is one counted pointer. Names and locations
+//! A cell keeps its producer in one word, so a producer is one counted pointer. Names and locations
 //! are computed when a promise has been dropped, never before.
 
 use std::fmt;
@@ -10,11 +10,11 @@ use crate::{
     sync::Arc,
 };
 
-/// The message of the error of a promise without an origin.
+/// The message of the error of a promise without a producer.
 const DROPPED_BY_NOBODY: &str = "a promise was dropped without being resolved";
 
-/// What an [`Origin`] asks for the text of an error.
-pub trait OriginSource: Send + Sync + 'static {
+/// A source of the names in a dropped promise's error: the kernel, and its location.
+pub trait ProducerInfo: Send + Sync + 'static {
     /// Returns the name of the kernel that returned the value.
     fn kernel(&self) -> String;
 
@@ -24,54 +24,54 @@ pub trait OriginSource: Send + Sync + 'static {
     }
 }
 
-impl OriginSource for &'static str {
+impl ProducerInfo for &'static str {
     fn kernel(&self) -> String {
         (*self).to_owned()
     }
 }
 
-impl OriginSource for String {
+impl ProducerInfo for String {
     fn kernel(&self) -> String {
         self.clone()
     }
 }
 
-/// Names the kernel that is to resolve a pending value; one counted pointer.
+/// The name of the kernel that is to resolve a pending value; one counted pointer.
 ///
 /// # Examples
 ///
 /// ```
-/// use tfrt_async::{AsyncValue, Origin};
+/// use tfrt_async::{AsyncValue, Producer};
 /// let (promise, value) = AsyncValue::<i32>::pending();
-/// value.as_any().set_origin(&Origin::new("my.kernel"));
+/// value.as_any().set_producer(&Producer::new("my.kernel"));
 /// drop(promise);
 /// let error = value.error().expect("the promise was dropped");
 /// assert_eq!(error.message(), "kernel 'my.kernel' dropped its promise without resolving it");
 /// ```
 #[derive(Clone)]
-pub struct Origin(pub(crate) Arc<Source>);
+pub struct Producer(pub(crate) Arc<ProducerBox>);
 
 /// The sized box that makes the pointer thin.
-pub(crate) struct Source(Box<dyn OriginSource>);
+pub(crate) struct ProducerBox(Box<dyn ProducerInfo>);
 
-impl Origin {
-    /// Returns an origin that asks `source`.
-    pub fn new(source: impl OriginSource) -> Origin {
-        Origin(Arc::new(Source(Box::new(source))))
+impl Producer {
+    /// Returns a producer that asks `source`.
+    pub fn new(source: impl ProducerInfo) -> Producer {
+        Producer(Arc::new(ProducerBox(Box::new(source))))
     }
 
-    /// Returns `error` with this origin's name in it, if it is that of a promise that was dropped
+    /// Returns `error` with this producer's name in it, if it is that of a promise that was dropped
     /// before anybody could say whose it is; every other error as it is.
     pub fn name(&self, error: Error) -> Error {
         if error.code() == ErrorCode::Internal && error.message() == DROPPED_BY_NOBODY {
-            return Origin::dropped(Some(self));
+            return Producer::dropped(Some(self));
         }
         error
     }
 
     /// Returns the error of a value whose promise was dropped.
-    pub(crate) fn dropped(origin: Option<&Origin>) -> Error {
-        let Some(Origin(source)) = origin else {
+    pub(crate) fn dropped(producer: Option<&Producer>) -> Error {
+        let Some(Producer(source)) = producer else {
             return Error::internal(DROPPED_BY_NOBODY);
         };
         let kernel = source.0.kernel();
@@ -86,9 +86,9 @@ impl Origin {
     }
 }
 
-impl fmt::Debug for Origin {
+impl fmt::Debug for Producer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Origin").field(&self.0.0.kernel()).finish()
+        f.debug_tuple("Producer").field(&self.0.0.kernel()).finish()
     }
 }
 
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn only_the_error_of_a_promise_without_a_name_gets_one() {
-        let origin = Origin::new("k");
-        let named = origin.name(Origin::dropped(None));
+        let producer = Producer::new("k");
+        let named = producer.name(Producer::dropped(None));
         assert_eq!(
             (named.code(), named.message()),
             (
@@ -111,9 +111,9 @@ mod tests {
             Error::unknown(DROPPED_BY_NOBODY),
             Error::internal("something else"),
             Error::unknown("something else"),
-            Origin::dropped(Some(&Origin::new("another".to_owned()))),
+            Producer::dropped(Some(&Producer::new("another".to_owned()))),
         ] {
-            assert!(origin.name(error.clone()).same(&error), "{error:?}");
+            assert!(producer.name(error.clone()).same(&error), "{error:?}");
         }
     }
 }
