@@ -8,8 +8,8 @@ use tfrt::input::STANDARD_INPUT;
 use tfrt::ir::visible;
 use tfrt_run::report::unless_unread;
 
+use crate::console::json;
 use crate::failure::Failure;
-use crate::talk::json;
 
 pub mod bench;
 pub mod check;

@@ -20,9 +20,9 @@ use tfrt_run::{Errors, ExitStatus, arguments};
 use super::limits::{Exceeded, refuse_compiled};
 use super::run::no_such_function;
 use super::{given, print_json, print_line};
+use crate::console::{Console, Problem};
 use crate::failure::Failure;
 use crate::options::{BenchOptions, LimitOptions};
-use crate::talk::{Problem, Talk};
 
 mod report;
 mod statistics;
@@ -40,26 +40,26 @@ const MAX_BATCH: u64 = 1 << 10;
 const MAX_SAMPLES: usize = 10_000_000;
 
 /// Measures a function, and reports.
-pub fn bench(options: &BenchOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub fn bench(options: &BenchOptions, console: &Console) -> Result<ExitStatus, Failure> {
     if options.limits.untrusted {
-        talk.read_no_files();
+        console.read_no_files();
     }
     let input = options.limits.read(&options.file, options.given.mmap)?;
     if let Input::Text(source) = &input {
-        talk.remember(source);
+        console.remember(source);
     }
     refuse_compiled(&input, options.no_optimize)?;
-    let waiting = talk.waiting(&format!("opening {}", input.name()));
-    let bench = Bench::new(options, &input, None, talk)?;
+    let waiting = console.waiting(&format!("opening {}", input.name()));
+    let bench = Bench::new(options, &input, None, console)?;
     drop(waiting);
     let function = bench.function.name().to_owned();
-    let waiting = talk.waiting(&format!("calling '{function}'"));
+    let waiting = console.waiting(&format!("calling '{function}'"));
     let measured = bench.measure(options);
     drop(waiting);
     let measured = measured.and_then(|measured| {
         // A recorder costs time, and counts once what is the same each time.
         let recorder = Arc::new(Recorder::new());
-        let counted = Bench::new(options, &input, Some(recorder.clone()), talk)?;
+        let counted = Bench::new(options, &input, Some(recorder.clone()), console)?;
         counted.call()?;
         counted.rest();
         Ok((measured, n_kernels(&recorder)))
@@ -76,7 +76,7 @@ pub fn bench(options: &BenchOptions, talk: &Talk) -> Result<ExitStatus, Failure>
             let (placed, unplaced): (Vec<_>, Vec<_>) =
                 errors.iter().partition(|error| error.location().is_some());
             let problems = Problem::merged(placed.into_iter().map(Problem::of_run));
-            problems.iter().for_each(|problem| talk.tell(problem));
+            problems.iter().for_each(|problem| console.tell(problem));
             let reason = match unplaced.first() {
                 Some(error) if problems.is_empty() => format!(" with '{}'", error.message()),
                 _ => String::new(),
@@ -85,7 +85,7 @@ pub fn bench(options: &BenchOptions, talk: &Talk) -> Result<ExitStatus, Failure>
                 format!("'{function}' fails{reason}, so that there is nothing to measure");
             let mut problem = Problem::of_command(None, message);
             problem.help.extend(help);
-            talk.tell(&problem);
+            console.tell(&problem);
             return Ok(status);
         }
     };
@@ -165,7 +165,7 @@ impl Bench {
         options: &BenchOptions,
         input: &Input,
         recorder: Option<Arc<Recorder>>,
-        talk: &Talk,
+        console: &Console,
     ) -> Result<Bench, Failure> {
         let (errors, printed) = (Arc::new(Errors::default()), Discarded::default());
         let heard = errors.clone();
@@ -184,7 +184,7 @@ impl Bench {
             exhausted: None,
         };
         let opening = options.dims.open_options(!options.no_optimize);
-        let program = options.limits.load(input, &opening, &runtime, talk);
+        let program = options.limits.load(input, &opening, &runtime, console);
         let program = program.map_err(|error| exceeded.failure(Failure::Open(error)))?;
         let is_model = program.as_host_program().file().model().is_some();
         let is_program = options.function.is_some() || !options.arguments.is_empty();

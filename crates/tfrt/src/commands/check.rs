@@ -16,9 +16,9 @@ use tfrt::{
 };
 
 use super::{print_json, print_line, refuse_second_stdin};
+use crate::console::{Console, Problem};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::CheckOptions;
-use crate::talk::{Problem, Talk};
 
 mod model;
 
@@ -27,7 +27,7 @@ use model::Missing;
 pub use model::{in_model, place};
 
 /// Checks each file.
-pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub fn check(options: &CheckOptions, console: &Console) -> Result<ExitStatus, Failure> {
     refuse_second_stdin(options.files.iter().map(PathBuf::as_path))?;
     let queue = std::sync::Arc::new(SingleThreadedWorkQueue::new());
     let runtime = Runtime::builder().queue(queue).build();
@@ -35,15 +35,15 @@ pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure>
     let opening = options.dims.open_options(true).warnings(warnings.clone());
     let mut files = Vec::new();
     for path in &options.files {
-        let (missing, problems) = problems(path, &opening, &runtime, talk);
+        let (missing, problems) = problems(path, &opening, &runtime, console);
         let file = path.to_string_lossy().into_owned();
         let ok = problems.is_empty() && missing.is_empty();
         let warnings = warnings.take();
         if !options.json {
-            talk.diagnostics(&warnings);
-            problems.iter().for_each(|error| talk.open_error(error));
+            console.diagnostics(&warnings);
+            problems.iter().for_each(|error| console.open_error(error));
             if !missing.is_empty() {
-                tell_missing(&file, &missing, talk);
+                tell_missing(&file, &missing, console);
             }
             let verdict = if ok { "ok" } else { "rejected" };
             print_line(&format!("{}: {verdict}", visible::name(&file)))?;
@@ -79,7 +79,7 @@ pub fn told_if_missing(
     opening: &OpenOptions,
     runtime: &Runtime,
     is_json: bool,
-    talk: &Talk,
+    console: &Console,
 ) -> Option<Failure> {
     if is_json || !matches!(input, Input::Model { .. }) {
         return None;
@@ -90,13 +90,13 @@ pub fn told_if_missing(
     if missing.is_empty() || !problems.is_empty() {
         return None;
     }
-    tell_missing(input.name(), &missing, talk);
+    tell_missing(input.name(), &missing, console);
     Some(Failure::Told(ExitStatus::Rejected))
 }
 
-fn tell_missing(file: &str, missing: &[Missing], talk: &Talk) {
+fn tell_missing(file: &str, missing: &[Missing], console: &Console) {
     let lines: String = missing.iter().map(Missing::text).collect();
-    talk.say(&format!(
+    console.say(&format!(
         "{file}: operations that nothing here runs:\n{lines}"
     ));
 }
@@ -126,12 +126,12 @@ fn problems(
     path: &Path,
     opening: &OpenOptions,
     runtime: &Runtime,
-    talk: &Talk,
+    console: &Console,
 ) -> (Vec<Missing>, Vec<OpenError>) {
     let problems = match Input::read(path) {
         Err(error) => vec![error],
         Ok(Input::Text(source)) => {
-            talk.remember(&source);
+            console.remember(&source);
             match parse_in(&source, &Formats::builtin().text_dialects()) {
                 Ok(module) if input::is_graph(&module) => {
                     return model::in_model(&Input::Text(source), opening, runtime);
@@ -141,7 +141,7 @@ fn problems(
             }
         }
         Ok(input @ Input::Model { .. }) => {
-            let waiting = talk.waiting(&format!("reading {}", input.name()));
+            let waiting = console.waiting(&format!("reading {}", input.name()));
             let found = model::in_model(&input, opening, runtime);
             drop(waiting);
             return found;

@@ -13,12 +13,12 @@ use tfrt::{OpenError, OpenOptions, Program, Runtime, SingleThreadedWorkQueue, Wa
 
 use super::output::{self, Delivery, files_of};
 use super::{check, testing};
+use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::CompileOptions;
-use crate::talk::Talk;
 
 /// Compiles a model, or a text, or each part of it.
-pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub fn compile(options: &CompileOptions, console: &Console) -> Result<ExitStatus, Failure> {
     let input = Input::read(&options.file)?;
     let how = tfrt::compiler::CompileOptions {
         strip: options.strip,
@@ -31,7 +31,7 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
     let source = match input {
         Input::Text(source) => source,
         input @ Input::Model { .. } if !testing.is_asked_for() => {
-            let waiting = talk.waiting(&format!("compiling {}", input.name()));
+            let waiting = console.waiting(&format!("compiling {}", input.name()));
             let path = output_path(options);
             let mut delivery = Delivery::default();
             let data = data_path(&path);
@@ -45,8 +45,8 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
                 )
             })?;
             drop(waiting);
-            talk.diagnostics(&warnings.take());
-            expect_kernels(&input, &bytes, &opening, talk)?;
+            console.diagnostics(&warnings.take());
+            expect_kernels(&input, &bytes, &opening, console)?;
             return deliver(&path, &files_of(&options.file, &input), &bytes, delivery);
         }
         input => return Err(no_text(&input)),
@@ -57,7 +57,7 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
                 "--dim is for models that are written, and --verify-diagnostics writes none";
             return Err(Failure::Usage(message.to_owned()));
         }
-        return testing::compare(&source, testing, talk, |part| {
+        return testing::compare(&source, testing, console, |part| {
             let compiled = Input::Text(part.clone()).compile_for(&how, set, &opening);
             compiled.map(drop).map_err(|error| match error {
                 OpenError::Text(diagnostics) => diagnostics,
@@ -74,11 +74,11 @@ pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Fail
         }
         match Input::Text(part.clone()).compile_for(&how, set, &opening) {
             Ok(compiled) => {
-                talk.diagnostics(&warnings.take());
+                console.diagnostics(&warnings.take());
                 bytes.extend_from_slice(compiled.as_bytes());
             }
             Err(OpenError::Text(diagnostics)) => {
-                talk.failure(&Failure::Text(diagnostics));
+                console.failure(&Failure::Text(diagnostics));
                 rejected = true;
             }
             Err(error) => return Err(error.into()),
@@ -96,7 +96,7 @@ fn expect_kernels(
     input: &Input,
     bytes: &BefBuffer,
     opening: &OpenOptions,
-    talk: &Talk,
+    console: &Console,
 ) -> Result<(), Failure> {
     let queue = Arc::new(SingleThreadedWorkQueue::new());
     let runtime = Runtime::builder().queue(queue).build();
@@ -107,7 +107,7 @@ fn expect_kernels(
     let Err(error) = Program::from_file(file, &runtime) else {
         return Ok(());
     };
-    let told = check::told_if_missing(input, opening, &runtime, false, talk);
+    let told = check::told_if_missing(input, opening, &runtime, false, console);
     Err(told.unwrap_or(Failure::Open(error)))
 }
 

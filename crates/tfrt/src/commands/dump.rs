@@ -10,9 +10,9 @@ use tfrt::bef::listing::{self, Piece, PieceKind};
 use tfrt::input::Input;
 use tfrt::ir::visible;
 
+use crate::console::json;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::DumpOptions;
-use crate::talk::json;
 
 /// The form of the report.
 pub const SCHEMA: &str = "tfrt.dump/1";

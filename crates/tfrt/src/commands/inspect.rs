@@ -6,9 +6,9 @@ use tfrt::ir::Module;
 use tfrt::{Formats, HostEvaluator, OpenOptions};
 
 use super::{mapped, output, print_json, print_line};
+use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::{InspectOptions, View};
-use crate::talk::Talk;
 
 mod graph;
 mod memory;
@@ -16,12 +16,12 @@ mod page;
 mod weights;
 
 /// Shows one view of a model.
-pub fn inspect(options: &InspectOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub fn inspect(options: &InspectOptions, console: &Console) -> Result<ExitStatus, Failure> {
     let input = mapped::read(&options.file, options.given.mmap)?;
     if let Input::Text(source) = &input {
-        talk.remember(source);
+        console.remember(source);
     }
-    let waiting = talk.waiting(&format!("reading {}", input.name()));
+    let waiting = console.waiting(&format!("reading {}", input.name()));
     let name = input.name().to_owned();
     let mut read = vec![options.file.clone()];
     let opening = options.dims.open_options(true);

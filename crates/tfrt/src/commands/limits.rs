@@ -8,9 +8,9 @@ use tfrt::{
 };
 
 use super::mapped;
+use crate::console::Console;
 use crate::failure::Failure;
 use crate::options::LimitOptions;
-use crate::talk::Talk;
 
 impl LimitOptions {
     /// Reads a file, or maps it if that is asked for.
@@ -42,11 +42,11 @@ impl LimitOptions {
         input: &Input,
         options: &OpenOptions,
         runtime: &Runtime,
-        talk: &Talk,
+        console: &Console,
     ) -> Result<Program, OpenError> {
         let loaded = runtime.load_with(input, options);
         if let Err(error) = &loaded {
-            self.tell_refused(error, talk);
+            self.tell_refused(error, console);
         }
         loaded
     }
@@ -69,12 +69,12 @@ impl LimitOptions {
     }
 
     /// Says that kernels may be missing because a stranger's program must not have them.
-    fn tell_refused(&self, error: &OpenError, talk: &Talk) {
+    fn tell_refused(&self, error: &OpenError, console: &Console) {
         if self.untrusted && matches!(error, OpenError::Load(_)) {
             let dialects = Untrusted::REFUSED;
             let document = serde_json::json!({ "schema": "tfrt.refused/1", "dialects": dialects });
             let names = dialects.join(", ");
-            talk.document(&document, || {
+            console.document(&document, || {
                 format!("note: --untrusted leaves out the kernels of {names}\n")
             });
         }

@@ -12,12 +12,12 @@ use tfrt_compiler::pipeline::{self, Property, Ran};
 
 use super::compile::no_text;
 use super::testing;
+use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::OptOptions;
-use crate::talk::Talk;
 
 /// Prints a text, or each part of it, as passes left it and our printer writes it.
-pub fn opt(options: &OptOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub fn opt(options: &OptOptions, console: &Console) -> Result<ExitStatus, Failure> {
     if options.list {
         return super::print_line(list().trim_end()).map(|()| ExitStatus::Fine);
     }
@@ -27,14 +27,14 @@ pub fn opt(options: &OptOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     let source = match Input::read(&options.file)? {
         Input::Text(source) => source,
         input @ Input::Model { .. } if !testing.is_asked_for() => {
-            return opt_model(&input, options, talk);
+            return opt_model(&input, options, console);
         }
         input => return Err(no_text(&input)),
     };
     if testing.verify_diagnostics {
-        return testing::compare(&source, testing, talk, |part| {
+        return testing::compare(&source, testing, console, |part| {
             // Remarks are announced as well as errors.
-            let transformed = parse(part).and_then(|module| transform(module, options, talk));
+            let transformed = parse(part).and_then(|module| transform(module, options, console));
             Err(transformed.map_or_else(|wrong| wrong, |(_, remarks)| remarks))
         });
     }
@@ -42,15 +42,15 @@ pub fn opt(options: &OptOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
     let mut texts = Vec::new();
     let mut status = ExitStatus::Fine;
     for part in testing::parts(&source, testing) {
-        match parse(&part).and_then(|module| transform(module, options, talk)) {
+        match parse(&part).and_then(|module| transform(module, options, console)) {
             Ok((module, remarks)) => {
                 if !remarks.is_empty() {
-                    talk.failure(&Failure::Text(remarks));
+                    console.failure(&Failure::Text(remarks));
                 }
                 texts.push(print(&module, how));
             }
             Err(diagnostics) => {
-                talk.failure(&Failure::Text(diagnostics));
+                console.failure(&Failure::Text(diagnostics));
                 status = ExitStatus::Rejected;
             }
         }
@@ -62,11 +62,15 @@ pub fn opt(options: &OptOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
 }
 
 /// Prints a model in dialect `onnx`, as passes left it.
-fn opt_model(input: &Input, options: &OptOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn opt_model(
+    input: &Input,
+    options: &OptOptions,
+    console: &Console,
+) -> Result<ExitStatus, Failure> {
     let module = input.module()?.expect("a model is a module");
-    let (module, remarks) = transform(module, options, talk)?;
+    let (module, remarks) = transform(module, options, console)?;
     if !remarks.is_empty() {
-        talk.failure(&Failure::Text(remarks));
+        console.failure(&Failure::Text(remarks));
     }
     let mut out = io::stdout().lock();
     out.write_all(print(&module, how(options)).as_bytes())?;
@@ -86,7 +90,7 @@ fn how(options: &OptOptions) -> PrintOptions {
 fn transform(
     mut module: Module,
     options: &OptOptions,
-    talk: &Talk,
+    console: &Console,
 ) -> Result<(Module, Diagnostics), Diagnostics> {
     let mut pipeline = options.passes.clone();
     pipeline.verify_each = options.verify_each;
@@ -96,13 +100,13 @@ fn transform(
         &Context::new(&HostEvaluator::default()),
         &mut |ran, module| {
             if options.print_after {
-                talk.say(&format!("// after {}\n{module}", ran.pass.name));
+                console.say(&format!("// after {}\n{module}", ran.pass.name));
             }
             passes.push(ran);
         },
     )?;
     if options.timing {
-        talk.say(&timing(&passes));
+        console.say(&timing(&passes));
     }
     Ok((module, remarks))
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tfrt::input::{Input, STANDARD_INPUT};
 
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::talk::Talk;
 
 mod delivery;
 
@@ -70,8 +70,8 @@ impl Written {
     }
 
     /// Tells of it.
-    pub fn tell(&self, talk: &Talk) {
-        talk.document(self, || {
+    pub fn tell(&self, console: &Console) {
+        console.document(self, || {
             let Written {
                 file,
                 bytes,

@@ -27,9 +27,9 @@ use super::limits::{Exceeded, refuse_compiled};
 use super::output::Delivery;
 use super::trace::{LineTrace, Stream};
 use super::{check, print_json, rejection, write_line};
+use crate::console::{Console, Problem};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::RunOptions;
-use crate::talk::{Problem, Talk};
 
 mod allocator;
 mod document;
@@ -51,33 +51,39 @@ pub use document::SCHEMA;
 pub use model::SCHEMA as MODEL_SCHEMA;
 
 /// Runs a program and reports the allocator's findings when all of it is gone.
-pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub fn run(options: &RunOptions, console: &Console) -> Result<ExitStatus, Failure> {
     let untrusted = options.limits.untrusted();
     if untrusted.is_some() {
-        talk.read_no_files();
+        console.read_no_files();
     }
     let say = |failure: &Failure| {
-        talk.failure(failure);
-        if let Err(unwritten) = rejection::of_run(options, failure, talk) {
-            talk.failure(&unwritten);
+        console.failure(failure);
+        if let Err(unwritten) = rejection::of_run(options, failure, console) {
+            console.failure(&unwritten);
         }
     };
     let document = serde_json::json!({ "schema": "tfrt.interrupted/1" });
-    let note = talk.text_of(&document, || {
+    let note = console.text_of(&document, || {
         "note: interrupted: what runs is being stopped; another Ctrl-C ends the command at once\n"
             .to_owned()
     });
     let whole = untrusted.map(|untrusted| untrusted.max_time);
-    ending::watched(whole, note, say, |watch| run_to_end(options, watch, talk))
+    ending::watched(whole, note, say, |watch| {
+        run_to_end(options, watch, console)
+    })
 }
 
-fn run_to_end(options: &RunOptions, watch: &Watch, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn run_to_end(
+    options: &RunOptions,
+    watch: &Watch,
+    console: &Console,
+) -> Result<ExitStatus, Failure> {
     let input = options.limits.read(&options.file, options.given.mmap)?;
     if let Input::Text(source) = &input {
-        talk.remember(source);
+        console.remember(source);
     }
     if matches!(input, Input::Model { .. }) && !options.calls_functions() {
-        talk.about_model();
+        console.about_model();
     }
     refuse_compiled(&input, options.no_optimize)?;
     let mut read = vec![options.file.clone()];
@@ -104,7 +110,7 @@ fn run_to_end(options: &RunOptions, watch: &Watch, talk: &Talk) -> Result<ExitSt
         watch,
         profiling: &profiling,
         allocator: &allocator,
-        talk,
+        console,
         session,
         runtime,
         document: Document::new(input.name()),
@@ -134,21 +140,21 @@ fn run_to_end(options: &RunOptions, watch: &Watch, talk: &Talk) -> Result<ExitSt
     let printed_all = unless_unread(unwritten.take().map_or(failure, Err)).map_err(Failure::Output);
     if let Err(failure) = &printed_all {
         // The status says what came of the program all the same.
-        talk.failure(failure);
+        console.failure(failure);
         status = status.max(failure.status());
     }
     drop((session, runtime));
-    if allocator.finish(options.json, talk)? {
+    if allocator.finish(options.json, console)? {
         status = status.max(ExitStatus::Leaked);
     }
     if !options.json {
         if let Some(stats) = &stats {
-            talk.document(stats, || stats.table());
+            console.document(stats, || stats.table());
         }
-    } else if talk.begin_document() {
+    } else if console.begin_document() {
         match options.limits.untrusted {
-            true => talk.say(&visible::text(&printed.logged())),
-            false => talk.say(&printed.logged()),
+            true => console.say(&visible::text(&printed.logged())),
+            false => console.say(&printed.logged()),
         }
         let (output, exit_status) = (printed.printed(), status as u8);
         match of_model {
@@ -158,7 +164,7 @@ fn run_to_end(options: &RunOptions, watch: &Watch, talk: &Talk) -> Result<ExitSt
     }
     if printed_all.is_ok() {
         let written = delivery.finish()?;
-        written.iter().for_each(|written| written.tell(talk));
+        written.iter().for_each(|written| written.tell(console));
     }
     Ok(status)
 }
@@ -213,7 +219,7 @@ struct Run<'a> {
     watch: &'a Watch,
     profiling: &'a Profiling,
     allocator: &'a Allocator,
-    talk: &'a Talk,
+    console: &'a Console,
     session: Session,
     runtime: Runtime,
     document: Document,
@@ -251,13 +257,13 @@ fn is_model(program: &Program) -> bool {
 }
 
 /// Says of weights that were packed for another processor that opening them took longer.
-fn tell_packing(runtime: &Runtime, talk: &Talk) {
+fn tell_packing(runtime: &Runtime, console: &Console) {
     let ours = InstructionSet::best().name();
     for set in laid_again(runtime.host()) {
         let document = serde_json::json!({
             "schema": "tfrt.laid-again/1", "packed_for": set, "laid_out_for": ours,
         });
-        talk.document(&document, || {
+        console.document(&document, || {
             format!(
                 "note: weights were packed for {set} and laid out again for {ours}: `tfrt compile` on this \
                  processor saves that\n"
@@ -298,7 +304,7 @@ impl Run<'_> {
                 let model = Model::from_program_with(program, &input, &opening, &self.runtime)?;
                 // A model holds what it was read from no longer.
                 drop(input);
-                tell_packing(&self.runtime, self.talk);
+                tell_packing(&self.runtime, self.console);
                 self.profiling.begin(&self.runtime);
                 let document = self.run_model(&model)?;
                 (model.program().clone(), Some(document))
@@ -311,25 +317,25 @@ impl Run<'_> {
                 (program, None)
             }
         };
-        let (talk, delivery) = (self.talk, &mut self.delivery);
+        let (console, delivery) = (self.console, &mut self.delivery);
         let stats = self
             .profiling
-            .end(&self.runtime, &program, talk, delivery)?;
+            .end(&self.runtime, &program, console, delivery)?;
         // A program says itself which texts it was made of: pages and messages show them.
-        delivery.refuse(&talk.files_read())?;
+        delivery.refuse(&console.files_read())?;
         delivery.send()?;
         Ok((document, stats))
     }
 
     /// Opens what was read, and tells of warnings and of operations that have no kernel.
     fn load(&self, input: &Input, opening: &OpenOptions) -> Result<Program, Failure> {
-        let (options, talk) = (self.options, self.talk);
-        let waiting = talk.waiting(&format!("compiling {}", input.name()));
+        let (options, console) = (self.options, self.console);
+        let waiting = console.waiting(&format!("compiling {}", input.name()));
         let warnings = Warnings::default();
         let warned = opening.clone().warnings(warnings.clone());
-        let loaded = options.limits.load(input, &warned, &self.runtime, talk);
+        let loaded = options.limits.load(input, &warned, &self.runtime, console);
         drop(waiting);
-        talk.diagnostics(&warnings.take());
+        console.diagnostics(&warnings.take());
         let is_model = match (&loaded, input) {
             (Ok(program), _) => is_model(program),
             // What was compiled before tells it, though it can't be loaded.
@@ -340,11 +346,12 @@ impl Run<'_> {
             _ => false,
         };
         if is_model && !options.calls_functions() {
-            talk.about_model();
+            console.about_model();
         }
         loaded.map_err(|error| {
-            let missing = matches!(error, OpenError::Load(_))
-                .then(|| check::told_if_missing(input, opening, &self.runtime, options.json, talk));
+            let missing = matches!(error, OpenError::Load(_)).then(|| {
+                check::told_if_missing(input, opening, &self.runtime, options.json, console)
+            });
             missing.flatten().unwrap_or(Failure::Open(error))
         })
     }
@@ -413,7 +420,7 @@ impl Run<'_> {
     fn tell_nothing_to_run(&self) {
         let file = self.options.file.to_string_lossy();
         let document = serde_json::json!({ "schema": "tfrt.nothing-run/1", "file": file });
-        self.talk.document(&document, || {
+        self.console.document(&document, || {
             format!("note: '{file}' has no functions to run\n")
         });
     }
@@ -445,7 +452,9 @@ impl Run<'_> {
         self.profiling.called(calling, outcome.status, all);
         let errors = outcome.errors.iter().chain(&outcome.stopped);
         let problems = Problem::merged(errors.map(|error| self.problem(error)));
-        problems.iter().for_each(|problem| self.talk.tell(problem));
+        problems
+            .iter()
+            .for_each(|problem| self.console.tell(problem));
         self.document.ran(function, &outcome.results, problems);
         Ok(())
     }

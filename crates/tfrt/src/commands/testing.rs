@@ -2,9 +2,9 @@
 
 use tfrt::ir::{Diagnostics, Source, expected, split};
 
+use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::TestingOptions;
-use crate::talk::Talk;
 
 /// What stands between parts, in the output as in the input.
 pub const SEPARATOR: &str = "// -----\n";
@@ -21,14 +21,14 @@ pub fn parts(source: &Source, options: TestingOptions) -> Vec<Source> {
 pub fn compare(
     source: &Source,
     options: TestingOptions,
-    talk: &Talk,
+    console: &Console,
     work: impl Fn(&Source) -> Result<(), Diagnostics>,
 ) -> Result<ExitStatus, Failure> {
     let mut status = ExitStatus::Fine;
     for part in parts(source, options) {
         let diagnostics = work(&part).err().unwrap_or_default();
         if let Err(wrong) = expected::check(&part, &diagnostics) {
-            talk.failure(&Failure::Text(wrong));
+            console.failure(&Failure::Text(wrong));
             status = ExitStatus::Rejected;
         }
     }

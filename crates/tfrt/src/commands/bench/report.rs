@@ -6,7 +6,7 @@ use serde::Serialize;
 use tfrt::ir::visible;
 
 use super::{Bench, Measured};
-use crate::talk::duration;
+use crate::console::duration;
 
 /// The form of the report.
 pub const SCHEMA: &str = "tfrt.bench/1";

@@ -8,9 +8,9 @@ use tfrt::asynchronous::{Counters, SystemAllocator, counters};
 use tfrt::host::memory::{FixedSizeAllocator, ProfiledAllocator};
 
 use crate::commands::print_line;
+use crate::console::Console;
 use crate::failure::Failure;
 use crate::options::AllocatorOption;
-use crate::talk::Talk;
 
 /// The allocator of one run.
 pub struct Allocator {
@@ -64,10 +64,10 @@ impl Allocator {
     /// Reports what was found; tells whether something leaked.
     ///
     /// All that took memory must be gone.
-    pub fn finish(&self, quiet: bool, talk: &Talk) -> Result<bool, Failure> {
+    pub fn finish(&self, quiet: bool, console: &Console) -> Result<bool, Failure> {
         let print = |line: &str| {
             if quiet {
-                talk.say(&format!("{line}\n"));
+                console.say(&format!("{line}\n"));
                 return Ok(());
             }
             print_line(line)

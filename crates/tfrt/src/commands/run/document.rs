@@ -6,7 +6,7 @@ use tfrt::report::value_text;
 use tfrt::{AnyAsyncValue, Function};
 
 use super::stats::Stats;
-use crate::talk::Problem;
+use crate::console::Problem;
 
 /// The form of the report.
 pub const SCHEMA: &str = "tfrt.run/1";

@@ -15,12 +15,12 @@ use tfrt::{AnyAsyncValue, Error, error_message};
 use super::{Run, interrupt, stats::Stats};
 use crate::commands::given;
 use crate::commands::output;
+use crate::console::Problem;
 use crate::data::show::{self, Best};
 use crate::data::write::{self, Format};
 use crate::data::{json, read};
 use crate::failure::Failure;
 use crate::options::{OutputOptions, RunOptions};
-use crate::talk::Problem;
 
 /// A file with labels that is larger than this is none.
 const MAX_LABELS_BYTES: u64 = 16 << 20;
@@ -280,7 +280,7 @@ impl Run<'_> {
         let problems = errors.into_iter().map(|error| self.problem(error));
         document.diagnostics = Problem::merged(problems);
         let told = document.diagnostics.iter();
-        told.for_each(|problem| self.talk.tell(problem));
+        told.for_each(|problem| self.console.tell(problem));
         Ok(outcome.results)
     }
 
@@ -362,7 +362,7 @@ impl Run<'_> {
         let document = serde_json::json!({
             "schema": "tfrt.nothing-ranked/1", "top": k, "outputs": found,
         });
-        self.talk.document(&document, || {
+        self.console.document(&document, || {
             format!(
                 "note: --top {k} has no effect: expected an output of numbers with at least 2 elements along its \
                  last dimension, found {}\n",
@@ -387,7 +387,7 @@ impl Run<'_> {
             "schema": "tfrt.labels-misfit/1", "file": file, "output": name,
             "expected": expected, "found": found,
         });
-        self.talk.document(&document, || {
+        self.console.document(&document, || {
             format!(
                 "note: expected {expected} labels, one for each element along the last dimension of \
                  '{name}' ({metadata}), found {found} in '{file}'\n"

@@ -19,9 +19,9 @@ use tfrt_run::{ExitStatus, QueueOption};
 use super::sampler::Sampler;
 use super::stats::Stats;
 use crate::commands::output::{self, Delivery, Written};
+use crate::console::Console;
 use crate::failure::Failure;
 use crate::options::RunOptions;
-use crate::talk::Talk;
 
 /// Events that are kept of each thread: 32 MiB of them, and as much again in a trace.
 const CAPACITY: usize = 1 << 20;
@@ -209,7 +209,7 @@ impl Profiling {
         &self,
         runtime: &Runtime,
         program: &Program,
-        talk: &Talk,
+        console: &Console,
         delivery: &mut Delivery,
     ) -> Result<Option<Stats>, Failure> {
         let Some(recorded) = &self.0 else {
@@ -231,7 +231,7 @@ impl Profiling {
         }
         if let Some(page) = &recorded.page {
             let about = page.about(runtime, name);
-            let source = |name: &str| source(name, text.as_ref(), talk);
+            let source = |name: &str| source(name, text.as_ref(), console);
             let programs = std::slice::from_ref(program);
             let report = Report::new(&profile, &recording, programs, &about, &source);
             let write = |out: &mut dyn Write| report.write_page(out);
@@ -262,10 +262,10 @@ impl Page {
 }
 
 /// The text of a file that the program names: that of the input, or else what is read now.
-fn source(name: &str, input: Option<&Source>, talk: &Talk) -> Option<SourceText> {
+fn source(name: &str, input: Option<&Source>, console: &Console) -> Option<SourceText> {
     let (text, is_read_later) = match input.filter(|source| source.name() == name) {
         Some(source) => (source.text().to_owned(), false),
-        None => (talk.source(name)?.text().to_owned(), true),
+        None => (console.source(name)?.text().to_owned(), true),
     };
     Some(SourceText {
         text,

@@ -8,7 +8,7 @@ use tfrt::asynchronous::{MemoryStats, memory_stats};
 use tfrt::ir::visible;
 use tfrt::profile::{KernelTime, Sample, Statistics, ThreadTime};
 
-use crate::talk::duration;
+use crate::console::duration;
 
 /// The form of the document.
 const SCHEMA: &str = "tfrt.stats/1";

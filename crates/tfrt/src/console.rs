@@ -30,7 +30,7 @@ pub use waiting::Waiting;
 const MAX_SOURCE_BYTES: u64 = 64 << 20;
 
 /// Writes to standard error, in colour or not, with lines of the source.
-pub struct Talk {
+pub struct Console {
     color: bool,
     format: MessageFormat,
     /// Texts by the names that locations give them; `None` for what can't be read.
@@ -43,16 +43,16 @@ pub struct Talk {
     has_document: AtomicBool,
 }
 
-impl Talk {
+impl Console {
     /// Decides on colours.
-    pub fn new(color: Color, format: MessageFormat) -> Talk {
+    pub fn new(color: Color, format: MessageFormat) -> Console {
         let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let color = match color {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => io::stderr().is_terminal() && !is_set("NO_COLOR"),
         };
-        Talk {
+        Console {
             color: color && format != MessageFormat::Json,
             format,
             sources: Mutex::default(),
