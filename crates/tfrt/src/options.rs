@@ -190,10 +190,10 @@ pub struct RunOptions {
     pub dims: DimOptions,
 
     #[command(flatten)]
-    pub given: InputOptions,
+    pub input: InputOptions,
 
     #[command(flatten)]
-    pub wanted: OutputOptions,
+    pub output: OutputOptions,
 }
 
 impl RunOptions {
@@ -259,9 +259,9 @@ impl LimitOptions {
 
     /// The bytes of a file that is read, if there is a limit for this run.
     pub fn max_file_bytes(&self) -> u64 {
-        let given = self.max_file.map(|bytes| bytes as u64);
+        let max_file = self.max_file.map(|bytes| bytes as u64);
         let rest = self.untrusted.then(|| Untrusted::default().max_file_bytes);
-        given.or(rest).unwrap_or(u64::MAX)
+        max_file.or(rest).unwrap_or(u64::MAX)
     }
 }
 

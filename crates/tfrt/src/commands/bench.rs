@@ -19,9 +19,9 @@ use tfrt_run::{Errors, ExitStatus, arguments};
 
 use super::limits::{Exceeded, refuse_compiled};
 use super::run::no_such_function;
-use super::{given, print_json, print_line};
+use super::{model_inputs, print_json, print_line};
 use crate::console::{Console, Problem};
-use crate::failure::Failure;
+use crate::failure::{Failure, LimitReached, status_of};
 use crate::options::{BenchOptions, LimitOptions};
 
 mod report;
@@ -39,74 +39,91 @@ const MAX_BATCH: u64 = 1 << 10;
 /// Samples after which the measurement ends whatever the time: 80 MB of them.
 const MAX_SAMPLES: usize = 10_000_000;
 
-/// Measures a function, and reports.
+/// Measures a function, and reports: reads, compiles and loads, calls again and again, counts the kernels of one
+/// call.
 pub fn bench(options: &BenchOptions, console: &Console) -> Result<ExitStatus, Failure> {
-    if options.limits.untrusted {
+    let limits = &options.limits;
+    if limits.untrusted {
         console.read_no_files();
     }
-    let input = options.limits.read(&options.file, options.given.mmap)?;
+    let input = limits.read(&options.file, options.input.mmap)?;
     if let Input::Text(source) = &input {
         console.remember(source);
     }
     refuse_compiled(&input, options.no_optimize)?;
     let waiting = console.waiting(&format!("opening {}", input.name()));
-    let bench = Bench::new(options, &input, None, console)?;
+    let bench = Bench::new(options, limits, &input, None, console)?;
     drop(waiting);
-    let function = bench.function.name().to_owned();
-    let waiting = console.waiting(&format!("calling '{function}'"));
+    let waiting = console.waiting(&format!("calling '{}'", bench.function.name()));
     let measured = bench.measure(options);
     drop(waiting);
-    let measured = measured.and_then(|measured| {
-        // A recorder costs time, and counts once what is the same each time.
-        let recorder = Arc::new(Recorder::new());
-        let counted = Bench::new(options, &input, Some(recorder.clone()), console)?;
-        counted.call()?;
-        counted.rest();
-        Ok((measured, n_kernels(&recorder)))
+    let counted = measured.and_then(|measured| {
+        let n_kernels = count_kernels(options, limits, &input, console)?;
+        Ok((measured, n_kernels))
     });
-    let (measured, n_kernels) = match measured {
-        Ok(measured) => measured,
-        Err(Stop::Failure(failure)) => return Err(failure),
-        Err(Stop::Errors {
-            errors,
-            help,
-            status,
-        }) => {
-            // What has no place, such as that a kernel cancels its request, is not a kernel's fault.
-            let (placed, unplaced): (Vec<_>, Vec<_>) =
-                errors.iter().partition(|error| error.location().is_some());
-            let problems = Problem::merged(placed.into_iter().map(Problem::of_run));
-            problems.iter().for_each(|problem| console.tell(problem));
-            let reason = match unplaced.first() {
-                Some(error) if problems.is_empty() => format!(" with '{}'", error.message()),
-                _ => String::new(),
-            };
-            let message =
-                format!("'{function}' fails{reason}, so that there is nothing to measure");
-            let mut problem = Problem::of_command(None, message);
-            problem.help.extend(help);
-            console.tell(&problem);
-            return Ok(status);
+    match counted {
+        Ok((measured, n_kernels)) => {
+            let report = Report::new(input.name(), &bench, &measured, n_kernels);
+            match options.json {
+                true => print_json(&report)?,
+                false => print_line(report.text().trim_end())?,
+            }
+            Ok(ExitStatus::Fine)
         }
-    };
-    let report = Report::new(input.name(), &bench, &measured, n_kernels);
-    match options.json {
-        true => print_json(&report)?,
-        false => print_line(report.text().trim_end())?,
+        Err(Stop::Failure(failure)) => Err(failure),
+        Err(Stop::Call(failed)) => Ok(failed.tell(bench.function.name(), console)),
     }
-    Ok(ExitStatus::Fine)
+}
+
+/// Counts the kernels of one call. A recorder costs time, so that the calls that are timed have none.
+fn count_kernels(
+    options: &BenchOptions,
+    limits: &LimitOptions,
+    input: &Input,
+    console: &Console,
+) -> Result<u64, Stop> {
+    let recorder = Arc::new(Recorder::new());
+    let counted = Bench::new(options, limits, input, Some(recorder.clone()), console)?;
+    counted.call()?;
+    counted.rest();
+    Ok(n_kernels(&recorder))
 }
 
 /// Why a measurement ended before its time.
 enum Stop {
     Failure(Failure),
-    /// Kernels reported these, or results had them.
-    Errors {
-        errors: Vec<Error>,
-        /// Which limit is behind them.
-        help: Option<String>,
-        status: ExitStatus,
-    },
+    Call(FailedCall),
+}
+
+/// The errors of a call that failed or was stopped: those that kernels reported, or that results had.
+struct FailedCall {
+    errors: Vec<Error>,
+    /// The limit behind the errors.
+    limit: Option<LimitReached>,
+    status: ExitStatus,
+}
+
+impl FailedCall {
+    /// Tells of the errors, and that there is nothing to measure. Returns the exit status.
+    fn tell(self, function: &str, console: &Console) -> ExitStatus {
+        // What has no place, such as that a kernel cancels its request, is not a kernel's fault.
+        let errors = self.errors.iter();
+        let (placed, unplaced): (Vec<_>, Vec<_>) =
+            errors.partition(|error| error.location().is_some());
+        let problems = Problem::merged(placed.into_iter().map(Problem::of_run));
+        problems.iter().for_each(|problem| console.tell(problem));
+        let reason = match unplaced.first() {
+            Some(error) if problems.is_empty() => format!(" with '{}'", error.message()),
+            _ => String::new(),
+        };
+        let message = format!("'{function}' fails{reason}, so that there is nothing to measure");
+        let mut problem = Problem::of_command(None, message);
+        problem
+            .help
+            .extend(self.limit.and_then(|limit| limit.help()));
+        console.tell(&problem);
+        self.status
+    }
 }
 
 impl From<Failure> for Stop {
@@ -163,6 +180,7 @@ impl Discarded {
 impl Bench {
     fn new(
         options: &BenchOptions,
+        limits: &LimitOptions,
         input: &Input,
         recorder: Option<Arc<Recorder>>,
         console: &Console,
@@ -178,17 +196,17 @@ impl Bench {
             Some(recorder) => builder.recorder(recorder),
             None => builder,
         };
-        let runtime = options.limits.limit(builder).build();
+        let runtime = limits.limit(builder).build();
         let exceeded = Exceeded {
             host: runtime.host(),
             exhausted: None,
         };
         let opening = options.dims.open_options(!options.no_optimize);
-        let program = options.limits.load(input, &opening, &runtime, console);
+        let program = limits.load(input, &opening, &runtime, console);
         let program = program.map_err(|error| exceeded.failure(Failure::Open(error)))?;
         let is_model = program.as_host_program().file().model().is_some();
         let is_program = options.function.is_some() || !options.arguments.is_empty();
-        let is_for_models = options.given.is_used() || !options.dims.dims.is_empty();
+        let is_for_models = options.input.is_used() || !options.dims.dims.is_empty();
         if !is_model && is_for_models {
             let message = "--input, --random and --dim are for models, and this is a program: its \
                            functions take --arg";
@@ -204,7 +222,7 @@ impl Bench {
             false => select(&program, options)?,
         };
         Ok(Bench {
-            limits: options.limits.clone(),
+            limits: limits.clone(),
             queue: runtime.host().queue().name(),
             runtime,
             function,
@@ -297,24 +315,16 @@ impl Bench {
         Err(self.stop(failed, stopped.cloned()))
     }
 
-    /// What a call came to that failed, or was stopped. The status is that of `tfrt run`.
+    /// Collects the errors of a call that failed or was stopped. The status is that of `tfrt run`.
     fn stop(&self, failed: Vec<Error>, stopped: Option<Error>) -> Stop {
         let heard = self.errors.take();
         let is_limited = *self.runtime.host().limits() != Limits::default();
         // What no result tells counts where whoever runs the function has set limits.
         let is_told = failed.is_empty() || stopped.is_some();
         let reported = heard.iter().filter(|_| is_told && is_limited);
-        let codes: Vec<ErrorCode> = failed
-            .iter()
-            .chain(&stopped)
-            .chain(reported)
-            .map(Error::code)
-            .collect();
-        let status = match codes {
-            codes if codes.contains(&ErrorCode::ResourceExhausted) => ExitStatus::LimitExceeded,
-            codes if codes.contains(&ErrorCode::DeadlineExceeded) => ExitStatus::Cancelled,
-            _ => ExitStatus::FunctionFailed,
-        };
+        let causes = failed.iter().chain(&stopped).chain(reported);
+        let codes: Vec<ErrorCode> = causes.map(Error::code).collect();
+        let status = status_of(&codes, ExitStatus::FunctionFailed);
         // What was reported has its place; a result's error may be one of these.
         let errors: Vec<Error> = match heard.is_empty() {
             true => failed.into_iter().chain(stopped).collect(),
@@ -324,12 +334,12 @@ impl Bench {
             host: self.runtime.host(),
             exhausted: None,
         };
-        let help = errors.iter().find_map(|error| exceeded.error(error));
-        Stop::Errors {
+        let limit = errors.iter().find_map(|error| exceeded.error(error));
+        Stop::Call(FailedCall {
             errors,
-            help,
+            limit,
             status,
-        }
+        })
     }
 
     /// Waits until nothing is left to run.
@@ -354,16 +364,16 @@ fn of_model(
     runtime: &Runtime,
     options: &BenchOptions,
 ) -> Result<(Function, Vec<AnyAsyncValue>), Failure> {
-    let mut given = options.given.clone();
-    given.random = true;
-    let inputs = given::inputs(
-        &given,
+    let mut input_options = options.input.clone();
+    input_options.random = true;
+    let inputs = model_inputs::from_options(
+        &input_options,
         &options.file,
         model,
         options.limits.max_file_bytes(),
         runtime.host().allocator(),
     )?;
-    let arguments = given::arguments(model, inputs)?;
+    let arguments = model_inputs::arguments(model, inputs)?;
     Ok((model.function().clone(), arguments))
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tfrt::bef::{BefBuffer, BefFile};
 use tfrt::codes;
 use tfrt::input::{ApartWeights, Input, STANDARD_INPUT};
-use tfrt::ir::Diagnostics;
+use tfrt::ir::{Diagnostics, Source};
 use tfrt::tensor::math::panel::InstructionSet;
 use tfrt::{OpenError, OpenOptions, Program, Runtime, SingleThreadedWorkQueue, Warnings};
 
@@ -17,78 +17,132 @@ use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::CompileOptions;
 
-/// Compiles a model, or a text, or each part of it.
+/// Compiles a model, or a text, or each part of it: reads, compiles, checks that a model can be loaded, writes.
 pub fn compile(options: &CompileOptions, console: &Console) -> Result<ExitStatus, Failure> {
     let input = Input::read(&options.file)?;
-    let how = tfrt::compiler::CompileOptions {
-        strip: options.strip,
-    };
-    let set = options.instructions.unwrap_or_else(InstructionSet::best);
-    let warnings = Warnings::default();
-    let opening = options.dims.open_options(!options.no_optimize);
-    let opening = opening.warnings(warnings.clone());
-    let testing = options.testing;
-    let source = match input {
-        Input::Text(source) => source,
-        input @ Input::Model { .. } if !testing.is_asked_for() => {
-            let waiting = console.waiting(&format!("compiling {}", input.name()));
-            let path = output_path(options);
-            let mut delivery = Delivery::default();
-            let data = data_path(&path);
-            let name = data.file_name().unwrap_or_default().to_string_lossy();
-            let bytes = input.compile_apart(&how, set, &opening, &name, |weights| {
-                add_weights(
-                    &mut delivery,
-                    weights,
-                    &path,
-                    &files_of(&options.file, &input),
-                )
-            })?;
-            drop(waiting);
-            console.diagnostics(&warnings.take());
-            expect_kernels(&input, &bytes, &opening, console)?;
-            return deliver(&path, &files_of(&options.file, &input), &bytes, delivery);
+    let compiler = Compiler::new(options);
+    match input {
+        Input::Text(source) if options.testing.verify_diagnostics => {
+            compare_diagnostics(&source, &compiler, options, console)
         }
-        input => return Err(no_text(&input)),
-    };
-    if testing.verify_diagnostics {
-        if !options.dims.dims.is_empty() {
-            let message =
-                "--dim is for models that are written, and --verify-diagnostics writes none";
-            return Err(Failure::Usage(message.to_owned()));
+        Input::Text(source) => {
+            let bytes = compile_text(&source, &compiler, options, console)?;
+            let files_read = std::slice::from_ref(&options.file);
+            write(&output_path(options), files_read, &bytes)
         }
-        return testing::compare(&source, testing, console, |part| {
-            let compiled = Input::Text(part.clone()).compile_for(&how, set, &opening);
-            compiled.map(drop).map_err(|error| match error {
-                OpenError::Text(diagnostics) => diagnostics,
-                // Nothing else is refused of a text without dimensions that are fixed.
-                _ => Diagnostics::default(),
-            })
-        });
+        Input::Model { .. } if !options.testing.is_asked_for() => {
+            compile_model(&input, &compiler, options, console)
+        }
+        input => Err(no_text(&input)),
     }
+}
+
+/// The settings of the compiler that the command line asks for.
+struct Compiler {
+    options: tfrt::compiler::CompileOptions,
+    instructions: InstructionSet,
+    opening: OpenOptions,
+    /// The warnings of compilations, until they are told.
+    warnings: Warnings,
+}
+
+impl Compiler {
+    fn new(options: &CompileOptions) -> Compiler {
+        let warnings = Warnings::default();
+        let opening = options.dims.open_options(!options.no_optimize);
+        Compiler {
+            options: tfrt::compiler::CompileOptions {
+                strip: options.strip,
+            },
+            instructions: options.instructions.unwrap_or_else(InstructionSet::best),
+            opening: opening.warnings(warnings.clone()),
+            warnings,
+        }
+    }
+
+    /// Compiles a text.
+    fn compile(&self, source: &Source) -> Result<BefBuffer, OpenError> {
+        let input = Input::Text(source.clone());
+        input.compile_for(&self.options, self.instructions, &self.opening)
+    }
+}
+
+/// Compiles a model to a file, with large weights in another beside it.
+fn compile_model(
+    input: &Input,
+    compiler: &Compiler,
+    options: &CompileOptions,
+    console: &Console,
+) -> Result<ExitStatus, Failure> {
+    let waiting = console.waiting(&format!("compiling {}", input.name()));
+    let path = output_path(options);
+    let mut delivery = Delivery::default();
+    let data = data_path(&path);
+    let name = data.file_name().unwrap_or_default().to_string_lossy();
+    let files_read = || files_of(&options.file, input);
+    let bytes = input.compile_apart(
+        &compiler.options,
+        compiler.instructions,
+        &compiler.opening,
+        &name,
+        |weights| add_weights(&mut delivery, weights, &path, &files_read()),
+    )?;
+    drop(waiting);
+    console.diagnostics(&compiler.warnings.take());
+    expect_kernels(input, &bytes, &compiler.opening, console)?;
+    deliver(&path, &files_read(), &bytes, delivery)
+}
+
+/// Compares the errors of each part of a text with those that it announces.
+fn compare_diagnostics(
+    source: &Source,
+    compiler: &Compiler,
+    options: &CompileOptions,
+    console: &Console,
+) -> Result<ExitStatus, Failure> {
+    if !options.dims.dims.is_empty() {
+        let message = "--dim is for models that are written, and --verify-diagnostics writes none";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    testing::compare(source, options.testing, console, |part| {
+        let compiled = compiler.compile(part);
+        compiled.map(drop).map_err(|error| match error {
+            OpenError::Text(diagnostics) => diagnostics,
+            // Nothing else is refused of a text without dimensions that are fixed.
+            _ => Diagnostics::default(),
+        })
+    })
+}
+
+/// Compiles each part of a text, and tells of the errors of all. Returns the bytes, separated as the parts were.
+fn compile_text(
+    source: &Source,
+    compiler: &Compiler,
+    options: &CompileOptions,
+    console: &Console,
+) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    let mut rejected = false;
-    for (index, part) in testing::parts(&source, testing).iter().enumerate() {
+    let mut is_rejected = false;
+    for (index, part) in testing::parts(source, options.testing).iter().enumerate() {
         if index > 0 {
             bytes.extend_from_slice(testing::SEPARATOR.as_bytes());
         }
-        match Input::Text(part.clone()).compile_for(&how, set, &opening) {
+        match compiler.compile(part) {
             Ok(compiled) => {
-                console.diagnostics(&warnings.take());
+                console.diagnostics(&compiler.warnings.take());
                 bytes.extend_from_slice(compiled.as_bytes());
             }
             Err(OpenError::Text(diagnostics)) => {
                 console.failure(&Failure::Text(diagnostics));
-                rejected = true;
+                is_rejected = true;
             }
             Err(error) => return Err(error.into()),
         }
     }
-    if rejected {
-        return Err(Failure::Told(ExitStatus::Rejected));
+    match is_rejected {
+        true => Err(Failure::Told(ExitStatus::Rejected)),
+        false => Ok(bytes),
     }
-    let read = std::slice::from_ref(&options.file);
-    write(&output_path(options), read, &bytes)
 }
 
 /// Refuses a model with operations that nothing here runs: its file could not be opened.

@@ -17,7 +17,7 @@ mod weights;
 
 /// Shows one view of a model.
 pub fn inspect(options: &InspectOptions, console: &Console) -> Result<ExitStatus, Failure> {
-    let input = mapped::read(&options.file, options.given.mmap)?;
+    let input = mapped::read(&options.file, options.input.mmap)?;
     if let Input::Text(source) = &input {
         console.remember(source);
     }
@@ -35,8 +35,8 @@ pub fn inspect(options: &InspectOptions, console: &Console) -> Result<ExitStatus
             ("Weights", json(&weights), weights.text())
         }
         View::Memory => {
-            let (memory, given) = memory::Memory::measure(options, &input, &opening)?;
-            read.extend(given);
+            let (memory, input_files) = memory::Memory::measure(options, &input, &opening)?;
+            read.extend(input_files);
             ("Memory", json(&memory), memory.text())
         }
     };

@@ -16,38 +16,42 @@ use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::OptOptions;
 
-/// Prints a text, or each part of it, as passes left it and our printer writes it.
+/// Prints a model or a text, or each part of it, as passes left it and our printer writes it: reads, transforms,
+/// prints.
 pub fn opt(options: &OptOptions, console: &Console) -> Result<ExitStatus, Failure> {
     if options.list {
         return super::print_line(list().trim_end()).map(|()| ExitStatus::Fine);
     }
     let testing = options.testing;
-    let dialects = Formats::builtin().text_dialects();
-    let parse = |source: &Source| parse_in(source, &dialects);
-    let source = match Input::read(&options.file)? {
-        Input::Text(source) => source,
-        input @ Input::Model { .. } if !testing.is_asked_for() => {
-            return opt_model(&input, options, console);
+    match Input::read(&options.file)? {
+        Input::Text(source) if testing.verify_diagnostics => {
+            testing::compare(&source, testing, console, |part| {
+                // Remarks are announced as well as errors.
+                let transformed = transform_text(part, options, console);
+                Err(transformed.map_or_else(|wrong| wrong, |(_, remarks)| remarks))
+            })
         }
-        input => return Err(no_text(&input)),
-    };
-    if testing.verify_diagnostics {
-        return testing::compare(&source, testing, console, |part| {
-            // Remarks are announced as well as errors.
-            let transformed = parse(part).and_then(|module| transform(module, options, console));
-            Err(transformed.map_or_else(|wrong| wrong, |(_, remarks)| remarks))
-        });
+        Input::Text(source) => opt_text(&source, options, console),
+        input @ Input::Model { .. } if !testing.is_asked_for() => {
+            opt_model(&input, options, console)
+        }
+        input => Err(no_text(&input)),
     }
-    let how = how(options);
+}
+
+/// Prints each part of a text, as passes left it, and tells of the errors of all.
+fn opt_text(
+    source: &Source,
+    options: &OptOptions,
+    console: &Console,
+) -> Result<ExitStatus, Failure> {
     let mut texts = Vec::new();
     let mut status = ExitStatus::Fine;
-    for part in testing::parts(&source, testing) {
-        match parse(&part).and_then(|module| transform(module, options, console)) {
+    for part in testing::parts(source, options.testing) {
+        match transform_text(&part, options, console) {
             Ok((module, remarks)) => {
-                if !remarks.is_empty() {
-                    console.failure(&Failure::Text(remarks));
-                }
-                texts.push(print(&module, how));
+                tell_remarks(remarks, console);
+                texts.push(print(&module, how(options)));
             }
             Err(diagnostics) => {
                 console.failure(&Failure::Text(diagnostics));
@@ -55,9 +59,7 @@ pub fn opt(options: &OptOptions, console: &Console) -> Result<ExitStatus, Failur
             }
         }
     }
-    let mut out = io::stdout().lock();
-    out.write_all(texts.join(testing::SEPARATOR).as_bytes())?;
-    out.flush()?;
+    write(&texts.join(testing::SEPARATOR))?;
     Ok(status)
 }
 
@@ -69,13 +71,34 @@ fn opt_model(
 ) -> Result<ExitStatus, Failure> {
     let module = input.module()?.expect("a model is a module");
     let (module, remarks) = transform(module, options, console)?;
+    tell_remarks(remarks, console);
+    write(&print(&module, how(options)))?;
+    Ok(ExitStatus::Fine)
+}
+
+fn tell_remarks(remarks: Diagnostics, console: &Console) {
     if !remarks.is_empty() {
         console.failure(&Failure::Text(remarks));
     }
+}
+
+/// Writes a text as it is to standard output.
+fn write(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(print(&module, how(options)).as_bytes())?;
+    out.write_all(text.as_bytes())?;
     out.flush()?;
-    Ok(ExitStatus::Fine)
+    Ok(())
+}
+
+/// Parses a text and runs the passes over it, as [`transform`] does.
+fn transform_text(
+    source: &Source,
+    options: &OptOptions,
+    console: &Console,
+) -> Result<(Module, Diagnostics), Diagnostics> {
+    let dialects = Formats::builtin().text_dialects();
+    let module = parse_in(source, &dialects)?;
+    transform(module, options, console)
 }
 
 fn how(options: &OptOptions) -> PrintOptions {

@@ -1,7 +1,5 @@
 //! [`Problem`]: one thing that is wrong, whatever stage found it.
 
-use std::borrow::Cow;
-
 use serde::{Serialize, Serializer};
 use tfrt::bef;
 use tfrt::host::LoadProblem;
@@ -227,18 +225,20 @@ impl Problem {
     pub fn all_of_failure(failure: &Failure) -> Vec<Problem> {
         match failure {
             Failure::Open(error) => Problem::all_of_open(error),
-            Failure::LimitedOpen { error, help } => {
+            Failure::LimitedOpen { error, limit } => {
                 let mut problems = Problem::all_of_open(error);
                 let helped = problems.iter_mut();
-                helped.for_each(|problem| problem.help.push(help.clone()));
+                helped.for_each(|problem| problem.help.extend(limit.help()));
                 problems
             }
             Failure::Text(diagnostics) => Problem::all_of_text(diagnostics),
             other => {
                 let told = other.message().map(|message| {
                     let mut problem = Problem::of_command(other.code(), message);
-                    let help = other.help().map(visible::name);
-                    problem.help.extend(help.map(Cow::into_owned));
+                    let help = other.help();
+                    problem
+                        .help
+                        .extend(help.map(|help| visible::name(&help).into_owned()));
                     problem
                 });
                 told.into_iter().collect()

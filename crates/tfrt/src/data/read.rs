@@ -27,17 +27,17 @@ use crate::failure::Failure;
 /// Files of inputs have no more bytes than this.
 const MAX_BYTES: u64 = 1 << 34;
 
-/// One `--input`, as far as the model has said what its inputs are called.
+/// The file that one `--input` names, and the input of the model that it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
-    /// The input's place.
+pub struct InputFile {
+    /// The index of the input.
     pub index: usize,
     /// The file, with a key behind it if it is an archive.
     pub file: String,
 }
 
-impl Given {
-    /// The file alone.
+impl InputFile {
+    /// Returns the path of the file, without a key.
     pub fn path(&self) -> PathBuf {
         split_key(&self.file).0
     }
@@ -47,7 +47,7 @@ impl Given {
     /// # Errors
     ///
     /// `Usage`, with the names that there are.
-    pub fn new(text: &str, inputs: &[ValueInfo]) -> Result<Given, Failure> {
+    pub fn new(text: &str, inputs: &[ValueInfo]) -> Result<InputFile, Failure> {
         // Names may have any characters, `=` too.
         let parts = text
             .match_indices('=')
@@ -55,12 +55,12 @@ impl Given {
         for (name, file) in parts {
             if let Some(index) = inputs.iter().position(|input| input.name == name) {
                 let file = file.to_owned();
-                return Ok(Given { index, file });
+                return Ok(InputFile { index, file });
             }
         }
         let has_name = text.contains('=') && !Path::new(text).exists();
         if inputs.len() == 1 && !has_name {
-            return Ok(Given {
+            return Ok(InputFile {
                 index: 0,
                 file: text.to_owned(),
             });

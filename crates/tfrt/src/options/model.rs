@@ -157,7 +157,7 @@ pub struct InspectOptions {
     pub dims: DimOptions,
 
     #[command(flatten)]
-    pub given: InputOptions,
+    pub input: InputOptions,
 }
 
 /// What `tfrt inspect` shows.

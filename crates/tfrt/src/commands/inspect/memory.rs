@@ -23,7 +23,7 @@ mod plan;
 use plan::MemoryPlan;
 
 use super::weights::size;
-use crate::commands::given;
+use crate::commands::model_inputs;
 use crate::failure::Failure;
 use crate::options::InspectOptions;
 
@@ -95,10 +95,11 @@ impl Memory {
         };
         let model = Model::from_program_with(program, input, opening, &runtime)?;
         stage("open");
-        let mut given = options.given.clone();
-        given.random = true;
+        let mut input_options = options.input.clone();
+        input_options.random = true;
         let allocator = runtime.host().allocator();
-        let inputs = given::inputs(&given, &options.file, &model, u64::MAX, allocator)?;
+        let inputs =
+            model_inputs::from_options(&input_options, &options.file, &model, u64::MAX, allocator)?;
         let described = inputs.data.iter().zip(model.inputs());
         let described = described.filter_map(|(datum, input)| {
             let kind = datum.as_ref()?.kind();
@@ -106,7 +107,7 @@ impl Memory {
         });
         let described = described.collect();
         let files = inputs.files.clone();
-        let arguments = given::arguments(&model, inputs)?;
+        let arguments = model_inputs::arguments(&model, inputs)?;
         stage("inputs");
         for name in ["first call", "second call"] {
             let call = model.function().call(&runtime.context(), arguments.clone());
@@ -123,7 +124,7 @@ impl Memory {
             file: input.name().to_owned(),
             inputs: described,
             file_bytes,
-            is_mapped: options.given.mmap,
+            is_mapped: options.input.mmap,
             stages,
             plan: MemoryPlan::new(&observed),
         };

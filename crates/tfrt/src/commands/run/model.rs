@@ -13,8 +13,7 @@ use tfrt::model::{Datum, Model, ValueInfo};
 use tfrt::{AnyAsyncValue, Error, error_message};
 
 use super::{Run, interrupt, stats::Stats};
-use crate::commands::given;
-use crate::commands::output;
+use crate::commands::{model_inputs, output};
 use crate::console::Problem;
 use crate::data::show::{self, Best};
 use crate::data::write::{self, Format};
@@ -101,7 +100,7 @@ impl OutputPlan {
         outputs: &[ValueInfo],
         read: &[PathBuf],
     ) -> Result<OutputPlan, Failure> {
-        let options = &run.wanted;
+        let options = &run.output;
         let targets = targets(options, outputs)?;
         let beside = [(&run.trace, "--trace"), (&run.profile, "--profile")];
         for (path, option) in beside {
@@ -216,16 +215,16 @@ impl Run<'_> {
     pub(super) fn run_model(&mut self, model: &Model) -> Result<Document, Failure> {
         let options = self.options;
         let allocator = self.runtime.host().allocator().clone();
-        let inputs = given::inputs(
-            &options.given,
+        let inputs = model_inputs::from_options(
+            &options.input,
             &options.file,
             model,
-            options.limits.max_file_bytes(),
+            self.limits.max_file_bytes(),
             &allocator,
         )?;
-        self.read.extend(inputs.files.iter().cloned());
-        let plan = OutputPlan::new(options, model.outputs(), &self.read)?;
-        let arguments = given::arguments(model, inputs)?;
+        self.files_read.extend(inputs.files.iter().cloned());
+        let plan = OutputPlan::new(options, model.outputs(), &self.files_read)?;
+        let arguments = model_inputs::arguments(model, inputs)?;
         let mut document = Document {
             schema: SCHEMA,
             file: options.file.to_string_lossy().into_owned(),
@@ -235,7 +234,7 @@ impl Run<'_> {
             stats: None,
             exit_status: 0,
         };
-        interrupt::begin();
+        interrupt::begin_calls();
         let results = self.call_model(model, arguments, &mut document)?;
         if results.iter().all(|result| result.error().is_none()) {
             self.deliver(model, results, &plan, &mut document)?;
@@ -250,9 +249,9 @@ impl Run<'_> {
         arguments: Vec<AnyAsyncValue>,
         document: &mut Document,
     ) -> Result<Vec<AnyAsyncValue>, Failure> {
-        let limits = &self.options.limits;
+        let limits = self.limits;
         let context = limits.context(&self.runtime);
-        let watched = self.watch.calling(&context, limits.deadline);
+        let watched = self.watchdog.calling(&context, limits.deadline);
         let function = model.function();
         let calling = self.profiling.calling(function.name());
         let hosted = function.as_host_function();
@@ -262,7 +261,7 @@ impl Run<'_> {
             .map_err(Failure::Output)?;
         let reason = context.request().cancellation().cloned();
         drop((watched, context));
-        let outcome = self.session.end(called, reason, interrupt::over());
+        let outcome = self.session.end(called, reason, interrupt::end_calls());
         self.status = self.status.max(outcome.status);
         // What no kernel has reported, such as that the time is over, is told once.
         let failed = || outcome.results.iter().filter_map(AnyAsyncValue::error);
@@ -293,7 +292,7 @@ impl Run<'_> {
         document: &mut Document,
     ) -> Result<(), Failure> {
         let (mut text, mut bytes) = (String::new(), None);
-        if let Some(folder) = &self.options.wanted.output_dir {
+        if let Some(folder) = &self.options.output.output_dir {
             self.delivery.make_folder(folder)?;
         }
         let mut n_told = 0_usize;

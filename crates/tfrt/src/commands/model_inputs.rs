@@ -9,7 +9,7 @@ use tfrt::{AnyAsyncValue, HostAllocator};
 
 use super::refuse_second_stdin;
 use crate::data::random;
-use crate::data::read::{self, Given};
+use crate::data::read::{self, InputFile};
 use crate::failure::Failure;
 use crate::options::InputOptions;
 
@@ -27,7 +27,7 @@ pub struct Inputs {
 ///
 /// `Usage` for names that the model does not have, for inputs that are missing, and for standard input that is
 /// given twice; `Rejected` for files that don't hold what the model takes.
-pub fn inputs(
+pub fn from_options(
     options: &InputOptions,
     file: &Path,
     model: &Model,
@@ -39,10 +39,10 @@ pub fn inputs(
     let mut data: Vec<Option<Datum>> = vec![None; inputs.len()];
     let mut files = Vec::new();
     // All names first: a file may take its time.
-    let given: Vec<Given> = options
+    let given: Vec<InputFile> = options
         .inputs
         .iter()
-        .map(|text| Given::new(text, inputs))
+        .map(|text| InputFile::new(text, inputs))
         .collect::<Result<_, _>>()?;
     for (index, one) in given.iter().enumerate() {
         if given[..index].iter().any(|other| other.index == one.index) {

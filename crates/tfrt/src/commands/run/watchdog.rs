@@ -1,6 +1,6 @@
-//! What ends the process before its work does: time, which kernels need not heed, and Ctrl-C.
+//! The watchdog of a run: a thread that ends the process before its work does, when the time is over, which kernels
+//! need not heed, or at Ctrl-C.
 
-use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use tfrt::Context;
 
 use super::interrupt::{self, Interruptible};
 use crate::commands::output::{announce_end, end_process};
-use crate::failure::{ExitStatus, Failure};
+use crate::failure::{ExitStatus, Failure, LimitReached};
 
 /// How long the process waits for what it says at its end to be taken.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -17,14 +17,14 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long work has at least to end by itself once its deadline is over: what is stopped needs a moment to say so.
 const LEAST_GRACE: Duration = Duration::from_millis(100);
 
-/// Tells a thread that watches what the work is at.
-pub struct Watch {
+/// A handle of the thread that ends the process in time: by it the work tells what it is at.
+pub struct Watchdog {
     events: Sender<Event>,
     /// Whether all the work has a deadline, and not each call.
     is_whole: bool,
 }
 
-/// What the thread hears of.
+/// A message to the watching thread.
 enum Event {
     /// A call begins, which may take so long.
     Begins(Duration),
@@ -35,14 +35,14 @@ enum Event {
     Done,
 }
 
-impl Watch {
-    /// A call begins, by a context that has this deadline; until the guard is dropped Ctrl-C stops it.
+impl Watchdog {
+    /// Watches a call, by a context that has this deadline; until the guard is dropped Ctrl-C stops it.
     pub fn calling(&self, context: &Context, deadline: Option<Duration>) -> Calling<'_> {
         if let Some(time) = deadline.filter(|_| !self.is_whole) {
             self.tell(Event::Begins(time));
         }
         Calling {
-            watch: self,
+            watchdog: self,
             _interruptible: Interruptible::new(context),
         }
     }
@@ -53,7 +53,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for Watchdog {
     fn drop(&mut self) {
         self.tell(Event::Done);
     }
@@ -61,14 +61,14 @@ impl Drop for Watch {
 
 /// A call that is watched.
 pub struct Calling<'w> {
-    watch: &'w Watch,
+    watchdog: &'w Watchdog,
     _interruptible: Interruptible,
 }
 
 impl Drop for Calling<'_> {
     fn drop(&mut self) {
-        if !self.watch.is_whole {
-            self.watch.tell(Event::Ends);
+        if !self.watchdog.is_whole {
+            self.watchdog.tell(Event::Ends);
         }
     }
 }
@@ -85,40 +85,33 @@ pub fn watched(
     whole: Option<Duration>,
     note: String,
     say: impl FnOnce(&Failure) + Send,
-    work: impl FnOnce(&Watch) -> Result<ExitStatus, Failure>,
+    work: impl FnOnce(&Watchdog) -> Result<ExitStatus, Failure>,
 ) -> Result<ExitStatus, Failure> {
     thread::scope(|scope| {
         let (events, heard) = mpsc::channel();
         let interrupted = events.clone();
-        let watch = Watch {
+        let watchdog = Watchdog {
             events,
             is_whole: whole.is_some(),
         };
         let watching = thread::Builder::new().name("tfrt-watch".to_owned());
         let watching = watching.spawn_scoped(scope, move || {
-            if let Some(failure) = wait(&heard, whole) {
-                end(scope, failure, say);
+            if let Some(limit) = wait(&heard, whole) {
+                end(scope, limit.into(), say);
             }
         });
         match watching {
             Ok(_) => interrupt::listen(note, move || drop(interrupted.send(Event::Interrupted))),
             // Then Ctrl-C ends the process without a word.
             Err(_) if whole.is_none() => {}
-            Err(reason) => return Err(unwatched(&reason)),
+            Err(reason) => return Err(LimitReached::NoWatchdog(reason.to_string()).into()),
         }
-        work(&watch)
+        work(&watchdog)
     })
 }
 
-fn unwatched(reason: &io::Error) -> Failure {
-    Failure::Limited {
-        message: format!("nobody can watch the time: no thread can be made: {reason}"),
-        help: "a program that is trusted runs without".to_owned(),
-    }
-}
-
 /// Waits until the work is done; returns why it is not waited for any longer.
-fn wait(events: &Receiver<Event>, whole: Option<Duration>) -> Option<Failure> {
+fn wait(events: &Receiver<Event>, whole: Option<Duration>) -> Option<LimitReached> {
     // A time that no clock can show does not end.
     let limit_of = |time: Duration| {
         let grace = time.max(LEAST_GRACE);
@@ -134,9 +127,9 @@ fn wait(events: &Receiver<Event>, whole: Option<Duration>) -> Option<Failure> {
         match (event, limit) {
             (Ok(Event::Begins(time)), _) => limit = limit_of(time),
             (Ok(Event::Ends), _) => limit = None,
-            (Ok(Event::Interrupted), _) => return Some(Failure::Interrupted),
+            (Ok(Event::Interrupted), _) => return Some(LimitReached::Interrupted),
             (Err(RecvTimeoutError::Timeout), Some((_, time))) => {
-                return Some(Failure::TookTooLong(time));
+                return Some(LimitReached::Time(time));
             }
             (Ok(Event::Done) | Err(_), _) => return None,
         }
