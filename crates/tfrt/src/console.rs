@@ -3,7 +3,7 @@
 pub mod json;
 mod message;
 mod problem;
-mod waiting;
+mod progress;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -21,10 +21,10 @@ use crate::failure::Failure;
 use crate::options::{Color, MessageFormat};
 
 use message::Message;
-use problem::{Origin, Place};
+use problem::{ProblemSource, SourcePos};
 
 pub use problem::Problem;
-pub use waiting::Waiting;
+pub use progress::Progress;
 
 /// Source files larger than this are not read for the sake of a message.
 const MAX_SOURCE_BYTES: u64 = 64 << 20;
@@ -94,9 +94,9 @@ impl Console {
     }
 
     /// Shows on a terminal what is being waited for, if it takes its time, until the value is dropped.
-    pub fn waiting(&self, what: &str) -> Waiting {
+    pub fn progress(&self, what: &str) -> Progress {
         let is_shown = self.format == MessageFormat::Full && io::stderr().is_terminal();
-        Waiting::new(is_shown.then(|| what.to_owned()))
+        Progress::new(is_shown.then(|| what.to_owned()))
     }
 
     /// Writes text as it is. Nothing can be done if that fails.
@@ -184,10 +184,10 @@ impl Console {
 
     /// Returns a problem with its place in the text, if it has one.
     fn placed(&self, problem: &Problem) -> Option<Diagnostic> {
-        if let Origin::Text(diagnostic) = &problem.origin {
+        if let ProblemSource::Text(diagnostic) = &problem.origin {
             return Some(Diagnostic::clone(diagnostic));
         }
-        let Place::File { file, line, column } = &problem.place else {
+        let SourcePos::File { file, line, column } = &problem.place else {
             return None;
         };
         let message = &*problem.message;
@@ -235,18 +235,20 @@ impl Console {
 
     fn render_unplaced(&self, problem: &Problem, is_short: bool) -> String {
         let node = match &problem.place {
-            Place::Words(text) => node_of_model(text),
+            SourcePos::Opaque(text) => node_of_model(text),
             _ => None,
         };
         let name = visible::name;
         let prefix = match (node, &problem.origin) {
             (Some((file, _)), _) => &name(file),
-            (None, Origin::Command) => "tfrt",
+            (None, ProblemSource::Command) => "tfrt",
             _ => "<unknown>:0",
         };
         let message = match (&problem.place, node) {
             (_, Some((_, node))) => format!("node '{}': {}", name(node), problem.message),
-            (Place::Words(text), None) => format!("loc(\"{}\"): {}", name(text), problem.message),
+            (SourcePos::Opaque(text), None) => {
+                format!("loc(\"{}\"): {}", name(text), problem.message)
+            }
             _ => problem.message.clone(),
         };
         // What has a code is a line, whatever the names in it; what a program reports may have several.

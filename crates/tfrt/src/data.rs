@@ -6,13 +6,13 @@ use tfrt::HostAllocator;
 use tfrt::host::memory::Aside;
 use tfrt::tensor::{Sequence, Tensor};
 
-pub mod cells;
 pub mod image;
 pub mod json;
 pub mod numbers;
 pub mod protobuf;
 pub mod random;
 pub mod read;
+pub mod scalars;
 pub mod show;
 pub mod write;
 

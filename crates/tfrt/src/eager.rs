@@ -44,16 +44,16 @@ use tfrt_tensor::{DenseHostTensor, Element, ScalarHostTensor, TensorShape};
 
 use crate::runtime::Runtime;
 
-mod given;
 mod handle;
 mod methods;
 mod names;
+mod op_inputs;
 mod recorded;
 mod variable;
 
-pub use given::Given;
 pub use handle::{Handle, HandleFuture};
-pub use recorded::Recorded;
+pub use op_inputs::OpInputs;
+pub use recorded::RecordedProgram;
 pub use variable::Variable;
 
 use names::{Name, Ops};
@@ -191,7 +191,7 @@ impl Eager {
     pub fn op<'i, 'a>(
         &self,
         name: &str,
-        inputs: impl Into<Given<'i>>,
+        inputs: impl Into<OpInputs<'i>>,
         attrs: impl Into<OpAttrsRef<'a>>,
     ) -> Result<Vec<Handle>, Error> {
         let (caller, inputs) = (Caller::here(), inputs.into());
@@ -258,7 +258,7 @@ impl Eager {
         &self,
         inputs: &[(&str, &Handle)],
         body: impl FnOnce(&Eager, &[Handle]) -> Result<Vec<Handle>, Error>,
-    ) -> Result<Recorded, Error> {
+    ) -> Result<RecordedProgram, Error> {
         let recording = Recording::begin(self.context());
         let eager = self.with_context(recording.context().clone());
         let mut parameters = Vec::with_capacity(inputs.len());
@@ -275,7 +275,7 @@ impl Eager {
             wait_for(self.queue(), handle)?;
         }
         let names = inputs.iter().map(|(name, _)| (*name).to_owned()).collect();
-        Recorded::new(names, trace, &handles, self.core().host())
+        RecordedProgram::new(names, trace, &handles, self.core().host())
     }
 
     fn allocator(&self) -> &Arc<dyn tfrt_host::HostAllocator> {

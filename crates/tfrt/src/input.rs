@@ -25,8 +25,8 @@ mod dims;
 #[allow(unsafe_code, reason = "a listed module")]
 mod weights;
 
-pub use weights::ApartWeights;
-pub(crate) use weights::HeldWeights;
+pub use weights::ExternalWeights;
+pub(crate) use weights::RetainedWeights;
 
 /// The path that stands for standard input, and the name that its text then has.
 pub const STANDARD_INPUT: &str = "-";
@@ -352,7 +352,7 @@ impl Input {
         formats: &Formats,
         evaluator: &HostEvaluator,
         options: &OpenOptions,
-        held: Option<&mut HeldWeights>,
+        held: Option<&mut RetainedWeights>,
     ) -> Result<BefFile, OpenError> {
         evaluator.check_device(options)?;
         let formats = self.formats().unwrap_or(formats);
@@ -436,19 +436,19 @@ impl Input {
     }
 
     /// As [`compile_for`](Self::compile_for), with the weights that stay in files, if there are any, copied to one file that
-    /// belongs to the program: `write` puts them there by [`ApartWeights::write`], and returns the id. The program looks for
+    /// belongs to the program: `write` puts them there by [`ExternalWeights::write`], and returns the id. The program looks for
     /// it beside itself, by the name `file`.
     ///
     /// # Errors
     ///
     /// Those of [`compile_for`](Self::compile_for), and those of `write`.
-    pub fn compile_apart<E: From<OpenError>>(
+    pub fn compile_with_external_weights<E: From<OpenError>>(
         &self,
         how: &CompileOptions,
         set: InstructionSet,
         options: &OpenOptions,
         file: &str,
-        write: impl FnOnce(&ApartWeights) -> Result<String, E>,
+        write: impl FnOnce(&ExternalWeights) -> Result<String, E>,
     ) -> Result<BefBuffer, E> {
         HostEvaluator::default().check_device(options)?;
         let Some(module) = self.module_with(options)? else {
@@ -457,7 +457,7 @@ impl Input {
         let mut module = self
             .lower_for(module, set, options)
             .map_err(OpenError::Text)?;
-        if let Some(apart) = ApartWeights::of(&module, self.outside()) {
+        if let Some(apart) = ExternalWeights::of(&module, self.outside()) {
             let id = write(&apart)?;
             apart.place(&mut module, file, &id);
         }

@@ -23,7 +23,7 @@ mod datum;
 mod inputs;
 mod outputs;
 mod signature;
-mod spelling;
+mod type_parser;
 mod types;
 
 pub use datum::Datum;
@@ -57,9 +57,9 @@ use signature::Signature;
 /// # Ok::<(), tfrt::AnyError>(())
 /// ```
 #[derive(Clone)]
-pub struct Model(Arc<Opened>);
+pub struct Model(Arc<ModelInner>);
 
-struct Opened {
+struct ModelInner {
     program: Program,
     main: Function,
     signature: Signature,
@@ -248,7 +248,7 @@ impl Model {
             );
             return Err(OpenError::Constants(Error::invalid_argument(message)));
         }
-        Ok(Model(Arc::new(Opened {
+        Ok(Model(Arc::new(ModelInner {
             program: program.without_weights(),
             main,
             signature,
@@ -334,7 +334,7 @@ pub(crate) struct ModelValues {
 impl ModelValues {
     pub(crate) fn of(model: &tfrt_bef::Model) -> ModelValues {
         let described = |values: &[tfrt_bef::model::ModelValue]| -> Vec<ValueInfo> {
-            values.iter().map(spelling::value_info).collect()
+            values.iter().map(type_parser::value_info).collect()
         };
         ModelValues {
             inputs: described(&model.inputs),

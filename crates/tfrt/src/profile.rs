@@ -116,12 +116,12 @@ pub struct Profile {
     /// By index of the kernel, the function that it stands in, and its number there.
     kernel_ids: Vec<(FunctionId, u32)>,
     /// What critical paths lead along inside of calls.
-    critical_steps: HashSet<Step>,
+    critical_steps: HashSet<PathStep>,
 }
 
 /// A part of a critical path: a kernel, and one that waited for it last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Step {
+struct PathStep {
     function: FunctionId,
     producer: u32,
     user: u32,
@@ -139,7 +139,7 @@ pub struct Sample {
 }
 
 /// A kernel as a recording numbers it.
-type Key = (FunctionId, u32);
+type KernelKey = (FunctionId, u32);
 
 impl Profile {
     /// Gives what was recorded its names. Kernels of other programs are left out.
@@ -151,7 +151,7 @@ impl Profile {
     /// since the recorder was made, in order. A call is then never taken for one that a kernel made
     /// before.
     pub fn of_calls(recording: &Recording, programs: &[Program], begins_ns: &[u64]) -> Profile {
-        let mut named = Named::default();
+        let mut named = KernelTable::default();
         let threads = recording.threads.iter().map(|thread| {
             let slices = thread.events.iter();
             ProfiledThread {
@@ -186,15 +186,15 @@ impl Profile {
 
 /// The kernels that were met.
 #[derive(Default)]
-struct Named {
+struct KernelTable {
     kernels: Vec<ProfiledKernel>,
     /// The function of each, and its number there.
     ids: Vec<(FunctionId, u32)>,
     /// `None` for kernels of other programs.
-    indexes: HashMap<Key, Option<usize>>,
+    indexes: HashMap<KernelKey, Option<usize>>,
 }
 
-impl Named {
+impl KernelTable {
     fn slice(&mut self, event: &Event, programs: &[Program]) -> Option<Slice> {
         let activity = match event.kind {
             EventKind::Kernel {
@@ -215,7 +215,7 @@ impl Named {
         })
     }
 
-    fn index(&mut self, (function, kernel): Key, programs: &[Program]) -> Option<usize> {
+    fn index(&mut self, (function, kernel): KernelKey, programs: &[Program]) -> Option<usize> {
         let known = match self.indexes.entry((function, kernel)) {
             Entry::Occupied(known) => return *known.get(),
             Entry::Vacant(unknown) => unknown,

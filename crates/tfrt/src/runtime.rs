@@ -16,7 +16,7 @@ use crate::context::{Context, ContextBuilder};
 use crate::error::OpenError;
 use crate::evaluator::HostEvaluator;
 use crate::formats::Formats;
-use crate::input::{HeldWeights, Input};
+use crate::input::{Input, RetainedWeights};
 use crate::model::Model;
 use crate::open_options::OpenOptions;
 use crate::program::Program;
@@ -205,7 +205,7 @@ impl Runtime {
             ),
             None => {
                 let (mut held, evaluator) =
-                    (HeldWeights::default(), placed(HostEvaluator::default()));
+                    (RetainedWeights::default(), placed(HostEvaluator::default()));
                 let file = input.open_by(&self.formats, &evaluator, options, Some(&mut held))?;
                 (file, input.weights_with(held, &self.host))
             }

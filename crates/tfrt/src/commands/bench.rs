@@ -51,12 +51,12 @@ pub fn bench(options: &BenchOptions, console: &Console) -> Result<ExitStatus, Fa
         console.remember(source);
     }
     refuse_compiled(&input, options.no_optimize)?;
-    let waiting = console.waiting(&format!("opening {}", input.name()));
+    let progress = console.progress(&format!("opening {}", input.name()));
     let bench = Bench::new(options, limits, &input, None, console)?;
-    drop(waiting);
-    let waiting = console.waiting(&format!("calling '{}'", bench.function.name()));
+    drop(progress);
+    let progress = console.progress(&format!("calling '{}'", bench.function.name()));
     let measured = bench.measure(options);
-    drop(waiting);
+    drop(progress);
     let counted = measured.and_then(|measured| {
         let n_kernels = count_kernels(options, limits, &input, console)?;
         Ok((measured, n_kernels))
@@ -70,8 +70,8 @@ pub fn bench(options: &BenchOptions, console: &Console) -> Result<ExitStatus, Fa
             }
             Ok(ExitStatus::Fine)
         }
-        Err(Stop::Failure(failure)) => Err(failure),
-        Err(Stop::Call(failed)) => Ok(failed.tell(bench.function.name(), console)),
+        Err(BenchError::Failure(failure)) => Err(failure),
+        Err(BenchError::Call(failed)) => Ok(failed.tell(bench.function.name(), console)),
     }
 }
 
@@ -81,16 +81,16 @@ fn count_kernels(
     limits: &LimitOptions,
     input: &Input,
     console: &Console,
-) -> Result<u64, Stop> {
+) -> Result<u64, BenchError> {
     let recorder = Arc::new(Recorder::new());
     let counted = Bench::new(options, limits, input, Some(recorder.clone()), console)?;
     counted.call()?;
-    counted.rest();
+    counted.quiesce();
     Ok(n_kernels(&recorder))
 }
 
 /// Why a measurement ended before its time.
-enum Stop {
+enum BenchError {
     Failure(Failure),
     Call(FailedCall),
 }
@@ -126,9 +126,9 @@ impl FailedCall {
     }
 }
 
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Stop {
-        Stop::Failure(failure)
+impl From<Failure> for BenchError {
+    fn from(failure: Failure) -> BenchError {
+        BenchError::Failure(failure)
     }
 }
 
@@ -139,12 +139,12 @@ struct Bench {
     function: Function,
     arguments: Vec<AnyAsyncValue>,
     errors: Arc<Errors>,
-    printed: Discarded,
+    printed: DiscardedOutput,
     queue: String,
 }
 
 /// What was measured.
-struct Measured {
+struct Measurement {
     statistics: Statistics,
     n_calls: u64,
     batch: u64,
@@ -156,9 +156,9 @@ struct Measured {
 
 /// Takes all that is written to it, and counts it.
 #[derive(Clone, Default)]
-struct Discarded(Arc<AtomicU64>);
+struct DiscardedOutput(Arc<AtomicU64>);
 
-impl Write for Discarded {
+impl Write for DiscardedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // Ordering: a statistic.
         self.0.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -170,7 +170,7 @@ impl Write for Discarded {
     }
 }
 
-impl Discarded {
+impl DiscardedOutput {
     fn n_bytes(&self) -> u64 {
         // Ordering: a statistic.
         self.0.load(Ordering::Relaxed)
@@ -185,7 +185,7 @@ impl Bench {
         recorder: Option<Arc<Recorder>>,
         console: &Console,
     ) -> Result<Bench, Failure> {
-        let (errors, printed) = (Arc::new(Errors::default()), Discarded::default());
+        let (errors, printed) = (Arc::new(Errors::default()), DiscardedOutput::default());
         let heard = errors.clone();
         let queue = options.queue.start(None).map_err(Failure::Host)?;
         let builder = Runtime::builder()
@@ -232,7 +232,7 @@ impl Bench {
         })
     }
 
-    fn measure(&self, options: &BenchOptions) -> Result<Measured, Stop> {
+    fn measure(&self, options: &BenchOptions) -> Result<Measurement, BenchError> {
         let (begin, mut n_warm) = (Instant::now(), 0_u32);
         let mut shortest = Duration::MAX;
         while n_warm == 0 || begin.elapsed() < options.warm_up {
@@ -263,7 +263,7 @@ impl Bench {
             samples_ns.push(took.as_nanos() as f64 / n_left as f64);
             n_calls += n_left;
         }
-        Ok(Measured {
+        Ok(Measurement {
             statistics: Statistics::new(samples_ns),
             n_calls,
             batch,
@@ -274,7 +274,7 @@ impl Bench {
     }
 
     /// Times so many calls in a row.
-    fn sample(&self, n_calls: u64) -> Result<Duration, Stop> {
+    fn sample(&self, n_calls: u64) -> Result<Duration, BenchError> {
         if n_calls == 1 {
             return self.call();
         }
@@ -283,25 +283,25 @@ impl Bench {
             self.call_once()?;
         }
         let took = begin.elapsed();
-        self.rest();
+        self.quiesce();
         Ok(took)
     }
 
     /// Times a call.
-    fn call(&self) -> Result<Duration, Stop> {
+    fn call(&self) -> Result<Duration, BenchError> {
         let begin = Instant::now();
         self.call_once()?;
         let took = begin.elapsed();
-        self.rest();
+        self.quiesce();
         Ok(took)
     }
 
-    fn call_once(&self) -> Result<(), Stop> {
+    fn call_once(&self) -> Result<(), BenchError> {
         let context = self.limits.context(&self.runtime);
         let call = self.function.call(&context, self.arguments.clone());
         let results = call.wait_each().expect("this thread is no worker");
         if results.is_empty() {
-            self.rest();
+            self.quiesce();
         }
         let failed = results.iter().filter_map(AnyAsyncValue::error);
         let failed: Vec<Error> = failed.cloned().collect();
@@ -311,12 +311,12 @@ impl Bench {
         if failed.is_empty() && stopped.is_none() && !self.errors.any(|_| true) {
             return Ok(());
         }
-        self.rest();
+        self.quiesce();
         Err(self.stop(failed, stopped.cloned()))
     }
 
     /// Collects the errors of a call that failed or was stopped. The status is that of `tfrt run`.
-    fn stop(&self, failed: Vec<Error>, stopped: Option<Error>) -> Stop {
+    fn stop(&self, failed: Vec<Error>, stopped: Option<Error>) -> BenchError {
         let heard = self.errors.take();
         let is_limited = *self.runtime.host().limits() != Limits::default();
         // What no result tells counts where whoever runs the function has set limits.
@@ -335,7 +335,7 @@ impl Bench {
             exhausted: None,
         };
         let limit = errors.iter().find_map(|error| exceeded.error(error));
-        Stop::Call(FailedCall {
+        BenchError::Call(FailedCall {
             errors,
             limit,
             status,
@@ -343,7 +343,7 @@ impl Bench {
     }
 
     /// Waits until nothing is left to run.
-    fn rest(&self) {
+    fn quiesce(&self) {
         if self.runtime.host().queue().activity().in_flight > 0 {
             self.runtime.quiesce().expect("this thread is no worker");
         }

@@ -22,7 +22,7 @@ use crate::options::CheckOptions;
 
 mod model;
 
-use model::Missing;
+use model::MissingOp;
 
 pub use model::{in_model, place};
 
@@ -49,7 +49,7 @@ pub fn check(options: &CheckOptions, console: &Console) -> Result<ExitStatus, Fa
             print_line(&format!("{}: {verdict}", visible::name(&file)))?;
         }
         let problems = problems.iter().flat_map(Problem::all_of_open);
-        files.push(Checked {
+        files.push(FileReport {
             file,
             ok,
             missing,
@@ -94,8 +94,8 @@ pub fn told_if_missing(
     Some(Failure::Told(ExitStatus::Rejected))
 }
 
-fn tell_missing(file: &str, missing: &[Missing], console: &Console) {
-    let lines: String = missing.iter().map(Missing::text).collect();
+fn tell_missing(file: &str, missing: &[MissingOp], console: &Console) {
+    let lines: String = missing.iter().map(MissingOp::text).collect();
     console.say(&format!(
         "{file}: operations that nothing here runs:\n{lines}"
     ));
@@ -105,16 +105,16 @@ fn tell_missing(file: &str, missing: &[Missing], console: &Console) {
 struct Document {
     schema: &'static str,
     ok: bool,
-    files: Vec<Checked>,
+    files: Vec<FileReport>,
 }
 
 #[derive(Serialize)]
-struct Checked {
+struct FileReport {
     file: String,
     ok: bool,
     /// Of a model: operations that have no kernel.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    missing: Vec<Missing>,
+    missing: Vec<MissingOp>,
     problems: Vec<Problem>,
     /// Of a model: what keeps it from nothing, but is probably not meant.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -127,7 +127,7 @@ fn problems(
     opening: &OpenOptions,
     runtime: &Runtime,
     console: &Console,
-) -> (Vec<Missing>, Vec<OpenError>) {
+) -> (Vec<MissingOp>, Vec<OpenError>) {
     let problems = match Input::read(path) {
         Err(error) => vec![error],
         Ok(Input::Text(source)) => {
@@ -141,9 +141,9 @@ fn problems(
             }
         }
         Ok(input @ Input::Model { .. }) => {
-            let waiting = console.waiting(&format!("reading {}", input.name()));
+            let progress = console.progress(&format!("reading {}", input.name()));
             let found = model::in_model(&input, opening, runtime);
-            drop(waiting);
+            drop(progress);
             return found;
         }
         Ok(input @ Input::Bytes { .. }) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tfrt::bef::{BefBuffer, BefFile};
 use tfrt::codes;
-use tfrt::input::{ApartWeights, Input, STANDARD_INPUT};
+use tfrt::input::{ExternalWeights, Input, STANDARD_INPUT};
 use tfrt::ir::{Diagnostics, Source};
 use tfrt::tensor::math::panel::InstructionSet;
 use tfrt::{OpenError, OpenOptions, Program, Runtime, SingleThreadedWorkQueue, Warnings};
@@ -74,20 +74,20 @@ fn compile_model(
     options: &CompileOptions,
     console: &Console,
 ) -> Result<ExitStatus, Failure> {
-    let waiting = console.waiting(&format!("compiling {}", input.name()));
+    let progress = console.progress(&format!("compiling {}", input.name()));
     let path = output_path(options);
     let mut delivery = Delivery::default();
     let data = data_path(&path);
     let name = data.file_name().unwrap_or_default().to_string_lossy();
     let files_read = || files_of(&options.file, input);
-    let bytes = input.compile_apart(
+    let bytes = input.compile_with_external_weights(
         &compiler.options,
         compiler.instructions,
         &compiler.opening,
         &name,
         |weights| add_weights(&mut delivery, weights, &path, &files_read()),
     )?;
-    drop(waiting);
+    drop(progress);
     console.diagnostics(&compiler.warnings.take());
     expect_kernels(input, &bytes, &compiler.opening, console)?;
     deliver(&path, &files_read(), &bytes, delivery)
@@ -175,7 +175,7 @@ fn data_path(path: &Path) -> PathBuf {
 /// Copies weights that stay in files to the one beside the program; returns its id.
 fn add_weights(
     delivery: &mut Delivery,
-    weights: &ApartWeights,
+    weights: &ExternalWeights,
     path: &Path,
     read: &[PathBuf],
 ) -> Result<String, Failure> {

@@ -21,7 +21,7 @@ pub fn inspect(options: &InspectOptions, console: &Console) -> Result<ExitStatus
     if let Input::Text(source) = &input {
         console.remember(source);
     }
-    let waiting = console.waiting(&format!("reading {}", input.name()));
+    let progress = console.progress(&format!("reading {}", input.name()));
     let name = input.name().to_owned();
     let mut read = vec![options.file.clone()];
     let opening = options.dims.open_options(true);
@@ -40,7 +40,7 @@ pub fn inspect(options: &InspectOptions, console: &Console) -> Result<ExitStatus
             ("Memory", json(&memory), memory.text())
         }
     };
-    drop(waiting);
+    drop(progress);
     match &options.html {
         Some(path) => {
             let page = page::page(&format!("{title} of {name}"), &document);

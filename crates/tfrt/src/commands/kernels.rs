@@ -19,10 +19,12 @@ pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
     tfrt::kernels::register_all(&mut registry);
     tfrt::corert::kernels::register(&mut registry);
     let pattern = options.pattern.as_deref().unwrap_or("*");
-    let natives = registry.natives().map(|entry| Listed::new(entry, true));
-    let mut chosen: Vec<Listed> = registry
+    let natives = registry
+        .natives()
+        .map(|entry| KernelReport::new(entry, true));
+    let mut chosen: Vec<KernelReport> = registry
         .kernels()
-        .map(|entry| Listed::new(entry, false))
+        .map(|entry| KernelReport::new(entry, false))
         .chain(natives)
         .filter(|kernel| matches(pattern, &kernel.name))
         .collect();
@@ -78,12 +80,12 @@ fn nearest(name: &str, registry: &KernelRegistry) -> Option<String> {
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
-    kernels: &'a [Listed],
+    kernels: &'a [KernelReport],
     operations: &'a [Operation],
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct KernelReport {
     name: String,
     signature: String,
     operands: Vec<Operand>,
@@ -98,7 +100,7 @@ struct Listed {
     native: bool,
     /// What its entry in the operation tables says; absent if it has none.
     #[serde(flatten)]
-    described: Option<Described>,
+    described: Option<OpDescription>,
 }
 
 #[derive(Serialize)]
@@ -110,7 +112,7 @@ struct Operand {
 }
 
 #[derive(Serialize)]
-struct Described {
+struct OpDescription {
     #[serde(skip)]
     entry: &'static OpDef,
     summary: &'static str,
@@ -162,8 +164,8 @@ struct Example {
     prints: &'static str,
 }
 
-impl Listed {
-    fn new(entry: &KernelEntry, native: bool) -> Listed {
+impl KernelReport {
+    fn new(entry: &KernelEntry, native: bool) -> KernelReport {
         let signature = entry.signature();
         let operands = signature.operands.iter().map(|operand| Operand {
             type_name: operand.type_name,
@@ -174,7 +176,7 @@ impl Listed {
             true => dialect::describe_native(entry.name()),
             false => dialect::describe(entry.name()),
         };
-        Listed {
+        KernelReport {
             name: entry.name().to_owned(),
             signature: signature.to_string(),
             operands: operands.collect(),
@@ -191,7 +193,7 @@ impl Listed {
                 Completion::Calls => "calls",
             },
             native,
-            described: described.map(Described::new),
+            described: described.map(OpDescription::new),
         }
     }
 
@@ -215,8 +217,8 @@ impl Listed {
     }
 }
 
-impl Described {
-    fn new(entry: &'static OpDef) -> Described {
+impl OpDescription {
+    fn new(entry: &'static OpDef) -> OpDescription {
         let operands = entry.operand_defs().iter().chain(entry.rest_def());
         let declared = entry.result_defs().declared().iter();
         let mut result_names: Vec<String> = declared.map(|result| result.identifier()).collect();
@@ -236,7 +238,7 @@ impl Described {
             message: error.message,
             when: error.when,
         });
-        Described {
+        OpDescription {
             entry,
             summary: entry.summary_text(),
             description: entry.details_text(),

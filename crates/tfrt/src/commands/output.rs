@@ -50,7 +50,7 @@ pub fn check(path: &Path, read: &[PathBuf], option: &str) -> Result<(), Failure>
 
 /// A file that was written beside the results, as standard error tells of it.
 #[derive(Serialize)]
-pub struct Written {
+pub struct WrittenFile {
     schema: &'static str,
     file: String,
     bytes: u64,
@@ -58,10 +58,10 @@ pub struct Written {
     open_with: &'static str,
 }
 
-impl Written {
+impl WrittenFile {
     /// `bytes` were written to `path`.
-    pub fn new(path: &Path, bytes: u64, open_with: &'static str) -> Written {
-        Written {
+    pub fn new(path: &Path, bytes: u64, open_with: &'static str) -> WrittenFile {
+        WrittenFile {
             schema: "tfrt.written/1",
             file: path.display().to_string(),
             bytes,
@@ -72,7 +72,7 @@ impl Written {
     /// Tells of it.
     pub fn tell(&self, console: &Console) {
         console.document(self, || {
-            let Written {
+            let WrittenFile {
                 file,
                 bytes,
                 open_with,

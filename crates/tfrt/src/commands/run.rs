@@ -33,9 +33,9 @@ use crate::options::{LimitOptions, RunOptions};
 
 mod allocator;
 mod document;
+mod escaped_output;
 mod interrupt;
 mod model;
-mod printed;
 mod profiling;
 mod sampler;
 mod stats;
@@ -232,7 +232,7 @@ impl<'a> Run<'a> {
         // A document holds what the program prints: standard output is one object and nothing else.
         let (output, printed) = match options.json {
             true => Output::captured_within(max_printed(limits)),
-            false if limits.untrusted => (printed::output(), Captured::default()),
+            false if limits.untrusted => (escaped_output::output(), Captured::default()),
             false => (Output::standard(), Captured::default()),
         };
         let runtime = runtime(options, limits, &allocator, &errors, output, &profiling)?;
@@ -264,11 +264,11 @@ impl<'a> Run<'a> {
     fn load(&self, input: &Input) -> Result<Program, Failure> {
         let (options, console) = (self.options, self.console);
         let opening = &self.opening();
-        let waiting = console.waiting(&format!("compiling {}", input.name()));
+        let progress = console.progress(&format!("compiling {}", input.name()));
         let warnings = Warnings::default();
         let warned = opening.clone().warnings(warnings.clone());
         let loaded = self.limits.load(input, &warned, &self.runtime, console);
-        drop(waiting);
+        drop(progress);
         console.diagnostics(&warnings.take());
         let is_model = match (&loaded, input) {
             (Ok(program), _) => is_model(program),
@@ -308,7 +308,7 @@ impl<'a> Run<'a> {
                 // A model holds what it was read from no longer.
                 drop(input);
                 tell_packing(&self.runtime, self.console);
-                self.profiling.begin(&self.runtime);
+                self.profiling.begin_run(&self.runtime);
                 let document = self.run_model(&model)?;
                 (model.program().clone(), Some(document))
             }
@@ -316,7 +316,7 @@ impl<'a> Run<'a> {
                 refuse_options_of_models(self.options, is_model)?;
                 let functions = self.select(&program)?;
                 interrupt::begin_calls();
-                self.profiling.begin(&self.runtime);
+                self.profiling.begin_run(&self.runtime);
                 self.run_all(&functions)?;
                 (program, None)
             }
@@ -324,7 +324,7 @@ impl<'a> Run<'a> {
         let (console, delivery) = (self.console, &mut self.delivery);
         let stats = self
             .profiling
-            .end(&self.runtime, &program, console, delivery)?;
+            .end_run(&self.runtime, &program, console, delivery)?;
         // A program says itself which texts it was made of: pages and messages show them.
         delivery.refuse(&console.files_read())?;
         delivery.send()?;
@@ -470,9 +470,9 @@ impl<'a> Run<'a> {
     ) -> Result<(), Failure> {
         let limits = self.limits;
         let context = limits.context(&self.runtime);
-        let watched = self.watchdog.calling(&context, limits.deadline);
+        let watched = self.watchdog.watch_call(&context, limits.deadline);
         let hosted = function.as_host_function();
-        let calling = self.profiling.calling(function.name());
+        let timer = self.profiling.begin_call(function.name());
         let print = &mut |line: &str| self.write(line);
         let called = self
             .session
@@ -487,7 +487,7 @@ impl<'a> Run<'a> {
         // The error of a result was reported, unless nothing was.
         let unheard = unheard.take(usize::from(outcome.errors.is_empty()));
         let all = outcome.errors.iter().chain(&outcome.stopped).chain(unheard);
-        self.profiling.called(calling, outcome.status, all);
+        self.profiling.end_call(timer, outcome.status, all);
         let errors = outcome.errors.iter().chain(&outcome.stopped);
         let problems = Problem::merged(errors.map(|error| self.problem(error)));
         problems

@@ -4,7 +4,7 @@ use serde::Serialize;
 use tfrt::ir::Location;
 use tfrt::ir::diagnostic::{Diagnostic, Note, Position};
 
-use super::problem::{Place, Problem};
+use super::problem::{Problem, SourcePos};
 
 /// Something said, where, and in the words of `--message-format full`.
 #[derive(Serialize)]
@@ -13,27 +13,27 @@ pub struct Message<'m> {
     code: Option<&'static str>,
     message: &'m str,
     #[serde(flatten)]
-    place: Lines,
+    place: TextRange,
     #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<&'m str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<&'m str>,
-    notes: Vec<Part>,
-    help: Vec<Part>,
+    notes: Vec<SubMessage>,
+    help: Vec<SubMessage>,
     rendered: String,
 }
 
 /// A note or a piece of advice.
 #[derive(Serialize)]
-struct Part {
+struct SubMessage {
     message: String,
     #[serde(flatten)]
-    place: Lines,
+    place: TextRange,
 }
 
-/// Lines and columns count from 1, columns in bytes; the end is the first byte behind.
+/// TextRange and columns count from 1, columns in bytes; the end is the first byte behind.
 #[derive(Default, Serialize)]
-struct Lines {
+struct TextRange {
     file: Option<String>,
     line: Option<u32>,
     column: Option<u32>,
@@ -41,23 +41,23 @@ struct Lines {
     end_column: Option<u32>,
 }
 
-impl Lines {
-    fn new(location: &Location, position: Option<&Position>) -> Lines {
+impl TextRange {
+    fn new(location: &Location, position: Option<&Position>) -> TextRange {
         let Some((file, line, column)) = location.file_line_col() else {
-            return Lines::default();
+            return TextRange::default();
         };
         if line == 0 {
             // The file as a whole.
-            return Lines {
+            return TextRange {
                 file: Some(file.to_string()),
-                ..Lines::default()
+                ..TextRange::default()
             };
         }
         let end = match position {
             Some(position) => position.source.line_column(position.span.range().end),
             None => (line, column),
         };
-        Lines {
+        TextRange {
             file: Some(file.to_string()),
             line: Some(line),
             column: Some(column),
@@ -70,16 +70,16 @@ impl Lines {
 impl<'m> Message<'m> {
     /// Makes a message of a problem, what is known of its places, and how people see it.
     pub fn new(problem: &'m Problem, placed: Option<&Diagnostic>, rendered: String) -> Message<'m> {
-        let unplaced = |message: &String| Part {
+        let unplaced = |message: &String| SubMessage {
             message: message.clone(),
-            place: Lines::default(),
+            place: TextRange::default(),
         };
         let notes = match placed {
             Some(diagnostic) => {
                 let notes = diagnostic.notes().iter();
-                let part = |note: &Note| Part {
+                let part = |note: &Note| SubMessage {
                     message: note.message().to_owned(),
-                    place: Lines::new(note.location(), note.position()),
+                    place: TextRange::new(note.location(), note.position()),
                 };
                 notes.map(part).collect()
             }
@@ -89,11 +89,11 @@ impl<'m> Message<'m> {
             severity: problem.severity,
             code: problem.code,
             message: &problem.message,
-            place: placed.map_or_else(Lines::default, |diagnostic| {
-                Lines::new(diagnostic.location(), diagnostic.position())
+            place: placed.map_or_else(TextRange::default, |diagnostic| {
+                TextRange::new(diagnostic.location(), diagnostic.position())
             }),
             location: match &problem.place {
-                Place::Words(text) => Some(text),
+                SourcePos::Opaque(text) => Some(text),
                 _ => None,
             },
             kernel: problem.kernel.as_deref(),

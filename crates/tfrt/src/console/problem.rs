@@ -19,18 +19,18 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     #[serde(flatten)]
-    pub place: Place,
+    pub place: SourcePos,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub help: Vec<String>,
     #[serde(skip)]
-    pub origin: Origin,
+    pub origin: ProblemSource,
 }
 
 /// Where a problem comes from, which decides how it is shown.
 #[derive(Clone, Debug)]
-pub enum Origin {
+pub enum ProblemSource {
     /// A text, with the places of the notes.
     Text(Box<Diagnostic>),
     /// Loading or running a program, whose file says where it comes from.
@@ -41,7 +41,7 @@ pub enum Origin {
 
 /// Where it is wrong, as far as that is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum SourcePos {
     #[default]
     Unknown,
     File {
@@ -50,10 +50,10 @@ pub enum Place {
         column: u32,
     },
     /// A place in words.
-    Words(String),
+    Opaque(String),
 }
 
-impl Serialize for Place {
+impl Serialize for SourcePos {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Default, Serialize)]
         struct Fields<'p> {
@@ -67,14 +67,14 @@ impl Serialize for Place {
             location: Option<&'p str>,
         }
         let fields = match self {
-            Place::Unknown => Fields::default(),
-            Place::File { file, line, column } => Fields {
+            SourcePos::Unknown => Fields::default(),
+            SourcePos::File { file, line, column } => Fields {
                 file: Some(file),
                 line: Some(*line),
                 column: Some(*column),
                 location: None,
             },
-            Place::Words(text) => Fields {
+            SourcePos::Opaque(text) => Fields {
                 location: Some(text),
                 ..Fields::default()
             },
@@ -83,22 +83,22 @@ impl Serialize for Place {
     }
 }
 
-impl Place {
-    fn new(location: Option<&SourceLocation>) -> Place {
+impl SourcePos {
+    fn new(location: Option<&SourceLocation>) -> SourcePos {
         match location {
-            None => Place::Unknown,
-            Some(SourceLocation::FileLineCol { file, line, column }) => Place::File {
+            None => SourcePos::Unknown,
+            Some(SourceLocation::FileLineCol { file, line, column }) => SourcePos::File {
                 file: file.clone(),
                 line: *line,
                 column: *column,
             },
-            Some(SourceLocation::Opaque(text)) => Place::Words(text.clone()),
+            Some(SourceLocation::Opaque(text)) => SourcePos::Opaque(text.clone()),
         }
     }
 }
 
 impl Problem {
-    fn new(message: String, place: Place, origin: Origin) -> Problem {
+    fn new(message: String, place: SourcePos, origin: ProblemSource) -> Problem {
         Problem {
             severity: "error",
             message,
@@ -115,7 +115,7 @@ impl Problem {
     pub fn of_command(code: Option<&'static str>, message: String) -> Problem {
         // What it names may be a stranger's, and ends no line.
         let message = visible::name(&message).into_owned();
-        let mut problem = Problem::new(message, Place::Unknown, Origin::Command);
+        let mut problem = Problem::new(message, SourcePos::Unknown, ProblemSource::Command);
         problem.code = code;
         problem
     }
@@ -124,7 +124,11 @@ impl Problem {
     pub fn of_run(error: &Error) -> Problem {
         let message = format!("runtime error: {}", error.message());
         let kernel = error.kernel().filter(|name| !name.is_empty());
-        let mut problem = Problem::new(message, Place::new(error.location()), Origin::Program);
+        let mut problem = Problem::new(
+            message,
+            SourcePos::new(error.location()),
+            ProblemSource::Program,
+        );
         problem.code = Some(error.code().name());
         problem.kernel = kernel.map(str::to_owned);
         problem.notes = kernel
@@ -169,8 +173,8 @@ impl Problem {
     }
 
     fn of_load(problem: &LoadProblem) -> Problem {
-        let place = Place::new(problem.location.as_ref());
-        let mut told = Problem::new(problem.message.clone(), place, Origin::Program);
+        let place = SourcePos::new(problem.location.as_ref());
+        let mut told = Problem::new(problem.message.clone(), place, ProblemSource::Program);
         told.code = Some(problem.code);
         told.help.extend(problem.help.clone());
         told
@@ -178,14 +182,14 @@ impl Problem {
 
     fn of_text(diagnostic: &Diagnostic) -> Problem {
         let place = match diagnostic.location().file_line_col() {
-            Some((file, line, column)) => Place::File {
+            Some((file, line, column)) => SourcePos::File {
                 file: file.to_string(),
                 line,
                 column,
             },
-            None => Place::Unknown,
+            None => SourcePos::Unknown,
         };
-        let origin = Origin::Text(Box::new(diagnostic.clone()));
+        let origin = ProblemSource::Text(Box::new(diagnostic.clone()));
         let notes = diagnostic.notes().iter();
         Problem {
             severity: diagnostic.severity().name(),

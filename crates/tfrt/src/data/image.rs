@@ -16,8 +16,8 @@ use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-use super::cells::Cell;
 use super::numbers;
+use super::scalars::Scalar;
 
 /// Images have no more bytes than this: a few bytes of a file may promise any number of them.
 const MAX_BYTES: usize = 1 << 30;
@@ -62,14 +62,14 @@ struct Picture {
     extents: [usize; 3],
     pixels: Vec<u8>,
     /// As much of the host's memory as the pixels have, so that it counts: they have theirs from elsewhere.
-    _aside: Block,
+    _reserved: Block,
 }
 
 /// Memory that counts as the host's.
 #[derive(Clone, Copy)]
-struct Room<'a>(&'a Arc<dyn HostAllocator>);
+struct MemoryBudget<'a>(&'a Arc<dyn HostAllocator>);
 
-impl Room<'_> {
+impl MemoryBudget<'_> {
     /// Has it count `n_taken` bytes more, for an image of `n_bytes`.
     fn set_aside(self, n_taken: Option<usize>, n_bytes: usize) -> Result<Block, String> {
         let block = n_taken.and_then(|n_taken| Block::set_aside(self.0, n_taken));
@@ -93,7 +93,7 @@ impl Room<'_> {
         Ok(Picture {
             extents,
             pixels,
-            _aside: aside,
+            _reserved: aside,
         })
     }
 }
@@ -126,8 +126,8 @@ pub fn read(
     how: &Preparation,
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Tensor, String> {
-    let form = Form::new(wanted, how)?;
-    let room = Room(allocator);
+    let form = ImageSpec::new(wanted, how)?;
+    let room = MemoryBudget(allocator);
     let picture = match is_png(bytes) {
         true => decode_png(bytes, room),
         false => decode_jpeg(bytes, room),
@@ -137,7 +137,7 @@ pub fn read(
     let size = [form.height.unwrap_or(height), form.width.unwrap_or(width)];
     let picture = picture.resized(size, room)?;
     let [height, width, channels] = picture.extents;
-    let normal = Normal::new(how, channels, form.element)?;
+    let normal = Normalization::new(how, channels, form.element)?;
     let mut extents = vec![1; usize::from(form.has_batch)];
     extents.extend(match form.layout {
         Layout::Nchw => [channels, height, width],
@@ -146,7 +146,7 @@ pub fn read(
     let n_bytes = picture.pixels.len();
     let n_taken = form.element.size_bytes().unwrap_or(size_of::<f64>());
     let n_taken = n_bytes.checked_mul(n_taken);
-    let _aside = room.set_aside(n_taken, n_bytes)?;
+    let _reserved = room.set_aside(n_taken, n_bytes)?;
     let mut out = Vec::new();
     let reserved = out.try_reserve_exact(n_taken.unwrap_or(0));
     reserved.map_err(|_| no_memory(n_bytes))?;
@@ -167,7 +167,7 @@ pub fn read(
 }
 
 /// What an input of a model takes, as an image.
-struct Form {
+struct ImageSpec {
     layout: Layout,
     has_batch: bool,
     channels: Option<usize>,
@@ -176,8 +176,8 @@ struct Form {
     element: DType,
 }
 
-impl Form {
-    fn new(wanted: &TensorType, how: &Preparation) -> Result<Form, String> {
+impl ImageSpec {
+    fn new(wanted: &TensorType, how: &Preparation) -> Result<ImageSpec, String> {
         let element = wanted.element.unwrap_or(DType::F32);
         let kind = numbers::kind(element);
         if !matches!(kind, numbers::Kind::Integer | numbers::Kind::Float) {
@@ -214,7 +214,7 @@ impl Form {
             Layout::Nchw => (fixed(0), fixed(1), fixed(2)),
             Layout::Nhwc => (fixed(2), fixed(0), fixed(1)),
         };
-        Ok(Form {
+        Ok(ImageSpec {
             layout,
             has_batch: batch.is_some(),
             channels,
@@ -226,15 +226,15 @@ impl Form {
 }
 
 /// What becomes of a byte of a channel.
-struct Normal {
+struct Normalization {
     scale: f64,
     mean: Vec<f64>,
     deviation: Vec<f64>,
     is_integer: bool,
 }
 
-impl Normal {
-    fn new(how: &Preparation, channels: usize, element: DType) -> Result<Normal, String> {
+impl Normalization {
+    fn new(how: &Preparation, channels: usize, element: DType) -> Result<Normalization, String> {
         let is_integer = numbers::kind(element) == numbers::Kind::Integer;
         if is_integer && !(how.mean.is_empty() && how.deviation.is_empty()) {
             return Err(format!(
@@ -254,7 +254,7 @@ impl Normal {
         if deviation.contains(&0.0) {
             return Err("--std is what pixels are divided by, which can't be 0".to_owned());
         }
-        Ok(Normal {
+        Ok(Normalization {
             scale: match how.range {
                 Range::Unit => 255.0,
                 Range::Byte => 1.0,
@@ -265,18 +265,22 @@ impl Normal {
         })
     }
 
-    fn cell(&self, pixel: u8, channel: usize) -> Cell {
+    fn cell(&self, pixel: u8, channel: usize) -> Scalar {
         if self.is_integer {
-            return Cell::Integer(pixel.into());
+            return Scalar::Integer(pixel.into());
         }
         let value = f64::from(pixel) / self.scale;
-        Cell::Double((value - self.mean[channel]) / self.deviation[channel])
+        Scalar::Double((value - self.mean[channel]) / self.deviation[channel])
     }
 }
 
 impl Picture {
     /// The same picture in grey, in colours, or in colours with opacity.
-    fn with_channels(self, wanted: Option<usize>, room: Room<'_>) -> Result<Picture, String> {
+    fn with_channels(
+        self,
+        wanted: Option<usize>,
+        room: MemoryBudget<'_>,
+    ) -> Result<Picture, String> {
         let [height, width, own] = self.extents;
         // What is transparent is shown on nothing: only who asks for opacity gets it.
         let wanted = wanted.unwrap_or(own.min(3));
@@ -307,7 +311,11 @@ impl Picture {
 
     /// The same picture with other extents: linear between pixels, whose areas are averaged where it
     /// becomes smaller.
-    fn resized(self, [height, width]: [usize; 2], room: Room<'_>) -> Result<Picture, String> {
+    fn resized(
+        self,
+        [height, width]: [usize; 2],
+        room: MemoryBudget<'_>,
+    ) -> Result<Picture, String> {
         let [own_height, own_width, channels] = self.extents;
         if [own_height, own_width] == [height, width] {
             return Ok(self);
@@ -317,7 +325,7 @@ impl Picture {
         let (n_own, n_bytes) = (self.pixels.len(), resized.pixels.len());
         let n_taken = n_own.checked_add(n_bytes);
         let n_taken = n_taken.and_then(|n| n.checked_mul(size_of::<f32>()));
-        let _aside = room.set_aside(n_taken, n_own.max(n_bytes))?;
+        let _reserved = room.set_aside(n_taken, n_own.max(n_bytes))?;
         let told = |error: tfrt::Error| error.message().to_owned();
         let floats: Vec<f32> = self.pixels.iter().copied().map(f32::from).collect();
         let mut scaled = vec![0.0_f32; n_bytes];
@@ -351,7 +359,7 @@ fn grey([red, green, blue, _]: [u8; 4]) -> u8 {
     byte(0.299 * red + 0.587 * green + 0.114 * blue)
 }
 
-fn decode_png(bytes: &[u8], room: Room<'_>) -> Result<Picture, String> {
+fn decode_png(bytes: &[u8], room: MemoryBudget<'_>) -> Result<Picture, String> {
     let failed = |error: png::DecodingError| format!("not a readable PNG image: {error}");
     let limits = png::Limits { bytes: MAX_BYTES };
     let mut decoder = png::Decoder::new_with_limits(Cursor::new(bytes), limits);
@@ -368,7 +376,7 @@ fn decode_png(bytes: &[u8], room: Room<'_>) -> Result<Picture, String> {
     }
     // Rows that are unpacked.
     let n_bytes = picture.pixels.len();
-    let _aside = room.set_aside(Some(n_bytes), n_bytes)?;
+    let _reserved = room.set_aside(Some(n_bytes), n_bytes)?;
     reader.next_frame(&mut picture.pixels).map_err(failed)?;
     match color {
         png::ColorType::Grayscale | png::ColorType::Rgb | png::ColorType::Rgba => Ok(picture),
@@ -386,7 +394,7 @@ fn decode_png(bytes: &[u8], room: Room<'_>) -> Result<Picture, String> {
     }
 }
 
-fn decode_jpeg(bytes: &[u8], room: Room<'_>) -> Result<Picture, String> {
+fn decode_jpeg(bytes: &[u8], room: MemoryBudget<'_>) -> Result<Picture, String> {
     let failed = |reason: String| format!("not a readable JPEG image: {reason}");
     let options = DecoderOptions::default()
         .set_strict_mode(true)
@@ -399,7 +407,7 @@ fn decode_jpeg(bytes: &[u8], room: Room<'_>) -> Result<Picture, String> {
     };
     let mut picture = room.picture([height, width, 3])?;
     let n_bytes = picture.pixels.len();
-    let _aside = room.set_aside(n_bytes.checked_mul(PER_DECODED), n_bytes)?;
+    let _reserved = room.set_aside(n_bytes.checked_mul(PER_DECODED), n_bytes)?;
     let decoded = decoder.decode_into(&mut picture.pixels);
     decoded.map_err(|error| failed(format!("{error:?}")))?;
     Ok(picture)

@@ -14,8 +14,8 @@ use tfrt::tensor::{
     DType, Map as TensorMap, Optional, Sequence, StringHostTensor, Tensor, TensorShape,
 };
 
-use super::cells::{Cell, cells};
 use super::numbers;
+use super::scalars::{Scalar, scalars};
 
 /// Elements are shown so many at a time.
 const CHUNK: usize = 1 << 16;
@@ -136,7 +136,7 @@ fn read_tensor(
     }
     let mut bytes = Vec::new();
     for (index, scalar) in scalars.iter().enumerate() {
-        let cell = cell_of(scalar, element).map_err(|expected| {
+        let cell = scalar_of(scalar, element).map_err(|expected| {
             format!(
                 "expected {expected} {}, found {}",
                 place(index),
@@ -225,35 +225,35 @@ fn guess(scalars: &[&Json]) -> DType {
 }
 
 /// The element that a scalar is; else what was expected.
-fn cell_of(scalar: &Json, element: DType) -> Result<Cell, &'static str> {
+fn scalar_of(scalar: &Json, element: DType) -> Result<Scalar, &'static str> {
     let is_float = !matches!(numbers::kind(element), numbers::Kind::Integer);
     match scalar {
         _ if is_complex(element) => {
-            let part = |json: &Json| match cell_of(json, DType::F64) {
-                Ok(Cell::Double(number)) => Ok(number),
+            let part = |json: &Json| match scalar_of(json, DType::F64) {
+                Ok(Scalar::Double(number)) => Ok(number),
                 _ => Err("a complex number, a list of two numbers,"),
             };
             match scalar {
                 Json::Array(parts) if parts.len() == 2 => {
-                    Ok(Cell::Complex(part(&parts[0])?, part(&parts[1])?))
+                    Ok(Scalar::Complex(part(&parts[0])?, part(&parts[1])?))
                 }
-                real => Ok(Cell::Complex(part(real)?, 0.0)),
+                real => Ok(Scalar::Complex(part(real)?, 0.0)),
             }
         }
-        Json::Bool(bit) if element == DType::I1 => Ok(Cell::Truth(*bit)),
+        Json::Bool(bit) if element == DType::I1 => Ok(Scalar::Truth(*bit)),
         _ if element == DType::I1 => Err("true or false"),
-        Json::Number(number) if is_float => number.as_f64().map(Cell::Double).ok_or("a number"),
+        Json::Number(number) if is_float => number.as_f64().map(Scalar::Double).ok_or("a number"),
         Json::String(text) if is_float => match text.as_str() {
-            "nan" | "NaN" => Ok(Cell::Double(f64::NAN)),
-            "inf" | "Infinity" => Ok(Cell::Double(f64::INFINITY)),
-            "-inf" | "-Infinity" => Ok(Cell::Double(f64::NEG_INFINITY)),
+            "nan" | "NaN" => Ok(Scalar::Double(f64::NAN)),
+            "inf" | "Infinity" => Ok(Scalar::Double(f64::INFINITY)),
+            "-inf" | "-Infinity" => Ok(Scalar::Double(f64::NEG_INFINITY)),
             _ => Err("a number"),
         },
         _ if is_float => Err("a number"),
         Json::Number(number) => {
             let signed = number.as_i64().map(i128::from);
             let integer = signed.or_else(|| number.as_u64().map(i128::from));
-            integer.map(Cell::Integer).ok_or("a whole number")
+            integer.map(Scalar::Integer).ok_or("a whole number")
         }
         _ => Err("a whole number"),
     }
@@ -312,14 +312,14 @@ pub fn write(datum: &Datum) -> Result<Json, tfrt::Error> {
         Datum::Optional(Optional::Sequence(sequence)) => write_sequence(sequence),
         Datum::Map(map) => {
             let keys = texts(map.keys())?;
-            let values = cells(map.values(), 0..map.len())?;
+            let values = scalars(map.values(), 0..map.len())?;
             Ok(object_of(&keys, &values))
         }
         Datum::Maps(maps) => {
             let keys = texts(maps.keys())?;
             let objects = (0..maps.len()).map(|index| {
                 let first = index * keys.len();
-                let values = cells(maps.values(), first..first + keys.len())?;
+                let values = scalars(maps.values(), first..first + keys.len())?;
                 Ok(object_of(&keys, &values))
             });
             Ok(Json::Array(objects.collect::<Result<_, tfrt::Error>>()?))
@@ -334,15 +334,15 @@ pub fn write(datum: &Datum) -> Result<Json, tfrt::Error> {
 /// If somebody writes them.
 pub fn texts(keys: &Tensor) -> Result<Vec<String>, tfrt::Error> {
     let n_keys = keys.metadata().shape.n_elements().unwrap_or(0);
-    let text = |cell: &Cell| match cell.to_json() {
+    let text = |cell: &Scalar| match cell.to_json() {
         Json::String(text) => text,
         other => other.to_string(),
     };
-    Ok(cells(keys, 0..n_keys)?.iter().map(text).collect())
+    Ok(scalars(keys, 0..n_keys)?.iter().map(text).collect())
 }
 
-fn object_of(keys: &[String], values: &[Cell]) -> Json {
-    let pairs = keys.iter().cloned().zip(values.iter().map(Cell::to_json));
+fn object_of(keys: &[String], values: &[Scalar]) -> Json {
+    let pairs = keys.iter().cloned().zip(values.iter().map(Scalar::to_json));
     Json::Object(pairs.collect())
 }
 
@@ -358,7 +358,7 @@ fn write_tensor(tensor: &Tensor) -> Result<Json, tfrt::Error> {
     let mut level = Vec::new();
     for first in (0..n_elements).step_by(CHUNK) {
         let last = n_elements.min(first + CHUNK);
-        level.extend(cells(tensor, first..last)?.iter().map(Cell::to_json));
+        level.extend(scalars(tensor, first..last)?.iter().map(Scalar::to_json));
     }
     if n_elements == 0 {
         let mut object = Map::new();

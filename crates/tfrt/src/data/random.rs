@@ -11,9 +11,9 @@ use tfrt::kernels::tensor::strings::MAX_STRINGS;
 use tfrt::model::{Datum, Dim, TensorType, ValueInfo, ValueType};
 use tfrt::tensor::{DType, Sequence, StringHostTensor, TensorShape};
 
-use super::cells::Cell;
 use super::json::some;
 use super::numbers::{self, Kind};
+use super::scalars::Scalar;
 
 /// Tensors that are generated have no more elements than this.
 const MAX_ELEMENTS: usize = 1 << 30;
@@ -113,15 +113,15 @@ fn of_tensor(
     Ok(numbers::dense(element, shape, &bytes, allocator)?.into())
 }
 
-fn cell(element: DType, generator: &mut Generator) -> Cell {
+fn cell(element: DType, generator: &mut Generator) -> Scalar {
     match numbers::kind(element) {
-        Kind::Float => Cell::Double(generator.signed_unit()),
-        Kind::Complex => Cell::Complex(generator.signed_unit(), generator.signed_unit()),
-        Kind::Truth => Cell::Truth(generator.below(2) == 1),
-        Kind::Text => Cell::Text(Vec::new()),
+        Kind::Float => Scalar::Double(generator.signed_unit()),
+        Kind::Complex => Scalar::Complex(generator.signed_unit(), generator.signed_unit()),
+        Kind::Truth => Scalar::Truth(generator.below(2) == 1),
+        Kind::Text => Scalar::Text(Vec::new()),
         Kind::Integer => {
             let (first, n) = numbers::small_range(element).unwrap_or((0, 2));
-            Cell::Integer(first + i128::from(generator.below(n)))
+            Scalar::Integer(first + i128::from(generator.below(n)))
         }
     }
 }

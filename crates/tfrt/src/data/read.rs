@@ -21,7 +21,7 @@ use tfrt::model::{Datum, ValueInfo};
 use tfrt::tensor::{DType, Tensor, npy, npz};
 
 use super::image::{self, Preparation};
-use super::{cells, json, numbers, protobuf};
+use super::{json, numbers, protobuf, scalars};
 use crate::failure::Failure;
 
 /// Files of inputs have no more bytes than this.
@@ -261,7 +261,7 @@ fn fitted(
     let told = |error: tfrt::Error| error.message().to_owned();
     let dense = tensor.as_dense().map_err(told)?;
     let mut bytes = Vec::new();
-    for cell in cells::cells(&tensor, 0..dense.n_elements()).map_err(told)? {
+    for cell in scalars::scalars(&tensor, 0..dense.n_elements()).map_err(told)? {
         numbers::push(&mut bytes, wanted, &cell)?;
     }
     numbers::dense(wanted, dense.shape().clone(), &bytes, allocator)

@@ -9,7 +9,7 @@ use tfrt::asynchronous::SystemAllocator;
 use tfrt::model::Datum;
 use tfrt::tensor::{DenseHostTensor, Tensor, TensorMetadata, npy};
 
-use super::cells::cells;
+use super::scalars::scalars;
 use super::{json, numbers, protobuf};
 use crate::failure::Failure;
 
@@ -79,7 +79,7 @@ fn widened(tensor: &Tensor) -> Result<Tensor, tfrt::Error> {
     };
     let dense = tensor.as_dense()?;
     let mut bytes = Vec::new();
-    for cell in cells(tensor, 0..dense.n_elements())? {
+    for cell in scalars(tensor, 0..dense.n_elements())? {
         numbers::push(&mut bytes, wide, &cell).map_err(tfrt::Error::invalid_argument)?;
     }
     let metadata = TensorMetadata::new(wide, dense.shape().clone());

@@ -1,4 +1,4 @@
-//! [`Recorded`]: a program made of calls.
+//! [`RecordedProgram`]: a program made of calls.
 
 use std::fmt;
 use std::path::Path;
@@ -19,18 +19,18 @@ mod module;
 
 /// Calls that were recorded, as a model: its inputs are the parameters, by their names, its outputs `output0`,
 /// `output1` and so on.
-pub struct Recorded {
+pub struct RecordedProgram {
     module: Module,
 }
 
-impl Recorded {
+impl RecordedProgram {
     pub(super) fn new(
         names: Vec<String>,
         trace: Trace,
         results: &[TensorHandle],
         host: &HostContext,
-    ) -> Result<Recorded, Error> {
-        Ok(Recorded {
+    ) -> Result<RecordedProgram, Error> {
+        Ok(RecordedProgram {
             module: module::make(&names, &trace, results, host)?,
         })
     }
@@ -78,15 +78,15 @@ impl Recorded {
 }
 
 /// The program as MLIR text.
-impl fmt::Display for Recorded {
+impl fmt::Display for RecordedProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.module, f)
     }
 }
 
-impl fmt::Debug for Recorded {
+impl fmt::Debug for RecordedProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorded")
+        f.debug_struct("RecordedProgram")
             .field("n_ops", &self.module.n_ops())
             .finish_non_exhaustive()
     }

@@ -10,9 +10,9 @@ use super::methods::described;
 use super::names::Name;
 use super::{Eager, Handle, make_room};
 
-mod held;
+mod state;
 
-use held::{Change, Held, Kept};
+use state::{Change, ReadyPromise, VariableState};
 
 /// A tensor that changes: weights that are trained.
 ///
@@ -35,18 +35,18 @@ use held::{Change, Held, Kept};
 /// ```
 pub struct Variable {
     eager: Eager,
-    held: Mutex<Held>,
+    held: Mutex<VariableState>,
 }
 
 impl Variable {
     pub(super) fn new(eager: Eager, tensor: Handle) -> Variable {
         Variable {
             eager,
-            held: Mutex::new(Held::new(tensor.into_handle())),
+            held: Mutex::new(VariableState::new(tensor.into_handle())),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, VariableState> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -167,7 +167,7 @@ impl Variable {
         };
         for ((variable, change), state) in changes.iter().zip(states) {
             let kept = variable.lock().end(*change, state);
-            kept.into_iter().for_each(Kept::keep);
+            kept.into_iter().for_each(ReadyPromise::keep);
         }
         result.map_err(|error| {
             let mut of: Vec<Handle> = changes

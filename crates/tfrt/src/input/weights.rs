@@ -39,9 +39,9 @@ const LEAST_BYTES: usize = 64 << 10;
 /// The large constants of a model that is opened: elements that lie beside its program, each for itself, so that those
 /// whose kernels have made something else of them are given back when the model is open.
 #[derive(Default)]
-pub(crate) struct HeldWeights(HashMap<String, Arc<[u8]>>);
+pub(crate) struct RetainedWeights(HashMap<String, Arc<[u8]>>);
 
-impl HeldWeights {
+impl RetainedWeights {
     /// Takes the large constants of a program out of it. Elements are not copied.
     pub(super) fn take(&mut self, module: &mut Module) {
         let mut found = Vec::new();
@@ -88,7 +88,7 @@ fn large_constant(module: &Module, op: OpId) -> Option<Arc<DenseAttribute>> {
 impl Input {
     /// Returns what opens the files beside the input that hold weights of it, and constants that were taken from its
     /// program, which the models of a host hold once.
-    pub(crate) fn weights_with(&self, held: HeldWeights, host: &HostContext) -> WeightFiles {
+    pub(crate) fn weights_with(&self, held: RetainedWeights, host: &HostContext) -> WeightFiles {
         let (outside, host) = (self.outside().clone(), host.clone());
         WeightFiles::new(move |name| match held.0.get(name) {
             Some(bytes) => Ok(share_bytes(&host, HostBuffer::from_owner(bytes.clone()))),
@@ -123,7 +123,7 @@ fn open(outside: &Outside, name: &str) -> Result<HostBuffer, Error> {
             Ok(HostBuffer::from_owner(bytes))
         }
         Outside::Given(given) => match given.file(name) {
-            Some(bytes) => Ok(HostBuffer::from_owner(Held(bytes))),
+            Some(bytes) => Ok(HostBuffer::from_owner(GivenBytes(bytes))),
             None => Err(Error::not_found(format!(
                 "nothing is given for the file of weights '{name}'"
             ))),
@@ -140,16 +140,16 @@ fn open(outside: &Outside, name: &str) -> Result<HostBuffer, Error> {
 }
 
 /// Bytes that were given.
-struct Held(Arc<dyn AsRef<[u8]> + Send + Sync>);
+struct GivenBytes(Arc<dyn AsRef<[u8]> + Send + Sync>);
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for GivenBytes {
     fn as_ref(&self) -> &[u8] {
         (*self.0).as_ref()
     }
 }
 
 /// The constants of a program that stay in files, to be copied to one that is delivered with the program.
-pub struct ApartWeights {
+pub struct ExternalWeights {
     outside: Outside,
     pieces: Vec<Piece>,
     /// By operation, the piece.
@@ -165,10 +165,10 @@ struct Piece {
     to: u64,
 }
 
-impl ApartWeights {
+impl ExternalWeights {
     /// Finds the constants of a program that stay in files; `None` if there are none.
-    pub(super) fn of(module: &Module, outside: &Outside) -> Option<ApartWeights> {
-        let mut apart = ApartWeights {
+    pub(super) fn of(module: &Module, outside: &Outside) -> Option<ExternalWeights> {
+        let mut apart = ExternalWeights {
             outside: outside.clone(),
             pieces: Vec::new(),
             operations: Vec::new(),

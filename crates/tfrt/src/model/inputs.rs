@@ -8,7 +8,7 @@ use tfrt_tensor::{
 };
 
 use super::datum::Datum;
-use super::signature::{Given, Slots};
+use super::signature::{InputValue, Slots};
 use crate::host_tensor::Tensor;
 
 /// Something that an input can be given: a [`Tensor`], a vector (a tensor of one dimension), a [`Datum`], or a value to
@@ -25,20 +25,20 @@ pub trait ModelInput {
 }
 
 /// A [`ModelInput`], as a model takes it.
-pub struct Input(pub(super) Given);
+pub struct Input(pub(super) InputValue);
 
 impl ModelInput for Datum {
     fn into_input(self) -> Input {
         Input(match self {
-            Datum::Tensor(tensor) => Given::Tensor(AnyAsyncValue::new(tensor)),
-            other => Given::Other(Box::new(other)),
+            Datum::Tensor(tensor) => InputValue::Tensor(AnyAsyncValue::new(tensor)),
+            other => InputValue::Other(Box::new(other)),
         })
     }
 }
 
 impl ModelInput for AnyAsyncValue {
     fn into_input(self) -> Input {
-        Input(Given::Later(self))
+        Input(InputValue::Later(self))
     }
 }
 
@@ -63,7 +63,7 @@ input_of!(Sequence Optional Map);
 
 impl ModelInput for Layered {
     fn into_input(self) -> Input {
-        Input(Given::Tensor(AnyAsyncValue::new(self)))
+        Input(InputValue::Tensor(AnyAsyncValue::new(self)))
     }
 }
 

@@ -104,7 +104,7 @@ impl Calls {
             let function = functions.partition_point(|function| *function < run.function);
             kernels[function].entry(run.kernel).or_default().add(run);
         }
-        let tree = Tree::new(runs, graphs, begins_ns);
+        let tree = CallTree::new(runs, graphs, begins_ns);
         let line_of_run = |run: usize| line_of(runs[run].function, runs[run].kernel);
         let mut scopes = Scopes::new(graphs);
         scopes.fill(runs, &tree, &functions);
@@ -119,7 +119,7 @@ impl Calls {
 }
 
 /// The calls, and who has made them.
-pub struct Tree {
+pub struct CallTree {
     /// In the order of their first runs, so that callers come first.
     pub calls: Vec<Call>,
     /// The call of each run.
@@ -134,10 +134,10 @@ pub struct Call {
     pub maker: Option<usize>,
 }
 
-impl Tree {
+impl CallTree {
     /// Finds the calls. Those from outside began at `begins_ns`, in their order, if that is known.
-    pub fn new(runs: &[Run], graphs: &Graphs, begins_ns: &[u64]) -> Tree {
-        let mut tree = Tree {
+    pub fn new(runs: &[Run], graphs: &Graphs, begins_ns: &[u64]) -> CallTree {
+        let mut tree = CallTree {
             calls: Vec::new(),
             of_run: Vec::with_capacity(runs.len()),
         };
@@ -224,7 +224,7 @@ impl Lists {
 /// what it does itself not again.
 fn line_times(
     runs: &[Run],
-    tree: &Tree,
+    tree: &CallTree,
     line_of_run: impl Fn(usize) -> Option<usize>,
 ) -> Vec<LineTime> {
     let n_lines = (0..runs.len()).filter_map(&line_of_run).max();
@@ -295,7 +295,7 @@ impl<'g> Scopes<'g> {
         }
     }
 
-    fn fill(&mut self, runs: &[Run], tree: &Tree, functions: &[FunctionId]) {
+    fn fill(&mut self, runs: &[Run], tree: &CallTree, functions: &[FunctionId]) {
         let number = |id: FunctionId| functions.partition_point(|function| *function < id);
         let mut scope_of_call = Vec::with_capacity(tree.calls.len());
         for (call, made) in tree.calls.iter().enumerate() {

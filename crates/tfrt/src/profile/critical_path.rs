@@ -17,10 +17,10 @@
 
 use tfrt_host::record::Recording;
 
-use super::calls::{Lists, Tree};
+use super::calls::{CallTree, Lists};
 use super::graphs::Graphs;
 use super::runs::{Run, runs};
-use super::{Profile, Step};
+use super::{PathStep, Profile};
 use crate::program::Program;
 
 /// Paths after which no more are looked for.
@@ -33,7 +33,7 @@ const MAX_TURNS: usize = 1_000;
 pub fn mark(profile: &mut Profile, recording: &Recording, programs: &[Program], begins_ns: &[u64]) {
     let runs = runs(profile, recording);
     let graphs = Graphs::new(&runs, programs);
-    let past = Past::new(&runs, &graphs, begins_ns);
+    let past = RunHistory::new(&runs, &graphs, begins_ns);
     // The last to be done first, for the beginnings of paths.
     let mut by_end: Vec<usize> = (0..runs.len()).collect();
     by_end.sort_by_key(|run| (runs[*run].done_ns, *run));
@@ -48,7 +48,7 @@ pub fn mark(profile: &mut Profile, recording: &Recording, programs: &[Program], 
             }
             let earlier = match past.ready_last(at) {
                 Some(ready) => {
-                    profile.critical_steps.insert(Step {
+                    profile.critical_steps.insert(PathStep {
                         function: run.function,
                         producer: runs[ready.producer].kernel,
                         user: run.kernel,
@@ -71,7 +71,7 @@ pub fn mark(profile: &mut Profile, recording: &Recording, programs: &[Program], 
 }
 
 /// An operand that a kernel waited for.
-struct Ready {
+struct ReadyOperand {
     /// The run of the kernel whose result it is, in the same call.
     producer: usize,
     /// The run that gave it: of that kernel, or in what it has called.
@@ -79,10 +79,10 @@ struct Ready {
 }
 
 /// What was before each run.
-struct Past<'a> {
+struct RunHistory<'a> {
     runs: &'a [Run],
     graphs: &'a Graphs,
-    tree: Tree,
+    tree: CallTree,
     /// Runs by their call, and by their kernel there, which ran once.
     in_call: Vec<(usize, u32, usize)>,
     /// By call, the run that gave the last of its results, if it has any.
@@ -91,9 +91,9 @@ struct Past<'a> {
     made_by: Lists,
 }
 
-impl<'a> Past<'a> {
+impl<'a> RunHistory<'a> {
     fn new(runs: &'a [Run], graphs: &'a Graphs, begins_ns: &[u64]) -> Self {
-        let tree = Tree::new(runs, graphs, begins_ns);
+        let tree = CallTree::new(runs, graphs, begins_ns);
         let numbered = tree.of_run.iter().zip(runs).enumerate();
         let mut in_call: Vec<(usize, u32, usize)> = numbered
             .map(|(at, (call, run))| (*call, run.kernel, at))
@@ -112,7 +112,7 @@ impl<'a> Past<'a> {
             }
         }
         let makers = tree.calls.iter().map(|call| call.maker);
-        Past {
+        RunHistory {
             made_by: Lists::new(runs.len(), makers),
             runs,
             graphs,
@@ -127,7 +127,7 @@ impl<'a> Past<'a> {
     }
 
     /// The operand of `at` that was ready last.
-    fn ready_last(&self, at: usize) -> Option<Ready> {
+    fn ready_last(&self, at: usize) -> Option<ReadyOperand> {
         let (run, call) = (&self.runs[at], self.tree.of_run[at]);
         let producers = self.graphs.of(run.function)?.producers(run.kernel);
         let ready = producers.iter().filter_map(|kernel| {
@@ -135,7 +135,7 @@ impl<'a> Past<'a> {
                 .in_call
                 .partition_point(|(of, number, _)| (*of, *number) < (call, *kernel));
             let (of, number, producer) = *self.in_call.get(first)?;
-            ((of, number) == (call, *kernel) && producer < at).then(|| Ready {
+            ((of, number) == (call, *kernel) && producer < at).then(|| ReadyOperand {
                 producer,
                 by: self.last_result(producer, at),
             })

@@ -3,7 +3,7 @@
 //! | Part | Is |
 //! |---|---|
 //! | `report.rs` | what there is to say, as a document |
-//! | `report/places.rs` | functions, kernels, and the lines on which they stand |
+//! | `report/source_lines.rs` | functions, kernels, and the lines on which they stand |
 //! | `report/sources.rs` | the texts of these lines |
 //! | `report/timeline.rs` | what threads did, made small enough to be drawn |
 //! | `report/json.rs` | JSON that may stand inside of a page |
@@ -25,12 +25,12 @@ use super::{Activity, Profile, Statistics};
 use crate::program::Program;
 
 mod json;
-mod places;
+mod source_lines;
 mod sources;
 mod timeline;
 
 use json::Json;
-use places::{Function, Places};
+use source_lines::{Function, SourceLines};
 use timeline::{Kind, Mark, Timeline};
 
 /// The form of the document.
@@ -145,7 +145,7 @@ impl Report {
         let mut functions: Vec<FunctionId> = runs.iter().map(|run| run.function).collect();
         functions.sort_unstable();
         functions.dedup();
-        let places = Places::new(&functions, programs, &about.errors);
+        let places = SourceLines::new(&functions, programs, &about.errors);
         let begins_ns: Vec<u64> = about.calls.iter().map(|call| call.begin_ns).collect();
         let line_of = |function, kernel| places.line(function, kernel);
         let calls = Calls::new(&runs, &graphs, &begins_ns, line_of);
@@ -197,9 +197,9 @@ impl Report {
 }
 
 /// An index, or -1 for none.
-struct Optional(Option<usize>);
+struct OptionalIndex(Option<usize>);
 
-impl fmt::Display for Optional {
+impl fmt::Display for OptionalIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(index) => index.fmt(f),
@@ -211,7 +211,7 @@ impl fmt::Display for Optional {
 struct Writer<'a> {
     profile: &'a Profile,
     about: &'a About,
-    places: &'a Places,
+    places: &'a SourceLines,
     graphs: &'a Graphs,
     calls: &'a Calls,
 }
@@ -267,7 +267,7 @@ impl Writer<'_> {
                 if let Some(kernel) = &error.kernel {
                     json.field("kernel").text(kernel);
                 }
-                json.field("line").number(Optional(*line));
+                json.field("line").number(OptionalIndex(*line));
             });
         }
     }
@@ -301,8 +301,12 @@ impl Writer<'_> {
     fn lines(&self, json: &mut Json) {
         let times = |line: usize| self.calls.lines.get(line).copied().unwrap_or_default();
         let numbers = || 0..self.places.lines().len();
-        json.field("file")
-            .numbers(self.places.lines().iter().map(|line| Optional(line.file)));
+        json.field("file").numbers(
+            self.places
+                .lines()
+                .iter()
+                .map(|line| OptionalIndex(line.file)),
+        );
         json.field("line")
             .numbers(self.places.lines().iter().map(|line| line.line));
         let own: Vec<Totals> = numbers().map(|line| times(line).own).collect();
@@ -418,7 +422,7 @@ impl Writer<'_> {
             match mark.kind {
                 Kind::Kernel(kernel) => {
                     let (function, number) = self.profile.kernel_ids[kernel];
-                    json.number(Optional(self.places.kernel_index(function, number)));
+                    json.number(OptionalIndex(self.places.kernel_index(function, number)));
                 }
                 Kind::Part(kernel) => {
                     let (function, number) = self.profile.kernel_ids[kernel];

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use tfrt::ir::visible;
 
-use super::{Bench, Measured};
+use super::{Bench, Measurement};
 use crate::console::duration;
 
 /// The form of the report.
@@ -43,7 +43,7 @@ pub struct Report {
 
 impl Report {
     /// Sums a measurement up.
-    pub fn new(file: &str, bench: &Bench, measured: &Measured, n_kernels: u64) -> Report {
+    pub fn new(file: &str, bench: &Bench, measured: &Measurement, n_kernels: u64) -> Report {
         let statistics = &measured.statistics;
         let mean_ns = statistics.mean;
         let nanoseconds =

@@ -26,7 +26,7 @@ const RETURN: &str = "onnx.Return";
 
 /// Operations of one kind that nothing runs.
 #[derive(Debug, Serialize)]
-pub struct Missing {
+pub struct MissingOp {
     /// As the model calls it.
     operation: String,
     /// How many nodes there are.
@@ -49,7 +49,7 @@ pub fn in_model(
     input: &Input,
     opening: &OpenOptions,
     runtime: &Runtime,
-) -> (Vec<Missing>, Vec<OpenError>) {
+) -> (Vec<MissingOp>, Vec<OpenError>) {
     let mut module = match input.module_with(opening) {
         Ok(Some(module)) => module,
         Ok(None) => return (Vec::new(), Vec::new()),
@@ -81,13 +81,13 @@ fn in_refused(
     input: &Input,
     errors: Diagnostics,
     runtime: &Runtime,
-) -> (Vec<Missing>, Vec<OpenError>) {
+) -> (Vec<MissingOp>, Vec<OpenError>) {
     let Some(Ok(mut survey)) = input.survey() else {
         return (Vec::new(), vec![OpenError::Text(errors)]);
     };
     upgrade(&mut survey.module);
-    let unknown = survey.unknown.iter().map(Missing::unknown);
-    let mut all: Vec<Missing> = unknown.collect();
+    let unknown = survey.unknown.iter().map(MissingOp::unknown);
+    let mut all: Vec<MissingOp> = unknown.collect();
     all.append(&mut missing(&survey.module, runtime));
     let problems = match survey.problems.is_empty() {
         // What keeps it from being imported is told better.
@@ -105,9 +105,9 @@ fn upgrade(module: &mut Module) {
 }
 
 /// Operations without a kernel, by name.
-pub fn missing(module: &Module, runtime: &Runtime) -> Vec<Missing> {
+pub fn missing(module: &Module, runtime: &Runtime) -> Vec<MissingOp> {
     let registry = runtime.host().registry();
-    let mut found: BTreeMap<&str, Missing> = BTreeMap::new();
+    let mut found: BTreeMap<&str, MissingOp> = BTreeMap::new();
     module.walk_pre_order(module.top(), &mut |op| {
         let operation = module.op(op);
         let name = operation.name().as_str();
@@ -133,7 +133,7 @@ pub fn missing(module: &Module, runtime: &Runtime) -> Vec<Missing> {
                      runtime (`RuntimeBuilder::kernels`)"
                 ),
             };
-            Missing {
+            MissingOp {
                 operation: match domain {
                     "" => operation.to_owned(),
                     domain => format!("{domain}.{operation}"),
@@ -207,13 +207,13 @@ pub fn place(location: &Location) -> String {
     }
 }
 
-impl Missing {
-    fn unknown(unknown: &UnknownOperator) -> Missing {
+impl MissingOp {
+    fn unknown(unknown: &UnknownOperator) -> MissingOp {
         let help = match &unknown.help {
             Some(help) => format!("{}: {help}", unknown.message),
             None => unknown.message.clone(),
         };
-        Missing {
+        MissingOp {
             operation: match unknown.domain.as_str() {
                 "" => unknown.operator.clone(),
                 domain => format!("{domain}.{}", unknown.operator),

@@ -72,7 +72,7 @@ impl Memory {
         let system = Arc::new(SystemAllocator::new());
         let allocator = Arc::new(ProfiledAllocator::new(system));
         let runtime = Runtime::builder().allocator(allocator.clone()).build();
-        let resident = Resident::now();
+        let resident = ResidentMemory::now();
         let mut began = Instant::now();
         let program = runtime.load_with(input, opening)?;
         let file = program.as_host_program().file();
@@ -82,7 +82,7 @@ impl Memory {
         let mut stage = |name| {
             let elapsed = began.elapsed();
             let now = allocator.profile();
-            let grown = Resident::now().zip(resident);
+            let grown = ResidentMemory::now().zip(resident);
             let grown = grown.map(|(now, then)| now.since(then));
             stages.push(Stage {
                 elapsed_ms: elapsed.as_secs_f64() * 1e3,
@@ -172,14 +172,14 @@ impl Memory {
 
 /// What a process has in memory.
 #[derive(Clone, Copy)]
-struct Resident {
+struct ResidentMemory {
     private_bytes: u64,
     mapped_bytes: u64,
 }
 
-impl Resident {
+impl ResidentMemory {
     /// What this process has now, if the system says so (Linux: proc_pid_smaps(5)).
-    fn now() -> Option<Resident> {
+    fn now() -> Option<ResidentMemory> {
         let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
         let bytes = |name: &str| {
             let line = rollup.lines().find_map(|line| line.strip_prefix(name))?;
@@ -188,15 +188,15 @@ impl Resident {
         };
         // Pages of a file that was just written are "private" and "dirty", too.
         let private_bytes = bytes("Anonymous:")?;
-        Some(Resident {
+        Some(ResidentMemory {
             private_bytes,
             mapped_bytes: bytes("Rss:")?.saturating_sub(private_bytes),
         })
     }
 
     /// What has come since `then`.
-    fn since(self, then: Resident) -> Resident {
-        Resident {
+    fn since(self, then: ResidentMemory) -> ResidentMemory {
+        ResidentMemory {
             private_bytes: self.private_bytes.saturating_sub(then.private_bytes),
             mapped_bytes: self.mapped_bytes.saturating_sub(then.mapped_bytes),
         }

@@ -12,7 +12,7 @@ use tfrt::ir::{Attribute, Module, Operation, visible};
 use tfrt::tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
 use crate::commands::check::place;
-use crate::data::cells::cells;
+use crate::data::scalars::scalars;
 use crate::failure::Failure;
 
 /// Elements that are looked at together.
@@ -194,7 +194,7 @@ impl Statistics {
             ..Statistics::default()
         };
         for first in (0..n_elements).step_by(CHUNK) {
-            for cell in cells(&tensor, first..n_elements.min(first + CHUNK)).ok()? {
+            for cell in scalars(&tensor, first..n_elements.min(first + CHUNK)).ok()? {
                 let number = cell.number()?;
                 if !number.is_finite() {
                     found.not_finite += 1;

@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tfrt_run::report::unless_unread;
 
-use super::{Written, is_same_file, unwritten};
+use super::{WrittenFile, is_same_file, unwritten};
 use crate::failure::Failure;
 
 /// What this process has made that is of no use unless all goes well: folders, before what lies in them, and
@@ -30,16 +30,16 @@ static IS_ENDING: AtomicBool = AtomicBool::new(false);
 #[derive(Default)]
 pub struct Delivery {
     folders: Vec<PathBuf>,
-    files: Vec<Beside>,
+    files: Vec<StagedFile>,
     /// What is no regular file, with what it gets.
     others: Vec<(PathBuf, Vec<u8>)>,
     standard_output: Vec<u8>,
     /// What people are told of when it is there.
-    written: Vec<Written>,
+    written: Vec<WrittenFile>,
 }
 
 /// A file that was written beside its place.
-struct Beside {
+struct StagedFile {
     path: PathBuf,
     place: PathBuf,
 }
@@ -98,7 +98,7 @@ impl Delivery {
             self.others.push((place, bytes));
             return Ok(len_bytes);
         }
-        let file = self.make_beside(place)?;
+        let file = self.make_staged(place)?;
         let mut out = BufWriter::new(&file);
         write(&mut out)?;
         out.flush()?;
@@ -117,12 +117,12 @@ impl Delivery {
         write: impl FnOnce(&File) -> io::Result<()>,
     ) -> Result<(), Failure> {
         let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let made = self.make_beside(place).and_then(|file| write(&file));
+        let made = self.make_staged(place).and_then(|file| write(&file));
         made.map_err(|reason| unwritten(path, reason))
     }
 
     /// Makes an empty file beside a place, with the permissions of what is there.
-    fn make_beside(&mut self, place: PathBuf) -> io::Result<File> {
+    fn make_staged(&mut self, place: PathBuf) -> io::Result<File> {
         let old = fs::metadata(&place).ok();
         if old.is_some() {
             // What must not be written is not replaced either.
@@ -144,7 +144,7 @@ impl Delivery {
             }
         };
         all.push(path.clone());
-        self.files.push(Beside { path, place });
+        self.files.push(StagedFile { path, place });
         drop(all);
         if let Some(old) = old {
             file.set_permissions(old.permissions())?;
@@ -171,7 +171,7 @@ impl Delivery {
     }
 
     /// Has people told, when all is there, of a file that was added.
-    pub fn tell_of(&mut self, written: Written) {
+    pub fn tell_of(&mut self, written: WrittenFile) {
         self.written.push(written);
     }
 
@@ -205,7 +205,7 @@ impl Delivery {
     /// # Errors
     ///
     /// Those of [`send`](Self::send), and `Write` with the first path that can't be had.
-    pub fn finish(mut self) -> Result<Vec<Written>, Failure> {
+    pub fn finish(mut self) -> Result<Vec<WrittenFile>, Failure> {
         self.send()?;
         // Until this is given back, nobody ends the process.
         let mut all = unfinished();
@@ -215,7 +215,7 @@ impl Delivery {
                 std::thread::park();
             }
         }
-        while let Some(Beside { path, place }) = self.files.first() {
+        while let Some(StagedFile { path, place }) = self.files.first() {
             fs::rename(path, place).map_err(|reason| unwritten(place, reason))?;
             all.retain(|other| other != path);
             self.files.remove(0);

@@ -16,7 +16,7 @@ pub const SCHEMA: &str = "tfrt.run/1";
 pub struct Document {
     schema: &'static str,
     file: String,
-    functions: Vec<Ran>,
+    functions: Vec<FunctionReport>,
     /// What the program printed.
     output: String,
     /// Where the time went, if that was asked for.
@@ -26,25 +26,25 @@ pub struct Document {
 }
 
 #[derive(Serialize)]
-struct Ran {
+struct FunctionReport {
     name: String,
     skipped: bool,
-    results: Vec<Outgoing>,
+    results: Vec<ResultReport>,
     diagnostics: Vec<Problem>,
 }
 
 #[derive(Serialize)]
-struct Outgoing {
+struct ResultReport {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     type_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Failed>,
+    error: Option<ErrorReport>,
 }
 
 #[derive(Serialize)]
-struct Failed {
+struct ErrorReport {
     code: &'static str,
     message: String,
 }
@@ -64,7 +64,7 @@ impl Document {
 
     /// Records a function that was not run.
     pub fn skipped(&mut self, name: &str) {
-        self.functions.push(Ran {
+        self.functions.push(FunctionReport {
             name: name.to_owned(),
             skipped: true,
             results: Vec::new(),
@@ -82,8 +82,8 @@ impl Document {
         let mut types = function.result_types();
         let results = outcome
             .iter()
-            .map(|result| Outgoing::new(types.next(), result));
-        self.functions.push(Ran {
+            .map(|result| ResultReport::new(types.next(), result));
+        self.functions.push(FunctionReport {
             name: function.name().to_owned(),
             skipped: false,
             results: results.collect(),
@@ -102,13 +102,13 @@ impl Document {
     }
 }
 
-impl Outgoing {
-    fn new(type_name: Option<&str>, result: &AnyAsyncValue) -> Outgoing {
-        let error = result.error().map(|error| Failed {
+impl ResultReport {
+    fn new(type_name: Option<&str>, result: &AnyAsyncValue) -> ResultReport {
+        let error = result.error().map(|error| ErrorReport {
             code: error.code().name(),
             message: error.message().to_owned(),
         });
-        Outgoing {
+        ResultReport {
             value: match error {
                 None => type_name.map(|name| json(name, result)),
                 Some(_) => None,

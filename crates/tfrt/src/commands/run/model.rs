@@ -15,7 +15,7 @@ use tfrt::{AnyAsyncValue, Error, error_message};
 use super::{Run, interrupt, stats::Stats};
 use crate::commands::{model_inputs, output};
 use crate::console::Problem;
-use crate::data::show::{self, Best};
+use crate::data::show::{self, TopElement};
 use crate::data::write::{self, Format};
 use crate::data::{json, read};
 use crate::failure::Failure;
@@ -53,7 +53,7 @@ struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    top: Option<Vec<Vec<Best>>>,
+    top: Option<Vec<Vec<TopElement>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Json>,
 }
@@ -251,9 +251,9 @@ impl Run<'_> {
     ) -> Result<Vec<AnyAsyncValue>, Failure> {
         let limits = self.limits;
         let context = limits.context(&self.runtime);
-        let watched = self.watchdog.calling(&context, limits.deadline);
+        let watched = self.watchdog.watch_call(&context, limits.deadline);
         let function = model.function();
-        let calling = self.profiling.calling(function.name());
+        let timer = self.profiling.begin_call(function.name());
         let hosted = function.as_host_function();
         let called = self
             .session
@@ -275,7 +275,7 @@ impl Run<'_> {
             .chain(stopped)
             .collect();
         self.profiling
-            .called(calling, outcome.status, errors.iter().copied());
+            .end_call(timer, outcome.status, errors.iter().copied());
         let problems = errors.into_iter().map(|error| self.problem(error));
         document.diagnostics = Problem::merged(problems);
         let told = document.diagnostics.iter();
@@ -411,7 +411,11 @@ impl Run<'_> {
         }
     }
 
-    fn best(&self, datum: &Datum, plan: &OutputPlan) -> Result<Option<Vec<Vec<Best>>>, Error> {
+    fn best(
+        &self,
+        datum: &Datum,
+        plan: &OutputPlan,
+    ) -> Result<Option<Vec<Vec<TopElement>>>, Error> {
         match (plan.top, datum) {
             // Maps know the labels.
             (Some(k), Datum::Maps(maps)) if plan.labels.is_none() => {
@@ -446,7 +450,7 @@ impl Output {
         name: &str,
         datum: &Datum,
         target: Option<&Target>,
-        top: Option<Vec<Vec<Best>>>,
+        top: Option<Vec<Vec<TopElement>>>,
     ) -> Result<Output, Error> {
         let metadata = datum.as_tensor().ok().map(tfrt::tensor::Tensor::metadata);
         let is_shown = target.is_none() && top.is_none();

@@ -18,7 +18,7 @@ use tfrt_run::{ExitStatus, QueueOption};
 
 use super::sampler::Sampler;
 use super::stats::Stats;
-use crate::commands::output::{self, Delivery, Written};
+use crate::commands::output::{self, Delivery, WrittenFile};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::options::RunOptions;
@@ -33,9 +33,9 @@ const CAPACITY_FOR_STRANGERS: usize = 1 << 15;
 const MAX_ERRORS: usize = 1_000;
 
 /// What is recorded of a run, if anything.
-pub struct Profiling(Option<Recorded>);
+pub struct Profiling(Option<RunRecording>);
 
-struct Recorded {
+struct RunRecording {
     recorder: Arc<Recorder>,
     /// What the input is called, and its text if it is one.
     input: (String, Option<Source>),
@@ -44,7 +44,7 @@ struct Recorded {
     stats: bool,
     /// When functions were called.
     begins_ns: RefCell<Vec<u64>>,
-    begun: RefCell<Option<Begun>>,
+    begun: RefCell<Option<RunStart>>,
 }
 
 /// What goes to a page beside what is recorded anyway.
@@ -55,13 +55,13 @@ struct Page {
     errors: RefCell<Vec<ReportedError>>,
 }
 
-struct Begun {
+struct RunStart {
     sampler: Sampler,
     before: MemoryStats,
 }
 
 /// A call of a function from outside that is in progress.
-pub struct Calling {
+pub struct CallTimer {
     function: String,
     begin_ns: u64,
 }
@@ -98,7 +98,7 @@ impl Profiling {
             Input::Text(source) => Some(source.clone()),
             _ => None,
         };
-        Ok(Profiling(Some(Recorded {
+        Ok(Profiling(Some(RunRecording {
             input: (input.name().to_owned(), text),
             trace,
             page: page.map(|path| Page {
@@ -128,7 +128,7 @@ impl Profiling {
         }
     }
 
-    fn page(&self) -> Option<(&Recorded, &Page)> {
+    fn page(&self) -> Option<(&RunRecording, &Page)> {
         let recorded = self.0.as_ref()?;
         Some((recorded, recorded.page.as_ref()?))
     }
@@ -152,29 +152,29 @@ impl Profiling {
     }
 
     /// A function is going to be called.
-    pub fn calling(&self, function: &str) -> Option<Calling> {
+    pub fn begin_call(&self, function: &str) -> Option<CallTimer> {
         let recorded = self.0.as_ref()?;
         let begin_ns = recorded.recorder.now_ns();
         recorded.begins_ns.borrow_mut().push(begin_ns);
-        Some(Calling {
+        Some(CallTimer {
             function: function.to_owned(),
             begin_ns,
         })
     }
 
     /// The call is over, with what went wrong in it.
-    pub fn called<'e>(
+    pub fn end_call<'e>(
         &self,
-        calling: Option<Calling>,
+        timer: Option<CallTimer>,
         status: ExitStatus,
         errors: impl Iterator<Item = &'e Error>,
     ) {
-        let (Some((recorded, page)), Some(calling)) = (self.page(), calling) else {
+        let (Some((recorded, page)), Some(timer)) = (self.page(), timer) else {
             return;
         };
         page.calls.borrow_mut().push(CallSpan {
-            function: calling.function,
-            begin_ns: calling.begin_ns,
+            function: timer.function,
+            begin_ns: timer.begin_ns,
             end_ns: recorded.recorder.now_ns(),
             outcome: match status {
                 ExitStatus::Cancelled => "cancelled",
@@ -194,9 +194,9 @@ impl Profiling {
     }
 
     /// The run begins.
-    pub fn begin(&self, runtime: &Runtime) {
+    pub fn begin_run(&self, runtime: &Runtime) {
         if let Some(recorded) = &self.0 {
-            *recorded.begun.borrow_mut() = Some(Begun {
+            *recorded.begun.borrow_mut() = Some(RunStart {
                 before: memory_stats(),
                 sampler: Sampler::start(recorded.recorder.clone(), runtime.host().queue().clone()),
             });
@@ -205,7 +205,7 @@ impl Profiling {
 
     /// The run is over: adds trace and page to what is delivered, and gives the statistics, as far as they were
     /// asked for.
-    pub fn end(
+    pub fn end_run(
         &self,
         runtime: &Runtime,
         program: &Program,
@@ -227,7 +227,7 @@ impl Profiling {
         if let Some(path) = &recorded.trace {
             let write = |out: &mut dyn Write| write_perfetto(&profile, &samples, name, out);
             let len_bytes = delivery.add(path, write)?;
-            delivery.tell_of(Written::new(path, len_bytes, "https://ui.perfetto.dev"));
+            delivery.tell_of(WrittenFile::new(path, len_bytes, "https://ui.perfetto.dev"));
         }
         if let Some(page) = &recorded.page {
             let about = page.about(runtime, name);
@@ -236,7 +236,7 @@ impl Profiling {
             let report = Report::new(&profile, &recording, programs, &about, &source);
             let write = |out: &mut dyn Write| report.write_page(out);
             let len_bytes = delivery.add(&page.path, write)?;
-            delivery.tell_of(Written::new(&page.path, len_bytes, "a browser"));
+            delivery.tell_of(WrittenFile::new(&page.path, len_bytes, "a browser"));
         }
         let stats = || {
             let queue = runtime.host().queue().stats();

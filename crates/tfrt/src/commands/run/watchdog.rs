@@ -37,11 +37,11 @@ enum Event {
 
 impl Watchdog {
     /// Watches a call, by a context that has this deadline; until the guard is dropped Ctrl-C stops it.
-    pub fn calling(&self, context: &Context, deadline: Option<Duration>) -> Calling<'_> {
+    pub fn watch_call(&self, context: &Context, deadline: Option<Duration>) -> WatchedCall<'_> {
         if let Some(time) = deadline.filter(|_| !self.is_whole) {
             self.tell(Event::Begins(time));
         }
-        Calling {
+        WatchedCall {
             watchdog: self,
             _interruptible: Interruptible::new(context),
         }
@@ -60,12 +60,12 @@ impl Drop for Watchdog {
 }
 
 /// A call that is watched.
-pub struct Calling<'w> {
+pub struct WatchedCall<'w> {
     watchdog: &'w Watchdog,
     _interruptible: Interruptible,
 }
 
-impl Drop for Calling<'_> {
+impl Drop for WatchedCall<'_> {
     fn drop(&mut self) {
         if !self.watchdog.is_whole {
             self.watchdog.tell(Event::Ends);

@@ -2,7 +2,7 @@
 
 use super::SourceText;
 use super::json::Json;
-use super::places::Places;
+use super::source_lines::SourceLines;
 
 /// Texts of a page, in bytes.
 const MAX_BYTES: usize = 8 << 20;
@@ -28,7 +28,7 @@ pub struct FileText {
 }
 
 /// Finds the texts of all files of `places`.
-pub fn collect(places: &Places, source: &dyn Fn(&str) -> Option<SourceText>) -> Vec<FileText> {
+pub fn collect(places: &SourceLines, source: &dyn Fn(&str) -> Option<SourceText>) -> Vec<FileText> {
     let mut of_file: Vec<Vec<usize>> = vec![Vec::new(); places.files().len()];
     for line in places.lines() {
         if let (Some(file), Ok(number)) = (line.file, usize::try_from(line.line)) {

@@ -23,7 +23,7 @@ const TENSOR: &str = "!t.tensor";
 
 /// A tensor that a call makes.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct CallTensor {
     /// The kernel, and its path in the graph.
     pub(super) operation: String,
     pub(super) place: String,
@@ -37,9 +37,9 @@ pub(super) struct Made {
 }
 
 /// What a call makes, and where that which it is given lies.
-pub(super) struct Observed {
+pub(super) struct CallTensors {
     pub(super) n_operations: usize,
-    pub(super) made: Vec<Made>,
+    pub(super) made: Vec<CallTensor>,
     pub(super) given: Vec<Range<usize>>,
 }
 
@@ -50,12 +50,12 @@ pub(super) fn observe(
     model: &Model,
     runtime: &Runtime,
     arguments: &[AnyAsyncValue],
-) -> Result<Observed, Failure> {
+) -> Result<CallTensors, Failure> {
     let module = match input.module_with(opening)? {
         Some(module) => input::lower(module)?,
         None => compiler::decompile(&input.open()?)?.module,
     };
-    let Some(all) = All::new(module, model.function().name()) else {
+    let Some(all) = TensorProgram::new(module, model.function().name()) else {
         return Err(failure("the program has no function in one piece"));
     };
     let bytes = compiler::compile(&all.module, &CompileOptions::default())?;
@@ -77,7 +77,7 @@ fn failure(message: &str) -> Failure {
 }
 
 /// A program whose function returns all its tensors.
-struct All {
+struct TensorProgram {
     module: Module,
     operations: Vec<OpId>,
     /// The tensors that are returned, behind what was returned before.
@@ -86,8 +86,8 @@ struct All {
     before: Vec<ValueId>,
 }
 
-impl All {
-    fn new(mut module: Module, name: &str) -> Option<All> {
+impl TensorProgram {
+    fn new(mut module: Module, name: &str) -> Option<TensorProgram> {
         let mut functions = module.children(module.top());
         let function = functions.find(|op| module.symbol_name(*op) == Some(name))?;
         drop(functions);
@@ -110,7 +110,7 @@ impl All {
         for name in ["model.inputs", "model.outputs", "model.properties"] {
             module.remove_attribute(function, name);
         }
-        Some(All {
+        Some(TensorProgram {
             module,
             operations,
             values,
@@ -119,7 +119,7 @@ impl All {
         })
     }
 
-    fn read(&self, results: &[AnyAsyncValue], arguments: &[AnyAsyncValue]) -> Observed {
+    fn read(&self, results: &[AnyAsyncValue], arguments: &[AnyAsyncValue]) -> CallTensors {
         let module = &self.module;
         let numbers: HashMap<OpId, usize> = self.operations.iter().copied().zip(0..).collect();
         let end = self.operations.len();
@@ -138,7 +138,7 @@ impl All {
             };
             let data = module.op(op);
             let operands = data.operands().iter();
-            Made {
+            CallTensor {
                 operation: data.name().to_string(),
                 place: place(data.location()),
                 kind: kind(result),
@@ -149,7 +149,7 @@ impl All {
                     .collect(),
             }
         });
-        Observed {
+        CallTensors {
             n_operations: end,
             made: made.collect(),
             given: arguments.iter().filter_map(memory).collect(),

@@ -9,7 +9,7 @@
 use serde::Serialize;
 use tfrt::ops::Traits;
 
-use super::observe::{Made, Observed};
+use super::observe::{CallTensor, CallTensors};
 
 /// Where what is in an arena begins: at a multiple of this.
 const ALIGNMENT: u64 = 64;
@@ -64,7 +64,7 @@ enum Owner {
 }
 
 impl MemoryPlan {
-    pub(super) fn new(observed: &Observed) -> MemoryPlan {
+    pub(super) fn new(observed: &CallTensors) -> MemoryPlan {
         let mut values: Vec<Value> = observed.made.iter().map(Value::new).collect();
         find_aliases(observed, &mut values);
         find_in_place(observed, &mut values);
@@ -171,7 +171,7 @@ impl MemoryPlan {
 const MOST_LINES: usize = 30;
 
 impl Value {
-    fn new(made: &Made) -> Value {
+    fn new(made: &CallTensor) -> Value {
         Value {
             operation: made.operation.clone(),
             place: made.place.clone(),
@@ -195,7 +195,7 @@ impl Value {
 }
 
 /// Finds values in the memory of others, which then live as long as these.
-fn find_aliases(observed: &Observed, values: &mut [Value]) {
+fn find_aliases(observed: &CallTensors, values: &mut [Value]) {
     let mut order: Vec<usize> = (0..values.len()).collect();
     // Of values at one address the longest is first, then the one that was made first.
     let memory = |at: usize| &observed.made[at].memory;
@@ -232,7 +232,7 @@ fn find_aliases(observed: &Observed, values: &mut [Value]) {
 }
 
 /// Finds values that could be written over what they are made of.
-fn find_in_place(observed: &Observed, values: &mut [Value]) {
+fn find_in_place(observed: &CallTensors, values: &mut [Value]) {
     for at in 0..values.len() {
         let made = &observed.made[at];
         if !is_in_place(&made.operation) || values[at].alias_of.is_some() {
@@ -290,8 +290,8 @@ fn best_gap(there: &[[u64; 2]], bytes: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn made(operation: &str, memory: std::ops::Range<usize>, life: [usize; 2]) -> Made {
-        Made {
+    fn made(operation: &str, memory: std::ops::Range<usize>, life: [usize; 2]) -> CallTensor {
+        CallTensor {
             operation: operation.to_owned(),
             place: String::new(),
             kind: String::new(),
@@ -301,8 +301,8 @@ mod tests {
         }
     }
 
-    fn plan(made: Vec<Made>) -> MemoryPlan {
-        MemoryPlan::new(&Observed {
+    fn plan(made: Vec<CallTensor>) -> MemoryPlan {
+        MemoryPlan::new(&CallTensors {
             n_operations: 4,
             made,
             given: std::iter::once(0..50).collect(),

@@ -1,4 +1,4 @@
-//! [`Held`]: what a variable holds, also while it is changed.
+//! [`VariableState`]: what a variable holds, also while it is changed.
 
 use tfrt_corert::{Context, TensorHandle};
 use tfrt_host::Promise;
@@ -6,7 +6,7 @@ use tfrt_tensor::{Tensor, TensorMetadata};
 
 /// The tensor of a variable. Whoever changes it takes it out, so that its memory can be written over; whoever asks for it
 /// meanwhile gets what it will be.
-pub(super) struct Held {
+pub(super) struct VariableState {
     /// `None` while it is changed, and nobody has asked for it.
     handle: Option<TensorHandle>,
     /// Type and shape, if they were known at the first.
@@ -21,9 +21,9 @@ pub(super) struct Held {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Change(u64);
 
-impl Held {
-    pub(super) fn new(handle: TensorHandle) -> Held {
-        Held {
+impl VariableState {
+    pub(super) fn new(handle: TensorHandle) -> VariableState {
+        VariableState {
             metadata: handle.metadata().cloned(),
             handle: Some(handle),
             latest: Change::default(),
@@ -52,7 +52,7 @@ impl Held {
 
     /// Ends a change with the tensor that it made. Gives what is to be done without a lock.
     #[must_use]
-    pub(super) fn end(&mut self, change: Change, handle: TensorHandle) -> Option<Kept> {
+    pub(super) fn end(&mut self, change: Change, handle: TensorHandle) -> Option<ReadyPromise> {
         let position = self.promised.iter().position(|(of, _)| *of == change);
         let promise = position.map(|position| self.promised.swap_remove(position).1);
         let kept = promise.map(|promise| (promise, handle.clone()));
@@ -60,7 +60,7 @@ impl Held {
         if change == self.latest {
             self.handle = Some(handle);
         }
-        kept.map(|(promise, handle)| Kept { promise, handle })
+        kept.map(|(promise, handle)| ReadyPromise { promise, handle })
     }
 
     /// Replaces the tensor; returns what was there.
@@ -79,12 +79,12 @@ impl Held {
 }
 
 /// A promise that can be kept.
-pub(super) struct Kept {
+pub(super) struct ReadyPromise {
     promise: Promise<Tensor>,
     handle: TensorHandle,
 }
 
-impl Kept {
+impl ReadyPromise {
     /// Keeps it. Who waits for it may run.
     pub(super) fn keep(self) {
         self.promise.forward(self.handle.to_async());

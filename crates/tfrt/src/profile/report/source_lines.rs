@@ -1,4 +1,4 @@
-//! [`Places`]: the functions that ran, all of their kernels, and the lines on which these stand.
+//! [`SourceLines`]: the functions that ran, all of their kernels, and the lines on which these stand.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -13,7 +13,7 @@ use crate::program::Program;
 /// A line in a file, a place in words, or nowhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Line {
-    /// An index into [`Places::files`]; `None` for kernels whose place nobody knows.
+    /// An index into [`SourceLines::files`]; `None` for kernels whose place nobody knows.
     pub file: Option<usize>,
     /// Counted from 1; 0 where the name of the file is all that is known.
     pub line: u32,
@@ -31,21 +31,21 @@ pub struct Function {
     pub id: FunctionId,
     /// Empty for the function of a region.
     pub name: String,
-    /// An index into [`Places::kernels`].
+    /// An index into [`SourceLines::kernels`].
     pub first_kernel: usize,
     pub n_kernels: usize,
 }
 
 /// A kernel of a function that ran, whether it did or not.
 pub struct Kernel {
-    /// An index into [`Places::names`].
+    /// An index into [`SourceLines::names`].
     pub name: usize,
-    /// An index into [`Places::lines`].
+    /// An index into [`SourceLines::lines`].
     pub line: usize,
 }
 
 /// Where everything stands.
-pub struct Places {
+pub struct SourceLines {
     /// Invariant: the numbers ascend.
     functions: Vec<Function>,
     kernels: Vec<Kernel>,
@@ -78,10 +78,14 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
     }
 }
 
-impl Places {
+impl SourceLines {
     /// Finds the places of all kernels of `functions`, which ascend, and of errors.
-    pub fn new(functions: &[FunctionId], programs: &[Program], errors: &[ReportedError]) -> Places {
-        let mut places = Places {
+    pub fn new(
+        functions: &[FunctionId],
+        programs: &[Program],
+        errors: &[ReportedError],
+    ) -> SourceLines {
+        let mut places = SourceLines {
             functions: Vec::new(),
             kernels: Vec::new(),
             names: Numbered::new(),

@@ -1,4 +1,4 @@
-//! [`Waiting`]: a line on a terminal that says what takes so long.
+//! [`Progress`]: a line on a terminal that says what takes so long.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -13,13 +13,13 @@ const BEAT: Duration = Duration::from_millis(200);
 const MAX_CHARS: usize = 60;
 
 /// Something that takes its time. Dropped, its line is gone.
-pub struct Waiting(Option<(Sender<()>, JoinHandle<()>)>);
+pub struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
 
-impl Waiting {
+impl Progress {
     /// Begins to wait; `None` is not shown.
-    pub(super) fn new(what: Option<String>) -> Waiting {
+    pub(super) fn new(what: Option<String>) -> Progress {
         let Some(what) = what else {
-            return Waiting(None);
+            return Progress(None);
         };
         let what: String = what.chars().take(MAX_CHARS).collect();
         let (end, is_over) = mpsc::channel();
@@ -37,11 +37,11 @@ impl Waiting {
             }
         };
         let thread = thread::Builder::new().spawn(show);
-        Waiting(thread.ok().map(|thread| (end, thread)))
+        Progress(thread.ok().map(|thread| (end, thread)))
     }
 }
 
-impl Drop for Waiting {
+impl Drop for Progress {
     fn drop(&mut self) {
         if let Some((end, thread)) = self.0.take() {
             drop(end);

@@ -1,4 +1,4 @@
-//! [`Given`]: the tensors that an operation is given, lent or for good.
+//! [`OpInputs`]: the tensors that an operation is given, lent or for good.
 
 use tfrt_corert::{Inputs, TensorHandle};
 
@@ -6,38 +6,38 @@ use super::{Eager, Handle};
 
 /// Tensors that an operation is given: a slice of references is lent, an array or a list is given for good, so that the
 /// operation may write its result over one that nobody else holds.
-pub struct Given<'a>(Tensors<'a>);
+pub struct OpInputs<'a>(Tensors<'a>);
 
 enum Tensors<'a> {
     Lent(&'a [&'a Handle]),
     Owned(Vec<Handle>),
 }
 
-impl<'a> From<&'a [&'a Handle]> for Given<'a> {
+impl<'a> From<&'a [&'a Handle]> for OpInputs<'a> {
     fn from(tensors: &'a [&'a Handle]) -> Self {
-        Given(Tensors::Lent(tensors))
+        OpInputs(Tensors::Lent(tensors))
     }
 }
 
-impl<'a, const N: usize> From<&'a [&'a Handle; N]> for Given<'a> {
+impl<'a, const N: usize> From<&'a [&'a Handle; N]> for OpInputs<'a> {
     fn from(tensors: &'a [&'a Handle; N]) -> Self {
-        Given(Tensors::Lent(tensors))
+        OpInputs(Tensors::Lent(tensors))
     }
 }
 
-impl<const N: usize> From<[Handle; N]> for Given<'_> {
+impl<const N: usize> From<[Handle; N]> for OpInputs<'_> {
     fn from(tensors: [Handle; N]) -> Self {
-        Given(Tensors::Owned(tensors.into()))
+        OpInputs(Tensors::Owned(tensors.into()))
     }
 }
 
-impl From<Vec<Handle>> for Given<'_> {
+impl From<Vec<Handle>> for OpInputs<'_> {
     fn from(tensors: Vec<Handle>) -> Self {
-        Given(Tensors::Owned(tensors))
+        OpInputs(Tensors::Owned(tensors))
     }
 }
 
-impl Given<'_> {
+impl OpInputs<'_> {
     /// Where the operation is called: at `eager`, or where one of the tensors is recorded.
     pub(super) fn place(&self, eager: &Eager) -> Eager {
         let found = match &self.0 {
