@@ -1,9 +1,6 @@
 //! Models that are fine: what becomes of them, and that their text is read back as the same.
 
-#[path = "models/cases.rs"]
 mod cases;
-#[path = "broken/wire.rs"]
-mod wire;
 
 use std::{
     fs,
@@ -18,6 +15,8 @@ use tfrt_import::onnx::{
     import,
 };
 use tfrt_ir::{Attribute, Module, PrintOptions, Source, parse, print, verify};
+
+use crate::wire;
 
 /// The folder of the models, written once: a test that wrote it again would cut the file short under
 /// the hands of those beside it.

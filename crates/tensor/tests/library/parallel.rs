@@ -21,11 +21,8 @@ use tfrt_tensor::math::softmax::{Kind, softmax_into};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape};
 
-#[path = "parallel/images.rs"]
 mod images;
-#[path = "parallel/moved.rs"]
 mod moved;
-#[path = "parallel/various.rs"]
 mod various;
 
 /// A request on a host of its own with so many workers; 0 is the queue of one thread.

@@ -1,10 +1,7 @@
 //! Models that are broken: each is refused with errors that say where and why, at once, on a
 //! small stack. What is said stands in `broken/expected.txt`; `UPDATE_EXPECT=1` writes it anew.
 
-#[path = "broken/cases.rs"]
 mod cases;
-#[path = "broken/wire.rs"]
-mod wire;
 
 use std::{
     collections::BTreeSet,
@@ -21,6 +18,8 @@ use tfrt_import::{
     onnx::{Folder, Options, Outside, import},
 };
 use tfrt_ir::Diagnostics;
+
+use crate::wire;
 
 /// How long a refusal may take; tests run unoptimized, on machines that do other things.
 const LIMIT: Duration = Duration::from_secs(5);

@@ -1,6 +1,6 @@
 //! Models with a mistake each, by name.
 
-use super::wire::*;
+use crate::wire::*;
 
 pub struct Case {
     pub name: &'static str,

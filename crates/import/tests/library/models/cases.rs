@@ -1,6 +1,6 @@
 //! Small models, by name.
 
-use super::wire::*;
+use crate::wire::*;
 
 pub struct Case {
     pub name: &'static str,

@@ -39,7 +39,7 @@ fn the_page_is_what_the_rows_say() {
     table(&mut text, names::tf::NAMES);
     text.push_str("\n## Names of tests\n\nOperations that tests call, which are rows under another name: `tfrt_test.NAME` in eager calls.\n\n");
     table(&mut text, names::test::NAMES);
-    expect_file!["../../../docs/graph.md"].assert_eq(&text);
+    expect_file!["../../../../docs/graph.md"].assert_eq(&text);
 }
 
 fn table(text: &mut String, all: &[names::Name]) {
