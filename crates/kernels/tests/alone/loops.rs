@@ -1,5 +1,4 @@
-//! Loops and calls with everything that can go wrong in them, in an order found at load and counted. Alone in its
-//! process, since it counts.
+//! Loops and calls with everything that can go wrong in them, in an order found at load and counted.
 
 use std::sync::{Arc, Mutex};
 
@@ -90,12 +89,9 @@ impl Drop for Held {
     }
 }
 
-/// Whoever counts is alone.
-static ALONE: Mutex<()> = Mutex::new(());
-
 /// Runs `@main` with a number, and gives its results, and what was told of errors (kernel and line) and of values.
 fn run(text: &str, argument: i32, always_counts: bool) -> (Vec<String>, Vec<String>) {
-    let alone = ALONE.lock();
+    let alone = crate::alone();
     let before = counters().live_cells;
     let found = run_alone(text, argument, always_counts);
     assert_eq!(

@@ -1,5 +1,4 @@
 //! Calls whose tasks a queue drops, or takes for those of others: all their results settle, and they leave nothing.
-//! Alone in its process, since it counts.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -255,12 +254,9 @@ fn call(text: &str, n_tasks: usize, has_local: bool, is_spawned: bool) -> usize 
     n_dropped
 }
 
-/// Whoever counts is alone.
-static ALONE: Mutex<()> = Mutex::new(());
-
 #[test]
 fn calls_leave_nothing_when_their_tasks_are_dropped() {
-    let _alone = ALONE.lock();
+    let _alone = crate::alone();
     for (name, text) in PROGRAMS {
         for (has_local, is_spawned) in [(false, false), (true, false), (false, true), (true, true)]
         {
@@ -283,7 +279,7 @@ fn calls_leave_nothing_when_their_tasks_are_dropped() {
 
 #[test]
 fn calls_take_no_tasks_of_others() {
-    let _alone = ALONE.lock();
+    let _alone = crate::alone();
     let text = r#"func.func @main(%x: i32) -> (i32, i32) {
       %a = "tfrt_test.async_add.i32"(%x, %x) : (i32, i32) -> i32
       %b = "tfrt_test.async_add.i32"(%a, %x) : (i32, i32) -> i32
