@@ -1,4 +1,4 @@
-//! What takes memory and what does not: alone in its process, whose allocator counts.
+//! Work that takes memory, and work that takes none, as the allocator of the program counts it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -45,7 +45,7 @@ fn taken(work: impl FnOnce()) -> (usize, u64) {
     (n_allocations, memory_stats().live_blocks - blocks)
 }
 
-/// Tests take turns, since the blocks of all threads are counted.
+/// Runs a test in its turn, since the blocks of all threads are counted. No other test of this program has any.
 fn in_turn(test: impl FnOnce()) {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,8 +2,6 @@
 //! `TFRT_ACCOUNTING` set. Builds for development only, as what they test; and not those for sanitizers, to which what
 //! some cases lose is a leak.
 
-#![cfg(all(debug_assertions, not(tfrt_no_free_lists)))]
-
 use std::cell::Cell;
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +17,7 @@ use tfrt_async::{AsyncValue, Heap, Value};
 const CASE: &str = "TFRT_ACCOUNTING_CASE";
 
 /// The name of the test below, by which the process is told to run nothing else.
-const TEST: &str = "case_of_a_process";
+const TEST: &str = "accounting::case_of_a_process";
 
 thread_local! {
     /// What a thread has until it is over.

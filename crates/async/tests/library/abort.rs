@@ -27,7 +27,7 @@ fn case_of_a_process() {
 
 fn survives(case: &str) -> bool {
     let mut process = Command::new(env::current_exe().unwrap());
-    process.args(["--exact", "case_of_a_process"]);
+    process.args(["--exact", "abort::case_of_a_process"]);
     // What it leaves is left on purpose, and not to be counted.
     process.env(CASE, case).env_remove("TFRT_ACCOUNTING");
     process.output().unwrap().status.success()

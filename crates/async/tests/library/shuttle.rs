@@ -2,7 +2,7 @@
 //! can go through. It knows no weak memory; that is what the loom models are for.
 //!
 //! ```console
-//! $ RUSTFLAGS="--cfg shuttle" cargo test -p tfrt-async --release --test shuttle
+//! $ RUSTFLAGS="--cfg shuttle" cargo test -p tfrt-async --release --test library
 //! ```
 //!
 //! | Variable | Means | If unset |
@@ -11,8 +11,6 @@
 //! | `TFRT_SHUTTLE_SEED` | what they are drawn from | 0 |
 //!
 //! One half is drawn evenly, the other half by priorities, which finds bugs of few but rare steps.
-
-#![cfg(shuttle)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,6 +1,6 @@
 //! Large blocks of bytes that are given back: kept, counted, lent again, and returned to the system.
 //!
-//! One test, since what is idle belongs to the process.
+//! Blocks that are idle belong to the process, so that the test has one of its own.
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -11,6 +11,8 @@ use tfrt_async::queue::TimerQueue;
 use tfrt_async::{
     Contents, HostAllocator, SystemAllocator, memory_stats, sweep_memory, tend_memory, trim_memory,
 };
+
+use crate::own_process::in_own_process;
 
 const MIB: usize = 1 << 20;
 
@@ -51,6 +53,13 @@ fn idle() -> usize {
 
 #[test]
 fn large_blocks_are_kept_for_a_while_and_given_back() {
+    in_own_process(
+        "large::large_blocks_are_kept_for_a_while_and_given_back",
+        keep_large_blocks_for_a_while,
+    );
+}
+
+fn keep_large_blocks_for_a_while() {
     let before = memory_stats();
     let live = || {
         let now = memory_stats();
