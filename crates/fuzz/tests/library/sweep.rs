@@ -6,7 +6,7 @@
 //! | --- | --- | --- |
 //! | `TFRT_SWEEP_STRIDE` | one cut, and one flip, of so many is tried | 251 |
 //!
-//! `TFRT_SWEEP_STRIDE=1 cargo test --release -p tfrt-fuzz --test sweep` tries them all.
+//! `TFRT_SWEEP_STRIDE=1 cargo test --release -p tfrt-fuzz --test library sweep` tries them all.
 
 use std::time::Instant;
 

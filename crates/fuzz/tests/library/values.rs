@@ -1,29 +1,16 @@
 //! Encoded values of all types, whole, cut and changed: each is read as it was written, or refused within limits.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use tfrt_fuzz::counting::Counting;
 use tfrt_fuzz::values::{MAX_BYTES, decode, examples, with_host};
 use tfrt_oracle::random::Random;
 
-static HELD: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting(|taken, given_back| {
-    // Ordering: statistics.
-    let held = HELD.fetch_add(taken, Ordering::Relaxed) + taken;
-    HELD.fetch_sub(given_back, Ordering::Relaxed);
-    MOST.fetch_max(held, Ordering::Relaxed);
-});
+use crate::held;
+use crate::own_process::in_own_process;
 
 /// Decodes, and fails if more memory was held than the allocator of the host may give and some of the length.
 fn bounded(bytes: &[u8]) {
-    // Ordering: statistics.
-    let before = HELD.load(Ordering::Relaxed);
-    MOST.store(before, Ordering::Relaxed);
-    decode(bytes);
-    let most = MOST.load(Ordering::Relaxed) - before;
+    let most = held::at_most(|| {
+        decode(bytes);
+    });
     let allowed = MAX_BYTES + (64 << 10) + 64 * bytes.len();
     assert!(most <= allowed, "{most} bytes for {}", bytes.len());
 }
@@ -40,6 +27,13 @@ fn every_codec_has_an_example() {
 
 #[test]
 fn changed_bytes_of_every_codec_are_refused_or_come_back() {
+    in_own_process(
+        "values::changed_bytes_of_every_codec_are_refused_or_come_back",
+        change_bytes_of_every_codec,
+    );
+}
+
+fn change_bytes_of_every_codec() {
     let examples = examples();
     let mut random = Random::new(7);
     for bytes in &examples {

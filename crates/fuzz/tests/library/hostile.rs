@@ -110,8 +110,8 @@ fn samples() -> Vec<Vec<u8>> {
     vec![
         everything().finish().as_bytes().to_vec(),
         stripped.finish().as_bytes().to_vec(),
-        include_bytes!("../../bef/tests/golden/constant.bef").to_vec(),
-        include_bytes!("../../bef/tests/golden/arguments.bef").to_vec(),
+        include_bytes!("../../../bef/tests/golden/constant.bef").to_vec(),
+        include_bytes!("../../../bef/tests/golden/arguments.bef").to_vec(),
     ]
 }
 

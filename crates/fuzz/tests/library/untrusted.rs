@@ -1,29 +1,16 @@
-//! What strangers' programs hold: no more than `docs/limits.md` says, whatever they are.
-//!
-//! Memory is counted by the allocator of this program, for the whole process: this file has one test.
+//! The memory that strangers' programs hold: no more than `docs/limits.md` says, whatever they are.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tfrt::input::Input;
 use tfrt::ops::names::{self, NameAttr};
 use tfrt::{Call, Limits, MultiThreadedWorkQueue, Output, Runtime, Untrusted};
-use tfrt_fuzz::counting::Counting;
 use tfrt_fuzz::hostile::{FILES, TEXTS, pictures};
 use tfrt_fuzz::seeds;
 
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-fn count(taken: usize, given_back: usize) {
-    let live = LIVE.fetch_add(taken, Ordering::Relaxed) + taken;
-    PEAK.fetch_max(live, Ordering::Relaxed);
-    LIVE.fetch_sub(given_back, Ordering::Relaxed);
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting(count);
+use crate::held;
+use crate::own_process::in_own_process;
 
 /// Bytes that requests may take here: programs that want more are found soon.
 const MAX_MEMORY: usize = 16 << 20;
@@ -54,10 +41,7 @@ fn untrusted() -> Untrusted {
 
 /// Opens and runs what a stranger gives, and returns the bytes that were held at one time.
 fn held(name: &str, bytes: Vec<u8>) -> usize {
-    let before = LIVE.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
-    run(name, bytes);
-    PEAK.load(Ordering::Relaxed).saturating_sub(before)
+    held::at_most(|| run(name, bytes))
 }
 
 fn run(name: &str, bytes: Vec<u8>) {
@@ -417,9 +401,15 @@ fn doubling() -> String {
     text + "  tfrt.return %29 : !t.tensor\n}\n"
 }
 
-/// One test: what it counts is the whole process's.
 #[test]
 fn strangers_hold_no_more_than_is_documented() {
+    in_own_process(
+        "untrusted::strangers_hold_no_more_than_is_documented",
+        try_all_strangers,
+    );
+}
+
+fn try_all_strangers() {
     std::panic::set_hook(Box::new(|_| {}));
     let mut failed = Vec::new();
     for hostile in FILES.iter().chain(TEXTS) {

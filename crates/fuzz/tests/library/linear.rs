@@ -10,7 +10,6 @@ use rustix::time::{ClockId, clock_gettime};
 use tfrt_bef::{BefBuffer, BefFile, listing};
 use tfrt_compiler::decompile;
 use tfrt_differential::bench::Bench;
-use tfrt_fuzz::counting::Counting;
 use tfrt_fuzz::hostile::{FILES, Hostile, TEXTS};
 use tfrt_fuzz::text;
 
@@ -21,7 +20,8 @@ thread_local! {
     static TOTAL: Cell<usize> = const { Cell::new(0) };
 }
 
-fn count(taken: usize, given_back: usize) {
+/// Counts bytes that this thread took, and bytes that it gave back.
+pub fn count(taken: usize, given_back: usize) {
     // A thread that ends has no counts any more.
     let _ = LIVE.try_with(|live| {
         live.set(live.get() + taken.cast_signed() - given_back.cast_signed());
@@ -29,9 +29,6 @@ fn count(taken: usize, given_back: usize) {
         let _ = TOTAL.try_with(|total| total.set(total.get() + taken));
     });
 }
-
-#[global_allocator]
-static COUNTING: Counting = Counting(count);
 
 /// What some work cost.
 #[derive(Clone, Copy, Debug)]

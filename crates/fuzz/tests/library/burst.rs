@@ -1,8 +1,5 @@
-//! What a burst of calls leaves behind: next to nothing, however many they were.
-//!
-//! Memory is counted by the allocator of this program, for the whole process: this file has one test.
+//! The memory that a burst of calls leaves behind: next to nothing, however many they were.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -11,15 +8,9 @@ use tfrt::{
     SingleThreadedWorkQueue,
 };
 use tfrt_async::{counters, memory_stats};
-use tfrt_fuzz::counting::Counting;
 
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-
-#[global_allocator]
-static COUNTING: Counting = Counting(|taken, given_back| {
-    LIVE.fetch_add(taken, Ordering::Relaxed);
-    LIVE.fetch_sub(given_back, Ordering::Relaxed);
-});
+use crate::held;
+use crate::own_process::in_own_process;
 
 const TEXT: &str = r#"
 func.func @f(%n: i32) -> i32 {
@@ -73,23 +64,30 @@ fn burst(runtime: &Runtime, promises: &Promises, n_calls: i32) {
 ///
 /// Threads take back what others have freed for them when they wake, so a few calls are made meanwhile.
 fn at_rest(runtime: &Runtime, promises: &Promises, wanted: usize) -> usize {
-    let held = || {
+    let held_now = || {
         let memory = memory_stats();
         let bytes = |n| usize::try_from(n).expect("it is an amount of memory");
-        LIVE.load(Ordering::Relaxed) - bytes(memory.chunk_bytes) + bytes(memory.live_bytes)
+        held::now() - bytes(memory.chunk_bytes) + bytes(memory.live_bytes)
     };
     let begin = Instant::now();
-    let mut least = held();
+    let mut least = held_now();
     while least > wanted && begin.elapsed() < SETTLING {
         burst(runtime, promises, 10);
         std::thread::sleep(Duration::from_millis(50));
-        least = least.min(held());
+        least = least.min(held_now());
     }
     least
 }
 
 #[test]
 fn bursts_of_calls_leave_no_memory_behind() {
+    in_own_process(
+        "burst::bursts_of_calls_leave_no_memory_behind",
+        burst_on_each_queue,
+    );
+}
+
+fn burst_on_each_queue() {
     let threads = MultiThreadedWorkQueue::new(2, 2).expect("threads can be started");
     let queues: [Arc<dyn ConcurrentWorkQueue>; 2] =
         [Arc::new(SingleThreadedWorkQueue::new()), Arc::new(threads)];
