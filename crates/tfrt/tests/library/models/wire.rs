@@ -1,6 +1,6 @@
 //! Small ONNX models and files of tensors, byte by byte.
 
-/// A field of bytes.
+/// Returns a field of bytes.
 pub fn bytes(field: u8, content: impl AsRef<[u8]>) -> Vec<u8> {
     let content = content.as_ref();
     let mut out = vec![field << 3 | 2];
@@ -14,7 +14,7 @@ pub fn bytes(field: u8, content: impl AsRef<[u8]>) -> Vec<u8> {
     out
 }
 
-/// A field with a small number.
+/// Returns a field with a small number.
 pub fn number(field: u8, value: u8) -> Vec<u8> {
     vec![field << 3, value]
 }
@@ -26,7 +26,7 @@ fn value(name: &str) -> Vec<u8> {
     [bytes(1, name), bytes(2, bytes(1, tensor))].concat()
 }
 
-/// An operator of one or two inputs.
+/// Returns an operator of one or two inputs.
 pub fn node(kind: &str, domain: &str, inputs: &[&str], output: &str, name: &str) -> Vec<u8> {
     let mut node: Vec<u8> = inputs.iter().flat_map(|input| bytes(1, input)).collect();
     node.extend(bytes(2, output));
@@ -38,7 +38,7 @@ pub fn node(kind: &str, domain: &str, inputs: &[&str], output: &str, name: &str)
     node
 }
 
-/// A constant `f32 [3]` whose elements are all there is in a file beside the model.
+/// Returns a constant `f32 [3]` whose elements are all there is in a file beside the model.
 fn constant(name: &str, file: &str) -> Vec<u8> {
     let location = [bytes(1, "location"), bytes(2, file)].concat();
     [
@@ -51,12 +51,12 @@ fn constant(name: &str, file: &str) -> Vec<u8> {
     .concat()
 }
 
-/// A model of `x` and `y`, both `f32 [N, 3]`, that gives `sum`.
+/// Returns a model of `x` and `y`, both `f32 [N, 3]`, that gives `sum`.
 pub fn model(nodes: &[Vec<u8>]) -> Vec<u8> {
     model_of(&[], nodes)
 }
 
-/// The same, with a constant whose elements are in a file beside it.
+/// Returns a model as [`model`] does, with a constant whose elements are in a file beside it.
 pub fn model_with(name: &str, file: &str, nodes: &[Vec<u8>]) -> Vec<u8> {
     model_of(&bytes(5, constant(name, file)), nodes)
 }

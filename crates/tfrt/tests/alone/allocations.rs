@@ -23,7 +23,9 @@ use tfrt::{
     MultiThreadedWorkQueue, Output, Program, Runtime, SingleThreadedWorkQueue,
 };
 
-/// How many n are tried of programs that ask more often, unless all are.
+use crate::own_process::in_own_process;
+
+/// The number of n that are tried of programs that allocate more often, unless all are.
 const MOST_TRIED: u64 = 100;
 
 /// Refuses some allocations, and counts those that are alive.
@@ -69,7 +71,7 @@ unsafe impl HostAllocator for Refusing {
     }
 }
 
-/// What is done with a runtime, and the errors that it comes to.
+/// Work with a runtime; returns the errors that it comes to.
 type Work<'w> = &'w dyn Fn(&Runtime) -> Vec<Error>;
 
 /// Does the work with memory that is refused at each place in turn.
@@ -183,9 +185,16 @@ fn repository_file(path: &str) -> String {
     fs::read_to_string(path).unwrap()
 }
 
-/// Tests are one: the counters are those of the process.
 #[test]
 fn memory_may_be_refused_at_any_place() {
+    let _alone = crate::alone();
+    in_own_process(
+        "allocations::memory_may_be_refused_at_any_place",
+        refuse_memory_at_any_place,
+    );
+}
+
+fn refuse_memory_at_any_place() {
     std::panic::set_hook(Box::new(|_| {}));
     const PROGRAMS: &[&str] = &[
         "tests/execute/arithmetic.mlir",

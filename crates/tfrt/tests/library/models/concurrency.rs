@@ -25,7 +25,7 @@ fn x(runtime: &Runtime, extents: &[usize]) -> Tensor {
         .into()
 }
 
-/// An executor in a few lines: this thread sleeps until somebody wakes the future.
+/// Returns an executor in a few lines: this thread sleeps until somebody wakes the future.
 fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {
@@ -85,7 +85,7 @@ fn ten_thousand_calls_at_once_complete_by_a_plain_block_on() {
     });
 }
 
-/// A chain of operations on a large tensor.
+/// Returns a chain of operations on a large tensor.
 fn long(n_operations: usize) -> String {
     let mut text = String::from(
         r#"module attributes {onnx.opset = 17 : i64} {

@@ -17,12 +17,7 @@ use tfrt::{
     MultiThreadedWorkQueue, Program, Runtime, SingleThreadedWorkQueue,
 };
 
-/// Tests that count live cells run one after the other: the counters are those of the process.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use crate::alone;
 
 /// Workers of another queue, which yield at random before and after each task.
 struct Yielding(MultiThreadedWorkQueue);
@@ -232,7 +227,7 @@ fn runtime(queue: &Arc<dyn ConcurrentWorkQueue>) -> Runtime {
         .build()
 }
 
-/// What a program comes to, as text.
+/// Returns the results of a program, as text.
 fn outcome(runtime: &Runtime, program: &Program) -> Vec<String> {
     let main = program.function("main").unwrap();
     let results = main.spawn(&runtime.context(), ()).wait_each().unwrap();
@@ -284,7 +279,7 @@ fn put<T>(is_dropped: bool, handle: T, dropped: &mut Option<T>, kept: &mut Optio
     *(if is_dropped { dropped } else { kept }) = Some(handle);
 }
 
-/// Runs a program whose `at`-th kernel drops the handles of a mask; tells whether there was such a kernel.
+/// Runs a program whose `at`-th kernel drops the handles of a mask; returns whether there was such a kernel.
 fn dropped_at(text: &str, queue: Arc<dyn ConcurrentWorkQueue>, at: usize, mask: u32) -> bool {
     let runtime = runtime(&queue);
     let program = runtime.compile("p.mlir", text).unwrap();

@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use super::Case;
 
-/// A function `main` that returns `%x : i32`.
+/// Returns a function `main` that returns `%x : i32`.
 fn main(body: &str) -> String {
     format!("func.func @main() -> i32 {{\n{body}  tfrt.return %x : i32\n}}\n")
 }
 
-/// The same for a chain, `%c`; `%c0` is one to start with.
+/// Returns a function `main` that returns the chain `%c`; `%c0` is one to start with.
 fn chained(body: &str) -> String {
     format!(
         "func.func @main() -> !tfrt.chain {{\n  %c0 = tfrt.new.chain\n{body}  tfrt.return %c : !tfrt.chain\n}}\n"
     )
 }
 
-/// A function of the program with its own fault, marked synchronous.
+/// Returns a function of the program with its own fault, marked synchronous.
 fn synchronous(body: &str) -> String {
     main(body).replace("-> i32 {", "-> i32 attributes {tfrt.sync} {")
 }
@@ -365,7 +365,7 @@ fn memory() -> Vec<Case> {
     ]
 }
 
-/// A body whose call does not fit the memory that every thread has for small ones.
+/// Returns a body whose call does not fit the memory that every thread has for small ones.
 fn large() -> String {
     // What runs last is read together with each of the others: all of them live until then.
     let others = (0..100).map(|index| format!("  %other{index} = tfrt.constant.i32 {index}\n"));

@@ -1,8 +1,6 @@
 //! Models whose weights stay in files: six gibibytes of them in two hundred mebibytes of memory, and files that are not
 //! what they were.
 
-#![cfg(target_os = "linux")]
-
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
@@ -126,7 +124,7 @@ fn look_up(model: &Model, runtime: &Runtime, ids: &[i64]) -> Result<Vec<f32>, Er
         .collect())
 }
 
-/// The most memory, in bytes, that the process has had.
+/// Returns the most memory, in bytes, that the process has had.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status

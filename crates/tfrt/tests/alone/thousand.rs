@@ -1,13 +1,13 @@
 //! A thousand models, each a program of its own, and calls of each: in a process of their own, whose threads are
 //! counted.
 
-#![cfg(target_os = "linux")]
-
 use std::fs;
 use std::sync::Arc;
 
 use tfrt::tensor::DenseHostTensor;
 use tfrt::{Model, MultiThreadedWorkQueue, Runtime};
+
+use crate::own_process::in_own_process;
 
 const N_MODELS: usize = 1_000;
 /// A page of Linux on most machines; elsewhere it is larger, and less is found than there is.
@@ -38,7 +38,7 @@ fn n_threads() -> usize {
     fs::read_dir("/proc/self/task").unwrap().count()
 }
 
-/// The bytes of the process that are in memory.
+/// Returns the bytes of the process that are in memory.
 fn resident() -> usize {
     let numbers = fs::read_to_string("/proc/self/statm").unwrap();
     let pages = numbers.split(' ').nth(1).unwrap();
@@ -47,6 +47,14 @@ fn resident() -> usize {
 
 #[test]
 fn threads_stay_within_the_budget_with_a_thousand_models() {
+    let _alone = crate::alone();
+    in_own_process(
+        "thousand::threads_stay_within_the_budget_with_a_thousand_models",
+        look_at_a_thousand_models,
+    );
+}
+
+fn look_at_a_thousand_models() {
     let runtime = Runtime::builder()
         .queue(Arc::new(MultiThreadedWorkQueue::new(3, 1).unwrap()))
         .build();

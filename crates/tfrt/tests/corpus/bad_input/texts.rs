@@ -2,7 +2,7 @@
 
 use super::{Case, rejected};
 
-/// A function without results around `body`.
+/// Returns a function without results around `body`.
 fn main(body: &str) -> String {
     format!("func.func @main() {{\n{body}}}\n")
 }
@@ -35,7 +35,7 @@ fn sizes() -> Vec<Case> {
     ]
 }
 
-/// What is nested 100,000 deep.
+/// Returns cases of texts that nest 100,000 deep.
 fn nested() -> Vec<Case> {
     const DEPTH: usize = 100_000;
     let nested = |open: &str, close: &str| format!("{}{}", open.repeat(DEPTH), close.repeat(DEPTH));

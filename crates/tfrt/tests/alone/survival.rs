@@ -4,7 +4,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,17 +16,14 @@ use tfrt::{
     MultiThreadedWorkQueue, Program, Promise, Runtime, SingleThreadedWorkQueue, Stuck,
 };
 
-/// Tests that count live cells run one after the other: the counters are those of the process.
-static ALONE: Mutex<()> = Mutex::new(());
-
 fn alone() -> MutexGuard<'static, ()> {
-    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let guard = crate::alone();
     // Whatever the test before has left goes a little after it, or never.
     expect_no_leak(0, &"between tests");
     guard
 }
 
-/// What happens when the `at`-th counted kernel starts.
+/// The fault that happens when the `at`-th counted kernel starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     /// The request is cancelled by the kernel itself.
@@ -41,12 +38,12 @@ enum Fault {
     Never,
 }
 
-/// What the kernels of a test have in common: request data.
+/// The fault of a test and its counters, which kernels find in the data of their request.
 struct Plan {
     fault: Fault,
     at: usize,
     started: AtomicUsize,
-    /// How many kernels started after the request was seen as cancelled.
+    /// The number of kernels that started after the request was seen as cancelled.
     late: AtomicUsize,
     cancelled: AtomicBool,
     kept: Mutex<Vec<Promise<i32>>>,
@@ -64,7 +61,7 @@ impl Plan {
         })
     }
 
-    /// A kernel starts. Tells whether the fault is this one's to have.
+    /// Counts the start of a kernel. Returns whether the fault is this one's to have.
     fn start(&self, request: &Arc<RequestContext>) -> bool {
         if self.cancelled.load(Ordering::SeqCst) {
             self.late.fetch_add(1, Ordering::SeqCst);

@@ -27,7 +27,7 @@ fn text(text: &str) -> Input {
     Input::Text(Source::new("model.mlir", text))
 }
 
-/// The model `sum = relu(x + y)` in each form that a file may have: text, ONNX, bytes, text of these bytes.
+/// Returns the model `sum = relu(x + y)` in each form that a file may have: text, ONNX, bytes, text of these bytes.
 fn forms() -> [Input; 4] {
     let nodes = [
         node("Add", "", &["x", "y"], "a", "first"),
@@ -44,7 +44,7 @@ fn rows(n: usize) -> Tensor {
     Tensor::from_vec(&[n, 3], vec![1.0_f32; 3 * n]).unwrap()
 }
 
-/// The program that a model has become.
+/// Returns the program that a model has become.
 fn program(model: &Model) -> String {
     let file = model.program().as_host_program().file();
     decompile(file).unwrap().module.to_string()

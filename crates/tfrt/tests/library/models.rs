@@ -1,28 +1,16 @@
 //! Models: the library's interface, what the command makes of files, many calls at once.
 
-#[path = "models/calls.rs"]
 mod calls;
-#[path = "models/command.rs"]
 mod command;
-#[path = "models/concurrency.rs"]
 mod concurrency;
-#[path = "models/formats.rs"]
 mod formats;
-#[path = "models/graph.rs"]
 mod graph;
-#[path = "models/hostile.rs"]
 mod hostile;
-#[path = "models/learned.rs"]
 mod learned;
-#[path = "models/options.rs"]
 mod options;
-#[path = "models/prepared.rs"]
 mod prepared;
-#[path = "models/regions.rs"]
 mod regions;
-#[path = "models/stored.rs"]
 mod stored;
-#[path = "models/wire.rs"]
 mod wire;
 
 use tfrt::{Model, Runtime};

@@ -9,27 +9,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use tfrt_ir::{Module, Source};
 use tfrt_oracle::evaluate::{Ending, Limits, Refusal};
 
-#[path = "corpus/filecheck.rs"]
-#[allow(dead_code, reason = "its tests run in crates/tfrt/tests/filecheck.rs")]
-mod filecheck;
+use super::{filecheck, root};
 
-fn main() {
-    let arguments = Arguments::from_args();
+/// Returns the tests of all programs.
+pub fn trials() -> Vec<Trial> {
     let mut paths = Vec::new();
     collect(&root().join("tests"), &mut paths);
     collect(&root().join("examples"), &mut paths);
     paths.sort();
-    let trials = paths.iter().flat_map(|path| trials(path)).collect();
-    libtest_mimic::run(&arguments, trials).exit();
-}
-
-/// The root of the repository, from which programs run, so that messages name them by short paths.
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    paths.iter().flat_map(|path| trials_of(path)).collect()
 }
 
 fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
@@ -50,7 +42,7 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// How a program is run.
+/// A way of running a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// As its first line says, and nothing else.
@@ -84,7 +76,7 @@ struct Case {
     exit: i32,
 }
 
-/// What a way of running came to.
+/// The outcome of one way of running a program.
 struct Outcome {
     stdout: String,
     /// `None` for the reference, whose diagnostics have another form.
@@ -92,7 +84,7 @@ struct Outcome {
     status: i32,
 }
 
-fn trials(path: &Path) -> Vec<Trial> {
+fn trials_of(path: &Path) -> Vec<Trial> {
     let short = path.strip_prefix(root()).unwrap_or(path);
     let short = short.to_string_lossy().into_owned();
     let case = match Case::read(path, short.clone()) {
@@ -131,7 +123,7 @@ impl Case {
         })
     }
 
-    /// The ways that the first line leaves open.
+    /// Returns the ways that the first line leaves open.
     fn ways(&self) -> Vec<Way> {
         if self.flags.first().is_none_or(|command| command != "run") {
             return vec![Way::AsWritten];
@@ -171,7 +163,7 @@ impl Case {
         )
     }
 
-    /// Tells whether the program's output does not depend on who runs its kernels.
+    /// Returns whether the program's output does not depend on who runs its kernels.
     fn is_ordered(&self) -> bool {
         self.module()
             .is_some_and(|module| matches!(tfrt_oracle::ordered::check(&module), Ok(Ok(()))))
@@ -206,7 +198,7 @@ impl Case {
         Ok(())
     }
 
-    /// The way that others are compared with.
+    /// Returns the way that others are compared with.
     fn exact_way(&self) -> Way {
         match self.has_flag("--queue") {
             true => Way::AsWritten,

@@ -1,6 +1,4 @@
-//! What sessions of one model hold: in a process of their own, whose memory is looked at.
-
-#![cfg(target_os = "linux")]
+//! The memory that sessions of one model hold, measured in a process of their own.
 
 use std::fmt::Write;
 use std::fs;
@@ -10,6 +8,8 @@ use std::time::{Duration, Instant};
 use tfrt::input::Input;
 use tfrt::ir::Source;
 use tfrt::{Model, Runtime, Tensor};
+
+use crate::own_process::in_own_process;
 
 /// A page of Linux on most machines; elsewhere it is larger, and less is found than there is.
 const PAGE_BYTES: usize = 4096;
@@ -40,7 +40,7 @@ fn text() -> Input {
     Input::Text(Source::new("model.mlir", text))
 }
 
-/// The bytes of the process that are in memory.
+/// Returns the bytes of the process that are in memory.
 fn resident() -> usize {
     let numbers = fs::read_to_string("/proc/self/statm").unwrap();
     let pages = numbers.split(' ').nth(1).unwrap();
@@ -55,6 +55,14 @@ fn first(model: &Model, runtime: &Runtime) -> f32 {
 
 #[test]
 fn sessions_hold_neither_a_table_twice_nor_what_weights_were_packed_of() {
+    let _alone = crate::alone();
+    in_own_process(
+        "sessions::sessions_hold_neither_a_table_twice_nor_what_weights_were_packed_of",
+        look_at_sessions,
+    );
+}
+
+fn look_at_sessions() {
     let (runtime, input) = (Runtime::new(), text());
     let row = 3 * 1024;
     let expected: f32 = (0..1024)

@@ -1,6 +1,6 @@
 //! Walks `tests/broken/`: programs with a mistake, and all that the command says about each.
 //!
-//! What it says stands beside the program in `NAME.stderr`; `UPDATE_EXPECT=1` writes it anew. The
+//! Its messages stand beside the program in `NAME.stderr`; `UPDATE_EXPECT=1` writes them anew. The
 //! command is that of the first line, `// RUN: COMMAND`, else `check`, or `decompile` and `opt` in the
 //! folders of these names; the file comes behind it. The texts of `tfrt explain` are tested the same way.
 
@@ -9,12 +9,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use tfrt::codes;
 
-#[path = "broken/bytes.rs"]
+use super::root;
+
 mod bytes;
-#[path = "broken/explanations.rs"]
 mod explanations;
 
 /// Codes that no program of the folder shows.
@@ -23,8 +23,8 @@ const NOT_SHOWN: [(&str, &str); 2] = [
     ("TF0708", "the gate refuses all such files before"),
 ];
 
-fn main() {
-    let arguments = Arguments::from_args();
+/// Returns the tests of all programs that are rejected, and of the texts of `tfrt explain`.
+pub fn trials() -> Vec<Trial> {
     if is_blessing() {
         bytes::write_all(&root().join("tests/broken"));
     }
@@ -43,12 +43,7 @@ fn main() {
         bytes::check_all(&root().join("tests/broken"))
     }));
     trials.extend(explanations::trials());
-    libtest_mimic::run(&arguments, trials).exit();
-}
-
-/// The root of the repository, from which programs run, so that messages name them by short paths.
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    trials
 }
 
 /// Whether what is said becomes what is expected.
@@ -73,7 +68,7 @@ fn collect(folder: &Path, paths: &mut Vec<String>) {
     }
 }
 
-/// The command line of a program.
+/// Returns the command line of a program.
 fn line(path: &str, bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes);
     let first = text.lines().next().unwrap_or_default();
@@ -149,7 +144,7 @@ fn every_code_is_shown() -> Result<(), Failed> {
         .map(|(code, _)| (*code).into())
         .collect();
     let mut excused: BTreeSet<String> = NOT_SHOWN.iter().map(|(code, _)| (*code).into()).collect();
-    // Broken models are made, and shown, by `crates/import/tests/broken.rs`.
+    // Broken models are made, and shown, by `crates/import/tests/library/broken.rs`.
     let of_models = known.iter().filter(|code| code.starts_with("TF10"));
     excused.extend(of_models.cloned());
     let missing: Vec<_> = known.difference(&shown).cloned().collect();

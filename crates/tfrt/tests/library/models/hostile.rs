@@ -40,7 +40,7 @@ fn refused(runtime: &Runtime, body: &str, result: &str) -> tfrt::Error {
     error
 }
 
-/// An operation on `%x` and integers.
+/// Returns an operation on `%x` and integers.
 fn with_integers(name: &str, operands: &str, list: &str, types: &str, attributes: &str) -> String {
     let n = list.split(',').count();
     format!(

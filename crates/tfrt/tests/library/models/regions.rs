@@ -20,7 +20,8 @@ fn tensor<T: Element>(runtime: &Runtime, extents: &[usize], elements: &[T]) -> T
     tensor.unwrap().into()
 }
 
-/// The function of a model of these inputs and results, whose body names results `%r0`, `%r1`...
+/// Returns the function of a model of these inputs and results, whose body names results `%r0`,
+/// `%r1`...
 fn function(inputs: &str, results: &str, body: &str) -> String {
     let n_results = results.split(", ").count();
     let list = |text: &str, n: usize| {
@@ -40,7 +41,7 @@ fn function(inputs: &str, results: &str, body: &str) -> String {
     )
 }
 
-/// A result, which is a tensor.
+/// Returns a result, which is a tensor.
 fn at(outputs: &Outputs, index: usize) -> &Tensor {
     match outputs.iter().nth(index) {
         Some((_, Datum::Tensor(tensor))) => tensor,

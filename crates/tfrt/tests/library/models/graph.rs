@@ -6,7 +6,7 @@ use tfrt::input::{Input, parse};
 use tfrt::ir::Source;
 use tfrt::{Model, Runtime, Tensor};
 
-/// The text of a model of one operation.
+/// Returns the text of a model of one operation.
 fn text(operation: &str, types: &str) -> String {
     let n_inputs = types.split(',').count();
     let names: Vec<String> = (0..n_inputs).map(|index| format!("%a{index}")).collect();

@@ -48,7 +48,7 @@ impl Folder {
         names
     }
 
-    /// A command line that is to be run here.
+    /// Returns a command line that is to be run here.
     fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tfrt"));
         command.args(line.split(' ')).current_dir(&self.0);
@@ -63,14 +63,14 @@ impl Folder {
         (status, text(output.stdout), text(output.stderr))
     }
 
-    /// What a command line prints that must succeed without a word to people.
+    /// Returns the standard output of a command line that must succeed without a word to people.
     pub(super) fn printed(&self, line: &str) -> String {
         let (status, stdout, stderr) = self.run(line);
         assert_eq!((status, stderr.as_str()), (0, ""), "{line}");
         stdout
     }
 
-    /// What a command line says that must fail.
+    /// Returns the standard error of a command line that must fail.
     pub(super) fn refused(&self, line: &str, status: i32) -> String {
         let (found, stdout, stderr) = self.run(line);
         assert_eq!((found, stdout.as_str()), (status, ""), "{line}: {stderr}");
@@ -216,7 +216,7 @@ fn what_top_and_labels_do_not_fit_is_said() {
     assert_eq!(document, expected);
 }
 
-/// The same picture as PNG, of which the first three pixels are red, green and blue.
+/// Returns the picture as PNG, of which the first three pixels are red, green and blue.
 fn png() -> Vec<u8> {
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, 3, 1);
@@ -444,7 +444,7 @@ fn what_does_not_fit_is_refused_with_the_file() {
     assert_eq!(folder.names(), before);
 }
 
-/// An array of three doubles.
+/// Returns an array of three doubles.
 fn doubles() -> Vec<u8> {
     let mut header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 3), }".to_vec();
     header.resize(117, b' ');

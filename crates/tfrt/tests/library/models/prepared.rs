@@ -67,7 +67,7 @@ impl Layer {
         }
     }
 
-    /// The text of a model whose weights are constants, or inputs.
+    /// Returns the text of a model whose weights are constants, or inputs.
     fn text(&self, ty: &str, has_constants: bool) -> (String, Vec<Weights>) {
         let mut numbers = Numbers(7);
         let (d, rows) = (self.n_directions, self.n_gates() * HIDDEN);

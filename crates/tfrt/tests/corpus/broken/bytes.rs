@@ -36,7 +36,7 @@ pub fn check_all(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A program in which everything occurs that the gate looks at.
+/// Returns a program in which everything occurs that the gate looks at.
 ///
 /// ```text
 /// region 0:   %0 = one
@@ -95,14 +95,14 @@ fn kernel(code: u32, operands: &[u32], results: &[u32]) -> KernelEntry {
     }
 }
 
-/// The program after a change of what is written.
+/// Returns the program after a change of what is written.
 fn changed(change: impl FnOnce(&mut BefWriter)) -> Vec<u8> {
     let mut writer = whole();
     change(&mut writer);
     writer.finish().as_bytes().to_vec()
 }
 
-/// The program after a change of a body.
+/// Returns the program after a change of a body.
 fn body(function: usize, change: impl FnOnce(&mut FunctionBody)) -> Vec<u8> {
     changed(|writer| {
         let body = writer.functions[function].body.as_mut();
@@ -113,7 +113,7 @@ fn body(function: usize, change: impl FnOnce(&mut FunctionBody)) -> Vec<u8> {
     })
 }
 
-/// The program after a change of the bytes of a section.
+/// Returns the program after a change of the bytes of a section.
 fn section(id: SectionId, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut sections = whole().sections();
     let found = sections
@@ -126,7 +126,7 @@ fn section(id: SectionId, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     assemble(&sections)
 }
 
-/// The program with further sections.
+/// Returns the program with further sections.
 fn more_sections(more: &[(u8, &[u8])]) -> Vec<u8> {
     let mut sections = whole().sections();
     let payload = |bytes: &[u8]| Payload::from_bytes(bytes.to_vec(), 1);
@@ -134,7 +134,7 @@ fn more_sections(more: &[(u8, &[u8])]) -> Vec<u8> {
     assemble(&sections)
 }
 
-/// A program with an attribute that only the binary format has, or whose text is broken.
+/// Returns a program with an attribute that only the binary format has, or whose text is broken.
 fn with_attribute(write: impl FnOnce(&mut BefWriter) -> (u32, AttributeType)) -> Vec<u8> {
     changed(|writer| {
         let (offset, kind) = write(writer);
@@ -147,7 +147,7 @@ fn with_attribute(write: impl FnOnce(&mut BefWriter) -> (u32, AttributeType)) ->
     })
 }
 
-/// A program with a symbol of a module that has this text.
+/// Returns a program with a symbol of a module that has this text.
 fn with_symbol(root: &str, nested: &[&str], text: &str) -> Vec<u8> {
     with_attribute(|writer| {
         let offset = writer.attributes.symbol(0, root, nested, text);
@@ -155,7 +155,7 @@ fn with_symbol(root: &str, nested: &[&str], text: &str) -> Vec<u8> {
     })
 }
 
-/// A program of one kernel with one result and nothing else.
+/// Returns a program of one kernel with one result and nothing else.
 fn single(name: &str) -> Vec<u8> {
     let mut writer = BefWriter::new();
     let names = ["", "i32", "main", name].map(|name| writer.strings.insert(name));
@@ -172,7 +172,7 @@ fn single(name: &str) -> Vec<u8> {
     writer.finish().as_bytes().to_vec()
 }
 
-/// The magic, the version and noise.
+/// Returns the magic, the version and noise.
 fn noise() -> Vec<u8> {
     let noise = (0_u32..400).map(|n| (n.wrapping_mul(2_654_435_761) >> 13).to_le_bytes()[0]);
     [0x0b, 0xef, 0].into_iter().chain(noise).collect()

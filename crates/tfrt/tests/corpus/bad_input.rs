@@ -3,7 +3,7 @@
 //!
 //! Each [`Case`] is one kind. Whatever it is, the command ends by itself with the status that the
 //! table says, says why, and never panics; programs that run do so on one thread, on many, and
-//! once more with an allocator that finds leaks. `cargo test -p tfrt --test bad_input -- --ignored`
+//! once more with an allocator that finds leaks. `cargo test -p tfrt --test corpus -- --ignored --exact table`
 //! prints the table.
 
 use std::fs;
@@ -13,22 +13,18 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 
-#[path = "bad_input/faults.rs"]
 mod faults;
-#[path = "bad_input/files.rs"]
 mod files;
-#[path = "bad_input/lines.rs"]
 mod lines;
-#[path = "bad_input/texts.rs"]
 mod texts;
 
-/// What no case may take, on however busy a machine.
+/// The longest time that any case may take, on however busy a machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
-fn main() {
-    let arguments = Arguments::from_args();
+/// Returns the tests of all cases.
+pub fn trials() -> Vec<Trial> {
     let cases: Vec<Case> = [
         files::cases(),
         lines::cases(),
@@ -51,7 +47,7 @@ fn main() {
         interrupted("silent", &silent)
     }));
     trials.push(Trial::test("table", move || print_table(&cases)).with_ignored_flag(true));
-    libtest_mimic::run(&arguments, trials).exit();
+    trials
 }
 
 /// One kind of bad input.
@@ -69,11 +65,11 @@ struct Case {
     stderr: Vec<&'static str>,
     /// Whether it runs on every queue, and with an allocator that finds leaks.
     runs: bool,
-    /// What it may take at most on a machine with nothing else to do.
+    /// The longest time that the case may take on a machine with nothing else to do.
     within: Option<Duration>,
 }
 
-/// What a process came to.
+/// The outcome of a process.
 struct Outcome {
     status: Option<i32>,
     stdout: String,
@@ -82,7 +78,7 @@ struct Outcome {
 }
 
 impl Case {
-    /// A command line.
+    /// Makes the case of a command line.
     fn line(kind: &'static str, line: &str, status: i32) -> Case {
         Case {
             kind,
@@ -97,7 +93,7 @@ impl Case {
         }
     }
 
-    /// A program that goes wrong when it runs.
+    /// Makes the case of a program that goes wrong when it runs.
     fn fault(kind: &'static str, flags: &str, text: &str, status: i32) -> Case {
         let line = format!("run {flags} FILE").replace("  ", " ");
         let mut case = Case::line(kind, &line, status).file(text);
@@ -218,7 +214,7 @@ impl Case {
     }
 }
 
-/// A file that is no program.
+/// Makes the case of a file that is no program.
 fn rejected(kind: &'static str, file: impl Into<Vec<u8>>, stderr: &'static str) -> Case {
     Case::line(kind, "run FILE", 1).file(file).stderr(stderr)
 }
@@ -278,7 +274,7 @@ fn reader(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
     })
 }
 
-/// A reader that goes away is none of our errors.
+/// Checks that a reader that goes away is no error.
 fn closed_output() -> Result<(), Failed> {
     let mut child = spawn_in_folder("closed", ENDLESS_PRINT, Stdio::piped())?;
     drop(child.stdout.take());
