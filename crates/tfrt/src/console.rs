@@ -1,4 +1,4 @@
-//! What is told to people: everything that goes to standard error, and the same for machines.
+//! [`Console`]: messages on standard error, for people or, as lines of JSON, for machines.
 
 pub mod json;
 mod message;
@@ -29,22 +29,22 @@ pub use progress::Progress;
 /// Source files larger than this are not read for the sake of a message.
 const MAX_SOURCE_BYTES: u64 = 64 << 20;
 
-/// Writes to standard error, in colour or not, with lines of the source.
+/// The writer of all messages to standard error, in colour or not, with lines of the source.
 pub struct Console {
     color: bool,
     format: MessageFormat,
-    /// Texts by the names that locations give them; `None` for what can't be read.
+    /// The texts of sources by the names that locations give them; `None` for what can't be read.
     sources: Mutex<HashMap<String, Option<Source>>>,
     /// Whether files are read that locations name.
     reads_files: AtomicBool,
     /// Whether the command is about a model.
     is_of_model: AtomicBool,
-    /// Whether somebody writes the document that was asked for.
+    /// Whether somebody has begun to write the document that was asked for.
     has_document: AtomicBool,
 }
 
 impl Console {
-    /// Decides on colours.
+    /// Makes a console, and decides on colours.
     pub fn new(color: Color, format: MessageFormat) -> Console {
         let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let color = match color {
@@ -68,7 +68,7 @@ impl Console {
         self.is_of_model.store(true, Ordering::Relaxed);
     }
 
-    /// Tells whether the command is about a model.
+    /// Returns whether the command is about a model.
     pub fn is_of_model(&self) -> bool {
         // Ordering: a flag on its own.
         self.is_of_model.load(Ordering::Relaxed)
@@ -109,7 +109,7 @@ impl Console {
         self.say(&self.text_of(document, text));
     }
 
-    /// What [`document`](Self::document) says.
+    /// Returns the text that [`document`](Self::document) writes.
     pub fn text_of(&self, document: &impl Serialize, text: impl FnOnce() -> String) -> String {
         match self.format {
             MessageFormat::Json => format!("{}\n", json::line(document)),
@@ -117,7 +117,7 @@ impl Console {
         }
     }
 
-    /// Says what is wrong with the command line, in the words of the library that has read it: paragraphs, of which
+    /// Tells what is wrong with the command line, in the words of the library that has read it: paragraphs, of which
     /// the first says what is wrong, and some give advice.
     pub fn usage(&self, text: &str) {
         let joined = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -131,7 +131,7 @@ impl Console {
         self.say(&format!("{}\n", json::line(&message)));
     }
 
-    /// Says why a command stopped.
+    /// Tells why a command stopped.
     pub fn failure(&self, failure: &Failure) {
         match failure {
             Failure::Open(error) => self.open_error(error),
@@ -142,7 +142,7 @@ impl Console {
         }
     }
 
-    /// Says why a program could not be opened.
+    /// Tells why a program could not be opened.
     pub fn open_error(&self, error: &OpenError) {
         if let OpenError::Text(diagnostics) = error {
             return self.diagnostics(diagnostics);
@@ -152,7 +152,7 @@ impl Console {
             .for_each(|problem| self.tell(problem));
     }
 
-    /// Says what there is to say on a text.
+    /// Tells the diagnostics of a text.
     pub fn diagnostics(&self, diagnostics: &Diagnostics) {
         Problem::all_of_text(diagnostics)
             .iter()
@@ -166,7 +166,7 @@ impl Console {
         }
     }
 
-    /// Says what is wrong, in the form that was asked for.
+    /// Tells a problem, in the form that was asked for.
     pub fn tell(&self, problem: &Problem) {
         let placed = self.placed(problem);
         let is_short = self.format == MessageFormat::Short;
@@ -182,7 +182,7 @@ impl Console {
         self.say(&format!("{}\n", json::line(&message)));
     }
 
-    /// Returns a problem with its place in the text, if it has one.
+    /// Returns a problem as a diagnostic, if its place is a line of a file.
     fn placed(&self, problem: &Problem) -> Option<Diagnostic> {
         if let ProblemSource::Text(diagnostic) = &problem.origin {
             return Some(Diagnostic::clone(diagnostic));
@@ -226,7 +226,7 @@ impl Console {
             .clone()
     }
 
-    /// The files whose texts were read.
+    /// Returns the files whose texts were read.
     pub fn files_read(&self) -> Vec<PathBuf> {
         let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         let read = sources.iter().filter(|(_, source)| source.is_some());
@@ -269,7 +269,7 @@ impl Console {
         text
     }
 
-    /// `PREFIX: error: MESSAGE` and a line feed.
+    /// Returns `PREFIX: error: MESSAGE` and a line feed, in colours if they are wanted.
     fn headed(&self, prefix: &str, message: &str) -> String {
         if self.color {
             return format!("\x1b[1m{prefix}: \x1b[91merror\x1b[0m\x1b[1m: {message}\x1b[0m\n");
@@ -278,8 +278,8 @@ impl Console {
     }
 }
 
-/// The file and the node that a place in a model speaks of: `<model.onnx;0;8>(encoder/add)`, where files
-/// have no lines.
+/// Returns the file and the node that a place in a model speaks of: `<model.onnx;0;8>(encoder/add)`, where files have
+/// no lines.
 fn node_of_model(place: &str) -> Option<(&str, &str)> {
     let (file, node) = place
         .strip_prefix('<')?
@@ -305,7 +305,7 @@ fn read_source(path: &str) -> Option<Source> {
     Some(Source::new(path, text))
 }
 
-/// The length of the operation's name, quoted or not, at the start of a text; at least one.
+/// Returns the length of the operation's name, quoted or not, at the start of a text; at least one.
 fn name_len_bytes(text: &str) -> usize {
     let in_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '$' | '-');
     if let Some(quoted) = text.strip_prefix('"') {
@@ -316,7 +316,7 @@ fn name_len_bytes(text: &str) -> usize {
     end.max(text.chars().next().map_or(0, char::len_utf8).min(1))
 }
 
-/// A time in words, with three digits: `8.42 ns`, `1.23 ms`.
+/// Returns a time in words, with three digits: `8.42 ns`, `1.23 ms`.
 pub fn duration(ns: f64) -> String {
     let units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
     // What is rounded up to the next unit is told in that.

@@ -58,16 +58,16 @@ pub use variable::Variable;
 
 use names::{Name, Ops};
 
-/// Where operations are called. Clones share everything.
+/// The context in which operations are called one by one: a core runtime, a queue and memory. Clones share everything.
 #[derive(Clone)]
 pub struct Eager {
     shared: Arc<Shared>,
 }
 
-/// Behind one count, since each tensor has it.
+/// The state of an [`Eager`], behind one count, since each tensor has it.
 struct Shared {
     context: Context,
-    /// For steps of variables, which are not cancelled: weights would be lost.
+    /// The context of steps of variables, which are not cancelled: weights would be lost.
     steps: Context,
     ops: Arc<Ops>,
 }
@@ -89,7 +89,7 @@ impl Eager {
         Eager { shared }
     }
 
-    /// The same with another context.
+    /// Returns an `Eager` with another context.
     fn with_context(&self, context: Context) -> Eager {
         let (steps, ops) = (self.shared.steps.clone(), self.shared.ops.clone());
         Eager::of_shared(Shared {
@@ -99,7 +99,7 @@ impl Eager {
         })
     }
 
-    /// As it is after a [`reset`](Self::reset): what was made before it goes on from here.
+    /// Returns the `Eager` of the last [`reset`](Self::reset), with which tensors that were made before it go on.
     #[inline]
     fn latest(&self) -> Cow<'_, Eager> {
         match self.context().renewed() {
@@ -108,12 +108,12 @@ impl Eager {
         }
     }
 
-    /// The core runtime below.
+    /// Returns the core runtime.
     pub fn core(&self) -> &CoreRuntime {
         self.context().runtime()
     }
 
-    /// The context of the calls.
+    /// Returns the context of the calls.
     pub fn context(&self) -> &Context {
         &self.shared.context
     }
@@ -286,7 +286,7 @@ impl Eager {
         Handle::new(self.clone(), handle)
     }
 
-    /// This, or the other if calls there are recorded.
+    /// Returns this, or the other if its calls are recorded.
     fn or_recording<'e>(&'e self, other: &'e Eager) -> &'e Eager {
         match other.context().is_recording() {
             true => other,
@@ -306,7 +306,7 @@ impl Eager {
         self.context().call(op, inputs, attrs, caller)
     }
 
-    /// The same of an operation with one result.
+    /// Calls an operation with one result, as [`run`](Self::run) does.
     fn run_one(
         &self,
         name: Name,
@@ -328,7 +328,7 @@ impl Eager {
     }
 }
 
-/// Waits until there is room for calls, where it may wait; else the call says that there is none, or why.
+/// Waits until there is room for calls, where waiting is allowed; else the call itself reports that there is none.
 #[inline]
 fn make_room(context: &Context) {
     if context.is_full() && !context.is_cancelled() {
@@ -337,13 +337,13 @@ fn make_room(context: &Context) {
     }
 }
 
-/// Waits on this thread, which helps with the work where the queue allows it.
+/// Waits for values on this thread, which helps with the work where the queue allows it.
 fn wait(queue: &Arc<dyn ConcurrentWorkQueue>, values: &[AnyAsyncValue]) -> Result<(), Error> {
     let refused = queue.await_all(values);
     refused.map_err(|refused| Error::failed_precondition(refused.to_string()))
 }
 
-/// The same for the tensor of a handle.
+/// Waits for the tensor of a handle.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! [`Failure`]: why a command stopped.
+//! [`Failure`]: the reason why a command stopped.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ mod limit;
 pub use limit::{LimitReached, status_of};
 pub use tfrt_run::ExitStatus;
 
-/// Why a command could not do its work.
+/// The reason why a command could not do its work.
 #[derive(Debug)]
 pub enum Failure {
     /// The program could not be opened.
@@ -80,7 +80,7 @@ impl Failure {
         }
     }
 
-    /// Returns what there is to say, if it is a plain message.
+    /// Returns the message, if it is a plain one.
     pub fn message(&self) -> Option<String> {
         match self {
             Failure::Rejected { message, .. }
@@ -118,7 +118,7 @@ impl From<Diagnostics> for Failure {
 }
 
 impl From<io::Error> for Failure {
-    /// For writing to standard output.
+    /// Makes the failure of writing to standard output.
     fn from(error: io::Error) -> Self {
         Failure::Output(error)
     }

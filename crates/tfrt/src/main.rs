@@ -85,7 +85,7 @@ fn execute(command: &Command, console: &Console) -> ExitStatus {
     })
 }
 
-/// Talks as is asked for by a command line that is not read as a whole.
+/// Makes the console that a command line asks for which is not read as a whole.
 fn console_by_words() -> Console {
     match wants_json() {
         true => Console::new(Color::Never, MessageFormat::Json),
@@ -93,7 +93,7 @@ fn console_by_words() -> Console {
     }
 }
 
-/// Tells whether messages are to be JSON, by a command line that can't be read as a whole.
+/// Returns whether messages are to be JSON, by a command line that can't be read as a whole.
 fn wants_json() -> bool {
     let words: Vec<OsString> = std::env::args_os()
         .take_while(|word| word != "--")
@@ -102,7 +102,7 @@ fn wants_json() -> bool {
     words.windows(2).any(is_pair) || words.iter().any(|word| word == "--message-format=json")
 }
 
-/// Says what is wrong with the command line, in colours unless a word of it would be obeyed by a terminal.
+/// Tells what is wrong with the command line, in colours unless a word of it would be obeyed by a terminal.
 fn tell_usage(error: &clap::Error) {
     let hides = |word: OsString| {
         let word = word.to_string_lossy().into_owned();
@@ -121,7 +121,7 @@ fn tell_usage(error: &clap::Error) {
     };
 }
 
-/// A kernel that panics fails its results, which is where its message goes.
+/// Keeps panics of kernels from standard error: their messages go to the results that fail.
 fn hide_panics_of_kernels() {
     let loud = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

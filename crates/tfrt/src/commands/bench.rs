@@ -89,7 +89,7 @@ fn count_kernels(
     Ok(n_kernels(&recorder))
 }
 
-/// Why a measurement ended before its time.
+/// The reason why a measurement ended before its time.
 enum BenchError {
     Failure(Failure),
     Call(FailedCall),
@@ -132,7 +132,7 @@ impl From<Failure> for BenchError {
     }
 }
 
-/// A function that is ready to be called.
+/// A function with its arguments, on a runtime, ready to be called.
 struct Bench {
     limits: LimitOptions,
     runtime: Runtime,
@@ -143,18 +143,18 @@ struct Bench {
     queue: String,
 }
 
-/// What was measured.
+/// The result of a measurement.
 struct Measurement {
     statistics: Statistics,
     n_calls: u64,
     batch: u64,
     warm_up: Duration,
     time: Duration,
-    /// What was printed, by all calls together.
+    /// The bytes that all calls together have printed.
     printed_bytes: u64,
 }
 
-/// Takes all that is written to it, and counts it.
+/// An output that drops what is written to it, and counts the bytes.
 #[derive(Clone, Default)]
 struct DiscardedOutput(Arc<AtomicU64>);
 
@@ -350,7 +350,7 @@ impl Bench {
     }
 }
 
-/// Tells whether a limit stops whole calls for this reason.
+/// Returns whether a limit stops whole calls for this reason.
 fn is_stop(reason: &Error) -> bool {
     matches!(
         reason.code(),
@@ -358,7 +358,7 @@ fn is_stop(reason: &Error) -> bool {
     )
 }
 
-/// The function of a model, with inputs, of which those that are not given are generated.
+/// Returns the function of a model, with inputs, of which those that are not given are generated.
 fn of_model(
     model: &Model,
     runtime: &Runtime,
@@ -377,7 +377,7 @@ fn of_model(
     Ok((model.function().clone(), arguments))
 }
 
-/// The function to measure, with its arguments.
+/// Returns the function to measure, with its arguments.
 fn select(
     program: &Program,
     options: &BenchOptions,

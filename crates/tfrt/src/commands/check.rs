@@ -112,16 +112,16 @@ struct Document {
 struct FileReport {
     file: String,
     ok: bool,
-    /// Of a model: operations that have no kernel.
+    /// The operations of a model that have no kernel.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<MissingOp>,
     problems: Vec<Problem>,
-    /// Of a model: what keeps it from nothing, but is probably not meant.
+    /// The warnings on a model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<Problem>,
 }
 
-/// What each stage complains about.
+/// Returns the problems that each stage finds.
 fn problems(
     path: &Path,
     opening: &OpenOptions,
@@ -154,8 +154,8 @@ fn problems(
     (Vec::new(), problems)
 }
 
-/// What is wrong with a text that was parsed. One that does not verify is compiled and loaded all the
-/// same, since a kernel that does not exist has nothing to do with a wrong type elsewhere.
+/// Returns what is wrong with a text that was parsed. One that does not verify is compiled and loaded all the same,
+/// since a kernel that does not exist has nothing to do with a wrong type elsewhere.
 pub fn in_module(module: &Module, source: &Source, runtime: &Runtime) -> Vec<OpenError> {
     let dialects = Formats::builtin().text_dialects();
     let wrong = verify_in(module, &dialects, Chains::Required).err();
@@ -203,7 +203,7 @@ pub fn in_module(module: &Module, source: &Source, runtime: &Runtime) -> Vec<Ope
     verified.into_iter().chain(later).collect()
 }
 
-/// Where a function is declared.
+/// Returns the place where a function is declared.
 fn declaration(module: &Module, source: &Source, name: &str) -> Option<SourceLocation> {
     let mut functions = module.children(module.top());
     let function = functions.find(|&op| module.symbol_name(op) == Some(name))?;
@@ -216,7 +216,7 @@ fn declaration(module: &Module, source: &Source, name: &str) -> Option<SourceLoc
     })
 }
 
-/// The lines on which an error lets nothing else be news.
+/// Returns the lines of an error and of its notes. Other errors on these lines are not told.
 fn told_lines(error: &Diagnostic) -> impl Iterator<Item = u32> {
     // What ends the region, which the note shows, is not what was to end it.
     let notes = match error.code() {

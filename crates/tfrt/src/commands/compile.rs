@@ -165,14 +165,14 @@ fn expect_kernels(
     Err(told.unwrap_or(Failure::Open(error)))
 }
 
-/// Where weights go that are too large for the program: beside it, with `.data` behind its name.
+/// Returns the path for weights that are too large for the program: its own path, with `.data` behind it.
 fn data_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".data");
     PathBuf::from(name)
 }
 
-/// Copies weights that stay in files to the one beside the program; returns its id.
+/// Copies weights that stay in files to the file of weights beside the program; returns the id of that file.
 fn add_weights(
     delivery: &mut Delivery,
     weights: &ExternalWeights,
@@ -194,7 +194,7 @@ fn add_weights(
     Ok(id)
 }
 
-/// Writes a program, with what is delivered together with it.
+/// Writes a program, together with the files of a delivery.
 fn deliver(
     path: &Path,
     read: &[PathBuf],
@@ -210,7 +210,7 @@ fn deliver(
     Ok(ExitStatus::Fine)
 }
 
-/// Writes what was made of files.
+/// Writes the bytes that were made of the files that were read.
 fn write(path: &Path, read: &[PathBuf], bytes: &[u8]) -> Result<ExitStatus, Failure> {
     if path == Path::new(STANDARD_INPUT) && io::stdout().is_terminal() {
         return Err(Failure::Usage(
@@ -221,7 +221,7 @@ fn write(path: &Path, read: &[PathBuf], bytes: &[u8]) -> Result<ExitStatus, Fail
     Ok(ExitStatus::Fine)
 }
 
-/// Says that what a command wants is the text that an input could be.
+/// Returns the failure of a command that takes text, and got something else.
 pub fn no_text(input: &Input) -> Failure {
     let name = input.name();
     let (kind, help) = match input {
@@ -238,7 +238,7 @@ pub fn no_text(input: &Input) -> Failure {
     }
 }
 
-/// Where the bytes go.
+/// Returns the path that the bytes are written to.
 fn output_path(options: &CompileOptions) -> PathBuf {
     match &options.output {
         Some(path) => path.clone(),

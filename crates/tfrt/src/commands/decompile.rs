@@ -64,7 +64,7 @@ fn text_of(
     Ok(print(&restored.module, how))
 }
 
-/// Places what has no place in the file as a whole.
+/// Returns diagnostics in which those without a place have the file as a whole.
 pub fn placed(diagnostics: &Diagnostics, name: &str) -> Diagnostics {
     let mut all = Diagnostics::default();
     for diagnostic in diagnostics {

@@ -24,7 +24,7 @@ use crate::options::DiffOptions;
 
 use compare::Detail;
 
-/// The form of the report.
+/// The name of the report's JSON schema.
 pub const SCHEMA: &str = "tfrt.diff/1";
 
 /// Compares two programs.
@@ -63,13 +63,13 @@ pub fn diff(options: &DiffOptions, console: &Console) -> Result<ExitStatus, Fail
 struct Document {
     schema: &'static str,
     same: bool,
-    /// What the programs may differ in all the same.
+    /// Properties that are not compared, since a stripped file lacks them.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     not_compared: &'static [&'static str],
     differences: Vec<compare::Difference>,
 }
 
-/// What a stripped file does not say.
+/// Properties that a stripped file lacks.
 const STRIPPED: [&str; 2] = ["attributes", "types of results"];
 
 /// Returns the program in a file, with no more than bytes can say, and how much of it is known.
@@ -92,7 +92,7 @@ fn restored(path: &Path, console: &Console) -> Result<(Module, Detail), Failure>
     Ok((restored.module, detail))
 }
 
-/// Says what the sections that are missing mean for a comparison.
+/// Returns the warning that sections are missing, with what that means for a comparison.
 fn stripped_warning() -> Diagnostic {
     let [attributes, types] = STRIPPED;
     Diagnostic::warning(

@@ -1,4 +1,4 @@
-//! `tfrt inspect`: what a model is made of, as text, as JSON, or as a page for browsers.
+//! `tfrt inspect`: the parts of a model, as text, as JSON, or as a page for browsers.
 
 use tfrt::compiler;
 use tfrt::input::Input;
@@ -57,7 +57,7 @@ fn json(view: &impl serde::Serialize) -> serde_json::Value {
     serde_json::to_value(view).expect("our documents have text for keys")
 }
 
-/// The module of a model; of compiled bytes, what they were compiled from.
+/// Returns the module of a model; of compiled bytes, what they were compiled from.
 fn module(input: &Input, opening: &OpenOptions) -> Result<Module, Failure> {
     if let Some(module) = input.module_with(opening)? {
         return Ok(module);

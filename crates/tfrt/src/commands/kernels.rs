@@ -98,14 +98,14 @@ struct KernelReport {
     any_results: bool,
     completion: &'static str,
     native: bool,
-    /// What its entry in the operation tables says; absent if it has none.
+    /// Its entry in the operation tables, if it has one.
     #[serde(flatten)]
     described: Option<OpDescription>,
 }
 
 #[derive(Serialize)]
 struct Operand {
-    /// The MLIR name; absent if any type will do.
+    /// The MLIR name of the type; absent if any type will do.
     #[serde(rename = "type")]
     type_name: Option<&'static str>,
     strict: bool,
@@ -117,11 +117,11 @@ struct OpDescription {
     entry: &'static OpDef,
     summary: &'static str,
     description: &'static str,
-    /// With names, as people read it.
+    /// The operation with names of operands and attributes, as people read it.
     usage: String,
     syntax: Option<String>,
     generic_form: String,
-    /// The last one is that of all further operands, if it takes any.
+    /// The names of the operands. The last one is that of all further operands, if it takes any.
     operand_names: Vec<String>,
     result_names: Vec<String>,
     attribute_details: Vec<Attribute>,
@@ -197,7 +197,7 @@ impl KernelReport {
         }
     }
 
-    /// Returns what the terminal shows of it.
+    /// Returns the text for a terminal.
     fn text(&self, long: bool) -> String {
         let (name, native) = (&self.name, if self.native { " (native)" } else { "" });
         match &self.described {
@@ -283,7 +283,7 @@ fn indented(markdown: &str) -> String {
     text
 }
 
-/// Tells whether a name matches: as a whole if the pattern has `*` or `?`, else in some part.
+/// Returns whether a name matches: as a whole if the pattern has `*` or `?`, else in some part.
 fn matches(pattern: &str, name: &str) -> bool {
     if !pattern.contains(['*', '?']) {
         return name.contains(pattern);

@@ -1,4 +1,5 @@
-//! What the flags of [`LimitOptions`] do: to files, to runtimes, to calls; and which of them is behind an error.
+//! The limits of [`LimitOptions`], as they apply to files, to runtimes and to calls, and [`Exceeded`], which finds the
+//! limit behind an error.
 
 use tfrt::import::ReadLimits;
 use tfrt::input::Input;
@@ -51,7 +52,7 @@ impl LimitOptions {
         loaded
     }
 
-    /// Puts the limits of a runtime.
+    /// Sets the limits of a runtime.
     pub fn limit(&self, builder: RuntimeBuilder) -> RuntimeBuilder {
         match self.untrusted() {
             Some(untrusted) => builder.untrusted(untrusted),
@@ -59,7 +60,7 @@ impl LimitOptions {
         }
     }
 
-    /// The context of a call.
+    /// Returns the context of a call.
     pub fn context(&self, runtime: &Runtime) -> Context {
         let context = runtime.context_builder();
         match self.deadline {
@@ -68,7 +69,7 @@ impl LimitOptions {
         }
     }
 
-    /// Says that kernels may be missing because a stranger's program must not have them.
+    /// Tells that kernels may be missing because an untrusted program must not have them.
     fn tell_refused(&self, error: &OpenError, console: &Console) {
         if self.untrusted && matches!(error, OpenError::Load(_)) {
             let dialects = Untrusted::REFUSED;

@@ -1,4 +1,4 @@
-//! What the flags of a command give to a model.
+//! The inputs of a model, from the files and options of a command line.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::options::InputOptions;
 /// The inputs of one call, in the order of the model; `None` for optional ones that are not given.
 pub struct Inputs {
     pub data: Vec<Option<Datum>>,
-    /// The files that they come from.
+    /// The files that the inputs were read from.
     pub files: Vec<PathBuf>,
 }
 
@@ -84,7 +84,7 @@ pub fn from_options(
     Ok(Inputs { data, files })
 }
 
-/// What the function of a model takes.
+/// Returns the arguments of the function of a model: its inputs, checked, and its constants.
 ///
 /// # Errors
 ///
@@ -107,7 +107,7 @@ fn dims(input: &ValueInfo) -> &[Dim] {
         .unwrap_or_default()
 }
 
-/// The extents that tensors give to names.
+/// Returns the sizes of symbolic dimensions that tensors have.
 fn extents(inputs: &[ValueInfo], data: &[Option<Datum>]) -> BTreeMap<String, usize> {
     let mut known = BTreeMap::new();
     for (input, datum) in inputs.iter().zip(data) {

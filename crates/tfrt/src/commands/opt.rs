@@ -108,8 +108,7 @@ fn how(options: &OptOptions) -> PrintOptions {
     }
 }
 
-/// Verifies a module and runs the passes over it; returns what came of it and the remarks that they
-/// made.
+/// Verifies a module and runs the passes over it; returns the module and the remarks of the passes.
 fn transform(
     mut module: Module,
     options: &OptOptions,

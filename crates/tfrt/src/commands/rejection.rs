@@ -11,7 +11,7 @@ use crate::console::{Console, Problem};
 use crate::failure::Failure;
 use crate::options::{Command, RunOptions};
 
-/// What is left of a report.
+/// The report of a command that failed: its problems, without results.
 #[derive(Serialize)]
 struct Rejection<'r> {
     schema: &'static str,
@@ -22,7 +22,7 @@ struct Rejection<'r> {
     problems: Vec<Problem>,
 }
 
-/// Writes the object, if the command was asked for one and its input is to blame.
+/// Writes the report of a failure, if the command was asked for JSON and its input is to blame.
 ///
 /// A command line that makes no sense gets none; where standard output is the trouble, there may
 /// be a part of a report already.
@@ -43,7 +43,7 @@ pub fn report(command: &Command, failure: &Failure, console: &Console) -> Result
     }
 }
 
-/// The same for `tfrt run`, which tells of a program or of a model.
+/// Writes the report of a failure of `tfrt run`, about a program or about a model.
 pub fn of_run(options: &RunOptions, failure: &Failure, console: &Console) -> Result<(), Failure> {
     if !options.json {
         return Ok(());

@@ -1,8 +1,8 @@
 //! `tfrt run`: compile if the input is text, execute its functions, report what they return.
 //!
-//! What is printed is what the original's `bef_executor` prints, but for the lines about the
-//! allocator and the queue that it chose. Errors that kernels report are told after the line of
-//! the function's results, so that the two streams keep an order when they are one.
+//! The output is what the original's `bef_executor` prints, but for the lines about the allocator and the queue that it
+//! chose. Errors that kernels report are told after the line of the function's results, so that the two streams keep an
+//! order when they are one.
 
 use std::cell::Cell;
 use std::io;
@@ -143,7 +143,7 @@ struct Run<'a> {
     /// The program's standard output, if it goes into the document.
     printed: Captured,
     status: ExitStatus,
-    /// Why standard output could not be written, the first time.
+    /// The first error of writing to standard output.
     output_error: Cell<Option<io::Error>>,
     /// Files and standard output that are written in the end.
     delivery: Delivery,
@@ -181,7 +181,7 @@ fn is_model(program: &Program) -> bool {
     program.as_host_program().file().model().is_some()
 }
 
-/// Says of weights that were packed for another processor that opening them took longer.
+/// Tells that weights were packed for another processor, so that opening the model took longer.
 fn tell_packing(runtime: &Runtime, console: &Console) {
     let ours = InstructionSet::best().name();
     for set in laid_again(runtime.host()) {
@@ -290,7 +290,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// How the program is opened.
+    /// Returns the options by which the program is opened.
     fn opening(&self) -> OpenOptions {
         let options = self.options;
         options.dims.open_options(!options.no_optimize)
@@ -394,7 +394,7 @@ impl<'a> Run<'a> {
         Ok(status)
     }
 
-    /// The limits of this run, to find the one that is behind an error.
+    /// Returns the limits of this run, to find the one that is behind an error.
     fn exceeded(&self) -> Exceeded<'_> {
         Exceeded {
             host: self.runtime.host(),
@@ -402,7 +402,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The functions to run, in order.
+    /// Returns the functions to run, in order.
     fn select(&self, program: &Program) -> Result<Vec<Function>, Failure> {
         let find = |name: &String| {
             let function = program.function(name);
@@ -454,7 +454,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Nothing was wrong, but nothing is seen either.
+    /// Tells that there are no functions to run.
     fn tell_nothing_to_run(&self) {
         let file = self.options.file.to_string_lossy();
         let document = serde_json::json!({ "schema": "tfrt.nothing-run/1", "file": file });

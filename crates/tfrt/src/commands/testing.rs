@@ -1,4 +1,4 @@
-//! What `--split-input-file` and `--verify-diagnostics` mean for every command that has them.
+//! `--split-input-file` and `--verify-diagnostics`, for every command that has them.
 
 use tfrt::ir::{Diagnostics, Source, expected, split};
 
@@ -6,7 +6,7 @@ use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::TestingOptions;
 
-/// What stands between parts, in the output as in the input.
+/// The line between parts, in the output as in the input.
 pub const SEPARATOR: &str = "// -----\n";
 
 /// Returns the programs that a text holds.
@@ -17,7 +17,8 @@ pub fn parts(source: &Source, options: TestingOptions) -> Vec<Source> {
     vec![source.clone()]
 }
 
-/// Does something with each part, and compares what it says with what the part announces.
+/// Does some work with each part of a text, and compares its diagnostics with those that the part
+/// announces.
 pub fn compare(
     source: &Source,
     options: TestingOptions,

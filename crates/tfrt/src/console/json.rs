@@ -1,4 +1,4 @@
-//! Documents for machines, which people look at too.
+//! Documents as JSON that is safe to show on a terminal.
 
 use std::io::{self, Write};
 
@@ -24,7 +24,7 @@ pub fn line(document: &impl Serialize) -> String {
     String::from_utf8(line).expect("JSON is text")
 }
 
-/// The shortest form, with escapes also for the control characters that JSON lets stand.
+/// A formatter of compact JSON, with escapes also for the control characters that JSON lets stand.
 struct Visible;
 
 impl Formatter for Visible {

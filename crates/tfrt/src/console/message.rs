@@ -6,7 +6,7 @@ use tfrt::ir::diagnostic::{Diagnostic, Note, Position};
 
 use super::problem::{Problem, SourcePos};
 
-/// Something said, where, and in the words of `--message-format full`.
+/// A message: its parts, its place, and the text of `--message-format full`.
 #[derive(Serialize)]
 pub struct Message<'m> {
     severity: &'static str,
@@ -31,7 +31,8 @@ struct SubMessage {
     place: TextRange,
 }
 
-/// TextRange and columns count from 1, columns in bytes; the end is the first byte behind.
+/// A range of a source text. Lines and columns count from 1, columns in bytes; the end is the first
+/// byte behind.
 #[derive(Default, Serialize)]
 struct TextRange {
     file: Option<String>,
@@ -68,7 +69,7 @@ impl TextRange {
 }
 
 impl<'m> Message<'m> {
-    /// Makes a message of a problem, what is known of its places, and how people see it.
+    /// Makes a message of a problem, its diagnostic if its place is known, and its text for people.
     pub fn new(problem: &'m Problem, placed: Option<&Diagnostic>, rendered: String) -> Message<'m> {
         let unplaced = |message: &String| SubMessage {
             message: message.clone(),

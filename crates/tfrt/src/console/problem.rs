@@ -28,18 +28,18 @@ pub struct Problem {
     pub origin: ProblemSource,
 }
 
-/// Where a problem comes from, which decides how it is shown.
+/// The source of a problem, which decides how it is shown.
 #[derive(Clone, Debug)]
 pub enum ProblemSource {
-    /// A text, with the places of the notes.
+    /// A text; the diagnostic has the places of notes.
     Text(Box<Diagnostic>),
-    /// Loading or running a program, whose file says where it comes from.
+    /// Loading or running a program. Its file has the places of the source.
     Program,
     /// The command itself.
     Command,
 }
 
-/// Where it is wrong, as far as that is known.
+/// The position of a problem in a source, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SourcePos {
     #[default]
@@ -49,7 +49,7 @@ pub enum SourcePos {
         line: u32,
         column: u32,
     },
-    /// A place in words.
+    /// A place that is no line of a file, as text.
     Opaque(String),
 }
 
@@ -111,7 +111,7 @@ impl Problem {
         }
     }
 
-    /// Something that the command itself has to say.
+    /// Makes a problem that the command itself reports.
     pub fn of_command(code: Option<&'static str>, message: String) -> Problem {
         // What it names may be a stranger's, and ends no line.
         let message = visible::name(&message).into_owned();
@@ -120,7 +120,7 @@ impl Problem {
         problem
     }
 
-    /// An error that a kernel has reported.
+    /// Makes a problem of an error that a kernel has reported.
     pub fn of_run(error: &Error) -> Problem {
         let message = format!("runtime error: {}", error.message());
         let kernel = error.kernel().filter(|name| !name.is_empty());
@@ -139,7 +139,7 @@ impl Problem {
         problem
     }
 
-    /// Gives problems that are the same once, at the first one's place, with how many there are.
+    /// Merges equal problems into the first of them, with a note of how many there are.
     pub fn merged(problems: impl Iterator<Item = Problem>) -> Vec<Problem> {
         let mut merged: Vec<(Problem, usize)> = Vec::new();
         for problem in problems {
@@ -160,7 +160,7 @@ impl Problem {
         merged.into_iter().map(counted).collect()
     }
 
-    /// All that it says.
+    /// Returns everything that is shown of the problem, to compare problems.
     fn said(&self) -> impl PartialEq + use<'_> {
         let explained = (&self.notes, &self.help);
         (
@@ -200,12 +200,12 @@ impl Problem {
         }
     }
 
-    /// All that is wrong with a text.
+    /// Returns the problems of a text.
     pub fn all_of_text(diagnostics: &Diagnostics) -> Vec<Problem> {
         diagnostics.iter().map(Problem::of_text).collect()
     }
 
-    /// All that keeps a program from being opened.
+    /// Returns the problems that keep a program from being opened.
     pub fn all_of_open(error: &OpenError) -> Vec<Problem> {
         match error {
             OpenError::Text(diagnostics) => Problem::all_of_text(diagnostics),
@@ -225,7 +225,7 @@ impl Problem {
         }
     }
 
-    /// All that made a command stop.
+    /// Returns the problems that made a command stop.
     pub fn all_of_failure(failure: &Failure) -> Vec<Problem> {
         match failure {
             Failure::Open(error) => Problem::all_of_open(error),
@@ -257,7 +257,7 @@ impl Problem {
     }
 }
 
-/// What to do about a program that could not be opened.
+/// Returns advice for a program that could not be opened.
 fn help_of_open(error: &OpenError) -> Option<&'static str> {
     match error {
         // Bytes that begin otherwise are of another version.

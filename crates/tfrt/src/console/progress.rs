@@ -5,18 +5,18 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// What is over sooner is not worth a line.
+/// The time after which a line is shown.
 const PATIENCE: Duration = Duration::from_millis(400);
-/// How often the line changes.
+/// The time between two changes of the line.
 const BEAT: Duration = Duration::from_millis(200);
-/// Longest texts, so that the line is one.
+/// The length of the longest text, so that the line is one.
 const MAX_CHARS: usize = 60;
 
-/// Something that takes its time. Dropped, its line is gone.
+/// A line on a terminal that tells of work in progress. Dropped, the line is gone.
 pub struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Progress {
-    /// Begins to wait; `None` is not shown.
+    /// Begins to show the line; `None` shows nothing.
     pub(super) fn new(what: Option<String>) -> Progress {
         let Some(what) = what else {
             return Progress(None);

@@ -19,23 +19,23 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 use super::numbers;
 use super::scalars::Scalar;
 
-/// Images have no more bytes than this: a few bytes of a file may promise any number of them.
+/// The most bytes of a decoded image: a few bytes of a file may promise any number of them.
 const MAX_BYTES: usize = 1 << 30;
 
-/// How images are made ready.
+/// The preparation of images for a model.
 #[derive(Clone, Debug, Default)]
 pub struct Preparation {
-    /// What is subtracted from each channel; one number is for all.
+    /// The numbers that are subtracted from each channel; one number is for all.
     pub mean: Vec<f64>,
-    /// What it is divided by then.
+    /// The numbers that each channel is divided by then.
     pub deviation: Vec<f64>,
-    /// Where the channels stand; found from the model's extents if it is not said.
+    /// The position of channels among the dimensions; found from the model's extents if it is not said.
     pub layout: Option<Layout>,
-    /// What pixels are before.
+    /// The range of pixels before `mean` and `deviation`.
     pub range: Range,
 }
 
-/// Where the channels stand.
+/// The position of channels among the dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Layout {
     /// Before rows and columns
@@ -44,7 +44,7 @@ pub enum Layout {
     Nhwc,
 }
 
-/// What the bytes of pixels become for a model that takes floats.
+/// The range of pixels for a model that takes floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Range {
     /// From 0 to 1
@@ -54,29 +54,31 @@ pub enum Range {
     Byte,
 }
 
-/// What a decoder takes beside each byte of a picture: a coefficient of two bytes where it comes in passes, and rows.
+/// The bytes that a decoder takes for each byte of a picture: a coefficient of two bytes where it comes in passes, and
+/// rows.
 const PER_DECODED: usize = 3;
 
-/// Bytes in rows, of one channel, three or four.
+/// A decoded image: bytes in rows, of one channel, three or four.
 struct Picture {
     extents: [usize; 3],
     pixels: Vec<u8>,
-    /// As much of the host's memory as the pixels have, so that it counts: they have theirs from elsewhere.
+    /// A reservation of as much of the host's memory as the pixels take, which come from another allocator, so that
+    /// limits count them.
     _reserved: Block,
 }
 
-/// Memory that counts as the host's.
+/// The allocator whose limits decoded images count against.
 #[derive(Clone, Copy)]
 struct MemoryBudget<'a>(&'a Arc<dyn HostAllocator>);
 
 impl MemoryBudget<'_> {
-    /// Has it count `n_taken` bytes more, for an image of `n_bytes`.
+    /// Reserves `n_taken` bytes, for an image of `n_bytes`.
     fn set_aside(self, n_taken: Option<usize>, n_bytes: usize) -> Result<Block, String> {
         let block = n_taken.and_then(|n_taken| Block::set_aside(self.0, n_taken));
         block.ok_or_else(|| no_memory(n_bytes))
     }
 
-    /// A black picture.
+    /// Returns a black picture.
     fn picture(self, extents: [usize; 3]) -> Result<Picture, String> {
         let [height, width, channels] = extents;
         let n_bytes = height
@@ -102,7 +104,7 @@ fn no_memory(n_bytes: usize) -> String {
     format!("there is no memory for an image of {n_bytes} bytes")
 }
 
-/// Tells whether bytes begin like an image that can be read.
+/// Returns whether bytes begin like an image that can be read.
 pub fn is_image(bytes: &[u8]) -> bool {
     is_png(bytes) || is_jpeg(bytes)
 }
@@ -166,7 +168,7 @@ pub fn read(
     numbers::dense(form.element, shape, &out, allocator)
 }
 
-/// What an input of a model takes, as an image.
+/// The form of image that an input of a model takes.
 struct ImageSpec {
     layout: Layout,
     has_batch: bool,
@@ -225,7 +227,7 @@ impl ImageSpec {
     }
 }
 
-/// What becomes of a byte of a channel.
+/// The scaling and normalization of a byte of a channel.
 struct Normalization {
     scale: f64,
     mean: Vec<f64>,
@@ -275,7 +277,7 @@ impl Normalization {
 }
 
 impl Picture {
-    /// The same picture in grey, in colours, or in colours with opacity.
+    /// Converts the picture to grey, to colours, or to colours with opacity.
     fn with_channels(
         self,
         wanted: Option<usize>,
@@ -309,8 +311,7 @@ impl Picture {
         Ok(turned)
     }
 
-    /// The same picture with other extents: linear between pixels, whose areas are averaged where it
-    /// becomes smaller.
+    /// Resizes the picture: linear between pixels, whose areas are averaged where it becomes smaller.
     fn resized(
         self,
         [height, width]: [usize; 2],
@@ -353,7 +354,7 @@ fn byte(value: f32) -> u8 {
     value.round().clamp(0.0, 255.0) as u8
 }
 
-/// The brightness that ITU-R BT.601 gives to a colour.
+/// Returns the brightness that ITU-R BT.601 gives to a colour.
 fn grey([red, green, blue, _]: [u8; 4]) -> u8 {
     let [red, green, blue] = [red, green, blue].map(f32::from);
     byte(0.299 * red + 0.587 * green + 0.114 * blue)

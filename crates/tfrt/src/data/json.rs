@@ -17,10 +17,10 @@ use tfrt::tensor::{
 use super::numbers;
 use super::scalars::{Scalar, scalars};
 
-/// Elements are shown so many at a time.
+/// The number of elements that are converted at once.
 const CHUNK: usize = 1 << 16;
 
-/// Memory that an element takes, as a value and as text: measured for truth values, of which most go into a tensor.
+/// The bytes that an element takes, as a value and as text: measured for truth values, of which most go into a tensor.
 pub const BYTES_PER_ELEMENT: usize = 64;
 
 /// Returns how many elements a value shows.
@@ -41,7 +41,7 @@ pub fn n_elements(datum: &Datum) -> usize {
 ///
 /// # Errors
 ///
-/// What does not fit, and where.
+/// A text that says what does not fit, and where.
 pub fn read(
     json: &Json,
     kind: &ValueType,
@@ -78,7 +78,7 @@ pub fn read(
     }
 }
 
-/// The optional value that holds another.
+/// Returns the optional value that holds another.
 pub fn some(datum: Datum) -> Datum {
     match datum {
         Datum::Tensor(tensor) => Optional::Tensor(tensor).into(),
@@ -153,7 +153,7 @@ fn is_complex(element: DType) -> bool {
     matches!(element, DType::Complex64 | DType::Complex128)
 }
 
-/// `{"shape": [0, 3], "data": []}`, the data in one list.
+/// Reads `{"shape": [0, 3], "data": []}`, the data in one list.
 fn of_object(object: &Map<String, Json>) -> Result<(Vec<usize>, Vec<&Json>), String> {
     let (Some(Json::Array(shape)), Some(Json::Array(data))) =
         (object.get("shape"), object.get("data"))
@@ -179,7 +179,7 @@ fn of_object(object: &Map<String, Json>) -> Result<(Vec<usize>, Vec<&Json>), Str
     Ok((extents, data.iter().collect()))
 }
 
-/// Lists in lists: the extents, and what stands in the innermost.
+/// Returns the extents of lists in lists, and the scalars in the innermost.
 fn of_lists(json: &Json, has_pairs: bool) -> Result<(Vec<usize>, Vec<&Json>), String> {
     let (mut extents, mut level) = (Vec::new(), vec![json]);
     // Level by level, so that what does not have the form of the first is found.
@@ -214,7 +214,7 @@ fn of_lists(json: &Json, has_pairs: bool) -> Result<(Vec<usize>, Vec<&Json>), St
     Ok((extents, level))
 }
 
-/// What elements are if nobody says so.
+/// Returns the type of elements that a file does not name.
 fn guess(scalars: &[&Json]) -> DType {
     match scalars.first() {
         Some(Json::String(_)) => DType::String,
@@ -224,7 +224,7 @@ fn guess(scalars: &[&Json]) -> DType {
     }
 }
 
-/// The element that a scalar is; else what was expected.
+/// Converts a JSON scalar to an element; else returns what was expected.
 fn scalar_of(scalar: &Json, element: DType) -> Result<Scalar, &'static str> {
     let is_float = !matches!(numbers::kind(element), numbers::Kind::Integer);
     match scalar {
@@ -259,7 +259,7 @@ fn scalar_of(scalar: &Json, element: DType) -> Result<Scalar, &'static str> {
     }
 }
 
-/// Where an element stands: `at [1, 2]`.
+/// Returns the coordinates of an element as text: `at [1, 2]`.
 fn place_of(index: usize, extents: &[usize]) -> String {
     let mut rest = index;
     let mut places: Vec<usize> = extents
@@ -289,7 +289,7 @@ fn name_of(json: &Json) -> &'static str {
     }
 }
 
-/// A scalar as it stands in the file, unless it is long.
+/// Returns a scalar as it stands in the file, unless it is long.
 fn shown(json: &Json) -> String {
     match json {
         Json::Number(number) => number.to_string(),
@@ -327,7 +327,7 @@ pub fn write(datum: &Datum) -> Result<Json, tfrt::Error> {
     }
 }
 
-/// Keys of maps as texts.
+/// Returns keys of maps as texts.
 ///
 /// # Errors
 ///

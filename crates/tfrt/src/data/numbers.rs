@@ -12,7 +12,7 @@ use tfrt::tensor::{
 
 use super::scalars::Scalar;
 
-/// What kind of number a type has.
+/// The kind of number that a type has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Integer,
@@ -41,7 +41,7 @@ pub fn kind(element: DType) -> Kind {
 ///
 /// # Errors
 ///
-/// That an integer is not in the type's range, or that there are no such elements.
+/// A text that says that an integer is not in the type's range, or that there are no such elements.
 pub fn push(bytes: &mut Vec<u8>, element: DType, cell: &Scalar) -> Result<(), String> {
     let put = |bytes: &mut Vec<u8>, element: &[u8]| bytes.extend_from_slice(element);
     match (cell, element) {

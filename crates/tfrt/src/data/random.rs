@@ -15,10 +15,10 @@ use super::json::some;
 use super::numbers::{self, Kind};
 use super::scalars::Scalar;
 
-/// Tensors that are generated have no more elements than this.
+/// The most elements of a tensor that is generated.
 const MAX_ELEMENTS: usize = 1 << 30;
 
-/// Bytes of a string of a letter, with the block that it has on the heap.
+/// The bytes of a string of one letter, with its block on the heap.
 const BYTES_PER_STRING: usize = size_of::<Vec<u8>>() + 32;
 
 /// Generates a value for an input, whose extents without a number are those of `extent_of`, or 1.
@@ -126,7 +126,7 @@ fn cell(element: DType, generator: &mut Generator) -> Scalar {
     }
 }
 
-/// SplitMix64, by Guy Steele, Doug Lea and Christine Flood (OOPSLA 2014).
+/// A generator of random numbers: SplitMix64, by Guy Steele, Doug Lea and Christine Flood (OOPSLA 2014).
 struct Generator(u64);
 
 impl Generator {
@@ -138,12 +138,12 @@ impl Generator {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `n`, which is small.
+    /// Returns a number below `n`, which is small.
     fn below(&mut self, n: u64) -> u64 {
         ((self.next() >> 32) * n) >> 32
     }
 
-    /// A number from -1 to 1.
+    /// Returns a number from -1 to 1.
     #[allow(clippy::cast_precision_loss, reason = "53 bits are a float's")]
     fn signed_unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 * (2.0 / (1_u64 << 53) as f64) - 1.0

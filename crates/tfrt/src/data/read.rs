@@ -24,7 +24,7 @@ use super::image::{self, Preparation};
 use super::{json, numbers, protobuf, scalars};
 use crate::failure::Failure;
 
-/// Files of inputs have no more bytes than this.
+/// The most bytes of a file of inputs.
 const MAX_BYTES: u64 = 1 << 34;
 
 /// The file that one `--input` names, and the input of the model that it is for.
@@ -42,7 +42,7 @@ impl InputFile {
         split_key(&self.file).0
     }
 
-    /// Finds the input that `NAME=FILE` speaks of. Of a model with one input, the name may be left out.
+    /// Finds the input that `NAME=FILE` names. Of a model with one input, the name may be left out.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl InputFile {
     }
 }
 
-/// Says that a model has no such name.
+/// Returns the failure of a name that a model does not have.
 pub fn unknown_name(
     option: &str,
     what: &str,
@@ -98,7 +98,7 @@ pub fn unknown_name(
     Failure::Usage(format!("the model has no {what} '{name}': {help}"))
 }
 
-/// `the inputs image: f32 [N, 3], mask: i1 [N]`
+/// Returns a list of inputs or outputs as text: `the inputs image: f32 [N, 3], mask: i1 [N]`.
 pub fn listed(what: &str, values: &[ValueInfo]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<String> = values
@@ -138,7 +138,7 @@ pub fn read(
     decode(&path, bytes, key.as_deref(), input, how, allocator).map_err(failed)
 }
 
-/// `FILE.npz:KEY`, unless there is a file of this name.
+/// Splits `FILE.npz:KEY`, unless there is a file of this name.
 fn split_key(file: &str) -> (PathBuf, Option<String>) {
     if let Some(at) = file.to_ascii_lowercase().find(".npz:")
         && !Path::new(file).exists()
@@ -238,8 +238,8 @@ fn place_in_archive(
     Ok(index)
 }
 
-/// A tensor of a file with elements of the type that the model takes: the same ones, or those that
-/// stand for them in files of NumPy, which has no names for all types.
+/// Converts a tensor of a file to the type of elements that the model takes: from that type, or from the one that
+/// stands for it in files of NumPy, which has no names for all types.
 fn fitted(
     tensor: Tensor,
     wanted: Option<DType>,

@@ -1,4 +1,4 @@
-//! [`Scalar`]: one element of a tensor of any type, for those who show elements one by one.
+//! [`Scalar`]: one element of a tensor of any type, for code that shows elements one by one.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,12 +10,12 @@ use tfrt::kernel::{BF16, Complex, F16};
 use tfrt::tensor::compact::CompactType;
 use tfrt::tensor::{Bool, Element, Quantized, Small, Tensor, with_element};
 
-/// An element, as its type has it.
+/// One element of a tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar {
     Truth(bool),
     Integer(i128),
-    /// Floats of 32 bits and less: their shortest digits are other ones than those of 64 bits.
+    /// A float of 32 bits or less, whose shortest digits are other ones than those of 64 bits.
     Single(f32),
     Double(f64),
     Complex(f64, f64),
@@ -23,7 +23,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// As JSON: what is no number there is a string.
+    /// Returns the element as JSON; numbers that JSON does not have are strings.
     pub fn to_json(&self) -> Json {
         let float = |number: Option<Number>| {
             number.map_or_else(|| Json::from(self.to_string()), Json::Number)
@@ -49,7 +49,7 @@ impl Scalar {
         }
     }
 
-    /// The number that it is, if it is a real one.
+    /// Returns the number, if the element is a real one.
     pub fn number(&self) -> Option<f64> {
         match self {
             #[allow(clippy::cast_precision_loss, reason = "it is shown, or compared")]
@@ -61,7 +61,7 @@ impl Scalar {
     }
 }
 
-/// With as many digits as tell it from its neighbours.
+/// Writes as many digits as tell the number from its neighbours.
 impl fmt::Display for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -78,7 +78,8 @@ impl fmt::Display for Scalar {
     }
 }
 
-/// Large and small numbers have an exponent; those that are none are called by the names of NumPy.
+/// Returns the digits of a number. Large and small ones have an exponent; infinities and NaN have
+/// the names of NumPy.
 fn digits(number: &(impl fmt::Display + fmt::LowerExp), size: f64) -> Cow<'static, str> {
     if size.is_nan() {
         return "nan".into();
@@ -89,7 +90,7 @@ fn digits(number: &(impl fmt::Display + fmt::LowerExp), size: f64) -> Cow<'stati
     format!("{number}").into()
 }
 
-/// Elements that can be shown.
+/// An element that can be converted to a [`Scalar`].
 trait ToScalar: Element {
     fn cell(self) -> Scalar;
 }

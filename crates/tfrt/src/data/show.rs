@@ -9,17 +9,17 @@ use tfrt::tensor::{Optional, Tensor};
 use super::json;
 use super::scalars::{Scalar, scalars};
 
-/// Tensors with more elements are shown in part.
+/// The most elements of a tensor that is shown as a whole.
 const MAX_SHOWN: usize = 60;
-/// Of these, so many at the beginning and at the end of each dimension.
+/// The number of elements of larger ones that are shown at the beginning and at the end of each dimension.
 const EDGE: usize = 3;
-/// From so many dimensions on, elements are shown in a row.
+/// The number of dimensions from which on elements are shown in a row.
 const MAX_NESTED: usize = 8;
-/// Elements of a sequence that are shown.
+/// The number of elements of a sequence that are shown.
 const MAX_OF_SEQUENCE: usize = 8;
-/// Rows of which the largest elements are shown.
+/// The number of rows of which the largest elements are shown.
 const MAX_ROWS: usize = 16;
-/// Digits of floats.
+/// The number of digits of floats.
 const DIGITS: usize = 6;
 
 /// Returns lines that show a value under a name.
@@ -65,7 +65,7 @@ pub fn text(name: &str, datum: &Datum) -> Result<String, Error> {
     }
 }
 
-/// A map whose values begin with element `first`, the first of its keys if there are many.
+/// Returns a map whose values begin with element `first`, the first of its keys if there are many.
 fn map_text(keys: &[String], values: &Tensor, first: usize) -> Result<String, Error> {
     let n_shown = keys.len().min(MAX_OF_SEQUENCE);
     let scalars = scalars(values, first..first + n_shown)?;
@@ -154,7 +154,7 @@ impl Shown<'_> {
     }
 }
 
-/// An element with as many digits as are easily read.
+/// Returns an element with as many digits as are easily read.
 fn short(cell: &Scalar) -> String {
     let float = |number: f64| {
         let size = number.abs();

@@ -1,11 +1,11 @@
-//! [`OpInputs`]: the tensors that an operation is given, lent or for good.
+//! [`OpInputs`]: the tensors that an operation is called with, borrowed or owned.
 
 use tfrt_corert::{Inputs, TensorHandle};
 
 use super::{Eager, Handle};
 
-/// Tensors that an operation is given: a slice of references is lent, an array or a list is given for good, so that the
-/// operation may write its result over one that nobody else holds.
+/// The input tensors of an operation: a slice of references is borrowed; an array or a list is owned, so that the
+/// operation may write its result over a tensor that nobody else holds.
 pub struct OpInputs<'a>(Tensors<'a>);
 
 enum Tensors<'a> {
@@ -38,7 +38,7 @@ impl From<Vec<Handle>> for OpInputs<'_> {
 }
 
 impl OpInputs<'_> {
-    /// Where the operation is called: at `eager`, or where one of the tensors is recorded.
+    /// Returns the `Eager` that the operation is called with: `eager`, or the recording of one of the tensors.
     pub(super) fn place(&self, eager: &Eager) -> Eager {
         let found = match &self.0 {
             Tensors::Lent(tensors) => tensors
@@ -51,7 +51,7 @@ impl OpInputs<'_> {
         found.clone()
     }
 
-    /// Hands the tensors to `call`.
+    /// Calls `call` with the tensors.
     pub(super) fn with<R>(self, call: impl FnOnce(Inputs<'_>) -> R) -> R {
         match self.0 {
             Tensors::Lent(tensors) => {

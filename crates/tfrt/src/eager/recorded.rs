@@ -1,4 +1,4 @@
-//! [`RecordedProgram`]: a program made of calls.
+//! [`RecordedProgram`]: a program that was recorded from calls.
 
 use std::fmt;
 use std::path::Path;
@@ -17,8 +17,8 @@ use crate::runtime::Runtime;
 mod attribute;
 mod module;
 
-/// Calls that were recorded, as a model: its inputs are the parameters, by their names, its outputs `output0`,
-/// `output1` and so on.
+/// A program that was recorded from calls of operations, as a model: its inputs are the parameters, by their names, its
+/// outputs `output0`, `output1` and so on.
 pub struct RecordedProgram {
     module: Module,
 }
@@ -35,7 +35,7 @@ impl RecordedProgram {
         })
     }
 
-    /// The program as it is compiled.
+    /// Returns the module that is compiled.
     pub fn module(&self) -> &Module {
         &self.module
     }
@@ -44,7 +44,7 @@ impl RecordedProgram {
     ///
     /// # Errors
     ///
-    /// What the compiler says, which would be a mistake here.
+    /// The diagnostics of the compiler, which would be a fault of this crate.
     pub fn to_bef(&self) -> Result<BefBuffer, Diagnostics> {
         tfrt_compiler::compile(&self.module, &CompileOptions::default())
     }

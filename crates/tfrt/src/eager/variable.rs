@@ -50,7 +50,7 @@ impl Variable {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tensor as it is now, or will be when the calls so far are done.
+    /// Returns the tensor as it is now, or will be when the calls so far are done.
     pub fn read(&self) -> Handle {
         let handle = self.lock().read(&self.eager.shared.steps);
         self.eager.latest().wrap(handle)
@@ -138,7 +138,7 @@ impl Variable {
         })
     }
 
-    /// Takes a step of the variables that `begin` begins to change. No lock is held during the call.
+    /// Calls an operation that changes the variables that `begin` takes out. No lock is held during the call.
     fn step<'v, const N: usize>(
         &self,
         name: Name,
@@ -180,7 +180,7 @@ impl Variable {
     }
 }
 
-/// Refuses what a variable can't take: the program of a recording would not do it.
+/// Refuses a recorded tensor as the value of a variable: the program of a recording would not do it.
 fn refuse_recorded(tensor: &Handle) -> Result<(), Error> {
     match tensor.eager().context().is_recording() {
         false => Ok(()),

@@ -1,4 +1,4 @@
-//! [`ModelInputs`]: what a model can be called with; [`ModelInput`]: one of these.
+//! [`ModelInputs`]: the inputs of a call of a model; [`ModelInput`]: one of these.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,11 +20,11 @@ use crate::host_tensor::Tensor;
     note = "an input is a `Tensor`, a vector of numbers, a `Datum`, or an `AsyncValue` of a tensor"
 )]
 pub trait ModelInput {
-    /// Makes it what the model is called with.
+    /// Converts the value to an input.
     fn into_input(self) -> Input;
 }
 
-/// A [`ModelInput`], as a model takes it.
+/// A [`ModelInput`] after its conversion.
 pub struct Input(pub(super) InputValue);
 
 impl ModelInput for Datum {
@@ -134,7 +134,7 @@ tensor_input_of!(DenseHostTensor StringHostTensor);
     note = "inputs are a tuple, `(x,)` or `(x, y)`, or pairs, `[(\"name\", x)]`"
 )]
 pub trait ModelInputs {
-    /// Gives each its place.
+    /// Puts each input into its slot.
     ///
     /// # Errors
     ///

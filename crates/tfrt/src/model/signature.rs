@@ -1,4 +1,4 @@
-//! [`Signature`]: what a model takes, and whether what it is given fits.
+//! [`Signature`]: the inputs and outputs of a model, and the check of the inputs of a call.
 
 use smallvec::SmallVec;
 use tfrt_host::{AnyAsyncValue, Error};
@@ -11,16 +11,16 @@ use super::types::{Dim, ValueInfo, ValueType};
 /// Names of inputs or outputs that a message has room for.
 const MAX_LISTED: usize = 20;
 
-/// Inputs and outputs, prepared for checking.
+/// The inputs and outputs of a model, prepared for checking.
 pub(super) struct Signature {
     pub(super) inputs: Vec<ValueInfo>,
     pub(super) outputs: Vec<ValueInfo>,
     symbols: Vec<String>,
-    /// By input; `None` for what is no tensor.
+    /// The check of each input; `None` for an input that is no tensor.
     checks: Vec<Option<TensorCheck>>,
 }
 
-/// A type of tensors, its symbols by their places in [`Signature::symbols`].
+/// The expected type of an input tensor. Symbols are indexes of [`Signature::symbols`].
 struct TensorCheck {
     element: Option<DType>,
     extents: Option<Vec<DimCheck>>,
@@ -32,7 +32,7 @@ enum DimCheck {
     Any,
 }
 
-/// What a symbol stands for in one call, and the input that says so.
+/// The size of each symbol in one call, and the input that has set it.
 type SymbolBindings = SmallVec<[Option<(usize, usize)>; 8]>;
 
 impl Signature {
@@ -68,7 +68,7 @@ impl Signature {
         }
     }
 
-    /// Checks what was given for each input, and makes it what a function takes, with room for more.
+    /// Checks the values of all inputs, and converts them to arguments of a function, with room for more.
     pub(super) fn bind(
         &self,
         given: InputValues,
@@ -177,7 +177,7 @@ impl Signature {
     }
 }
 
-/// The names of inputs or outputs, for a message: the first of very many.
+/// Returns the names of inputs or outputs, for a message: the first of very many.
 #[cold]
 pub(super) fn listed(values: &[ValueInfo]) -> String {
     let names = values.iter().take(MAX_LISTED);
@@ -189,16 +189,16 @@ pub(super) fn listed(values: &[ValueInfo]) -> String {
     }
 }
 
-/// What a call gives for an input.
+/// The value of an input in one call.
 pub(super) enum InputValue {
-    /// A tensor that is there.
+    /// A tensor that is available.
     Tensor(AnyAsyncValue),
-    /// Something else that is there.
+    /// Another value that is available.
     Other(Box<Datum>),
     Later(AnyAsyncValue),
 }
 
-/// What a call gives, by input: few models take more than that.
+/// The values of all inputs in one call. Few models take more than two.
 pub(super) type InputValues = SmallVec<[Option<InputValue>; 2]>;
 
 /// The inputs of a model, to be filled for a call: see [`ModelInputs`](super::ModelInputs).

@@ -1,17 +1,17 @@
-//! Types of inputs and outputs as programs spell them, read.
+//! The parser of types of inputs and outputs in programs.
 
 use tfrt_bef::model::{Dimension, ModelValue};
 use tfrt_tensor::DType;
 
 use super::types::{Dim, TensorType, ValueInfo, ValueType};
 
-/// Types within types, of which ONNX has two at most.
+/// The deepest nesting of types, of which ONNX has two levels at most.
 const MAX_DEPTH: usize = 8;
 
-/// What programs call elements of strings in models.
+/// The type of elements of tensors of strings in programs.
 const STRING: &str = "!onnx.string";
 
-/// What a file says of an input or an output.
+/// Returns the name and the type of an input or an output of a compiled model.
 pub(super) fn value_info(value: &ModelValue) -> ValueInfo {
     let dims = value.dimensions.as_ref();
     let dims = dims.map(|dims| dims.iter().map(dim).collect());
@@ -30,7 +30,7 @@ fn dim(dimension: &Dimension) -> Dim {
     }
 }
 
-/// The type that a text spells; `dims` are those of a tensor that stands by itself.
+/// Parses a type; `dims` are those of a tensor that stands by itself.
 fn kind(text: &str, dims: Option<Vec<Dim>>, depth: usize) -> ValueType {
     let Some(depth) = depth.checked_sub(1) else {
         return ValueType::default();
@@ -62,7 +62,7 @@ fn kind(text: &str, dims: Option<Vec<Dim>>, depth: usize) -> ValueType {
     }
 }
 
-/// The extents and the elements of `?x3xf32`.
+/// Parses the extents and the type of elements of `?x3xf32`.
 fn tensor(text: &str) -> (Option<Vec<Dim>>, Option<DType>) {
     let (mut rest, mut dims) = (text, Some(Vec::new()));
     while let Some((head, tail)) = rest.split_once('x') {

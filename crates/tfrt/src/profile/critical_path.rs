@@ -1,5 +1,5 @@
-//! What the end of a run waited for: a walk back from the kernel that was done last, each time to the
-//! one that was done last of those that it needed.
+//! The critical path of a run: a walk back from the kernel that was done last, each time to the one that was done last
+//! of those that it needed.
 //!
 //! # The step back
 //!
@@ -23,9 +23,9 @@ use super::runs::{Run, runs};
 use super::{PathStep, Profile};
 use crate::program::Program;
 
-/// Paths after which no more are looked for.
+/// The number of paths that are looked for.
 const MAX_PATHS: u32 = 1_000;
-/// Calls by one kernel that are looked at, the last first, to find the one that mattered.
+/// The number of calls by one kernel that are looked at, the last first, to find the one that mattered.
 const MAX_TURNS: usize = 1_000;
 
 /// Marks the slices of `profile` that lie on a critical path. Calls from outside began at `begins_ns`, as
@@ -70,24 +70,24 @@ pub fn mark(profile: &mut Profile, recording: &Recording, programs: &[Program], 
     }
 }
 
-/// An operand that a kernel waited for.
+/// An operand that a kernel waited for, and the run that made it available.
 struct ReadyOperand {
     /// The run of the kernel whose result it is, in the same call.
     producer: usize,
-    /// The run that gave it: of that kernel, or in what it has called.
+    /// The run that gave the value: of that kernel, or in a function that it has called.
     by: usize,
 }
 
-/// What was before each run.
+/// The runs with their predecessors: operands, calls and callers.
 struct RunHistory<'a> {
     runs: &'a [Run],
     graphs: &'a Graphs,
     tree: CallTree,
-    /// Runs by their call, and by their kernel there, which ran once.
+    /// Runs as (call, kernel, run), in order. A kernel runs once in a call.
     in_call: Vec<(usize, u32, usize)>,
-    /// By call, the run that gave the last of its results, if it has any.
+    /// The run that gave the last result of each call, if it has any.
     result_of: Vec<Option<usize>>,
-    /// By run, the calls that its kernel made.
+    /// The calls that each run made.
     made_by: Lists,
 }
 
@@ -126,7 +126,7 @@ impl<'a> RunHistory<'a> {
         self.tree.calls[self.tree.of_run[at]].first_run
     }
 
-    /// The operand of `at` that was ready last.
+    /// Returns the operand of `at` that was ready last.
     fn ready_last(&self, at: usize) -> Option<ReadyOperand> {
         let (run, call) = (&self.runs[at], self.tree.of_run[at]);
         let producers = self.graphs.of(run.function)?.producers(run.kernel);
@@ -144,8 +144,8 @@ impl<'a> RunHistory<'a> {
         ready.max_by_key(|ready| (self.runs[ready.by].done_ns.min(run.begin_ns), ready.by))
     }
 
-    /// The run before `at` that gave the last result of what the kernel of `caller` has called, or of
-    /// what that one has; the caller itself, if it has called nothing.
+    /// Returns the run before `at` that gave the last result of the functions that `caller` has called, directly or
+    /// not; the caller itself, if it has called none.
     fn last_result(&self, caller: usize, at: usize) -> usize {
         let mut last = caller;
         loop {
@@ -159,7 +159,7 @@ impl<'a> RunHistory<'a> {
         }
     }
 
-    /// What made the call of `at`: the kernel that asked for it, or in a loop the turn before.
+    /// Returns the run that led to the call of `at`: the kernel that made it, or in a loop the turn before.
     fn maker(&self, at: usize) -> Option<usize> {
         let call = self.tree.of_run[at];
         let maker = self.tree.calls[call].maker?;

@@ -1,5 +1,5 @@
-//! What a model takes of memory, measured: when it is open, during a first call and a second; and what a call
-//! makes, with the least that it could take (`plan`).
+//! The memory of a model, measured: when it is open, during a first call and a second; and what a call makes, with the
+//! least that it could take (`plan`).
 //!
 //! Sizes of what a model computes depend on what it is given, so that there is no telling without a
 //! call. What is counted is what the host's allocator hands out: tensors and frames, but not elements
@@ -27,38 +27,38 @@ use crate::commands::model_inputs;
 use crate::failure::Failure;
 use crate::options::InspectOptions;
 
-/// What was measured.
+/// The measured memory of a model.
 #[derive(Serialize)]
 pub struct Memory {
     schema: &'static str,
     file: String,
     inputs: Vec<String>,
-    /// Of the program, weights among them.
+    /// The bytes of the program, weights among them.
     file_bytes: u64,
     is_mapped: bool,
     stages: Vec<Stage>,
-    /// What a call makes, and where it could lie.
+    /// A plan of the memory of one call.
     plan: MemoryPlan,
 }
 
-/// A part of a model's life.
+/// A phase of a model's life, such as opening it or the first call.
 #[derive(Serialize)]
 struct Stage {
     name: &'static str,
-    /// Held when it is over.
+    /// The bytes that are held at the end.
     held_bytes: u64,
     held_blocks: u64,
-    /// The most that was held at once until then.
+    /// The most bytes that were held at once until then.
     most_bytes: u64,
-    /// Blocks that were asked for meanwhile.
+    /// The number of allocations during the phase.
     allocations: u64,
-    /// How long it took.
+    /// The duration.
     elapsed_ms: f64,
-    /// What the process has written to, of memory that it shares with nobody, beside what it had before: with
-    /// its stacks and tables, and not only what was asked of the allocator.
+    /// The growth of private memory that the process has written to: with its stacks and tables, and not only what was
+    /// asked of the allocator.
     private_bytes: Option<u64>,
-    /// What it has looked at of files, beside what it had before: pages that the system keeps in any case, can
-    /// drop, and lends to whoever maps the same file.
+    /// The growth of memory that is pages of files: pages that the system keeps in any case, can drop, and lends to
+    /// whoever maps the same file.
     mapped_bytes: Option<u64>,
 }
 
@@ -131,7 +131,7 @@ impl Memory {
         Ok((memory, files))
     }
 
-    /// The lines that people are shown.
+    /// Returns the lines that people are shown.
     pub fn text(&self) -> String {
         let mut text = String::new();
         self.write(&mut text).expect("a String takes all text");
@@ -170,7 +170,7 @@ impl Memory {
     }
 }
 
-/// What a process has in memory.
+/// The memory of a process that is resident.
 #[derive(Clone, Copy)]
 struct ResidentMemory {
     private_bytes: u64,
@@ -178,7 +178,7 @@ struct ResidentMemory {
 }
 
 impl ResidentMemory {
-    /// What this process has now, if the system says so (Linux: proc_pid_smaps(5)).
+    /// Returns the resident memory of this process, if the system tells it (Linux: proc_pid_smaps(5)).
     fn now() -> Option<ResidentMemory> {
         let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
         let bytes = |name: &str| {
@@ -194,7 +194,7 @@ impl ResidentMemory {
         })
     }
 
-    /// What has come since `then`.
+    /// Returns the growth since `then`.
     fn since(self, then: ResidentMemory) -> ResidentMemory {
         ResidentMemory {
             private_bytes: self.private_bytes.saturating_sub(then.private_bytes),

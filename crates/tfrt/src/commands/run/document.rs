@@ -1,4 +1,4 @@
-//! `--json`: what the run came to, for machines.
+//! `--json`: the report on a run, for machines.
 
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -8,18 +8,18 @@ use tfrt::{AnyAsyncValue, Function};
 use super::stats::Stats;
 use crate::console::Problem;
 
-/// The form of the report.
+/// The name of the report's JSON schema.
 pub const SCHEMA: &str = "tfrt.run/1";
 
-/// The whole run.
+/// The report on a run.
 #[derive(Serialize)]
 pub struct Document {
     schema: &'static str,
     file: String,
     functions: Vec<FunctionReport>,
-    /// What the program printed.
+    /// The program's output.
     output: String,
-    /// Where the time went, if that was asked for.
+    /// The report on time and memory, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<Stats>,
     exit_status: u8,
@@ -50,7 +50,7 @@ struct ErrorReport {
 }
 
 impl Document {
-    /// Begins a document.
+    /// Begins a report.
     pub fn new(file: &str) -> Document {
         Document {
             schema: SCHEMA,
@@ -91,7 +91,7 @@ impl Document {
         });
     }
 
-    /// Adds what is known in the end.
+    /// Completes the report.
     pub fn ended(self, output: String, stats: Option<Stats>, exit_status: u8) -> Document {
         Document {
             output,
@@ -119,7 +119,7 @@ impl ResultReport {
     }
 }
 
-/// The value, as JSON where it has a form there, else in the words of the result line.
+/// Returns the value, as JSON where it has a form there, else in the words of the result line.
 fn json(type_name: &str, value: &AnyAsyncValue) -> Json {
     let known = match type_name {
         "i1" => value.get::<bool>().map(|bit| Json::from(*bit)),

@@ -1,16 +1,16 @@
-//! What a stranger's program prints, as it is shown.
+//! The output of an untrusted program, with control characters as escapes.
 
 use std::io::{self, Write};
 
 use tfrt::Output;
 use tfrt::ir::visible;
 
-/// Standard output and standard error, without control characters.
+/// Returns standard output and standard error, to which control characters are written as escapes.
 pub fn output() -> Output {
     Output::new(Visible(io::stdout()), Visible(io::stderr()))
 }
 
-/// Writes texts with their control characters as escapes. Each write is one of whole lines.
+/// A writer that writes control characters as escapes. Each write is one of whole lines.
 struct Visible<W>(W);
 
 impl<W: Write> Write for Visible<W> {

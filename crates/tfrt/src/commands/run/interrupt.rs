@@ -21,10 +21,10 @@ struct State {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nothing was called.
+    /// Nothing has been called yet.
     Opening,
     Calling,
-    /// All calls have ended. What they gave is being written.
+    /// All calls have ended. Their results are being written.
     Over,
 }
 
@@ -106,11 +106,11 @@ pub fn is_interrupted() -> bool {
     state().is_interrupted
 }
 
-/// Lets Ctrl-C cancel a request while this lives.
+/// A guard that lets Ctrl-C cancel a request until it is dropped.
 pub struct Interruptible(());
 
 impl Interruptible {
-    /// Makes a request the one that is cancelled.
+    /// Makes the request of a context the one that Ctrl-C cancels.
     pub fn new(context: &Context) -> Interruptible {
         let mut state = state();
         state.request = Some(context.request().clone());

@@ -21,28 +21,28 @@ use crate::data::{json, read};
 use crate::failure::Failure;
 use crate::options::{OutputOptions, RunOptions};
 
-/// A file with labels that is larger than this is none.
+/// The largest file of labels that is read.
 const MAX_LABELS_BYTES: u64 = 16 << 20;
 
-/// The form of the report.
+/// The name of the report's JSON schema.
 pub const SCHEMA: &str = "tfrt.run-model/1";
 
-/// The whole run.
+/// The report on a run.
 #[derive(Serialize)]
 pub struct Document {
     schema: &'static str,
     file: String,
     outputs: Vec<Output>,
     diagnostics: Vec<Problem>,
-    /// What the model printed.
+    /// The model's output to standard output and standard error.
     output: String,
-    /// Where the time went, if that was asked for.
+    /// The report on time and memory, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<Stats>,
     exit_status: u8,
 }
 
-/// An output, where it is or what it is.
+/// An output in the report: its file, its largest elements, or its value.
 #[derive(Serialize)]
 struct Output {
     name: String,
@@ -58,7 +58,7 @@ struct Output {
     value: Option<Json>,
 }
 
-/// Where outputs go, by their places.
+/// The destinations of a model's outputs, in their order.
 struct OutputPlan {
     targets: Vec<Option<Target>>,
     top: Option<usize>,
@@ -81,7 +81,7 @@ impl Target {
         self.path == Path::new(STANDARD_INPUT)
     }
 
-    /// Refuses standard output where it is for something else.
+    /// Refuses standard output as a destination where it is for something else.
     fn check_standard_output(&self, is_json: bool) -> Result<(), Failure> {
         let message = match self.format {
             _ if is_json => "with --json, standard output is for the document",
@@ -94,7 +94,8 @@ impl Target {
 }
 
 impl OutputPlan {
-    /// Finds where outputs go, before anything takes its time: not over files that were read.
+    /// Finds the destinations of outputs before the model is called, and refuses files that were
+    /// read.
     fn new(
         run: &RunOptions,
         outputs: &[ValueInfo],
@@ -138,7 +139,7 @@ impl OutputPlan {
     }
 }
 
-/// The files that outputs are to be written to, by their places.
+/// Returns the destinations of outputs that are written to files, in the order of the outputs.
 fn targets(options: &OutputOptions, outputs: &[ValueInfo]) -> Result<Vec<Option<Target>>, Failure> {
     let mut targets: Vec<Option<Target>> = outputs.iter().map(|_| None).collect();
     if let Some(folder) = &options.output_dir {
@@ -163,8 +164,8 @@ fn targets(options: &OutputOptions, outputs: &[ValueInfo]) -> Result<Vec<Option<
     Ok(targets)
 }
 
-/// The output that `NAME=FILE` speaks of, and the file. Of a model with one output, the name may be
-/// left out.
+/// Returns the index of the output that `NAME=FILE` names, and the file. Of a model with one
+/// output, the name may be left out.
 fn place(text: &str, outputs: &[ValueInfo]) -> Result<(usize, PathBuf), Failure> {
     let parts = text
         .match_indices('=')
@@ -211,7 +212,7 @@ fn read_labels(path: &Path) -> Result<Labels, Failure> {
 }
 
 impl Run<'_> {
-    /// Calls the model, and sees to it that its outputs go where they are to.
+    /// Calls the model, and delivers its outputs.
     pub(super) fn run_model(&mut self, model: &Model) -> Result<Document, Failure> {
         let options = self.options;
         let allocator = self.runtime.host().allocator().clone();
@@ -242,7 +243,7 @@ impl Run<'_> {
         Ok(document)
     }
 
-    /// Calls the model's function, and tells of what goes wrong.
+    /// Calls the model's function, and tells of errors.
     fn call_model(
         &mut self,
         model: &Model,
@@ -283,7 +284,7 @@ impl Run<'_> {
         Ok(outcome.results)
     }
 
-    /// Adds outputs to what is delivered: to files, and the others to standard output.
+    /// Adds outputs to the delivery: some to files, the others to standard output.
     fn deliver(
         &mut self,
         model: &Model,
@@ -356,7 +357,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Says that `--top` found no output that has largest elements.
+    /// Tells that `--top` found no output that has largest elements.
     fn tell_nothing_to_rank(&self, k: usize, found: &[String]) {
         let document = serde_json::json!({
             "schema": "tfrt.nothing-ranked/1", "top": k, "outputs": found,
@@ -370,7 +371,7 @@ impl Run<'_> {
         });
     }
 
-    /// Says that there are fewer or more labels than what they are the names of.
+    /// Tells that there are fewer or more labels than elements in a row.
     fn tell_misfit_of_labels(&self, name: &str, datum: &Datum, plan: &OutputPlan) {
         let (Some(labels), Some(tensor)) = (&plan.labels, datum.as_matrix()) else {
             return;
@@ -394,7 +395,8 @@ impl Run<'_> {
         });
     }
 
-    /// JSON has memory of its own: a limit that could not hold it refuses it.
+    /// Refuses an output as JSON, which has memory of its own, if the limit on memory could not
+    /// hold it.
     fn check_room_for(&self, n_elements: usize, name: &str) -> Result<(), Failure> {
         if self.runtime.host().limits().max_memory.is_none() {
             return Ok(());
@@ -434,7 +436,7 @@ impl Run<'_> {
 }
 
 impl Document {
-    /// Adds what is known in the end.
+    /// Completes the report.
     pub(super) fn ended(self, output: String, stats: Option<Stats>, exit_status: u8) -> Document {
         Document {
             output,
@@ -468,7 +470,8 @@ impl Output {
     }
 }
 
-/// What an output is, in words: the type and shape of a tensor, or of the matrix that maps are.
+/// Returns a description of an output: the type and shape of a tensor, or of the matrix that maps
+/// are.
 fn kind_and_shape(datum: &Datum) -> String {
     match datum.as_matrix() {
         Some(tensor) => tensor.metadata().to_string(),
@@ -476,7 +479,7 @@ fn kind_and_shape(datum: &Datum) -> String {
     }
 }
 
-/// A result that can't be looked at, which is nobody's fault but the model's.
+/// Returns the failure of a result that can't be shown.
 fn refused(error: &Error) -> Failure {
     Failure::Rejected {
         code: None,

@@ -23,31 +23,32 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::options::RunOptions;
 
-/// Events that are kept of each thread: 32 MiB of them, and as much again in a trace.
+/// The number of events that are kept of each thread: 32 MiB of them, and as much again in a trace.
 const CAPACITY: usize = 1 << 20;
 
-/// The same of a stranger's program, which may have any number of threads at work: a MiB.
+/// The number of events that are kept of each thread of an untrusted program, which may have any number of threads: a
+/// MiB of them.
 const CAPACITY_FOR_STRANGERS: usize = 1 << 15;
 
-/// Errors that a page shows.
+/// The number of errors that a page shows.
 const MAX_ERRORS: usize = 1_000;
 
-/// What is recorded of a run, if anything.
+/// The recording of a run, if one was asked for.
 pub struct Profiling(Option<RunRecording>);
 
 struct RunRecording {
     recorder: Arc<Recorder>,
-    /// What the input is called, and its text if it is one.
+    /// The name of the input, and its text if it is one.
     input: (String, Option<Source>),
     trace: Option<PathBuf>,
     page: Option<Page>,
     stats: bool,
-    /// When functions were called.
+    /// The times at which functions were called.
     begins_ns: RefCell<Vec<u64>>,
     begun: RefCell<Option<RunStart>>,
 }
 
-/// What goes to a page beside what is recorded anyway.
+/// The page for `--profile`, and data for it that no recorder has.
 struct Page {
     path: PathBuf,
     bytes: Arc<Level>,
@@ -60,14 +61,14 @@ struct RunStart {
     before: MemoryStats,
 }
 
-/// A call of a function from outside that is in progress.
+/// The beginning of a call of a function from outside.
 pub struct CallTimer {
     function: String,
     begin_ns: u64,
 }
 
 impl Profiling {
-    /// Decides whether to record, and whether it can be written: not over what was read.
+    /// Decides whether to record, and checks the paths that are written to: not those of files that were read.
     pub fn new(
         options: &RunOptions,
         input: &Input,
@@ -138,12 +139,12 @@ impl Profiling {
         queue.start(self.recorder()).map_err(Failure::Host)
     }
 
-    /// What the runtime of the run records to.
+    /// Returns the recorder of the run.
     pub fn recorder(&self) -> Option<Arc<Recorder>> {
         self.0.as_ref().map(|recorded| recorded.recorder.clone())
     }
 
-    /// The allocator of the run, recorded if that is to be shown.
+    /// Returns the allocator of the run, recorded if that is to be shown.
     pub fn allocator(&self, allocator: Arc<dyn HostAllocator>) -> Arc<dyn HostAllocator> {
         match self.page() {
             Some((_, page)) => Arc::new(RecordedAllocator::new(allocator, page.bytes.clone())),
@@ -151,7 +152,7 @@ impl Profiling {
         }
     }
 
-    /// A function is going to be called.
+    /// Notes that a function is going to be called.
     pub fn begin_call(&self, function: &str) -> Option<CallTimer> {
         let recorded = self.0.as_ref()?;
         let begin_ns = recorded.recorder.now_ns();
@@ -162,7 +163,7 @@ impl Profiling {
         })
     }
 
-    /// The call is over, with what went wrong in it.
+    /// Notes the end of a call, with its errors.
     pub fn end_call<'e>(
         &self,
         timer: Option<CallTimer>,
@@ -193,7 +194,7 @@ impl Profiling {
         told.extend(errors.take(n_left));
     }
 
-    /// The run begins.
+    /// Begins to record the run.
     pub fn begin_run(&self, runtime: &Runtime) {
         if let Some(recorded) = &self.0 {
             *recorded.begun.borrow_mut() = Some(RunStart {
@@ -203,8 +204,8 @@ impl Profiling {
         }
     }
 
-    /// The run is over: adds trace and page to what is delivered, and gives the statistics, as far as they were
-    /// asked for.
+    /// Ends the recording: adds trace and page to the delivery, and returns the statistics, as far as they were asked
+    /// for.
     pub fn end_run(
         &self,
         runtime: &Runtime,
@@ -261,7 +262,7 @@ impl Page {
     }
 }
 
-/// The text of a file that the program names: that of the input, or else what is read now.
+/// Returns the text of a file that the program names: that of the input, or else one that is read now.
 fn source(name: &str, input: Option<&Source>, console: &Console) -> Option<SourceText> {
     let (text, is_read_later) = match input.filter(|source| source.name() == name) {
         Some(source) => (source.text().to_owned(), false),

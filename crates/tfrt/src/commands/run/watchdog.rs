@@ -11,10 +11,10 @@ use super::interrupt::{self, Interruptible};
 use crate::commands::output::{announce_end, end_process};
 use crate::failure::{ExitStatus, Failure, LimitReached};
 
-/// How long the process waits for what it says at its end to be taken.
+/// The time that somebody has to read what the process says at its end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// How long work has at least to end by itself once its deadline is over: what is stopped needs a moment to say so.
+/// The least time that work has to end by itself after its deadline: calls that are stopped need a moment to say so.
 const LEAST_GRACE: Duration = Duration::from_millis(100);
 
 /// A handle of the thread that ends the process in time: by it the work tells what it is at.
@@ -26,7 +26,7 @@ pub struct Watchdog {
 
 /// A message to the watching thread.
 enum Event {
-    /// A call begins, which may take so long.
+    /// A call begins, with this deadline.
     Begins(Duration),
     Ends,
     /// Ctrl-C, before anything was called.
@@ -59,7 +59,7 @@ impl Drop for Watchdog {
     }
 }
 
-/// A call that is watched.
+/// A guard: the call that is watched ends when it is dropped.
 pub struct WatchedCall<'w> {
     watchdog: &'w Watchdog,
     _interruptible: Interruptible,
@@ -110,7 +110,7 @@ pub fn watched(
     })
 }
 
-/// Waits until the work is done; returns why it is not waited for any longer.
+/// Waits until the work is done; returns the limit that was reached before.
 fn wait(events: &Receiver<Event>, whole: Option<Duration>) -> Option<LimitReached> {
     // A time that no clock can show does not end.
     let limit_of = |time: Duration| {

@@ -1,4 +1,4 @@
-//! [`VariableState`]: what a variable holds, also while it is changed.
+//! [`VariableState`]: the tensor of a variable, also while it is changed.
 
 use tfrt_corert::{Context, TensorHandle};
 use tfrt_host::Promise;
@@ -7,13 +7,13 @@ use tfrt_tensor::{Tensor, TensorMetadata};
 /// The tensor of a variable. Whoever changes it takes it out, so that its memory can be written over; whoever asks for it
 /// meanwhile gets what it will be.
 pub(super) struct VariableState {
-    /// `None` while it is changed, and nobody has asked for it.
+    /// The tensor; `None` while it is changed, and nobody has asked for it.
     handle: Option<TensorHandle>,
     /// Type and shape, if they were known at the first.
     metadata: Option<TensorMetadata>,
-    /// Which change is the latest.
+    /// The latest change.
     latest: Change,
-    /// What somebody has asked for during changes that are not over.
+    /// Promises of tensors that somebody has asked for during changes that are not over.
     promised: Vec<(Change, Promise<Tensor>)>,
 }
 
@@ -37,7 +37,7 @@ impl VariableState {
         self.metadata.as_ref().or_else(of_handle)
     }
 
-    /// The tensor as it is, or will be.
+    /// Returns the tensor as it is, or will be.
     pub(super) fn read(&mut self, context: &Context) -> TensorHandle {
         let handle = self.take(context);
         self.handle.insert(handle).clone()
@@ -78,14 +78,14 @@ impl VariableState {
     }
 }
 
-/// A promise that can be kept.
+/// A promise with the tensor that resolves it.
 pub(super) struct ReadyPromise {
     promise: Promise<Tensor>,
     handle: TensorHandle,
 }
 
 impl ReadyPromise {
-    /// Keeps it. Who waits for it may run.
+    /// Resolves the promise. Continuations may run, so that no lock may be held.
     pub(super) fn keep(self) {
         self.promise.forward(self.handle.to_async());
     }

@@ -44,7 +44,7 @@ pub struct Kernel {
     pub line: usize,
 }
 
-/// Where everything stands.
+/// The functions that ran, all of their kernels, and the source lines of these.
 pub struct SourceLines {
     /// Invariant: the numbers ascend.
     functions: Vec<Function>,
@@ -55,7 +55,7 @@ pub struct SourceLines {
     error_lines: Vec<Option<usize>>,
 }
 
-/// Things by numbers from 0, each once.
+/// A list of distinct items, each with its index.
 struct Numbered<T> {
     all: Vec<T>,
     known: HashMap<T, usize>,
@@ -124,7 +124,7 @@ impl SourceLines {
         &self.lines.all
     }
 
-    /// The lines of the errors, as far as these have one.
+    /// Returns the lines of the errors, as far as these have one.
     pub fn error_lines(&self) -> &[Option<usize>] {
         &self.error_lines
     }
@@ -136,14 +136,14 @@ impl SourceLines {
         found.ok()
     }
 
-    /// The number among all kernels of one of a function.
+    /// Returns the index among all kernels of a kernel of a function.
     pub fn kernel_index(&self, id: FunctionId, kernel: u32) -> Option<usize> {
         let function = &self.functions[self.function_index(id)?];
         let kernel = usize::try_from(kernel).ok()?;
         (kernel < function.n_kernels).then_some(function.first_kernel + kernel)
     }
 
-    /// The line of a kernel.
+    /// Returns the line of a kernel.
     pub fn line(&self, id: FunctionId, kernel: u32) -> Option<usize> {
         let kernel = self.kernel_index(id, kernel)?;
         Some(self.kernels[kernel].line)
