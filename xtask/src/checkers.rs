@@ -95,7 +95,7 @@ pub const N_SCHEDULES: u64 = 2_000;
 /// Returns the command of the tests of whole queues under shuttle, so many schedules each, or only
 /// their build.
 pub fn shuttle_command(n_schedules: Option<u64>) -> Command {
-    let build = ["test", "-p", "tfrt-async", "--release", "--test", "shuttle"];
+    let build = ["test", "-p", "tfrt-async", "--release", "--test", "library"];
     let mut command = cargo_within(3600, &build);
     match n_schedules {
         Some(n) => command.env("TFRT_SHUTTLE_SCHEDULES", n.to_string()),
@@ -180,24 +180,27 @@ pub fn tsan(steps: &mut Steps) {
     if !has_std_sources() {
         return steps.skip("tsan", "rust-src for a nightly compiler");
     }
-    let parts: [(&str, &[&str]); 4] = [
-        ("values, queues", &["-p", "tfrt-async", "--lib", "--tests"]),
-        ("executor", &["-p", "tfrt-host", "--lib", "--tests"]),
-        ("core runtime", &["-p", "tfrt-corert", "--lib", "--tests"]),
+    let parts: [(&str, &[&str], &[&str]); 4] = [
+        (
+            "values, queues",
+            &["-p", "tfrt-async", "--lib", "--tests"],
+            &[],
+        ),
+        ("executor", &["-p", "tfrt-host", "--lib", "--tests"], &[]),
+        (
+            "core runtime",
+            &["-p", "tfrt-corert", "--lib", "--tests"],
+            &[],
+        ),
         (
             "programs",
-            &[
-                "-p",
-                "tfrt",
-                "--test=survival",
-                "--test=interleaving",
-                "--test=eager",
-            ],
+            &["-p", "tfrt", "--test=alone", "--test=library"],
+            &["survival::", "interleaving::", "eager::"],
         ),
     ];
-    for (name, arguments) in parts {
+    for (name, arguments, filter) in parts {
         let mut command = tsan_command(arguments);
-        command.arg("--no-fail-fast");
+        command.args(["--no-fail-fast", "--"]).args(filter);
         steps.tests(&format!("tsan: {name}"), &mut command);
     }
 }

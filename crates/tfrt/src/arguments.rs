@@ -1,4 +1,4 @@
-//! What a function can be called with.
+//! [`Argument`] and [`Arguments`]: the values that a function can be called with.
 
 use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Value};
 
@@ -29,7 +29,7 @@ use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Value};
     note = "pass a value of a type of your own as `AsyncValue::available(value)`"
 )]
 pub trait Argument {
-    /// Makes it the value that the function reads.
+    /// Converts the argument to the value that the function reads.
     fn into_argument(self) -> AnyAsyncValue;
 }
 
@@ -79,7 +79,7 @@ scalar_arguments!(bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 String Chain);
     note = "arguments are a tuple: `()`, `(x,)`, `(x, y)`"
 )]
 pub trait Arguments {
-    /// Makes them the values that the function reads.
+    /// Converts the arguments to the values that the function reads.
     fn into_arguments(self) -> Vec<AnyAsyncValue>;
 }
 

@@ -13,7 +13,7 @@ use tfrt_host::{AnyAsyncValue, AsyncValue, Error, ExecutionContext, RequestConte
 
 use crate::runtime::wait_timeout;
 
-/// A call that was made. Its results settle each on its own, while the function goes on.
+/// The handle of a call. Its results settle each on its own, while the function goes on.
 ///
 /// # Examples
 ///
@@ -59,11 +59,11 @@ pub struct Call {
     queue: Arc<dyn ConcurrentWorkQueue>,
     request: Weak<RequestContext>,
     on_drop: Option<CancelOnDrop>,
-    /// Settled when all results are: what is waited for again and again.
+    /// A value that is settled once all results are; made by the first wait, and shared by later ones.
     all: OnceLock<AnyAsyncValue>,
 }
 
-/// Cancels a request when it is dropped, if some of these results are still to come.
+/// A guard that cancels a request when it is dropped, if some of these results are still to come.
 struct CancelOnDrop {
     request: Weak<RequestContext>,
     results: Vec<AnyAsyncValue>,
@@ -129,8 +129,8 @@ impl Call {
         Values::new(self.wait_each()?)
     }
 
-    /// Waits for all results on this thread, for a time at most; tells whether they are there. So a thread that waits can
-    /// look after something else now and then, such as Ctrl-C.
+    /// Waits for all results on this thread, for a time at most; returns whether they are there. So a thread that waits
+    /// can look after something else now and then, such as Ctrl-C.
     ///
     /// # Errors
     ///
@@ -174,7 +174,7 @@ impl Call {
         Ok(self.results)
     }
 
-    /// The result `index`, to be awaited on its own.
+    /// Returns the result `index`, to be awaited on its own.
     ///
     /// # Errors
     ///
@@ -192,12 +192,13 @@ impl Call {
             .map_err(|found| wrong_type::<T>(index, &found))
     }
 
-    /// The results as they are now: settled or to come.
+    /// Returns the results as they are now: settled or to come.
     pub fn results(&self) -> &[AnyAsyncValue] {
         &self.results
     }
 
-    /// The results as they are now. Whoever has them may wait for them: the call is not cancelled when the handle is gone.
+    /// Returns the results as they are now. Whoever has them may wait for them: the call is not cancelled when the
+    /// handle is gone.
     pub fn into_results(mut self) -> Vec<AnyAsyncValue> {
         if let Some(on_drop) = &mut self.on_drop {
             on_drop.request = Weak::new();
@@ -307,7 +308,7 @@ impl Values {
         }
     }
 
-    /// The result `index`.
+    /// Returns the result `index`.
     ///
     /// # Errors
     ///
@@ -320,17 +321,17 @@ impl Values {
             .ok_or_else(|| wrong_type::<T>(index, value))
     }
 
-    /// The number of results.
+    /// Returns the number of results.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Tells whether the function has no results.
+    /// Returns whether the function has no results.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The results with their types erased, to be arguments of another call.
+    /// Returns the results with their types erased, to be arguments of another call.
     pub fn into_inner(self) -> Vec<AnyAsyncValue> {
         self.0
     }

@@ -13,7 +13,7 @@ pub const TEXT_EXPECTED: &str = "TF0004";
 /// A function that the program does not have.
 pub const NO_SUCH_FUNCTION: &str = "TF0005";
 
-/// Our own, with a line on what is wrong.
+/// The codes of this crate, with a line on what is wrong.
 const OWN: [(&str, &str); 2] = [
     (TEXT_EXPECTED, "a file of bytes where text is needed"),
     (

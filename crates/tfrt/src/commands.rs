@@ -8,8 +8,8 @@ use tfrt::input::STANDARD_INPUT;
 use tfrt::ir::visible;
 use tfrt_run::report::unless_unread;
 
+use crate::console::json;
 use crate::failure::Failure;
-use crate::talk::json;
 
 pub mod bench;
 pub mod check;
@@ -19,12 +19,12 @@ pub mod decompile;
 pub mod diff;
 pub mod dump;
 pub mod explain;
-mod given;
 pub mod inspect;
 pub mod kernels;
 mod limits;
 pub mod lsp;
 mod mapped;
+mod model_inputs;
 pub mod opt;
 mod output;
 pub mod rejection;

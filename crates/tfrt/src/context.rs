@@ -1,4 +1,4 @@
-//! [`Context`]: what the calls of one request share, and what can stop them together.
+//! [`Context`]: the state that the calls of one request share, and by which they are cancelled together.
 
 use std::fmt;
 use std::sync::Arc;
@@ -44,23 +44,23 @@ impl Context {
         self.request().cancel_with(reason);
     }
 
-    /// Tells whether the request was stopped.
+    /// Returns whether the request was stopped.
     pub fn is_cancelled(&self) -> bool {
         self.request().is_cancelled()
     }
 
-    /// The request below.
+    /// Returns the request of the host runtime.
     pub fn request(&self) -> &Arc<RequestContext> {
         self.execution.request()
     }
 
-    /// The context that the host runtime takes.
+    /// Returns the context that the host runtime takes.
     pub fn execution(&self) -> &ExecutionContext {
         &self.execution
     }
 }
 
-/// Puts a [`Context`] together.
+/// A builder of a [`Context`].
 ///
 /// # Examples
 ///
@@ -150,7 +150,7 @@ impl ContextBuilder {
         self
     }
 
-    /// A number that tells requests apart. Default: 0.
+    /// Sets a number that tells requests apart. Default: 0.
     pub fn id(mut self, id: i64) -> Self {
         self.builder = self.builder.id(id);
         self

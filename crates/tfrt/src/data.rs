@@ -1,4 +1,4 @@
-//! What models are given and what they give, as files, as text, and out of nothing.
+//! Inputs and outputs of models: read from files, generated, shown as text, and written to files.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use tfrt::HostAllocator;
 use tfrt::host::memory::MemoryReservation;
 use tfrt::tensor::{Sequence, Tensor};
 
-pub mod cells;
 pub mod image;
 pub mod json;
 pub mod numbers;
 pub mod protobuf;
 pub mod random;
 pub mod read;
+pub mod scalars;
 pub mod show;
 pub mod write;
 
-/// A sequence of tensors that are read one by one. A file may hold very many, with nothing in them: memory for each is
-/// set aside before it is read.
+/// Returns a sequence of tensors that are read one by one. A file may hold very many, with nothing in them: memory for
+/// each is set aside before it is read.
 fn sequence(
     tensors: impl Iterator<Item = Result<Tensor, String>>,
     allocator: &Arc<dyn HostAllocator>,

@@ -44,30 +44,30 @@ use tfrt_tensor::{DenseHostTensor, Element, ScalarHostTensor, TensorShape};
 
 use crate::runtime::Runtime;
 
-mod given;
 mod handle;
 mod methods;
 mod names;
+mod op_inputs;
 mod recorded;
 mod variable;
 
-pub use given::Given;
 pub use handle::{Handle, HandleFuture};
-pub use recorded::Recorded;
+pub use op_inputs::OpInputs;
+pub use recorded::RecordedProgram;
 pub use variable::Variable;
 
 use names::{Name, Ops};
 
-/// Where operations are called. Clones share everything.
+/// The context in which operations are called one by one: a core runtime, a queue and memory. Clones share everything.
 #[derive(Clone)]
 pub struct Eager {
     shared: Arc<Shared>,
 }
 
-/// Behind one count, since each tensor has it.
+/// The state of an [`Eager`], behind one count, since each tensor has it.
 struct Shared {
     context: Context,
-    /// For steps of variables, which are not cancelled: weights would be lost.
+    /// The context of steps of variables, which are not cancelled: weights would be lost.
     steps: Context,
     ops: Arc<Ops>,
 }
@@ -89,7 +89,7 @@ impl Eager {
         Eager { shared }
     }
 
-    /// The same with another context.
+    /// Returns an `Eager` with another context.
     fn with_context(&self, context: Context) -> Eager {
         let (steps, ops) = (self.shared.steps.clone(), self.shared.ops.clone());
         Eager::of_shared(Shared {
@@ -99,7 +99,7 @@ impl Eager {
         })
     }
 
-    /// As it is after a [`reset`](Self::reset): what was made before it goes on from here.
+    /// Returns the `Eager` of the last [`reset`](Self::reset), with which tensors that were made before it go on.
     #[inline]
     fn latest(&self) -> Cow<'_, Eager> {
         match self.context().renewed() {
@@ -108,12 +108,12 @@ impl Eager {
         }
     }
 
-    /// The core runtime below.
+    /// Returns the core runtime.
     pub fn core(&self) -> &CoreRuntime {
         self.context().runtime()
     }
 
-    /// The context of the calls.
+    /// Returns the context of the calls.
     pub fn context(&self) -> &Context {
         &self.shared.context
     }
@@ -191,7 +191,7 @@ impl Eager {
     pub fn op<'i, 'a>(
         &self,
         name: &str,
-        inputs: impl Into<Given<'i>>,
+        inputs: impl Into<OpInputs<'i>>,
         attrs: impl Into<OpAttrsRef<'a>>,
     ) -> Result<Vec<Handle>, Error> {
         let (caller, inputs) = (Caller::here(), inputs.into());
@@ -258,7 +258,7 @@ impl Eager {
         &self,
         inputs: &[(&str, &Handle)],
         body: impl FnOnce(&Eager, &[Handle]) -> Result<Vec<Handle>, Error>,
-    ) -> Result<Recorded, Error> {
+    ) -> Result<RecordedProgram, Error> {
         let recording = Recording::begin(self.context());
         let eager = self.with_context(recording.context().clone());
         let mut parameters = Vec::with_capacity(inputs.len());
@@ -275,7 +275,7 @@ impl Eager {
             wait_for(self.queue(), handle)?;
         }
         let names = inputs.iter().map(|(name, _)| (*name).to_owned()).collect();
-        Recorded::new(names, trace, &handles, self.core().host())
+        RecordedProgram::new(names, trace, &handles, self.core().host())
     }
 
     fn allocator(&self) -> &Arc<dyn tfrt_host::HostAllocator> {
@@ -286,7 +286,7 @@ impl Eager {
         Handle::new(self.clone(), handle)
     }
 
-    /// This, or the other if calls there are recorded.
+    /// Returns this, or the other if its calls are recorded.
     fn or_recording<'e>(&'e self, other: &'e Eager) -> &'e Eager {
         match other.context().is_recording() {
             true => other,
@@ -306,7 +306,7 @@ impl Eager {
         self.context().call(op, inputs, attrs, caller)
     }
 
-    /// The same of an operation with one result.
+    /// Calls an operation with one result, as [`run`](Self::run) does.
     fn run_one(
         &self,
         name: Name,
@@ -328,7 +328,7 @@ impl Eager {
     }
 }
 
-/// Waits until there is room for calls, where it may wait; else the call says that there is none, or why.
+/// Waits until there is room for calls, where waiting is allowed; else the call itself reports that there is none.
 #[inline]
 fn make_room(context: &Context) {
     if context.is_full() && !context.is_cancelled() {
@@ -337,13 +337,13 @@ fn make_room(context: &Context) {
     }
 }
 
-/// Waits on this thread, which helps with the work where the queue allows it.
+/// Waits for values on this thread, which helps with the work where the queue allows it.
 fn wait(queue: &Arc<dyn ConcurrentWorkQueue>, values: &[AnyAsyncValue]) -> Result<(), Error> {
     let refused = queue.await_all(values);
     refused.map_err(|refused| Error::failed_precondition(refused.to_string()))
 }
 
-/// The same for the tensor of a handle.
+/// Waits for the tensor of a handle.
 ///
 /// # Errors
 ///

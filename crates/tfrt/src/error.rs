@@ -1,4 +1,4 @@
-//! [`OpenError`]: why a program can't be had; [`AnyError`]: that, or why a call failed.
+//! [`OpenError`]: the error of a program that can't be opened; [`AnyError`]: this, or the error of a call.
 
 use std::path::PathBuf;
 use std::{error, fmt, io};
@@ -14,7 +14,7 @@ mod problem;
 
 pub use problem::Problem;
 
-/// Why a program could not be opened: one kind for each stage that may refuse it.
+/// The error of a program that could not be opened: one kind for each stage that may refuse it.
 ///
 /// # Examples
 ///
@@ -35,7 +35,7 @@ pub enum OpenError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         reason: io::Error,
     },
     /// The text is not a program: all that is wrong with it, with places.
@@ -77,7 +77,7 @@ impl OpenError {
         }
     }
 
-    /// The error of a file that was to be opened as a model, and is something else.
+    /// Returns the error of a file that was to be opened as a model, and is something else.
     pub(crate) fn not_a_model(name: &str, found: &str, formats: &Formats) -> OpenError {
         let message = format!(
             "expected a model: {}, MLIR text with a function, or what `tfrt compile` makes of these; found {found}",
@@ -92,7 +92,7 @@ impl OpenError {
         OpenError::Text(Diagnostics::from(error.at_location(place)))
     }
 
-    /// Says of bytes that are no text that no model was found either.
+    /// Adds to the error of bytes that are no text that no model was found either.
     pub(crate) fn about_model(self, name: &str, formats: &Formats) -> OpenError {
         match &self {
             OpenError::Text(wrong)
@@ -158,8 +158,7 @@ impl error::Error for OpenError {
     }
 }
 
-/// Why a program could not be opened, or why a call of it failed: for callers that treat both
-/// alike.
+/// The error of a program that could not be opened, or of a call: for callers that treat both alike.
 ///
 /// `Display` writes the message, with notes of a call's error in brackets. `Debug` writes the same, as `main` prints what it returns; `{:#?}` writes the parts.
 ///
@@ -196,7 +195,7 @@ impl error::Error for OpenError {
 /// ```
 #[non_exhaustive]
 pub enum AnyError {
-    /// It could not be opened.
+    /// The program could not be opened.
     Open(OpenError),
     /// A call failed.
     Call(Error),

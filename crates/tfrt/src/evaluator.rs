@@ -27,7 +27,7 @@ use crate::stored;
 /// The function that is called.
 const MAIN: &str = "main";
 
-/// Runs kernels on constants while a model is compiled, on the thread that compiles.
+/// An evaluator that runs kernels on constants while a model is compiled, on the thread that compiles.
 ///
 /// Memory and time are bounded: what takes more is not evaluated, and left to run time.
 ///
@@ -53,30 +53,30 @@ const MAIN: &str = "main";
 /// # Ok::<(), tfrt::ir::Diagnostics>(())
 /// ```
 pub struct HostEvaluator {
-    /// The most that may be held at once.
+    /// The most bytes that may be held at once.
     memory_bytes: usize,
-    /// The most that a program may take.
+    /// The longest that a program may run.
     time: Duration,
-    /// When nothing is evaluated any more.
+    /// The time after which nothing is evaluated any more.
     end: Option<Instant>,
-    /// What packed weights are laid out for.
+    /// The instruction set that packed weights are laid out for.
     set: InstructionSet,
     /// The device that nodes are placed on, and the kernels that it has.
     device: Option<(DeviceRef, Arc<[OpKernel]>)>,
-    /// Made when there is something to evaluate.
+    /// The runtime, made when there is something to evaluate.
     runtime: OnceCell<Runtime>,
 }
 
 impl Default for HostEvaluator {
-    /// An evaluator that takes at most a GiB and half a minute at a time.
+    /// Returns an evaluator that takes at most a GiB and half a minute at a time.
     fn default() -> HostEvaluator {
         HostEvaluator::new(1 << 30, Duration::from_secs(30))
     }
 }
 
 impl HostEvaluator {
-    /// Makes an evaluator that takes no more memory than this at once, and no more time for a program, but
-    /// for the kernel that is running then.
+    /// Makes an evaluator that takes at most so much memory at once, and so much time for a program, but for the kernel
+    /// that is running then.
     pub fn new(memory_bytes: usize, time: Duration) -> HostEvaluator {
         HostEvaluator {
             memory_bytes,
@@ -88,7 +88,7 @@ impl HostEvaluator {
         }
     }
 
-    /// Leaves everything to run time that is not evaluated by then.
+    /// Leaves everything to run time that is not evaluated by `end`.
     pub fn until(mut self, end: Instant) -> HostEvaluator {
         self.end = Some(end);
         self
@@ -111,7 +111,7 @@ impl HostEvaluator {
         self
     }
 
-    /// Tells whether the device is there that options ask for.
+    /// Checks that the device is there that options ask for.
     pub(crate) fn check_device(&self, options: &OpenOptions) -> Result<(), OpenError> {
         match options.device_name() {
             Some(name) if self.device.is_none() => Err(OpenError::Device(format!(
@@ -122,7 +122,7 @@ impl HostEvaluator {
         }
     }
 
-    /// Returns what stands for a value in a file.
+    /// Returns the constant that stands for a value in a file.
     fn evaluated(&self, value: &AnyAsyncValue) -> Option<Evaluated> {
         if let Some(kept) = store(value, self.runtime().host(), self.set) {
             let attributes = stored::attributes(&kept.ok()?)?;

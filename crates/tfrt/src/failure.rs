@@ -1,15 +1,17 @@
-//! [`Failure`]: why a command stopped.
+//! [`Failure`]: the reason why a command stopped.
 
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use tfrt::ir::Diagnostics;
-use tfrt::{Error, ErrorCode, OpenError, error_message};
+use tfrt::{Error, OpenError, error_message};
 
+mod limit;
+
+pub use limit::{LimitReached, status_of};
 pub use tfrt_run::ExitStatus;
 
-/// Why a command could not do its work.
+/// The reason why a command could not do its work.
 #[derive(Debug)]
 pub enum Failure {
     /// The program could not be opened.
@@ -22,10 +24,16 @@ pub enum Failure {
         message: String,
         help: Option<String>,
     },
-    /// There was not as much memory as whoever runs the program allows.
-    Limited { message: String, help: String },
-    /// The program could not be opened for the same reason.
-    LimitedOpen { error: OpenError, help: String },
+    /// A limit ended the command early, or Ctrl-C did.
+    Limited {
+        message: String,
+        limit: LimitReached,
+    },
+    /// A limit kept a program from being opened.
+    LimitedOpen {
+        error: OpenError,
+        limit: LimitReached,
+    },
     /// Something is wrong with the command line that only the input shows.
     Usage(String),
     /// The host could not be set up.
@@ -34,11 +42,7 @@ pub enum Failure {
     Write { path: PathBuf, reason: io::Error },
     /// Standard output could not be written.
     Output(io::Error),
-    /// The process is still at work when twice this time has passed.
-    TookTooLong(Duration),
-    /// Ctrl-C came before anything was called.
-    Interrupted,
-    /// It was told already.
+    /// The reason was told already.
     Told(ExitStatus),
 }
 
@@ -49,16 +53,11 @@ impl Failure {
             Failure::Usage(_) | Failure::Open(OpenError::Dimension(_)) => ExitStatus::Usage,
             // Whoever reads our output has seen enough.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitStatus::Fine,
-            Failure::Host(_) | Failure::Limited { .. } | Failure::LimitedOpen { .. } => {
-                ExitStatus::LimitExceeded
+            Failure::Limited { limit, .. } | Failure::LimitedOpen { limit, .. } => limit.status(),
+            Failure::Host(_) => ExitStatus::LimitExceeded,
+            Failure::Open(OpenError::Constants(error)) => {
+                status_of(&[error.code()], ExitStatus::Rejected)
             }
-            Failure::Open(OpenError::Constants(error)) => match error.code() {
-                ErrorCode::ResourceExhausted => ExitStatus::LimitExceeded,
-                ErrorCode::DeadlineExceeded => ExitStatus::Cancelled,
-                _ => ExitStatus::Rejected,
-            },
-            Failure::TookTooLong(_) => ExitStatus::Cancelled,
-            Failure::Interrupted => ExitStatus::Interrupted,
             Failure::Told(status) => *status,
             _ => ExitStatus::Rejected,
         }
@@ -73,15 +72,15 @@ impl Failure {
     }
 
     /// Returns the advice that goes with a plain message.
-    pub fn help(&self) -> Option<&str> {
+    pub fn help(&self) -> Option<String> {
         match self {
-            Failure::Rejected { help, .. } => help.as_deref(),
-            Failure::Limited { help, .. } => Some(help),
+            Failure::Rejected { help, .. } => help.clone(),
+            Failure::Limited { limit, .. } => limit.help(),
             _ => None,
         }
     }
 
-    /// Returns what there is to say, if it is a plain message.
+    /// Returns the message, if it is a plain one.
     pub fn message(&self) -> Option<String> {
         match self {
             Failure::Rejected { message, .. }
@@ -98,10 +97,6 @@ impl Failure {
                 "cannot write to standard output: {}",
                 error_message(error)
             )),
-            Failure::TookTooLong(time) => Some(format!(
-                "ended, since there was work that did not stop at the deadline of {time:?}"
-            )),
-            Failure::Interrupted => Some("interrupted before anything was called".to_owned()),
             Failure::Open(_)
             | Failure::LimitedOpen { .. }
             | Failure::Text(_)
@@ -123,7 +118,7 @@ impl From<Diagnostics> for Failure {
 }
 
 impl From<io::Error> for Failure {
-    /// For writing to standard output.
+    /// Makes the failure of writing to standard output.
     fn from(error: io::Error) -> Self {
         Failure::Output(error)
     }

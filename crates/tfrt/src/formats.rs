@@ -1,4 +1,4 @@
-//! [`Format`] and [`Formats`]: the formats of models that can be read, and what their operations are.
+//! [`Format`] and [`Formats`]: the formats of models that can be read, with their operations.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tfrt_import::{FRONT_ENDS, FrontEnd, Head, ImportFn};
 use tfrt_ops::names::Name;
 use tfrt_ops::{AddedRows, OpDef, Table};
 
-/// A format of models: how its files become modules, and what the operations in these are.
+/// A format of models: how its files become modules, and which rows and kernels the operations in these stand for.
 ///
 /// `docs/models.md` says how one is written; `examples/calc` is one.
 ///
@@ -35,7 +35,7 @@ use tfrt_ops::{AddedRows, OpDef, Table};
 pub struct Format {
     /// Makes a module in the format's dialect of a file.
     pub front_end: FrontEnd,
-    /// Says what the operations of the dialect are.
+    /// The rows that the operations of the dialect stand for.
     pub legalize: Legalize,
     /// Operations that are the format's own. One called `calc.wave` is run by the kernel `cpu.calc.wave`.
     pub rows: &'static [OpDef],
@@ -44,7 +44,8 @@ pub struct Format {
 }
 
 impl Format {
-    /// Makes a format of this name, which is that of its dialect, too. It is told by nothing yet, and has no operations.
+    /// Makes a format of this name, which is that of its dialect, too. No file is recognised as one of it yet, and it
+    /// has no operations.
     pub const fn new(name: &'static str, import: ImportFn) -> Format {
         Format {
             front_end: FrontEnd::new(name, import),
@@ -97,7 +98,7 @@ impl std::fmt::Debug for Format {
     }
 }
 
-/// What each of the [`FRONT_ENDS`] is for the compiler, in their order.
+/// The rules by which operations of each of the [`FRONT_ENDS`] become rows, in their order.
 const LEGALIZE: &[Legalize] = &[legalize::ONNX];
 
 /// The formats that files are read by: the built-in ones, and others. Clones have the same rows.
@@ -178,7 +179,7 @@ impl Formats {
         &self.dialects.rows
     }
 
-    /// Returns what the compiler is told.
+    /// Returns the dialects of the formats, for the compiler.
     pub fn dialects(&self) -> &Dialects {
         &self.dialects
     }
@@ -215,7 +216,7 @@ impl Formats {
 }
 
 impl Default for Formats {
-    /// The built-in ones.
+    /// Returns the built-in formats.
     fn default() -> Formats {
         Formats::builtin()
     }

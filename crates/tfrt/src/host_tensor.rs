@@ -70,7 +70,7 @@ pub struct Tensor(
     Layered,
 );
 
-/// The allocator of tensors that are made by themselves, and not by a request: no limit counts them.
+/// Returns the allocator of tensors that are made by themselves, and not by a request: no limit counts them.
 fn allocator() -> &'static Arc<dyn HostAllocator> {
     static SYSTEM: OnceLock<Arc<dyn HostAllocator>> = OnceLock::new();
     SYSTEM.get_or_init(|| Arc::new(SystemAllocator::new()))
@@ -326,7 +326,7 @@ fn not_numbers(found: &Layered) -> Error {
     ))
 }
 
-/// Type, shape and the first elements, as programs print tensors.
+/// Writes type, shape and the first elements, as programs print tensors.
 impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.to_text() {

@@ -25,19 +25,19 @@ mod dims;
 #[allow(unsafe_code, reason = "a listed module")]
 mod weights;
 
-pub use weights::ApartWeights;
-pub(crate) use weights::HeldWeights;
+pub use weights::ExternalWeights;
+pub(crate) use weights::RetainedWeights;
 
 /// The path that stands for standard input, and the name that its text then has.
 pub const STANDARD_INPUT: &str = "-";
 
-/// A text larger than this is none that anybody has written.
+/// The size of the largest text that is read.
 const MAX_TEXT_BYTES: u64 = 1 << 29;
 
-/// The offsets in a BEF file have 32 bits.
+/// The size of the largest BEF file, whose offsets have 32 bits.
 const MAX_BEF_BYTES: u64 = 1 << 32;
 
-/// Lengths in protocol buffers have 31 bits.
+/// The size of the largest ONNX file: lengths in protocol buffers have 31 bits.
 const MAX_MODEL_BYTES: u64 = 1 << 31;
 
 /// A program that was read, but not yet looked at.
@@ -47,9 +47,9 @@ pub enum Input {
     Text(Source),
     /// A BEF file.
     Bytes {
-        /// What to call it in messages.
+        /// The name in messages.
         name: String,
-        /// Where weights may lie that have files of their own.
+        /// The place of weights that have files of their own.
         outside: importer::Outside,
         /// The bytes.
         bytes: BefBuffer,
@@ -66,7 +66,7 @@ pub struct ModelInput {
     outside: importer::Outside,
     bytes: ModelBytes,
     format: Format,
-    /// Those that it was read by: its format is one of them.
+    /// The formats that the model was read by: its own is one of them.
     formats: Formats,
     limits: ReadLimits,
 }
@@ -120,7 +120,7 @@ impl Input {
         Input::read_with(path, &Formats::builtin(), &ReadLimits::default())
     }
 
-    /// As [`read`](Self::read), by any formats, within limits.
+    /// Reads a file as [`read`](Self::read) does, by any formats, within limits.
     ///
     /// # Errors
     ///
@@ -165,7 +165,7 @@ impl Input {
         }
     }
 
-    /// Takes bytes for what they are, by the built-in formats.
+    /// Recognises bytes that are there, by the built-in formats.
     ///
     /// # Errors
     ///
@@ -174,7 +174,7 @@ impl Input {
         Input::from_bytes_with(name, bytes, &Formats::builtin())
     }
 
-    /// As [`from_bytes`](Self::from_bytes), by any formats.
+    /// Recognises bytes as [`from_bytes`](Self::from_bytes) does, by any formats.
     ///
     /// # Errors
     ///
@@ -203,7 +203,7 @@ impl Input {
         Ok(Input::Text(source))
     }
 
-    /// Returns the name that messages give it.
+    /// Returns the name in messages.
     pub fn name(&self) -> &str {
         match self {
             Input::Text(source) => source.name(),
@@ -244,7 +244,7 @@ impl Input {
         self
     }
 
-    /// Where elements may lie that have files of their own.
+    /// Returns the place of elements that have files of their own.
     fn outside(&self) -> &importer::Outside {
         match self {
             Input::Text(_) => &importer::Outside::Unknown,
@@ -271,7 +271,7 @@ impl Input {
         Ok(self.imported()?.map(|imported| imported.module))
     }
 
-    /// As [`module`](Self::module), with the dimensions that options fix.
+    /// Returns the module as [`module`](Self::module) does, with the dimensions that options fix.
     ///
     /// # Errors
     ///
@@ -286,7 +286,7 @@ impl Input {
         Ok(Some(module))
     }
 
-    /// As [`module`](Self::module), with warnings and remarks.
+    /// Returns the module as [`module`](Self::module) does, with warnings and remarks.
     ///
     /// # Errors
     ///
@@ -303,7 +303,7 @@ impl Input {
         }
     }
 
-    /// Says all there is to say of a model, also of one that can't be imported; `None` of what is none.
+    /// Returns the survey of a model, also of one that can't be imported; `None` of an input that is no model.
     pub fn survey(&self) -> Option<Result<importer::Survey, Diagnostics>> {
         match self {
             Input::Model(model) => Some(model.survey()),
@@ -311,7 +311,7 @@ impl Input {
         }
     }
 
-    /// The formats whose dialects a module of the input may have: those that it was read by.
+    /// Returns the formats whose dialects a module of the input may have: those that it was read by.
     fn formats(&self) -> Option<&Formats> {
         match self {
             Input::Model(model) => Some(&model.formats),
@@ -330,9 +330,10 @@ impl Input {
         self.open_with(&Formats::builtin(), &evaluator, &OpenOptions::new())
     }
 
-    /// As [`open`](Self::open), with an evaluator for the constants of models, formats for the dialects of a text, and
-    /// options of a model; a model is in one of the formats that it was read by. In bytes that were compiled before,
-    /// symbolic dimensions stay: [`Model::from_program_with`](crate::Model::from_program_with) fixes them.
+    /// Returns the bytes as [`open`](Self::open) does, with an evaluator for the constants of models, formats for the
+    /// dialects of a text, and options of a model; a model is in one of the formats that it was read by. In bytes that
+    /// were compiled before, symbolic dimensions stay: [`Model::from_program_with`](crate::Model::from_program_with)
+    /// fixes them.
     ///
     /// # Errors
     ///
@@ -346,13 +347,14 @@ impl Input {
         self.open_by(formats, evaluator, options, None)
     }
 
-    /// As [`open_with`](Self::open_with); large constants of a model are taken out of the program, if somebody holds them.
+    /// Returns the bytes as [`open_with`](Self::open_with) does; large constants of a model are taken out of the
+    /// program, if somebody holds them.
     pub(crate) fn open_by(
         &self,
         formats: &Formats,
         evaluator: &HostEvaluator,
         options: &OpenOptions,
-        held: Option<&mut HeldWeights>,
+        held: Option<&mut RetainedWeights>,
     ) -> Result<BefFile, OpenError> {
         evaluator.check_device(options)?;
         let formats = self.formats().unwrap_or(formats);
@@ -397,9 +399,9 @@ impl Input {
         tfrt_compiler::compile(&module, options)
     }
 
-    /// As [`compile`](Self::compile), for a file that is opened often: weights of a model are packed now, and
-    /// laid out for an instruction set. `tfrt compile` writes these bytes. Of bytes that were compiled before, nothing
-    /// changes.
+    /// Compiles as [`compile`](Self::compile) does, for a file that is opened often: weights of a model are packed now,
+    /// and laid out for an instruction set. `tfrt compile` writes these bytes. Of bytes that were compiled before,
+    /// nothing changes.
     ///
     /// # Errors
     ///
@@ -435,20 +437,20 @@ impl Input {
         self.compiled(how, options, |module| self.lower_for(module, set, options))
     }
 
-    /// As [`compile_for`](Self::compile_for), with the weights that stay in files, if there are any, copied to one file that
-    /// belongs to the program: `write` puts them there by [`ApartWeights::write`], and returns the id. The program looks for
-    /// it beside itself, by the name `file`.
+    /// Compiles as [`compile_for`](Self::compile_for) does, with the weights that stay in files, if there are any,
+    /// copied to one file that belongs to the program: `write` puts them there by [`ExternalWeights::write`], and
+    /// returns the id. The program looks for it beside itself, by the name `file`.
     ///
     /// # Errors
     ///
     /// Those of [`compile_for`](Self::compile_for), and those of `write`.
-    pub fn compile_apart<E: From<OpenError>>(
+    pub fn compile_with_external_weights<E: From<OpenError>>(
         &self,
         how: &CompileOptions,
         set: InstructionSet,
         options: &OpenOptions,
         file: &str,
-        write: impl FnOnce(&ApartWeights) -> Result<String, E>,
+        write: impl FnOnce(&ExternalWeights) -> Result<String, E>,
     ) -> Result<BefBuffer, E> {
         HostEvaluator::default().check_device(options)?;
         let Some(module) = self.module_with(options)? else {
@@ -457,7 +459,7 @@ impl Input {
         let mut module = self
             .lower_for(module, set, options)
             .map_err(OpenError::Text)?;
-        if let Some(apart) = ApartWeights::of(&module, self.outside()) {
+        if let Some(apart) = ExternalWeights::of(&module, self.outside()) {
             let id = write(&apart)?;
             apart.place(&mut module, file, &id);
         }
@@ -496,7 +498,7 @@ impl Input {
     }
 }
 
-/// The folder of a file that is read, or none of standard input.
+/// Returns the folder of a file that is read, in which external weights lie, or none of standard input.
 fn beside(path: &Path) -> importer::Outside {
     match path == Path::new(STANDARD_INPUT) {
         true => importer::Outside::Unknown,
@@ -504,7 +506,7 @@ fn beside(path: &Path) -> importer::Outside {
     }
 }
 
-/// Reads a compiled file, straight to where it is used from; `None` if it is none, or no file.
+/// Reads a compiled file straight into the buffer of a program; `None` if the path is of another file, or of none.
 fn read_compiled(path: &Path, max_bytes: u64) -> io::Result<Option<BefBuffer>> {
     if path == Path::new(STANDARD_INPUT) {
         return Ok(None);
@@ -526,7 +528,7 @@ fn read_compiled(path: &Path, max_bytes: u64) -> io::Result<Option<BefBuffer>> {
     BefBuffer::read_from(&mut file).map(Some)
 }
 
-/// Tells formats apart.
+/// The reader of one input, which recognises its format.
 struct Reader<'a> {
     path: Option<&'a Path>,
     formats: &'a Formats,
@@ -639,7 +641,7 @@ impl ModelInput {
     }
 }
 
-/// Tells whether these are the bytes of a file that its name says was compiled, and that lost even its first bytes:
+/// Returns whether these are the bytes of a file that its name says was compiled, and that lost even its first bytes:
 /// an empty text would be a program.
 fn lost_its_magic(path: &Path, bytes: &[u8]) -> bool {
     path.extension().is_some_and(|extension| extension == "bef") && layout::MAGIC.starts_with(bytes)
@@ -675,7 +677,7 @@ pub fn lower(module: Module) -> Result<Module, Diagnostics> {
     lower_as(module, &OpenOptions::new())
 }
 
-/// As [`lower`], with the options of a model but its dimensions, which the module has already.
+/// Lowers a module as [`lower`] does, with the options of a model but its dimensions, which the module has already.
 ///
 /// # Errors
 ///
@@ -689,8 +691,8 @@ pub fn lower_as(module: Module, options: &OpenOptions) -> Result<Module, Diagnos
     lower_with(module, &Formats::builtin(), &passes, &evaluator, options)
 }
 
-/// As [`lower`], by passes with these options. With `store` the program is for a file: what packs weights is run
-/// now, and not when the model is opened.
+/// Lowers a module as [`lower`] does, by passes with these options. With `store` the program is for a file: what packs
+/// weights is run now, and not when the model is opened.
 fn lower_with(
     mut module: Module,
     formats: &Formats,
@@ -708,7 +710,7 @@ fn lower_with(
     Ok(module)
 }
 
-/// Tells whether a module has a function that is a graph of a model, and not a program yet.
+/// Returns whether a module has a function that is a graph of a model, and not a program yet.
 pub fn is_graph(module: &Module) -> bool {
     let mut functions = module.children(module.top());
     functions.any(|function| module.op(function).attribute("model.input_names").is_some())

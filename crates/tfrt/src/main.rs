@@ -12,14 +12,14 @@ use tfrt::ir::visible;
 use tfrt_run::report::unless_unread;
 
 mod commands;
+mod console;
 mod data;
 mod failure;
 mod options;
-mod talk;
 
+use console::Console;
 use failure::{ExitStatus, Failure};
 use options::{Cli, Color, Command, MessageFormat};
-use talk::Talk;
 
 fn main() -> ExitCode {
     hide_panics_of_kernels();
@@ -36,18 +36,18 @@ fn main() -> ExitCode {
                     Ok(()) => ExitCode::SUCCESS,
                     Err(reason) => {
                         let failure = Failure::Output(reason);
-                        talk_by_words().failure(&failure);
+                        console_by_words().failure(&failure);
                         failure.status().into()
                     }
                 },
             };
         }
     };
-    let talk = Talk::new(cli.color, cli.message_format);
-    let outcome = panic::catch_unwind(AssertUnwindSafe(|| execute(&cli.command, &talk)));
+    let console = Console::new(cli.color, cli.message_format);
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| execute(&cli.command, &console)));
     outcome
         .unwrap_or_else(|_| {
-            talk.say(
+            console.say(
                 "tfrt: this is a fault of tfrt itself, not of your program; \
                  please report it with the program and the lines above\n",
             );
@@ -56,44 +56,44 @@ fn main() -> ExitCode {
         .into()
 }
 
-fn execute(command: &Command, talk: &Talk) -> ExitStatus {
+fn execute(command: &Command, console: &Console) -> ExitStatus {
     let done = match command {
-        Command::Run(options) => commands::run::run(options, talk),
-        Command::Bench(options) => commands::bench::bench(options, talk),
-        Command::Compile(options) => commands::compile::compile(options, talk),
-        Command::Decompile(options) => commands::decompile::decompile(options, talk),
+        Command::Run(options) => commands::run::run(options, console),
+        Command::Bench(options) => commands::bench::bench(options, console),
+        Command::Compile(options) => commands::compile::compile(options, console),
+        Command::Decompile(options) => commands::decompile::decompile(options, console),
         Command::Dump(options) => commands::dump::dump(options),
-        Command::Diff(options) => commands::diff::diff(options, talk),
-        Command::Opt(options) => commands::opt::opt(options, talk),
-        Command::Check(options) => commands::check::check(options, talk),
-        Command::Inspect(options) => commands::inspect::inspect(options, talk),
+        Command::Diff(options) => commands::diff::diff(options, console),
+        Command::Opt(options) => commands::opt::opt(options, console),
+        Command::Check(options) => commands::check::check(options, console),
+        Command::Inspect(options) => commands::inspect::inspect(options, console),
         Command::Kernels(options) => commands::kernels::kernels(options),
         Command::Explain(options) => commands::explain::explain(options),
         Command::Lsp(options) => commands::lsp::lsp(options),
         Command::Completions(options) => commands::completions::completions(options),
     };
     done.unwrap_or_else(|failure| {
-        talk.failure(&failure);
+        console.failure(&failure);
         let status = failure.status();
-        match commands::rejection::report(command, &failure, talk) {
+        match commands::rejection::report(command, &failure, console) {
             Ok(()) => status,
             Err(unwritten) => {
-                talk.failure(&unwritten);
+                console.failure(&unwritten);
                 status.max(unwritten.status())
             }
         }
     })
 }
 
-/// Talks as is asked for by a command line that is not read as a whole.
-fn talk_by_words() -> Talk {
+/// Makes the console that a command line asks for which is not read as a whole.
+fn console_by_words() -> Console {
     match wants_json() {
-        true => Talk::new(Color::Never, MessageFormat::Json),
-        false => Talk::new(Color::Auto, MessageFormat::Full),
+        true => Console::new(Color::Never, MessageFormat::Json),
+        false => Console::new(Color::Auto, MessageFormat::Full),
     }
 }
 
-/// Tells whether messages are to be JSON, by a command line that can't be read as a whole.
+/// Returns whether messages are to be JSON, by a command line that can't be read as a whole.
 fn wants_json() -> bool {
     let words: Vec<OsString> = std::env::args_os()
         .take_while(|word| word != "--")
@@ -102,14 +102,14 @@ fn wants_json() -> bool {
     words.windows(2).any(is_pair) || words.iter().any(|word| word == "--message-format=json")
 }
 
-/// Says what is wrong with the command line, in colours unless a word of it would be obeyed by a terminal.
+/// Tells what is wrong with the command line, in colours unless a word of it would be obeyed by a terminal.
 fn tell_usage(error: &clap::Error) {
     let hides = |word: OsString| {
         let word = word.to_string_lossy().into_owned();
         visible::name(&word) != word
     };
     if wants_json() {
-        return talk_by_words().usage(&error.render().to_string());
+        return console_by_words().usage(&error.render().to_string());
     }
     // Nothing can be done if it can't be printed.
     let _ = match std::env::args_os().any(hides) {
@@ -121,7 +121,7 @@ fn tell_usage(error: &clap::Error) {
     };
 }
 
-/// A kernel that panics fails its results, which is where its message goes.
+/// Keeps panics of kernels from standard error: their messages go to the results that fail.
 fn hide_panics_of_kernels() {
     let loud = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

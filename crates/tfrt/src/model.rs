@@ -1,4 +1,4 @@
-//! [`Model`]: a graph of another system, ready to be called with tensors.
+//! [`Model`]: a model of another system, such as ONNX, ready to be called with tensors.
 //!
 //! A model is a program whose function has named inputs and outputs (`docs/models.md`). What it knows
 //! by heart, its constants, is made once, when it is opened; what it is given is checked against the
@@ -23,7 +23,7 @@ mod datum;
 mod inputs;
 mod outputs;
 mod signature;
-mod spelling;
+mod type_parser;
 mod types;
 
 pub use datum::Datum;
@@ -57,14 +57,14 @@ use signature::Signature;
 /// # Ok::<(), tfrt::AnyError>(())
 /// ```
 #[derive(Clone)]
-pub struct Model(Arc<Opened>);
+pub struct Model(Arc<ModelInner>);
 
-struct Opened {
+struct ModelInner {
     program: Program,
     main: Function,
     signature: Signature,
     properties: Vec<(String, String)>,
-    /// What `main` takes behind its inputs.
+    /// The arguments of `main` behind its inputs.
     constants: Vec<AnyAsyncValue>,
 }
 
@@ -86,7 +86,8 @@ impl Model {
         Runtime::shared().open_model(path)
     }
 
-    /// As [`open`](Self::open), with options: sizes of symbolic dimensions, and whether the graph is optimized.
+    /// Opens a model as [`open`](Self::open) does, with options: sizes of symbolic dimensions, and whether the graph is
+    /// optimized.
     ///
     /// # Errors
     ///
@@ -117,8 +118,8 @@ impl Model {
         Runtime::shared().load_model(&input)
     }
 
-    /// As [`from_bytes`](Self::from_bytes), of a model whose elements lie in other files, for which `give` has the bytes by
-    /// the names that the model has for them.
+    /// Opens a model as [`from_bytes`](Self::from_bytes) does, of a model whose elements lie in other files, for which
+    /// `give` has the bytes by the names that the model has for them.
     ///
     /// # Errors
     ///
@@ -189,8 +190,8 @@ impl Model {
         Model::new(program, &OpenOptions::new(), runtime)
     }
 
-    /// As [`from_program`](Self::from_program), of what [`Runtime::load_with`] has made of an input with these options. Of
-    /// an input that was compiled before, calls with other sizes of the dimensions will fail.
+    /// Makes a model as [`from_program`](Self::from_program) does, of what [`Runtime::load_with`] has made of an input
+    /// with these options. Of an input that was compiled before, calls with other sizes of the dimensions will fail.
     ///
     /// # Errors
     ///
@@ -248,7 +249,7 @@ impl Model {
             );
             return Err(OpenError::Constants(Error::invalid_argument(message)));
         }
-        Ok(Model(Arc::new(Opened {
+        Ok(Model(Arc::new(ModelInner {
             program: program.without_weights(),
             main,
             signature,
@@ -257,17 +258,17 @@ impl Model {
         })))
     }
 
-    /// What it takes, in order.
+    /// Returns the inputs, in order.
     pub fn inputs(&self) -> &[ValueInfo] {
         &self.0.signature.inputs
     }
 
-    /// What it gives, in order.
+    /// Returns the outputs, in order.
     pub fn outputs(&self) -> &[ValueInfo] {
         &self.0.signature.outputs
     }
 
-    /// What else its file says of it: names and texts.
+    /// Returns the properties that the file has, such as its producer: names and texts.
     pub fn properties(&self) -> &[(String, String)] {
         &self.0.properties
     }
@@ -293,17 +294,17 @@ impl Model {
         ModelCall::new(self.clone(), call)
     }
 
-    /// The program below.
+    /// Returns the program.
     pub fn program(&self) -> &Program {
         &self.0.program
     }
 
-    /// The function that is called.
+    /// Returns the function that is called.
     pub fn function(&self) -> &Function {
         &self.0.main
     }
 
-    /// What the function takes: the inputs, checked, then the constants.
+    /// Returns the arguments of the function: the inputs, checked, then the constants.
     ///
     /// # Errors
     ///
@@ -325,7 +326,7 @@ impl Model {
     }
 }
 
-/// What a compiled file says of the inputs and outputs of its model.
+/// The inputs and outputs of a model, as its compiled file has them.
 pub(crate) struct ModelValues {
     inputs: Vec<ValueInfo>,
     outputs: Vec<ValueInfo>,
@@ -334,7 +335,7 @@ pub(crate) struct ModelValues {
 impl ModelValues {
     pub(crate) fn of(model: &tfrt_bef::Model) -> ModelValues {
         let described = |values: &[tfrt_bef::model::ModelValue]| -> Vec<ValueInfo> {
-            values.iter().map(spelling::value_info).collect()
+            values.iter().map(type_parser::value_info).collect()
         };
         ModelValues {
             inputs: described(&model.inputs),
@@ -342,7 +343,7 @@ impl ModelValues {
         }
     }
 
-    /// Tells whether the inputs can have the dimensions that options fix.
+    /// Checks that the inputs can have the dimensions that options fix.
     pub(crate) fn check_dims(&self, options: &OpenOptions) -> Result<(), OpenError> {
         let symbols = self.inputs.iter().flat_map(|input| {
             let dims = input.kind.dims().iter();

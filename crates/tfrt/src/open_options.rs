@@ -1,4 +1,4 @@
-//! [`OpenOptions`]: how a model is opened.
+//! [`OpenOptions`]: the options by which a model is opened.
 
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,8 @@ use crate::model::{Dim, ValueInfo};
 /// Names of dimensions that a message has room for.
 const MAX_LISTED: usize = 20;
 
-/// How a model is opened: sizes of its symbolic dimensions, whether its graph is optimized, and where it runs.
+/// The options by which a model is opened: sizes of its symbolic dimensions, whether its graph is optimized, and where
+/// it runs.
 ///
 /// [`Model::open_with`](crate::Model::open_with) and [`Runtime::open_model_with`](crate::Runtime::open_model_with) take it.
 ///
@@ -160,7 +161,7 @@ impl OpenOptions {
         self
     }
 
-    /// Hands warnings to who has asked for them.
+    /// Adds warnings to the list of [`OpenOptions::warnings`].
     pub(crate) fn warn(&self, told: Diagnostics) {
         if let Some(warnings) = &self.warnings {
             warnings.add(told);
@@ -172,7 +173,7 @@ impl OpenOptions {
         &self.dims
     }
 
-    /// Tells whether the graph is optimized.
+    /// Returns whether the graph is optimized.
     pub fn is_optimized(&self) -> bool {
         self.optimize
     }
@@ -183,7 +184,7 @@ impl OpenOptions {
         dims.find(|(known, _)| known == name).map(|(_, size)| *size)
     }
 
-    /// Tells whether a model with these symbols can have the dimensions.
+    /// Checks that a model with these symbols can have the dimensions.
     pub(crate) fn check_dims(&self, symbols: &[Symbol<'_>]) -> Result<(), OpenError> {
         for (index, (name, size)) in self.dims.iter().enumerate() {
             let refused = |why: String| {
@@ -213,7 +214,7 @@ impl OpenOptions {
         Ok(())
     }
 
-    /// Tells whether what is no model can have the dimensions: only if there are none.
+    /// Checks that no dimensions are fixed, of what is no model.
     pub(crate) fn check_without_model(&self) -> Result<(), OpenError> {
         match self.dims.first() {
             None => Ok(()),
@@ -223,7 +224,7 @@ impl OpenOptions {
         }
     }
 
-    /// Fixes the dimensions in what is said of inputs or outputs.
+    /// Fixes the dimensions in the types of inputs or outputs.
     pub(crate) fn fix(&self, values: &mut [ValueInfo]) {
         for value in values {
             for dim in value.kind.dims_mut() {
@@ -248,11 +249,11 @@ pub(crate) struct Symbol<'m> {
     pub(crate) name: &'m str,
     /// The name of the input.
     pub(crate) input: &'m str,
-    /// What the input's type says it is.
+    /// The size in the input's type, if it has one.
     pub(crate) size: Option<usize>,
 }
 
-/// The error of a name that no input has.
+/// Returns the error of a name that no input has.
 fn unknown(name: &str, symbols: &[Symbol<'_>]) -> OpenError {
     let mut names: Vec<&str> = Vec::new();
     for symbol in symbols {

@@ -1,4 +1,4 @@
-//! What the flags mean, as types.
+//! The options of the command line, as types.
 
 mod bench;
 mod inspect;
@@ -55,7 +55,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// How messages are written to standard error.
+/// The form of messages on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MessageFormat {
     /// The first line of each
@@ -73,7 +73,7 @@ impl fmt::Display for MessageFormat {
     }
 }
 
-/// When messages are in colour.
+/// The choice of colours in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Color {
     /// On a terminal, unless NO_COLOR is set
@@ -190,14 +190,14 @@ pub struct RunOptions {
     pub dims: DimOptions,
 
     #[command(flatten)]
-    pub given: InputOptions,
+    pub input: InputOptions,
 
     #[command(flatten)]
-    pub wanted: OutputOptions,
+    pub output: OutputOptions,
 }
 
 impl RunOptions {
-    /// Whether functions are called as those of a program, also of a model.
+    /// Returns whether functions are called as those of a program, also of a model.
     pub fn calls_functions(&self) -> bool {
         !self.functions.is_empty() || !self.arguments.is_empty()
     }
@@ -235,7 +235,7 @@ pub struct LimitOptions {
 }
 
 impl LimitOptions {
-    /// What a program may use that nobody vouches for; `None` if somebody does.
+    /// Returns the limits of an untrusted program; `None` of a trusted one.
     pub fn untrusted(&self) -> Option<Untrusted> {
         self.untrusted.then(|| Untrusted {
             max_file_bytes: self.max_file_bytes(),
@@ -244,7 +244,7 @@ impl LimitOptions {
         })
     }
 
-    /// The limits for the host.
+    /// Returns the limits for the host.
     pub fn limits(&self) -> Limits {
         let rest = match self.untrusted {
             true => Untrusted::default().limits,
@@ -257,11 +257,11 @@ impl LimitOptions {
         }
     }
 
-    /// The bytes of a file that is read, if there is a limit for this run.
+    /// Returns the most bytes of a file that is read.
     pub fn max_file_bytes(&self) -> u64 {
-        let given = self.max_file.map(|bytes| bytes as u64);
+        let max_file = self.max_file.map(|bytes| bytes as u64);
         let rest = self.untrusted.then(|| Untrusted::default().max_file_bytes);
-        given.or(rest).unwrap_or(u64::MAX)
+        max_file.or(rest).unwrap_or(u64::MAX)
     }
 }
 
@@ -358,7 +358,7 @@ pub struct TestingOptions {
 }
 
 impl TestingOptions {
-    /// Tells whether either is asked for.
+    /// Returns whether either is asked for.
     pub fn is_asked_for(self) -> bool {
         self.split_input_file || self.verify_diagnostics
     }

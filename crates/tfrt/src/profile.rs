@@ -1,5 +1,4 @@
-//! [`Profile`]: what a recording says of programs: which kernel ran when, on which thread, and what
-//! the end waited for.
+//! [`Profile`]: a recording in terms of programs: which kernel ran when, on which thread, and what the end waited for.
 //!
 //! # Examples
 //!
@@ -53,55 +52,55 @@ pub struct ProfiledKernel {
     pub name: String,
     /// The function that it stands in; empty for the function of a region.
     pub function: String,
-    /// Its number there, in the order of the file.
+    /// The number of the kernel in the function, in the order of the file.
     pub number: u32,
-    /// Where the operation stands in the source, if the file says.
+    /// The place of the operation in the source, if the file has it.
     pub location: Option<SourceLocation>,
 }
 
-/// What a thread did for a while.
+/// The activity of a thread during a slice of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// It ran a kernel: an index into [`Profile::kernels`].
+    /// Running a kernel: an index into [`Profile::kernels`].
     Kernel(usize),
-    /// It did something for a kernel that may have returned before, or that several threads work for.
+    /// Work for a kernel that may have returned before, or that several threads work for.
     Part(usize),
-    /// It ran a task of the work queue, with the kernels in it.
+    /// Running a task of the work queue, with the kernels in it.
     Task,
-    /// It took so many tasks from another worker; that takes no time here.
+    /// The steal of so many tasks from another worker; it takes no time here.
     Steal(u32),
-    /// It slept.
+    /// Sleeping.
     Park,
 }
 
-/// A while.
+/// A span of time in which a thread did one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// What was done.
+    /// The activity.
     pub activity: Activity,
-    /// When it began, in nanoseconds since the recorder was made.
+    /// The beginning, in nanoseconds since the recorder was made.
     pub begin_ns: u64,
-    /// When it ended.
+    /// The end, in nanoseconds since the recorder was made.
     pub end_ns: u64,
     /// The number of the critical path that it lies on: the kernels that the end of a run waited
     /// for, one after the other, with their parts.
     pub critical_path: Option<u32>,
 }
 
-/// What one thread did.
+/// The activities of one thread.
 #[derive(Clone, Debug, Default)]
 pub struct ProfiledThread {
     /// Its name.
     pub name: String,
     /// Whether it is a worker of a queue, whose time between tasks is idle.
     pub is_worker: bool,
-    /// In the order of their ends. They don't overlap, but for kernels that lie in tasks.
+    /// The slices, in the order of their ends. They don't overlap, but for kernels that lie in tasks.
     pub slices: Vec<Slice>,
     /// Slices that the recorder had no room for, all before these.
     pub n_lost: u64,
 }
 
-/// What programs did.
+/// A profile of programs: the activities of all threads, in terms of their kernels.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     /// The kernels that ran, each once, in the order of their first ends on the first thread that
@@ -109,49 +108,48 @@ pub struct Profile {
     pub kernels: Vec<ProfiledKernel>,
     /// The threads that took part.
     pub threads: Vec<ProfiledThread>,
-    /// When the recording was read, in nanoseconds since the recorder was made.
+    /// The time when the recording was read, in nanoseconds since the recorder was made.
     pub end_ns: u64,
     /// Slices of threads that ended long ago.
     pub n_lost: u64,
-    /// By index of the kernel, the function that it stands in, and its number there.
+    /// The function and the number of each kernel.
     kernel_ids: Vec<(FunctionId, u32)>,
-    /// What critical paths lead along inside of calls.
-    critical_steps: HashSet<Step>,
+    /// The steps of critical paths inside of calls.
+    critical_steps: HashSet<PathStep>,
 }
 
 /// A part of a critical path: a kernel, and one that waited for it last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Step {
+struct PathStep {
     function: FunctionId,
     producer: u32,
     user: u32,
 }
 
-/// What was measured at one moment, beside the recording.
+/// A measurement of tasks and memory at one moment, beside the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// The moment, in nanoseconds since the recorder was made.
     pub at_ns: u64,
-    /// Tasks queued or running.
+    /// The number of tasks that are queued or running.
     pub tasks: u64,
     /// Bytes in use.
     pub live_bytes: u64,
 }
 
-/// A kernel as a recording numbers it.
-type Key = (FunctionId, u32);
+/// The identity of a kernel in a recording.
+type KernelKey = (FunctionId, u32);
 
 impl Profile {
-    /// Gives what was recorded its names. Kernels of other programs are left out.
+    /// Makes the profile of a recording. Kernels of other programs are left out.
     pub fn new(recording: &Recording, programs: &[Program]) -> Profile {
         Profile::of_calls(recording, programs, &[])
     }
 
-    /// As [`Profile::new`], where it is known when functions were called from outside: in nanoseconds
-    /// since the recorder was made, in order. A call is then never taken for one that a kernel made
-    /// before.
+    /// Makes the profile as [`Profile::new`] does, where it is known when functions were called from outside: in
+    /// nanoseconds since the recorder was made, in order. A call is then never taken for one that a kernel made before.
     pub fn of_calls(recording: &Recording, programs: &[Program], begins_ns: &[u64]) -> Profile {
-        let mut named = Named::default();
+        let mut named = KernelTable::default();
         let threads = recording.threads.iter().map(|thread| {
             let slices = thread.events.iter();
             ProfiledThread {
@@ -177,24 +175,24 @@ impl Profile {
         profile
     }
 
-    /// All slices with their threads' indexes.
+    /// Returns all slices with their threads' indexes.
     pub fn slices(&self) -> impl Iterator<Item = (usize, &Slice)> {
         let threads = self.threads.iter().enumerate();
         threads.flat_map(|(index, thread)| thread.slices.iter().map(move |slice| (index, slice)))
     }
 }
 
-/// The kernels that were met.
+/// The kernels that were found so far, with their indexes.
 #[derive(Default)]
-struct Named {
+struct KernelTable {
     kernels: Vec<ProfiledKernel>,
-    /// The function of each, and its number there.
+    /// The function of each kernel, and its number there.
     ids: Vec<(FunctionId, u32)>,
-    /// `None` for kernels of other programs.
-    indexes: HashMap<Key, Option<usize>>,
+    /// The index of each kernel; `None` for kernels of other programs.
+    indexes: HashMap<KernelKey, Option<usize>>,
 }
 
-impl Named {
+impl KernelTable {
     fn slice(&mut self, event: &Event, programs: &[Program]) -> Option<Slice> {
         let activity = match event.kind {
             EventKind::Kernel {
@@ -215,7 +213,7 @@ impl Named {
         })
     }
 
-    fn index(&mut self, (function, kernel): Key, programs: &[Program]) -> Option<usize> {
+    fn index(&mut self, (function, kernel): KernelKey, programs: &[Program]) -> Option<usize> {
         let known = match self.indexes.entry((function, kernel)) {
             Entry::Occupied(known) => return *known.get(),
             Entry::Vacant(unknown) => unknown,

@@ -57,14 +57,14 @@ impl Program {
         })
     }
 
-    /// Says where weights of a model lie that have files of their own: see
+    /// Sets the opener of weights of a model that have files of their own: see
     /// [`Input::weights`](crate::input::Input::weights).
     pub fn with_weights(mut self, weights: WeightFiles) -> Program {
         self.weights = Some(weights);
         self
     }
 
-    /// Gives back what constants were made of, if nothing else holds it.
+    /// Frees the bytes that constants were made of, if nothing else holds them.
     pub(crate) fn without_weights(mut self) -> Program {
         self.weights = None;
         self
@@ -81,14 +81,14 @@ impl Program {
             .map(|function| Function { function })
     }
 
-    /// The functions that have a name, in the order of the file.
+    /// Returns the functions that have a name, in the order of the file.
     pub fn functions(&self) -> impl Iterator<Item = Function> {
         self.program
             .functions()
             .map(|function| Function { function })
     }
 
-    /// The program as the host runtime sees it.
+    /// Returns the program as the host runtime sees it.
     pub fn as_host_program(&self) -> &tfrt_host::Program {
         &self.program
     }
@@ -129,17 +129,17 @@ pub struct Function {
 }
 
 impl Function {
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         self.function.name()
     }
 
-    /// The MLIR names of the arguments' types.
+    /// Returns the MLIR names of the arguments' types.
     pub fn argument_types(&self) -> impl ExactSizeIterator<Item = &str> {
         self.function.argument_types()
     }
 
-    /// The MLIR names of the results' types.
+    /// Returns the MLIR names of the results' types.
     pub fn result_types(&self) -> impl ExactSizeIterator<Item = &str> {
         self.function.result_types()
     }
@@ -161,7 +161,7 @@ impl Function {
         Call::new(results, execution)
     }
 
-    /// The function as the host runtime sees it.
+    /// Returns the function as the host runtime sees it.
     pub fn as_host_function(&self) -> &tfrt_host::Function {
         &self.function
     }

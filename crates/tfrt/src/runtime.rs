@@ -1,4 +1,4 @@
-//! [`Runtime`]: what all programs of a process share.
+//! [`Runtime`]: the queue, the allocator and the kernels that programs share.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -16,7 +16,7 @@ use crate::context::{Context, ContextBuilder};
 use crate::error::OpenError;
 use crate::evaluator::HostEvaluator;
 use crate::formats::Formats;
-use crate::input::{HeldWeights, Input};
+use crate::input::{Input, RetainedWeights};
 use crate::model::Model;
 use crate::open_options::OpenOptions;
 use crate::program::Program;
@@ -24,7 +24,7 @@ use crate::untrusted::Untrusted;
 
 mod builder;
 
-/// What every text of a model has.
+/// A substring of every text of a model.
 const FUNCTION: &str = "func.func";
 
 pub use builder::RuntimeBuilder;
@@ -69,7 +69,7 @@ impl Runtime {
         Runtime::builder().build()
     }
 
-    /// Begins to put a runtime together.
+    /// Returns a builder of a runtime.
     pub fn builder() -> RuntimeBuilder {
         let mut registry = KernelRegistry::new();
         tfrt_kernels::register_all(&mut registry);
@@ -114,7 +114,7 @@ impl Runtime {
         self.open_model_with(path, &OpenOptions::new())
     }
 
-    /// As [`open_model`](Self::open_model), with options.
+    /// Opens a model as [`open_model`](Self::open_model) does, with options.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl Runtime {
         self.load_model_with(input, &OpenOptions::new())
     }
 
-    /// As [`load_model`](Self::load_model), with options.
+    /// Opens a model as [`load_model`](Self::load_model) does, with options.
     ///
     /// # Errors
     ///
@@ -183,7 +183,7 @@ impl Runtime {
         self.load_with(input, &OpenOptions::new())
     }
 
-    /// As [`load`](Self::load), with options for what is a model. It is called as one once
+    /// Opens a program as [`load`](Self::load) does, with options for a model. It is called as one once
     /// [`Model::from_program_with`] has taken the program.
     ///
     /// # Errors
@@ -205,7 +205,7 @@ impl Runtime {
             ),
             None => {
                 let (mut held, evaluator) =
-                    (HeldWeights::default(), placed(HostEvaluator::default()));
+                    (RetainedWeights::default(), placed(HostEvaluator::default()));
                 let file = input.open_by(&self.formats, &evaluator, options, Some(&mut held))?;
                 (file, input.weights_with(held, &self.host))
             }
@@ -231,7 +231,7 @@ impl Runtime {
         self.context_builder().build()
     }
 
-    /// Begins to put a context together.
+    /// Returns a builder of a context.
     pub fn context_builder(&self) -> ContextBuilder {
         let builder = ContextBuilder::new(&self.host);
         match &self.untrusted {
@@ -240,7 +240,7 @@ impl Runtime {
         }
     }
 
-    /// Waits on this thread, for a time at most, until all values are settled; tells whether they are.
+    /// Waits on this thread, for a time at most, until all values are settled; returns whether they are.
     ///
     /// # Errors
     ///
@@ -261,12 +261,12 @@ impl Runtime {
             .map_err(|refused| Error::failed_precondition(refused.to_string()))
     }
 
-    /// The formats that models are read by.
+    /// Returns the formats that models are read by.
     pub fn formats(&self) -> &Formats {
         &self.formats
     }
 
-    /// The host context below.
+    /// Returns the host context.
     pub fn host(&self) -> &HostContext {
         &self.host
     }

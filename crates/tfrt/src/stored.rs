@@ -1,4 +1,4 @@
-//! Encoded values, and tensors, as attributes of programs.
+//! Conversions of encoded values and tensors to attributes of programs.
 
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ thread_local! {
     static ENTERED: RefCell<Vec<EnteredSpan>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Makes every scope of the runtime a span with target `tfrt` and a field `name`.
+/// A trace sink that makes every scope of the runtime a span with target `tfrt` and a field `name`.
 ///
 /// # Examples
 ///

@@ -1,4 +1,4 @@
-//! [`Untrusted`]: what programs that nobody vouches for may use, and what they must not have.
+//! [`Untrusted`]: the limits of programs that nobody vouches for, and the kernels that they must not have.
 
 use std::io;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::formats::Formats;
 use crate::input::Input;
 use crate::open_options::OpenOptions;
 
-/// What a program, or a model, that nobody vouches for may use; `docs/limits.md` says what else bounds it.
+/// The limits of a program, or of a model, that nobody vouches for; `docs/limits.md` has the others.
 ///
 /// Beyond that, such a program has no kernels that look at files (dialect `btf`), and none that are there for
 /// tests (`tfrt_test`, `vt`, `tfrt_tutorial`, native functions): they wait, hang, leak, and take memory that
@@ -41,12 +41,12 @@ use crate::open_options::OpenOptions;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Untrusted {
-    /// Bytes of a file.
+    /// The most bytes of a file.
     pub max_file_bytes: u64,
     /// Depth, steps and memory of requests.
     pub limits: Limits,
-    /// How long a request may take, unless its context is given another deadline; and how long constants of a
-    /// model may be folded while it is opened.
+    /// The longest time of a request, unless its context is given another deadline; and how long constants of a model
+    /// may be folded while it is opened.
     pub max_time: Duration,
 }
 
@@ -101,7 +101,7 @@ impl Untrusted {
         input.open_with(formats, &with(self.evaluator()), options)
     }
 
-    /// An evaluator for the constants of one model.
+    /// Returns an evaluator for the constants of one model.
     fn evaluator(&self) -> HostEvaluator {
         let max_memory = self.limits.max_memory.unwrap_or(usize::MAX);
         let evaluator = HostEvaluator::new(max_memory, self.max_time);
@@ -113,7 +113,7 @@ impl Untrusted {
 }
 
 impl Default for Untrusted {
-    /// Enough for programs and models of some megabytes.
+    /// Returns limits that are enough for programs and models of some megabytes.
     fn default() -> Untrusted {
         Untrusted {
             max_file_bytes: Untrusted::MAX_FILE_BYTES,
@@ -127,8 +127,8 @@ impl Default for Untrusted {
     }
 }
 
-/// Tells whether a kernel of this name is refused to programs that nobody vouches for. Native functions, whose
-/// names have no dialect, are for tests.
+/// Returns whether a kernel of this name is refused to programs that nobody vouches for. Native functions, whose names
+/// have no dialect, are for tests.
 pub(crate) fn is_refused(name: &str) -> bool {
     name.split_once('.')
         .is_none_or(|(dialect, _)| Untrusted::REFUSED.contains(&dialect))
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::Runtime;
 
-    /// Those of which each kernel takes time and memory that a limit counts, and looks at nothing outside.
+    /// The dialects of which each kernel takes time and memory that a limit counts, and looks at nothing outside.
     const GRANTED: &[&str] = &[
         "coo",
         "corert",

@@ -18,7 +18,7 @@ pub struct Search {
     seconds: u32,
 }
 
-const SURVIVAL: &[&str] = &["-p", "tfrt", "--no-default-features", "--test", "survival"];
+const SURVIVAL: &[&str] = &["-p", "tfrt", "--no-default-features", "--test", "alone"];
 
 /// Random programs against the evaluator.
 pub const DIFFERENTIAL: Search = Search {
@@ -51,7 +51,7 @@ pub const STUCK: Search = Search {
 pub const ACCOUNTING: Search = Search {
     method: "accounting at rest",
     tests: SURVIVAL,
-    filter: &["failure_of", "promise_that", "dropped"],
+    filter: &["failure_of", "promise_that", "dropped_half_way"],
     variable: None,
     seconds: 300,
 };
@@ -59,8 +59,8 @@ pub const ACCOUNTING: Search = Search {
 /// Every prefix, every flipped bit: one of so many.
 pub const SWEEP: Search = Search {
     method: "sweep of prefixes and bits",
-    tests: &["-p", "tfrt-fuzz", "--test", "sweep"],
-    filter: &[],
+    tests: &["-p", "tfrt-fuzz", "--test", "library"],
+    filter: &["sweep::"],
     variable: Some(("TFRT_SWEEP_STRIDE", "101")),
     seconds: 600,
 };
@@ -68,7 +68,7 @@ pub const SWEEP: Search = Search {
 /// Texts that nest as deep as they like.
 pub const NESTING: Search = Search {
     method: "hostile texts",
-    tests: &["-p", "tfrt-ir", "--test", "robustness"],
+    tests: &["-p", "tfrt-ir", "--test", "library"],
     filter: &["nesting"],
     variable: None,
     seconds: 120,

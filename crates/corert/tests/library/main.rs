@@ -5,4 +5,5 @@ mod calls;
 mod handlers;
 mod ops;
 mod reference;
+mod tensorflow;
 mod wrong_uses;

@@ -1,10 +1,10 @@
 //! Models made by hand: those of the importer's tests, fine and broken.
 
-#[path = "../../../import/tests/broken/cases.rs"]
+#[path = "../../../import/tests/library/broken/cases.rs"]
 mod broken;
-#[path = "../../../import/tests/models/cases.rs"]
+#[path = "../../../import/tests/library/models/cases.rs"]
 mod fine;
-#[path = "../../../import/tests/broken/wire.rs"]
+#[path = "../../../import/tests/library/wire.rs"]
 mod wire;
 
 /// Returns their names and bytes.

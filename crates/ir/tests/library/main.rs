@@ -5,3 +5,4 @@ mod forms;
 mod index;
 mod model;
 mod reference;
+mod robustness;

@@ -1,4 +1,4 @@
-//! What `tfrt explain` tells, a file for each code.
+//! The texts that `tfrt explain` shows, a file for each code.
 
 /// Makes a list of pairs: a code, and the text of the file that has its name.
 ///

@@ -1,4 +1,5 @@
-//! What the statuses of errors at run time mean, which programs see where diagnostics have codes.
+//! The meaning of the statuses of errors at run time, which programs see where diagnostics have
+//! codes.
 
 use tfrt_host::ErrorCode;
 

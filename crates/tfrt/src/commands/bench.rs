@@ -19,10 +19,10 @@ use tfrt_run::{Errors, ExitStatus, arguments};
 
 use super::limits::{Exceeded, refuse_compiled};
 use super::run::no_such_function;
-use super::{given, print_json, print_line};
-use crate::failure::Failure;
+use super::{model_inputs, print_json, print_line};
+use crate::console::{Console, Problem};
+use crate::failure::{Failure, LimitReached, status_of};
 use crate::options::{BenchOptions, LimitOptions};
-use crate::talk::{Problem, Talk};
 
 mod report;
 mod statistics;
@@ -39,109 +39,126 @@ const MAX_BATCH: u64 = 1 << 10;
 /// Samples after which the measurement ends whatever the time: 80 MB of them.
 const MAX_SAMPLES: usize = 10_000_000;
 
-/// Measures a function, and reports.
-pub fn bench(options: &BenchOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
-    if options.limits.untrusted {
-        talk.read_no_files();
+/// Measures a function, and reports: reads, compiles and loads, calls again and again, counts the kernels of one
+/// call.
+pub fn bench(options: &BenchOptions, console: &Console) -> Result<ExitStatus, Failure> {
+    let limits = &options.limits;
+    if limits.untrusted {
+        console.read_no_files();
     }
-    let input = options.limits.read(&options.file, options.given.mmap)?;
+    let input = limits.read(&options.file, options.input.mmap)?;
     if let Input::Text(source) = &input {
-        talk.remember(source);
+        console.remember(source);
     }
     refuse_compiled(&input, options.no_optimize)?;
-    let waiting = talk.waiting(&format!("opening {}", input.name()));
-    let bench = Bench::new(options, &input, None, talk)?;
-    drop(waiting);
-    let function = bench.function.name().to_owned();
-    let waiting = talk.waiting(&format!("calling '{function}'"));
+    let progress = console.progress(&format!("opening {}", input.name()));
+    let bench = Bench::new(options, limits, &input, None, console)?;
+    drop(progress);
+    let progress = console.progress(&format!("calling '{}'", bench.function.name()));
     let measured = bench.measure(options);
-    drop(waiting);
-    let measured = measured.and_then(|measured| {
-        // A recorder costs time, and counts once what is the same each time.
-        let recorder = Arc::new(Recorder::new());
-        let counted = Bench::new(options, &input, Some(recorder.clone()), talk)?;
-        counted.call()?;
-        counted.rest();
-        Ok((measured, n_kernels(&recorder)))
+    drop(progress);
+    let counted = measured.and_then(|measured| {
+        let n_kernels = count_kernels(options, limits, &input, console)?;
+        Ok((measured, n_kernels))
     });
-    let (measured, n_kernels) = match measured {
-        Ok(measured) => measured,
-        Err(Stop::Failure(failure)) => return Err(failure),
-        Err(Stop::Errors {
-            errors,
-            help,
-            status,
-        }) => {
-            // What has no place, such as that a kernel cancels its request, is not a kernel's fault.
-            let (placed, unplaced): (Vec<_>, Vec<_>) =
-                errors.iter().partition(|error| error.location().is_some());
-            let problems = Problem::merged(placed.into_iter().map(Problem::of_run));
-            problems.iter().for_each(|problem| talk.tell(problem));
-            let reason = match unplaced.first() {
-                Some(error) if problems.is_empty() => format!(" with '{}'", error.message()),
-                _ => String::new(),
-            };
-            let message =
-                format!("'{function}' fails{reason}, so that there is nothing to measure");
-            let mut problem = Problem::of_command(None, message);
-            problem.help.extend(help);
-            talk.tell(&problem);
-            return Ok(status);
+    match counted {
+        Ok((measured, n_kernels)) => {
+            let report = Report::new(input.name(), &bench, &measured, n_kernels);
+            match options.json {
+                true => print_json(&report)?,
+                false => print_line(report.text().trim_end())?,
+            }
+            Ok(ExitStatus::Fine)
         }
-    };
-    let report = Report::new(input.name(), &bench, &measured, n_kernels);
-    match options.json {
-        true => print_json(&report)?,
-        false => print_line(report.text().trim_end())?,
+        Err(BenchError::Failure(failure)) => Err(failure),
+        Err(BenchError::Call(failed)) => Ok(failed.tell(bench.function.name(), console)),
     }
-    Ok(ExitStatus::Fine)
 }
 
-/// Why a measurement ended before its time.
-enum Stop {
+/// Counts the kernels of one call. A recorder costs time, so that the calls that are timed have none.
+fn count_kernels(
+    options: &BenchOptions,
+    limits: &LimitOptions,
+    input: &Input,
+    console: &Console,
+) -> Result<u64, BenchError> {
+    let recorder = Arc::new(Recorder::new());
+    let counted = Bench::new(options, limits, input, Some(recorder.clone()), console)?;
+    counted.call()?;
+    counted.quiesce();
+    Ok(n_kernels(&recorder))
+}
+
+/// The reason why a measurement ended before its time.
+enum BenchError {
     Failure(Failure),
-    /// Kernels reported these, or results had them.
-    Errors {
-        errors: Vec<Error>,
-        /// Which limit is behind them.
-        help: Option<String>,
-        status: ExitStatus,
-    },
+    Call(FailedCall),
 }
 
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Stop {
-        Stop::Failure(failure)
+/// The errors of a call that failed or was stopped: those that kernels reported, or that results had.
+struct FailedCall {
+    errors: Vec<Error>,
+    /// The limit behind the errors.
+    limit: Option<LimitReached>,
+    status: ExitStatus,
+}
+
+impl FailedCall {
+    /// Tells of the errors, and that there is nothing to measure. Returns the exit status.
+    fn tell(self, function: &str, console: &Console) -> ExitStatus {
+        // What has no place, such as that a kernel cancels its request, is not a kernel's fault.
+        let errors = self.errors.iter();
+        let (placed, unplaced): (Vec<_>, Vec<_>) =
+            errors.partition(|error| error.location().is_some());
+        let problems = Problem::merged(placed.into_iter().map(Problem::of_run));
+        problems.iter().for_each(|problem| console.tell(problem));
+        let reason = match unplaced.first() {
+            Some(error) if problems.is_empty() => format!(" with '{}'", error.message()),
+            _ => String::new(),
+        };
+        let message = format!("'{function}' fails{reason}, so that there is nothing to measure");
+        let mut problem = Problem::of_command(None, message);
+        problem
+            .help
+            .extend(self.limit.and_then(|limit| limit.help()));
+        console.tell(&problem);
+        self.status
     }
 }
 
-/// A function that is ready to be called.
+impl From<Failure> for BenchError {
+    fn from(failure: Failure) -> BenchError {
+        BenchError::Failure(failure)
+    }
+}
+
+/// A function with its arguments, on a runtime, ready to be called.
 struct Bench {
     limits: LimitOptions,
     runtime: Runtime,
     function: Function,
     arguments: Vec<AnyAsyncValue>,
     errors: Arc<Errors>,
-    printed: Discarded,
+    printed: DiscardedOutput,
     queue: String,
 }
 
-/// What was measured.
-struct Measured {
+/// The result of a measurement.
+struct Measurement {
     statistics: Statistics,
     n_calls: u64,
     batch: u64,
     warm_up: Duration,
     time: Duration,
-    /// What was printed, by all calls together.
+    /// The bytes that all calls together have printed.
     printed_bytes: u64,
 }
 
-/// Takes all that is written to it, and counts it.
+/// An output that drops what is written to it, and counts the bytes.
 #[derive(Clone, Default)]
-struct Discarded(Arc<AtomicU64>);
+struct DiscardedOutput(Arc<AtomicU64>);
 
-impl Write for Discarded {
+impl Write for DiscardedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // Ordering: a statistic.
         self.0.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -153,7 +170,7 @@ impl Write for Discarded {
     }
 }
 
-impl Discarded {
+impl DiscardedOutput {
     fn n_bytes(&self) -> u64 {
         // Ordering: a statistic.
         self.0.load(Ordering::Relaxed)
@@ -163,11 +180,12 @@ impl Discarded {
 impl Bench {
     fn new(
         options: &BenchOptions,
+        limits: &LimitOptions,
         input: &Input,
         recorder: Option<Arc<Recorder>>,
-        talk: &Talk,
+        console: &Console,
     ) -> Result<Bench, Failure> {
-        let (errors, printed) = (Arc::new(Errors::default()), Discarded::default());
+        let (errors, printed) = (Arc::new(Errors::default()), DiscardedOutput::default());
         let heard = errors.clone();
         let queue = options.queue.start(None).map_err(Failure::Host)?;
         let builder = Runtime::builder()
@@ -178,17 +196,17 @@ impl Bench {
             Some(recorder) => builder.recorder(recorder),
             None => builder,
         };
-        let runtime = options.limits.limit(builder).build();
+        let runtime = limits.limit(builder).build();
         let exceeded = Exceeded {
             host: runtime.host(),
             exhausted: None,
         };
         let opening = options.dims.open_options(!options.no_optimize);
-        let program = options.limits.load(input, &opening, &runtime, talk);
+        let program = limits.load(input, &opening, &runtime, console);
         let program = program.map_err(|error| exceeded.failure(Failure::Open(error)))?;
         let is_model = program.as_host_program().file().model().is_some();
         let is_program = options.function.is_some() || !options.arguments.is_empty();
-        let is_for_models = options.given.is_used() || !options.dims.dims.is_empty();
+        let is_for_models = options.input.is_used() || !options.dims.dims.is_empty();
         if !is_model && is_for_models {
             let message = "--input, --random and --dim are for models, and this is a program: its \
                            functions take --arg";
@@ -204,7 +222,7 @@ impl Bench {
             false => select(&program, options)?,
         };
         Ok(Bench {
-            limits: options.limits.clone(),
+            limits: limits.clone(),
             queue: runtime.host().queue().name(),
             runtime,
             function,
@@ -214,7 +232,7 @@ impl Bench {
         })
     }
 
-    fn measure(&self, options: &BenchOptions) -> Result<Measured, Stop> {
+    fn measure(&self, options: &BenchOptions) -> Result<Measurement, BenchError> {
         let (begin, mut n_warm) = (Instant::now(), 0_u32);
         let mut shortest = Duration::MAX;
         while n_warm == 0 || begin.elapsed() < options.warm_up {
@@ -245,7 +263,7 @@ impl Bench {
             samples_ns.push(took.as_nanos() as f64 / n_left as f64);
             n_calls += n_left;
         }
-        Ok(Measured {
+        Ok(Measurement {
             statistics: Statistics::new(samples_ns),
             n_calls,
             batch,
@@ -256,7 +274,7 @@ impl Bench {
     }
 
     /// Times so many calls in a row.
-    fn sample(&self, n_calls: u64) -> Result<Duration, Stop> {
+    fn sample(&self, n_calls: u64) -> Result<Duration, BenchError> {
         if n_calls == 1 {
             return self.call();
         }
@@ -265,25 +283,25 @@ impl Bench {
             self.call_once()?;
         }
         let took = begin.elapsed();
-        self.rest();
+        self.quiesce();
         Ok(took)
     }
 
     /// Times a call.
-    fn call(&self) -> Result<Duration, Stop> {
+    fn call(&self) -> Result<Duration, BenchError> {
         let begin = Instant::now();
         self.call_once()?;
         let took = begin.elapsed();
-        self.rest();
+        self.quiesce();
         Ok(took)
     }
 
-    fn call_once(&self) -> Result<(), Stop> {
+    fn call_once(&self) -> Result<(), BenchError> {
         let context = self.limits.context(&self.runtime);
         let call = self.function.call(&context, self.arguments.clone());
         let results = call.wait_each().expect("this thread is no worker");
         if results.is_empty() {
-            self.rest();
+            self.quiesce();
         }
         let failed = results.iter().filter_map(AnyAsyncValue::error);
         let failed: Vec<Error> = failed.cloned().collect();
@@ -293,28 +311,20 @@ impl Bench {
         if failed.is_empty() && stopped.is_none() && !self.errors.any(|_| true) {
             return Ok(());
         }
-        self.rest();
+        self.quiesce();
         Err(self.stop(failed, stopped.cloned()))
     }
 
-    /// What a call came to that failed, or was stopped. The status is that of `tfrt run`.
-    fn stop(&self, failed: Vec<Error>, stopped: Option<Error>) -> Stop {
+    /// Collects the errors of a call that failed or was stopped. The status is that of `tfrt run`.
+    fn stop(&self, failed: Vec<Error>, stopped: Option<Error>) -> BenchError {
         let heard = self.errors.take();
         let is_limited = *self.runtime.host().limits() != Limits::default();
         // What no result tells counts where whoever runs the function has set limits.
         let is_told = failed.is_empty() || stopped.is_some();
         let reported = heard.iter().filter(|_| is_told && is_limited);
-        let codes: Vec<ErrorCode> = failed
-            .iter()
-            .chain(&stopped)
-            .chain(reported)
-            .map(Error::code)
-            .collect();
-        let status = match codes {
-            codes if codes.contains(&ErrorCode::ResourceExhausted) => ExitStatus::LimitExceeded,
-            codes if codes.contains(&ErrorCode::DeadlineExceeded) => ExitStatus::Cancelled,
-            _ => ExitStatus::FunctionFailed,
-        };
+        let causes = failed.iter().chain(&stopped).chain(reported);
+        let codes: Vec<ErrorCode> = causes.map(Error::code).collect();
+        let status = status_of(&codes, ExitStatus::FunctionFailed);
         // What was reported has its place; a result's error may be one of these.
         let errors: Vec<Error> = match heard.is_empty() {
             true => failed.into_iter().chain(stopped).collect(),
@@ -324,23 +334,23 @@ impl Bench {
             host: self.runtime.host(),
             exhausted: None,
         };
-        let help = errors.iter().find_map(|error| exceeded.error(error));
-        Stop::Errors {
+        let limit = errors.iter().find_map(|error| exceeded.error(error));
+        BenchError::Call(FailedCall {
             errors,
-            help,
+            limit,
             status,
-        }
+        })
     }
 
     /// Waits until nothing is left to run.
-    fn rest(&self) {
+    fn quiesce(&self) {
         if self.runtime.host().queue().activity().in_flight > 0 {
             self.runtime.quiesce().expect("this thread is no worker");
         }
     }
 }
 
-/// Tells whether a limit stops whole calls for this reason.
+/// Returns whether a limit stops whole calls for this reason.
 fn is_stop(reason: &Error) -> bool {
     matches!(
         reason.code(),
@@ -348,26 +358,26 @@ fn is_stop(reason: &Error) -> bool {
     )
 }
 
-/// The function of a model, with inputs, of which those that are not given are generated.
+/// Returns the function of a model, with inputs, of which those that are not given are generated.
 fn of_model(
     model: &Model,
     runtime: &Runtime,
     options: &BenchOptions,
 ) -> Result<(Function, Vec<AnyAsyncValue>), Failure> {
-    let mut given = options.given.clone();
-    given.random = true;
-    let inputs = given::inputs(
-        &given,
+    let mut input_options = options.input.clone();
+    input_options.random = true;
+    let inputs = model_inputs::from_options(
+        &input_options,
         &options.file,
         model,
         options.limits.max_file_bytes(),
         runtime.host().allocator(),
     )?;
-    let arguments = given::arguments(model, inputs)?;
+    let arguments = model_inputs::arguments(model, inputs)?;
     Ok((model.function().clone(), arguments))
 }
 
-/// The function to measure, with its arguments.
+/// Returns the function to measure, with its arguments.
 fn select(
     program: &Program,
     options: &BenchOptions,

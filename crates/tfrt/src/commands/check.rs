@@ -16,18 +16,18 @@ use tfrt::{
 };
 
 use super::{print_json, print_line, refuse_second_stdin};
+use crate::console::{Console, Problem};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::CheckOptions;
-use crate::talk::{Problem, Talk};
 
 mod model;
 
-use model::Missing;
+use model::MissingOp;
 
 pub use model::{in_model, place};
 
 /// Checks each file.
-pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub fn check(options: &CheckOptions, console: &Console) -> Result<ExitStatus, Failure> {
     refuse_second_stdin(options.files.iter().map(PathBuf::as_path))?;
     let queue = std::sync::Arc::new(SingleThreadedWorkQueue::new());
     let runtime = Runtime::builder().queue(queue).build();
@@ -35,21 +35,21 @@ pub fn check(options: &CheckOptions, talk: &Talk) -> Result<ExitStatus, Failure>
     let opening = options.dims.open_options(true).warnings(warnings.clone());
     let mut files = Vec::new();
     for path in &options.files {
-        let (missing, problems) = problems(path, &opening, &runtime, talk);
+        let (missing, problems) = problems(path, &opening, &runtime, console);
         let file = path.to_string_lossy().into_owned();
         let ok = problems.is_empty() && missing.is_empty();
         let warnings = warnings.take();
         if !options.json {
-            talk.diagnostics(&warnings);
-            problems.iter().for_each(|error| talk.open_error(error));
+            console.diagnostics(&warnings);
+            problems.iter().for_each(|error| console.open_error(error));
             if !missing.is_empty() {
-                tell_missing(&file, &missing, talk);
+                tell_missing(&file, &missing, console);
             }
             let verdict = if ok { "ok" } else { "rejected" };
             print_line(&format!("{}: {verdict}", visible::name(&file)))?;
         }
         let problems = problems.iter().flat_map(Problem::all_of_open);
-        files.push(Checked {
+        files.push(FileReport {
             file,
             ok,
             missing,
@@ -79,7 +79,7 @@ pub fn told_if_missing(
     opening: &OpenOptions,
     runtime: &Runtime,
     is_json: bool,
-    talk: &Talk,
+    console: &Console,
 ) -> Option<Failure> {
     if is_json || !matches!(input, Input::Model { .. }) {
         return None;
@@ -90,13 +90,13 @@ pub fn told_if_missing(
     if missing.is_empty() || !problems.is_empty() {
         return None;
     }
-    tell_missing(input.name(), &missing, talk);
+    tell_missing(input.name(), &missing, console);
     Some(Failure::Told(ExitStatus::Rejected))
 }
 
-fn tell_missing(file: &str, missing: &[Missing], talk: &Talk) {
-    let lines: String = missing.iter().map(Missing::text).collect();
-    talk.say(&format!(
+fn tell_missing(file: &str, missing: &[MissingOp], console: &Console) {
+    let lines: String = missing.iter().map(MissingOp::text).collect();
+    console.say(&format!(
         "{file}: operations that nothing here runs:\n{lines}"
     ));
 }
@@ -105,33 +105,33 @@ fn tell_missing(file: &str, missing: &[Missing], talk: &Talk) {
 struct Document {
     schema: &'static str,
     ok: bool,
-    files: Vec<Checked>,
+    files: Vec<FileReport>,
 }
 
 #[derive(Serialize)]
-struct Checked {
+struct FileReport {
     file: String,
     ok: bool,
-    /// Of a model: operations that have no kernel.
+    /// The operations of a model that have no kernel.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    missing: Vec<Missing>,
+    missing: Vec<MissingOp>,
     problems: Vec<Problem>,
-    /// Of a model: what keeps it from nothing, but is probably not meant.
+    /// The warnings on a model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<Problem>,
 }
 
-/// What each stage complains about.
+/// Returns the problems that each stage finds.
 fn problems(
     path: &Path,
     opening: &OpenOptions,
     runtime: &Runtime,
-    talk: &Talk,
-) -> (Vec<Missing>, Vec<OpenError>) {
+    console: &Console,
+) -> (Vec<MissingOp>, Vec<OpenError>) {
     let problems = match Input::read(path) {
         Err(error) => vec![error],
         Ok(Input::Text(source)) => {
-            talk.remember(&source);
+            console.remember(&source);
             match parse_in(&source, &Formats::builtin().text_dialects()) {
                 Ok(module) if input::is_graph(&module) => {
                     return model::in_model(&Input::Text(source), opening, runtime);
@@ -141,9 +141,9 @@ fn problems(
             }
         }
         Ok(input @ Input::Model { .. }) => {
-            let waiting = talk.waiting(&format!("reading {}", input.name()));
+            let progress = console.progress(&format!("reading {}", input.name()));
             let found = model::in_model(&input, opening, runtime);
-            drop(waiting);
+            drop(progress);
             return found;
         }
         Ok(input @ Input::Bytes { .. }) => {
@@ -154,8 +154,8 @@ fn problems(
     (Vec::new(), problems)
 }
 
-/// What is wrong with a text that was parsed. One that does not verify is compiled and loaded all the
-/// same, since a kernel that does not exist has nothing to do with a wrong type elsewhere.
+/// Returns what is wrong with a text that was parsed. One that does not verify is compiled and loaded all the same,
+/// since a kernel that does not exist has nothing to do with a wrong type elsewhere.
 pub fn in_module(module: &Module, source: &Source, runtime: &Runtime) -> Vec<OpenError> {
     let dialects = Formats::builtin().text_dialects();
     let wrong = verify_in(module, &dialects, Chains::Required).err();
@@ -203,7 +203,7 @@ pub fn in_module(module: &Module, source: &Source, runtime: &Runtime) -> Vec<Ope
     verified.into_iter().chain(later).collect()
 }
 
-/// Where a function is declared.
+/// Returns the place where a function is declared.
 fn declaration(module: &Module, source: &Source, name: &str) -> Option<SourceLocation> {
     let mut functions = module.children(module.top());
     let function = functions.find(|&op| module.symbol_name(op) == Some(name))?;
@@ -216,7 +216,7 @@ fn declaration(module: &Module, source: &Source, name: &str) -> Option<SourceLoc
     })
 }
 
-/// The lines on which an error lets nothing else be news.
+/// Returns the lines of an error and of its notes. Other errors on these lines are not told.
 fn told_lines(error: &Diagnostic) -> impl Iterator<Item = u32> {
     // What ends the region, which the note shows, is not what was to end it.
     let notes = match error.code() {

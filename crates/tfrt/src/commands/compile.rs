@@ -6,89 +6,143 @@ use std::sync::Arc;
 
 use tfrt::bef::{BefBuffer, BefFile};
 use tfrt::codes;
-use tfrt::input::{ApartWeights, Input, STANDARD_INPUT};
-use tfrt::ir::Diagnostics;
+use tfrt::input::{ExternalWeights, Input, STANDARD_INPUT};
+use tfrt::ir::{Diagnostics, Source};
 use tfrt::tensor::math::panel::InstructionSet;
 use tfrt::{OpenError, OpenOptions, Program, Runtime, SingleThreadedWorkQueue, Warnings};
 
 use super::output::{self, Delivery, files_of};
 use super::{check, testing};
+use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::CompileOptions;
-use crate::talk::Talk;
 
-/// Compiles a model, or a text, or each part of it.
-pub fn compile(options: &CompileOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Compiles a model, or a text, or each part of it: reads, compiles, checks that a model can be loaded, writes.
+pub fn compile(options: &CompileOptions, console: &Console) -> Result<ExitStatus, Failure> {
     let input = Input::read(&options.file)?;
-    let how = tfrt::compiler::CompileOptions {
-        strip: options.strip,
-    };
-    let set = options.instructions.unwrap_or_else(InstructionSet::best);
-    let warnings = Warnings::default();
-    let opening = options.dims.open_options(!options.no_optimize);
-    let opening = opening.warnings(warnings.clone());
-    let testing = options.testing;
-    let source = match input {
-        Input::Text(source) => source,
-        input @ Input::Model { .. } if !testing.is_asked_for() => {
-            let waiting = talk.waiting(&format!("compiling {}", input.name()));
-            let path = output_path(options);
-            let mut delivery = Delivery::default();
-            let data = data_path(&path);
-            let name = data.file_name().unwrap_or_default().to_string_lossy();
-            let bytes = input.compile_apart(&how, set, &opening, &name, |weights| {
-                add_weights(
-                    &mut delivery,
-                    weights,
-                    &path,
-                    &files_of(&options.file, &input),
-                )
-            })?;
-            drop(waiting);
-            talk.diagnostics(&warnings.take());
-            expect_kernels(&input, &bytes, &opening, talk)?;
-            return deliver(&path, &files_of(&options.file, &input), &bytes, delivery);
+    let compiler = Compiler::new(options);
+    match input {
+        Input::Text(source) if options.testing.verify_diagnostics => {
+            compare_diagnostics(&source, &compiler, options, console)
         }
-        input => return Err(no_text(&input)),
-    };
-    if testing.verify_diagnostics {
-        if !options.dims.dims.is_empty() {
-            let message =
-                "--dim is for models that are written, and --verify-diagnostics writes none";
-            return Err(Failure::Usage(message.to_owned()));
+        Input::Text(source) => {
+            let bytes = compile_text(&source, &compiler, options, console)?;
+            let files_read = std::slice::from_ref(&options.file);
+            write(&output_path(options), files_read, &bytes)
         }
-        return testing::compare(&source, testing, talk, |part| {
-            let compiled = Input::Text(part.clone()).compile_for(&how, set, &opening);
-            compiled.map(drop).map_err(|error| match error {
-                OpenError::Text(diagnostics) => diagnostics,
-                // Nothing else is refused of a text without dimensions that are fixed.
-                _ => Diagnostics::default(),
-            })
-        });
+        Input::Model { .. } if !options.testing.is_asked_for() => {
+            compile_model(&input, &compiler, options, console)
+        }
+        input => Err(no_text(&input)),
     }
+}
+
+/// The settings of the compiler that the command line asks for.
+struct Compiler {
+    options: tfrt::compiler::CompileOptions,
+    instructions: InstructionSet,
+    opening: OpenOptions,
+    /// The warnings of compilations, until they are told.
+    warnings: Warnings,
+}
+
+impl Compiler {
+    fn new(options: &CompileOptions) -> Compiler {
+        let warnings = Warnings::default();
+        let opening = options.dims.open_options(!options.no_optimize);
+        Compiler {
+            options: tfrt::compiler::CompileOptions {
+                strip: options.strip,
+            },
+            instructions: options.instructions.unwrap_or_else(InstructionSet::best),
+            opening: opening.warnings(warnings.clone()),
+            warnings,
+        }
+    }
+
+    /// Compiles a text.
+    fn compile(&self, source: &Source) -> Result<BefBuffer, OpenError> {
+        let input = Input::Text(source.clone());
+        input.compile_for(&self.options, self.instructions, &self.opening)
+    }
+}
+
+/// Compiles a model to a file, with large weights in another beside it.
+fn compile_model(
+    input: &Input,
+    compiler: &Compiler,
+    options: &CompileOptions,
+    console: &Console,
+) -> Result<ExitStatus, Failure> {
+    let progress = console.progress(&format!("compiling {}", input.name()));
+    let path = output_path(options);
+    let mut delivery = Delivery::default();
+    let data = data_path(&path);
+    let name = data.file_name().unwrap_or_default().to_string_lossy();
+    let files_read = || files_of(&options.file, input);
+    let bytes = input.compile_with_external_weights(
+        &compiler.options,
+        compiler.instructions,
+        &compiler.opening,
+        &name,
+        |weights| add_weights(&mut delivery, weights, &path, &files_read()),
+    )?;
+    drop(progress);
+    console.diagnostics(&compiler.warnings.take());
+    expect_kernels(input, &bytes, &compiler.opening, console)?;
+    deliver(&path, &files_read(), &bytes, delivery)
+}
+
+/// Compares the errors of each part of a text with those that it announces.
+fn compare_diagnostics(
+    source: &Source,
+    compiler: &Compiler,
+    options: &CompileOptions,
+    console: &Console,
+) -> Result<ExitStatus, Failure> {
+    if !options.dims.dims.is_empty() {
+        let message = "--dim is for models that are written, and --verify-diagnostics writes none";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    testing::compare(source, options.testing, console, |part| {
+        let compiled = compiler.compile(part);
+        compiled.map(drop).map_err(|error| match error {
+            OpenError::Text(diagnostics) => diagnostics,
+            // Nothing else is refused of a text without dimensions that are fixed.
+            _ => Diagnostics::default(),
+        })
+    })
+}
+
+/// Compiles each part of a text, and tells of the errors of all. Returns the bytes, separated as the parts were.
+fn compile_text(
+    source: &Source,
+    compiler: &Compiler,
+    options: &CompileOptions,
+    console: &Console,
+) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    let mut rejected = false;
-    for (index, part) in testing::parts(&source, testing).iter().enumerate() {
+    let mut is_rejected = false;
+    for (index, part) in testing::parts(source, options.testing).iter().enumerate() {
         if index > 0 {
             bytes.extend_from_slice(testing::SEPARATOR.as_bytes());
         }
-        match Input::Text(part.clone()).compile_for(&how, set, &opening) {
+        match compiler.compile(part) {
             Ok(compiled) => {
-                talk.diagnostics(&warnings.take());
+                console.diagnostics(&compiler.warnings.take());
                 bytes.extend_from_slice(compiled.as_bytes());
             }
             Err(OpenError::Text(diagnostics)) => {
-                talk.failure(&Failure::Text(diagnostics));
-                rejected = true;
+                console.failure(&Failure::Text(diagnostics));
+                is_rejected = true;
             }
             Err(error) => return Err(error.into()),
         }
     }
-    if rejected {
-        return Err(Failure::Told(ExitStatus::Rejected));
+    match is_rejected {
+        true => Err(Failure::Told(ExitStatus::Rejected)),
+        false => Ok(bytes),
     }
-    let read = std::slice::from_ref(&options.file);
-    write(&output_path(options), read, &bytes)
 }
 
 /// Refuses a model with operations that nothing here runs: its file could not be opened.
@@ -96,7 +150,7 @@ fn expect_kernels(
     input: &Input,
     bytes: &BefBuffer,
     opening: &OpenOptions,
-    talk: &Talk,
+    console: &Console,
 ) -> Result<(), Failure> {
     let queue = Arc::new(SingleThreadedWorkQueue::new());
     let runtime = Runtime::builder().queue(queue).build();
@@ -107,21 +161,21 @@ fn expect_kernels(
     let Err(error) = Program::from_file(file, &runtime) else {
         return Ok(());
     };
-    let told = check::told_if_missing(input, opening, &runtime, false, talk);
+    let told = check::told_if_missing(input, opening, &runtime, false, console);
     Err(told.unwrap_or(Failure::Open(error)))
 }
 
-/// Where weights go that are too large for the program: beside it, with `.data` behind its name.
+/// Returns the path for weights that are too large for the program: its own path, with `.data` behind it.
 fn data_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".data");
     PathBuf::from(name)
 }
 
-/// Copies weights that stay in files to the one beside the program; returns its id.
+/// Copies weights that stay in files to the file of weights beside the program; returns the id of that file.
 fn add_weights(
     delivery: &mut Delivery,
-    weights: &ApartWeights,
+    weights: &ExternalWeights,
     path: &Path,
     read: &[PathBuf],
 ) -> Result<String, Failure> {
@@ -140,7 +194,7 @@ fn add_weights(
     Ok(id)
 }
 
-/// Writes a program, with what is delivered together with it.
+/// Writes a program, together with the files of a delivery.
 fn deliver(
     path: &Path,
     read: &[PathBuf],
@@ -156,7 +210,7 @@ fn deliver(
     Ok(ExitStatus::Fine)
 }
 
-/// Writes what was made of files.
+/// Writes the bytes that were made of the files that were read.
 fn write(path: &Path, read: &[PathBuf], bytes: &[u8]) -> Result<ExitStatus, Failure> {
     if path == Path::new(STANDARD_INPUT) && io::stdout().is_terminal() {
         return Err(Failure::Usage(
@@ -167,7 +221,7 @@ fn write(path: &Path, read: &[PathBuf], bytes: &[u8]) -> Result<ExitStatus, Fail
     Ok(ExitStatus::Fine)
 }
 
-/// Says that what a command wants is the text that an input could be.
+/// Returns the failure of a command that takes text, and got something else.
 pub fn no_text(input: &Input) -> Failure {
     let name = input.name();
     let (kind, help) = match input {
@@ -184,7 +238,7 @@ pub fn no_text(input: &Input) -> Failure {
     }
 }
 
-/// Where the bytes go.
+/// Returns the path that the bytes are written to.
 fn output_path(options: &CompileOptions) -> PathBuf {
     match &options.output {
         Some(path) => path.clone(),

@@ -6,16 +6,16 @@ use tfrt::input::{self, Input};
 use tfrt::ir::{Diagnostics, Location, PrintOptions, print};
 
 use super::{output, testing};
+use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::DecompileOptions;
-use crate::talk::Talk;
 
 /// Decompiles a file, or each part of a text after it was compiled.
-pub fn decompile(options: &DecompileOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub fn decompile(options: &DecompileOptions, console: &Console) -> Result<ExitStatus, Failure> {
     let input = Input::read(&options.file)?;
     let parts: Vec<Input> = match &input {
         Input::Text(source) if options.testing.verify_diagnostics => {
-            return testing::compare(source, options.testing, talk, |part| {
+            return testing::compare(source, options.testing, console, |part| {
                 let bytes = input::compile(part, &compiler::CompileOptions::default())?;
                 let Ok(file) = BefFile::open(bytes) else {
                     return Ok(());
@@ -32,10 +32,10 @@ pub fn decompile(options: &DecompileOptions, talk: &Talk) -> Result<ExitStatus, 
     let mut texts = Vec::new();
     let mut status = ExitStatus::Fine;
     for part in &parts {
-        match text_of(part, options, talk) {
+        match text_of(part, options, console) {
             Ok(text) => texts.push(text),
             Err(failure) => {
-                talk.failure(&failure);
+                console.failure(&failure);
                 status = status.max(failure.status());
             }
         }
@@ -47,11 +47,15 @@ pub fn decompile(options: &DecompileOptions, talk: &Talk) -> Result<ExitStatus, 
     Ok(status)
 }
 
-fn text_of(input: &Input, options: &DecompileOptions, talk: &Talk) -> Result<String, Failure> {
+fn text_of(
+    input: &Input,
+    options: &DecompileOptions,
+    console: &Console,
+) -> Result<String, Failure> {
     let file = input.open()?;
     let restored = compiler::decompile(&file).map_err(|errors| placed(&errors, input.name()))?;
     if !restored.warnings.is_empty() {
-        talk.failure(&placed(&restored.warnings, input.name()).into());
+        console.failure(&placed(&restored.warnings, input.name()).into());
     }
     let how = PrintOptions {
         generic: options.generic,
@@ -60,7 +64,7 @@ fn text_of(input: &Input, options: &DecompileOptions, talk: &Talk) -> Result<Str
     Ok(print(&restored.module, how))
 }
 
-/// Places what has no place in the file as a whole.
+/// Returns diagnostics in which those without a place have the file as a whole.
 pub fn placed(diagnostics: &Diagnostics, name: &str) -> Diagnostics {
     let mut all = Diagnostics::default();
     for diagnostic in diagnostics {

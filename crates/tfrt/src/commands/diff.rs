@@ -18,20 +18,20 @@ use tfrt::ir::{Diagnostic, Diagnostics, Module};
 
 use super::decompile::placed;
 use super::{print_json, print_line, refuse_second_stdin};
+use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::DiffOptions;
-use crate::talk::Talk;
 
 use compare::Detail;
 
-/// The form of the report.
+/// The name of the report's JSON schema.
 pub const SCHEMA: &str = "tfrt.diff/1";
 
 /// Compares two programs.
-pub fn diff(options: &DiffOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+pub fn diff(options: &DiffOptions, console: &Console) -> Result<ExitStatus, Failure> {
     refuse_second_stdin([&*options.old, &*options.new])?;
-    let (old, old_detail) = restored(&options.old, talk)?;
-    let (new, new_detail) = restored(&options.new, talk)?;
+    let (old, old_detail) = restored(&options.old, console)?;
+    let (new, new_detail) = restored(&options.new, console)?;
     let detail = match (old_detail, new_detail) {
         (Detail::Full, Detail::Full) => Detail::Full,
         _ => Detail::Stripped,
@@ -63,17 +63,17 @@ pub fn diff(options: &DiffOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
 struct Document {
     schema: &'static str,
     same: bool,
-    /// What the programs may differ in all the same.
+    /// Properties that are not compared, since a stripped file lacks them.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     not_compared: &'static [&'static str],
     differences: Vec<compare::Difference>,
 }
 
-/// What a stripped file does not say.
+/// Properties that a stripped file lacks.
 const STRIPPED: [&str; 2] = ["attributes", "types of results"];
 
 /// Returns the program in a file, with no more than bytes can say, and how much of it is known.
-fn restored(path: &Path, talk: &Talk) -> Result<(Module, Detail), Failure> {
+fn restored(path: &Path, console: &Console) -> Result<(Module, Detail), Failure> {
     let input = Input::read(path)?;
     let file = input.open()?;
     let restored = decompile(&file).map_err(|errors| placed(&errors, input.name()))?;
@@ -88,11 +88,11 @@ fn restored(path: &Path, talk: &Talk) -> Result<(Module, Detail), Failure> {
             _ => warning.clone(),
         });
     }
-    talk.diagnostics(&placed(&warnings, input.name()));
+    console.diagnostics(&placed(&warnings, input.name()));
     Ok((restored.module, detail))
 }
 
-/// Says what the sections that are missing mean for a comparison.
+/// Returns the warning that sections are missing, with what that means for a comparison.
 fn stripped_warning() -> Diagnostic {
     let [attributes, types] = STRIPPED;
     Diagnostic::warning(

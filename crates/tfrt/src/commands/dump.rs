@@ -1,4 +1,4 @@
-//! `tfrt dump`: every byte of a file, and what it means.
+//! `tfrt dump`: every byte of a file with its meaning.
 
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
@@ -10,14 +10,14 @@ use tfrt::bef::listing::{self, Piece, PieceKind};
 use tfrt::input::Input;
 use tfrt::ir::visible;
 
+use crate::console::json;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::DumpOptions;
-use crate::talk::json;
 
-/// The form of the report.
+/// The name of the report's JSON schema.
 pub const SCHEMA: &str = "tfrt.dump/1";
 
-/// Bytes of a piece that are shown.
+/// The number of bytes of a piece that are shown.
 const SHOWN_BYTES: usize = 8;
 
 /// Lists the pieces of a file.
@@ -72,7 +72,7 @@ struct Document<'d> {
     pieces: Pieces<'d>,
 }
 
-/// Pieces, made while they are written.
+/// The pieces of a file as a JSON list, made while they are written.
 struct Pieces<'d>(&'d BefFile);
 
 #[derive(Serialize)]

@@ -1,4 +1,4 @@
-//! `tfrt explain`: what a code means, with examples.
+//! `tfrt explain`: the meaning of a code, with examples.
 
 use std::io::{self, Write};
 
@@ -30,7 +30,8 @@ fn list() -> String {
     codes::all().iter().map(line).collect()
 }
 
-/// `103`, `0103`, `tf0103` and, as messages have it, `[TF0103]` are `TF0103`.
+/// Returns the code that somebody means: `103`, `0103`, `tf0103` and, as in messages, `[TF0103]`
+/// are `TF0103`.
 fn normalized(asked: &str) -> String {
     let upper = bare(asked).to_uppercase();
     let digits = upper.strip_prefix("TF").unwrap_or(&upper);
@@ -44,7 +45,7 @@ fn bare(asked: &str) -> &str {
     inner.unwrap_or(asked).trim()
 }
 
-/// What a status of errors at run time means, which have no code.
+/// Returns the meaning of a status of errors at run time, which have no code.
 fn status(asked: &str) -> Option<String> {
     let (status, meaning) = codes::status(bare(asked))?;
     Some(format!(

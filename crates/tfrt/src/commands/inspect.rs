@@ -1,4 +1,4 @@
-//! `tfrt inspect`: what a model is made of, as text, as JSON, or as a page for browsers.
+//! `tfrt inspect`: the parts of a model, as text, as JSON, or as a page for browsers.
 
 use tfrt::compiler;
 use tfrt::input::Input;
@@ -6,9 +6,9 @@ use tfrt::ir::Module;
 use tfrt::{Formats, HostEvaluator, OpenOptions};
 
 use super::{mapped, output, print_json, print_line};
+use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::{InspectOptions, View};
-use crate::talk::Talk;
 
 mod graph;
 mod memory;
@@ -16,12 +16,12 @@ mod page;
 mod weights;
 
 /// Shows one view of a model.
-pub fn inspect(options: &InspectOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
-    let input = mapped::read(&options.file, options.given.mmap)?;
+pub fn inspect(options: &InspectOptions, console: &Console) -> Result<ExitStatus, Failure> {
+    let input = mapped::read(&options.file, options.input.mmap)?;
     if let Input::Text(source) = &input {
-        talk.remember(source);
+        console.remember(source);
     }
-    let waiting = talk.waiting(&format!("reading {}", input.name()));
+    let progress = console.progress(&format!("reading {}", input.name()));
     let name = input.name().to_owned();
     let mut read = vec![options.file.clone()];
     let opening = options.dims.open_options(true);
@@ -35,12 +35,12 @@ pub fn inspect(options: &InspectOptions, talk: &Talk) -> Result<ExitStatus, Fail
             ("Weights", json(&weights), weights.text())
         }
         View::Memory => {
-            let (memory, given) = memory::Memory::measure(options, &input, &opening)?;
-            read.extend(given);
+            let (memory, input_files) = memory::Memory::measure(options, &input, &opening)?;
+            read.extend(input_files);
             ("Memory", json(&memory), memory.text())
         }
     };
-    drop(waiting);
+    drop(progress);
     match &options.html {
         Some(path) => {
             let page = page::page(&format!("{title} of {name}"), &document);
@@ -57,7 +57,7 @@ fn json(view: &impl serde::Serialize) -> serde_json::Value {
     serde_json::to_value(view).expect("our documents have text for keys")
 }
 
-/// The module of a model; of compiled bytes, what they were compiled from.
+/// Returns the module of a model; of compiled bytes, what they were compiled from.
 fn module(input: &Input, opening: &OpenOptions) -> Result<Module, Failure> {
     if let Some(module) = input.module_with(opening)? {
         return Ok(module);

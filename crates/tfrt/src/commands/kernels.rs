@@ -19,10 +19,12 @@ pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
     tfrt::kernels::register_all(&mut registry);
     tfrt::corert::kernels::register(&mut registry);
     let pattern = options.pattern.as_deref().unwrap_or("*");
-    let natives = registry.natives().map(|entry| Listed::new(entry, true));
-    let mut chosen: Vec<Listed> = registry
+    let natives = registry
+        .natives()
+        .map(|entry| KernelReport::new(entry, true));
+    let mut chosen: Vec<KernelReport> = registry
         .kernels()
-        .map(|entry| Listed::new(entry, false))
+        .map(|entry| KernelReport::new(entry, false))
         .chain(natives)
         .filter(|kernel| matches(pattern, &kernel.name))
         .collect();
@@ -78,12 +80,12 @@ fn nearest(name: &str, registry: &KernelRegistry) -> Option<String> {
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
-    kernels: &'a [Listed],
+    kernels: &'a [KernelReport],
     operations: &'a [Operation],
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct KernelReport {
     name: String,
     signature: String,
     operands: Vec<Operand>,
@@ -96,30 +98,30 @@ struct Listed {
     any_results: bool,
     completion: &'static str,
     native: bool,
-    /// What its entry in the operation tables says; absent if it has none.
+    /// Its entry in the operation tables, if it has one.
     #[serde(flatten)]
-    described: Option<Described>,
+    described: Option<OpDescription>,
 }
 
 #[derive(Serialize)]
 struct Operand {
-    /// The MLIR name; absent if any type will do.
+    /// The MLIR name of the type; absent if any type will do.
     #[serde(rename = "type")]
     type_name: Option<&'static str>,
     strict: bool,
 }
 
 #[derive(Serialize)]
-struct Described {
+struct OpDescription {
     #[serde(skip)]
     entry: &'static OpDef,
     summary: &'static str,
     description: &'static str,
-    /// With names, as people read it.
+    /// The operation with names of operands and attributes, as people read it.
     usage: String,
     syntax: Option<String>,
     generic_form: String,
-    /// The last one is that of all further operands, if it takes any.
+    /// The names of the operands. The last one is that of all further operands, if it takes any.
     operand_names: Vec<String>,
     result_names: Vec<String>,
     attribute_details: Vec<Attribute>,
@@ -162,8 +164,8 @@ struct Example {
     prints: &'static str,
 }
 
-impl Listed {
-    fn new(entry: &KernelEntry, native: bool) -> Listed {
+impl KernelReport {
+    fn new(entry: &KernelEntry, native: bool) -> KernelReport {
         let signature = entry.signature();
         let operands = signature.operands.iter().map(|operand| Operand {
             type_name: operand.type_name,
@@ -174,7 +176,7 @@ impl Listed {
             true => dialect::describe_native(entry.name()),
             false => dialect::describe(entry.name()),
         };
-        Listed {
+        KernelReport {
             name: entry.name().to_owned(),
             signature: signature.to_string(),
             operands: operands.collect(),
@@ -191,11 +193,11 @@ impl Listed {
                 Completion::Calls => "calls",
             },
             native,
-            described: described.map(Described::new),
+            described: described.map(OpDescription::new),
         }
     }
 
-    /// Returns what the terminal shows of it.
+    /// Returns the text for a terminal.
     fn text(&self, long: bool) -> String {
         let (name, native) = (&self.name, if self.native { " (native)" } else { "" });
         match &self.described {
@@ -215,8 +217,8 @@ impl Listed {
     }
 }
 
-impl Described {
-    fn new(entry: &'static OpDef) -> Described {
+impl OpDescription {
+    fn new(entry: &'static OpDef) -> OpDescription {
         let operands = entry.operand_defs().iter().chain(entry.rest_def());
         let declared = entry.result_defs().declared().iter();
         let mut result_names: Vec<String> = declared.map(|result| result.identifier()).collect();
@@ -236,7 +238,7 @@ impl Described {
             message: error.message,
             when: error.when,
         });
-        Described {
+        OpDescription {
             entry,
             summary: entry.summary_text(),
             description: entry.details_text(),
@@ -281,7 +283,7 @@ fn indented(markdown: &str) -> String {
     text
 }
 
-/// Tells whether a name matches: as a whole if the pattern has `*` or `?`, else in some part.
+/// Returns whether a name matches: as a whole if the pattern has `*` or `?`, else in some part.
 fn matches(pattern: &str, name: &str) -> bool {
     if !pattern.contains(['*', '?']) {
         return name.contains(pattern);

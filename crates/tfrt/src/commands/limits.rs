@@ -1,4 +1,5 @@
-//! What the flags of [`LimitOptions`] do: to files, to runtimes, to calls; and which of them is behind an error.
+//! The limits of [`LimitOptions`], as they apply to files, to runtimes and to calls, and [`Exceeded`], which finds the
+//! limit behind an error.
 
 use tfrt::import::ReadLimits;
 use tfrt::input::Input;
@@ -8,9 +9,9 @@ use tfrt::{
 };
 
 use super::mapped;
-use crate::failure::Failure;
+use crate::console::Console;
+use crate::failure::{Failure, LimitReached};
 use crate::options::LimitOptions;
-use crate::talk::Talk;
 
 impl LimitOptions {
     /// Reads a file, or maps it if that is asked for.
@@ -42,16 +43,16 @@ impl LimitOptions {
         input: &Input,
         options: &OpenOptions,
         runtime: &Runtime,
-        talk: &Talk,
+        console: &Console,
     ) -> Result<Program, OpenError> {
         let loaded = runtime.load_with(input, options);
         if let Err(error) = &loaded {
-            self.tell_refused(error, talk);
+            self.tell_refused(error, console);
         }
         loaded
     }
 
-    /// Puts the limits of a runtime.
+    /// Sets the limits of a runtime.
     pub fn limit(&self, builder: RuntimeBuilder) -> RuntimeBuilder {
         match self.untrusted() {
             Some(untrusted) => builder.untrusted(untrusted),
@@ -59,7 +60,7 @@ impl LimitOptions {
         }
     }
 
-    /// The context of a call.
+    /// Returns the context of a call.
     pub fn context(&self, runtime: &Runtime) -> Context {
         let context = runtime.context_builder();
         match self.deadline {
@@ -68,13 +69,13 @@ impl LimitOptions {
         }
     }
 
-    /// Says that kernels may be missing because a stranger's program must not have them.
-    fn tell_refused(&self, error: &OpenError, talk: &Talk) {
+    /// Tells that kernels may be missing because an untrusted program must not have them.
+    fn tell_refused(&self, error: &OpenError, console: &Console) {
         if self.untrusted && matches!(error, OpenError::Load(_)) {
             let dialects = Untrusted::REFUSED;
             let document = serde_json::json!({ "schema": "tfrt.refused/1", "dialects": dialects });
             let names = dialects.join(", ");
-            talk.document(&document, || {
+            console.document(&document, || {
                 format!("note: --untrusted leaves out the kernels of {names}\n")
             });
         }
@@ -91,7 +92,7 @@ pub fn refuse_compiled(input: &Input, no_optimize: bool) -> Result<(), Failure> 
     }
 }
 
-/// What may have refused memory, depth or steps.
+/// The limits on memory, depth and steps of a run, among which the one behind an error is found.
 pub struct Exceeded<'h> {
     pub host: &'h HostContext,
     /// The bytes of `--allocator`, if these were too few.
@@ -99,47 +100,43 @@ pub struct Exceeded<'h> {
 }
 
 impl Exceeded<'_> {
-    /// Says what limit on memory there is, if it has refused any.
-    fn memory(&self) -> Option<String> {
+    /// Returns the limit on memory, if it has refused any.
+    fn memory(&self) -> Option<LimitReached> {
         let max_memory = self.host.limits().max_memory;
-        if let Some(bytes) = max_memory.filter(|_| self.host.memory_refusals() > 0) {
-            return Some(format!("--max-memory allows {bytes} bytes at one time"));
+        match max_memory.filter(|_| self.host.memory_refusals() > 0) {
+            Some(bytes) => Some(LimitReached::Memory(bytes)),
+            None => self.exhausted.map(LimitReached::Allocator),
         }
-        let bytes = self.exhausted?;
-        Some(format!("--allocator has {bytes} bytes at one time"))
     }
 
-    /// Says which limit an error is due to, and its flag.
-    pub fn error(&self, error: &Error) -> Option<String> {
+    /// Returns the limit that an error is due to.
+    pub fn error(&self, error: &Error) -> Option<LimitReached> {
         if error.code() != ErrorCode::ResourceExhausted {
             return None;
         }
         let limits = self.host.limits();
         if *error.message() == *limits.depth_exceeded().message() {
-            let max_depth = limits.max_depth;
-            return Some(format!("--max-depth allows {max_depth} calls within calls"));
+            return Some(LimitReached::Depth(limits.max_depth));
         }
         let max_steps = limits.max_steps;
         match max_steps.filter(|_| *error.message() == *limits.steps_exceeded().message()) {
-            Some(max_steps) => Some(format!(
-                "--max-steps allows {max_steps} kernels and calls in one function"
-            )),
+            Some(max_steps) => Some(LimitReached::Steps(max_steps)),
             None => self.memory(),
         }
     }
 
-    /// What the limit on memory has caused is no fault of the input.
+    /// Returns a failure as one of the limit that has caused it, which is no fault of the input.
     pub fn failure(&self, failure: Failure) -> Failure {
-        let help = match &failure {
+        let limit = match &failure {
             Failure::Rejected { .. } | Failure::Usage(_) => self.memory(),
             Failure::Open(OpenError::Constants(error)) => self.error(error),
             _ => None,
         };
-        match (failure, help) {
-            (Failure::Rejected { message, .. } | Failure::Usage(message), Some(help)) => {
-                Failure::Limited { message, help }
+        match (failure, limit) {
+            (Failure::Rejected { message, .. } | Failure::Usage(message), Some(limit)) => {
+                Failure::Limited { message, limit }
             }
-            (Failure::Open(error), Some(help)) => Failure::LimitedOpen { error, help },
+            (Failure::Open(error), Some(limit)) => Failure::LimitedOpen { error, limit },
             (failure, _) => failure,
         }
     }

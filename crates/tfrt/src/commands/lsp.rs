@@ -41,7 +41,7 @@ pub fn lsp(_: &LspOptions) -> Result<ExitStatus, Failure> {
     }
 }
 
-/// What programs are checked against: the kernels of a runtime, and rows.
+/// The checker of the language server, which loads programs on the kernels of a runtime.
 struct Kernels {
     runtime: Runtime,
     dialects: Dialects,

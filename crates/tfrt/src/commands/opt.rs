@@ -12,66 +12,93 @@ use tfrt_compiler::pipeline::{self, Property, Ran};
 
 use super::compile::no_text;
 use super::testing;
+use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::OptOptions;
-use crate::talk::Talk;
 
-/// Prints a text, or each part of it, as passes left it and our printer writes it.
-pub fn opt(options: &OptOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+/// Prints a model or a text, or each part of it, as passes left it and our printer writes it: reads, transforms,
+/// prints.
+pub fn opt(options: &OptOptions, console: &Console) -> Result<ExitStatus, Failure> {
     if options.list {
         return super::print_line(list().trim_end()).map(|()| ExitStatus::Fine);
     }
     let testing = options.testing;
-    let dialects = Formats::builtin().text_dialects();
-    let parse = |source: &Source| parse_in(source, &dialects);
-    let source = match Input::read(&options.file)? {
-        Input::Text(source) => source,
-        input @ Input::Model { .. } if !testing.is_asked_for() => {
-            return opt_model(&input, options, talk);
+    match Input::read(&options.file)? {
+        Input::Text(source) if testing.verify_diagnostics => {
+            testing::compare(&source, testing, console, |part| {
+                // Remarks are announced as well as errors.
+                let transformed = transform_text(part, options, console);
+                Err(transformed.map_or_else(|wrong| wrong, |(_, remarks)| remarks))
+            })
         }
-        input => return Err(no_text(&input)),
-    };
-    if testing.verify_diagnostics {
-        return testing::compare(&source, testing, talk, |part| {
-            // Remarks are announced as well as errors.
-            let transformed = parse(part).and_then(|module| transform(module, options, talk));
-            Err(transformed.map_or_else(|wrong| wrong, |(_, remarks)| remarks))
-        });
+        Input::Text(source) => opt_text(&source, options, console),
+        input @ Input::Model { .. } if !testing.is_asked_for() => {
+            opt_model(&input, options, console)
+        }
+        input => Err(no_text(&input)),
     }
-    let how = how(options);
+}
+
+/// Prints each part of a text, as passes left it, and tells of the errors of all.
+fn opt_text(
+    source: &Source,
+    options: &OptOptions,
+    console: &Console,
+) -> Result<ExitStatus, Failure> {
     let mut texts = Vec::new();
     let mut status = ExitStatus::Fine;
-    for part in testing::parts(&source, testing) {
-        match parse(&part).and_then(|module| transform(module, options, talk)) {
+    for part in testing::parts(source, options.testing) {
+        match transform_text(&part, options, console) {
             Ok((module, remarks)) => {
-                if !remarks.is_empty() {
-                    talk.failure(&Failure::Text(remarks));
-                }
-                texts.push(print(&module, how));
+                tell_remarks(remarks, console);
+                texts.push(print(&module, how(options)));
             }
             Err(diagnostics) => {
-                talk.failure(&Failure::Text(diagnostics));
+                console.failure(&Failure::Text(diagnostics));
                 status = ExitStatus::Rejected;
             }
         }
     }
-    let mut out = io::stdout().lock();
-    out.write_all(texts.join(testing::SEPARATOR).as_bytes())?;
-    out.flush()?;
+    write(&texts.join(testing::SEPARATOR))?;
     Ok(status)
 }
 
 /// Prints a model in dialect `onnx`, as passes left it.
-fn opt_model(input: &Input, options: &OptOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
+fn opt_model(
+    input: &Input,
+    options: &OptOptions,
+    console: &Console,
+) -> Result<ExitStatus, Failure> {
     let module = input.module()?.expect("a model is a module");
-    let (module, remarks) = transform(module, options, talk)?;
-    if !remarks.is_empty() {
-        talk.failure(&Failure::Text(remarks));
-    }
-    let mut out = io::stdout().lock();
-    out.write_all(print(&module, how(options)).as_bytes())?;
-    out.flush()?;
+    let (module, remarks) = transform(module, options, console)?;
+    tell_remarks(remarks, console);
+    write(&print(&module, how(options)))?;
     Ok(ExitStatus::Fine)
+}
+
+fn tell_remarks(remarks: Diagnostics, console: &Console) {
+    if !remarks.is_empty() {
+        console.failure(&Failure::Text(remarks));
+    }
+}
+
+/// Writes a text as it is to standard output.
+fn write(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Parses a text and runs the passes over it, as [`transform`] does.
+fn transform_text(
+    source: &Source,
+    options: &OptOptions,
+    console: &Console,
+) -> Result<(Module, Diagnostics), Diagnostics> {
+    let dialects = Formats::builtin().text_dialects();
+    let module = parse_in(source, &dialects)?;
+    transform(module, options, console)
 }
 
 fn how(options: &OptOptions) -> PrintOptions {
@@ -81,12 +108,11 @@ fn how(options: &OptOptions) -> PrintOptions {
     }
 }
 
-/// Verifies a module and runs the passes over it; returns what came of it and the remarks that they
-/// made.
+/// Verifies a module and runs the passes over it; returns the module and the remarks of the passes.
 fn transform(
     mut module: Module,
     options: &OptOptions,
-    talk: &Talk,
+    console: &Console,
 ) -> Result<(Module, Diagnostics), Diagnostics> {
     let mut pipeline = options.passes.clone();
     pipeline.verify_each = options.verify_each;
@@ -96,13 +122,13 @@ fn transform(
         &Context::new(&HostEvaluator::default()),
         &mut |ran, module| {
             if options.print_after {
-                talk.say(&format!("// after {}\n{module}", ran.pass.name));
+                console.say(&format!("// after {}\n{module}", ran.pass.name));
             }
             passes.push(ran);
         },
     )?;
     if options.timing {
-        talk.say(&timing(&passes));
+        console.say(&timing(&passes));
     }
     Ok((module, remarks))
 }

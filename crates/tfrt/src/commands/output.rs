@@ -1,4 +1,4 @@
-//! Where what a command makes goes: a file, or standard output.
+//! The output of commands: files, or standard output.
 
 use std::fs;
 use std::io::{self, Write};
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tfrt::input::{Input, STANDARD_INPUT};
 
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::talk::Talk;
 
 mod delivery;
 
@@ -31,8 +31,8 @@ pub fn write(path: &Path, read: &[PathBuf], option: &str, bytes: &[u8]) -> Resul
     delivery.finish().map(drop)
 }
 
-/// Checks a path, given with an option, of what is going to be made of what was read: what is wrong with it is
-/// better known before that takes its time. What is there stays as it is.
+/// Checks the path of an output, given with an option, before the output is made, which may take its time. A file that
+/// is there stays as it is.
 ///
 /// # Errors
 ///
@@ -50,18 +50,18 @@ pub fn check(path: &Path, read: &[PathBuf], option: &str) -> Result<(), Failure>
 
 /// A file that was written beside the results, as standard error tells of it.
 #[derive(Serialize)]
-pub struct Written {
+pub struct WrittenFile {
     schema: &'static str,
     file: String,
     bytes: u64,
-    /// What it is opened with.
+    /// The program that opens the file, for people.
     open_with: &'static str,
 }
 
-impl Written {
-    /// `bytes` were written to `path`.
-    pub fn new(path: &Path, bytes: u64, open_with: &'static str) -> Written {
-        Written {
+impl WrittenFile {
+    /// Describes a file with so many bytes.
+    pub fn new(path: &Path, bytes: u64, open_with: &'static str) -> WrittenFile {
+        WrittenFile {
             schema: "tfrt.written/1",
             file: path.display().to_string(),
             bytes,
@@ -69,10 +69,10 @@ impl Written {
         }
     }
 
-    /// Tells of it.
-    pub fn tell(&self, talk: &Talk) {
-        talk.document(self, || {
-            let Written {
+    /// Tells people of the file.
+    pub fn tell(&self, console: &Console) {
+        console.document(self, || {
+            let WrittenFile {
                 file,
                 bytes,
                 open_with,
@@ -83,13 +83,13 @@ impl Written {
     }
 }
 
-/// Says that a file could not be written.
+/// Returns the failure to write a file.
 pub fn unwritten(path: &Path, reason: io::Error) -> Failure {
     let path = path.to_owned();
     Failure::Write { path, reason }
 }
 
-/// The files that an input was read from, once it was opened.
+/// Returns the files that an input was read from, once it was opened.
 pub fn files_of(path: &Path, input: &Input) -> Vec<PathBuf> {
     let mut files = vec![path.to_owned()];
     files.extend(input.files_beside());
@@ -111,12 +111,12 @@ pub fn refuse_inputs(path: &Path, read: &[PathBuf], option: &str) -> Result<(), 
     )))
 }
 
-/// Tells whether two paths lead to the same file, which need not exist yet.
+/// Returns whether two paths lead to the same file, which need not exist yet.
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
     a == b || place_of(a).is_some_and(|place| place_of(b) == Some(place))
 }
 
-/// Where a file is, or would be made, without links.
+/// Returns the path of a file that is there, or would be made, without links.
 fn place_of(path: &Path) -> Option<PathBuf> {
     if let Ok(place) = fs::canonicalize(path) {
         return Some(place);

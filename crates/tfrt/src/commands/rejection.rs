@@ -7,11 +7,11 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::{bench, diff, dump, print_json, run};
+use crate::console::{Console, Problem};
 use crate::failure::Failure;
 use crate::options::{Command, RunOptions};
-use crate::talk::{Problem, Talk};
 
-/// What is left of a report.
+/// The report of a command that failed: its problems, without results.
 #[derive(Serialize)]
 struct Rejection<'r> {
     schema: &'static str,
@@ -22,16 +22,16 @@ struct Rejection<'r> {
     problems: Vec<Problem>,
 }
 
-/// Writes the object, if the command was asked for one and its input is to blame.
+/// Writes the report of a failure, if the command was asked for JSON and its input is to blame.
 ///
 /// A command line that makes no sense gets none; where standard output is the trouble, there may
 /// be a part of a report already.
-pub fn report(command: &Command, failure: &Failure, talk: &Talk) -> Result<(), Failure> {
+pub fn report(command: &Command, failure: &Failure, console: &Console) -> Result<(), Failure> {
     if let Failure::Usage(_) | Failure::Output(_) | Failure::Told(_) = failure {
         return Ok(());
     }
     match command {
-        Command::Run(options) => of_run(options, failure, talk),
+        Command::Run(options) => of_run(options, failure, console),
         Command::Bench(options) if options.json => {
             write(bench::SCHEMA, Some(&options.file), true, failure)
         }
@@ -43,17 +43,17 @@ pub fn report(command: &Command, failure: &Failure, talk: &Talk) -> Result<(), F
     }
 }
 
-/// The same for `tfrt run`, which tells of a program or of a model.
-pub fn of_run(options: &RunOptions, failure: &Failure, talk: &Talk) -> Result<(), Failure> {
+/// Writes the report of a failure of `tfrt run`, about a program or about a model.
+pub fn of_run(options: &RunOptions, failure: &Failure, console: &Console) -> Result<(), Failure> {
     if !options.json {
         return Ok(());
     }
-    let schema = match talk.is_of_model() {
+    let schema = match console.is_of_model() {
         true => run::MODEL_SCHEMA,
         false => run::SCHEMA,
     };
     // Who ends the command, and who was about to end well, may meet.
-    match talk.begin_document() {
+    match console.begin_document() {
         true => write(schema, Some(&options.file), true, failure),
         false => Ok(()),
     }

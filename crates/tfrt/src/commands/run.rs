@@ -1,8 +1,8 @@
 //! `tfrt run`: compile if the input is text, execute its functions, report what they return.
 //!
-//! What is printed is what the original's `bef_executor` prints, but for the lines about the
-//! allocator and the queue that it chose. Errors that kernels report are told after the line of
-//! the function's results, so that the two streams keep an order when they are one.
+//! The output is what the original's `bef_executor` prints, but for the lines about the allocator and the queue that it
+//! chose. Errors that kernels report are told after the line of the function's results, so that the two streams keep an
+//! order when they are one.
 
 use std::cell::Cell;
 use std::io;
@@ -27,158 +27,80 @@ use super::limits::{Exceeded, refuse_compiled};
 use super::output::Delivery;
 use super::trace::{LineTrace, Stream};
 use super::{check, print_json, rejection, write_line};
-use crate::failure::{ExitStatus, Failure};
-use crate::options::RunOptions;
-use crate::talk::{Problem, Talk};
+use crate::console::{Console, Problem};
+use crate::failure::{ExitStatus, Failure, LimitReached};
+use crate::options::{LimitOptions, RunOptions};
 
 mod allocator;
 mod document;
-mod ending;
+mod escaped_output;
 mod interrupt;
 mod model;
-mod printed;
 mod profiling;
 mod sampler;
 mod stats;
+mod watchdog;
 
 use allocator::Allocator;
 use document::Document;
-use ending::Watch;
 use profiling::Profiling;
 use stats::Stats;
+use watchdog::Watchdog;
 
 pub use document::SCHEMA;
 pub use model::SCHEMA as MODEL_SCHEMA;
 
-/// Runs a program and reports the allocator's findings when all of it is gone.
-pub fn run(options: &RunOptions, talk: &Talk) -> Result<ExitStatus, Failure> {
-    let untrusted = options.limits.untrusted();
-    if untrusted.is_some() {
-        talk.read_no_files();
+/// Runs a model or a program: reads, compiles and loads it, calls its functions, and reports their results. What
+/// ends this early is a [`LimitReached`](crate::failure::LimitReached).
+pub fn run(options: &RunOptions, console: &Console) -> Result<ExitStatus, Failure> {
+    let limits = &options.limits;
+    if limits.untrusted {
+        console.read_no_files();
     }
-    let say = |failure: &Failure| {
-        talk.failure(failure);
-        if let Err(unwritten) = rejection::of_run(options, failure, talk) {
-            talk.failure(&unwritten);
-        }
-    };
-    let document = serde_json::json!({ "schema": "tfrt.interrupted/1" });
-    let note = talk.text_of(&document, || {
-        "note: interrupted: what runs is being stopped; another Ctrl-C ends the command at once\n"
-            .to_owned()
-    });
-    let whole = untrusted.map(|untrusted| untrusted.max_time);
-    ending::watched(whole, note, say, |watch| run_to_end(options, watch, talk))
+    let say = |failure: &Failure| say_why(failure, options, console);
+    let max_time = limits.untrusted().map(|untrusted| untrusted.max_time);
+    watchdog::watched(max_time, interrupt::note(console), say, |watchdog| {
+        let input = read(options, limits, console)?;
+        let mut run = Run::new(&input, options, limits, watchdog, console)?;
+        let called = run
+            .load(&input)
+            .and_then(|program| run.call(program, input))
+            .map_err(|failure| run.exceeded().failure(failure))?;
+        run.report(called)
+    })
 }
 
-fn run_to_end(options: &RunOptions, watch: &Watch, talk: &Talk) -> Result<ExitStatus, Failure> {
-    let input = options.limits.read(&options.file, options.given.mmap)?;
+/// Says why the process is ended, also in the document that was asked for.
+fn say_why(failure: &Failure, options: &RunOptions, console: &Console) {
+    console.failure(failure);
+    if let Err(unwritten) = rejection::of_run(options, failure, console) {
+        console.failure(&unwritten);
+    }
+}
+
+/// Reads the file, and remembers its text for messages.
+fn read(options: &RunOptions, limits: &LimitOptions, console: &Console) -> Result<Input, Failure> {
+    let input = limits.read(&options.file, options.input.mmap)?;
     if let Input::Text(source) = &input {
-        talk.remember(source);
+        console.remember(source);
     }
     if matches!(input, Input::Model { .. }) && !options.calls_functions() {
-        talk.about_model();
+        console.about_model();
     }
     refuse_compiled(&input, options.no_optimize)?;
-    let mut read = vec![options.file.clone()];
-    read.extend(options.wanted.labels.clone());
-    let profiling = Profiling::new(options, &input, &read)?;
-    let allocator = Allocator::new(options.allocator);
-    let errors = Arc::new(Errors::default());
-    // A document holds what the program prints: standard output is one object and nothing else.
-    let (output, printed) = match options.json {
-        true => Output::captured_within(max_printed(options)),
-        false if options.limits.untrusted => (printed::output(), CapturedOutput::default()),
-        false => (Output::standard(), CapturedOutput::default()),
-    };
-    let runtime = runtime(options, &allocator, &errors, output, &profiling)?;
-    let session = Session {
-        host: runtime.host().clone(),
-        queue: options.queue,
-        errors,
-        print_error_code: options.print_error_code,
-    };
-    let mut run = Run {
-        options,
-        read,
-        watch,
-        profiling: &profiling,
-        allocator: &allocator,
-        talk,
-        session,
-        runtime,
-        document: Document::new(input.name()),
-        printed,
-        status: ExitStatus::Fine,
-        unwritten: Cell::new(None),
-        delivery: Delivery::default(),
-    };
-    let (of_model, stats) = run
-        .run_input(input)
-        .map_err(|failure| run.exceeded().failure(failure))?;
-    let Run {
-        runtime,
-        session,
-        document,
-        mut status,
-        printed,
-        unwritten,
-        delivery,
-        ..
-    } = run;
-    let failure = runtime.host().output().failure();
-    if options.json && failure == Some(io::ErrorKind::StorageFull) {
-        return Err(prints_too_much(options));
-    }
-    let failure = failure.map_or(Ok(()), |kind| Err(kind.into()));
-    let printed_all = unless_unread(unwritten.take().map_or(failure, Err)).map_err(Failure::Output);
-    if let Err(failure) = &printed_all {
-        // The status says what came of the program all the same.
-        talk.failure(failure);
-        status = status.max(failure.status());
-    }
-    drop((session, runtime));
-    if allocator.finish(options.json, talk)? {
-        status = status.max(ExitStatus::Leaked);
-    }
-    if !options.json {
-        if let Some(stats) = &stats {
-            talk.document(stats, || stats.table());
-        }
-    } else if talk.begin_document() {
-        match options.limits.untrusted {
-            true => talk.say(&visible::text(&printed.logged())),
-            false => talk.say(&printed.logged()),
-        }
-        let (output, exit_status) = (printed.printed(), status as u8);
-        match of_model {
-            Some(model) => print_json(&model.ended(output, stats, exit_status))?,
-            None => print_json(&document.ended(output, stats, exit_status))?,
-        }
-    }
-    if printed_all.is_ok() {
-        let written = delivery.finish()?;
-        written.iter().for_each(|written| written.tell(talk));
-    }
-    Ok(status)
+    Ok(input)
 }
 
-fn prints_too_much(options: &RunOptions) -> Failure {
-    let n_bytes = max_printed(options);
-    Failure::Limited {
-        message: format!("with --json, a program may print {n_bytes} bytes, and this prints more"),
-        help: "that is an eighth of what --max-memory allows".to_owned(),
-    }
-}
-
-/// How many bytes a program may print that are kept for a document, where a character may take six.
-fn max_printed(options: &RunOptions) -> usize {
-    let max_memory = options.limits.limits().max_memory;
+/// Returns how many bytes a program may print that are kept for a document, where a character may take six.
+fn max_printed(limits: &LimitOptions) -> usize {
+    let max_memory = limits.limits().max_memory;
     max_memory.map_or(usize::MAX, |bytes| bytes / 8)
 }
 
+/// Makes the runtime that the command line asks for.
 fn runtime(
     options: &RunOptions,
+    limits: &LimitOptions,
     allocator: &Allocator,
     errors: &Arc<Errors>,
     output: Output,
@@ -202,28 +124,37 @@ fn runtime(
         Some(recorder) => builder.recorder(recorder),
         None => builder,
     };
-    Ok(options.limits.limit(builder).build())
+    Ok(limits.limit(builder).build())
 }
 
-/// One run of the command.
+/// One run of the command, from the file that was read to the report.
 struct Run<'a> {
     options: &'a RunOptions,
-    /// The files that the program was read from, and the labels.
-    read: Vec<PathBuf>,
-    watch: &'a Watch,
-    profiling: &'a Profiling,
-    allocator: &'a Allocator,
-    talk: &'a Talk,
+    limits: &'a LimitOptions,
+    watchdog: &'a Watchdog,
+    console: &'a Console,
+    profiling: Profiling,
+    allocator: Allocator,
+    /// The files that the program was read from, and the labels: nothing is written over them.
+    files_read: Vec<PathBuf>,
     session: Session,
     runtime: Runtime,
     document: Document,
-    /// What the program prints, if that goes into the document.
+    /// The program's standard output, if it goes into the document.
     printed: CapturedOutput,
     status: ExitStatus,
-    /// Why standard output could not be written, the first time.
-    unwritten: Cell<Option<io::Error>>,
-    /// What is written in the end.
+    /// The first error of writing to standard output.
+    output_error: Cell<Option<io::Error>>,
+    /// Files and standard output that are written in the end.
     delivery: Delivery,
+}
+
+/// The result of calls that have ended.
+struct Called {
+    /// The report on a model that was called as a whole.
+    model: Option<model::Document>,
+    /// The report on time and memory, if it was asked for.
+    stats: Option<Stats>,
 }
 
 pub(super) fn no_such_function(program: &Program, name: &str) -> Failure {
@@ -250,14 +181,14 @@ fn is_model(program: &Program) -> bool {
     program.as_host_program().file().model().is_some()
 }
 
-/// Says of weights that were packed for another processor that opening them took longer.
-fn tell_packing(runtime: &Runtime, talk: &Talk) {
+/// Tells that weights were packed for another processor, so that opening the model took longer.
+fn tell_packing(runtime: &Runtime, console: &Console) {
     let ours = InstructionSet::best().name();
     for set in laid_again(runtime.host()) {
         let document = serde_json::json!({
             "schema": "tfrt.laid-again/1", "packed_for": set, "laid_out_for": ours,
         });
-        talk.document(&document, || {
+        console.document(&document, || {
             format!(
                 "note: weights were packed for {set} and laid out again for {ours}: `tfrt compile` on this \
                  processor saves that\n"
@@ -266,70 +197,79 @@ fn tell_packing(runtime: &Runtime, talk: &Talk) {
     }
 }
 
-impl Run<'_> {
-    /// Opens what was read and runs what of it was asked for. Returns the report of a model, and where the time went.
-    fn run_input(
-        &mut self,
-        input: Input,
-    ) -> Result<(Option<model::Document>, Option<Stats>), Failure> {
-        let options = self.options;
-        let opening = options.dims.open_options(!options.no_optimize);
-        let program = self.load(&input, &opening)?;
-        self.read.extend(input.files_beside());
-        self.profiling.check(&self.read)?;
-        let is_model = is_model(&program);
-        let is_called = is_model && !options.calls_functions();
-        let is_for_models = options.given.is_used() || options.wanted.is_used();
-        if !is_called && (is_for_models || !options.dims.dims.is_empty()) {
-            let message = match is_model {
-                true => {
-                    "--input, --random, --output and what goes with them are for models as a whole: \
-                     with --function or --arg, its functions are called as those of a program"
-                }
-                false => {
-                    "--input, --random, --output and what goes with them are for models: functions of \
-                     programs take --arg"
-                }
-            };
-            return Err(Failure::Usage(message.to_owned()));
+/// Refuses options for models where functions are called, which take `--arg`.
+fn refuse_options_of_models(options: &RunOptions, is_model: bool) -> Result<(), Failure> {
+    let is_used =
+        options.input.is_used() || options.output.is_used() || !options.dims.dims.is_empty();
+    let message = match is_model {
+        _ if !is_used => return Ok(()),
+        true => {
+            "--input, --random, --output and what goes with them are for models as a whole: \
+             with --function or --arg, its functions are called as those of a program"
         }
-        let (program, document) = match is_called {
-            true => {
-                let model = Model::from_program_with(program, &input, &opening, &self.runtime)?;
-                // A model holds what it was read from no longer.
-                drop(input);
-                tell_packing(&self.runtime, self.talk);
-                self.profiling.begin(&self.runtime);
-                let document = self.run_model(&model)?;
-                (model.program().clone(), Some(document))
-            }
-            false => {
-                let functions = self.select(&program)?;
-                interrupt::begin();
-                self.profiling.begin(&self.runtime);
-                self.run_all(&functions)?;
-                (program, None)
-            }
+        false => {
+            "--input, --random, --output and what goes with them are for models: functions of \
+             programs take --arg"
+        }
+    };
+    Err(Failure::Usage(message.to_owned()))
+}
+
+impl<'a> Run<'a> {
+    /// Sets up the runtime, and refuses to write over files that are read.
+    fn new(
+        input: &Input,
+        options: &'a RunOptions,
+        limits: &'a LimitOptions,
+        watchdog: &'a Watchdog,
+        console: &'a Console,
+    ) -> Result<Run<'a>, Failure> {
+        let mut files_read = vec![options.file.clone()];
+        files_read.extend(options.output.labels.clone());
+        let profiling = Profiling::new(options, input, &files_read)?;
+        let allocator = Allocator::new(options.allocator);
+        let errors = Arc::new(Errors::default());
+        // A document holds what the program prints: standard output is one object and nothing else.
+        let (output, printed) = match options.json {
+            true => Output::captured_within(max_printed(limits)),
+            false if limits.untrusted => (escaped_output::output(), CapturedOutput::default()),
+            false => (Output::standard(), CapturedOutput::default()),
         };
-        let (talk, delivery) = (self.talk, &mut self.delivery);
-        let stats = self
-            .profiling
-            .end(&self.runtime, &program, talk, delivery)?;
-        // A program says itself which texts it was made of: pages and messages show them.
-        delivery.refuse(&talk.files_read())?;
-        delivery.send()?;
-        Ok((document, stats))
+        let runtime = runtime(options, limits, &allocator, &errors, output, &profiling)?;
+        let session = Session {
+            host: runtime.host().clone(),
+            queue: options.queue,
+            errors,
+            print_error_code: options.print_error_code,
+        };
+        Ok(Run {
+            options,
+            limits,
+            watchdog,
+            console,
+            profiling,
+            allocator,
+            files_read,
+            session,
+            runtime,
+            document: Document::new(input.name()),
+            printed,
+            status: ExitStatus::Fine,
+            output_error: Cell::new(None),
+            delivery: Delivery::default(),
+        })
     }
 
-    /// Opens what was read, and tells of warnings and of operations that have no kernel.
-    fn load(&self, input: &Input, opening: &OpenOptions) -> Result<Program, Failure> {
-        let (options, talk) = (self.options, self.talk);
-        let waiting = talk.waiting(&format!("compiling {}", input.name()));
+    /// Compiles and loads what was read, and tells of warnings and of operations that have no kernel.
+    fn load(&self, input: &Input) -> Result<Program, Failure> {
+        let (options, console) = (self.options, self.console);
+        let opening = &self.opening();
+        let progress = console.progress(&format!("compiling {}", input.name()));
         let warnings = Warnings::default();
         let warned = opening.clone().warnings(warnings.clone());
-        let loaded = options.limits.load(input, &warned, &self.runtime, talk);
-        drop(waiting);
-        talk.diagnostics(&warnings.take());
+        let loaded = self.limits.load(input, &warned, &self.runtime, console);
+        drop(progress);
+        console.diagnostics(&warnings.take());
         let is_model = match (&loaded, input) {
             (Ok(program), _) => is_model(program),
             // What was compiled before tells it, though it can't be loaded.
@@ -340,16 +280,121 @@ impl Run<'_> {
             _ => false,
         };
         if is_model && !options.calls_functions() {
-            talk.about_model();
+            console.about_model();
         }
         loaded.map_err(|error| {
-            let missing = matches!(error, OpenError::Load(_))
-                .then(|| check::told_if_missing(input, opening, &self.runtime, options.json, talk));
+            let missing = matches!(error, OpenError::Load(_)).then(|| {
+                check::told_if_missing(input, opening, &self.runtime, options.json, console)
+            });
             missing.flatten().unwrap_or(Failure::Open(error))
         })
     }
 
-    /// What may have refused memory.
+    /// Returns the options by which the program is opened.
+    fn opening(&self) -> OpenOptions {
+        let options = self.options;
+        options.dims.open_options(!options.no_optimize)
+    }
+
+    /// Calls the model, or the functions of the program that were asked for.
+    fn call(&mut self, program: Program, input: Input) -> Result<Called, Failure> {
+        self.files_read.extend(input.files_beside());
+        self.profiling.check(&self.files_read)?;
+        let is_model = is_model(&program);
+        let (program, model) = match is_model && !self.options.calls_functions() {
+            true => {
+                let opening = self.opening();
+                let model = Model::from_program_with(program, &input, &opening, &self.runtime)?;
+                // A model holds what it was read from no longer.
+                drop(input);
+                tell_packing(&self.runtime, self.console);
+                self.profiling.begin_run(&self.runtime);
+                let document = self.run_model(&model)?;
+                (model.program().clone(), Some(document))
+            }
+            false => {
+                refuse_options_of_models(self.options, is_model)?;
+                let functions = self.select(&program)?;
+                interrupt::begin_calls();
+                self.profiling.begin_run(&self.runtime);
+                self.run_all(&functions)?;
+                (program, None)
+            }
+        };
+        let (console, delivery) = (self.console, &mut self.delivery);
+        let stats = self
+            .profiling
+            .end_run(&self.runtime, &program, console, delivery)?;
+        // A program says itself which texts it was made of: pages and messages show them.
+        delivery.refuse(&console.files_read())?;
+        delivery.send()?;
+        Ok(Called { model, stats })
+    }
+
+    /// Returns why standard output could not be written, unless nobody reads it any more.
+    ///
+    /// # Errors
+    ///
+    /// `Limited` if the program prints more than its document may hold.
+    fn output_failure(&self) -> Result<Option<Failure>, Failure> {
+        let failure = self.runtime.host().output().failure();
+        if self.options.json && failure == Some(io::ErrorKind::StorageFull) {
+            return Err(LimitReached::Printed(max_printed(self.limits)).into());
+        }
+        let failure = failure.map_or(Ok(()), |kind| Err(kind.into()));
+        let printed = self.output_error.take().map_or(failure, Err);
+        Ok(unless_unread(printed).err().map(Failure::Output))
+    }
+
+    /// Frees the program, and reports on its run: leaks, statistics, the document, files. Returns the exit status.
+    fn report(self, called: Called) -> Result<ExitStatus, Failure> {
+        let output_failure = self.output_failure()?;
+        let Run {
+            options,
+            limits,
+            console,
+            allocator,
+            session,
+            runtime,
+            document,
+            printed,
+            mut status,
+            delivery,
+            ..
+        } = self;
+        if let Some(failure) = &output_failure {
+            // The status says what came of the program all the same.
+            console.failure(failure);
+            status = status.max(failure.status());
+        }
+        drop((session, runtime));
+        if allocator.finish(options.json, console)? {
+            status = status.max(ExitStatus::Leaked);
+        }
+        let Called { model, stats } = called;
+        if !options.json {
+            if let Some(stats) = &stats {
+                console.document(stats, || stats.table());
+            }
+        } else if console.begin_document() {
+            match limits.untrusted {
+                true => console.say(&visible::text(&printed.logged())),
+                false => console.say(&printed.logged()),
+            }
+            let (output, exit_status) = (printed.printed(), status as u8);
+            match model {
+                Some(model) => print_json(&model.ended(output, stats, exit_status))?,
+                None => print_json(&document.ended(output, stats, exit_status))?,
+            }
+        }
+        if output_failure.is_none() {
+            let written = delivery.finish()?;
+            written.iter().for_each(|written| written.tell(console));
+        }
+        Ok(status)
+    }
+
+    /// Returns the limits of this run, to find the one that is behind an error.
     fn exceeded(&self) -> Exceeded<'_> {
         Exceeded {
             host: self.runtime.host(),
@@ -357,7 +402,7 @@ impl Run<'_> {
         }
     }
 
-    /// The functions to run, in order.
+    /// Returns the functions to run, in order.
     fn select(&self, program: &Program) -> Result<Vec<Function>, Failure> {
         let find = |name: &String| {
             let function = program.function(name);
@@ -405,15 +450,15 @@ impl Run<'_> {
             }
             self.run_one(function, arguments)?;
         }
-        interrupt::over();
+        interrupt::end_calls();
         Ok(())
     }
 
-    /// Nothing was wrong, but nothing is seen either.
+    /// Tells that there are no functions to run.
     fn tell_nothing_to_run(&self) {
         let file = self.options.file.to_string_lossy();
         let document = serde_json::json!({ "schema": "tfrt.nothing-run/1", "file": file });
-        self.talk.document(&document, || {
+        self.console.document(&document, || {
             format!("note: '{file}' has no functions to run\n")
         });
     }
@@ -423,11 +468,11 @@ impl Run<'_> {
         function: &Function,
         arguments: Vec<AnyAsyncValue>,
     ) -> Result<(), Failure> {
-        let limits = &self.options.limits;
+        let limits = self.limits;
         let context = limits.context(&self.runtime);
-        let watched = self.watch.calling(&context, limits.deadline);
+        let watched = self.watchdog.watch_call(&context, limits.deadline);
         let hosted = function.as_host_function();
-        let calling = self.profiling.calling(function.name());
+        let timer = self.profiling.begin_call(function.name());
         let print = &mut |line: &str| self.write(line);
         let called = self
             .session
@@ -442,17 +487,20 @@ impl Run<'_> {
         // The error of a result was reported, unless nothing was.
         let unheard = unheard.take(usize::from(outcome.errors.is_empty()));
         let all = outcome.errors.iter().chain(&outcome.stopped).chain(unheard);
-        self.profiling.called(calling, outcome.status, all);
+        self.profiling.end_call(timer, outcome.status, all);
         let errors = outcome.errors.iter().chain(&outcome.stopped);
         let problems = Problem::merged(errors.map(|error| self.problem(error)));
-        problems.iter().for_each(|problem| self.talk.tell(problem));
+        problems
+            .iter()
+            .for_each(|problem| self.console.tell(problem));
         self.document.ran(function, &outcome.results, problems);
         Ok(())
     }
 
     fn problem(&self, error: &Error) -> Problem {
         let mut problem = Problem::of_run(error);
-        problem.help.extend(self.exceeded().error(error));
+        let limit = self.exceeded().error(error);
+        problem.help.extend(limit.and_then(|limit| limit.help()));
         problem
     }
 
@@ -467,8 +515,8 @@ impl Run<'_> {
             false => {
                 // A name of a stranger's ends no line.
                 if let Err(error) = write_line(&visible::name(line)) {
-                    let first = self.unwritten.take().unwrap_or(error);
-                    self.unwritten.set(Some(first));
+                    let first = self.output_error.take().unwrap_or(error);
+                    self.output_error.set(Some(first));
                 }
                 Ok(())
             }

@@ -1,12 +1,12 @@
-//! What `--split-input-file` and `--verify-diagnostics` mean for every command that has them.
+//! `--split-input-file` and `--verify-diagnostics`, for every command that has them.
 
 use tfrt::ir::{Diagnostics, Source, expected, split};
 
+use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::TestingOptions;
-use crate::talk::Talk;
 
-/// What stands between parts, in the output as in the input.
+/// The line between parts, in the output as in the input.
 pub const SEPARATOR: &str = "// -----\n";
 
 /// Returns the programs that a text holds.
@@ -17,18 +17,19 @@ pub fn parts(source: &Source, options: TestingOptions) -> Vec<Source> {
     vec![source.clone()]
 }
 
-/// Does something with each part, and compares what it says with what the part announces.
+/// Does some work with each part of a text, and compares its diagnostics with those that the part
+/// announces.
 pub fn compare(
     source: &Source,
     options: TestingOptions,
-    talk: &Talk,
+    console: &Console,
     work: impl Fn(&Source) -> Result<(), Diagnostics>,
 ) -> Result<ExitStatus, Failure> {
     let mut status = ExitStatus::Fine;
     for part in parts(source, options) {
         let diagnostics = work(&part).err().unwrap_or_default();
         if let Err(wrong) = expected::check(&part, &diagnostics) {
-            talk.failure(&Failure::Text(wrong));
+            console.failure(&Failure::Text(wrong));
             status = ExitStatus::Rejected;
         }
     }

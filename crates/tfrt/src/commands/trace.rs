@@ -1,19 +1,19 @@
-//! `--trace-stdout`: what begins and ends, as lines.
+//! `--trace-stdout`: begins and ends of scopes, as lines.
 
 use std::io::{self, Write};
 
 use tfrt::host::trace::{TraceLevel, TraceSink};
 
-/// Prints `Scope:NAME` and `End Scope`.
+/// A trace sink that prints `Scope:NAME` and `End Scope`.
 pub struct LineTrace {
     level: TraceLevel,
     to: Stream,
 }
 
-/// Where the lines go.
+/// The stream that the lines are written to.
 pub enum Stream {
     StandardOutput,
-    /// Where standard output is one document.
+    /// Standard error, where standard output is one document.
     StandardError,
 }
 

@@ -16,26 +16,26 @@ use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-use super::cells::Cell;
 use super::numbers;
+use super::scalars::Scalar;
 
-/// Images have no more bytes than this: a few bytes of a file may promise any number of them.
+/// The most bytes of a decoded image: a few bytes of a file may promise any number of them.
 const MAX_BYTES: usize = 1 << 30;
 
-/// How images are made ready.
+/// The preparation of images for a model.
 #[derive(Clone, Debug, Default)]
 pub struct Preparation {
-    /// What is subtracted from each channel; one number is for all.
+    /// The numbers that are subtracted from each channel; one number is for all.
     pub mean: Vec<f64>,
-    /// What it is divided by then.
+    /// The numbers that each channel is divided by then.
     pub deviation: Vec<f64>,
-    /// Where the channels stand; found from the model's extents if it is not said.
+    /// The position of channels among the dimensions; found from the model's extents if it is not said.
     pub layout: Option<Layout>,
-    /// What pixels are before.
+    /// The range of pixels before `mean` and `deviation`.
     pub range: Range,
 }
 
-/// Where the channels stand.
+/// The position of channels among the dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Layout {
     /// Before rows and columns
@@ -44,7 +44,7 @@ pub enum Layout {
     Nhwc,
 }
 
-/// What the bytes of pixels become for a model that takes floats.
+/// The range of pixels for a model that takes floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Range {
     /// From 0 to 1
@@ -54,29 +54,31 @@ pub enum Range {
     Byte,
 }
 
-/// What a decoder takes beside each byte of a picture: a coefficient of two bytes where it comes in passes, and rows.
+/// The bytes that a decoder takes for each byte of a picture: a coefficient of two bytes where it comes in passes, and
+/// rows.
 const PER_DECODED: usize = 3;
 
-/// Bytes in rows, of one channel, three or four.
+/// A decoded image: bytes in rows, of one channel, three or four.
 struct Picture {
     extents: [usize; 3],
     pixels: Vec<u8>,
-    /// As much of the host's memory as the pixels have, so that it counts: they have theirs from elsewhere.
-    _aside: Block,
+    /// A reservation of as much of the host's memory as the pixels take, which come from another allocator, so that
+    /// limits count them.
+    _reserved: Block,
 }
 
-/// Memory that counts as the host's.
+/// The allocator whose limits decoded images count against.
 #[derive(Clone, Copy)]
-struct Room<'a>(&'a Arc<dyn HostAllocator>);
+struct MemoryBudget<'a>(&'a Arc<dyn HostAllocator>);
 
-impl Room<'_> {
-    /// Has it count `n_taken` bytes more, for an image of `n_bytes`.
+impl MemoryBudget<'_> {
+    /// Reserves `n_taken` bytes, for an image of `n_bytes`.
     fn set_aside(self, n_taken: Option<usize>, n_bytes: usize) -> Result<Block, String> {
         let block = n_taken.and_then(|n_taken| Block::reserve(self.0, n_taken));
         block.ok_or_else(|| no_memory(n_bytes))
     }
 
-    /// A black picture.
+    /// Returns a black picture.
     fn picture(self, extents: [usize; 3]) -> Result<Picture, String> {
         let [height, width, channels] = extents;
         let n_bytes = height
@@ -93,7 +95,7 @@ impl Room<'_> {
         Ok(Picture {
             extents,
             pixels,
-            _aside: aside,
+            _reserved: aside,
         })
     }
 }
@@ -102,7 +104,7 @@ fn no_memory(n_bytes: usize) -> String {
     format!("there is no memory for an image of {n_bytes} bytes")
 }
 
-/// Tells whether bytes begin like an image that can be read.
+/// Returns whether bytes begin like an image that can be read.
 pub fn is_image(bytes: &[u8]) -> bool {
     is_png(bytes) || is_jpeg(bytes)
 }
@@ -126,8 +128,8 @@ pub fn read(
     how: &Preparation,
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Tensor, String> {
-    let form = Form::new(wanted, how)?;
-    let room = Room(allocator);
+    let form = ImageSpec::new(wanted, how)?;
+    let room = MemoryBudget(allocator);
     let picture = match is_png(bytes) {
         true => decode_png(bytes, room),
         false => decode_jpeg(bytes, room),
@@ -137,7 +139,7 @@ pub fn read(
     let size = [form.height.unwrap_or(height), form.width.unwrap_or(width)];
     let picture = picture.resized(size, room)?;
     let [height, width, channels] = picture.extents;
-    let normal = Normal::new(how, channels, form.element)?;
+    let normal = Normalization::new(how, channels, form.element)?;
     let mut extents = vec![1; usize::from(form.has_batch)];
     extents.extend(match form.layout {
         Layout::Nchw => [channels, height, width],
@@ -146,7 +148,7 @@ pub fn read(
     let n_bytes = picture.pixels.len();
     let n_taken = form.element.size_bytes().unwrap_or(size_of::<f64>());
     let n_taken = n_bytes.checked_mul(n_taken);
-    let _aside = room.set_aside(n_taken, n_bytes)?;
+    let _reserved = room.set_aside(n_taken, n_bytes)?;
     let mut out = Vec::new();
     let reserved = out.try_reserve_exact(n_taken.unwrap_or(0));
     reserved.map_err(|_| no_memory(n_bytes))?;
@@ -166,8 +168,8 @@ pub fn read(
     numbers::dense(form.element, shape, &out, allocator)
 }
 
-/// What an input of a model takes, as an image.
-struct Form {
+/// The form of image that an input of a model takes.
+struct ImageSpec {
     layout: Layout,
     has_batch: bool,
     channels: Option<usize>,
@@ -176,8 +178,8 @@ struct Form {
     element: DType,
 }
 
-impl Form {
-    fn new(wanted: &TensorType, how: &Preparation) -> Result<Form, String> {
+impl ImageSpec {
+    fn new(wanted: &TensorType, how: &Preparation) -> Result<ImageSpec, String> {
         let element = wanted.element.unwrap_or(DType::F32);
         let kind = numbers::kind(element);
         if !matches!(kind, numbers::Kind::Integer | numbers::Kind::Float) {
@@ -214,7 +216,7 @@ impl Form {
             Layout::Nchw => (fixed(0), fixed(1), fixed(2)),
             Layout::Nhwc => (fixed(2), fixed(0), fixed(1)),
         };
-        Ok(Form {
+        Ok(ImageSpec {
             layout,
             has_batch: batch.is_some(),
             channels,
@@ -225,16 +227,16 @@ impl Form {
     }
 }
 
-/// What becomes of a byte of a channel.
-struct Normal {
+/// The scaling and normalization of a byte of a channel.
+struct Normalization {
     scale: f64,
     mean: Vec<f64>,
     deviation: Vec<f64>,
     is_integer: bool,
 }
 
-impl Normal {
-    fn new(how: &Preparation, channels: usize, element: DType) -> Result<Normal, String> {
+impl Normalization {
+    fn new(how: &Preparation, channels: usize, element: DType) -> Result<Normalization, String> {
         let is_integer = numbers::kind(element) == numbers::Kind::Integer;
         if is_integer && !(how.mean.is_empty() && how.deviation.is_empty()) {
             return Err(format!(
@@ -254,7 +256,7 @@ impl Normal {
         if deviation.contains(&0.0) {
             return Err("--std is what pixels are divided by, which can't be 0".to_owned());
         }
-        Ok(Normal {
+        Ok(Normalization {
             scale: match how.range {
                 Range::Unit => 255.0,
                 Range::Byte => 1.0,
@@ -265,18 +267,22 @@ impl Normal {
         })
     }
 
-    fn cell(&self, pixel: u8, channel: usize) -> Cell {
+    fn cell(&self, pixel: u8, channel: usize) -> Scalar {
         if self.is_integer {
-            return Cell::Integer(pixel.into());
+            return Scalar::Integer(pixel.into());
         }
         let value = f64::from(pixel) / self.scale;
-        Cell::Double((value - self.mean[channel]) / self.deviation[channel])
+        Scalar::Double((value - self.mean[channel]) / self.deviation[channel])
     }
 }
 
 impl Picture {
-    /// The same picture in grey, in colours, or in colours with opacity.
-    fn with_channels(self, wanted: Option<usize>, room: Room<'_>) -> Result<Picture, String> {
+    /// Converts the picture to grey, to colours, or to colours with opacity.
+    fn with_channels(
+        self,
+        wanted: Option<usize>,
+        room: MemoryBudget<'_>,
+    ) -> Result<Picture, String> {
         let [height, width, own] = self.extents;
         // What is transparent is shown on nothing: only who asks for opacity gets it.
         let wanted = wanted.unwrap_or(own.min(3));
@@ -305,9 +311,12 @@ impl Picture {
         Ok(turned)
     }
 
-    /// The same picture with other extents: linear between pixels, whose areas are averaged where it
-    /// becomes smaller.
-    fn resized(self, [height, width]: [usize; 2], room: Room<'_>) -> Result<Picture, String> {
+    /// Resizes the picture: linear between pixels, whose areas are averaged where it becomes smaller.
+    fn resized(
+        self,
+        [height, width]: [usize; 2],
+        room: MemoryBudget<'_>,
+    ) -> Result<Picture, String> {
         let [own_height, own_width, channels] = self.extents;
         if [own_height, own_width] == [height, width] {
             return Ok(self);
@@ -317,7 +326,7 @@ impl Picture {
         let (n_own, n_bytes) = (self.pixels.len(), resized.pixels.len());
         let n_taken = n_own.checked_add(n_bytes);
         let n_taken = n_taken.and_then(|n| n.checked_mul(size_of::<f32>()));
-        let _aside = room.set_aside(n_taken, n_own.max(n_bytes))?;
+        let _reserved = room.set_aside(n_taken, n_own.max(n_bytes))?;
         let told = |error: tfrt::Error| error.message().to_owned();
         let floats: Vec<f32> = self.pixels.iter().copied().map(f32::from).collect();
         let mut scaled = vec![0.0_f32; n_bytes];
@@ -345,13 +354,13 @@ fn byte(value: f32) -> u8 {
     value.round().clamp(0.0, 255.0) as u8
 }
 
-/// The brightness that ITU-R BT.601 gives to a colour.
+/// Returns the brightness that ITU-R BT.601 gives to a colour.
 fn grey([red, green, blue, _]: [u8; 4]) -> u8 {
     let [red, green, blue] = [red, green, blue].map(f32::from);
     byte(0.299 * red + 0.587 * green + 0.114 * blue)
 }
 
-fn decode_png(bytes: &[u8], room: Room<'_>) -> Result<Picture, String> {
+fn decode_png(bytes: &[u8], room: MemoryBudget<'_>) -> Result<Picture, String> {
     let failed = |error: png::DecodingError| format!("not a readable PNG image: {error}");
     let limits = png::Limits { bytes: MAX_BYTES };
     let mut decoder = png::Decoder::new_with_limits(Cursor::new(bytes), limits);
@@ -368,7 +377,7 @@ fn decode_png(bytes: &[u8], room: Room<'_>) -> Result<Picture, String> {
     }
     // Rows that are unpacked.
     let n_bytes = picture.pixels.len();
-    let _aside = room.set_aside(Some(n_bytes), n_bytes)?;
+    let _reserved = room.set_aside(Some(n_bytes), n_bytes)?;
     reader.next_frame(&mut picture.pixels).map_err(failed)?;
     match color {
         png::ColorType::Grayscale | png::ColorType::Rgb | png::ColorType::Rgba => Ok(picture),
@@ -386,7 +395,7 @@ fn decode_png(bytes: &[u8], room: Room<'_>) -> Result<Picture, String> {
     }
 }
 
-fn decode_jpeg(bytes: &[u8], room: Room<'_>) -> Result<Picture, String> {
+fn decode_jpeg(bytes: &[u8], room: MemoryBudget<'_>) -> Result<Picture, String> {
     let failed = |reason: String| format!("not a readable JPEG image: {reason}");
     let options = DecoderOptions::default()
         .set_strict_mode(true)
@@ -399,7 +408,7 @@ fn decode_jpeg(bytes: &[u8], room: Room<'_>) -> Result<Picture, String> {
     };
     let mut picture = room.picture([height, width, 3])?;
     let n_bytes = picture.pixels.len();
-    let _aside = room.set_aside(n_bytes.checked_mul(PER_DECODED), n_bytes)?;
+    let _reserved = room.set_aside(n_bytes.checked_mul(PER_DECODED), n_bytes)?;
     let decoded = decoder.decode_into(&mut picture.pixels);
     decoded.map_err(|error| failed(format!("{error:?}")))?;
     Ok(picture)

@@ -14,13 +14,13 @@ use tfrt::tensor::{
     DType, Map as TensorMap, Optional, Sequence, StringHostTensor, Tensor, TensorShape,
 };
 
-use super::cells::{Cell, cells};
 use super::numbers;
+use super::scalars::{Scalar, scalars};
 
-/// Elements are shown so many at a time.
+/// The number of elements that are converted at once.
 const CHUNK: usize = 1 << 16;
 
-/// Memory that an element takes, as a value and as text: measured for truth values, of which most go into a tensor.
+/// The bytes that an element takes, as a value and as text: measured for truth values, of which most go into a tensor.
 pub const BYTES_PER_ELEMENT: usize = 64;
 
 /// Returns how many elements a value shows.
@@ -41,7 +41,7 @@ pub fn n_elements(datum: &Datum) -> usize {
 ///
 /// # Errors
 ///
-/// What does not fit, and where.
+/// A text that says what does not fit, and where.
 pub fn read(
     json: &Json,
     kind: &ValueType,
@@ -78,7 +78,7 @@ pub fn read(
     }
 }
 
-/// The optional value that holds another.
+/// Returns the optional value that holds another.
 pub fn some(datum: Datum) -> Datum {
     match datum {
         Datum::Tensor(tensor) => Optional::Tensor(tensor).into(),
@@ -136,7 +136,7 @@ fn read_tensor(
     }
     let mut bytes = Vec::new();
     for (index, scalar) in scalars.iter().enumerate() {
-        let cell = cell_of(scalar, element).map_err(|expected| {
+        let cell = scalar_of(scalar, element).map_err(|expected| {
             format!(
                 "expected {expected} {}, found {}",
                 place(index),
@@ -153,7 +153,7 @@ fn is_complex(element: DType) -> bool {
     matches!(element, DType::Complex64 | DType::Complex128)
 }
 
-/// `{"shape": [0, 3], "data": []}`, the data in one list.
+/// Reads `{"shape": [0, 3], "data": []}`, the data in one list.
 fn of_object(object: &Map<String, Json>) -> Result<(Vec<usize>, Vec<&Json>), String> {
     let (Some(Json::Array(shape)), Some(Json::Array(data))) =
         (object.get("shape"), object.get("data"))
@@ -179,7 +179,7 @@ fn of_object(object: &Map<String, Json>) -> Result<(Vec<usize>, Vec<&Json>), Str
     Ok((extents, data.iter().collect()))
 }
 
-/// Lists in lists: the extents, and what stands in the innermost.
+/// Returns the extents of lists in lists, and the scalars in the innermost.
 fn of_lists(json: &Json, has_pairs: bool) -> Result<(Vec<usize>, Vec<&Json>), String> {
     let (mut extents, mut level) = (Vec::new(), vec![json]);
     // Level by level, so that what does not have the form of the first is found.
@@ -214,7 +214,7 @@ fn of_lists(json: &Json, has_pairs: bool) -> Result<(Vec<usize>, Vec<&Json>), St
     Ok((extents, level))
 }
 
-/// What elements are if nobody says so.
+/// Returns the type of elements that a file does not name.
 fn guess(scalars: &[&Json]) -> DType {
     match scalars.first() {
         Some(Json::String(_)) => DType::String,
@@ -224,42 +224,42 @@ fn guess(scalars: &[&Json]) -> DType {
     }
 }
 
-/// The element that a scalar is; else what was expected.
-fn cell_of(scalar: &Json, element: DType) -> Result<Cell, &'static str> {
+/// Converts a JSON scalar to an element; else returns what was expected.
+fn scalar_of(scalar: &Json, element: DType) -> Result<Scalar, &'static str> {
     let is_float = !matches!(numbers::kind(element), numbers::Kind::Integer);
     match scalar {
         _ if is_complex(element) => {
-            let part = |json: &Json| match cell_of(json, DType::F64) {
-                Ok(Cell::Double(number)) => Ok(number),
+            let part = |json: &Json| match scalar_of(json, DType::F64) {
+                Ok(Scalar::Double(number)) => Ok(number),
                 _ => Err("a complex number, a list of two numbers,"),
             };
             match scalar {
                 Json::Array(parts) if parts.len() == 2 => {
-                    Ok(Cell::Complex(part(&parts[0])?, part(&parts[1])?))
+                    Ok(Scalar::Complex(part(&parts[0])?, part(&parts[1])?))
                 }
-                real => Ok(Cell::Complex(part(real)?, 0.0)),
+                real => Ok(Scalar::Complex(part(real)?, 0.0)),
             }
         }
-        Json::Bool(bit) if element == DType::I1 => Ok(Cell::Truth(*bit)),
+        Json::Bool(bit) if element == DType::I1 => Ok(Scalar::Truth(*bit)),
         _ if element == DType::I1 => Err("true or false"),
-        Json::Number(number) if is_float => number.as_f64().map(Cell::Double).ok_or("a number"),
+        Json::Number(number) if is_float => number.as_f64().map(Scalar::Double).ok_or("a number"),
         Json::String(text) if is_float => match text.as_str() {
-            "nan" | "NaN" => Ok(Cell::Double(f64::NAN)),
-            "inf" | "Infinity" => Ok(Cell::Double(f64::INFINITY)),
-            "-inf" | "-Infinity" => Ok(Cell::Double(f64::NEG_INFINITY)),
+            "nan" | "NaN" => Ok(Scalar::Double(f64::NAN)),
+            "inf" | "Infinity" => Ok(Scalar::Double(f64::INFINITY)),
+            "-inf" | "-Infinity" => Ok(Scalar::Double(f64::NEG_INFINITY)),
             _ => Err("a number"),
         },
         _ if is_float => Err("a number"),
         Json::Number(number) => {
             let signed = number.as_i64().map(i128::from);
             let integer = signed.or_else(|| number.as_u64().map(i128::from));
-            integer.map(Cell::Integer).ok_or("a whole number")
+            integer.map(Scalar::Integer).ok_or("a whole number")
         }
         _ => Err("a whole number"),
     }
 }
 
-/// Where an element stands: `at [1, 2]`.
+/// Returns the coordinates of an element as text: `at [1, 2]`.
 fn place_of(index: usize, extents: &[usize]) -> String {
     let mut rest = index;
     let mut places: Vec<usize> = extents
@@ -289,7 +289,7 @@ fn name_of(json: &Json) -> &'static str {
     }
 }
 
-/// A scalar as it stands in the file, unless it is long.
+/// Returns a scalar as it stands in the file, unless it is long.
 fn shown(json: &Json) -> String {
     match json {
         Json::Number(number) => number.to_string(),
@@ -312,14 +312,14 @@ pub fn write(datum: &Datum) -> Result<Json, tfrt::Error> {
         Datum::Optional(Optional::Sequence(sequence)) => write_sequence(sequence),
         Datum::Map(map) => {
             let keys = texts(map.keys())?;
-            let values = cells(map.values(), 0..map.len())?;
+            let values = scalars(map.values(), 0..map.len())?;
             Ok(object_of(&keys, &values))
         }
         Datum::Maps(maps) => {
             let keys = texts(maps.keys())?;
             let objects = (0..maps.len()).map(|index| {
                 let first = index * keys.len();
-                let values = cells(maps.values(), first..first + keys.len())?;
+                let values = scalars(maps.values(), first..first + keys.len())?;
                 Ok(object_of(&keys, &values))
             });
             Ok(Json::Array(objects.collect::<Result<_, tfrt::Error>>()?))
@@ -327,22 +327,22 @@ pub fn write(datum: &Datum) -> Result<Json, tfrt::Error> {
     }
 }
 
-/// Keys of maps as texts.
+/// Returns keys of maps as texts.
 ///
 /// # Errors
 ///
 /// If somebody writes them.
 pub fn texts(keys: &Tensor) -> Result<Vec<String>, tfrt::Error> {
     let n_keys = keys.metadata().shape.n_elements().unwrap_or(0);
-    let text = |cell: &Cell| match cell.to_json() {
+    let text = |cell: &Scalar| match cell.to_json() {
         Json::String(text) => text,
         other => other.to_string(),
     };
-    Ok(cells(keys, 0..n_keys)?.iter().map(text).collect())
+    Ok(scalars(keys, 0..n_keys)?.iter().map(text).collect())
 }
 
-fn object_of(keys: &[String], values: &[Cell]) -> Json {
-    let pairs = keys.iter().cloned().zip(values.iter().map(Cell::to_json));
+fn object_of(keys: &[String], values: &[Scalar]) -> Json {
+    let pairs = keys.iter().cloned().zip(values.iter().map(Scalar::to_json));
     Json::Object(pairs.collect())
 }
 
@@ -358,7 +358,7 @@ fn write_tensor(tensor: &Tensor) -> Result<Json, tfrt::Error> {
     let mut level = Vec::new();
     for first in (0..n_elements).step_by(CHUNK) {
         let last = n_elements.min(first + CHUNK);
-        level.extend(cells(tensor, first..last)?.iter().map(Cell::to_json));
+        level.extend(scalars(tensor, first..last)?.iter().map(Scalar::to_json));
     }
     if n_elements == 0 {
         let mut object = Map::new();

@@ -10,9 +10,9 @@ use tfrt::tensor::{
     to_bytes,
 };
 
-use super::cells::Cell;
+use super::scalars::Scalar;
 
-/// What kind of number a type has.
+/// The kind of number that a type has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Integer,
@@ -41,20 +41,20 @@ pub fn kind(element: DType) -> Kind {
 ///
 /// # Errors
 ///
-/// That an integer is not in the type's range, or that there are no such elements.
-pub fn push(bytes: &mut Vec<u8>, element: DType, cell: &Cell) -> Result<(), String> {
+/// A text that says that an integer is not in the type's range, or that there are no such elements.
+pub fn push(bytes: &mut Vec<u8>, element: DType, cell: &Scalar) -> Result<(), String> {
     let put = |bytes: &mut Vec<u8>, element: &[u8]| bytes.extend_from_slice(element);
     match (cell, element) {
-        (&Cell::Integer(integer), _) if kind(element) == Kind::Integer => {
+        (&Scalar::Integer(integer), _) if kind(element) == Kind::Integer => {
             let out_of_range = || format!("{integer} is not in the range of {element}");
             let written = integer_bytes(integer, element).ok_or_else(out_of_range)?;
             put(bytes, &written);
         }
-        (&Cell::Truth(bit), DType::I1) => put(bytes, to_bytes(&[Bool::from(bit)])),
-        (&Cell::Complex(real, imaginary), DType::Complex128) => {
+        (&Scalar::Truth(bit), DType::I1) => put(bytes, to_bytes(&[Bool::from(bit)])),
+        (&Scalar::Complex(real, imaginary), DType::Complex128) => {
             put(bytes, to_bytes(&[Complex { real, imaginary }]));
         }
-        (&Cell::Complex(real, imaginary), DType::Complex64) => {
+        (&Scalar::Complex(real, imaginary), DType::Complex64) => {
             let (real, imaginary) = (narrow(real), narrow(imaginary));
             put(bytes, to_bytes(&[Complex { real, imaginary }]));
         }
@@ -79,7 +79,7 @@ pub fn push(bytes: &mut Vec<u8>, element: DType, cell: &Cell) -> Result<(), Stri
     Ok(())
 }
 
-fn number(cell: &Cell) -> Result<f64, String> {
+fn number(cell: &Scalar) -> Result<f64, String> {
     cell.number().ok_or_else(|| "expected a number".to_owned())
 }
 

@@ -16,7 +16,7 @@ use super::numbers;
 ///
 /// # Errors
 ///
-/// What is wrong with the file, or what else it holds.
+/// A text that says what is wrong with the file, or what else it holds.
 pub fn decode(
     bytes: Vec<u8>,
     kind: &ValueType,
@@ -52,7 +52,7 @@ fn of_data(data: Data, allocator: &Arc<dyn HostAllocator>) -> Result<Datum, Stri
     }
 }
 
-/// A map whose values are tensors of one element each, or one of all values.
+/// Returns a map whose values are tensors of one element each, or one of all values.
 fn of_map(
     keys: Proto,
     values: Vec<Data>,

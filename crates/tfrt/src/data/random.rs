@@ -11,14 +11,14 @@ use tfrt::kernels::tensor::strings::MAX_STRINGS;
 use tfrt::model::{Datum, Dim, TensorType, ValueInfo, ValueType};
 use tfrt::tensor::{DType, Sequence, StringHostTensor, TensorShape};
 
-use super::cells::Cell;
 use super::json::some;
 use super::numbers::{self, Kind};
+use super::scalars::Scalar;
 
-/// Tensors that are generated have no more elements than this.
+/// The most elements of a tensor that is generated.
 const MAX_ELEMENTS: usize = 1 << 30;
 
-/// Bytes of a string of a letter, with the block that it has on the heap.
+/// The bytes of a string of one letter, with its block on the heap.
 const BYTES_PER_STRING: usize = size_of::<Vec<u8>>() + 32;
 
 /// Generates a value for an input, whose extents without a number are those of `extent_of`, or 1.
@@ -113,20 +113,20 @@ fn of_tensor(
     Ok(numbers::dense(element, shape, &bytes, allocator)?.into())
 }
 
-fn cell(element: DType, generator: &mut Generator) -> Cell {
+fn cell(element: DType, generator: &mut Generator) -> Scalar {
     match numbers::kind(element) {
-        Kind::Float => Cell::Double(generator.signed_unit()),
-        Kind::Complex => Cell::Complex(generator.signed_unit(), generator.signed_unit()),
-        Kind::Truth => Cell::Truth(generator.below(2) == 1),
-        Kind::Text => Cell::Text(Vec::new()),
+        Kind::Float => Scalar::Double(generator.signed_unit()),
+        Kind::Complex => Scalar::Complex(generator.signed_unit(), generator.signed_unit()),
+        Kind::Truth => Scalar::Truth(generator.below(2) == 1),
+        Kind::Text => Scalar::Text(Vec::new()),
         Kind::Integer => {
             let (first, n) = numbers::small_range(element).unwrap_or((0, 2));
-            Cell::Integer(first + i128::from(generator.below(n)))
+            Scalar::Integer(first + i128::from(generator.below(n)))
         }
     }
 }
 
-/// SplitMix64, by Guy Steele, Doug Lea and Christine Flood (OOPSLA 2014).
+/// A generator of random numbers: SplitMix64, by Guy Steele, Doug Lea and Christine Flood (OOPSLA 2014).
 struct Generator(u64);
 
 impl Generator {
@@ -138,12 +138,12 @@ impl Generator {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `n`, which is small.
+    /// Returns a number below `n`, which is small.
     fn below(&mut self, n: u64) -> u64 {
         ((self.next() >> 32) * n) >> 32
     }
 
-    /// A number from -1 to 1.
+    /// Returns a number from -1 to 1.
     #[allow(clippy::cast_precision_loss, reason = "53 bits are a float's")]
     fn signed_unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 * (2.0 / (1_u64 << 53) as f64) - 1.0

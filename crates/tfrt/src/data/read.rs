@@ -21,33 +21,33 @@ use tfrt::model::{Datum, ValueInfo};
 use tfrt::tensor::{DType, Tensor, npy, npz};
 
 use super::image::{self, Preparation};
-use super::{cells, json, numbers, protobuf};
+use super::{json, numbers, protobuf, scalars};
 use crate::failure::Failure;
 
-/// Files of inputs have no more bytes than this.
+/// The most bytes of a file of inputs.
 const MAX_BYTES: u64 = 1 << 34;
 
-/// One `--input`, as far as the model has said what its inputs are called.
+/// The file that one `--input` names, and the input of the model that it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
-    /// The input's place.
+pub struct InputFile {
+    /// The index of the input.
     pub index: usize,
     /// The file, with a key behind it if it is an archive.
     pub file: String,
 }
 
-impl Given {
-    /// The file alone.
+impl InputFile {
+    /// Returns the path of the file, without a key.
     pub fn path(&self) -> PathBuf {
         split_key(&self.file).0
     }
 
-    /// Finds the input that `NAME=FILE` speaks of. Of a model with one input, the name may be left out.
+    /// Finds the input that `NAME=FILE` names. Of a model with one input, the name may be left out.
     ///
     /// # Errors
     ///
     /// `Usage`, with the names that there are.
-    pub fn new(text: &str, inputs: &[ValueInfo]) -> Result<Given, Failure> {
+    pub fn new(text: &str, inputs: &[ValueInfo]) -> Result<InputFile, Failure> {
         // Names may have any characters, `=` too.
         let parts = text
             .match_indices('=')
@@ -55,12 +55,12 @@ impl Given {
         for (name, file) in parts {
             if let Some(index) = inputs.iter().position(|input| input.name == name) {
                 let file = file.to_owned();
-                return Ok(Given { index, file });
+                return Ok(InputFile { index, file });
             }
         }
         let has_name = text.contains('=') && !Path::new(text).exists();
         if inputs.len() == 1 && !has_name {
-            return Ok(Given {
+            return Ok(InputFile {
                 index: 0,
                 file: text.to_owned(),
             });
@@ -76,7 +76,7 @@ impl Given {
     }
 }
 
-/// Says that a model has no such name.
+/// Returns the failure of a name that a model does not have.
 pub fn unknown_name(
     option: &str,
     what: &str,
@@ -98,7 +98,7 @@ pub fn unknown_name(
     Failure::Usage(format!("the model has no {what} '{name}': {help}"))
 }
 
-/// `the inputs image: f32 [N, 3], mask: i1 [N]`
+/// Returns a list of inputs or outputs as text: `the inputs image: f32 [N, 3], mask: i1 [N]`.
 pub fn listed(what: &str, values: &[ValueInfo]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<String> = values
@@ -138,7 +138,7 @@ pub fn read(
     decode(&path, bytes, key.as_deref(), input, how, allocator).map_err(failed)
 }
 
-/// `FILE.npz:KEY`, unless there is a file of this name.
+/// Splits `FILE.npz:KEY`, unless there is a file of this name.
 fn split_key(file: &str) -> (PathBuf, Option<String>) {
     if let Some(at) = file.to_ascii_lowercase().find(".npz:")
         && !Path::new(file).exists()
@@ -238,8 +238,8 @@ fn place_in_archive(
     Ok(index)
 }
 
-/// A tensor of a file with elements of the type that the model takes: the same ones, or those that
-/// stand for them in files of NumPy, which has no names for all types.
+/// Converts a tensor of a file to the type of elements that the model takes: from that type, or from the one that
+/// stands for it in files of NumPy, which has no names for all types.
 fn fitted(
     tensor: Tensor,
     wanted: Option<DType>,
@@ -261,7 +261,7 @@ fn fitted(
     let told = |error: tfrt::Error| error.message().to_owned();
     let dense = tensor.as_dense().map_err(told)?;
     let mut bytes = Vec::new();
-    for cell in cells::cells(&tensor, 0..dense.n_elements()).map_err(told)? {
+    for cell in scalars::scalars(&tensor, 0..dense.n_elements()).map_err(told)? {
         numbers::push(&mut bytes, wanted, &cell)?;
     }
     numbers::dense(wanted, dense.shape().clone(), &bytes, allocator)

@@ -6,20 +6,20 @@ use tfrt::ir::visible;
 use tfrt::model::Datum;
 use tfrt::tensor::{Optional, Tensor};
 
-use super::cells::{Cell, cells};
 use super::json;
+use super::scalars::{Scalar, scalars};
 
-/// Tensors with more elements are shown in part.
+/// The most elements of a tensor that is shown as a whole.
 const MAX_SHOWN: usize = 60;
-/// Of these, so many at the beginning and at the end of each dimension.
+/// The number of elements of larger ones that are shown at the beginning and at the end of each dimension.
 const EDGE: usize = 3;
-/// From so many dimensions on, elements are shown in a row.
+/// The number of dimensions from which on elements are shown in a row.
 const MAX_NESTED: usize = 8;
-/// Elements of a sequence that are shown.
+/// The number of elements of a sequence that are shown.
 const MAX_OF_SEQUENCE: usize = 8;
-/// Rows of which the largest elements are shown.
+/// The number of rows of which the largest elements are shown.
 const MAX_ROWS: usize = 16;
-/// Digits of floats.
+/// The number of digits of floats.
 const DIGITS: usize = 6;
 
 /// Returns lines that show a value under a name.
@@ -65,11 +65,11 @@ pub fn text(name: &str, datum: &Datum) -> Result<String, Error> {
     }
 }
 
-/// A map whose values begin with element `first`, the first of its keys if there are many.
+/// Returns a map whose values begin with element `first`, the first of its keys if there are many.
 fn map_text(keys: &[String], values: &Tensor, first: usize) -> Result<String, Error> {
     let n_shown = keys.len().min(MAX_OF_SEQUENCE);
-    let cells = cells(values, first..first + n_shown)?;
-    let pairs = keys.iter().zip(&cells);
+    let scalars = scalars(values, first..first + n_shown)?;
+    let pairs = keys.iter().zip(&scalars);
     let mut parts: Vec<String> = pairs
         .map(|(key, cell)| format!("{key}: {}", short(cell)))
         .collect();
@@ -124,8 +124,8 @@ impl Shown<'_> {
     /// Writes the part of the tensor that begins with element `first`, from a dimension on.
     fn list(&self, dimension: usize, first: usize, text: &mut String) -> Result<(), Error> {
         let Some(extent) = self.extents.get(dimension) else {
-            let cells = cells(self.tensor, first..first + 1)?;
-            text.push_str(&cells.first().map(short).unwrap_or_default());
+            let scalars = scalars(self.tensor, first..first + 1)?;
+            text.push_str(&scalars.first().map(short).unwrap_or_default());
             return Ok(());
         };
         let stride: usize = self.extents[dimension + 1..].iter().product();
@@ -154,12 +154,12 @@ impl Shown<'_> {
     }
 }
 
-/// An element with as many digits as are easily read.
-fn short(cell: &Cell) -> String {
+/// Returns an element with as many digits as are easily read.
+fn short(cell: &Scalar) -> String {
     let float = |number: f64| {
         let size = number.abs();
         match size {
-            _ if !number.is_finite() => Cell::Double(number).to_string(),
+            _ if !number.is_finite() => Scalar::Double(number).to_string(),
             0.0 => "0".to_owned(),
             1e-4..1e6 => {
                 let before = size.log10().floor().max(-4.0) as i32 + 1;
@@ -174,16 +174,16 @@ fn short(cell: &Cell) -> String {
         }
     };
     match cell {
-        Cell::Single(number) => float(f64::from(*number)),
-        Cell::Double(number) => float(*number),
-        Cell::Complex(real, imaginary) => format!("({}, {})", float(*real), float(*imaginary)),
+        Scalar::Single(number) => float(f64::from(*number)),
+        Scalar::Double(number) => float(*number),
+        Scalar::Complex(real, imaginary) => format!("({}, {})", float(*real), float(*imaginary)),
         other => other.to_string(),
     }
 }
 
 /// One of the largest elements of a row.
 #[derive(Clone, Debug, serde::Serialize)]
-pub struct Best {
+pub struct TopElement {
     pub index: usize,
     pub score: serde_json::Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -198,13 +198,17 @@ pub struct Best {
 /// # Errors
 ///
 /// If somebody writes the tensor.
-pub fn best(tensor: &Tensor, k: usize, labels: &[String]) -> Result<Option<Vec<Vec<Best>>>, Error> {
+pub fn best(
+    tensor: &Tensor,
+    k: usize,
+    labels: &[String],
+) -> Result<Option<Vec<Vec<TopElement>>>, Error> {
     let shape = &tensor.metadata().shape;
     let (Some(n_elements), Some(extent)) = (shape.n_elements(), shape.to_dims().last().copied())
     else {
         return Ok(None);
     };
-    let is_number = cells(tensor, 0..1)?
+    let is_number = scalars(tensor, 0..1)?
         .first()
         .is_some_and(|cell| cell.number().is_some());
     if extent < 2 || !is_number {
@@ -212,19 +216,19 @@ pub fn best(tensor: &Tensor, k: usize, labels: &[String]) -> Result<Option<Vec<V
     }
     let mut rows = Vec::new();
     for first in (0..n_elements).step_by(extent).take(MAX_ROWS) {
-        let cells = cells(tensor, first..first + extent)?;
+        let scalars = scalars(tensor, first..first + extent)?;
         let mut order: Vec<usize> = (0..extent).collect();
         // What is no number comes last; of equal ones the first.
-        let key = |index: usize| match cells[index].number() {
+        let key = |index: usize| match scalars[index].number() {
             Some(number) if !number.is_nan() => number,
             _ => f64::NEG_INFINITY,
         };
         order.sort_by(|a, b| key(*b).total_cmp(&key(*a)));
-        let best = order.into_iter().take(k).map(|index| Best {
+        let best = order.into_iter().take(k).map(|index| TopElement {
             index,
-            score: cells[index].to_json(),
+            score: scalars[index].to_json(),
             label: labels.get(index).cloned(),
-            shown: short(&cells[index]),
+            shown: short(&scalars[index]),
         });
         rows.push(best.collect());
     }
@@ -232,7 +236,7 @@ pub fn best(tensor: &Tensor, k: usize, labels: &[String]) -> Result<Option<Vec<V
 }
 
 /// Returns lines that show the largest elements of a tensor.
-pub fn best_text(name: &str, tensor: &Tensor, rows: &[Vec<Best>]) -> String {
+pub fn best_text(name: &str, tensor: &Tensor, rows: &[Vec<TopElement>]) -> String {
     let metadata = tensor.metadata();
     let mut text = format!("{}: {metadata}\n", visible::name(name));
     let mut write = |line: String| {

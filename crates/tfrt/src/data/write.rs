@@ -9,11 +9,11 @@ use tfrt::asynchronous::SystemAllocator;
 use tfrt::model::Datum;
 use tfrt::tensor::{DenseHostTensor, Tensor, TensorMetadata, npy};
 
-use super::cells::cells;
+use super::scalars::scalars;
 use super::{json, numbers, protobuf};
 use crate::failure::Failure;
 
-/// How values are written.
+/// The file format of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// Arrays of NumPy
@@ -24,11 +24,12 @@ pub enum Format {
     Pb,
 }
 
-/// Longest names of files that are made of names of outputs, in bytes, without what makes them unique.
+/// The length of the longest name of a file that is made of the name of an output, in bytes, without the number that
+/// makes it unique.
 const MAX_NAME_BYTES: usize = 120;
 
 impl Format {
-    /// What names of files end in.
+    /// Returns the extension of files.
     pub fn extension(self) -> &'static str {
         match self {
             Format::Npy => "npy",
@@ -37,7 +38,7 @@ impl Format {
         }
     }
 
-    /// The format that a path asks for by how it ends.
+    /// Returns the format that the extension of a path stands for.
     pub fn of_path(path: &Path) -> Option<Format> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         let mut all = [Format::Npy, Format::Json, Format::Pb].into_iter();
@@ -71,15 +72,15 @@ impl Format {
     }
 }
 
-/// The tensor with elements that NumPy has: floats of other kinds become `f32`, which holds them all,
-/// and small integers those of 8 bits.
+/// Converts a tensor to elements that NumPy has: floats of other kinds become `f32`, which holds them all, and small
+/// integers those of 8 bits.
 fn widened(tensor: &Tensor) -> Result<Tensor, tfrt::Error> {
     let Some(wide) = numbers::of_numpy(tensor.metadata().dtype) else {
         return Ok(tensor.clone());
     };
     let dense = tensor.as_dense()?;
     let mut bytes = Vec::new();
-    for cell in cells(tensor, 0..dense.n_elements())? {
+    for cell in scalars(tensor, 0..dense.n_elements())? {
         numbers::push(&mut bytes, wide, &cell).map_err(tfrt::Error::invalid_argument)?;
     }
     let metadata = TensorMetadata::new(wide, dense.shape().clone());
@@ -87,7 +88,7 @@ fn widened(tensor: &Tensor) -> Result<Tensor, tfrt::Error> {
     Ok(DenseHostTensor::from_bytes(&allocator, metadata, &bytes)?.into())
 }
 
-/// Says why a value can't be written to a file.
+/// Returns the failure of a value that can't be written to a file.
 pub fn misfit(path: &Path, name: &str, reason: &str) -> Failure {
     Failure::Rejected {
         code: None,
@@ -99,8 +100,8 @@ pub fn misfit(path: &Path, name: &str, reason: &str) -> Failure {
     }
 }
 
-/// Names of files for names of outputs, without extension: letters, digits, `-`, `_` and points
-/// remain, and no two are the same, not even where large and small letters are.
+/// Returns names of files for names of outputs, without extension: letters, digits, `-`, `_` and points remain, and no
+/// two are the same, not even where large and small letters are.
 pub fn safe_names<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
     let mut taken = HashSet::new();
     let unique = |name: &str| {

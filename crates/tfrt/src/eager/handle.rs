@@ -1,4 +1,4 @@
-//! [`Handle`]: a tensor that knows where its operations are called.
+//! [`Handle`]: a tensor whose methods are operations.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -28,27 +28,27 @@ impl Handle {
         &self.eager
     }
 
-    /// The handle of the core runtime below.
+    /// Returns the handle of the core runtime below.
     pub fn handle(&self) -> &TensorHandle {
         &self.handle
     }
 
-    /// The handle of the core runtime, for good.
+    /// Returns the handle of the core runtime, for good.
     pub fn into_handle(self) -> TensorHandle {
         self.handle
     }
 
-    /// Type and shape, if they are known already.
+    /// Returns type and shape, if they are known already.
     pub fn metadata(&self) -> Option<&TensorMetadata> {
         self.handle.metadata()
     }
 
-    /// The type of elements, if it is known already.
+    /// Returns the type of elements, if it is known already.
     pub fn dtype(&self) -> Option<DType> {
         self.handle.dtype()
     }
 
-    /// The extents, if they are known already.
+    /// Returns the extents, if they are known already.
     pub fn shape(&self) -> Option<&TensorShape> {
         self.handle.shape()
     }

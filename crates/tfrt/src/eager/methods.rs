@@ -9,7 +9,7 @@ use tfrt_host::{DType, Error};
 use super::names::Name;
 use super::{Eager, Handle};
 
-/// No attributes.
+/// Returns no attributes.
 fn none() -> OpAttrs {
     OpAttrs::new()
 }
@@ -34,27 +34,27 @@ macro_rules! unary {
 }
 
 unary! {
-    /// The larger of each element and 0.
+    /// Returns the larger of each element and 0.
     relu: Relu;
-    /// 1 / (1 + e^-x) of each element.
+    /// Returns 1 / (1 + e^-x) of each element.
     sigmoid: Sigmoid;
-    /// The hyperbolic tangent of each element.
+    /// Returns the hyperbolic tangent of each element.
     tanh: Tanh;
-    /// e to the power of each element.
+    /// Returns e to the power of each element.
     exp: Exp;
-    /// The natural logarithm of each element.
+    /// Returns the natural logarithm of each element.
     log: Log;
-    /// The square root of each element.
+    /// Returns the square root of each element.
     sqrt: Sqrt;
-    /// 1 / the square root of each element.
+    /// Returns 1 / the square root of each element.
     rsqrt: Rsqrt;
-    /// The square of each element.
+    /// Returns the square of each element.
     square: Square;
-    /// e^x of each element, divided by their sum along the last dimension.
+    /// Returns e^x of each element, divided by their sum along the last dimension.
     softmax: Softmax;
-    /// The logarithm of [`softmax`](Self::softmax).
+    /// Returns the logarithm of [`softmax`](Self::softmax).
     log_softmax: LogSoftmax;
-    /// The sum over all dimensions but the last: the gradient of what [`bias_add`](Self::bias_add) has added.
+    /// Returns the sum over all dimensions but the last: the gradient of what [`bias_add`](Self::bias_add) has added.
     bias_add_gradient: BiasAddGradient;
 }
 
@@ -78,34 +78,34 @@ macro_rules! binary {
 }
 
 binary! {
-    /// The sums of elements; shapes are broadcast.
+    /// Returns the sums of elements; shapes are broadcast.
     plus: Add;
-    /// The differences of elements; shapes are broadcast.
+    /// Returns the differences of elements; shapes are broadcast.
     minus: Subtract;
-    /// The products of elements; shapes are broadcast.
+    /// Returns the products of elements; shapes are broadcast.
     times: Multiply;
-    /// The quotients of elements; shapes are broadcast.
+    /// Returns the quotients of elements; shapes are broadcast.
     over: Divide;
-    /// The larger of two elements; shapes are broadcast.
+    /// Returns the larger of two elements; shapes are broadcast.
     maximum: Maximum;
-    /// The smaller of two elements; shapes are broadcast.
+    /// Returns the smaller of two elements; shapes are broadcast.
     minimum: Minimum;
-    /// Whether elements are less than the others; shapes are broadcast.
+    /// Returns whether elements are less than the others; shapes are broadcast.
     less: Less;
-    /// Whether elements are greater than the others; shapes are broadcast.
+    /// Returns whether elements are greater than the others; shapes are broadcast.
     greater: Greater;
-    /// Whether elements are equal; shapes are broadcast.
+    /// Returns whether elements are equal; shapes are broadcast.
     equal: Equal;
-    /// The product of two matrices: `[m, k]` and `[k, n]` give `[m, n]`.
+    /// Returns the product of two matrices: `[m, k]` and `[k, n]` give `[m, n]`.
     matmul: MatMul;
-    /// The elements plus those of a vector along the last dimension.
+    /// Returns the elements plus those of a vector along the last dimension.
     bias_add: BiasAdd;
-    /// This, a gradient, where the other is above 0, else 0.
+    /// Returns this gradient where the other tensor is above 0, else 0.
     relu_gradient: ReluGradient;
 }
 
 impl Handle {
-    /// The product of two matrices, of which either may be transposed first.
+    /// Returns the product of two matrices, of which either may be transposed first.
     ///
     /// # Errors
     ///
@@ -123,7 +123,7 @@ impl Handle {
         )
     }
 
-    /// The elements as another type.
+    /// Returns the elements as another type.
     ///
     /// # Errors
     ///
@@ -135,7 +135,8 @@ impl Handle {
         call("cast", Name::Cast, &[self], &attrs, Caller::here())
     }
 
-    /// Where the largest elements are along a dimension, which goes; counted from the end if it is negative.
+    /// Returns the indexes of the largest elements along a dimension, which goes; counted from the end if it is
+    /// negative.
     ///
     /// # Errors
     ///
@@ -147,7 +148,7 @@ impl Handle {
         call("argmax", Name::ArgMax, &[self], &attrs, Caller::here())
     }
 
-    /// The sum over some dimensions, which go; counted from the end if they are negative.
+    /// Returns the sum over some dimensions, which go; counted from the end if they are negative.
     ///
     /// # Errors
     ///
@@ -159,7 +160,7 @@ impl Handle {
         call("sum", Name::Sum, &[self], &attrs, Caller::here())
     }
 
-    /// The mean over some dimensions, which go; counted from the end if they are negative.
+    /// Returns the mean over some dimensions, which go; counted from the end if they are negative.
     ///
     /// # Errors
     ///
@@ -169,7 +170,7 @@ impl Handle {
         self.reduce("mean", Name::Mean, axes, Caller::here())
     }
 
-    /// The largest over some dimensions, which go; counted from the end if they are negative.
+    /// Returns the largest over some dimensions, which go; counted from the end if they are negative.
     ///
     /// # Errors
     ///
@@ -190,7 +191,7 @@ impl Handle {
         call(method, name, &[self, &axes], &none(), caller)
     }
 
-    /// The same elements with other extents, of which one may be -1: as many as are left.
+    /// Returns the elements with other extents, of which one may be -1: as many as are left.
     ///
     /// # Errors
     ///
@@ -207,7 +208,7 @@ impl Handle {
         )
     }
 
-    /// The dimensions in another order.
+    /// Returns the dimensions in another order.
     ///
     /// # Errors
     ///
@@ -224,7 +225,7 @@ impl Handle {
         )
     }
 
-    /// Tensors side by side along a dimension.
+    /// Concatenates tensors along a dimension.
     ///
     /// # Errors
     ///
@@ -241,7 +242,7 @@ impl Handle {
         call("concat", Name::Concat, &inputs, &none(), caller)
     }
 
-    /// The cross entropies of the softmax of each row, `[rows, classes]`, with a class for each, `[rows]`, and
+    /// Returns the cross entropies of the softmax of each row, `[rows, classes]`, with a class for each, `[rows]`, and
     /// their gradients by the row's elements.
     ///
     /// # Errors
@@ -327,7 +328,7 @@ fn call(
     }
 }
 
-/// Says in an error what the method was called with: `matmul of f32 [2, 3] and f32 [4, 5]: ...`.
+/// Adds to an error what the method was called with: `matmul of f32 [2, 3] and f32 [4, 5]: ...`.
 #[cold]
 pub(super) fn described(method: &str, inputs: &[&Handle], error: Error) -> Error {
     let mut message = format!("{method} of ");

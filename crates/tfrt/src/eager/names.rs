@@ -64,7 +64,7 @@ names! {
     Momentum = "tfrt.momentum";
 }
 
-/// The operations that were found so far.
+/// A cache of the operations that methods have called.
 pub(super) struct Ops {
     // Invariant: one for each name, in their order.
     found: Vec<OnceLock<CoreRuntimeOp>>,
@@ -79,7 +79,7 @@ impl Default for Ops {
 }
 
 impl Ops {
-    /// The operation of this name.
+    /// Returns the operation of this name.
     #[inline]
     pub(super) fn get(&self, name: Name, core: &CoreRuntime) -> Result<&CoreRuntimeOp, Error> {
         let found = &self.found[name as usize];

@@ -1,4 +1,4 @@
-//! [`Recorded`]: a program made of calls.
+//! [`RecordedProgram`]: a program that was recorded from calls.
 
 use std::fmt;
 use std::path::Path;
@@ -17,25 +17,25 @@ use crate::runtime::Runtime;
 mod attribute;
 mod module;
 
-/// Calls that were recorded, as a model: its inputs are the parameters, by their names, its outputs `output0`,
-/// `output1` and so on.
-pub struct Recorded {
+/// A program that was recorded from calls of operations, as a model: its inputs are the parameters, by their names, its
+/// outputs `output0`, `output1` and so on.
+pub struct RecordedProgram {
     module: Module,
 }
 
-impl Recorded {
+impl RecordedProgram {
     pub(super) fn new(
         names: Vec<String>,
         trace: Trace,
         results: &[TensorHandle],
         host: &HostContext,
-    ) -> Result<Recorded, Error> {
-        Ok(Recorded {
+    ) -> Result<RecordedProgram, Error> {
+        Ok(RecordedProgram {
             module: module::make(&names, &trace, results, host)?,
         })
     }
 
-    /// The program as it is compiled.
+    /// Returns the module that is compiled.
     pub fn module(&self) -> &Module {
         &self.module
     }
@@ -44,7 +44,7 @@ impl Recorded {
     ///
     /// # Errors
     ///
-    /// What the compiler says, which would be a mistake here.
+    /// The diagnostics of the compiler, which would be a fault of this crate.
     pub fn to_bef(&self) -> Result<BefBuffer, Diagnostics> {
         tfrt_compiler::compile(&self.module, &CompileOptions::default())
     }
@@ -78,15 +78,15 @@ impl Recorded {
 }
 
 /// The program as MLIR text.
-impl fmt::Display for Recorded {
+impl fmt::Display for RecordedProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.module, f)
     }
 }
 
-impl fmt::Debug for Recorded {
+impl fmt::Debug for RecordedProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorded")
+        f.debug_struct("RecordedProgram")
             .field("n_ops", &self.module.n_ops())
             .finish_non_exhaustive()
     }

@@ -10,9 +10,9 @@ use super::methods::described;
 use super::names::Name;
 use super::{Eager, Handle, make_room};
 
-mod held;
+mod state;
 
-use held::{Change, Held, Kept};
+use state::{Change, ReadyPromise, VariableState};
 
 /// A tensor that changes: weights that are trained.
 ///
@@ -35,22 +35,22 @@ use held::{Change, Held, Kept};
 /// ```
 pub struct Variable {
     eager: Eager,
-    held: Mutex<Held>,
+    held: Mutex<VariableState>,
 }
 
 impl Variable {
     pub(super) fn new(eager: Eager, tensor: Handle) -> Variable {
         Variable {
             eager,
-            held: Mutex::new(Held::new(tensor.into_handle())),
+            held: Mutex::new(VariableState::new(tensor.into_handle())),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, VariableState> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tensor as it is now, or will be when the calls so far are done.
+    /// Returns the tensor as it is now, or will be when the calls so far are done.
     pub fn read(&self) -> Handle {
         let handle = self.lock().read(&self.eager.shared.steps);
         self.eager.latest().wrap(handle)
@@ -138,7 +138,7 @@ impl Variable {
         })
     }
 
-    /// Takes a step of the variables that `begin` begins to change. No lock is held during the call.
+    /// Calls an operation that changes the variables that `begin` takes out. No lock is held during the call.
     fn step<'v, const N: usize>(
         &self,
         name: Name,
@@ -167,7 +167,7 @@ impl Variable {
         };
         for ((variable, change), state) in changes.iter().zip(states) {
             let kept = variable.lock().end(*change, state);
-            kept.into_iter().for_each(Kept::keep);
+            kept.into_iter().for_each(ReadyPromise::keep);
         }
         result.map_err(|error| {
             let mut of: Vec<Handle> = changes
@@ -180,7 +180,7 @@ impl Variable {
     }
 }
 
-/// Refuses what a variable can't take: the program of a recording would not do it.
+/// Refuses a recorded tensor as the value of a variable: the program of a recording would not do it.
 fn refuse_recorded(tensor: &Handle) -> Result<(), Error> {
     match tensor.eager().context().is_recording() {
         false => Ok(()),

@@ -29,7 +29,7 @@ pub struct Problem {
     pub code: Option<&'static str>,
     /// The kind of failure, of what a kernel reports when it runs.
     pub kind: Option<ErrorCode>,
-    /// What was expected, and what was found.
+    /// The message: what was expected, and what was found.
     pub message: String,
     /// The place in the user's source.
     pub location: Option<SourceLocation>,
@@ -37,7 +37,7 @@ pub struct Problem {
     pub node: Option<String>,
     /// The kernel that failed.
     pub kernel: Option<String>,
-    /// What explains it, and what could be done.
+    /// Notes that explain the problem, and say what could be done.
     pub notes: Vec<String>,
 }
 
@@ -162,7 +162,7 @@ impl AnyError {
     }
 }
 
-/// `main.mlir:2:21: the message [TF0202]`
+/// Writes `main.mlir:2:21: the message [TF0202]`.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(location) = &self.location {

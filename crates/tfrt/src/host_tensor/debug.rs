@@ -1,4 +1,4 @@
-//! How `{:?}` writes a [`Tensor`]: type, shape and the first elements, in a row.
+//! `{:?}` of a [`Tensor`]: type, shape and the first elements, in a row.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use tfrt_tensor::{BF16, Element, F16, with_element};
 
 use super::Tensor;
 
-/// Elements that are written.
+/// The number of elements that are written.
 const MAX_ELEMENTS: usize = 6;
 
-/// Type, shape and the first elements: `Tensor(f32 [2, 2], [1.0, 2.5, -3.0, 0.0])`.
+/// Writes type, shape and the first elements: `Tensor(f32 [2, 2], [1.0, 2.5, -3.0, 0.0])`.
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tensor({}, ", self.metadata())?;
@@ -28,7 +28,7 @@ impl fmt::Debug for Tensor {
     }
 }
 
-/// The first elements, each as text.
+/// Returns the first elements, each as text.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Tensors from arrays of the crate `ndarray`, and as such arrays.
+//! Conversions between tensors and arrays of the crate `ndarray`.
 
 use ndarray::{Array, ArrayD, ArrayViewD, Dimension, IxDyn};
 use tfrt_host::Error;
@@ -64,7 +64,7 @@ impl<T: Element> OwnedView<T> {
     }
 }
 
-/// Elements in row-major order as an array of this shape.
+/// Returns elements in row-major order as an array of this shape.
 fn seen<'t, T>(shape: &TensorShape, elements: &'t [T]) -> Result<ArrayViewD<'t, T>, Error> {
     let array = ArrayViewD::from_shape(IxDyn(&shape.to_dims()), elements);
     array.map_err(|error| Error::invalid_argument(error.to_string()))

@@ -237,7 +237,7 @@ impl DerefMut for OwnedWriting {
     }
 }
 
-/// The tensor that a right was taken of.
+/// Returns the tensor that a right was taken of.
 fn tensor_of(metadata: TensorMetadata, buffer: memory::HostBuffer) -> Tensor {
     let tensor = DenseHostTensor::new(metadata, buffer);
     tensor.expect("it was a tensor before").into()

@@ -60,7 +60,7 @@ impl<'t, T: Element> View<'t, T> {
         self.reading.view()
     }
 
-    /// Where an element stands among all.
+    /// Returns the index of an element among all.
     fn index_of(&self, coordinates: &[usize]) -> Option<usize> {
         if coordinates.len() != self.shape.rank() {
             return None;

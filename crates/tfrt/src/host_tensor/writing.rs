@@ -1,4 +1,4 @@
-//! How the elements of a [`Tensor`] are changed: where they are if nobody shares them, else in a copy.
+//! Writing of the elements of a [`Tensor`]: in place if nobody shares them, else in a copy.
 
 use tfrt_host::Error;
 use tfrt_tensor::{DenseHostTensor, Element, Tensor as Layered};
@@ -100,7 +100,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// The tensor of numbers that this is, which nobody shares: a copy if somebody does.
+    /// Returns the dense tensor behind this one, which nobody else shares: a copy if somebody does.
     fn sole(&mut self) -> Result<&mut DenseHostTensor, Error> {
         let dense = match &mut self.0 {
             Layered::Dense(dense) => dense,

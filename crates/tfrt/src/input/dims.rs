@@ -11,11 +11,11 @@ use tfrt_ir::{Attribute, Module, OpId, Type, ValueId};
 use crate::error::OpenError;
 use crate::open_options::{OpenOptions, Symbol};
 
-/// The names of a graph's inputs, and the dimensions of inputs and outputs.
+/// The attributes of a graph that name its inputs, and the dimensions of inputs and outputs.
 const GRAPH_INPUTS: &str = "model.input_names";
 const GRAPH_DIMS: [&str; 2] = ["model.input_dims", "model.output_dims"];
 
-/// Name, type and dimensions of each input of a program, and of each output.
+/// The attributes of a program that hold name, type and dimensions of each input, and of each output.
 const PROGRAM_VALUES: [&str; 2] = ["model.inputs", "model.outputs"];
 
 /// Fixes dimensions of all models in a module.
@@ -58,7 +58,7 @@ fn list<'m>(module: &'m Module, op: OpId, name: &str) -> &'m [Attribute] {
     list.unwrap_or_default()
 }
 
-/// The symbols among the dimensions of an input, whose type may say the same or another size.
+/// Returns the symbols among the dimensions of an input, whose type may say the same or another size.
 fn symbols<'m>(
     input: &'m str,
     dims: &'m Attribute,
@@ -111,7 +111,7 @@ fn arguments(module: &Module, function: OpId) -> Vec<ValueId> {
     arguments.unwrap_or_default()
 }
 
-/// The dimensions of a value with numbers in the place of symbols.
+/// Returns the dimensions of a value with numbers in the place of symbols.
 fn fixed(dims: &Attribute, options: &OpenOptions) -> Attribute {
     let Some(list) = dims.as_array() else {
         return dims.clone();
@@ -124,7 +124,7 @@ fn fixed(dims: &Attribute, options: &OpenOptions) -> Attribute {
     Attribute::array(list.iter().map(one).collect())
 }
 
-/// The type of an input whose dimensions are these.
+/// Returns the type of an input whose dimensions are these.
 fn fixed_type(ty: &Type, dims: &Attribute) -> Type {
     let (Type::Tensor(tensor), Some(dims)) = (ty, dims.as_array()) else {
         return ty.clone();

@@ -21,27 +21,27 @@ use tfrt_kernels::onnx::WeightFiles;
 
 use super::Input;
 
-/// The kernel that makes a constant of what lies in a file.
+/// The kernel that makes a constant of bytes in a file.
 const EXTERNAL: &str = "cpu.onnx.External";
 
-/// Weights begin at multiples of this in a file of their own.
+/// The alignment of weights in a file of their own.
 const ALIGNMENT: u64 = 64;
 
-/// Bytes that are copied, and hashed, together.
+/// The number of bytes that are copied, and hashed, at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// The kernel that makes a constant of what lies in the program.
+/// The kernel that makes a constant of bytes in the program.
 const CONSTANT: &str = "cpu.onnx.Constant";
 
-/// Constants of fewer bytes stay in a program.
+/// The size from which on constants are taken out of a program.
 const LEAST_BYTES: usize = 64 << 10;
 
 /// The large constants of a model that is opened: elements that lie beside its program, each for itself, so that those
 /// whose kernels have made something else of them are given back when the model is open.
 #[derive(Default)]
-pub(crate) struct HeldWeights(HashMap<String, Arc<[u8]>>);
+pub(crate) struct RetainedWeights(HashMap<String, Arc<[u8]>>);
 
-impl HeldWeights {
+impl RetainedWeights {
     /// Takes the large constants of a program out of it. Elements are not copied.
     pub(super) fn take(&mut self, module: &mut Module) {
         let mut found = Vec::new();
@@ -86,9 +86,9 @@ fn large_constant(module: &Module, op: OpId) -> Option<Arc<DenseAttribute>> {
 }
 
 impl Input {
-    /// Returns what opens the files beside the input that hold weights of it, and constants that were taken from its
-    /// program, which the models of a host hold once.
-    pub(crate) fn weights_with(&self, held: HeldWeights, host: &HostContext) -> WeightFiles {
+    /// Returns the opener of the files beside the input that hold weights of it, and of constants that were taken from
+    /// its program, which the models of a host hold once.
+    pub(crate) fn weights_with(&self, held: RetainedWeights, host: &HostContext) -> WeightFiles {
         let (outside, host) = (self.outside().clone(), host.clone());
         WeightFiles::new(move |name| match held.0.get(name) {
             Some(bytes) => Ok(share_bytes(&host, HostBuffer::from_owner(bytes.clone()))),
@@ -96,7 +96,7 @@ impl Input {
         })
     }
 
-    /// Returns what opens the files beside the input that hold weights of it.
+    /// Returns the opener of the files beside the input that hold weights of it.
     ///
     /// Files are mapped: as long as anything that was made of the input lives, nobody may change or truncate them.
     pub fn weights(&self) -> WeightFiles {
@@ -123,7 +123,7 @@ fn open(outside: &Outside, name: &str) -> Result<HostBuffer, Error> {
             Ok(HostBuffer::from_owner(bytes))
         }
         Outside::Given(given) => match given.file(name) {
-            Some(bytes) => Ok(HostBuffer::from_owner(Held(bytes))),
+            Some(bytes) => Ok(HostBuffer::from_owner(GivenBytes(bytes))),
             None => Err(Error::not_found(format!(
                 "nothing is given for the file of weights '{name}'"
             ))),
@@ -139,25 +139,25 @@ fn open(outside: &Outside, name: &str) -> Result<HostBuffer, Error> {
     }
 }
 
-/// Bytes that were given.
-struct Held(Arc<dyn AsRef<[u8]> + Send + Sync>);
+/// The bytes of a file that the caller has given instead.
+struct GivenBytes(Arc<dyn AsRef<[u8]> + Send + Sync>);
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for GivenBytes {
     fn as_ref(&self) -> &[u8] {
         (*self.0).as_ref()
     }
 }
 
 /// The constants of a program that stay in files, to be copied to one that is delivered with the program.
-pub struct ApartWeights {
+pub struct ExternalWeights {
     outside: Outside,
     pieces: Vec<Piece>,
-    /// By operation, the piece.
+    /// The piece of each operation.
     operations: Vec<(OpId, usize)>,
     len_bytes: u64,
 }
 
-/// Bytes of a file, and where they go.
+/// A range of bytes of a file, and its offset in the new file.
 struct Piece {
     file: String,
     from: u64,
@@ -165,10 +165,10 @@ struct Piece {
     to: u64,
 }
 
-impl ApartWeights {
+impl ExternalWeights {
     /// Finds the constants of a program that stay in files; `None` if there are none.
-    pub(super) fn of(module: &Module, outside: &Outside) -> Option<ApartWeights> {
-        let mut apart = ApartWeights {
+    pub(super) fn of(module: &Module, outside: &Outside) -> Option<ExternalWeights> {
+        let mut apart = ExternalWeights {
             outside: outside.clone(),
             pieces: Vec::new(),
             operations: Vec::new(),
@@ -201,7 +201,7 @@ impl ApartWeights {
     ///
     /// # Errors
     ///
-    /// What the system says of this file, or of those that they lie in.
+    /// The error of the system on this file, or on those that the weights lie in.
     pub fn write(&self, mut to: &File) -> io::Result<String> {
         to.set_len(self.len_bytes)?;
         let mut hash = Hash::new();
@@ -237,7 +237,7 @@ impl ApartWeights {
         Ok(id)
     }
 
-    /// Lets the program find them in that file.
+    /// Makes the program refer to the weights in that file.
     pub(super) fn place(&self, module: &mut Module, file: &str, id: &str) {
         for (op, piece) in &self.operations {
             let offset = i64::try_from(self.pieces[*piece].to).unwrap_or(i64::MAX);
@@ -265,7 +265,7 @@ fn external(module: &Module, op: OpId) -> Option<(String, u64, u64)> {
     Some((text("file")?, offset, len_bytes))
 }
 
-/// A file, or what is given for it.
+/// A file, or the bytes that are given for it.
 enum Source {
     File(File),
     Given(Arc<dyn AsRef<[u8]> + Send + Sync>),
@@ -325,7 +325,7 @@ impl Source {
     }
 }
 
-/// Tells contents of files apart: FNV-1a over words.
+/// A hash that identifies contents of files: FNV-1a over words.
 struct Hash(u64);
 
 impl Hash {

@@ -1,4 +1,4 @@
-//! [`Datum`]: what goes into a model and comes out of it.
+//! [`Datum`]: an input or an output of a model.
 
 use tfrt_host::{AnyAsyncValue, Chain, Error};
 use tfrt_tensor::{
@@ -8,7 +8,8 @@ use tfrt_tensor::{
 use super::types::{Dim, TensorType, ValueType};
 use crate::host_tensor;
 
-/// A value of a model: a tensor, or what ONNX makes of tensors. Clones share the elements.
+/// A value of a model: a tensor, or a sequence, an optional or a map of tensors. Clones share the
+/// elements.
 ///
 /// # Examples
 ///
@@ -36,7 +37,7 @@ pub enum Datum {
 }
 
 impl Datum {
-    /// Returns the tensor that it is, or that an optional value holds.
+    /// Returns the tensor, if the value is one or is an optional that holds one.
     ///
     /// # Errors
     ///
@@ -54,7 +55,7 @@ impl Datum {
         Error::invalid_argument(format!("expected a tensor, found {found}"))
     }
 
-    /// Its type, with the extents that it has.
+    /// Returns the type of the value, with its extents.
     pub fn kind(&self) -> ValueType {
         match self {
             Datum::Tensor(tensor) => Datum::kind_of(tensor.metadata()),
@@ -71,7 +72,7 @@ impl Datum {
         }
     }
 
-    /// The numbers of it: a tensor, or the rows of values of maps.
+    /// Returns the numbers of the value: a tensor, or the rows of values of maps.
     pub fn as_matrix(&self) -> Option<&Tensor> {
         match self {
             Datum::Maps(maps) => Some(maps.values()),
@@ -79,7 +80,7 @@ impl Datum {
         }
     }
 
-    /// The type of a tensor.
+    /// Returns the type of a tensor.
     pub(super) fn kind_of(metadata: &TensorMetadata) -> ValueType {
         ValueType::Tensor(TensorType {
             element: Some(metadata.dtype),
@@ -87,7 +88,7 @@ impl Datum {
         })
     }
 
-    /// The value that a register of a program holds.
+    /// Returns the value that a register of a program holds.
     pub(super) fn into_value(self) -> AnyAsyncValue {
         match self {
             Datum::Tensor(tensor) => AnyAsyncValue::new(tensor),
@@ -99,7 +100,7 @@ impl Datum {
     }
 }
 
-/// Takes what a register of a program holds. A chain is an optional value that is nothing.
+/// Converts the value of a register of a program. A chain is an optional value that is nothing.
 impl TryFrom<AnyAsyncValue> for Datum {
     type Error = Error;
 
@@ -144,7 +145,7 @@ fn kind_of_map(keys: &Tensor, values: &Tensor) -> ValueType {
     ValueType::Map(key, Box::new(ValueType::Tensor(value)))
 }
 
-/// The type that all of them have, with their extents if those are the same.
+/// Returns the type that all of them have, with their extents if those are the same.
 fn kind_of_sequence(sequence: &Sequence) -> ValueType {
     let mut all = sequence.tensors().iter().map(Tensor::metadata);
     let inner = all.next().map_or_else(TensorType::default, |first| {
@@ -176,7 +177,7 @@ impl From<&host_tensor::Tensor> for Datum {
     }
 }
 
-/// Takes the tensor that it is, or that an optional value holds.
+/// Takes the tensor, if the value is one or is an optional that holds one.
 impl TryFrom<Datum> for host_tensor::Tensor {
     type Error = Error;
 

@@ -1,4 +1,4 @@
-//! [`ModelInputs`]: what a model can be called with; [`ModelInput`]: one of these.
+//! [`ModelInputs`]: the inputs of a call of a model; [`ModelInput`]: one of these.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ use tfrt_tensor::{
 };
 
 use super::datum::Datum;
-use super::signature::{Given, Slots};
+use super::signature::{InputValue, Slots};
 use crate::host_tensor::Tensor;
 
 /// Something that an input can be given: a [`Tensor`], a vector (a tensor of one dimension), a [`Datum`], or a value to
@@ -20,25 +20,25 @@ use crate::host_tensor::Tensor;
     note = "an input is a `Tensor`, a vector of numbers, a `Datum`, or an `AsyncValue` of a tensor"
 )]
 pub trait ModelInput {
-    /// Makes it what the model is called with.
+    /// Converts the value to an input.
     fn into_input(self) -> Input;
 }
 
-/// A [`ModelInput`], as a model takes it.
-pub struct Input(pub(super) Given);
+/// A [`ModelInput`] after its conversion.
+pub struct Input(pub(super) InputValue);
 
 impl ModelInput for Datum {
     fn into_input(self) -> Input {
         Input(match self {
-            Datum::Tensor(tensor) => Given::Tensor(AnyAsyncValue::new(tensor)),
-            other => Given::Other(Box::new(other)),
+            Datum::Tensor(tensor) => InputValue::Tensor(AnyAsyncValue::new(tensor)),
+            other => InputValue::Other(Box::new(other)),
         })
     }
 }
 
 impl ModelInput for AnyAsyncValue {
     fn into_input(self) -> Input {
-        Input(Given::Later(self))
+        Input(InputValue::Later(self))
     }
 }
 
@@ -63,7 +63,7 @@ input_of!(Sequence Optional Map);
 
 impl ModelInput for Layered {
     fn into_input(self) -> Input {
-        Input(Given::Tensor(AnyAsyncValue::new(self)))
+        Input(InputValue::Tensor(AnyAsyncValue::new(self)))
     }
 }
 
@@ -134,7 +134,7 @@ tensor_input_of!(DenseHostTensor StringHostTensor);
     note = "inputs are a tuple, `(x,)` or `(x, y)`, or pairs, `[(\"name\", x)]`"
 )]
 pub trait ModelInputs {
-    /// Gives each its place.
+    /// Puts each input into its slot.
     ///
     /// # Errors
     ///

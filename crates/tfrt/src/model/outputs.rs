@@ -18,7 +18,7 @@ use super::signature::listed;
 use crate::call::{Call, CallFuture, Values};
 use crate::host_tensor::Tensor;
 
-/// A call that was made. Its results settle each on its own, while the model goes on.
+/// The handle of a call of a model. Its results settle each on its own, while the model goes on.
 ///
 /// # Examples
 ///
@@ -70,7 +70,7 @@ impl ModelCall {
         Outputs::new(self.model, values)
     }
 
-    /// Waits for all results on this thread, for a time at most; tells whether they are there.
+    /// Waits for all results on this thread, for a time at most; returns whether they are there.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl ModelCall {
         Ok(outputs)
     }
 
-    /// The result of a name, to be awaited on its own, or given to another model.
+    /// Returns the result of a name, to be awaited on its own, or given to another model.
     ///
     /// # Errors
     ///
@@ -144,12 +144,12 @@ impl ModelCall {
         self.call.result::<Layered>(place(&self.model, name)?)
     }
 
-    /// The results as they are now, settled or to come, in the order of the model.
+    /// Returns the results as they are now, settled or to come, in the order of the model.
     pub fn results(&self) -> &[AnyAsyncValue] {
         self.call.results()
     }
 
-    /// The call of the function below.
+    /// Returns the call of the function.
     pub fn into_call(self) -> Call {
         self.call
     }
@@ -231,7 +231,7 @@ impl Outputs {
         Ok(Outputs { model, data })
     }
 
-    /// The result of a name.
+    /// Returns the result of a name.
     ///
     /// # Errors
     ///
@@ -240,7 +240,7 @@ impl Outputs {
         Ok(&self.data[place(&self.model, name)?])
     }
 
-    /// The tensor that is the result of a name. It shares its elements with what stays here.
+    /// Returns the tensor that is the result of a name. It shares its elements with what stays here.
     ///
     /// # Errors
     ///
@@ -249,7 +249,7 @@ impl Outputs {
         Tensor::try_from(self.get(name)?.as_tensor()?.clone())
     }
 
-    /// The tensor that is the result of a name, for good: an empty optional stays in its place.
+    /// Returns the tensor that is the result of a name, for good: an empty optional stays in its place.
     ///
     /// # Errors
     ///
@@ -261,7 +261,7 @@ impl Outputs {
         Tensor::try_from(taken)
     }
 
-    /// The results, all of them tensors, in the order of the model.
+    /// Returns the results, all of them tensors, in the order of the model.
     ///
     /// # Errors
     ///
@@ -270,13 +270,13 @@ impl Outputs {
         self.data.into_iter().map(Tensor::try_from).collect()
     }
 
-    /// The results with their names, in the order of the model.
+    /// Returns the results with their names, in the order of the model.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Datum)> {
         let names = self.model.outputs().iter();
         names.map(|output| output.name.as_str()).zip(&self.data[..])
     }
 
-    /// The results, in the order of the model.
+    /// Returns the results, in the order of the model.
     pub fn into_data(self) -> Vec<Datum> {
         self.data.into_vec()
     }
@@ -285,7 +285,7 @@ impl Outputs {
 impl std::ops::Index<usize> for Outputs {
     type Output = Datum;
 
-    /// The result of a place.
+    /// Returns the result of an index.
     ///
     /// # Panics
     ///
@@ -295,7 +295,7 @@ impl std::ops::Index<usize> for Outputs {
     }
 }
 
-/// Where a result stands.
+/// Returns the index of the result of a name.
 fn place(model: &Model, name: &str) -> Result<usize, Error> {
     let mut outputs = model.outputs().iter();
     let found = outputs.position(|output| output.name == name);

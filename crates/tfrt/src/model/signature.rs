@@ -1,4 +1,4 @@
-//! [`Signature`]: what a model takes, and whether what it is given fits.
+//! [`Signature`]: the inputs and outputs of a model, and the check of the inputs of a call.
 
 use smallvec::SmallVec;
 use tfrt_host::{AnyAsyncValue, Error};
@@ -11,46 +11,46 @@ use super::types::{Dim, ValueInfo, ValueType};
 /// Names of inputs or outputs that a message has room for.
 const MAX_LISTED: usize = 20;
 
-/// Inputs and outputs, prepared for checking.
+/// The inputs and outputs of a model, prepared for checking.
 pub(super) struct Signature {
     pub(super) inputs: Vec<ValueInfo>,
     pub(super) outputs: Vec<ValueInfo>,
     symbols: Vec<String>,
-    /// By input; `None` for what is no tensor.
-    checks: Vec<Option<Check>>,
+    /// The check of each input; `None` for an input that is no tensor.
+    checks: Vec<Option<TensorCheck>>,
 }
 
-/// A type of tensors, its symbols by their places in [`Signature::symbols`].
-struct Check {
+/// The expected type of an input tensor. Symbols are indexes of [`Signature::symbols`].
+struct TensorCheck {
     element: Option<DType>,
-    extents: Option<Vec<Extent>>,
+    extents: Option<Vec<DimCheck>>,
 }
 
-enum Extent {
+enum DimCheck {
     Fixed(usize),
     Symbol(usize),
     Any,
 }
 
-/// What a symbol stands for in one call, and the input that says so.
-type Bound = SmallVec<[Option<(usize, usize)>; 8]>;
+/// The size of each symbol in one call, and the input that has set it.
+type SymbolBindings = SmallVec<[Option<(usize, usize)>; 8]>;
 
 impl Signature {
     pub(super) fn new(inputs: Vec<ValueInfo>, outputs: Vec<ValueInfo>) -> Signature {
         let mut symbols = Vec::new();
         let mut extent = |dim: &Dim| match dim {
-            Dim::Fixed(extent) => Extent::Fixed(*extent),
-            Dim::Unknown => Extent::Any,
+            Dim::Fixed(extent) => DimCheck::Fixed(*extent),
+            Dim::Unknown => DimCheck::Any,
             Dim::Symbol(name) => {
                 let known = symbols.iter().position(|symbol| symbol == name);
-                Extent::Symbol(known.unwrap_or_else(|| {
+                DimCheck::Symbol(known.unwrap_or_else(|| {
                     symbols.push(name.clone());
                     symbols.len() - 1
                 }))
             }
         };
         let mut check = |input: &ValueInfo| match &input.kind {
-            ValueType::Tensor(tensor) => Some(Check {
+            ValueType::Tensor(tensor) => Some(TensorCheck {
                 element: tensor.element,
                 extents: tensor
                     .dims
@@ -68,23 +68,27 @@ impl Signature {
         }
     }
 
-    /// Checks what was given for each input, and makes it what a function takes, with room for more.
-    pub(super) fn bind(&self, given: Places, room: usize) -> Result<Vec<AnyAsyncValue>, Error> {
-        let mut bound: Bound = SmallVec::from_elem(None, self.symbols.len());
+    /// Checks the values of all inputs, and converts them to arguments of a function, with room for more.
+    pub(super) fn bind(
+        &self,
+        given: InputValues,
+        room: usize,
+    ) -> Result<Vec<AnyAsyncValue>, Error> {
+        let mut bound: SymbolBindings = SmallVec::from_elem(None, self.symbols.len());
         let mut arguments = Vec::with_capacity(given.len() + room);
         for (index, given) in given.into_iter().enumerate() {
             let value = match (given, &self.inputs[index].kind) {
-                (Some(Given::Tensor(value)), _) => {
+                (Some(InputValue::Tensor(value)), _) => {
                     if let Some(tensor) = value.get::<Tensor>() {
                         self.check_tensor(index, tensor.metadata(), &mut bound)?;
                     }
                     value
                 }
-                (Some(Given::Other(datum)), _) => {
+                (Some(InputValue::Other(datum)), _) => {
                     self.check(index, &datum, &mut bound)?;
                     datum.into_value()
                 }
-                (Some(Given::Later(value)), _) => {
+                (Some(InputValue::Later(value)), _) => {
                     let value = value.settled();
                     if let Some(tensor) = value.get::<Tensor>() {
                         self.check_tensor(index, tensor.metadata(), &mut bound)?;
@@ -99,7 +103,7 @@ impl Signature {
         Ok(arguments)
     }
 
-    fn check(&self, index: usize, datum: &Datum, bound: &mut Bound) -> Result<(), Error> {
+    fn check(&self, index: usize, datum: &Datum, bound: &mut SymbolBindings) -> Result<(), Error> {
         match (datum, &self.inputs[index].kind) {
             (Datum::Tensor(tensor), ValueType::Tensor(_)) => {
                 self.check_tensor(index, tensor.metadata(), bound)
@@ -117,7 +121,7 @@ impl Signature {
         &self,
         index: usize,
         found: &TensorMetadata,
-        bound: &mut Bound,
+        bound: &mut SymbolBindings,
     ) -> Result<(), Error> {
         let misfit = |why: Option<String>| {
             let found = Datum::kind_of(found);
@@ -137,10 +141,10 @@ impl Signature {
         }
         for (extent, found) in extents.iter().zip(found.shape.extents()) {
             match *extent {
-                Extent::Any => {}
-                Extent::Fixed(extent) if extent == found => {}
-                Extent::Fixed(_) => return Err(misfit(None)),
-                Extent::Symbol(symbol) => match bound[symbol] {
+                DimCheck::Any => {}
+                DimCheck::Fixed(extent) if extent == found => {}
+                DimCheck::Fixed(_) => return Err(misfit(None)),
+                DimCheck::Symbol(symbol) => match bound[symbol] {
                     None => bound[symbol] = Some((found, index)),
                     Some((extent, _)) if extent == found => {}
                     Some((extent, by)) => {
@@ -173,7 +177,7 @@ impl Signature {
     }
 }
 
-/// The names of inputs or outputs, for a message: the first of very many.
+/// Returns the names of inputs or outputs, for a message: the first of very many.
 #[cold]
 pub(super) fn listed(values: &[ValueInfo]) -> String {
     let names = values.iter().take(MAX_LISTED);
@@ -185,28 +189,28 @@ pub(super) fn listed(values: &[ValueInfo]) -> String {
     }
 }
 
-/// What a call gives for an input.
-pub(super) enum Given {
-    /// A tensor that is there.
+/// The value of an input in one call.
+pub(super) enum InputValue {
+    /// A tensor that is available.
     Tensor(AnyAsyncValue),
-    /// Something else that is there.
+    /// Another value that is available.
     Other(Box<Datum>),
     Later(AnyAsyncValue),
 }
 
-/// What a call gives, by input: few models take more than that.
-pub(super) type Places = SmallVec<[Option<Given>; 2]>;
+/// The values of all inputs in one call. Few models take more than two.
+pub(super) type InputValues = SmallVec<[Option<InputValue>; 2]>;
 
 /// The inputs of a model, to be filled for a call: see [`ModelInputs`](super::ModelInputs).
 pub struct Slots<'m> {
     signature: &'m Signature,
-    given: Places,
+    given: InputValues,
     n_ordered: usize,
 }
 
 impl<'m> Slots<'m> {
     pub(super) fn new(signature: &'m Signature) -> Slots<'m> {
-        let mut given = Places::new();
+        let mut given = InputValues::new();
         given.resize_with(signature.inputs.len(), || None);
         Slots {
             signature,
@@ -215,7 +219,7 @@ impl<'m> Slots<'m> {
         }
     }
 
-    pub(super) fn finish(self) -> Places {
+    pub(super) fn finish(self) -> InputValues {
         self.given
     }
 

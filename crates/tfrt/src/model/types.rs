@@ -1,4 +1,4 @@
-//! What a model says of its inputs and outputs: [`ValueInfo`], [`ValueType`], [`TensorType`], [`Dim`].
+//! The types of a model's inputs and outputs: [`ValueInfo`], [`ValueType`], [`TensorType`], [`Dim`].
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ use tfrt_tensor::{DType, TensorShape};
 pub struct ValueInfo {
     /// The name.
     pub name: String,
-    /// What it takes or gives.
+    /// The type.
     pub kind: ValueType,
 }
 
@@ -38,7 +38,7 @@ pub enum ValueType {
     Map(DType, Box<ValueType>),
 }
 
-/// What is known of a tensor before there is one.
+/// The type of a tensor: elements and dimensions, as far as they are known before a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TensorType {
     /// The type of the elements; `None` if the model does not say.
@@ -47,18 +47,18 @@ pub struct TensorType {
     pub dims: Option<Vec<Dim>>,
 }
 
-/// One extent.
+/// One dimension of a tensor type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dim {
     /// A number.
     Fixed(usize),
-    /// Any number, which is the same wherever the name stands in one call.
+    /// A symbolic dimension: any number, equal wherever the name stands in one call.
     Symbol(String),
     /// Any number.
     Unknown,
 }
 
-/// A tensor of which nothing is known.
+/// Returns the type of a tensor of which nothing is known.
 impl Default for ValueType {
     fn default() -> ValueType {
         ValueType::Tensor(TensorType::default())
@@ -66,7 +66,7 @@ impl Default for ValueType {
 }
 
 impl ValueType {
-    /// The type of the tensor that it is, if it is one, optional or not.
+    /// Returns the type of the tensor, if it is one, optional or not.
     pub fn as_tensor(&self) -> Option<&TensorType> {
         match self {
             ValueType::Tensor(tensor) => Some(tensor),
@@ -77,7 +77,7 @@ impl ValueType {
 }
 
 impl ValueType {
-    /// The extents of the tensor that it is.
+    /// Returns the dimensions of the tensor; none of another value.
     pub(crate) fn dims(&self) -> &[Dim] {
         match self {
             ValueType::Tensor(tensor) => tensor.dims.as_deref().unwrap_or_default(),
@@ -85,7 +85,7 @@ impl ValueType {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns the dimensions of the tensor to be changed; none of another value.
     pub(crate) fn dims_mut(&mut self) -> &mut [Dim] {
         match self {
             ValueType::Tensor(tensor) => tensor.dims.as_deref_mut().unwrap_or_default(),
@@ -95,7 +95,7 @@ impl ValueType {
 }
 
 impl TensorType {
-    /// The type of tensors of which nothing else is known.
+    /// Returns the type of tensors of which nothing else is known.
     pub fn of(element: DType) -> TensorType {
         TensorType {
             element: Some(element),
@@ -118,14 +118,14 @@ impl TensorType {
     }
 }
 
-/// `image: f32 [N, 3]`
+/// Writes `image: f32 [N, 3]`.
 impl fmt::Display for ValueInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.name, self.kind)
     }
 }
 
-/// `f32 [N, 3]`, `sequence of f32`, `optional f32 [2]`
+/// Writes `f32 [N, 3]`, `sequence of f32`, `optional f32 [2]`.
 impl fmt::Display for ValueType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -137,7 +137,7 @@ impl fmt::Display for ValueType {
     }
 }
 
-/// `f32 [N, 3]`; `f32 of any shape`
+/// Writes `f32 [N, 3]`; `f32 of any shape`.
 impl fmt::Display for TensorType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.element {

@@ -68,5 +68,5 @@ pub struct BenchOptions {
     pub dims: DimOptions,
 
     #[command(flatten)]
-    pub given: InputOptions,
+    pub input: InputOptions,
 }

@@ -1,4 +1,4 @@
-//! The flags that say what models are given, and where what they give goes.
+//! The options for inputs and outputs of models.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use tfrt::OpenOptions;
 use crate::data::image::{Layout, Preparation, Range};
 use crate::data::write::Format;
 
-/// Which dimensions of a model are fixed.
+/// The dimensions of a model that are fixed.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Dimensions of a model")]
 pub struct DimOptions {
@@ -19,7 +19,7 @@ pub struct DimOptions {
 }
 
 impl DimOptions {
-    /// How a model is opened, optimized or not.
+    /// Returns the options by which a model is opened, optimized or not.
     pub fn open_options(&self, is_optimized: bool) -> OpenOptions {
         let options = OpenOptions::new().optimize(is_optimized);
         let dims = self.dims.iter();
@@ -27,7 +27,7 @@ impl DimOptions {
     }
 }
 
-/// What a model is given.
+/// The inputs of a model.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Inputs of a model")]
 pub struct InputOptions {
@@ -40,7 +40,7 @@ pub struct InputOptions {
     #[arg(long)]
     pub random: bool,
 
-    /// What --random begins with: the same number, the same elements
+    /// Seed of --random: equal seeds give equal elements
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 
@@ -77,12 +77,12 @@ pub struct InputOptions {
 }
 
 impl InputOptions {
-    /// Tells whether anything was asked for that only models have.
+    /// Returns whether anything was asked for that only models have.
     pub fn is_used(&self) -> bool {
         !self.inputs.is_empty() || self.random
     }
 
-    /// How images are made ready.
+    /// Returns how images are prepared.
     pub fn preparation(&self) -> Preparation {
         Preparation {
             mean: self.mean.clone(),
@@ -93,7 +93,7 @@ impl InputOptions {
     }
 }
 
-/// Where the outputs of a model go.
+/// The destinations of the outputs of a model.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Outputs of a model")]
 pub struct OutputOptions {
@@ -115,13 +115,13 @@ pub struct OutputOptions {
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub top: Option<u16>,
 
-    /// What the places along the last dimension are called: a file with a line for each
+    /// Names of the elements along the last dimension: a file with a line for each
     #[arg(long, value_name = "FILE", requires = "top", value_hint = ValueHint::FilePath)]
     pub labels: Option<PathBuf>,
 }
 
 impl OutputOptions {
-    /// Tells whether anything was asked for that only models have.
+    /// Returns whether anything was asked for that only models have.
     pub fn is_used(&self) -> bool {
         !self.outputs.is_empty() || self.output_dir.is_some() || self.top.is_some()
     }
@@ -137,7 +137,7 @@ Examples:
   tfrt inspect weights model.onnx                   constants, the largest first
   tfrt inspect memory model.bef --dim batch=8       what a call takes, measured")]
 pub struct InspectOptions {
-    /// What to show
+    /// The view to show
     #[arg(value_name = "VIEW", value_enum)]
     pub view: View,
 
@@ -157,15 +157,15 @@ pub struct InspectOptions {
     pub dims: DimOptions,
 
     #[command(flatten)]
-    pub given: InputOptions,
+    pub input: InputOptions,
 }
 
-/// What `tfrt inspect` shows.
+/// The views of `tfrt inspect`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum View {
     /// Operations, with what goes in and out
     Graph,
-    /// What is held when the model is open, and during calls
+    /// Memory that is held when the model is open, and during calls
     Memory,
     /// Constants, and what their elements are like
     Weights,

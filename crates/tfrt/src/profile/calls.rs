@@ -1,5 +1,5 @@
-//! Which call made which: the calls of functions that runs of kernels belong to, as a tree, and what
-//! they add up to by kernel, by line and by scope.
+//! The tree of calls: the calls of functions that runs of kernels belong to, as a tree, and what they add up to by
+//! kernel, by line and by scope.
 //!
 //! # Finding calls
 //!
@@ -22,14 +22,14 @@ use tfrt_host::record::FunctionId;
 use super::graphs::Graphs;
 use super::runs::Run;
 
-/// Rows of scopes that are kept, one for each kernel of a scope.
+/// The number of rows of scopes that are kept, one for each kernel of a scope.
 const MAX_ROWS: usize = 200_000;
-/// Scopes in each other.
+/// The deepest nesting of scopes.
 const MAX_DEPTH: usize = 64;
-/// Functions that one kernel calls, of which no more are followed.
+/// The number of functions called by one kernel that are followed.
 const MAX_CALLEES: usize = 256;
 
-/// What runs add up to.
+/// Totals of runs of kernels.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
     pub n_runs: u64,
@@ -68,20 +68,20 @@ pub struct Scope {
     /// The scope and the kernel in it that made the calls; `None` if nobody knows, or for several.
     pub parent: Option<(usize, u32)>,
     pub n_calls: u64,
-    /// By kernel.
+    /// The totals of each kernel.
     pub rows: BTreeMap<u32, Totals>,
 }
 
-/// What runs of kernels add up to.
+/// Totals of runs of kernels by function, kernel, line and scope.
 #[derive(Debug)]
 pub struct Calls {
     /// The functions that ran.
     pub functions: Vec<FunctionId>,
-    /// By function, by kernel.
+    /// The totals of each kernel of each function.
     pub kernels: Vec<BTreeMap<u32, Totals>>,
-    /// By number of the line.
+    /// The times of lines, by number.
     pub lines: Vec<LineTime>,
-    /// A scope comes behind its parent.
+    /// The scopes; each comes behind its parent.
     pub scopes: Vec<Scope>,
     /// Whether calls share scopes, since there would be too many.
     pub scopes_are_shared: bool,
@@ -104,7 +104,7 @@ impl Calls {
             let function = functions.partition_point(|function| *function < run.function);
             kernels[function].entry(run.kernel).or_default().add(run);
         }
-        let tree = Tree::new(runs, graphs, begins_ns);
+        let tree = CallTree::new(runs, graphs, begins_ns);
         let line_of_run = |run: usize| line_of(runs[run].function, runs[run].kernel);
         let mut scopes = Scopes::new(graphs);
         scopes.fill(runs, &tree, &functions);
@@ -118,9 +118,9 @@ impl Calls {
     }
 }
 
-/// The calls, and who has made them.
-pub struct Tree {
-    /// In the order of their first runs, so that callers come first.
+/// The calls of functions, with the run that made each.
+pub struct CallTree {
+    /// The calls in the order of their first runs, so that callers come first.
     pub calls: Vec<Call>,
     /// The call of each run.
     pub of_run: Vec<usize>,
@@ -134,10 +134,10 @@ pub struct Call {
     pub maker: Option<usize>,
 }
 
-impl Tree {
+impl CallTree {
     /// Finds the calls. Those from outside began at `begins_ns`, in their order, if that is known.
-    pub fn new(runs: &[Run], graphs: &Graphs, begins_ns: &[u64]) -> Tree {
-        let mut tree = Tree {
+    pub fn new(runs: &[Run], graphs: &Graphs, begins_ns: &[u64]) -> CallTree {
+        let mut tree = CallTree {
             calls: Vec::new(),
             of_run: Vec::with_capacity(runs.len()),
         };
@@ -182,14 +182,14 @@ impl Tree {
         tree
     }
 
-    /// The call that has made one, and the run that did.
+    /// Returns the parent of a call, and the run in it that made the call.
     fn parent(&self, call: usize) -> Option<(usize, usize)> {
         let maker = self.calls[call].maker?;
         Some((self.of_run[maker], maker))
     }
 }
 
-/// Lists of numbers for numbers from 0, one behind the other.
+/// Lists of numbers, one for each number from 0, in one allocation.
 pub struct Lists {
     starts: Vec<usize>,
     members: Vec<usize>,
@@ -220,11 +220,11 @@ impl Lists {
     }
 }
 
-/// The times of lines. In a total, a line that calls itself counts what it makes others do once, and
-/// what it does itself not again.
+/// Computes the times of lines. In a total, a line that calls itself counts what it makes others do once, and what it
+/// does itself not again.
 fn line_times(
     runs: &[Run],
-    tree: &Tree,
+    tree: &CallTree,
     line_of_run: impl Fn(usize) -> Option<usize>,
 ) -> Vec<LineTime> {
     let n_lines = (0..runs.len()).filter_map(&line_of_run).max();
@@ -273,7 +273,7 @@ fn line_times(
     lines
 }
 
-/// Scopes while they are made.
+/// The scopes under construction.
 struct Scopes<'g> {
     all: Vec<Scope>,
     graphs: &'g Graphs,
@@ -295,7 +295,7 @@ impl<'g> Scopes<'g> {
         }
     }
 
-    fn fill(&mut self, runs: &[Run], tree: &Tree, functions: &[FunctionId]) {
+    fn fill(&mut self, runs: &[Run], tree: &CallTree, functions: &[FunctionId]) {
         let number = |id: FunctionId| functions.partition_point(|function| *function < id);
         let mut scope_of_call = Vec::with_capacity(tree.calls.len());
         for (call, made) in tree.calls.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! What the end of a run waited for: a walk back from the kernel that was done last, each time to the
-//! one that was done last of those that it needed.
+//! The critical path of a run: a walk back from the kernel that was done last, each time to the one that was done last
+//! of those that it needed.
 //!
 //! # The step back
 //!
@@ -17,15 +17,15 @@
 
 use tfrt_host::record::Recording;
 
-use super::calls::{Lists, Tree};
+use super::calls::{CallTree, Lists};
 use super::graphs::Graphs;
 use super::runs::{Run, runs};
-use super::{Profile, Step};
+use super::{PathStep, Profile};
 use crate::program::Program;
 
-/// Paths after which no more are looked for.
+/// The number of paths that are looked for.
 const MAX_PATHS: u32 = 1_000;
-/// Calls by one kernel that are looked at, the last first, to find the one that mattered.
+/// The number of calls by one kernel that are looked at, the last first, to find the one that mattered.
 const MAX_TURNS: usize = 1_000;
 
 /// Marks the slices of `profile` that lie on a critical path. Calls from outside began at `begins_ns`, as
@@ -33,7 +33,7 @@ const MAX_TURNS: usize = 1_000;
 pub fn mark(profile: &mut Profile, recording: &Recording, programs: &[Program], begins_ns: &[u64]) {
     let runs = runs(profile, recording);
     let graphs = Graphs::new(&runs, programs);
-    let past = Past::new(&runs, &graphs, begins_ns);
+    let past = RunHistory::new(&runs, &graphs, begins_ns);
     // The last to be done first, for the beginnings of paths.
     let mut by_end: Vec<usize> = (0..runs.len()).collect();
     by_end.sort_by_key(|run| (runs[*run].done_ns, *run));
@@ -48,7 +48,7 @@ pub fn mark(profile: &mut Profile, recording: &Recording, programs: &[Program], 
             }
             let earlier = match past.ready_last(at) {
                 Some(ready) => {
-                    profile.critical_steps.insert(Step {
+                    profile.critical_steps.insert(PathStep {
                         function: run.function,
                         producer: runs[ready.producer].kernel,
                         user: run.kernel,
@@ -70,30 +70,30 @@ pub fn mark(profile: &mut Profile, recording: &Recording, programs: &[Program], 
     }
 }
 
-/// An operand that a kernel waited for.
-struct Ready {
+/// An operand that a kernel waited for, and the run that made it available.
+struct ReadyOperand {
     /// The run of the kernel whose result it is, in the same call.
     producer: usize,
-    /// The run that gave it: of that kernel, or in what it has called.
+    /// The run that gave the value: of that kernel, or in a function that it has called.
     by: usize,
 }
 
-/// What was before each run.
-struct Past<'a> {
+/// The runs with their predecessors: operands, calls and callers.
+struct RunHistory<'a> {
     runs: &'a [Run],
     graphs: &'a Graphs,
-    tree: Tree,
-    /// Runs by their call, and by their kernel there, which ran once.
+    tree: CallTree,
+    /// Runs as (call, kernel, run), in order. A kernel runs once in a call.
     in_call: Vec<(usize, u32, usize)>,
-    /// By call, the run that gave the last of its results, if it has any.
+    /// The run that gave the last result of each call, if it has any.
     result_of: Vec<Option<usize>>,
-    /// By run, the calls that its kernel made.
+    /// The calls that each run made.
     made_by: Lists,
 }
 
-impl<'a> Past<'a> {
+impl<'a> RunHistory<'a> {
     fn new(runs: &'a [Run], graphs: &'a Graphs, begins_ns: &[u64]) -> Self {
-        let tree = Tree::new(runs, graphs, begins_ns);
+        let tree = CallTree::new(runs, graphs, begins_ns);
         let numbered = tree.of_run.iter().zip(runs).enumerate();
         let mut in_call: Vec<(usize, u32, usize)> = numbered
             .map(|(at, (call, run))| (*call, run.kernel, at))
@@ -112,7 +112,7 @@ impl<'a> Past<'a> {
             }
         }
         let makers = tree.calls.iter().map(|call| call.maker);
-        Past {
+        RunHistory {
             made_by: Lists::new(runs.len(), makers),
             runs,
             graphs,
@@ -126,8 +126,8 @@ impl<'a> Past<'a> {
         self.tree.calls[self.tree.of_run[at]].first_run
     }
 
-    /// The operand of `at` that was ready last.
-    fn ready_last(&self, at: usize) -> Option<Ready> {
+    /// Returns the operand of `at` that was ready last.
+    fn ready_last(&self, at: usize) -> Option<ReadyOperand> {
         let (run, call) = (&self.runs[at], self.tree.of_run[at]);
         let producers = self.graphs.of(run.function)?.producers(run.kernel);
         let ready = producers.iter().filter_map(|kernel| {
@@ -135,7 +135,7 @@ impl<'a> Past<'a> {
                 .in_call
                 .partition_point(|(of, number, _)| (*of, *number) < (call, *kernel));
             let (of, number, producer) = *self.in_call.get(first)?;
-            ((of, number) == (call, *kernel) && producer < at).then(|| Ready {
+            ((of, number) == (call, *kernel) && producer < at).then(|| ReadyOperand {
                 producer,
                 by: self.last_result(producer, at),
             })
@@ -144,8 +144,8 @@ impl<'a> Past<'a> {
         ready.max_by_key(|ready| (self.runs[ready.by].done_ns.min(run.begin_ns), ready.by))
     }
 
-    /// The run before `at` that gave the last result of what the kernel of `caller` has called, or of
-    /// what that one has; the caller itself, if it has called nothing.
+    /// Returns the run before `at` that gave the last result of the functions that `caller` has called, directly or
+    /// not; the caller itself, if it has called none.
     fn last_result(&self, caller: usize, at: usize) -> usize {
         let mut last = caller;
         loop {
@@ -159,7 +159,7 @@ impl<'a> Past<'a> {
         }
     }
 
-    /// What made the call of `at`: the kernel that asked for it, or in a loop the turn before.
+    /// Returns the run that led to the call of `at`: the kernel that made it, or in a loop the turn before.
     fn maker(&self, at: usize) -> Option<usize> {
         let call = self.tree.of_run[at];
         let maker = self.tree.calls[call].maker?;

@@ -1,4 +1,4 @@
-//! Functions as graphs of their kernels, as the files of programs have them.
+//! The graphs of kernels of functions, as the files of programs have them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,11 +13,11 @@ use crate::program::Program;
 pub struct Graph {
     producers: Vec<Vec<u32>>,
     callees: Vec<Vec<FunctionId>>,
-    /// Kernels anywhere that call the function.
+    /// All kernels that call the function.
     pub callers: Vec<(FunctionId, u32)>,
     /// The kernels that give the function's results.
     pub last: Vec<u32>,
-    /// The same, in order.
+    /// The kernels that give the function's results, in order.
     last_sorted: Vec<u32>,
 }
 
@@ -28,12 +28,12 @@ impl Graph {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// Tells whether a kernel gives a result of the function.
+    /// Returns whether a kernel gives a result of the function.
     pub fn gives_result(&self, kernel: u32) -> bool {
         self.last_sorted.binary_search(&kernel).is_ok()
     }
 
-    /// Its kernels; they are numbered in the order of the file.
+    /// Returns the number of kernels. They are numbered in the order of the file.
     pub fn n_kernels(&self) -> usize {
         self.producers.len()
     }

@@ -8,7 +8,7 @@
 pub struct Message(Vec<u8>);
 
 impl Message {
-    /// An empty message.
+    /// Makes an empty message.
     pub fn new() -> Message {
         Message::default()
     }
@@ -41,7 +41,7 @@ impl Message {
         self.bytes(field, &value.0)
     }
 
-    /// The message itself.
+    /// Returns the bytes of the message.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

@@ -131,7 +131,7 @@ pub fn write_perfetto(
     trace.out.flush()
 }
 
-/// Texts of annotations by kernel: the function and the place.
+/// The texts of annotations of kernels: function and place.
 #[derive(Default)]
 struct Texts {
     by_kernel: Vec<(u64, Option<u64>)>,
@@ -158,7 +158,7 @@ impl Trace<'_> {
         self.packet(packet::NEEDS_STATE, content)
     }
 
-    /// The first packet: all texts.
+    /// Writes the first packet: all texts.
     fn names(&mut self, profile: &Profile) -> io::Result<()> {
         let text = |id: u64, text: &str| {
             let message = Message::new().number(interned::ID, id);
@@ -266,7 +266,7 @@ impl Trace<'_> {
         self.packet(packet::NEEDS_STATE, content)
     }
 
-    /// The slices of a thread: each inside of those that began before and have not ended.
+    /// Writes the slices of a thread: each inside of those that began before and have not ended.
     fn thread(&mut self, track: u64, thread: &ProfiledThread) -> io::Result<()> {
         let mut slices: Vec<&Slice> = thread.slices.iter().collect();
         slices.sort_by_key(|slice| (slice.begin_ns, std::cmp::Reverse(slice.end_ns)));

@@ -3,7 +3,7 @@
 //! | Part | Is |
 //! |---|---|
 //! | `report.rs` | what there is to say, as a document |
-//! | `report/places.rs` | functions, kernels, and the lines on which they stand |
+//! | `report/source_lines.rs` | functions, kernels, and the lines on which they stand |
 //! | `report/sources.rs` | the texts of these lines |
 //! | `report/timeline.rs` | what threads did, made small enough to be drawn |
 //! | `report/json.rs` | JSON that may stand inside of a page |
@@ -25,18 +25,18 @@ use super::{Activity, Profile, Statistics};
 use crate::program::Program;
 
 mod json;
-mod places;
+mod source_lines;
 mod sources;
 mod timeline;
 
 use json::Json;
-use places::{Function, Places};
+use source_lines::{Function, SourceLines};
 use timeline::{Kind, Mark, Timeline};
 
-/// The form of the document.
+/// The name of the document's JSON schema.
 const SCHEMA: &str = "tfrt.profile/1";
 
-/// The page, in whose place for it the document is put.
+/// The page, with a place for the document.
 const PAGE: &str = include_str!("report/page/page.html");
 const STYLE: &str = include_str!("report/page/page.css");
 const SCRIPTS: [&str; 7] = [
@@ -49,7 +49,7 @@ const SCRIPTS: [&str; 7] = [
     include_str!("report/page/start.js"),
 ];
 
-/// What a recording does not know of a run.
+/// Facts about a run that its recording does not have.
 #[derive(Clone, Debug, Default)]
 pub struct About {
     /// The program, as people call it.
@@ -60,7 +60,7 @@ pub struct About {
     pub n_threads: usize,
     /// The functions that were called from outside, in the order of time.
     pub calls: Vec<CallSpan>,
-    /// What went wrong.
+    /// The errors.
     pub errors: Vec<ReportedError>,
     /// The bytes that the host's allocator had given out.
     pub memory: Option<GaugeRecording>,
@@ -71,22 +71,22 @@ pub struct About {
 pub struct CallSpan {
     /// The function.
     pub function: String,
-    /// When it was called, in nanoseconds since the recorder was made.
+    /// The time of the call, in nanoseconds since the recorder was made.
     pub begin_ns: u64,
-    /// When nothing of it was left to run.
+    /// The time when nothing of the call was left to run, in nanoseconds since the recorder was made.
     pub end_ns: u64,
-    /// What it came to, in a word: `returned`, `failed` or `cancelled`.
+    /// The outcome in a word: `returned`, `failed` or `cancelled`.
     pub outcome: &'static str,
 }
 
-/// Something that went wrong.
+/// An error of a run.
 #[derive(Clone, Debug, Default)]
 pub struct ReportedError {
-    /// What.
+    /// The message.
     pub message: String,
     /// The kernel that has reported it.
     pub kernel: Option<String>,
-    /// Where that stands.
+    /// The place of the kernel in a source.
     pub location: Option<SourceLocation>,
 }
 
@@ -131,8 +131,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Puts together what there is to say of `profile`, which was made of `recording` and `programs`.
-    /// `source` finds the texts of files by the names that programs give them.
+    /// Makes the report on `profile`, which was made of `recording` and `programs`. `source` finds the texts of files
+    /// by the names that programs give them.
     pub fn new(
         profile: &Profile,
         recording: &Recording,
@@ -145,7 +145,7 @@ impl Report {
         let mut functions: Vec<FunctionId> = runs.iter().map(|run| run.function).collect();
         functions.sort_unstable();
         functions.dedup();
-        let places = Places::new(&functions, programs, &about.errors);
+        let places = SourceLines::new(&functions, programs, &about.errors);
         let begins_ns: Vec<u64> = about.calls.iter().map(|call| call.begin_ns).collect();
         let line_of = |function, kernel| places.line(function, kernel);
         let calls = Calls::new(&runs, &graphs, &begins_ns, line_of);
@@ -163,7 +163,7 @@ impl Report {
         }
     }
 
-    /// What the page shows, as JSON.
+    /// Returns the document that the page shows, as JSON.
     pub fn document(&self) -> &str {
         &self.document
     }
@@ -197,9 +197,9 @@ impl Report {
 }
 
 /// An index, or -1 for none.
-struct Optional(Option<usize>);
+struct OptionalIndex(Option<usize>);
 
-impl fmt::Display for Optional {
+impl fmt::Display for OptionalIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(index) => index.fmt(f),
@@ -211,7 +211,7 @@ impl fmt::Display for Optional {
 struct Writer<'a> {
     profile: &'a Profile,
     about: &'a About,
-    places: &'a Places,
+    places: &'a SourceLines,
     graphs: &'a Graphs,
     calls: &'a Calls,
 }
@@ -267,12 +267,12 @@ impl Writer<'_> {
                 if let Some(kernel) = &error.kernel {
                     json.field("kernel").text(kernel);
                 }
-                json.field("line").number(Optional(*line));
+                json.field("line").number(OptionalIndex(*line));
             });
         }
     }
 
-    /// Critical paths, the last to end first.
+    /// Writes the critical paths, the last to end first.
     fn paths(&self, json: &mut Json) {
         let critical = self.profile.slices().filter_map(|(_, slice)| {
             let path = slice.critical_path?;
@@ -301,8 +301,12 @@ impl Writer<'_> {
     fn lines(&self, json: &mut Json) {
         let times = |line: usize| self.calls.lines.get(line).copied().unwrap_or_default();
         let numbers = || 0..self.places.lines().len();
-        json.field("file")
-            .numbers(self.places.lines().iter().map(|line| Optional(line.file)));
+        json.field("file").numbers(
+            self.places
+                .lines()
+                .iter()
+                .map(|line| OptionalIndex(line.file)),
+        );
         json.field("line")
             .numbers(self.places.lines().iter().map(|line| line.line));
         let own: Vec<Totals> = numbers().map(|line| times(line).own).collect();
@@ -341,7 +345,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The kernel that has the region whose function this is.
+    /// Returns the kernel that has the region whose function this is.
     fn caller_of_region(&self, function: &Function, graph: Option<&Graph>) -> Option<usize> {
         let callers = graph.filter(|_| function.name.is_empty())?.callers.iter();
         let mut known = callers.filter_map(|(id, kernel)| self.places.kernel_index(*id, *kernel));
@@ -410,15 +414,15 @@ impl Writer<'_> {
         });
     }
 
-    /// Four numbers for each: what (a kernel, or below -9 a part of one), when after the beginning of the one before, how long, and how
-    /// many; a negative number of those is on a critical path.
+    /// Writes four numbers for each mark: what (a kernel, or below -9 a part of one), when after the beginning of the
+    /// one before, how long, and how many; a negative number of those is on a critical path.
     fn marks(&self, json: &mut Json, marks: &[Mark]) {
         let mut before_ns = 0;
         for mark in marks {
             match mark.kind {
                 Kind::Kernel(kernel) => {
                     let (function, number) = self.profile.kernel_ids[kernel];
-                    json.number(Optional(self.places.kernel_index(function, number)));
+                    json.number(OptionalIndex(self.places.kernel_index(function, number)));
                 }
                 Kind::Part(kernel) => {
                     let (function, number) = self.profile.kernel_ids[kernel];
@@ -445,7 +449,7 @@ impl Writer<'_> {
     }
 }
 
-/// A column for each number of `totals`.
+/// Writes a column for each number of `totals`.
 fn totals(json: &mut Json, totals: &[Totals]) {
     type Column = (&'static str, fn(&Totals) -> u64);
     const COLUMNS: [Column; 4] = [

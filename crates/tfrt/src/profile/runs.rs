@@ -15,19 +15,19 @@ pub struct Run {
     pub thread: usize,
     pub slice: usize,
     pub is_critical: bool,
-    /// The threads and slices of what else was done for it.
+    /// The slices of other work that was done for the kernel, as (thread, slice).
     pub parts: Vec<(usize, usize)>,
-    /// How long that took.
+    /// The duration of this other work.
     pub parts_ns: u64,
-    /// When all of it was done.
+    /// The time when the kernel and all of its parts were done.
     pub done_ns: u64,
-    /// When the kernel was entered: at `begin_ns`, or with the first of its parts that lie right before
-    /// that on its thread.
+    /// The time when the kernel was entered: at `begin_ns`, or with the first of its parts that lie right before that
+    /// on its thread.
     entered_ns: u64,
 }
 
 impl Run {
-    /// The time of the kernel, with that of its parts.
+    /// Returns the time of the kernel, with that of its parts.
     pub fn took_ns(&self) -> u64 {
         self.end_ns - self.begin_ns + self.parts_ns
     }
@@ -39,7 +39,7 @@ impl Run {
     }
 }
 
-/// All runs of kernels that the profile knows.
+/// Finds all runs of kernels in a profile.
 pub fn runs(profile: &Profile, recording: &Recording) -> Vec<Run> {
     let mut found = Found::default();
     for (thread, (named, recorded)) in profile.threads.iter().zip(&recording.threads).enumerate() {
@@ -95,7 +95,7 @@ struct Part {
 #[derive(Default)]
 struct Found {
     runs: Vec<Run>,
-    /// Parts of which it is not known yet what run they are of.
+    /// Parts whose run is not known yet.
     parts: Vec<Part>,
 }
 

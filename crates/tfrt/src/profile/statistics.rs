@@ -1,4 +1,4 @@
-//! [`Statistics`]: where the time of a profile went.
+//! [`Statistics`]: the times of kernels and threads in a profile.
 
 use std::collections::HashMap;
 
@@ -13,66 +13,66 @@ pub struct KernelTime {
     pub name: String,
     /// The one place where it stands in the source, if the row is about a place.
     pub location: Option<SourceLocation>,
-    /// How often it ran.
+    /// The number of runs.
     pub count: u64,
     /// The time of all runs, with what was done for them on other threads, or later.
     pub total_ns: u64,
     /// The time of runs on a critical path: making these faster makes the end come earlier.
     pub critical_ns: u64,
-    /// The part of the time of all kernels.
+    /// The share in the time of all kernels.
     pub share: f64,
 }
 
 impl KernelTime {
-    /// The time of a run.
+    /// Returns the mean time of a run.
     pub fn mean_ns(&self) -> f64 {
         self.total_ns as f64 / self.count.max(1) as f64
     }
 }
 
-/// What a thread did with its time.
+/// The times of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadTime {
     /// The thread's name.
     pub name: String,
     /// Whether it is a worker of a queue.
     pub is_worker: bool,
-    /// In tasks and kernels.
+    /// The time in tasks and kernels.
     pub busy_ns: u64,
-    /// The rest, from the first beginning to the end of the recording: searching and sleeping. Of
-    /// threads that are no workers nobody knows what they do then.
+    /// The other time, from the first beginning to the end of the recording: searching and
+    /// sleeping. Of threads that are no workers nobody knows what they do then.
     pub idle_ns: u64,
-    /// Sleeping.
+    /// The time asleep.
     pub asleep_ns: u64,
-    /// Tasks that it ran.
+    /// The number of tasks that it ran.
     pub n_tasks: u64,
-    /// Kernels that it ran.
+    /// The number of kernels that it ran.
     pub n_kernels: u64,
-    /// Times that it took tasks from another worker.
+    /// The number of times that it took tasks from another worker.
     pub n_steals: u64,
-    /// Tasks that it took so.
+    /// The number of tasks that it took from other workers.
     pub n_stolen: u64,
-    /// Times that it slept.
+    /// The number of times that it slept.
     pub n_parks: u64,
 }
 
-/// Where the time went.
+/// The times of kernels and threads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
-    /// From the first beginning to the last end of a kernel.
+    /// The time from the first beginning to the last end of a kernel.
     pub span_ns: u64,
     /// Kernels by name, those that took the most time first.
     pub kernels: Vec<KernelTime>,
-    /// The same, each place of the source by itself.
+    /// Kernels by name and place in the source, those that took the most time first.
     pub places: Vec<KernelTime>,
     /// The threads.
     pub threads: Vec<ThreadTime>,
-    /// What the recorder had no room for.
+    /// The number of events that the recorder had no room for.
     pub n_lost: u64,
 }
 
 impl Statistics {
-    /// Sums a profile up.
+    /// Computes the statistics of a profile.
     pub fn new(profile: &Profile) -> Statistics {
         let begin_ns = profile.slices().map(|(_, slice)| slice.begin_ns).min();
         let begin_ns = begin_ns.unwrap_or(profile.end_ns);
@@ -99,7 +99,7 @@ impl Statistics {
     }
 }
 
-/// Sums kernels up by their names and what `place` says of them.
+/// Adds up the times of kernels by name and by `place`.
 fn kernel_times(
     profile: &Profile,
     place: impl Fn(usize) -> Option<SourceLocation>,

@@ -1,4 +1,4 @@
-//! [`RuntimeBuilder`]: what a [`Runtime`] is made of.
+//! [`RuntimeBuilder`]: a builder of a [`Runtime`].
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::Runtime;
 use crate::formats::Formats;
 use crate::untrusted::{Untrusted, is_refused};
 
-/// Puts a [`Runtime`] together.
+/// A builder of a [`Runtime`].
 ///
 /// # Examples
 ///

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
-/// What nothing here may take, on however busy a machine.
+/// The longest time that any test may take, on however busy a machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 const MODEL: &str = r#"module attributes {onnx.opset = 17 : i64} {
@@ -24,7 +24,7 @@ const MODEL: &str = r#"module attributes {onnx.opset = 17 : i64} {
 }
 "#;
 
-/// A program whose only kernel prints more than a pipe takes, so that it waits for a reader.
+/// Returns a program whose only kernel prints more than a pipe takes, so that it waits for a reader.
 fn printer() -> String {
     let text = "x".repeat(1 << 20);
     format!(
@@ -88,7 +88,7 @@ fn interrupt(child: &Child) {
     assert!(killed.unwrap().success());
 }
 
-/// Tells whether a process has a handler for Ctrl-C.
+/// Returns whether a process has a handler for Ctrl-C.
 fn listens(child: &Child) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));

@@ -39,7 +39,7 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// What `64 MiB`, `10 s` or `1,000` stands for.
+/// Returns the number that `64 MiB`, `10 s` or `1,000` stands for.
 fn documented(value: &str) -> u64 {
     let (number, unit) = value.split_once(' ').unwrap_or((value, ""));
     let number: u64 = number.replace(',', "").parse().expect(value);
@@ -52,7 +52,7 @@ fn documented(value: &str) -> u64 {
     }
 }
 
-/// What `64 << 20`, `10_000` or `Duration::from_secs(10)` stands for.
+/// Returns the number that `64 << 20`, `10_000` or `Duration::from_secs(10)` stands for.
 fn defined(expression: &str) -> u64 {
     let number = |text: &str| -> u64 { text.trim().replace('_', "").parse().expect(expression) };
     let seconds = expression.strip_prefix("Duration::from_secs(");
@@ -446,7 +446,7 @@ fn programs_of_strangers_have_no_harmful_kernels() {
     }
 }
 
-/// A program whose error is said to come from a file.
+/// Returns a program whose error is said to come from a file.
 fn failing_at(file: &Path) -> String {
     RECURSION.replace(
         "() -> i32\n  tfrt.return",

@@ -6,6 +6,8 @@ mod control_characters;
 mod inspect;
 #[cfg(target_os = "linux")]
 mod interruption;
+#[cfg(target_os = "linux")]
+mod large_weights;
 mod limits;
 mod lsp;
 mod profiling;

@@ -28,7 +28,7 @@ func.func @next(%x: i32) -> i32 {
 }
 ";
 
-/// The paths of a program that belongs to a test, and of a file beside it.
+/// Returns the paths of a program that belongs to a test, and of a file beside it.
 fn files(test: &str, text: &str) -> (PathBuf, PathBuf) {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("profiling");
     fs::create_dir_all(&folder).unwrap();

@@ -55,7 +55,7 @@ func.func @sum(%n: i32) -> i32 {
 }
 ";
 
-/// A file of a test, in a folder of the tests.
+/// Returns a file of a test, in a folder of the tests.
 fn file(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("report");
     fs::create_dir_all(&folder).unwrap();
@@ -80,7 +80,7 @@ struct Profiled {
 }
 
 impl Profiled {
-    /// The things that stand in a list of objects, by one of their fields.
+    /// Returns the things that stand in a list of objects, by one of their fields.
     fn all(&self, list: &str, field: &str) -> Vec<String> {
         let things = self.document[list].as_array().unwrap().iter();
         things

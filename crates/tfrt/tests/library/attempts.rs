@@ -46,7 +46,7 @@ fn mix(
     Ok(execution.enqueue(move || Ok(sum)))
 }
 
-/// What is to happen in a call.
+/// The events that are to happen in a call.
 struct Plan {
     later: u32,
     fails: Option<i32>,
@@ -85,7 +85,7 @@ fn program(n_threads: usize, counted: bool) -> (Runtime, Program) {
     (runtime, program)
 }
 
-/// The numbers of a call's results, or its error; everything that it held is gone then.
+/// Returns the numbers of a call's results, or its error; everything that it held is gone then.
 fn call(
     (runtime, program): &(Runtime, Program),
     later: u32,

@@ -71,7 +71,7 @@ fn register(registry: &mut KernelRegistry) {
         .add("t.call", call);
 }
 
-/// What `main` gives, however it is run.
+/// Returns the result of `main`, which does not depend on how it is run.
 fn run(text: &str) -> Result<i32, ErrorCode> {
     let [ordered, counted] = [false, true].map(|dynamic| {
         let builder = Runtime::builder().kernels(register);
@@ -88,7 +88,7 @@ fn run(text: &str) -> Result<i32, ErrorCode> {
     ordered
 }
 
-/// A loop of `n` turns, between two other kernels.
+/// Returns a loop of `n` turns, between two other kernels.
 fn turns(kernel: &str, n: i32) -> String {
     format!(
         r#"func.func @main() -> i32 {{

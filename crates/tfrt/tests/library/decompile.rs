@@ -8,7 +8,7 @@ use tfrt::compiler::{CompileOptions, compile, decompile};
 use tfrt::ir::{PrintOptions, Source, parse, print, split, verify};
 use tfrt_oracle::generate::{Options, generate};
 
-/// How many random programs are tried, unless `TFRT_DECOMPILE_PROGRAMS` says so.
+/// The number of random programs that are tried, unless `TFRT_DECOMPILE_PROGRAMS` says so.
 const N_PROGRAMS: u64 = 100;
 
 /// Compiles a text, if it is a program.

@@ -159,7 +159,7 @@ fn variables_change_in_place_unless_somebody_has_read_them() {
     assert!(w.assign(&wrong).is_err());
 }
 
-/// A network of every kind of attribute that programs have to carry.
+/// Returns a network of every kind of attribute that programs have to carry.
 fn network(x: &Handle, w: &Handle, b: &Handle) -> Result<Vec<Handle>, tfrt::Error> {
     let hidden = x.matmul(w)?.bias_add(b)?.relu()?;
     let probabilities = hidden.softmax()?;

@@ -1,4 +1,4 @@
-//! What `fold` calculates is what the kernels calculate, to the bit.
+//! Results of `fold` have the bits of those of kernels.
 
 use tfrt::bef::BefFile;
 use tfrt::{Program, Runtime, SingleThreadedWorkQueue};

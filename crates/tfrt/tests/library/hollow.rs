@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tfrt::model::Datum;
 use tfrt::{AnyError, ErrorCode, Model, Runtime, SingleThreadedWorkQueue, Untrusted};
 
-/// What `HUGE` stands for: a list of as many bytes fits no memory, and its length in bytes no address.
+/// The number that `HUGE` stands for: a list of as many bytes fits no memory, and its length in bytes no address.
 const HUGE: &str = "35184372088832";
 
 /// A graph: operands made by shape, operations, and the type of `%y`.

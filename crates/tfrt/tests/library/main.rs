@@ -10,6 +10,8 @@ mod filecheck;
 mod folding;
 mod hollow;
 mod mlir_opt;
+#[cfg(feature = "cli")]
+mod models;
 mod operation_examples;
 mod operations;
 mod recording;

@@ -15,14 +15,14 @@ use tfrt_oracle::generate::{Options, generate};
 
 const TOOL: &str = "mlir-opt-19";
 
-/// What lies between two modules of one text.
+/// The line between two modules of one text.
 const SEPARATOR: &str = "// -----\n";
 
 /// MLIR's own dialect `test` is registered in the tool and knows other types than ours.
 const OURS: &str = "!test.";
 const STAND_IN: &str = "!test_dialect.";
 
-/// Tells whether the tool is there; if not, says so.
+/// Returns whether the tool is there; if not, says so.
 fn is_installed(test: &str) -> bool {
     let version = Command::new(TOOL).arg("--version").output();
     let is_there = version.is_ok_and(|output| output.status.success());
@@ -117,7 +117,7 @@ fn programs_under(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// All modules of the repository that parse, and those that compile once more as the
+/// Returns all modules of the repository that parse, and those that compile once more as the
 /// decompiler restores them.
 fn corpus() -> Vec<(String, Module)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -149,8 +149,8 @@ fn corpus() -> Vec<(String, Module)> {
     modules
 }
 
-/// Tells whether there are operations of MLIR's own dialects, whose rules are not known
-/// here, or functions with an empty name, which the tool prints and does not read.
+/// Returns whether there are operations of MLIR's own dialects, whose rules are not known here, or
+/// functions with an empty name, which the tool prints and does not read.
 fn is_beyond_us(module: &Module) -> bool {
     let mut found = false;
     module.walk_pre_order(module.top(), &mut |op| {
@@ -199,7 +199,8 @@ fn random_programs_are_mlir() {
     }
 }
 
-/// What stands in the file beside this one, a constant a line, all in one operation.
+/// Returns a module with the constants of `mlir_opt/attributes.txt`, one on each line, all in one
+/// operation.
 fn constants() -> Module {
     let lines = include_str!("mlir_opt/attributes.txt").lines();
     let entries: Vec<String> = lines

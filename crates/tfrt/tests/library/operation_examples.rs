@@ -1,5 +1,5 @@
-//! What entries of the operation tables show: their examples parse, verify, print,
-//! parse again and run; their generic forms load.
+//! Examples in entries of the operation tables: they parse, verify, print, parse again and run;
+//! their generic forms load.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn module(name: &str, text: &str) -> Module {
     module
 }
 
-/// Tells whether a kernel is there for every operation.
+/// Returns whether a kernel is there for every operation.
 fn can_run(module: &Module) -> bool {
     let mut can_run = true;
     module.walk_pre_order(module.top(), &mut |op| {
@@ -111,7 +111,7 @@ fn examples_run_and_print_what_they_say() {
     assert!(n_run > 50, "only {n_run} examples");
 }
 
-/// The functions that a generic form names.
+/// Returns the functions that a generic form names.
 fn callees(entry: &OpDef) -> String {
     let (arguments, results, values) = match entry.name() {
         "tfrt.while" => ("%x: i32", "i32, i1", "%one, %no"),
@@ -151,7 +151,7 @@ fn callees(entry: &OpDef) -> String {
     names.iter().map(function).collect()
 }
 
-/// A program that uses an operation's generic form.
+/// Returns a program that uses an operation's generic form.
 fn generic_program(entry: &OpDef) -> String {
     let form = entry.generic_form();
     if matches!(entry.name(), "func.func" | "builtin.module") {

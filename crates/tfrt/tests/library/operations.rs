@@ -23,7 +23,7 @@ fn has_kernel(entry: &OpDef) -> bool {
     )
 }
 
-/// What an entry and a kernel's signature say, side by side, on one subject.
+/// One property of an entry and of a kernel's signature, side by side.
 struct Comparison {
     differences: Vec<String>,
     name: String,
@@ -39,7 +39,7 @@ impl Comparison {
     }
 }
 
-/// The type that a kernel would have for a value.
+/// Returns the type that a kernel would have for a value.
 fn type_name(value: &ValueDef) -> Option<String> {
     value.kind.ty().map(|ty| ty.to_string())
 }

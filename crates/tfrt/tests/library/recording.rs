@@ -1,4 +1,4 @@
-//! What a recorder keeps of a program: its kernels, by name and place, and its tasks.
+//! The recording of a program: its kernels, by name and place, and its tasks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ fn record(
     (program, recording)
 }
 
-/// The kernels of a recording as `FUNCTION: KERNEL at LINE:COLUMN`, by thread and time.
+/// Returns the kernels of a recording as `FUNCTION: KERNEL at LINE:COLUMN`, by thread and time.
 fn kernels(program: &Program, recording: &Recording) -> Vec<String> {
     let events = recording.threads.iter().flat_map(|thread| &thread.events);
     let kernel = |kind: EventKind| match kind {

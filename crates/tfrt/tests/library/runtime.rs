@@ -1,4 +1,4 @@
-//! What a service puts a runtime and its requests together of: memory of a request, devices, codecs.
+//! Parts of which a service makes a runtime and its requests: memory of a request, devices, codecs.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn builder() -> RuntimeBuilder {
     Runtime::builder().queue(Arc::new(SingleThreadedWorkQueue::new()))
 }
 
-/// A tensor of a MiB, as is what `twice` makes of it.
+/// Returns a tensor of a MiB, as is what `twice` makes of it.
 fn mib() -> Tensor {
     Tensor::from(vec![1.5_f32; MIB / size_of::<f32>()])
 }

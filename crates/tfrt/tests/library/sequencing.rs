@@ -17,13 +17,13 @@ use tfrt_compiler::{CompileOptions, compile};
 use tfrt_ir::{Source, parse, verify};
 use tfrt_oracle::effects;
 
-/// How long results may be to come. Programs take milliseconds.
+/// The time that results may be to come. Programs take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long a run takes whose number of programs is not given.
+/// The duration of a run whose number of programs is not given.
 const BUDGET: Duration = Duration::from_secs(10);
 
-/// What programs are put through; chains must survive all of it.
+/// Pipelines of passes that programs are put through; chains must survive all of them.
 const PIPELINES: [&str; 5] = [
     "sequence-effects",
     "sequence-effects,merge-chains,cse,dce",

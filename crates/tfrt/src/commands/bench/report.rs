@@ -1,14 +1,14 @@
-//! What is said of a measurement, to people and to machines.
+//! The report on a measurement, for people and for machines.
 
 use std::fmt::Write;
 
 use serde::Serialize;
 use tfrt::ir::visible;
 
-use super::{Bench, Measured};
-use crate::talk::duration;
+use super::{Bench, Measurement};
+use crate::console::duration;
 
-/// The form of the report.
+/// The name of the report's JSON schema.
 pub const SCHEMA: &str = "tfrt.bench/1";
 
 /// A measurement. Times are of one call.
@@ -20,7 +20,7 @@ pub struct Report {
     queue: String,
     threads: usize,
     calls: u64,
-    /// Calls whose mean is a sample.
+    /// The number of calls whose mean is one sample.
     calls_per_sample: u64,
     warm_up_ns: u64,
     measured_ns: u64,
@@ -32,7 +32,7 @@ pub struct Report {
     mean_ns: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     confidence_95_ns: Option<f64>,
-    /// The groups of samples in a row that the interval was computed from.
+    /// The number of groups of consecutive samples that the interval was computed from.
     confidence_groups: usize,
     calls_per_second: f64,
     kernels_per_call: u64,
@@ -42,8 +42,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Sums a measurement up.
-    pub fn new(file: &str, bench: &Bench, measured: &Measured, n_kernels: u64) -> Report {
+    /// Makes the report on a measurement.
+    pub fn new(file: &str, bench: &Bench, measured: &Measurement, n_kernels: u64) -> Report {
         let statistics = &measured.statistics;
         let mean_ns = statistics.mean;
         let nanoseconds =
@@ -73,7 +73,7 @@ impl Report {
         }
     }
 
-    /// The lines that people are shown.
+    /// Returns the lines that people are shown.
     pub fn text(&self) -> String {
         let mut text = String::new();
         self.write(&mut text).expect("a String takes all text");

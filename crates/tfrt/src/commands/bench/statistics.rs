@@ -1,18 +1,18 @@
-//! What many samples say: percentiles, and a mean with its confidence interval.
+//! Statistics of samples: percentiles, and a mean with its confidence interval.
 
 /// Groups that the confidence interval is computed from, at most.
 const MAX_GROUPS: usize = 30;
 
-/// What samples have come to, in the unit of the samples.
+/// Statistics of samples, in the unit of the samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
-    /// In ascending order.
+    /// The samples, in ascending order.
     sorted: Vec<f64>,
     pub mean: f64,
     /// Half the width of the interval that holds the true mean in 95 of 100 measurements; `None` if
     /// there are too few samples to tell.
     pub confidence: Option<f64>,
-    /// The groups that it was computed from.
+    /// The number of groups that the interval was computed from.
     pub n_groups: usize,
 }
 
@@ -44,7 +44,7 @@ impl Statistics {
         }
     }
 
-    /// The smallest sample that at least so many percent of the samples do not exceed.
+    /// Returns the smallest sample that at least so many percent of the samples do not exceed.
     pub fn percentile(&self, percent: f64) -> f64 {
         let n_below = (percent / 100.0 * self.sorted.len() as f64).ceil() as usize;
         let index = n_below.clamp(1, self.sorted.len().max(1)) - 1;
@@ -64,7 +64,7 @@ fn half_width(groups: &[f64]) -> Option<f64> {
     Some(quantile * (variance / groups.len() as f64).sqrt())
 }
 
-/// The 97.5th percentile of Student's distribution, by degrees of freedom from 1 to 29.
+/// Returns the 97.5th percentile of Student's distribution, by degrees of freedom from 1 to 29.
 fn student(degrees: usize) -> Option<f64> {
     const QUANTILES: [f64; MAX_GROUPS - 1] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,

@@ -1,5 +1,5 @@
-//! What keeps a model from running: operations that have no kernel, all of them with their nodes, and
-//! what each stage has against the rest.
+//! Problems that keep a model from running: operations that have no kernel, all of them with their nodes, and what each
+//! stage has against the rest.
 
 use std::collections::BTreeMap;
 
@@ -17,39 +17,39 @@ const MAX_NODES: usize = UnknownOperator::MAX_NODES;
 /// Signatures that are shown of an operation that is missing.
 const MAX_TYPES: usize = 3;
 
-/// What operations in dialect `onnx` become kernels of, and what they are called there.
+/// The prefix of operations in dialect `onnx`, and that of their kernels.
 const DIALECT: (&str, &str) = ("onnx.", "cpu.onnx.");
-/// What operations of domains that are not ONNX's begin with.
+/// The prefix of operations of domains that are not ONNX's.
 const FOREIGN: &str = "onnx.ext.";
 /// The operation that is no kernel.
 const RETURN: &str = "onnx.Return";
 
 /// Operations of one kind that nothing runs.
 #[derive(Debug, Serialize)]
-pub struct Missing {
-    /// As the model calls it.
+pub struct MissingOp {
+    /// The name that the model uses.
     operation: String,
-    /// How many nodes there are.
+    /// The number of its nodes.
     count: usize,
-    /// Where, of the first of them.
+    /// The places of the first nodes.
     nodes: Vec<String>,
     /// The version of the operator set that the model asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     opset: Option<i64>,
-    /// The types of what its nodes take and give, each once, of the first of them.
+    /// The signatures of the first nodes, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     types: Vec<String>,
     help: String,
 }
 
-/// What is wrong with a model.
+/// Finds what is wrong with a model.
 ///
 /// Of one that can't be imported, operators without a kernel are told all the same: of its other nodes.
 pub fn in_model(
     input: &Input,
     opening: &OpenOptions,
     runtime: &Runtime,
-) -> (Vec<Missing>, Vec<OpenError>) {
+) -> (Vec<MissingOp>, Vec<OpenError>) {
     let mut module = match input.module_with(opening) {
         Ok(Some(module)) => module,
         Ok(None) => return (Vec::new(), Vec::new()),
@@ -76,18 +76,18 @@ pub fn in_model(
     (missing, problem.into_iter().collect())
 }
 
-/// What is wrong with a model that can't be imported, all of it.
+/// Finds everything that is wrong with a model that can't be imported.
 fn in_refused(
     input: &Input,
     errors: Diagnostics,
     runtime: &Runtime,
-) -> (Vec<Missing>, Vec<OpenError>) {
+) -> (Vec<MissingOp>, Vec<OpenError>) {
     let Some(Ok(mut survey)) = input.survey() else {
         return (Vec::new(), vec![OpenError::Text(errors)]);
     };
     upgrade(&mut survey.module);
-    let unknown = survey.unknown.iter().map(Missing::unknown);
-    let mut all: Vec<Missing> = unknown.collect();
+    let unknown = survey.unknown.iter().map(MissingOp::unknown);
+    let mut all: Vec<MissingOp> = unknown.collect();
     all.append(&mut missing(&survey.module, runtime));
     let problems = match survey.problems.is_empty() {
         // What keeps it from being imported is told better.
@@ -98,16 +98,17 @@ fn in_refused(
     (all, problems.map(OpenError::Text).into_iter().collect())
 }
 
-/// Makes what has a kernel of what has none in its old form; what the pass has to say is said when a model is compiled.
+/// Replaces operations in old forms by those that have a kernel. The messages of the pass are told when a model is
+/// compiled.
 fn upgrade(module: &mut Module) {
     let pass = Pipeline::parse("onnx-upgrade").expect("it is a pass");
     let _ = pass.run(module);
 }
 
 /// Operations without a kernel, by name.
-pub fn missing(module: &Module, runtime: &Runtime) -> Vec<Missing> {
+pub fn missing(module: &Module, runtime: &Runtime) -> Vec<MissingOp> {
     let registry = runtime.host().registry();
-    let mut found: BTreeMap<&str, Missing> = BTreeMap::new();
+    let mut found: BTreeMap<&str, MissingOp> = BTreeMap::new();
     module.walk_pre_order(module.top(), &mut |op| {
         let operation = module.op(op);
         let name = operation.name().as_str();
@@ -133,7 +134,7 @@ pub fn missing(module: &Module, runtime: &Runtime) -> Vec<Missing> {
                      runtime (`RuntimeBuilder::kernels`)"
                 ),
             };
-            Missing {
+            MissingOp {
                 operation: match domain {
                     "" => operation.to_owned(),
                     domain => format!("{domain}.{operation}"),
@@ -165,7 +166,7 @@ fn nearest(name: &str, runtime: &Runtime) -> Option<String> {
     similar::nearest(name, library.chain(rows)).map(str::to_owned)
 }
 
-/// The types of what an operation takes and gives.
+/// Returns the types of what an operation takes and gives.
 fn signature(module: &Module, op: OpId) -> String {
     let types = |values: &[ValueId]| {
         let texts = values
@@ -178,7 +179,7 @@ fn signature(module: &Module, op: OpId) -> String {
     format!("({operands}) -> ({results})")
 }
 
-/// The domain of an operation in dialect `onnx`, `""` for ONNX's own, and its name there.
+/// Returns the domain of an operation in dialect `onnx`, `""` for ONNX's own, and its name there.
 fn domain_of(name: &str) -> (&str, &str) {
     let rest = name.strip_prefix(FOREIGN);
     let rest = rest.unwrap_or(&name[DIALECT.0.len()..]);
@@ -194,7 +195,7 @@ fn opset_of(module: &Module, domain: &str) -> Option<i64> {
     module.op(module.top()).attribute(&name)?.as_i64()
 }
 
-/// Where a node is, in words: its path in the graph.
+/// Returns the path of a node in the graph, as text.
 pub fn place(location: &Location) -> String {
     match location {
         Location::Name(named) => named.name.as_str().to_owned(),
@@ -207,13 +208,13 @@ pub fn place(location: &Location) -> String {
     }
 }
 
-impl Missing {
-    fn unknown(unknown: &UnknownOperator) -> Missing {
+impl MissingOp {
+    fn unknown(unknown: &UnknownOperator) -> MissingOp {
         let help = match &unknown.help {
             Some(help) => format!("{}: {help}", unknown.message),
             None => unknown.message.clone(),
         };
-        Missing {
+        MissingOp {
             operation: match unknown.domain.as_str() {
                 "" => unknown.operator.clone(),
                 domain => format!("{domain}.{}", unknown.operator),
@@ -226,7 +227,7 @@ impl Missing {
         }
     }
 
-    /// An error at the first of its nodes, for who shows a text with its errors.
+    /// Returns an error at the first of its nodes, for editors, which show a text with its errors.
     pub fn diagnostic(&self, module: &Module) -> Diagnostic {
         let message = format!("nothing here runs '{}'", self.operation);
         let mut first = None;
@@ -244,7 +245,7 @@ impl Missing {
         }
     }
 
-    /// The lines that people are shown.
+    /// Returns the lines that people are shown.
     pub fn text(&self) -> String {
         let nodes = if self.count == 1 { "node" } else { "nodes" };
         let opset = match self.opset {

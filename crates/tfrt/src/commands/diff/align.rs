@@ -1,8 +1,8 @@
-//! Which items of two lists belong together.
+//! The alignment of two lists: which items correspond.
 
 use std::collections::HashMap;
 
-/// Tables larger than this are not made: then items are matched one by one.
+/// The largest table that is made. Beyond this size items are matched one by one.
 const MAX_TABLE: usize = 4_000_000;
 
 /// Returns pairs of positions, ascending in both lists, of items with equal keys: as many as
@@ -26,7 +26,7 @@ pub fn align(old: &[u64], new: &[u64]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// The longest common subsequence.
+/// Returns the longest common subsequence.
 fn longest(old: &[u64], new: &[u64]) -> Vec<(usize, usize)> {
     let width = new.len() + 1;
     let mut lengths = vec![0u32; (old.len() + 1) * width];

@@ -1,4 +1,4 @@
-//! What differs between two modules.
+//! The differences between two modules.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,14 +12,14 @@ use super::align::align;
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// Where: the function, and the operation if it is inside.
+    /// The function, and the operation if the difference is inside of one.
     place: String,
-    /// What about it.
+    /// The property that differs.
     what: &'static str,
-    /// What the old program has there; none if it has nothing.
+    /// The old program's value of it, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     old: Option<String>,
-    /// What the new one has.
+    /// The new program's value of it, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     new: Option<String>,
 }
@@ -37,23 +37,23 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Says what the compiler does with an operation, not what that does.
+/// Attributes that tell the compiler how to treat an operation, and not what the operation does.
 const NOT_COMPARED: [&str; 2] = ["_tfrt_streams", "_tfrt_cost"];
 
-/// Says that one operand is enough; a flag of the kernel rather than an attribute.
+/// The attribute that says that one operand is enough; a flag of the kernel in files.
 const NONSTRICT: &str = "bef.nonstrict";
 
-/// How much of the programs is known.
+/// The level of detail that both programs have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// All that bytes can say.
+    /// Everything that files can hold.
     Full,
-    /// What is left in a stripped file: of attributes and results only how many there are, but for
-    /// the functions that are referred to.
+    /// The rest that a stripped file has: of attributes and results only how many there are, but
+    /// for the functions that are referred to.
     Stripped,
 }
 
-/// The operation that is a function, whose attributes all are parts of its own.
+/// The operation of functions. All of its attributes are parts of the function.
 const FUNCTION: &str = "func.func";
 
 /// Compares two modules.
@@ -76,7 +76,7 @@ struct Comparison<'c> {
     new: &'c Module,
     differences: Vec<Difference>,
     hash: RandomState,
-    /// Value of the new program for values of the old.
+    /// The values of the new program, by those of the old one that they correspond to.
     same_values: HashMap<ValueId, ValueId>,
 }
 
@@ -109,7 +109,7 @@ impl Comparison<'_> {
         });
     }
 
-    /// Compares operations that belong together, but for operands.
+    /// Compares two operations that correspond, but for their operands.
     ///
     /// Recursion is bounded by the formats' limits on nesting.
     fn operation(&mut self, place: &str, old: OpId, new: OpId) {
@@ -294,7 +294,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Returns what an operation is, without operands and regions.
+/// Returns an operation as text, without operands and regions.
 fn signature(module: &Module, op: OpId, detail: Detail) -> String {
     let data = module.op(op);
     let mut text = format!("{} {}", data.name(), results(module, op, detail));
@@ -348,7 +348,7 @@ fn known_types(module: &Module, values: &[ValueId], detail: Detail) -> String {
     }
 }
 
-/// Tells whether a stripped file has an attribute, by name and value.
+/// Returns whether a stripped file has an attribute, by name and value.
 fn is_left(module: &Module, op: OpId, name: &Name) -> bool {
     let data = module.op(op);
     if data.name().as_str() != FUNCTION {
@@ -381,7 +381,7 @@ fn types(module: &Module, values: &[ValueId]) -> String {
     format!("({})", types.collect::<Vec<_>>().join(", "))
 }
 
-/// Says where a value comes from.
+/// Returns the producer of a value, as text.
 fn origin(module: &Module, value: ValueId, detail: Detail) -> String {
     match module.value_def(value) {
         Def::Argument(_, index) => format!("argument {index}"),

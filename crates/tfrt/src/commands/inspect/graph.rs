@@ -11,11 +11,11 @@ use tfrt::ir::{Attribute, Module};
 
 use crate::commands::check::place;
 
-/// What names of operations of models begin with.
+/// The prefixes of operations of models.
 const PREFIXES: [&str; 4] = ["cpu.onnx.", "cpu.graph.", "onnx.", "graph."];
-/// Longest texts of attributes.
+/// The length of the longest attribute that is shown.
 const MAX_ATTRIBUTE: usize = 60;
-/// Where dimensions with names stand, of operations and of functions.
+/// The attributes of operations and of functions that hold symbolic dimensions.
 const DIMENSIONS: [&str; 2] = ["model.shapes", "model.input_dims"];
 
 /// The graph of a model.
@@ -24,7 +24,7 @@ pub struct Graph {
     schema: &'static str,
     file: String,
     functions: Vec<Function>,
-    /// How often each operation occurs.
+    /// The number of occurrences of each operation.
     counts: BTreeMap<String, usize>,
 }
 
@@ -42,7 +42,7 @@ struct Value {
     id: usize,
     #[serde(rename = "type")]
     ty: String,
-    /// Dimensions of which the type does not tell all: numbers, formulas of symbols, `?` where nothing is known.
+    /// The dimensions, where the type does not tell all: numbers, formulas of symbols, `?` where nothing is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     dimensions: Option<Vec<String>>,
 }
@@ -50,7 +50,7 @@ struct Value {
 #[derive(Serialize)]
 struct Node {
     operation: String,
-    /// Its path in the graph.
+    /// The path of the node in the graph.
     place: String,
     inputs: Vec<usize>,
     outputs: Vec<Value>,
@@ -70,7 +70,7 @@ impl Numbers {
 }
 
 impl Graph {
-    /// Reads a module.
+    /// Makes the view of a module.
     pub fn new(file: &str, mut module: Module) -> Graph {
         let pass = Pipeline::parse("graph-infer").expect("it is a pass");
         // It only adds what it finds.
@@ -137,7 +137,7 @@ impl Graph {
         read
     }
 
-    /// The lines that people are shown.
+    /// Returns the lines that people are shown.
     pub fn text(&self) -> String {
         let mut text = String::new();
         self.write(&mut text).expect("a String takes all text");
@@ -193,7 +193,7 @@ impl Graph {
 }
 
 impl Value {
-    /// What an operation makes, or a function takes.
+    /// Returns the values that an operation makes, or a function takes.
     fn list(module: &Module, numbers: &mut Numbers, owner: OpId, values: &[ValueId]) -> Vec<Value> {
         let owner = module.op(owner);
         let stated = DIMENSIONS.iter().find_map(|name| owner.attribute(name));
@@ -221,7 +221,7 @@ fn dimensions(stated: &Attribute) -> Option<Vec<String>> {
     has_name.then(|| texts.collect())
 }
 
-/// An operation as the model calls it.
+/// Returns the name of an operation in the model.
 fn short(name: &str) -> &str {
     let mut prefixes = PREFIXES.iter();
     prefixes
@@ -229,7 +229,7 @@ fn short(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// An attribute in a few words: elements are many.
+/// Returns an attribute in a few words: elements are many.
 fn attribute(value: &Attribute) -> String {
     if let Attribute::Dense(dense) = value {
         return format!("{}", dense.ty);

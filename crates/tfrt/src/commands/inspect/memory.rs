@@ -1,5 +1,5 @@
-//! What a model takes of memory, measured: when it is open, during a first call and a second; and what a call
-//! makes, with the least that it could take (`plan`).
+//! The memory of a model, measured: when it is open, during a first call and a second; and what a call makes, with the
+//! least that it could take (`plan`).
 //!
 //! Sizes of what a model computes depend on what it is given, so that there is no telling without a
 //! call. What is counted is what the host's allocator hands out: tensors and frames, but not elements
@@ -23,42 +23,42 @@ mod plan;
 use plan::MemoryPlan;
 
 use super::weights::size;
-use crate::commands::given;
+use crate::commands::model_inputs;
 use crate::failure::Failure;
 use crate::options::InspectOptions;
 
-/// What was measured.
+/// The measured memory of a model.
 #[derive(Serialize)]
 pub struct Memory {
     schema: &'static str,
     file: String,
     inputs: Vec<String>,
-    /// Of the program, weights among them.
+    /// The bytes of the program, weights among them.
     file_bytes: u64,
     is_mapped: bool,
     stages: Vec<Stage>,
-    /// What a call makes, and where it could lie.
+    /// A plan of the memory of one call.
     plan: MemoryPlan,
 }
 
-/// A part of a model's life.
+/// A phase of a model's life, such as opening it or the first call.
 #[derive(Serialize)]
 struct Stage {
     name: &'static str,
-    /// Held when it is over.
+    /// The bytes that are held at the end.
     held_bytes: u64,
     held_blocks: u64,
-    /// The most that was held at once until then.
+    /// The most bytes that were held at once until then.
     most_bytes: u64,
-    /// Blocks that were asked for meanwhile.
+    /// The number of allocations during the phase.
     allocations: u64,
-    /// How long it took.
+    /// The duration.
     elapsed_ms: f64,
-    /// What the process has written to, of memory that it shares with nobody, beside what it had before: with
-    /// its stacks and tables, and not only what was asked of the allocator.
+    /// The growth of private memory that the process has written to: with its stacks and tables, and not only what was
+    /// asked of the allocator.
     private_bytes: Option<u64>,
-    /// What it has looked at of files, beside what it had before: pages that the system keeps in any case, can
-    /// drop, and lends to whoever maps the same file.
+    /// The growth of memory that is pages of files: pages that the system keeps in any case, can drop, and lends to
+    /// whoever maps the same file.
     mapped_bytes: Option<u64>,
 }
 
@@ -72,7 +72,7 @@ impl Memory {
         let system = Arc::new(SystemAllocator::new());
         let allocator = Arc::new(ProfiledAllocator::new(system));
         let runtime = Runtime::builder().allocator(allocator.clone()).build();
-        let resident = Resident::now();
+        let resident = ResidentMemory::now();
         let mut began = Instant::now();
         let program = runtime.load_with(input, opening)?;
         let file = program.as_host_program().file();
@@ -82,7 +82,7 @@ impl Memory {
         let mut stage = |name| {
             let elapsed = began.elapsed();
             let now = allocator.profile();
-            let grown = Resident::now().zip(resident);
+            let grown = ResidentMemory::now().zip(resident);
             let grown = grown.map(|(now, then)| now.since(then));
             stages.push(Stage {
                 elapsed_ms: elapsed.as_secs_f64() * 1e3,
@@ -95,10 +95,11 @@ impl Memory {
         };
         let model = Model::from_program_with(program, input, opening, &runtime)?;
         stage("open");
-        let mut given = options.given.clone();
-        given.random = true;
+        let mut input_options = options.input.clone();
+        input_options.random = true;
         let allocator = runtime.host().allocator();
-        let inputs = given::inputs(&given, &options.file, &model, u64::MAX, allocator)?;
+        let inputs =
+            model_inputs::from_options(&input_options, &options.file, &model, u64::MAX, allocator)?;
         let described = inputs.data.iter().zip(model.inputs());
         let described = described.filter_map(|(datum, input)| {
             let kind = datum.as_ref()?.kind();
@@ -106,7 +107,7 @@ impl Memory {
         });
         let described = described.collect();
         let files = inputs.files.clone();
-        let arguments = given::arguments(&model, inputs)?;
+        let arguments = model_inputs::arguments(&model, inputs)?;
         stage("inputs");
         for name in ["first call", "second call"] {
             let call = model.function().call(&runtime.context(), arguments.clone());
@@ -123,14 +124,14 @@ impl Memory {
             file: input.name().to_owned(),
             inputs: described,
             file_bytes,
-            is_mapped: options.given.mmap,
+            is_mapped: options.input.mmap,
             stages,
             plan: MemoryPlan::new(&observed),
         };
         Ok((memory, files))
     }
 
-    /// The lines that people are shown.
+    /// Returns the lines that people are shown.
     pub fn text(&self) -> String {
         let mut text = String::new();
         self.write(&mut text).expect("a String takes all text");
@@ -169,16 +170,16 @@ impl Memory {
     }
 }
 
-/// What a process has in memory.
+/// The memory of a process that is resident.
 #[derive(Clone, Copy)]
-struct Resident {
+struct ResidentMemory {
     private_bytes: u64,
     mapped_bytes: u64,
 }
 
-impl Resident {
-    /// What this process has now, if the system says so (Linux: proc_pid_smaps(5)).
-    fn now() -> Option<Resident> {
+impl ResidentMemory {
+    /// Returns the resident memory of this process, if the system tells it (Linux: proc_pid_smaps(5)).
+    fn now() -> Option<ResidentMemory> {
         let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
         let bytes = |name: &str| {
             let line = rollup.lines().find_map(|line| line.strip_prefix(name))?;
@@ -187,15 +188,15 @@ impl Resident {
         };
         // Pages of a file that was just written are "private" and "dirty", too.
         let private_bytes = bytes("Anonymous:")?;
-        Some(Resident {
+        Some(ResidentMemory {
             private_bytes,
             mapped_bytes: bytes("Rss:")?.saturating_sub(private_bytes),
         })
     }
 
-    /// What has come since `then`.
-    fn since(self, then: Resident) -> Resident {
-        Resident {
+    /// Returns the growth since `then`.
+    fn since(self, then: ResidentMemory) -> ResidentMemory {
+        ResidentMemory {
             private_bytes: self.private_bytes.saturating_sub(then.private_bytes),
             mapped_bytes: self.mapped_bytes.saturating_sub(then.mapped_bytes),
         }

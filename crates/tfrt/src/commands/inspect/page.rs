@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-/// What the page looks like, and does.
+/// The page without its document.
 const PAGE: &str = include_str!("page/page.html");
 
 /// Puts a document into the page.

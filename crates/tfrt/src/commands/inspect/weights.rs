@@ -1,4 +1,4 @@
-//! Constants, the largest first, and what their elements are like.
+//! The constants of a model, the largest first, with statistics of their elements.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,10 +12,10 @@ use tfrt::ir::{Attribute, Module, Operation, visible};
 use tfrt::tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
 use crate::commands::check::place;
-use crate::data::cells::cells;
+use crate::data::scalars::scalars;
 use crate::failure::Failure;
 
-/// Elements that are looked at together.
+/// The number of elements that are read at once.
 const CHUNK: usize = 1 << 14;
 
 /// The constants of a model.
@@ -41,7 +41,7 @@ struct Weight {
     statistics: Option<Statistics>,
 }
 
-/// What the elements are like, those that are no numbers left out.
+/// Statistics of elements, of which NaN are left out.
 #[derive(Clone, Copy, Default, Serialize)]
 struct Statistics {
     min: f64,
@@ -94,7 +94,7 @@ impl Weights {
         })
     }
 
-    /// The lines that people are shown.
+    /// Returns the lines that people are shown.
     pub fn text(&self) -> String {
         let mut text = String::new();
         self.write(&mut text).expect("a String takes all text");
@@ -194,7 +194,7 @@ impl Statistics {
             ..Statistics::default()
         };
         for first in (0..n_elements).step_by(CHUNK) {
-            for cell in cells(&tensor, first..n_elements.min(first + CHUNK)).ok()? {
+            for cell in scalars(&tensor, first..n_elements.min(first + CHUNK)).ok()? {
                 let number = cell.number()?;
                 if !number.is_finite() {
                     found.not_finite += 1;
@@ -224,7 +224,7 @@ impl Statistics {
     }
 }
 
-/// A number of bytes in words.
+/// Returns a number of bytes in words.
 pub fn size(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut number = bytes as f64;

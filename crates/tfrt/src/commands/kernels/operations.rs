@@ -16,7 +16,8 @@ use super::indented;
 pub struct Operation {
     pub name: String,
     summary: String,
-    /// With names, as people read it; absent where only eager calls have the name.
+    /// The operation with names of operands and attributes, as people read it; absent where only eager calls have the
+    /// name.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +71,7 @@ pub fn all(registry: &KernelRegistry) -> Vec<Operation> {
 }
 
 impl Operation {
-    /// Returns what the terminal shows of it.
+    /// Returns the text for a terminal.
     pub fn text(&self, long: bool) -> String {
         let (name, usage) = (&self.name, self.usage.as_deref().unwrap_or_default());
         match long {

@@ -15,31 +15,31 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tfrt_run::report::unless_unread;
 
-use super::{Written, is_same_file, unwritten};
+use super::{WrittenFile, is_same_file, unwritten};
 use crate::failure::Failure;
 
-/// What this process has made that is of no use unless all goes well: folders, before what lies in them, and
-/// files beside their places. Locked while something is made, while files are moved, and for good by whoever
-/// ends the process.
+/// The paths that this process has made and removes unless all goes well: folders, each before what lies in it, and
+/// staged files. Locked while something is made, while files are moved, and for good by whoever ends the process.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// The process is going to end, and says why. Read and written while the above is locked.
+/// Whether the process is being ended. Read and written while [`UNFINISHED`] is locked.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// What a command writes, not yet in its place. Dropped, it is gone.
+/// The output of a command: files, staged beside their places, and standard output. [`finish`](Self::finish) moves all
+/// of them there; dropped before, the files are removed.
 #[derive(Default)]
 pub struct Delivery {
     folders: Vec<PathBuf>,
-    files: Vec<Beside>,
-    /// What is no regular file, with what it gets.
+    files: Vec<StagedFile>,
+    /// Paths that are no regular files, such as pipes, with the bytes for each.
     others: Vec<(PathBuf, Vec<u8>)>,
     standard_output: Vec<u8>,
-    /// What people are told of when it is there.
-    written: Vec<Written>,
+    /// Files that people are told of when all are there.
+    written: Vec<WrittenFile>,
 }
 
-/// A file that was written beside its place.
-struct Beside {
+/// A file that was written beside its place under another name, until it is moved there.
+struct StagedFile {
     path: PathBuf,
     place: PathBuf,
 }
@@ -70,7 +70,7 @@ impl Delivery {
         fs::create_dir_all(folder).map_err(|reason| unwritten(folder, reason))
     }
 
-    /// Takes what a file is to hold, and writes it beside its place. What is no regular file gets it later.
+    /// Writes a file beside its place. Bytes for a path that is no regular file are kept until [`send`](Self::send).
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl Delivery {
             self.others.push((place, bytes));
             return Ok(len_bytes);
         }
-        let file = self.make_beside(place)?;
+        let file = self.make_staged(place)?;
         let mut out = BufWriter::new(&file);
         write(&mut out)?;
         out.flush()?;
@@ -106,7 +106,7 @@ impl Delivery {
         Ok(file.metadata()?.len())
     }
 
-    /// Takes a regular file that is large: `write` gets the empty file beside its place, to write where it will.
+    /// Adds a regular file that is large: `write` gets the empty file beside its place, to write where it will.
     ///
     /// # Errors
     ///
@@ -117,12 +117,12 @@ impl Delivery {
         write: impl FnOnce(&File) -> io::Result<()>,
     ) -> Result<(), Failure> {
         let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let made = self.make_beside(place).and_then(|file| write(&file));
+        let made = self.make_staged(place).and_then(|file| write(&file));
         made.map_err(|reason| unwritten(path, reason))
     }
 
     /// Makes an empty file beside a place, with the permissions of what is there.
-    fn make_beside(&mut self, place: PathBuf) -> io::Result<File> {
+    fn make_staged(&mut self, place: PathBuf) -> io::Result<File> {
         let old = fs::metadata(&place).ok();
         if old.is_some() {
             // What must not be written is not replaced either.
@@ -144,7 +144,7 @@ impl Delivery {
             }
         };
         all.push(path.clone());
-        self.files.push(Beside { path, place });
+        self.files.push(StagedFile { path, place });
         drop(all);
         if let Some(old) = old {
             file.set_permissions(old.permissions())?;
@@ -170,17 +170,17 @@ impl Delivery {
         }
     }
 
-    /// Has people told, when all is there, of a file that was added.
-    pub fn tell_of(&mut self, written: Written) {
+    /// Adds a file to those that people are told of when all are there.
+    pub fn tell_of(&mut self, written: WrittenFile) {
         self.written.push(written);
     }
 
-    /// Takes what goes to standard output.
+    /// Adds bytes to standard output.
     pub fn print(&mut self, bytes: impl Into<Vec<u8>>) {
         self.standard_output.extend(bytes.into());
     }
 
-    /// Writes what is no regular file, and standard output. This may wait for whoever reads it.
+    /// Writes to the paths that are no regular files, and to standard output. This may wait for whoever reads it.
     ///
     /// # Errors
     ///
@@ -200,12 +200,12 @@ impl Delivery {
         unless_unread(written).map_err(Failure::Output)
     }
 
-    /// Moves the files to their places, once all else has gone well. Returns what people are told of.
+    /// Moves the files to their places, once all else has gone well. Returns the files that people are told of.
     ///
     /// # Errors
     ///
     /// Those of [`send`](Self::send), and `Write` with the first path that can't be had.
-    pub fn finish(mut self) -> Result<Vec<Written>, Failure> {
+    pub fn finish(mut self) -> Result<Vec<WrittenFile>, Failure> {
         self.send()?;
         // Until this is given back, nobody ends the process.
         let mut all = unfinished();
@@ -215,7 +215,7 @@ impl Delivery {
                 std::thread::park();
             }
         }
-        while let Some(Beside { path, place }) = self.files.first() {
+        while let Some(StagedFile { path, place }) = self.files.first() {
             fs::rename(path, place).map_err(|reason| unwritten(place, reason))?;
             all.retain(|other| other != path);
             self.files.remove(0);
@@ -237,13 +237,13 @@ impl Drop for Delivery {
     }
 }
 
-/// The process is going to be ended: from now on no file gets to its place.
+/// Notes that the process is being ended: from now on no file is moved to its place.
 pub fn announce_end() {
     let _all = unfinished();
     IS_ENDING.store(true, Ordering::Relaxed);
 }
 
-/// Ends the process, without what is not finished. Files that are being moved are moved first.
+/// Ends the process, and removes what is not finished. Files that are being moved are moved first.
 pub fn end_process(status: i32) -> ! {
     // Locked for good: nothing is made or moved any more.
     let all = unfinished();

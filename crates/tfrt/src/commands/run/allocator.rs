@@ -1,4 +1,4 @@
-//! `--allocator`: which one, and what it has found when all is over.
+//! `--allocator`: the allocator of a run, and its findings when all is over.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,14 +8,14 @@ use tfrt::asynchronous::{Counters, SystemAllocator, counters};
 use tfrt::host::memory::{FixedSizeAllocator, ProfiledAllocator};
 
 use crate::commands::print_line;
+use crate::console::Console;
 use crate::failure::Failure;
 use crate::options::AllocatorOption;
-use crate::talk::Talk;
 
 /// The allocator of one run.
 pub struct Allocator {
     kind: Kind,
-    /// Values that were alive before.
+    /// The counters before the run.
     before: Counters,
 }
 
@@ -23,12 +23,12 @@ enum Kind {
     Plain(Arc<dyn HostAllocator>),
     Profiled(Arc<ProfiledAllocator>),
     LeakCheck(Arc<ProfiledAllocator>),
-    /// So many bytes.
+    /// An allocator with so many bytes.
     Fixed(Arc<FixedSizeAllocator>, usize),
 }
 
 impl Allocator {
-    /// Makes the allocator.
+    /// Makes the allocator of an option.
     pub fn new(option: AllocatorOption) -> Allocator {
         let system = Arc::new(SystemAllocator::new());
         let kind = match option {
@@ -44,7 +44,7 @@ impl Allocator {
         Allocator { kind, before }
     }
 
-    /// The allocator for the host.
+    /// Returns the allocator for the host.
     pub fn for_host(&self) -> Arc<dyn HostAllocator> {
         match &self.kind {
             Kind::Plain(allocator) => allocator.clone(),
@@ -61,13 +61,13 @@ impl Allocator {
         }
     }
 
-    /// Reports what was found; tells whether something leaked.
+    /// Reports the findings of the allocator; returns whether something leaked.
     ///
     /// All that took memory must be gone.
-    pub fn finish(&self, quiet: bool, talk: &Talk) -> Result<bool, Failure> {
+    pub fn finish(&self, quiet: bool, console: &Console) -> Result<bool, Failure> {
         let print = |line: &str| {
             if quiet {
-                talk.say(&format!("{line}\n"));
+                console.say(&format!("{line}\n"));
                 return Ok(());
             }
             print_line(line)
@@ -124,7 +124,7 @@ fn log(message: &str) {
     let _ = std::io::Write::write_all(&mut std::io::stderr().lock(), text.as_bytes());
 }
 
-/// The month and the day of a day since 1970, both from 1, in the Gregorian calendar.
+/// Returns the month and the day of a day since 1970, both from 1, in the Gregorian calendar.
 fn month_and_day(days: u64) -> (u64, u64) {
     // Counted from the first of March of the year 0, so that leap days come last: eras of 400
     // years have 146,097 days.

@@ -1,4 +1,4 @@
-//! `--json`: what the run came to, for machines.
+//! `--json`: the report on a run, for machines.
 
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -6,51 +6,51 @@ use tfrt::report::value_text;
 use tfrt::{AnyAsyncValue, Function};
 
 use super::stats::Stats;
-use crate::talk::Problem;
+use crate::console::Problem;
 
-/// The form of the report.
+/// The name of the report's JSON schema.
 pub const SCHEMA: &str = "tfrt.run/1";
 
-/// The whole run.
+/// The report on a run.
 #[derive(Serialize)]
 pub struct Document {
     schema: &'static str,
     file: String,
-    functions: Vec<Ran>,
-    /// What the program printed.
+    functions: Vec<FunctionReport>,
+    /// The program's output.
     output: String,
-    /// Where the time went, if that was asked for.
+    /// The report on time and memory, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<Stats>,
     exit_status: u8,
 }
 
 #[derive(Serialize)]
-struct Ran {
+struct FunctionReport {
     name: String,
     skipped: bool,
-    results: Vec<Outgoing>,
+    results: Vec<ResultReport>,
     diagnostics: Vec<Problem>,
 }
 
 #[derive(Serialize)]
-struct Outgoing {
+struct ResultReport {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     type_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Failed>,
+    error: Option<ErrorReport>,
 }
 
 #[derive(Serialize)]
-struct Failed {
+struct ErrorReport {
     code: &'static str,
     message: String,
 }
 
 impl Document {
-    /// Begins a document.
+    /// Begins a report.
     pub fn new(file: &str) -> Document {
         Document {
             schema: SCHEMA,
@@ -64,7 +64,7 @@ impl Document {
 
     /// Records a function that was not run.
     pub fn skipped(&mut self, name: &str) {
-        self.functions.push(Ran {
+        self.functions.push(FunctionReport {
             name: name.to_owned(),
             skipped: true,
             results: Vec::new(),
@@ -82,8 +82,8 @@ impl Document {
         let mut types = function.result_types();
         let results = outcome
             .iter()
-            .map(|result| Outgoing::new(types.next(), result));
-        self.functions.push(Ran {
+            .map(|result| ResultReport::new(types.next(), result));
+        self.functions.push(FunctionReport {
             name: function.name().to_owned(),
             skipped: false,
             results: results.collect(),
@@ -91,7 +91,7 @@ impl Document {
         });
     }
 
-    /// Adds what is known in the end.
+    /// Completes the report.
     pub fn ended(self, output: String, stats: Option<Stats>, exit_status: u8) -> Document {
         Document {
             output,
@@ -102,13 +102,13 @@ impl Document {
     }
 }
 
-impl Outgoing {
-    fn new(type_name: Option<&str>, result: &AnyAsyncValue) -> Outgoing {
-        let error = result.error().map(|error| Failed {
+impl ResultReport {
+    fn new(type_name: Option<&str>, result: &AnyAsyncValue) -> ResultReport {
+        let error = result.error().map(|error| ErrorReport {
             code: error.code().name(),
             message: error.message().to_owned(),
         });
-        Outgoing {
+        ResultReport {
             value: match error {
                 None => type_name.map(|name| json(name, result)),
                 Some(_) => None,
@@ -119,7 +119,7 @@ impl Outgoing {
     }
 }
 
-/// The value, as JSON where it has a form there, else in the words of the result line.
+/// Returns the value, as JSON where it has a form there, else in the words of the result line.
 fn json(type_name: &str, value: &AnyAsyncValue) -> Json {
     let known = match type_name {
         "i1" => value.get::<bool>().map(|bit| Json::from(*bit)),

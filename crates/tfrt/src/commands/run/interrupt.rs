@@ -8,9 +8,10 @@ use std::thread;
 use tfrt::{Context, Error, RequestContext};
 
 use crate::commands::output::end_process;
+use crate::console::Console;
 use crate::failure::ExitStatus;
 
-/// What a Ctrl-C meets.
+/// The state of the command, which decides what Ctrl-C does.
 struct State {
     phase: Phase,
     is_interrupted: bool,
@@ -20,10 +21,10 @@ struct State {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nothing was called.
+    /// Nothing has been called yet.
     Opening,
     Calling,
-    /// All calls have ended. What they gave is being written.
+    /// All calls have ended. Their results are being written.
     Over,
 }
 
@@ -33,38 +34,47 @@ static STATE: Mutex<State> = Mutex::new(State {
     request: None,
 });
 
-/// What is to be done.
-enum Step {
+/// The answer to one Ctrl-C.
+enum Response {
     /// End the process, and say so.
     End,
-    /// Stop what runs.
-    Stop(Option<Arc<RequestContext>>),
+    /// Cancel the request of the function that runs.
+    Cancel(Option<Arc<RequestContext>>),
     /// End the process at once.
     Exit,
+}
+
+/// Returns what people are told when Ctrl-C stops a function.
+pub fn note(console: &Console) -> String {
+    let document = serde_json::json!({ "schema": "tfrt.interrupted/1" });
+    console.text_of(&document, || {
+        "note: interrupted: what runs is being stopped; another Ctrl-C ends the command at once\n"
+            .to_owned()
+    })
 }
 
 /// Begins to listen. Whoever stops a function is told `note`; `end` ends the process before any was called. Without a
 /// handler Ctrl-C ends the process, which will do too.
 pub fn listen(note: String, end: impl Fn() + Send + 'static) {
-    let _ = ctrlc::set_handler(move || match next_step() {
-        Step::End => end(),
-        Step::Stop(request) => {
+    let _ = ctrlc::set_handler(move || match respond() {
+        Response::End => end(),
+        Response::Cancel(request) => {
             say(note.clone());
             if let Some(request) = request {
                 stop(&request);
             }
         }
-        Step::Exit => end_process(ExitStatus::Interrupted as i32),
+        Response::Exit => end_process(ExitStatus::Interrupted as i32),
     });
 }
 
-fn next_step() -> Step {
+fn respond() -> Response {
     let mut state = state();
     let is_first = !std::mem::replace(&mut state.is_interrupted, true);
     match state.phase {
-        Phase::Opening if is_first => Step::End,
-        Phase::Calling if is_first => Step::Stop(state.request.clone()),
-        _ => Step::Exit,
+        Phase::Opening if is_first => Response::End,
+        Phase::Calling if is_first => Response::Cancel(state.request.clone()),
+        _ => Response::Exit,
     }
 }
 
@@ -79,28 +89,28 @@ fn stop(request: &RequestContext) {
     request.cancel_with(Error::cancelled("Interrupted"));
 }
 
-/// From now on functions are called.
-pub fn begin() {
+/// Notes that from now on functions are called.
+pub fn begin_calls() {
     state().phase = Phase::Calling;
 }
 
-/// All calls have ended. Tells whether there was a Ctrl-C until now.
-pub fn over() -> bool {
+/// Notes that all calls have ended. Returns whether there was a Ctrl-C until now.
+pub fn end_calls() -> bool {
     let mut state = state();
     state.phase = Phase::Over;
     state.is_interrupted
 }
 
-/// Tells whether there was a Ctrl-C.
+/// Returns whether there was a Ctrl-C.
 pub fn is_interrupted() -> bool {
     state().is_interrupted
 }
 
-/// Lets Ctrl-C cancel a request while this lives.
+/// A guard that lets Ctrl-C cancel a request until it is dropped.
 pub struct Interruptible(());
 
 impl Interruptible {
-    /// Makes a request the one that is cancelled.
+    /// Makes the request of a context the one that Ctrl-C cancels.
     pub fn new(context: &Context) -> Interruptible {
         let mut state = state();
         state.request = Some(context.request().clone());

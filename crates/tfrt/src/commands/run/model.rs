@@ -13,37 +13,36 @@ use tfrt::model::{Datum, Model, ValueInfo};
 use tfrt::{AnyAsyncValue, Error, error_message};
 
 use super::{Run, interrupt, stats::Stats};
-use crate::commands::given;
-use crate::commands::output;
-use crate::data::show::{self, Best};
+use crate::commands::{model_inputs, output};
+use crate::console::Problem;
+use crate::data::show::{self, TopElement};
 use crate::data::write::{self, Format};
 use crate::data::{json, read};
 use crate::failure::Failure;
 use crate::options::{OutputOptions, RunOptions};
-use crate::talk::Problem;
 
-/// A file with labels that is larger than this is none.
+/// The largest file of labels that is read.
 const MAX_LABELS_BYTES: u64 = 16 << 20;
 
-/// The form of the report.
+/// The name of the report's JSON schema.
 pub const SCHEMA: &str = "tfrt.run-model/1";
 
-/// The whole run.
+/// The report on a run.
 #[derive(Serialize)]
 pub struct Document {
     schema: &'static str,
     file: String,
     outputs: Vec<Output>,
     diagnostics: Vec<Problem>,
-    /// What the model printed.
+    /// The model's output to standard output and standard error.
     output: String,
-    /// Where the time went, if that was asked for.
+    /// The report on time and memory, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<Stats>,
     exit_status: u8,
 }
 
-/// An output, where it is or what it is.
+/// An output in the report: its file, its largest elements, or its value.
 #[derive(Serialize)]
 struct Output {
     name: String,
@@ -54,12 +53,12 @@ struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    top: Option<Vec<Vec<Best>>>,
+    top: Option<Vec<Vec<TopElement>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Json>,
 }
 
-/// Where outputs go, by their places.
+/// The destinations of a model's outputs, in their order.
 struct OutputPlan {
     targets: Vec<Option<Target>>,
     top: Option<usize>,
@@ -82,7 +81,7 @@ impl Target {
         self.path == Path::new(STANDARD_INPUT)
     }
 
-    /// Refuses standard output where it is for something else.
+    /// Refuses standard output as a destination where it is for something else.
     fn check_standard_output(&self, is_json: bool) -> Result<(), Failure> {
         let message = match self.format {
             _ if is_json => "with --json, standard output is for the document",
@@ -95,13 +94,14 @@ impl Target {
 }
 
 impl OutputPlan {
-    /// Finds where outputs go, before anything takes its time: not over files that were read.
+    /// Finds the destinations of outputs before the model is called, and refuses files that were
+    /// read.
     fn new(
         run: &RunOptions,
         outputs: &[ValueInfo],
         read: &[PathBuf],
     ) -> Result<OutputPlan, Failure> {
-        let options = &run.wanted;
+        let options = &run.output;
         let targets = targets(options, outputs)?;
         let beside = [(&run.trace, "--trace"), (&run.profile, "--profile")];
         for (path, option) in beside {
@@ -139,7 +139,7 @@ impl OutputPlan {
     }
 }
 
-/// The files that outputs are to be written to, by their places.
+/// Returns the destinations of outputs that are written to files, in the order of the outputs.
 fn targets(options: &OutputOptions, outputs: &[ValueInfo]) -> Result<Vec<Option<Target>>, Failure> {
     let mut targets: Vec<Option<Target>> = outputs.iter().map(|_| None).collect();
     if let Some(folder) = &options.output_dir {
@@ -164,8 +164,8 @@ fn targets(options: &OutputOptions, outputs: &[ValueInfo]) -> Result<Vec<Option<
     Ok(targets)
 }
 
-/// The output that `NAME=FILE` speaks of, and the file. Of a model with one output, the name may be
-/// left out.
+/// Returns the index of the output that `NAME=FILE` names, and the file. Of a model with one
+/// output, the name may be left out.
 fn place(text: &str, outputs: &[ValueInfo]) -> Result<(usize, PathBuf), Failure> {
     let parts = text
         .match_indices('=')
@@ -212,20 +212,20 @@ fn read_labels(path: &Path) -> Result<Labels, Failure> {
 }
 
 impl Run<'_> {
-    /// Calls the model, and sees to it that its outputs go where they are to.
+    /// Calls the model, and delivers its outputs.
     pub(super) fn run_model(&mut self, model: &Model) -> Result<Document, Failure> {
         let options = self.options;
         let allocator = self.runtime.host().allocator().clone();
-        let inputs = given::inputs(
-            &options.given,
+        let inputs = model_inputs::from_options(
+            &options.input,
             &options.file,
             model,
-            options.limits.max_file_bytes(),
+            self.limits.max_file_bytes(),
             &allocator,
         )?;
-        self.read.extend(inputs.files.iter().cloned());
-        let plan = OutputPlan::new(options, model.outputs(), &self.read)?;
-        let arguments = given::arguments(model, inputs)?;
+        self.files_read.extend(inputs.files.iter().cloned());
+        let plan = OutputPlan::new(options, model.outputs(), &self.files_read)?;
+        let arguments = model_inputs::arguments(model, inputs)?;
         let mut document = Document {
             schema: SCHEMA,
             file: options.file.to_string_lossy().into_owned(),
@@ -235,7 +235,7 @@ impl Run<'_> {
             stats: None,
             exit_status: 0,
         };
-        interrupt::begin();
+        interrupt::begin_calls();
         let results = self.call_model(model, arguments, &mut document)?;
         if results.iter().all(|result| result.error().is_none()) {
             self.deliver(model, results, &plan, &mut document)?;
@@ -243,18 +243,18 @@ impl Run<'_> {
         Ok(document)
     }
 
-    /// Calls the model's function, and tells of what goes wrong.
+    /// Calls the model's function, and tells of errors.
     fn call_model(
         &mut self,
         model: &Model,
         arguments: Vec<AnyAsyncValue>,
         document: &mut Document,
     ) -> Result<Vec<AnyAsyncValue>, Failure> {
-        let limits = &self.options.limits;
+        let limits = self.limits;
         let context = limits.context(&self.runtime);
-        let watched = self.watch.calling(&context, limits.deadline);
+        let watched = self.watchdog.watch_call(&context, limits.deadline);
         let function = model.function();
-        let calling = self.profiling.calling(function.name());
+        let timer = self.profiling.begin_call(function.name());
         let hosted = function.as_host_function();
         let called = self
             .session
@@ -262,7 +262,7 @@ impl Run<'_> {
             .map_err(Failure::Output)?;
         let reason = context.request().cancellation().cloned();
         drop((watched, context));
-        let outcome = self.session.end(called, reason, interrupt::over());
+        let outcome = self.session.end(called, reason, interrupt::end_calls());
         self.status = self.status.max(outcome.status);
         // What no kernel has reported, such as that the time is over, is told once.
         let failed = || outcome.results.iter().filter_map(AnyAsyncValue::error);
@@ -276,15 +276,15 @@ impl Run<'_> {
             .chain(stopped)
             .collect();
         self.profiling
-            .called(calling, outcome.status, errors.iter().copied());
+            .end_call(timer, outcome.status, errors.iter().copied());
         let problems = errors.into_iter().map(|error| self.problem(error));
         document.diagnostics = Problem::merged(problems);
         let told = document.diagnostics.iter();
-        told.for_each(|problem| self.talk.tell(problem));
+        told.for_each(|problem| self.console.tell(problem));
         Ok(outcome.results)
     }
 
-    /// Adds outputs to what is delivered: to files, and the others to standard output.
+    /// Adds outputs to the delivery: some to files, the others to standard output.
     fn deliver(
         &mut self,
         model: &Model,
@@ -293,7 +293,7 @@ impl Run<'_> {
         document: &mut Document,
     ) -> Result<(), Failure> {
         let (mut text, mut bytes) = (String::new(), None);
-        if let Some(folder) = &self.options.wanted.output_dir {
+        if let Some(folder) = &self.options.output.output_dir {
             self.delivery.make_folder(folder)?;
         }
         let mut n_told = 0_usize;
@@ -357,12 +357,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Says that `--top` found no output that has largest elements.
+    /// Tells that `--top` found no output that has largest elements.
     fn tell_nothing_to_rank(&self, k: usize, found: &[String]) {
         let document = serde_json::json!({
             "schema": "tfrt.nothing-ranked/1", "top": k, "outputs": found,
         });
-        self.talk.document(&document, || {
+        self.console.document(&document, || {
             format!(
                 "note: --top {k} has no effect: expected an output of numbers with at least 2 elements along its \
                  last dimension, found {}\n",
@@ -371,7 +371,7 @@ impl Run<'_> {
         });
     }
 
-    /// Says that there are fewer or more labels than what they are the names of.
+    /// Tells that there are fewer or more labels than elements in a row.
     fn tell_misfit_of_labels(&self, name: &str, datum: &Datum, plan: &OutputPlan) {
         let (Some(labels), Some(tensor)) = (&plan.labels, datum.as_matrix()) else {
             return;
@@ -387,7 +387,7 @@ impl Run<'_> {
             "schema": "tfrt.labels-misfit/1", "file": file, "output": name,
             "expected": expected, "found": found,
         });
-        self.talk.document(&document, || {
+        self.console.document(&document, || {
             format!(
                 "note: expected {expected} labels, one for each element along the last dimension of \
                  '{name}' ({metadata}), found {found} in '{file}'\n"
@@ -395,7 +395,8 @@ impl Run<'_> {
         });
     }
 
-    /// JSON has memory of its own: a limit that could not hold it refuses it.
+    /// Refuses an output as JSON, which has memory of its own, if the limit on memory could not
+    /// hold it.
     fn check_room_for(&self, n_elements: usize, name: &str) -> Result<(), Failure> {
         if self.runtime.host().limits().max_memory.is_none() {
             return Ok(());
@@ -412,7 +413,11 @@ impl Run<'_> {
         }
     }
 
-    fn best(&self, datum: &Datum, plan: &OutputPlan) -> Result<Option<Vec<Vec<Best>>>, Error> {
+    fn best(
+        &self,
+        datum: &Datum,
+        plan: &OutputPlan,
+    ) -> Result<Option<Vec<Vec<TopElement>>>, Error> {
         match (plan.top, datum) {
             // Maps know the labels.
             (Some(k), Datum::Maps(maps)) if plan.labels.is_none() => {
@@ -431,7 +436,7 @@ impl Run<'_> {
 }
 
 impl Document {
-    /// Adds what is known in the end.
+    /// Completes the report.
     pub(super) fn ended(self, output: String, stats: Option<Stats>, exit_status: u8) -> Document {
         Document {
             output,
@@ -447,7 +452,7 @@ impl Output {
         name: &str,
         datum: &Datum,
         target: Option<&Target>,
-        top: Option<Vec<Vec<Best>>>,
+        top: Option<Vec<Vec<TopElement>>>,
     ) -> Result<Output, Error> {
         let metadata = datum.as_tensor().ok().map(tfrt::tensor::Tensor::metadata);
         let is_shown = target.is_none() && top.is_none();
@@ -465,7 +470,8 @@ impl Output {
     }
 }
 
-/// What an output is, in words: the type and shape of a tensor, or of the matrix that maps are.
+/// Returns a description of an output: the type and shape of a tensor, or of the matrix that maps
+/// are.
 fn kind_and_shape(datum: &Datum) -> String {
     match datum.as_matrix() {
         Some(tensor) => tensor.metadata().to_string(),
@@ -473,7 +479,7 @@ fn kind_and_shape(datum: &Datum) -> String {
     }
 }
 
-/// A result that can't be looked at, which is nobody's fault but the model's.
+/// Returns the failure of a result that can't be shown.
 fn refused(error: &Error) -> Failure {
     Failure::Rejected {
         code: None,

@@ -18,36 +18,37 @@ use tfrt_run::{ExitStatus, QueueOption};
 
 use super::sampler::Sampler;
 use super::stats::Stats;
-use crate::commands::output::{self, Delivery, Written};
+use crate::commands::output::{self, Delivery, WrittenFile};
+use crate::console::Console;
 use crate::failure::Failure;
 use crate::options::RunOptions;
-use crate::talk::Talk;
 
-/// Events that are kept of each thread: 32 MiB of them, and as much again in a trace.
+/// The number of events that are kept of each thread: 32 MiB of them, and as much again in a trace.
 const CAPACITY: usize = 1 << 20;
 
-/// The same of a stranger's program, which may have any number of threads at work: a MiB.
+/// The number of events that are kept of each thread of an untrusted program, which may have any number of threads: a
+/// MiB of them.
 const CAPACITY_FOR_STRANGERS: usize = 1 << 15;
 
-/// Errors that a page shows.
+/// The number of errors that a page shows.
 const MAX_ERRORS: usize = 1_000;
 
-/// What is recorded of a run, if anything.
-pub struct Profiling(Option<Recorded>);
+/// The recording of a run, if one was asked for.
+pub struct Profiling(Option<RunRecording>);
 
-struct Recorded {
+struct RunRecording {
     recorder: Arc<Recorder>,
-    /// What the input is called, and its text if it is one.
+    /// The name of the input, and its text if it is one.
     input: (String, Option<Source>),
     trace: Option<PathBuf>,
     page: Option<Page>,
     stats: bool,
-    /// When functions were called.
+    /// The times at which functions were called.
     begins_ns: RefCell<Vec<u64>>,
-    begun: RefCell<Option<Begun>>,
+    begun: RefCell<Option<RunStart>>,
 }
 
-/// What goes to a page beside what is recorded anyway.
+/// The page for `--profile`, and data for it that no recorder has.
 struct Page {
     path: PathBuf,
     bytes: Arc<Gauge>,
@@ -55,19 +56,19 @@ struct Page {
     errors: RefCell<Vec<ReportedError>>,
 }
 
-struct Begun {
+struct RunStart {
     sampler: Sampler,
     before: MemoryStats,
 }
 
-/// A call of a function from outside that is in progress.
-pub struct Calling {
+/// The beginning of a call of a function from outside.
+pub struct CallTimer {
     function: String,
     begin_ns: u64,
 }
 
 impl Profiling {
-    /// Decides whether to record, and whether it can be written: not over what was read.
+    /// Decides whether to record, and checks the paths that are written to: not those of files that were read.
     pub fn new(
         options: &RunOptions,
         input: &Input,
@@ -98,7 +99,7 @@ impl Profiling {
             Input::Text(source) => Some(source.clone()),
             _ => None,
         };
-        Ok(Profiling(Some(Recorded {
+        Ok(Profiling(Some(RunRecording {
             input: (input.name().to_owned(), text),
             trace,
             page: page.map(|path| Page {
@@ -128,7 +129,7 @@ impl Profiling {
         }
     }
 
-    fn page(&self) -> Option<(&Recorded, &Page)> {
+    fn page(&self) -> Option<(&RunRecording, &Page)> {
         let recorded = self.0.as_ref()?;
         Some((recorded, recorded.page.as_ref()?))
     }
@@ -138,12 +139,12 @@ impl Profiling {
         queue.start(self.recorder()).map_err(Failure::Host)
     }
 
-    /// What the runtime of the run records to.
+    /// Returns the recorder of the run.
     pub fn recorder(&self) -> Option<Arc<Recorder>> {
         self.0.as_ref().map(|recorded| recorded.recorder.clone())
     }
 
-    /// The allocator of the run, recorded if that is to be shown.
+    /// Returns the allocator of the run, recorded if that is to be shown.
     pub fn allocator(&self, allocator: Arc<dyn HostAllocator>) -> Arc<dyn HostAllocator> {
         match self.page() {
             Some((_, page)) => Arc::new(RecordedAllocator::new(allocator, page.bytes.clone())),
@@ -151,30 +152,30 @@ impl Profiling {
         }
     }
 
-    /// A function is going to be called.
-    pub fn calling(&self, function: &str) -> Option<Calling> {
+    /// Notes that a function is going to be called.
+    pub fn begin_call(&self, function: &str) -> Option<CallTimer> {
         let recorded = self.0.as_ref()?;
         let begin_ns = recorded.recorder.now_ns();
         recorded.begins_ns.borrow_mut().push(begin_ns);
-        Some(Calling {
+        Some(CallTimer {
             function: function.to_owned(),
             begin_ns,
         })
     }
 
-    /// The call is over, with what went wrong in it.
-    pub fn called<'e>(
+    /// Notes the end of a call, with its errors.
+    pub fn end_call<'e>(
         &self,
-        calling: Option<Calling>,
+        timer: Option<CallTimer>,
         status: ExitStatus,
         errors: impl Iterator<Item = &'e Error>,
     ) {
-        let (Some((recorded, page)), Some(calling)) = (self.page(), calling) else {
+        let (Some((recorded, page)), Some(timer)) = (self.page(), timer) else {
             return;
         };
         page.calls.borrow_mut().push(CallSpan {
-            function: calling.function,
-            begin_ns: calling.begin_ns,
+            function: timer.function,
+            begin_ns: timer.begin_ns,
             end_ns: recorded.recorder.now_ns(),
             outcome: match status {
                 ExitStatus::Cancelled => "cancelled",
@@ -193,23 +194,23 @@ impl Profiling {
         told.extend(errors.take(n_left));
     }
 
-    /// The run begins.
-    pub fn begin(&self, runtime: &Runtime) {
+    /// Begins to record the run.
+    pub fn begin_run(&self, runtime: &Runtime) {
         if let Some(recorded) = &self.0 {
-            *recorded.begun.borrow_mut() = Some(Begun {
+            *recorded.begun.borrow_mut() = Some(RunStart {
                 before: memory_stats(),
                 sampler: Sampler::start(recorded.recorder.clone(), runtime.host().queue().clone()),
             });
         }
     }
 
-    /// The run is over: adds trace and page to what is delivered, and gives the statistics, as far as they were
-    /// asked for.
-    pub fn end(
+    /// Ends the recording: adds trace and page to the delivery, and returns the statistics, as far as they were asked
+    /// for.
+    pub fn end_run(
         &self,
         runtime: &Runtime,
         program: &Program,
-        talk: &Talk,
+        console: &Console,
         delivery: &mut Delivery,
     ) -> Result<Option<Stats>, Failure> {
         let Some(recorded) = &self.0 else {
@@ -227,16 +228,16 @@ impl Profiling {
         if let Some(path) = &recorded.trace {
             let write = |out: &mut dyn Write| write_perfetto(&profile, &samples, name, out);
             let len_bytes = delivery.add(path, write)?;
-            delivery.tell_of(Written::new(path, len_bytes, "https://ui.perfetto.dev"));
+            delivery.tell_of(WrittenFile::new(path, len_bytes, "https://ui.perfetto.dev"));
         }
         if let Some(page) = &recorded.page {
             let about = page.about(runtime, name);
-            let source = |name: &str| source(name, text.as_ref(), talk);
+            let source = |name: &str| source(name, text.as_ref(), console);
             let programs = std::slice::from_ref(program);
             let report = Report::new(&profile, &recording, programs, &about, &source);
             let write = |out: &mut dyn Write| report.write_page(out);
             let len_bytes = delivery.add(&page.path, write)?;
-            delivery.tell_of(Written::new(&page.path, len_bytes, "a browser"));
+            delivery.tell_of(WrittenFile::new(&page.path, len_bytes, "a browser"));
         }
         let stats = || {
             let queue = runtime.host().queue().stats();
@@ -261,11 +262,11 @@ impl Page {
     }
 }
 
-/// The text of a file that the program names: that of the input, or else what is read now.
-fn source(name: &str, input: Option<&Source>, talk: &Talk) -> Option<SourceText> {
+/// Returns the text of a file that the program names: that of the input, or else one that is read now.
+fn source(name: &str, input: Option<&Source>, console: &Console) -> Option<SourceText> {
     let (text, is_read_later) = match input.filter(|source| source.name() == name) {
         Some(source) => (source.text().to_owned(), false),
-        None => (talk.source(name)?.text().to_owned(), true),
+        None => (console.source(name)?.text().to_owned(), true),
     };
     Some(SourceText {
         text,

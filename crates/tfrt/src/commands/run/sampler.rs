@@ -1,5 +1,5 @@
-//! [`Sampler`]: a thread that looks again and again at what nobody records: how many tasks there
-//! are, and how much memory is in use.
+//! [`Sampler`]: a thread that measures now and then what no recorder has: how many tasks there are,
+//! and how much memory is in use.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -10,22 +10,23 @@ use tfrt::ConcurrentWorkQueue;
 use tfrt::asynchronous::memory_stats;
 use tfrt::profile::{Recorder, Sample};
 
-/// The time between two looks, to begin with.
+/// The time between two samples, to begin with.
 const INTERVAL: Duration = Duration::from_micros(200);
-/// Looks that are kept. When there are more, every second is dropped, and the interval is doubled.
+/// The number of samples that are kept. When there are more, every second is dropped, and the
+/// interval is doubled.
 const MAX_SAMPLES: usize = 1 << 15;
 
-/// A thread that looks until it is stopped.
+/// A thread that takes samples until it is stopped.
 pub struct Sampler {
     look: Box<dyn Fn() -> Sample>,
     first: Sample,
-    /// Nothing is sent: that it is dropped ends the thread.
+    /// The thread ends when this is dropped. Nothing is sent.
     stop: Sender<()>,
     thread: Option<JoinHandle<Vec<Sample>>>,
 }
 
 impl Sampler {
-    /// Begins to look. Where no thread can be made, there are two looks: the first and the last.
+    /// Begins to take samples. Where no thread can be made, there are two: the first and the last.
     pub fn start(recorder: Arc<Recorder>, queue: Arc<dyn ConcurrentWorkQueue>) -> Sampler {
         let look = move || Sample {
             at_ns: recorder.now_ns(),
@@ -60,7 +61,7 @@ impl Sampler {
         }
     }
 
-    /// Looks once more, and gives all that was seen, in order.
+    /// Takes a last sample, and returns all of them, in order.
     pub fn stop(self) -> Vec<Sample> {
         drop(self.stop);
         let seen = self.thread.map(JoinHandle::join).and_then(Result::ok);

@@ -1,4 +1,4 @@
-//! `--stats`: where the time and the memory of a run went, for people and for machines.
+//! `--stats`: a report on the time and the memory of a run, for people and for machines.
 
 use std::fmt::Write;
 
@@ -8,26 +8,26 @@ use tfrt::asynchronous::{MemoryStats, memory_stats};
 use tfrt::ir::visible;
 use tfrt::profile::{KernelTime, Sample, Statistics, ThreadTime};
 
-use crate::talk::duration;
+use crate::console::duration;
 
-/// The form of the document.
+/// The name of the document's JSON schema.
 const SCHEMA: &str = "tfrt.stats/1";
 
-/// Rows that people are shown of a table; machines get all.
+/// The number of rows of a table that people are shown; machines get all.
 const MAX_ROWS: usize = 20;
 
-/// What a run came to.
+/// The report on the time and the memory of a run.
 #[derive(Serialize)]
 pub struct Stats {
     schema: &'static str,
-    /// From the first kernel to the last.
+    /// The time from the first kernel to the last.
     span_ns: u64,
     kernels: Vec<Kernel>,
     places: Vec<Kernel>,
     threads: Vec<Thread>,
     queue: Queue,
     memory: Memory,
-    /// Events for which there was no room: the earliest.
+    /// The number of events for which there was no room: the earliest.
     lost_events: u64,
 }
 
@@ -70,15 +70,15 @@ struct Queue {
 #[derive(Serialize)]
 struct Memory {
     allocations: u64,
-    /// Of these, blocks that were used before.
+    /// The number of allocations that got a block which was used before.
     recycled: u64,
     live_bytes: u64,
-    /// The most that was seen by looking now and then.
+    /// The most bytes in any sample.
     peak_bytes: u64,
 }
 
 impl Stats {
-    /// Puts together what is known; `before` is what memory was like when the run began.
+    /// Makes the report; `before` are the counters of memory when the run began.
     pub fn new(
         statistics: &Statistics,
         queue: &QueueStats,
@@ -113,7 +113,7 @@ impl Stats {
         }
     }
 
-    /// The tables that people are shown.
+    /// Returns the tables that people are shown.
     pub fn table(&self) -> String {
         let mut text = format!(
             "{} from the first kernel to the last\n",

@@ -9,7 +9,7 @@ use tfrt_ir::types::DYNAMIC;
 use tfrt_ir::{Attribute, Type, parse_type};
 use tfrt_tensor::{DenseHostTensor, TensorMetadata, to_bytes, with_element};
 
-/// The pairs of names and values of `op_attrs` and of `op_func_attrs`.
+/// Returns the pairs of names and values of `op_attrs` and of `op_func_attrs`.
 ///
 /// # Errors
 ///
@@ -54,7 +54,7 @@ fn attribute(value: &AttrValue) -> Result<Attribute, Error> {
     })
 }
 
-/// Each number as an attribute, exactly: floats are their bits.
+/// Returns numbers as attributes, exactly: floats are their bits.
 fn numbers(list: &Numbers) -> Result<Vec<Attribute>, Error> {
     let ty = element_type(list.dtype())?;
     let bits = |size: usize, bytes: &[u8]| -> Vec<u64> {
@@ -92,7 +92,7 @@ fn numbers(list: &Numbers) -> Result<Vec<Attribute>, Error> {
     }
 }
 
-/// A tensor of numbers as a dense attribute.
+/// Returns a tensor of numbers as a dense attribute.
 ///
 /// # Errors
 ///
@@ -107,7 +107,7 @@ pub(super) fn dense(dense: &DenseHostTensor) -> Result<Attribute, Error> {
     })))
 }
 
-/// The type of a tensor of fixed extents.
+/// Returns the type of a tensor of fixed extents.
 ///
 /// # Errors
 ///

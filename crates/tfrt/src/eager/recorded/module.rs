@@ -220,7 +220,7 @@ fn write_call(
     Ok(chain)
 }
 
-/// The function that makes the constants.
+/// Returns the function that makes the constants.
 fn constants(
     module: &mut Module,
     types: &Types,

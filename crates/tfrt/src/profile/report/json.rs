@@ -1,20 +1,20 @@
-//! [`Json`]: writes JSON that may stand inside of a page.
+//! [`Json`]: a writer of JSON that may stand inside of a page.
 //!
 //! Whatever a text holds, it can't end the element that the JSON stands in: what HTML looks for in a
 //! script, and what old scripts take for the end of a line, is written as an escape.
 
 use std::fmt::{Display, Write};
 
-/// A document that grows.
+/// A JSON document under construction.
 #[derive(Debug, Default)]
 pub struct Json {
     text: String,
-    /// Whether the next value stands behind another.
+    /// Whether the next value needs a comma before it.
     is_behind: bool,
 }
 
 impl Json {
-    /// The document.
+    /// Returns the document.
     pub fn into_text(self) -> String {
         self.text
     }

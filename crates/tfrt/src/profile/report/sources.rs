@@ -2,17 +2,18 @@
 
 use super::SourceText;
 use super::json::Json;
-use super::places::Places;
+use super::source_lines::SourceLines;
 
-/// Texts of a page, in bytes.
+/// The most bytes of texts on a page.
 const MAX_BYTES: usize = 8 << 20;
-/// Files with texts.
+/// The number of files with texts.
 const MAX_FILES: usize = 64;
-/// Lines of a file that are shown whole; of a longer one those around kernels.
+/// The most lines of a file that is shown as a whole; of a longer one lines around kernels are
+/// shown.
 const MAX_LINES: usize = 20_000;
-/// Lines shown before a kernel's, and behind it, where not all are.
+/// The number of lines shown before a kernel's, and behind it, where not all are.
 const AROUND: usize = 3;
-/// Characters of a line.
+/// The most characters of a line.
 const MAX_CHARS: usize = 400;
 
 /// A file as a page shows it.
@@ -23,12 +24,12 @@ pub struct FileText {
     has_text: bool,
     /// Lines with their numbers from 1, in order.
     lines: Vec<(usize, String)>,
-    /// Lines that the file has.
+    /// The number of lines of the file.
     n_lines: usize,
 }
 
 /// Finds the texts of all files of `places`.
-pub fn collect(places: &Places, source: &dyn Fn(&str) -> Option<SourceText>) -> Vec<FileText> {
+pub fn collect(places: &SourceLines, source: &dyn Fn(&str) -> Option<SourceText>) -> Vec<FileText> {
     let mut of_file: Vec<Vec<usize>> = vec![Vec::new(); places.files().len()];
     for line in places.lines() {
         if let (Some(file), Ok(number)) = (line.file, usize::try_from(line.line)) {
@@ -56,7 +57,7 @@ pub fn collect(places: &Places, source: &dyn Fn(&str) -> Option<SourceText>) -> 
         .collect()
 }
 
-/// The number of lines, and those to show: all, or those near to lines that are `wanted`.
+/// Returns the number of lines, and those to show: all, or those near to lines that are `wanted`.
 fn excerpt(
     text: &str,
     wanted: &[usize],

@@ -1,23 +1,23 @@
-//! What threads did over time, made small enough to be drawn: where there is too much, what is short
-//! and close together becomes one.
+//! The activity of threads over time, made small enough to be drawn: where there is too much, what is short and close
+//! together becomes one.
 
 use crate::profile::{Activity, ProfiledThread, Slice};
 
-/// Marks of all threads that a page has.
+/// The most marks of all threads on a page.
 const MAX_MARKS: usize = 150_000;
 
-/// What is drawn for a while.
+/// A mark of the timeline: one slice, or several that are short and close together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     pub begin_ns: u64,
     pub end_ns: u64,
     pub kind: Kind,
-    /// Slices that it stands for.
+    /// The number of slices that the mark stands for.
     pub n_slices: u64,
     pub is_critical: bool,
 }
 
-/// What was done.
+/// The activity of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A kernel, as [`Profile::kernels`](crate::profile::Profile::kernels) numbers it.
@@ -28,16 +28,16 @@ pub enum Kind {
     Kernels,
     Task,
     Park,
-    /// So many tasks were taken from another thread.
+    /// The steal of so many tasks from another thread.
     Steal(u32),
 }
 
 /// The marks of all threads.
 #[derive(Debug)]
 pub struct Timeline {
-    /// By thread, in the order of their beginnings; tasks come before what lies in them.
+    /// The marks of each thread, in the order of their beginnings; tasks come before the kernels in them.
     pub threads: Vec<Vec<Mark>>,
-    /// What is shorter and close together has become one.
+    /// The duration below which slices that are close together are merged.
     pub merged_below_ns: u64,
 }
 
@@ -64,8 +64,8 @@ impl Timeline {
     }
 }
 
-/// The marks of a thread. Slices shorter than `below_ns` that begin in the same stretch of this length
-/// become one, if they are alike.
+/// Makes the marks of a thread. Slices shorter than `below_ns` that begin in the same stretch of this length become
+/// one, if they are alike.
 fn marks(thread: &ProfiledThread, below_ns: u64) -> Vec<Mark> {
     let mut slices: Vec<&Slice> = thread.slices.iter().collect();
     slices.sort_by_key(|slice| (slice.begin_ns, std::cmp::Reverse(slice.end_ns)));

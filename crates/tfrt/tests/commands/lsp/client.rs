@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub const URI: &str = "file:///dir/a.mlir";
 
-/// What columns count.
+/// The unit that columns count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     Utf8,

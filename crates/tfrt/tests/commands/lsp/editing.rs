@@ -154,7 +154,7 @@ fn questions_are_answered_on_the_text_as_it_was() {
     assert_eq!(client.shut_down(), 0);
 }
 
-/// A text of about so many bytes, of functions whose values all are used.
+/// Returns a text of about so many bytes, of functions whose values all are used.
 fn large_text(len_bytes: usize) -> String {
     let mut text = String::with_capacity(len_bytes + 1000);
     let mut function = 0;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-/// What kind of event it is.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Begin,
@@ -174,7 +174,7 @@ impl Trace {
         trace
     }
 
-    /// The beginnings of slices of a category.
+    /// Returns the beginnings of slices of a category.
     pub fn slices(&self, category: &str) -> impl Iterator<Item = &Event> {
         let begins = self.events.iter().filter(|event| event.kind == Kind::Begin);
         begins.filter(move |event| event.category == category)

@@ -10,7 +10,7 @@ const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// Uses the page, and says in its element what it found wrong.
 const EXERCISE: &str = include_str!("exercise.js");
 
-/// How soon a page must be there.
+/// The time in which a page must be there.
 const MAX_READY_MS: f64 = 2_000.0;
 
 fn browser() -> Option<&'static str> {
@@ -51,7 +51,7 @@ fn open(browser: &str, page: &Path, width: u32) -> (String, String) {
     )
 }
 
-/// What the page noted under a name in its outermost element.
+/// Returns the note that the page has left under a name in its outermost element.
 fn noted<'d>(dom: &'d str, name: &str) -> &'d str {
     let begin = format!("data-{name}=\"");
     let (_, behind) = dom

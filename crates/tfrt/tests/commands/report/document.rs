@@ -1,4 +1,4 @@
-//! What the document says.
+//! The contents of the document.
 
 use std::sync::Arc;
 

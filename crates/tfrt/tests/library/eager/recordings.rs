@@ -1,4 +1,4 @@
-//! What is recorded, and what is refused.
+//! Recordings: calls that are recorded, and calls that are refused.
 
 use tfrt::eager::Eager;
 use tfrt::tensor::{CooHostTensor, DenseHostTensor, ScalarHostTensor, TensorShape};

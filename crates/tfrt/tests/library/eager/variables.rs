@@ -13,7 +13,7 @@ use super::eager;
 /// As many elements as are left to a worker.
 const LONG: usize = 1 << 17;
 
-/// A runtime whose only worker is busy until the sender is dropped.
+/// Returns a runtime whose only worker is busy until the sender is dropped.
 fn busy() -> (Eager, mpsc::Sender<()>) {
     let queue = Arc::new(MultiThreadedWorkQueue::new(1, 1).unwrap());
     let runtime = Runtime::builder().queue(queue.clone()).build();

@@ -7,7 +7,7 @@ use tfrt::{Model, Runtime, Tensor};
 
 const MIB: usize = 1 << 20;
 
-/// A product by a matrix of 2 MiB, and a convolution.
+/// Returns a product by a matrix of 2 MiB, and a convolution.
 fn text(number: &str) -> Input {
     let text = format!(
         r#"func.func @main(%x: tensor<?x1024xf32>, %i: tensor<1x64x4x4xf32>) -> (tensor<?x512xf32>, tensor<*xf32>)

@@ -1,4 +1,4 @@
-//! What a model's values are, by a call that returns them all.
+//! The tensors that a call of a model makes, observed in a call that returns them all.
 //!
 //! Extents depend on what a model is given, and are known to its kernels alone. So the program is compiled once
 //! more with all tensors among its results, and called: what they are can be read from them, and what lies in
@@ -18,29 +18,29 @@ use tfrt::{AnyAsyncValue, Model, OpenOptions, Program, Runtime};
 use crate::commands::check::place;
 use crate::failure::Failure;
 
-/// What programs call the type of tensors.
+/// The MLIR type of tensors.
 const TENSOR: &str = "!t.tensor";
 
 /// A tensor that a call makes.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct CallTensor {
     /// The kernel, and its path in the graph.
     pub(super) operation: String,
     pub(super) place: String,
     pub(super) kind: String,
-    /// Where its elements lie in memory.
+    /// The addresses of its elements.
     pub(super) memory: Range<usize>,
-    /// From the operation that makes it to the last one that uses it, by their numbers.
+    /// The numbers of the operation that makes it and of the last one that uses it.
     pub(super) life: [usize; 2],
-    /// What its operation takes.
+    /// The operands of its operation, as indexes of tensors.
     pub(super) operands: Vec<usize>,
 }
 
-/// What a call makes, and where that which it is given lies.
-pub(super) struct Observed {
+/// All tensors that a call makes, and where the arguments lie in memory.
+pub(super) struct CallTensors {
     pub(super) n_operations: usize,
-    pub(super) made: Vec<Made>,
-    pub(super) given: Vec<Range<usize>>,
+    pub(super) tensors: Vec<CallTensor>,
+    pub(super) arguments: Vec<Range<usize>>,
 }
 
 /// Calls a model so that all its tensors are returned.
@@ -50,12 +50,12 @@ pub(super) fn observe(
     model: &Model,
     runtime: &Runtime,
     arguments: &[AnyAsyncValue],
-) -> Result<Observed, Failure> {
+) -> Result<CallTensors, Failure> {
     let module = match input.module_with(opening)? {
         Some(module) => input::lower(module)?,
         None => compiler::decompile(&input.open()?)?.module,
     };
-    let Some(all) = All::new(module, model.function().name()) else {
+    let Some(all) = TensorProgram::new(module, model.function().name()) else {
         return Err(failure("the program has no function in one piece"));
     };
     let bytes = compiler::compile(&all.module, &CompileOptions::default())?;
@@ -77,17 +77,17 @@ fn failure(message: &str) -> Failure {
 }
 
 /// A program whose function returns all its tensors.
-struct All {
+struct TensorProgram {
     module: Module,
     operations: Vec<OpId>,
-    /// The tensors that are returned, behind what was returned before.
+    /// The tensors that are returned in addition, behind the results of the function.
     values: Vec<ValueId>,
     n_before: usize,
     before: Vec<ValueId>,
 }
 
-impl All {
-    fn new(mut module: Module, name: &str) -> Option<All> {
+impl TensorProgram {
+    fn new(mut module: Module, name: &str) -> Option<TensorProgram> {
         let mut functions = module.children(module.top());
         let function = functions.find(|op| module.symbol_name(*op) == Some(name))?;
         drop(functions);
@@ -110,7 +110,7 @@ impl All {
         for name in ["model.inputs", "model.outputs", "model.properties"] {
             module.remove_attribute(function, name);
         }
-        Some(All {
+        Some(TensorProgram {
             module,
             operations,
             values,
@@ -119,13 +119,13 @@ impl All {
         })
     }
 
-    fn read(&self, results: &[AnyAsyncValue], arguments: &[AnyAsyncValue]) -> Observed {
+    fn read(&self, results: &[AnyAsyncValue], arguments: &[AnyAsyncValue]) -> CallTensors {
         let module = &self.module;
         let numbers: HashMap<OpId, usize> = self.operations.iter().copied().zip(0..).collect();
         let end = self.operations.len();
         let by_value: HashMap<ValueId, usize> = self.values.iter().copied().zip(0..).collect();
-        let made = self.values.iter().zip(&results[self.n_before..]);
-        let made = made.map(|(value, result)| {
+        let tensors = self.values.iter().zip(&results[self.n_before..]);
+        let tensors = tensors.map(|(value, result)| {
             let op = module.defining_op(*value).expect("an operation made it");
             let first = numbers[&op];
             let users = module.users(*value);
@@ -138,7 +138,7 @@ impl All {
             };
             let data = module.op(op);
             let operands = data.operands().iter();
-            Made {
+            CallTensor {
                 operation: data.name().to_string(),
                 place: place(data.location()),
                 kind: kind(result),
@@ -149,10 +149,10 @@ impl All {
                     .collect(),
             }
         });
-        Observed {
+        CallTensors {
             n_operations: end,
-            made: made.collect(),
-            given: arguments.iter().filter_map(memory).collect(),
+            tensors: tensors.collect(),
+            arguments: arguments.iter().filter_map(memory).collect(),
         }
     }
 }
@@ -165,7 +165,7 @@ fn only_block(module: &Module, function: OpId) -> Option<BlockId> {
     }
 }
 
-/// Where the elements of a value lie.
+/// Returns the addresses of the elements of a tensor.
 fn memory(value: &AnyAsyncValue) -> Option<Range<usize>> {
     let buffer = value.get::<Tensor>()?.as_dense().ok()?.buffer();
     let first = buffer.address();

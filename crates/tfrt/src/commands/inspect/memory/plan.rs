@@ -1,4 +1,4 @@
-//! A plan of one arena for all that a call makes, as the order of the program would have it.
+//! A plan of one arena for all tensors of a call, for kernels that run in the order of the program.
 //!
 //! Values are placed by size, the largest first: each where it leaves the least room between those that are there
 //! at the same time. That is what a compiler could do that knows all extents. The runtime does without: tensors
@@ -9,12 +9,12 @@
 use serde::Serialize;
 use tfrt::ops::Traits;
 
-use super::observe::{Made, Observed};
+use super::observe::{CallTensor, CallTensors};
 
-/// Where what is in an arena begins: at a multiple of this.
+/// The alignment of tensors in an arena.
 const ALIGNMENT: u64 = 64;
 
-/// Tells whether a kernel could write over what it takes, if nobody uses it behind it.
+/// Returns whether a kernel could write its result over an operand that nobody uses later.
 fn is_in_place(kernel: &str) -> bool {
     let row = kernel
         .strip_prefix("cpu.graph.")
@@ -23,17 +23,17 @@ fn is_in_place(kernel: &str) -> bool {
     kernel == "cpu.fused.elementwise" || row.is_some_and(|row| row.is(Traits::IN_PLACE))
 }
 
-/// What lies where, and when.
+/// The layout of an arena: the offset and the lifetime of each tensor.
 #[derive(Debug, Serialize)]
 pub(super) struct MemoryPlan {
     operations: usize,
-    /// Bytes of all values together.
+    /// The bytes of all values together.
     pub(super) total_bytes: u64,
-    /// The most that is there at once in the order of the program: no plan takes less.
+    /// The most bytes that are alive at once in the order of the program: no plan takes less.
     pub(super) most_bytes: u64,
-    /// The operation at which that is.
+    /// The operation at which most bytes are alive.
     most_at: usize,
-    /// What the plan takes.
+    /// The bytes of the arena.
     pub(super) arena_bytes: u64,
     values: Vec<Value>,
 }
@@ -48,11 +48,11 @@ struct Value {
     /// The operation that makes it, and the last that uses it, those of aliases included.
     first: usize,
     last: usize,
-    /// In the arena; none of an alias, or of what has no elements.
+    /// The offset in the arena; none of an alias, or of a tensor without elements.
     offset: Option<u64>,
     /// The value, or the argument, whose memory it lies in.
     alias_of: Option<Owner>,
-    /// The value that it could be written over.
+    /// The operand that the value could be written over.
     in_place_of: Option<usize>,
 }
 
@@ -64,8 +64,8 @@ enum Owner {
 }
 
 impl MemoryPlan {
-    pub(super) fn new(observed: &Observed) -> MemoryPlan {
-        let mut values: Vec<Value> = observed.made.iter().map(Value::new).collect();
+    pub(super) fn new(observed: &CallTensors) -> MemoryPlan {
+        let mut values: Vec<Value> = observed.tensors.iter().map(Value::new).collect();
         find_aliases(observed, &mut values);
         find_in_place(observed, &mut values);
         let is_own = |value: &Value| value.alias_of.is_none() && value.bytes > 0;
@@ -92,7 +92,7 @@ impl MemoryPlan {
         }
     }
 
-    /// The lines that people are shown.
+    /// Writes the plan as text.
     pub(super) fn write(&self, text: &mut String) -> std::fmt::Result {
         use std::fmt::Write as _;
 
@@ -167,11 +167,11 @@ impl MemoryPlan {
     }
 }
 
-/// Values that are shown as text.
+/// The number of values that are shown as text.
 const MOST_LINES: usize = 30;
 
 impl Value {
-    fn new(made: &Made) -> Value {
+    fn new(made: &CallTensor) -> Value {
         Value {
             operation: made.operation.clone(),
             place: made.place.clone(),
@@ -195,27 +195,27 @@ impl Value {
 }
 
 /// Finds values in the memory of others, which then live as long as these.
-fn find_aliases(observed: &Observed, values: &mut [Value]) {
+fn find_aliases(observed: &CallTensors, values: &mut [Value]) {
     let mut order: Vec<usize> = (0..values.len()).collect();
     // Of values at one address the longest is first, then the one that was made first.
-    let memory = |at: usize| &observed.made[at].memory;
+    let memory = |at: usize| &observed.tensors[at].memory;
     order.sort_by_key(|at| (memory(*at).start, std::cmp::Reverse(memory(*at).end), *at));
-    let mut given: Vec<_> = observed
-        .given
+    let mut arguments: Vec<_> = observed
+        .arguments
         .iter()
         .filter(|range| !range.is_empty())
         .collect();
-    given.sort_by_key(|range| range.start);
+    arguments.sort_by_key(|range| range.start);
     let mut owner: Option<usize> = None;
     for at in order {
         let range = memory(at);
         if range.is_empty() {
             continue;
         }
-        let before = given.partition_point(|given| given.start <= range.start);
+        let before = arguments.partition_point(|argument| argument.start <= range.start);
         if before
             .checked_sub(1)
-            .is_some_and(|index| range.end <= given[index].end)
+            .is_some_and(|index| range.end <= arguments[index].end)
         {
             values[at].alias_of = Some(Owner::Argument);
             continue;
@@ -231,10 +231,10 @@ fn find_aliases(observed: &Observed, values: &mut [Value]) {
     }
 }
 
-/// Finds values that could be written over what they are made of.
-fn find_in_place(observed: &Observed, values: &mut [Value]) {
+/// Finds values that could be written over one of their operands.
+fn find_in_place(observed: &CallTensors, values: &mut [Value]) {
     for at in 0..values.len() {
-        let made = &observed.made[at];
+        let made = &observed.tensors[at];
         if !is_in_place(&made.operation) || values[at].alias_of.is_some() {
             continue;
         }
@@ -247,7 +247,7 @@ fn find_in_place(observed: &Observed, values: &mut [Value]) {
     }
 }
 
-/// Gives each of some values an offset; returns what the arena takes.
+/// Gives each of some values an offset; returns the size of the arena.
 fn place_all(values: &mut [Value], own: &[usize]) -> u64 {
     let mut order = own.to_vec();
     order.sort_by_key(|at| (std::cmp::Reverse(values[*at].bytes), values[*at].first, *at));
@@ -270,7 +270,7 @@ fn place_all(values: &mut [Value], own: &[usize]) -> u64 {
     arena_bytes
 }
 
-/// Returns where so many bytes leave the least room between ranges in order, or behind them all.
+/// Returns the offset at which so many bytes leave the least room between ranges in order, or behind them all.
 fn best_gap(there: &[[u64; 2]], bytes: u64) -> u64 {
     let mut free = 0_u64;
     let mut best: Option<(u64, u64)> = None;
@@ -290,8 +290,8 @@ fn best_gap(there: &[[u64; 2]], bytes: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn made(operation: &str, memory: std::ops::Range<usize>, life: [usize; 2]) -> Made {
-        Made {
+    fn made(operation: &str, memory: std::ops::Range<usize>, life: [usize; 2]) -> CallTensor {
+        CallTensor {
             operation: operation.to_owned(),
             place: String::new(),
             kind: String::new(),
@@ -301,11 +301,11 @@ mod tests {
         }
     }
 
-    fn plan(made: Vec<Made>) -> MemoryPlan {
-        MemoryPlan::new(&Observed {
+    fn plan(made: Vec<CallTensor>) -> MemoryPlan {
+        MemoryPlan::new(&CallTensors {
             n_operations: 4,
-            made,
-            given: std::iter::once(0..50).collect(),
+            tensors: made,
+            arguments: std::iter::once(0..50).collect(),
         })
     }
 

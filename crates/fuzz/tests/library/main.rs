@@ -1,0 +1,20 @@
+//! What must hold for any input, tried on inputs that are made here, in one program of tests, whose allocator counts.
+//! Tests that look at the memory of the whole process run in one of their own.
+
+use tfrt_fuzz::counting::Counting;
+
+mod burst;
+mod held;
+mod hostile;
+mod linear;
+#[path = "../../../async/tests/library/own_process.rs"]
+mod own_process;
+mod sweep;
+mod untrusted;
+mod values;
+
+#[global_allocator]
+static COUNTING: Counting = Counting(|taken, given_back| {
+    held::count(taken, given_back);
+    linear::count(taken, given_back);
+});

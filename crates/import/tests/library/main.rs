@@ -1,0 +1,5 @@
+//! Models as the crate imports or refuses them, in one program of tests.
+
+mod broken;
+mod models;
+mod wire;

@@ -1,0 +1,284 @@
+//! Walks `tests/` and `examples/` at the root and runs every program there; `tests/README.md` says how programs
+//! state what they expect.
+//!
+//! A program with `RUN: run` runs four ways, and all must agree. What that means depends on whether
+//! every two of its effects are ordered by operands: then every way must print the same. Otherwise
+//! one thread must print what is expected, and the others the same lines in some order.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use libtest_mimic::{Failed, Trial};
+use tfrt_ir::{Module, Source};
+use tfrt_oracle::evaluate::{Ending, Limits, Refusal};
+
+use super::{filecheck, root};
+
+/// Returns the tests of all programs.
+pub fn trials() -> Vec<Trial> {
+    let mut paths = Vec::new();
+    collect(&root().join("tests"), &mut paths);
+    collect(&root().join("examples"), &mut paths);
+    paths.sort();
+    paths.iter().flat_map(|path| trials_of(path)).collect()
+}
+
+fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    for entry in entries {
+        let path = entry.expect("the folder is listed").path();
+        // Programs for kernels of an example's own are run by the example's test, and those that
+        // are broken by `broken.rs`.
+        let has_a_test = path.join("Cargo.toml").exists() || path.ends_with("tests/broken");
+        if path.is_dir() && !has_a_test {
+            collect(&path, paths);
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "mlir")
+        {
+            paths.push(path);
+        }
+    }
+}
+
+/// A way of running a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// As its first line says, and nothing else.
+    AsWritten,
+    ManyThreads,
+    OneThread,
+    /// By the evaluator that shares no code with the runtime.
+    Reference,
+    CompiledBytes,
+}
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Way::AsWritten => "as written",
+            Way::ManyThreads => "many threads",
+            Way::OneThread => "one thread",
+            Way::Reference => "reference",
+            Way::CompiledBytes => "compiled bytes",
+        }
+    }
+}
+
+/// A program and what its first lines say.
+#[derive(Clone, Debug)]
+struct Case {
+    /// From the root.
+    path: String,
+    text: String,
+    flags: Vec<String>,
+    exit: i32,
+}
+
+/// The outcome of one way of running a program.
+struct Outcome {
+    stdout: String,
+    /// `None` for the reference, whose diagnostics have another form.
+    stderr: Option<String>,
+    status: i32,
+}
+
+fn trials_of(path: &Path) -> Vec<Trial> {
+    let short = path.strip_prefix(root()).unwrap_or(path);
+    let short = short.to_string_lossy().into_owned();
+    let case = match Case::read(path, short.clone()) {
+        Ok(case) => case,
+        Err(message) => return vec![Trial::test(short, move || Err(message.into()))],
+    };
+    let trial = |way: Way| {
+        let case = case.clone();
+        let unknown = way == Way::Reference && case.is_unknown_to_reference();
+        let name = format!("{short} ({})", way.name());
+        Trial::test(name, move || case.run(way)).with_ignored_flag(unknown)
+    };
+    case.ways().into_iter().map(trial).collect()
+}
+
+impl Case {
+    fn read(path: &Path, short: String) -> Result<Case, String> {
+        let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+        let value = |name: &str| {
+            text.lines()
+                .filter_map(|line| line.strip_prefix("// ")?.strip_prefix(name))
+                .find_map(|rest| rest.strip_prefix(':'))
+                .map(str::trim)
+        };
+        if !text.starts_with("// RUN: ") {
+            return Err("the first line must be `// RUN: COMMAND`".to_owned());
+        }
+        let run = value("RUN").unwrap_or_default();
+        let exit = value("EXIT").unwrap_or("0");
+        let exit = exit.parse().map_err(|_| format!("no status: {exit}"))?;
+        Ok(Case {
+            path: short,
+            flags: run.split_whitespace().map(str::to_owned).collect(),
+            exit,
+            text: text.clone(),
+        })
+    }
+
+    /// Returns the ways that the first line leaves open.
+    fn ways(&self) -> Vec<Way> {
+        if self.flags.first().is_none_or(|command| command != "run") {
+            return vec![Way::AsWritten];
+        }
+        let mut ways = match self.has_flag("--queue") {
+            true => vec![Way::AsWritten],
+            false => vec![Way::ManyThreads, Way::OneThread],
+        };
+        ways.push(Way::CompiledBytes);
+        if self.flags.len() == 1
+            || self.flags[1..]
+                .iter()
+                .all(|flag| flag == "single" || flag == "--queue")
+        {
+            ways.push(Way::Reference);
+        }
+        ways
+    }
+
+    fn has_flag(&self, name: &str) -> bool {
+        self.flags
+            .iter()
+            .any(|flag| flag == name || flag.starts_with(&format!("{name}=")))
+    }
+
+    fn module(&self) -> Option<Module> {
+        tfrt_ir::parse(&Source::new(&self.path, &*self.text)).ok()
+    }
+
+    fn is_unknown_to_reference(&self) -> bool {
+        let Some(module) = self.module() else {
+            return true;
+        };
+        matches!(
+            tfrt_oracle::evaluate::run(&module, Limits::default()),
+            Err(Refusal::Unsupported(_) | Refusal::Exhausted(_))
+        )
+    }
+
+    /// Returns whether the program's output does not depend on who runs its kernels.
+    fn is_ordered(&self) -> bool {
+        self.module()
+            .is_some_and(|module| matches!(tfrt_oracle::ordered::check(&module), Ok(Ok(()))))
+    }
+
+    fn run(&self, way: Way) -> Result<(), Failed> {
+        let outcome = self.outcome(way)?;
+        let exact = way == Way::AsWritten || way == Way::OneThread || self.is_ordered();
+        if outcome.status != self.exit {
+            return Err(self.failed(
+                &outcome,
+                format!(
+                    "expected exit status {}, found {}",
+                    self.exit, outcome.status
+                ),
+            ));
+        }
+        if exact {
+            filecheck::check(&self.text, "CHECK", &outcome.stdout)
+                .map_err(|mismatch| self.failed(&outcome, mismatch.to_string()))?;
+        } else {
+            let expected = self.outcome(self.exact_way())?;
+            if sorted(&expected.stdout) != sorted(&outcome.stdout) {
+                let message = format!("expected, in some order,\n{}", expected.stdout);
+                return Err(self.failed(&outcome, message));
+            }
+        }
+        if let Some(stderr) = outcome.stderr.as_deref().filter(|_| exact) {
+            filecheck::check(&self.text, "STDERR", stderr)
+                .map_err(|mismatch| self.failed(&outcome, mismatch.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the way that others are compared with.
+    fn exact_way(&self) -> Way {
+        match self.has_flag("--queue") {
+            true => Way::AsWritten,
+            false => Way::OneThread,
+        }
+    }
+
+    fn outcome(&self, way: Way) -> Result<Outcome, Failed> {
+        let file = self.path.as_str();
+        match way {
+            Way::AsWritten => self.tfrt(&[], file),
+            Way::ManyThreads => self.tfrt(&["--queue", "multi:4"], file),
+            Way::OneThread => self.tfrt(&["--queue", "single"], file),
+            Way::Reference => self.reference(),
+            Way::CompiledBytes => {
+                let name = file.replace(['/', '.'], "_");
+                let bytes = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name + ".bef");
+                let bytes = bytes.to_string_lossy();
+                let compiled = tfrt(&["compile", file, "-o", &bytes])?;
+                if compiled.status != 0 {
+                    return Err(self.failed(&compiled, "it does not compile".to_owned()));
+                }
+                let queue = ["--queue", "single"];
+                let more: &[&str] = match self.has_flag("--queue") {
+                    true => &[],
+                    false => &queue,
+                };
+                self.tfrt(more, &bytes)
+            }
+        }
+    }
+
+    fn tfrt(&self, more: &[&str], file: &str) -> Result<Outcome, Failed> {
+        let mut line: Vec<&str> = self.flags.iter().map(String::as_str).collect();
+        line.extend(more);
+        line.push(file);
+        tfrt(&line)
+    }
+
+    fn reference(&self) -> Result<Outcome, Failed> {
+        let module = self.module().ok_or("the program does not parse")?;
+        let report = tfrt_oracle::evaluate::run(&module, Limits::default())
+            .map_err(|refusal| refusal.to_string())?;
+        Ok(Outcome {
+            stdout: report.stdout,
+            stderr: None,
+            // The command counts what a kernel has cancelled as failed.
+            status: match report.ending {
+                Ending::Fine => 0,
+                Ending::Failed | Ending::Cancelled => 3,
+            },
+        })
+    }
+
+    fn failed(&self, outcome: &Outcome, message: String) -> Failed {
+        let stderr = outcome.stderr.as_deref().unwrap_or_default();
+        format!(
+            "{}: {message}\n--- standard output\n{}--- standard error\n{stderr}",
+            self.path, outcome.stdout
+        )
+        .into()
+    }
+}
+
+/// Runs the command at the root.
+fn tfrt(line: &[&str]) -> Result<Outcome, Failed> {
+    let output = Command::new(env!("CARGO_BIN_EXE_tfrt"))
+        .args(line)
+        .current_dir(root())
+        .output()
+        .map_err(|error| format!("the command does not start: {error}"))?;
+    Ok(Outcome {
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: Some(String::from_utf8_lossy(&output.stderr).into_owned()),
+        status: output.status.code().unwrap_or(-1),
+    })
+}
+
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
