@@ -16,8 +16,7 @@ use tfrt_ir::dialect::{
 use tfrt_ir::verifier::{Mistake, mistakes};
 use tfrt_ir::{Diagnostics, Dialects, Module, OpDef as TextOp, OpId, ValueId, codes as text_codes};
 use tfrt_ops::{
-    Arity, AttrDef, AttrKind, Attrs, Default as DefaultValue, Limit, OpDef, Table, Types, ValueDef,
-    intern,
+    Arity, AttrDef, AttrDefault, AttrKind, Attrs, Limit, OpDef, Table, Types, ValueDef, intern,
     names::{self, NameAttr},
 };
 
@@ -346,7 +345,7 @@ pub(crate) fn kind(attr: &AttrDef) -> AttributeKind {
 }
 
 fn attribute(attr: &AttrDef) -> AttributeDef {
-    let is_required = attr.default == DefaultValue::Required;
+    let is_required = attr.default == AttrDefault::Required;
     let count = match attr.limit {
         Limit::ResultCount => "the number of results",
         _ => "",
@@ -370,14 +369,14 @@ fn attribute(attr: &AttrDef) -> AttributeDef {
     }
 }
 
-fn default_text(default: DefaultValue) -> String {
+fn default_text(default: AttrDefault) -> String {
     match default {
-        DefaultValue::Required | DefaultValue::Absent => String::new(),
-        DefaultValue::Int(value) => value.to_string(),
-        DefaultValue::Float(value) => format!("{value:?}"),
-        DefaultValue::Text(text) => format!("{text:?}"),
-        DefaultValue::Ints(list) => format!("{list:?}"),
-        DefaultValue::Type(dtype) => dtype.mlir_name().to_owned(),
+        AttrDefault::Required | AttrDefault::Absent => String::new(),
+        AttrDefault::Int(value) => value.to_string(),
+        AttrDefault::Float(value) => format!("{value:?}"),
+        AttrDefault::Text(text) => format!("{text:?}"),
+        AttrDefault::Ints(list) => format!("{list:?}"),
+        AttrDefault::Type(dtype) => dtype.mlir_name().to_owned(),
     }
 }
 

@@ -14,7 +14,7 @@ pub trait Evaluator {
     ///
     /// Returns what stands for each of its results, or nothing where nothing does: since a kernel failed,
     /// or gave what no file can hold. The list is empty if the module can't be called at all.
-    fn evaluate(&self, module: &Module) -> Vec<Option<Evaluated>>;
+    fn evaluate(&self, module: &Module) -> Vec<Option<EvaluatedValue>>;
 
     /// Returns whether there is a kernel for a row.
     fn has_kernel(&self, _row: &str) -> bool {
@@ -32,12 +32,12 @@ pub trait Evaluator {
     }
 
     /// Returns what the kernel of a row makes of constants when a model is opened, if it makes anything.
-    fn prepares(&self, _row: &str) -> Option<Prepares> {
+    fn prepares(&self, _row: &str) -> Option<PrepareRule> {
         None
     }
 
     /// Returns the same of the kernel that runs a row on that device, for operands of these types.
-    fn prepares_on_device(&self, _row: &str, _types: &[Option<DType>]) -> Option<Prepares> {
+    fn prepares_on_device(&self, _row: &str, _types: &[Option<DType>]) -> Option<PrepareRule> {
         None
     }
 }
@@ -53,7 +53,7 @@ pub struct Placement {
 
 /// The constants that a kernel prepares once, when a model is opened, and calls use from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prepares {
+pub struct PrepareRule {
     /// The operands, by their places. All that are not left out must be constants.
     pub inputs: &'static [usize],
     /// The types of elements that the first of them may have; any if there are none.
@@ -64,11 +64,11 @@ pub struct Prepares {
 
 /// What stands for a value that was made while a graph was compiled.
 #[derive(Clone, Debug)]
-pub enum Evaluated {
+pub enum EvaluatedValue {
     /// A tensor: the attribute `value` of an `onnx.Constant`.
     Constant(Attribute),
     /// A value of another type: the kernel that makes it again, which takes attributes alone.
-    Stored {
+    StoredWeights {
         /// Its name.
         kernel: Name,
         /// Its attributes.
@@ -81,7 +81,7 @@ pub enum Evaluated {
 pub struct NoEvaluator;
 
 impl Evaluator for NoEvaluator {
-    fn evaluate(&self, _: &Module) -> Vec<Option<Evaluated>> {
+    fn evaluate(&self, _: &Module) -> Vec<Option<EvaluatedValue>> {
         Vec::new()
     }
 }

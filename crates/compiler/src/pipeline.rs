@@ -34,17 +34,17 @@ pub struct Pass {
     /// What a module may have lost after it; it keeps all the rest.
     pub breaks: &'static [Property],
     /// Changes the module.
-    pub run: Run,
+    pub run: PassFn,
 }
 
 /// How a pass changes a module, which may be anything that the verifier accepts.
 /// What it has to say, and whether that is an error, goes into the diagnostics.
 #[derive(Clone, Copy)]
-pub enum Run {
+pub enum PassFn {
     /// By the module alone.
-    Alone(fn(&mut Module, &mut Diagnostics)),
+    Plain(fn(&mut Module, &mut Diagnostics)),
     /// With somebody who runs kernels, and with what operations may be.
-    With(fn(&mut Module, &Context<'_>, &mut Diagnostics)),
+    WithContext(fn(&mut Module, &Context<'_>, &mut Diagnostics)),
 }
 
 /// What a module may have beyond being correct.
@@ -150,7 +150,7 @@ impl std::error::Error for PipelineError {}
 
 /// What came of one pass.
 #[derive(Clone, Copy, Debug)]
-pub struct Ran {
+pub struct PassTiming {
     /// The pass.
     pub pass: &'static Pass,
     /// How long it took.
@@ -252,7 +252,7 @@ impl Pipeline {
         &self,
         module: &mut Module,
         context: &Context<'_>,
-        tell: &mut dyn FnMut(Ran, &Module),
+        tell: &mut dyn FnMut(PassTiming, &Module),
     ) -> Result<Diagnostics, Diagnostics> {
         let dialects = graph::dialects(&context.dialects.rows);
         self.verify(module, &dialects)?;
@@ -261,8 +261,8 @@ impl Pipeline {
         for &pass in &self.passes {
             let begin = Instant::now();
             match pass.run {
-                Run::Alone(run) => run(module, &mut diagnostics),
-                Run::With(run) => run(module, context, &mut diagnostics),
+                PassFn::Plain(run) => run(module, &mut diagnostics),
+                PassFn::WithContext(run) => run(module, context, &mut diagnostics),
             }
             let time = begin.elapsed();
             if diagnostics.has_errors() {
@@ -276,7 +276,7 @@ impl Pipeline {
                     .map_err(|wrong| blame(pass, wrong))?;
             }
             let verify_time = begin.elapsed();
-            let ran = Ran {
+            let ran = PassTiming {
                 pass,
                 time,
                 verify_time,

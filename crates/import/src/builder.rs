@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tfrt_ir::{BlockId, Location, Module, OpState, RegionId, Type, ValueId};
 
-use crate::{Extent, Imported, ReadLimits, Signature};
+use crate::{Dim, Imported, ReadLimits, Signature};
 
 /// A module with one function, `@main`, which is put together in the order of its operations. Values may have names, by
 /// which later operations find them.
@@ -12,11 +12,11 @@ use crate::{Extent, Imported, ReadLimits, Signature};
 /// # Examples
 ///
 /// ```
-/// use tfrt_import::{Extent, GraphBuilder, ReadLimits};
+/// use tfrt_import::{Dim, GraphBuilder, ReadLimits};
 /// use tfrt_ir::{Location, OpState, Type};
 ///
 /// let mut graph = GraphBuilder::new(&ReadLimits::default());
-/// let extents = [Extent::Named("N"), Extent::Known(3)];
+/// let extents = [Dim::Named("N"), Dim::Known(3)];
 /// graph.input("x", Type::F32, Some(&extents), Location::Unknown);
 /// let x = graph.value("x")?;
 /// graph.tensor("y", OpState::new("calc.relu").operand(x))?;
@@ -60,11 +60,11 @@ impl GraphBuilder {
         &mut self,
         name: &str,
         element: Type,
-        extents: Option<&[Extent<'_>]>,
+        extents: Option<&[Dim<'_>]>,
         location: Location,
     ) -> ValueId {
         let ty = match extents {
-            Some(extents) => Type::tensor(extents.iter().map(Extent::size).collect(), element),
+            Some(extents) => Type::tensor(extents.iter().map(Dim::size).collect(), element),
             None => Type::unranked(element),
         };
         self.signature.input(name, extents);

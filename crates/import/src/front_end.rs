@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use tfrt_ir::{Diagnostics, Module};
 
-use crate::onnx::{self, Outside, Survey};
+use crate::onnx::{self, ExternalData, Survey};
 
 /// A format of models: how its files are told from others, and how one becomes a module.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub struct FrontEnd {
     pub suffixes: &'static [&'static str],
     /// Returns whether a folder, or a file whose name says nothing, looks like one of the format's: enough to tell kinds of
     /// files apart, not to trust them.
-    pub recognises: fn(&Head<'_>) -> bool,
+    pub recognises: fn(&FileHead<'_>) -> bool,
     /// Makes a module of a model.
     pub import: ImportFn,
     /// Says all that is wrong with a model, going on where `import` refuses it. Without it there is what `import` says.
@@ -39,7 +39,7 @@ pub static FRONT_ENDS: &[FrontEnd] = &[onnx::FRONT_END];
 
 /// The path and the first bytes of a file, or a folder: enough to tell its format.
 #[derive(Clone, Copy, Debug)]
-pub struct Head<'a> {
+pub struct FileHead<'a> {
     /// Its first bytes: 4 KiB or more, all of a shorter file. None of a folder.
     pub bytes: &'a [u8],
     /// Where it is, if it has a path.
@@ -57,8 +57,8 @@ pub struct Source<'a> {
     pub bytes: ModelBytes,
     /// Where it is, if it has a path.
     pub path: Option<&'a Path>,
-    /// Where other files of the model may lie: [`Outside::read`] reads one.
-    pub outside: &'a Outside,
+    /// Where other files of the model may lie: [`ExternalData::read`] reads one.
+    pub outside: &'a ExternalData,
 }
 
 impl Source<'_> {

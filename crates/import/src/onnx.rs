@@ -41,11 +41,11 @@ use std::path::Path;
 use prost::{Message, bytes::Bytes};
 use tfrt_ir::{Diagnostics, Location, Module, Name};
 
-use crate::{FrontEnd, Head, Imported, ReadLimits, codes};
+use crate::{FileHead, FrontEnd, Imported, ReadLimits, codes};
 use problem::Problem;
 
 pub use element::{ElementType, STRING, UNKNOWN};
-pub use external::{Folder, Given, MAX_READ_BYTES, Outside, SharedBytes};
+pub use external::{ExternalData, FileProvider, Folder, MAX_READ_BYTES, SharedBytes};
 pub use tensor::{Tensor, TensorData};
 
 /// Versions of the default operator set that are known.
@@ -57,7 +57,7 @@ pub struct Options {
     /// What errors and locations call the file.
     pub name: String,
     /// Where elements outside of the model may lie.
-    pub outside: Outside,
+    pub outside: ExternalData,
     /// What reading the model may take.
     pub limits: ReadLimits,
 }
@@ -67,7 +67,7 @@ impl Options {
     pub fn new(name: impl Into<String>) -> Options {
         Options {
             name: name.into(),
-            outside: Outside::Unknown,
+            outside: ExternalData::Unknown,
             limits: ReadLimits::default(),
         }
     }
@@ -85,7 +85,7 @@ impl Options {
     pub fn at_path(path: &Path) -> Options {
         Options {
             name: path.display().to_string(),
-            outside: Outside::In(Folder::of(path)),
+            outside: ExternalData::Folder(Folder::of(path)),
             limits: ReadLimits::default(),
         }
     }
@@ -95,7 +95,7 @@ impl Options {
 pub(crate) const FRONT_END: FrontEnd = FrontEnd {
     name: "ONNX",
     suffixes: &["onnx"],
-    recognises: |head: &Head<'_>| !head.is_folder && looks_like_model(head.bytes),
+    recognises: |head: &FileHead<'_>| !head.is_folder && looks_like_model(head.bytes),
     import: |source, limits| {
         let options = Options::of(source, limits);
         import_with_notes(source.bytes.clone(), &options)

@@ -7,7 +7,7 @@ use tfrt_ir::{Attribute, Location, Module, OpId, OpState, RegionId, Type};
 /// # Examples
 ///
 /// ```
-/// use tfrt_import::{Extent, Signature};
+/// use tfrt_import::{Dim, Signature};
 /// use tfrt_ir::{Location, Module, OpState, Type};
 ///
 /// let mut module = Module::new();
@@ -17,7 +17,7 @@ use tfrt_ir::{Attribute, Location, Module, OpId, OpState, RegionId, Type};
 /// let last = module.create(OpState::new("tfrt.return").operand(x));
 /// module.append(block, last);
 ///
-/// let extents = [Extent::Named("N"), Extent::Known(3)];
+/// let extents = [Dim::Named("N"), Dim::Known(3)];
 /// let mut signature = Signature::default();
 /// signature.input("x", Some(&extents)).output("y", Some(&extents));
 /// signature.function(&mut module, region, Location::Unknown);
@@ -33,7 +33,7 @@ pub struct Signature {
 
 /// The extent of a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent<'a> {
+pub enum Dim<'a> {
     /// A number.
     Known(i64),
     /// The same number, in a call, wherever this name stands.
@@ -42,25 +42,25 @@ pub enum Extent<'a> {
     Unknown,
 }
 
-impl Extent<'_> {
+impl Dim<'_> {
     /// Returns the size that a type has for it.
     pub(crate) fn size(&self) -> i64 {
         match self {
-            Extent::Known(size) => *size,
-            Extent::Named(_) | Extent::Unknown => tfrt_ir::types::DYNAMIC,
+            Dim::Known(size) => *size,
+            Dim::Named(_) | Dim::Unknown => tfrt_ir::types::DYNAMIC,
         }
     }
 }
 
 impl Signature {
     /// Adds an input, with its extents if its rank is known.
-    pub fn input(&mut self, name: &str, extents: Option<&[Extent<'_>]>) -> &mut Signature {
+    pub fn input(&mut self, name: &str, extents: Option<&[Dim<'_>]>) -> &mut Signature {
         self.add_input(name, dims(extents));
         self
     }
 
     /// Adds an output, with its extents if its rank is known.
-    pub fn output(&mut self, name: &str, extents: Option<&[Extent<'_>]>) -> &mut Signature {
+    pub fn output(&mut self, name: &str, extents: Option<&[Dim<'_>]>) -> &mut Signature {
         self.add_output(name, dims(extents));
         self
     }
@@ -107,11 +107,11 @@ impl Signature {
 }
 
 /// Returns extents as an attribute.
-fn dims(extents: Option<&[Extent<'_>]>) -> Attribute {
-    let one = |extent: &Extent<'_>| match *extent {
-        Extent::Known(size) => Attribute::integer(size, Type::I64),
-        Extent::Named(name) => Attribute::string(name),
-        Extent::Unknown => Attribute::string(""),
+fn dims(extents: Option<&[Dim<'_>]>) -> Attribute {
+    let one = |extent: &Dim<'_>| match *extent {
+        Dim::Known(size) => Attribute::integer(size, Type::I64),
+        Dim::Named(name) => Attribute::string(name),
+        Dim::Unknown => Attribute::string(""),
     };
     match extents {
         Some(extents) => Attribute::array(extents.iter().map(one).collect()),

@@ -13,7 +13,7 @@ use std::{
 
 use expect_test::expect_file;
 use tfrt_import::onnx::{
-    ElementType, Folder, Options, Outside, Tensor, TensorData,
+    ElementType, ExternalData, Folder, Options, Tensor, TensorData,
     data::{Data, Kind},
     import,
 };
@@ -35,7 +35,7 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
 fn imported(name: &str, bytes: Vec<u8>) -> Module {
     let options = Options {
         name: "model.onnx".to_owned(),
-        outside: Outside::In(Folder::new(FOLDER.clone())),
+        outside: ExternalData::Folder(Folder::new(FOLDER.clone())),
         ..Options::new("")
     };
     import(bytes, &options).unwrap_or_else(|errors| panic!("{name}:\n{errors}"))

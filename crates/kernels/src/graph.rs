@@ -62,7 +62,7 @@ pub fn register(registry: &mut KernelRegistry) {
 }
 
 /// A tensor whose elements may be still to come.
-type Made = Result<AsyncValue<Tensor>, Error>;
+type TensorResult = Result<AsyncValue<Tensor>, Error>;
 
 /// Gives a tensor when its elements are there.
 fn made(tensor: DenseHostTensor, chain: AsyncValue<Chain>) -> AsyncValue<Tensor> {
@@ -92,18 +92,18 @@ fn dense(operands: &[AnyAsyncValue], index: usize) -> Result<&DenseHostTensor, E
 
 /// How windows lie on the spatial dimensions, as attributes say it.
 #[derive(Clone, Copy, Debug)]
-struct Placement<'a> {
+struct WindowAttributes<'a> {
     dilations: &'a [i64],
     /// In front of all dimensions, then behind all; nothing for as many as keep the extent.
     pads: &'a [i64],
     strides: &'a [i64],
 }
 
-impl Placement<'_> {
+impl WindowAttributes<'_> {
     /// The windows of these extents.
     fn windows(&self, extents: &[usize]) -> Result<Vec<Window>, Error> {
         let n = extents.len();
-        let Placement {
+        let WindowAttributes {
             dilations,
             pads,
             strides,

@@ -7,7 +7,7 @@
 //! | `attributes` | names and values alternately, as the model has them |
 //! | `opset` | the version of the operation's domain that the model was made for |
 //!
-//! A kernel is an [`Operation`]: a function of a [`Node`], which has all of these. It checks what it gets,
+//! A kernel is an [`Operation`]: a function of a [`NodeCall`], which has all of these. It checks what it gets,
 //! makes its outputs, and calculates them by functions of [`tfrt_tensor::math`]; large ones on the workers of
 //! the queue, so that they may come later ([`Outputs`]). Families are files, each with its list
 //! ([`OPERATIONS`]), and all of them are called from [`register`].
@@ -18,9 +18,7 @@ use tfrt_host::{Error, ExecutionContext};
 mod activation;
 mod attention;
 mod attributes;
-mod beside;
 mod bits;
-mod carried;
 mod cast;
 mod constant;
 mod control;
@@ -40,6 +38,7 @@ mod ml;
 mod movement;
 mod n_grams;
 mod norm;
+mod opaque;
 mod order;
 mod outputs;
 mod pool;
@@ -58,21 +57,22 @@ mod strings;
 mod training;
 mod weight_files;
 mod windows;
+mod workspace;
 
 pub use attributes::Attributes;
-pub use beside::Beside;
-pub(crate) use carried::Carried;
 pub(crate) use constant::{HeldAttributes, in_place};
 pub use inputs::Inputs;
+pub(crate) use opaque::OpaqueTensors;
 pub use outputs::Outputs;
 pub(crate) use prepare::{CODEC, PrepareRow, is_kept, state};
 pub use rows::{kernel_of, prepare_of};
 pub use weight_files::WeightFiles;
+pub use workspace::Workspace;
 
 use dispatch::{with_floating, with_real};
 
 /// Calculates the results of an operation.
-pub type Operation = fn(&Node<'_>) -> Result<Outputs, Error>;
+pub type Operation = fn(&NodeCall<'_>) -> Result<Outputs, Error>;
 
 /// Names and what calculates them.
 pub type Operations = [(&'static str, Operation)];
@@ -123,7 +123,7 @@ pub fn register(registry: &mut KernelRegistry) {
 
 /// An operation of a graph, as a kernel gets it.
 #[derive(Debug)]
-pub struct Node<'a> {
+pub struct NodeCall<'a> {
     /// The operation's name, without domain.
     pub name: &'static str,
     /// Its operands.
@@ -137,10 +137,10 @@ pub struct Node<'a> {
     /// Where it runs.
     pub execution: &'a ExecutionContext,
     /// What it keeps beside operands and results.
-    pub beside: &'a Beside<'a>,
+    pub workspace: &'a Workspace<'a>,
 }
 
-impl Node<'_> {
+impl NodeCall<'_> {
     /// The attribute `kind`, which chooses what a row does.
     ///
     /// # Errors

@@ -14,9 +14,9 @@ mod detection;
 mod diagonals;
 mod images;
 mod numbers;
-mod places;
 mod product;
 mod ragged;
+mod rearrange;
 mod search;
 mod segments;
 mod strings;
@@ -33,7 +33,7 @@ const KERNELS: &[&[TensorKernel]] = &[
     diagonals::KERNELS,
     images::KERNELS,
     numbers::KERNELS,
-    places::KERNELS,
+    rearrange::KERNELS,
     product::KERNELS,
     ragged::KERNELS,
     search::KERNELS,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use tfrt_bef::DType;
 
-use crate::def::{AttrDef, Default as DefaultValue};
+use crate::def::{AttrDef, AttrDefault};
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,12 +103,12 @@ impl<'a> Attrs<'a> {
         }
         let def = self.defs.iter().find(|def| def.name == name)?;
         match def.default {
-            DefaultValue::Required | DefaultValue::Absent => None,
-            DefaultValue::Int(value) => Some(AttrValue::Int(value)),
-            DefaultValue::Float(value) => Some(AttrValue::Float(value)),
-            DefaultValue::Text(text) => Some(AttrValue::Bytes(text.as_bytes())),
-            DefaultValue::Ints(list) => Some(AttrValue::Ints(Cow::Borrowed(list))),
-            DefaultValue::Type(dtype) => Some(AttrValue::Type(dtype)),
+            AttrDefault::Required | AttrDefault::Absent => None,
+            AttrDefault::Int(value) => Some(AttrValue::Int(value)),
+            AttrDefault::Float(value) => Some(AttrValue::Float(value)),
+            AttrDefault::Text(text) => Some(AttrValue::Bytes(text.as_bytes())),
+            AttrDefault::Ints(list) => Some(AttrValue::Ints(Cow::Borrowed(list))),
+            AttrDefault::Type(dtype) => Some(AttrValue::Type(dtype)),
         }
     }
 

@@ -36,15 +36,15 @@ pub struct OpDef {
     pub cost: Cost,
     /// The types that elements of its operands may have, of a pointwise operation; of a choice those to choose from, of a power
     /// the base.
-    pub elements: Elements,
+    pub elements: ElementFamily,
     /// What a pointwise operation is in a program of steps.
-    pub function: Function,
+    pub function: PointwiseFn,
 }
 
 /// The functions of pointwise programs that an operation is. `tfrt_tensor::math::pointwise` has them, by these names; the
 /// parameters of a function are the row's numbers, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
+pub enum PointwiseFn {
     /// The function of the row's name.
     OfRow,
     /// This one.
@@ -59,7 +59,7 @@ pub enum Function {
     Mean,
 }
 
-impl Function {
+impl PointwiseFn {
     /// Returns the function that stands beside the value of an attribute: beside the first one if the attribute is left out
     /// and may be; nothing for another value.
     pub fn chosen<V: Copy + PartialEq>(
@@ -68,7 +68,7 @@ impl Function {
         stated: Option<V>,
     ) -> Option<&'static str> {
         let first = choices.first().map(|(value, _)| *value);
-        let value = stated.or(first.filter(|_| attr.default != Default::Required))?;
+        let value = stated.or(first.filter(|_| attr.default != AttrDefault::Required))?;
         let found = choices.iter().find(|(choice, _)| *choice == value);
         found.map(|(_, function)| *function)
     }
@@ -76,7 +76,7 @@ impl Function {
 
 /// Families of types of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Elements {
+pub enum ElementFamily {
     /// Numbers and truth values.
     Any,
     /// Floating-point numbers and integers.
@@ -91,7 +91,7 @@ pub enum Elements {
     Truth,
 }
 
-impl Elements {
+impl ElementFamily {
     /// Returns whether elements of a type are of the family: of numbers those of 8 to 64 bits that are calculated with, no
     /// complex ones and none of fewer bits.
     pub fn has(self, dtype: DType) -> bool {
@@ -100,12 +100,12 @@ impl Elements {
         let is_integer =
             is_unsigned || matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
         match self {
-            Elements::Any => is_float || is_integer || dtype == DType::I1,
-            Elements::Real => is_float || is_integer,
-            Elements::Float => is_float,
-            Elements::Integer => is_integer,
-            Elements::Unsigned => is_unsigned,
-            Elements::Truth => dtype == DType::I1,
+            ElementFamily::Any => is_float || is_integer || dtype == DType::I1,
+            ElementFamily::Real => is_float || is_integer,
+            ElementFamily::Float => is_float,
+            ElementFamily::Integer => is_integer,
+            ElementFamily::Unsigned => is_unsigned,
+            ElementFamily::Truth => dtype == DType::I1,
         }
     }
 }
@@ -166,7 +166,7 @@ pub struct AttrDef {
     /// What it holds.
     pub kind: AttrKind,
     /// What it is if it is not stated.
-    pub default: Default,
+    pub default: AttrDefault,
     /// What it may be beyond its kind.
     pub limit: Limit,
     /// In which forms of the operation it means something.
@@ -236,7 +236,7 @@ pub enum AttrKind {
 
 /// What an attribute is if it is not stated.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Default {
+pub enum AttrDefault {
     /// It must be stated.
     Required,
     /// What the operation does without it is part of its meaning.
@@ -338,19 +338,19 @@ impl OpDef {
             traits: Traits::PURE,
             infer: Infer::SameAsFirst,
             cost: Cost::PerElement(1),
-            elements: Elements::Any,
-            function: Function::OfRow,
+            elements: ElementFamily::Any,
+            function: PointwiseFn::OfRow,
         }
     }
 
     /// Makes it a pointwise operation, whose result may take the memory of the first operand.
-    pub const fn pointwise(self, function: Function) -> OpDef {
+    pub const fn pointwise(self, function: PointwiseFn) -> OpDef {
         let op = self.traits(Traits::POINTWISE.with(Traits::IN_PLACE));
         OpDef { function, ..op }
     }
 
     /// Sets the types of elements of a pointwise operation.
-    pub const fn elements(mut self, elements: Elements) -> OpDef {
+    pub const fn elements(mut self, elements: ElementFamily) -> OpDef {
         self.elements = elements;
         self
     }
@@ -501,7 +501,7 @@ impl ValueDef {
 }
 
 impl AttrDef {
-    const fn of(name: &'static str, kind: AttrKind, default: Default) -> AttrDef {
+    const fn of(name: &'static str, kind: AttrKind, default: AttrDefault) -> AttrDef {
         AttrDef {
             name,
             kind,
@@ -513,22 +513,22 @@ impl AttrDef {
 
     /// Makes an attribute that may be absent, or that must be stated.
     pub const fn new(name: &'static str, kind: AttrKind) -> AttrDef {
-        AttrDef::of(name, kind, Default::Absent)
+        AttrDef::of(name, kind, AttrDefault::Absent)
     }
 
     /// Makes an integer with a default.
     pub const fn int(name: &'static str, default: i64) -> AttrDef {
-        AttrDef::of(name, AttrKind::Int, Default::Int(default))
+        AttrDef::of(name, AttrKind::Int, AttrDefault::Int(default))
     }
 
     /// Makes a floating-point number with a default.
     pub const fn float(name: &'static str, default: f64) -> AttrDef {
-        AttrDef::of(name, AttrKind::Float, Default::Float(default))
+        AttrDef::of(name, AttrKind::Float, AttrDefault::Float(default))
     }
 
     /// Makes a text with a default.
     pub const fn text(name: &'static str, default: &'static str) -> AttrDef {
-        AttrDef::of(name, AttrKind::Text, Default::Text(default))
+        AttrDef::of(name, AttrKind::Text, AttrDefault::Text(default))
     }
 
     /// Makes a list of integers that may be absent.
@@ -538,12 +538,12 @@ impl AttrDef {
 
     /// Makes a type with a default.
     pub const fn dtype(name: &'static str, default: DType) -> AttrDef {
-        AttrDef::of(name, AttrKind::Type, Default::Type(default))
+        AttrDef::of(name, AttrKind::Type, AttrDefault::Type(default))
     }
 
     /// Sets the list that it is if it is not stated.
     pub const fn or_ints(mut self, list: &'static [i64]) -> AttrDef {
-        self.default = Default::Ints(list);
+        self.default = AttrDefault::Ints(list);
         self
     }
 
@@ -559,7 +559,7 @@ impl AttrDef {
 
     /// Says that it must be stated.
     pub const fn required(mut self) -> AttrDef {
-        self.default = Default::Required;
+        self.default = AttrDefault::Required;
         self
     }
 

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use tfrt_bef::DType;
 
 use crate::attrs::{AttrValue, Attrs};
-use crate::def::{Default, Limit, OpDef};
+use crate::def::{AttrDefault, Limit, OpDef};
 use crate::dim::{Dim, Dims};
 use crate::fact::{Fact, Facts};
 
@@ -168,7 +168,7 @@ impl InferCall<'_> {
             let stated = self.attrs.stated(def.name);
             let found = match stated {
                 Some(AttrValue::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
-                None if def.default != Default::Required => continue,
+                None if def.default != AttrDefault::Required => continue,
                 _ => String::new(),
             };
             if !texts.contains(&found.as_str()) {
@@ -282,16 +282,16 @@ impl InferCall<'_> {
     }
 
     /// Returns the integers of an operand, if it is a constant; of the attribute, if the operand is left out.
-    pub fn ints(&self, operand: usize, attribute: &str) -> Stated {
+    pub fn ints(&self, operand: usize, attribute: &str) -> StaticInts {
         if self.has(operand) {
             return match self.input(operand).numbers() {
-                Some(list) => Stated::Is(list),
-                None => Stated::Unknown,
+                Some(list) => StaticInts::Known(list),
+                None => StaticInts::Unknown,
             };
         }
         match self.attrs.ints(attribute) {
-            Some(list) => Stated::Is(list.into_owned()),
-            None => Stated::Absent,
+            Some(list) => StaticInts::Known(list.into_owned()),
+            None => StaticInts::Absent,
         }
     }
 
@@ -315,9 +315,9 @@ impl InferCall<'_> {
 
 /// Integers that an operation takes as an operand or an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stated {
+pub enum StaticInts {
     /// They are these.
-    Is(Vec<i64>),
+    Known(Vec<i64>),
     /// They are calculated.
     Unknown,
     /// There are none.
@@ -414,7 +414,7 @@ fn reduce(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0);
     let dims = match (&x.dims, call.ints(1, "axes")) {
         (None, _) => None,
-        (Some(dims), Stated::Unknown) => match (keep, call.input(1).dims.as_deref()) {
+        (Some(dims), StaticInts::Unknown) => match (keep, call.input(1).dims.as_deref()) {
             (true, _) => Some(crate::fact::unknown_dims(dims.len())),
             // A list of so many axes, if they differ, as they must. No axes may be all.
             (false, Some([Dim::Known(n)])) if *n > 0 => {
@@ -427,7 +427,7 @@ fn reduce(call: &mut InferCall<'_>) -> Result<(), InferError> {
         },
         (Some(dims), stated) => {
             let axes = match stated {
-                Stated::Is(list) if !list.is_empty() => list,
+                StaticInts::Known(list) if !list.is_empty() => list,
                 _ if call.attrs.flag("none_if_empty") => Vec::new(),
                 _ => (0..).take(dims.len()).collect(),
             };

@@ -41,12 +41,12 @@ use std::sync::LazyLock;
 
 pub use attrs::{AttrSource, AttrValue, Attrs, TensorValue};
 pub use def::{
-    Arity, AttrDef, AttrKind, Cost, Default, Elements, Exactness, Function, Limit, OpDef, Traits,
-    Types, ValueDef, When,
+    Arity, AttrDef, AttrDefault, AttrKind, Cost, ElementFamily, Exactness, Limit, OpDef,
+    PointwiseFn, Traits, Types, ValueDef, When,
 };
 pub use dim::{Dim, Dims, Polynomial};
 pub use fact::{Fact, Facts, MOST_VALUES, product, unknown_dims};
-pub use infer::{Infer, InferCall, InferError, Stated, axis_of, broadcast, infer, without};
+pub use infer::{Infer, InferCall, InferError, StaticInts, axis_of, broadcast, infer, without};
 pub use table::{AddError, AddedRows, Table, intern};
 
 /// All families, each the list of its rows.

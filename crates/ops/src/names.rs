@@ -29,7 +29,7 @@ pub struct Name {
     /// Operands of the format's, by index, that have so many dimensions, where the row takes others, too.
     pub ranks: &'static [(usize, usize)],
     /// Attributes that the row does not have, and all that may be stated for them.
-    pub only: &'static [(&'static str, Only)],
+    pub only: &'static [(&'static str, AllowedAttr)],
     /// The attribute that says the type to which the results are cast, and the type if it is not stated.
     pub result: Option<(&'static str, DType)>,
 }
@@ -44,12 +44,12 @@ pub enum NameOperand {
     /// From two operands: where slices of operand 0 start, and their sizes, -1 for all that is left. Where they end.
     Ends(usize, usize),
     /// From an attribute, whose elements it has.
-    Attr(&'static str, Held),
+    Attr(&'static str, AttrForm),
 }
 
 /// What an attribute holds that is an operand of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum AttrForm {
     /// Extents.
     Shape,
     /// Integers. The operand is left out if there are none.
@@ -64,7 +64,7 @@ pub enum Held {
 
 /// All that may be stated for an attribute that a row does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Only {
+pub enum AllowedAttr {
     /// This integer.
     Int(i64),
     /// One of these texts.
@@ -129,7 +129,7 @@ impl Name {
     }
 
     /// Sets the attributes that the row does not have, and all that may be stated for them.
-    pub const fn only(mut self, only: &'static [(&'static str, Only)]) -> Name {
+    pub const fn only(mut self, only: &'static [(&'static str, AllowedAttr)]) -> Name {
         self.only = only;
         self
     }
@@ -237,13 +237,13 @@ fn find(names: &'static [Name], name: &str) -> Option<&'static Name> {
 }
 
 /// The attributes of an operation of a format, as those of its row.
-pub struct Named<'a> {
+pub struct RowAttrs<'a> {
     source: &'a dyn AttrSource,
     attrs: &'static [NameAttr],
     dtype: fn(i64) -> Option<DType>,
 }
 
-impl AttrSource for Named<'_> {
+impl AttrSource for RowAttrs<'_> {
     fn get(&self, name: &str) -> Option<AttrValue<'_>> {
         value(self.attrs, name, self.source, self.dtype)
     }
@@ -277,9 +277,9 @@ pub fn value<'a>(
 }
 
 /// What an operation of a format is: its row, and its attributes as the row has them.
-pub struct Found<'a> {
+pub struct RowMatch<'a> {
     /// The row.
     pub op: &'static OpDef,
     /// Where its attributes are.
-    pub attrs: Named<'a>,
+    pub attrs: RowAttrs<'a>,
 }

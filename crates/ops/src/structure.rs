@@ -1,7 +1,7 @@
 //! Operations that move elements, or make tensors of given extents.
 
+mod creation;
 mod gather;
-mod made;
 mod slices;
 
 use smallvec::SmallVec;
@@ -91,26 +91,26 @@ pub(crate) const OPS: &[OpDef] = &[
         .inputs(&[ValueDef::any("indices"), ValueDef::any("depth"), ValueDef::var("values", "T")])
         .results(&[Y.by_values()])
         .attrs(&[AttrDef::int("axis", -1)]),
-    moves("iota", "Numbers from `start` on and below `limit`, each by `step` more than the one before.", made::iota)
+    moves("iota", "Numbers from `start` on and below `limit`, each by `step` more than the one before.", creation::iota)
         .inputs(&[ValueDef::var("start", "T"), ValueDef::var("limit", "T"), ValueDef::var("step", "T")])
         .results(&[Y.by_values()]),
-    moves("fill", "A tensor of given extents whose elements are all `value`, 0 of f32 if that is not stated.", made::fill)
+    moves("fill", "A tensor of given extents whose elements are all `value`, 0 of f32 if that is not stated.", creation::fill)
         .inputs(&[ValueDef::set("shape", &[DType::I64])])
         .results(&[ValueDef::any("y").by_values()])
         .attrs(&[AttrDef::new("value", AttrKind::Tensor)]),
-    moves("shape", "The extents of its operand, or of its dimensions from `start` to `end`.", made::shape)
+    moves("shape", "The extents of its operand, or of its dimensions from `start` to `end`.", creation::shape)
         .inputs(&[ValueDef::any("x")])
         .results(&[ValueDef::set("y", &[DType::I64])])
         .attrs(&[AttrDef::int("start", 0), AttrDef::new("end", AttrKind::Int)])
         .cost(Cost::PerElement(0)),
-    moves("nonzero", "The positions of elements that are not 0: a row for each dimension.", made::nonzero)
+    moves("nonzero", "The positions of elements that are not 0: a row for each dimension.", creation::nonzero)
         .results(&[ValueDef::set("y", &[DType::I64]).data_dependent()]),
-    moves("top_k", "The `k` largest or smallest elements along `axis`, and where they are.", made::top_k)
+    moves("top_k", "The `k` largest or smallest elements along `axis`, and where they are.", creation::top_k)
         .inputs(&[X, ValueDef::set("k", &[DType::I64])])
         .results(&[ValueDef::var("values", "T").by_values(), ValueDef::set("indices", &[DType::I64]).by_values()])
         .attrs(&[AttrDef::int("axis", -1), AttrDef::int("largest", 1), AttrDef::int("sorted", 1)])
         .cost(Cost::PerElement(8)),
-    moves("unique", "The elements, or slices along `axis`, without repetition; where they are, what each became, how many there were.", made::unique)
+    moves("unique", "The elements, or slices along `axis`, without repetition; where they are, what each became, how many there were.", creation::unique)
         .results(&[
             Y.data_dependent(),
             ValueDef::set("indices", &[DType::I64]).optional().data_dependent(),

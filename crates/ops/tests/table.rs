@@ -7,8 +7,8 @@ use proptest::test_runner::{Config, RngSeed, TestRunner};
 use tfrt_bef::DType;
 use tfrt_import::onnx::schema::{self, AttributeKind};
 use tfrt_ops::{
-    Arity, AttrKind, AttrValue, Attrs, Cost, Default, Dim, Exactness, Fact, Facts, Function, OpDef,
-    Table, Traits, all, find, infer, names,
+    Arity, AttrDefault, AttrKind, AttrValue, Attrs, Cost, Dim, Exactness, Fact, Facts, OpDef,
+    PointwiseFn, Table, Traits, all, find, infer, names,
 };
 
 #[test]
@@ -140,7 +140,7 @@ fn rows_have_what_the_newest_forms_have() {
                     .unwrap_or_else(|| panic!("{own} has no {}", attr.name));
                 assert_eq!(def.kind, kind(attr.kind), "{own}.{}", attr.name);
                 assert_eq!(
-                    def.default == Default::Required,
+                    def.default == AttrDefault::Required,
                     attr.is_required,
                     "{own}.{}",
                     attr.name
@@ -609,12 +609,12 @@ fn extents_are_not_negative() {
 fn functions_are_chosen_by_attributes_of_the_row() {
     for row in tfrt_ops::all() {
         let (name, first) = match row.function {
-            Function::ByText(name, choices) => (name, Default::Text(choices[0].0)),
-            Function::ByInt(name, choices) => (name, Default::Int(choices[0].0)),
+            PointwiseFn::ByText(name, choices) => (name, AttrDefault::Text(choices[0].0)),
+            PointwiseFn::ByInt(name, choices) => (name, AttrDefault::Int(choices[0].0)),
             _ => continue,
         };
         let attr = row.attr(name).expect(row.name);
-        let is_fine = attr.default == first || attr.default == Default::Required;
+        let is_fine = attr.default == first || attr.default == AttrDefault::Required;
         assert!(is_fine, "{}: {:?}", row.name, attr.default);
     }
 }

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use tfrt_ir::{Attribute, Diagnostics, Module, Name, OpId, Type, ValueId, dialect};
 
 use super::scope;
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "cse",
@@ -18,7 +18,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: PassFn::Plain(run),
 };
 
 /// What makes two operations alike.

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use tfrt_ir::{Diagnostics, Module};
 
 use super::scope;
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "dce",
@@ -18,7 +18,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: PassFn::Plain(run),
 };
 
 pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {

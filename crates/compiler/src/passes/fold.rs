@@ -18,7 +18,7 @@ use tfrt_ir::{
 };
 
 use super::scope;
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "fold",
@@ -26,7 +26,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: PassFn::Plain(run),
 };
 
 /// A scalar that is known.

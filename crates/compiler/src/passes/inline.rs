@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Location, Module, Name, OpId, OpState, ValueId};
 
 use super::scope;
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "inline",
@@ -23,7 +23,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: PassFn::Plain(run),
 };
 
 /// Operations that one run may add; further calls stay calls.

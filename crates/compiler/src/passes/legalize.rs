@@ -17,7 +17,7 @@ use super::{graph, scope};
 use crate::codes;
 use crate::graph::check;
 use crate::legalize::{Context, ExpandFn, Expansion, Legalize};
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "legalize",
@@ -25,7 +25,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
 /// The dialect of rows that several formats have.

@@ -21,7 +21,7 @@ use std::collections::{HashMap, HashSet};
 use tfrt_ir::{BlockId, Diagnostics, Module, OpId, ValueId};
 
 use super::scope;
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "merge-chains",
@@ -29,7 +29,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: PassFn::Plain(run),
 };
 
 /// Operations looked at in the search for what one merge's operands imply.

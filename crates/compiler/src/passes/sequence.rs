@@ -18,7 +18,7 @@ mod order;
 mod plan;
 mod thread;
 
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "sequence-effects",
@@ -26,7 +26,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[Property::Sequenced],
     breaks: &[Property::Streams],
-    run: Run::Alone(thread::thread),
+    run: PassFn::Plain(thread::thread),
 };
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use tfrt_ir::{
 use super::scope;
 use crate::{
     codes,
-    pipeline::{Pass, Property, Run},
+    pipeline::{Pass, PassFn, Property},
     streams::{Stream, StreamAnalysis},
 };
 
@@ -27,7 +27,7 @@ pub(crate) const ASSIGN: Pass = Pass {
     needs: &[Property::Sequenced],
     gives: &[Property::Streams],
     breaks: &[],
-    run: Run::Alone(assign),
+    run: PassFn::Plain(assign),
 };
 
 pub(crate) const PRINT: Pass = Pass {
@@ -36,7 +36,7 @@ pub(crate) const PRINT: Pass = Pass {
     needs: &[Property::Sequenced],
     gives: &[],
     breaks: &[],
-    run: Run::Alone(print),
+    run: PassFn::Plain(print),
 };
 
 fn assign(module: &mut Module, _: &mut Diagnostics) {

@@ -5,14 +5,14 @@ use tfrt_bef::DType;
 use tfrt_ir::{Module, Source, parse};
 
 use crate::legalize::Context;
-use crate::onnx::{Evaluated, Evaluator, Placement, Prepares};
+use crate::onnx::{EvaluatedValue, Evaluator, Placement, PrepareRule};
 use crate::pipeline::Pipeline;
 
 /// Kernels that prepare what passes fuse, and weights of recurrent layers, but evaluate nothing.
 pub(super) struct Kernels;
 
 impl Evaluator for Kernels {
-    fn evaluate(&self, _: &Module) -> Vec<Option<Evaluated>> {
+    fn evaluate(&self, _: &Module) -> Vec<Option<EvaluatedValue>> {
         Vec::new()
     }
 
@@ -27,15 +27,15 @@ impl Evaluator for Kernels {
         ["add", "toy.Wave"].contains(&row) && types.iter().all(|dtype| *dtype == Some(DType::F32))
     }
 
-    fn prepares_on_device(&self, _: &str, _: &[Option<DType>]) -> Option<Prepares> {
-        Some(Prepares {
+    fn prepares_on_device(&self, _: &str, _: &[Option<DType>]) -> Option<PrepareRule> {
+        Some(PrepareRule {
             inputs: &[1],
             types: &[],
             takes_attributes: false,
         })
     }
 
-    fn prepares(&self, row: &str) -> Option<Prepares> {
+    fn prepares(&self, row: &str) -> Option<PrepareRule> {
         let types: &[DType] = match row {
             "dot" => &[DType::F16],
             _ => &[],
@@ -49,7 +49,7 @@ impl Evaluator for Kernels {
             "rnn" => (&[1, 2, 3, 7], false),
             _ => return None,
         };
-        Some(Prepares {
+        Some(PrepareRule {
             inputs,
             types,
             takes_attributes,

@@ -18,14 +18,14 @@ use crate::codes;
 
 /// An attribute with the place that its names mean something in.
 #[derive(Clone, Copy)]
-pub(super) struct Bound<'m> {
+pub(super) struct BoundAttribute<'m> {
     pub attribute: &'m AttributeProto,
     pub frame: usize,
     pub scope: usize,
 }
 
 /// What an attribute holds.
-pub(super) enum Held<'m> {
+pub(super) enum AttributeData<'m> {
     Constant(Attribute),
     Tensor(Tensor),
     Graph(&'m Graph),
@@ -134,7 +134,10 @@ fn set_fields(attribute: &AttributeProto) -> Vec<i32> {
 
 impl<'m> Importer<'m> {
     /// Reads what an attribute holds.
-    pub(super) fn held(&mut self, attribute: &'m AttributeProto) -> Result<Held<'m>, Problem> {
+    pub(super) fn held(
+        &mut self,
+        attribute: &'m AttributeProto,
+    ) -> Result<AttributeData<'m>, Problem> {
         let kind = kind(attribute)?;
         let missing = || {
             let message = format!("is of kind {}, but holds none", kinds::name(kind));
@@ -152,14 +155,20 @@ impl<'m> Importer<'m> {
             kinds::STRINGS => list(&attribute.strings, |text| Attribute::string(text)),
             kinds::TENSOR => {
                 let tensor = attribute.t.as_deref().ok_or_else(missing)?;
-                return tensor::decode(tensor, &mut self.files).map(Held::Tensor);
+                return tensor::decode(tensor, &mut self.files).map(AttributeData::Tensor);
             }
             kinds::SPARSE_TENSOR => {
                 let tensor = attribute.sparse_tensor.as_deref().ok_or_else(missing)?;
                 let expanded = sparse::expand(tensor, &mut self.files, &mut self.budget);
-                return expanded.map(Held::Tensor);
+                return expanded.map(AttributeData::Tensor);
             }
-            kinds::GRAPH => return attribute.g.as_deref().map(Held::Graph).ok_or_else(missing),
+            kinds::GRAPH => {
+                return attribute
+                    .g
+                    .as_deref()
+                    .map(AttributeData::Graph)
+                    .ok_or_else(missing);
+            }
             kinds::TYPE => {
                 let ty = attribute.tp.as_deref().ok_or_else(missing)?;
                 Attribute::Type(types::read(ty)?)
@@ -186,7 +195,7 @@ impl<'m> Importer<'m> {
                 return Err(Problem::new(codes::MODEL_ATTRIBUTE, message));
             }
         };
-        Ok(Held::Constant(constant))
+        Ok(AttributeData::Constant(constant))
     }
 }
 

@@ -22,7 +22,7 @@ use prost::{Message, bytes::Bytes};
 use tfrt_ir::{Diagnostics, Location};
 
 use super::{
-    external::{ExternalFiles, Outside},
+    external::{ExternalData, ExternalFiles},
     gate::{self, messages},
     problem::Problem,
     proto::{MapProto, OptionalProto, SequenceProto, TensorProto},
@@ -110,7 +110,7 @@ fn decode(bytes: Bytes, kind: Kind) -> Result<Data, Problem> {
     let cannot = |cause: prost::DecodeError| {
         Problem::new(codes::NOT_A_MODEL, format!("cannot read: {cause}"))
     };
-    let files = &mut ExternalFiles::new(&Outside::Unknown);
+    let files = &mut ExternalFiles::new(&ExternalData::Unknown);
     match kind {
         Kind::Tensor => {
             let proto = TensorProto::decode(bytes).map_err(cannot)?;
@@ -128,7 +128,7 @@ fn decode(bytes: Bytes, kind: Kind) -> Result<Data, Problem> {
 }
 
 fn from_sequence(proto: &SequenceProto) -> Result<Data, Problem> {
-    let files = &mut ExternalFiles::new(&Outside::Unknown);
+    let files = &mut ExternalFiles::new(&ExternalData::Unknown);
     let budget = &mut sparse::Budget::default();
     let counts = [
         (held::TENSOR, proto.tensor_values.len()),
@@ -160,7 +160,7 @@ fn from_sequence(proto: &SequenceProto) -> Result<Data, Problem> {
 }
 
 fn from_optional(proto: &OptionalProto) -> Result<Data, Problem> {
-    let files = &mut ExternalFiles::new(&Outside::Unknown);
+    let files = &mut ExternalFiles::new(&ExternalData::Unknown);
     let counts = [
         (held::TENSOR, usize::from(proto.tensor_value.is_some())),
         (
@@ -241,7 +241,7 @@ fn from_map(proto: &MapProto) -> Result<Data, Problem> {
             keys.int32_data = proto.keys.iter().map(narrow).collect::<Result<_, _>>()?;
         }
     }
-    let keys = tensor::decode(&keys, &mut ExternalFiles::new(&Outside::Unknown))?;
+    let keys = tensor::decode(&keys, &mut ExternalFiles::new(&ExternalData::Unknown))?;
     Ok(Data::Map(keys, values))
 }
 

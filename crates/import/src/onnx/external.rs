@@ -26,31 +26,31 @@ const SMALL_BYTES: usize = 1 << 16;
 
 /// Where elements outside of a model may lie.
 #[derive(Clone, Debug, Default)]
-pub enum Outside {
+pub enum ExternalData {
     /// Nowhere that is known: the model has no path.
     #[default]
     Unknown,
     /// Nowhere: the model is a stranger's.
     Refused,
     /// In a folder.
-    In(Folder),
+    Folder(Folder),
     /// In what is given for the name of a file.
-    Given(Given),
+    Provider(FileProvider),
 }
 
 /// Bytes that stand for files, given by a function of their names. A counted handle.
 #[derive(Clone)]
-pub struct Given(Arc<Give>);
+pub struct FileProvider(Arc<ProvideFile>);
 
-type Give = dyn Fn(&str) -> Option<SharedBytes> + Send + Sync;
+type ProvideFile = dyn Fn(&str) -> Option<SharedBytes> + Send + Sync;
 
 /// Bytes that several hold.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-impl Given {
+impl FileProvider {
     /// Takes the function, which gives nothing for what is no file.
-    pub fn new(give: impl Fn(&str) -> Option<SharedBytes> + Send + Sync + 'static) -> Given {
-        Given(Arc::new(give))
+    pub fn new(give: impl Fn(&str) -> Option<SharedBytes> + Send + Sync + 'static) -> FileProvider {
+        FileProvider(Arc::new(give))
     }
 
     /// Returns what is given for a name.
@@ -59,7 +59,7 @@ impl Given {
     }
 }
 
-impl fmt::Debug for Given {
+impl fmt::Debug for FileProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Given")
     }
@@ -148,29 +148,29 @@ fn check_location(location: &str) -> Result<(), String> {
 
 /// The files beside a model.
 pub(super) struct ExternalFiles {
-    outside: Outside,
+    outside: ExternalData,
     /// The most bytes that are read.
     max_bytes: u64,
     /// Whether large elements stay where they are.
     is_large: bool,
     /// The file that was read last: most models have one.
-    open: Option<(String, Opened, u64)>,
+    open: Option<(String, OpenFile, u64)>,
 }
 
-enum Opened {
+enum OpenFile {
     File(File),
-    Given(SharedBytes),
+    Bytes(SharedBytes),
 }
 
 /// Where elements lie.
-struct Place<'p> {
+struct ExternalInfo<'p> {
     location: &'p str,
     offset: u64,
     length: Option<u64>,
 }
 
 /// Where elements lie that stay in their file.
-pub(super) struct Left<'p> {
+pub(super) struct ExternalRef<'p> {
     pub(super) location: &'p str,
     pub(super) offset: u64,
 }
@@ -188,7 +188,7 @@ fn error(message: String) -> Problem {
 }
 
 impl ExternalFiles {
-    pub(super) fn new(outside: &Outside) -> ExternalFiles {
+    pub(super) fn new(outside: &ExternalData) -> ExternalFiles {
         ExternalFiles {
             outside: outside.clone(),
             max_bytes: MAX_READ_BYTES,
@@ -209,18 +209,18 @@ impl ExternalFiles {
     }
 
     /// Returns where the elements of a tensor lie, which take `len_bytes`, if they are to stay there.
-    pub(super) fn leave<'p>(
+    pub(super) fn keep_external<'p>(
         &mut self,
         tensor: &'p TensorProto,
         len_bytes: usize,
-    ) -> Result<Option<Left<'p>>, Problem> {
+    ) -> Result<Option<ExternalRef<'p>>, Problem> {
         if !self.is_large || len_bytes <= SMALL_BYTES {
             return Ok(None);
         }
-        let Place {
+        let ExternalInfo {
             location, offset, ..
         } = self.find(tensor, len_bytes)?;
-        Ok(Some(Left { location, offset }))
+        Ok(Some(ExternalRef { location, offset }))
     }
 
     /// Reads the elements of a tensor, which take `len_bytes`.
@@ -229,7 +229,7 @@ impl ExternalFiles {
         tensor: &TensorProto,
         len_bytes: usize,
     ) -> Result<Arc<[u8]>, Problem> {
-        let Place {
+        let ExternalInfo {
             location, offset, ..
         } = self.find(tensor, len_bytes)?;
         // Made at its size at once, and filled in place.
@@ -237,10 +237,10 @@ impl ExternalFiles {
         let own = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
         let (opened, _) = self.file(location)?;
         let read = match opened {
-            Opened::File(file) => file
+            OpenFile::File(file) => file
                 .seek(SeekFrom::Start(offset))
                 .and_then(|_| file.read_exact(own)),
-            Opened::Given(given) => {
+            OpenFile::Bytes(given) => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX);
                 let found = (**given).as_ref().get(start..);
                 let found = found.and_then(|rest| rest.get(..len_bytes));
@@ -264,8 +264,8 @@ impl ExternalFiles {
         &mut self,
         tensor: &'p TensorProto,
         len_bytes: usize,
-    ) -> Result<Place<'p>, Problem> {
-        let place = Place::of(&tensor.external_data)?;
+    ) -> Result<ExternalInfo<'p>, Problem> {
+        let place = ExternalInfo::of(&tensor.external_data)?;
         let location = shown(place.location);
         if let Some(length) = place.length.filter(|&length| length != len_bytes as u64) {
             let message = format!(
@@ -286,7 +286,7 @@ impl ExternalFiles {
     }
 
     /// Returns an open file and its length.
-    fn file(&mut self, location: &str) -> Result<(&mut Opened, u64), Problem> {
+    fn file(&mut self, location: &str) -> Result<(&mut OpenFile, u64), Problem> {
         let is_open = matches!(&self.open, Some((open, ..)) if open == location);
         if !is_open {
             let (file, len) = self.open(location)?;
@@ -296,7 +296,7 @@ impl ExternalFiles {
         Ok((file, *len))
     }
 
-    fn open(&mut self, location: &str) -> Result<(Opened, u64), Problem> {
+    fn open(&mut self, location: &str) -> Result<(OpenFile, u64), Problem> {
         self.outside
             .open(location)
             .map_err(|problem| match problem {
@@ -306,7 +306,7 @@ impl ExternalFiles {
     }
 }
 
-impl Outside {
+impl ExternalData {
     /// Reads a file of the model's, named relative to its folder, of so many bytes at most.
     ///
     /// # Errors
@@ -322,8 +322,8 @@ impl Outside {
         }
         let mut bytes = Vec::new();
         match opened {
-            Opened::Given(given) => bytes.extend_from_slice((*given).as_ref()),
-            Opened::File(file) => {
+            OpenFile::Bytes(given) => bytes.extend_from_slice((*given).as_ref()),
+            OpenFile::File(file) => {
                 let read = file.take(max_bytes).read_to_end(&mut bytes);
                 read.map_err(|cause| format!("cannot read '{name}': {cause}"))?;
             }
@@ -332,23 +332,23 @@ impl Outside {
     }
 
     /// Opens a file, and returns its length; what is wrong with it, and what to do, if not.
-    fn open(&self, location: &str) -> Result<(Opened, u64), (String, Option<&'static str>)> {
+    fn open(&self, location: &str) -> Result<(OpenFile, u64), (String, Option<&'static str>)> {
         let plain = |message: String| (message, None);
         check_location(location).map_err(plain)?;
         let folder = match self {
-            Outside::In(folder) => folder,
-            Outside::Given(given) => {
+            ExternalData::Folder(folder) => folder,
+            ExternalData::Provider(given) => {
                 let name = shown(location);
                 let nothing = || plain(format!("has its elements in '{name}', which is not given"));
                 let bytes = given.file(location).ok_or_else(nothing)?;
                 let len = (*bytes).as_ref().len() as u64;
-                return Ok((Opened::Given(bytes), len));
+                return Ok((OpenFile::Bytes(bytes), len));
             }
-            Outside::Unknown => {
+            ExternalData::Unknown => {
                 let message = "has its elements in another file, but the model's folder is unknown";
                 return Err((message.to_owned(), Some("open the model by its path")));
             }
-            Outside::Refused => {
+            ExternalData::Refused => {
                 let message =
                     "has its elements in another file, which is refused to programs of strangers";
                 return Err(plain(message.to_owned()));
@@ -359,12 +359,12 @@ impl Outside {
             |cause: std::io::Error| plain(format!("cannot read '{}': {cause}", shown(location)));
         let file = File::open(path).map_err(cannot)?;
         let len = file.metadata().map_err(cannot)?.len();
-        Ok((Opened::File(file), len))
+        Ok((OpenFile::File(file), len))
     }
 }
 
-impl<'p> Place<'p> {
-    fn of(entries: &'p [Entry]) -> Result<Place<'p>, Problem> {
+impl<'p> ExternalInfo<'p> {
+    fn of(entries: &'p [Entry]) -> Result<ExternalInfo<'p>, Problem> {
         let find = |key: &str| {
             let mut found = entries
                 .iter()
@@ -387,7 +387,7 @@ impl<'p> Place<'p> {
             let message = "has its elements in another file, but names none";
             return Err(Problem::new(codes::EXTERNAL_DATA, message));
         };
-        Ok(Place {
+        Ok(ExternalInfo {
             location,
             offset: number("offset")?.unwrap_or(0),
             length: number("length")?,

@@ -5,8 +5,8 @@ use std::{collections::HashMap, rc::Rc};
 use tfrt_ir::{Diagnostics, Location, ValueId};
 
 use super::{
-    attributes::Bound,
-    graph::{Context, Frame, Importer, MAX_LEVELS, Place, Stated},
+    attributes::BoundAttribute,
+    graph::{Context, DeclaredTypes, Frame, Importer, MAX_DEPTH, ModelPos},
     model::{Opsets, domain},
     problem::{Problem, shown},
     proto::{Function, Node},
@@ -24,20 +24,20 @@ type Key<'m> = (&'m str, &'m str, &'m str);
 #[derive(Default)]
 pub(super) struct Functions<'m> {
     by_name: HashMap<Key<'m>, usize>,
-    all: Vec<Known<'m>>,
+    all: Vec<FunctionInfo<'m>>,
 }
 
 /// A function, and what becomes of a call.
-pub(super) struct Known<'m> {
+pub(super) struct FunctionInfo<'m> {
     function: &'m Function,
-    extent: Extent<'m>,
+    extent: ExpandedSize<'m>,
     /// Versions of operator sets, once they were read.
     opsets: Option<Rc<Opsets<'m>>>,
 }
 
 /// What becomes of a call of a function.
 #[derive(Clone, Copy)]
-enum Extent<'m> {
+enum ExpandedSize<'m> {
     /// Nodes, and calls within one another.
     Finite { n_nodes: usize, depth: usize },
     /// It leads to a function that calls itself, which has this name.
@@ -67,7 +67,7 @@ impl<'m> Functions<'m> {
         }
         let extents = extents(functions, &by_name);
         let all = functions.iter().zip(extents);
-        let all = all.map(|(function, extent)| Known {
+        let all = all.map(|(function, extent)| FunctionInfo {
             function,
             extent,
             opsets: None,
@@ -97,7 +97,10 @@ fn key(node: &Node) -> Key<'_> {
 
 /// Finds what becomes of a call of each function, those that it calls first: on a stack of our
 /// own, since they may call each other in a long row.
-fn extents<'m>(functions: &'m [Function], by_name: &HashMap<Key<'m>, usize>) -> Vec<Extent<'m>> {
+fn extents<'m>(
+    functions: &'m [Function],
+    by_name: &HashMap<Key<'m>, usize>,
+) -> Vec<ExpandedSize<'m>> {
     let calls: Vec<(usize, Vec<usize>)> = functions
         .iter()
         .map(|function| {
@@ -106,7 +109,7 @@ fn extents<'m>(functions: &'m [Function], by_name: &HashMap<Key<'m>, usize>) -> 
             (n_nodes, callees)
         })
         .collect();
-    let mut extents: Vec<Option<Extent<'m>>> = vec![None; functions.len()];
+    let mut extents: Vec<Option<ExpandedSize<'m>>> = vec![None; functions.len()];
     let mut is_open = vec![false; functions.len()];
     for start in 0..functions.len() {
         let mut stack = vec![start];
@@ -122,26 +125,26 @@ fn extents<'m>(functions: &'m [Function], by_name: &HashMap<Key<'m>, usize>) -> 
                 // One that is open calls itself by way of this.
                 continue;
             }
-            let mut extent = Extent::Finite {
+            let mut extent = ExpandedSize::Finite {
                 n_nodes: *n_nodes,
                 depth: 1,
             };
             for &callee in callees {
                 let own_name = functions[callee].name.as_deref().unwrap_or("");
-                let inner = extents[callee].unwrap_or(Extent::Endless(own_name));
+                let inner = extents[callee].unwrap_or(ExpandedSize::Endless(own_name));
                 extent = match (extent, inner) {
                     (
-                        Extent::Finite { n_nodes, depth },
-                        Extent::Finite {
+                        ExpandedSize::Finite { n_nodes, depth },
+                        ExpandedSize::Finite {
                             n_nodes: n,
                             depth: d,
                         },
-                    ) => Extent::Finite {
+                    ) => ExpandedSize::Finite {
                         n_nodes: n_nodes.saturating_add(n),
                         depth: depth.max(d + 1),
                     },
-                    (Extent::Endless(name), _) | (_, Extent::Endless(name)) => {
-                        Extent::Endless(name)
+                    (ExpandedSize::Endless(name), _) | (_, ExpandedSize::Endless(name)) => {
+                        ExpandedSize::Endless(name)
                     }
                 };
             }
@@ -202,9 +205,9 @@ impl<'m> Importer<'m> {
         function: usize,
         node: &'m Node,
         operands: &[Option<ValueId>],
-        stated: &Stated<'m>,
+        stated: &DeclaredTypes<'m>,
         at: Context<'_>,
-        place: &Place,
+        place: &ModelPos,
     ) -> Vec<Option<ValueId>> {
         let known = &self.functions.all[function];
         let (function, extent, opsets) = (known.function, known.extent, known.opsets.clone());
@@ -213,7 +216,7 @@ impl<'m> Importer<'m> {
                 .push(problem.of(&place.label).at(place.location.clone()));
             return Vec::new();
         }
-        if let (true, Extent::Finite { n_nodes, .. }) =
+        if let (true, ExpandedSize::Finite { n_nodes, .. }) =
             (self.frames[at.frame].caller.is_none(), extent)
         {
             self.n_expanded += n_nodes;
@@ -249,7 +252,7 @@ impl<'m> Importer<'m> {
         let of_call =
             results.filter_map(|(own, name)| Some((own.as_str(), *stated.get(name.as_str())?)));
         let stated = of_call
-            .chain(super::graph::stated(&function.value_info))
+            .chain(super::graph::declared(&function.value_info))
             .collect();
         self.nodes(&function.node, &stated, inside);
         let results = function.output.iter();
@@ -261,7 +264,7 @@ impl<'m> Importer<'m> {
         results
     }
 
-    fn result(&mut self, name: &'m str, inside: Context<'_>, place: &Place) -> Option<ValueId> {
+    fn result(&mut self, name: &'m str, inside: Context<'_>, place: &ModelPos) -> Option<ValueId> {
         let found = self.find(name, inside.scope);
         if found.is_none() {
             let message = format!("its function makes no value '{}'", shown(name));
@@ -275,21 +278,21 @@ impl<'m> Importer<'m> {
     fn refuse_call(
         &self,
         function: &'m Function,
-        extent: Extent<'m>,
+        extent: ExpandedSize<'m>,
         node: &'m Node,
         at: Context<'_>,
     ) -> Option<Problem> {
         let error = |message: String| Some(Problem::new(codes::MODEL_FUNCTION, message));
         let (n_nodes, depth) = match extent {
-            Extent::Finite { n_nodes, depth } => (n_nodes, depth),
-            Extent::Endless(name) => {
+            ExpandedSize::Finite { n_nodes, depth } => (n_nodes, depth),
+            ExpandedSize::Endless(name) => {
                 return error(format!(
                     "leads to the function '{}', which calls itself",
                     shown(name)
                 ));
             }
         };
-        let max_levels = MAX_LEVELS.min(self.limits.depth);
+        let max_levels = MAX_DEPTH.min(self.limits.depth);
         if at.level + depth > max_levels {
             let message = format!(
                 "leads to functions that call each other {depth} deep, expected at most {max_levels}"
@@ -335,13 +338,13 @@ impl<'m> Importer<'m> {
         function: &'m Function,
         node: &'m Node,
         at: Context<'_>,
-    ) -> HashMap<&'m str, Bound<'m>> {
+    ) -> HashMap<&'m str, BoundAttribute<'m>> {
         let mut bound = HashMap::new();
         for default in &function.attribute_proto {
             let name = default.name.as_deref().unwrap_or("");
             bound.insert(
                 name,
-                Bound {
+                BoundAttribute {
                     attribute: default,
                     frame: at.frame,
                     scope: at.scope,
@@ -350,7 +353,7 @@ impl<'m> Importer<'m> {
         }
         for attribute in &node.attribute {
             let name = attribute.name.as_deref().unwrap_or("");
-            let stated = Bound {
+            let stated = BoundAttribute {
                 attribute,
                 frame: at.frame,
                 scope: at.scope,

@@ -51,7 +51,7 @@ pub(super) enum Kind {
 const MAX_FIELDS: usize = 20;
 
 /// A message that the walk is in.
-struct Level {
+struct OpenMessage {
     message: &'static Message,
     end: usize,
     /// The field of the message around that it is.
@@ -66,7 +66,7 @@ pub(super) fn check(bytes: &[u8], message: &'static Message) -> Result<(), Probl
     let mut walk = Walk {
         bytes,
         at: 0,
-        levels: vec![Level::new(message, bytes.len(), "", 0)],
+        levels: vec![OpenMessage::new(message, bytes.len(), "", 0)],
         decoded: 0,
     };
     while !walk.levels.is_empty() {
@@ -75,9 +75,9 @@ pub(super) fn check(bytes: &[u8], message: &'static Message) -> Result<(), Probl
     Ok(())
 }
 
-impl Level {
-    fn new(message: &'static Message, end: usize, name: &'static str, index: usize) -> Level {
-        Level {
+impl OpenMessage {
+    fn new(message: &'static Message, end: usize, name: &'static str, index: usize) -> OpenMessage {
+        OpenMessage {
             message,
             end,
             name,
@@ -90,7 +90,7 @@ impl Level {
 struct Walk<'b> {
     bytes: &'b [u8],
     at: usize,
-    levels: Vec<Level>,
+    levels: Vec<OpenMessage>,
     decoded: usize,
 }
 
@@ -146,7 +146,7 @@ impl Walk<'_> {
                     return Err(self.too_deep());
                 }
                 self.levels
-                    .push(Level::new(message, self.at + len, field.name, index));
+                    .push(OpenMessage::new(message, self.at + len, field.name, index));
                 Ok(())
             }
             (Kind::Text, 2) => {
@@ -357,8 +357,8 @@ impl Walk<'_> {
         path
     }
 
-    fn path_of(&self, levels: &[Level]) -> String {
-        let part = |level: &Level| match level.name.strip_suffix("[]") {
+    fn path_of(&self, levels: &[OpenMessage]) -> String {
+        let part = |level: &OpenMessage| match level.name.strip_suffix("[]") {
             Some(name) => format!("{name}[{}]", level.index),
             None => level.name.to_owned(),
         };

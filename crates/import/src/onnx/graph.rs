@@ -12,7 +12,7 @@ use tfrt_ir::{
 
 use super::{
     UnknownOperator,
-    attributes::{self, Bound, Held},
+    attributes::{self, AttributeData, BoundAttribute},
     check,
     external::ExternalFiles,
     function::Functions,
@@ -23,13 +23,13 @@ use super::{
     results,
     schema::{self, Operator},
     sparse,
-    tensor::{self, Apart, Tensor, TensorData},
+    tensor::{self, ExternalTensor, Tensor, TensorData},
     types,
 };
 use crate::{ReadLimits, codes};
 
 /// Subgraphs and calls within one another, at most.
-pub(super) const MAX_LEVELS: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
 
 /// Operations that have each of their graphs, so that a region tells by its place which it is.
 const ALL_GRAPHS: [&str; 4] = ["onnx.If", "onnx.Loop", "onnx.Scan", "onnx.SequenceMap"];
@@ -51,7 +51,7 @@ pub(super) struct Importer<'m> {
     /// The model, and the calls of functions that are being read.
     pub frames: Vec<Frame<'m>>,
     /// Names of operations that were met, by domain and operator.
-    pub names: HashMap<(&'m str, &'m str, i64), Known>,
+    pub names: HashMap<(&'m str, &'m str, i64), ResolvedOperator>,
     /// Nodes of functions that were expanded.
     pub n_expanded: usize,
     /// What reading the model may take.
@@ -62,7 +62,7 @@ pub(super) struct Importer<'m> {
 
 /// What is known of the operator of a node.
 #[derive(Clone)]
-pub(super) struct Known {
+pub(super) struct ResolvedOperator {
     /// The name of the operation.
     pub name: Name,
     /// `None` if it is of a domain of which nothing is known.
@@ -85,7 +85,7 @@ pub(super) struct Scope<'m> {
 pub(super) struct Frame<'m> {
     pub opsets: Rc<Opsets<'m>>,
     /// What the attributes of the function mean in this call.
-    pub attributes: HashMap<&'m str, Bound<'m>>,
+    pub attributes: HashMap<&'m str, BoundAttribute<'m>>,
     /// Where it is called.
     pub caller: Option<Location>,
 }
@@ -103,7 +103,7 @@ pub(super) struct Context<'p> {
 }
 
 /// Where a part of a model is.
-pub(super) struct Place {
+pub(super) struct ModelPos {
     /// What errors call it: `node 'encoder/conv' (Conv)`.
     pub label: String,
     /// Its name behind those of the nodes around it.
@@ -111,10 +111,10 @@ pub(super) struct Place {
     pub location: Location,
 }
 
-impl Place {
+impl ModelPos {
     /// The place of an input of the model.
-    pub(super) fn of_input(name: &str, file: &Location) -> Place {
-        Place {
+    pub(super) fn of_input(name: &str, file: &Location) -> ModelPos {
+        ModelPos {
             label: format!("input '{}'", shown(name)),
             path: shown(name).into_owned(),
             location: file.clone(),
@@ -123,19 +123,19 @@ impl Place {
 }
 
 /// Types that a graph states, by the names of values.
-pub(super) type Stated<'m> = HashMap<&'m str, &'m TypeProto>;
+pub(super) type DeclaredTypes<'m> = HashMap<&'m str, &'m TypeProto>;
 
 /// Returns the types that a list states.
-pub(super) fn stated(infos: &[ValueInfo]) -> impl Iterator<Item = (&str, &TypeProto)> {
+pub(super) fn declared(infos: &[ValueInfo]) -> impl Iterator<Item = (&str, &TypeProto)> {
     infos
         .iter()
         .filter_map(|info| Some((info.name.as_deref()?, info.ty.as_deref()?)))
 }
 
 /// Returns the types that a graph states of what its nodes make.
-pub(super) fn stated_by(graph: &Graph) -> Stated<'_> {
-    stated(&graph.value_info)
-        .chain(stated(&graph.output))
+pub(super) fn declared_by(graph: &Graph) -> DeclaredTypes<'_> {
+    declared(&graph.value_info)
+        .chain(declared(&graph.output))
         .collect()
 }
 
@@ -183,7 +183,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Gives a value its name; reports a name that the graph has already.
-    pub(super) fn define(&mut self, name: &'m str, value: ValueId, scope: usize, place: &Place) {
+    pub(super) fn define(&mut self, name: &'m str, value: ValueId, scope: usize, place: &ModelPos) {
         if name.is_empty() {
             return;
         }
@@ -225,7 +225,7 @@ impl<'m> Importer<'m> {
         let mut names = HashSet::new();
         for proto in &graph.initializer {
             let name = proto.name.as_deref().unwrap_or("");
-            let made = match tensor::apart(proto, &mut self.files) {
+            let made = match tensor::external(proto, &mut self.files) {
                 Ok(Some(apart)) => Ok(external_constant(&apart)),
                 Ok(None) => tensor::decode(proto, &mut self.files).map(|it| constant(&it)),
                 Err(problem) => Err(problem),
@@ -248,7 +248,7 @@ impl<'m> Importer<'m> {
     fn initializer(&mut self, name: &'m str, made: Result<OpState, Problem>, at: Context<'_>) {
         let path = join(at.path, &shown(name));
         let location = Location::named(path.as_str(), Some(self.file_location(0)));
-        let place = Place {
+        let place = ModelPos {
             label: format!("initializer '{path}'"),
             path,
             location,
@@ -283,7 +283,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Reads nodes, in an order in which each finds what it takes.
-    pub(super) fn nodes(&mut self, nodes: &'m [Node], stated: &Stated<'m>, at: Context<'_>) {
+    pub(super) fn nodes(&mut self, nodes: &'m [Node], stated: &DeclaredTypes<'m>, at: Context<'_>) {
         self.n_nodes = self.n_nodes.saturating_add(nodes.len());
         if let (true, Some(first)) = (self.n_nodes > self.limits.nodes, nodes.first()) {
             let place = self.place(first, 0, at);
@@ -309,7 +309,7 @@ impl<'m> Importer<'m> {
     fn report_cycle(&mut self, nodes: &'m [Node], cycle: &[usize], at: Context<'_>) {
         const MAX_SHOWN: usize = 8;
         let places = cycle.iter().take(MAX_SHOWN);
-        let places: Vec<Place> = places
+        let places: Vec<ModelPos> = places
             .map(|&index| self.place(&nodes[index], index, at))
             .collect();
         let paths: Vec<&str> = places.iter().map(|place| place.path.as_str()).collect();
@@ -337,7 +337,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    fn node(&mut self, node: &'m Node, index: usize, stated: &Stated<'m>, at: Context<'_>) {
+    fn node(&mut self, node: &'m Node, index: usize, stated: &DeclaredTypes<'m>, at: Context<'_>) {
         let place = self.place(node, index, at);
         let operands = node.input.iter();
         let operands: Vec<Option<ValueId>> = operands
@@ -365,7 +365,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Returns the value that an input of a node names, `None` if it is left out.
-    fn operand(&mut self, name: &'m str, at: Context<'_>, place: &Place) -> Option<ValueId> {
+    fn operand(&mut self, name: &'m str, at: Context<'_>, place: &ModelPos) -> Option<ValueId> {
         if name.is_empty() {
             return None;
         }
@@ -395,11 +395,11 @@ impl<'m> Importer<'m> {
         &mut self,
         node: &'m Node,
         operands: Vec<Option<ValueId>>,
-        stated: &Stated<'m>,
+        stated: &DeclaredTypes<'m>,
         at: Context<'_>,
-        place: &Place,
+        place: &ModelPos,
     ) -> Result<Vec<Option<ValueId>>, Problem> {
-        let Known {
+        let ResolvedOperator {
             name,
             operator,
             own_version,
@@ -431,9 +431,9 @@ impl<'m> Importer<'m> {
         let mut state = OpState::new(name.clone()).operands(values.iter().copied());
         for (name, held) in &entries {
             let value = match held {
-                Held::Constant(value) => value.clone(),
-                Held::Tensor(tensor) => attributes::dense(tensor),
-                Held::Graph(_) => continue,
+                AttributeData::Constant(value) => value.clone(),
+                AttributeData::Tensor(tensor) => attributes::dense(tensor),
+                AttributeData::Graph(_) => continue,
             };
             state = state.attribute(*name, value);
         }
@@ -480,7 +480,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Finds what a node's operator is called here, and what is known of it.
-    fn known(&mut self, node: &'m Node, at: Context<'_>) -> Result<Known, Problem> {
+    fn known(&mut self, node: &'m Node, at: Context<'_>) -> Result<ResolvedOperator, Problem> {
         let domain = domain(node.domain.as_deref());
         let operator = node.op_type.as_deref().unwrap_or("");
         let version = self.frames[at.frame].opsets.get(domain).copied();
@@ -495,7 +495,7 @@ impl<'m> Importer<'m> {
                 format!("is of the operator set '{set}', of which the model has no version");
             return Err(Problem::new(codes::OPSET, message));
         }
-        let known = Known {
+        let known = ResolvedOperator {
             name: Name::from(name),
             operator: check::operator(domain, operator, version.unwrap_or(0))?,
             own_version: version.filter(|_| version != self.frames[0].opsets.get(domain).copied()),
@@ -510,7 +510,7 @@ impl<'m> Importer<'m> {
         node: &'m Node,
         problem: Problem,
         at: Context<'_>,
-        place: &Place,
+        place: &ModelPos,
     ) -> Result<Vec<Option<ValueId>>, Problem> {
         let Some(unknown) = &mut self.unknown else {
             return Err(problem);
@@ -547,7 +547,7 @@ impl<'m> Importer<'m> {
         &mut self,
         node: &'m Node,
         at: Context<'_>,
-        place: &Place,
+        place: &ModelPos,
         operator: Option<&Operator>,
     ) -> Result<(Entries<'m>, Graphs<'m>), Problem> {
         let mut entries: Entries<'m> = Vec::with_capacity(node.attribute.len());
@@ -560,7 +560,7 @@ impl<'m> Importer<'m> {
                 let message = format!("has the attribute '{}' twice", shown(name));
                 return Err(Problem::new(codes::MODEL_ATTRIBUTE, message));
             }
-            let mut bound = Bound {
+            let mut bound = BoundAttribute {
                 attribute,
                 frame: at.frame,
                 scope: at.scope,
@@ -587,9 +587,9 @@ impl<'m> Importer<'m> {
                 stated.push((name, kind));
             }
             match self.held(bound.attribute) {
-                Ok(Held::Graph(graph)) => {
+                Ok(AttributeData::Graph(graph)) => {
                     graphs.push((name, graph, bound));
-                    entries.push((name, Held::Graph(graph)));
+                    entries.push((name, AttributeData::Graph(graph)));
                 }
                 Ok(held) => entries.push((name, held)),
                 Err(problem) => {
@@ -613,12 +613,12 @@ impl<'m> Importer<'m> {
         &mut self,
         name: &str,
         graph: &'m Graph,
-        bound: Bound<'m>,
+        bound: BoundAttribute<'m>,
         arguments: &[Type],
         at: Context<'_>,
-        place: &Place,
+        place: &ModelPos,
     ) -> Result<RegionId, Problem> {
-        let max_levels = MAX_LEVELS.min(self.limits.depth);
+        let max_levels = MAX_DEPTH.min(self.limits.depth);
         if at.level >= max_levels {
             let message = format!("subgraphs nest more than {max_levels} deep");
             return Err(Problem::new(codes::MODEL_TOO_DEEP, message));
@@ -648,7 +648,7 @@ impl<'m> Importer<'m> {
             };
             let location = Location::named(join(&path, &shown(name)), None);
             let value = self.module.add_argument(block, ty, location);
-            let input = Place {
+            let input = ModelPos {
                 label: format!("input '{}'", join(&path, &shown(name))),
                 path: String::new(),
                 location: place.location.clone(),
@@ -656,7 +656,7 @@ impl<'m> Importer<'m> {
             self.define(name, value, scope, &input);
         }
         self.initializers(graph, inside);
-        self.nodes(&graph.node, &stated_by(graph), inside);
+        self.nodes(&graph.node, &declared_by(graph), inside);
         let outputs = self.outputs(graph, inside);
         let end = OpState::new("graph.yield").operands(outputs);
         let end = self.module.create(end.location(place.location.clone()));
@@ -688,7 +688,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Returns where a node is.
-    fn place(&self, node: &Node, index: usize, at: Context<'_>) -> Place {
+    fn place(&self, node: &Node, index: usize, at: Context<'_>) -> ModelPos {
         let operator = shown(node.op_type.as_deref().unwrap_or(""));
         let name = match node.name.as_deref() {
             None | Some("") => format!("{operator}#{index}"),
@@ -700,7 +700,7 @@ impl<'m> Importer<'m> {
             None => here,
             Some(caller) => Location::call_site(here, caller.clone()),
         };
-        Place {
+        ModelPos {
             label: format!("node '{path}' ({operator})"),
             path,
             location,
@@ -718,10 +718,10 @@ impl<'m> Importer<'m> {
 }
 
 /// Attributes of a node by name.
-pub(super) type Entries<'m> = Vec<(&'m str, Held<'m>)>;
+pub(super) type Entries<'m> = Vec<(&'m str, AttributeData<'m>)>;
 
 /// Graphs of a node by name.
-type Graphs<'m> = Vec<(&'m str, &'m Graph, Bound<'m>)>;
+type Graphs<'m> = Vec<(&'m str, &'m Graph, BoundAttribute<'m>)>;
 
 fn join(path: &str, name: &str) -> String {
     match path {
@@ -781,7 +781,7 @@ fn constant(tensor: &Tensor) -> OpState {
 }
 
 /// Makes a constant that stays in its file.
-fn external_constant(apart: &Apart<'_>) -> OpState {
+fn external_constant(apart: &ExternalTensor<'_>) -> OpState {
     let offset = i64::try_from(apart.left.offset).unwrap_or(i64::MAX);
     OpState::new("graph.external")
         .attribute("dims", attributes::extents(&apart.dims))
@@ -800,12 +800,13 @@ fn constant_tensor(entries: Entries<'_>) -> Result<Tensor, Problem> {
         return Err(Problem::new(codes::MODEL_ATTRIBUTE, message));
     };
     match (name, held) {
-        ("value" | "sparse_value", Held::Tensor(tensor)) => Ok(tensor),
-        (_, Held::Constant(value)) if name.starts_with("value_") => results::constant(&value)
-            .ok_or_else(|| {
+        ("value" | "sparse_value", AttributeData::Tensor(tensor)) => Ok(tensor),
+        (_, AttributeData::Constant(value)) if name.starts_with("value_") => {
+            results::constant(&value).ok_or_else(|| {
                 let message = format!("has a value of the wrong kind in '{name}'");
                 Problem::new(codes::MODEL_ATTRIBUTE, message)
-            }),
+            })
+        }
         _ => {
             let message = format!("has no attribute '{}', or one of another kind", shown(name));
             Err(Problem::new(codes::MODEL_ATTRIBUTE, message))

@@ -8,7 +8,7 @@ use super::{
     OPSETS, Options, Survey, UnknownOperator,
     external::ExternalFiles,
     function::Functions,
-    graph::{Context, Importer, Place, stated_by},
+    graph::{Context, Importer, ModelPos, declared_by},
     problem::{Problem, shown},
     proto, sparse, tensor, types, whole,
 };
@@ -208,10 +208,10 @@ impl<'m> Importer<'m> {
             self.note_sizes(input, &place);
             let location = Location::named(&*shown(name), Some(place.clone()));
             let value = self.module.add_argument(block, ty, location);
-            self.define(name, value, at.scope, &Place::of_input(name, &place));
+            self.define(name, value, at.scope, &ModelPos::of_input(name, &place));
             signature.add_input(name, types::dimensions(input.ty.as_deref()));
         }
-        self.nodes(&graph.node, &stated_by(graph), at);
+        self.nodes(&graph.node, &declared_by(graph), at);
         let outputs = self.outputs(graph, at);
         let mut seen = HashSet::new();
         for output in &graph.output {

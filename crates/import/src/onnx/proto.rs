@@ -182,7 +182,7 @@ pub struct SparseTensor {
 
 /// Dimensions.
 #[derive(Clone, PartialEq, Message)]
-pub struct Shape {
+pub struct TensorShapeProto {
     #[prost(message, repeated, tag = "1")]
     pub dim: Vec<Dimension>,
 }
@@ -202,13 +202,13 @@ pub struct TypeProto {
     #[prost(message, optional, boxed, tag = "1")]
     pub tensor_type: Option<Box<TensorType>>,
     #[prost(message, optional, boxed, tag = "4")]
-    pub sequence_type: Option<Box<ElementOf>>,
+    pub sequence_type: Option<Box<ContainerTypeProto>>,
     #[prost(message, optional, boxed, tag = "5")]
     pub map_type: Option<Box<MapType>>,
     #[prost(message, optional, boxed, tag = "8")]
     pub sparse_tensor_type: Option<Box<TensorType>>,
     #[prost(message, optional, boxed, tag = "9")]
-    pub optional_type: Option<Box<ElementOf>>,
+    pub optional_type: Option<Box<ContainerTypeProto>>,
 }
 
 /// The type of a tensor.
@@ -217,12 +217,12 @@ pub struct TensorType {
     #[prost(int32, optional, tag = "1")]
     pub elem_type: Option<i32>,
     #[prost(message, optional, boxed, tag = "2")]
-    pub shape: Option<Box<Shape>>,
+    pub shape: Option<Box<TensorShapeProto>>,
 }
 
 /// The type of what a sequence or an optional holds.
 #[derive(Clone, PartialEq, Message)]
-pub struct ElementOf {
+pub struct ContainerTypeProto {
     #[prost(message, optional, boxed, tag = "1")]
     pub elem_type: Option<Box<TypeProto>>,
 }

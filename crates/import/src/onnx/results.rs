@@ -4,7 +4,7 @@ use tfrt_ir::{Attribute, Module, RegionId, Type, ValueId, attributes::FloatAttri
 
 use super::{
     ElementType,
-    attributes::Held,
+    attributes::AttributeData,
     element,
     graph::Entries,
     schema::{Operator, Parameter},
@@ -13,18 +13,18 @@ use super::{
 };
 
 /// Types of the results of an operation.
-pub(super) enum Results {
+pub(super) enum ResultTypes {
     /// One for each.
     Each(Vec<Type>),
     /// All are the same.
     Same(Type),
 }
 
-impl Results {
+impl ResultTypes {
     pub(super) fn of(&self, index: usize) -> Type {
         match self {
-            Results::Each(types) => types.get(index).cloned().unwrap_or_else(types::unknown),
-            Results::Same(ty) => ty.clone(),
+            ResultTypes::Each(types) => types.get(index).cloned().unwrap_or_else(types::unknown),
+            ResultTypes::Same(ty) => ty.clone(),
         }
     }
 }
@@ -47,38 +47,38 @@ pub(super) fn types(
     operands: &[ValueId],
     attributes: &Entries<'_>,
     regions: &[RegionId],
-) -> Results {
+) -> ResultTypes {
     let operand = |index: usize| operands.get(index).map(|&value| module.value_type(value));
-    let same = |ty: Option<&Type>| Results::Same(ty.cloned().unwrap_or_else(types::unknown));
+    let same = |ty: Option<&Type>| ResultTypes::Same(ty.cloned().unwrap_or_else(types::unknown));
     match name {
         "onnx.Identity" | "onnx.SequenceInsert" | "onnx.SequenceErase" => same(operand(0)),
         "onnx.SequenceEmpty" => {
             let dtype = attributes.iter().find(|(name, _)| *name == "dtype");
             let dtype = dtype.and_then(|(_, held)| match held {
-                Held::Constant(value) => i32::try_from(value.as_i64()?).ok(),
+                AttributeData::Constant(value) => i32::try_from(value.as_i64()?).ok(),
                 _ => None,
             });
             let element = ElementType::from_number(dtype.unwrap_or(ElementType::F32.number()));
             let of = element.map_or_else(types::unknown, |it| types::unranked(it.ty()));
-            Results::Same(types::sequence(&of))
+            ResultTypes::Same(types::sequence(&of))
         }
         "onnx.SequenceConstruct" | "onnx.SplitToSequence" => {
-            Results::Same(types::sequence(&any_shape(operand(0))))
+            ResultTypes::Same(types::sequence(&any_shape(operand(0))))
         }
         "onnx.SequenceAt" | "onnx.OptionalGetElement" => match operand(0) {
-            Some(ty @ Type::Tensor(_)) => Results::Same(ty.clone()),
-            Some(ty) => Results::Same(inner(ty).unwrap_or_else(types::unknown)),
-            None => Results::Same(types::unknown()),
+            Some(ty @ Type::Tensor(_)) => ResultTypes::Same(ty.clone()),
+            Some(ty) => ResultTypes::Same(inner(ty).unwrap_or_else(types::unknown)),
+            None => ResultTypes::Same(types::unknown()),
         },
         "onnx.Optional" => match (
             operand(0),
             attributes.iter().find(|(name, _)| *name == "type"),
         ) {
-            (Some(ty), _) => Results::Same(types::optional(ty)),
-            (None, Some((_, Held::Constant(Attribute::Type(ty))))) => {
-                Results::Same(types::optional(ty))
+            (Some(ty), _) => ResultTypes::Same(types::optional(ty)),
+            (None, Some((_, AttributeData::Constant(Attribute::Type(ty))))) => {
+                ResultTypes::Same(types::optional(ty))
             }
-            _ => Results::Same(types::optional(&types::unknown())),
+            _ => ResultTypes::Same(types::optional(&types::unknown())),
         },
         "onnx.If" => {
             let (one, other) = (
@@ -89,20 +89,20 @@ pub(super) fn types(
                 .iter()
                 .zip(&other)
                 .map(|(one, other)| either(one, other));
-            Results::Each(both.collect())
+            ResultTypes::Each(both.collect())
         }
-        "onnx.Loop" => Results::Each(loop_results(module, operands, regions)),
-        "onnx.Scan" => Results::Each(scan_results(module, attributes, regions)),
+        "onnx.Loop" => ResultTypes::Each(loop_results(module, operands, regions)),
+        "onnx.Scan" => ResultTypes::Each(scan_results(module, attributes, regions)),
         "onnx.SequenceMap" => {
             let elements = yielded(module, regions.first());
             let sequences = elements
                 .iter()
                 .map(|ty| types::sequence(&any_shape(Some(ty))));
-            Results::Each(sequences.collect())
+            ResultTypes::Each(sequences.collect())
         }
         _ => match operator {
-            Some(operator) => Results::Each(declared(module, operator, operands, attributes)),
-            None => Results::Same(types::unknown()),
+            Some(operator) => ResultTypes::Each(declared(module, operator, operands, attributes)),
+            None => ResultTypes::Same(types::unknown()),
         },
     }
 }
@@ -158,7 +158,7 @@ fn declared(
             return element.map_or_else(types::unknown, |it| types::unranked(it.ty()));
         }
         let number = attributes.iter().find_map(|(name, held)| match held {
-            Held::Constant(value) if ELEMENT_TYPES.contains(name) => value.as_i64(),
+            AttributeData::Constant(value) if ELEMENT_TYPES.contains(name) => value.as_i64(),
             _ => None,
         });
         let element = number.and_then(|number| i32::try_from(number).ok());
@@ -240,7 +240,7 @@ fn carried(start: &Type, end: &Type) -> Type {
 fn scan_results(module: &Module, attributes: &Entries<'_>, regions: &[RegionId]) -> Vec<Type> {
     let ends = yielded(module, regions.first());
     let n_inputs = attributes.iter().find_map(|(name, held)| match held {
-        Held::Constant(value) if *name == "num_scan_inputs" => value.as_i64(),
+        AttributeData::Constant(value) if *name == "num_scan_inputs" => value.as_i64(),
         _ => None,
     });
     let block = regions

@@ -6,7 +6,7 @@ use prost::bytes::Bytes;
 
 use super::{
     element::ElementType,
-    external::{self, ExternalFiles, Left},
+    external::{self, ExternalFiles, ExternalRef},
     problem::Problem,
     proto::{Graph, TensorProto},
 };
@@ -86,17 +86,17 @@ pub(super) fn decode(proto: &TensorProto, files: &mut ExternalFiles) -> Result<T
 }
 
 /// A tensor whose elements stay in their file.
-pub(super) struct Apart<'p> {
+pub(super) struct ExternalTensor<'p> {
     pub(super) element: ElementType,
     pub(super) dims: Vec<usize>,
-    pub(super) left: Left<'p>,
+    pub(super) left: ExternalRef<'p>,
 }
 
 /// Reads a tensor but for its elements, if these are to stay in their file.
-pub(super) fn apart<'p>(
+pub(super) fn external<'p>(
     proto: &'p TensorProto,
     files: &mut ExternalFiles,
-) -> Result<Option<Apart<'p>>, Problem> {
+) -> Result<Option<ExternalTensor<'p>>, Problem> {
     let is_plain = proto.segment.is_none() && held(proto) == ["another file"];
     if !is_plain {
         return Ok(None);
@@ -107,8 +107,8 @@ pub(super) fn apart<'p>(
     if element.per_byte() != 1 || matches!(element, ElementType::Bool | ElementType::String) {
         return Ok(None);
     }
-    let left = files.leave(proto, file_len(element, count))?;
-    Ok(left.map(|left| Apart {
+    let left = files.keep_external(proto, file_len(element, count))?;
+    Ok(left.map(|left| ExternalTensor {
         element,
         dims,
         left,

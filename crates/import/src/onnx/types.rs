@@ -85,7 +85,7 @@ pub(super) fn negative_size(ty: Option<&proto::TypeProto>) -> Option<(usize, i64
     sizes.find_map(|(index, size)| Some((index, size.filter(|size| *size < 0)?)))
 }
 
-fn shape(ty: Option<&proto::TypeProto>) -> Option<&proto::Shape> {
+fn shape(ty: Option<&proto::TypeProto>) -> Option<&proto::TensorShapeProto> {
     let ty = ty?;
     let tensor = ty.tensor_type.as_ref().or(ty.sparse_tensor_type.as_ref())?;
     tensor.shape.as_deref()
@@ -95,7 +95,7 @@ fn incomplete(what: &str) -> Problem {
     Problem::new(codes::MODEL_TYPE, format!("has a type {what}"))
 }
 
-fn held(inner: &proto::ElementOf) -> Result<Type, Problem> {
+fn held(inner: &proto::ContainerTypeProto) -> Result<Type, Problem> {
     match &inner.elem_type {
         Some(ty) => read(ty),
         None => Ok(unknown()),

@@ -8,7 +8,7 @@ use tfrt_tensor::math::near::{Neighbours, neighbours_last_into};
 use tfrt_tensor::math::normalize::scale_joined_into;
 use tfrt_tensor::math::panel::Activation;
 
-use super::{Made, dense, made, memory};
+use super::{TensorResult, dense, made, memory};
 
 /// `%y = "cpu.fused.scale"(%factors, %summands, %a, %b, ..) {activation = "relu"}`
 ///
@@ -21,7 +21,7 @@ pub(super) fn scale(
     operands: Operands<'_>,
     name: Attr<&str>,
     execution: &ExecutionContext,
-) -> Made {
+) -> TensorResult {
     let lists = [dense(&operands, 0)?, dense(&operands, 1)?];
     let parts = (2..operands.len()).map(|index| dense(&operands, index));
     let parts: Vec<&DenseHostTensor> = parts.collect::<Result<_, _>>()?;
@@ -59,7 +59,7 @@ pub(super) fn near(
     bias: Attr<f32>,
     size: Attr<i64>,
     execution: &ExecutionContext,
-) -> Made {
+) -> TensorResult {
     let x = dense(&operands, 0)?;
     let size = usize::try_from(*size).unwrap_or(0);
     if size == 0 {
@@ -88,7 +88,7 @@ pub(super) fn shuffle(
     operands: Operands<'_>,
     groups: Attr<i64>,
     execution: &ExecutionContext,
-) -> Made {
+) -> TensorResult {
     let x = dense(&operands, 0)?;
     let groups = usize::try_from(*groups).unwrap_or(0);
     let out = memory::output(execution, &x.shape().to_dims())?;

@@ -13,10 +13,10 @@ use tfrt_tensor::math::panel::{AddedTensor, TensorAfter};
 use tfrt_tensor::op::PreparedState;
 use tfrt_tensor::{DType, DenseHostTensor};
 
-use crate::onnx::{Node, PrepareRow, state};
+use crate::onnx::{NodeCall, PrepareRow, state};
 
 use super::epilogue::Epilogue;
-use super::{Made, Placement, dense, made, memory, shared, stored};
+use super::{TensorResult, WindowAttributes, dense, made, memory, shared, stored};
 
 /// Filters are packed with what follows them.
 pub(super) const PREPARE: [PrepareRow; 2] = [
@@ -130,7 +130,7 @@ const DEPTHWISE: &str = "depthwise";
 /// # Shapes
 ///
 /// `filter: [filters, channels / groups, rows, columns]`, all others `[filters]`.
-fn pack(node: &Node<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter, Error> {
+fn pack(node: &NodeCall<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter, Error> {
     let filter = node.inputs.dense(own[0])?;
     let shape = filter.shape().to_dims();
     let &[filters, channels, rows, columns] = &shape[..] else {
@@ -169,7 +169,7 @@ fn pack(node: &Node<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter, Er
         false => {
             let reading = ordered.read()?;
             let ones = &[1, 1][..];
-            let placement = Placement {
+            let placement = WindowAttributes {
                 dilations: node.attributes.integers("dilations")?.unwrap_or(ones),
                 pads: &[],
                 strides: node.attributes.integers("strides")?.unwrap_or(ones),
@@ -197,7 +197,7 @@ type Factors = Option<Vec<f32>>;
 
 /// What sums are multiplied by, and what is added to them.
 fn after(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     bias: usize,
     norm: [usize; 4],
     filters: usize,
@@ -264,10 +264,10 @@ pub(super) fn convolve(
     pads: Attr<&[i64]>,
     strides: Attr<&[i64]>,
     execution: &ExecutionContext,
-) -> Made {
+) -> TensorResult {
     let (filter, operands) = state::<Filter>(&operands)?;
     let x = dense(operands, 0)?;
-    let placement = Placement {
+    let placement = WindowAttributes {
         dilations: &dilations,
         pads: &pads,
         strides: &strides,
@@ -314,7 +314,7 @@ pub(super) fn convolve_joined(
     _groups: Attr<i64>,
     _strides: Attr<&[i64]>,
     execution: &ExecutionContext,
-) -> Made {
+) -> TensorResult {
     let (filter, operands) = state::<Filter>(&operands)?;
     let Elements::Packed(packed) = &filter.elements else {
         let message = "expected a filter of channels that mix, found one of channels that don't";

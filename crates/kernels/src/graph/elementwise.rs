@@ -14,9 +14,9 @@ use tfrt_tensor::math::pointwise::{self, Step};
 use tfrt_tensor::op::PreparedState;
 use tfrt_tensor::{DType, DenseHostTensor, TensorShape};
 
-use crate::onnx::{Node, PrepareRow, state};
+use crate::onnx::{NodeCall, PrepareRow, state};
 
-use super::{Made, dense, made, memory};
+use super::{TensorResult, dense, made, memory};
 
 /// A program, ready to run.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub(super) const PREPARE: [PrepareRow; 1] = [PrepareRow {
 }];
 
 /// Reads a program of so many `inputs` from its `steps`.
-fn read(node: &Node<'_>) -> Result<Program, Error> {
+fn read(node: &NodeCall<'_>) -> Result<Program, Error> {
     let texts = node.attributes.strings("steps")?;
     let texts = texts.ok_or_else(|| node.attributes.missing("steps"))?;
     let mut all = Vec::with_capacity(texts.len());
@@ -61,7 +61,7 @@ fn read(node: &Node<'_>) -> Result<Program, Error> {
 /// # Shapes
 ///
 /// The result is of the shape that the inputs are broadcast to, and of the type that the program makes of theirs.
-pub(super) fn run(operands: Operands<'_>, execution: &ExecutionContext) -> Made {
+pub(super) fn run(operands: Operands<'_>, execution: &ExecutionContext) -> TensorResult {
     let (program, operands) = state::<Program>(&operands)?;
     let mut inputs: SmallVec<[&DenseHostTensor; 4]> = SmallVec::new();
     for index in 0..operands.len() {

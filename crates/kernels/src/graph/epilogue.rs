@@ -7,7 +7,7 @@ use tfrt_host::codec::{Decoder, Encoder};
 use tfrt_tensor::math::panel::Activation;
 use tfrt_tensor::math::pointwise::{Program, Step};
 
-use crate::onnx::Node;
+use crate::onnx::NodeCall;
 
 /// A program of pointwise steps, `a0` of which is a sum with bias and residual. Made when a model is opened.
 ///
@@ -29,7 +29,7 @@ const ACTIVATIONS: &[(&[&str], Activation)] = &[
 
 impl Epilogue {
     /// Reads the attribute `epilogue`, a list of steps.
-    pub(super) fn of(node: &Node<'_>) -> Result<Epilogue, Error> {
+    pub(super) fn of(node: &NodeCall<'_>) -> Result<Epilogue, Error> {
         let texts = node.attributes.strings("epilogue")?.unwrap_or_default();
         let texts = texts.into_iter().map(|text| {
             let text = std::str::from_utf8(text);

@@ -10,10 +10,10 @@ use tfrt_tensor::math::matmul::{PackedRight, matmul_packed_into};
 use tfrt_tensor::math::panel::{AddedTensor, TensorAfter};
 use tfrt_tensor::op::PreparedState;
 
-use crate::onnx::{Node, PrepareRow, state};
+use crate::onnx::{NodeCall, PrepareRow, state};
 
 use super::epilogue::Epilogue;
-use super::{Made, dense, made, memory, shared, stored};
+use super::{TensorResult, dense, made, memory, shared, stored};
 
 /// Matrices are packed with their biases.
 pub(super) const PREPARE: [PrepareRow; 1] = [PrepareRow {
@@ -78,7 +78,7 @@ const MATRIX: &str = "matrix";
 /// # Shapes
 ///
 /// `b: [k, n]`, transposed `[n, k]`; `bias`: `n` elements, or one for all.
-fn pack(node: &Node<'_>) -> Result<Matrix, Error> {
+fn pack(node: &NodeCall<'_>) -> Result<Matrix, Error> {
     let (right, host) = (node.inputs.dense(1)?, node.execution.host());
     if right.shape().rank() != 2 {
         let message = format_args!("is expected to be a matrix, found shape {}", right.shape());
@@ -128,7 +128,7 @@ pub(super) fn multiply(
     _epilogue: Attr<AttributeView<'_>>,
     _transposed: Attr<i64>,
     execution: &ExecutionContext,
-) -> Made {
+) -> TensorResult {
     let (right, operands) = state::<Matrix>(&operands)?;
     let left = dense(operands, 0)?;
     let mut extents = left.shape().to_dims();

@@ -22,10 +22,10 @@ const N_SAMPLES: usize = 64;
 type Key = (usize, u64);
 
 /// What live models hold.
-type Held = HashMap<Key, Vec<Weak<OwnedReading>>>;
+type WeightIndex = HashMap<Key, Vec<Weak<OwnedReading>>>;
 
 #[derive(Default)]
-struct SharedWeights(Mutex<Held>);
+struct SharedWeights(Mutex<WeightIndex>);
 
 /// Bytes that are held as long as a tensor sees them.
 struct Owner(Arc<OwnedReading>);
@@ -51,12 +51,12 @@ pub fn share_bytes(host: &HostContext, bytes: HostBuffer) -> HostBuffer {
         return bytes;
     };
     let weights = host.shared(|_| SharedWeights::default());
-    HostBuffer::from_owner(Owner(weights.held(Arc::new(reading))))
+    HostBuffer::from_owner(Owner(weights.find_or_insert(Arc::new(reading))))
 }
 
 impl SharedWeights {
     /// Returns equal bytes that somebody holds; from now on these ones, if nobody does.
-    fn held(&self, own: Arc<OwnedReading>) -> Arc<OwnedReading> {
+    fn find_or_insert(&self, own: Arc<OwnedReading>) -> Arc<OwnedReading> {
         let key = (own.len(), samples(&own));
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, held| {

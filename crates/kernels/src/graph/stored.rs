@@ -155,7 +155,7 @@ pub(crate) fn read_layout<'b>(
     }
     let best = InstructionSet::best();
     if set != best {
-        let laid = context.host().shared(|_| LaidAgain::default());
+        let laid = context.host().shared(|_| RepackedSets::default());
         laid.add(set);
     }
     Ok((kind, [set, best]))
@@ -207,9 +207,9 @@ pub(super) fn read_packed(
 
 /// The instruction sets that weights were laid out for which were laid out again.
 #[derive(Default)]
-struct LaidAgain(Mutex<BTreeSet<&'static str>>);
+struct RepackedSets(Mutex<BTreeSet<&'static str>>);
 
-impl LaidAgain {
+impl RepackedSets {
     fn add(&self, set: InstructionSet) {
         let mut sets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sets.insert(set.name());
@@ -217,8 +217,8 @@ impl LaidAgain {
 }
 
 /// Returns the instruction sets of stored weights that had to be laid out again on this host so far.
-pub fn laid_again(host: &HostContext) -> Vec<&'static str> {
-    let laid = host.shared(|_| LaidAgain::default());
+pub fn repacked(host: &HostContext) -> Vec<&'static str> {
+    let laid = host.shared(|_| RepackedSets::default());
     let sets = laid.0.lock().unwrap_or_else(PoisonError::into_inner);
     sets.iter().copied().collect()
 }

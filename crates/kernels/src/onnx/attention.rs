@@ -9,7 +9,7 @@ use tfrt_tensor::math::movement::{Movement, concat_extents, concat_into};
 use tfrt_tensor::{DType, DenseHostTensor, Dims, TensorShape};
 
 use super::outputs::IntoValue;
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 mod linear;
 mod rotary;
@@ -23,10 +23,10 @@ pub(super) const OPERATIONS: &Operations = &[
 ];
 
 /// A tensor, and when its elements are there.
-type Later = (DenseHostTensor, AsyncValue<Chain>);
+type PendingTensor = (DenseHostTensor, AsyncValue<Chain>);
 
 /// Heads as a dimension of their own: `[batch, length, heads * width]` to `[batch, heads, length, width]`.
-fn by_heads(node: &Node<'_>, index: usize, heads: &str) -> Result<Later, Error> {
+fn by_heads(node: &NodeCall<'_>, index: usize, heads: &str) -> Result<PendingTensor, Error> {
     let x = node.inputs.dense(index)?;
     let extents = x.shape().to_dims();
     let &[batch, length, hidden] = &extents[..] else {
@@ -49,7 +49,11 @@ fn by_heads(node: &Node<'_>, index: usize, heads: &str) -> Result<Later, Error> 
 }
 
 /// What came before, with what comes now behind it.
-fn continued(node: &Node<'_>, past: usize, (now, chain): Later) -> Result<Later, Error> {
+fn continued(
+    node: &NodeCall<'_>,
+    past: usize,
+    (now, chain): PendingTensor,
+) -> Result<PendingTensor, Error> {
     let Some(past) = node.inputs.optional_dense(past)? else {
         return Ok((now, chain));
     };
@@ -63,7 +67,7 @@ fn continued(node: &Node<'_>, past: usize, (now, chain): Later) -> Result<Later,
 }
 
 /// `Attention`: softmax(q kᵀ scale + mask) v, with keys and values of before, and scores as a result.
-fn attention(node: &Node<'_>) -> Result<Outputs, Error> {
+fn attention(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let is_flat = node.inputs.dense(0)?.shape().rank() == 3;
     let (queries, q_chain) = by_heads(node, 0, "q_num_heads")?;
     let keys = continued(node, 4, by_heads(node, 1, "kv_num_heads")?)?;
@@ -171,7 +175,7 @@ fn attention(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// How many keys there are, of each of the batch.
-fn lens(node: &Node<'_>, n_keys: usize) -> Result<Option<Vec<usize>>, Error> {
+fn lens(node: &NodeCall<'_>, n_keys: usize) -> Result<Option<Vec<usize>>, Error> {
     let Some(list) = node.inputs.optional_integers(6)? else {
         return Ok(None);
     };
@@ -189,7 +193,7 @@ fn lens(node: &Node<'_>, n_keys: usize) -> Result<Option<Vec<usize>>, Error> {
 
 /// Heads side by side again: `[batch, heads, length, width]` to `[batch, length, heads * width]`.
 fn flattened(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     x: DenseHostTensor,
     chain: AsyncValue<Chain>,
     extents: &[usize],

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tfrt_host::kernel::{AggregateView, AttributeView};
 use tfrt_host::{DType, Error, HostAllocator};
 use tfrt_ops::names::{NameAttr, onnx};
-use tfrt_ops::{AttrDef, AttrValue, Default};
+use tfrt_ops::{AttrDef, AttrDefault, AttrValue};
 use tfrt_tensor::{DenseHostTensor, StringHostTensor, Tensor, TensorMetadata, TensorShape};
 
 /// The attributes of an operation: only those that the model, or a caller, states.
@@ -24,12 +24,12 @@ enum Source<'a> {
     /// In a program: names and values alternately.
     Program(AggregateView<'a>),
     /// In the memory of a caller.
-    Stated(&'a [(&'static str, Stated<'a>)]),
+    Caller(&'a [(&'static str, CallerAttr<'a>)]),
 }
 
 /// An attribute that a caller states.
 #[derive(Clone, Debug)]
-pub(crate) enum Stated<'a> {
+pub(crate) enum CallerAttr<'a> {
     Integer(i64),
     Float(f32),
     Text(&'a [u8]),
@@ -43,7 +43,7 @@ pub(crate) enum Stated<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Value<'a> {
     Program(AttributeView<'a>),
-    Stated(&'a Stated<'a>),
+    Caller(&'a CallerAttr<'a>),
     /// What a name states.
     Integer(i64),
     Text(&'static [u8]),
@@ -54,7 +54,7 @@ impl<'a> Value<'a> {
         match self {
             Value::Integer(value) => Some(value),
             Value::Program(view) => view.as_i64(),
-            Value::Stated(Stated::Integer(value)) => Some(*value),
+            Value::Caller(CallerAttr::Integer(value)) => Some(*value),
             _ => None,
         }
     }
@@ -62,7 +62,7 @@ impl<'a> Value<'a> {
     fn float(self) -> Option<f32> {
         match self {
             Value::Program(view) => view.as_f32(),
-            Value::Stated(Stated::Float(value)) => Some(*value),
+            Value::Caller(CallerAttr::Float(value)) => Some(*value),
             _ => None,
         }
     }
@@ -70,7 +70,7 @@ impl<'a> Value<'a> {
     fn text(self) -> Option<&'a str> {
         match self {
             Value::Program(view) => view.as_str(),
-            Value::Stated(Stated::Text(bytes)) => std::str::from_utf8(bytes).ok(),
+            Value::Caller(CallerAttr::Text(bytes)) => std::str::from_utf8(bytes).ok(),
             Value::Text(bytes) => std::str::from_utf8(bytes).ok(),
             _ => None,
         }
@@ -80,7 +80,7 @@ impl<'a> Value<'a> {
     fn dtype(self) -> Option<DType> {
         match self {
             Value::Program(view) if view.as_dtype().is_some() => view.as_dtype(),
-            Value::Stated(Stated::Type(dtype)) => Some(*dtype),
+            Value::Caller(CallerAttr::Type(dtype)) => Some(*dtype),
             other => onnx::dtype(other.integer()?),
         }
     }
@@ -89,7 +89,7 @@ impl<'a> Value<'a> {
         match self {
             Value::Program(view) if is_empty(view) => Some(&[]),
             Value::Program(view) => view.array(),
-            Value::Stated(Stated::Integers(list)) => Some(list),
+            Value::Caller(CallerAttr::Integers(list)) => Some(list),
             _ => None,
         }
     }
@@ -98,8 +98,8 @@ impl<'a> Value<'a> {
         match self {
             Value::Program(view) if is_empty(view) => Some(&[]),
             Value::Program(view) => view.array(),
-            Value::Stated(Stated::Floats(list)) => Some(list),
-            Value::Stated(Stated::Integers(list)) if list.is_empty() => Some(&[]),
+            Value::Caller(CallerAttr::Floats(list)) => Some(list),
+            Value::Caller(CallerAttr::Integers(list)) if list.is_empty() => Some(&[]),
             _ => None,
         }
     }
@@ -112,8 +112,8 @@ impl<'a> Value<'a> {
                     .map(|index| list.get(index)?.as_bytes())
                     .collect()
             }
-            Value::Stated(Stated::Texts(list)) => Some(list.clone()),
-            Value::Stated(Stated::Integers(list)) if list.is_empty() => Some(Vec::new()),
+            Value::Caller(CallerAttr::Texts(list)) => Some(list.clone()),
+            Value::Caller(CallerAttr::Integers(list)) if list.is_empty() => Some(Vec::new()),
             _ => None,
         }
     }
@@ -135,8 +135,11 @@ impl<'a> Attributes<'a> {
     }
 
     /// Attributes that a caller states.
-    pub(super) fn stated(operation: &'static str, list: &'a [(&'static str, Stated<'a>)]) -> Self {
-        let source = Source::Stated(list);
+    pub(super) fn stated(
+        operation: &'static str,
+        list: &'a [(&'static str, CallerAttr<'a>)],
+    ) -> Self {
+        let source = Source::Caller(list);
         Attributes {
             operation,
             source,
@@ -176,9 +179,9 @@ impl<'a> Attributes<'a> {
                 let index = names.find(is_named)?;
                 list.get(index + 1).map(Value::Program)
             }
-            Source::Stated(list) => {
+            Source::Caller(list) => {
                 let found = list.iter().find(|(own, _)| *own == name);
-                found.map(|(_, value)| Value::Stated(value))
+                found.map(|(_, value)| Value::Caller(value))
             }
         }
     }
@@ -278,7 +281,7 @@ impl<'a> Attributes<'a> {
     ///
     /// See [`float`](Self::float).
     pub(super) fn number_of(&self, attr: &AttrDef) -> Result<f64, Error> {
-        if let Default::Int(default) = attr.default {
+        if let AttrDefault::Int(default) = attr.default {
             return Ok(u8::from(self.flag(attr.name, default != 0)?).into());
         }
         let default = || match attr.default {
@@ -286,7 +289,7 @@ impl<'a> Attributes<'a> {
                 clippy::cast_possible_truncation,
                 reason = "stated ones have 32 bits, too"
             )]
-            Default::Float(value) => value as f32,
+            AttrDefault::Float(value) => value as f32,
             _ => 0.0,
         };
         Ok(self.float(attr.name)?.unwrap_or_else(default).into())

@@ -7,22 +7,22 @@ use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{DType, DenseHostTensor, StringHostTensor, Tensor};
 
 use super::dispatch::{to_f64, with_integer};
-use super::{Node, Operations, Outputs, with_floating};
+use super::{NodeCall, Operations, Outputs, with_floating};
 
 pub(super) const OPERATIONS: &Operations = &[("cast", cast), ("onnx.CastLike", cast_like)];
 
 /// `cast`: to the type that the attribute `to` names.
-fn cast(node: &Node<'_>) -> Result<Outputs, Error> {
+fn cast(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let to = node.attributes.dtype("to")?;
     convert(node, to.ok_or_else(|| node.attributes.missing("to"))?)
 }
 
 /// `CastLike`: to the type of the second operand.
-fn cast_like(node: &Node<'_>) -> Result<Outputs, Error> {
+fn cast_like(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     convert(node, node.inputs.tensor(1)?.metadata().dtype)
 }
 
-fn convert(node: &Node<'_>, to: DType) -> Result<Outputs, Error> {
+fn convert(node: &NodeCall<'_>, to: DType) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     if x.metadata().dtype == to {
         return Ok(x.clone().into());
@@ -42,7 +42,7 @@ fn convert(node: &Node<'_>, to: DType) -> Result<Outputs, Error> {
 
 /// The numbers of a tensor as another type, which are there when the chain is.
 pub(super) fn converted(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     x: &DenseHostTensor,
     dtype: DType,
 ) -> Result<(DenseHostTensor, AsyncValue<Chain>), Error> {
@@ -55,7 +55,7 @@ pub(super) fn converted(
     Ok((out, chain))
 }
 
-pub(super) fn casting(node: &Node<'_>) -> Result<Casting, Error> {
+pub(super) fn casting(node: &NodeCall<'_>) -> Result<Casting, Error> {
     let saturates = node.attributes.flag("saturate", true)?;
     let powers = match node.attributes.string_or("round_mode", "up")? {
         "up" => PowerRounding::Up,
@@ -77,7 +77,7 @@ pub(super) fn casting(node: &Node<'_>) -> Result<Casting, Error> {
 }
 
 /// Reads numbers: `1.5`, `-3`, `1e-3`, `INF`, `NaN`, in any case.
-fn from_strings(node: &Node<'_>, x: &StringHostTensor, to: DType) -> Result<Outputs, Error> {
+fn from_strings(node: &NodeCall<'_>, x: &StringHostTensor, to: DType) -> Result<Outputs, Error> {
     let extents = x.metadata().shape.to_dims();
     let texts = x.strings().iter().map(|bytes| {
         let text = std::str::from_utf8(bytes).ok().map(str::trim);
@@ -121,7 +121,7 @@ fn from_strings(node: &Node<'_>, x: &StringHostTensor, to: DType) -> Result<Outp
 }
 
 /// Writes numbers with as few digits as tell them apart.
-fn to_strings(node: &Node<'_>, x: &DenseHostTensor) -> Result<Outputs, Error> {
+fn to_strings(node: &NodeCall<'_>, x: &DenseHostTensor) -> Result<Outputs, Error> {
     let dtype = x.dtype();
     let reading = x.read()?;
     let shape = x.shape().clone();
@@ -132,7 +132,7 @@ fn to_strings(node: &Node<'_>, x: &DenseHostTensor) -> Result<Outputs, Error> {
         let texts = reading.elements::<T>()?.iter().map(|one| one.to_string().into_bytes());
         node.strings_of(shape, texts)
     }, else {
-        node.beside.set_aside(x.n_elements(), size_of::<f64>())?;
+        node.workspace.set_aside(x.n_elements(), size_of::<f64>())?;
         let numbers = to_f64(x).map_err(|_| node.inputs.unsupported(0, dtype))?;
         let is_truth = dtype == DType::I1;
         let text = |one: f64| match is_truth {

@@ -21,7 +21,7 @@ use tfrt_tensor::{
 };
 
 use super::Attributes;
-use super::carried::{Carried, extents};
+use super::opaque::{OpaqueTensors, extents};
 
 mod map;
 mod scan;
@@ -56,7 +56,7 @@ fn repeat(
     body: Callee,
     n_results: ResultCount,
     execution: &ExecutionContext,
-) -> Result<Loop<Repeat>, Error> {
+) -> Result<Loop<LoopState>, Error> {
     let mut operands = operands.0;
     let attributes = Attributes::new("Loop", *attributes)?;
     let captured = captured(&attributes, &mut operands, 2)?;
@@ -81,8 +81,8 @@ fn repeat(
     if body.n_arguments() != 2 + n_carried + captured.len() || body.n_results() < 1 + n_carried {
         return Err(misfit("Loop", body));
     }
-    let collected = Collected::new(execution, &attributes, body.n_results(), 1 + n_carried)?;
-    let turns = Repeat {
+    let collected = ScanOutputs::new(execution, &attributes, body.n_results(), 1 + n_carried)?;
+    let turns = LoopState {
         body,
         n_results: n_results.0,
         n_carried,
@@ -98,7 +98,7 @@ fn repeat(
 }
 
 /// A `Loop` between two turns.
-struct Repeat {
+struct LoopState {
     body: Callee,
     n_results: usize,
     n_carried: usize,
@@ -111,11 +111,11 @@ struct Repeat {
     /// The values are results of a turn.
     has_begun: bool,
     captured: Vec<AnyAsyncValue>,
-    collected: Collected,
+    collected: ScanOutputs,
     execution: ExecutionContext,
 }
 
-impl Turns for Repeat {
+impl Turns for LoopState {
     fn next(&mut self, values: &mut Vec<AnyAsyncValue>) -> Turn {
         if let Some(turn) = await_all(values) {
             return turn;
@@ -125,7 +125,7 @@ impl Turns for Repeat {
     }
 }
 
-impl Repeat {
+impl LoopState {
     fn advance(&mut self, values: &mut Vec<AnyAsyncValue>) -> Result<Turn, Error> {
         check(values, &self.execution)?;
         if self.has_begun {
@@ -158,7 +158,7 @@ impl Repeat {
 }
 
 /// Tensors that turns have given, by result.
-struct Collected {
+struct ScanOutputs {
     lists: Vec<Vec<Tensor>>,
     /// The type of a tensor of each list, as text, if it is known.
     types: Vec<Option<String>>,
@@ -166,21 +166,21 @@ struct Collected {
     aside: Aside,
 }
 
-impl Collected {
+impl ScanOutputs {
     /// Without tensors; lists are for the results of the body behind the first ones.
     fn new(
         execution: &ExecutionContext,
         attributes: &Attributes<'_>,
         n_results: usize,
         n_first: usize,
-    ) -> Result<Collected, Error> {
+    ) -> Result<ScanOutputs, Error> {
         let yields = attributes.strings("yields")?.unwrap_or_default();
         let text = |index: usize| {
             yields
                 .get(index)
                 .map(|text| String::from_utf8_lossy(text).into_owned())
         };
-        Ok(Collected {
+        Ok(ScanOutputs {
             lists: vec![Vec::new(); n_results.saturating_sub(n_first)],
             types: (n_first..n_results).map(text).collect(),
             aside: Aside::new(execution.host().allocator()),
@@ -278,7 +278,7 @@ fn stacked(
     let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
     let shape = stack_extents(&shapes, axis)?;
     let tensors: Vec<&Tensor> = tensors.iter().collect();
-    let carried = Carried::of(execution, &tensors)?;
+    let carried = OpaqueTensors::of(execution, &tensors)?;
     let out = carried.output_in(execution, &shape)?;
     let parts: Vec<_> = carried.tensors.iter().collect();
     let chain = stack_into(execution, &parts, axis, &out)?;

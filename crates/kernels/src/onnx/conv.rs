@@ -18,18 +18,18 @@ use super::cast::converted;
 use super::matmul::centred;
 use super::outputs::IntoValue;
 use super::pool::image;
-use super::prepare::{PrepareRow, State, own};
+use super::prepare::{PrepareRow, PreparedKernel, erase};
 use super::quantize::numbers;
-use super::windows::Spatial;
-use super::{Node, Operations, Outputs};
+use super::windows::SpatialAttributes;
+use super::{NodeCall, Operations, Outputs};
 
-mod deformed;
+mod deformable;
 mod transposed;
 
 pub(super) const OPERATIONS: &Operations = &[
     ("conv", convolution),
     ("onnx.ConvInteger", integers),
-    ("onnx.DeformConv", deformed::deformed),
+    ("onnx.DeformConv", deformable::deformed),
     ("onnx.QLinearConv", quantized),
 ];
 
@@ -47,13 +47,13 @@ pub(super) const PREPARE: &[PrepareRow] = &[PrepareRow {
         }
         let filter = OrderedFilter::new(host.allocator(), filter)?;
         let filter = filter.map_elements(|elements| crate::graph::share(host, elements));
-        Ok(Some(own(filter)))
+        Ok(Some(erase(filter)))
     },
     restore: None,
 }];
 
-impl State for OrderedFilter {
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+impl PreparedKernel for OrderedFilter {
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         convolution_by(node, Filter::Ordered(&self))
     }
 }
@@ -69,7 +69,7 @@ enum Filter<'a> {
 
 impl Filter<'_> {
     /// Its extents, of which there are as many as those of the image.
-    fn extents(self, node: &Node<'_>, rank: usize) -> Result<Dims, Error> {
+    fn extents(self, node: &NodeCall<'_>, rank: usize) -> Result<Dims, Error> {
         let extents = match self {
             Filter::Operand(_) => return node.inputs.extents(1, rank),
             Filter::Ordered(filter) => filter.extents(),
@@ -85,7 +85,7 @@ impl Filter<'_> {
 
     fn convolve(
         self,
-        node: &Node<'_>,
+        node: &NodeCall<'_>,
         convolution: &Convolution,
         after: TensorEpilogue,
         out: &DenseHostTensor,
@@ -104,7 +104,7 @@ impl Filter<'_> {
 
     fn convolve_transposed(
         self,
-        node: &Node<'_>,
+        node: &NodeCall<'_>,
         transposed: &Transposed,
         after: TensorEpilogue,
         out: &DenseHostTensor,
@@ -125,13 +125,13 @@ impl Filter<'_> {
 /// The convolution that the attributes describe for a filter, and the extents of its result. `groups` is the name of the
 /// attribute that says into how many groups channels are divided.
 fn described(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     filter: impl FnOnce(usize) -> Result<Dims, Error>,
     groups: &str,
 ) -> Result<(Convolution, Dims), Error> {
     let extents = image(node)?;
     let filter = filter(extents.len())?;
-    let spatial = Spatial::of(node, extents.len() - 2, Some(&filter[2..]))?;
+    let spatial = SpatialAttributes::of(node, extents.len() - 2, Some(&filter[2..]))?;
     let windows = spatial.windows(node, &extents[2..])?;
     let groups = node.attributes.size_or(groups, 1)?;
     let convolution = Convolution {
@@ -144,12 +144,12 @@ fn described(
 }
 
 /// `conv(x, filter, bias)`, attributes `groups`, `transposed` and those of windows.
-fn convolution(node: &Node<'_>) -> Result<Outputs, Error> {
+fn convolution(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     node.inputs.dense(0)?;
     convolution_by(node, Filter::Operand(node.inputs.dense(1)?))
 }
 
-fn convolution_by(node: &Node<'_>, filter: Filter<'_>) -> Result<Outputs, Error> {
+fn convolution_by(node: &NodeCall<'_>, filter: Filter<'_>) -> Result<Outputs, Error> {
     if node.attributes.flag("transposed", false)? {
         return transposed::transposed(node, filter);
     }
@@ -168,7 +168,7 @@ fn convolution_by(node: &Node<'_>, filter: Filter<'_>) -> Result<Outputs, Error>
 
 /// The exact sums of a convolution of integers without their zero points; with a bias of integers.
 fn exact(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     filter_index: usize,
     zeros: [usize; 2],
     bias: Option<usize>,
@@ -205,7 +205,7 @@ fn exact(
 }
 
 /// `ConvInteger`: to integers of 32 bits
-fn integers(node: &Node<'_>) -> Result<Outputs, Error> {
+fn integers(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (sums, chain) = exact(node, 1, [2, 3], None)?;
     let out = node.output(DType::I32, &sums.shape().to_dims())?;
     let (execution, written) = (node.execution.clone(), out.clone());
@@ -216,7 +216,7 @@ fn integers(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `QLinearConv`: from and to integers with scales and zero points; filters may have one each
-fn quantized(node: &Node<'_>) -> Result<Outputs, Error> {
+fn quantized(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (sums, chain) = exact(node, 3, [2, 5], Some(8))?;
     let extents = sums.shape().to_dims();
     let (x_scale, y_scale) = (node.inputs.number(1)?, node.inputs.number(6)?);

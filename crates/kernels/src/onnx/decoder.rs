@@ -11,7 +11,7 @@ use tfrt_host::memory::{Block, HostBuffer};
 use tfrt_host::{Error, HostAllocator};
 use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 mod formats;
 mod plain;
@@ -22,7 +22,7 @@ pub(super) const OPERATIONS: &Operations = &[("onnx.ImageDecoder", image_decoder
 const MAX_BYTES: usize = 1 << 30;
 
 /// `ImageDecoder(bytes)`, attribute `pixel_format`: `[height, width, channels]`.
-fn image_decoder(node: &Node<'_>) -> Result<Outputs, Error> {
+fn image_decoder(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     if x.dtype() != DType::Ui8 || x.shape().rank() != 1 {
         let message = format_args!("is expected to be a list of bytes, found {}", x.metadata());

@@ -7,7 +7,7 @@ use tfrt_tensor::math::pointwise::{
 };
 use tfrt_tensor::{Bool, DType, DenseHostTensor, Dims, StringHostTensor, Tensor, TensorShape};
 
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 mod mixed;
 
@@ -19,7 +19,7 @@ pub(super) const OPERATIONS: &Operations = &[
 ];
 
 /// The error for an operand of a type that the operation is not defined for, if its function is not.
-pub(super) fn expect_defined(node: &Node<'_>, result: Option<DType>) -> Result<DType, Error> {
+pub(super) fn expect_defined(node: &NodeCall<'_>, result: Option<DType>) -> Result<DType, Error> {
     match result {
         Some(result) => Ok(result),
         None => Err(node.inputs.unsupported(0, node.inputs.dense(0)?.dtype())),
@@ -27,7 +27,7 @@ pub(super) fn expect_defined(node: &Node<'_>, result: Option<DType>) -> Result<D
 }
 
 /// A function of each element of the only operand.
-pub(super) fn of_one(node: &Node<'_>, function: UnaryFunction) -> Result<Outputs, Error> {
+pub(super) fn of_one(node: &NodeCall<'_>, function: UnaryFunction) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = expect_defined(node, function.result(x.dtype()))?;
     let out = node.output(dtype, &x.shape().to_dims())?;
@@ -37,7 +37,7 @@ pub(super) fn of_one(node: &Node<'_>, function: UnaryFunction) -> Result<Outputs
 
 /// A function with parameters of each element of the first operand.
 pub(super) fn with_parameters(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     function: ParametricFunction,
     parameters: [f64; 2],
 ) -> Result<Outputs, Error> {
@@ -49,7 +49,7 @@ pub(super) fn with_parameters(
 }
 
 /// A function of each pair of elements of two operands.
-pub(super) fn of_two(node: &Node<'_>, function: BinaryFunction) -> Result<Outputs, Error> {
+pub(super) fn of_two(node: &NodeCall<'_>, function: BinaryFunction) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     expect_defined(node, function.result(x.dtype()))?;
     let metadata = pointwise::binary_metadata(function, x.metadata(), y.metadata())
@@ -60,14 +60,14 @@ pub(super) fn of_two(node: &Node<'_>, function: BinaryFunction) -> Result<Output
 }
 
 /// A function that takes all operands together, one after the other.
-pub(super) fn of_all(node: &Node<'_>, function: BinaryFunction) -> Result<Outputs, Error> {
+pub(super) fn of_all(node: &NodeCall<'_>, function: BinaryFunction) -> Result<Outputs, Error> {
     let dtype = node.inputs.dense(0)?.dtype();
     expect_defined(node, function.result(dtype))?;
     folded(node, function, None)
 }
 
 /// The sum of all operands divided by their number.
-pub(super) fn mean(node: &Node<'_>) -> Result<Outputs, Error> {
+pub(super) fn mean(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let dtype = node.inputs.dense(0)?.dtype();
     expect_defined(node, ParametricFunction::DividedBy.result(dtype))?;
     #[allow(clippy::cast_precision_loss, reason = "they are no 2^53")]
@@ -76,7 +76,7 @@ pub(super) fn mean(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 fn folded(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     function: BinaryFunction,
     divisor: Option<f64>,
 ) -> Result<Outputs, Error> {
@@ -95,7 +95,7 @@ fn folded(
 }
 
 /// Whether elements are the same: of numbers, truth values, strings.
-fn equal(node: &Node<'_>) -> Result<Outputs, Error> {
+fn equal(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     match (node.inputs.tensor(0)?, node.inputs.tensor(1)?) {
         (Tensor::String(x), Tensor::String(y)) => equal_strings(node, x, y),
         _ => of_two(node, BinaryFunction::Equal),
@@ -103,7 +103,7 @@ fn equal(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 fn equal_strings(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     x: &StringHostTensor,
     y: &StringHostTensor,
 ) -> Result<Outputs, Error> {

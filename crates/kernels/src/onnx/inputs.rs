@@ -8,7 +8,7 @@ use tfrt_tensor::{
     Bool, DType, DenseHostTensor, Dims, NoValue, Optional, Sequence, StringHostTensor, Tensor,
 };
 
-use super::Beside;
+use super::Workspace;
 
 /// The operands of an operation, of which some may be left out.
 #[derive(Clone, Copy)]
@@ -17,7 +17,7 @@ pub struct Inputs<'a> {
     operands: &'a [AnyAsyncValue],
     /// Places that are not among the operands: what stood there was prepared.
     taken: &'static [usize],
-    beside: &'a Beside<'a>,
+    workspace: &'a Workspace<'a>,
 }
 
 impl fmt::Debug for Inputs<'_> {
@@ -31,13 +31,13 @@ impl<'a> Inputs<'a> {
     pub(super) fn new(
         operation: &'static str,
         operands: &'a [AnyAsyncValue],
-        beside: &'a Beside<'a>,
+        workspace: &'a Workspace<'a>,
     ) -> Inputs<'a> {
         Inputs {
             operation,
             operands,
             taken: &[],
-            beside,
+            workspace,
         }
     }
 
@@ -208,7 +208,7 @@ impl<'a> Inputs<'a> {
     /// `InvalidArgument` if it is left out, or something else; `ResourceExhausted` if there is no memory for them.
     pub fn integers(&self, index: usize) -> Result<Vec<i64>, Error> {
         let tensor = self.dense(index)?;
-        self.beside
+        self.workspace
             .set_aside(tensor.n_elements(), size_of::<i64>())?;
         let reading = tensor.read()?;
         match tensor.dtype() {
@@ -281,7 +281,7 @@ impl<'a> Inputs<'a> {
     /// `InvalidArgument` if it is left out, or something else; `ResourceExhausted` if there is no memory for them.
     pub fn numbers(&self, index: usize) -> Result<Vec<f64>, Error> {
         let tensor = self.dense(index)?;
-        self.beside
+        self.workspace
             .set_aside(tensor.n_elements(), size_of::<f64>())?;
         super::dispatch::to_f64(tensor).map_err(|_| self.other(index, "numbers", tensor.dtype()))
     }

@@ -1,5 +1,5 @@
 //! Products of matrices: of numbers, and of integers that stand for numbers. Right sides of halves that are constants are
-//! made `f32`s once ([`Right`]).
+//! made `f32`s once ([`Rhs`]).
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use tfrt_tensor::math::quantize::{Scaling, dequantize_into, quantize_into};
 use tfrt_tensor::{DType, DenseHostTensor, Dims, TensorShape};
 
 use super::outputs::IntoValue;
-use super::prepare::{PrepareRow, State, own};
+use super::prepare::{PrepareRow, PreparedKernel, erase};
 use super::quantize::numbers;
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 mod einsum;
 
@@ -36,7 +36,7 @@ pub(super) const PREPARE: &[PrepareRow] = &[
         inputs: &[1],
         types: &[DType::F16, DType::Bf16],
         takes_attributes: false,
-        make: |node| Ok(keep(node)?.map(|right| own(Dot(Right::Kept(right))))),
+        make: |node| Ok(keep(node)?.map(|right| erase(Dot(Rhs::Prepared(right))))),
         restore: None,
     },
     PrepareRow {
@@ -45,7 +45,7 @@ pub(super) const PREPARE: &[PrepareRow] = &[
         types: &[DType::F16, DType::Bf16],
         takes_attributes: false,
         make: |node| match node.inputs.dense(1)?.shape().rank() {
-            2 => Ok(keep(node)?.map(|right| own(Gemm(Right::Kept(right))))),
+            2 => Ok(keep(node)?.map(|right| erase(Gemm(Rhs::Prepared(right))))),
             _ => Ok(None),
         },
         restore: None,
@@ -56,7 +56,7 @@ pub(super) const PREPARE: &[PrepareRow] = &[
 /// than to convert halves.
 const MOST_KEPT: usize = 1 << 20;
 
-fn keep(node: &Node<'_>) -> Result<Option<KeptFactor>, Error> {
+fn keep(node: &NodeCall<'_>) -> Result<Option<KeptFactor>, Error> {
     let (right, host) = (node.inputs.dense(1)?, node.execution.host());
     if right.n_elements() > MOST_KEPT {
         return Ok(None);
@@ -67,47 +67,47 @@ fn keep(node: &Node<'_>) -> Result<Option<KeptFactor>, Error> {
 }
 
 #[derive(Debug)]
-struct Dot(Right);
+struct Dot(Rhs);
 
-impl State for Dot {
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+impl PreparedKernel for Dot {
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         product_by(node, &self.0)
     }
 }
 
 #[derive(Debug)]
-struct Gemm(Right);
+struct Gemm(Rhs);
 
-impl State for Gemm {
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+impl PreparedKernel for Gemm {
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         gemm_by(node, &self.0)
     }
 }
 
 /// The right side of a product.
 #[derive(Clone, Debug)]
-enum Right {
+enum Rhs {
     /// The operand.
     Operand(DenseHostTensor),
     /// What was prepared of it.
-    Kept(KeptFactor),
+    Prepared(KeptFactor),
 }
 
-impl Right {
+impl Rhs {
     fn extents(&self) -> Dims {
         let elements = match self {
-            Right::Operand(tensor) => tensor,
-            Right::Kept(kept) => kept.elements(),
+            Rhs::Operand(tensor) => tensor,
+            Rhs::Prepared(kept) => kept.elements(),
         };
         elements.shape().to_dims()
     }
 
     /// The same elements with other extents.
-    fn seen(&self, extents: &[usize]) -> Result<Right, Error> {
+    fn seen(&self, extents: &[usize]) -> Result<Rhs, Error> {
         let shape = TensorShape::new(extents)?;
         Ok(match self {
-            Right::Operand(tensor) => Right::Operand(tensor.reshape(shape)?),
-            Right::Kept(kept) => Right::Kept(kept.reshape(shape)?),
+            Rhs::Operand(tensor) => Rhs::Operand(tensor.reshape(shape)?),
+            Rhs::Prepared(kept) => Rhs::Prepared(kept.reshape(shape)?),
         })
     }
 
@@ -120,8 +120,8 @@ impl Right {
         out: &DenseHostTensor,
     ) -> Result<AsyncValue<Chain>, Error> {
         match self {
-            Right::Operand(b) => matmul_into(execution, scale, [a, b], flips, out),
-            Right::Kept(b) => matmul_kept_into(execution, scale, (a, b), flips, out),
+            Rhs::Operand(b) => matmul_into(execution, scale, [a, b], flips, out),
+            Rhs::Prepared(b) => matmul_kept_into(execution, scale, (a, b), flips, out),
         }
     }
 }
@@ -135,7 +135,7 @@ struct Shapes {
 }
 
 impl Shapes {
-    fn of(node: &Node<'_>, a: &[usize], b: &[usize]) -> Result<Shapes, Error> {
+    fn of(node: &NodeCall<'_>, a: &[usize], b: &[usize]) -> Result<Shapes, Error> {
         let (mut left, mut right) = (Dims::from_slice(a), Dims::from_slice(b));
         for (index, extents) in [a, b].into_iter().enumerate() {
             if extents.is_empty() {
@@ -174,9 +174,9 @@ fn seen(tensor: &DenseHostTensor, extents: &[usize]) -> Result<DenseHostTensor, 
 }
 
 fn multiply(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     shapes: &Shapes,
-    (a, b): (&DenseHostTensor, &Right),
+    (a, b): (&DenseHostTensor, &Rhs),
     flips: [bool; 2],
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
@@ -187,12 +187,12 @@ fn multiply(
 }
 
 /// `MatMul`, as NumPy has it; the row `dot` may have matrices transposed, too.
-fn product(node: &Node<'_>) -> Result<Outputs, Error> {
+fn product(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (_, b) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
-    product_by(node, &Right::Operand(b.clone()))
+    product_by(node, &Rhs::Operand(b.clone()))
 }
 
-fn product_by(node: &Node<'_>, b: &Right) -> Result<Outputs, Error> {
+fn product_by(node: &NodeCall<'_>, b: &Rhs) -> Result<Outputs, Error> {
     let a = node.inputs.dense(0)?;
     let dtype = a.dtype();
     let flips = [
@@ -224,14 +224,14 @@ fn product_by(node: &Node<'_>, b: &Right) -> Result<Outputs, Error> {
 }
 
 /// `Gemm`: alpha a b + beta c, where c broadcasts
-fn gemm(node: &Node<'_>) -> Result<Outputs, Error> {
+fn gemm(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (_, b) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     node.inputs.extents(0, 2)?;
     node.inputs.extents(1, 2)?;
-    gemm_by(node, &Right::Operand(b.clone()))
+    gemm_by(node, &Rhs::Operand(b.clone()))
 }
 
-fn gemm_by(node: &Node<'_>, b: &Right) -> Result<Outputs, Error> {
+fn gemm_by(node: &NodeCall<'_>, b: &Rhs) -> Result<Outputs, Error> {
     let a = node.inputs.dense(0)?;
     let dtype = a.dtype();
     let transposed = [
@@ -275,7 +275,7 @@ fn gemm_by(node: &Node<'_>, b: &Right) -> Result<Outputs, Error> {
 /// Integers without their zero points, one or one for each place along a dimension, as `f64`, which has all
 /// their products and sums.
 pub(super) fn centred(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     x: &DenseHostTensor,
     zeros: Vec<f64>,
     dimension: usize,
@@ -294,7 +294,7 @@ pub(super) fn centred(
 
 /// The exact product of integers without their zero points.
 fn exact(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     indexes: [usize; 2],
     zeros: [usize; 2],
 ) -> Result<(DenseHostTensor, AsyncValue<Chain>), Error> {
@@ -328,7 +328,7 @@ fn exact(
 }
 
 /// `MatMulInteger`: to integers of 32 bits
-fn integers(node: &Node<'_>) -> Result<Outputs, Error> {
+fn integers(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (sums, chain) = exact(node, [0, 1], [2, 3])?;
     let out = node.output(DType::I32, &sums.shape().to_dims())?;
     let (execution, written) = (node.execution.clone(), out.clone());
@@ -339,7 +339,7 @@ fn integers(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `QLinearMatMul`: from and to integers with scales and zero points
-fn quantized(node: &Node<'_>) -> Result<Outputs, Error> {
+fn quantized(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (sums, chain) = exact(node, [0, 3], [2, 5])?;
     let extents = sums.shape().to_dims();
     let [a, b] = [numbers(node, 1)?, numbers(node, 4)?];
@@ -393,7 +393,7 @@ fn quantized(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `Det`: of each matrix
-fn determinant(node: &Node<'_>) -> Result<Outputs, Error> {
+fn determinant(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());
     let Some((batch, [m, n])) = extents.split_last_chunk::<2>() else {

@@ -9,7 +9,7 @@ use tfrt_tensor::math::parallel;
 
 use super::dispatch::with_real;
 use super::prepare::{MakeState, PrepareRow};
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 mod encoder;
 mod labels;
@@ -52,7 +52,7 @@ const fn read(op: &'static str, make: MakeState) -> PrepareRow {
 }
 
 /// `ml.Binarizer(x)`, attribute `threshold`: 1 where the element is above it, else 0.
-fn binarizer(node: &Node<'_>) -> Result<Outputs, Error> {
+fn binarizer(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let threshold = f64::from(node.attributes.float_or("threshold", 0.0)?);
     let out = node.output(x.dtype(), &x.shape().to_dims())?;

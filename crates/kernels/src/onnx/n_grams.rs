@@ -6,7 +6,7 @@ use std::hash::Hash;
 use tfrt_host::Error;
 use tfrt_tensor::{DType, Dims, Tensor};
 
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[("onnx.TfIdfVectorizer", tf_idf_vectorizer)];
 
@@ -29,7 +29,7 @@ struct Pool<K> {
 
 /// `TfIdfVectorizer(x)`, attributes `min_gram_length`, `max_gram_length`, `max_skip_count`, `mode`, `ngram_counts`,
 /// `ngram_indexes`, `pool_int64s` or `pool_strings`, `weights`.
-fn tf_idf_vectorizer(node: &Node<'_>) -> Result<Outputs, Error> {
+fn tf_idf_vectorizer(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let shape = x.metadata().shape.to_dims();
     let (n_rows, len) = match shape[..] {
@@ -56,7 +56,7 @@ fn tf_idf_vectorizer(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 fn count<K: Clone + Eq + Hash>(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     words: &[K],
     (n_rows, len): (usize, usize),
     shape: &[usize],
@@ -128,7 +128,7 @@ struct Ranges {
 }
 
 impl Ranges {
-    fn new(node: &Node<'_>, len: usize) -> Result<Ranges, Error> {
+    fn new(node: &NodeCall<'_>, len: usize) -> Result<Ranges, Error> {
         let size = |name| match node.attributes.size_or(name, usize::MAX)? {
             usize::MAX => Err(node.attributes.missing(name)),
             size => Ok(size),
@@ -145,7 +145,7 @@ impl Ranges {
 impl<K: Clone + Eq + Hash> Pool<K> {
     /// Cuts the pool: `counts[n - 1]` is where sequences of length `n` begin.
     fn new(
-        node: &Node<'_>,
+        node: &NodeCall<'_>,
         pool: &[K],
         counts: &[usize],
         indexes: &[usize],

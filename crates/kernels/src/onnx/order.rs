@@ -10,10 +10,10 @@ use tfrt_tensor::math::select::{Classes, Sortable, classes, coordinates_into};
 use tfrt_tensor::math::top_k::{Which, top_k_positions_into};
 use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor};
 
-use super::carried::{count, extents, reshaped, retyped};
 use super::dispatch::with_number;
+use super::opaque::{count, extents, reshaped, retyped};
 use super::shape::to_i64;
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 /// Does something for the Rust type of what can be put in an order: a number or a truth value.
 macro_rules! with_sortable {
@@ -37,7 +37,7 @@ pub(super) const OPERATIONS: &Operations = &[
 ];
 
 /// `TopK(x, k)`, attributes `axis`, `largest`, `sorted`: elements and their positions, in order in any case.
-fn top_k(node: &Node<'_>) -> Result<Outputs, Error> {
+fn top_k(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let shape = x.shape().to_dims();
     let axis = node.axis(node.attributes.integer_or("axis", -1)?, shape.len())?;
@@ -66,7 +66,7 @@ fn top_k(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `sort(x)`, attributes `axis`, `descending`: equal elements stay in their order; what is no number is the largest.
-fn sort(node: &Node<'_>) -> Result<Outputs, Error> {
+fn sort(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let shape = x.shape().to_dims();
     let axis = node.axis(node.attributes.integer_or("axis", -1)?, shape.len())?;
@@ -91,7 +91,7 @@ fn sort(node: &Node<'_>) -> Result<Outputs, Error> {
 
 /// The `k` elements of `x` along an axis whose keys come first, and their positions.
 fn first_of(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     [keys, x]: [&DenseHostTensor; 2],
     axis: usize,
     k: usize,
@@ -103,7 +103,7 @@ fn first_of(
     // Each thread sorts a row: elements, of 8 bytes at most, and their places.
     let n_rows = x.n_elements().checked_div(extent).unwrap_or(0);
     let n_threads = node.execution.request().queue().parallelism() + 1;
-    node.beside.set_aside(
+    node.workspace.set_aside(
         n_rows.min(n_threads).saturating_mul(extent),
         2 * size_of::<usize>(),
     )?;
@@ -135,7 +135,7 @@ fn shared(chain: AsyncValue<Chain>) -> (AsyncValue<Chain>, AsyncValue<Chain>) {
 }
 
 /// `cumulative(x, axis)`: the sum of all elements up to each along an axis, or the product, as `kind` says.
-fn cumulative(node: &Node<'_>) -> Result<Outputs, Error> {
+fn cumulative(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let cumulation_of = match node.kind()? {
         "sum" => Cumulation::Sum,
         "prod" => Cumulation::Product,
@@ -149,7 +149,7 @@ fn cumulative(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 fn cumulation<'a>(
-    node: &Node<'a>,
+    node: &NodeCall<'a>,
 ) -> Result<(&'a tfrt_tensor::DenseHostTensor, usize, Order), Error> {
     let x = node.inputs.dense(0)?;
     let axis = node.axis(node.inputs.integer(1)?, x.shape().rank())?;
@@ -161,7 +161,7 @@ fn cumulation<'a>(
 }
 
 /// `NonZero(x)`: the coordinates of what is not zero, a row for each dimension.
-fn non_zero(node: &Node<'_>) -> Result<Outputs, Error> {
+fn non_zero(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let Tensor::String(strings) = x else {
         let x = x.as_dense()?;
@@ -179,7 +179,7 @@ fn non_zero(node: &Node<'_>) -> Result<Outputs, Error> {
 
 /// The coordinates of the elements that are wanted.
 fn coordinates(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     extents: &[usize],
     n_elements: usize,
     is_wanted: &dyn Fn(usize) -> bool,
@@ -192,7 +192,7 @@ fn coordinates(
 
 /// `Unique(x)`, attributes `axis`, `sorted`: what differs, where it occurs first, which each is, and how many there
 /// are; of slices along an axis, or of all elements.
-fn unique(node: &Node<'_>) -> Result<Outputs, Error> {
+fn unique(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let flat;
     let (x, axis) = match node.attributes.integer("axis")? {
@@ -209,7 +209,8 @@ fn unique(node: &Node<'_>) -> Result<Outputs, Error> {
     let n_outer = count(&shape[..axis]);
     let n_slices = shape[axis];
     node.expect_slices(&shape, n_slices)?;
-    node.beside.set_aside(n_slices, Classes::BYTES_PER_THING)?;
+    node.workspace
+        .set_aside(n_slices, Classes::BYTES_PER_THING)?;
     let places = |slice: usize| {
         let start = move |outer: usize| (outer * n_slices + slice) * inner;
         let n_outer = if inner == 0 { 0 } else { n_outer };

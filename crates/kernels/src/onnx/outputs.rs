@@ -8,7 +8,7 @@ use tfrt_tensor::{
     TensorMetadata, TensorShape,
 };
 
-use super::Node;
+use super::NodeCall;
 
 /// Work that was handed to the queue, or why it was not, as one value.
 pub(super) trait IntoValue {
@@ -67,14 +67,14 @@ impl Outputs {
     }
 
     /// As many as the program asks for.
-    pub(super) fn into_results(self, node: &Node<'_>) -> Result<Results, Error> {
+    pub(super) fn into_results(self, node: &NodeCall<'_>) -> Result<Results, Error> {
         self.asked_for(node)
             .map(|results| Results(results.into_vec()))
     }
 
     /// As many as the caller asks for.
-    pub(super) fn asked_for(mut self, node: &Node<'_>) -> Result<OpResults, Error> {
-        node.beside.until_settled(&self.0);
+    pub(super) fn asked_for(mut self, node: &NodeCall<'_>) -> Result<OpResults, Error> {
+        node.workspace.until_settled(&self.0);
         let (found, wanted) = (self.0.len(), node.n_results);
         if found < wanted {
             return Err(node.error(format_args!(
@@ -116,7 +116,7 @@ impl From<Optional> for Outputs {
     }
 }
 
-impl Node<'_> {
+impl NodeCall<'_> {
     /// Allocates a tensor for a result. Its contents are unspecified: the operation must write every element.
     ///
     /// # Errors

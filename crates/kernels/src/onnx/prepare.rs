@@ -17,13 +17,13 @@ use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest};
 use tfrt_host::{AnyAsyncValue, DType, Error, ExecutionContext, Value};
 use tfrt_tensor::op::{Prepared, PreparedState};
 
-use super::{Attributes, Beside, Inputs, Node, Outputs, conv, matmul, ml, rnn, rows};
+use super::{Attributes, Inputs, NodeCall, Outputs, Workspace, conv, matmul, ml, rnn, rows};
 use crate::graph;
 
 /// A row's own form of constants, which calculates results as often as it is asked to.
-pub(super) trait State: fmt::Debug + Send + Sync + 'static {
+pub(super) trait PreparedKernel: fmt::Debug + Send + Sync + 'static {
     /// Calculates the results of a node, whose constants are left out.
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error>;
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error>;
 
     /// Writes it for a file, laid out for the encoder's target. Nothing is written if files keep the constants instead.
     fn encode(&self, _: &mut Encoder) -> Option<Result<(), Error>> {
@@ -32,7 +32,7 @@ pub(super) trait State: fmt::Debug + Send + Sync + 'static {
 }
 
 /// Makes the state of a node of its constants: all other operands are left out.
-pub(crate) type MakeState = fn(&Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error>;
+pub(crate) type MakeState = fn(&NodeCall<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error>;
 
 /// Reads what [`PreparedState::encode`] wrote.
 type RestoreState =
@@ -71,14 +71,14 @@ pub(crate) fn find(op: &str) -> Option<&'static PrepareRow> {
 
 /// The state of a row.
 #[derive(Debug)]
-struct Own(Arc<dyn State>);
+struct ErasedKernel(Arc<dyn PreparedKernel>);
 
 /// Returns a state as what is prepared of a row.
-pub(super) fn own(state: impl State) -> Arc<dyn PreparedState> {
-    Arc::new(Own(Arc::new(state)))
+pub(super) fn erase(state: impl PreparedKernel) -> Arc<dyn PreparedState> {
+    Arc::new(ErasedKernel(Arc::new(state)))
 }
 
-impl PreparedState for Own {
+impl PreparedState for ErasedKernel {
     fn encode(&self, encoder: &mut Encoder) -> Option<Result<(), Error>> {
         self.0.encode(encoder)
     }
@@ -92,15 +92,15 @@ impl PreparedState for Constants {}
 
 impl PrepareRow {
     /// Prepares a node.
-    pub(super) fn prepare(&self, node: &Node<'_>) -> Result<Option<Prepared>, Error> {
+    pub(super) fn prepare(&self, node: &NodeCall<'_>) -> Result<Option<Prepared>, Error> {
         let state = (self.make)(node)?;
         Ok(state.map(|state| Prepared { op: self.op, state }))
     }
 }
 
 /// What a node of a row was prepared as, as its kernel looks at it.
-pub(super) enum Form<'a> {
-    State(&'a Arc<dyn State>),
+pub(super) enum PreparedForm<'a> {
+    Kernel(&'a Arc<dyn PreparedKernel>),
     /// These stand for operands that are left out.
     Constants(&'a [AnyAsyncValue]),
 }
@@ -123,14 +123,17 @@ pub(crate) fn state<T: PreparedState>(
 }
 
 /// Returns the form of what was prepared for a row.
-pub(super) fn form<'a>(op: &str, prepared: &'a Prepared) -> Result<Form<'a>, Error> {
+pub(super) fn prepared_form<'a>(
+    op: &str,
+    prepared: &'a Prepared,
+) -> Result<PreparedForm<'a>, Error> {
     let state: &dyn Any = &*prepared.state;
     if prepared.op == op {
-        if let Some(Own(state)) = state.downcast_ref::<Own>() {
-            return Ok(Form::State(state));
+        if let Some(ErasedKernel(state)) = state.downcast_ref::<ErasedKernel>() {
+            return Ok(PreparedForm::Kernel(state));
         }
         if let Some(Constants(list)) = state.downcast_ref::<Constants>() {
-            return Ok(Form::Constants(list));
+            return Ok(PreparedForm::Constants(list));
         }
     }
     let found = prepared.op;
@@ -157,15 +160,15 @@ fn prepare(
         Error::invalid_argument(format!("'{op}' is no operation that is prepared"))
     })?;
     let name = rows::short(row.op);
-    let beside = Beside::new(name, execution);
-    let node = Node {
+    let workspace = Workspace::new(name, execution);
+    let node = NodeCall {
         name,
-        inputs: Inputs::new(name, &operands, &beside),
+        inputs: Inputs::new(name, &operands, &workspace),
         attributes: Attributes::new(name, *attributes)?,
         opset: *opset,
         n_results: 0,
         execution,
-        beside: &beside,
+        workspace: &workspace,
     };
     let prepared = row.prepare(&node)?;
     Ok(prepared.unwrap_or_else(|| Prepared {

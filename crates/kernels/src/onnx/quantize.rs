@@ -7,7 +7,7 @@ use tfrt_tensor::math::quantize::{Scaling, dequantize_into, quantize_into};
 use tfrt_tensor::{DType, DenseHostTensor};
 
 use super::dispatch::to_f64;
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("dequantize", dequantize),
@@ -16,7 +16,7 @@ pub(super) const OPERATIONS: &Operations = &[
 ];
 
 /// The scales and zero points of operands 1 and 2 for a tensor.
-fn scaling(node: &Node<'_>, x: &DenseHostTensor) -> Result<Scaling, Error> {
+fn scaling(node: &NodeCall<'_>, x: &DenseHostTensor) -> Result<Scaling, Error> {
     let extents = x.shape().to_dims();
     let scale = node.inputs.dense(1)?;
     let axis = node.attributes.integer_or("axis", 1)?;
@@ -35,7 +35,7 @@ fn scaling(node: &Node<'_>, x: &DenseHostTensor) -> Result<Scaling, Error> {
     Scaling::new(&extents, dimension, block, scales, zeros).map_err(|error| node.told(&error))
 }
 
-fn quantize(node: &Node<'_>) -> Result<Outputs, Error> {
+fn quantize(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let zero = node.inputs.optional_dense(2)?.map(DenseHostTensor::dtype);
     let asked = node.attributes.dtype("to")?;
@@ -71,7 +71,7 @@ fn quantize(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-fn dequantize(node: &Node<'_>) -> Result<Outputs, Error> {
+fn dequantize(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     if let Some(zero) = node.inputs.optional_dense(2)?
         && zero.dtype() != x.dtype()
@@ -90,7 +90,7 @@ fn dequantize(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `DynamicQuantizeLinear`: to bytes, by a scale that all elements and 0 fit in.
-fn dynamic(node: &Node<'_>) -> Result<Outputs, Error> {
+fn dynamic(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     if x.dtype() != DType::F32 {
         return Err(node.inputs.unsupported(0, x.dtype()));
@@ -137,7 +137,7 @@ fn dynamic(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// The numbers of a scale or zero point, as `f64`.
-pub(super) fn numbers(node: &Node<'_>, index: usize) -> Result<Vec<f64>, Error> {
+pub(super) fn numbers(node: &NodeCall<'_>, index: usize) -> Result<Vec<f64>, Error> {
     match node.inputs.optional_dense(index)? {
         Some(tensor) => to_f64(tensor).map_err(|_| node.inputs.unsupported(index, tensor.dtype())),
         None => Ok(Vec::new()),

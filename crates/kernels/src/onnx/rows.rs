@@ -7,14 +7,14 @@ use smallvec::SmallVec;
 use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest, ResultCount, Results};
 use tfrt_host::{DeviceKind, Error, ExecutionContext};
 use tfrt_ops::names::{Name, onnx};
-use tfrt_ops::{AttrDef, AttrKind, AttrValue, Function, OpDef, Traits};
+use tfrt_ops::{AttrDef, AttrKind, AttrValue, OpDef, PointwiseFn, Traits};
 use tfrt_tensor::math::pointwise::{BinaryFunction, ParametricFunction, UnaryFunction};
 use tfrt_tensor::op::{OpCall, OpKernel, OpResults, Prepare, Prepared};
 
-use super::attributes::Stated;
+use super::attributes::CallerAttr;
 use super::elementwise::{mean, of_all, of_one, of_two, with_parameters};
-use super::prepare::{self, Form, PrepareRow};
-use super::{Attributes, Beside, Inputs, Node, OPERATIONS, Operation, Outputs};
+use super::prepare::{self, PrepareRow, PreparedForm};
+use super::{Attributes, Inputs, NodeCall, OPERATIONS, Operation, Outputs, Workspace};
 
 /// What calculates the results of a row.
 #[derive(Clone, Copy, Debug)]
@@ -66,12 +66,12 @@ fn pointwise(op: &OpDef) -> Option<Body> {
         return None;
     }
     match op.function {
-        Function::OfRow => function(op, op.name),
-        Function::Is(name) => function(op, name),
-        Function::ByText(name, choices) => Some(Body::ByText(op.attr(name)?, choices)),
-        Function::ByInt(name, choices) => Some(Body::ByInt(op.attr(name)?, choices)),
-        Function::Fold(name) => BinaryFunction::from_name(name).map(Body::Fold),
-        Function::Mean => Some(Body::Mean),
+        PointwiseFn::OfRow => function(op, op.name),
+        PointwiseFn::Is(name) => function(op, name),
+        PointwiseFn::ByText(name, choices) => Some(Body::ByText(op.attr(name)?, choices)),
+        PointwiseFn::ByInt(name, choices) => Some(Body::ByInt(op.attr(name)?, choices)),
+        PointwiseFn::Fold(name) => BinaryFunction::from_name(name).map(Body::Fold),
+        PointwiseFn::Mean => Some(Body::Mean),
     }
 }
 
@@ -93,13 +93,13 @@ fn plain(name: &str) -> Option<Body> {
 
 /// Returns the function that an attribute of the node chooses, or says which values there are.
 fn chosen<V: Copy + PartialEq>(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     attr: &AttrDef,
     choices: &[(V, &'static str)],
     stated: Option<V>,
     show: impl Fn(V) -> String,
 ) -> Result<&'static str, Error> {
-    Function::chosen(attr, choices, stated).ok_or_else(|| {
+    PointwiseFn::chosen(attr, choices, stated).ok_or_else(|| {
         let Some(stated) = stated else {
             return node.attributes.missing(attr.name);
         };
@@ -112,31 +112,31 @@ fn chosen<V: Copy + PartialEq>(
 
 impl Kernel {
     /// Runs a node. What was prepared is the last operand, if anything was.
-    fn run(self, node: &Node<'_>) -> Result<Outputs, Error> {
+    fn run(self, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         let prepared = node.inputs.last().and_then(|value| value.get::<Prepared>());
         match prepared {
             None => self.run_plain(node),
             Some(prepared) => {
                 let taken = prepare::find(self.op.name).map_or(&[][..], |row| row.inputs);
                 let inputs = node.inputs.without_last(taken);
-                self.run_prepared(&Node { inputs, ..*node }, prepared)
+                self.run_prepared(&NodeCall { inputs, ..*node }, prepared)
             }
         }
     }
 
-    fn run_prepared(self, node: &Node<'_>, prepared: &Prepared) -> Result<Outputs, Error> {
+    fn run_prepared(self, node: &NodeCall<'_>, prepared: &Prepared) -> Result<Outputs, Error> {
         let inputs = node.inputs;
-        match prepare::form(self.op.name, prepared)? {
-            Form::State(state) => state.clone().run(node),
-            Form::Constants(constants) => {
+        match prepare::prepared_form(self.op.name, prepared)? {
+            PreparedForm::Kernel(state) => state.clone().run(node),
+            PreparedForm::Constants(constants) => {
                 let all = inputs.or(constants);
                 let inputs = inputs.of(&all);
-                self.run_plain(&Node { inputs, ..*node })
+                self.run_plain(&NodeCall { inputs, ..*node })
             }
         }
     }
 
-    fn run_call(self, node: &Node<'_>, call: &OpCall<'_>) -> Result<OpResults, Error> {
+    fn run_call(self, node: &NodeCall<'_>, call: &OpCall<'_>) -> Result<OpResults, Error> {
         let outputs = match call.prepared {
             None => self.run_plain(node),
             Some(prepared) => self.run_prepared(node, prepared),
@@ -144,14 +144,14 @@ impl Kernel {
         outputs?.asked_for(node)
     }
 
-    fn run_plain_as(self, function: &str, node: &Node<'_>) -> Result<Outputs, Error> {
+    fn run_plain_as(self, function: &str, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         match plain(function) {
             Some(body) => Kernel { body, ..self }.run_plain(node),
             None => Err(node.error(format_args!("there is no function '{function}'"))),
         }
     }
 
-    fn run_plain(self, node: &Node<'_>) -> Result<Outputs, Error> {
+    fn run_plain(self, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         match self.body {
             Body::Prepared(row) => {
                 let prepared = row.prepare(node)?;
@@ -212,15 +212,15 @@ fn add(registry: &mut KernelRegistry, kernel: Kernel) {
                     execution: &ExecutionContext|
           -> Result<Results, Error> {
         let attributes = Attributes::new(name, *attributes)?;
-        let beside = Beside::new(name, execution);
-        let node = Node {
+        let workspace = Workspace::new(name, execution);
+        let node = NodeCall {
             name,
-            inputs: Inputs::new(name, &operands, &beside),
+            inputs: Inputs::new(name, &operands, &workspace),
             attributes,
             opset: onnx::NEWEST,
             n_results: n_results.0,
             execution,
-            beside: &beside,
+            workspace: &workspace,
         };
         kernel.run(&node)?.into_results(&node)
     };
@@ -248,15 +248,15 @@ fn add_versioned(
                     execution: &ExecutionContext|
           -> Result<Results, Error> {
         let attributes = Attributes::new(name, *attributes)?.named(names);
-        let beside = Beside::new(name, execution);
-        let node = Node {
+        let workspace = Workspace::new(name, execution);
+        let node = NodeCall {
             name,
-            inputs: Inputs::new(name, &operands, &beside),
+            inputs: Inputs::new(name, &operands, &workspace),
             attributes,
             opset: *opset,
             n_results: n_results.0,
             execution,
-            beside: &beside,
+            workspace: &workspace,
         };
         if *opset < 7 && kernel.op.is(Traits::POINTWISE) && kernel.op.inputs.len() == 2 {
             expect_aligned(&node)?;
@@ -268,7 +268,7 @@ fn add_versioned(
 
 /// Refuses operands of a version before 7 that are broadcast from another dimension than the last: `onnx-upgrade` puts
 /// other operations in their place.
-fn expect_aligned(node: &Node<'_>) -> Result<(), Error> {
+fn expect_aligned(node: &NodeCall<'_>) -> Result<(), Error> {
     let Some(axis) = node.attributes.integer("axis")? else {
         return Ok(());
     };
@@ -335,10 +335,10 @@ fn found(call: &OpCall<'_>) -> Result<&'static PrepareRow, Error> {
 /// Makes a node of a call.
 fn with_node<R>(
     call: &OpCall<'_>,
-    then: impl FnOnce(&Node<'_>) -> Result<R, Error>,
+    then: impl FnOnce(&NodeCall<'_>) -> Result<R, Error>,
 ) -> Result<R, Error> {
     let name = short(call.op.name);
-    let mut list: SmallVec<[(&'static str, Stated<'_>); 4]> = SmallVec::new();
+    let mut list: SmallVec<[(&'static str, CallerAttr<'_>); 4]> = SmallVec::new();
     for def in call.op.attrs {
         if let Some(value) = call.attrs.stated(def.name) {
             let value = stated(value).ok_or_else(|| {
@@ -348,15 +348,15 @@ fn with_node<R>(
             list.push((def.name, value));
         }
     }
-    let beside = Beside::new(name, call.execution);
-    then(&Node {
+    let workspace = Workspace::new(name, call.execution);
+    then(&NodeCall {
         name,
-        inputs: Inputs::new(name, call.inputs, &beside),
+        inputs: Inputs::new(name, call.inputs, &workspace),
         attributes: Attributes::stated(name, &list),
         opset: onnx::NEWEST,
         n_results: call.n_results,
         execution: call.execution,
-        beside: &beside,
+        workspace: &workspace,
     })
 }
 
@@ -365,23 +365,25 @@ pub(super) fn short(name: &'static str) -> &'static str {
     name.strip_prefix("onnx.").unwrap_or(name)
 }
 
-fn stated(value: AttrValue<'_>) -> Option<Stated<'_>> {
+fn stated(value: AttrValue<'_>) -> Option<CallerAttr<'_>> {
     Some(match value {
-        AttrValue::Int(value) => Stated::Integer(value),
+        AttrValue::Int(value) => CallerAttr::Integer(value),
         #[expect(
             clippy::cast_possible_truncation,
             reason = "kernels take numbers of this type"
         )]
-        AttrValue::Float(value) => Stated::Float(value as f32),
-        AttrValue::Bytes(bytes) => Stated::Text(bytes),
-        AttrValue::Type(dtype) => Stated::Type(dtype),
-        AttrValue::Ints(list) => Stated::Integers(list),
+        AttrValue::Float(value) => CallerAttr::Float(value as f32),
+        AttrValue::Bytes(bytes) => CallerAttr::Text(bytes),
+        AttrValue::Type(dtype) => CallerAttr::Type(dtype),
+        AttrValue::Ints(list) => CallerAttr::Integers(list),
         #[expect(
             clippy::cast_possible_truncation,
             reason = "kernels take numbers of this type"
         )]
-        AttrValue::Floats(list) => Stated::Floats(list.iter().map(|value| *value as f32).collect()),
-        AttrValue::Strings(list) => Stated::Texts(list),
+        AttrValue::Floats(list) => {
+            CallerAttr::Floats(list.iter().map(|value| *value as f32).collect())
+        }
+        AttrValue::Strings(list) => CallerAttr::Texts(list),
         AttrValue::Tensor(_) | AttrValue::Other => return None,
     })
 }

@@ -5,9 +5,9 @@ use tfrt_host::{AnyAsyncValue, Error};
 use tfrt_tensor::math::movement::{Movement, stack_extents, stack_into};
 use tfrt_tensor::{Dims, Optional, Sequence, Tensor};
 
-use super::carried::{Carried, extents, reshaped};
+use super::opaque::{OpaqueTensors, extents, reshaped};
 use super::shape::to_i64;
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.ConcatFromSequence", concat_from_sequence),
@@ -24,7 +24,7 @@ pub(super) const OPERATIONS: &Operations = &[
 ];
 
 /// `SequenceConstruct(xs..)`
-fn sequence_construct(node: &Node<'_>) -> Result<Outputs, Error> {
+fn sequence_construct(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let tensors = (0..node.inputs.len()).map(|index| node.inputs.tensor(index).cloned());
     let tensors: Vec<Tensor> = tensors.collect::<Result<_, _>>()?;
     if let Some(pair) = tensors
@@ -38,25 +38,25 @@ fn sequence_construct(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `SequenceEmpty()`
-fn sequence_empty(_: &Node<'_>) -> Result<Outputs, Error> {
+fn sequence_empty(_: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Sequence::default().into())
 }
 
 /// `SequenceLength(sequence)`
-fn sequence_length(node: &Node<'_>) -> Result<Outputs, Error> {
+fn sequence_length(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let len = to_i64(node.inputs.sequence(0)?.tensors().len());
     Ok(node.tensor_of(&[], &[len])?.into())
 }
 
 /// `SequenceAt(sequence, position)`: counted from the end if it is below 0.
-fn sequence_at(node: &Node<'_>) -> Result<Outputs, Error> {
+fn sequence_at(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let tensors = node.inputs.sequence(0)?.tensors();
     let position = place(node, node.inputs.integer(1)?, tensors.len(), tensors.len())?;
     Ok(tensors[position].clone().into())
 }
 
 /// `SequenceInsert(sequence, tensor, position)`: at the end without a position.
-fn sequence_insert(node: &Node<'_>) -> Result<Outputs, Error> {
+fn sequence_insert(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let tensors = node.inputs.sequence(0)?.tensors();
     let aside = aside(node, tensors.len() + 1)?;
     let mut tensors = tensors.to_vec();
@@ -78,7 +78,7 @@ fn sequence_insert(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `SequenceErase(sequence, position)`: the last one without a position.
-fn sequence_erase(node: &Node<'_>) -> Result<Outputs, Error> {
+fn sequence_erase(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let tensors = node.inputs.sequence(0)?.tensors();
     let aside = aside(node, tensors.len() + 1)?;
     let mut tensors = tensors.to_vec();
@@ -93,7 +93,7 @@ fn sequence_erase(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// A position of a sequence of `len` tensors, counted from the end if it is below 0, and less than `end`.
-fn place(node: &Node<'_>, position: i64, len: usize, end: usize) -> Result<usize, Error> {
+fn place(node: &NodeCall<'_>, position: i64, len: usize, end: usize) -> Result<usize, Error> {
     let from_start = if position < 0 {
         position.saturating_add(to_i64(len))
     } else {
@@ -110,7 +110,7 @@ fn place(node: &Node<'_>, position: i64, len: usize, end: usize) -> Result<usize
 }
 
 /// `ConcatFromSequence(sequence)`, attributes `axis`, `new_axis`.
-fn concat_from_sequence(node: &Node<'_>) -> Result<Outputs, Error> {
+fn concat_from_sequence(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let tensors: Vec<&Tensor> = node.inputs.sequence(0)?.tensors().iter().collect();
     let axis = node
         .attributes
@@ -126,7 +126,7 @@ fn concat_from_sequence(node: &Node<'_>) -> Result<Outputs, Error> {
     node.stacked(&tensors, axis)
 }
 
-impl Node<'_> {
+impl NodeCall<'_> {
     /// Tensors of one shape behind each other along a new dimension.
     ///
     /// # Errors
@@ -136,16 +136,16 @@ impl Node<'_> {
         let shapes: Vec<Dims> = tensors.iter().map(|tensor| extents(tensor)).collect();
         let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
         let shape = stack_extents(&shapes, axis).map_err(|error| self.error(error.message()))?;
-        let carried = Carried::new(self, tensors)?;
-        let out = carried.output(self, &shape)?;
-        let parts: Vec<_> = carried.tensors.iter().collect();
+        let opaque = OpaqueTensors::new(self, tensors)?;
+        let out = opaque.output(self, &shape)?;
+        let parts: Vec<_> = opaque.tensors.iter().collect();
         let chain = stack_into(self.execution, &parts, axis, &out)?;
-        carried.outputs(out, chain)
+        opaque.outputs(out, chain)
     }
 }
 
 /// What tensors of a sequence have beside their elements comes from the process: a limit is asked before there are many.
-fn aside(node: &Node<'_>, n_tensors: usize) -> Result<Aside, Error> {
+fn aside(node: &NodeCall<'_>, n_tensors: usize) -> Result<Aside, Error> {
     let mut aside = Aside::new(node.execution.host().allocator());
     if aside.add(n_tensors.saturating_mul(Sequence::BYTES_PER_TENSOR)) {
         return Ok(aside);
@@ -156,7 +156,7 @@ fn aside(node: &Node<'_>, n_tensors: usize) -> Result<Aside, Error> {
 
 /// `SplitToSequence(x, split)`, attributes `axis`, `keepdims`: parts of one extent, of these extents, or of extent 1,
 /// of which the dimension may be dropped.
-fn split_to_sequence(node: &Node<'_>) -> Result<Outputs, Error> {
+fn split_to_sequence(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
     let axis = node.axis(node.attributes.integer_or("axis", 0)?, found.len())?;
@@ -189,7 +189,7 @@ fn split_to_sequence(node: &Node<'_>) -> Result<Outputs, Error> {
     node.sequence_of(values, aside, (!keeps).then_some(rest))
 }
 
-impl Node<'_> {
+impl NodeCall<'_> {
     /// A sequence of tensors that are there or to come, seen with other extents if there are some.
     fn sequence_of(
         &self,
@@ -220,7 +220,7 @@ fn same_type(a: &Tensor, b: &Tensor) -> bool {
     a.metadata().dtype == b.metadata().dtype
 }
 
-fn unlike(node: &Node<'_>, a: &Tensor, b: &Tensor) -> Error {
+fn unlike(node: &NodeCall<'_>, a: &Tensor, b: &Tensor) -> Error {
     let (a, b) = (a.metadata().dtype, b.metadata().dtype);
     node.error(format_args!(
         "a sequence has tensors of one type, found {a} and {b}"
@@ -228,7 +228,7 @@ fn unlike(node: &Node<'_>, a: &Tensor, b: &Tensor) -> Error {
 }
 
 /// `Optional(value)`: of nothing without an operand.
-fn optional(node: &Node<'_>) -> Result<Outputs, Error> {
+fn optional(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let Some(value) = node.inputs.any(0) else {
         return Ok(Optional::Nothing.into());
     };
@@ -239,7 +239,7 @@ fn optional(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `OptionalHasElement(value)`: also of what is no optional.
-fn optional_has_element(node: &Node<'_>) -> Result<Outputs, Error> {
+fn optional_has_element(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let has = node
         .inputs
         .any(0)
@@ -248,7 +248,7 @@ fn optional_has_element(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `OptionalGetElement(value)`: also of what is no optional.
-fn optional_get_element(node: &Node<'_>) -> Result<Outputs, Error> {
+fn optional_get_element(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let Some(value) = node.inputs.any(0) else {
         return Err(node.error("operand 0 is left out"));
     };

@@ -8,7 +8,7 @@ use tfrt_tensor::math::fourier::{Pair, bytes_beside, transform};
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{DType, DenseHostTensor};
 
-use super::{Node, Operations, Outputs, with_real};
+use super::{NodeCall, Operations, Outputs, with_real};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.BlackmanWindow", |node| {
@@ -29,7 +29,7 @@ pub(super) const OPERATIONS: &Operations = &[
 
 /// Numbers as a tensor of some type.
 fn typed(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     dtype: DType,
     extents: &[usize],
     numbers: &[f64],
@@ -40,7 +40,7 @@ fn typed(
     }, else Err(node.error(format_args!("there are no numbers of {dtype}"))))
 }
 
-fn asked(node: &Node<'_>) -> Result<DType, Error> {
+fn asked(node: &NodeCall<'_>) -> Result<DType, Error> {
     let number = node.attributes.integer_or("output_datatype", 1)?;
     onnx::dtype(number).ok_or_else(|| {
         node.attributes.error(
@@ -51,7 +51,7 @@ fn asked(node: &Node<'_>) -> Result<DType, Error> {
 }
 
 /// A size, as an operand.
-fn size(node: &Node<'_>, index: usize) -> Result<usize, Error> {
+fn size(node: &NodeCall<'_>, index: usize) -> Result<usize, Error> {
     let found = node.inputs.integer(index)?;
     let size = usize::try_from(found);
     size.map_err(|_| {
@@ -68,7 +68,7 @@ fn float(value: usize) -> f64 {
 }
 
 /// A window: a function of the angle from 0 to a turn.
-fn window(node: &Node<'_>, function: fn(f64) -> f64) -> Result<Outputs, Error> {
+fn window(node: &NodeCall<'_>, function: fn(f64) -> f64) -> Result<Outputs, Error> {
     let (n, dtype) = (size(node, 0)?, asked(node)?);
     let is_periodic = node.attributes.flag("periodic", true)?;
     let turn = float(if is_periodic { n } else { n.saturating_sub(1) }.max(1));
@@ -77,13 +77,13 @@ fn window(node: &Node<'_>, function: fn(f64) -> f64) -> Result<Outputs, Error> {
     for (index, out) in wide.write()?.elements_mut::<f64>()?.iter_mut().enumerate() {
         *out = function(2.0 * PI * float(index) / turn);
     }
-    node.beside.set_aside(n, size_of::<f64>())?;
+    node.workspace.set_aside(n, size_of::<f64>())?;
     let numbers = super::dispatch::to_f64(&wide)?;
     Ok(typed(node, dtype, &[n], &numbers)?.into())
 }
 
 /// `DFT`: along a dimension; the last one holds real numbers, or real and imaginary parts.
-fn fourier(node: &Node<'_>) -> Result<Outputs, Error> {
+fn fourier(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());
     let parts = extents.last().copied().unwrap_or(0);
@@ -165,22 +165,23 @@ fn fourier(node: &Node<'_>) -> Result<Outputs, Error> {
         }
     }
     drop(writing);
-    node.beside.set_aside(out.n_elements(), size_of::<f64>())?;
+    node.workspace
+        .set_aside(out.n_elements(), size_of::<f64>())?;
     let numbers = super::dispatch::to_f64(&out)?;
     Ok(typed(node, dtype, &output, &numbers)?.into())
 }
 
 /// What a row of so many numbers takes while it is transformed, if there is one in the result.
-fn set_aside_for_row(node: &Node<'_>, len: usize, out: &DenseHostTensor) -> Result<(), Error> {
+fn set_aside_for_row(node: &NodeCall<'_>, len: usize, out: &DenseHostTensor) -> Result<(), Error> {
     if out.n_elements() == 0 {
         return Ok(());
     }
-    node.beside.set_aside(len, size_of::<Pair>())?;
-    node.beside.set_aside(bytes_beside(len), 1)
+    node.workspace.set_aside(len, size_of::<Pair>())?;
+    node.workspace.set_aside(bytes_beside(len), 1)
 }
 
 /// `STFT`: transforms of frames of a signal, times a window
-fn short_time(node: &Node<'_>) -> Result<Outputs, Error> {
+fn short_time(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());
     let (batch, length, parts) = match extents[..] {
@@ -248,13 +249,14 @@ fn short_time(node: &Node<'_>) -> Result<Outputs, Error> {
         }
     }
     drop(writing);
-    node.beside.set_aside(out.n_elements(), size_of::<f64>())?;
+    node.workspace
+        .set_aside(out.n_elements(), size_of::<f64>())?;
     let numbers = super::dispatch::to_f64(&out)?;
     Ok(typed(node, dtype, &output, &numbers)?.into())
 }
 
 /// `MelWeightMatrix`: the share of each frequency of a transform in each band of the mel scale, as triangles
-fn mel(node: &Node<'_>) -> Result<Outputs, Error> {
+fn mel(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (bands, len, rate) = (size(node, 0)?, size(node, 1)?, size(node, 2)?);
     let (lower, upper) = (node.inputs.number(3)?, node.inputs.number(4)?);
     let dtype = asked(node)?;
@@ -300,7 +302,8 @@ fn mel(node: &Node<'_>) -> Result<Outputs, Error> {
         (middle..right).for_each(|bin| set(bin, float(right - bin) / float(right - middle)));
     }
     drop(writing);
-    node.beside.set_aside(out.n_elements(), size_of::<f64>())?;
+    node.workspace
+        .set_aside(out.n_elements(), size_of::<f64>())?;
     let numbers = super::dispatch::to_f64(&out)?;
     Ok(typed(node, dtype, &[n_bins, bands], &numbers)?.into())
 }

@@ -11,7 +11,7 @@ use tfrt_tensor::math::movement::Movement;
 use tfrt_tensor::{Bool, DType, StringHostTensor, Tensor, TensorShape};
 
 use super::shape::to_i64;
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.RegexFullMatch", regex_full_match),
@@ -24,7 +24,7 @@ pub(super) const OPERATIONS: &Operations = &[
 const PATTERN_BYTES: usize = 1 << 22;
 
 /// `StringConcat(x, y)`, which are broadcast.
-fn string_concat(node: &Node<'_>) -> Result<Outputs, Error> {
+fn string_concat(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.strings(0)?, node.inputs.strings(1)?);
     let shapes = [x, y].map(|strings| strings.metadata().shape.to_dims());
     let shape = broadcast_extents(&[&shapes[0], &shapes[1]]).map_err(|error| node.told(&error))?;
@@ -51,7 +51,7 @@ fn string_concat(node: &Node<'_>) -> Result<Outputs, Error> {
 
 /// `StringSplit(x)`, attributes `delimiter`, `maxsplit`: the parts of each string, filled up with empty ones to as many
 /// as the most, and how many there are.
-fn string_split(node: &Node<'_>) -> Result<Outputs, Error> {
+fn string_split(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.strings(0)?;
     let delimiter = node.attributes.string_or("delimiter", "")?;
     let most = match node.attributes.integer("maxsplit")? {
@@ -117,7 +117,7 @@ fn parts<'s>(string: &'s [u8], delimiter: &'s [u8], most: usize) -> impl Iterato
 }
 
 /// `RegexFullMatch(x)`, attribute `pattern`: whether a pattern matches each string from start to end.
-fn regex_full_match(node: &Node<'_>) -> Result<Outputs, Error> {
+fn regex_full_match(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.strings(0)?;
     let pattern = node
         .attributes
@@ -147,7 +147,7 @@ fn regex_full_match(node: &Node<'_>) -> Result<Outputs, Error> {
 /// words, in another case. Of what is left of nothing, one empty string.
 ///
 /// Upper and lower case are those of Unicode, whatever the locale.
-fn string_normalizer(node: &Node<'_>) -> Result<Outputs, Error> {
+fn string_normalizer(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.strings(0)?;
     let shape = x.metadata().shape.to_dims();
     if !matches!(&shape[..], [_] | [1, _]) {

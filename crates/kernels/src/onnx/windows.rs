@@ -3,20 +3,20 @@
 use tfrt_host::Error;
 use tfrt_tensor::math::window::{Padding, Window};
 
-use super::Node;
+use super::NodeCall;
 
 /// What the attributes of a convolution or pooling say.
 #[derive(Debug)]
-pub(super) struct Spatial<'a> {
+pub(super) struct SpatialAttributes<'a> {
     pub(super) kernel: Vec<usize>,
     pub(super) strides: Vec<usize>,
     pub(super) dilations: Vec<usize>,
-    pub(super) padding: Around<'a>,
+    pub(super) padding: AutoPad<'a>,
 }
 
 /// What is put around an image.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Around<'a> {
+pub(super) enum AutoPad<'a> {
     /// So much before all dimensions, then behind.
     Explicit(&'a [i64]),
     /// Nothing.
@@ -25,13 +25,13 @@ pub(super) enum Around<'a> {
     Same { is_behind: bool },
 }
 
-impl<'a> Spatial<'a> {
+impl<'a> SpatialAttributes<'a> {
     /// Reads the attributes for so many dimensions. The extents of windows are stated, or those of the filter.
     pub(super) fn of(
-        node: &Node<'a>,
+        node: &NodeCall<'a>,
         rank: usize,
         filter: Option<&[usize]>,
-    ) -> Result<Spatial<'a>, Error> {
+    ) -> Result<SpatialAttributes<'a>, Error> {
         let list = |name: &str, default: Option<usize>| -> Result<Vec<usize>, Error> {
             let Some(found) = node.attributes.integers(name)? else {
                 return match default {
@@ -64,22 +64,22 @@ impl<'a> Spatial<'a> {
             return Err(node.error(format_args!("windows of extents {kernel:?} see nothing")));
         }
         let padding = match node.attributes.string_or("auto_pad", "NOTSET")? {
-            "NOTSET" | "" => Around::Explicit(node.attributes.integers("pads")?.unwrap_or(&[])),
-            "VALID" => Around::Valid,
-            "SAME_UPPER" => Around::Same { is_behind: true },
-            "SAME_LOWER" => Around::Same { is_behind: false },
+            "NOTSET" | "" => AutoPad::Explicit(node.attributes.integers("pads")?.unwrap_or(&[])),
+            "VALID" => AutoPad::Valid,
+            "SAME_UPPER" => AutoPad::Same { is_behind: true },
+            "SAME_LOWER" => AutoPad::Same { is_behind: false },
             other => {
                 let message = format_args!("is not recognized: '{}'", other.escape_debug());
                 return Err(node.attributes.error("auto_pad", message));
             }
         };
-        if let Around::Explicit(pads) = padding
+        if let AutoPad::Explicit(pads) = padding
             && !(pads.is_empty() || pads.len() == 2 * rank)
         {
             let message = format_args!("is expected to have {} numbers, found {pads:?}", 2 * rank);
             return Err(node.attributes.error("pads", message));
         }
-        Ok(Spatial {
+        Ok(SpatialAttributes {
             kernel,
             strides: list("strides", Some(1))?,
             dilations: list("dilations", Some(1))?,
@@ -98,8 +98,12 @@ impl<'a> Spatial<'a> {
     }
 
     /// The padding of a dimension that is stated.
-    pub(super) fn stated(&self, node: &Node<'_>, index: usize) -> Result<(usize, usize), Error> {
-        let Around::Explicit(pads) = self.padding else {
+    pub(super) fn stated(
+        &self,
+        node: &NodeCall<'_>,
+        index: usize,
+    ) -> Result<(usize, usize), Error> {
+        let AutoPad::Explicit(pads) = self.padding else {
             return Ok((0, 0));
         };
         let at = |index: usize| match pads.get(index) {
@@ -115,13 +119,17 @@ impl<'a> Spatial<'a> {
     }
 
     /// The windows for an image of these extents.
-    pub(super) fn windows(&self, node: &Node<'_>, extents: &[usize]) -> Result<Vec<Window>, Error> {
+    pub(super) fn windows(
+        &self,
+        node: &NodeCall<'_>,
+        extents: &[usize],
+    ) -> Result<Vec<Window>, Error> {
         let window = |(index, extent): (usize, &usize)| {
             let bare = self.bare(index);
             let padding = match self.padding {
-                Around::Valid => Padding::Valid,
-                Around::Same { is_behind: true } => Padding::Same,
-                Around::Same { is_behind: false } => {
+                AutoPad::Valid => Padding::Valid,
+                AutoPad::Same { is_behind: true } => Padding::Same,
+                AutoPad::Same { is_behind: false } => {
                     let same = Window {
                         padding: Padding::Same,
                         ..bare
@@ -130,7 +138,7 @@ impl<'a> Spatial<'a> {
                         same.output(*extent).map_err(|error| node.told(&error))?;
                     Padding::Explicit(behind, before)
                 }
-                Around::Explicit(_) => {
+                AutoPad::Explicit(_) => {
                     let (before, behind) = self.stated(node, index)?;
                     Padding::Explicit(before, behind)
                 }
@@ -144,7 +152,7 @@ impl<'a> Spatial<'a> {
     /// attribute `ceil_mode` says so; and the padding behind each dimension that was stated.
     pub(super) fn pooled(
         &self,
-        node: &Node<'_>,
+        node: &NodeCall<'_>,
         extents: &[usize],
     ) -> Result<(Vec<Window>, Vec<usize>), Error> {
         let is_ceiled = node.attributes.flag("ceil_mode", false)?;

@@ -86,7 +86,7 @@ fn kept(call: &TensorCall<'_>) -> Result<Vec<usize>, Error> {
 
 /// One place of a result along a dimension of images: the elements around it, and how near it is to the second.
 #[derive(Clone, Copy)]
-struct Between {
+struct Interpolation {
     elements: [usize; 2],
     part: f32,
 }
@@ -98,20 +98,24 @@ struct Between {
     clippy::cast_precision_loss,
     reason = "it is inside, and extents of images are small"
 )]
-fn between([start, end]: [f32; 2], extent: usize, (at, n): (usize, usize)) -> Option<Between> {
+fn interpolation(
+    [start, end]: [f32; 2],
+    extent: usize,
+    (at, n): (usize, usize),
+) -> Option<Interpolation> {
     let last = extent as f32 - 1.0;
     let place = match n {
         0 | 1 => 0.5 * (start + end) * last,
         _ => start * last + at as f32 * ((end - start) * last / (n - 1) as f32),
     };
     let is_inside = place >= 0.0 && place <= last;
-    is_inside.then(|| Between {
+    is_inside.then(|| Interpolation {
         elements: [place.floor() as usize, place.ceil() as usize],
         part: place - place.floor(),
     })
 }
 
-impl Between {
+impl Interpolation {
     /// The nearer element.
     fn nearest(self) -> usize {
         self.elements[usize::from(self.part >= 0.5)]
@@ -156,8 +160,8 @@ fn crops<T: Real>(call: &TensorCall<'_>) -> Result<Outputs, Error> {
             );
             let one = &boxes[4 * at..][..4];
             let places = (
-                between([one[0], one[2]], height, (row, rows)),
-                between([one[1], one[3]], width, (column, columns)),
+                interpolation([one[0], one[2]], height, (row, rows)),
+                interpolation([one[1], one[3]], width, (column, columns)),
             );
             let (Some(y), Some(x)) = places else {
                 pixel.fill(outside);

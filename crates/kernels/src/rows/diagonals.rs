@@ -7,7 +7,7 @@ use tfrt_tensor::op::{Outputs, TensorCall, TensorKernel};
 use tfrt_tensor::{Dims, Tensor};
 
 use super::of_call;
-use super::places::{Place, position, taken, taken_of};
+use super::rearrange::{ElementSource, copied_from, position, taken_of};
 use super::tensors::{extents, integers};
 
 pub(super) const KERNELS: &[TensorKernel] = &[
@@ -133,13 +133,13 @@ fn diagonals(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         result.push(usize::try_from(extent).unwrap_or(0));
     }
     let (padding, is_padded) = padding(call, 4)?;
-    let found = taken(call, [x, &padding], &result, |at| {
+    let found = copied_from(call, [x, &padding], &result, |at| {
         let (batch, [row, column]) = of_cell(at);
         let place = all.place(row, column);
         match place.and_then(|place| inner(batch, place, is_one)) {
-            Some(place) => Place::First(position(&own, place)),
-            None if is_padded => Place::Second(0),
-            None => Place::Nowhere,
+            Some(place) => ElementSource::First(position(&own, place)),
+            None if is_padded => ElementSource::Second(0),
+            None => ElementSource::Zero,
         }
     })?;
     Ok(smallvec![found])
@@ -165,7 +165,7 @@ fn diagonals_part(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let (all, result) = of_operand(call, 1)?;
     let is_one = all.n() == 1;
     let (padding, is_padded) = padding(call, 2)?;
-    let found = taken(call, [x, &padding], &result, |at| {
+    let found = copied_from(call, [x, &padding], &result, |at| {
         let (batch, place) = at.split_at(own.len() - 2);
         // A coordinate is less than an extent.
         let element = match *place {
@@ -174,9 +174,9 @@ fn diagonals_part(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
             _ => None,
         };
         match element.and_then(|cell| inner(batch, cell, false)) {
-            Some(cell) => Place::First(position(&own, cell)),
-            None if is_padded => Place::Second(0),
-            None => Place::Nowhere,
+            Some(cell) => ElementSource::First(position(&own, cell)),
+            None if is_padded => ElementSource::Second(0),
+            None => ElementSource::Zero,
         }
     })?;
     debug_assert!(is_one || result.len() == own.len());
@@ -194,12 +194,12 @@ fn set_diagonals(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         )));
     }
     let is_one = all.n() == 1;
-    let found = taken(call, [x, diagonal], &own, |at| {
+    let found = copied_from(call, [x, diagonal], &own, |at| {
         let (batch, [row, column]) = of_cell(at);
         let place = all.place(row, column);
         match place.and_then(|place| inner(batch, place, is_one)) {
-            Some(place) => Place::Second(position(&wanted, place)),
-            None => Place::First(position(&own, at.iter().copied())),
+            Some(place) => ElementSource::Second(position(&wanted, place)),
+            None => ElementSource::First(position(&own, at.iter().copied())),
         }
     })?;
     Ok(smallvec![found])

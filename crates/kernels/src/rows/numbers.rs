@@ -8,7 +8,7 @@ use tfrt_tensor::math::number::Real;
 use tfrt_tensor::op::{Formats, Output, Outputs, TensorCall, TensorKernel, unsupported};
 use tfrt_tensor::{DenseHostTensor, with_floating, with_real};
 
-use super::places::listed;
+use super::rearrange::listed;
 use super::segments::indices;
 use super::tensors::{extents, integers};
 

@@ -12,7 +12,7 @@ use tfrt_tensor::{
     Bool, DenseHostTensor, Dims, Element, Tensor, TensorView, with_number, with_real,
 };
 
-use super::places::{list_of, listed, product};
+use super::rearrange::{list_of, listed, product};
 use super::segments::indices;
 use super::tensors::{axis_in, extents, integers, moved};
 

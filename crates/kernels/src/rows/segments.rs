@@ -7,7 +7,7 @@ use tfrt_tensor::math::number::{Number, Real};
 use tfrt_tensor::op::{Outputs, TensorCall, TensorKernel, made, unsupported};
 use tfrt_tensor::{DenseHostTensor, Element, TensorMetadata, TensorShape, with_real};
 
-use super::places::{listed, product};
+use super::rearrange::{listed, product};
 use super::strings::counted;
 use super::tensors::integers;
 

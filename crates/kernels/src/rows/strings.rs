@@ -9,7 +9,7 @@ use tfrt_tensor::op::{Formats, Outputs, TensorCall, TensorKernel, unsupported};
 use tfrt_tensor::{Bool, DenseHostTensor, Dims, Element, StringHostTensor, TensorShape, with_real};
 
 use super::integers;
-use super::places::{list_of, listed, product};
+use super::rearrange::{list_of, listed, product};
 use super::segments::indices;
 use super::tensors::axis_in;
 

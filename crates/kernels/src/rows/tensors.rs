@@ -13,7 +13,7 @@ use tfrt_tensor::{
 };
 
 use super::of_call;
-use crate::onnx::Carried;
+use crate::onnx::OpaqueTensors;
 
 pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("concat", |call| {
@@ -84,23 +84,23 @@ fn joined(call: &TensorCall<'_>, parts: &[Tensor], axis: i64) -> Result<Outputs,
     let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
     let extents = call.named(concat_extents(&shapes, axis))?;
     let parts: Vec<&Tensor> = parts.iter().collect();
-    let carried = call.named(Carried::of(call.execution, &parts))?;
-    let out = carried.output_in(call.execution, &extents)?;
-    let parts: Vec<&DenseHostTensor> = carried.tensors.iter().collect();
+    let opaque = call.named(OpaqueTensors::of(call.execution, &parts))?;
+    let out = opaque.output_in(call.execution, &extents)?;
+    let parts: Vec<&DenseHostTensor> = opaque.tensors.iter().collect();
     let chain = concat_into(call.execution, &parts, axis, &out)?;
-    Ok(smallvec![finished(&carried, out, chain)?])
+    Ok(smallvec![finished(&opaque, out, chain)?])
 }
 
 /// A result that was made of carried tensors.
 fn finished(
-    carried: &Carried,
+    opaque: &OpaqueTensors,
     out: DenseHostTensor,
     chain: AsyncValue<Chain>,
 ) -> Result<Output, Error> {
     if let Some(Err(error)) = chain.get() {
         return Err(error.clone());
     }
-    let value = carried.finish(out, chain)?;
+    let value = opaque.finish(out, chain)?;
     if let Some(tensor) = value.get::<Tensor>() {
         return Ok(Output::Ready(tensor.clone()));
     }
@@ -122,10 +122,10 @@ pub(super) fn moved(
         let chain = movement.run_into(call.execution, dense, &out)?;
         return made(out.reshape(TensorShape::new(extents)?)?, chain);
     }
-    let carried = call.named(Carried::of(call.execution, &[x]))?;
-    let out = carried.output_in(call.execution, movement.extents())?;
-    let chain = movement.run_into(call.execution, &carried.tensors[0], &out)?;
-    finished(&carried, out.reshape(TensorShape::new(extents)?)?, chain)
+    let opaque = call.named(OpaqueTensors::of(call.execution, &[x]))?;
+    let out = opaque.output_in(call.execution, movement.extents())?;
+    let chain = movement.run_into(call.execution, &opaque.tensors[0], &out)?;
+    finished(&opaque, out.reshape(TensorShape::new(extents)?)?, chain)
 }
 
 /// The integers of an operand, in their order.

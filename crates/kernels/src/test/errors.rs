@@ -57,16 +57,16 @@ fn cancel(chain: Chain, context: &ExecutionContext) -> (i32, Chain) {
 }
 
 /// `!tfrt.test.resource`: prints when it is made and destroyed.
-struct TestResource(Mutex<Option<Announced>>);
+struct TestResource(Mutex<Option<PrintOnDrop>>);
 
 impl Value for TestResource {
     const NAME: &'static str = "!tfrt.test.resource";
     type Storage = Heap;
 }
 
-struct Announced(Output);
+struct PrintOnDrop(Output);
 
-impl Drop for Announced {
+impl Drop for PrintOnDrop {
     fn drop(&mut self) {
         self.0.print("Destroyed TestResource");
     }
@@ -76,7 +76,7 @@ impl Drop for Announced {
 fn allocate_resource(chain: Chain, host: &HostContext) -> (TestResource, Chain) {
     let output = host.output().clone();
     output.print("Allocated TestResource");
-    (TestResource(Mutex::new(Some(Announced(output)))), chain)
+    (TestResource(Mutex::new(Some(PrintOnDrop(output)))), chain)
 }
 
 /// `%c1 = "tfrt_test.deallocate_resource"(%r, %c0)`

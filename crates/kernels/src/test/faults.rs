@@ -26,12 +26,13 @@ fn panic() -> i32 {
 
 /// The promises that `tfrt_test.never` keeps.
 #[derive(Default)]
-struct Kept(Mutex<Vec<Promise<i32>>>);
+struct RetainedPromises(Mutex<Vec<Promise<i32>>>);
 
 fn never(context: &ExecutionContext) -> AsyncValue<i32> {
     let (promise, value) = AsyncValue::pending();
-    let kept = context.request().data_or_insert(Kept::default);
-    kept.0
+    let retained = context.request().data_or_insert(RetainedPromises::default);
+    retained
+        .0
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .push(promise);

@@ -86,8 +86,8 @@ fn read_file(path: &String, host: &HostContext) -> Result<String, Error> {
 fn format_integer(format: &String, value: i32, host: &HostContext) -> Result<String, Error> {
     match format::integer(format, value, max_bytes(host)) {
         Ok(text) => Ok(text),
-        Err(format::Refusal::TooLong) => Err(too_long(host)),
-        Err(format::Refusal::Malformed(reason)) => Err(Error::invalid_argument(format!(
+        Err(format::FormatError::TooLong) => Err(too_long(host)),
+        Err(format::FormatError::Malformed(reason)) => Err(Error::invalid_argument(format!(
             "can't format one integer by '{}': {reason}",
             format.escape_debug()
         ))),

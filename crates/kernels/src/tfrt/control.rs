@@ -226,12 +226,12 @@ fn once(arguments: Rest, function: Function, context: &ExecutionContext) -> Resu
 
 /// What all executions of one `tfrt.once` share.
 struct Once {
-    first: Mutex<Option<First>>,
+    first: Mutex<Option<FirstExecution>>,
     results: Vec<AnyAsyncValue>,
 }
 
 /// The right and the duty of the first execution.
-struct First(Vec<AnyPromise>);
+struct FirstExecution(Vec<AnyPromise>);
 
 impl Once {
     fn new(function: &Function) -> Self {
@@ -239,12 +239,12 @@ impl Once {
             .map(|_| AnyAsyncValue::pending())
             .unzip();
         Once {
-            first: Mutex::new(Some(First(promises))),
+            first: Mutex::new(Some(FirstExecution(promises))),
             results,
         }
     }
 
-    fn begin(&self) -> Option<First> {
+    fn begin(&self) -> Option<FirstExecution> {
         self.first
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -252,7 +252,7 @@ impl Once {
     }
 }
 
-impl First {
+impl FirstExecution {
     fn end(mut self, results: Vec<AnyAsyncValue>) {
         for (promise, result) in self.0.drain(..).zip(results) {
             promise.forward(result);
@@ -261,7 +261,7 @@ impl First {
 }
 
 /// The first execution was cancelled before its function ran.
-impl Drop for First {
+impl Drop for FirstExecution {
     fn drop(&mut self) {
         for promise in self.0.drain(..) {
             promise.fail(Error::cancelled("Cancelled").with_kernel(""));

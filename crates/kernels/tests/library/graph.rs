@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
 use tfrt_bef::BefFile;
 use tfrt_compiler::legalize::Context;
-use tfrt_compiler::onnx::{Evaluated, Evaluator, Options, Prepares, pipeline};
+use tfrt_compiler::onnx::{EvaluatedValue, Evaluator, Options, PrepareRule, pipeline};
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
@@ -28,13 +28,13 @@ mod recognised;
 struct Kernels;
 
 impl Evaluator for Kernels {
-    fn evaluate(&self, _: &tfrt_ir::Module) -> Vec<Option<Evaluated>> {
+    fn evaluate(&self, _: &tfrt_ir::Module) -> Vec<Option<EvaluatedValue>> {
         Vec::new()
     }
 
-    fn prepares(&self, row: &str) -> Option<Prepares> {
+    fn prepares(&self, row: &str) -> Option<PrepareRule> {
         let prepare = tfrt_kernels::onnx::prepare_of(row)?;
-        Some(Prepares {
+        Some(PrepareRule {
             inputs: prepare.inputs,
             types: prepare.types,
             takes_attributes: prepare.takes_attributes,

@@ -5,7 +5,7 @@
 
 use tfrt_bef::DType;
 
-use super::{Found, Name, NameAttr, Named};
+use super::{Name, NameAttr, RowAttrs, RowMatch};
 use crate::attrs::AttrSource;
 use crate::def::OpDef;
 use NameAttr::{Int, Renamed, Text, Type};
@@ -241,17 +241,17 @@ pub fn row(name: &str) -> Option<&'static OpDef> {
 }
 
 /// Returns what an operation is, of a `version` of its operator set. Nothing is known of forms older than the row's.
-pub fn find<'a>(name: &str, version: i64, attrs: &'a dyn AttrSource) -> Option<Found<'a>> {
+pub fn find<'a>(name: &str, version: i64, attrs: &'a dyn AttrSource) -> Option<RowMatch<'a>> {
     let own = self::name(name);
     if own.is_some_and(|own| version < own.shapes_since && !own.is_row(version, attrs)) {
         return None;
     }
-    let attrs = Named {
+    let attrs = RowAttrs {
         source: attrs,
         attrs: own.map_or(&[], |own| own.attrs),
         dtype,
     };
-    Some(Found {
+    Some(RowMatch {
         op: row(name)?,
         attrs,
     })

@@ -6,7 +6,7 @@
 
 use tfrt_bef::DType;
 
-use super::{Held, LAST, Name, NameAttr, NameOperand, Only};
+use super::{AllowedAttr, AttrForm, LAST, Name, NameAttr, NameOperand};
 use NameAttr::{FloatOr, Int, IntOr, IntWith, Operand, OperandOr, Renamed, Text};
 use NameOperand::{At, Attr, Ends, Pairs};
 
@@ -106,7 +106,10 @@ macro_rules! bounds {
 }
 
 /// Positions that are outside are errors.
-const POLICY: &[(&str, Only)] = &[("bad_indices_policy", Only::Texts(&["", "DEFAULT", "ERROR"]))];
+const POLICY: &[(&str, AllowedAttr)] = &[(
+    "bad_indices_policy",
+    AllowedAttr::Texts(&["", "DEFAULT", "ERROR"]),
+)];
 
 /// Shorter diagonals begin at the left.
 const LEFT: &[NameAttr] = &[Text("align", "LEFT_LEFT")];
@@ -132,9 +135,9 @@ pub const NAMES: &[Name] = &[
     Name::new("BatchMatMul", "dot").attrs(ADJOINT),
     Name::new("BatchMatMulV2", "dot").attrs(ADJOINT),
     Name::new("BatchMatMulV3", "dot").attrs(ADJOINT).only(&[
-        ("Ta", Only::TypeOf(0)),
-        ("Tb", Only::TypeOf(1)),
-        ("Tout", Only::TypeOf(0)),
+        ("Ta", AllowedAttr::TypeOf(0)),
+        ("Tb", AllowedAttr::TypeOf(1)),
+        ("Tout", AllowedAttr::TypeOf(0)),
     ]),
     Name::new("BitwiseAnd", "bit_and"),
     Name::new("BitwiseOr", "bit_or"),
@@ -142,12 +145,12 @@ pub const NAMES: &[Name] = &[
     Name::new("BroadcastTo", "broadcast"),
     Name::new("Cast", "cast")
         .attrs(&[Renamed("to", "DstT")])
-        .only(&[("Truncate", Only::Int(0))]),
+        .only(&[("Truncate", AllowedAttr::Int(0))]),
     Name::new("Ceil", "ceil"),
     Name::new("ClipByValue", "onnx.Clip"),
     Name::new("Concat", "concat").attrs(&[Operand("axis", 0)]),
     Name::new("ConcatV2", "concat").attrs(&[Operand("axis", LAST)]),
-    Name::new("Const", "tf.Const").operands(&[Attr("value", Held::Tensor)]),
+    Name::new("Const", "tf.Const").operands(&[Attr("value", AttrForm::Tensor)]),
     Name::new("Cos", "cos"),
     Name::new("Cosh", "cosh"),
     Name::new("Cumprod", "cumulative").attrs(&[Text("kind", "prod")]),
@@ -156,7 +159,7 @@ pub const NAMES: &[Name] = &[
     Name::new("DivNoNan", "div_no_nan"),
     Name::new("Einsum", "onnx.Einsum"),
     Name::new("Elu", "elu"),
-    Name::new("Equal", "eq").only(&[("incompatible_shape_error", Only::Int(1))]),
+    Name::new("Equal", "eq").only(&[("incompatible_shape_error", AllowedAttr::Int(1))]),
     Name::new("Erf", "erf"),
     Name::new("Erfc", "erfc"),
     reduction!("EuclideanNorm", "l2"),
@@ -171,7 +174,7 @@ pub const NAMES: &[Name] = &[
     Name::new("Greater", "gt"),
     Name::new("GreaterEqual", "ge"),
     Name::new("Identity", "identity"),
-    Name::new("InTopK", "tf.InTopKV2").operands(&[At(0), At(1), Attr("k", Held::Number)]),
+    Name::new("InTopK", "tf.InTopKV2").operands(&[At(0), At(1), Attr("k", AttrForm::Number)]),
     Name::new("Inv", "reciprocal"),
     Name::new("Invert", "bit_not"),
     Name::new("IsFinite", "is_finite"),
@@ -212,10 +215,11 @@ pub const NAMES: &[Name] = &[
         At(2),
         At(3),
     ]),
-    Name::new("NotEqual", "ne").only(&[("incompatible_shape_error", Only::Int(1))]),
+    Name::new("NotEqual", "ne").only(&[("incompatible_shape_error", AllowedAttr::Int(1))]),
     Name::new("Pad", "pad").operands(&[At(0), Pairs(1)]),
     Name::new("PadV2", "pad").operands(&[At(0), Pairs(1), At(2)]),
-    Name::new("PlaceholderWithDefault", "tf.EnsureShape").only(&[("dtype", Only::TypeOf(0))]),
+    Name::new("PlaceholderWithDefault", "tf.EnsureShape")
+        .only(&[("dtype", AllowedAttr::TypeOf(0))]),
     Name::new("Pow", "pow"),
     Name::new("PreventGradient", "identity"),
     reduction!("Prod", "prod"),
@@ -257,7 +261,7 @@ pub const NAMES: &[Name] = &[
     Name::new("Sqrt", "sqrt"),
     Name::new("Square", "square"),
     Name::new("SquaredDifference", "squared_difference"),
-    Name::new("Squeeze", "onnx.Squeeze").operands(&[At(0), Attr("squeeze_dims", Held::Ints)]),
+    Name::new("Squeeze", "onnx.Squeeze").operands(&[At(0), Attr("squeeze_dims", AttrForm::Ints)]),
     Name::new("StaticRegexFullMatch", "onnx.RegexFullMatch"),
     Name::new("StopGradient", "identity"),
     Name::new("Sub", "sub"),
@@ -278,7 +282,7 @@ pub const NAMES: &[Name] = &[
         .attrs(&[Text("reduction", "none")])
         .only(POLICY),
     Name::new("Tile", "tile"),
-    Name::new("TopK", "tf.TopKV2").operands(&[At(0), Attr("k", Held::Number)]),
+    Name::new("TopK", "tf.TopKV2").operands(&[At(0), Attr("k", AttrForm::Number)]),
     Name::new("Transpose", "transpose").attrs(&[Operand("perm", 1)]),
     Name::new("TruncateDiv", "div"),
     Name::new("TruncateMod", "rem").attrs(&[Int("truncated", 1)]),

@@ -2,7 +2,7 @@
 
 use crate::dim::Dim;
 use crate::fact::{Fact, unknown_dims};
-use crate::infer::{InferCall, InferError, Stated, axis_of};
+use crate::infer::{InferCall, InferError, StaticInts, axis_of};
 
 pub(super) fn slice(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0).clone();
@@ -133,13 +133,13 @@ pub(super) fn split(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let at = call.axis(call.attrs.int("axis").unwrap_or(0), dims.len())?;
     let whole = &dims[at];
     let sizes: Vec<Dim> = match call.ints(1, "sizes") {
-        Stated::Is(sizes) if sizes.len() == n => sizes.into_iter().map(Dim::Known).collect(),
-        Stated::Is(sizes) => {
+        StaticInts::Known(sizes) if sizes.len() == n => sizes.into_iter().map(Dim::Known).collect(),
+        StaticInts::Known(sizes) => {
             let found = sizes.len();
             return Err(call.error(format_args!("expected sizes of {n} parts, found {found}")));
         }
-        Stated::Unknown => vec![Dim::Unknown; n],
-        Stated::Absent => parts(
+        StaticInts::Unknown => vec![Dim::Unknown; n],
+        StaticInts::Absent => parts(
             whole,
             call.attrs
                 .int("n")

@@ -312,7 +312,7 @@ pub enum Bias {
 
 /// What follows a convolution, by the attribute `fused_ops`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fused<'a> {
+pub struct FusedOps<'a> {
     /// First.
     pub bias: Bias,
     /// Whether a tensor is added then.
@@ -321,13 +321,13 @@ pub struct Fused<'a> {
     pub function: Option<&'a str>,
 }
 
-impl<'a> Fused<'a> {
+impl<'a> FusedOps<'a> {
     /// Reads the attribute.
     ///
     /// # Errors
     ///
     /// If there is something that is not fused. What is said does not name the operation.
-    pub fn of(attrs: &Attrs<'a>) -> Result<Fused<'a>, InferError> {
+    pub fn of(attrs: &Attrs<'a>) -> Result<FusedOps<'a>, InferError> {
         let names = texts(attrs, "fused_ops");
         let mut rest = names.iter().copied().peekable();
         let mut take = |wanted: &[&str]| rest.next_if(|name| wanted.contains(name));
@@ -339,7 +339,7 @@ impl<'a> Fused<'a> {
         let adds = take(&["Add"]).is_some();
         let function = take(&["Relu", "Relu6"]);
         match rest.next() {
-            None => Ok(Fused {
+            None => Ok(FusedOps {
                 bias,
                 adds,
                 function,
@@ -482,7 +482,7 @@ fn groups(call: &InferCall<'_>) -> Result<i64, InferError> {
 
 /// Returns an error if the operands behind the filter are not what follows a convolution.
 fn expect_followers(call: &InferCall<'_>, result: &Fact, is_first: bool) -> Result<(), InferError> {
-    let fused = Fused::of(&call.attrs).map_err(|error| named(call, &error))?;
+    let fused = FusedOps::of(&call.attrs).map_err(|error| named(call, &error))?;
     if call.op.name == "tfrt.conv2d" && fused.bias == Bias::Normalisation {
         return Err(call.error(
             "Unsupported fusion type: a normalisation is folded into the filter by tfrt.fold_batch_norm before that is \

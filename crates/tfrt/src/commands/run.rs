@@ -14,7 +14,7 @@ use tfrt::host::Captured;
 use tfrt::host::trace::{Level, Scope, TraceSink};
 use tfrt::input::Input;
 use tfrt::ir::{similar, visible};
-use tfrt::kernels::graph::stored::laid_again;
+use tfrt::kernels::graph::stored::repacked;
 use tfrt::tensor::math::panel::InstructionSet;
 use tfrt::{
     AnyAsyncValue, Error, Function, Model, OpenError, OpenOptions, Output, Program, Runtime,
@@ -253,7 +253,7 @@ fn is_model(program: &Program) -> bool {
 /// Says of weights that were packed for another processor that opening them took longer.
 fn tell_packing(runtime: &Runtime, talk: &Talk) {
     let ours = InstructionSet::best().name();
-    for set in laid_again(runtime.host()) {
+    for set in repacked(runtime.host()) {
         let document = serde_json::json!({
             "schema": "tfrt.laid-again/1", "packed_for": set, "laid_out_for": ours,
         });

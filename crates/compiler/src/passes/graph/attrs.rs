@@ -8,7 +8,7 @@ use tfrt_ir::{
     attributes::DenseAttribute,
     types::{FloatKind, IntegerType, Signedness},
 };
-use tfrt_ops::{AttrDef, AttrKind, AttrSource, AttrValue, Default, MOST_VALUES, TensorValue};
+use tfrt_ops::{AttrDef, AttrDefault, AttrKind, AttrSource, AttrValue, MOST_VALUES, TensorValue};
 
 use super::{node, rewrite};
 
@@ -34,12 +34,12 @@ pub(in crate::passes) fn complete(stated: &mut Vec<(Name, Attribute)>, defs: &[A
                 *value = of_kind(value, def.kind);
                 continue;
             }
-            (None, Default::Required | Default::Absent) => continue,
-            (None, Default::Int(value)) => Attribute::integer(value, Type::I64),
-            (None, Default::Float(value)) => Attribute::f32(narrowed(value)),
-            (None, Default::Text(text)) => Attribute::string(text),
-            (None, Default::Ints(list)) => rewrite::list(list),
-            (None, Default::Type(dtype)) => match element(dtype) {
+            (None, AttrDefault::Required | AttrDefault::Absent) => continue,
+            (None, AttrDefault::Int(value)) => Attribute::integer(value, Type::I64),
+            (None, AttrDefault::Float(value)) => Attribute::f32(narrowed(value)),
+            (None, AttrDefault::Text(text)) => Attribute::string(text),
+            (None, AttrDefault::Ints(list)) => rewrite::list(list),
+            (None, AttrDefault::Type(dtype)) => match element(dtype) {
                 Some(ty) => Attribute::Type(ty),
                 None => continue,
             },

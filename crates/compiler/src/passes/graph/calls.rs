@@ -222,7 +222,7 @@ pub(super) fn lift(module: &mut Module, rows: &Table, functions: &[(OpId, BlockI
 
 /// The part of a called function that takes constants alone, and so is calculated once, by the model that calls it.
 #[derive(Default)]
-struct Known {
+struct HoistedConstants {
     /// The operations that make it, in order, which are in no block any longer.
     operations: Vec<OpId>,
     /// All that the function is given: its own values, and those of functions that it calls.
@@ -233,7 +233,7 @@ struct Known {
 
 struct Lifting<'m> {
     module: &'m mut Module,
-    known: HashMap<OpId, Known>,
+    known: HashMap<OpId, HoistedConstants>,
     /// The values of each function that others of its operations use.
     given: HashMap<OpId, Vec<ValueId>>,
 }

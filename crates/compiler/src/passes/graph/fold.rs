@@ -18,7 +18,7 @@ use tfrt_ops::{Arity, Table, Traits};
 use super::rewrite::{self, Rewrite, is_deterministic, remove_unused, stated};
 use super::{CONSTANT, graphs, infer, node};
 use crate::legalize::Context;
-use crate::pipeline::{Pass, Run};
+use crate::pipeline::{Pass, PassFn};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-fold",
@@ -26,7 +26,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
 /// Constants with more bytes are not compared with others.

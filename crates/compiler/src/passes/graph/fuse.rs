@@ -8,20 +8,20 @@
 //! is done.
 
 mod attention;
+mod channel_affine;
+mod concat_conv;
 mod elementwise;
-mod folded;
+mod fold_affine;
 mod gelu;
-mod joined;
 mod layer_norm;
 mod product;
-mod scaled;
 
 use tfrt_ir::{Diagnostics, Module, OpId, OpState};
 
 use super::rewrite::Rewrite;
 use super::{fused, graphs};
 use crate::legalize::Context;
-use crate::pipeline::{Pass, Run};
+use crate::pipeline::{Pass, PassFn};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-fuse",
@@ -29,7 +29,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
 pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
@@ -43,10 +43,10 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
         attention::recognise(module, block);
         super::rewrite::remove_unused(module, rows, block);
         product::pack(module, block);
-        folded::fold(module, block);
+        fold_affine::fold(module, block);
         product::attach(module, block);
-        scaled::fuse(module, block);
-        joined::fuse(module, block);
+        channel_affine::fuse(module, block);
+        concat_conv::fuse(module, block);
         super::rewrite::remove_unused(module, rows, block);
         elementwise::fuse(module, block);
         product::absorb(module, block);

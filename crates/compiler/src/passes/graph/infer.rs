@@ -20,7 +20,7 @@ use super::calls::Calls;
 use super::{GRAPH, graphs, lower, node, scope};
 use crate::codes;
 use crate::legalize::Context;
-use crate::pipeline::{Pass, Run};
+use crate::pipeline::{Pass, PassFn};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-infer",
@@ -28,7 +28,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
 /// The attribute of operations whose results have symbolic dimensions.
@@ -148,7 +148,7 @@ struct Inference<'m> {
     /// How many operations of functions were gone through for their calls.
     n_followed: usize,
     /// What functions give, by what they are given.
-    followed: HashMap<BlockId, Vec<Followed>>,
+    followed: HashMap<BlockId, Vec<InferredCall>>,
     facts: HashMap<ValueId, Fact>,
     /// Whether what the model states of values is taken where nothing follows.
     believes: bool,
@@ -160,7 +160,7 @@ struct Inference<'m> {
 
 /// An inferred call, kept for further calls of the same function: its depth in operations with regions, the facts of its
 /// operands, and those that were found for its results.
-struct Followed {
+struct InferredCall {
     depth: usize,
     given: Vec<Fact>,
     found: Facts,
@@ -332,7 +332,7 @@ impl Inference<'_> {
             return Facts::new();
         }
         let found = self.region(block, arguments);
-        self.followed.entry(block).or_default().push(Followed {
+        self.followed.entry(block).or_default().push(InferredCall {
             depth: self.depth,
             given: arguments.to_vec(),
             found: found.clone(),

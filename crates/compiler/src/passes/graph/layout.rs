@@ -15,7 +15,7 @@ use tfrt_ir::{Diagnostics, Module};
 
 use super::{fused, graphs};
 use crate::legalize::Context;
-use crate::pipeline::{Pass, Run};
+use crate::pipeline::{Pass, PassFn};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-layout",
@@ -23,7 +23,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
 pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {

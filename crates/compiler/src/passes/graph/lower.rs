@@ -4,7 +4,7 @@
 //! from outside as further arguments. Nothing is optimised here; what other passes have made of a graph
 //! before, operations with names in `cpu.`, stays as it is.
 
-pub(super) mod ahead;
+pub(super) mod constant_program;
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,7 +24,7 @@ use crate::graph::check;
 use crate::legalize::Context;
 use crate::model::PROPERTIES;
 use crate::passes::legalize;
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-lower",
@@ -32,7 +32,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
 fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {

@@ -20,7 +20,7 @@ use tfrt_ops::Table;
 use super::{GRAPH, attrs, graphs, node, scope};
 use crate::legalize::Context;
 use crate::onnx::{Evaluator, Placement};
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-place",
@@ -28,7 +28,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
 /// The name of the device that a node is placed on.

@@ -5,7 +5,7 @@
 //! that fuse and lay out ask here.
 
 use tfrt_ir::{Attribute, Module, OpId, Type, ValueId};
-use tfrt_ops::{Arity, AttrDef, AttrKind, Default, Elements, Function, OpDef, Traits};
+use tfrt_ops::{Arity, AttrDef, AttrDefault, AttrKind, ElementFamily, OpDef, PointwiseFn, Traits};
 
 use super::{attrs, node};
 
@@ -139,7 +139,7 @@ pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
         .all(|value| element(*value).as_ref() == Some(&own));
     let is_question = matches!(row.row.results, [result] if is_truth(result));
     let gives = match row.form {
-        Form::Cast => is_of(Elements::Any, &made),
+        Form::Cast => is_of(ElementFamily::Any, &made),
         _ if is_question => made == Type::I1,
         _ => made == own,
     };
@@ -155,26 +155,26 @@ pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
     };
     match row.form {
         Form::OfRow => match row.row.function {
-            Function::Fold(function) => Some(folded(function, false, &given)),
-            Function::Mean => Some(folded("add", true, &given)),
-            Function::OfRow => with_parameters(module, op, row.row, row.row.name, all()),
-            Function::Is(function) => with_parameters(module, op, row.row, function, all()),
-            Function::ByText(attribute, choices) => {
+            PointwiseFn::Fold(function) => Some(folded(function, false, &given)),
+            PointwiseFn::Mean => Some(folded("add", true, &given)),
+            PointwiseFn::OfRow => with_parameters(module, op, row.row, row.row.name, all()),
+            PointwiseFn::Is(function) => with_parameters(module, op, row.row, function, all()),
+            PointwiseFn::ByText(attribute, choices) => {
                 let stated = match data.attribute(attribute) {
                     Some(stated) => Some(stated.as_str()?),
                     None => None,
                 };
                 let attr = row.row.attr(attribute)?;
-                let function = Function::chosen(attr, choices, stated)?;
+                let function = PointwiseFn::chosen(attr, choices, stated)?;
                 Some(vec![Step::new(function, all())])
             }
-            Function::ByInt(attribute, choices) => {
+            PointwiseFn::ByInt(attribute, choices) => {
                 let stated = match data.attribute(attribute) {
                     Some(stated) => Some(stated.as_i64()?),
                     None => None,
                 };
                 let attr = row.row.attr(attribute)?;
-                let function = Function::chosen(attr, choices, stated)?;
+                let function = PointwiseFn::chosen(attr, choices, stated)?;
                 Some(vec![Step::new(function, all())])
             }
         },
@@ -214,7 +214,7 @@ fn operands(module: &Module, op: OpId) -> Option<Vec<ValueId>> {
 }
 
 /// Returns whether a type is one of these.
-fn is_of(elements: Elements, ty: &Type) -> bool {
+fn is_of(elements: ElementFamily, ty: &Type) -> bool {
     attrs::dtype(ty).is_some_and(|dtype| elements.has(dtype))
 }
 
@@ -236,9 +236,9 @@ fn value(module: &Module, op: OpId, attr: &AttrDef) -> Option<f64> {
             clippy::cast_possible_truncation,
             reason = "attributes are numbers of 32 bits"
         )]
-        (None, AttrKind::Float, Default::Float(number)) => Some(f64::from(number as f32)),
+        (None, AttrKind::Float, AttrDefault::Float(number)) => Some(f64::from(number as f32)),
         (Some(stated), AttrKind::Int, _) => Some(f64::from(u8::from(stated.as_i64()? != 0))),
-        (None, AttrKind::Int, Default::Int(number)) => Some(f64::from(u8::from(number != 0))),
+        (None, AttrKind::Int, AttrDefault::Int(number)) => Some(f64::from(u8::from(number != 0))),
         _ => None,
     }
 }
@@ -313,7 +313,7 @@ fn power(module: &Module, given: &[ValueId], own: &Type) -> Option<Vec<Step>> {
     let base = vec![Operand::Value(x)];
     let ranks = [x, exponent].map(|value| node::shape(module, value).map(|shape| shape.len()));
     let exponent_type = node::element(module.value_type(exponent))?;
-    if exponent_type == Type::UI64 || !is_of(Elements::Real, &exponent_type) {
+    if exponent_type == Type::UI64 || !is_of(ElementFamily::Real, &exponent_type) {
         return None;
     }
     if let Some(number) = node::element_number(module, exponent) {
@@ -322,7 +322,7 @@ fn power(module: &Module, given: &[ValueId], own: &Type) -> Option<Vec<Step>> {
             return None;
         }
         let whole = node::constant_ints(module, exponent).and_then(|list| list.first().copied());
-        let is_integer = is_of(Elements::Integer, own);
+        let is_integer = is_of(ElementFamily::Integer, own);
         return Some(vec![match (number, whole) {
             (_, Some(whole)) if is_integer => {
                 let [high, low] = [whole >> 32, whole & i64::from(u32::MAX)];

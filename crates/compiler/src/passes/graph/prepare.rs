@@ -16,8 +16,8 @@ use tfrt_ops::names::onnx;
 use super::rewrite::list;
 use super::{EXTERNAL, GRAPH, NO_VALUE, PREPARE, attrs, graphs, lower, node, place, scope};
 use crate::legalize::Context;
-use crate::onnx::{Evaluator, Prepares};
-use crate::pipeline::{Pass, Property, Run};
+use crate::onnx::{Evaluator, PrepareRule};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-prepare",
@@ -25,7 +25,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
 fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
@@ -100,7 +100,7 @@ impl Preparing<'_> {
 
     /// Returns whether all operands that are taken are constants, the first of a type that is taken, and there is something
     /// to take.
-    fn are_constants(&self, op: OpId, prepares: Prepares) -> bool {
+    fn are_constants(&self, op: OpId, prepares: PrepareRule) -> bool {
         let is_constant = |value: ValueId| {
             let maker = self.module.defining_op(value);
             let is_known =
@@ -121,7 +121,7 @@ impl Preparing<'_> {
         (prepares.takes_attributes || !taken.is_empty()) && taken.into_iter().all(is_constant)
     }
 
-    fn prepare(&mut self, op: OpId, row: &str, prepares: Prepares, made: &mut Vec<OpId>) {
+    fn prepare(&mut self, op: OpId, row: &str, prepares: PrepareRule, made: &mut Vec<OpId>) {
         let location = self.module.op(op).location().clone();
         let none = OpState::new(NO_VALUE).result(Type::None);
         let none = self.module.create(none.location(location.clone()));

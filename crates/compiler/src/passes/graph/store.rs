@@ -12,8 +12,8 @@ use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, OpState, Type, Valu
 
 use super::scope;
 use crate::legalize::Context;
-use crate::onnx::{Evaluated, Evaluator};
-use crate::pipeline::{Pass, Run};
+use crate::onnx::{EvaluatedValue, Evaluator};
+use crate::pipeline::{Pass, PassFn};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-store",
@@ -21,7 +21,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
 /// The kernel that makes a constant.
@@ -59,7 +59,7 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
 }
 
 fn store(module: &mut Module, block: BlockId, evaluator: &dyn Evaluator) {
-    let known = Known::new(module, block);
+    let known = ConstantKernels::new(module, block);
     let wanted: Vec<OpId> = known.wanted(module, block);
     let (mut batch, mut batch_bytes) = (Vec::new(), 0_u64);
     let mut made = HashMap::new();
@@ -77,18 +77,18 @@ fn store(module: &mut Module, block: BlockId, evaluator: &dyn Evaluator) {
 }
 
 /// Kernels on constants alone, with the bytes of these.
-struct Known {
+struct ConstantKernels {
     /// Constants among them, in order.
     operations: Vec<OpId>,
     bytes: HashMap<OpId, u64>,
 }
 
 /// The operations that make values again.
-type Made = HashMap<ValueId, OpState>;
+type StoredValues = HashMap<ValueId, OpState>;
 
-impl Known {
-    fn new(module: &Module, block: BlockId) -> Known {
-        let mut known = Known {
+impl ConstantKernels {
+    fn new(module: &Module, block: BlockId) -> ConstantKernels {
+        let mut known = ConstantKernels {
             operations: Vec::new(),
             bytes: HashMap::new(),
         };
@@ -183,12 +183,12 @@ impl Known {
         module: &Module,
         wanted: &[OpId],
         evaluator: &dyn Evaluator,
-        made: &mut Made,
+        made: &mut StoredValues,
     ) {
         let found = evaluator.evaluate(&self.program(module, wanted));
         for (value, evaluated) in results(module, wanted).into_iter().zip(found) {
             let state = match evaluated {
-                Some(Evaluated::Constant(value_of)) => {
+                Some(EvaluatedValue::Constant(value_of)) => {
                     let sources = module.defining_op(value).map_or(0, |op| self.bytes[&op]);
                     let most_bytes = sources.saturating_mul(MOST_GROWTH).max(SMALL_BYTES);
                     let is_kept = matches!(&value_of, Attribute::Dense(dense)
@@ -200,7 +200,7 @@ impl Known {
                         .attribute("value", value_of)
                         .result(Type::dialect("!t.tensor"))
                 }
-                Some(Evaluated::Stored { kernel, attributes }) => {
+                Some(EvaluatedValue::StoredWeights { kernel, attributes }) => {
                     let mut state = OpState::new(kernel);
                     for (name, value) in attributes {
                         state = state.attribute(name, value);
@@ -237,7 +237,7 @@ fn remove_unused(module: &mut Module, block: BlockId) {
 }
 
 /// Puts what makes values again in front of the kernels that made them.
-fn replace(module: &mut Module, block: BlockId, made: &Made) {
+fn replace(module: &mut Module, block: BlockId, made: &StoredValues) {
     let mut operations = Vec::new();
     for op in module.block(block).operations().to_vec() {
         for result in module.op(op).results().to_vec() {

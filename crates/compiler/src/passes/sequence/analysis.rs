@@ -16,13 +16,13 @@ use crate::passes::scope;
 #[derive(Default)]
 pub(super) struct Analysis {
     functions: HashMap<Name, OpId>,
-    pub facts: HashMap<OpId, Facts>,
+    pub facts: HashMap<OpId, FunctionEffects>,
     summaries: HashMap<OpId, Summary>,
 }
 
 /// What is known on the inside of a function.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct FunctionEffects {
     objects: HashMap<ValueId, Objects>,
     accesses: HashMap<OpId, Accesses>,
     /// For each argument the first one that may refer to the same.
@@ -128,7 +128,7 @@ impl Analysis {
                 ..Summary::default()
             };
         };
-        let mut facts = Facts::default();
+        let mut facts = FunctionEffects::default();
         for (index, &argument) in (0..).zip(module.block(block).arguments()) {
             let object = Objects::one(Object::Argument(index));
             facts.objects.insert(argument, object);
@@ -165,7 +165,13 @@ impl Analysis {
     }
 
     /// Recursion is bounded by the parser's limit on nesting.
-    fn visit_block(&self, module: &Module, block: BlockId, facts: &mut Facts, give_up: bool) {
+    fn visit_block(
+        &self,
+        module: &Module,
+        block: BlockId,
+        facts: &mut FunctionEffects,
+        give_up: bool,
+    ) {
         for &op in module.block(block).operations() {
             let data = module.op(op);
             if *data.name() == "builtin.module" {
@@ -219,7 +225,7 @@ impl Analysis {
 
     /// An operation that nobody has defined. If it carries a chain, somebody takes care
     /// of its order already.
-    fn visit_unknown(&self, module: &Module, op: OpId, facts: &mut Facts, give_up: bool) {
+    fn visit_unknown(&self, module: &Module, op: OpId, facts: &mut FunctionEffects, give_up: bool) {
         let data = module.op(op);
         let any = Objects::one(Object::Any);
         for block in scope::region_blocks(module, op) {
@@ -238,7 +244,7 @@ impl Analysis {
         }
     }
 
-    fn visit_regions(&self, module: &Module, op: OpId, facts: &mut Facts, give_up: bool) {
+    fn visit_regions(&self, module: &Module, op: OpId, facts: &mut FunctionEffects, give_up: bool) {
         let data = module.op(op);
         let operands = data.operands();
         let Some(definition) = data.definition() else {
@@ -290,7 +296,7 @@ impl Analysis {
         facts.touch(op, accesses);
     }
 
-    fn visit_call(&self, module: &Module, op: OpId, facts: &mut Facts) {
+    fn visit_call(&self, module: &Module, op: OpId, facts: &mut FunctionEffects) {
         let passed = Analysis::passed(module, op);
         let results = module.op(op).results().to_vec();
         let is_loop = *module.op(op).name() == "tfrt.while";
@@ -304,16 +310,17 @@ impl Analysis {
             let Some(summary) = self.summaries.get(&callee) else {
                 continue;
             };
-            let map = |facts: &Facts, object: Object, result: Option<ValueId>| match object {
-                Object::Argument(index) => match passed.get(index as usize) {
-                    Some(&operand) => facts.objects(module, operand),
-                    None => Objects::one(Object::Any),
-                },
-                Object::Local(_) => result.map_or_else(Objects::default, |result| {
-                    Objects::one(Object::Local(result))
-                }),
-                other => Objects::one(other),
-            };
+            let map =
+                |facts: &FunctionEffects, object: Object, result: Option<ValueId>| match object {
+                    Object::Argument(index) => match passed.get(index as usize) {
+                        Some(&operand) => facts.objects(module, operand),
+                        None => Objects::one(Object::Any),
+                    },
+                    Object::Local(_) => result.map_or_else(Objects::default, |result| {
+                        Objects::one(Object::Local(result))
+                    }),
+                    other => Objects::one(other),
+                };
             for (object, access) in summary.accesses.iter() {
                 accesses.add_all(&map(facts, object, None), access);
             }
@@ -421,7 +428,7 @@ impl Analysis {
     }
 }
 
-impl Facts {
+impl FunctionEffects {
     pub fn objects(&self, module: &Module, value: ValueId) -> Objects {
         match is_reference(module.value_type(value)) {
             true => self.objects.get(&value).cloned().unwrap_or_default(),
@@ -473,7 +480,12 @@ impl Facts {
 }
 
 /// Returns whether an object can be known outside of a block of a region.
-pub(super) fn is_visible(module: &Module, facts: &Facts, object: Object, block: BlockId) -> bool {
+pub(super) fn is_visible(
+    module: &Module,
+    facts: &FunctionEffects,
+    object: Object,
+    block: BlockId,
+) -> bool {
     let Object::Local(value) = object else {
         return true;
     };

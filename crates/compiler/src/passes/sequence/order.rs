@@ -15,12 +15,12 @@ use std::collections::BTreeMap;
 use super::access::{Access, Accesses, Object};
 
 /// Position of an operation in its block, from 1; 0 is the entry.
-pub(super) type Node = usize;
+pub(super) type OpIndex = usize;
 
 /// An edge into an operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
-    pub from: Node,
+    pub from: OpIndex,
     pub is_firm: bool,
 }
 
@@ -37,28 +37,28 @@ const MAX_UNKNOWN_READERS: usize = 64;
 /// The order of a block, as far as it has been walked.
 #[derive(Default)]
 pub(super) struct Order {
-    last: BTreeMap<Object, Touched>,
+    last: BTreeMap<Object, LastAccesses>,
     /// What has to be waited for, whatever is touched.
-    barrier: Option<Node>,
+    barrier: Option<OpIndex>,
     /// Those that read something unknown since.
-    unknown_readers: Vec<Node>,
+    unknown_readers: Vec<OpIndex>,
     edges: Vec<Vec<Edge>>,
-    seen: Vec<Node>,
-    implied: Vec<Node>,
+    seen: Vec<OpIndex>,
+    implied: Vec<OpIndex>,
     steps: usize,
 }
 
 /// Who touched an object last.
 #[derive(Clone, Debug, Default)]
-struct Touched {
-    writer: Option<Node>,
-    readers: Vec<Node>,
+struct LastAccesses {
+    writer: Option<OpIndex>,
+    readers: Vec<OpIndex>,
 }
 
 impl Order {
     /// Adds the next operation with its data edges; returns what it must wait for
     /// beyond them, in order.
-    pub fn push(&mut self, accesses: &Accesses, data: Vec<Edge>) -> Vec<Node> {
+    pub fn push(&mut self, accesses: &Accesses, data: Vec<Edge>) -> Vec<OpIndex> {
         let node = self.edges.len();
         let conflicts = self.conflicts(node, accesses);
         self.edges.push(data);
@@ -75,9 +75,9 @@ impl Order {
 
     /// Returns what is left to wait for, at the end of the block, of operations for which
     /// `is_visible` is true.
-    pub fn finish(mut self, is_visible: impl Fn(Node) -> bool) -> Vec<Node> {
+    pub fn finish(mut self, is_visible: impl Fn(OpIndex) -> bool) -> Vec<OpIndex> {
         let node = self.edges.len();
-        let mut left: Vec<Node> = self.barrier.into_iter().collect();
+        let mut left: Vec<OpIndex> = self.barrier.into_iter().collect();
         left.extend(&self.unknown_readers);
         for touched in self.last.values() {
             left.extend(touched.writer);
@@ -91,7 +91,7 @@ impl Order {
     }
 
     /// Returns whom an operation conflicts with, and notes what it touches.
-    fn conflicts(&mut self, node: Node, accesses: &Accesses) -> Vec<Node> {
+    fn conflicts(&mut self, node: OpIndex, accesses: &Accesses) -> Vec<OpIndex> {
         let mut found = Vec::new();
         for (object, access) in accesses.iter() {
             let is_unknown = object == Object::Any;
@@ -113,7 +113,7 @@ impl Order {
         found
     }
 
-    fn touch(&mut self, node: Node, object: Object, access: Access, found: &mut Vec<Node>) {
+    fn touch(&mut self, node: OpIndex, object: Object, access: Access, found: &mut Vec<OpIndex>) {
         if object != Object::World {
             found.extend(self.barrier);
         }
@@ -132,7 +132,7 @@ impl Order {
     }
 
     /// Any buffer may have changed: nothing before needs to be remembered.
-    fn touch_all(&mut self, node: Node, found: &mut Vec<Node>) {
+    fn touch_all(&mut self, node: OpIndex, found: &mut Vec<OpIndex>) {
         found.extend(self.barrier.replace(node));
         found.append(&mut self.unknown_readers);
         let world = self.last.remove(&Object::World);
@@ -144,7 +144,7 @@ impl Order {
     }
 
     /// Returns those that a node does not wait for anyhow, in order.
-    fn reduce(&mut self, node: Node, mut candidates: Vec<Node>) -> Vec<Node> {
+    fn reduce(&mut self, node: OpIndex, mut candidates: Vec<OpIndex>) -> Vec<OpIndex> {
         candidates.sort_unstable();
         candidates.dedup();
         let Some(&first) = candidates.first() else {
@@ -173,7 +173,7 @@ impl Order {
     }
 
     /// Marks everything that is over once an edge is there.
-    fn mark(&mut self, node: Node, edge: Edge, first: Node, budget: &mut usize) {
+    fn mark(&mut self, node: OpIndex, edge: Edge, first: OpIndex, budget: &mut usize) {
         let mut open = vec![edge];
         while let Some(edge) = open.pop() {
             if edge.from < first {

@@ -14,8 +14,8 @@ use tfrt_ir::{
 
 use super::{
     access::{Accesses, Object, Objects},
-    analysis::{Analysis, Facts, body, is_visible},
-    order::{Edge, Node, Order},
+    analysis::{Analysis, FunctionEffects, body, is_visible},
+    order::{Edge, OpIndex, Order},
     plan::ChainPlan,
 };
 use crate::{codes, passes::scope};
@@ -44,7 +44,7 @@ struct Threader<'a> {
 
 /// A block on the way.
 struct Walk<'a> {
-    facts: &'a Facts,
+    facts: &'a FunctionEffects,
     /// The chain that everything in the block may wait for.
     entry: Option<ValueId>,
     new_chain: Option<ValueId>,
@@ -52,7 +52,7 @@ struct Walk<'a> {
     operations: Vec<OpId>,
     /// The operations of the order's nodes, from node 1.
     nodes: Vec<OpId>,
-    positions: HashMap<OpId, Node>,
+    positions: HashMap<OpId, OpIndex>,
     merges: HashMap<Vec<ValueId>, ValueId>,
 }
 
@@ -92,7 +92,7 @@ impl Threader<'_> {
 
     /// Returns what earlier turns of a loop may have touched, as its body knows it: what the body
     /// touches, and for new buffers that a turn hands on the arguments as which the next gets them.
-    fn earlier_turns(&self, block: BlockId, facts: &Facts) -> Accesses {
+    fn earlier_turns(&self, block: BlockId, facts: &FunctionEffects) -> Accesses {
         let block = self.module.block(block);
         let returned = block.last().map(|end| self.module.op(end).operands());
         let handed_on: Vec<Objects> = returned
@@ -118,7 +118,7 @@ impl Threader<'_> {
     }
 
     /// Returns what an operation touches, with one object for all that may be the same.
-    fn accesses(&self, op: OpId, facts: &Facts) -> Accesses {
+    fn accesses(&self, op: OpId, facts: &FunctionEffects) -> Accesses {
         let mut accesses = Accesses::default();
         for (object, access) in facts.accesses(op).iter() {
             accesses.add(facts.class(object), access);
@@ -130,7 +130,7 @@ impl Threader<'_> {
     fn block(
         &mut self,
         block: BlockId,
-        facts: &Facts,
+        facts: &FunctionEffects,
         entry: Option<ValueId>,
         before: &Accesses,
     ) -> Option<ValueId> {
@@ -156,7 +156,7 @@ impl Threader<'_> {
             self.operation(op, &accesses, &needed, &mut walk);
             walk.operations.push(op);
         }
-        let visible: HashSet<Node> = (1..)
+        let visible: HashSet<OpIndex> = (1..)
             .zip(&walk.nodes)
             .filter(|&(_, &op)| {
                 let mut objects = facts.accesses(op).iter();
@@ -208,7 +208,13 @@ impl Threader<'_> {
     }
 
     /// Makes an operation wait, and what is in it.
-    fn operation(&mut self, op: OpId, accesses: &Accesses, needed: &[Node], walk: &mut Walk<'_>) {
+    fn operation(
+        &mut self,
+        op: OpId,
+        accesses: &Accesses,
+        needed: &[OpIndex],
+        walk: &mut Walk<'_>,
+    ) {
         let chains = self.chains(needed, walk);
         let data = self.module.op(op);
         let definition = dialect::describe(data.name());
@@ -388,7 +394,7 @@ impl Threader<'_> {
     }
 
     /// Returns values that are there when the effects of some nodes are over.
-    fn chains(&mut self, nodes: &[Node], walk: &mut Walk<'_>) -> Vec<ValueId> {
+    fn chains(&mut self, nodes: &[OpIndex], walk: &mut Walk<'_>) -> Vec<ValueId> {
         let mut chains = Vec::new();
         for &node in nodes {
             let Some(at) = node.checked_sub(1) else {

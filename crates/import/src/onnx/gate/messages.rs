@@ -116,7 +116,7 @@ messages! {
         2 "indices" Nested(&TENSOR_PROTO),
         3 "dims[]" Varint,
     }
-    SHAPE: Shape {
+    SHAPE: TensorShapeProto {
         1 "dim[]" Nested(&DIMENSION),
     }
     DIMENSION: Dimension {
@@ -134,7 +134,7 @@ messages! {
         1 "elem_type" Varint,
         2 "shape" Nested(&SHAPE),
     }
-    ELEMENT_OF: ElementOf {
+    ELEMENT_OF: ContainerTypeProto {
         1 "elem_type" Nested(&TYPE_PROTO),
     }
     MAP_TYPE: MapType {

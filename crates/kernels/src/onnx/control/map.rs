@@ -7,7 +7,7 @@ use tfrt_host::memory::Aside;
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext};
 use tfrt_tensor::{Optional, Sequence, Tensor};
 
-use super::{Collected, await_all, captured, check, failed, misfit, wrong};
+use super::{ScanOutputs, await_all, captured, check, failed, misfit, wrong};
 use crate::onnx::Attributes;
 
 pub(super) fn register(registry: &mut KernelRegistry) {
@@ -50,7 +50,7 @@ fn map(
         turn: 0,
         arguments,
         captured,
-        collected: Collected::new(execution, &attributes, body.n_results(), 0)?,
+        collected: ScanOutputs::new(execution, &attributes, body.n_results(), 0)?,
         execution: execution.clone(),
     };
     Ok(Loop::new(turns, Vec::new()))
@@ -102,7 +102,7 @@ struct Map {
     // Invariant: all sequences have `n_turns` elements.
     arguments: Vec<Argument>,
     captured: Vec<AnyAsyncValue>,
-    collected: Collected,
+    collected: ScanOutputs,
     execution: ExecutionContext,
 }
 

@@ -12,9 +12,9 @@ use tfrt_tensor::{
     DenseHostTensor, Dims, NoValue, Sequence, StringHostTensor, Tensor, TensorShape,
 };
 
-use super::{Collected, await_all, captured, check, failed, misfit, single, stacked, wrong};
+use super::{ScanOutputs, await_all, captured, check, failed, misfit, single, stacked, wrong};
 use crate::onnx::Attributes;
-use crate::onnx::carried::{Carried, extents};
+use crate::onnx::opaque::{OpaqueTensors, extents};
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry.add("cpu.onnx.Scan", scan);
@@ -57,8 +57,8 @@ fn scan(
     } else {
         "scan_input_directions"
     };
-    let inputs = Sides::new(&attributes, n_scanned, from, "scan_input_axes")?;
-    let outputs = Sides::new(
+    let inputs = ScanAxes::new(&attributes, n_scanned, from, "scan_input_axes")?;
+    let outputs = ScanAxes::new(
         &attributes,
         n_outputs,
         "scan_output_directions",
@@ -83,9 +83,9 @@ fn scan(
         member: 0,
         n_turns: 0,
         turn: 0,
-        ends: Collected::new(execution, &attributes, n_states, 0)?,
+        ends: ScanOutputs::new(execution, &attributes, n_states, 0)?,
         captured,
-        collected: Collected::new(execution, &attributes, body.n_results(), n_states)?,
+        collected: ScanOutputs::new(execution, &attributes, body.n_results(), n_states)?,
         execution: execution.clone(),
         has_begun: false,
     };
@@ -93,18 +93,18 @@ fn scan(
 }
 
 /// Which way, and along which dimension, each tensor is gone through.
-struct Sides {
+struct ScanAxes {
     is_backward: Vec<bool>,
     axes: Vec<i64>,
 }
 
-impl Sides {
+impl ScanAxes {
     fn new(
         attributes: &Attributes<'_>,
         n: usize,
         directions: &str,
         axes: &str,
-    ) -> Result<Sides, Error> {
+    ) -> Result<ScanAxes, Error> {
         let list = |name: &str| {
             let list = attributes
                 .integers(name)?
@@ -116,7 +116,7 @@ impl Sides {
                 }
             }
         };
-        Ok(Sides {
+        Ok(ScanAxes {
             is_backward: list(directions)?
                 .into_iter()
                 .map(|direction| direction != 0)
@@ -156,10 +156,10 @@ fn axis_first(
     let first = order.remove(place);
     order.insert(0, first);
     let movement = Movement::transpose(&found, &order)?;
-    let carried = Carried::of(execution, &[tensor])?;
-    let out = carried.output_in(execution, movement.extents())?;
-    let chain = movement.run_into(execution, &carried.tensors[0], &out)?;
-    carried.finish(out, chain)
+    let opaque = OpaqueTensors::of(execution, &[tensor])?;
+    let out = opaque.output_in(execution, movement.extents())?;
+    let chain = movement.run_into(execution, &opaque.tensors[0], &out)?;
+    opaque.finish(out, chain)
 }
 
 /// A `Scan` between two turns.
@@ -167,8 +167,8 @@ struct Scan {
     body: Callee,
     n_results: usize,
     n_states: usize,
-    inputs: Sides,
-    outputs: Sides,
+    inputs: ScanAxes,
+    outputs: ScanAxes,
     /// Before version 9: the lengths of sequences, or nothing.
     lens: Option<AnyAsyncValue>,
     /// What is scanned, its dimension first, behind that of a batch.
@@ -184,9 +184,9 @@ struct Scan {
     /// The number of the member's next turn.
     turn: usize,
     /// The states of members that are done.
-    ends: Collected,
+    ends: ScanOutputs,
     captured: Vec<AnyAsyncValue>,
-    collected: Collected,
+    collected: ScanOutputs,
     execution: ExecutionContext,
     has_begun: bool,
 }

@@ -12,10 +12,10 @@ use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor, TensorMetadata, TensorSh
 use super::{expect_defined, of_one, of_two, position, with_parameters};
 use crate::onnx::dispatch::{to_f64, with_integer};
 use crate::onnx::outputs::IntoValue;
-use crate::onnx::{Node, Outputs};
+use crate::onnx::{NodeCall, Outputs};
 
 /// `Clip`: each element within two limits, which are operands from version 11 on.
-pub(super) fn clip(node: &Node<'_>) -> Result<Outputs, Error> {
+pub(super) fn clip(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = expect_defined(node, BinaryFunction::Minimum.result(x.dtype()))?;
     let mut inputs = vec![x];
@@ -59,7 +59,7 @@ pub(super) fn clip(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `pow`: the type of the exponent may be another than that of the base, which the result has.
-pub(super) fn power(node: &Node<'_>) -> Result<Outputs, Error> {
+pub(super) fn power(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     let dtype = x.dtype();
     if y.n_elements() == 1 && y.shape().rank() <= x.shape().rank() {
@@ -69,7 +69,7 @@ pub(super) fn power(node: &Node<'_>) -> Result<Outputs, Error> {
         return of_two(node, BinaryFunction::Power);
     }
     let wide = |index, tensor: &DenseHostTensor| -> Result<DenseHostTensor, Error> {
-        node.beside
+        node.workspace
             .set_aside(tensor.n_elements(), size_of::<f64>())?;
         let list = to_f64(tensor).map_err(|_| node.inputs.unsupported(index, tensor.dtype()))?;
         node.tensor_of(&tensor.shape().to_dims(), &list)
@@ -92,7 +92,7 @@ pub(super) fn power(node: &Node<'_>) -> Result<Outputs, Error> {
 
 /// The powers of one exponent.
 fn power_of_all(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     x: &DenseHostTensor,
     y: &DenseHostTensor,
 ) -> Result<Outputs, Error> {
@@ -117,7 +117,7 @@ fn whole_number(tensor: &DenseHostTensor) -> Result<Option<i64>, Error> {
 }
 
 /// `select`: elements of the second operand where the first is true, else of the third.
-pub(super) fn select(node: &Node<'_>) -> Result<Outputs, Error> {
+pub(super) fn select(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let condition = node.inputs.dense(0)?;
     if condition.dtype() != DType::I1 {
         return Err(node.inputs.unsupported(0, condition.dtype()));

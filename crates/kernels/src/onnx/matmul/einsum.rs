@@ -4,7 +4,7 @@ use tfrt_host::Error;
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::einsum::{Labels, einsum_into};
 
-use crate::onnx::{Node, Outputs};
+use crate::onnx::{NodeCall, Outputs};
 
 /// What an equation says of each operand and of the result: letters, and where dimensions without a name are.
 struct Equation<'a> {
@@ -26,7 +26,12 @@ impl<'a> Equation<'a> {
 }
 
 /// The letters of a term, with numbers above all letters for the dimensions that `...` stands for.
-fn labels(node: &Node<'_>, term: &str, n_unnamed: usize, n_own: usize) -> Result<Vec<u32>, Error> {
+fn labels(
+    node: &NodeCall<'_>,
+    term: &str,
+    n_unnamed: usize,
+    n_own: usize,
+) -> Result<Vec<u32>, Error> {
     let wrong = || {
         let term = term.trim().escape_debug();
         node.attributes.error(
@@ -58,7 +63,7 @@ fn labels(node: &Node<'_>, term: &str, n_unnamed: usize, n_own: usize) -> Result
 
 const UNNAMED: u32 = 1 << 16;
 
-pub(super) fn einsum(node: &Node<'_>) -> Result<Outputs, Error> {
+pub(super) fn einsum(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let text = node
         .attributes
         .string("equation")?

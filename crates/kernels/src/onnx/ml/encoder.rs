@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use tfrt_host::Error;
 use tfrt_tensor::{DType, StringHostTensor, Tensor};
 
-use super::super::carried::{count, extents};
 use super::super::dispatch::to_f64;
-use super::super::{Node, Outputs};
+use super::super::opaque::{count, extents};
+use super::super::{NodeCall, Outputs};
 
 /// What labels are compared by: bytes of a string, bits of a number, all of what is no number alike.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -41,12 +41,12 @@ impl Key {
     }
 
     /// The keys of a tensor's elements.
-    pub(super) fn of(node: &Node<'_>, tensor: &Tensor) -> Result<Vec<Key>, Error> {
+    pub(super) fn of(node: &NodeCall<'_>, tensor: &Tensor) -> Result<Vec<Key>, Error> {
         let n_keys = count(&extents(tensor));
-        node.beside.set_aside(n_keys, Key::BYTES)?;
+        node.workspace.set_aside(n_keys, Key::BYTES)?;
         if let Tensor::String(strings) = tensor {
             let n_bytes = strings.strings().iter().map(Vec::len).sum();
-            node.beside.set_aside(n_bytes, 1)?;
+            node.workspace.set_aside(n_bytes, 1)?;
             return Ok(strings.strings().iter().cloned().map(Key::Text).collect());
         }
         let dense = tensor.as_dense()?;
@@ -82,7 +82,7 @@ impl Key {
 /// `ml.LabelEncoder(x)`, attributes `keys_TYPE`, `values_TYPE`, `default_TYPE`, where `TYPE` is `floats`, `int64s`,
 /// `strings` or `tensor` (`default_float`, `default_int64`, `default_string`): the value of each key. Before version 2
 /// keys or values are `classes_strings`, the others their places.
-pub(super) fn label_encoder(node: &Node<'_>) -> Result<Outputs, Error> {
+pub(super) fn label_encoder(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     if let Some(classes) = node.attributes.strings("classes_strings")? {
         let places: Vec<i64> = (0_i64..).take(classes.len()).collect();
         return pairs(node, &places, classes);
@@ -96,7 +96,7 @@ pub(super) fn label_encoder(node: &Node<'_>) -> Result<Outputs, Error> {
 
 /// `ml.CategoryMapper(x)`, attributes `cats_int64s`, `cats_strings`, `default_int64`, `default_string`: integers for
 /// strings, and strings for integers.
-pub(super) fn category_mapper(node: &Node<'_>) -> Result<Outputs, Error> {
+pub(super) fn category_mapper(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let missing = |name| move || node.attributes.missing(name);
     let integers = node.attributes.integers("cats_int64s")?;
     let names = node.attributes.strings("cats_strings")?;
@@ -105,7 +105,7 @@ pub(super) fn category_mapper(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// The integer of each string, or the string of each integer.
-fn pairs(node: &Node<'_>, integers: &[i64], names: Vec<&[u8]>) -> Result<Outputs, Error> {
+fn pairs(node: &NodeCall<'_>, integers: &[i64], names: Vec<&[u8]>) -> Result<Outputs, Error> {
     let integers = node.tensor_of(&[integers.len()], integers)?.into();
     let names = strings(names)?;
     match node.inputs.tensor(0)?.metadata().dtype {
@@ -115,7 +115,7 @@ fn pairs(node: &Node<'_>, integers: &[i64], names: Vec<&[u8]>) -> Result<Outputs
 }
 
 /// The value of the key that each element of the first operand is, or the default.
-fn look_up(node: &Node<'_>, keys: &Tensor, values: &Tensor) -> Result<Outputs, Error> {
+fn look_up(node: &NodeCall<'_>, keys: &Tensor, values: &Tensor) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let n_values = count(&values.metadata().shape.to_dims());
     let keys = Key::of(node, keys)?;
@@ -131,7 +131,8 @@ fn look_up(node: &Node<'_>, keys: &Tensor, values: &Tensor) -> Result<Outputs, E
         places.insert(key, place);
     }
     let n_found = count(&extents(x));
-    node.beside.set_aside(n_found, size_of::<Option<usize>>())?;
+    node.workspace
+        .set_aside(n_found, size_of::<Option<usize>>())?;
     let found: Vec<Option<usize>> = Key::of(node, x)?
         .iter()
         .map(|key| places.get(key).copied())
@@ -173,7 +174,7 @@ fn look_up(node: &Node<'_>, keys: &Tensor, values: &Tensor) -> Result<Outputs, E
 }
 
 /// `ml.OneHotEncoder(x)` where what is unknown is an error; else it becomes other operations.
-pub(super) fn one_hot_encoder(node: &Node<'_>) -> Result<Outputs, Error> {
+pub(super) fn one_hot_encoder(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let integers = node.attributes.integers("cats_int64s")?.unwrap_or(&[]);
     let (categories, found) = match x {
@@ -186,7 +187,7 @@ pub(super) fn one_hot_encoder(node: &Node<'_>) -> Result<Outputs, Error> {
             let key = |x: f64| Key::Integer(x as i64);
             let categories = integers.iter().copied().map(Key::Integer);
             let found = node.inputs.numbers(0)?;
-            node.beside.set_aside(found.len(), Key::BYTES)?;
+            node.workspace.set_aside(found.len(), Key::BYTES)?;
             let found = found.into_iter().map(key);
             (categories.collect(), found.collect())
         }
@@ -217,7 +218,7 @@ pub(super) fn one_hot_encoder(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// The attribute of `keys` or `values`, whichever type it has.
-fn list(node: &Node<'_>, what: &str) -> Result<Option<Tensor>, Error> {
+fn list(node: &NodeCall<'_>, what: &str) -> Result<Option<Tensor>, Error> {
     let name = |kind: &str| format!("{what}_{kind}");
     if let Some(list) = node.attributes.strings(&name("strings"))? {
         return strings(list).map(Some);
@@ -239,7 +240,7 @@ fn strings(list: Vec<&[u8]>) -> Result<Tensor, Error> {
 }
 
 /// The value of what is no key.
-fn default(node: &Node<'_>, dtype: DType) -> Result<Tensor, Error> {
+fn default(node: &NodeCall<'_>, dtype: DType) -> Result<Tensor, Error> {
     let allocator = node.execution.host().allocator();
     if let Some(tensor) = node.attributes.tensor("default_tensor", allocator)? {
         return Ok(tensor);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, HostAllocator};
 use tfrt_tensor::{DenseHostTensor, StringHostTensor, Tensor, TensorShape};
 
-use super::super::{Node, Outputs};
+use super::super::{NodeCall, Outputs};
 
 /// The labels of classes.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ impl Labels {
     /// # Errors
     ///
     /// `InvalidArgument` if neither is stated.
-    pub(super) fn of(node: &Node<'_>, strings: &str, integers: &str) -> Result<Labels, Error> {
+    pub(super) fn of(node: &NodeCall<'_>, strings: &str, integers: &str) -> Result<Labels, Error> {
         let of_strings = node.attributes.strings(strings)?.unwrap_or_default();
         if !of_strings.is_empty() {
             let list = of_strings.into_iter().map(<[u8]>::to_vec);
@@ -46,7 +46,7 @@ impl Labels {
     /// # Errors
     ///
     /// `ResourceExhausted` if there is no memory for them.
-    pub(super) fn to_tensor(&self, node: &Node<'_>) -> Result<Tensor, Error> {
+    pub(super) fn to_tensor(&self, node: &NodeCall<'_>) -> Result<Tensor, Error> {
         match self {
             Labels::Integers(list) => Ok(node.tensor_of(&[list.len()], list)?.into()),
             Labels::Strings(list) => {
@@ -67,7 +67,7 @@ impl Labels {
     /// One more result: the labels that tokens stand for, which are there when the chain is.
     pub(super) fn push(
         &self,
-        node: &Node<'_>,
+        node: &NodeCall<'_>,
         outputs: &mut Outputs,
         tokens: DenseHostTensor,
         chain: &AsyncValue<Chain>,

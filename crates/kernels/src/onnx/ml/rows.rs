@@ -6,7 +6,7 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{DType, DenseHostTensor, Element, from_bytes_mut};
 
-use super::super::Node;
+use super::super::NodeCall;
 use super::super::dispatch::with_real;
 
 /// The first operand as rows: `[features]` is one row.
@@ -24,7 +24,7 @@ impl Rows {
     /// # Errors
     ///
     /// `InvalidArgument` if it is something else.
-    pub(super) fn new(node: &Node<'_>, n_features: usize) -> Result<Rows, Error> {
+    pub(super) fn new(node: &NodeCall<'_>, n_features: usize) -> Result<Rows, Error> {
         let x = node.inputs.dense(0)?;
         let (n_rows, found) = match x.shape().to_dims()[..] {
             [n_features] => (1, n_features),
@@ -44,7 +44,7 @@ impl Rows {
         let tensor = match x.dtype() {
             DType::F32 | DType::F64 => x.clone(),
             other => with_real!(other, T => {
-                node.beside.set_aside(x.n_elements(), size_of::<f32>())?;
+                node.workspace.set_aside(x.n_elements(), size_of::<f32>())?;
                 let reading = x.read()?;
                 let numbers = reading.elements::<T>()?.iter().map(|x| f32::from_f64(x.to_f64()));
                 node.tensor_of(&x.shape().to_dims(), &numbers.collect::<Vec<_>>())?
@@ -62,7 +62,7 @@ impl Rows {
     /// # Errors
     ///
     /// `ResourceExhausted` if there is no memory for them.
-    pub(super) fn narrowed(mut self, node: &Node<'_>) -> Result<Rows, Error> {
+    pub(super) fn narrowed(mut self, node: &NodeCall<'_>) -> Result<Rows, Error> {
         if self.tensor.dtype() == DType::F64 {
             let reading = self.tensor.read()?;
             let numbers = reading

@@ -3,7 +3,7 @@
 use tfrt_host::Error;
 use tfrt_tensor::math::number::Floating;
 
-use super::super::Node;
+use super::super::NodeCall;
 
 /// What becomes of a row of scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) enum Transform {
 
 impl Transform {
     /// By the attribute `post_transform`, an integer.
-    pub(super) fn of_number(node: &Node<'_>) -> Result<Transform, Error> {
+    pub(super) fn of_number(node: &NodeCall<'_>) -> Result<Transform, Error> {
         match node.attributes.integer_or("post_transform", 0)? {
             0 => Ok(Transform::Nothing),
             1 => Ok(Transform::Softmax),
@@ -32,7 +32,7 @@ impl Transform {
     }
 
     /// By the attribute `post_transform`, a name.
-    pub(super) fn of_name(node: &Node<'_>) -> Result<Transform, Error> {
+    pub(super) fn of_name(node: &NodeCall<'_>) -> Result<Transform, Error> {
         match node.attributes.string_or("post_transform", "NONE")? {
             "NONE" => Ok(Transform::Nothing),
             "SOFTMAX" => Ok(Transform::Softmax),

@@ -10,8 +10,8 @@ use tfrt_tensor::{DType, DenseHostTensor, TensorShape};
 use super::{Sizes, cell, clip, gates, lens, n_directions};
 use crate::graph::stored;
 use crate::onnx::outputs::IntoValue;
-use crate::onnx::prepare::{PrepareRow, State, own};
-use crate::onnx::{Node, Outputs};
+use crate::onnx::prepare::{PrepareRow, PreparedKernel, erase};
+use crate::onnx::{NodeCall, Outputs};
 
 /// Weights, biases and peepholes are prepared.
 pub(in crate::onnx) const PREPARE: &[PrepareRow] = &[PrepareRow {
@@ -24,9 +24,9 @@ pub(in crate::onnx) const PREPARE: &[PrepareRow] = &[PrepareRow {
             return Ok(None);
         };
         let layers = layers.shared(node.execution.host());
-        Ok(Some(own(layers)))
+        Ok(Some(erase(layers)))
     },
-    restore: Some(|decoder, context| Ok(own(Layers::decode(decoder, context)?))),
+    restore: Some(|decoder, context| Ok(erase(Layers::decode(decoder, context)?))),
 }];
 
 /// The kind of what files keep.
@@ -41,7 +41,7 @@ pub(super) struct Layers(Vec<PackedLayer>);
 
 /// Packs the weights of a node, if these are of `f32` and of sizes that a layer may have; all others are calculated as they
 /// are, which says what is wrong.
-pub(super) fn pack(node: &Node<'_>) -> Result<Option<Arc<Layers>>, Error> {
+pub(super) fn pack(node: &NodeCall<'_>) -> Result<Option<Arc<Layers>>, Error> {
     let dense = [1, 2, 3, 7].map(|index| node.inputs.optional_dense(index));
     let [w, r, b, p] = dense;
     let (Some(w), Some(r), b, p) = (w?, r?, b?, p?) else {
@@ -118,7 +118,7 @@ impl Layers {
     }
 }
 
-impl State for Layers {
+impl PreparedKernel for Layers {
     fn encode(&self, encoder: &mut Encoder) -> Option<Result<(), Error>> {
         let write = |encoder: &mut Encoder| {
             let set = stored::target(encoder)?;
@@ -131,7 +131,7 @@ impl State for Layers {
         Some(write(encoder))
     }
 
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         let [n_inputs, n] = self.0[0].extents();
         let n_directions = self.0.len();
         let sizes = Sizes::of(node, [n_directions, 0, n])?;
@@ -158,7 +158,7 @@ impl State for Layers {
         let n_rows = sizes.length.saturating_mul(sizes.batch);
         let n_sums = self.0[0].n_sums();
         // Sums of the inputs' and of the states' own, with what gates are calculated in.
-        node.beside.set_aside(
+        node.workspace.set_aside(
             sizes.batch,
             n_sums.saturating_mul(3).saturating_mul(size_of::<f32>()),
         )?;
@@ -225,7 +225,7 @@ impl State for Layers {
 }
 
 /// The states before the first place, which become those behind the last.
-fn initial(node: &Node<'_>, index: usize, sizes: &Sizes) -> Result<DenseHostTensor, Error> {
+fn initial(node: &NodeCall<'_>, index: usize, sizes: &Sizes) -> Result<DenseHostTensor, Error> {
     let Some(list) = node.inputs.optional_dense(index)? else {
         return node.zeros(DType::F32, &sizes.states());
     };

@@ -11,7 +11,7 @@ use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, Tensor};
 
 use super::eigen::channel_tensors;
-use super::{Written, two};
+use super::{WriteResult, two};
 
 pub(in crate::tensor) fn register(registry: &mut KernelRegistry) {
     registry
@@ -132,7 +132,7 @@ fn convolution<const ADDS: bool>(
     padding: Attr<&[i64]>,
     strides: Attr<&[i64]>,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let &[height, width, _, _] = filter.packed.extents() else {
         return Err(Error::internal("a packed filter has four dimensions"));
     };
@@ -230,7 +230,7 @@ fn product(
     y: &Tensor,
     name: Attr<&str>,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let after = TensorAfter {
         shift: Some(right.shift.clone()),
         activation: activation(&name)?,

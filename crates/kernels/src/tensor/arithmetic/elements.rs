@@ -10,12 +10,12 @@ use tfrt_tensor::math::pointwise::{
 };
 use tfrt_tensor::{DType, DenseHostTensor, Tensor};
 
-use super::{Written, both};
+use super::{WriteResult, both};
 
 pub(super) fn register(registry: &mut KernelRegistry) {
-    type InPlace = fn(&Tensor, &ExecutionContext) -> Written;
-    type OfOne = fn(&Tensor, &Tensor, &ExecutionContext) -> Written;
-    type OfTwo = fn(&Tensor, &Tensor, &Tensor, &ExecutionContext) -> Written;
+    type InPlace = fn(&Tensor, &ExecutionContext) -> WriteResult;
+    type OfOne = fn(&Tensor, &Tensor, &ExecutionContext) -> WriteResult;
+    type OfTwo = fn(&Tensor, &Tensor, &Tensor, &ExecutionContext) -> WriteResult;
     add_all! { registry, InPlace,
         "tfrt_test.relu_inplace.f32" => |a, execution| relu_in_place(DType::F32, a, execution);
         "tfrt_test.relu_inplace.i32" => |a, execution| relu_in_place(DType::I32, a, execution);
@@ -54,7 +54,7 @@ fn expect(dtype: DType, tensors: &[&DenseHostTensor]) -> Result<(), Error> {
 }
 
 /// `%c1 = "tfrt_test.relu.<t>"(%a, %b, %c0)`: b = max(a, 0)
-fn relu(dtype: DType, [a, b]: [&Tensor; 2], execution: &ExecutionContext) -> Written {
+fn relu(dtype: DType, [a, b]: [&Tensor; 2], execution: &ExecutionContext) -> WriteResult {
     let [a, b] = both(a, b)?;
     expect(dtype, &[a, b])?;
     match is_same(a, b) {
@@ -64,7 +64,7 @@ fn relu(dtype: DType, [a, b]: [&Tensor; 2], execution: &ExecutionContext) -> Wri
 }
 
 /// `%c1 = "tfrt_test.relu_inplace.<t>"(%a, %c0)`: a = max(a, 0)
-fn relu_in_place(dtype: DType, a: &Tensor, execution: &ExecutionContext) -> Written {
+fn relu_in_place(dtype: DType, a: &Tensor, execution: &ExecutionContext) -> WriteResult {
     let a = a.as_dense()?;
     expect(dtype, &[a])?;
     unary_in_place(execution, UnaryFunction::Relu, a)
@@ -75,7 +75,7 @@ fn relu_gradient(
     dtype: DType,
     [activation, gradient]: [&Tensor; 2],
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let [activation, gradient] = both(activation, gradient)?;
     expect_same(activation.shape(), gradient.shape())?;
     expect(dtype, &[activation, gradient])?;
@@ -89,7 +89,7 @@ fn of_two(
     dtype: DType,
     [a, b, c]: [&Tensor; 3],
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let ([a, b], c) = (both(a, b)?, c.as_dense()?);
     expect_same(a.shape(), b.shape())?;
     expect(dtype, &[a, b, c])?;
@@ -107,7 +107,7 @@ fn to_second(
     dtype: DType,
     [a, b]: [&Tensor; 2],
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let [a, b] = both(a, b)?;
     expect_same(a.shape(), b.shape())?;
     expect(dtype, &[a, b])?;
@@ -122,13 +122,13 @@ fn with_itself(
     execution: &ExecutionContext,
     function: BinaryFunction,
     tensor: &DenseHostTensor,
-) -> Written {
+) -> WriteResult {
     let step = Step::Binary(function, [Operand::Input(0); 2]);
     Program::new(1, &[step])?.run_in_place(execution, tensor, &[])
 }
 
 /// `%c1 = "tfrt_test.cast.i32_to_f32"(%a, %b, %c0)`
-fn cast(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> Written {
+fn cast(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> WriteResult {
     let [a, b] = both(a, b)?;
     expect(DType::I32, &[a])?;
     expect(DType::F32, &[b])?;

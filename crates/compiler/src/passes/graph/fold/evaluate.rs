@@ -16,7 +16,7 @@ use tfrt_ops::Table;
 use super::super::rewrite::{Rewrite, is_deterministic};
 use super::super::{CONSTANT, NO_VALUE, is_terminator, lower, node};
 use crate::emit::is_encodable;
-use crate::onnx::{Evaluated, Evaluator};
+use crate::onnx::{EvaluatedValue, Evaluator};
 
 /// Results of so many bytes may be kept whatever they are made of.
 const SMALL_BYTES: u64 = 1 << 16;
@@ -29,7 +29,7 @@ const MOST_ALONE: usize = 64;
 
 /// Replaces what a block calculates of constants, as far as the evaluator can.
 pub(super) fn evaluate(module: &mut Module, block: BlockId, evaluator: &dyn Evaluator) {
-    let known = Known::new(module, block);
+    let known = ConstantOps::new(module, block);
     let wanted = known.wanted(module);
     if wanted.is_empty() {
         return;
@@ -50,7 +50,7 @@ type Constants = HashMap<ValueId, Attribute>;
 
 /// Operations on constants alone.
 #[derive(Default)]
-struct Known {
+struct ConstantOps {
     /// An evaluator has no kernels of rows that formats add.
     builtin: Table,
     /// Constants and what is left out among them, in order.
@@ -60,9 +60,9 @@ struct Known {
     sources: HashMap<ValueId, u64>,
 }
 
-impl Known {
-    fn new(module: &Module, block: BlockId) -> Known {
-        let mut known = Known::default();
+impl ConstantOps {
+    fn new(module: &Module, block: BlockId) -> ConstantOps {
+        let mut known = ConstantOps::default();
         for &op in module.block(block).operations() {
             if let Some(bytes) = known.bytes(module, op) {
                 known.operations.push(op);
@@ -149,13 +149,13 @@ impl Known {
         evaluator: &dyn Evaluator,
     ) -> Constants {
         let makers = self.makers(module, values);
-        let Some(program) = lower::ahead::program(module, &makers, values) else {
+        let Some(program) = lower::constant_program::program(module, &makers, values) else {
             return Constants::new();
         };
         let found = evaluator.evaluate(&program).into_iter();
         let found = values.iter().zip(found);
         let kept = found.filter_map(|(value, made)| match made? {
-            Evaluated::Constant(attribute) => {
+            EvaluatedValue::Constant(attribute) => {
                 let Attribute::Dense(dense) = &attribute else {
                     return None;
                 };
@@ -164,7 +164,7 @@ impl Known {
                 let is_kept = is_small && has_bytes && is_encodable(&attribute);
                 is_kept.then_some((*value, attribute))
             }
-            Evaluated::Stored { .. } => None,
+            EvaluatedValue::StoredWeights { .. } => None,
         });
         kept.collect()
     }

@@ -39,7 +39,7 @@ pub(super) fn recognise(module: &mut Module, block: BlockId) {
     rewrite.finish(&old);
 }
 
-struct Found {
+struct AttentionMatch {
     /// Queries, keys and values, heads side by side.
     inputs: [ValueId; 3],
     mask: Option<ValueId>,
@@ -48,7 +48,7 @@ struct Found {
 }
 
 /// Returns the attention that ends with an operation, which lays heads side by side.
-fn attention(module: &Module, op: OpId) -> Option<Found> {
+fn attention(module: &Module, op: OpId) -> Option<AttentionMatch> {
     if node::name(module, op) != "reshape" {
         return None;
     }
@@ -76,7 +76,7 @@ fn attention(module: &Module, op: OpId) -> Option<Found> {
         return None;
     }
     let scale = scale * q_scale * k_scale;
-    Some(Found {
+    Some(AttentionMatch {
         inputs,
         mask,
         heads,

@@ -32,7 +32,7 @@ pub(super) fn recognise(module: &mut Module, block: BlockId) {
     rewrite.finish(&old);
 }
 
-struct Found {
+struct LayerNormMatch {
     x: ValueId,
     scale: ValueId,
     shift: Option<ValueId>,
@@ -41,7 +41,7 @@ struct Found {
 
 /// Returns what an operation normalises: the last one, which adds the shift, or multiplies by the scale if none
 /// is added.
-fn layer_norm(module: &Module, op: OpId) -> Option<Found> {
+fn layer_norm(module: &Module, op: OpId) -> Option<LayerNormMatch> {
     let result = *module.op(op).results().first()?;
     let width = *node::shape(module, result)?.last()?;
     let per_column = |value: ValueId| {
@@ -59,7 +59,7 @@ fn layer_norm(module: &Module, op: OpId) -> Option<Found> {
                 let shift = per_column(shift)?;
                 let op = node::only_for_one(module, product, "mul")?;
                 let found = scaled(module, op, &per_column)?;
-                Some(Found {
+                Some(LayerNormMatch {
                     shift: Some(shift),
                     ..found
                 })
@@ -85,14 +85,14 @@ fn scaled(
     module: &Module,
     op: OpId,
     per_column: &dyn Fn(ValueId) -> Option<ValueId>,
-) -> Option<Found> {
+) -> Option<LayerNormMatch> {
     node::pairs(module, op)
         .into_iter()
         .flatten()
         .find_map(|(normal, scale)| {
             let scale = per_column(scale)?;
             let (x, epsilon) = normal_of(module, normal)?;
-            Some(Found {
+            Some(LayerNormMatch {
                 x,
                 scale,
                 shift: None,

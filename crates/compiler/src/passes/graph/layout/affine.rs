@@ -7,13 +7,13 @@ use tfrt_ir::{
 
 use super::super::rewrite::Rewrite;
 use super::super::{fused, node};
-use super::images::{Images, LAST, Scaled, permuted};
+use super::images::{AffineImage, ImageLayouts, LAST, permuted};
 use super::rules::{finish, of_channels};
 
 /// A normalisation by known statistics.
 pub(super) fn normalisation(
     rewrite: &mut Rewrite<'_>,
-    images: &mut Images,
+    images: &mut ImageLayouts,
     op: OpId,
 ) -> Option<()> {
     let module = &*rewrite.module;
@@ -69,7 +69,7 @@ pub(in super::super) fn known_statistics(
 /// A product, a sum or a difference of an image and a constant of an element for each channel, or one for all.
 pub(super) fn scaling(
     rewrite: &mut Rewrite<'_>,
-    images: &mut Images,
+    images: &mut ImageLayouts,
     op: OpId,
     name: &str,
 ) -> Option<()> {
@@ -153,14 +153,14 @@ pub(in super::super) fn statistics(
 /// Multiplies an image by factors, and adds summands, both of channels; there is one of them at least.
 fn scale(
     rewrite: &mut Rewrite<'_>,
-    images: &mut Images,
+    images: &mut ImageLayouts,
     op: OpId,
     x: ValueId,
     [factors, summands]: [Option<ValueId>; 2],
 ) {
     let result = rewrite.module.op(op).results()[0];
     let image = images.last(rewrite, x, op);
-    let mut next = Scaled {
+    let mut next = AffineImage {
         image,
         factors,
         summands,
@@ -194,7 +194,12 @@ fn scale(
 }
 
 /// Returns what comes of one after the other, of the image that the first is of.
-fn after(rewrite: &mut Rewrite<'_>, first: Scaled, second: Scaled, like: OpId) -> Scaled {
+fn after(
+    rewrite: &mut Rewrite<'_>,
+    first: AffineImage,
+    second: AffineImage,
+    like: OpId,
+) -> AffineImage {
     let mut with = |name: &str, left: Option<ValueId>, right: Option<ValueId>| match (left, right) {
         (Some(left), Some(right)) => Some(both(rewrite, name, [left, right], like)),
         (left, right) => left.or(right),
@@ -204,7 +209,7 @@ fn after(rewrite: &mut Rewrite<'_>, first: Scaled, second: Scaled, like: OpId) -
         (Some(summands), Some(factors)) => with("graph.mul", Some(summands), Some(factors)),
         (summands, _) => summands,
     };
-    Scaled {
+    AffineImage {
         image: first.image,
         factors,
         summands: with("graph.add", summands, second.summands),

@@ -1,4 +1,4 @@
-//! [`Images`]: values that lie with their channels last, beside what they stand for.
+//! [`ImageLayouts`]: values that lie with their channels last, beside what they stand for.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ pub(super) const FIRST: [usize; 4] = [0, 3, 1, 2];
 
 /// Images of both layouts by the values of the old block.
 #[derive(Default)]
-pub(super) struct Images {
+pub(super) struct ImageLayouts {
     /// With channels last.
     last: HashMap<ValueId, ValueId>,
     /// With channels first, of those that were made with channels last.
@@ -23,19 +23,19 @@ pub(super) struct Images {
     /// Operations that were done with one before them.
     skipped: HashSet<OpId>,
     /// Those with channels last that are another times and plus something.
-    pub(super) scaled: HashMap<ValueId, Scaled>,
+    pub(super) scaled: HashMap<ValueId, AffineImage>,
 }
 
 /// An image by what its channels are multiplied with, and what is added to them: lists that are known when a
 /// model is opened.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scaled {
+pub(super) struct AffineImage {
     pub image: ValueId,
     pub factors: Option<ValueId>,
     pub summands: Option<ValueId>,
 }
 
-impl Images {
+impl ImageLayouts {
     /// Returns whether a value was made with channels last.
     pub(super) fn is_native(&self, value: ValueId) -> bool {
         self.last.contains_key(&value) && self.first.get(&value) != Some(&value)

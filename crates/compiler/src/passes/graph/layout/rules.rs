@@ -9,12 +9,12 @@ use super::super::rewrite::{self, Rewrite, list};
 use super::super::scope;
 use super::super::{fused, node};
 use super::affine;
-use super::images::{Images, LAST, permuted};
+use super::images::{ImageLayouts, LAST, permuted};
 
 /// Goes through a block.
 pub(super) fn block(module: &mut Module, block: BlockId) {
     let (mut rewrite, old) = Rewrite::new(module, block);
-    let mut images = Images::default();
+    let mut images = ImageLayouts::default();
     for &op in &old {
         if images.is_skipped(op) {
             continue;
@@ -28,7 +28,7 @@ pub(super) fn block(module: &mut Module, block: BlockId) {
 }
 
 /// Keeps an operation, whose operands have their channels first.
-fn other(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) {
+fn other(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) {
     let mut used = rewrite.module.op(op).operands().to_vec();
     let module = &*rewrite.module;
     for inner in scope::region_blocks(module, op) {
@@ -45,7 +45,7 @@ fn other(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) {
 }
 
 /// Makes an operation with channels last, if that can be done and is of use.
-fn operation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+fn operation(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let name = node::name(rewrite.module, op).to_owned();
     let first = node::operand(rewrite.module, op, 0)?;
     let operands = pointwise::of_name(&name).map(|row| row.operands);
@@ -76,7 +76,7 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option
 }
 
 /// Appends an operation as `op` is, with operands and result of the other layout.
-fn like(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId, operands: Vec<ValueId>) {
+fn like(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId, operands: Vec<ValueId>) {
     let result = rewrite.module.op(op).results()[0];
     let mut state = OpState::new(rewrite.module.op(op).name().clone()).operands(operands);
     for (name, value) in rewrite::stated(rewrite.module, op) {
@@ -88,7 +88,7 @@ fn like(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId, operands: Vec<
 /// Appends an operation that makes `result` with channels last.
 pub(super) fn finish(
     rewrite: &mut Rewrite<'_>,
-    images: &mut Images,
+    images: &mut ImageLayouts,
     op: OpId,
     result: ValueId,
     state: OpState,
@@ -131,7 +131,7 @@ fn placement(module: &Module, op: OpId) -> Option<[Vec<i64>; 3]> {
     fits.then_some([dilations, pads, strides])
 }
 
-fn convolution(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+fn convolution(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     if node::int(module, op, "transposed", 0) != 0 {
         return None;
@@ -160,7 +160,7 @@ fn convolution(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Opti
     Some(())
 }
 
-fn pool(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+fn pool(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let (x, results) = (node::operand(module, op, 0)?, module.op(op).results());
     if results[1..].iter().any(|result| !module.is_unused(*result)) || !node::is_f32(module, x) {
@@ -197,7 +197,7 @@ fn pool(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> 
 }
 
 /// Elements divided by those of channels around.
-fn near(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+fn near(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let (x, size) = (
         node::operand(module, op, 0)?,
@@ -217,7 +217,7 @@ fn near(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> 
     Some(())
 }
 
-fn concat(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+fn concat(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let operands = module.op(op).operands().to_vec();
     let is_of_use = operands.iter().any(|value| images.is_native(*value));
@@ -242,7 +242,7 @@ fn concat(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()
 }
 
 /// A transposition to channels last is done already.
-fn transpose(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+fn transpose(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     if node::ints(module, op, "perm")? != LAST.map(|at| at as i64) {
         return None;
@@ -253,7 +253,7 @@ fn transpose(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option
     Some(())
 }
 
-fn broadcast(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+fn broadcast(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let operands = module.op(op).operands().to_vec();
     if !operands.iter().any(|value| images.is_native(*value)) {
@@ -296,7 +296,7 @@ pub(super) fn of_channels(dense: &DenseAttribute) -> Option<DenseAttribute> {
 }
 
 /// Exchanges channels of groups: `Reshape`, `Transpose`, `Reshape` of an image of known extents.
-fn shuffle(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+fn shuffle(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let only_user = |op: OpId| {
         let result = module.op(op).results()[0];

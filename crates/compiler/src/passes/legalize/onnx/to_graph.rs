@@ -13,7 +13,7 @@ use crate::passes::graph::attrs::{self, OpAttrs};
 use crate::passes::graph::{graphs, lower};
 use crate::passes::legalize::structure;
 use crate::passes::scope;
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "onnx-to-graph",
@@ -21,7 +21,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: PassFn::Plain(run),
 };
 
 fn run(module: &mut Module, diagnostics: &mut Diagnostics) {

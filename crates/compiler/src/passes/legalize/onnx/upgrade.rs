@@ -21,7 +21,7 @@
 //!
 //! `FlexAttention` with graphs of its own becomes the operations that define it (`flex.rs`), and so
 //! do operators of `ai.onnx.ml` that have no kernel (`ml.rs`), and what was broadcast otherwise before
-//! version 7 (`older.rs`).
+//! version 7 (`legacy_broadcast.rs`).
 //!
 //! What is rewritten states its version itself, as `onnx.opset`; all else keeps that of the module. An
 //! operation whose meaning differs, or whose element type is needed and unknown, stays as it is: kernels
@@ -37,7 +37,7 @@ use tfrt_ir::{
 use crate::codes;
 use crate::passes::graph::{CONSTANT, NO_VALUE, graphs, infer, lower, node};
 use crate::passes::scope;
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "onnx-upgrade",
@@ -45,13 +45,13 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: PassFn::Plain(run),
 };
 
 mod expansion;
 mod flex;
+mod legacy_broadcast;
 mod ml;
-mod older;
 
 fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
     for block in scope::blocks(module) {
@@ -63,7 +63,7 @@ fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
     }
     expansion::expand(module, flex::is_one, flex::make);
     expansion::expand(module, ml::is_one, ml::make);
-    expansion::expand(module, older::is_one, older::make);
+    expansion::expand(module, legacy_broadcast::is_one, legacy_broadcast::make);
     for block in scope::blocks(module) {
         let operations = module.block(block).operations().to_vec();
         let mut kept = Vec::with_capacity(operations.len());
@@ -246,7 +246,7 @@ fn change(module: &Module, op: OpId) -> Option<Change> {
             is_last.then(|| change(13))
         }
         "Gemm" => Some(change(7).without(&["broadcast"])),
-        aligned if older::ALIGNED.contains(&aligned) => {
+        aligned if legacy_broadcast::ALIGNED.contains(&aligned) => {
             // One that was not replaced by others is refused when it runs, unless the shapes are equal.
             let dropped = &["broadcast", "consumed_inputs"];
             let has_axis = data.attribute("axis").is_some();

@@ -9,10 +9,10 @@ use std::collections::HashSet;
 use tfrt_host::Error;
 use tfrt_tensor::math::number::Floating;
 
-use super::super::super::Node;
+use super::super::super::NodeCall;
 use super::super::labels::Labels;
 use super::super::transform::{Transform, logistic, probit};
-use super::named;
+use super::by_id;
 
 /// What is made of votes for classes.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Classes {
 
 /// What a single score says of both classes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Other {
+enum SecondScore {
     /// Nothing.
     Nothing,
     /// The other score is what is missing to 1.
@@ -39,14 +39,14 @@ enum Other {
 
 impl Classes {
     pub(super) fn new(
-        node: &Node<'_>,
+        node: &NodeCall<'_>,
         labels: Labels,
         base: Vec<f64>,
         transform: Transform,
     ) -> Result<Classes, Error> {
         let classes = node.attributes.integers("class_ids")?.unwrap_or(&[]);
         let classes: HashSet<i64> = classes.iter().copied().collect();
-        let (weights, _) = named::numbers(node, "class_weights")?;
+        let (weights, _) = by_id::numbers(node, "class_weights")?;
         Ok(Classes {
             is_binary: labels.len() == 2 && classes.len() == 1,
             all_positive: weights.iter().all(|weight| *weight >= 0.0),
@@ -87,10 +87,10 @@ impl Classes {
 
     fn finish_two<T: Floating>(&self, [first, second]: [&mut T; 2], said: [bool; 2]) -> i64 {
         let base = |index: usize| T::from_f64(self.base.get(index).copied().unwrap_or(0.0));
-        let mut other = Other::Nothing;
+        let mut other = SecondScore::Nothing;
         let mut is_single = !said[1];
         match self.base.len() {
-            0 => other = Other::Opposite,
+            0 => other = SecondScore::Opposite,
             1 => *first = first.plus(base(0)),
             _ if said[1] => {
                 *second = base(1).plus(*first);
@@ -108,8 +108,8 @@ impl Classes {
         };
         let token = if self.is_binary {
             let (limit, of_binary) = match self.all_positive {
-                true => (0.5, Other::Rest),
-                false => (0.0, Other::Opposite),
+                true => (0.5, SecondScore::Rest),
+                false => (0.0, SecondScore::Opposite),
             };
             other = of_binary;
             self.labels.token(usize::from(deciding > limit))
@@ -130,16 +130,16 @@ impl Classes {
         token
     }
 
-    fn two_of_one<T: Floating>(&self, score: T, other: Other) -> [T; 2] {
+    fn two_of_one<T: Floating>(&self, score: T, other: SecondScore) -> [T; 2] {
         let x = score.to_f64();
         match (self.transform, other) {
             (Transform::Probit, _) => [T::from_f64(probit(x)), T::ZERO],
-            (_, Other::Rest) => [T::ONE.minus(score), score],
-            (Transform::Logistic, Other::Opposite) => {
+            (_, SecondScore::Rest) => [T::ONE.minus(score), score],
+            (Transform::Logistic, SecondScore::Opposite) => {
                 [T::from_f64(logistic(-x)), T::from_f64(logistic(x))]
             }
-            (_, Other::Opposite) => [score.negated(), score],
-            (_, Other::Nothing) => [score, T::ZERO],
+            (_, SecondScore::Opposite) => [score.negated(), score],
+            (_, SecondScore::Nothing) => [score, T::ZERO],
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use tfrt_host::Error;
 
-use super::super::super::Node;
+use super::super::super::NodeCall;
 use super::super::labels::Labels;
 use super::super::transform::{Transform, logistic, probit};
 use super::{floats, other_len};
@@ -41,7 +41,7 @@ struct Pairs {
 }
 
 impl Classes {
-    pub(super) fn new(node: &Node<'_>) -> Result<Classes, Error> {
+    pub(super) fn new(node: &NodeCall<'_>) -> Result<Classes, Error> {
         let labels = Labels::of(node, "classlabels_strings", "classlabels_ints")?;
         let weights = floats(node, "coefficients")?;
         let summands = floats(node, "rho")?;
@@ -136,7 +136,7 @@ impl Classes {
 impl Pairs {
     /// Reads what pairs have, unless there are no support vectors.
     fn new(
-        node: &Node<'_>,
+        node: &NodeCall<'_>,
         n_classes: usize,
         weights: &[f32],
         summands: &[f32],

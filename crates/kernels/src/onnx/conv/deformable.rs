@@ -7,10 +7,10 @@ use tfrt_tensor::math::conv::deformed::{Deformed, deformed_into};
 use tfrt_tensor::math::window::Window;
 
 use crate::onnx::pool::image;
-use crate::onnx::windows::Spatial;
-use crate::onnx::{Node, Outputs};
+use crate::onnx::windows::SpatialAttributes;
+use crate::onnx::{NodeCall, Outputs};
 
-pub(super) fn deformed(node: &Node<'_>) -> Result<Outputs, Error> {
+pub(super) fn deformed(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, filter, offsets) = (
         node.inputs.dense(0)?,
         node.inputs.dense(1)?,
@@ -22,7 +22,7 @@ pub(super) fn deformed(node: &Node<'_>) -> Result<Outputs, Error> {
     );
     let (dtype, extents) = (x.dtype(), image(node)?);
     let filter_extents = node.inputs.extents(1, extents.len())?;
-    let spatial = Spatial::of(node, extents.len() - 2, Some(&filter_extents[2..]))?;
+    let spatial = SpatialAttributes::of(node, extents.len() - 2, Some(&filter_extents[2..]))?;
     let windows: Vec<Window> = spatial.windows(node, &extents[2..])?;
     let deformed = Deformed {
         windows,

@@ -24,7 +24,7 @@ pub(super) fn fold(module: &mut Module, block: BlockId) {
 }
 
 /// An operation behind a product that multiplies, adds to, or normalises each column by constants.
-enum Step {
+enum ColumnOp {
     Factors(DenseAttribute),
     Summands(DenseAttribute),
     Norm,
@@ -37,12 +37,12 @@ fn step(rewrite: &mut Rewrite<'_>, scaled: &mut HashSet<OpId>, op: OpId) -> Opti
         return None;
     };
     let (x, step) = match node::name(module, op) {
-        "mul" => constant_of(module, op).map(|(x, list)| (x, Step::Factors(list)))?,
-        "add" => constant_of(module, op).map(|(x, list)| (x, Step::Summands(list)))?,
+        "mul" => constant_of(module, op).map(|(x, list)| (x, ColumnOp::Factors(list)))?,
+        "add" => constant_of(module, op).map(|(x, list)| (x, ColumnOp::Summands(list)))?,
         "norm" if node::text(module, op, "kind") == "batch" => {
             let x = node::operand(module, op, 0)?;
             // Of more dimensions the second one is normalised.
-            (node::shape(module, x)?.len() == 2).then_some((x, Step::Norm))?
+            (node::shape(module, x)?.len() == 2).then_some((x, ColumnOp::Norm))?
         }
         _ => return None,
     };
@@ -51,18 +51,18 @@ fn step(rewrite: &mut Rewrite<'_>, scaled: &mut HashSet<OpId>, op: OpId) -> Opti
     let columns = *node::shape(module, x)?.last()?;
     let has_bias = node::operand(module, product, fused::BIAS).is_some();
     match step {
-        Step::Factors(list) if !is_moderate(&list) => return None,
-        Step::Factors(list) => {
+        ColumnOp::Factors(list) if !is_moderate(&list) => return None,
+        ColumnOp::Factors(list) => {
             let list = rewrite.constant(of_columns(list, columns)?, op);
             multiply(rewrite, product, list, columns, op);
             scaled.insert(product);
         }
-        Step::Summands(list) if !has_bias || scaled.contains(&product) => {
+        ColumnOp::Summands(list) if !has_bias || scaled.contains(&product) => {
             let list = rewrite.constant(of_columns(list, columns)?, op);
             add(rewrite, product, list, op);
         }
-        Step::Summands(_) => return None,
-        Step::Norm => {
+        ColumnOp::Summands(_) => return None,
+        ColumnOp::Norm => {
             let (parameters, epsilon) = known_statistics(module, op)?;
             let parameters = parameters.into_iter().map(|value| rewrite.now(value));
             let [factors, summands] = statistics(rewrite, parameters.collect(), epsilon, op)?;

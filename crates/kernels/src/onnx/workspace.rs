@@ -1,4 +1,4 @@
-//! [`Beside`]: what an operation keeps beside its operands and results.
+//! [`Workspace`]: what an operation keeps beside its operands and results.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,16 +13,16 @@ const LITTLE: usize = 64 << 10;
 /// Memory that is set aside with the host's allocator for lists that an operation keeps while it runs, and its tasks
 /// behind it: positions, weights, wide numbers. They come from the process, in proportion to operands or results, but
 /// may be many times as large.
-pub struct Beside<'a> {
+pub struct Workspace<'a> {
     operation: &'static str,
     execution: &'a ExecutionContext,
     aside: RefCell<Option<Aside>>,
 }
 
-impl<'a> Beside<'a> {
+impl<'a> Workspace<'a> {
     /// Nothing yet.
-    pub(super) fn new(operation: &'static str, execution: &'a ExecutionContext) -> Beside<'a> {
-        Beside {
+    pub(super) fn new(operation: &'static str, execution: &'a ExecutionContext) -> Workspace<'a> {
+        Workspace {
             operation,
             execution,
             aside: RefCell::new(None),
@@ -63,7 +63,7 @@ impl<'a> Beside<'a> {
     }
 }
 
-impl fmt::Debug for Beside<'_> {
+impl fmt::Debug for Workspace<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.aside.borrow().fmt(f)
     }

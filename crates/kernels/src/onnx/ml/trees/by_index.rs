@@ -6,11 +6,11 @@ use tfrt_tensor::math::trees::{
     Aggregate, Branch, Leaves, Node as TreeNode, Question, Trees, Vote,
 };
 
-use super::super::super::Node;
+use super::super::super::NodeCall;
 use super::super::super::dispatch::to_f64;
 
 /// Reads the trees, and whether their numbers need more than `f32`.
-pub(super) fn trees(node: &Node<'_>) -> Result<(Trees<f64>, bool), Error> {
+pub(super) fn trees(node: &NodeCall<'_>) -> Result<(Trees<f64>, bool), Error> {
     let integers = |name| {
         let list = node.attributes.integers(name)?;
         list.ok_or_else(|| node.attributes.missing(name))
@@ -52,7 +52,7 @@ pub(super) fn trees(node: &Node<'_>) -> Result<(Trees<f64>, bool), Error> {
         Ok(index) => Ok(Branch::Node(index)),
         Err(_) => Err(node.error(format_args!("a branch leads to number {id}"))),
     };
-    let mut members = Members::new(numbers("membership_values")?.unwrap_or_default());
+    let mut members = MemberSets::new(numbers("membership_values")?.unwrap_or_default());
     let mut nodes = Vec::with_capacity(n);
     for index in 0..n {
         let feature = usize::try_from(features[index])
@@ -135,13 +135,13 @@ fn root_of(nodes: &[TreeNode<f64>], root: Branch) -> Result<Branch, Error> {
 }
 
 /// Lists of members, one after the other, each ended by what is no number.
-struct Members {
+struct MemberSets {
     values: std::vec::IntoIter<f64>,
 }
 
-impl Members {
-    fn new(values: Vec<f64>) -> Members {
-        Members {
+impl MemberSets {
+    fn new(values: Vec<f64>) -> MemberSets {
+        MemberSets {
             values: values.into_iter(),
         }
     }

@@ -45,21 +45,21 @@ pub(super) fn list_of<T>(call: &TensorCall<'_>, n: usize) -> Result<Vec<T>, Erro
 }
 
 /// Where an element of a result comes from.
-pub(super) enum Place {
+pub(super) enum ElementSource {
     /// From the first tensor, at this position.
     First(usize),
     /// From the second.
     Second(usize),
     /// From nowhere: it is 0, or empty.
-    Nowhere,
+    Zero,
 }
 
 /// Makes a tensor whose elements come from one of two.
-pub(super) fn taken(
+pub(super) fn copied_from(
     call: &TensorCall<'_>,
     [x, y]: [&Tensor; 2],
     extents: &[usize],
-    mut place: impl FnMut(&[usize]) -> Place,
+    mut place: impl FnMut(&[usize]) -> ElementSource,
 ) -> Result<Output, Error> {
     let shape = call.named(TensorShape::new(extents))?;
     let too_large = || {
@@ -82,9 +82,9 @@ pub(super) fn taken(
     };
     if let (Tensor::String(x), Tensor::String(y)) = (x, y) {
         let strings = (0..n).map(|_| match next() {
-            Place::First(at) => x.strings()[at].clone(),
-            Place::Second(at) => y.strings()[at].clone(),
-            Place::Nowhere => Vec::new(),
+            ElementSource::First(at) => x.strings()[at].clone(),
+            ElementSource::Second(at) => y.strings()[at].clone(),
+            ElementSource::Zero => Vec::new(),
         });
         let allocator = call.execution.host().allocator();
         return Ok(StringHostTensor::collect(allocator, shape.clone(), strings)?.into());
@@ -99,9 +99,9 @@ pub(super) fn taken(
         let (x, y) = (x.bytes(), y.bytes());
         for to in out.bytes_mut().chunks_exact_mut(size) {
             match next() {
-                Place::First(at) => to.copy_from_slice(&x[at * size..][..size]),
-                Place::Second(at) => to.copy_from_slice(&y[at * size..][..size]),
-                Place::Nowhere => to.fill(0),
+                ElementSource::First(at) => to.copy_from_slice(&x[at * size..][..size]),
+                ElementSource::Second(at) => to.copy_from_slice(&y[at * size..][..size]),
+                ElementSource::Zero => to.fill(0),
             }
         }
     }
@@ -115,9 +115,9 @@ pub(super) fn taken_of(
     extents: &[usize],
     mut place: impl FnMut(&[usize]) -> Option<usize>,
 ) -> Result<Outputs, Error> {
-    let found = taken(call, [x, x], extents, |at| match place(at) {
-        Some(at) => Place::First(at),
-        None => Place::Nowhere,
+    let found = copied_from(call, [x, x], extents, |at| match place(at) {
+        Some(at) => ElementSource::First(at),
+        None => ElementSource::Zero,
     });
     Ok(smallvec![found?])
 }
@@ -303,12 +303,12 @@ fn select(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let reading = condition.read()?;
     let conditions = reading.elements::<Bool>()?;
     let mut index = 0;
-    let found = taken(call, [x, y], &own, |_| {
+    let found = copied_from(call, [x, y], &own, |_| {
         let at = index;
         index += 1;
         match conditions.get(at / n_each.max(1)) {
-            Some(condition) if bool::from(*condition) => Place::First(at),
-            _ => Place::Second(at),
+            Some(condition) if bool::from(*condition) => ElementSource::First(at),
+            _ => ElementSource::Second(at),
         }
     })?;
     Ok(smallvec![found])
@@ -343,7 +343,9 @@ fn gather(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     }
     // Without elements there is nothing to number, however long the batches are.
     if result.contains(&0) {
-        return Ok(smallvec![taken(call, [x, x], &result, |_| Place::Nowhere)?]);
+        return Ok(smallvec![copied_from(call, [x, x], &result, |_| {
+            ElementSource::Zero
+        })?]);
     }
     if n_batch == 0 {
         let movement = match call.dense(1)?.dtype() {

@@ -1,4 +1,4 @@
-//! [`Carried`]: tensors whose elements are moved and not looked at.
+//! [`OpaqueTensors`]: tensors whose elements are moved and not looked at.
 //!
 //! Numbers are moved as they are, by code that knows the sizes of elements alone. Of strings the numbers are moved, from 1
 //! on; 0, which is what padding adds, is the empty string.
@@ -9,11 +9,11 @@ use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, ExecutionContext, HostA
 use tfrt_tensor::math::movement::Movement;
 use tfrt_tensor::{DType, DenseHostTensor, StringHostTensor, Tensor, TensorMetadata, TensorShape};
 
-use super::{Node, Outputs};
+use super::{NodeCall, Outputs};
 use crate::tensor::strings::no_memory;
 
 /// Tensors of one type whose elements are moved.
-pub(crate) struct Carried {
+pub(crate) struct OpaqueTensors {
     /// The tensors; of strings, numbers that stand for them.
     pub tensors: Vec<DenseHostTensor>,
     kind: Kind,
@@ -28,14 +28,14 @@ enum Kind {
     Strings(Vec<StringHostTensor>, Arc<dyn HostAllocator>),
 }
 
-impl Carried {
+impl OpaqueTensors {
     /// Takes tensors to be moved.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if they are not of one type.
-    pub fn new(node: &Node<'_>, tensors: &[&Tensor]) -> Result<Carried, Error> {
-        Carried::of(node.execution, tensors).map_err(|error| node.told(&error))
+    pub fn new(node: &NodeCall<'_>, tensors: &[&Tensor]) -> Result<OpaqueTensors, Error> {
+        OpaqueTensors::of(node.execution, tensors).map_err(|error| node.told(&error))
     }
 
     /// As [`new`](Self::new), outside of an operation.
@@ -43,7 +43,7 @@ impl Carried {
     /// # Errors
     ///
     /// See [`new`](Self::new).
-    pub fn of(execution: &ExecutionContext, tensors: &[&Tensor]) -> Result<Carried, Error> {
+    pub fn of(execution: &ExecutionContext, tensors: &[&Tensor]) -> Result<OpaqueTensors, Error> {
         let dtype = tensors
             .first()
             .map_or(DType::F32, |first| first.metadata().dtype);
@@ -54,7 +54,7 @@ impl Carried {
         }
         if dtype != DType::String {
             let numbers = tensors.iter().map(|tensor| tensor.as_dense().cloned());
-            return Ok(Carried {
+            return Ok(OpaqueTensors {
                 tensors: numbers.collect::<Result<_, Error>>()?,
                 kind: Kind::Numbers(dtype),
             });
@@ -73,7 +73,7 @@ impl Carried {
             let numbers = DenseHostTensor::from_slice(allocator, &shape.to_dims(), &numbers);
             numbers.map_err(|_| no_memory(shape))
         };
-        Ok(Carried {
+        Ok(OpaqueTensors {
             tensors: strings.iter().map(number).collect::<Result<_, _>>()?,
             kind: Kind::Strings(strings, execution.host().allocator().clone()),
         })
@@ -84,8 +84,8 @@ impl Carried {
     ///
     /// # Errors
     ///
-    /// See [`Node::output`].
-    pub fn output(&self, node: &Node<'_>, extents: &[usize]) -> Result<DenseHostTensor, Error> {
+    /// See [`NodeCall::output`].
+    pub fn output(&self, node: &NodeCall<'_>, extents: &[usize]) -> Result<DenseHostTensor, Error> {
         self.output_in(node.execution, extents)
     }
 
@@ -168,7 +168,7 @@ impl Kind {
     }
 }
 
-impl Node<'_> {
+impl NodeCall<'_> {
     /// Moves the elements of a tensor; what is put around is 0, or the empty string.
     ///
     /// # Errors
@@ -179,10 +179,10 @@ impl Node<'_> {
         tensor: &Tensor,
         movement: &Movement,
     ) -> Result<AnyAsyncValue, Error> {
-        let carried = Carried::new(self, &[tensor])?;
-        let out = carried.output(self, movement.extents())?;
-        let chain = movement.run_into(self.execution, &carried.tensors[0], &out)?;
-        carried.finish(out, chain)
+        let opaque = OpaqueTensors::new(self, &[tensor])?;
+        let out = opaque.output(self, movement.extents())?;
+        let chain = movement.run_into(self.execution, &opaque.tensors[0], &out)?;
+        opaque.finish(out, chain)
     }
 }
 
@@ -223,7 +223,7 @@ pub(super) fn count(extents: &[usize]) -> usize {
 /// Parts or slices that a tensor may have though it has fewer elements.
 const MOST_EMPTY: usize = 1 << 16;
 
-impl Node<'_> {
+impl NodeCall<'_> {
     /// Refuses to look at each of `n` slices of a tensor if there are many more of them than elements: of those that
     /// are empty, a few bytes may promise any number.
     ///

@@ -34,7 +34,7 @@ pub(super) fn fuse(module: &mut Module, block: BlockId) {
     rewrite.finish(&old);
 }
 
-fn scale(rewrite: &mut Rewrite<'_>, found: &Found) {
+fn scale(rewrite: &mut Rewrite<'_>, found: &AffineMatch) {
     let activation = if found.has_relu { "relu" } else { "none" };
     let mut parts = Vec::new();
     join(rewrite.module, found.image, &mut parts);
@@ -53,7 +53,7 @@ fn scale(rewrite: &mut Rewrite<'_>, found: &Found) {
 }
 
 /// A product, and what follows it.
-struct Found {
+struct AffineMatch {
     image: ValueId,
     /// Factors and summands.
     lists: [ValueId; 2],
@@ -63,7 +63,7 @@ struct Found {
     has_relu: bool,
 }
 
-fn found(module: &Module, product: OpId) -> Option<Found> {
+fn found(module: &Module, product: OpId) -> Option<AffineMatch> {
     let (image, factors) = scaled(module, product, "mul")?;
     let sum = only_user(module, product)?;
     let (_, summands) = scaled(module, sum, "add")?;
@@ -72,7 +72,7 @@ fn found(module: &Module, product: OpId) -> Option<Found> {
         return None;
     }
     let relu = only_user(module, sum).filter(|op| node::name(module, *op) == "relu");
-    Some(Found {
+    Some(AffineMatch {
         image,
         lists: [factors, summands],
         steps: [product].into_iter().chain(relu.map(|_| sum)).collect(),
