@@ -1,4 +1,4 @@
-//! Models of other systems as modules of MLIR text.
+//! Importers of models of other systems, as modules of MLIR text.
 //!
 //! | To know                                   | Read                  |
 //! |-------------------------------------------|-----------------------|

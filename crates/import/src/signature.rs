@@ -1,4 +1,4 @@
-//! [`Signature`]: what a model calls its inputs and outputs, and their extents, as the function that is called has it.
+//! [`Signature`]: the names and extents of a model's inputs and outputs, as attributes of `@main`.
 
 use tfrt_ir::{Attribute, Location, Module, OpId, OpState, RegionId, Type};
 
@@ -36,14 +36,14 @@ pub struct Signature {
 pub enum Dim<'a> {
     /// A number.
     Known(i64),
-    /// The same number, in a call, wherever this name stands.
+    /// A symbol, which is the same number wherever it stands in a call.
     Named(&'a str),
-    /// Any number.
+    /// An unknown number.
     Unknown,
 }
 
 impl Dim<'_> {
-    /// Returns the size that a type has for it.
+    /// Returns the size in a type.
     pub(crate) fn size(&self) -> i64 {
         match self {
             Dim::Known(size) => *size,
@@ -65,20 +65,20 @@ impl Signature {
         self
     }
 
-    /// Adds an input, with its extents as the attribute has them.
+    /// Adds an input, with its extents as an attribute.
     pub(crate) fn add_input(&mut self, name: &str, dims: Attribute) {
         self.inputs.push(Attribute::string(name));
         self.input_dims.push(dims);
     }
 
-    /// Adds an output, with its extents as the attribute has them.
+    /// Adds an output, with its extents as an attribute.
     pub(crate) fn add_output(&mut self, name: &str, dims: Attribute) {
         self.outputs.push(Attribute::string(name));
         self.output_dims.push(dims);
     }
 
-    /// Puts the function `@main` into the module: its region has a block, whose arguments are the inputs, and whose last
-    /// operation returns the outputs.
+    /// Adds the function `@main` to the module. Its region has a block, whose arguments are the inputs, and whose
+    /// last operation returns the outputs.
     pub fn function(self, module: &mut Module, region: RegionId, location: Location) -> OpId {
         let (mut inputs, mut results) = (Vec::new(), Vec::new());
         if let Some(block) = module.entry_block(region) {
@@ -106,7 +106,7 @@ impl Signature {
     }
 }
 
-/// Returns extents as an attribute.
+/// Makes an attribute of extents.
 fn dims(extents: Option<&[Dim<'_>]>) -> Attribute {
     let one = |extent: &Dim<'_>| match *extent {
         Dim::Known(size) => Attribute::integer(size, Type::I64),

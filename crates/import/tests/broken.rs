@@ -1,5 +1,5 @@
-//! Models that are broken: each is refused with errors that say where and why, at once, on a
-//! small stack. What is said stands in `broken/expected.txt`; `UPDATE_EXPECT=1` writes it anew.
+//! Tests of broken models: each is refused at once, on a small stack, with errors that say where and why. The errors
+//! stand in `broken/expected.txt`; `UPDATE_EXPECT=1` writes them anew.
 
 #[path = "broken/cases.rs"]
 mod cases;
@@ -22,13 +22,13 @@ use tfrt_import::{
 };
 use tfrt_ir::Diagnostics;
 
-/// How long a refusal may take; tests run unoptimized, on machines that do other things.
+/// The time that a refusal may take; tests run unoptimized, on busy machines.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// As much as threads of Rust's have.
+/// The stack of a thread, as large as Rust's default.
 const STACK_BYTES: usize = 2 << 20;
 
-/// The folder of the files that cases name, made once: tests side by side read them.
+/// The folder of the files that cases name, made once: parallel tests read them.
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let around = Path::new(env!("CARGO_TARGET_TMPDIR")).join("broken");
     let folder = around.join("model");

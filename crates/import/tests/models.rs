@@ -1,4 +1,4 @@
-//! Models that are fine: what becomes of them, and that their text is read back as the same.
+//! Tests of sound models: the module that each becomes, and that its text parses to the same module.
 
 #[path = "models/cases.rs"]
 mod cases;
@@ -19,8 +19,7 @@ use tfrt_import::onnx::{
 };
 use tfrt_ir::{Attribute, Module, PrintOptions, Source, parse, print, verify};
 
-/// The folder of the models, written once: a test that wrote it again would cut the file short under
-/// the hands of those beside it.
+/// The folder of the models, written once: rewriting it would truncate the files while parallel tests read them.
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("models");
     fs::create_dir_all(folder.join("deep")).unwrap();
@@ -78,7 +77,7 @@ fn locations_lead_back_to_nodes() {
     assert!(text.contains(inner), "{text}");
 }
 
-/// The elements of the only constant of a model, which has one initializer.
+/// Returns the elements of the only constant of a model, which has one initializer.
 fn elements(tensor: wire::Wire) -> Vec<u8> {
     let module = imported("a tensor", wire::with_initializer(tensor).0);
     let main = module.lookup_symbol("main").unwrap();

@@ -25,7 +25,7 @@ pub enum AttrValue<'a> {
     Strings(Vec<&'a [u8]>),
     /// A tensor.
     Tensor(TensorValue<'a>),
-    /// Something else: a graph, a type that is no tensor's.
+    /// A value that is none of the others: a graph, or a type that is no tensor's.
     Other,
 }
 
@@ -42,20 +42,20 @@ pub struct TensorValue<'a> {
     pub floats: Option<Vec<f64>>,
 }
 
-/// Where attributes are stored: in a module, a file, a list of a caller's.
+/// A store of attributes, by name: a module, a file, a caller's list.
 pub trait AttrSource {
     /// Returns the attribute of a name, if it is stated.
     fn get(&self, name: &str) -> Option<AttrValue<'_>>;
 }
 
-/// No attributes.
+/// The store without attributes.
 impl AttrSource for () {
     fn get(&self, _: &str) -> Option<AttrValue<'_>> {
         None
     }
 }
 
-/// Attributes by name, in any order.
+/// A caller's list of attributes, in any order.
 impl AttrSource for &[(&str, AttrValue<'_>)] {
     fn get(&self, name: &str) -> Option<AttrValue<'_>> {
         let found = self.iter().find(|(own, _)| *own == name);

@@ -1,4 +1,5 @@
-//! The table of tensor operations: one row for each, with all that may be known of it without running it.
+//! The table of tensor operations: one row for each, with everything that is known of the operation without running
+//! it.
 //!
 //! A row ([`OpDef`]) says the operation's name, operands, results, attributes and traits, and how types and extents of
 //! its results follow ([`Infer`]). The compiler's passes, eager calls, the verifier and the documentation read these
@@ -49,7 +50,7 @@ pub use fact::{Fact, Facts, MOST_VALUES, product, unknown_dims};
 pub use infer::{Infer, InferCall, InferError, StaticInts, axis_of, broadcast, infer, without};
 pub use table::{AddError, AddedRows, Table, intern};
 
-/// All families, each the list of its rows.
+/// The families of operations, each a list of rows.
 pub const FAMILIES: &[&[OpDef]] = &[
     pointwise::OPS,
     structure::OPS,

@@ -1,4 +1,4 @@
-//! Pointwise operations: each element of the result follows from one element of each operand.
+//! Rows of pointwise operations: each element of the result follows from one element of each operand.
 
 use tfrt_bef::DType;
 
@@ -11,12 +11,12 @@ const Z: ValueDef = ValueDef::var("z", "T");
 const TRUTH: ValueDef = ValueDef::set("y", &[DType::I1]);
 const TWO: &[ValueDef] = &[ValueDef::var("x", "T"), ValueDef::var("y", "T")];
 
-/// A pointwise operation of one operand.
+/// Makes the row of a pointwise operation of one operand.
 const fn unary(name: &'static str, summary: &'static str) -> OpDef {
     OpDef::new(name, summary).pointwise(PointwiseFn::OfRow)
 }
 
-/// A pointwise operation of two operands, which are broadcast.
+/// Makes the row of a pointwise operation of two operands, which are broadcast.
 const fn binary(name: &'static str, summary: &'static str) -> OpDef {
     unary(name, summary)
         .inputs(TWO)
@@ -24,24 +24,24 @@ const fn binary(name: &'static str, summary: &'static str) -> OpDef {
         .infer(Infer::Broadcast)
 }
 
-/// The same, of two that may be exchanged.
+/// Makes the row of a pointwise operation of two operands that may be exchanged.
 const fn commutative(name: &'static str, summary: &'static str) -> OpDef {
     binary(name, summary).traits(Traits::COMMUTATIVE)
 }
 
-/// A binary operation of integers that are followed where they are shapes.
+/// Makes a binary operation follow integers of shapes one by one.
 const fn arithmetic(op: OpDef) -> OpDef {
     op.infer(Infer::By(calculated))
 }
 
-/// A pointwise operation of two operands whose results are truth values.
+/// Makes the row of a pointwise operation of two operands that returns truth values.
 const fn comparison(name: &'static str, summary: &'static str) -> OpDef {
     binary(name, summary)
         .results(&[TRUTH])
         .infer(Infer::BroadcastBool)
 }
 
-/// Of one operand, and truth values.
+/// Makes the row of a pointwise operation of one operand that returns truth values.
 const fn test(name: &'static str, summary: &'static str) -> OpDef {
     unary(name, summary)
         .results(&[TRUTH])
@@ -167,7 +167,7 @@ fn cast(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Returns what is known of a tensor after its elements were given another type.
+/// Returns the fact of a tensor after a cast.
 pub(crate) fn cast_fact(x: &Fact, to: Option<DType>) -> Fact {
     // Integers of less than 32 bits may wrap.
     let keeps = matches!(
@@ -211,13 +211,13 @@ fn select(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Returns an element of what has one element, or is a list.
+/// Returns an element of a tensor with one element, or of a list.
 fn element(fact: &Fact, at: usize) -> Option<Dim> {
     let values = fact.values.as_deref()?;
     values.get(if values.len() == 1 { 0 } else { at }).cloned()
 }
 
-/// The rule of sums, products and the like: integers of small tensors are followed one by one.
+/// Infers sums, products and the like: integers of small tensors are followed one by one.
 fn calculated(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let dims = call.broadcast()?;
     let values = calculate(

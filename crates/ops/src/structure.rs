@@ -1,4 +1,4 @@
-//! Operations that move elements, or make tensors of given extents.
+//! Rows that move elements, or make tensors of given extents.
 
 mod creation;
 mod gather;
@@ -12,7 +12,7 @@ use crate::dim::{Dim, Dims};
 use crate::fact::{Fact, MOST_VALUES, product, unknown_dims};
 use crate::infer::{Infer, InferCall, InferError};
 
-/// An operation that moves elements of `x`, by a rule.
+/// Makes the row of an operation that moves elements of `x`, with a rule of inference.
 const fn moves(
     name: &'static str,
     summary: &'static str,
@@ -127,14 +127,14 @@ pub(crate) const OPS: &[OpDef] = &[
         .infer(Infer::SameAsFirst),
 ];
 
-/// Returns whether elements of these extents are followed one by one.
+/// Returns whether a tensor of these extents is small enough for its elements to be followed one by one.
 fn is_followed(dims: &[Dim]) -> bool {
     product(dims)
         .value()
         .is_some_and(|n| usize::try_from(n).is_ok_and(|n| n <= MOST_VALUES))
 }
 
-/// Returns extents that an operand of integers states, or so many unknown ones as it has elements.
+/// Returns the extents that an operand of integers states, or as many unknown ones as it has elements.
 pub(crate) fn dims_of(fact: &Fact) -> Option<Dims> {
     if let Some(values) = &fact.values {
         return Some(values.iter().cloned().collect());
@@ -278,7 +278,7 @@ fn concat(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Returns what is known of a tensor, of a number as a list of one.
+/// Returns the fact of a tensor as a list: a number becomes a list of one.
 fn as_list(fact: &Fact) -> Fact {
     let mut list = fact.clone();
     if let Some(dims) = list.dims.as_mut().filter(|dims| dims.is_empty()) {
@@ -287,7 +287,7 @@ fn as_list(fact: &Fact) -> Fact {
     list
 }
 
-/// Returns what tensors are one after the other.
+/// Returns the fact of a concatenation.
 pub(crate) fn joined(
     call: &InferCall<'_>,
     parts: &[&Fact],

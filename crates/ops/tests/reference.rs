@@ -1,4 +1,4 @@
-//! The page `docs/graph.md` is what the rows say. `cargo xtask bless` rewrites it.
+//! A test that `docs/graph.md` is what the rows say. `cargo xtask bless` rewrites the page.
 
 use std::fmt::Write as _;
 

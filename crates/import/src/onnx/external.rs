@@ -1,4 +1,4 @@
-//! Elements of tensors that lie in files beside the model.
+//! External data: elements of tensors that lie in files beside the model.
 //!
 //! A model names such a file relative to its own folder. It gets no other: a path that is
 //! absolute or goes up is refused, and so is a link that leads out of the folder.
@@ -18,42 +18,42 @@ use super::{
 };
 use crate::codes;
 
-/// Elements in other files that are read: if a model has more, those of its initializers stay where they are.
+/// The most bytes of external data that are read. If a model has more, its large initializers stay in their files.
 pub const MAX_READ_BYTES: u64 = 2 << 30;
 
-/// Elements of so few bytes are read whatever else there is: compilers look at them.
+/// The most bytes of elements that are read in any case: compilers look at small constants.
 const SMALL_BYTES: usize = 1 << 16;
 
-/// Where elements outside of a model may lie.
+/// The place of a model's external data.
 #[derive(Clone, Debug, Default)]
 pub enum ExternalData {
-    /// Nowhere that is known: the model has no path.
+    /// Unknown: the model has no path.
     #[default]
     Unknown,
-    /// Nowhere: the model is a stranger's.
+    /// None: external data is refused, since the model is not trusted.
     Refused,
-    /// In a folder.
+    /// A folder.
     Folder(Folder),
-    /// In what is given for the name of a file.
+    /// A function that returns the bytes of a file by its name.
     Provider(FileProvider),
 }
 
-/// Bytes that stand for files, given by a function of their names. A counted handle.
+/// A function from names of files to bytes. A counted handle.
 #[derive(Clone)]
 pub struct FileProvider(Arc<ProvideFile>);
 
 type ProvideFile = dyn Fn(&str) -> Option<SharedBytes> + Send + Sync;
 
-/// Bytes that several hold.
+/// Bytes that several owners share.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 impl FileProvider {
-    /// Takes the function, which gives nothing for what is no file.
+    /// Makes a provider of a function, which returns `None` for names of no file.
     pub fn new(give: impl Fn(&str) -> Option<SharedBytes> + Send + Sync + 'static) -> FileProvider {
         FileProvider(Arc::new(give))
     }
 
-    /// Returns what is given for a name.
+    /// Returns the bytes of a file.
     pub fn file(&self, name: &str) -> Option<SharedBytes> {
         (self.0)(name)
     }
@@ -65,7 +65,7 @@ impl fmt::Debug for FileProvider {
     }
 }
 
-/// A folder whose files may hold elements. It knows which of them were read. A counted handle.
+/// A folder of files with external data, which notes the files that were read. A counted handle.
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -73,7 +73,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Takes a folder, as the caller has it.
+    /// Makes a folder of a path.
     pub fn new(path: impl Into<PathBuf>) -> Folder {
         Folder {
             path: path.into(),
@@ -81,7 +81,7 @@ impl Folder {
         }
     }
 
-    /// Takes the folder that the file at a path lies in.
+    /// Makes the folder that holds the file at a path.
     pub fn of(path: &Path) -> Folder {
         match path.parent() {
             Some(folder) if folder != Path::new("") => Folder::new(folder),
@@ -89,12 +89,12 @@ impl Folder {
         }
     }
 
-    /// Returns the folder, as the caller has it.
+    /// Returns the path, as the caller wrote it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the path without links of a file in the folder, which is one of those that were read from then on.
+    /// Returns the path of a file in the folder, with links resolved, and notes the file as read.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ impl Folder {
         Ok(resolved)
     }
 
-    /// Returns the files that were read, without links.
+    /// Returns the paths of the files that were read, with links resolved.
     pub fn files_read(&self) -> Vec<PathBuf> {
         self.files().iter().cloned().collect()
     }
@@ -146,14 +146,14 @@ fn check_location(location: &str) -> Result<(), String> {
     }
 }
 
-/// The files beside a model.
+/// A reader of external data, for one import.
 pub(super) struct ExternalFiles {
     outside: ExternalData,
-    /// The most bytes that are read.
+    /// The most bytes of external data that are read.
     max_bytes: u64,
-    /// Whether large elements stay where they are.
+    /// Whether large elements stay in their files.
     is_large: bool,
-    /// The file that was read last: most models have one.
+    /// The file that was read last, with its name and length: most models have one.
     open: Option<(String, OpenFile, u64)>,
 }
 
@@ -162,23 +162,23 @@ enum OpenFile {
     Bytes(SharedBytes),
 }
 
-/// Where elements lie.
+/// The entries of `external_data`: the file and the range of a tensor's elements.
 struct ExternalInfo<'p> {
     location: &'p str,
     offset: u64,
     length: Option<u64>,
 }
 
-/// Where elements lie that stay in their file.
+/// The file and the offset of elements that stay in their file.
 pub(super) struct ExternalRef<'p> {
     pub(super) location: &'p str,
     pub(super) offset: u64,
 }
 
-/// What [`TensorProto::data_location`] says of elements in another file.
+/// The value of [`TensorProto::data_location`] for external data.
 const EXTERNAL: i32 = 1;
 
-/// Returns whether a tensor's elements lie in another file.
+/// Returns whether a tensor's elements are external.
 pub(super) fn is_external(tensor: &TensorProto) -> bool {
     tensor.data_location == Some(EXTERNAL)
 }
@@ -197,18 +197,19 @@ impl ExternalFiles {
         }
     }
 
-    /// Lets no more bytes be read than this.
+    /// Lowers the most bytes that are read.
     pub(super) fn within(mut self, max_bytes: u64) -> ExternalFiles {
         self.max_bytes = self.max_bytes.min(max_bytes);
         self
     }
 
-    /// Takes the number of bytes that the model has in other files.
+    /// Sets the number of bytes of external data that the model has, which decides whether large elements stay in
+    /// their files.
     pub(super) fn expect(&mut self, len_bytes: u64) {
         self.is_large = len_bytes > self.max_bytes;
     }
 
-    /// Returns where the elements of a tensor lie, which take `len_bytes`, if they are to stay there.
+    /// Returns the place of a tensor's elements, which take `len_bytes`, if they are to stay in their file.
     pub(super) fn keep_external<'p>(
         &mut self,
         tensor: &'p TensorProto,
@@ -259,7 +260,7 @@ impl ExternalFiles {
         }
     }
 
-    /// Finds the elements of a tensor, which take `len_bytes`: the file is there, and holds as many.
+    /// Returns the place of a tensor's elements, and checks that the file has as many bytes.
     fn find<'p>(
         &mut self,
         tensor: &'p TensorProto,
@@ -307,7 +308,7 @@ impl ExternalFiles {
 }
 
 impl ExternalData {
-    /// Reads a file of the model's, named relative to its folder, of so many bytes at most.
+    /// Reads a file by its name relative to the model's folder, of so many bytes at most.
     ///
     /// # Errors
     ///
@@ -331,7 +332,7 @@ impl ExternalData {
         Ok(bytes)
     }
 
-    /// Opens a file, and returns its length; what is wrong with it, and what to do, if not.
+    /// Opens a file, and returns its length, or an error message and advice.
     fn open(&self, location: &str) -> Result<(OpenFile, u64), (String, Option<&'static str>)> {
         let plain = |message: String| (message, None);
         check_location(location).map_err(plain)?;

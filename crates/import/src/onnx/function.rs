@@ -1,4 +1,4 @@
-//! Functions of a model's own, which are expanded where they are called.
+//! Functions of a model, which are expanded where they are called.
 
 use std::{collections::HashMap, rc::Rc};
 
@@ -13,11 +13,11 @@ use super::{
 };
 use crate::codes;
 
-/// Nodes that functions may become, all together: a short chain of functions of which each calls
-/// the next twice would else become as many as there are atoms.
+/// The most nodes that all calls of functions become. A short chain of functions, each of which calls the next twice,
+/// would become astronomically many.
 const MAX_EXPANDED: usize = 200_000;
 
-/// Domain, name and overload.
+/// The key of a function: domain, name and overload.
 type Key<'m> = (&'m str, &'m str, &'m str);
 
 /// The functions of a model.
@@ -27,26 +27,25 @@ pub(super) struct Functions<'m> {
     all: Vec<FunctionInfo<'m>>,
 }
 
-/// A function, and what becomes of a call.
+/// A function, with the size of an expanded call.
 pub(super) struct FunctionInfo<'m> {
     function: &'m Function,
     extent: ExpandedSize<'m>,
-    /// Versions of operator sets, once they were read.
+    /// The versions of operator sets, once they were read.
     opsets: Option<Rc<Opsets<'m>>>,
 }
 
-/// What becomes of a call of a function.
+/// The size of a call of a function when it is expanded.
 #[derive(Clone, Copy)]
 enum ExpandedSize<'m> {
-    /// Nodes, and calls within one another.
+    /// So many nodes, and calls nested so deep.
     Finite { n_nodes: usize, depth: usize },
-    /// It leads to a function that calls itself, which has this name.
+    /// No end: the call leads to a function of this name that calls itself.
     Endless(&'m str),
 }
 
 impl<'m> Functions<'m> {
-    /// Lists functions, and finds out what becomes of calls; reports functions that are there
-    /// twice.
+    /// Lists functions, and finds the size of a call of each; reports functions that are defined twice.
     pub(super) fn of(
         functions: &'m [Function],
         place: &Location,
@@ -78,7 +77,7 @@ impl<'m> Functions<'m> {
         }
     }
 
-    /// Finds the function that a node calls.
+    /// Returns the index of the function that a node calls.
     pub(super) fn called(&self, node: &Node) -> Option<usize> {
         match self.by_name.is_empty() {
             true => None,
@@ -95,8 +94,8 @@ fn key(node: &Node) -> Key<'_> {
     )
 }
 
-/// Finds what becomes of a call of each function, those that it calls first: on a stack of our
-/// own, since they may call each other in a long row.
+/// Finds the size of a call of each function, callees first, on a stack of our own, since chains of calls may be
+/// long.
 fn extents<'m>(
     functions: &'m [Function],
     by_name: &HashMap<Key<'m>, usize>,
@@ -176,7 +175,7 @@ fn count(
 }
 
 impl<'m> Importer<'m> {
-    /// Reads for which versions of operator sets functions are written.
+    /// Reads the versions of operator sets that functions are written for.
     pub(super) fn function_versions(
         &mut self,
         functions: &'m [Function],
@@ -199,7 +198,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// Expands a call; returns the values of the function's results.
+    /// Expands a call, and returns the function's results.
     pub(super) fn call(
         &mut self,
         function: usize,
@@ -274,7 +273,7 @@ impl<'m> Importer<'m> {
         found
     }
 
-    /// Returns why a call can't be expanded.
+    /// Returns the reason why a call can't be expanded, if there is one.
     fn refuse_call(
         &self,
         function: &'m Function,
@@ -332,7 +331,7 @@ impl<'m> Importer<'m> {
         None
     }
 
-    /// Returns what attributes mean inside a function: what the node says, else the default.
+    /// Returns the attributes that are visible in a function: those of the node, or the defaults.
     fn bind(
         &self,
         function: &'m Function,

@@ -1,5 +1,5 @@
-//! The gate in front of the decoder: walks over the bytes of a file, without recursion and
-//! without memory, and refuses what the decoder could not take.
+//! The gate in front of the decoder: walks over the bytes of a file, without recursion and with little memory, and
+//! refuses files that would take the decoder too much stack or memory.
 //!
 //! Behind it every length lies in its message, every field has the wire type of its kind, texts
 //! are UTF-8, messages nest at most [`MAX_DEPTH`] deep, and what is decoded takes memory in
@@ -10,24 +10,24 @@ pub(super) mod messages;
 
 use crate::{codes, onnx::problem::Problem};
 
-/// Messages within one another, at most. A subgraph takes three: node, attribute, graph.
+/// The greatest depth of nested messages. A subgraph takes three: node, attribute, graph.
 pub(super) const MAX_DEPTH: usize = 95;
 
-/// Memory that what is decoded may take in any case.
+/// Bytes of memory that decoding may take in any case.
 const FREE_BYTES: usize = 64 << 20;
 
-/// Memory that what is decoded may take for each byte of the file. A node as exporters write
-/// them has 40 bytes or more and takes 15 times as much.
+/// Bytes of memory that decoding may take for each byte of the file. A node as exporters write them has 40 bytes or
+/// more and takes 15 times as much.
 const BYTES_PER_BYTE: usize = 32;
 
-/// What the gate knows of a message.
+/// The description of a message: its fields, and its size in memory.
 pub(super) struct Message {
-    /// Bytes that it takes when it is decoded, with what belongs to the allocator.
+    /// The bytes that the message takes when it is decoded, with the allocator's own.
     pub size: usize,
     pub fields: &'static [Field],
 }
 
-/// What the gate knows of a field.
+/// The description of a field.
 pub(super) struct Field {
     pub number: u64,
     pub name: &'static str,
@@ -47,17 +47,17 @@ pub(super) enum Kind {
     Fixed64,
 }
 
-/// Fields that a message has at most.
+/// The most fields of a message.
 const MAX_FIELDS: usize = 20;
 
-/// A message that the walk is in.
+/// A message on the path to the current position: it has begun, and has not ended.
 struct OpenMessage {
     message: &'static Message,
     end: usize,
-    /// The field of the message around that it is.
+    /// The field that the message is the value of.
     name: &'static str,
     index: usize,
-    /// How often each field was met.
+    /// The number of times that each field was met.
     counts: [usize; MAX_FIELDS],
 }
 
@@ -95,7 +95,7 @@ struct Walk<'b> {
 }
 
 impl Walk<'_> {
-    /// Goes over a field, into a message, or out of one.
+    /// Goes over one field, into a message, or out of one.
     fn step(&mut self) -> Result<(), Problem> {
         let Some(level) = self.levels.last() else {
             return Ok(());
@@ -120,7 +120,7 @@ impl Walk<'_> {
         self.value(start, field, index, wire, end)
     }
 
-    /// Counts a field of the message that the walk is in.
+    /// Counts a field of the innermost open message, and returns its index.
     fn count(&mut self, position: usize) -> usize {
         let level = self.levels.last_mut();
         let count = level.and_then(|level| level.counts.get_mut(position));
@@ -234,7 +234,7 @@ impl Walk<'_> {
         self.take(len)
     }
 
-    /// Goes over a field that nobody knows.
+    /// Goes over an unknown field.
     fn skip(&mut self, start: usize, number: u64, wire: u64, end: usize) -> Result<(), Problem> {
         if number == 0 {
             let inside = self.inside();
@@ -299,7 +299,7 @@ impl Walk<'_> {
         Err(Problem::new(codes::NOT_A_MODEL, message))
     }
 
-    /// Counts memory that decoding will take.
+    /// Adds to the memory that decoding will take, and refuses too much.
     fn take(&mut self, len: usize) -> Result<(), Problem> {
         self.decoded = self.decoded.saturating_add(len);
         let limit = BYTES_PER_BYTE
@@ -336,7 +336,7 @@ impl Walk<'_> {
         Problem::new(codes::MODEL_TOO_DEEP, message)
     }
 
-    /// Returns ` in graph.node[3]`, or nothing in the outermost message.
+    /// Returns the place in the file for an error: ` in graph.node[3]`, or nothing in the outermost message.
     fn inside(&self) -> String {
         match self.path_of(&self.levels) {
             path if path.is_empty() => path,
@@ -371,7 +371,7 @@ impl Walk<'_> {
     }
 }
 
-/// Messages within one another of which an error shows where it is.
+/// The greatest depth of messages whose path an error shows.
 const MAX_SHOWN_LEVELS: usize = 12;
 
 const COPY_AGAIN: &str = "the file was probably cut off: copy it again";

@@ -1,4 +1,4 @@
-//! Graphs as blocks of operations: names become values, nodes operations.
+//! Imports graphs as blocks of operations: names become values, nodes operations.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -28,19 +28,19 @@ use super::{
 };
 use crate::{ReadLimits, codes};
 
-/// Subgraphs and calls within one another, at most.
+/// The greatest depth of nested subgraphs and calls.
 pub(super) const MAX_DEPTH: usize = 64;
 
-/// Operations that have each of their graphs, so that a region tells by its place which it is.
+/// Operations that have every one of their graphs, so that the position of a region tells its meaning.
 const ALL_GRAPHS: [&str; 4] = ["onnx.If", "onnx.Loop", "onnx.Scan", "onnx.SequenceMap"];
 
-/// What is known while a model becomes a module.
+/// The state of an import.
 pub(super) struct Importer<'m> {
     pub module: Module,
     pub errors: Diagnostics,
-    /// What is odd, and wrong with nothing.
+    /// Remarks on oddities that are no errors.
     pub notes: Diagnostics,
-    /// Operators that are not known, by domain, name and version; `None` if they are errors.
+    /// Unknown operators, by domain, name and version; `None` if they are errors.
     pub unknown: Option<BTreeMap<(&'m str, &'m str, i64), UnknownOperator>>,
     pub file: Name,
     pub files: ExternalFiles,
@@ -48,24 +48,24 @@ pub(super) struct Importer<'m> {
     pub functions: Functions<'m>,
     /// The graphs and calls that are being read, the innermost last.
     pub scopes: Vec<Scope<'m>>,
-    /// The model, and the calls of functions that are being read.
+    /// The model, then the calls of functions that are being read.
     pub frames: Vec<Frame<'m>>,
-    /// Names of operations that were met, by domain and operator.
+    /// The operators that nodes named so far, by domain, name and version.
     pub names: HashMap<(&'m str, &'m str, i64), ResolvedOperator>,
-    /// Nodes of functions that were expanded.
+    /// The nodes that calls of functions became so far.
     pub n_expanded: usize,
-    /// What reading the model may take.
+    /// Limits on the model.
     pub limits: ReadLimits,
-    /// Nodes that were read.
+    /// The number of nodes that were read so far.
     pub n_nodes: usize,
 }
 
-/// What is known of the operator of a node.
+/// The operator of a node, found in the table.
 #[derive(Clone)]
 pub(super) struct ResolvedOperator {
-    /// The name of the operation.
+    /// The name of the operation in the module.
     pub name: Name,
-    /// `None` if it is of a domain of which nothing is known.
+    /// The entry in the table; `None` for a domain that is not known.
     pub operator: Option<Rc<Operator>>,
     /// The version of the operator set, if it is not the model's.
     pub own_version: Option<i64>,
@@ -75,44 +75,44 @@ pub(super) struct ResolvedOperator {
 #[derive(Default)]
 pub(super) struct Scope<'m> {
     pub values: HashMap<&'m str, ValueId>,
-    /// Parameters of a function that a call leaves out.
+    /// Parameters of a function that the call leaves out.
     pub left_out: HashSet<&'m str>,
-    /// The graph around.
+    /// The index of the surrounding graph.
     pub parent: Option<usize>,
 }
 
-/// What a model or a function says of the nodes in it.
+/// The declarations of a model, or of a function in one call, that nodes refer to.
 pub(super) struct Frame<'m> {
     pub opsets: Rc<Opsets<'m>>,
-    /// What the attributes of the function mean in this call.
+    /// The attributes of the function in this call.
     pub attributes: HashMap<&'m str, BoundAttribute<'m>>,
-    /// Where it is called.
+    /// The location of the call.
     pub caller: Option<Location>,
 }
 
-/// Where nodes are read to.
+/// The position at which nodes are added.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'p> {
     pub frame: usize,
     pub scope: usize,
     pub block: BlockId,
-    /// The names of the nodes around.
+    /// The names of the surrounding nodes.
     pub path: &'p str,
-    /// Subgraphs and calls around.
+    /// The number of surrounding subgraphs and calls.
     pub level: usize,
 }
 
-/// Where a part of a model is.
+/// The position of a node or an input in the model, for errors and locations.
 pub(super) struct ModelPos {
-    /// What errors call it: `node 'encoder/conv' (Conv)`.
+    /// The name in errors: `node 'encoder/conv' (Conv)`.
     pub label: String,
-    /// Its name behind those of the nodes around it.
+    /// The names of the surrounding nodes and its own.
     pub path: String,
     pub location: Location,
 }
 
 impl ModelPos {
-    /// The place of an input of the model.
+    /// Returns the position of an input of the model.
     pub(super) fn of_input(name: &str, file: &Location) -> ModelPos {
         ModelPos {
             label: format!("input '{}'", shown(name)),
@@ -122,17 +122,17 @@ impl ModelPos {
     }
 }
 
-/// Types that a graph states, by the names of values.
+/// The types that a graph declares, by the names of values.
 pub(super) type DeclaredTypes<'m> = HashMap<&'m str, &'m TypeProto>;
 
-/// Returns the types that a list states.
+/// Returns the types that a list declares.
 pub(super) fn declared(infos: &[ValueInfo]) -> impl Iterator<Item = (&str, &TypeProto)> {
     infos
         .iter()
         .filter_map(|info| Some((info.name.as_deref()?, info.ty.as_deref()?)))
 }
 
-/// Returns the types that a graph states of what its nodes make.
+/// Returns the types that a graph declares for results of its nodes.
 pub(super) fn declared_by(graph: &Graph) -> DeclaredTypes<'_> {
     declared(&graph.value_info)
         .chain(declared(&graph.output))
@@ -157,7 +157,7 @@ impl<'m> Importer<'m> {
         self.scopes.len() - 1
     }
 
-    /// Returns what a name means in a graph.
+    /// Returns the value of a name in a graph.
     pub(super) fn find(&self, name: &str, scope: usize) -> Option<ValueId> {
         let mut at = Some(scope);
         while let Some(index) = at {
@@ -203,7 +203,7 @@ impl<'m> Importer<'m> {
         self.errors.push(problem.at(place.location.clone()));
     }
 
-    /// Reads the type that a value is said to have; reports one that cannot be read.
+    /// Reads the declared type of a value; reports one that can't be read.
     pub(super) fn stated_type(&mut self, info: &ValueInfo, what: &str, place: &Location) -> Type {
         let read = match &info.ty {
             Some(ty) if types::is_empty(ty) => {
@@ -269,7 +269,7 @@ impl<'m> Importer<'m> {
         self.define(name, value, at.scope, &place);
     }
 
-    /// Makes what stands for a value that is left out.
+    /// Makes the placeholder of a value that is left out.
     fn no_value(&mut self, block: BlockId, location: Location) -> ValueId {
         let state = OpState::new("graph.none").result(Type::None);
         self.append(state.location(location), block)
@@ -282,7 +282,7 @@ impl<'m> Importer<'m> {
         self.module.op(op).results()[0]
     }
 
-    /// Reads nodes, in an order in which each finds what it takes.
+    /// Imports nodes, sorted so that operands come before their users.
     pub(super) fn nodes(&mut self, nodes: &'m [Node], stated: &DeclaredTypes<'m>, at: Context<'_>) {
         self.n_nodes = self.n_nodes.saturating_add(nodes.len());
         if let (true, Some(first)) = (self.n_nodes > self.limits.nodes, nodes.first()) {
@@ -327,7 +327,7 @@ impl<'m> Importer<'m> {
         self.refuse(nodes, problem, at, location);
     }
 
-    /// Tells what is wrong with all nodes of a graph.
+    /// Reports a problem at all nodes of a graph.
     fn refuse(&mut self, nodes: &'m [Node], problem: Problem, at: Context<'_>, location: Location) {
         self.errors.push(problem.at(location.clone()));
         // So that nothing else is said of what they would make.
@@ -479,7 +479,7 @@ impl<'m> Importer<'m> {
         Ok(results.iter().map(|&value| Some(value)).collect())
     }
 
-    /// Finds what a node's operator is called here, and what is known of it.
+    /// Looks up the operator of a node.
     fn known(&mut self, node: &'m Node, at: Context<'_>) -> Result<ResolvedOperator, Problem> {
         let domain = domain(node.domain.as_deref());
         let operator = node.op_type.as_deref().unwrap_or("");
@@ -504,7 +504,7 @@ impl<'m> Importer<'m> {
         Ok(known)
     }
 
-    /// Keeps count of a node whose operator is not known, if that is asked for.
+    /// Counts a node whose operator is unknown, if they are counted.
     fn unknown_operator(
         &mut self,
         node: &'m Node,
@@ -608,7 +608,7 @@ impl<'m> Importer<'m> {
         Ok((entries, graphs))
     }
 
-    /// Makes a region of a subgraph.
+    /// Imports a subgraph as a region.
     fn subgraph(
         &mut self,
         name: &str,
@@ -687,7 +687,7 @@ impl<'m> Importer<'m> {
         values
     }
 
-    /// Returns where a node is.
+    /// Returns the position of a node.
     fn place(&self, node: &Node, index: usize, at: Context<'_>) -> ModelPos {
         let operator = shown(node.op_type.as_deref().unwrap_or(""));
         let name = match node.name.as_deref() {
@@ -707,7 +707,8 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// Returns the place of a node of a graph, counted from 1, in the file; 0 for what is none.
+    /// Returns a location in the file whose column is the number of a node in its graph, counted from 1; 0 for
+    /// everything else.
     fn file_location(&self, number: usize) -> Location {
         Location::FileLineCol {
             file: self.file.clone(),
@@ -720,7 +721,7 @@ impl<'m> Importer<'m> {
 /// Attributes of a node by name.
 pub(super) type Entries<'m> = Vec<(&'m str, AttributeData<'m>)>;
 
-/// Graphs of a node by name.
+/// The graphs among a node's attributes, by name.
 type Graphs<'m> = Vec<(&'m str, &'m Graph, BoundAttribute<'m>)>;
 
 fn join(path: &str, name: &str) -> String {
@@ -780,7 +781,7 @@ fn constant(tensor: &Tensor) -> OpState {
     state.result(attributes::tensor_type(&tensor.dims, tensor.element))
 }
 
-/// Makes a constant that stays in its file.
+/// Makes a constant whose elements stay in their file.
 fn external_constant(apart: &ExternalTensor<'_>) -> OpState {
     let offset = i64::try_from(apart.left.offset).unwrap_or(i64::MAX);
     OpState::new("graph.external")
@@ -792,7 +793,7 @@ fn external_constant(apart: &ExternalTensor<'_>) -> OpState {
         .result(attributes::tensor_type(&apart.dims, apart.element))
 }
 
-/// Returns the tensor that a node `Constant` holds, in whichever of its attributes.
+/// Returns the tensor of a node `Constant`, whichever attribute holds it.
 fn constant_tensor(entries: Entries<'_>) -> Result<Tensor, Problem> {
     let mut entries = entries.into_iter();
     let (Some((name, held)), None) = (entries.next(), entries.next()) else {

@@ -1,4 +1,4 @@
-//! A model as a module: operator sets, functions of its own, and `@main`.
+//! Imports a model: operator sets, functions, and the graph as `@main`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,10 +14,10 @@ use super::{
 };
 use crate::{Imported, Signature, codes};
 
-/// Versions of operator sets by domain; the default one is `""`.
+/// The versions of operator sets by domain; the default one is `""`.
 pub(super) type Opsets<'m> = HashMap<&'m str, i64>;
 
-/// Makes a module of a model.
+/// Imports a decoded model.
 pub(super) fn import(model: &proto::Model, options: &Options) -> Result<Imported, Diagnostics> {
     let mut importer = importer(options, None);
     importer.model(model, options);
@@ -28,7 +28,7 @@ pub(super) fn import(model: &proto::Model, options: &Options) -> Result<Imported
     })
 }
 
-/// Says what is wrong with a model.
+/// Lists everything that is wrong with a decoded model.
 pub(super) fn survey(model: &proto::Model, options: &Options) -> Survey {
     let mut importer = importer(options, Some(BTreeMap::new()));
     importer.model(model, options);
@@ -85,7 +85,7 @@ impl<'m> Importer<'m> {
         self.main(graph, frame);
     }
 
-    /// Reads the versions of operator sets, and refuses those that are not known.
+    /// Reads the versions of operator sets, and refuses unknown ones.
     pub(super) fn opsets(
         &mut self,
         who: &str,
@@ -127,7 +127,7 @@ impl<'m> Importer<'m> {
         opsets
     }
 
-    /// Says in the module for which version of an operator set it is.
+    /// Notes the version of an operator set in the module.
     pub(super) fn state_version(&mut self, domain: &str, version: i64) {
         let name = match domain {
             "" => "onnx.opset".to_owned(),
@@ -138,7 +138,7 @@ impl<'m> Importer<'m> {
             .set_attribute(top, name, Attribute::integer(version, Type::I64));
     }
 
-    /// Keeps what the model says of itself.
+    /// Keeps the model's metadata as attributes of the module.
     fn properties(&mut self, model: &'m proto::Model) {
         let mut properties = Vec::new();
         let mut add = |name: &str, text: &str| {
@@ -243,7 +243,7 @@ pub(super) fn set_name(domain: &str) -> &str {
     if domain.is_empty() { "ai.onnx" } else { domain }
 }
 
-/// Returns a domain, the default one by its short name.
+/// Returns a domain, with the default one as `""`.
 pub(super) fn domain(stated: Option<&str>) -> &str {
     match stated {
         None | Some("ai.onnx") => "",

@@ -1,4 +1,4 @@
-//! What can be said of results without calculating: whether they are sequences, and of what.
+//! Types of results that follow without inference: whether they are sequences, and of what.
 
 use tfrt_ir::{Attribute, Module, RegionId, Type, ValueId, attributes::FloatAttribute};
 
@@ -12,11 +12,11 @@ use super::{
     types,
 };
 
-/// Types of the results of an operation.
+/// The types of an operation's results.
 pub(super) enum ResultTypes {
-    /// One for each.
+    /// One type for each result.
     Each(Vec<Type>),
-    /// All are the same.
+    /// One type for all results.
     Same(Type),
 }
 
@@ -39,7 +39,7 @@ pub(super) fn is_unknown(ty: &Type) -> bool {
     }
 }
 
-/// Finds the types of results.
+/// Returns the types of an operation's results.
 pub(super) fn types(
     module: &Module,
     name: &str,
@@ -107,7 +107,7 @@ pub(super) fn types(
     }
 }
 
-/// Returns what is known of the arguments of a graph, from the operands of its operation.
+/// Returns the types of the arguments of a subgraph, by the operands of its operation.
 pub(super) fn arguments(name: &str, operands: &[Type], n_arguments: usize) -> Vec<Type> {
     let any = |ty: &Type| any_shape(Some(ty));
     match name {
@@ -130,7 +130,7 @@ pub(super) fn arguments(name: &str, operands: &[Type], n_arguments: usize) -> Ve
     }
 }
 
-/// Returns the types that an operator's parameters say, of those results that have one.
+/// Returns the types of results by the operator's parameters, for those results that have one.
 fn declared(
     module: &Module,
     operator: &Operator,
@@ -171,7 +171,7 @@ fn declared(
 /// Attributes that state the type of a result's elements, as a number.
 const ELEMENT_TYPES: [&str; 4] = ["to", "dtype", "output_dtype", "output_datatype"];
 
-/// Returns the type of a value that is one or another.
+/// Returns the common type of a value that is one or the other.
 fn either(one: &Type, other: &Type) -> Type {
     match (one, other) {
         _ if one == other => one.clone(),
@@ -193,7 +193,7 @@ fn any_shape(ty: Option<&Type>) -> Type {
     }
 }
 
-/// Returns the type of what a sequence or an optional holds.
+/// Returns the type of the elements of a sequence or an optional.
 fn inner(ty: &Type) -> Option<Type> {
     let text = ty.as_dialect()?;
     let inner = text
@@ -202,7 +202,7 @@ fn inner(ty: &Type) -> Option<Type> {
     tfrt_ir::parse_type(inner.strip_suffix('>')?)
 }
 
-/// Returns the types of what a region ends with.
+/// Returns the types of the values that a region yields.
 fn yielded(module: &Module, region: Option<&RegionId>) -> Vec<Type> {
     let block = region.and_then(|&region| module.entry_block(region));
     let Some(last) = block.and_then(|block| module.block(block).last()) else {
@@ -214,8 +214,8 @@ fn yielded(module: &Module, region: Option<&RegionId>) -> Vec<Type> {
         .collect()
 }
 
-/// Carried values have the type that they begin with, or another shape; elements of scan outputs
-/// are stacked.
+/// Returns the types of a loop's results: carried values have the type that they begin with, or another shape; scan
+/// outputs are stacked elements.
 fn loop_results(module: &Module, operands: &[ValueId], regions: &[RegionId]) -> Vec<Type> {
     const BEFORE_CARRIED: usize = 2;
     let n_carried = operands.len().saturating_sub(BEFORE_CARRIED);

@@ -1,10 +1,10 @@
-//! The dialect `tfrt_test`: operations that are rows under another name, or take attributes that are operands of rows.
-//! All others are library rows of the dialect.
+//! The mapping of the dialect `tfrt_test`: operations that are rows under another name, or take attributes that are
+//! operands of rows. All others are library rows of the dialect.
 
 use super::{AttrForm, Name, NameOperand};
 use NameOperand::{At, Attr};
 
-/// Names without the dialect, sorted.
+/// The mappings, sorted by name, without the dialect.
 pub const NAMES: &[Name] = &[
     Name::new("broadcast", "tfrt_test.broadcast")
         .operands(&[At(0), Attr("shape", AttrForm::Shape)]),
@@ -25,7 +25,7 @@ pub const NAMES: &[Name] = &[
     Name::new("relu", "relu"),
 ];
 
-/// Returns the name of an operation of the dialect.
+/// Returns the mapping of an operation of the dialect.
 pub fn name(name: &str) -> Option<&'static Name> {
     super::find(NAMES, name)
 }

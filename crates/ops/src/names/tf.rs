@@ -1,4 +1,4 @@
-//! TensorFlow: operations that are rows, for eager calls and, in time, SavedModels.
+//! The mapping of TensorFlow: operations that are rows, for eager calls and, in time, SavedModels.
 //!
 //! The names are those of its graphs, without `tf.` in front. What no row of graphs is, such as `StridedSlice` with its
 //! masks, is a library row of the name itself, and is here only if its attributes are operands of the row, or are called
@@ -10,7 +10,7 @@ use super::{AllowedAttr, AttrForm, LAST, Name, NameAttr, NameOperand};
 use NameAttr::{FloatOr, Int, IntOr, IntWith, Operand, OperandOr, Renamed, Text};
 use NameOperand::{At, Attr, Ends, Pairs};
 
-/// Attributes that graphs carry and that say nothing that tensors don't.
+/// Attributes that are ignored: graphs carry them, but tensors say the same.
 pub const UNREAD: &[&str] = &[
     "Index",
     "N",
@@ -52,13 +52,13 @@ pub const UNREAD: &[&str] = &[
     "validate_indices",
 ];
 
-/// Whether the factors of a product are turned.
+/// The attributes that transpose the factors of a product.
 const ADJOINT: &[NameAttr] = &[
     Renamed("transpose_a", "adj_x"),
     Renamed("transpose_b", "adj_y"),
 ];
 
-/// `reduction!("Sum", "sum")` is the name of a reduction along the axes in operand 1, which may be none.
+/// `reduction!("Sum", "sum")` maps a reduction along the axes in operand 1, which may be none.
 macro_rules! reduction {
     ($name:literal, $kind:literal) => {
         Name::new($name, "reduce").attrs(&[
@@ -69,7 +69,7 @@ macro_rules! reduction {
     };
 }
 
-/// `place!("ArgMax", "max")` is the name of where an element is along an axis, which goes.
+/// `place!("ArgMax", "max")` maps a search for the position of an element along an axis, which goes.
 macro_rules! place {
     ($name:literal, $kind:literal) => {
         Name::new($name, "arg")
@@ -82,21 +82,21 @@ macro_rules! place {
     };
 }
 
-/// `segments!("SegmentSum", "sum")` is the name of how rows of segments in order are taken together.
+/// `segments!("SegmentSum", "sum")` maps a reduction of rows by segments that are sorted.
 macro_rules! segments {
     ($name:literal, $kind:literal) => {
         Name::new($name, "tfrt.segments").attrs(&[Text("kind", $kind)])
     };
 }
 
-/// `unsorted!("UnsortedSegmentSum", "sum")` is the same of segments in any order.
+/// `unsorted!("UnsortedSegmentSum", "sum")` maps a reduction of rows by segments in any order.
 macro_rules! unsorted {
     ($name:literal, $kind:literal) => {
         Name::new($name, "tfrt.unsorted_segments").attrs(&[Text("kind", $kind)])
     };
 }
 
-/// `bounds!("UpperBound", 1)` is the name of where values would go into a sorted row: at the `upper` end.
+/// `bounds!("UpperBound", 1)` maps a binary search in sorted rows, for the `upper` bound.
 macro_rules! bounds {
     ($name:literal, $upper:literal) => {
         Name::new($name, "tfrt.bounds")
@@ -105,16 +105,16 @@ macro_rules! bounds {
     };
 }
 
-/// Positions that are outside are errors.
+/// The policy that positions outside of the tensor are errors.
 const POLICY: &[(&str, AllowedAttr)] = &[(
     "bad_indices_policy",
     AllowedAttr::Texts(&["", "DEFAULT", "ERROR"]),
 )];
 
-/// Shorter diagonals begin at the left.
+/// The alignment by which shorter diagonals begin at the left.
 const LEFT: &[NameAttr] = &[Text("align", "LEFT_LEFT")];
 
-/// Names, sorted.
+/// The mappings, sorted by name.
 pub const NAMES: &[Name] = &[
     Name::new("Abs", "abs"),
     Name::new("Acos", "acos"),
@@ -299,7 +299,7 @@ pub const NAMES: &[Name] = &[
     Name::new("Xlogy", "xlogy"),
 ];
 
-/// Returns the name of an operation that is a row.
+/// Returns the mapping of an operation that is a row.
 pub fn name(name: &str) -> Option<&'static Name> {
     super::find(NAMES, name)
 }

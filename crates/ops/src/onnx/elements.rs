@@ -1,4 +1,4 @@
-//! Element by element: what is spelled out, or has another form, in `graph`.
+//! Rows of pointwise operations that `graph` spells out, or has in another form.
 
 use tfrt_bef::DType;
 

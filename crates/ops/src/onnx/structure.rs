@@ -1,4 +1,4 @@
-//! Tensors of other extents.
+//! Rows that change the extents of tensors.
 
 use tfrt_bef::DType;
 
@@ -29,7 +29,7 @@ pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("onnx.Upsample", "The old name of `Resize`.").inputs(&[ValueDef::var("X", "T"), ValueDef::set("scales", &[DType::F32])]).results(&[ValueDef::var("Y", "T").by_values()]).attrs(&[AttrDef::text("mode", "nearest")]).infer(Infer::By(upsample)),
 ];
 
-/// Returns the extents of an operand whose number of dimensions must be so large.
+/// Returns the extents of an operand that must have this rank.
 fn dims_of_rank(call: &InferCall<'_>, rank: usize) -> Result<Option<Dims>, InferError> {
     match &call.input(0).dims {
         Some(dims) if dims.len() != rank => {

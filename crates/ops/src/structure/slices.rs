@@ -1,4 +1,4 @@
-//! Slices and parts along axes.
+//! Inference of slices and parts along axes.
 
 use crate::dim::Dim;
 use crate::fact::{Fact, unknown_dims};
@@ -75,7 +75,7 @@ pub(super) fn slice(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Returns how many places a slice has.
+/// Returns the number of elements of a slice along a dimension.
 fn sliced(extent: &Dim, start: &Dim, end: &Dim, step: i64) -> Dim {
     if let (Some(size), Some(start), Some(end)) = (extent.value(), start.value(), end.value()) {
         return n_places(size, start, end, step).map_or(Dim::Unknown, Dim::Known);
@@ -89,7 +89,7 @@ fn sliced(extent: &Dim, start: &Dim, end: &Dim, step: i64) -> Dim {
     }
 }
 
-/// Returns the first place of a slice and its number of places.
+/// Returns the first position of a slice and its number of positions.
 fn bounds(size: i64, start: i64, end: i64, step: i64) -> Option<(i64, i64)> {
     if size < 0 {
         return None;
@@ -117,7 +117,7 @@ fn n_places(size: i64, start: i64, end: i64, step: i64) -> Option<i64> {
     bounds(size, start, end, step).map(|(_, n)| n)
 }
 
-/// Returns the places of a slice.
+/// Returns the positions of a slice.
 fn places(size: i64, start: i64, end: i64, step: i64) -> Option<impl Iterator<Item = i64>> {
     let (first, n) = bounds(size, start, end, step)?;
     Some((0..n).map(move |index| first.saturating_add(index.saturating_mul(step))))
