@@ -59,7 +59,7 @@ pub struct Source<'a> {
     /// The path, if there is one.
     pub path: Option<&'a Path>,
     /// The place of the model's other files: [`ExternalData::read`] reads one.
-    pub outside: &'a ExternalData,
+    pub external_data: &'a ExternalData,
 }
 
 impl Source<'_> {

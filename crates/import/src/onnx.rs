@@ -57,7 +57,7 @@ pub struct Options {
     /// The file's name in errors and locations.
     pub name: String,
     /// The place of external data.
-    pub outside: ExternalData,
+    pub external_data: ExternalData,
     /// Limits on the model.
     pub limits: ReadLimits,
 }
@@ -67,7 +67,7 @@ impl Options {
     pub fn new(name: impl Into<String>) -> Options {
         Options {
             name: name.into(),
-            outside: ExternalData::Unknown,
+            external_data: ExternalData::Unknown,
             limits: ReadLimits::default(),
         }
     }
@@ -76,7 +76,7 @@ impl Options {
     fn of(source: &crate::Source<'_>, limits: &ReadLimits) -> Options {
         Options {
             name: source.name.to_owned(),
-            outside: source.outside.clone(),
+            external_data: source.external_data.clone(),
             limits: *limits,
         }
     }
@@ -85,7 +85,7 @@ impl Options {
     pub fn at_path(path: &Path) -> Options {
         Options {
             name: path.display().to_string(),
-            outside: ExternalData::Folder(Folder::of(path)),
+            external_data: ExternalData::Folder(Folder::of(path)),
             limits: ReadLimits::default(),
         }
     }

@@ -45,7 +45,7 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
 
 fn refuse(bytes: Vec<u8>, folder: &Path) -> (Option<Diagnostics>, Duration) {
     let options = Options {
-        outside: ExternalData::Folder(Folder::new(folder)),
+        external_data: ExternalData::Folder(Folder::new(folder)),
         ..Options::new("model.onnx")
     };
     let run = move || {
@@ -95,7 +95,7 @@ fn folder_knows_which_of_its_files_were_read() {
     let folder = Folder::new(&*FOLDER);
     let read = |entries: &[(&str, &str)]| {
         let options = Options {
-            outside: ExternalData::Folder(folder.clone()),
+            external_data: ExternalData::Folder(folder.clone()),
             ..Options::new("model.onnx")
         };
         let model = wire::with_initializer(wire::external(entries));
@@ -110,7 +110,7 @@ fn folder_knows_which_of_its_files_were_read() {
 #[test]
 fn files_beside_the_model_of_a_stranger_are_refused() {
     let options = Options {
-        outside: ExternalData::Refused,
+        external_data: ExternalData::Refused,
         ..Options::new("model.onnx")
     };
     let model = wire::with_initializer(wire::external(&[("location", "w.bin")]));
@@ -128,7 +128,7 @@ fn models_beyond_the_limits_of_the_reader_are_refused() {
             name: "model.onnx",
             bytes: ModelBytes::from(model.clone()),
             path: None,
-            outside: &ExternalData::Unknown,
+            external_data: &ExternalData::Unknown,
         };
         let limits = ReadLimits {
             nodes,
@@ -162,7 +162,7 @@ fn formats_are_told_by_names_and_by_first_bytes() {
 fn other_files_of_a_model_are_read_from_its_folder_alone() {
     let beside = ExternalData::Folder(Folder::new(&*FOLDER));
     assert_eq!(beside.read("w.bin", 8).unwrap(), [0; 8]);
-    let refused = |outside: &ExternalData, name| outside.read(name, 7).unwrap_err();
+    let refused = |external_data: &ExternalData, name| external_data.read(name, 7).unwrap_err();
     let long = "'w.bin' has 8 bytes, expected at most 7";
     assert_eq!(refused(&beside, "w.bin"), long);
     let out = "names the file '../secret.bin', expected one in the model's folder";

@@ -34,7 +34,7 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
 fn imported(name: &str, bytes: Vec<u8>) -> Module {
     let options = Options {
         name: "model.onnx".to_owned(),
-        outside: ExternalData::Folder(Folder::new(FOLDER.clone())),
+        external_data: ExternalData::Folder(Folder::new(FOLDER.clone())),
         ..Options::new("")
     };
     import(bytes, &options).unwrap_or_else(|errors| panic!("{name}:\n{errors}"))

@@ -621,7 +621,7 @@ impl ModelInput {
             name: &self.name,
             bytes: self.bytes.clone(),
             path: self.path.as_deref(),
-            outside: &self.outside,
+            external_data: &self.outside,
         }
     }
 

@@ -148,7 +148,7 @@ fn check_location(location: &str) -> Result<(), String> {
 
 /// A reader of external data, for one import.
 pub(super) struct ExternalFiles {
-    outside: ExternalData,
+    external_data: ExternalData,
     /// The most bytes of external data that are read.
     max_bytes: u64,
     /// Whether large elements stay in their files.
@@ -188,9 +188,9 @@ fn error(message: String) -> Problem {
 }
 
 impl ExternalFiles {
-    pub(super) fn new(outside: &ExternalData) -> ExternalFiles {
+    pub(super) fn new(external_data: &ExternalData) -> ExternalFiles {
         ExternalFiles {
-            outside: outside.clone(),
+            external_data: external_data.clone(),
             max_bytes: MAX_READ_BYTES,
             is_large: false,
             open: None,
@@ -298,7 +298,7 @@ impl ExternalFiles {
     }
 
     fn open(&mut self, location: &str) -> Result<(OpenFile, u64), Problem> {
-        self.outside
+        self.external_data
             .open(location)
             .map_err(|problem| match problem {
                 (message, Some(help)) => error(message).help(help),

@@ -244,7 +244,7 @@ impl<'m> Importer<'m> {
             scope,
             block: at.block,
             path: &place.path,
-            level: at.level + 1,
+            depth: at.depth + 1,
         };
         // What is said of the call's results holds for what gives them.
         let results = function.output.iter().zip(&node.output);
@@ -291,10 +291,10 @@ impl<'m> Importer<'m> {
                 ));
             }
         };
-        let max_levels = MAX_DEPTH.min(self.limits.depth);
-        if at.level + depth > max_levels {
+        let max_depth = MAX_DEPTH.min(self.limits.depth);
+        if at.depth + depth > max_depth {
             let message = format!(
-                "leads to functions that call each other {depth} deep, expected at most {max_levels}"
+                "leads to functions that call each other {depth} deep, expected at most {max_depth}"
             );
             return Some(Problem::new(codes::MODEL_TOO_DEEP, message));
         }

@@ -66,10 +66,10 @@ pub(super) fn check(bytes: &[u8], message: &'static Message) -> Result<(), Probl
     let mut walk = Walk {
         bytes,
         at: 0,
-        levels: vec![OpenMessage::new(message, bytes.len(), "", 0)],
+        open: vec![OpenMessage::new(message, bytes.len(), "", 0)],
         decoded: 0,
     };
-    while !walk.levels.is_empty() {
+    while !walk.open.is_empty() {
         walk.step()?;
     }
     Ok(())
@@ -90,19 +90,19 @@ impl OpenMessage {
 struct Walk<'b> {
     bytes: &'b [u8],
     at: usize,
-    levels: Vec<OpenMessage>,
+    open: Vec<OpenMessage>,
     decoded: usize,
 }
 
 impl Walk<'_> {
     /// Goes over one field, into a message, or out of one.
     fn step(&mut self) -> Result<(), Problem> {
-        let Some(level) = self.levels.last() else {
+        let Some(level) = self.open.last() else {
             return Ok(());
         };
         let (message, end) = (level.message, level.end);
         if self.at == end {
-            self.levels.pop();
+            self.open.pop();
             return Ok(());
         }
         let start = self.at;
@@ -122,7 +122,7 @@ impl Walk<'_> {
 
     /// Counts a field of the innermost open message, and returns its index.
     fn count(&mut self, position: usize) -> usize {
-        let level = self.levels.last_mut();
+        let level = self.open.last_mut();
         let count = level.and_then(|level| level.counts.get_mut(position));
         count.map_or(0, |count| {
             *count += 1;
@@ -142,10 +142,10 @@ impl Walk<'_> {
             (Kind::Message(message), 2) => {
                 let len = self.len(field, index, end)?;
                 self.take(message.size)?;
-                if self.levels.len() > MAX_DEPTH {
+                if self.open.len() > MAX_DEPTH {
                     return Err(self.too_deep());
                 }
-                self.levels
+                self.open
                     .push(OpenMessage::new(message, self.at + len, field.name, index));
                 Ok(())
             }
@@ -325,12 +325,12 @@ impl Walk<'_> {
     }
 
     fn too_deep(&self) -> Problem {
-        let mut graphs = self.levels.iter().filter(|level| level.name == "g");
+        let mut graphs = self.open.iter().filter(|level| level.name == "g");
         let message = match graphs.by_ref().count() {
             0 => format!("messages nest more than {MAX_DEPTH} deep{}", self.inside()),
             n => format!(
                 "subgraphs nest more than {n} deep, at {}",
-                self.path_of(&self.levels)
+                self.path_of(&self.open)
             ),
         };
         Problem::new(codes::MODEL_TOO_DEEP, message)
@@ -338,14 +338,14 @@ impl Walk<'_> {
 
     /// Returns the place in the file for an error: ` in graph.node[3]`, or nothing in the outermost message.
     fn inside(&self) -> String {
-        match self.path_of(&self.levels) {
+        match self.path_of(&self.open) {
             path if path.is_empty() => path,
             path => format!(" in {path}"),
         }
     }
 
     fn path(&self, field: &Field, index: usize) -> String {
-        let mut path = self.path_of(&self.levels);
+        let mut path = self.path_of(&self.open);
         if !path.is_empty() {
             path.push('.');
         }
@@ -357,14 +357,14 @@ impl Walk<'_> {
         path
     }
 
-    fn path_of(&self, levels: &[OpenMessage]) -> String {
+    fn path_of(&self, open: &[OpenMessage]) -> String {
         let part = |level: &OpenMessage| match level.name.strip_suffix("[]") {
             Some(name) => format!("{name}[{}]", level.index),
             None => level.name.to_owned(),
         };
-        let shown = levels.iter().skip(1).take(MAX_SHOWN_LEVELS);
+        let shown = open.iter().skip(1).take(MAX_SHOWN_DEPTH);
         let mut parts: Vec<String> = shown.map(part).collect();
-        if levels.len() > MAX_SHOWN_LEVELS + 1 {
+        if open.len() > MAX_SHOWN_DEPTH + 1 {
             parts.push("..".to_owned());
         }
         parts.join(".")
@@ -372,7 +372,7 @@ impl Walk<'_> {
 }
 
 /// The greatest depth of messages whose path an error shows.
-const MAX_SHOWN_LEVELS: usize = 12;
+const MAX_SHOWN_DEPTH: usize = 12;
 
 const COPY_AGAIN: &str = "the file was probably cut off: copy it again";
 

@@ -99,7 +99,7 @@ pub(super) struct Context<'p> {
     /// The names of the surrounding nodes.
     pub path: &'p str,
     /// The number of surrounding subgraphs and calls.
-    pub level: usize,
+    pub depth: usize,
 }
 
 /// The position of a node or an input in the model, for errors and locations.
@@ -618,9 +618,9 @@ impl<'m> Importer<'m> {
         at: Context<'_>,
         place: &ModelPos,
     ) -> Result<RegionId, Problem> {
-        let max_levels = MAX_DEPTH.min(self.limits.depth);
-        if at.level >= max_levels {
-            let message = format!("subgraphs nest more than {max_levels} deep");
+        let max_depth = MAX_DEPTH.min(self.limits.depth);
+        if at.depth >= max_depth {
+            let message = format!("subgraphs nest more than {max_depth} deep");
             return Err(Problem::new(codes::MODEL_TOO_DEEP, message));
         }
         let region = self.module.create_region();
@@ -632,7 +632,7 @@ impl<'m> Importer<'m> {
             scope,
             block,
             path: &path,
-            level: at.level + 1,
+            depth: at.depth + 1,
         };
         for (index, input) in graph.input.iter().enumerate() {
             let name = input.name.as_deref().unwrap_or("");

@@ -53,7 +53,7 @@ fn importer<'m>(
         notes: Diagnostics::default(),
         unknown,
         file: Name::from(options.name.as_str()),
-        files: ExternalFiles::new(&options.outside).within(options.limits.bytes),
+        files: ExternalFiles::new(&options.external_data).within(options.limits.bytes),
         limits: options.limits,
         n_nodes: 0,
         budget: sparse::Budget::default(),
@@ -185,7 +185,7 @@ impl<'m> Importer<'m> {
             scope,
             block,
             path: "",
-            level: 0,
+            depth: 0,
         };
         let place = Location::FileLineCol {
             file: self.file.clone(),

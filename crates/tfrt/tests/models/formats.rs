@@ -31,7 +31,10 @@ fn import(source: &Source<'_>, limits: &ReadLimits) -> Result<Imported, Diagnost
         };
         Diagnostics::from(Diagnostic::error("CHAIN", message).at_location(place))
     };
-    let text = source.outside.read("chain", limits.bytes).map_err(wrong)?;
+    let text = source
+        .external_data
+        .read("chain", limits.bytes)
+        .map_err(wrong)?;
     let mut graph = GraphBuilder::new(limits);
     let mut last = "x".to_owned();
     graph.input(&last, Type::F32, Some(&[Dim::Unknown]), Location::Unknown);
