@@ -1,4 +1,4 @@
-//! `canonicalize`: what the original does under that name, to the end.
+//! `canonicalize`: the simplifications that the original's pass of this name makes, until nothing changes.
 //!
 //! Constants are folded, merges of chains simplified and dead operations removed
 //! until nothing changes. Folding comes first since it makes dead operations;

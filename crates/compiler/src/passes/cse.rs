@@ -1,4 +1,4 @@
-//! `cse`: of pure operations that are alike, one is enough.
+//! `cse`: merges pure operations that are alike.
 //!
 //! Two operations of a block are alike if names, operands, attributes and result
 //! types are. Operands of a commutative operation are compared in any order. The
@@ -21,7 +21,7 @@ pub(crate) const PASS: Pass = Pass {
     run: PassFn::Plain(run),
 };
 
-/// What makes two operations alike.
+/// The key by which two operations are alike.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     name: Name,

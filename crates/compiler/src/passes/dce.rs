@@ -1,4 +1,4 @@
-//! `dce`: removes what is pure and unused.
+//! `dce`: removes pure operations without users.
 //!
 //! A pure operation whose results nobody uses is erased, and then what only it
 //! used. That it might have failed does not count: a division by zero whose

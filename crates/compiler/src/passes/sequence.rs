@@ -1,4 +1,4 @@
-//! `sequence-effects`: puts in the chains that keep effects in order.
+//! `sequence-effects`: adds the chains that keep effects in order.
 //!
 //! A program is written as if it ran from top to bottom. The operation tables say
 //! what each operation touches; the pass makes those wait for each other that touch

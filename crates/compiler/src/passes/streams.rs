@@ -1,4 +1,4 @@
-//! `assign-streams` and `print-streams`: the stream analysis, made visible.
+//! `assign-streams` and `print-streams`: make the stream analysis visible.
 //!
 //! Compilation finds streams by itself, unless the operation around a block states
 //! them; then it takes those. So `assign-streams` fixes what analysis finds now:
@@ -18,7 +18,7 @@ use crate::{
     streams::{Stream, StreamAnalysis},
 };
 
-/// States the streams of the regions of an operation; compilation reads it.
+/// The attribute that states the streams of an operation's regions, which compilation reads.
 const STREAMS: &str = "_tfrt_streams";
 
 pub(crate) const ASSIGN: Pass = Pass {

@@ -1,4 +1,4 @@
-//! What the tests of all passes do.
+//! Helpers for the tests of all passes.
 
 use expect_test::Expect;
 use tfrt_bef::DType;
@@ -8,7 +8,7 @@ use crate::legalize::Context;
 use crate::onnx::{EvaluatedValue, Evaluator, Placement, PrepareRule};
 use crate::pipeline::Pipeline;
 
-/// Kernels that prepare what passes fuse, and weights of recurrent layers, but evaluate nothing.
+/// An evaluator whose kernels prepare constants, of fused nodes and recurrent layers, but evaluate nothing.
 pub(super) struct Kernels;
 
 impl Evaluator for Kernels {
@@ -57,13 +57,12 @@ impl Evaluator for Kernels {
     }
 }
 
-/// Runs passes over a text, with the verifier after each, and compares what is
-/// printed.
+/// Runs passes over a text, with the verifier after each, and compares the result.
 pub(super) fn check(passes: &str, text: &str, expected: Expect) {
     expected.assert_eq(&run(passes, text));
 }
 
-/// Returns the module after passes as text, or what is wrong.
+/// Returns the module after passes as text, or the errors.
 pub(super) fn run(passes: &str, text: &str) -> String {
     match transformed(passes, text) {
         Ok(module) => {

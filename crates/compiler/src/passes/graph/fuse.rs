@@ -1,5 +1,5 @@
-//! `graph-fuse`: products by packed matrices, what follows products and convolutions done with them, and
-//! chains of elementwise functions as one kernel.
+//! `graph-fuse`: packs constant matrices, fuses products and convolutions with their epilogues, and chains of
+//! elementwise functions to one kernel.
 //!
 //! What is fused is rounded as it is one after the other, but for products whose bias, residual and
 //! activation are done while the sums are in registers, or whose columns are multiplied by constants, and for what
@@ -54,7 +54,7 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
     }
 }
 
-/// Appends an operation in the place of another one's only result.
+/// Appends an operation that replaces another one's only result.
 fn replace(rewrite: &mut Rewrite<'_>, op: OpId, state: OpState) {
     let result = rewrite.module.op(op).results()[0];
     let mut state = state.result(rewrite.module.value_type(result).clone());

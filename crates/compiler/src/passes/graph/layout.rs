@@ -1,4 +1,4 @@
-//! `graph-layout`: convolutions and pools of images with their channels last.
+//! `graph-layout`: moves the channels of images to the last dimension, for convolutions and pools.
 //!
 //! A convolution by constant weights becomes a kernel that has them packed; it takes and gives images
 //! `[batch, height, width, channels]`. What is made so stays so: operations that don't care how dimensions

@@ -1,4 +1,4 @@
-//! `graph-prepare`: constants of nodes become what their kernels make of them, once, when a model is opened.
+//! `graph-prepare`: has kernels prepare the constants of nodes once, when a model is opened.
 //!
 //! ```mlir
 //! %p = "graph.prepare"(%none, %w, %r) {hidden_size = 8 : i64, kind = "lstm", op = "rnn"} : (..) -> !graph.prepared
@@ -56,7 +56,7 @@ struct Preparing<'m> {
 }
 
 impl Preparing<'_> {
-    /// Prepares an operation, and those in its regions; what prepares them is added to `made`.
+    /// Prepares an operation, and those in its regions; appends the preparing operations to `made`.
     ///
     /// Recursion is bounded by the limit of the text, or the importer, on nesting.
     fn operation(&mut self, op: OpId, made: &mut Vec<OpId>) {
@@ -85,7 +85,8 @@ impl Preparing<'_> {
         }
     }
 
-    /// Returns the name of what is prepared of an operation, if it is a row or was fused. What runs once as it is, is no row.
+    /// Returns the name under which an operation is prepared, if it is a row or was fused. An operation that runs
+    /// once is not prepared.
     fn row(&self, op: OpId) -> Option<String> {
         let name = self.module.op(op).name();
         match name.strip_prefix("cpu.") {
@@ -98,8 +99,8 @@ impl Preparing<'_> {
         }
     }
 
-    /// Returns whether all operands that are taken are constants, the first of a type that is taken, and there is something
-    /// to take.
+    /// Returns whether all operands to prepare are constants, the first of a supported type, and there is at least
+    /// one.
     fn are_constants(&self, op: OpId, prepares: PrepareRule) -> bool {
         let is_constant = |value: ValueId| {
             let maker = self.module.defining_op(value);

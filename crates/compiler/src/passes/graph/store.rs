@@ -1,4 +1,4 @@
-//! `graph-store`: what pack kernels make of constants is made once, when a file is compiled.
+//! `graph-store`: packs weights once, when a file is compiled.
 //!
 //! In functions that make the constants of models (`graph-lower`), kernels that take constants alone are run by
 //! an [`Evaluator`], and a kernel takes their place that has what they made in its attributes. What they took
@@ -24,25 +24,26 @@ pub(crate) const PASS: Pass = Pass {
     run: PassFn::WithContext(run),
 };
 
-/// The kernel that makes a constant.
+/// The kernel of a constant.
 const CONSTANT: &str = "cpu.onnx.Constant";
 
-/// The kernel of a constant that stays in a file, of which nothing is made ahead.
+/// The kernel of a constant whose elements stay in a file; nothing is calculated of it here.
 const EXTERNAL: &str = "cpu.onnx.External";
 
-/// The kernel of what is left out.
+/// The kernel of an operand that is left out.
 const NO_VALUE: &str = "cpu.onnx.NoValue";
 
-/// Names of kernels that an evaluator has: of those of rows that a format adds it has none.
+/// The prefixes of kernels that an evaluator has: it has none of rows that a format adds.
 const OURS: [&str; 4] = ["cpu.graph.", "cpu.onnx.", "cpu.fused.", "cpu.stored."];
 
-/// Kernels are evaluated together until their constants have so many bytes, which bounds what is held twice.
+/// The bytes of constants of a batch of kernels that are evaluated together, which bounds the memory that is held
+/// twice.
 const BATCH_BYTES: u64 = 64 << 20;
 
-/// Tensors of so many bytes may be kept whatever they are made of.
+/// The bytes of a tensor that is kept whatever it is made of.
 const SMALL_BYTES: u64 = 1 << 16;
 
-/// How many times larger than its constants a tensor may be that is kept.
+/// The greatest ratio of a tensor's size to that of its constants.
 const MOST_GROWTH: u64 = 2;
 
 fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
@@ -76,14 +77,14 @@ fn store(module: &mut Module, block: BlockId, evaluator: &dyn Evaluator) {
     remove_unused(module, block);
 }
 
-/// Kernels on constants alone, with the bytes of these.
+/// The kernels of a block on constants alone, with the bytes of these.
 struct ConstantKernels {
-    /// Constants among them, in order.
+    /// The kernels in order, with constants among them.
     operations: Vec<OpId>,
     bytes: HashMap<OpId, u64>,
 }
 
-/// The operations that make values again.
+/// The operations that restore values, by value.
 type StoredValues = HashMap<ValueId, OpState>;
 
 impl ConstantKernels {
@@ -115,7 +116,7 @@ impl ConstantKernels {
         known
     }
 
-    /// Returns the kernels whose results are returned, or taken by what can't be evaluated.
+    /// Returns the kernels whose results are returned, or used by kernels that can't be evaluated.
     fn wanted(&self, module: &Module, block: BlockId) -> Vec<OpId> {
         let last = module.block(block).last();
         let is_outside = |user: OpId| Some(user) == last || !self.bytes.contains_key(&user);
@@ -131,7 +132,7 @@ impl ConstantKernels {
         self.operations.iter().filter(is_wanted).copied().collect()
     }
 
-    /// Returns a program that makes the results of some kernels.
+    /// Returns a program that calculates the results of some kernels.
     fn program(&self, module: &Module, wanted: &[OpId]) -> Module {
         let mut needed: HashSet<OpId> = wanted.iter().copied().collect();
         let mut makers = Vec::new();
@@ -214,13 +215,13 @@ impl ConstantKernels {
     }
 }
 
-/// The results of kernels.
+/// Returns the results of kernels.
 fn results(module: &Module, operations: &[OpId]) -> Vec<ValueId> {
     let results = operations.iter().flat_map(|op| module.op(*op).results());
     results.copied().collect()
 }
 
-/// Removes kernels whose results nobody uses: all in such a function make values, and do nothing else.
+/// Removes kernels without users: none in such a function has effects.
 fn remove_unused(module: &mut Module, block: BlockId) {
     let mut kept = Vec::new();
     for &op in module.block(block).operations().to_vec().iter().rev() {
@@ -236,7 +237,7 @@ fn remove_unused(module: &mut Module, block: BlockId) {
     module.set_operations(block, kept);
 }
 
-/// Puts what makes values again in front of the kernels that made them.
+/// Puts the operations that restore values in front of the kernels that made them.
 fn replace(module: &mut Module, block: BlockId, made: &StoredValues) {
     let mut operations = Vec::new();
     for op in module.block(block).operations().to_vec() {

@@ -1,4 +1,4 @@
-//! Which operations of a block must wait for which.
+//! Finds the operations of a block that must wait for one another.
 //!
 //! Going down the block, the last writer and the readers since are kept for each
 //! object: an operation must wait for those that it conflicts with. Of these, the
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use super::access::{Access, Accesses, Object};
 
-/// Position of an operation in its block, from 1; 0 is the entry.
+/// The position of an operation in its block, from 1; 0 is the entry.
 pub(super) type OpIndex = usize;
 
 /// An edge into an operation.
@@ -24,23 +24,22 @@ pub(super) struct Edge {
     pub is_firm: bool,
 }
 
-/// Steps of the search for what is implied, for each operation; then superfluous
-/// edges may stay.
+/// The most steps of the search for implied edges, for each operation; beyond it superfluous edges may stay.
 const BUDGET: usize = 20_000;
 
-/// Steps for all operations of a block together, beyond some for each of them.
+/// The most steps for all operations of a block together, beyond some for each of them.
 const BLOCK_BUDGET: usize = 20_000_000;
 
-/// More readers of unknown buffers than this are put in order.
+/// The most readers of unknown buffers that stay unordered.
 const MAX_UNKNOWN_READERS: usize = 64;
 
-/// The order of a block, as far as it has been walked.
+/// The order of a block's operations, as far as it has been walked.
 #[derive(Default)]
 pub(super) struct Order {
     last: BTreeMap<Object, LastAccesses>,
-    /// What has to be waited for, whatever is touched.
+    /// An operation that every later access to a buffer waits for.
     barrier: Option<OpIndex>,
-    /// Those that read something unknown since.
+    /// Operations since then that read unknown buffers.
     unknown_readers: Vec<OpIndex>,
     edges: Vec<Vec<Edge>>,
     seen: Vec<OpIndex>,
@@ -48,7 +47,7 @@ pub(super) struct Order {
     steps: usize,
 }
 
-/// Who touched an object last.
+/// The last operations that accessed an object.
 #[derive(Clone, Debug, Default)]
 struct LastAccesses {
     writer: Option<OpIndex>,
@@ -56,8 +55,8 @@ struct LastAccesses {
 }
 
 impl Order {
-    /// Adds the next operation with its data edges; returns what it must wait for
-    /// beyond them, in order.
+    /// Adds the next operation with its data edges; returns the operations that it must wait for beyond them, in
+    /// order.
     pub fn push(&mut self, accesses: &Accesses, data: Vec<Edge>) -> Vec<OpIndex> {
         let node = self.edges.len();
         let conflicts = self.conflicts(node, accesses);
@@ -73,8 +72,7 @@ impl Order {
         needed
     }
 
-    /// Returns what is left to wait for, at the end of the block, of operations for which
-    /// `is_visible` is true.
+    /// Returns the operations that the end of the block must wait for, of those for which `is_visible` is true.
     pub fn finish(mut self, is_visible: impl Fn(OpIndex) -> bool) -> Vec<OpIndex> {
         let node = self.edges.len();
         let mut left: Vec<OpIndex> = self.barrier.into_iter().collect();
@@ -90,7 +88,7 @@ impl Order {
         self.reduce(node, left)
     }
 
-    /// Returns whom an operation conflicts with, and notes what it touches.
+    /// Returns the operations that a new one conflicts with, and notes its accesses.
     fn conflicts(&mut self, node: OpIndex, accesses: &Accesses) -> Vec<OpIndex> {
         let mut found = Vec::new();
         for (object, access) in accesses.iter() {
@@ -131,7 +129,7 @@ impl Order {
         }
     }
 
-    /// Any buffer may have changed: nothing before needs to be remembered.
+    /// Notes a write to any buffer: earlier accesses need not be remembered.
     fn touch_all(&mut self, node: OpIndex, found: &mut Vec<OpIndex>) {
         found.extend(self.barrier.replace(node));
         found.append(&mut self.unknown_readers);
@@ -143,7 +141,7 @@ impl Order {
         self.last.extend(world.map(|world| (Object::World, world)));
     }
 
-    /// Returns those that a node does not wait for anyhow, in order.
+    /// Returns the candidates that no other edge of a node implies, in order.
     fn reduce(&mut self, node: OpIndex, mut candidates: Vec<OpIndex>) -> Vec<OpIndex> {
         candidates.sort_unstable();
         candidates.dedup();
@@ -172,7 +170,7 @@ impl Order {
         needed
     }
 
-    /// Marks everything that is over once an edge is there.
+    /// Marks all operations that are over once an edge's value is there.
     fn mark(&mut self, node: OpIndex, edge: Edge, first: OpIndex, budget: &mut usize) {
         let mut open = vec![edge];
         while let Some(edge) = open.pop() {

@@ -1,4 +1,4 @@
-//! What operations on constants give, as constants.
+//! Evaluates operations on constants.
 //!
 //! Kernels are run by an [`Evaluator`], all operations in one program. Not evaluated is what gives
 //! something else each time, what belongs to training, and what has regions. Results much larger than the
@@ -18,16 +18,16 @@ use super::super::{CONSTANT, NO_VALUE, is_terminator, lower, node};
 use crate::emit::is_encodable;
 use crate::onnx::{EvaluatedValue, Evaluator};
 
-/// Results of so many bytes may be kept whatever they are made of.
+/// The bytes of a result that is kept whatever it is made of.
 const SMALL_BYTES: u64 = 1 << 16;
 
-/// How many times larger than its constants a result may be that is kept.
+/// The greatest ratio of a result's size to that of its constants.
 const MOST_GROWTH: u64 = 2;
 
-/// Results that are tried one by one, if they can't be evaluated together.
+/// The most results that are evaluated one by one, if they can't be evaluated together.
 const MOST_ALONE: usize = 64;
 
-/// Replaces what a block calculates of constants, as far as the evaluator can.
+/// Evaluates the operations of a block on constants, as far as the evaluator can.
 pub(super) fn evaluate(module: &mut Module, block: BlockId, evaluator: &dyn Evaluator) {
     let known = ConstantOps::new(module, block);
     let wanted = known.wanted(module);
@@ -45,18 +45,18 @@ pub(super) fn evaluate(module: &mut Module, block: BlockId, evaluator: &dyn Eval
     }
 }
 
-/// Constants by the values that they stand for.
+/// The results of evaluation, by value.
 type Constants = HashMap<ValueId, Attribute>;
 
-/// Operations on constants alone.
+/// The operations of a block on constants alone.
 #[derive(Default)]
 struct ConstantOps {
-    /// An evaluator has no kernels of rows that formats add.
+    /// The built-in rows: an evaluator has no kernels of rows that formats add.
     builtin: Table,
-    /// Constants and what is left out among them, in order.
+    /// The operations in order, with constants and omitted operands among them.
     operations: Vec<OpId>,
     is_known: HashSet<OpId>,
-    /// Bytes of the constants that a value is made of.
+    /// The bytes of the constants that a value is made of.
     sources: HashMap<ValueId, u64>,
 }
 
@@ -102,13 +102,13 @@ impl ConstantOps {
         operands.sum()
     }
 
-    /// The most bytes that a value may have.
+    /// Returns the most bytes that a value may have.
     fn most_bytes(&self, value: ValueId) -> u64 {
         let sources = self.sources.get(&value).copied().unwrap_or(0);
         sources.saturating_mul(MOST_GROWTH).max(SMALL_BYTES)
     }
 
-    /// Returns the calculated values that others use, but for those that are known to be too large.
+    /// Returns the calculated values that other operations use, but for those that are known to be too large.
     fn wanted(&self, module: &Module) -> Vec<ValueId> {
         let is_made = |op: &&OpId| {
             let name = module.op(**op).name();
@@ -126,7 +126,7 @@ impl ConstantOps {
         results.filter(is_wanted).collect()
     }
 
-    /// Returns the operations that make some values, in order.
+    /// Returns the operations that calculate some values, in order.
     fn makers(&self, module: &Module, values: &[ValueId]) -> Vec<OpId> {
         let mut needed: HashSet<OpId> = HashSet::new();
         needed.extend(values.iter().filter_map(|value| module.defining_op(*value)));
@@ -170,7 +170,7 @@ impl ConstantOps {
     }
 }
 
-/// Returns how many bytes a tensor has at least.
+/// Returns the least number of bytes that a tensor of a type has.
 pub(in super::super) fn least_bytes(ty: &Type) -> u64 {
     let Some((shape, element)) = ty.as_shaped() else {
         return 0;

@@ -1,4 +1,4 @@
-//! Gelu, as exporters write it out of other operations: with the error function, or with tanh.
+//! Recognises gelu that exporters write as many operations, with the error function or with tanh.
 //!
 //! | Is | As |
 //! | --- | --- |
@@ -14,7 +14,7 @@ use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, Type, ValueId};
 use super::super::node::{self, Product};
 use super::super::rewrite::Rewrite;
 
-/// Puts the operation in the place of what it is written of.
+/// Replaces the operations of a gelu by one.
 pub(super) fn recognise(module: &mut Module, block: BlockId) {
     let (mut rewrite, old) = Rewrite::new(module, block);
     for &op in &old {
@@ -31,7 +31,7 @@ pub(super) fn recognise(module: &mut Module, block: BlockId) {
     rewrite.finish(&old);
 }
 
-/// Returns what an operation is gelu of, and how it approximates.
+/// Matches a gelu; returns its operand and its kind of approximation.
 fn gelu(module: &Module, op: OpId) -> Option<(ValueId, &'static str)> {
     if !["mul", "div"].contains(&node::name(module, op)) {
         return None;
@@ -63,7 +63,7 @@ fn is_near(found: f64, wanted: f64) -> bool {
     (found / wanted - 1.0).abs() < 1e-6
 }
 
-/// Returns what 1 is added to.
+/// Returns the value that 1 is added to.
 fn plus_one(module: &Module, value: ValueId, rank: usize) -> Option<ValueId> {
     let op = node::only_for_one(module, value, "add")?;
     let mut pairs = node::pairs(module, op).into_iter().flatten();
@@ -71,7 +71,7 @@ fn plus_one(module: &Module, value: ValueId, rank: usize) -> Option<ValueId> {
     Some(found.0)
 }
 
-/// Takes apart a product that nobody else uses.
+/// Matches a product with one user, and takes its factors apart.
 fn inner_product(module: &Module, value: ValueId, rank: usize) -> Option<Product> {
     let of = |name| node::only_for_one(module, value, name);
     node::product(module, of("mul").or_else(|| of("div"))?, rank)

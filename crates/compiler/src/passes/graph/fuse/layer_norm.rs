@@ -1,12 +1,12 @@
-//! Layer normalisation, as exporters write it out of other operations:
-//! `(x - mean) / √(mean((x - mean)²) + ε) * scale + shift`, over the last dimension.
+//! Recognises layer normalisation that exporters write as many operations: `(x - mean) / √(mean((x - mean)²) + ε) *
+//! scale + shift`, over the last dimension.
 
 use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, Type, ValueId};
 
 use super::super::node;
 use super::super::rewrite::Rewrite;
 
-/// Puts the operation in the place of what it is written of.
+/// Replaces the operations of a layer normalisation by one.
 pub(super) fn recognise(module: &mut Module, block: BlockId) {
     let (mut rewrite, old) = Rewrite::new(module, block);
     for &op in &old {
@@ -39,8 +39,8 @@ struct LayerNormMatch {
     epsilon: f64,
 }
 
-/// Returns what an operation normalises: the last one, which adds the shift, or multiplies by the scale if none
-/// is added.
+/// Matches a layer normalisation at its last operation, which adds the shift, or multiplies by the scale if none is
+/// added.
 fn layer_norm(module: &Module, op: OpId) -> Option<LayerNormMatch> {
     let result = *module.op(op).results().first()?;
     let width = *node::shape(module, result)?.last()?;
@@ -80,7 +80,7 @@ fn layer_norm(module: &Module, op: OpId) -> Option<LayerNormMatch> {
     }
 }
 
-/// Returns what is normalised before it is multiplied by the scale.
+/// Returns the normalised value before it is multiplied by the scale.
 fn scaled(
     module: &Module,
     op: OpId,
@@ -147,7 +147,7 @@ fn normal_of(module: &Module, value: ValueId) -> Option<(ValueId, f64)> {
     is_centred.then_some((x, epsilon))
 }
 
-/// Returns the value whose mean over the last dimension, which is kept, another one is for one user alone.
+/// Matches a mean over the last dimension, which is kept, with one user; returns the operand.
 fn mean_of(module: &Module, value: ValueId, rank: usize) -> Option<ValueId> {
     let op = node::only_for_one(module, value, "reduce")?;
     let axes = match node::operand(module, op, 1) {

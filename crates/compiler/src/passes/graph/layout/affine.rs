@@ -1,4 +1,4 @@
-//! Factors and summands of channels: they go into the filter before them, or become one of each.
+//! Factors and summands of channels: they are folded into the filter before them, or become one of each.
 
 use tfrt_ir::{
     Attribute, Module, OpId, OpState, Type, ValueId,
@@ -10,7 +10,7 @@ use super::super::{fused, node};
 use super::images::{AffineImage, ImageLayouts, LAST, permuted};
 use super::rules::{finish, of_channels};
 
-/// A normalisation by known statistics.
+/// Handles a normalisation by known statistics.
 pub(super) fn normalisation(
     rewrite: &mut Rewrite<'_>,
     images: &mut ImageLayouts,
@@ -66,7 +66,8 @@ pub(in super::super) fn known_statistics(
     Some((parameters.to_vec(), epsilon))
 }
 
-/// A product, a sum or a difference of an image and a constant of an element for each channel, or one for all.
+/// Handles a product, a sum or a difference of an image and a constant of an element for each channel, or one for
+/// all.
 pub(super) fn scaling(
     rewrite: &mut Rewrite<'_>,
     images: &mut ImageLayouts,
@@ -116,7 +117,7 @@ pub(super) fn scaling(
     Some(())
 }
 
-/// Returns the convolution that makes an image for one user alone.
+/// Returns the convolution that makes an image with one user.
 fn conv_before(rewrite: &Rewrite<'_>, x: ValueId, image: ValueId) -> Option<OpId> {
     let module = &*rewrite.module;
     let conv = module.defining_op(image)?;
@@ -124,7 +125,8 @@ fn conv_before(rewrite: &Rewrite<'_>, x: ValueId, image: ValueId) -> Option<OpId
     is_one.then_some(conv)
 }
 
-/// Returns the factors and summands that a normalisation is: `(x - mean) / sqrt(variance + epsilon) * scale + shift`.
+/// Returns the factors and summands that equal a normalisation: `(x - mean) / sqrt(variance + epsilon) * scale +
+/// shift`.
 pub(in super::super) fn statistics(
     rewrite: &mut Rewrite<'_>,
     parameters: Vec<ValueId>,
@@ -150,7 +152,7 @@ pub(in super::super) fn statistics(
     Some([factors, both(rewrite, "graph.sub", [shift, moved], like)])
 }
 
-/// Multiplies an image by factors, and adds summands, both of channels; there is one of them at least.
+/// Multiplies an image by factors, and adds summands, both of channels; at least one of them is there.
 fn scale(
     rewrite: &mut Rewrite<'_>,
     images: &mut ImageLayouts,
@@ -193,7 +195,7 @@ fn scale(
     images.scaled.insert(made, next);
 }
 
-/// Returns what comes of one after the other, of the image that the first is of.
+/// Composes two affine images: the second is applied to the result of the first.
 fn after(
     rewrite: &mut Rewrite<'_>,
     first: AffineImage,
@@ -216,7 +218,7 @@ fn after(
     }
 }
 
-/// Multiplies a convolution's sums by factors, and adds summands: as a normalisation, or as a bias.
+/// Folds factors and summands into a convolution: as a normalisation, or as a bias.
 fn into_conv(
     rewrite: &mut Rewrite<'_>,
     conv: OpId,
@@ -252,7 +254,7 @@ fn into_conv(
     }
 }
 
-/// Puts a function of an operand and another list in the place of the operand.
+/// Replaces an operand by a function of it and another list.
 fn then(
     rewrite: &mut Rewrite<'_>,
     conv: OpId,
@@ -266,7 +268,7 @@ fn then(
     rewrite.module.set_operand(conv, place, made);
 }
 
-/// Appends a list like another with the same number everywhere.
+/// Appends a list like another one with the same number everywhere.
 fn of_one(rewrite: &mut Rewrite<'_>, number: f32, other: ValueId, like: OpId) -> ValueId {
     let list = DenseAttribute {
         ty: rewrite.module.value_type(other).clone(),

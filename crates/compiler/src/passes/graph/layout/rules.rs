@@ -1,4 +1,4 @@
-//! What becomes of each operation where its images lie with their channels last.
+//! Rules that rewrite operations for images with channels last.
 
 use tfrt_ir::{
     Attribute, BlockId, Module, OpId, OpState, Type, ValueId, attributes::DenseAttribute,
@@ -11,7 +11,7 @@ use super::super::{fused, node};
 use super::affine;
 use super::images::{ImageLayouts, LAST, permuted};
 
-/// Goes through a block.
+/// Rewrites the operations of a block.
 pub(super) fn block(module: &mut Module, block: BlockId) {
     let (mut rewrite, old) = Rewrite::new(module, block);
     let mut images = ImageLayouts::default();
@@ -44,7 +44,7 @@ fn other(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) {
     rewrite.keep(op);
 }
 
-/// Makes an operation with channels last, if that can be done and is of use.
+/// Rewrites an operation for channels last, if that is possible and useful.
 fn operation(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let name = node::name(rewrite.module, op).to_owned();
     let first = node::operand(rewrite.module, op, 0)?;
@@ -75,7 +75,7 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> 
     }
 }
 
-/// Appends an operation as `op` is, with operands and result of the other layout.
+/// Appends a copy of `op` with operands and result in the other layout.
 fn like(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId, operands: Vec<ValueId>) {
     let result = rewrite.module.op(op).results()[0];
     let mut state = OpState::new(rewrite.module.op(op).name().clone()).operands(operands);
@@ -102,7 +102,7 @@ pub(super) fn finish(
     images.set(result, made);
 }
 
-/// Returns what is noted of an operation's shapes, for images with channels last.
+/// Returns the noted shapes of an operation's results, for channels last.
 fn permuted_shapes(module: &Module, op: OpId) -> Option<Attribute> {
     let shapes = module.op(op).attribute("model.shapes")?.as_array()?;
     let first = shapes.first()?.as_array()?;
@@ -111,7 +111,7 @@ fn permuted_shapes(module: &Module, op: OpId) -> Option<Attribute> {
     Some(Attribute::array(vec![Attribute::array(shape)]))
 }
 
-/// Returns dilations, strides and paddings of windows, nothing of the last for those that keep the extent.
+/// Returns dilations, strides and paddings of windows; no paddings for windows that keep the extent.
 fn placement(module: &Module, op: OpId) -> Option<[Vec<i64>; 3]> {
     let ones = || vec![1, 1];
     let dilations = node::ints(module, op, "dilations").unwrap_or_else(ones);
@@ -196,7 +196,7 @@ fn pool(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Optio
     Some(())
 }
 
-/// Elements divided by those of channels around.
+/// Rewrites a local response normalisation.
 fn near(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let (x, size) = (
@@ -241,7 +241,7 @@ fn concat(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Opt
     Some(())
 }
 
-/// A transposition to channels last is done already.
+/// Rewrites a transposition to channels last, whose result exists already.
 fn transpose(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     if node::ints(module, op, "perm")? != LAST.map(|at| at as i64) {
@@ -279,7 +279,7 @@ fn broadcast(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> 
     Some(())
 }
 
-/// Returns a constant of an element for each channel, or one for all, as it is broadcast to images with
+/// Returns a constant of an element for each channel, or one for all, in the form that is broadcast to images with
 /// channels last.
 pub(super) fn of_channels(dense: &DenseAttribute) -> Option<DenseAttribute> {
     let shape = dense.shape();
@@ -295,7 +295,7 @@ pub(super) fn of_channels(dense: &DenseAttribute) -> Option<DenseAttribute> {
     })
 }
 
-/// Exchanges channels of groups: `Reshape`, `Transpose`, `Reshape` of an image of known extents.
+/// Rewrites a channel shuffle: `Reshape`, `Transpose`, `Reshape` of an image of known extents.
 fn shuffle(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let only_user = |op: OpId| {
