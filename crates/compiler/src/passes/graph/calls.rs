@@ -196,7 +196,7 @@ pub(super) fn lift(module: &mut Module, rows: &Table, functions: &[(OpId, BlockI
         given: HashMap::new(),
     };
     for (function, block) in &called {
-        lifting.know(*function, *block, rows);
+        lifting.hoist(*function, *block, rows);
     }
     for (function, _) in &called {
         let mut own = lifting.given.get(function).cloned().unwrap_or_default();
@@ -241,9 +241,9 @@ struct Lifting<'m> {
 
 impl Lifting<'_> {
     /// Takes the operations on constants alone out of a function.
-    fn know(&mut self, function: OpId, block: BlockId, rows: &Table) {
+    fn hoist(&mut self, function: OpId, block: BlockId, rows: &Table) {
         let operations = self.module.block(block).operations().to_vec();
-        let is_known = lower::known_ahead(self.module, rows, &operations);
+        let is_known = lower::load_time_ops(self.module, rows, &operations);
         if is_known.is_empty() {
             return;
         }

@@ -33,7 +33,7 @@ pub(crate) const PASS: Pass = Pass {
 };
 
 pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
-    if !fused::are_there(context) {
+    if !fused::are_available(context) {
         return;
     }
     let rows = &context.dialects.rows;

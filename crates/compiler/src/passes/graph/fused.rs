@@ -14,7 +14,7 @@ use super::{NO_VALUE, node};
 pub(super) const CONV: &str = "cpu.fused.conv";
 
 /// The node of a convolution of a concatenation, which reads its parts.
-pub(super) const JOINED: &str = "cpu.fused.joined";
+pub(super) const CONCAT_CONV: &str = "cpu.fused.joined";
 
 /// The node of a product by a constant matrix.
 pub(super) const MATMUL: &str = "cpu.fused.matmul";
@@ -23,11 +23,13 @@ pub(super) const MATMUL: &str = "cpu.fused.matmul";
 pub(super) const ELEMENTWISE: &str = "cpu.fused.elementwise";
 
 /// Returns whether kernels of fused nodes exist; without them nothing is fused.
-pub(super) fn are_there(context: &Context<'_>) -> bool {
-    [CONV, JOINED, MATMUL, ELEMENTWISE].iter().all(|kernel| {
-        let name = kernel.strip_prefix("cpu.").unwrap_or(kernel);
-        context.evaluator.prepares(name).is_some()
-    })
+pub(super) fn are_available(context: &Context<'_>) -> bool {
+    [CONV, CONCAT_CONV, MATMUL, ELEMENTWISE]
+        .iter()
+        .all(|kernel| {
+            let name = kernel.strip_prefix("cpu.").unwrap_or(kernel);
+            context.evaluator.prepares(name).is_some()
+        })
 }
 
 /// The attribute of the epilogue behind the sums, the bias and the residual: the steps of a program of one input,
@@ -80,11 +82,13 @@ pub(super) fn matmul(
 }
 
 /// Makes a convolution of a concatenation of one of an image.
-pub(super) fn joined(rewrite: &mut Rewrite<'_>, conv: OpId, images: Vec<ValueId>) -> OpState {
+pub(super) fn concat_conv(rewrite: &mut Rewrite<'_>, conv: OpId, images: Vec<ValueId>) -> OpState {
     let own = rewrite.module.op(conv).operands().to_vec();
     let constants = [WEIGHTS, BIAS].into_iter().chain(NORM);
     let constants: Vec<ValueId> = constants.map(|place| rewrite.now(own[place])).collect();
-    let mut state = OpState::new(JOINED).operands(constants).operands(images);
+    let mut state = OpState::new(CONCAT_CONV)
+        .operands(constants)
+        .operands(images);
     for name in ["dilations", EPILOGUE, "epsilon", "groups", "strides"] {
         if let Some(value) = rewrite.module.op(conv).attribute(name) {
             state = state.attribute(name, value.clone());
@@ -96,7 +100,7 @@ pub(super) fn joined(rewrite: &mut Rewrite<'_>, conv: OpId, images: Vec<ValueId>
 /// Returns the product or convolution that makes a value with one user, which an epilogue can be fused with.
 pub(super) fn before(module: &Module, value: ValueId) -> Option<OpId> {
     let op = module.defining_op(value)?;
-    let has_epilogue = [CONV, JOINED, MATMUL]
+    let has_epilogue = [CONV, CONCAT_CONV, MATMUL]
         .iter()
         .any(|name| is(module, op, name));
     let mut users = module.users(value);

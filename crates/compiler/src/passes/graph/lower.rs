@@ -56,7 +56,7 @@ fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics
             calls: &calls,
             made: Vec::new(),
             n_control: 0,
-            ahead: HashSet::new(),
+            load_time: HashSet::new(),
             has_kernel: &|row| context.evaluator.has_kernel(row),
         };
         lowering.graph(function, block, is_called);
@@ -122,7 +122,7 @@ pub(super) fn hoist_constants(module: &mut Module, block: BlockId) {
 
 /// Returns the operations that depend on constants alone and are deterministic: they run once, when a model is
 /// opened.
-pub(super) fn known_ahead(module: &Module, rows: &Table, operations: &[OpId]) -> HashSet<OpId> {
+pub(super) fn load_time_ops(module: &Module, rows: &Table, operations: &[OpId]) -> HashSet<OpId> {
     let mut known = HashSet::new();
     for &op in operations {
         let data = module.op(op);
@@ -177,7 +177,7 @@ struct Lowering<'m, 'd> {
     /// The number of operations with regions so far.
     n_control: usize,
     /// The operations of the graph that run when a model is opened.
-    ahead: HashSet<OpId>,
+    load_time: HashSet<OpId>,
     /// Returns whether a kernel exists for a row.
     has_kernel: &'d dyn Fn(&str) -> bool,
 }
@@ -227,7 +227,7 @@ impl Lowering<'_, '_> {
     /// arguments.
     fn constants(&mut self, block: BlockId, body: BlockId, values: &mut Values) {
         let operations = self.module.block(block).operations().to_vec();
-        let known = known_ahead(self.module, &self.rows, &operations);
+        let known = load_time_ops(self.module, &self.rows, &operations);
         if known.is_empty() {
             return;
         }
@@ -257,7 +257,7 @@ impl Lowering<'_, '_> {
         let name = tfrt_bef::Model::constants_of(&self.name);
         let op = self.function(&name, region, inner, Location::Unknown, true);
         self.made.push(op);
-        self.ahead = known;
+        self.load_time = known;
     }
 
     /// Returns the kernel of an operation that runs when a model is opened.
@@ -317,7 +317,7 @@ impl Lowering<'_, '_> {
     /// Recursion is bounded by the limit of the text, or the importer, on nesting.
     fn block(&mut self, from: BlockId, into: BlockId, values: &mut Values) {
         for op in self.module.block(from).operations().to_vec() {
-            if self.ahead.contains(&op) {
+            if self.load_time.contains(&op) {
                 continue;
             }
             let data = self.module.op(op);

@@ -34,7 +34,7 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
         lower::hoist_constants(module, block);
         let operations = module.block(block).operations().to_vec();
         let mut preparing = Preparing {
-            known: lower::known_ahead(module, rows, &operations),
+            known: lower::load_time_ops(module, rows, &operations),
             module,
             evaluator: context.evaluator,
         };

@@ -112,7 +112,7 @@ fn convolution(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     let (_, images) = parts(module, rewrite.now(image))?;
     let result = module.op(op).results()[0];
     let ty = module.value_type(result).clone();
-    let mut state = fused::joined(rewrite, op, images).result(ty);
+    let mut state = fused::concat_conv(rewrite, op, images).result(ty);
     let module = &*rewrite.module;
     if let Some(shapes) = module.op(op).attribute("model.shapes") {
         state = state.attribute("model.shapes", shapes.clone());

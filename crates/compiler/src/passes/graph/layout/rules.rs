@@ -55,10 +55,10 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> 
             affine::normalisation(rewrite, images, op)
         }
         "pool" if images.is_native(first) => pool(rewrite, images, op),
-        "lrn" if images.is_native(first) => near(rewrite, images, op),
+        "lrn" if images.is_native(first) => lrn(rewrite, images, op),
         "concat" => concat(rewrite, images, op),
         "transpose" if images.is_native(first) => transpose(rewrite, images, op),
-        "reshape" if images.is_native(first) => shuffle(rewrite, images, op),
+        "reshape" if images.is_native(first) => channel_shuffle(rewrite, images, op),
         _ if operands == Some(Operands::One) && images.is_native(first) => {
             let module = &*rewrite.module;
             let operands = module.op(op).operands().to_vec();
@@ -197,7 +197,7 @@ fn pool(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Optio
 }
 
 /// Rewrites a local response normalisation.
-fn near(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
+fn lrn(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let (x, size) = (
         node::operand(module, op, 0)?,
@@ -296,7 +296,7 @@ pub(super) fn of_channels(dense: &DenseAttribute) -> Option<DenseAttribute> {
 }
 
 /// Rewrites a channel shuffle: `Reshape`, `Transpose`, `Reshape` of an image of known extents.
-fn shuffle(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
+fn channel_shuffle(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let only_user = |op: OpId| {
         let result = module.op(op).results()[0];

@@ -24,7 +24,7 @@ pub(in super::super) fn program(
         calls: &Calls::default(),
         made: Vec::new(),
         n_control: 0,
-        ahead: HashSet::new(),
+        load_time: HashSet::new(),
         has_kernel: &|_| true,
     };
     let mut program = ConstantProgram::new(lowering);
