@@ -71,13 +71,13 @@ pub use workspace::Workspace;
 
 use dispatch::{with_floating, with_real};
 
-/// Calculates the results of an operation.
+/// A function that runs one operation.
 pub type Operation = fn(&NodeCall<'_>) -> Result<Outputs, Error>;
 
-/// Names and what calculates them.
+/// A list of operations: names and functions.
 pub type Operations = [(&'static str, Operation)];
 
-/// All families, each the list of its operations.
+/// The families of operations, each a list.
 pub const OPERATIONS: &[&Operations] = &[
     activation::OPERATIONS,
     attention::OPERATIONS,
@@ -113,7 +113,7 @@ pub const OPERATIONS: &[&Operations] = &[
     training::OPERATIONS,
 ];
 
-/// Adds the kernels.
+/// Adds the kernels of all operations.
 pub fn register(registry: &mut KernelRegistry) {
     rows::register(registry);
     constant::register(registry);
@@ -121,27 +121,27 @@ pub fn register(registry: &mut KernelRegistry) {
     prepare::register(registry);
 }
 
-/// An operation of a graph, as a kernel gets it.
+/// The call of one operation: operands, attributes and context, with checked access to them.
 #[derive(Debug)]
 pub struct NodeCall<'a> {
-    /// The operation's name, without domain.
+    /// The name of the operation, without domain.
     pub name: &'static str,
-    /// Its operands.
+    /// The operands.
     pub inputs: Inputs<'a>,
-    /// Its attributes.
+    /// The attributes.
     pub attributes: Attributes<'a>,
-    /// The version of its domain.
+    /// The version of the operator set.
     pub opset: i64,
-    /// How many results the program asks for. More are dropped, fewer are an error.
+    /// The number of results that the program uses. More are dropped, fewer are an error.
     pub n_results: usize,
-    /// Where it runs.
+    /// The request that the operation runs for.
     pub execution: &'a ExecutionContext,
-    /// What it keeps beside operands and results.
+    /// The memory that the operation reserves beside operands and results.
     pub workspace: &'a Workspace<'a>,
 }
 
 impl NodeCall<'_> {
-    /// The attribute `kind`, which chooses what a row does.
+    /// Returns the attribute `kind`, which chooses what the operation does.
     ///
     /// # Errors
     ///
@@ -150,19 +150,19 @@ impl NodeCall<'_> {
         self.attributes.kind()
     }
 
-    /// The error for a `kind` that the row does not have.
+    /// Makes the error for an unknown `kind`.
     pub fn unknown_kind(&self, found: &str, kinds: &str) -> Error {
         let found = found.escape_debug();
         let message = format_args!("is expected to be {kinds}, found '{found}'");
         self.attributes.error("kind", message)
     }
 
-    /// An error about what the operation was given.
+    /// Makes an error about the operation's input, with the operation's name in front.
     pub fn error(&self, message: impl std::fmt::Display) -> Error {
         Error::invalid_argument(format!("{}: {message}", self.name))
     }
 
-    /// An error of what the operation is made of, with its name before the message.
+    /// Adds the operation's name to an error of a function that it calls.
     pub fn told(&self, error: &Error) -> Error {
         Error::new(error.code(), format!("{}: {}", self.name, error.message()))
     }

@@ -1,4 +1,4 @@
-//! Attention between products, without transposing anything.
+//! Multi-head attention between products, without transpositions.
 
 use tfrt_host::ExecutionContext;
 use tfrt_host::kernel::{Attr, Operands};

@@ -1,4 +1,4 @@
-//! Images whose channels are multiplied by factors, divided by what is near, or dealt out.
+//! Kernels on the channels of images: an affine function of each, local response normalisation, and channel shuffle.
 
 use tfrt_host::kernel::{Attr, Operands};
 use tfrt_host::{Error, ExecutionContext};

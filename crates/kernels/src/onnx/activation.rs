@@ -1,4 +1,4 @@
-//! Activations: functions of one element, with parameters that are the same for all.
+//! Activations: functions of single elements, with parameters.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::pointwise::{BinaryFunction, binary_into, binary_metadata};

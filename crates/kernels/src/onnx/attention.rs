@@ -1,4 +1,4 @@
-//! Attention, and what stands around it: rotary embeddings, linear attention, causal convolutions with a state.
+//! Attention and its companions: rotary embeddings, linear attention, causal convolutions with a state.
 
 use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::math::Family;
@@ -22,10 +22,10 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.preview.FlexAttention", attention),
 ];
 
-/// A tensor, and when its elements are there.
+/// A tensor, and the chain that is there when its elements are.
 type PendingTensor = (DenseHostTensor, AsyncValue<Chain>);
 
-/// Heads as a dimension of their own: `[batch, length, heads * width]` to `[batch, heads, length, width]`.
+/// Splits heads into a dimension of their own: `[batch, length, heads * width]` to `[batch, heads, length, width]`.
 fn by_heads(node: &NodeCall<'_>, index: usize, heads: &str) -> Result<PendingTensor, Error> {
     let x = node.inputs.dense(index)?;
     let extents = x.shape().to_dims();
@@ -48,7 +48,7 @@ fn by_heads(node: &NodeCall<'_>, index: usize, heads: &str) -> Result<PendingTen
     Ok((out, chain))
 }
 
-/// What came before, with what comes now behind it.
+/// Appends keys or values to those of earlier calls.
 fn continued(
     node: &NodeCall<'_>,
     past: usize,
@@ -66,7 +66,7 @@ fn continued(
     Ok((out, chain))
 }
 
-/// `Attention`: softmax(q kᵀ scale + mask) v, with keys and values of before, and scores as a result.
+/// `Attention`: softmax(q kᵀ scale + mask) v, with keys and values of earlier calls, and scores as a result.
 fn attention(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let is_flat = node.inputs.dense(0)?.shape().rank() == 3;
     let (queries, q_chain) = by_heads(node, 0, "q_num_heads")?;
@@ -174,7 +174,7 @@ fn attention(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(outputs)
 }
 
-/// How many keys there are, of each of the batch.
+/// Returns the number of keys of each member of the batch.
 fn lens(node: &NodeCall<'_>, n_keys: usize) -> Result<Option<Vec<usize>>, Error> {
     let Some(list) = node.inputs.optional_integers(6)? else {
         return Ok(None);
@@ -191,7 +191,7 @@ fn lens(node: &NodeCall<'_>, n_keys: usize) -> Result<Option<Vec<usize>>, Error>
     lens.collect::<Result<Vec<usize>, Error>>().map(Some)
 }
 
-/// Heads side by side again: `[batch, heads, length, width]` to `[batch, length, heads * width]`.
+/// Joins heads again: `[batch, heads, length, width]` to `[batch, length, heads * width]`.
 fn flattened(
     node: &NodeCall<'_>,
     x: DenseHostTensor,

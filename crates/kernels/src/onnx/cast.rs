@@ -1,4 +1,4 @@
-//! `cast` and `CastLike`: from any type to any other, strings included.
+//! `cast` and `CastLike`: conversion of any type to any other, strings included.
 
 use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::compact::Overflow;
@@ -11,13 +11,13 @@ use super::{NodeCall, Operations, Outputs, with_floating};
 
 pub(super) const OPERATIONS: &Operations = &[("cast", cast), ("onnx.CastLike", cast_like)];
 
-/// `cast`: to the type that the attribute `to` names.
+/// `cast`: converts to the type that the attribute `to` names.
 fn cast(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let to = node.attributes.dtype("to")?;
     convert(node, to.ok_or_else(|| node.attributes.missing("to"))?)
 }
 
-/// `CastLike`: to the type of the second operand.
+/// `CastLike`: converts to the type of the second operand.
 fn cast_like(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     convert(node, node.inputs.tensor(1)?.metadata().dtype)
 }
@@ -40,7 +40,7 @@ fn convert(node: &NodeCall<'_>, to: DType) -> Result<Outputs, Error> {
     }
 }
 
-/// The numbers of a tensor as another type, which are there when the chain is.
+/// Converts numbers to another type; the elements are there when the chain is.
 pub(super) fn converted(
     node: &NodeCall<'_>,
     x: &DenseHostTensor,
@@ -76,7 +76,7 @@ pub(super) fn casting(node: &NodeCall<'_>) -> Result<Casting, Error> {
     Ok(Casting { overflow, powers })
 }
 
-/// Reads numbers: `1.5`, `-3`, `1e-3`, `INF`, `NaN`, in any case.
+/// Parses numbers: `1.5`, `-3`, `1e-3`, `INF`, `NaN`, in any case.
 fn from_strings(node: &NodeCall<'_>, x: &StringHostTensor, to: DType) -> Result<Outputs, Error> {
     let extents = x.metadata().shape.to_dims();
     let texts = x.strings().iter().map(|bytes| {
@@ -158,7 +158,7 @@ fn float_text<T: Real>(value: T) -> String {
     number_text(wide, digits)
 }
 
-/// `1.5`, `1e-07`, `NaN`, `INF`
+/// Writes a number as `1.5`, `1e-07`, `NaN` or `INF`.
 fn number_text(value: f64, digits: String) -> String {
     if value.is_nan() {
         return "NaN".to_owned();

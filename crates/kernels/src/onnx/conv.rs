@@ -1,5 +1,5 @@
-//! Convolutions of images whose channels come first: of numbers, of integers that stand for numbers, transposed,
-//! and by windows whose elements move. Filters that are constants are brought into order once ([`Filter`]).
+//! Convolutions of images whose channels come first: plain, quantised, transposed, deformable. Constant filters are
+//! reordered once ([`Filter`]).
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.QLinearConv", quantized),
 ];
 
-/// Filters that are constants.
+/// The nodes whose constant filters are reordered.
 pub(super) const PREPARE: &[PrepareRow] = &[PrepareRow {
     op: "conv",
     inputs: &[1],
@@ -61,14 +61,14 @@ impl PreparedKernel for OrderedFilter {
 /// The filter of a convolution.
 #[derive(Clone, Copy)]
 enum Filter<'a> {
-    /// The operand.
+    /// A filter that is an operand.
     Operand(&'a DenseHostTensor),
-    /// What was prepared of it.
+    /// A constant filter that was reordered.
     Ordered(&'a OrderedFilter),
 }
 
 impl Filter<'_> {
-    /// Its extents, of which there are as many as those of the image.
+    /// Returns the extents of the filter, which must be as many as those of the image.
     fn extents(self, node: &NodeCall<'_>, rank: usize) -> Result<Dims, Error> {
         let extents = match self {
             Filter::Operand(_) => return node.inputs.extents(1, rank),
@@ -122,8 +122,8 @@ impl Filter<'_> {
     }
 }
 
-/// The convolution that the attributes describe for a filter, and the extents of its result. `groups` is the name of the
-/// attribute that says into how many groups channels are divided.
+/// Returns the convolution that the attributes describe, and the extents of its result. `groups` is the name of the
+/// attribute with the number of groups of channels.
 fn described(
     node: &NodeCall<'_>,
     filter: impl FnOnce(usize) -> Result<Dims, Error>,
@@ -166,7 +166,7 @@ fn convolution_by(node: &NodeCall<'_>, filter: Filter<'_>) -> Result<Outputs, Er
     Ok(Outputs::later(out, chain))
 }
 
-/// The exact sums of a convolution of integers without their zero points; with a bias of integers.
+/// Calculates the exact sums of a convolution of integers without their zero points, with a bias of integers.
 fn exact(
     node: &NodeCall<'_>,
     filter_index: usize,
@@ -204,7 +204,7 @@ fn exact(
     Ok((sums, chain))
 }
 
-/// `ConvInteger`: to integers of 32 bits
+/// `ConvInteger`: a convolution of integers, with results of 32 bits
 fn integers(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (sums, chain) = exact(node, 1, [2, 3], None)?;
     let out = node.output(DType::I32, &sums.shape().to_dims())?;
@@ -215,7 +215,7 @@ fn integers(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `QLinearConv`: from and to integers with scales and zero points; filters may have one each
+/// `QLinearConv`: a convolution of quantised numbers; filters may have a scale and zero point each
 fn quantized(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (sums, chain) = exact(node, 3, [2, 5], Some(8))?;
     let extents = sums.shape().to_dims();

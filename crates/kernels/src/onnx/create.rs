@@ -1,4 +1,4 @@
-//! Tensors made of few numbers: of one element, of a range, of ones on a diagonal.
+//! Operations that create tensors: of one value, of a range, of ones on a diagonal.
 
 use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::math::movement::Movement;
@@ -17,7 +17,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("iota", range),
 ];
 
-/// `ConstantOfShape(shape)`, attribute `value`: all elements the same, 0 of `f32` without it.
+/// `ConstantOfShape(shape)`, attribute `value`: all elements equal, 0 of `f32` without it.
 fn constant_of_shape(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let shape = sizes(node, &node.inputs.integers(0)?)?;
     let value = match node
@@ -140,7 +140,7 @@ fn whole_range(node: &NodeCall<'_>, dtype: DType) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// Makes the elements of a tensor by their places.
+/// Calculates the elements of a tensor from their positions.
 pub(super) fn fill<T: Element>(
     node: &NodeCall<'_>,
     out: &DenseHostTensor,
@@ -160,7 +160,7 @@ pub(super) fn fill<T: Element>(
 }
 
 impl NodeCall<'_> {
-    /// The one integer of an operand of any integer type.
+    /// Returns the one integer of an operand of any integer type.
     ///
     /// # Errors
     ///
@@ -174,7 +174,7 @@ impl NodeCall<'_> {
         }, else Err(self.inputs.unsupported(index, tensor.dtype())))
     }
 
-    /// A tensor without dimensions, of one number, which is rounded as the type has it.
+    /// Makes a scalar of a number, rounded to the type.
     ///
     /// # Errors
     ///

@@ -14,10 +14,10 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.RoiAlign", align),
 ];
 
-/// What a box that is kept takes: three numbers in a list that doubles.
+/// Bytes for each box that is kept: three numbers in a list that doubles.
 const BYTES_PER_KEPT: usize = 3 * 2 * size_of::<i64>();
 
-/// `NonMaxSuppression`: batch, class and box of what is kept.
+/// `NonMaxSuppression`: batch, class and box of each box that is kept.
 fn suppression(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (of_boxes, of_scores) = (node.inputs.extents(0, 3)?, node.inputs.extents(1, 3)?);
     let (boxes, scores) = (node.inputs.numbers(0)?, node.inputs.numbers(1)?);
@@ -76,7 +76,7 @@ fn suppression(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(node.tensor_of(&[kept.len() / 3, 3], &kept)?.into())
 }
 
-/// The extents of regions' results along one dimension.
+/// Returns the number of cells of regions along one dimension.
 fn cells(node: &NodeCall<'_>, name: &str) -> Result<usize, Error> {
     node.attributes.size_or(name, 1)
 }
@@ -142,7 +142,7 @@ fn align(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `MaxRoiPool`: the largest elements of the cells of regions, whose rows are the image and two corners.
+/// `MaxRoiPool`: the largest elements of the cells of regions, each given by its image and two corners.
 fn largest_of_regions(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents, regions) = (

@@ -1,4 +1,4 @@
-//! Element by element: arithmetic, functions, comparisons, logic.
+//! Pointwise operations: arithmetic, functions, comparisons, logic.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::elementwise::broadcast_extents;
@@ -18,7 +18,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("select", mixed::select),
 ];
 
-/// The error for an operand of a type that the operation is not defined for, if its function is not.
+/// Converts the error of a function that is not defined for a type to that of the operation.
 pub(super) fn expect_defined(node: &NodeCall<'_>, result: Option<DType>) -> Result<DType, Error> {
     match result {
         Some(result) => Ok(result),
@@ -26,7 +26,7 @@ pub(super) fn expect_defined(node: &NodeCall<'_>, result: Option<DType>) -> Resu
     }
 }
 
-/// A function of each element of the only operand.
+/// Applies a function to each element of the only operand.
 pub(super) fn of_one(node: &NodeCall<'_>, function: UnaryFunction) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = expect_defined(node, function.result(x.dtype()))?;
@@ -35,7 +35,7 @@ pub(super) fn of_one(node: &NodeCall<'_>, function: UnaryFunction) -> Result<Out
     Ok(Outputs::later(out, chain))
 }
 
-/// A function with parameters of each element of the first operand.
+/// Applies a function with parameters to each element of the first operand.
 pub(super) fn with_parameters(
     node: &NodeCall<'_>,
     function: ParametricFunction,
@@ -48,7 +48,7 @@ pub(super) fn with_parameters(
     Ok(Outputs::later(out, chain))
 }
 
-/// A function of each pair of elements of two operands.
+/// Applies a function to each pair of elements of two operands.
 pub(super) fn of_two(node: &NodeCall<'_>, function: BinaryFunction) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     expect_defined(node, function.result(x.dtype()))?;
@@ -59,14 +59,14 @@ pub(super) fn of_two(node: &NodeCall<'_>, function: BinaryFunction) -> Result<Ou
     Ok(Outputs::later(out, chain))
 }
 
-/// A function that takes all operands together, one after the other.
+/// Applies a function to all operands, one after the other.
 pub(super) fn of_all(node: &NodeCall<'_>, function: BinaryFunction) -> Result<Outputs, Error> {
     let dtype = node.inputs.dense(0)?.dtype();
     expect_defined(node, function.result(dtype))?;
     folded(node, function, None)
 }
 
-/// The sum of all operands divided by their number.
+/// Calculates the mean of all operands.
 pub(super) fn mean(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let dtype = node.inputs.dense(0)?.dtype();
     expect_defined(node, ParametricFunction::DividedBy.result(dtype))?;
@@ -94,7 +94,7 @@ fn folded(
     Ok(Outputs::later(out, chain))
 }
 
-/// Whether elements are the same: of numbers, truth values, strings.
+/// Returns whether elements are equal: numbers, truth values, strings.
 fn equal(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     match (node.inputs.tensor(0)?, node.inputs.tensor(1)?) {
         (Tensor::String(x), Tensor::String(y)) => equal_strings(node, x, y),
@@ -122,7 +122,7 @@ fn equal_strings(
     Ok(out.into())
 }
 
-/// Where each element of a broadcast tensor lies in the tensor itself.
+/// Returns the position of each element of a broadcast tensor in the tensor itself.
 fn position(own: &[usize], extents: &[usize]) -> Result<impl Fn(usize) -> usize, Error> {
     let mut strides = TensorShape::new(own)?.strides();
     for (stride, extent) in strides.iter_mut().zip(own) {

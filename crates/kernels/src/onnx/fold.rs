@@ -1,4 +1,4 @@
-//! `Col2Im`: columns of patches laid back over a picture.
+//! `Col2Im`: adds columns of patches to a picture.
 
 use tfrt_host::Error;
 use tfrt_tensor::Dims;

@@ -1,4 +1,4 @@
-//! Elements that a tensor of positions names, or one of truth values.
+//! Operations that gather elements by positions, or by truth values.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::movement::{
@@ -19,7 +19,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.ml.ArrayFeatureExtractor", array_feature_extractor),
 ];
 
-/// What a movement that picks positions takes for each: a place in a list, and while the list is made in another.
+/// Bytes that gathering takes for each position: an entry of a list, and another one while the list is made.
 pub(super) const BYTES_PER_POSITION: usize = 2 * size_of::<usize>();
 
 /// `Gather(x, positions)`, attribute `axis`.
@@ -61,7 +61,7 @@ fn gather_nd(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     opaque.outputs(out, chain)
 }
 
-/// `Compress(x, condition)`, attribute `axis`: what is marked, of all elements without an axis.
+/// `Compress(x, condition)`, attribute `axis`: elements, or slices along an axis, whose condition is true.
 fn compress(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let condition = node.inputs.dense(1)?;
@@ -164,7 +164,7 @@ fn one_hot(node: &NodeCall<'_>) -> Result<Outputs, Error> {
 }
 
 impl NodeCall<'_> {
-    /// An operand of positions, of 64 bits.
+    /// Returns an operand of positions, as 64 bits.
     ///
     /// # Errors
     ///
@@ -177,7 +177,7 @@ impl NodeCall<'_> {
         }
     }
 
-    /// At each place, the element that positions name along a dimension.
+    /// Gathers, at each place, the element that positions name along a dimension.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Pictures of other extents, and pictures looked at in other places.
+//! Operations that resize and resample pictures.
 
 use tfrt_host::Error;
 use tfrt_tensor::DType;
@@ -16,13 +16,13 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.Upsample", resize),
 ];
 
-/// Before version 11 there are factors only, and one kind of coordinates.
+/// Returns whether an operation is of a version before 11, with factors only and one kind of coordinates.
 fn is_old(node: &NodeCall<'_>) -> bool {
     node.name == "Upsample" || node.opset < 11
 }
 
-/// Which element is the nearest before that could be chosen: the one below; where the first `Resize` makes a picture
-/// smaller, the one above.
+/// Returns the rounding of versions that had no choice: to the element below; where the first `Resize` makes a
+/// picture smaller, to the one above.
 fn old_rounding(node: &NodeCall<'_>) -> Result<&'static str, Error> {
     let is_nearest = node.attributes.string_or("mode", "nearest")? == "nearest";
     if node.name == "Upsample" || !is_nearest {
@@ -90,7 +90,7 @@ fn scaling(node: &NodeCall<'_>) -> Result<Scaling, Error> {
     })
 }
 
-/// The dimensions, as factors or extents say that they are resized.
+/// Returns how each dimension is resized, by factors or extents.
 fn dimensions(node: &NodeCall<'_>, extents: &[usize]) -> Result<Vec<Along>, Error> {
     let axes = match node.attributes.integers("axes")? {
         None => (0..extents.len()).collect(),
@@ -202,7 +202,7 @@ fn dimensions(node: &NodeCall<'_>, extents: &[usize]) -> Result<Vec<Along>, Erro
     Ok(list)
 }
 
-/// An extent times a factor, in the precision that factors have.
+/// Returns an extent times a factor, in the precision of factors.
 fn scaled(node: &NodeCall<'_>, extent: usize, scale: f64) -> Result<usize, Error> {
     #[allow(
         clippy::cast_precision_loss,
@@ -289,7 +289,7 @@ fn grid_sample(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     ))
 }
 
-/// `AffineGrid`: where the places of a picture come from by an affine map of the coordinates from -1 to 1.
+/// `AffineGrid`: the coordinates of a picture's elements under an affine map, from -1 to 1.
 fn affine_grid(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let theta = node.inputs.dense(0)?;
     let (dtype, maps) = (theta.dtype(), node.inputs.extents(0, 3)?);

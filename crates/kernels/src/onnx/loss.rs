@@ -26,7 +26,7 @@ pub(super) const OPERATIONS: &Operations = &[
     }),
 ];
 
-/// The logarithms of probabilities: the numbers themselves, or those of their softmax over the classes.
+/// Returns log-probabilities: the operand itself, or its log-softmax over the classes.
 fn logarithms(
     node: &NodeCall<'_>,
     x: &DenseHostTensor,
@@ -58,7 +58,7 @@ fn logarithms(
     Ok(numbers)
 }
 
-/// Numbers as elements of the type of `x`.
+/// Makes a tensor of numbers, of the type of `x`.
 fn narrowed(
     node: &NodeCall<'_>,
     x: &DenseHostTensor,
@@ -72,8 +72,8 @@ fn narrowed(
     }, else Err(node.inputs.unsupported(0, dtype)))
 }
 
-/// Minus the logarithms of the probabilities of the classes that operand 1 has, times the weights of operand 2; all,
-/// their sum, or their mean by weight.
+/// Calculates the negative log-likelihood of the classes in operand 1, weighted by operand 2; of each element, their
+/// sum, or their weighted mean.
 fn likelihood(
     node: &NodeCall<'_>,
     x: &DenseHostTensor,

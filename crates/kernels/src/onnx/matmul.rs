@@ -1,5 +1,5 @@
-//! Products of matrices: of numbers, and of integers that stand for numbers. Right sides of halves that are constants are
-//! made `f32`s once ([`Rhs`]).
+//! Products of matrices: plain and quantised. Constant right-hand sides of halves are converted to `f32` once
+//! ([`Rhs`]).
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.QLinearMatMul", quantized),
 ];
 
-/// Right sides of halves that are constants.
+/// The nodes whose constant right-hand sides are converted.
 pub(super) const PREPARE: &[PrepareRow] = &[
     PrepareRow {
         op: "dot",
@@ -52,8 +52,8 @@ pub(super) const PREPARE: &[PrepareRow] = &[
     },
 ];
 
-/// Elements of a right side that is kept as `f32`: the caches hold it. To read twice as many bytes from memory takes longer
-/// than to convert halves.
+/// The most elements of a right-hand side that is kept as `f32`: it must fit the caches, since reading twice as many
+/// bytes from memory takes longer than converting halves.
 const MOST_KEPT: usize = 1 << 20;
 
 fn keep(node: &NodeCall<'_>) -> Result<Option<KeptFactor>, Error> {
@@ -84,12 +84,12 @@ impl PreparedKernel for Gemm {
     }
 }
 
-/// The right side of a product.
+/// The right-hand side of a product.
 #[derive(Clone, Debug)]
 enum Rhs {
-    /// The operand.
+    /// A right-hand side that is an operand.
     Operand(DenseHostTensor),
-    /// What was prepared of it.
+    /// A constant right-hand side that was converted.
     Prepared(KeptFactor),
 }
 
@@ -102,7 +102,7 @@ impl Rhs {
         elements.shape().to_dims()
     }
 
-    /// The same elements with other extents.
+    /// Reshapes the right-hand side.
     fn seen(&self, extents: &[usize]) -> Result<Rhs, Error> {
         let shape = TensorShape::new(extents)?;
         Ok(match self {
@@ -126,8 +126,8 @@ impl Rhs {
     }
 }
 
-/// The factors of a product with two dimensions or more, and what the result looks like then and without those
-/// that were added.
+/// The shapes of a product: the factors with two dimensions or more, the result then, and the result without added
+/// dimensions.
 struct Shapes {
     factors: [Dims; 2],
     product: Dims,
@@ -168,7 +168,7 @@ impl Shapes {
     }
 }
 
-/// The same elements with other extents.
+/// Reshapes a tensor.
 fn seen(tensor: &DenseHostTensor, extents: &[usize]) -> Result<DenseHostTensor, Error> {
     tensor.reshape(TensorShape::new(extents)?)
 }
@@ -186,7 +186,7 @@ fn multiply(
         .map_err(|error| node.told(&error))
 }
 
-/// `MatMul`, as NumPy has it; the row `dot` may have matrices transposed, too.
+/// `MatMul`, as in NumPy; the row `dot` may transpose matrices, too.
 fn product(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (_, b) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     product_by(node, &Rhs::Operand(b.clone()))
@@ -223,7 +223,7 @@ fn product_by(node: &NodeCall<'_>, b: &Rhs) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `Gemm`: alpha a b + beta c, where c broadcasts
+/// `Gemm`: alpha a b + beta c, where c is broadcast
 fn gemm(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (_, b) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     node.inputs.extents(0, 2)?;
@@ -272,8 +272,8 @@ fn gemm_by(node: &NodeCall<'_>, b: &Rhs) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// Integers without their zero points, one or one for each place along a dimension, as `f64`, which has all
-/// their products and sums.
+/// Returns integers without their zero points, one or one for each place along a dimension, as `f64`, which
+/// represents all their products and sums.
 pub(super) fn centred(
     node: &NodeCall<'_>,
     x: &DenseHostTensor,
@@ -292,7 +292,7 @@ pub(super) fn centred(
     Ok((out, chain))
 }
 
-/// The exact product of integers without their zero points.
+/// Calculates the exact product of integers without their zero points.
 fn exact(
     node: &NodeCall<'_>,
     indexes: [usize; 2],
@@ -327,7 +327,7 @@ fn exact(
     Ok((sums, chain))
 }
 
-/// `MatMulInteger`: to integers of 32 bits
+/// `MatMulInteger`: a product of integers, with results of 32 bits
 fn integers(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (sums, chain) = exact(node, [0, 1], [2, 3])?;
     let out = node.output(DType::I32, &sums.shape().to_dims())?;
@@ -338,7 +338,7 @@ fn integers(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `QLinearMatMul`: from and to integers with scales and zero points
+/// `QLinearMatMul`: a product of quantised numbers
 fn quantized(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (sums, chain) = exact(node, [0, 3], [2, 5])?;
     let extents = sums.shape().to_dims();
@@ -392,7 +392,7 @@ fn quantized(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `Det`: of each matrix
+/// `Det`: the determinant of each matrix
 fn determinant(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());

@@ -1,4 +1,4 @@
-//! The domain `ai.onnx.ml`: labels, limits, and what was learned.
+//! The domain `ai.onnx.ml`: labels, thresholds, and learned models.
 //!
 //! What has all it knows in attributes, such as trees, is read once, when a model is opened ([`PREPARE`]).
 
@@ -27,7 +27,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.ml.OneHotEncoder", encoder::one_hot_encoder),
 ];
 
-/// Operators that are read once.
+/// The nodes whose attributes are read once.
 pub(super) const PREPARE: &[PrepareRow] = &[
     read("onnx.ml.CastMap", maps::cast_map),
     read("onnx.ml.DictVectorizer", maps::dict_vectorizer),

@@ -1,4 +1,4 @@
-//! Elements in another order: transposed, sliced, padded, repeated, joined, cut in parts.
+//! Operations that move elements: transpose, slice, pad, repeat, concatenate, split.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::elementwise::broadcast_extents;
@@ -29,7 +29,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("update_slice", updated),
 ];
 
-/// `Transpose(x)`, attribute `perm`: all dimensions turned around if it is not stated.
+/// `Transpose(x)`, attribute `perm`: reverses the dimensions if it is not stated.
 fn transpose(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
@@ -46,7 +46,7 @@ fn transpose(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     }
 }
 
-/// `Expand(x, shape)`: both are broadcast to each other.
+/// `Expand(x, shape)`: broadcasts both to each other.
 fn expand(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
@@ -75,7 +75,7 @@ fn concat(node: &NodeCall<'_>) -> Result<Outputs, Error> {
 }
 
 impl NodeCall<'_> {
-    /// Tensors behind each other.
+    /// Concatenates tensors.
     ///
     /// # Errors
     ///
@@ -93,8 +93,8 @@ impl NodeCall<'_> {
     }
 }
 
-/// `split(x, sizes)`, attributes `axis`, `n`: parts of these extents, or as many as results, which are equal
-/// but for the last.
+/// `split(x, sizes)`, attributes `axis`, `n`: parts of these extents, or as many as results, which are equal but for
+/// the last.
 fn split(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
@@ -124,7 +124,7 @@ fn split(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(outputs)
 }
 
-/// So many parts of an extent: equal ones, but for the last, which may be smaller.
+/// Returns the extents of so many parts, which are equal but for the last, which may be smaller.
 fn even_parts(node: &NodeCall<'_>, extent: usize, n_parts: usize) -> Result<Dims, Error> {
     // More would be empty.
     if n_parts == 0 || n_parts > extent.max(1) {
@@ -242,7 +242,7 @@ fn pad(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     opaque.outputs(out, chain)
 }
 
-/// `DepthToSpace(x)`, attributes `blocksize`, `mode`: channels become squares.
+/// `DepthToSpace(x)`, attributes `blocksize`, `mode`: channels become blocks of the image.
 fn depth_to_space(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, [batch, channels, height, width], block) = picture(node)?;
     let n_each = block
@@ -277,7 +277,7 @@ fn depth_to_space(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     turned(node, x, &seen, &order, shape)
 }
 
-/// `SpaceToDepth(x)`, attributes `blocksize`, `mode`: squares become channels.
+/// `SpaceToDepth(x)`, attributes `blocksize`, `mode`: blocks of the image become channels.
 fn space_to_depth(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, [batch, channels, height, width], block) = picture(node)?;
     if !height.is_multiple_of(block) || !width.is_multiple_of(block) {
@@ -307,7 +307,7 @@ fn space_to_depth(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     )
 }
 
-/// A picture and the side of its blocks.
+/// Returns an image and the side of its blocks.
 fn picture<'a>(node: &NodeCall<'a>) -> Result<(&'a Tensor, [usize; 4], usize), Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
@@ -325,7 +325,7 @@ fn picture<'a>(node: &NodeCall<'a>) -> Result<(&'a Tensor, [usize; 4], usize), E
     }
 }
 
-/// A tensor seen with more dimensions, which are exchanged, seen with another shape.
+/// Reshapes a tensor, transposes it, and reshapes the result.
 fn turned(
     node: &NodeCall<'_>,
     x: &Tensor,
@@ -404,7 +404,7 @@ fn reverse_sequence(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     opaque.outputs(out, chain)
 }
 
-/// `CenterCropPad(x, shape)`, attribute `axes`: cut off, or put around, the same at both ends.
+/// `CenterCropPad(x, shape)`, attribute `axes`: crops, or pads, by equal amounts at both ends.
 fn center_crop_pad(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
@@ -426,7 +426,7 @@ fn center_crop_pad(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     moved(node, x, &Movement::pad(&found, &pads, Edge::Constant)?)
 }
 
-/// `TensorScatter(past, update, starts)`, attributes `axis`, `mode`: what a cache holds after an update.
+/// `TensorScatter(past, update, starts)`, attributes `axis`, `mode`: writes an update to a cache.
 fn tensor_scatter(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (past, update) = (node.inputs.tensor(0)?, node.inputs.tensor(1)?);
     let starts = node.inputs.optional_integers(2)?;
@@ -453,7 +453,7 @@ fn moved(node: &NodeCall<'_>, x: &Tensor, movement: &Movement) -> Result<Outputs
     Ok(outputs)
 }
 
-/// Integers as sizes.
+/// Returns integers as sizes.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! `TfIdfVectorizer`: how often a row has each of some sequences of words or numbers, with gaps between them allowed.
+//! `TfIdfVectorizer`: counts n-grams of words or numbers in rows, with gaps between their elements allowed.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,19 +10,19 @@ use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[("onnx.TfIdfVectorizer", tf_idf_vectorizer)];
 
-/// What is made of counts.
+/// The way from counts to results.
 enum Mode {
-    /// The count.
+    /// The counts.
     Counts,
-    /// The weight, or 1, if there is one.
+    /// The weight, or 1, if there is at least one.
     Weights,
-    /// The count times the weight.
+    /// The counts times the weights.
     WeightedCounts,
 }
 
-/// Sequences by what they are, and where they are counted.
+/// The n-grams that are counted, with their indices.
 struct Pool<K> {
-    /// By length, from 1 on.
+    /// The index of each n-gram, by length, from 1 on.
     places: HashMap<Vec<K>, usize>,
     lens: Vec<usize>,
 }
@@ -120,7 +120,7 @@ fn count<K: Clone + Eq + Hash>(
     Ok(out.into())
 }
 
-/// Which sequences are looked for.
+/// The lengths and gaps of n-grams that are counted.
 struct Ranges {
     shortest: usize,
     longest: usize,
@@ -143,7 +143,7 @@ impl Ranges {
 }
 
 impl<K: Clone + Eq + Hash> Pool<K> {
-    /// Cuts the pool: `counts[n - 1]` is where sequences of length `n` begin.
+    /// Splits the pool by length: `counts[n - 1]` is where n-grams of length `n` begin.
     fn new(
         node: &NodeCall<'_>,
         pool: &[K],
@@ -177,7 +177,7 @@ impl<K: Clone + Eq + Hash> Pool<K> {
         Ok(Pool { places, lens })
     }
 
-    /// Adds 1 for each sequence that is found in a row, with gaps of one length.
+    /// Counts the n-grams of a row, with gaps of one length.
     fn count(&self, row: &[K], ranges: &Ranges, out: &mut [f32]) {
         let mut sequence = Vec::new();
         for len in self.lens.iter().copied() {

@@ -1,4 +1,4 @@
-//! Normalisation: of batches, rows, groups, by neighbours, by norms; dropout, which is nothing but in training.
+//! Normalisation: batch, layer, group, local response, norms; and dropout, which is the identity but in training.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::Family;
@@ -23,7 +23,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("norm", normalize),
 ];
 
-/// `norm`: by the statistics that `kind` names.
+/// `norm`: normalises by the statistics that `kind` names.
 fn normalize(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     match node.kind()? {
         "batch" => batch(node),
@@ -35,7 +35,7 @@ fn normalize(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     }
 }
 
-/// `batch`: by statistics that are given, or in training by those of the batch.
+/// `batch`: normalises by given statistics, or in training by those of the batch.
 fn batch(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = x.dtype();
@@ -94,7 +94,7 @@ fn batch(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(outputs.and_tensor(mean).and_tensor(variance))
 }
 
-/// `layer` and `rms`: all dimensions from `axis` on are a row.
+/// `layer` and `rms`: normalise rows, which are all dimensions from `axis` on.
 fn rows(node: &NodeCall<'_>, norm: RowNorm) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());
@@ -170,7 +170,8 @@ fn instance(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     )
 }
 
-/// `group`: before version 21 scales are those of groups, since then those of channels.
+/// `group`: normalises groups of channels. Before version 21 scales are those of groups, since then those of
+/// channels.
 fn group(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     if x.n_elements() == 0 {
@@ -237,7 +238,7 @@ fn norm(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `MeanVarianceNormalization`: over the dimensions `axes`; the root of the variance is not less than 1e-9.
+/// `MeanVarianceNormalization`: normalises over the dimensions `axes`; the root of the variance is at least 1e-9.
 fn mean_variance(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());
@@ -289,7 +290,7 @@ fn mean_variance(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     }, else Err(node.inputs.unsupported(0, dtype)))
 }
 
-/// `Dropout`: in training some elements become 0, by the numbers that NumPy draws from the same seed.
+/// `Dropout`: in training sets some elements to 0, by the numbers that NumPy draws from the same seed.
 fn dropout(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());

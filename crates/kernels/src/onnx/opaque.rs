@@ -1,4 +1,4 @@
-//! [`OpaqueTensors`]: tensors whose elements are moved and not looked at.
+//! [`OpaqueTensors`]: tensors whose elements are moved without being read.
 //!
 //! Numbers are moved as they are, by code that knows the sizes of elements alone. Of strings the numbers are moved, from 1
 //! on; 0, which is what padding adds, is the empty string.
@@ -12,19 +12,20 @@ use tfrt_tensor::{DType, DenseHostTensor, StringHostTensor, Tensor, TensorMetada
 use super::{NodeCall, Outputs};
 use crate::tensor::strings::no_memory;
 
-/// Tensors of one type whose elements are moved.
+/// Tensors of one type whose elements are moved without being read. Strings are represented by numbers while they
+/// move.
 pub(crate) struct OpaqueTensors {
-    /// The tensors; of strings, numbers that stand for them.
+    /// The tensors; of strings, the numbers that represent them.
     pub tensors: Vec<DenseHostTensor>,
     kind: Kind,
 }
 
-/// The elements of the tensors.
+/// The type of the elements.
 #[derive(Clone)]
 enum Kind {
-    /// Numbers of this type, which stand for themselves.
+    /// Numbers of this type.
     Numbers(DType),
-    /// Strings, which are copied when it is known where they go.
+    /// Strings, with the allocator of results.
     Strings(Vec<StringHostTensor>, Arc<dyn HostAllocator>),
 }
 
@@ -79,8 +80,8 @@ impl OpaqueTensors {
         })
     }
 
-    /// Allocates a tensor for a result, which the operation must write, every element; for strings one of numbers that
-    /// stand for empty ones.
+    /// Allocates a tensor for a result, which the operation must write completely; for strings a tensor of numbers,
+    /// initially those of empty strings.
     ///
     /// # Errors
     ///
@@ -113,7 +114,7 @@ impl OpaqueTensors {
         }
     }
 
-    /// Returns a result that was made of the tensors, with strings in place of their numbers, when it is there.
+    /// Returns a result that was made of the tensors, with strings again, as a value that is there when the chain is.
     ///
     /// # Errors
     ///
@@ -130,7 +131,7 @@ impl OpaqueTensors {
         }
     }
 
-    /// As [`finish`](Self::finish), as the only result.
+    /// Returns [`finish`](Self::finish)ed tensors as the only result.
     ///
     /// # Errors
     ///
@@ -169,7 +170,7 @@ impl Kind {
 }
 
 impl NodeCall<'_> {
-    /// Moves the elements of a tensor; what is put around is 0, or the empty string.
+    /// Moves the elements of a tensor; padding is 0, or the empty string.
     ///
     /// # Errors
     ///
@@ -186,13 +187,13 @@ impl NodeCall<'_> {
     }
 }
 
-/// The same bytes as elements of another type of the same size.
+/// Reinterprets elements as another type of the same size.
 pub(super) fn retyped(tensor: &DenseHostTensor, dtype: DType) -> Result<DenseHostTensor, Error> {
     let metadata = TensorMetadata::new(dtype, tensor.shape().clone());
     DenseHostTensor::new(metadata, tensor.buffer().clone())
 }
 
-/// The same elements with other extents.
+/// Reshapes a tensor.
 ///
 /// # Errors
 ///
@@ -205,12 +206,12 @@ pub(super) fn reshaped(tensor: &Tensor, extents: &[usize]) -> Result<Tensor, Err
     }
 }
 
-/// The extents of a tensor.
+/// Returns the extents of a tensor.
 pub(super) fn extents(tensor: &Tensor) -> tfrt_tensor::Dims {
     tensor.metadata().shape.to_dims()
 }
 
-/// The number of elements of a tensor that there is, whatever the extents beside one of 0.
+/// Returns the number of elements of an existing tensor, which is 0 with an extent of 0 whatever the others are.
 pub(super) fn count(extents: &[usize]) -> usize {
     match extents.contains(&0) {
         true => 0,
@@ -220,12 +221,12 @@ pub(super) fn count(extents: &[usize]) -> usize {
     }
 }
 
-/// Parts or slices that a tensor may have though it has fewer elements.
+/// The most empty slices of a tensor with fewer elements.
 const MOST_EMPTY: usize = 1 << 16;
 
 impl NodeCall<'_> {
-    /// Refuses to look at each of `n` slices of a tensor if there are many more of them than elements: of those that
-    /// are empty, a few bytes may promise any number.
+    /// Refuses to visit each of `n` slices of a tensor if they are many more than its elements: a few bytes may
+    /// promise any number of empty slices.
     ///
     /// # Errors
     ///

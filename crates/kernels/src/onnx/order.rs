@@ -1,4 +1,4 @@
-//! What comes first, what is not zero, what differs, and sums of all before.
+//! Operations on order: sorting, top k, non-zero elements, unique elements, running sums.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ use super::opaque::{count, extents, reshaped, retyped};
 use super::shape::to_i64;
 use super::{NodeCall, Operations, Outputs};
 
-/// Does something for the Rust type of what can be put in an order: a number or a truth value.
+/// Runs code with the Rust type of an element type that can be sorted: a number or a truth value.
 macro_rules! with_sortable {
     ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {
         match $dtype {
@@ -36,7 +36,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("unique", unique),
 ];
 
-/// `TopK(x, k)`, attributes `axis`, `largest`, `sorted`: elements and their positions, in order in any case.
+/// `TopK(x, k)`, attributes `axis`, `largest`, `sorted`: elements and their positions, always sorted.
 fn top_k(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let shape = x.shape().to_dims();
@@ -65,7 +65,7 @@ fn top_k(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     first_of(node, [x, x], axis, k, which)
 }
 
-/// `sort(x)`, attributes `axis`, `descending`: equal elements stay in their order; what is no number is the largest.
+/// `sort(x)`, attributes `axis`, `descending`: a stable sort, in which NaN is the largest.
 fn sort(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let shape = x.shape().to_dims();
@@ -89,7 +89,7 @@ fn sort(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     first_of(node, [keys, x], axis, shape[axis], which)
 }
 
-/// The `k` elements of `x` along an axis whose keys come first, and their positions.
+/// Returns the `k` elements of `x` along an axis whose keys come first, and their positions.
 fn first_of(
     node: &NodeCall<'_>,
     [keys, x]: [&DenseHostTensor; 2],
@@ -129,12 +129,12 @@ fn first_of(
     Ok(Outputs::later(out, taken).and_later(positions, positions_chain))
 }
 
-/// Two handles to one value.
+/// Returns two handles of one value.
 fn shared(chain: AsyncValue<Chain>) -> (AsyncValue<Chain>, AsyncValue<Chain>) {
     (chain.clone(), chain)
 }
 
-/// `cumulative(x, axis)`: the sum of all elements up to each along an axis, or the product, as `kind` says.
+/// `cumulative(x, axis)`: the running sum along an axis, or the running product, as `kind` says.
 fn cumulative(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let cumulation_of = match node.kind()? {
         "sum" => Cumulation::Sum,
@@ -160,7 +160,7 @@ fn cumulation<'a>(
     Ok((x, axis, order))
 }
 
-/// `NonZero(x)`: the coordinates of what is not zero, a row for each dimension.
+/// `NonZero(x)`: the coordinates of non-zero elements, a row for each dimension.
 fn non_zero(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let Tensor::String(strings) = x else {
@@ -177,7 +177,7 @@ fn non_zero(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     })
 }
 
-/// The coordinates of the elements that are wanted.
+/// Returns the coordinates of the elements that are selected.
 fn coordinates(
     node: &NodeCall<'_>,
     extents: &[usize],
@@ -190,8 +190,8 @@ fn coordinates(
     Ok(out.into())
 }
 
-/// `Unique(x)`, attributes `axis`, `sorted`: what differs, where it occurs first, which each is, and how many there
-/// are; of slices along an axis, or of all elements.
+/// `Unique(x)`, attributes `axis`, `sorted`: unique elements, their first positions, the index of each element among
+/// them, and their counts; of slices along an axis, or of all elements.
 fn unique(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let flat;

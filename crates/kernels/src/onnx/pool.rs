@@ -1,4 +1,4 @@
-//! Pooling: the largest elements of windows, means, norms; and what puts the largest back.
+//! Pooling: maxima, means and norms of windows; and unpooling.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::Family;
@@ -14,8 +14,8 @@ use super::{NodeCall, Operations, Outputs, with_real};
 
 pub(super) const OPERATIONS: &Operations = &[("onnx.MaxUnpool", unpool), ("pool", pool)];
 
-/// `pool`: the largest element of each window, or the mean, or a norm, as `kind` says; `whole` for one window over all of
-/// an image.
+/// `pool`: the largest element of each window, or the mean, or a norm, as `kind` says; `whole` for one window over an
+/// image.
 fn pool(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let is_whole = node.attributes.flag("whole", false)?;
     match (node.kind()?, is_whole) {
@@ -29,7 +29,7 @@ fn pool(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     }
 }
 
-/// The extents of an image, of which there is one dimension or more behind those of batch and channels.
+/// Returns the extents of an image, which has at least one dimension behind those of batch and channels.
 pub(super) fn image(node: &NodeCall<'_>) -> Result<Dims, Error> {
     let extents = node.inputs.dense(0)?.shape().to_dims();
     match extents.len() {
@@ -41,7 +41,7 @@ pub(super) fn image(node: &NodeCall<'_>) -> Result<Dims, Error> {
     }
 }
 
-/// The windows of a pooling, the padding behind that counts, and the extents of the result.
+/// Returns the windows of a pooling, the padding behind that counts, and the extents of the result.
 fn laid(node: &NodeCall<'_>) -> Result<(Vec<Window>, Vec<usize>, Dims), Error> {
     let extents = image(node)?;
     let spatial = SpatialAttributes::of(node, extents.len() - 2, None)?;
@@ -111,7 +111,7 @@ fn norm(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// One window over all of an image.
+/// Pools with one window over an image.
 fn global(node: &NodeCall<'_>, pooling: Option<Pooling>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), image(node)?);
@@ -133,8 +133,8 @@ fn global(node: &NodeCall<'_>, pooling: Option<Pooling>) -> Result<Outputs, Erro
     Ok(Outputs::later(out, chain))
 }
 
-/// `MaxUnpool`: elements at the positions where `MaxPool` found them, and zeros elsewhere. The positions are those
-/// in a tensor of the extents that the attributes give; the result may be larger.
+/// `MaxUnpool`: writes elements at the positions where `MaxPool` found them, and zeros elsewhere. The positions are
+/// those in a tensor of the extents that the attributes give; the result may be larger.
 fn unpool(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, positions) = (node.inputs.dense(0)?, node.inputs.integers(1)?);
     let (dtype, extents) = (x.dtype(), image(node)?);
@@ -198,7 +198,7 @@ fn unpool(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     }, else Err(node.inputs.unsupported(0, dtype)))
 }
 
-/// The place of an element in a tensor that is larger in some dimensions.
+/// Returns the position of an element in a tensor that is larger in some dimensions.
 fn moved(mut place: usize, from: &[usize], to: &[usize]) -> usize {
     let (mut moved, mut stride) = (0, 1);
     for (own, other) in from.iter().zip(to).rev() {

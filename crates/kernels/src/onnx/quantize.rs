@@ -1,4 +1,4 @@
-//! Numbers as integers or small floats with a scale and a zero point.
+//! Quantisation: integers or small floats with a scale and a zero point.
 
 use tfrt_host::Error;
 use tfrt_tensor::compact::Overflow;
@@ -15,7 +15,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("quantize", quantize),
 ];
 
-/// The scales and zero points of operands 1 and 2 for a tensor.
+/// Returns the scales and zero points for a tensor, which are operands 1 and 2.
 fn scaling(node: &NodeCall<'_>, x: &DenseHostTensor) -> Result<Scaling, Error> {
     let extents = x.shape().to_dims();
     let scale = node.inputs.dense(1)?;
@@ -89,7 +89,7 @@ fn dequantize(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `DynamicQuantizeLinear`: to bytes, by a scale that all elements and 0 fit in.
+/// `DynamicQuantizeLinear`: quantises to bytes, with a scale that fits all elements and 0.
 fn dynamic(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     if x.dtype() != DType::F32 {
@@ -136,7 +136,7 @@ fn dynamic(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         .and_tensor(zero))
 }
 
-/// The numbers of a scale or zero point, as `f64`.
+/// Returns the numbers of a scale or zero point, as `f64`.
 pub(super) fn numbers(node: &NodeCall<'_>, index: usize) -> Result<Vec<f64>, Error> {
     match node.inputs.optional_dense(index)? {
         Some(tensor) => to_f64(tensor).map_err(|_| node.inputs.unsupported(index, tensor.dtype())),

@@ -1,4 +1,4 @@
-//! Random numbers: of the seed that a model states, or of one that is new in each call.
+//! Random numbers, by the seed that a model states, or by a new one in each call.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -43,7 +43,7 @@ fn type_of_input(node: &NodeCall<'_>) -> Result<DType, Error> {
     Ok(node.inputs.tensor(0)?.metadata().dtype)
 }
 
-/// The attribute `seed`, a float, or a new one.
+/// Makes a generator of the attribute `seed`, a float, or of a new seed.
 fn source(node: &NodeCall<'_>) -> Result<Source, Error> {
     let seed = match node.attributes.float("seed")? {
         Some(seed) => u64::from(seed.to_bits()),
@@ -53,7 +53,7 @@ fn source(node: &NodeCall<'_>) -> Result<Source, Error> {
     Ok(Source::new(seed))
 }
 
-/// Attributes `mean`, `scale`, `seed`, `dtype`.
+/// Draws normal numbers, by the attributes `mean`, `scale`, `seed`, `dtype`.
 fn normal(node: &NodeCall<'_>, shape: Dims, dtype: DType) -> Result<Outputs, Error> {
     let mean = f64::from(node.attributes.float_or("mean", 0.0)?);
     let scale = f64::from(node.attributes.float_or("scale", 1.0)?);
@@ -63,7 +63,7 @@ fn normal(node: &NodeCall<'_>, shape: Dims, dtype: DType) -> Result<Outputs, Err
     })
 }
 
-/// Attributes `low`, `high`, `seed`, `dtype`.
+/// Draws uniform numbers, by the attributes `low`, `high`, `seed`, `dtype`.
 fn uniform(node: &NodeCall<'_>, shape: Dims, dtype: DType) -> Result<Outputs, Error> {
     let low = f64::from(node.attributes.float_or("low", 0.0)?);
     let high = f64::from(node.attributes.float_or("high", 1.0)?);
@@ -106,8 +106,8 @@ fn bernoulli(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `Multinomial(x)`, attributes `dtype`, `sample_size`, `seed`: classes drawn by the logarithms of what they are likely,
-/// `x: [batch, classes]`.
+/// `Multinomial(x)`, attributes `dtype`, `sample_size`, `seed`: draws classes by their log-probabilities, `x: [batch,
+/// classes]`.
 fn multinomial(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let &[n_batch, n_classes] = &node.inputs.extents(0, 2)?[..] else {
         unreachable!("there are two extents");
@@ -141,7 +141,7 @@ fn multinomial(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// How likely each class of a row, or one before it, is; not divided by the sum.
+/// Returns the cumulative probability of each class of a row, not divided by the sum.
 fn cumulated(logarithms: &[f64], n_classes: usize) -> Vec<f64> {
     let mut sums = Vec::with_capacity(logarithms.len());
     for row in logarithms.chunks_exact(n_classes) {

@@ -12,7 +12,7 @@ use super::{NodeCall, Operations, Outputs, with_real};
 
 pub(super) const OPERATIONS: &Operations = &[("arg", position), ("reduce", reduce)];
 
-/// `reduce`: to one element along the axes, as `kind` says.
+/// `reduce`: reduces along axes, as `kind` says.
 fn reduce(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     match node.kind()? {
         "sum" => of_dimensions(node, Reduction::Sum),
@@ -32,17 +32,17 @@ fn reduce(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     }
 }
 
-/// Which dimensions go, and what is left.
+/// The dimensions that are reduced, and the shape of the result.
 struct ReductionShape {
     dimensions: Dims,
-    /// With the dimensions that go, of extent 1, or without.
+    /// The extents of the result, without the reduced dimensions or with extents of 1 there.
     output: Dims,
-    /// How many elements become one.
+    /// The number of elements that become one.
     n_reduced: usize,
 }
 
 impl ReductionShape {
-    /// Dimensions are an operand, or before that an attribute; without them all go, or with
+    /// Reads the dimensions, which are an operand, or before that an attribute; without them all are reduced, or with
     /// `none_if_empty` none.
     fn of(node: &NodeCall<'_>, extents: &[usize]) -> Result<ReductionShape, Error> {
         let axes = match node.attributes.integers("axes")? {
@@ -75,7 +75,7 @@ impl ReductionShape {
     }
 }
 
-/// A reduction of the numbers that it is defined for.
+/// Reduces numbers of the types that the reduction is defined for.
 fn of_dimensions(node: &NodeCall<'_>, reduction: Reduction) -> Result<Outputs, Error> {
     let dtype = node.inputs.expect(0, Family::Reals)?;
     let x = node.inputs.dense(0)?;
@@ -86,7 +86,7 @@ fn of_dimensions(node: &NodeCall<'_>, reduction: Reduction) -> Result<Outputs, E
     Ok(Outputs::later(out, chain))
 }
 
-/// A reduction of floats, for which integers are converted on the way.
+/// Reduces floats; integers are converted to them and back.
 fn through_f64(node: &NodeCall<'_>, reduction: Reduction) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     match x.dtype().is_integer() {
@@ -118,7 +118,8 @@ fn of_integers(
     Ok(Outputs::later(out, chain))
 }
 
-/// The largest or smallest elements; of nothing the lowest or highest number. Truth values are numbers here.
+/// Finds the largest or smallest elements; of an empty slice the lowest or highest number. Truth values are numbers
+/// here.
 fn extremum<const LARGEST: bool>(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let shape = ReductionShape::of(node, &x.shape().to_dims())?;
@@ -145,7 +146,7 @@ fn extremum<const LARGEST: bool>(node: &NodeCall<'_>) -> Result<Outputs, Error> 
     }, else Err(node.inputs.unsupported(0, dtype)))
 }
 
-/// The same bytes as elements of another type of that size.
+/// Reinterprets elements as another type of the same size.
 fn seen_as(x: &DenseHostTensor, dtype: DType) -> Result<DenseHostTensor, Error> {
     DenseHostTensor::new(
         TensorMetadata::new(dtype, x.shape().clone()),

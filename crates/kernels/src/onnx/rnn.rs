@@ -14,7 +14,7 @@ pub(super) use packed::PREPARE;
 
 pub(super) const OPERATIONS: &Operations = &[("rnn", recurrent)];
 
-/// `rnn`: a recurrent layer of cells of a `kind`.
+/// `rnn`: a recurrent layer with cells of a `kind`.
 fn recurrent(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     match packed::pack(node)? {
         Some(layers) => layers.run(node),
@@ -35,7 +35,7 @@ fn cell(node: &NodeCall<'_>) -> Result<Cell, Error> {
     }
 }
 
-/// The functions of all directions, one behind the other, with their parameters where they have some.
+/// Returns the functions of all directions, one behind the other, with their parameters.
 fn gates(node: &NodeCall<'_>, cell: Cell, n_directions: usize) -> Result<Vec<[Gate; 3]>, Error> {
     let (n_own, defaults): (usize, [&str; 3]) = match cell {
         Cell::Plain => (1, ["Tanh", "Tanh", "Tanh"]),
@@ -108,12 +108,12 @@ struct Sizes {
     n_inputs: usize,
     n_hidden: usize,
     n_directions: usize,
-    /// Whether the batch comes first.
+    /// Whether the batch is the first dimension.
     is_batch_first: bool,
 }
 
 impl Sizes {
-    /// The sizes of a layer whose weights of states have these extents.
+    /// Returns the sizes of a layer whose recurrent weights have these extents.
     fn of(node: &NodeCall<'_>, r: [usize; 3]) -> Result<Sizes, Error> {
         let x = node.inputs.extents(0, 3)?;
         let is_batch_first = node.attributes.flag("layout", false)?;
@@ -139,7 +139,7 @@ impl Sizes {
         })
     }
 
-    /// Where the inputs of a place begin.
+    /// Returns the offset of the inputs of a place.
     fn place(&self, place: usize, batch: usize) -> usize {
         match self.is_batch_first {
             true => batch * self.length + place,
@@ -147,7 +147,7 @@ impl Sizes {
         }
     }
 
-    /// The extents of states, and where those of a direction begin.
+    /// Returns the extents of states, and the offset of a direction's.
     fn states(&self) -> [usize; 3] {
         match self.is_batch_first {
             true => [self.batch, self.n_directions, self.n_hidden],
@@ -162,7 +162,7 @@ impl Sizes {
         }
     }
 
-    /// The extents of the states of all places, and where those of one are.
+    /// Returns the extents of the states of all places, and the offset of one place's.
     fn all(&self) -> [usize; 4] {
         match self.is_batch_first {
             true => [self.batch, self.length, self.n_directions, self.n_hidden],
@@ -178,7 +178,7 @@ impl Sizes {
     }
 }
 
-/// How many directions the attributes ask for.
+/// Returns the number of directions.
 fn n_directions(node: &NodeCall<'_>) -> Result<usize, Error> {
     match node.attributes.string_or("direction", "forward")? {
         "forward" | "reverse" => Ok(1),
@@ -190,12 +190,12 @@ fn n_directions(node: &NodeCall<'_>) -> Result<usize, Error> {
     }
 }
 
-/// What gates see is within this of 0.
+/// Returns the limit on the size of the gates' inputs.
 fn clip(node: &NodeCall<'_>) -> Result<Option<f32>, Error> {
     Ok(node.attributes.float("clip")?.filter(|clip| *clip > 0.0))
 }
 
-/// Numbers of an operand, of which there are so many in each direction; nothing if it is left out.
+/// Returns the numbers of an operand, of which there are so many in each direction; `None` if it is left out.
 fn list(
     node: &NodeCall<'_>,
     index: usize,
@@ -293,7 +293,7 @@ fn run(node: &NodeCall<'_>, cell: Cell) -> Result<Outputs, Error> {
     Ok(outputs)
 }
 
-/// How long each sequence is.
+/// Returns the length of each sequence.
 fn lens(node: &NodeCall<'_>, sizes: &Sizes) -> Result<Vec<usize>, Error> {
     let Some(list) = node.inputs.optional_integers(4)? else {
         // Without hidden elements there is nothing to calculate, for however many sequences.

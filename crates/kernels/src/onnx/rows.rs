@@ -1,4 +1,4 @@
-//! What runs each row of the table of operations on the processor, in programs and for eager calls.
+//! Kernels of the rows on the processor, for programs and for eager calls.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -16,27 +16,27 @@ use super::elementwise::{mean, of_all, of_one, of_two, with_parameters};
 use super::prepare::{self, PrepareRow, PreparedForm};
 use super::{Attributes, Inputs, NodeCall, OPERATIONS, Operation, Outputs, Workspace};
 
-/// What calculates the results of a row.
+/// The implementation of a row.
 #[derive(Clone, Copy, Debug)]
 enum Body {
-    /// A function of the whole node.
+    /// A function of the whole call.
     Own(Operation),
     Unary(UnaryFunction),
     Binary(BinaryFunction),
     /// A function whose parameters are the row's attributes, in their order.
     Parametric(ParametricFunction),
-    /// The function beside the value of an attribute.
+    /// A function that an attribute chooses, by its value.
     ByText(&'static AttrDef, &'static [(&'static str, &'static str)]),
     ByInt(&'static AttrDef, &'static [(i64, &'static str)]),
-    /// A function of two, of all operands one after the other.
+    /// A function of two, applied to all operands one after the other.
     Fold(BinaryFunction),
     /// The mean of all operands.
     Mean,
-    /// A state that is made of the attributes, and runs.
+    /// A kernel that is prepared of the attributes first.
     Prepared(&'static PrepareRow),
 }
 
-/// A row with what runs it.
+/// A row with its implementation.
 #[derive(Clone, Copy, Debug)]
 struct Kernel {
     op: &'static OpDef,
@@ -60,7 +60,7 @@ static KERNELS: LazyLock<HashMap<&'static str, Kernel>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Returns what calculates a pointwise row, by the function that the row says it is.
+/// Returns the implementation of a pointwise row, by the function that it names.
 fn pointwise(op: &OpDef) -> Option<Body> {
     if !op.is(Traits::POINTWISE) {
         return None;
@@ -75,7 +75,7 @@ fn pointwise(op: &OpDef) -> Option<Body> {
     }
 }
 
-/// Returns the function of a name, whose parameters are the numbers of the row.
+/// Returns the function of a name, with the numbers of the row as parameters.
 fn function(op: &OpDef, name: &str) -> Option<Body> {
     let is_number = |attr: &AttrDef| matches!(attr.kind, AttrKind::Float | AttrKind::Int);
     let parametric = || ParametricFunction::from_name(name).map(Body::Parametric);
@@ -91,7 +91,7 @@ fn plain(name: &str) -> Option<Body> {
     unary.or_else(|| BinaryFunction::from_name(name).map(Body::Binary))
 }
 
-/// Returns the function that an attribute of the node chooses, or says which values there are.
+/// Returns the function that an attribute of the node chooses, or an error with the choices.
 fn chosen<V: Copy + PartialEq>(
     node: &NodeCall<'_>,
     attr: &AttrDef,
@@ -111,7 +111,7 @@ fn chosen<V: Copy + PartialEq>(
 }
 
 impl Kernel {
-    /// Runs a node. What was prepared is the last operand, if anything was.
+    /// Runs a node, whose last operand is its prepared form, if there is one.
     fn run(self, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         let prepared = node.inputs.last().and_then(|value| value.get::<Prepared>());
         match prepared {
@@ -198,7 +198,7 @@ pub(super) fn register(registry: &mut KernelRegistry) {
     }
 }
 
-/// Adds the kernel of a row: attributes are those of the row, or of the newest version of ONNX.
+/// Adds the kernel of a row, with attributes of the row, or of ONNX's newest version.
 ///
 /// A library operation of ONNX states the version that it is of.
 fn add(registry: &mut KernelRegistry, kernel: Kernel) {
@@ -266,8 +266,8 @@ fn add_versioned(
     registry.add(&kernel_name, run);
 }
 
-/// Refuses operands of a version before 7 that are broadcast from another dimension than the last: `onnx-upgrade` puts
-/// other operations in their place.
+/// Refuses operands of a version before 7 that are broadcast to another dimension than the last: `onnx-upgrade`
+/// replaces them.
 fn expect_aligned(node: &NodeCall<'_>) -> Result<(), Error> {
     let Some(axis) = node.attributes.integer("axis")? else {
         return Ok(());
@@ -282,7 +282,7 @@ fn expect_aligned(node: &NodeCall<'_>) -> Result<(), Error> {
     }
 }
 
-/// Returns how the constants of a row, or of a kernel that passes make of several, are prepared: `rnn`, `fused.conv`.
+/// Returns the preparation of the constants of a row, or of a fused kernel: `rnn`, `fused.conv`.
 pub fn prepare_of(op: &str) -> Option<Prepare> {
     prepare::find(op).map(|row| Prepare {
         inputs: row.inputs,
@@ -292,7 +292,7 @@ pub fn prepare_of(op: &str) -> Option<Prepare> {
     })
 }
 
-/// Returns what runs a row on the processor, if anything does.
+/// Returns the kernel of a row on the processor, if there is one.
 pub fn kernel_of(op: &'static OpDef) -> Option<OpKernel> {
     KERNELS.get(op.name).map(|kernel| OpKernel {
         op: kernel.op.name,
@@ -303,7 +303,7 @@ pub fn kernel_of(op: &'static OpDef) -> Option<OpKernel> {
     })
 }
 
-/// The kernels by the addresses of their rows, in order: an eager call has the row itself.
+/// The kernels by the addresses of their rows, sorted: an eager call has the row itself.
 static BY_ROW: LazyLock<Vec<(usize, Kernel)>> = LazyLock::new(|| {
     let by_row = KERNELS.values();
     let mut by_row: Vec<_> = by_row.map(|kernel| (address(kernel.op), *kernel)).collect();
@@ -332,7 +332,7 @@ fn found(call: &OpCall<'_>) -> Result<&'static PrepareRow, Error> {
         .ok_or_else(|| Error::not_found(format!("{name}: nothing is prepared of it")))
 }
 
-/// Makes a node of a call.
+/// Calls `then` with an eager call as a node's.
 fn with_node<R>(
     call: &OpCall<'_>,
     then: impl FnOnce(&NodeCall<'_>) -> Result<R, Error>,
@@ -360,7 +360,7 @@ fn with_node<R>(
     })
 }
 
-/// Returns what messages call a row: without the dialect.
+/// Returns the name of a row in messages: without the dialect.
 pub(super) fn short(name: &'static str) -> &'static str {
     name.strip_prefix("onnx.").unwrap_or(name)
 }

@@ -1,4 +1,4 @@
-//! Elements written where a tensor of positions names.
+//! Operations that scatter elements to the positions in a tensor.
 
 use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::DenseHostTensor;
@@ -14,7 +14,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("scatter_nd", scatter_nd),
 ];
 
-/// How an element goes together with its update.
+/// Returns the way in which an element and its update are combined.
 fn combined(node: &NodeCall<'_>) -> Result<Combine, Error> {
     match node.attributes.string_or("reduction", "none")? {
         "none" => Ok(Combine::Replace),
@@ -50,7 +50,7 @@ fn scatter_nd(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     })
 }
 
-/// Makes the result of the first and third operand: elements of any type may be replaced, real numbers combined.
+/// Scatters the third operand into the first: elements of any type may be replaced, real numbers combined.
 fn scattered(
     node: &NodeCall<'_>,
     combine: Combine,

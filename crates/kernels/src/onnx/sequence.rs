@@ -1,4 +1,4 @@
-//! Sequences of tensors, and values that may be absent.
+//! Sequences of tensors, and optional values.
 
 use tfrt_host::memory::Aside;
 use tfrt_host::{AnyAsyncValue, Error};
@@ -48,14 +48,14 @@ fn sequence_length(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(node.tensor_of(&[], &[len])?.into())
 }
 
-/// `SequenceAt(sequence, position)`: counted from the end if it is below 0.
+/// `SequenceAt(sequence, position)`: positions below 0 count from the end.
 fn sequence_at(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let tensors = node.inputs.sequence(0)?.tensors();
     let position = place(node, node.inputs.integer(1)?, tensors.len(), tensors.len())?;
     Ok(tensors[position].clone().into())
 }
 
-/// `SequenceInsert(sequence, tensor, position)`: at the end without a position.
+/// `SequenceInsert(sequence, tensor, position)`: appends without a position.
 fn sequence_insert(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let tensors = node.inputs.sequence(0)?.tensors();
     let aside = aside(node, tensors.len() + 1)?;
@@ -77,7 +77,7 @@ fn sequence_insert(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Sequence::set_aside(tensors, aside).into())
 }
 
-/// `SequenceErase(sequence, position)`: the last one without a position.
+/// `SequenceErase(sequence, position)`: erases the last tensor without a position.
 fn sequence_erase(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let tensors = node.inputs.sequence(0)?.tensors();
     let aside = aside(node, tensors.len() + 1)?;
@@ -92,7 +92,8 @@ fn sequence_erase(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Sequence::set_aside(tensors, aside).into())
 }
 
-/// A position of a sequence of `len` tensors, counted from the end if it is below 0, and less than `end`.
+/// Returns a position of a sequence of `len` tensors, counted from the end if it is below 0, which must be less than
+/// `end`.
 fn place(node: &NodeCall<'_>, position: i64, len: usize, end: usize) -> Result<usize, Error> {
     let from_start = if position < 0 {
         position.saturating_add(to_i64(len))
@@ -127,7 +128,7 @@ fn concat_from_sequence(node: &NodeCall<'_>) -> Result<Outputs, Error> {
 }
 
 impl NodeCall<'_> {
-    /// Tensors of one shape behind each other along a new dimension.
+    /// Stacks tensors of one shape along a new dimension.
     ///
     /// # Errors
     ///
@@ -144,7 +145,7 @@ impl NodeCall<'_> {
     }
 }
 
-/// What tensors of a sequence have beside their elements comes from the process: a limit is asked before there are many.
+/// Reserves what tensors of a sequence take beside their elements, since that memory does not come from the host.
 fn aside(node: &NodeCall<'_>, n_tensors: usize) -> Result<Aside, Error> {
     let mut aside = Aside::new(node.execution.host().allocator());
     if aside.add(n_tensors.saturating_mul(Sequence::BYTES_PER_TENSOR)) {
@@ -154,8 +155,8 @@ fn aside(node: &NodeCall<'_>, n_tensors: usize) -> Result<Aside, Error> {
     Err(Error::resource_exhausted(message))
 }
 
-/// `SplitToSequence(x, split)`, attributes `axis`, `keepdims`: parts of one extent, of these extents, or of extent 1,
-/// of which the dimension may be dropped.
+/// `SplitToSequence(x, split)`, attributes `axis`, `keepdims`: parts of one extent, of several extents, or of extent
+/// 1, whose dimension may be dropped.
 fn split_to_sequence(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
@@ -190,7 +191,7 @@ fn split_to_sequence(node: &NodeCall<'_>) -> Result<Outputs, Error> {
 }
 
 impl NodeCall<'_> {
-    /// A sequence of tensors that are there or to come, seen with other extents if there are some.
+    /// Makes a sequence of tensors, available or pending, reshaped if extents are given.
     fn sequence_of(
         &self,
         values: Vec<AnyAsyncValue>,
@@ -227,7 +228,7 @@ fn unlike(node: &NodeCall<'_>, a: &Tensor, b: &Tensor) -> Error {
     ))
 }
 
-/// `Optional(value)`: of nothing without an operand.
+/// `Optional(value)`: an empty optional without an operand.
 fn optional(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let Some(value) = node.inputs.any(0) else {
         return Ok(Optional::Nothing.into());
@@ -238,7 +239,7 @@ fn optional(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Optional::Sequence(node.inputs.sequence(0)?.clone()).into())
 }
 
-/// `OptionalHasElement(value)`: also of what is no optional.
+/// `OptionalHasElement(value)`: also of a value that is no optional.
 fn optional_has_element(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let has = node
         .inputs
@@ -247,7 +248,7 @@ fn optional_has_element(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(node.truth(has)?.into())
 }
 
-/// `OptionalGetElement(value)`: also of what is no optional.
+/// `OptionalGetElement(value)`: also of a value that is no optional.
 fn optional_get_element(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let Some(value) = node.inputs.any(0) else {
         return Err(node.error("operand 0 is left out"));

@@ -1,4 +1,4 @@
-//! Shapes: what is told of them, and tensors seen with others. Nothing is copied.
+//! Operations on shapes: queries, and reshaping without copies.
 
 use tfrt_host::Error;
 use tfrt_tensor::{Dims, Tensor, transfer};
@@ -17,7 +17,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.Unsqueeze", unsqueeze),
 ];
 
-/// `copy(x)`, attribute `device`: a tensor in the memory of a device of this host.
+/// `copy(x)`, attribute `device`: copies a tensor to the memory of a device of this host.
 fn copy(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let name = node.attributes.string("device")?;
     let name = name.ok_or_else(|| node.attributes.missing("device"))?;
@@ -30,7 +30,7 @@ fn copy(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(outputs)
 }
 
-/// Any value, as it is.
+/// `Identity(x)`: any value, as it is.
 fn identity(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let mut outputs = Outputs::new();
     let value = node
@@ -41,8 +41,8 @@ fn identity(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(outputs)
 }
 
-/// `Reshape(x, shape)`, attribute `allow_zero`: 0 stands for the extent that the tensor has there, unless it is allowed,
-/// and one -1 for what is left.
+/// `Reshape(x, shape)`, attribute `allow_zero`: 0 stands for the extent that the tensor has there, unless it is
+/// allowed, and one -1 for the remaining elements.
 fn reshape(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let wanted = node.inputs.integers(1)?;
@@ -84,7 +84,7 @@ fn reshape(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     view(node, x, &shape)
 }
 
-/// `Flatten(x)`, attribute `axis`: the dimensions before it in one, and the others in one.
+/// `Flatten(x)`, attribute `axis`: merges the dimensions before it into one, and the others into one.
 fn flatten(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
@@ -97,7 +97,7 @@ fn flatten(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     view(node, x, &[count(outer), count(inner)])
 }
 
-/// `Squeeze(x, axes)`: dimensions of extent 1 are dropped, all or those that are named.
+/// `Squeeze(x, axes)`: drops dimensions of extent 1, all or the named ones.
 fn squeeze(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
@@ -119,7 +119,7 @@ fn squeeze(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     view(node, x, &rest)
 }
 
-/// `Unsqueeze(x, axes)`: the axes of the result get extent 1.
+/// `Unsqueeze(x, axes)`: inserts dimensions of extent 1, at these axes of the result.
 fn unsqueeze(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
@@ -174,13 +174,14 @@ fn view(node: &NodeCall<'_>, x: &Tensor, shape: &[usize]) -> Result<Outputs, Err
     Ok(seen.into())
 }
 
-/// A number of elements or an extent, as models have them.
+/// Converts a number of elements or an extent to the type that models have.
 pub(super) fn to_i64(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 impl NodeCall<'_> {
-    /// Dimensions that an operand, or else the attribute `axes`, names, counted from the end if they are below 0.
+    /// Returns the axes that an operand, or else the attribute `axes`, names, counted from the end if they are below
+    /// 0.
     ///
     /// # Errors
     ///
@@ -196,7 +197,7 @@ impl NodeCall<'_> {
         self.dimensions(&list, rank).map(Some)
     }
 
-    /// Dimensions, counted from the end if they are below 0.
+    /// Returns the indices of axes, counted from the end if they are below 0.
     ///
     /// # Errors
     ///

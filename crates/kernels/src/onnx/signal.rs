@@ -1,4 +1,4 @@
-//! Fourier transforms, windows, and the mel scale.
+//! Fourier transforms, window functions, and the mel scale.
 
 use std::f64::consts::PI;
 
@@ -27,7 +27,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.STFT", short_time),
 ];
 
-/// Numbers as a tensor of some type.
+/// Makes a tensor of numbers, of some type.
 fn typed(
     node: &NodeCall<'_>,
     dtype: DType,
@@ -50,7 +50,7 @@ fn asked(node: &NodeCall<'_>) -> Result<DType, Error> {
     })
 }
 
-/// A size, as an operand.
+/// Returns an operand that is a size.
 fn size(node: &NodeCall<'_>, index: usize) -> Result<usize, Error> {
     let found = node.inputs.integer(index)?;
     let size = usize::try_from(found);
@@ -67,7 +67,7 @@ fn float(value: usize) -> f64 {
     value as f64
 }
 
-/// A window: a function of the angle from 0 to a turn.
+/// Makes a window: a function of the angle from 0 to a full turn.
 fn window(node: &NodeCall<'_>, function: fn(f64) -> f64) -> Result<Outputs, Error> {
     let (n, dtype) = (size(node, 0)?, asked(node)?);
     let is_periodic = node.attributes.flag("periodic", true)?;
@@ -82,7 +82,7 @@ fn window(node: &NodeCall<'_>, function: fn(f64) -> f64) -> Result<Outputs, Erro
     Ok(typed(node, dtype, &[n], &numbers)?.into())
 }
 
-/// `DFT`: along a dimension; the last one holds real numbers, or real and imaginary parts.
+/// `DFT`: transforms along a dimension; the last one holds real numbers, or real and imaginary parts.
 fn fourier(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());
@@ -171,7 +171,7 @@ fn fourier(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(typed(node, dtype, &output, &numbers)?.into())
 }
 
-/// What a row of so many numbers takes while it is transformed, if there is one in the result.
+/// Reserves memory for the transform of a row of so many numbers, if the result has a row.
 fn set_aside_for_row(node: &NodeCall<'_>, len: usize, out: &DenseHostTensor) -> Result<(), Error> {
     if out.n_elements() == 0 {
         return Ok(());
@@ -180,7 +180,7 @@ fn set_aside_for_row(node: &NodeCall<'_>, len: usize, out: &DenseHostTensor) -> 
     node.workspace.set_aside(bytes_beside(len), 1)
 }
 
-/// `STFT`: transforms of frames of a signal, times a window
+/// `STFT`: transforms of windowed frames of a signal
 fn short_time(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());
@@ -255,7 +255,7 @@ fn short_time(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(typed(node, dtype, &output, &numbers)?.into())
 }
 
-/// `MelWeightMatrix`: the share of each frequency of a transform in each band of the mel scale, as triangles
+/// `MelWeightMatrix`: the weight of each frequency of a transform in each band of the mel scale, as triangles
 fn mel(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (bands, len, rate) = (size(node, 0)?, size(node, 1)?, size(node, 2)?);
     let (lower, upper) = (node.inputs.number(3)?, node.inputs.number(4)?);

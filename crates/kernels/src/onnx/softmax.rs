@@ -12,11 +12,11 @@ use super::{NodeCall, Operations, Outputs, with_floating};
 
 pub(super) const OPERATIONS: &Operations = &[("onnx.Hardmax", hardmax), ("softmax", softmax)];
 
-/// What is taken for rows: those along `axis`; before version 13 all from `axis` on, as one.
+/// The rows that are normalised: those along `axis`; before version 13 all dimensions from `axis` on, as one.
 struct Rows {
     /// The extents of the tensor of rows, which are along the last dimension.
     extents: Dims,
-    /// How the input's dimensions are exchanged first, and the result's afterwards.
+    /// The order in which the input's dimensions are transposed first, and the result's back.
     order: Option<Dims>,
 }
 
@@ -99,7 +99,7 @@ fn softmax(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// 1 where the largest element of a row is first found, else 0
+/// `Hardmax`: 1 where the largest element of a row is first found, else 0
 fn hardmax(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = x.dtype();

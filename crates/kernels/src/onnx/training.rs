@@ -1,4 +1,4 @@
-//! Steps of training: operands are a rate, a count, then tensors of weights, as many gradients, and as many tensors
+//! Steps of optimizers: operands are a rate, a count, then tensors of weights, as many gradients, and as many tensors
 //! of each state; results are weights and states.
 
 use tfrt_host::Error;
@@ -13,7 +13,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.training.Momentum", momentum),
 ];
 
-/// Steps of all weights: of an element, its gradient and its states, `function` makes the element and the states.
+/// Steps all weights: `function` maps an element, its gradient and its states to the new element and states.
 fn step<const STATES: usize>(
     node: &NodeCall<'_>,
     function: impl Fn(f64, f64, [f64; STATES]) -> (f64, [f64; STATES]),

@@ -1,11 +1,11 @@
-//! Attributes of what slides over an image: extents of windows, strides, dilations, padding.
+//! Attributes of sliding windows: extents, strides, dilations, padding.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::window::{Padding, Window};
 
 use super::NodeCall;
 
-/// What the attributes of a convolution or pooling say.
+/// The attributes of a convolution or pooling.
 #[derive(Debug)]
 pub(super) struct SpatialAttributes<'a> {
     pub(super) kernel: Vec<usize>,
@@ -14,14 +14,14 @@ pub(super) struct SpatialAttributes<'a> {
     pub(super) padding: AutoPad<'a>,
 }
 
-/// What is put around an image.
+/// The padding of an image.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AutoPad<'a> {
-    /// So much before all dimensions, then behind.
+    /// So many elements before all dimensions, then behind.
     Explicit(&'a [i64]),
-    /// Nothing.
+    /// No padding.
     Valid,
-    /// As much as keeps the extent but for strides, what is left over behind or before.
+    /// As much as gives a result for each stride; an odd element is added behind or before.
     Same { is_behind: bool },
 }
 
@@ -87,7 +87,7 @@ impl<'a> SpatialAttributes<'a> {
         })
     }
 
-    /// The window of a dimension, without padding.
+    /// Returns the window of a dimension, without padding.
     pub(super) fn bare(&self, index: usize) -> Window {
         Window {
             extent: self.kernel[index],
@@ -97,7 +97,7 @@ impl<'a> SpatialAttributes<'a> {
         }
     }
 
-    /// The padding of a dimension that is stated.
+    /// Returns the stated padding of a dimension.
     pub(super) fn stated(
         &self,
         node: &NodeCall<'_>,
@@ -118,7 +118,7 @@ impl<'a> SpatialAttributes<'a> {
         Ok((at(index)?, at(index + self.kernel.len())?))
     }
 
-    /// The windows for an image of these extents.
+    /// Returns the windows for an image of these extents.
     pub(super) fn windows(
         &self,
         node: &NodeCall<'_>,
@@ -148,8 +148,8 @@ impl<'a> SpatialAttributes<'a> {
         extents.iter().enumerate().map(window).collect()
     }
 
-    /// As [`windows`](Self::windows), with padding behind so that the last windows lie partly outside where the
-    /// attribute `ceil_mode` says so; and the padding behind each dimension that was stated.
+    /// Returns windows as [`windows`](Self::windows) does, with padding behind so that the last ones lie partly
+    /// outside if the attribute `ceil_mode` says so; and the stated padding behind each dimension.
     pub(super) fn pooled(
         &self,
         node: &NodeCall<'_>,

@@ -1,4 +1,4 @@
-//! Boxes in images: the best of those that overlap, and what they hold.
+//! Kernels on boxes in images: non-maximum suppression, and crops.
 
 use smallvec::smallvec;
 use tfrt_host::{DType, Error};
@@ -43,12 +43,12 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     }),
 ];
 
-/// The numbers of an operand.
+/// Returns the numbers of an operand.
 fn floats(call: &TensorCall<'_>, index: usize) -> Result<Vec<f32>, Error> {
     Ok(call.dense(index)?.read()?.elements::<f32>()?.to_vec())
 }
 
-/// The boxes that are kept, the best first.
+/// Returns the boxes that are kept, the best first.
 fn kept(call: &TensorCall<'_>) -> Result<Vec<usize>, Error> {
     let (boxes, scores) = (floats(call, 0)?, floats(call, 1)?);
     if boxes.len() != scores.len().saturating_mul(4) {
@@ -84,14 +84,14 @@ fn kept(call: &TensorCall<'_>) -> Result<Vec<usize>, Error> {
     Ok(suppress(&suppression, &sides, &scores))
 }
 
-/// One place of a result along a dimension of images: the elements around it, and how near it is to the second.
+/// A sample of an image between two elements of a dimension: their indices, and the weight of the second.
 #[derive(Clone, Copy)]
 struct Interpolation {
     elements: [usize; 2],
     part: f32,
 }
 
-/// Where an element of a crop lies along a dimension of so many elements, if that is inside.
+/// Returns the sample of an element of a crop along a dimension of so many elements, if it is inside.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -116,7 +116,7 @@ fn interpolation(
 }
 
 impl Interpolation {
-    /// The nearer element.
+    /// Returns the index of the nearer element.
     fn nearest(self) -> usize {
         self.elements[usize::from(self.part >= 0.5)]
     }

@@ -1,4 +1,4 @@
-//! Diagonals of matrices: those that are made of them, taken, replaced, and bands around them.
+//! Kernels on diagonals of matrices: matrices made of them, diagonals taken and replaced, and bands.
 
 use smallvec::{SmallVec, smallvec};
 use tfrt_host::Error;
@@ -56,7 +56,7 @@ fn diagonal_part(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     })
 }
 
-/// What `k` states, an operand that may be left out.
+/// Returns the integers that `k` states, an operand that may be left out.
 fn stated_k(call: &TensorCall<'_>, index: usize) -> Result<Option<SmallVec<[i64; 8]>>, Error> {
     match call.operands.get(index) {
         Some(_) => integers(call, index).map(Some),
@@ -64,7 +64,7 @@ fn stated_k(call: &TensorCall<'_>, index: usize) -> Result<Option<SmallVec<[i64;
     }
 }
 
-/// A matrix's extents.
+/// Returns the extents of an operand's matrices.
 fn matrix(call: &TensorCall<'_>, extents: &[usize]) -> Result<[i64; 2], Error> {
     match extents {
         // An extent of a shape fits 63 bits.
@@ -73,7 +73,7 @@ fn matrix(call: &TensorCall<'_>, extents: &[usize]) -> Result<[i64; 2], Error> {
     }
 }
 
-/// What stands where no diagonal is: the operand, or 0.
+/// Returns the padding of shorter diagonals: the operand, or 0.
 fn padding(call: &TensorCall<'_>, index: usize) -> Result<(Tensor, bool), Error> {
     match call.operands.get(index) {
         Some(padding) if padding.metadata().shape.n_elements() == Some(1) => {
@@ -89,7 +89,8 @@ fn padding(call: &TensorCall<'_>, index: usize) -> Result<(Tensor, bool), Error>
     }
 }
 
-/// Coordinates of a batch, then two of a matrix or of diagonals; of one diagonal the first of these is left out.
+/// Returns the coordinates of a batch, then two of a matrix or of diagonals; of a single diagonal the first of these
+/// is left out.
 fn inner(batch: &[usize], [first, second]: [i64; 2], is_one: bool) -> Option<SmallVec<[usize; 6]>> {
     let mut all = SmallVec::from_slice(batch);
     if !is_one {
@@ -99,7 +100,7 @@ fn inner(batch: &[usize], [first, second]: [i64; 2], is_one: bool) -> Option<Sma
     Some(all)
 }
 
-/// Coordinates in a matrix.
+/// Splits coordinates into those of the batch, and two of a matrix.
 fn of_cell(at: &[usize]) -> (&[usize], [i64; 2]) {
     let (batch, cell) = at.split_at(at.len() - 2);
     // A coordinate is less than an extent.
@@ -145,7 +146,7 @@ fn diagonals(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     Ok(smallvec![found])
 }
 
-/// The diagonals of an operand's matrices, and the extents of what they are taken to.
+/// Returns the diagonals of an operand's matrices, and the extents of a tensor of them.
 fn of_operand(call: &TensorCall<'_>, k: usize) -> Result<(Diagonals, Dims), Error> {
     let own = extents(call.tensor(0)?);
     let cell = matrix(call, &own)?;

@@ -1,5 +1,5 @@
-//! Images: convolutions, pools, normalisation. What is calculated has its channels last; where they come first, images are
-//! turned before and behind ([`with_channels_last`]).
+//! Kernels on images: convolutions, pools, normalisation. They calculate with channels last; where channels come
+//! first, images are transposed before and after ([`with_channels_last`]).
 //!
 //! A filter is best laid out for the processor before it is used: that takes as long as reading and writing it, for
 //! each call of `tf.Conv2D`. Who calls a convolution often packs its filter once, by `tfrt.pack_conv2d`, and calls
@@ -89,24 +89,24 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("tfrt.pack_conv2d", pack),
 ];
 
-/// Pixels of results from which on it pays to lay a filter out for them, which is then used once.
+/// The least pixels of results for which a filter is packed that is used once.
 const MIN_PIXELS: usize = 256;
 
-/// How a filter is given.
+/// The layout of a filter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FilterLayout {
-    /// As it is.
+    /// One filter for all channels of a group.
     Plain,
-    /// A filter or more for each channel.
+    /// One or more filters for each channel.
     Depthwise,
-    /// Packed; its extents are an attribute.
+    /// A packed filter, whose extents are an attribute.
     Packed,
 }
 
-/// Shapes of a convolution.
+/// The shapes of a convolution.
 struct ConvShape {
     convolution: Convolution,
-    /// `[kh, kw, c / groups, f]`
+    /// The extents of the filter: `[kh, kw, c / groups, f]`.
     filter: [usize; 4],
 }
 
@@ -159,13 +159,13 @@ impl ConvShape {
         })
     }
 
-    /// How many pixels the result's images have.
+    /// Returns the number of pixels of the result's images.
     fn n_pixels(&self, call: &TensorCall<'_>) -> Result<usize, Error> {
         let pixels = call.result(0)?.shape.extents().take(3);
         Ok(pixels.fold(1, usize::saturating_mul))
     }
 
-    /// Whether each channel has one filter of its own, which needs no packing.
+    /// Returns whether each channel has one filter of its own, which needs no packing.
     fn is_depthwise(&self) -> bool {
         is_depthwise(self.filter, self.convolution.groups)
     }
@@ -191,7 +191,7 @@ fn groups(call: &TensorCall<'_>) -> Result<usize, Error> {
     }
 }
 
-/// Windows of these extents, as the attributes lay them.
+/// Returns windows of these extents, by the attributes.
 fn windows(call: &TensorCall<'_>, extents: [usize; 2]) -> Result<[Window; 2], Error> {
     let laid = images::Windows::of(&call.attrs).map_err(of_call(call))?;
     Ok([0, 1].map(|at| Window {
@@ -206,7 +206,7 @@ fn windows(call: &TensorCall<'_>, extents: [usize; 2]) -> Result<[Window; 2], Er
     }))
 }
 
-/// The convolution of images by a filter.
+/// Returns the result of a convolution of images by a filter.
 fn convolution(
     call: &TensorCall<'_>,
     images: &DenseHostTensor,
@@ -221,7 +221,7 @@ fn convolution(
     Ok(convolution)
 }
 
-/// Where elements of images lie that are resized.
+/// Returns the coordinates by which images are resized.
 fn coordinates(call: &TensorCall<'_>) -> Coordinates {
     match ["align_corners", "half_pixel_centers"].map(|name| call.attrs.flag(name)) {
         [true, _] => Coordinates::AlignCorners,
@@ -240,7 +240,7 @@ fn expect_single(call: &TensorCall<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is done with each sum, and the tensor that the result goes to: what is added, if nobody else holds it.
+/// Returns the epilogue of the sums, and the tensor of the result: the residual, if nobody else holds it.
 fn followers(call: &mut TensorCall<'_>) -> Result<(TensorAfter, DenseHostTensor), Error> {
     let fused = FusedOps::of(&call.attrs).map_err(of_call(call))?;
     let (scale, shift) = match fused.bias {
@@ -362,7 +362,7 @@ fn pack(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     Ok(smallvec![call.named(packed)?.elements().flatten().into()])
 }
 
-/// Factors and summands that stand for the normalisation in these operands: scale, offset, mean and variance.
+/// Returns the factors and summands that equal the normalisation in these operands: scale, offset, mean and variance.
 fn folded(
     call: &TensorCall<'_>,
     [scale, offset, mean, variance]: [usize; 4],
@@ -379,7 +379,7 @@ fn folded(
     Ok((of(&factors)?, of(&summands)?))
 }
 
-/// What is added to variances before their roots are taken.
+/// Returns the number that is added to variances before their roots are taken.
 fn epsilon(call: &TensorCall<'_>) -> f32 {
     match call.attrs.get("epsilon") {
         #[expect(

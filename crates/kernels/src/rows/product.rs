@@ -1,4 +1,4 @@
-//! Products of matrices, with what follows them.
+//! Kernels of products of matrices with epilogues.
 
 use smallvec::smallvec;
 use tfrt_host::{AsyncValue, Error};
@@ -38,7 +38,7 @@ fn flips(call: &TensorCall<'_>) -> [bool; 2] {
     ["transpose_a", "transpose_b"].map(|name| call.attrs.flag(name))
 }
 
-/// Products of matrices, in batches that are broadcast; a vector is one row, or column.
+/// Multiplies matrices, in batches that are broadcast; a vector is one row, or column.
 fn dot(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let (a, b) = (call.dense(0)?, call.dense(1)?);
     let (out, mut flips) = (call.output(0)?, flips(call));

@@ -1,4 +1,4 @@
-//! Rows of unlike lengths, which are made a tensor.
+//! Kernels that make dense tensors of ragged rows.
 
 use smallvec::{SmallVec, smallvec};
 use tfrt_host::Error;
@@ -14,7 +14,7 @@ pub(super) const KERNELS: &[TensorKernel] =
 /// The lengths of the rows of one dimension.
 type Lengths = Vec<usize>;
 
-/// How many rows there are, and the lengths of rows of each ragged dimension.
+/// Returns the number of rows, and the lengths of rows of each ragged dimension.
 fn partitions(call: &TensorCall<'_>) -> Result<(usize, Vec<Lengths>), Error> {
     let types = match call.attrs.get("row_partition_types") {
         Some(tfrt_ops::AttrValue::Strings(list)) => list,

@@ -1,4 +1,4 @@
-//! Tensors each of whose elements comes from one place of another: in blocks, along axes, around edges.
+//! Kernels that rearrange elements: in blocks, along axes, around edges.
 
 use smallvec::{SmallVec, smallvec};
 use tfrt_host::memory::Aside;
@@ -25,13 +25,14 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("tf.SpaceToDepth", |call| blocks(call, false)).formats(Formats::STRING),
 ];
 
-/// The product of extents; the largest integer if it exceeds that, which one of a tensor without elements may.
+/// Returns the product of extents, or the largest integer if it exceeds that, as that of a tensor without elements
+/// may.
 pub(super) fn product(extents: &[usize]) -> usize {
     let all = extents.iter();
     all.fold(1, |product, extent| product.saturating_mul(*extent))
 }
 
-/// A list that is to have so many elements.
+/// Allocates a list of so many elements, empty yet.
 pub(super) fn list_of<T>(call: &TensorCall<'_>, n: usize) -> Result<Vec<T>, Error> {
     let mut list = Vec::new();
     // A limit on memory is asked once: it does not count the list while it is there.
@@ -44,17 +45,17 @@ pub(super) fn list_of<T>(call: &TensorCall<'_>, n: usize) -> Result<Vec<T>, Erro
     Ok(list)
 }
 
-/// Where an element of a result comes from.
+/// The source of an element of a result.
 pub(super) enum ElementSource {
-    /// From the first tensor, at this position.
+    /// The element of the first tensor at this position.
     First(usize),
-    /// From the second.
+    /// The element of the second tensor at this position.
     Second(usize),
-    /// From nowhere: it is 0, or empty.
+    /// No element: 0, or the empty string.
     Zero,
 }
 
-/// Makes a tensor whose elements come from one of two.
+/// Makes a tensor whose elements are copied from two others.
 pub(super) fn copied_from(
     call: &TensorCall<'_>,
     [x, y]: [&Tensor; 2],
@@ -108,7 +109,7 @@ pub(super) fn copied_from(
     Ok(out.into())
 }
 
-/// The same of one tensor.
+/// Makes a tensor whose elements are copied from another.
 pub(super) fn taken_of(
     call: &TensorCall<'_>,
     x: &Tensor,
@@ -122,7 +123,7 @@ pub(super) fn taken_of(
     Ok(smallvec![found?])
 }
 
-/// The position of an element by its coordinates.
+/// Returns the position of an element by its coordinates.
 pub(super) fn position(extents: &[usize], coordinates: impl IntoIterator<Item = usize>) -> usize {
     let all = extents.iter().zip(coordinates);
     all.fold(0, |position, (extent, coordinate)| {
@@ -134,7 +135,7 @@ fn known(call: &TensorCall<'_>, index: usize) -> Result<Dims, Error> {
     Ok(call.result(index)?.shape.to_dims())
 }
 
-/// Integers that are sizes.
+/// Returns the integers of an operand as sizes.
 fn sizes(call: &TensorCall<'_>, index: usize) -> Result<SmallVec<[usize; 8]>, Error> {
     let list = integers(call, index)?;
     let sizes = list.iter().map(|size| {
@@ -147,7 +148,7 @@ fn sizes(call: &TensorCall<'_>, index: usize) -> Result<SmallVec<[usize; 8]>, Er
     sizes.collect()
 }
 
-/// Channels that become blocks of images, or blocks that become channels.
+/// Turns channels into blocks of images, or blocks into channels.
 fn blocks(call: &mut TensorCall<'_>, to_space: bool) -> Result<Outputs, Error> {
     let x = call.tensor(0)?;
     let (own, result) = (extents(x), known(call, 0)?);
@@ -314,7 +315,7 @@ fn select(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     Ok(smallvec![found])
 }
 
-/// The slices along an axis that indices number, of a batch.
+/// Gathers slices along an axis by indices, in batches.
 fn gather(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let (x, indices) = (call.tensor(0)?, call.dense(1)?);
     let (own, places) = (extents(x), indices.shape().to_dims());
@@ -377,7 +378,7 @@ fn gather(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     Ok(smallvec![moved(call, &x, &movement, &result)?])
 }
 
-/// A tensor of one type and extents, made of a list.
+/// Makes a tensor of a list, of this type and these extents.
 pub(super) fn listed<T: tfrt_tensor::Element>(
     call: &TensorCall<'_>,
     extents: &[usize],

@@ -1,4 +1,4 @@
-//! Tensors that are made, joined, cut and turned.
+//! Kernels that create, concatenate, cut and transpose tensors.
 
 use smallvec::{SmallVec, smallvec};
 use tfrt_host::{AsyncValue, Chain, DType, Error};
@@ -59,7 +59,7 @@ pub(super) fn extents(tensor: &Tensor) -> Dims {
     tensor.metadata().shape.to_dims()
 }
 
-/// The same elements with other extents.
+/// Reshapes a tensor.
 pub(super) fn seen(tensor: &Tensor, extents: &[usize]) -> Result<Tensor, Error> {
     let shape = TensorShape::new(extents)?;
     match tensor {
@@ -68,7 +68,7 @@ pub(super) fn seen(tensor: &Tensor, extents: &[usize]) -> Result<Tensor, Error> 
     }
 }
 
-/// Which dimension an axis is.
+/// Returns the index of an axis.
 pub(super) fn axis_in(call: &TensorCall<'_>, axis: i64, rank: usize) -> Result<usize, Error> {
     axis_of(axis, rank).ok_or_else(|| {
         call.error(format_args!(
@@ -77,7 +77,7 @@ pub(super) fn axis_in(call: &TensorCall<'_>, axis: i64, rank: usize) -> Result<u
     })
 }
 
-/// Tensors of one type, which differ in the extent of one dimension alone, behind each other.
+/// Concatenates tensors of one type, which differ in the extent of one dimension alone.
 fn joined(call: &TensorCall<'_>, parts: &[Tensor], axis: i64) -> Result<Outputs, Error> {
     let shapes: Vec<Dims> = parts.iter().map(extents).collect();
     let axis = axis_in(call, axis, shapes.first().map_or(0, |shape| shape.len()))?;
@@ -91,7 +91,7 @@ fn joined(call: &TensorCall<'_>, parts: &[Tensor], axis: i64) -> Result<Outputs,
     Ok(smallvec![finished(&opaque, out, chain)?])
 }
 
-/// A result that was made of carried tensors.
+/// Returns a result that was made of opaque tensors.
 fn finished(
     opaque: &OpaqueTensors,
     out: DenseHostTensor,
@@ -110,7 +110,7 @@ fn finished(
         .map_err(|_| Error::internal("what was moved is a tensor"))
 }
 
-/// A tensor whose elements are moved, seen with other extents.
+/// Moves the elements of a tensor, and reshapes the result.
 pub(super) fn moved(
     call: &TensorCall<'_>,
     x: &Tensor,
@@ -128,7 +128,7 @@ pub(super) fn moved(
     finished(&opaque, out.reshape(TensorShape::new(extents)?)?, chain)
 }
 
-/// The integers of an operand, in their order.
+/// Returns the integers of an operand, in their order.
 pub(super) fn integers(call: &TensorCall<'_>, index: usize) -> Result<SmallVec<[i64; 8]>, Error> {
     let tensor = call.dense(index)?;
     let reading = tensor.read()?;
@@ -145,7 +145,7 @@ pub(super) fn integers(call: &TensorCall<'_>, index: usize) -> Result<SmallVec<[
     }
 }
 
-/// The tensor as it is.
+/// Returns the operand.
 fn same(call: &TensorCall<'_>) -> Result<Outputs, Error> {
     Ok(smallvec![call.tensor(0)?.clone().into()])
 }
@@ -157,7 +157,7 @@ fn of_i64(call: &TensorCall<'_>, extents: &[usize], list: &[i64]) -> Result<Outp
     ])
 }
 
-/// The extents of a tensor, or some of them.
+/// Returns the extents of a tensor, or some of them.
 fn shape(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let found = extents(call.tensor(0)?);
     let rank = i64::try_from(found.len()).unwrap_or(i64::MAX);
@@ -178,7 +178,7 @@ fn shape(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     of_i64(call, &[part.len()], &part)
 }
 
-/// One number stands for all elements: 1, or 0.
+/// Makes a tensor of ones, or zeros.
 fn like(call: &mut TensorCall<'_>, ones: bool) -> Result<Outputs, Error> {
     let metadata = call.tensor(0)?.metadata().clone();
     let dtype = metadata.dtype;

@@ -41,7 +41,7 @@ pub(super) fn register(registry: &mut KernelRegistry) {
     layers::register(registry);
 }
 
-/// What a kernel gives that writes a tensor: a chain, now or later.
+/// The result of a kernel that writes a tensor: a chain, available or pending.
 type WriteResult = Result<AsyncValue<Chain>, Error>;
 
 /// Lays windows over the inner dimensions of an image.
@@ -172,10 +172,10 @@ fn copy_elements(
     unary_into(execution, UnaryFunction::Identity, &seen, output)
 }
 
-/// The dense tensors that two tensors are.
+/// Returns the dense tensors that are two tensors.
 fn both<'t>(a: &'t Tensor, b: &'t Tensor) -> Result<[&'t DenseHostTensor; 2], Error> {
     Ok([a.as_dense()?, b.as_dense()?])
 }
 
-/// One chunk for all elements: for what is not worth more, or can't be cut.
+/// The chunk size of loops that are not worth cutting, or can't be cut.
 const WHOLE: NonZeroUsize = NonZeroUsize::MAX;

@@ -1,4 +1,4 @@
-//! Kernels that fail, cancel their request, and use what belongs to it.
+//! Kernels that fail, cancel their request, and use the request's and the host's data.
 
 use std::alloc::Layout;
 use std::sync::{Mutex, PoisonError};
@@ -91,7 +91,7 @@ fn deallocate_resource(resource: &TestResource, chain: Chain, host: &HostContext
     chain
 }
 
-/// Belongs to a host, which makes one of each type.
+/// A value that belongs to a host, which makes one of each type.
 struct SampleSharedContext {
     name: String,
 }
@@ -104,7 +104,7 @@ fn use_shared_context(chain: Chain, host: &HostContext) -> (String, Chain) {
     (shared.name.clone(), chain)
 }
 
-/// `"tfrt_test.memory_leak_one_int32"() : () -> ()`: what the host's leak check finds.
+/// `"tfrt_test.memory_leak_one_int32"() : () -> ()`: leaks, for the host's leak check to find.
 ///
 /// The address is kept, so that a leak sanitizer, which looks for blocks that nobody can reach, does
 /// not take what this kernel does on purpose for a fault of ours.

@@ -1,4 +1,4 @@
-//! Kernels that do what a host must survive; the table is in [the module above](super).
+//! Kernels that misbehave in ways that a host must survive; the table is in [the module above](super).
 
 use std::alloc::Layout;
 use std::sync::{Mutex, PoisonError};
@@ -24,7 +24,7 @@ fn panic() -> i32 {
     panic!("tfrt_test.panic panics")
 }
 
-/// The promises that `tfrt_test.never` keeps.
+/// Promises that `tfrt_test.never` retains until the request ends.
 #[derive(Default)]
 struct RetainedPromises(Mutex<Vec<Promise<i32>>>);
 

@@ -1,4 +1,4 @@
-//! `printf` with one integer: all that C defines for it, and an error for everything else.
+//! `printf` with one integer: every format that C defines for it, and an error for all others.
 //!
 //! A conversion is `%`, flags (`-`, `+`, space, `#`, `0`), a width, a precision after a point, and
 //! one of `d i u x X o c`. `%%` is a percent sign.
@@ -6,7 +6,7 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Why nothing was formatted.
+/// The reason why nothing was formatted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FormatError {
     /// The text would exceed the limit.
@@ -141,7 +141,7 @@ impl Conversion {
     }
 }
 
-/// Reads digits; none are 0, and what is too large is as large as can be.
+/// Reads digits; no digits are 0, and a number that is too large becomes the largest.
 fn number(rest: &mut Peekable<Chars<'_>>) -> usize {
     let mut number = 0usize;
     while let Some(digit) = rest.peek().and_then(|character| character.to_digit(10)) {
@@ -155,7 +155,7 @@ fn number(rest: &mut Peekable<Chars<'_>>) -> usize {
 mod tests {
     use super::*;
 
-    /// What glibc prints.
+    /// Cases with the output of glibc.
     const CASES: &[(&str, i32, &str)] = &[
         ("plain", 7, "plain"),
         ("100%%", 7, "100%"),

@@ -1,4 +1,4 @@
-//! `RotaryEmbedding`: pairs of elements are turned by angles that depend on their place in a sequence.
+//! `RotaryEmbedding`: rotates pairs of elements by angles that depend on their position in a sequence.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::number::Real;

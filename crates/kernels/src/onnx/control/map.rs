@@ -1,4 +1,4 @@
-//! `SequenceMap`: a function of each element of a sequence.
+//! `SequenceMap`: applies a function to each element of a sequence.
 
 use tfrt_host::kernel::{
     Attr, AttributeView, Callee, KernelRegistry, Loop, Rest, ResultCount, Turn, Turns,
@@ -56,11 +56,11 @@ fn map(
     Ok(Loop::new(turns, Vec::new()))
 }
 
-/// What is passed to each turn.
+/// An argument of the body.
 enum Argument {
-    /// An element of a sequence.
+    /// A sequence, whose elements are passed one by one.
     Each(Sequence),
-    /// The same value.
+    /// A value that is passed to every turn.
     Same(AnyAsyncValue),
 }
 
@@ -92,7 +92,7 @@ impl Argument {
     }
 }
 
-/// A `SequenceMap` between two turns.
+/// The state of a `SequenceMap` between two turns.
 struct Map {
     body: Callee,
     n_results: usize,

@@ -1,4 +1,4 @@
-//! `DeformConv`: a convolution whose windows' elements are moved by offsets, each by its own.
+//! `DeformConv`: a convolution in which each element of a window is moved by an offset of its own.
 
 use tfrt_host::Error;
 use tfrt_tensor::Dims;

@@ -1,4 +1,4 @@
-//! `conv` that is `transposed`: each element of the input is multiplied by a whole window of the output.
+//! Transposed convolutions: each element of the input is multiplied by a whole window of the output.
 
 use tfrt_host::Error;
 use tfrt_tensor::Dims;

@@ -1,4 +1,4 @@
-//! Operations whose operands differ in type, or that have attributes.
+//! Pointwise operations whose operands differ in type, or that have attributes.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::cast::{Casting, cast_into};
@@ -14,7 +14,7 @@ use crate::onnx::dispatch::{to_f64, with_integer};
 use crate::onnx::outputs::IntoValue;
 use crate::onnx::{NodeCall, Outputs};
 
-/// `Clip`: each element within two limits, which are operands from version 11 on.
+/// `Clip`: limits elements, by operands from version 11 on.
 pub(super) fn clip(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = expect_defined(node, BinaryFunction::Minimum.result(x.dtype()))?;
@@ -58,7 +58,7 @@ pub(super) fn clip(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `pow`: the type of the exponent may be another than that of the base, which the result has.
+/// `pow`: powers, whose exponent may be of another type than base and result.
 pub(super) fn power(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     let dtype = x.dtype();
@@ -90,7 +90,7 @@ pub(super) fn power(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// The powers of one exponent.
+/// Calculates the powers of all elements with one exponent.
 fn power_of_all(
     node: &NodeCall<'_>,
     x: &DenseHostTensor,
@@ -108,7 +108,7 @@ fn power_of_all(
     }
 }
 
-/// The one integer of a tensor, if it is of integers.
+/// Returns the one integer of a tensor, if it is of integers.
 fn whole_number(tensor: &DenseHostTensor) -> Result<Option<i64>, Error> {
     let reading = tensor.read()?;
     with_integer!(tensor.dtype(), T => {

@@ -6,7 +6,7 @@ use tfrt_tensor::math::einsum::{Labels, einsum_into};
 
 use crate::onnx::{NodeCall, Outputs};
 
-/// What an equation says of each operand and of the result: letters, and where dimensions without a name are.
+/// A parsed equation: the letters of each operand and of the result, and the place of dimensions without a name.
 struct Equation<'a> {
     operands: Vec<&'a str>,
     result: Option<&'a str>,
@@ -25,7 +25,8 @@ impl<'a> Equation<'a> {
     }
 }
 
-/// The letters of a term, with numbers above all letters for the dimensions that `...` stands for.
+/// Returns the labels of a term: its letters, with numbers above all letters for the dimensions that `...` stands
+/// for.
 fn labels(
     node: &NodeCall<'_>,
     term: &str,
@@ -116,7 +117,8 @@ pub(super) fn einsum(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// What stands once is kept, in the order of the alphabet, behind dimensions without a name.
+/// Returns the labels of an implicit result: letters that stand once, in the order of the alphabet, behind dimensions
+/// without a name.
 fn implicit(terms: &[Vec<u32>], n_unnamed: usize) -> Vec<u32> {
     let all = || {
         terms

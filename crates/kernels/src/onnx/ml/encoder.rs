@@ -1,4 +1,4 @@
-//! `LabelEncoder`: values by keys.
+//! `LabelEncoder` and its relatives: maps keys to values.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::super::dispatch::to_f64;
 use super::super::opaque::{count, extents};
 use super::super::{NodeCall, Outputs};
 
-/// What labels are compared by: bytes of a string, bits of a number, all of what is no number alike.
+/// A key: the bytes of a string, or the bits of a number, with one for all NaNs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Text(Vec<u8>),
@@ -28,7 +28,7 @@ impl std::fmt::Display for Key {
 }
 
 impl Key {
-    /// What one takes beside the bytes of a text: itself, what the heap adds, and a number on the way.
+    /// Bytes that a key takes beside those of its text: the key, the heap's own, and a number while it is made.
     const BYTES: usize = size_of::<Key>() + 16 + size_of::<f64>();
 
     fn of_float(value: f64) -> Key {
@@ -40,7 +40,7 @@ impl Key {
         })
     }
 
-    /// The keys of a tensor's elements.
+    /// Returns the keys of a tensor's elements.
     pub(super) fn of(node: &NodeCall<'_>, tensor: &Tensor) -> Result<Vec<Key>, Error> {
         let n_keys = count(&extents(tensor));
         node.workspace.set_aside(n_keys, Key::BYTES)?;
@@ -104,7 +104,7 @@ pub(super) fn category_mapper(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     pairs(node, integers, names.ok_or_else(missing("cats_strings"))?)
 }
 
-/// The integer of each string, or the string of each integer.
+/// Maps strings to integers, or integers to strings.
 fn pairs(node: &NodeCall<'_>, integers: &[i64], names: Vec<&[u8]>) -> Result<Outputs, Error> {
     let integers = node.tensor_of(&[integers.len()], integers)?.into();
     let names = strings(names)?;
@@ -114,7 +114,7 @@ fn pairs(node: &NodeCall<'_>, integers: &[i64], names: Vec<&[u8]>) -> Result<Out
     }
 }
 
-/// The value of the key that each element of the first operand is, or the default.
+/// Maps each element of the first operand to the value of its key, or to the default.
 fn look_up(node: &NodeCall<'_>, keys: &Tensor, values: &Tensor) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let n_values = count(&values.metadata().shape.to_dims());
@@ -173,7 +173,7 @@ fn look_up(node: &NodeCall<'_>, keys: &Tensor, values: &Tensor) -> Result<Output
     }
 }
 
-/// `ml.OneHotEncoder(x)` where what is unknown is an error; else it becomes other operations.
+/// `ml.OneHotEncoder(x)` where an unknown category is an error; else it is expanded to other operations.
 pub(super) fn one_hot_encoder(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let integers = node.attributes.integers("cats_int64s")?.unwrap_or(&[]);
@@ -217,7 +217,7 @@ pub(super) fn one_hot_encoder(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(out.into())
 }
 
-/// The attribute of `keys` or `values`, whichever type it has.
+/// Returns the attribute of `keys` or `values`, of whichever type.
 fn list(node: &NodeCall<'_>, what: &str) -> Result<Option<Tensor>, Error> {
     let name = |kind: &str| format!("{what}_{kind}");
     if let Some(list) = node.attributes.strings(&name("strings"))? {
@@ -239,7 +239,7 @@ fn strings(list: Vec<&[u8]>) -> Result<Tensor, Error> {
     Ok(StringHostTensor::new(shape, strings)?.into())
 }
 
-/// The value of what is no key.
+/// Returns the value for unknown keys.
 fn default(node: &NodeCall<'_>, dtype: DType) -> Result<Tensor, Error> {
     let allocator = node.execution.host().allocator();
     if let Some(tensor) = node.attributes.tensor("default_tensor", allocator)? {

@@ -1,4 +1,4 @@
-//! [`Labels`]: what classes are called.
+//! [`Labels`]: the labels of classes.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tfrt_tensor::{DenseHostTensor, StringHostTensor, Tensor, TensorShape};
 
 use super::super::{NodeCall, Outputs};
 
-/// The labels of classes.
+/// The labels of classes, strings or integers.
 #[derive(Clone, Debug)]
 pub(super) enum Labels {
     Integers(Vec<i64>),
@@ -15,7 +15,7 @@ pub(super) enum Labels {
 }
 
 impl Labels {
-    /// Those that are stated, of two attributes the strings if they are not empty.
+    /// Reads labels from two attributes: the strings if they are not empty.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Labels {
         }
     }
 
-    /// The labels as a tensor of one dimension.
+    /// Returns the labels as a tensor of one dimension.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl Labels {
         }
     }
 
-    /// What stands for a class until all are known: integers themselves, of strings the place.
+    /// Returns the token of a class: the label itself if it is an integer, of strings the index.
     pub(super) fn token(&self, class: usize) -> i64 {
         match self {
             Labels::Integers(list) => list.get(class).copied().unwrap_or(0),
@@ -64,7 +64,7 @@ impl Labels {
         }
     }
 
-    /// One more result: the labels that tokens stand for, which are there when the chain is.
+    /// Appends a result: the labels of tokens, which are there when the chain is.
     pub(super) fn push(
         &self,
         node: &NodeCall<'_>,

@@ -1,5 +1,5 @@
-//! `LinearClassifier` where it is not what other operations are: with one score for two classes, or a transformation of
-//! its own.
+//! `LinearClassifier` where it can't be expanded to other operations: with one score for two classes, or a transform
+//! of its own.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl Classifier {
         self.weights.len() / self.summands.len()
     }
 
-    /// How many scores a row has in the end.
+    /// Returns the number of final scores of a row.
     fn n_scores(&self) -> usize {
         match self.summands.len() {
             1 if self.labels.len() == 2 => 2,

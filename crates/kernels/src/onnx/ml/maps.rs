@@ -1,4 +1,4 @@
-//! `ZipMap`, `DictVectorizer`, `CastMap`: from rows to maps, and back.
+//! `ZipMap`, `DictVectorizer`, `CastMap`: convert rows to maps, and maps to rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::super::{NodeCall, Outputs};
 use super::encoder::Key;
 use super::labels::Labels;
 
-/// `ml.ZipMap(x)`, `x: [n, labels]`: for each row a map with the labels as keys.
+/// `ml.ZipMap(x)`, `x: [n, labels]`: a map for each row, with the labels as keys.
 #[derive(Debug)]
 struct ZipMap {
     keys: Tensor,
@@ -48,8 +48,8 @@ impl PreparedKernel for ZipMap {
     }
 }
 
-/// `ml.DictVectorizer(map)`: the value of each word of the vocabulary, `[1, words]`; 0 or an empty string for what is
-/// not in the map.
+/// `ml.DictVectorizer(map)`: the value of each word of the vocabulary, `[1, words]`; 0 or an empty string for a word
+/// that is not in the map.
 #[derive(Debug)]
 struct DictVectorizer {
     places: HashMap<Key, usize>,
@@ -105,12 +105,12 @@ fn map<'n>(node: &NodeCall<'n>) -> Result<&'n Map, Error> {
     map.ok_or_else(|| node.inputs.error(0, "is expected to be a map"))
 }
 
-/// `ml.CastMap(map)`, attributes `cast_to`, `map_form`, `max_map`: the values in the order of their keys, `[1, n]`; in
-/// the form `SPARSE` each at the place that its key says, with 0 or an empty string between.
+/// `ml.CastMap(map)`, attributes `cast_to`, `map_form`, `max_map`: the values in the order of their keys, `[1, n]`;
+/// in the form `SPARSE` each at the position that is its key, with 0 or an empty string between.
 #[derive(Debug)]
 struct CastMap {
     to: DType,
-    /// How many values there are in the form `SPARSE`.
+    /// The number of values in the form `SPARSE`.
     n_places: Option<usize>,
 }
 
@@ -195,7 +195,7 @@ impl PreparedKernel for CastMap {
 }
 
 impl NodeCall<'_> {
-    /// The numbers of a part of the first operand; strings are read as numbers.
+    /// Returns the numbers of a part of the first operand; strings are parsed.
     fn numbers_of(&self, tensor: &Tensor) -> Result<Vec<f64>, Error> {
         let Tensor::String(strings) = tensor else {
             return to_f64(tensor.as_dense()?);
@@ -213,7 +213,7 @@ impl NodeCall<'_> {
     }
 }
 
-/// The values of a map as texts.
+/// Returns the values of a map as texts.
 fn texts(values: &Tensor) -> Result<Vec<Vec<u8>>, Error> {
     if let Tensor::String(strings) = values {
         return Ok(strings.strings().to_vec());

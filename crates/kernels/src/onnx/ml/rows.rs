@@ -1,4 +1,4 @@
-//! Rows of features, and results that are calculated row by row.
+//! [`Rows`]: rows of features, and results that are calculated row by row.
 
 use std::num::NonZeroUsize;
 
@@ -9,17 +9,17 @@ use tfrt_tensor::{DType, DenseHostTensor, Element, from_bytes_mut};
 use super::super::NodeCall;
 use super::super::dispatch::with_real;
 
-/// The first operand as rows: `[features]` is one row.
+/// The first operand as rows of features: `[features]` is one row.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
-    /// Of `f32`, or of `f64` if the operand was.
+    /// The features, as `f32`, or as `f64` if the operand was.
     pub(super) tensor: DenseHostTensor,
     pub(super) n_rows: usize,
     pub(super) n_features: usize,
 }
 
 impl Rows {
-    /// The rows of the first operand, each with `n_features` features or more.
+    /// Returns the rows of the first operand, each with `n_features` features or more.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl Rows {
         })
     }
 
-    /// The same rows with features of `f32`.
+    /// Converts features to `f32`.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl Rows {
         Ok(self)
     }
 
-    /// The features of rows from `start` to `end`, one behind the other.
+    /// Returns the features of rows from `start` to `end`, one row behind the other.
     pub(super) fn part<'e, T>(&self, elements: &'e [T], start: usize, end: usize) -> &'e [T] {
         &elements[start * self.n_features..end * self.n_features]
     }

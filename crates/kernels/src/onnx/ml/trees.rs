@@ -1,5 +1,5 @@
-//! `TreeEnsemble`, `TreeEnsembleRegressor`, `TreeEnsembleClassifier`: trees in attributes, and what is made of the sums
-//! of their votes.
+//! `TreeEnsemble`, `TreeEnsembleRegressor`, `TreeEnsembleClassifier`: trees in attributes, and the results of their
+//! votes.
 //!
 //! Features that are `f64` are compared as such, all others as `f32`; sums are of the same type.
 
@@ -85,18 +85,18 @@ pub(super) fn classifier(node: &NodeCall<'_>) -> Result<Option<Arc<dyn PreparedS
     })))
 }
 
-/// Trees, and what is made of their sums.
+/// Trees, with the steps that make results of their sums.
 #[derive(Debug)]
 struct Ensemble {
     trees: Arc<Forest>,
     finish: Postprocess,
-    /// Whether results are of the type of the features, and not `f32`.
+    /// Whether results have the type of the features, and not `f32`.
     is_as_input: bool,
 }
 
 #[derive(Clone, Debug)]
 enum Postprocess {
-    /// These are added, if they are there, and the row is transformed.
+    /// Base values are added, if there are some, and the row is transformed.
     Sums {
         base: Arc<[f64]>,
         transform: Transform,
@@ -104,7 +104,7 @@ enum Postprocess {
     Classes(Arc<Classes>),
 }
 
-/// Trees for features of either type: those that were not read are made when they are first asked for.
+/// Trees for features of either type: those of the other type are made when they are first used.
 #[derive(Debug)]
 enum Forest {
     Narrow(Trees<f32>, OnceLock<Trees<f64>>),
@@ -112,7 +112,7 @@ enum Forest {
 }
 
 impl Forest {
-    /// Takes trees whose numbers need, or need not be `f64`.
+    /// Makes a forest of trees, whose numbers need `f64` or not.
     fn new(trees: Trees<f64>, is_wide: bool) -> Arc<Forest> {
         Arc::new(match is_wide {
             true => Forest::Wide(trees, OnceLock::new()),
@@ -120,7 +120,7 @@ impl Forest {
         })
     }
 
-    /// How many features rows have at least, and how many trees there are.
+    /// Returns the least number of features, and the number of trees.
     fn extents(&self) -> (usize, usize) {
         match self {
             Forest::Narrow(trees, _) => (trees.n_features(), trees.n_trees()),
@@ -128,7 +128,7 @@ impl Forest {
         }
     }
 
-    /// What trees say of some rows, each with whether it was said.
+    /// Returns the sums of the trees' votes on some rows, each with whether any tree voted.
     fn votes<T: Feature>(
         &self,
         rows: &Rows,
@@ -151,7 +151,7 @@ impl Forest {
     }
 }
 
-/// The types that features are compared in.
+/// A type in which features are compared.
 trait Feature: Floating {
     fn trees(forest: &Forest) -> &Trees<Self>;
 }
@@ -194,7 +194,7 @@ impl PreparedKernel for Ensemble {
 }
 
 impl Ensemble {
-    /// The results for rows whose features are `T`s, as `O`s.
+    /// Calculates the results for rows of features of type `T`, as `O`.
     fn results<T: Feature, O: Floating>(
         &self,
         node: &NodeCall<'_>,

@@ -1,4 +1,4 @@
-//! `SVMRegressor`, `SVMClassifier`: sums over support vectors of how near they are.
+//! `SVMRegressor`, `SVMClassifier`: sums over the kernel function of a row and support vectors.
 //!
 //! Features are seen as `f32`. What is said of two classes, and when scores are transformed, is as ONNX Runtime has it,
 //! which those who write models compare with.
@@ -18,7 +18,7 @@ mod classes;
 
 use classes::Classes;
 
-/// How near two rows of features are.
+/// The kind of a kernel function.
 #[derive(Clone, Copy, Debug)]
 enum KernelKind {
     Linear,
@@ -27,7 +27,7 @@ enum KernelKind {
     Sigmoid,
 }
 
-/// A measure of nearness with its parameters.
+/// A kernel function of two rows of features, with its parameters.
 #[derive(Clone, Copy, Debug)]
 struct KernelFunction {
     kind: KernelKind,
@@ -82,7 +82,7 @@ impl KernelFunction {
     }
 }
 
-/// A sum over elements of both, in an order that fits several at once.
+/// Sums a function over the elements of both, in an order that fits vector instructions.
 pub(super) fn summed(a: &[f32], b: &[f32], of: impl Fn(f32, f32) -> f32) -> f32 {
     const LANES: usize = 8;
     let mut sums = [0.0_f32; LANES];
@@ -102,7 +102,7 @@ pub(super) fn other_len(node: &NodeCall<'_>, name: &str, expected: usize, found:
     node.attributes.error(name, message)
 }
 
-/// Vectors of so many features each.
+/// Support vectors, of so many features each.
 #[derive(Debug)]
 struct SupportVectors {
     // Invariant: as many elements as vectors times features.
@@ -112,7 +112,7 @@ struct SupportVectors {
 }
 
 impl SupportVectors {
-    /// Reads an attribute with so many vectors.
+    /// Reads an attribute of so many vectors.
     fn of(
         node: &NodeCall<'_>,
         name: &str,
@@ -138,13 +138,13 @@ impl SupportVectors {
         self.elements.len() / self.n_features
     }
 
-    /// How near a row is to each vector.
+    /// Returns the kernel function of a row and each vector.
     fn near<'v>(&'v self, row: &'v [f32]) -> impl Iterator<Item = f32> + 'v {
         let vectors = self.elements.chunks_exact(self.n_features);
         vectors.map(|vector| self.kernel.of_rows(row, vector))
     }
 
-    /// The rows of the first operand, and how many of them are a chunk.
+    /// Returns the rows of the first operand, and the number of rows of a chunk.
     fn rows(&self, node: &NodeCall<'_>) -> Result<(Rows, std::num::NonZeroUsize), Error> {
         let rows = Rows::new(node, self.n_features)?;
         if rows.n_features != self.n_features {
@@ -158,7 +158,7 @@ impl SupportVectors {
     }
 }
 
-/// Required numbers.
+/// Returns a list of floats that must be stated.
 pub(super) fn floats<'n>(node: &NodeCall<'n>, name: &str) -> Result<&'n [f32], Error> {
     let list = node.attributes.floats(name)?;
     list.filter(|list| !list.is_empty())
@@ -169,7 +169,7 @@ pub(super) fn floats<'n>(node: &NodeCall<'n>, name: &str) -> Result<&'n [f32], E
 #[derive(Debug)]
 struct Regressor {
     vectors: SupportVectors,
-    /// One for each vector.
+    /// A weight for each vector.
     weights: Vec<f32>,
     summand: f32,
     is_sign: bool,

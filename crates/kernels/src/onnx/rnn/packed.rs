@@ -1,4 +1,4 @@
-//! Recurrent layers of `f32` by packed weights, which are prepared where they are constants.
+//! Recurrent layers of `f32` with packed weights, which are prepared where they are constants.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::onnx::outputs::IntoValue;
 use crate::onnx::prepare::{PrepareRow, PreparedKernel, erase};
 use crate::onnx::{NodeCall, Outputs};
 
-/// Weights, biases and peepholes are prepared.
+/// The nodes whose weights, biases and peepholes are prepared.
 pub(in crate::onnx) const PREPARE: &[PrepareRow] = &[PrepareRow {
     op: "rnn",
     inputs: &[1, 2, 3, 7],
@@ -29,18 +29,18 @@ pub(in crate::onnx) const PREPARE: &[PrepareRow] = &[PrepareRow {
     restore: Some(|decoder, context| Ok(erase(Layers::decode(decoder, context)?))),
 }];
 
-/// The kind of what files keep.
+/// The kind of recurrent layers in a file.
 const LAYERS: &str = "recurrent layers";
 
 /// The most directions of a layer.
 const MOST_DIRECTIONS: usize = 2;
 
-/// A layer for each direction.
+/// The packed layers, one for each direction.
 #[derive(Clone, Debug)]
 pub(super) struct Layers(Vec<PackedLayer>);
 
-/// Packs the weights of a node, if these are of `f32` and of sizes that a layer may have; all others are calculated as they
-/// are, which says what is wrong.
+/// Packs the weights of a node if they are of `f32` and of supported sizes; all others take the unpacked way, which
+/// reports errors.
 pub(super) fn pack(node: &NodeCall<'_>) -> Result<Option<Arc<Layers>>, Error> {
     let dense = [1, 2, 3, 7].map(|index| node.inputs.optional_dense(index));
     let [w, r, b, p] = dense;
@@ -90,7 +90,7 @@ pub(super) fn pack(node: &NodeCall<'_>) -> Result<Option<Arc<Layers>>, Error> {
 }
 
 impl Layers {
-    /// Holds weights once that another model of the host has, too.
+    /// Shares weights with other models of the host.
     fn shared(&self, host: &HostContext) -> Layers {
         let share = |layer: &PackedLayer| {
             let layer = layer.clone();
@@ -224,7 +224,7 @@ impl PreparedKernel for Layers {
     }
 }
 
-/// The states before the first place, which become those behind the last.
+/// Returns the initial states, which are updated in place to the final ones.
 fn initial(node: &NodeCall<'_>, index: usize, sizes: &Sizes) -> Result<DenseHostTensor, Error> {
     let Some(list) = node.inputs.optional_dense(index)? else {
         return node.zeros(DType::F32, &sizes.states());

@@ -1,4 +1,4 @@
-//! Images whose channels come first, turned around a kernel of those whose channels come last.
+//! An adapter of kernels on images whose channels come last to images whose channels come first.
 
 use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
@@ -9,8 +9,8 @@ use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata, TensorShape, with_ele
 
 use super::of_call;
 
-/// Runs a kernel of images whose channels come last. Where they come first, these operands are turned before, and the first
-/// result behind.
+/// Runs a kernel on images whose channels come last. Where they come first, these operands are transposed before, and
+/// the first result after.
 pub(super) fn with_channels_last(
     call: &mut TensorCall<'_>,
     images: &[usize],
@@ -71,7 +71,7 @@ pub(super) fn with_channels_last(
     Ok(outputs)
 }
 
-/// The order of dimensions that puts channels last, or back to the second place.
+/// Returns the permutation that puts channels last, or back to the second dimension.
 fn channel_order(rank: usize, to_last: bool) -> SmallVec<[usize; 6]> {
     let mut order: SmallVec<[usize; 6]> = (0..rank).collect();
     match to_last {
@@ -81,7 +81,7 @@ fn channel_order(rank: usize, to_last: bool) -> SmallVec<[usize; 6]> {
     order
 }
 
-/// Images with their channels last.
+/// Transposes images to channels last.
 fn last(call: &TensorCall<'_>, x: &DenseHostTensor) -> Result<DenseHostTensor, Error> {
     let extents = x.shape().to_dims();
     let movement = Movement::transpose(&extents, &channel_order(extents.len(), true))?;
@@ -93,7 +93,7 @@ fn last(call: &TensorCall<'_>, x: &DenseHostTensor) -> Result<DenseHostTensor, E
     Ok(out)
 }
 
-/// Images with their channels first, made of those with channels last.
+/// Transposes images with channels last to channels first.
 fn first_into(
     execution: &ExecutionContext,
     x: &DenseHostTensor,
@@ -104,7 +104,7 @@ fn first_into(
     movement.run_into(execution, x, out)
 }
 
-/// The operands of a kernel, some of them turned.
+/// The operands of a kernel, some of them transposed.
 struct TransposedOperands {
     given: SmallVec<[Option<Tensor>; 6]>,
 }

@@ -1,5 +1,4 @@
-//! `eigen`: products, convolutions and batch norm, under the names that the original's compatibility layer with
-//! Eigen has.
+//! `eigen`: products, convolutions and batch norm, under the names of the original's compatibility layer for Eigen.
 
 use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Chain, Error, ExecutionContext, HostContext};
@@ -32,7 +31,7 @@ pub(in crate::tensor) fn register(registry: &mut KernelRegistry) {
         .add("eigen.zero_padding.f32", zero_padding);
 }
 
-/// The convolution by a filter of shape `[h, w, channels, filters]`.
+/// Returns the convolution by a filter of shape `[h, w, channels, filters]`.
 fn by_filter(
     filter: &TensorShape,
     padding_name: &str,

@@ -1,4 +1,4 @@
-//! Element by element.
+//! Pointwise kernels.
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{Error, ExecutionContext};
@@ -70,7 +70,8 @@ fn relu_in_place(dtype: DType, a: &Tensor, execution: &ExecutionContext) -> Writ
     unary_in_place(execution, UnaryFunction::Relu, a)
 }
 
-/// `%c1 = "tfrt_test.relu_grad_inplace.<t>"(%activation, %gradient, %c0)`: what of the gradient comes through
+/// `%c1 = "tfrt_test.relu_grad_inplace.<t>"(%activation, %gradient, %c0)`: sets the gradient to 0 where the
+/// activation is not above 0
 fn relu_gradient(
     dtype: DType,
     [activation, gradient]: [&Tensor; 2],
@@ -135,7 +136,7 @@ fn cast(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> WriteResult {
     cast_into(execution, Casting::default(), a, b)
 }
 
-/// Whether two tensors are the same bytes, seen alike.
+/// Returns whether two tensors are the same bytes in one layout.
 fn is_same(a: &DenseHostTensor, b: &DenseHostTensor) -> bool {
     let is_at_one_place = a.buffer().address() == b.buffer().address();
     is_at_one_place && a.buffer().overlaps(b.buffer()) && a.metadata() == b.metadata()

@@ -1,4 +1,4 @@
-//! Layers of networks: products, pooling, padding, and what changes the shape.
+//! Kernels of layers: products, pooling, padding, and changes of shape.
 
 use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Chain, Error, ExecutionContext, HostContext, Value};

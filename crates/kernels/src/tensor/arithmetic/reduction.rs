@@ -1,4 +1,4 @@
-//! Many elements become one.
+//! Reductions: many elements become one.
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{Error, ExecutionContext, HostContext};
@@ -22,7 +22,8 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("tfrt_test.softmax_inplace.f32", softmax);
 }
 
-/// `%positions = "tfrt_test.argmax.<t>.2"(%a, %c0)`: where in each row the largest element is, the first of several
+/// `%positions = "tfrt_test.argmax.<t>.2"(%a, %c0)`: the position of the largest element in each row, the first of
+/// several
 fn argmax<T: Real>(a: &Tensor, host: &HostContext) -> Result<Tensor, Error> {
     let a = a.as_dense()?;
     expect_rank(a, 2, "argmax")?;

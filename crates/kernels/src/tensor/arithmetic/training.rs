@@ -1,4 +1,4 @@
-//! `nn`: what training needs beside the original's kernels.
+//! `nn`: kernels for training that the original lacks.
 
 use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Chain, Error, ExecutionContext, HostContext};

@@ -1,4 +1,4 @@
-//! Trees as `TreeEnsembleRegressor` and `TreeEnsembleClassifier` have them: nodes are named by tree and number.
+//! Trees of `TreeEnsembleRegressor` and `TreeEnsembleClassifier`, whose nodes are identified by tree and number.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,8 +11,8 @@ use tfrt_tensor::math::trees::{
 use super::super::super::NodeCall;
 use super::super::super::dispatch::to_f64;
 
-/// Numbers that are a list of floats, or a tensor, whose attribute has `_as_tensor` in its name; and whether they need
-/// more than `f32`. Without the attribute there are none.
+/// Returns numbers that are a list of floats, or a tensor, whose attribute has `_as_tensor` in its name; and whether
+/// they need more than `f32`. Without the attribute there are none.
 pub(super) fn numbers(node: &NodeCall<'_>, name: &str) -> Result<(Vec<f64>, bool), Error> {
     let allocator = node.execution.host().allocator();
     let tensor = node
@@ -28,13 +28,13 @@ pub(super) fn numbers(node: &NodeCall<'_>, name: &str) -> Result<(Vec<f64>, bool
     }
 }
 
-/// The error for a list of another length.
+/// Makes the error for a list of another length.
 pub(super) fn other_len(node: &NodeCall<'_>, name: &str, expected: usize, found: usize) -> Error {
     let message = format_args!("is expected to have {expected} elements, found {found}");
     node.attributes.error(name, message)
 }
 
-/// Names of nodes, as attributes have them: trees and numbers.
+/// The identifiers of nodes, in two lists: trees and numbers.
 struct NodeIds<'a> {
     trees: &'a [i64],
     nodes: &'a [i64],
@@ -170,7 +170,7 @@ fn aggregate(node: &NodeCall<'_>) -> Result<Aggregate, Error> {
 
 /// The leaves of all trees.
 struct LeafTable {
-    /// Which leaf each node is, if it is one.
+    /// The leaf that each node is, if it is one.
     leaves_at: Vec<Option<usize>>,
     leaves: Leaves<f64>,
     /// Whether votes need more than `f32`.

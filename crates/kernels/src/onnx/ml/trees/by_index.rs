@@ -1,4 +1,4 @@
-//! Trees as `TreeEnsemble` has them: nodes and leaves are named by their places.
+//! Trees of `TreeEnsemble`, whose nodes and leaves are identified by their positions.
 
 use tfrt_host::Error;
 use tfrt_tensor::DType;
@@ -123,7 +123,7 @@ pub(super) fn trees(node: &NodeCall<'_>) -> Result<(Trees<f64>, bool), Error> {
     Ok((trees, is_wide))
 }
 
-/// A root both of whose branches are one leaf is that leaf.
+/// Returns the root of a tree: a leaf if both branches of the node are that leaf.
 fn root_of(nodes: &[TreeNode<f64>], root: Branch) -> Result<Branch, Error> {
     let Branch::Node(index) = root else {
         return Ok(root);
@@ -134,7 +134,7 @@ fn root_of(nodes: &[TreeNode<f64>], root: Branch) -> Result<Branch, Error> {
     }
 }
 
-/// Lists of members, one after the other, each ended by what is no number.
+/// Sets of members, one after the other in a list, each ended by a NaN.
 struct MemberSets {
     values: std::vec::IntoIter<f64>,
 }

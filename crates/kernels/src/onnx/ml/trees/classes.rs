@@ -1,4 +1,4 @@
-//! [`Classes`]: labels and scores of what trees voted for.
+//! [`Classes`]: labels and scores of classes by the votes of trees.
 //!
 //! What two classes get depends on more than is written down in the operator's definition: whether trees vote for one
 //! of them alone, whether all votes are positive, and how many base values there are. It is here as ONNX Runtime has
@@ -14,11 +14,11 @@ use super::super::labels::Labels;
 use super::super::transform::{Transform, logistic, probit};
 use super::by_id;
 
-/// What is made of votes for classes.
+/// The labels of classes, and the way from votes to scores.
 #[derive(Debug)]
 pub(super) struct Classes {
     pub(super) labels: Labels,
-    /// One for each class, none, or one for two classes.
+    /// A base value for each class, none, or one for two classes.
     base: Vec<f64>,
     transform: Transform,
     /// Whether there are two classes, and votes for one of them alone.
@@ -26,14 +26,14 @@ pub(super) struct Classes {
     all_positive: bool,
 }
 
-/// What a single score says of both classes.
+/// The second score of two classes that have votes for one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SecondScore {
-    /// Nothing.
+    /// There is none.
     Nothing,
-    /// The other score is what is missing to 1.
+    /// 1 minus the first score.
     Rest,
-    /// The other score has the other sign.
+    /// The negated first score.
     Opposite,
 }
 
@@ -56,7 +56,7 @@ impl Classes {
         })
     }
 
-    /// Makes scores of the sums of votes; returns the token of the label.
+    /// Turns the sums of votes into scores; returns the token of the label.
     pub(super) fn finish<T: Floating>(&self, row: &mut [T], said: &mut [bool]) -> i64 {
         if let [score] = row {
             if let Some(base) = self.base.first() {
