@@ -52,10 +52,10 @@ pub fn register(registry: &mut KernelRegistry) {
         .add("cpu.fused.conv", convolution::convolve)
         .add("cpu.fused.matmul", product::multiply)
         .add("cpu.fused.pool", pool::pool)
-        .add("cpu.fused.scale", channels::scale)
-        .add("cpu.fused.near", channels::near)
-        .add("cpu.fused.shuffle", channels::shuffle)
-        .add("cpu.fused.joined", convolution::convolve_joined)
+        .add("cpu.fused.scale", channels::channel_affine)
+        .add("cpu.fused.near", channels::lrn)
+        .add("cpu.fused.shuffle", channels::channel_shuffle)
+        .add("cpu.fused.joined", convolution::convolve_concat)
         .add("cpu.fused.elementwise", elementwise::run)
         .add("cpu.fused.attention", attention::attend);
     stored::register(registry);

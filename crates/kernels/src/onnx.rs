@@ -163,7 +163,7 @@ impl NodeCall<'_> {
     }
 
     /// Adds the operation's name to an error of a function that it calls.
-    pub fn told(&self, error: &Error) -> Error {
+    pub fn with_name(&self, error: &Error) -> Error {
         Error::new(error.code(), format!("{}: {}", self.name, error.message()))
     }
 }

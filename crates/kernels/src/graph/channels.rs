@@ -17,7 +17,7 @@ use super::{TensorResult, dense, made, memory};
 /// # Shapes
 ///
 /// `factors`, `summands`: `[channels]`; images `[.., own]`, alike but for that; `y: [.., channels]`.
-pub(super) fn scale(
+pub(super) fn channel_affine(
     operands: Operands<'_>,
     name: Attr<&str>,
     execution: &ExecutionContext,
@@ -52,7 +52,7 @@ fn activation(name: &str) -> Result<Activation, Error> {
 /// # Shapes
 ///
 /// `x`, `y`: `[.., channels]`.
-pub(super) fn near(
+pub(super) fn lrn(
     operands: Operands<'_>,
     alpha: Attr<f32>,
     beta: Attr<f32>,
@@ -84,7 +84,7 @@ pub(super) fn near(
 /// # Shapes
 ///
 /// `x`, `y`: `[.., channels]`.
-pub(super) fn shuffle(
+pub(super) fn channel_shuffle(
     operands: Operands<'_>,
     groups: Attr<i64>,
     execution: &ExecutionContext,

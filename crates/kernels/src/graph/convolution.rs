@@ -144,7 +144,7 @@ fn pack(node: &NodeCall<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter
             "{filters} filters can't be divided into {groups} groups"
         )));
     }
-    let (factors, summands) = after(node, own[1], norm, filters)?;
+    let (factors, summands) = affine_of(node, own[1], norm, filters)?;
     let own = channels;
     let host = node.execution.host();
     let reading = filter.read()?;
@@ -196,7 +196,7 @@ fn pack(node: &NodeCall<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter
 type Factors = Option<Vec<f32>>;
 
 /// Returns the factors and the summands of a filter's sums.
-fn after(
+fn affine_of(
     node: &NodeCall<'_>,
     bias: usize,
     norm: [usize; 4],
@@ -307,7 +307,7 @@ pub(super) fn convolve(
 /// # Shapes
 ///
 /// Images `[n, h, w, own]`, alike; `y: [n, h, w, f]`.
-pub(super) fn convolve_joined(
+pub(super) fn convolve_concat(
     operands: Operands<'_>,
     _dilations: Attr<&[i64]>,
     _epilogue: Attr<AttributeView<'_>>,

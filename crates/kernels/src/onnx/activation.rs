@@ -14,7 +14,7 @@ fn prelu(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, slope) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     expect_defined(node, function.result(x.dtype()))?;
     let metadata = binary_metadata(function, x.metadata(), slope.metadata())
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     if metadata.shape != *x.shape() {
         let message = format_args!(
             "of shape {} does not broadcast to {}",

@@ -58,7 +58,7 @@ fn continued(
         return Ok((now, chain));
     };
     let extents = concat_extents(&[&past.shape().to_dims(), &now.shape().to_dims()], 2)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let out = node.output(now.dtype(), &extents)?;
     let (execution, past, written) = (node.execution.clone(), past.clone(), out.clone());
     let chain = chain

@@ -34,7 +34,7 @@ fn convert(node: &NodeCall<'_>, to: DType) -> Result<Outputs, Error> {
             let x = node.inputs.dense(0)?;
             let out = node.output(to, &x.shape().to_dims())?;
             let chain = cast_into(node.execution, casting(node)?, x, &out)
-                .map_err(|error| node.told(&error))?;
+                .map_err(|error| node.with_name(&error))?;
             Ok(Outputs::later(out, chain))
         }
     }
@@ -51,7 +51,7 @@ pub(super) fn converted(
     }
     let out = node.output(dtype, &x.shape().to_dims())?;
     let chain = cast_into(node.execution, Casting::default(), x, &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     Ok((out, chain))
 }
 
@@ -116,7 +116,7 @@ fn from_strings(node: &NodeCall<'_>, x: &StringHostTensor, to: DType) -> Result<
     let numbers = node.tensor_of(&extents, &numbers)?;
     let out = node.output(to, &extents)?;
     let chain = cast_into(node.execution, casting(node)?, &numbers, &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
@@ -132,7 +132,7 @@ fn to_strings(node: &NodeCall<'_>, x: &DenseHostTensor) -> Result<Outputs, Error
         let texts = reading.elements::<T>()?.iter().map(|one| one.to_string().into_bytes());
         node.strings_of(shape, texts)
     }, else {
-        node.workspace.set_aside(x.n_elements(), size_of::<f64>())?;
+        node.workspace.reserve(x.n_elements(), size_of::<f64>())?;
         let numbers = to_f64(x).map_err(|_| node.inputs.unsupported(0, dtype))?;
         let is_truth = dtype == DType::I1;
         let text = |one: f64| match is_truth {

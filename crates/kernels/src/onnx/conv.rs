@@ -99,7 +99,7 @@ impl Filter<'_> {
                 convolve_ordered_into(execution, convolution, (x, filter), after, out)
             }
         };
-        chain.map_err(|error| node.told(&error))
+        chain.map_err(|error| node.with_name(&error))
     }
 
     fn convolve_transposed(
@@ -118,7 +118,7 @@ impl Filter<'_> {
                 convolve_transposed_ordered_into(execution, transposed, (x, filter), after, out)
             }
         };
-        chain.map_err(|error| node.told(&error))
+        chain.map_err(|error| node.with_name(&error))
     }
 }
 
@@ -139,7 +139,7 @@ fn described(
         ..Convolution::new(&windows)
     };
     let output =
-        output_extents(&convolution, &extents, &filter).map_err(|error| node.told(&error))?;
+        output_extents(&convolution, &extents, &filter).map_err(|error| node.with_name(&error))?;
     Ok((convolution, output))
 }
 
@@ -236,7 +236,7 @@ fn quantized(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         &count[..]
     };
     let scaling = Scaling::new(&extents, Some(1), 0, (shape, scales), zeros)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let out = node.output(dtype, &extents)?;
     let (execution, written) = (node.execution.clone(), out.clone());
     let chain = chain.and_then_value(move |_| {

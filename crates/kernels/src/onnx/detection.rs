@@ -65,7 +65,7 @@ fn suppression(node: &NodeCall<'_>) -> Result<Outputs, Error> {
             }
             let scores = &scores[(image * classes + class) * n..][..n];
             let found = suppress(&suppression, sides, scores);
-            node.workspace.set_aside(found.len(), BYTES_PER_KEPT)?;
+            node.workspace.reserve(found.len(), BYTES_PER_KEPT)?;
             for index in found {
                 kept.extend(
                     [image, class, index].map(|one| i64::try_from(one).unwrap_or(i64::MAX)),
@@ -138,7 +138,7 @@ fn align(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let out = node.output(dtype, &output)?;
     node.inputs.expect(0, Family::Floats)?;
     let chain = regions_into(node.execution, options, x, list, images, &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }
 

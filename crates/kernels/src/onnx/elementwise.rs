@@ -53,7 +53,7 @@ pub(super) fn of_two(node: &NodeCall<'_>, function: BinaryFunction) -> Result<Ou
     let (x, y) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     expect_defined(node, function.result(x.dtype()))?;
     let metadata = pointwise::binary_metadata(function, x.metadata(), y.metadata())
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let out = DenseHostTensor::unspecified(node.execution.host().allocator(), metadata)?;
     let chain = binary_into(node.execution, function, x, y, &out)?;
     Ok(Outputs::later(out, chain))
@@ -83,7 +83,7 @@ fn folded(
     let inputs = node.inputs.all_dense()?;
     let shapes: Vec<_> = inputs.iter().map(|input| input.shape().to_dims()).collect();
     let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
-    let extents = broadcast_extents(&shapes).map_err(|error| node.told(&error))?;
+    let extents = broadcast_extents(&shapes).map_err(|error| node.with_name(&error))?;
     let dtype = node.inputs.dense(0)?.dtype();
     for input in &inputs {
         input.metadata().expect_dtype(dtype)?;
@@ -109,7 +109,7 @@ fn equal_strings(
 ) -> Result<Outputs, Error> {
     let shapes = [x, y].map(|tensor| tensor.metadata().shape.to_dims());
     let extents =
-        broadcast_extents(&[&shapes[0], &shapes[1]]).map_err(|error| node.told(&error))?;
+        broadcast_extents(&[&shapes[0], &shapes[1]]).map_err(|error| node.with_name(&error))?;
     let out = node.output(DType::I1, &extents)?;
     let (x_position, y_position) = (
         position(&shapes[0], &extents)?,

@@ -29,12 +29,12 @@ fn gather(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let axis = node.axis(node.attributes.integer_or("axis", 0)?, found.len())?;
     let positions = node.positions(1)?;
     node.workspace
-        .set_aside(positions.n_elements(), BYTES_PER_POSITION)?;
+        .reserve(positions.n_elements(), BYTES_PER_POSITION)?;
     let movement = {
         let reading = positions.read()?;
         Movement::gather(&found, axis, &reading.view::<i64>()?)
     };
-    let movement = movement.map_err(|error| node.told(&error))?;
+    let movement = movement.map_err(|error| node.with_name(&error))?;
     let mut outputs = Outputs::new();
     outputs.push(node.moved(x, &movement)?);
     Ok(outputs)
@@ -53,7 +53,7 @@ fn gather_nd(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let positions = node.positions(1)?;
     let n_batch = node.attributes.size_or("batch_dims", 0)?;
     let shape = gather_nd_extents(&extents(x), n_batch, &positions.shape().to_dims())
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let opaque = OpaqueTensors::new(node, &[x])?;
     let out = opaque.output(node, &shape)?;
     let x = &opaque.tensors[0];
@@ -79,7 +79,7 @@ fn compress(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     };
     let n_marked = marks()?.count();
     node.workspace
-        .set_aside(n_marked, size_of::<i64>() + BYTES_PER_POSITION)?;
+        .reserve(n_marked, size_of::<i64>() + BYTES_PER_POSITION)?;
     let mut marked = Vec::with_capacity(n_marked);
     marked.extend(marks()?.map(|(index, _)| super::shape::to_i64(index)));
     let flat;
@@ -93,7 +93,7 @@ fn compress(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let positions = TensorView::new(&marked, &[marked.len()])?;
     let movement = Movement::gather(&extents(x), axis, &positions);
     let mut outputs = Outputs::new();
-    outputs.push(node.moved(x, &movement.map_err(|error| node.told(&error))?)?);
+    outputs.push(node.moved(x, &movement.map_err(|error| node.with_name(&error))?)?);
     Ok(outputs)
 }
 
@@ -107,10 +107,10 @@ fn array_feature_extractor(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     }
     let x = reshaped(x, &found)?;
     let axis = node.axis(-1, found.len())?;
-    node.workspace.set_aside(list.len(), BYTES_PER_POSITION)?;
+    node.workspace.reserve(list.len(), BYTES_PER_POSITION)?;
     let movement = Movement::gather(&found, axis, &TensorView::new(&list, &[list.len()])?);
     let mut outputs = Outputs::new();
-    outputs.push(node.moved(&x, &movement.map_err(|error| node.told(&error))?)?);
+    outputs.push(node.moved(&x, &movement.map_err(|error| node.with_name(&error))?)?);
     Ok(outputs)
 }
 

@@ -233,8 +233,8 @@ fn resize(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let output: Vec<usize> = dimensions.iter().map(|along| along.output).collect();
     let out = node.output(dtype, &output)?;
     node.workspace
-        .set_aside(scaling.bytes_of_taps(&dimensions), 1)?;
-    let scaled = Scaled::new(&scaling, &dimensions).map_err(|error| node.told(&error))?;
+        .reserve(scaling.bytes_of_taps(&dimensions), 1)?;
+    let scaled = Scaled::new(&scaling, &dimensions).map_err(|error| node.with_name(&error))?;
     let is_picked =
         matches!(scaling.blend, Blend::Nearest(_)) && scaling.places != Places::CropAndResize;
     let chain = match is_picked {
@@ -285,7 +285,7 @@ fn grid_sample(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let chain = grid_into(node.execution, options, x, grid, &out);
     Ok(Outputs::later(
         out,
-        chain.map_err(|error| node.told(&error))?,
+        chain.map_err(|error| node.with_name(&error))?,
     ))
 }
 

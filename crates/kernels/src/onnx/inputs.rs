@@ -209,7 +209,7 @@ impl<'a> Inputs<'a> {
     pub fn integers(&self, index: usize) -> Result<Vec<i64>, Error> {
         let tensor = self.dense(index)?;
         self.workspace
-            .set_aside(tensor.n_elements(), size_of::<i64>())?;
+            .reserve(tensor.n_elements(), size_of::<i64>())?;
         let reading = tensor.read()?;
         match tensor.dtype() {
             DType::I64 => Ok(reading.elements::<i64>()?.to_vec()),
@@ -282,7 +282,7 @@ impl<'a> Inputs<'a> {
     pub fn numbers(&self, index: usize) -> Result<Vec<f64>, Error> {
         let tensor = self.dense(index)?;
         self.workspace
-            .set_aside(tensor.n_elements(), size_of::<f64>())?;
+            .reserve(tensor.n_elements(), size_of::<f64>())?;
         super::dispatch::to_f64(tensor).map_err(|_| self.other(index, "numbers", tensor.dtype()))
     }
 

@@ -150,7 +150,7 @@ impl Shapes {
         }
         let (a_batch, b_batch) = (&left[..left.len() - 2], &right[..right.len() - 2]);
         let mut product =
-            broadcast_extents(&[a_batch, b_batch]).map_err(|error| node.told(&error))?;
+            broadcast_extents(&[a_batch, b_batch]).map_err(|error| node.with_name(&error))?;
         let mut result = product.clone();
         let (m, n) = (left[left.len() - 2], right[right.len() - 1]);
         if a.len() > 1 {
@@ -183,7 +183,7 @@ fn multiply(
     let (a, out) = (seen(a, &shapes.factors[0])?, seen(out, &shapes.product)?);
     let b = b.seen(&shapes.factors[1])?;
     b.multiply_into(node.execution, Scale::default(), &a, flips, &out)
-        .map_err(|error| node.told(&error))
+        .map_err(|error| node.with_name(&error))
 }
 
 /// `MatMul`, as in NumPy; the row `dot` may transpose matrices, too.
@@ -255,7 +255,7 @@ fn gemm_by(node: &NodeCall<'_>, b: &Rhs) -> Result<Outputs, Error> {
     let Some(c) = node.inputs.optional_dense(2)? else {
         let chain = b
             .multiply_into(execution, scale(0.0), a, transposed, &out)
-            .map_err(|error| node.told(&error))?;
+            .map_err(|error| node.with_name(&error))?;
         return Ok(Outputs::later(out, chain));
     };
     let movement = Movement::broadcast(&c.shape().to_dims(), &extents)
@@ -285,10 +285,10 @@ pub(super) fn centred(
     let count = [ones.len()];
     let scale_extents = if ones.len() == 1 { &[][..] } else { &count[..] };
     let scaling = Scaling::new(&extents, Some(dimension), 0, (scale_extents, ones), zeros)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let out = node.output(DType::F64, &extents)?;
-    let chain =
-        dequantize_into(node.execution, scaling, x, &out).map_err(|error| node.told(&error))?;
+    let chain = dequantize_into(node.execution, scaling, x, &out)
+        .map_err(|error| node.with_name(&error))?;
     Ok((out, chain))
 }
 
@@ -382,7 +382,7 @@ fn quantized(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         (&scale_extents, scales),
         zeros,
     )
-    .map_err(|error| node.told(&error))?;
+    .map_err(|error| node.with_name(&error))?;
     let out = node.output(dtype, &extents)?;
     let (execution, written) = (node.execution.clone(), out.clone());
     let chain = chain.and_then_value(move |_| {

@@ -51,7 +51,7 @@ fn expand(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
     let wanted = sizes(node, &node.inputs.integers(1)?)?;
-    let shape = broadcast_extents(&[&found, &wanted]).map_err(|error| node.told(&error))?;
+    let shape = broadcast_extents(&[&found, &wanted]).map_err(|error| node.with_name(&error))?;
     moved(node, x, &Movement::broadcast(&found, &shape)?)
 }
 
@@ -381,7 +381,7 @@ fn updated(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         unreachable!("there are as many as were given");
     };
     let out = update_slice(node.execution, x, update, &starts);
-    let out = out.map_err(|error| node.told(&error))?;
+    let out = out.map_err(|error| node.with_name(&error))?;
     opaque.outputs(out, tfrt_host::AsyncValue::available(tfrt_host::Chain))
 }
 

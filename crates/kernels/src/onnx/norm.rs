@@ -55,7 +55,7 @@ fn batch(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     }
     let extents = x.shape().to_dims();
     // Beside the four lists: means and variances, factors and summands, wide and as elements.
-    node.workspace.set_aside(channels, 6 * size_of::<f64>())?;
+    node.workspace.reserve(channels, 6 * size_of::<f64>())?;
     node.inputs.expect(0, Family::Floats)?;
     let out = node.output(dtype, &extents)?;
     let (own_mean, own_variance) = match is_training {
@@ -71,7 +71,7 @@ fn batch(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         .map(|(shift, (mean, factor))| shift - mean * factor)
         .collect();
     let chain = channel_affine_into(node.execution, x, factors, summands, &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let outputs = Outputs::later(out, chain);
     if !is_training {
         return Ok(outputs);
@@ -126,7 +126,7 @@ fn rows(node: &NodeCall<'_>, norm: RowNorm) -> Result<Outputs, Error> {
     node.inputs.expect(0, Family::Floats)?;
     let lists = [scale.as_ref(), shift.as_ref()];
     let chain = rows_into(node.execution, (norm, row, epsilon), x, lists, &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let outputs = Outputs::later(out, chain);
     if node.n_results < 2 || norm != RowNorm::Variance {
         return Ok(outputs);
@@ -157,7 +157,7 @@ fn in_groups(
         epsilon,
     };
     let chain = groups_into(node.execution, x, &groups, [Some(scale), Some(shift)], &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
@@ -214,8 +214,8 @@ fn neighbours(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     };
     let out = node.output(dtype, &x.shape().to_dims())?;
     node.inputs.expect(0, Family::Floats)?;
-    let chain =
-        neighbours_into(node.execution, neighbours, x, &out).map_err(|error| node.told(&error))?;
+    let chain = neighbours_into(node.execution, neighbours, x, &out)
+        .map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
@@ -269,8 +269,8 @@ fn mean_variance(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         if elements.is_empty() {
             return Ok(x.clone().into());
         }
-        node.workspace.set_aside(n_kept, 2 * size_of::<f64>())?;
-        node.workspace.set_aside(elements.len(), size_of::<T>())?;
+        node.workspace.reserve(n_kept, 2 * size_of::<f64>())?;
+        node.workspace.reserve(elements.len(), size_of::<T>())?;
         let (mut sums, mut squares) = (vec![0.0; n_kept], vec![0.0; n_kept]);
         #[allow(clippy::cast_precision_loss, reason = "of 2^53 numbers it is rounded")]
         let n = (elements.len() / n_kept) as f64;

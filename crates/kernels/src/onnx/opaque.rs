@@ -36,7 +36,7 @@ impl OpaqueTensors {
     ///
     /// `InvalidArgument` if they are not of one type.
     pub fn new(node: &NodeCall<'_>, tensors: &[&Tensor]) -> Result<OpaqueTensors, Error> {
-        OpaqueTensors::of(node.execution, tensors).map_err(|error| node.told(&error))
+        OpaqueTensors::of(node.execution, tensors).map_err(|error| node.with_name(&error))
     }
 
     /// As [`new`](Self::new), outside of an operation.

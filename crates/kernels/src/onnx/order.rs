@@ -103,7 +103,7 @@ fn first_of(
     // Each thread sorts a row: elements, of 8 bytes at most, and their places.
     let n_rows = x.n_elements().checked_div(extent).unwrap_or(0);
     let n_threads = node.execution.request().queue().parallelism() + 1;
-    node.workspace.set_aside(
+    node.workspace.reserve(
         n_rows.min(n_threads).saturating_mul(extent),
         2 * size_of::<usize>(),
     )?;
@@ -209,8 +209,7 @@ fn unique(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let n_outer = count(&shape[..axis]);
     let n_slices = shape[axis];
     node.expect_slices(&shape, n_slices)?;
-    node.workspace
-        .set_aside(n_slices, Classes::BYTES_PER_THING)?;
+    node.workspace.reserve(n_slices, Classes::BYTES_PER_THING)?;
     let places = |slice: usize| {
         let start = move |outer: usize| (outer * n_slices + slice) * inner;
         let n_outer = if inner == 0 { 0 } else { n_outer };

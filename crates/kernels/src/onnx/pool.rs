@@ -46,7 +46,8 @@ fn laid(node: &NodeCall<'_>) -> Result<(Vec<Window>, Vec<usize>, Dims), Error> {
     let extents = image(node)?;
     let spatial = SpatialAttributes::of(node, extents.len() - 2, None)?;
     let (windows, behind) = spatial.pooled(node, &extents[2..])?;
-    let output = channels_first_extents(&extents, &windows).map_err(|error| node.told(&error))?;
+    let output =
+        channels_first_extents(&extents, &windows).map_err(|error| node.with_name(&error))?;
     Ok((windows, behind, output))
 }
 
@@ -119,7 +120,8 @@ fn global(node: &NodeCall<'_>, pooling: Option<Pooling>) -> Result<Outputs, Erro
         .iter()
         .map(|extent| Window::new(*extent, 1, Padding::Valid))
         .collect();
-    let output = channels_first_extents(&extents, &windows).map_err(|error| node.told(&error))?;
+    let output =
+        channels_first_extents(&extents, &windows).map_err(|error| node.with_name(&error))?;
     let out = node.output(dtype, &output)?;
     let execution = node.execution;
     node.inputs.expect(0, Family::Floats)?;

@@ -32,7 +32,7 @@ fn scaling(node: &NodeCall<'_>, x: &DenseHostTensor) -> Result<Scaling, Error> {
     } else {
         Some(node.axis(axis, extents.len())?)
     };
-    Scaling::new(&extents, dimension, block, scales, zeros).map_err(|error| node.told(&error))
+    Scaling::new(&extents, dimension, block, scales, zeros).map_err(|error| node.with_name(&error))
 }
 
 fn quantize(node: &NodeCall<'_>) -> Result<Outputs, Error> {
@@ -67,7 +67,7 @@ fn quantize(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let out = node.output(dtype, &x.shape().to_dims())?;
     let scaling = scaling(node, x)?;
     let chain = quantize_into(node.execution, scaling, (precision, casting), x, &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
@@ -85,7 +85,7 @@ fn dequantize(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let dtype = asked.unwrap_or(node.inputs.dense(1)?.dtype());
     let out = node.output(dtype, &x.shape().to_dims())?;
     let chain = dequantize_into(node.execution, scaling(node, x)?, x, &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }
 

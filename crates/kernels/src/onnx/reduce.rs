@@ -82,7 +82,7 @@ fn of_dimensions(node: &NodeCall<'_>, reduction: Reduction) -> Result<Outputs, E
     let shape = ReductionShape::of(node, &x.shape().to_dims())?;
     let out = node.output(dtype, &shape.output)?;
     let chain = reduce_into(node.execution, reduction, x, &shape.dimensions, &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
@@ -179,6 +179,6 @@ fn position(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let out = node.output(DType::I64, &output)?;
     node.inputs.expect(0, Family::Reals)?;
     let chain = positions_into(node.execution, extremum, x, dimension, ties, &out);
-    let chain = chain.map_err(|error| node.told(&error))?;
+    let chain = chain.map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }

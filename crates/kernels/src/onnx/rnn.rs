@@ -227,7 +227,7 @@ fn run(node: &NodeCall<'_>, cell: Cell) -> Result<Outputs, Error> {
     let initial = |index: usize| -> Result<Vec<f64>, Error> {
         match node.inputs.has(index) {
             false => {
-                node.workspace.set_aside(states, size_of::<f64>())?;
+                node.workspace.reserve(states, size_of::<f64>())?;
                 super::dispatch::to_f64(&node.zeros(DType::F64, &sizes.states())?)
             }
             true => {
@@ -245,8 +245,7 @@ fn run(node: &NodeCall<'_>, cell: Cell) -> Result<Outputs, Error> {
     let (mut h, mut c) = (initial(5)?, initial(6)?);
     let lens = lens(node, &sizes)?;
     let out = node.zeros(DType::F64, &sizes.all())?;
-    node.workspace
-        .set_aside(out.n_elements(), size_of::<f64>())?;
+    node.workspace.reserve(out.n_elements(), size_of::<f64>())?;
     let mut all = super::dispatch::to_f64(&out)?;
     drop(out);
     let request = node.execution.request();
@@ -298,7 +297,7 @@ fn lens(node: &NodeCall<'_>, sizes: &Sizes) -> Result<Vec<usize>, Error> {
     let Some(list) = node.inputs.optional_integers(4)? else {
         // Without hidden elements there is nothing to calculate, for however many sequences.
         let n_sequences = if sizes.n_hidden == 0 { 0 } else { sizes.batch };
-        node.workspace.set_aside(n_sequences, size_of::<usize>())?;
+        node.workspace.reserve(n_sequences, size_of::<usize>())?;
         return Ok(vec![sizes.length; n_sequences]);
     };
     let lens: Option<Vec<usize>> = list

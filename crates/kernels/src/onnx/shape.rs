@@ -170,7 +170,7 @@ fn size(node: &NodeCall<'_>) -> Result<Outputs, Error> {
 }
 
 fn view(node: &NodeCall<'_>, x: &Tensor, shape: &[usize]) -> Result<Outputs, Error> {
-    let seen = reshaped(x, shape).map_err(|error| node.told(&error))?;
+    let seen = reshaped(x, shape).map_err(|error| node.with_name(&error))?;
     Ok(seen.into())
 }
 

@@ -77,7 +77,7 @@ fn window(node: &NodeCall<'_>, function: fn(f64) -> f64) -> Result<Outputs, Erro
     for (index, out) in wide.write()?.elements_mut::<f64>()?.iter_mut().enumerate() {
         *out = function(2.0 * PI * float(index) / turn);
     }
-    node.workspace.set_aside(n, size_of::<f64>())?;
+    node.workspace.reserve(n, size_of::<f64>())?;
     let numbers = super::dispatch::to_f64(&wide)?;
     Ok(typed(node, dtype, &[n], &numbers)?.into())
 }
@@ -129,7 +129,7 @@ fn fourier(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let mut writing = out.write()?;
     let results = writing.elements_mut::<f64>()?;
     let mut row: Vec<Pair> = Vec::new();
-    set_aside_for_row(node, len, &out)?;
+    reserve_for_row(node, len, &out)?;
     // A row is as long as the result, which there was memory for.
     for number in 0..results.len().checked_div(n_out * parts_out).unwrap_or(0) {
         if let Some(reason) = node.execution.request().cancellation() {
@@ -165,19 +165,18 @@ fn fourier(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         }
     }
     drop(writing);
-    node.workspace
-        .set_aside(out.n_elements(), size_of::<f64>())?;
+    node.workspace.reserve(out.n_elements(), size_of::<f64>())?;
     let numbers = super::dispatch::to_f64(&out)?;
     Ok(typed(node, dtype, &output, &numbers)?.into())
 }
 
 /// Reserves memory for the transform of a row of so many numbers, if the result has a row.
-fn set_aside_for_row(node: &NodeCall<'_>, len: usize, out: &DenseHostTensor) -> Result<(), Error> {
+fn reserve_for_row(node: &NodeCall<'_>, len: usize, out: &DenseHostTensor) -> Result<(), Error> {
     if out.n_elements() == 0 {
         return Ok(());
     }
-    node.workspace.set_aside(len, size_of::<Pair>())?;
-    node.workspace.set_aside(bytes_beside(len), 1)
+    node.workspace.reserve(len, size_of::<Pair>())?;
+    node.workspace.reserve(bytes_beside(len), 1)
 }
 
 /// `STFT`: transforms of windowed frames of a signal
@@ -219,7 +218,7 @@ fn short_time(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let output = [batch, n_frames, n_out, 2];
     let out = node.zeros(DType::F64, &output)?;
     let numbers = node.inputs.numbers(0)?;
-    set_aside_for_row(node, len, &out)?;
+    reserve_for_row(node, len, &out)?;
     let mut writing = out.write()?;
     for (number, out) in writing
         .elements_mut::<f64>()?
@@ -249,8 +248,7 @@ fn short_time(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         }
     }
     drop(writing);
-    node.workspace
-        .set_aside(out.n_elements(), size_of::<f64>())?;
+    node.workspace.reserve(out.n_elements(), size_of::<f64>())?;
     let numbers = super::dispatch::to_f64(&out)?;
     Ok(typed(node, dtype, &output, &numbers)?.into())
 }
@@ -302,8 +300,7 @@ fn mel(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         (middle..right).for_each(|bin| set(bin, float(right - bin) / float(right - middle)));
     }
     drop(writing);
-    node.workspace
-        .set_aside(out.n_elements(), size_of::<f64>())?;
+    node.workspace.reserve(out.n_elements(), size_of::<f64>())?;
     let numbers = super::dispatch::to_f64(&out)?;
     Ok(typed(node, dtype, &[n_bins, bands], &numbers)?.into())
 }

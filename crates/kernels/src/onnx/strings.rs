@@ -27,7 +27,8 @@ const PATTERN_BYTES: usize = 1 << 22;
 fn string_concat(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.strings(0)?, node.inputs.strings(1)?);
     let shapes = [x, y].map(|strings| strings.metadata().shape.to_dims());
-    let shape = broadcast_extents(&[&shapes[0], &shapes[1]]).map_err(|error| node.told(&error))?;
+    let shape =
+        broadcast_extents(&[&shapes[0], &shapes[1]]).map_err(|error| node.with_name(&error))?;
     let broadcast =
         |strings: &StringHostTensor, own: &[usize]| -> Result<StringHostTensor, Error> {
             if own == &shape[..] {

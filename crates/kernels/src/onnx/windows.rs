@@ -134,8 +134,9 @@ impl<'a> SpatialAttributes<'a> {
                         padding: Padding::Same,
                         ..bare
                     };
-                    let (_, before, behind) =
-                        same.output(*extent).map_err(|error| node.told(&error))?;
+                    let (_, before, behind) = same
+                        .output(*extent)
+                        .map_err(|error| node.with_name(&error))?;
                     Padding::Explicit(behind, before)
                 }
                 AutoPad::Explicit(_) => {
@@ -159,8 +160,9 @@ impl<'a> SpatialAttributes<'a> {
         let mut windows = self.windows(node, extents)?;
         let mut stated = Vec::with_capacity(windows.len());
         for (window, extent) in windows.iter_mut().zip(extents) {
-            let (output, before, behind) =
-                window.output(*extent).map_err(|error| node.told(&error))?;
+            let (output, before, behind) = window
+                .output(*extent)
+                .map_err(|error| node.with_name(&error))?;
             stated.push(behind);
             if !is_ceiled {
                 continue;

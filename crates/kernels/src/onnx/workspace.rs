@@ -34,7 +34,7 @@ impl<'a> Workspace<'a> {
     /// # Errors
     ///
     /// `ResourceExhausted` if there is none.
-    pub fn set_aside(&self, n_elements: usize, n_bytes_each: usize) -> Result<(), Error> {
+    pub fn reserve(&self, n_elements: usize, n_bytes_each: usize) -> Result<(), Error> {
         let n_bytes = n_elements.saturating_mul(n_bytes_each);
         if n_bytes < LITTLE {
             return Ok(());

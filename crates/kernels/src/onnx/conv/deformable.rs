@@ -31,11 +31,11 @@ pub(super) fn deformed(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     };
     let output: Dims = deformed
         .output_extents(&extents, &filter_extents)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let out = node.output(dtype, &output)?;
     node.inputs.expect(0, Family::Floats)?;
     let operands = [x, filter, offsets];
     let chain = deformed_into(node.execution, &deformed, operands, [bias, mask], &out);
-    let chain = chain.map_err(|error| node.told(&error))?;
+    let chain = chain.map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }

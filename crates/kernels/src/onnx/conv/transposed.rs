@@ -17,7 +17,7 @@ pub(super) fn transposed(node: &NodeCall<'_>, filter: Filter<'_>) -> Result<Outp
     let filter_extents = filter.extents(node, extents.len())?;
     let transposed = described(node, &extents, &filter_extents)?;
     let output: Dims = transposed_extents(&transposed, &extents, &filter_extents)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let out = node.output(dtype, &output)?;
     let shift = node.inputs.optional_dense(2)?.cloned();
     let after = TensorEpilogue {

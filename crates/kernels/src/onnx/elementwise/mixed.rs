@@ -70,14 +70,14 @@ pub(super) fn power(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     }
     let wide = |index, tensor: &DenseHostTensor| -> Result<DenseHostTensor, Error> {
         node.workspace
-            .set_aside(tensor.n_elements(), size_of::<f64>())?;
+            .reserve(tensor.n_elements(), size_of::<f64>())?;
         let list = to_f64(tensor).map_err(|_| node.inputs.unsupported(index, tensor.dtype()))?;
         node.tensor_of(&tensor.shape().to_dims(), &list)
     };
     let (x, y) = (wide(0, x)?, wide(1, y)?);
     let power = BinaryFunction::Power;
-    let metadata =
-        binary_metadata(power, x.metadata(), y.metadata()).map_err(|error| node.told(&error))?;
+    let metadata = binary_metadata(power, x.metadata(), y.metadata())
+        .map_err(|error| node.with_name(&error))?;
     let extents = metadata.shape.to_dims();
     expect_defined(node, ParametricFunction::PowerOf.result(dtype))?;
     let powers = node.output(DType::F64, &extents)?;
@@ -125,7 +125,7 @@ pub(super) fn select(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.tensor(1)?, node.inputs.tensor(2)?);
     let shapes = [condition.metadata(), x.metadata(), y.metadata()].map(|one| one.shape.to_dims());
     let extents = broadcast_extents(&[&shapes[0], &shapes[1], &shapes[2]])
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     if let (Tensor::String(x), Tensor::String(y)) = (x, y) {
         let (reading, lists) = (condition.read()?, [x.strings(), y.strings()]);
         let conditions = reading.elements::<Bool>()?;

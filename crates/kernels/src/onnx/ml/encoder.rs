@@ -43,10 +43,10 @@ impl Key {
     /// Returns the keys of a tensor's elements.
     pub(super) fn of(node: &NodeCall<'_>, tensor: &Tensor) -> Result<Vec<Key>, Error> {
         let n_keys = count(&extents(tensor));
-        node.workspace.set_aside(n_keys, Key::BYTES)?;
+        node.workspace.reserve(n_keys, Key::BYTES)?;
         if let Tensor::String(strings) = tensor {
             let n_bytes = strings.strings().iter().map(Vec::len).sum();
-            node.workspace.set_aside(n_bytes, 1)?;
+            node.workspace.reserve(n_bytes, 1)?;
             return Ok(strings.strings().iter().cloned().map(Key::Text).collect());
         }
         let dense = tensor.as_dense()?;
@@ -132,7 +132,7 @@ fn look_up(node: &NodeCall<'_>, keys: &Tensor, values: &Tensor) -> Result<Output
     }
     let n_found = count(&extents(x));
     node.workspace
-        .set_aside(n_found, size_of::<Option<usize>>())?;
+        .reserve(n_found, size_of::<Option<usize>>())?;
     let found: Vec<Option<usize>> = Key::of(node, x)?
         .iter()
         .map(|key| places.get(key).copied())
@@ -187,7 +187,7 @@ pub(super) fn one_hot_encoder(node: &NodeCall<'_>) -> Result<Outputs, Error> {
             let key = |x: f64| Key::Integer(x as i64);
             let categories = integers.iter().copied().map(Key::Integer);
             let found = node.inputs.numbers(0)?;
-            node.workspace.set_aside(found.len(), Key::BYTES)?;
+            node.workspace.reserve(found.len(), Key::BYTES)?;
             let found = found.into_iter().map(key);
             (categories.collect(), found.collect())
         }

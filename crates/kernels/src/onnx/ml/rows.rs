@@ -44,7 +44,7 @@ impl Rows {
         let tensor = match x.dtype() {
             DType::F32 | DType::F64 => x.clone(),
             other => with_real!(other, T => {
-                node.workspace.set_aside(x.n_elements(), size_of::<f32>())?;
+                node.workspace.reserve(x.n_elements(), size_of::<f32>())?;
                 let reading = x.read()?;
                 let numbers = reading.elements::<T>()?.iter().map(|x| f32::from_f64(x.to_f64()));
                 node.tensor_of(&x.shape().to_dims(), &numbers.collect::<Vec<_>>())?

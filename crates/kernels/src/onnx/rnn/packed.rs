@@ -84,7 +84,7 @@ pub(super) fn pack(node: &NodeCall<'_>) -> Result<Option<Arc<Layers>>, Error> {
             peepholes: &p,
         };
         let layer = PackedLayer::pack(allocator, cell, [n_inputs, n_hidden], weights);
-        layers.push(layer.map_err(|error| node.told(&error))?);
+        layers.push(layer.map_err(|error| node.with_name(&error))?);
     }
     Ok(Some(Arc::new(Layers(layers))))
 }
@@ -158,7 +158,7 @@ impl PreparedKernel for Layers {
         let n_rows = sizes.length.saturating_mul(sizes.batch);
         let n_sums = self.0[0].n_sums();
         // Sums of the inputs' and of the states' own, with what gates are calculated in.
-        node.workspace.set_aside(
+        node.workspace.reserve(
             sizes.batch,
             n_sums.saturating_mul(3).saturating_mul(size_of::<f32>()),
         )?;
@@ -168,7 +168,7 @@ impl PreparedKernel for Layers {
         for layer in &self.0 {
             let own = node.output(DType::F32, &[n_rows, n_sums])?;
             let chain = layer.project_into(node.execution, &rows, &own);
-            let chain = chain.map_err(|error| node.told(&error))?;
+            let chain = chain.map_err(|error| node.with_name(&error))?;
             ready = ready.and_then_value(move |_| chain);
             sums.push(own);
         }

@@ -135,7 +135,7 @@ pub(super) fn trees(
         });
     }
     let trees = Trees::new(nodes, leaves, roots, n_targets, aggregate(node)?);
-    let trees = trees.map_err(|error| node.told(&error))?;
+    let trees = trees.map_err(|error| node.with_name(&error))?;
     Ok((trees, wide_values || wide_weights))
 }
 

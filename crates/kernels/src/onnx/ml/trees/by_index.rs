@@ -115,7 +115,7 @@ pub(super) fn trees(node: &NodeCall<'_>) -> Result<(Trees<f64>, bool), Error> {
         }
     };
     let trees = Trees::new(nodes, leaves, roots, n_targets, aggregate);
-    let trees = trees.map_err(|error| node.told(&error))?;
+    let trees = trees.map_err(|error| node.with_name(&error))?;
     let weights = node
         .attributes
         .tensor("leaf_weights", node.execution.host().allocator())?;
