@@ -34,11 +34,11 @@ pub enum AttrValue<'a> {
 pub struct TensorValue<'a> {
     /// The type of its elements.
     pub dtype: DType,
-    /// Its extents.
+    /// The extents.
     pub dims: Cow<'a, [i64]>,
-    /// Its elements, if they are integers and few.
+    /// The elements, if they are integers and few.
     pub ints: Option<Vec<i64>>,
-    /// Its elements, if they are floating-point numbers and few.
+    /// The elements, if they are floating-point numbers and few.
     pub floats: Option<Vec<f64>>,
 }
 

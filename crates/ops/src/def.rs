@@ -20,11 +20,11 @@ pub struct OpDef {
     pub name: &'static str,
     /// One sentence on what the operation does.
     pub summary: &'static str,
-    /// Its operands.
+    /// The operands.
     pub inputs: &'static [ValueDef],
-    /// Its results.
+    /// The results.
     pub results: &'static [ValueDef],
-    /// Its attributes.
+    /// The attributes.
     pub attrs: &'static [AttrDef],
     /// The names of its regions: bodies of loops, branches.
     pub regions: &'static [&'static str],
@@ -119,9 +119,9 @@ pub struct ValueDef {
     pub name: &'static str,
     /// The types that its elements may have.
     pub types: Types,
-    /// How many values it stands for.
+    /// The number of values.
     pub arity: Arity,
-    /// How much of a result's extents follows from the facts of the operands. Operands are `Exact`.
+    /// The part of a result's extents that follows from the facts of the operands. Operands are `Exact`.
     pub exactness: Exactness,
 }
 
@@ -149,7 +149,7 @@ pub enum Arity {
     Rest(usize),
 }
 
-/// How much of a result's extents is known where everything is known of the operands but the elements of those that
+/// The part of a result's extents that is known where everything is known of the operands but the elements of those that
 /// are no constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exactness {
@@ -190,13 +190,13 @@ pub enum Limit {
 /// The forms of an operation in which an attribute applies. In others it must not be stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// In all forms.
+    /// All forms.
     Always,
-    /// In those whose attribute `kind` is one of these.
+    /// Forms whose attribute `kind` is one of these.
     Kind(&'static [&'static str]),
-    /// In those whose attribute of this name, a truth value, is 1.
+    /// Forms whose attribute of this name, a truth value, is 1.
     Set(&'static str),
-    /// In those whose attribute of this name, a truth value, is 0 or not stated.
+    /// Forms whose attribute of this name, a truth value, is 0 or not stated.
     Unset(&'static str),
 }
 

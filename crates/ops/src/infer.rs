@@ -70,7 +70,7 @@ pub struct InferCall<'a> {
     pub op: &'a OpDef,
     /// The facts of the operands; `None` for one that is left out.
     pub inputs: &'a [Option<Fact>],
-    /// Its attributes.
+    /// The attributes.
     pub attrs: Attrs<'a>,
     /// A function that infers a region: the facts of its results for those of its arguments.
     pub regions: &'a mut dyn FnMut(usize, &[Fact]) -> Facts,

@@ -1,4 +1,4 @@
-//! How operations of formats map to rows: names and attributes, as data.
+//! Mappings of formats' operations to rows: names and attributes, as data.
 
 pub mod onnx;
 pub mod test;

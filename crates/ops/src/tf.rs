@@ -353,7 +353,7 @@ pub enum StridedAxis {
     Slice {
         /// The first element.
         start: i64,
-        /// How far elements are apart.
+        /// The distance of elements.
         step: i64,
         /// The number of elements.
         n: i64,

@@ -15,13 +15,13 @@ use crate::codes;
 /// A tensor in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
-    /// Its name; may be empty.
+    /// The name; may be empty.
     pub name: String,
     /// The type of its elements.
     pub element: ElementType,
-    /// Its extents, the slowest first; none if it is a scalar.
+    /// The extents, the slowest first; none if it is a scalar.
     pub dims: Vec<usize>,
-    /// Its elements in row-major order.
+    /// The elements in row-major order.
     ///
     /// Invariant: as many as the extents say, strings if the type says so.
     pub data: TensorData,
