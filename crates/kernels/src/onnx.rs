@@ -64,7 +64,7 @@ pub(crate) use constant::{HeldAttributes, in_place};
 pub use inputs::Inputs;
 pub(crate) use opaque::OpaqueTensors;
 pub use outputs::Outputs;
-pub(crate) use prepare::{CODEC, PrepareRow, is_kept, state};
+pub(crate) use prepare::{CODEC, PrepareRow, is_storable, state};
 pub use rows::{kernel_of, prepare_of};
 pub use weight_files::WeightFiles;
 pub use workspace::Workspace;

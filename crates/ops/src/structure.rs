@@ -273,7 +273,7 @@ fn concat(call: &mut InferCall<'_>) -> Result<(), InferError> {
     // Numbers become a list.
     let lists: Vec<Fact> = given().map(as_list).collect();
     let parts: SmallVec<[&Fact; 8]> = lists.iter().collect();
-    let y = joined(call, &parts, dtype, axis)?;
+    let y = concatenated(call, &parts, dtype, axis)?;
     call.set(0, y);
     Ok(())
 }
@@ -288,7 +288,7 @@ fn as_list(fact: &Fact) -> Fact {
 }
 
 /// Returns the fact of a concatenation.
-pub(crate) fn joined(
+pub(crate) fn concatenated(
     call: &InferCall<'_>,
     parts: &[&Fact],
     dtype: Option<DType>,

@@ -56,18 +56,18 @@ pub fn store(
 ) -> Option<Result<EncodedValue, Error>> {
     let codecs = host.codecs();
     codecs.newest(value.type_name()?)?;
-    let is_kept = match value.get::<Prepared>() {
-        Some(prepared) => crate::onnx::is_kept(prepared),
+    let is_storable = match value.get::<Prepared>() {
+        Some(prepared) => crate::onnx::is_storable(prepared),
         None => !value.is::<Tensor>(),
     };
-    if !is_kept {
+    if !is_storable {
         return None;
     }
     let encoder = Encoder::new(host.allocator()).for_target(set.name());
     let encoded = codecs.encode_with(value, encoder);
-    let is_kept = |encoded: &EncodedValue| encoded.parts().len() <= MAX_PARTS;
+    let has_few_parts = |encoded: &EncodedValue| encoded.parts().len() <= MAX_PARTS;
     match encoded {
-        Ok(encoded) => is_kept(&encoded).then_some(Ok(encoded)),
+        Ok(encoded) => has_few_parts(&encoded).then_some(Ok(encoded)),
         Err(error) => Some(Err(error)),
     }
 }

@@ -103,7 +103,7 @@ impl Rhs {
     }
 
     /// Reshapes the right-hand side.
-    fn seen(&self, extents: &[usize]) -> Result<Rhs, Error> {
+    fn reshaped(&self, extents: &[usize]) -> Result<Rhs, Error> {
         let shape = TensorShape::new(extents)?;
         Ok(match self {
             Rhs::Operand(tensor) => Rhs::Operand(tensor.reshape(shape)?),
@@ -169,7 +169,7 @@ impl Shapes {
 }
 
 /// Reshapes a tensor.
-fn seen(tensor: &DenseHostTensor, extents: &[usize]) -> Result<DenseHostTensor, Error> {
+fn reshaped(tensor: &DenseHostTensor, extents: &[usize]) -> Result<DenseHostTensor, Error> {
     tensor.reshape(TensorShape::new(extents)?)
 }
 
@@ -180,8 +180,11 @@ fn multiply(
     flips: [bool; 2],
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    let (a, out) = (seen(a, &shapes.factors[0])?, seen(out, &shapes.product)?);
-    let b = b.seen(&shapes.factors[1])?;
+    let (a, out) = (
+        reshaped(a, &shapes.factors[0])?,
+        reshaped(out, &shapes.product)?,
+    );
+    let b = b.reshaped(&shapes.factors[1])?;
     b.multiply_into(node.execution, Scale::default(), &a, flips, &out)
         .map_err(|error| node.with_name(&error))
 }
@@ -309,8 +312,11 @@ fn exact(
     let (a, a_chain) = centred(node, a, numbers(node, zeros[0])?, row)?;
     let (b, b_chain) = centred(node, b, numbers(node, zeros[1])?, column)?;
     let sums = node.output(DType::F64, &shapes.result)?;
-    let (a, b) = (seen(&a, &shapes.factors[0])?, seen(&b, &shapes.factors[1])?);
-    let written = seen(&sums, &shapes.product)?;
+    let (a, b) = (
+        reshaped(&a, &shapes.factors[0])?,
+        reshaped(&b, &shapes.factors[1])?,
+    );
+    let written = reshaped(&sums, &shapes.product)?;
     let execution = node.execution.clone();
     let chain = a_chain
         .and_then_value(move |_| b_chain)

@@ -68,12 +68,12 @@ impl Outputs {
 
     /// Returns as many results as the program uses.
     pub(super) fn into_results(self, node: &NodeCall<'_>) -> Result<Results, Error> {
-        self.asked_for(node)
+        self.into_requested(node)
             .map(|results| Results(results.into_vec()))
     }
 
     /// Returns as many results as the caller uses.
-    pub(super) fn asked_for(mut self, node: &NodeCall<'_>) -> Result<OpResults, Error> {
+    pub(super) fn into_requested(mut self, node: &NodeCall<'_>) -> Result<OpResults, Error> {
         node.workspace.until_settled(&self.0);
         let (found, wanted) = (self.0.len(), node.n_results);
         if found < wanted {

@@ -198,7 +198,7 @@ pub(crate) const CODEC: ValueCodec = ValueCodec {
 };
 
 /// Returns whether a file keeps the prepared form, and not the constants.
-pub(crate) fn is_kept(prepared: &Prepared) -> bool {
+pub(crate) fn is_storable(prepared: &Prepared) -> bool {
     let state: &dyn Any = &*prepared.state;
     !state.is::<Constants>() && find(prepared.op).is_some_and(|row| row.restore.is_some())
 }

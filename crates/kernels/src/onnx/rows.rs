@@ -141,7 +141,7 @@ impl Kernel {
             None => self.run_plain(node),
             Some(prepared) => self.run_prepared(node, prepared),
         };
-        outputs?.asked_for(node)
+        outputs?.into_requested(node)
     }
 
     fn run_plain_as(self, function: &str, node: &NodeCall<'_>) -> Result<Outputs, Error> {

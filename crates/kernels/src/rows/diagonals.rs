@@ -7,7 +7,7 @@ use tfrt_tensor::op::{Outputs, TensorCall, TensorKernel};
 use tfrt_tensor::{Dims, Tensor};
 
 use super::of_call;
-use super::rearrange::{ElementSource, copied_from, position, taken_of};
+use super::rearrange::{ElementSource, copied_from, copied_from_one, position};
 use super::tensors::{extents, integers};
 
 pub(super) const KERNELS: &[TensorKernel] = &[
@@ -30,7 +30,7 @@ fn band(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     };
     let (lower, upper) = (side(1)?, side(2)?);
     let n = own.len();
-    taken_of(call, x, &own, |at| {
+    copied_from_one(call, x, &own, |at| {
         let (row, column) = (at[n - 2], at[n - 1]);
         let is_inside = row.saturating_sub(column) <= lower && column.saturating_sub(row) <= upper;
         is_inside.then(|| position(&own, at.iter().copied()))
@@ -41,7 +41,7 @@ fn diagonal(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let x = call.tensor(0)?;
     let own = extents(x);
     let result: Dims = own.iter().chain(&own).copied().collect();
-    taken_of(call, x, &result, |at| {
+    copied_from_one(call, x, &result, |at| {
         let (first, second) = at.split_at(own.len());
         (first == second).then(|| position(&own, first.iter().copied()))
     })
@@ -51,7 +51,7 @@ fn diagonal_part(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let x = call.tensor(0)?;
     let own = extents(x);
     let result = Dims::from_slice(&own[..own.len() / 2]);
-    taken_of(call, x, &result, |at| {
+    copied_from_one(call, x, &result, |at| {
         Some(position(&own, at.iter().chain(at).copied()))
     })
 }

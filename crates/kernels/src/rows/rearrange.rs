@@ -12,7 +12,7 @@ use tfrt_tensor::{
 };
 
 use super::of_call;
-use super::tensors::{axis_in, extents, integers, moved, seen};
+use super::tensors::{axis_in, extents, integers, moved, reshaped};
 
 pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("tf.BatchToSpaceND", batch_to_space).formats(Formats::STRING),
@@ -110,7 +110,7 @@ pub(super) fn copied_from(
 }
 
 /// Makes a tensor whose elements are copied from another.
-pub(super) fn taken_of(
+pub(super) fn copied_from_one(
     call: &TensorCall<'_>,
     x: &Tensor,
     extents: &[usize],
@@ -206,7 +206,7 @@ fn blocks(call: &mut TensorCall<'_>, to_space: bool) -> Result<Outputs, Error> {
             )
         }
     };
-    let x = call.named(seen(x, &seen_as))?;
+    let x = call.named(reshaped(x, &seen_as))?;
     let movement = call.named(Movement::transpose(&seen_as, &order))?;
     Ok(smallvec![moved(call, &x, &movement, &result)?])
 }
@@ -215,7 +215,7 @@ fn space_to_batch(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let x = call.tensor(0)?;
     let (own, result) = (extents(x), known(call, 0)?);
     let (blocks, around) = (sizes(call, 1)?, sizes(call, 2)?);
-    taken_of(call, x, &result, |at| {
+    copied_from_one(call, x, &result, |at| {
         let mut part = at[0] / own[0];
         let mut inner = SmallVec::<[usize; 6]>::from_slice(at);
         inner[0] = at[0] % own[0];
@@ -233,7 +233,7 @@ fn batch_to_space(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let x = call.tensor(0)?;
     let (own, result) = (extents(x), known(call, 0)?);
     let (blocks, around) = (sizes(call, 1)?, sizes(call, 2)?);
-    taken_of(call, x, &result, |at| {
+    copied_from_one(call, x, &result, |at| {
         let mut inner = SmallVec::<[usize; 6]>::from_slice(at);
         let mut part = 0;
         for (index, block) in blocks.iter().enumerate() {
@@ -251,7 +251,7 @@ fn mirror_pad(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let (own, result, around) = (extents(x), known(call, 0)?, sizes(call, 1)?);
     let edge = mirrored_edge(&call.attrs).map_err(of_call(call))?;
     let edge = usize::try_from(edge).unwrap_or(0);
-    taken_of(call, x, &result, |at| {
+    copied_from_one(call, x, &result, |at| {
         let inner = at
             .iter()
             .zip(&own)
@@ -286,7 +286,7 @@ fn roll(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         let shift = usize::try_from(shift.rem_euclid(extent)).unwrap_or(0);
         moved[at] = (moved[at] + shift) % own[at].max(1);
     }
-    taken_of(call, x, &own, |at| {
+    copied_from_one(call, x, &own, |at| {
         let all = at.iter().zip(&own).zip(&moved);
         let inner = all.map(|((place, extent), shift)| (place + extent - shift) % extent);
         Some(position(&own, inner))
@@ -372,7 +372,7 @@ fn gather(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         }
     }
     let table = [n_batches * n_outer * extent, product(&own[at + 1..])];
-    let x = call.named(seen(x, &table))?;
+    let x = call.named(reshaped(x, &table))?;
     let rows = tfrt_tensor::TensorView::new(&rows, &[rows.len()])?;
     let movement = call.named(Movement::gather(&table, 0, &rows))?;
     Ok(smallvec![moved(call, &x, &movement, &result)?])

@@ -22,7 +22,7 @@ pub(super) const KERNELS: &[TensorKernel] = &[
         // Numbers become a list.
         match parts.first().map_or(0, |part| part.metadata().shape.rank()) {
             0 => {
-                let lists = parts.iter().map(|part| seen(part, &[1]));
+                let lists = parts.iter().map(|part| reshaped(part, &[1]));
                 joined(call, &lists.collect::<Result<Vec<_>, _>>()?, axis)
             }
             _ => joined(call, &parts, axis),
@@ -60,7 +60,7 @@ pub(super) fn extents(tensor: &Tensor) -> Dims {
 }
 
 /// Reshapes a tensor.
-pub(super) fn seen(tensor: &Tensor, extents: &[usize]) -> Result<Tensor, Error> {
+pub(super) fn reshaped(tensor: &Tensor, extents: &[usize]) -> Result<Tensor, Error> {
     let shape = TensorShape::new(extents)?;
     match tensor {
         Tensor::String(strings) => Ok(strings.reshape(shape)?.into()),
@@ -213,7 +213,9 @@ fn pack(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let mut extents = parts.first().map(extents).unwrap_or_default();
     let axis = axis_in(call, call.attrs.int("axis").unwrap_or(0), extents.len() + 1)?;
     extents.insert(axis, 1);
-    let parts = parts.iter().map(|part| call.named(seen(part, &extents)));
+    let parts = parts
+        .iter()
+        .map(|part| call.named(reshaped(part, &extents)));
     let parts: Vec<Tensor> = parts.collect::<Result<_, _>>()?;
     // An axis is less than the largest integer.
     joined(call, &parts, axis as i64)

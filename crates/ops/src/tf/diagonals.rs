@@ -214,7 +214,7 @@ pub fn of_diagonals(
 }
 
 /// Adds the operation to an error.
-fn told<T>(call: &InferCall<'_>, result: Result<T, InferError>) -> Result<T, InferError> {
+fn with_op_name<T>(call: &InferCall<'_>, result: Result<T, InferError>) -> Result<T, InferError> {
     result.map_err(|error| call.error(error))
 }
 
@@ -231,7 +231,7 @@ fn stated(call: &InferCall<'_>, index: usize) -> Result<Option<Vec<i64>>, InferE
     }
     let list = call.input(index).numbers();
     if let Some(list) = &list {
-        told(call, bounds(Some(list)))?;
+        with_op_name(call, bounds(Some(list)))?;
     }
     Ok(list)
 }
@@ -320,7 +320,7 @@ fn halved(call: &mut InferCall<'_>) -> Result<(), InferError> {
 
 fn made(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0).clone();
-    told(call, alignment(&call.attrs))?;
+    with_op_name(call, alignment(&call.attrs))?;
     let k = stated(call, 1)?;
     for index in [2, 3, 4] {
         if call.has(index)
@@ -340,7 +340,7 @@ fn made(call: &mut InferCall<'_>) -> Result<(), InferError> {
         call.give(0, x.dtype, None);
         return Ok(());
     };
-    let [lower, upper] = told(call, bounds(Some(&k)))?;
+    let [lower, upper] = with_op_name(call, bounds(Some(&k)))?;
     let n_own = if lower == upper { 1 } else { 2 };
     let n = upper - lower + 1;
     let Some(n_batch) = dims.len().checked_sub(n_own) else {
@@ -364,7 +364,7 @@ fn made(call: &mut InferCall<'_>) -> Result<(), InferError> {
     match (longest, stated) {
         (Some(longest), [Some(rows), Some(columns)]) => {
             let diagonals = of_diagonals(&call.attrs, Some(&k), longest, [rows, columns]);
-            let diagonals = told(call, diagonals)?;
+            let diagonals = with_op_name(call, diagonals)?;
             result.extend([diagonals.rows, diagonals.columns].map(Dim::Known));
         }
         _ => result.extend(unknown_dims(2)),
@@ -378,16 +378,16 @@ fn extents(call: &InferCall<'_>, k: Option<&[i64]>) -> Result<Option<Dims>, Infe
     let (Some(dims), Some(k)) = (&call.input(0).dims, k) else {
         return Ok(None);
     };
-    let [lower, upper] = told(call, bounds(Some(k)))?;
+    let [lower, upper] = with_op_name(call, bounds(Some(k)))?;
     let (batch, matrix) = dims.split_at(dims.len() - 2);
     let mut result: Dims = batch.iter().cloned().collect();
     if lower != upper {
         result.push(Dim::Known(upper - lower + 1));
     }
     result.push(match (matrix[0].value(), matrix[1].value()) {
-        (Some(rows), Some(columns)) => {
-            Dim::Known(told(call, of_matrix(&call.attrs, Some(k), [rows, columns]))?.longest())
-        }
+        (Some(rows), Some(columns)) => Dim::Known(
+            with_op_name(call, of_matrix(&call.attrs, Some(k), [rows, columns]))?.longest(),
+        ),
         _ => Dim::Unknown,
     });
     Ok(Some(result))
@@ -395,7 +395,7 @@ fn extents(call: &InferCall<'_>, k: Option<&[i64]>) -> Result<Option<Dims>, Infe
 
 fn taken(call: &mut InferCall<'_>) -> Result<(), InferError> {
     expect_matrices(call)?;
-    told(call, alignment(&call.attrs))?;
+    with_op_name(call, alignment(&call.attrs))?;
     let k = stated(call, 1)?;
     let dims = extents(call, k.as_deref())?;
     if call.has(2) && call.input(2).n_elements().value().is_some_and(|n| n != 1) {
@@ -411,7 +411,7 @@ fn taken(call: &mut InferCall<'_>) -> Result<(), InferError> {
 
 fn replaced(call: &mut InferCall<'_>) -> Result<(), InferError> {
     expect_matrices(call)?;
-    told(call, alignment(&call.attrs))?;
+    with_op_name(call, alignment(&call.attrs))?;
     let k = stated(call, 2)?;
     let wanted = extents(call, k.as_deref())?;
     let (x, diagonal) = (call.input(0).clone(), call.input(1));

@@ -50,7 +50,7 @@ pub(crate) const OPS: &[OpDef] = &[
         .inputs(&[X.rest(1)])
         .results(&[Y])
         .attrs(&[AttrDef::text("separator", "")])
-        .infer(Infer::By(joined)),
+        .infer(Infer::By(string_join)),
     OpDef::new("tf.StringLength", "How long each string is: in bytes, or in letters of UTF-8 (`unit` UTF8_CHAR).")
         .inputs(&[X])
         .results(&[ValueDef::set("y", &[DType::I32])])
@@ -137,7 +137,7 @@ fn rewritten(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-fn joined(call: &mut InferCall<'_>) -> Result<(), InferError> {
+fn string_join(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let (mut dims, mut is_known) = (None::<Dims>, true);
     for fact in call.inputs.iter().flatten() {
         let Some(own) = &fact.dims else {

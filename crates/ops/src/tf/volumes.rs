@@ -139,7 +139,7 @@ fn five(call: &InferCall<'_>, fact: &Fact, what: &str) -> Result<[Dim; 5], Infer
 }
 
 /// Returns the extents of the result of windows of these extents over volumes, with so many channels.
-fn laid(
+fn window_dims(
     call: &InferCall<'_>,
     windows: &Windows,
     [n, depth, height, width, _]: &[Dim; 5],
@@ -168,7 +168,7 @@ fn convolution(call: &mut InferCall<'_>) -> Result<(), InferError> {
             "expected a filter of {channels} channels, found {found}"
         )));
     }
-    let dims = laid(call, &windows, &volumes, ([depth, height, width], filters))?;
+    let dims = window_dims(call, &windows, &volumes, ([depth, height, width], filters))?;
     call.give(0, x.dtype.or(filter.dtype), Some(dims));
     Ok(())
 }
@@ -181,7 +181,7 @@ fn pool(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0).clone();
     let volumes = five(call, &x, "volumes [batch, depth, height, width, channels]")?;
     let channels = volumes[4].clone();
-    let dims = laid(call, &windows, &volumes, (sizes.map(Dim::from), channels))?;
+    let dims = window_dims(call, &windows, &volumes, (sizes.map(Dim::from), channels))?;
     call.give(0, x.dtype, Some(dims));
     Ok(())
 }

@@ -159,7 +159,7 @@ fn reshaped(rewrite: &Rewrite<'_>, op: OpId) -> Option<DenseAttribute> {
         return None;
     }
     let x = node::operand(module, op, 0)?;
-    let dense = node::constant(module, rewrite.now(x))?;
+    let dense = node::constant(module, rewrite.mapped(x))?;
     // A file has the elements of each constant.
     let is_small = dense.bytes().len() <= MOST_COMPARED_BYTES;
     if !is_small && module.users(x).count() > 1 {

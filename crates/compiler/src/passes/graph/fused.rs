@@ -85,7 +85,7 @@ pub(super) fn matmul(
 pub(super) fn concat_conv(rewrite: &mut Rewrite<'_>, conv: OpId, images: Vec<ValueId>) -> OpState {
     let own = rewrite.module.op(conv).operands().to_vec();
     let constants = [WEIGHTS, BIAS].into_iter().chain(NORM);
-    let constants: Vec<ValueId> = constants.map(|place| rewrite.now(own[place])).collect();
+    let constants: Vec<ValueId> = constants.map(|place| rewrite.mapped(own[place])).collect();
     let mut state = OpState::new(CONCAT_CONV)
         .operands(constants)
         .operands(images);
@@ -98,7 +98,7 @@ pub(super) fn concat_conv(rewrite: &mut Rewrite<'_>, conv: OpId, images: Vec<Val
 }
 
 /// Returns the product or convolution that makes a value with one user, which an epilogue can be fused with.
-pub(super) fn before(module: &Module, value: ValueId) -> Option<OpId> {
+pub(super) fn fusable_producer(module: &Module, value: ValueId) -> Option<OpId> {
     let op = module.defining_op(value)?;
     let has_epilogue = [CONV, CONCAT_CONV, MATMUL]
         .iter()

@@ -244,7 +244,11 @@ pub(in crate::passes) fn number(module: &Module, value: ValueId, rank: usize) ->
 }
 
 /// Returns the operation of this name that makes a value with one user.
-pub(in crate::passes) fn only_for_one(module: &Module, value: ValueId, name: &str) -> Option<OpId> {
+pub(in crate::passes) fn single_use_op(
+    module: &Module,
+    value: ValueId,
+    name: &str,
+) -> Option<OpId> {
     let op = module.defining_op(value)?;
     let is_it = self::name(module, op) == name && module.op(op).results().len() == 1;
     (is_it && module.users(value).take(2).count() == 1).then_some(op)
@@ -290,8 +294,8 @@ pub(in crate::passes) fn product(module: &Module, op: OpId, rank: usize) -> Opti
                 product.factor *= number;
                 continue;
             }
-            let inner = only_for_one(module, value, "mul").or_else(|| {
-                let op = only_for_one(module, value, "div")?;
+            let inner = single_use_op(module, value, "mul").or_else(|| {
+                let op = single_use_op(module, value, "div")?;
                 number(module, module.op(op).operands()[1], rank).map(|_| op)
             });
             match inner {

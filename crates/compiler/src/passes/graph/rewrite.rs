@@ -36,7 +36,7 @@ impl<'m> Rewrite<'m> {
     }
 
     /// Returns the new value of an old one.
-    pub(super) fn now(&self, value: ValueId) -> ValueId {
+    pub(super) fn mapped(&self, value: ValueId) -> ValueId {
         self.values.get(&value).copied().unwrap_or(value)
     }
 
@@ -52,7 +52,7 @@ impl<'m> Rewrite<'m> {
     pub(super) fn keep(&mut self, op: OpId) {
         for index in 0..self.module.op(op).operands().len() {
             let old = self.module.op(op).operands()[index];
-            let new = self.now(old);
+            let new = self.mapped(old);
             if old != new {
                 self.module.set_operand(op, index, new);
             }

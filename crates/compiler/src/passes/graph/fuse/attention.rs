@@ -22,7 +22,7 @@ pub(super) fn recognise(module: &mut Module, block: BlockId) {
             None => rewrite.keep(op),
             Some(found) => {
                 let inputs = found.inputs.iter().chain(&found.mask);
-                let inputs: Vec<ValueId> = inputs.map(|value| rewrite.now(*value)).collect();
+                let inputs: Vec<ValueId> = inputs.map(|value| rewrite.mapped(*value)).collect();
                 #[allow(
                     clippy::cast_possible_truncation,
                     reason = "it was a product of numbers of this type"
@@ -88,13 +88,13 @@ fn attention(module: &Module, op: OpId) -> Option<AttentionMatch> {
 /// Matches a softmax along the last of four dimensions, whose result has one user.
 fn softmax(module: &Module, value: ValueId) -> Option<OpId> {
     let last = [-1, 3];
-    if let Some(op) = node::only_for_one(module, value, "softmax") {
+    if let Some(op) = node::single_use_op(module, value, "softmax") {
         let fits = last.contains(&node::int(module, op, "axis", -1))
             && node::int(module, op, "log", 0) == 0;
         return fits.then_some(op);
     }
     // Before version 13 it went over all dimensions from the axis on, which is the same for the last one.
-    let op = node::only_for_one(module, value, "onnx.Softmax")?;
+    let op = node::single_use_op(module, value, "onnx.Softmax")?;
     last.contains(&node::int(module, op, "axis", 1))
         .then_some(op)
 }
@@ -108,13 +108,13 @@ fn operand_of(module: &Module, value: ValueId, order: &[i64]) -> Option<ValueId>
 
 /// Returns the operand of a transposition of this order, whose result has one user.
 fn transposed(module: &Module, value: ValueId, order: &[i64]) -> Option<ValueId> {
-    node::only_for_one(module, value, "transpose")?;
+    node::single_use_op(module, value, "transpose")?;
     operand_of(module, value, order)
 }
 
 /// Returns the factors of a product of matrices of `f32`, both of four dimensions, whose result has one user.
 fn product(module: &Module, value: ValueId) -> Option<[ValueId; 2]> {
-    let op = node::only_for_one(module, value, "dot")?;
+    let op = node::single_use_op(module, value, "dot")?;
     let factors: [ValueId; 2] = module.op(op).operands().try_into().ok()?;
     let fits = |value: &ValueId| {
         node::is_f32(module, *value)
@@ -133,7 +133,7 @@ fn columns(module: &Module, value: ValueId) -> Option<ValueId> {
 
 /// Returns a value and the number that it is multiplied by.
 fn unscaled(module: &Module, value: ValueId) -> (ValueId, f64) {
-    let of = |name| node::only_for_one(module, value, name);
+    let of = |name| node::single_use_op(module, value, name);
     let product = of("mul").or_else(|| of("div"));
     match product.and_then(|op| node::product(module, op, 4)) {
         Some(product) if product.values.len() == 1 => (product.values[0], product.factor),
@@ -143,7 +143,7 @@ fn unscaled(module: &Module, value: ValueId) -> (ValueId, f64) {
 
 /// Matches scores; returns the product, its factor, and the mask that is added.
 fn scores(module: &Module, value: ValueId) -> Option<(ValueId, f64, Option<ValueId>)> {
-    let Some(op) = node::only_for_one(module, value, "add") else {
+    let Some(op) = node::single_use_op(module, value, "add") else {
         let (scores, scale) = unscaled(module, value);
         return Some((scores, scale, None));
     };

@@ -39,7 +39,7 @@ fn scale(rewrite: &mut Rewrite<'_>, found: &AffineMatch) {
     let mut parts = Vec::new();
     join(rewrite.module, found.image, &mut parts);
     let operands = found.lists.into_iter().chain(parts);
-    let operands: Vec<ValueId> = operands.map(|value| rewrite.now(value)).collect();
+    let operands: Vec<ValueId> = operands.map(|value| rewrite.mapped(value)).collect();
     let result = rewrite.module.op(found.last).results()[0];
     let mut state = OpState::new("cpu.fused.scale")
         .operands(operands)

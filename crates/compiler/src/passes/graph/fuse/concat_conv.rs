@@ -55,7 +55,7 @@ fn pool(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     let &[image] = module.op(op).operands() else {
         return None;
     };
-    let now = rewrite.now(image);
+    let now = rewrite.mapped(image);
     if !is_pointwise(module, user) || module.users(result).count() != 1 {
         return None;
     }
@@ -109,7 +109,7 @@ fn convolution(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
         return None;
     }
     let image = node::operand(module, op, 0)?;
-    let (_, images) = parts(module, rewrite.now(image))?;
+    let (_, images) = parts(module, rewrite.mapped(image))?;
     let result = module.op(op).results()[0];
     let ty = module.value_type(result).clone();
     let mut state = fused::concat_conv(rewrite, op, images).result(ty);

@@ -82,7 +82,10 @@ fn program(rewrite: &mut Rewrite<'_>, operations: &[OpId]) {
     let last = operations[operations.len() - 1];
     let n_inputs = i64::try_from(inputs.len()).unwrap_or(i64::MAX);
     let result = rewrite.module.op(last).results()[0];
-    let inputs: Vec<ValueId> = inputs.into_iter().map(|value| rewrite.now(value)).collect();
+    let inputs: Vec<ValueId> = inputs
+        .into_iter()
+        .map(|value| rewrite.mapped(value))
+        .collect();
     let mut state = OpState::new(fused::ELEMENTWISE)
         .operands(inputs)
         .attribute("inputs", Attribute::integer(n_inputs, Type::I64))

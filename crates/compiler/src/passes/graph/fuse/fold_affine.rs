@@ -47,7 +47,7 @@ fn step(rewrite: &mut Rewrite<'_>, scaled: &mut HashSet<OpId>, op: OpId) -> Opti
         }
         _ => return None,
     };
-    let now = rewrite.now(x);
+    let now = rewrite.mapped(x);
     let product = open_product(module, x, now)?;
     let columns = *node::shape(module, x)?.last()?;
     let has_bias = node::operand(module, product, fused::BIAS).is_some();
@@ -65,7 +65,7 @@ fn step(rewrite: &mut Rewrite<'_>, scaled: &mut HashSet<OpId>, op: OpId) -> Opti
         ColumnOp::Summands(_) => return None,
         ColumnOp::Norm => {
             let (parameters, epsilon) = known_statistics(module, op)?;
-            let parameters = parameters.into_iter().map(|value| rewrite.now(value));
+            let parameters = parameters.into_iter().map(|value| rewrite.mapped(value));
             let [factors, summands] = statistics(rewrite, parameters.collect(), epsilon, op)?;
             multiply(rewrite, product, factors, columns, op);
             add(rewrite, product, summands, op);

@@ -13,8 +13,8 @@ pub(super) fn recognise(module: &mut Module, block: BlockId) {
         match layer_norm(rewrite.module, op) {
             None => rewrite.keep(op),
             Some(found) => {
-                let mut operands = vec![rewrite.now(found.x), rewrite.now(found.scale)];
-                operands.extend(found.shift.map(|shift| rewrite.now(shift)));
+                let mut operands = vec![rewrite.mapped(found.x), rewrite.mapped(found.scale)];
+                operands.extend(found.shift.map(|shift| rewrite.mapped(shift)));
                 #[allow(
                     clippy::cast_possible_truncation,
                     reason = "it was a number of this type"
@@ -57,7 +57,7 @@ fn layer_norm(module: &Module, op: OpId) -> Option<LayerNormMatch> {
             .flatten()
             .find_map(|(product, shift)| {
                 let shift = per_column(shift)?;
-                let op = node::only_for_one(module, product, "mul")?;
+                let op = node::single_use_op(module, product, "mul")?;
                 let found = scaled(module, op, &per_column)?;
                 Some(LayerNormMatch {
                     shift: Some(shift),
@@ -103,12 +103,12 @@ fn scaled(
 
 /// Returns x and ε of `(x - mean) / √(variance + ε)`.
 fn normal_of(module: &Module, value: ValueId) -> Option<(ValueId, f64)> {
-    let quotient = node::only_for_one(module, value, "div")?;
+    let quotient = node::single_use_op(module, value, "div")?;
     let &[centred, root] = module.op(quotient).operands() else {
         return None;
     };
-    let root = node::only_for_one(module, root, "sqrt")?;
-    let sum = node::only_for_one(module, node::operand(module, root, 0)?, "add")?;
+    let root = node::single_use_op(module, root, "sqrt")?;
+    let sum = node::single_use_op(module, node::operand(module, root, 0)?, "add")?;
     let rank = node::shape(module, value)?.len();
     let (variance, epsilon) =
         node::pairs(module, sum)
@@ -120,8 +120,8 @@ fn normal_of(module: &Module, value: ValueId) -> Option<(ValueId, f64)> {
             })?;
     let squares = mean_of(module, variance, rank)?;
     let n_users = match (
-        node::only_for_one(module, squares, "pow"),
-        node::only_for_one(module, squares, "mul"),
+        node::single_use_op(module, squares, "pow"),
+        node::single_use_op(module, squares, "mul"),
     ) {
         (Some(power), _) => {
             let &[base, exponent] = module.op(power).operands() else {
@@ -149,7 +149,7 @@ fn normal_of(module: &Module, value: ValueId) -> Option<(ValueId, f64)> {
 
 /// Matches a mean over the last dimension, which is kept, with one user; returns the operand.
 fn mean_of(module: &Module, value: ValueId, rank: usize) -> Option<ValueId> {
-    let op = node::only_for_one(module, value, "reduce")?;
+    let op = node::single_use_op(module, value, "reduce")?;
     let axes = match node::operand(module, op, 1) {
         Some(axes) => node::constant_ints(module, axes)?,
         None => node::ints(module, op, "axes")?,

@@ -88,8 +88,8 @@ fn product(
     bias: Option<ValueId>,
     transposed: bool,
 ) {
-    let factors = factors.map(|factor| rewrite.now(factor));
-    let bias = bias.map(|bias| rewrite.now(bias));
+    let factors = factors.map(|factor| rewrite.mapped(factor));
+    let bias = bias.map(|bias| rewrite.mapped(bias));
     let state = fused::matmul(rewrite, op, factors, bias, transposed);
     super::replace(rewrite, op, state);
 }
@@ -119,7 +119,7 @@ pub(super) fn attach(module: &mut Module, block: BlockId) {
 
 /// Returns the product or convolution that makes a value, if that has one user, and nothing is fused with it yet.
 fn open_product(module: &Module, value: ValueId) -> Option<OpId> {
-    fused::before(module, value).filter(|op| fused::has_no_epilogue(module, *op))
+    fused::fusable_producer(module, value).filter(|op| fused::has_no_epilogue(module, *op))
 }
 
 fn bias(module: &mut Module, kept: &mut [OpId], op: OpId) -> Option<ValueId> {
@@ -211,7 +211,8 @@ fn epilogue(module: &Module, op: OpId) -> Option<(OpId, Attribute)> {
     let &[value] = module.op(op).operands() else {
         return None;
     };
-    let made = fused::before(module, value).filter(|op| fused::has_no_epilogue(module, *op))?;
+    let made =
+        fused::fusable_producer(module, value).filter(|op| fused::has_no_epilogue(module, *op))?;
     let &[result] = module.op(op).results() else {
         return None;
     };

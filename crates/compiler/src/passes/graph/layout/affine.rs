@@ -20,7 +20,10 @@ pub(super) fn normalisation(
     let (parameters, epsilon) = known_statistics(module, op)?;
     let x = &node::operand(module, op, 0)?;
     let result = module.op(op).results()[0];
-    let parameters: Vec<ValueId> = parameters.iter().map(|value| rewrite.now(*value)).collect();
+    let parameters: Vec<ValueId> = parameters
+        .iter()
+        .map(|value| rewrite.mapped(*value))
+        .collect();
     let image = images.last(rewrite, *x, op);
     if let Some(conv) = conv_before(rewrite, *x, image)
         && !fused::has_norm(rewrite.module, conv)

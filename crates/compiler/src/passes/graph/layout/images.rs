@@ -71,7 +71,7 @@ impl ImageLayouts {
         if let Some(made) = self.last.get(&value) {
             return *made;
         }
-        let now = rewrite.now(value);
+        let now = rewrite.mapped(value);
         let ty = permuted(rewrite.module.value_type(value), LAST);
         let made = transpose(rewrite, now, LAST, ty, like);
         self.last.insert(value, made);

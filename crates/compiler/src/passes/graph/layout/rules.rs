@@ -64,7 +64,7 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> 
             let operands = module.op(op).operands().to_vec();
             let x = images.last(rewrite, first, op);
             let mut all = vec![x];
-            all.extend(operands[1..].iter().map(|value| rewrite.now(*value)));
+            all.extend(operands[1..].iter().map(|value| rewrite.mapped(*value)));
             like(rewrite, images, op, all);
             Some(())
         }
@@ -151,7 +151,7 @@ fn convolution(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -
     }
     let [dilations, pads, strides] = placement(module, op)?;
     let groups = node::int(module, op, "groups", 1);
-    let (filter, bias) = (rewrite.now(w), bias.map(|bias| rewrite.now(bias)));
+    let (filter, bias) = (rewrite.mapped(w), bias.map(|bias| rewrite.mapped(bias)));
     let image = images.last(rewrite, x, op);
     let placement = [&dilations[..], &pads, &strides];
     let state = fused::conv(rewrite, op, [image, filter], bias, placement, groups);
