@@ -1,7 +1,6 @@
-//! The code of each kind of mistake that compiling finds, of what decompiling warns of, and of
-//! remarks.
+//! The codes of mistakes that compiling finds, of warnings of decompiling, and of remarks.
 
-/// Declares codes, each with a line on what is wrong, and the list of all of them.
+/// Declares codes, each with a line on the mistake, and the list of all of them.
 ///
 /// `NAME = "TF0101", "summary";` becomes
 /// ```ignore
@@ -16,7 +15,7 @@ macro_rules! codes {
             pub const $name: &str = $code;
         )*
 
-        /// Every code, with a line on what is wrong.
+        /// Every code, with a line on the mistake.
         pub const ALL: &[(&str, &str)] = &[$(($code, $summary)),*];
     };
 }

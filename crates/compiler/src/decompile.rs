@@ -1,4 +1,4 @@
-//! The way back: a module that compiles to the bytes it was made of.
+//! Decompiling: from a file to a module that compiles to the same bytes.
 //!
 //! | In the file | In the module |
 //! |---|---|
@@ -37,16 +37,16 @@ use names::Names;
 use references::References;
 use types::Types;
 
-/// A module, and what could not be restored.
+/// A module that was decompiled, with warnings.
 #[derive(Clone, Debug)]
 pub struct Decompiled {
     /// The module.
     pub module: Module,
-    /// Warnings: what is made up, because the file does not say it.
+    /// Warnings of parts that are made up, because the file does not have them.
     pub warnings: Diagnostics,
 }
 
-/// Turns a file back to a module.
+/// Decompiles a file.
 ///
 /// For a file that [`compile`](crate::compile) wrote with the optional sections, the module
 /// compiles to the same bytes. Without these sections attributes are called `attr0` and so on,
@@ -87,7 +87,7 @@ pub fn decompile(file: &BefFile) -> Result<Decompiled, Diagnostics> {
     decompiler.finish()
 }
 
-/// The module while it is made.
+/// The state of decompiling a file.
 struct Decompiler<'f> {
     file: &'f BefFile,
     module: Module,
@@ -96,10 +96,10 @@ struct Decompiler<'f> {
     attributes: Attributes,
     references: References,
     names: Names,
-    /// Locations by where their records are.
+    /// Locations by the offsets of their records.
     locations: HashMap<LocationOffset, Location>,
     kernel_names: Vec<Name>,
-    /// Functions without a name that have become regions.
+    /// The number of functions without a name that became regions so far.
     n_regions: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers the entities of a module, then writes the sections.
+//! Compiles a module: numbers its entities, then writes the sections of the file.
 //!
 //! Two steps. The walk visits every operation once, inner ones first, and puts types,
 //! kernel names, attributes and functions into tables in the order in which it meets
@@ -39,12 +39,12 @@ pub(crate) fn emit(module: &Module, options: &CompileOptions) -> Result<BefBuffe
     walk.write()
 }
 
-/// Returns whether an attribute is not one of the kernel's.
+/// Returns whether an attribute is for the compiler, and not the kernel's.
 fn is_for_compiler(name: &Name) -> bool {
     [COST, NONSTRICT, STREAMS].contains(&name.as_str())
 }
 
-/// Returns what to do about a mistake.
+/// Returns advice on a mistake.
 fn help(code: &str) -> Option<&'static str> {
     Some(match code {
         codes::NESTED_MODULE => {
@@ -72,7 +72,7 @@ fn help(code: &str) -> Option<&'static str> {
     })
 }
 
-/// Entities by the order in which they were first met.
+/// A table of entities, in the order in which they were first met.
 #[derive(Debug)]
 struct Table<T> {
     entries: Vec<T>,
@@ -103,29 +103,29 @@ impl<T: Clone + Eq + Hash> Table<T> {
 /// A function of the file: one of the module's, or a region of an operation.
 struct Function {
     kind: FunctionKind,
-    /// Its name among the names.
+    /// The index of its name.
     name: u32,
     op: OpId,
-    /// None for a native function.
+    /// The block; `None` for a native function.
     block: Option<BlockId>,
 }
 
 /// An attribute of a kernel.
 struct Constant {
-    /// Its name among the names; none if those are left out.
+    /// The index of its name; `None` if names are stripped.
     name: Option<u32>,
-    /// Its value among the attributes.
+    /// The index of its value.
     value: u32,
 }
 
-/// What the walk found out about an operation.
+/// The operation of a kernel, with the indices of its entities.
 #[derive(Clone, Copy, Default)]
 struct Kernel {
-    /// Its name among those of kernels.
+    /// The index of the kernel's name.
     code: u32,
-    /// Its attributes among the constants, which stand together.
+    /// The range of its attributes in the table of constants.
     constants: Span,
-    /// The functions that it names among the references.
+    /// The range of the functions that it names in the table of references.
     references: Span,
 }
 
@@ -137,7 +137,7 @@ struct Span {
 }
 
 impl Span {
-    /// A module has fewer entities than its text has bytes, which are below 4 GiB.
+    /// Makes a range. A module has fewer entities than its text has bytes, which are below 4 GiB.
     fn new(start: usize, end: usize) -> Span {
         Span {
             start: start as u32,
@@ -150,7 +150,7 @@ impl Span {
     }
 }
 
-/// The state of the walk, and all its tables.
+/// The walk over a module, with all tables.
 struct Walk<'m> {
     module: &'m Module,
     strip: bool,
@@ -158,21 +158,21 @@ struct Walk<'m> {
     /// Names of everything.
     names: Table<Name>,
     types: Table<Type>,
-    /// Type of each value that the file has.
+    /// The index of the type of each value in the file.
     value_types: Vec<u32>,
     /// Names of kernels.
     codes: Table<Name>,
-    /// What is known of each operation that is a kernel.
+    /// The operations that are kernels.
     kernels: Vec<Kernel>,
     constants: Vec<Constant>,
     attributes: Table<Attribute>,
     attribute_types: Vec<AttributeType>,
     functions: Vec<Function>,
-    /// Functions of the module, by name.
+    /// The functions of the module, by name.
     named: HashMap<Name, u32, RandomState>,
-    /// Function of each region that has one.
+    /// The function of each region that has one.
     regions: Vec<u32>,
-    /// Functions that operations name, which must be there at the end.
+    /// References to functions, which are resolved at the end.
     references: Vec<(OpId, Name)>,
     symbols: attributes::Symbols<'m>,
 }
@@ -214,8 +214,8 @@ impl<'m> Walk<'m> {
         self.references = references;
     }
 
-    /// Visits an operation after those inside it; it lies in `depth` regions of kernels, if it lies
-    /// in a function.
+    /// Visits an operation after those inside it; `depth` is the number of surrounding regions of kernels, in a
+    /// function.
     ///
     /// Recursion is bounded by the parser's limit on nesting.
     fn visit(&mut self, op: OpId, depth: Option<usize>) {
@@ -262,7 +262,7 @@ impl<'m> Walk<'m> {
         self.error_in(code, op, None, message);
     }
 
-    /// Reports an error on a part of an operation, if its place is known.
+    /// Reports an error on a part of an operation, at the part's location if it is known.
     fn error_in(
         &mut self,
         code: &'static str,
@@ -291,7 +291,7 @@ impl<'m> Walk<'m> {
         }
     }
 
-    /// Looks at the results and operands of any operation; returns whether they are fine.
+    /// Checks the results and operands of an operation; returns whether they are sound.
     fn values(&mut self, op: OpId) -> bool {
         let module = self.module;
         for result in module.op(op).results() {
@@ -313,7 +313,7 @@ impl<'m> Walk<'m> {
         false
     }
 
-    /// Notes the type of a value that the file has.
+    /// Notes the type of a value.
     fn value(&mut self, value: ValueId) {
         let ty = self.module.value_type(value);
         // Most values have one of the first few types.
@@ -396,7 +396,7 @@ impl<'m> Walk<'m> {
         }
     }
 
-    /// Makes a function of a region.
+    /// Adds a function of a region.
     fn body(&mut self, kind: FunctionKind, name: &Name, op: OpId, region: RegionId) {
         let &[block] = self.module.region(region).blocks() else {
             return self.error(
@@ -437,8 +437,8 @@ impl<'m> Walk<'m> {
         }
     }
 
-    /// Returns what the module says of a model, of which a file has one: that of the first function
-    /// with inputs and outputs of a model.
+    /// Returns the model of the module: the first function with inputs and outputs of a model. A file has one at
+    /// most.
     fn model(&self) -> Result<Option<tfrt_bef::Model>, Diagnostics> {
         let attribute = |op: OpId, name: &str| self.module.op(op).attribute(name);
         let mut functions = (0..).zip(&self.functions);
@@ -472,7 +472,7 @@ impl<'m> Walk<'m> {
         Ok(Some(found))
     }
 
-    /// Writes everything that the walk has found.
+    /// Writes the file.
     fn write(mut self) -> Result<BefBuffer, Diagnostics> {
         let kernels = &self.codes.entries;
         let kernels: Vec<u32> = kernels.iter().map(|name| self.names.insert(name)).collect();

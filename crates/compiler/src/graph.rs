@@ -1,4 +1,5 @@
-//! The dialect `graph` in text: [`dialect`] makes entries of rows of [`tfrt_ops`], by which text is checked and explained.
+//! The dialect `graph` in text: [`dialect`] makes definitions of the rows of [`tfrt_ops`], by which text is checked
+//! and explained.
 //!
 //! Text knows no operations of models by itself. The command and the runtime add these entries wherever text comes in, so
 //! a row is all that an operation needs to be verified, completed in an editor and shown there.
@@ -16,16 +17,15 @@ use tfrt_ir::dialect::{
 use tfrt_ir::verifier::{Mistake, mistakes};
 use tfrt_ir::{Diagnostics, Dialects, Module, OpDef as TextOp, OpId, ValueId, codes as text_codes};
 use tfrt_ops::{
-    Arity, AttrDef, AttrKind, Attrs, Default as DefaultValue, Limit, OpDef, Table, Types, ValueDef,
-    intern,
+    Arity, AttrDef, AttrDefault, AttrKind, Attrs, Limit, OpDef, Table, Types, ValueDef, intern,
     names::{self, NameAttr},
 };
 
 use crate::codes;
 use crate::passes::{GRAPH, OpAttrs, PREPARED, dtype, element, prepared};
 
-/// Makes the entries of rows: those of the dialects `graph` and `onnx`, and those that are added to a table, as long as
-/// these are in it.
+/// Makes the definitions of rows: those of `graph` and `onnx`, and those that are added to a table, for as long as
+/// they are in it.
 ///
 /// Operations of `graph` are checked against their rows, and so are added ones. Those of `onnx` are only explained: a
 /// model may have any version's form of them.
@@ -51,12 +51,12 @@ pub fn dialect(rows: &Table) -> Arc<dyn Dialect> {
     Arc::new(Rows { rows: rows.clone() })
 }
 
-/// Returns the dialects of text with those of rows.
+/// Returns the dialects of text, with those of rows.
 pub fn dialects(rows: &Table) -> Dialects {
     Dialects::new([dialect(rows)])
 }
 
-/// Refuses operations of `graph` and `onnx` in a module without a model: nothing makes kernels of them.
+/// Refuses operations of `graph` and `onnx` outside of models, since no pass would make kernels of them.
 ///
 /// # Errors
 ///
@@ -81,7 +81,7 @@ pub fn refuse_outside_models(module: &Module) -> Result<(), Diagnostics> {
     found.into_result()
 }
 
-/// Returns what is wrong with an operation, by its row.
+/// Returns everything that is wrong with an operation, by its row.
 pub(crate) fn check(module: &Module, op: OpId, row: &OpDef) -> Result<(), String> {
     let found = match BUILTIN.get(row.name) {
         Some(entry) => mistakes(module, op, entry),
@@ -93,14 +93,14 @@ pub(crate) fn check(module: &Module, op: OpId, row: &OpDef) -> Result<(), String
     }
 }
 
-/// Entries of built-in rows, by the names of the rows: `relu`, `onnx.NonZero`.
+/// The definitions of built-in rows, by their names: `relu`, `onnx.NonZero`.
 static BUILTIN: LazyLock<HashMap<&'static str, TextOp>> = LazyLock::new(|| {
     let rows = tfrt_ops::all().map(|row| (row.name, entry(row, "")));
     rows.chain(STRUCTURE.iter().map(|row| (row.name, structure(row))))
         .collect()
 });
 
-/// Entries of operations of ONNX that are rows of `graph`, by ONNX's names.
+/// The definitions of ONNX's operations that are rows of `graph`, by ONNX's names.
 static ONNX: LazyLock<HashMap<&'static str, TextOp>> = LazyLock::new(|| {
     let entry = |name: &names::Name| {
         let row = tfrt_ops::find(name.row)?;
@@ -123,7 +123,7 @@ static ONNX: LazyLock<HashMap<&'static str, TextOp>> = LazyLock::new(|| {
     names::onnx::NAMES.iter().filter_map(entry).collect()
 });
 
-/// Returns an attribute of a row as an operation of ONNX has it, if it is not said by the operation's name.
+/// Returns the definition of a row's attribute as ONNX's operation has it; `None` if the operation's name implies it.
 fn of_onnx(name: &names::Name, attr: &AttrDef) -> Option<AttributeDef> {
     let is_of_name = |other: &&names::Name| {
         let mut attrs = other.attrs.iter();
@@ -196,7 +196,7 @@ fn structure(row: &OpDef) -> TextOp {
     parts.into()
 }
 
-/// The rows of a table as entries.
+/// The dialect of a table of rows.
 struct Rows {
     rows: Table,
 }
@@ -249,7 +249,7 @@ impl Dialect for Rows {
     }
 }
 
-/// Makes the entry of a row.
+/// Makes the definition of a row.
 fn entry(row: &OpDef, details: &'static str) -> TextOp {
     parts(row, details).into()
 }
@@ -296,7 +296,7 @@ fn traits(row: &OpDef) -> Traits {
     traits
 }
 
-/// Returns operands or results, and what further ones are.
+/// Returns the definitions of operands or results, and of further ones.
 fn values(defs: &[ValueDef]) -> (Vec<TextValue>, Option<TextValue>) {
     let (mut declared, mut rest) = (Vec::new(), None);
     for def in defs {
@@ -316,7 +316,7 @@ fn values(defs: &[ValueDef]) -> (Vec<TextValue>, Option<TextValue>) {
     (declared, rest)
 }
 
-/// Returns what a value is, in words: of tensors the type of the elements.
+/// Returns the kind of a value, in words: of a tensor the type of its elements.
 fn kind_of_value(def: &ValueDef) -> ValueKind {
     ValueKind::Described(match def.types {
         Types::Any => return ValueKind::Any,
@@ -329,7 +329,7 @@ fn kind_of_value(def: &ValueDef) -> ValueKind {
     })
 }
 
-/// Returns what an attribute is in text.
+/// Returns the kind of an attribute in text.
 pub(crate) fn kind(attr: &AttrDef) -> AttributeKind {
     match attr.kind {
         AttrKind::Int => AttributeKind::Integer,
@@ -346,7 +346,7 @@ pub(crate) fn kind(attr: &AttrDef) -> AttributeKind {
 }
 
 fn attribute(attr: &AttrDef) -> AttributeDef {
-    let is_required = attr.default == DefaultValue::Required;
+    let is_required = attr.default == AttrDefault::Required;
     let count = match attr.limit {
         Limit::ResultCount => "the number of results",
         _ => "",
@@ -370,19 +370,19 @@ fn attribute(attr: &AttrDef) -> AttributeDef {
     }
 }
 
-fn default_text(default: DefaultValue) -> String {
+fn default_text(default: AttrDefault) -> String {
     match default {
-        DefaultValue::Required | DefaultValue::Absent => String::new(),
-        DefaultValue::Int(value) => value.to_string(),
-        DefaultValue::Float(value) => format!("{value:?}"),
-        DefaultValue::Text(text) => format!("{text:?}"),
-        DefaultValue::Ints(list) => format!("{list:?}"),
-        DefaultValue::Type(dtype) => dtype.mlir_name().to_owned(),
+        AttrDefault::Required | AttrDefault::Absent => String::new(),
+        AttrDefault::Int(value) => value.to_string(),
+        AttrDefault::Float(value) => format!("{value:?}"),
+        AttrDefault::Text(text) => format!("{text:?}"),
+        AttrDefault::Ints(list) => format!("{list:?}"),
+        AttrDefault::Type(dtype) => dtype.mlir_name().to_owned(),
     }
 }
 
-/// Checks the types of elements, where they are known: those that the row names, and that they are alike where it gives them
-/// one letter.
+/// Checks element types, where they are known: against those that the row names, and that operands of one type
+/// variable are alike.
 fn element_types(module: &Module, op: OpId, row: &OpDef) -> Vec<Mistake> {
     let data = module.op(op);
     let dtype = |value: &ValueId| {
@@ -437,7 +437,7 @@ fn element_types(module: &Module, op: OpId, row: &OpDef) -> Vec<Mistake> {
     found
 }
 
-/// Checks what attributes say together.
+/// Checks attributes against one another.
 fn forms(module: &Module, op: OpId, row: &OpDef) -> Vec<Mistake> {
     let source = OpAttrs { module, op };
     let attrs = Attrs::new(&source, row.attrs);

@@ -1,4 +1,4 @@
-//! [`Legalize`]: what the operations of a format of models are, as data; and [`Dialects`], those that are known.
+//! [`Legalize`]: the meaning of a format's operations, as data; and [`Dialects`], the formats that are known.
 //!
 //! An importer takes a model as it is written, in a dialect of the format's own. The pass `legalize` makes operations of
 //! graphs of it: by name, where an operation is a row of [`tfrt_ops`], by a function that puts several in its place where
@@ -12,19 +12,19 @@ use tfrt_ops::{Table, names};
 
 use crate::onnx::Evaluator;
 
-/// What the operations of a format are.
+/// The meaning of the operations of a format.
 #[derive(Clone, Copy, Debug)]
 pub struct Legalize {
     /// The format's dialect: its operations are called `DIALECT.NAME`.
     pub dialect: &'static str,
-    /// Operations that are rows. The names are without the dialect.
+    /// Operations that are rows, under their names without the dialect.
     pub names: &'static [names::Name],
-    /// Operations that stand for several, and the functions that put these there.
+    /// Operations that are replaced by several, with the functions that do it.
     pub expand: &'static [(&'static str, ExpandFn)],
 }
 
 impl Legalize {
-    /// Makes a dialect without operations.
+    /// Makes a format without operations.
     pub const fn new(dialect: &'static str) -> Legalize {
         Legalize {
             dialect,
@@ -34,7 +34,7 @@ impl Legalize {
     }
 }
 
-/// Puts operations in the place of one; returns a value for each of its results, or what is wrong with it.
+/// Replaces an operation by others. Returns a value for each of its results, or an error message.
 pub type ExpandFn = fn(&mut Expansion<'_>) -> Result<Vec<ValueId>, String>;
 
 /// ONNX. The passes behind `legalize` look through its names themselves, so its operations stay as they are written.
@@ -44,17 +44,17 @@ pub const ONNX: Legalize = Legalize {
     expand: &[],
 };
 
-/// The dialects of formats, and the rows that operations may be.
+/// The formats and the rows that a compilation knows.
 #[derive(Clone, Debug)]
 pub struct Dialects {
-    /// The formats'.
+    /// The formats.
     pub formats: Vec<Legalize>,
-    /// Built-in rows, and added ones.
+    /// The built-in rows, and added ones.
     pub rows: Table,
 }
 
 impl Default for Dialects {
-    /// The built-in ones.
+    /// Returns the built-in formats and rows.
     fn default() -> Dialects {
         Dialects {
             formats: vec![ONNX],
@@ -65,12 +65,12 @@ impl Default for Dialects {
 
 static BUILTIN: LazyLock<Dialects> = LazyLock::new(Dialects::default);
 
-/// What passes know beside the module.
+/// The context of a pass: everything that it knows beside the module.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// Runs kernels.
+    /// The evaluator, which runs kernels.
     pub evaluator: &'a dyn Evaluator,
-    /// What operations may be.
+    /// The known formats and rows.
     pub dialects: &'a Dialects,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Sets what operations may be.
+    /// Sets the known formats and rows.
     #[must_use]
     pub fn dialects(self, dialects: &'a Dialects) -> Context<'a> {
         Context { dialects, ..self }
@@ -98,7 +98,7 @@ impl fmt::Debug for Context<'_> {
     }
 }
 
-/// Operations that are put in the place of one.
+/// The replacement of one operation, which is built operation by operation.
 pub struct Expansion<'m> {
     module: &'m mut Module,
     op: OpId,
@@ -145,7 +145,7 @@ impl<'m> Expansion<'m> {
         self.module.op(self.op).attribute(name)
     }
 
-    /// Appends an operation with one result, whose type is found by inference.
+    /// Appends an operation with one result, whose type is inferred later.
     pub fn add(
         &mut self,
         name: &str,
@@ -155,7 +155,7 @@ impl<'m> Expansion<'m> {
         self.add_typed(name, operands, attributes, &[unknown()])[0]
     }
 
-    /// Appends an operation with results of given types: a row of the format's own that gives a chain, say.
+    /// Appends an operation with results of given types, such as a row of the format that returns a chain.
     pub fn add_typed(
         &mut self,
         name: &str,
@@ -175,13 +175,13 @@ impl<'m> Expansion<'m> {
         self.module.op(op).results().to_vec()
     }
 
-    /// Appends a tensor that is known.
+    /// Appends a constant tensor.
     pub fn constant(&mut self, value: Attribute) -> ValueId {
         self.add("graph.constant", &[], &[("value", value)])
     }
 }
 
-/// The type of a tensor of which nothing is known.
+/// Returns the type of a tensor of which nothing is known.
 pub(crate) fn unknown() -> Type {
     Type::unranked(Type::dialect("!onnx.unknown"))
 }

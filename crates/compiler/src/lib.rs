@@ -1,4 +1,4 @@
-//! From text to bytes and back: what meets here are `tfrt_ir` and `tfrt_bef`.
+//! The compiler: from text to bytes and back. It depends on `tfrt_ir` and `tfrt_bef`.
 //!
 //! [`compile`] numbers everything that a module holds in the order in which the
 //! original does, groups its operations into streams, and writes the sections. So the
@@ -40,28 +40,28 @@ use tfrt_ir::{Diagnostics, Module};
 
 pub use decompile::{Decompiled, decompile};
 
-/// Marks an operation that starts when any one operand is there.
+/// The attribute of an operation that starts when any one operand is there.
 const NONSTRICT: &str = "bef.nonstrict";
 
-/// States what an operation costs; only stream analysis reads it.
+/// The attribute that states the cost of an operation; only stream analysis reads it.
 const COST: &str = "_tfrt_cost";
 
-/// States the streams of an operation's regions, which then are not analyzed: for each region
-/// the stream of its entry and of each operation, or nothing to have them analyzed.
+/// The attribute that states the streams of an operation's regions, which then are not analyzed: for each region the
+/// stream of its entry and of each operation, or nothing to have them analyzed.
 const STREAMS: &str = "_tfrt_streams";
 
-/// Marks a module whose text is handed to kernels.
+/// The attribute of a module whose text is handed to kernels.
 const COMPILED: &str = "tfrt.compiled";
 
-/// What [`compile`] can be told.
+/// Options of [`compile`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompileOptions {
-    /// Leaves out attribute types, attribute names and register types, without which a
-    /// file runs, but cannot be turned back to text.
+    /// Whether to leave out attribute types, attribute names and register types, without which a file runs, but can't
+    /// be decompiled.
     pub strip: bool,
 }
 
-/// Writes `module` as a file.
+/// Compiles `module` to the bytes of a file.
 ///
 /// The module need not be verified; what the format cannot express is refused here, and
 /// the rest when the file is opened.

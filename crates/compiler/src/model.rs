@@ -4,16 +4,16 @@ use tfrt_bef::FunctionIndex;
 use tfrt_bef::model::{Dimension, Model, ModelValue};
 use tfrt_ir::{Attribute, Type};
 
-/// Name, type and dimensions of each input.
+/// The attribute with name, type and dimensions of each input.
 pub(crate) const INPUTS: &str = "model.inputs";
 
-/// The same of each output.
+/// The attribute with name, type and dimensions of each output.
 pub(crate) const OUTPUTS: &str = "model.outputs";
 
-/// Names and texts in turn.
+/// The attribute with metadata: keys and values in turn.
 pub(crate) const PROPERTIES: &str = "model.properties";
 
-/// Reads the attributes of a function.
+/// Makes the section of a function's attributes.
 ///
 /// # Errors
 ///
@@ -73,7 +73,7 @@ fn dimension(entry: &Attribute) -> Option<Dimension> {
     }
 }
 
-/// Returns the attributes that become this section.
+/// Makes the attributes of a section.
 pub(crate) fn attributes(
     model: &Model,
     ty: impl Fn(&str) -> Type,

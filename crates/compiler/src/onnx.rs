@@ -1,4 +1,4 @@
-//! From a graph to a module of kernels, all passes at once.
+//! The pipeline from a graph to a program of kernels, and the interface to those who run kernels meanwhile.
 
 use tfrt_bef::DType;
 use tfrt_ir::{Attribute, Diagnostics, Module, Name};
@@ -6,92 +6,94 @@ use tfrt_ir::{Attribute, Diagnostics, Module, Name};
 use crate::legalize::Context;
 use crate::pipeline::Pipeline;
 
-/// Runs kernels while a graph is compiled.
+/// An interface to run kernels while a graph is compiled.
 ///
 /// Compilers know no kernels; who has some says by this what an operation on constants gives.
 pub trait Evaluator {
-    /// Calls `@main` of a module of kernels, which takes nothing.
+    /// Calls `@main` of a module of kernels, which takes no arguments.
     ///
     /// Returns what stands for each of its results, or nothing where nothing does: since a kernel failed,
     /// or gave what no file can hold. The list is empty if the module can't be called at all.
-    fn evaluate(&self, module: &Module) -> Vec<Option<Evaluated>>;
+    fn evaluate(&self, module: &Module) -> Vec<Option<EvaluatedValue>>;
 
     /// Returns whether there is a kernel for a row.
     fn has_kernel(&self, _row: &str) -> bool {
         true
     }
 
-    /// Returns the device that nodes are placed on where there are kernels for them, if there is one beside the host.
+    /// Returns the device on which nodes are placed where it has kernels for them, if there is one beside the host.
     fn device(&self) -> Option<Placement> {
         None
     }
 
-    /// Returns whether a kernel runs a row on that device, for operands of these types, as far as they are known.
+    /// Returns whether the device has a kernel for a row, for operands of these types, as far as they are known.
     fn runs_on_device(&self, _row: &str, _types: &[Option<DType>]) -> bool {
         false
     }
 
-    /// Returns what the kernel of a row makes of constants when a model is opened, if it makes anything.
-    fn prepares(&self, _row: &str) -> Option<Prepares> {
+    /// Returns the constants that the kernel of a row prepares when a model is opened, if it prepares any.
+    fn prepares(&self, _row: &str) -> Option<PrepareRule> {
         None
     }
 
-    /// Returns the same of the kernel that runs a row on that device, for operands of these types.
-    fn prepares_on_device(&self, _row: &str, _types: &[Option<DType>]) -> Option<Prepares> {
+    /// Returns the constants that the device's kernel of a row prepares, for operands of these types, if it prepares
+    /// any.
+    fn prepares_on_device(&self, _row: &str, _types: &[Option<DType>]) -> Option<PrepareRule> {
         None
     }
 }
 
-/// A device that nodes are placed on.
+/// The device on which nodes are placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// Its name, by which a program finds it.
+    /// The device's name, by which a program finds it.
     pub name: String,
-    /// Its kind, which the names of its kernels begin with.
+    /// The device's kind, with which the names of its kernels begin.
     pub kind: String,
 }
 
-/// The constants that a kernel prepares once, when a model is opened, and calls use from then on.
+/// The constants that a kernel prepares once, when a model is opened, for all calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prepares {
-    /// The operands, by their places. All that are not left out must be constants.
+pub struct PrepareRule {
+    /// The indices of the operands that are prepared. All that are not left out must be constants.
     pub inputs: &'static [usize],
-    /// The types of elements that the first of them may have; any if there are none.
+    /// The element types that the first of the operands may have; any if the list is empty.
     pub types: &'static [DType],
-    /// Whether it takes the attributes, too: then calls have none.
+    /// Whether preparation takes the attributes, too: then calls have none.
     pub takes_attributes: bool,
 }
 
-/// What stands for a value that was made while a graph was compiled.
+/// A value that was calculated while a graph was compiled, in the form that a module holds.
 #[derive(Clone, Debug)]
-pub enum Evaluated {
+pub enum EvaluatedValue {
     /// A tensor: the attribute `value` of an `onnx.Constant`.
     Constant(Attribute),
-    /// A value of another type: the kernel that makes it again, which takes attributes alone.
-    Stored {
-        /// Its name.
+    /// A value of another type, such as packed weights: a kernel without operands that makes the value from its
+    /// attributes.
+    StoredWeights {
+        /// The kernel's name.
         kernel: Name,
-        /// Its attributes.
+        /// The kernel's attributes.
         attributes: Vec<(Name, Attribute)>,
     },
 }
 
-/// Has no kernels: nothing is evaluated, prepared or fused.
+/// An evaluator without kernels: nothing is evaluated, prepared or fused.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoEvaluator;
 
 impl Evaluator for NoEvaluator {
-    fn evaluate(&self, _: &Module) -> Vec<Option<Evaluated>> {
+    fn evaluate(&self, _: &Module) -> Vec<Option<EvaluatedValue>> {
         Vec::new()
     }
 }
 
-/// What [`pipeline`] does beyond what it must.
+/// Options of [`pipeline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Whether the graph is made faster before it is lowered.
+    /// Whether the graph is optimised before it is lowered.
     pub optimize: bool,
-    /// Whether packed weights are made now, for a file, and not when the model is opened.
+    /// Whether weights are packed now, for a file, and not when the model is opened.
     pub store: bool,
 }
 
@@ -104,10 +106,10 @@ impl Default for Options {
     }
 }
 
-/// The passes, in order.
+/// The passes of an optimising pipeline, in order.
 const OPTIMIZED: &str = "legalize,onnx-upgrade,onnx-to-graph,graph-infer,graph-fold,graph-infer,graph-place,graph-layout,graph-fuse,graph-prepare,graph-lower";
 
-/// Makes a program of a graph.
+/// Compiles a graph to a program of kernels.
 ///
 /// # Errors
 ///

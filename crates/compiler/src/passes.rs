@@ -1,4 +1,4 @@
-//! The passes, a file each, and the list of them all.
+//! The passes, one file each, and the list of them all.
 
 mod canonicalize;
 mod cse;

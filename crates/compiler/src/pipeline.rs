@@ -1,4 +1,4 @@
-//! Passes: what changes a module between text and bytes, in the order asked for.
+//! Pipelines of passes, which transform a module in the order asked for.
 //!
 //! A [`Pass`] is data: a name, what it needs of a module, what it breaks, and a
 //! function. A [`Pipeline`] is a list of passes whose needs were checked against
@@ -21,33 +21,32 @@ use crate::legalize::Context;
 use crate::onnx::NoEvaluator;
 use crate::passes;
 
-/// A change of modules, or a look at them.
+/// A pass: a transformation of modules, or a report on them.
 pub struct Pass {
-    /// What it is called in `--passes`.
+    /// The name in `--passes`.
     pub name: &'static str,
-    /// What it does, in one sentence.
+    /// One sentence on what the pass does.
     pub summary: &'static str,
-    /// What a module must have for it.
+    /// The properties that a module must have before the pass.
     pub needs: &'static [Property],
-    /// What a module has after it.
+    /// The properties that a module has after the pass.
     pub gives: &'static [Property],
-    /// What a module may have lost after it; it keeps all the rest.
+    /// The properties that the pass may destroy; all others stay.
     pub breaks: &'static [Property],
-    /// Changes the module.
-    pub run: Run,
+    /// The function that runs the pass.
+    pub run: PassFn,
 }
 
-/// How a pass changes a module, which may be anything that the verifier accepts.
-/// What it has to say, and whether that is an error, goes into the diagnostics.
+/// The function of a pass. It takes any module that the verifier accepts; errors and remarks go into the diagnostics.
 #[derive(Clone, Copy)]
-pub enum Run {
-    /// By the module alone.
-    Alone(fn(&mut Module, &mut Diagnostics)),
-    /// With somebody who runs kernels, and with what operations may be.
-    With(fn(&mut Module, &Context<'_>, &mut Diagnostics)),
+pub enum PassFn {
+    /// A function of the module alone.
+    Plain(fn(&mut Module, &mut Diagnostics)),
+    /// A function of the module and the context.
+    WithContext(fn(&mut Module, &Context<'_>, &mut Diagnostics)),
 }
 
-/// What a module may have beyond being correct.
+/// A property that a module may have beyond being valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Property {
     /// Chains order all effects that conflict. A module whose pipeline contains
@@ -73,7 +72,7 @@ impl fmt::Debug for Pass {
     }
 }
 
-/// Passes to run one after the other.
+/// A list of passes that run one after the other.
 ///
 /// # Examples
 ///
@@ -98,29 +97,28 @@ pub struct Pipeline {
     pub verify_each: bool,
 }
 
-/// Why a list of passes makes no sense.
+/// The reason why a list of passes is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PipelineError {
-    /// There is no pass of that name.
+    /// No pass has this name.
     UnknownPass {
-        /// What was asked for.
+        /// The unknown name.
         name: String,
-        /// A name that it is close to.
+        /// The closest name, if one is close.
         similar: Option<&'static str>,
     },
-    /// A pass comes after one that takes away what it needs, or before the one
-    /// that gives it.
+    /// A pass comes after one that destroys a property that it needs, or before the one that establishes it.
     Unmet {
         /// The pass.
         pass: &'static str,
-        /// What it needs.
+        /// The property.
         need: Property,
     },
-    /// A pass takes away what one before it gave, and nobody used.
+    /// A pass destroys a property that an earlier one established and that no pass used.
     Undone {
-        /// The pass that takes away.
+        /// The pass that destroys it.
         pass: &'static str,
-        /// The pass that gave.
+        /// The pass that established it.
         giver: &'static str,
     },
 }
@@ -148,19 +146,19 @@ impl fmt::Display for PipelineError {
 
 impl std::error::Error for PipelineError {}
 
-/// What came of one pass.
+/// The time that one pass took.
 #[derive(Clone, Copy, Debug)]
-pub struct Ran {
+pub struct PassTiming {
     /// The pass.
     pub pass: &'static Pass,
-    /// How long it took.
+    /// The time of the pass.
     pub time: Duration,
-    /// How long the verifier took after it.
+    /// The time of the verifier after it.
     pub verify_time: Duration,
 }
 
 impl Pipeline {
-    /// Reads names with commas between.
+    /// Parses a list of names, separated by commas.
     ///
     /// # Errors
     ///
@@ -217,14 +215,14 @@ impl Pipeline {
         &self.passes
     }
 
-    /// Returns whether a module may come without chains.
+    /// Returns whether the pipeline adds chains, so that a module may come without them.
     pub fn sequences(&self) -> bool {
         self.passes
             .iter()
             .any(|pass| pass.gives.contains(&Property::Sequenced))
     }
 
-    /// Checks a module as it must be before the first pass.
+    /// Verifies a module before the first pass.
     ///
     /// # Errors
     ///
@@ -233,7 +231,7 @@ impl Pipeline {
         verify_in(module, dialects, chains(!self.sequences()))
     }
 
-    /// Runs all passes, without kernels, on the built-in dialects; returns the remarks that they made.
+    /// Runs all passes, without kernels, on the built-in dialects; returns their remarks.
     ///
     /// # Errors
     ///
@@ -242,8 +240,7 @@ impl Pipeline {
         self.run_with(module, &Context::new(&NoEvaluator), &mut |_, _| {})
     }
 
-    /// Runs all passes in a context, and tells of each when it is
-    /// done.
+    /// Runs all passes in a context, and reports each when it is done.
     ///
     /// # Errors
     ///
@@ -252,7 +249,7 @@ impl Pipeline {
         &self,
         module: &mut Module,
         context: &Context<'_>,
-        tell: &mut dyn FnMut(Ran, &Module),
+        tell: &mut dyn FnMut(PassTiming, &Module),
     ) -> Result<Diagnostics, Diagnostics> {
         let dialects = graph::dialects(&context.dialects.rows);
         self.verify(module, &dialects)?;
@@ -261,8 +258,8 @@ impl Pipeline {
         for &pass in &self.passes {
             let begin = Instant::now();
             match pass.run {
-                Run::Alone(run) => run(module, &mut diagnostics),
-                Run::With(run) => run(module, context, &mut diagnostics),
+                PassFn::Plain(run) => run(module, &mut diagnostics),
+                PassFn::WithContext(run) => run(module, context, &mut diagnostics),
             }
             let time = begin.elapsed();
             if diagnostics.has_errors() {
@@ -276,7 +273,7 @@ impl Pipeline {
                     .map_err(|wrong| blame(pass, wrong))?;
             }
             let verify_time = begin.elapsed();
-            let ran = Ran {
+            let ran = PassTiming {
                 pass,
                 time,
                 verify_time,
@@ -287,7 +284,7 @@ impl Pipeline {
     }
 }
 
-/// Returns which chains a module must have, if it is sequenced or not.
+/// Returns the rule on chains for a module that is sequenced or not.
 fn chains(is_sequenced: bool) -> Chains {
     match is_sequenced {
         true => Chains::Required,
@@ -295,7 +292,7 @@ fn chains(is_sequenced: bool) -> Chains {
     }
 }
 
-/// Adds to what is wrong after a pass that it is the pass's fault.
+/// Adds to errors of the verifier that a pass has caused them.
 fn blame(pass: &Pass, wrong: Diagnostics) -> Diagnostics {
     let note = format!("the module was correct before pass '{}'", pass.name);
     let mut blamed = Diagnostics::default();

@@ -1,4 +1,4 @@
-//! Stream ids from operation costs.
+//! Stream analysis: groups operations to streams by their costs.
 //!
 //! A stream is a group of kernels meant for one thread: the executor runs the ready
 //! kernels of its own stream at once and hands the others to the work queue. The
@@ -19,7 +19,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tfrt_ir::{Attribute, BlockId, Def, Module, OpId};
 
-/// What is asked of the analysis, by attributes of a function or module.
+/// Options of the analysis, by attributes of a function or module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamOptions {
     /// `tfrt.cost_threshold`: streams cheaper than this are worth merging, and an
@@ -63,14 +63,14 @@ impl StreamOptions {
     }
 }
 
-/// A group of operations.
+/// A stream: a group of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// Its number; not every number is in use.
+    /// The stream's number; not every number is in use.
     pub id: u32,
-    /// What its operations cost together.
+    /// The cost of its operations.
     pub cost: i64,
-    /// The stream in which the operation lies that starts this one; none for the root.
+    /// The stream with the operation that starts this one; `None` for the root.
     pub parent: Option<u32>,
 }
 
@@ -104,10 +104,10 @@ impl StreamAnalysis {
     }
 }
 
-/// The node that stands for the entry and defines the block's arguments.
+/// The node of the entry, which defines the block's arguments.
 const ROOT: usize = 0;
 
-/// The operations of the block as nodes, the root first.
+/// The operations of a block as nodes, the root first.
 ///
 /// Lists of all nodes stand one after the other: those of node `n` from `starts[n]` to
 /// `starts[n + 1]`.
@@ -118,10 +118,10 @@ struct Nodes {
     operands: Vec<Operand>,
 }
 
-/// What a node reads.
+/// An operand of a node.
 #[derive(Clone, Copy, Debug)]
 struct Operand {
-    /// The node that makes it.
+    /// The node that defines it.
     definition: u32,
     is_chain: bool,
 }
@@ -166,10 +166,10 @@ impl Nodes {
     }
 }
 
-/// Nodes by operation.
+/// The indices of nodes by operation.
 struct Numbers {
     first: usize,
-    /// Ids in one block are usually close to each other.
+    /// A table for ids close to the first one, as those in one block usually are.
     near: Vec<u32>,
     far: HashMap<OpId, u32>,
 }
@@ -201,7 +201,7 @@ impl Numbers {
     }
 }
 
-/// Returns what an operation costs.
+/// Returns the cost of an operation.
 fn cost(module: &Module, op: OpId, threshold: i64) -> i64 {
     let op = module.op(op);
     match op.name().as_str() {
@@ -214,19 +214,19 @@ fn cost(module: &Module, op: OpId, threshold: i64) -> i64 {
     }
 }
 
-/// A stream while streams are built.
+/// A stream under construction.
 #[derive(Clone, Debug, Default)]
 struct Draft {
     cost: i64,
     /// The node that starts it.
     parent: Option<usize>,
     merged_into: Option<usize>,
-    /// Nodes that its operations read from, some of which may have come to lie in it;
-    /// kept only if dependent streams are merged.
+    /// Nodes that its operations read from, some of which may have joined it since; kept only if dependent streams
+    /// are merged.
     dependencies: BTreeSet<usize>,
 }
 
-/// No node, no stream.
+/// The index in place of no node or no stream.
 const NONE: u32 = u32::MAX;
 
 /// The state of the backward pass.
@@ -235,10 +235,10 @@ struct Builder {
     nodes: Nodes,
     /// The parent of each node in the tree of the forward pass.
     parents: Vec<u32>,
-    /// The first child of each node, and the next child of each node's parent, in textual order.
+    /// The first child of each node, and the next sibling, in textual order.
     first_child: Vec<u32>,
     next_sibling: Vec<u32>,
-    /// The stream that each node joined; unset until its turn comes.
+    /// The stream that each node joined; unset until the node is visited.
     joined: Vec<u32>,
     drafts: Vec<Draft>,
 }
@@ -284,7 +284,7 @@ impl Builder {
         }
     }
 
-    /// The forward pass.
+    /// Finds the parent of each node, in a forward pass.
     fn find_parents(&mut self) {
         let mut from_root = vec![0i64; self.nodes.len()];
         from_root[ROOT] = self.nodes.costs[ROOT];
@@ -307,7 +307,7 @@ impl Builder {
         }
     }
 
-    /// Returns the streams of a node's children, which have had their turn.
+    /// Returns the streams of a node's children, which were visited before.
     fn streams_of_children(&self, node: usize, streams: &mut Vec<usize>) {
         streams.clear();
         let mut child = self.first_child[node];
@@ -394,7 +394,7 @@ impl Builder {
         self.drafts[from].merged_into = Some(to);
     }
 
-    /// Merges children of a node into those that depend on them; drops what was merged.
+    /// Merges children of a node into those that depend on them; removes merged ones.
     fn merge_dependents(&mut self, node: usize, children: &mut Vec<usize>) {
         if children.len() < 2 {
             return;
@@ -440,7 +440,7 @@ impl Builder {
         cheap
     }
 
-    /// Returns the stream that a node ended up in.
+    /// Returns the stream that a node is in after merges.
     fn resolve(&mut self, node: usize) -> usize {
         let joined = self.joined[node] as usize;
         let mut at = joined;

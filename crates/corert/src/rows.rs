@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tfrt_host::{DeviceId, DeviceKind, Error};
-use tfrt_ops::names::{self, Name, NameAttr, NameOperand, Only};
+use tfrt_ops::names::{self, AllowedAttr, Name, NameAttr, NameOperand};
 use tfrt_ops::{Arity, Infer, OpDef, Traits, Types};
 use tfrt_tensor::Tensor;
 use tfrt_tensor::op::Runs;
@@ -292,9 +292,9 @@ impl Row {
         if let Some(name) = self.name {
             for (name, only) in name.only {
                 let kind = match only {
-                    Only::Int(_) => AttrKind::Bool,
-                    Only::Texts(_) => AttrKind::Text,
-                    Only::TypeOf(_) => AttrKind::Type,
+                    AllowedAttr::Int(_) => AttrKind::Bool,
+                    AllowedAttr::Texts(_) => AttrKind::Text,
+                    AllowedAttr::TypeOf(_) => AttrKind::Type,
                 };
                 definition = definition.attribute(name, kind, "");
             }
@@ -365,7 +365,7 @@ fn n_results(op: &OpDef) -> Option<usize> {
 
 /// Returns whether some attribute must be stated, or else an operand be there that says it.
 fn asks(name: Option<&Name>, op: &OpDef) -> bool {
-    let is_required = |attr: &tfrt_ops::AttrDef| attr.default == tfrt_ops::Default::Required;
+    let is_required = |attr: &tfrt_ops::AttrDef| attr.default == tfrt_ops::AttrDefault::Required;
     let is_operand = |name: &Name| {
         let mut attrs = name.attrs.iter();
         let operands = name.operands.unwrap_or_default();

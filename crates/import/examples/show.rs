@@ -45,7 +45,7 @@ fn read(path: &Path) -> Result<Module, Diagnostics> {
     import(bytes, &Options::at_path(path))
 }
 
-/// Checks that a module is sound, and that its text is that of the module it is read as.
+/// Checks that a module verifies, and that its text parses to a module with the same text.
 fn again(module: &Module) -> Result<(), Diagnostics> {
     verify(module)?;
     let text = module.to_string();

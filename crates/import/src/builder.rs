@@ -1,22 +1,22 @@
-//! [`GraphBuilder`]: the module of a model, put together value by value.
+//! [`GraphBuilder`]: builds the module of a model value by value.
 
 use std::collections::HashMap;
 
 use tfrt_ir::{BlockId, Location, Module, OpState, RegionId, Type, ValueId};
 
-use crate::{Extent, Imported, ReadLimits, Signature};
+use crate::{Dim, Imported, ReadLimits, Signature};
 
-/// A module with one function, `@main`, which is put together in the order of its operations. Values may have names, by
+/// A builder of a module with one function, `@main`. Operations are added in their order; values may have names, by
 /// which later operations find them.
 ///
 /// # Examples
 ///
 /// ```
-/// use tfrt_import::{Extent, GraphBuilder, ReadLimits};
+/// use tfrt_import::{Dim, GraphBuilder, ReadLimits};
 /// use tfrt_ir::{Location, OpState, Type};
 ///
 /// let mut graph = GraphBuilder::new(&ReadLimits::default());
-/// let extents = [Extent::Named("N"), Extent::Known(3)];
+/// let extents = [Dim::Named("N"), Dim::Known(3)];
 /// graph.input("x", Type::F32, Some(&extents), Location::Unknown);
 /// let x = graph.value("x")?;
 /// graph.tensor("y", OpState::new("calc.relu").operand(x))?;
@@ -38,7 +38,7 @@ pub struct GraphBuilder {
 }
 
 impl GraphBuilder {
-    /// Begins a module of so many operations at most.
+    /// Begins a module, which may have as many operations as the limits say.
     pub fn new(limits: &ReadLimits) -> GraphBuilder {
         let mut module = Module::new();
         let region = module.create_region();
@@ -60,11 +60,11 @@ impl GraphBuilder {
         &mut self,
         name: &str,
         element: Type,
-        extents: Option<&[Extent<'_>]>,
+        extents: Option<&[Dim<'_>]>,
         location: Location,
     ) -> ValueId {
         let ty = match extents {
-            Some(extents) => Type::tensor(extents.iter().map(Extent::size).collect(), element),
+            Some(extents) => Type::tensor(extents.iter().map(Dim::size).collect(), element),
             None => Type::unranked(element),
         };
         self.signature.input(name, extents);
@@ -73,7 +73,7 @@ impl GraphBuilder {
         value
     }
 
-    /// Gives a value a name; from now on it is no other's.
+    /// Gives a value a name, which from now on belongs to no other value.
     pub fn name(&mut self, name: &str, value: ValueId) {
         self.values.insert(name.to_owned(), value);
     }
@@ -107,7 +107,7 @@ impl GraphBuilder {
         Ok(self.module.op(op).results())
     }
 
-    /// Adds an operation with one result, a tensor of this name. Its type and extents follow by inference.
+    /// Adds an operation with one result, a tensor of this name whose type and extents are inferred later.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl GraphBuilder {
         Ok(())
     }
 
-    /// Returns the module.
+    /// Finishes the function, and returns the module.
     pub fn finish(mut self) -> Imported {
         let last = OpState::new("tfrt.return").operands(self.outputs);
         let last = self.module.create(last);

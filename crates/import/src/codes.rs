@@ -1,9 +1,9 @@
-//! The code of each kind of mistake in a model.
+//! The codes of mistakes in models.
 //!
 //! A code is for good: one that is no longer used is not given to anything else. What each
 //! means is told by `tfrt explain`.
 
-/// Declares codes, each with a line on what is wrong, and the list of all of them.
+/// Declares codes, each with a line on the mistake, and the list of all of them.
 ///
 /// `NAME = "TF1001", "summary";` becomes
 /// ```ignore
@@ -18,7 +18,7 @@ macro_rules! codes {
             pub const $name: &str = $code;
         )*
 
-        /// Every code, with a line on what is wrong.
+        /// Every code, with a line on the mistake.
         pub const ALL: &[(&str, &str)] = &[$(($code, $summary)),*];
     };
 }

@@ -1,4 +1,4 @@
-//! [`FrontEnd`]: what a format of models is to those who read files, and the table of those that are built in.
+//! [`FrontEnd`]: a format of models and how to import it; the table of built-in formats.
 //!
 //! A front end takes a model as it is written: it makes a module in a dialect of its own, in which an operation is what
 //! the format has, under the name that the format has for it. What these names mean is said elsewhere, as data. So a
@@ -10,39 +10,40 @@ use std::sync::Arc;
 
 use tfrt_ir::{Diagnostics, Module};
 
-use crate::onnx::{self, Outside, Survey};
+use crate::onnx::{self, ExternalData, Survey};
 
-/// A format of models: how its files are told from others, and how one becomes a module.
+/// A format of models: how to recognise its files, and how to import one as a module.
 #[derive(Clone, Copy, Debug)]
 pub struct FrontEnd {
     /// The name of the format: `ONNX`.
     pub name: &'static str,
-    /// Endings of the names of its files, without the point: `onnx`.
+    /// The extensions of the format's files, without the point: `onnx`.
     pub suffixes: &'static [&'static str],
-    /// Returns whether a folder, or a file whose name says nothing, looks like one of the format's: enough to tell kinds of
-    /// files apart, not to trust them.
-    pub recognises: fn(&Head<'_>) -> bool,
-    /// Makes a module of a model.
+    /// Returns whether a folder, or a file without a known extension, looks like this format. It tells kinds of files
+    /// apart, and says nothing on whether the file is sound.
+    pub recognises: fn(&FileHead<'_>) -> bool,
+    /// Imports a model.
     pub import: ImportFn,
-    /// Says all that is wrong with a model, going on where `import` refuses it. Without it there is what `import` says.
+    /// Lists everything that is wrong with a model, going on where `import` gives up. Without it the errors of
+    /// `import` are listed.
     pub survey: Option<SurveyFn>,
 }
 
-/// Makes a module of a model, or says all that is wrong with it.
+/// Imports a model as a module, or returns everything that is wrong with it.
 pub type ImportFn = fn(&Source<'_>, &ReadLimits) -> Result<Imported, Diagnostics>;
 
-/// Says all that is wrong with a model; an error if nothing of it can be read.
+/// Lists everything that is wrong with a model. Fails if nothing of it can be read.
 pub type SurveyFn = fn(&Source<'_>, &ReadLimits) -> Result<Survey, Diagnostics>;
 
-/// The built-in formats, in the order in which they are asked.
+/// The built-in formats, in the order in which they are tried.
 pub static FRONT_ENDS: &[FrontEnd] = &[onnx::FRONT_END];
 
-/// The path and the first bytes of a file, or a folder: enough to tell its format.
+/// The path and the first bytes of a file or folder, by which its format is recognised.
 #[derive(Clone, Copy, Debug)]
-pub struct Head<'a> {
-    /// Its first bytes: 4 KiB or more, all of a shorter file. None of a folder.
+pub struct FileHead<'a> {
+    /// The first bytes: 4 KiB or more, all of a shorter file. None of a folder.
     pub bytes: &'a [u8],
-    /// Where it is, if it has a path.
+    /// The path, if there is one.
     pub path: Option<&'a Path>,
     /// Whether it is a folder.
     pub is_folder: bool,
@@ -51,14 +52,14 @@ pub struct Head<'a> {
 /// A model that is to be imported.
 #[derive(Debug)]
 pub struct Source<'a> {
-    /// What errors and locations call the file.
+    /// The file's name in errors and locations.
     pub name: &'a str,
-    /// Its bytes. None of a folder.
+    /// The bytes of the file. None of a folder.
     pub bytes: ModelBytes,
-    /// Where it is, if it has a path.
+    /// The path, if there is one.
     pub path: Option<&'a Path>,
-    /// Where other files of the model may lie: [`Outside::read`] reads one.
-    pub outside: &'a Outside,
+    /// The place of the model's other files: [`ExternalData::read`] reads one.
+    pub external_data: &'a ExternalData,
 }
 
 impl Source<'_> {
@@ -72,18 +73,18 @@ impl Source<'_> {
     }
 }
 
-/// What reading a model may take.
+/// Limits on a model that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadLimits {
-    /// Bytes of a file; and of the files beside it, all together.
+    /// The most bytes of the file; and of the files beside it, all together.
     pub bytes: u64,
-    /// How deep parts of the model, such as bodies of loops, lie in one another.
+    /// The greatest depth of nested parts, such as bodies of loops.
     pub depth: usize,
-    /// Operations.
+    /// The most operations.
     pub nodes: usize,
 }
 
-/// A model as a module.
+/// A model that was imported.
 #[derive(Debug)]
 pub struct Imported {
     /// The module, in the format's dialect.
@@ -93,7 +94,7 @@ pub struct Imported {
 }
 
 impl Default for ReadLimits {
-    /// As much as a format can say.
+    /// Makes limits that refuse nothing but a depth above 64.
     fn default() -> ReadLimits {
         ReadLimits {
             bytes: u64::MAX,
@@ -113,7 +114,7 @@ impl From<Module> for Imported {
 }
 
 impl FrontEnd {
-    /// Makes a format that is told by nothing yet.
+    /// Makes a format that recognises no file yet.
     pub const fn new(name: &'static str, import: ImportFn) -> FrontEnd {
         FrontEnd {
             name,
@@ -124,7 +125,7 @@ impl FrontEnd {
         }
     }
 
-    /// Returns whether the name of a file says that it is one of the format's.
+    /// Returns whether a path has one of the format's extensions.
     pub fn has_suffix(&self, path: &Path) -> bool {
         let suffix = path.extension();
         suffix.is_some_and(|suffix| self.suffixes.iter().any(|own| suffix == *own))

@@ -1,4 +1,4 @@
-//! Models of other systems as modules of MLIR text.
+//! Importers of models of other systems, as modules of MLIR text.
 //!
 //! | To know                                   | Read                  |
 //! |-------------------------------------------|-----------------------|
@@ -21,7 +21,7 @@ mod signature;
 
 pub use builder::GraphBuilder;
 pub use front_end::{
-    FRONT_ENDS, FrontEnd, Head, ImportFn, Imported, ModelBytes, ReadLimits, Source, SurveyFn,
+    FRONT_ENDS, FileHead, FrontEnd, ImportFn, Imported, ModelBytes, ReadLimits, Source, SurveyFn,
 };
-pub use onnx::{Folder, Given, Outside, SharedBytes, Survey};
-pub use signature::{Extent, Signature};
+pub use onnx::{ExternalData, FileProvider, Folder, SharedBytes, Survey};
+pub use signature::{Dim, Signature};

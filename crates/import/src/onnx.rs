@@ -1,4 +1,4 @@
-//! ONNX models as modules in the dialect `onnx`.
+//! The importer of ONNX models, as modules in the dialect `onnx`.
 //!
 //! ```text
 //! bytes ─ gate ─ messages ─ graph ─ module
@@ -41,61 +41,61 @@ use std::path::Path;
 use prost::{Message, bytes::Bytes};
 use tfrt_ir::{Diagnostics, Location, Module, Name};
 
-use crate::{FrontEnd, Head, Imported, ReadLimits, codes};
+use crate::{FileHead, FrontEnd, Imported, ReadLimits, codes};
 use problem::Problem;
 
 pub use element::{ElementType, STRING, UNKNOWN};
-pub use external::{Folder, Given, MAX_READ_BYTES, Outside, SharedBytes};
+pub use external::{ExternalData, FileProvider, Folder, MAX_READ_BYTES, SharedBytes};
 pub use tensor::{Tensor, TensorData};
 
-/// Versions of the default operator set that are known.
+/// The versions of the default operator set that are known.
 pub const OPSETS: std::ops::RangeInclusive<i64> = 1..=27;
 
-/// How a model is imported.
+/// Options of an import.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What errors and locations call the file.
+    /// The file's name in errors and locations.
     pub name: String,
-    /// Where elements outside of the model may lie.
-    pub outside: Outside,
-    /// What reading the model may take.
+    /// The place of external data.
+    pub external_data: ExternalData,
+    /// Limits on the model.
     pub limits: ReadLimits,
 }
 
 impl Options {
-    /// Makes options for a model that needs no other files.
+    /// Makes options for a model without external data.
     pub fn new(name: impl Into<String>) -> Options {
         Options {
             name: name.into(),
-            outside: Outside::Unknown,
+            external_data: ExternalData::Unknown,
             limits: ReadLimits::default(),
         }
     }
 
-    /// Makes options for a model that is read as one of the formats.
+    /// Makes options for a model that is imported as one of several formats.
     fn of(source: &crate::Source<'_>, limits: &ReadLimits) -> Options {
         Options {
             name: source.name.to_owned(),
-            outside: source.outside.clone(),
+            external_data: source.external_data.clone(),
             limits: *limits,
         }
     }
 
-    /// Makes options for the model at a path, whose folder may hold elements.
+    /// Makes options for the model at a path, whose folder may hold external data.
     pub fn at_path(path: &Path) -> Options {
         Options {
             name: path.display().to_string(),
-            outside: Outside::In(Folder::of(path)),
+            external_data: ExternalData::Folder(Folder::of(path)),
             limits: ReadLimits::default(),
         }
     }
 }
 
-/// ONNX as one of the formats.
+/// ONNX, as an entry in the table of formats.
 pub(crate) const FRONT_END: FrontEnd = FrontEnd {
     name: "ONNX",
     suffixes: &["onnx"],
-    recognises: |head: &Head<'_>| !head.is_folder && looks_like_model(head.bytes),
+    recognises: |head: &FileHead<'_>| !head.is_folder && looks_like_model(head.bytes),
     import: |source, limits| {
         let options = Options::of(source, limits);
         import_with_notes(source.bytes.clone(), &options)
@@ -103,7 +103,7 @@ pub(crate) const FRONT_END: FrontEnd = FrontEnd {
     survey: Some(|source, limits| survey(source.bytes.clone(), &Options::of(source, limits))),
 };
 
-/// Makes a module of a model.
+/// Imports a model.
 ///
 /// The bytes are held while this runs, and elements are copied out of them once.
 ///
@@ -127,42 +127,42 @@ fn import_with_notes(
     model::import(&model, options)
 }
 
-/// What there is to say of a model, whether or not it can be imported.
+/// Everything that is wrong with a model, whether or not it can be imported.
 pub struct Survey {
-    /// What of the model could be made out: without the nodes that errors were told of, or whose operators are not
-    /// known. Values that these make are left out. It is not to be run.
+    /// The part of the model that could be read, which is not to be run. Nodes with errors and with unknown operators
+    /// are missing, and their results are left out where they are used.
     pub module: Module,
-    /// All that is wrong, but for operators that are not known.
+    /// All errors but those on unknown operators.
     pub problems: Diagnostics,
-    /// Operators that ONNX does not have in the versions that the model asks for, by name.
+    /// Operators that ONNX does not have in the versions that the model asks for, sorted by name.
     pub unknown: Vec<UnknownOperator>,
 }
 
-/// An operator of one of ONNX's domains that is not known.
+/// An operator that its domain, one of ONNX's, does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownOperator {
     /// The domain, empty for the default one.
     pub domain: String,
-    /// Its name there.
+    /// The name of the operator.
     pub operator: String,
     /// The version of the operator set that the model asks for.
     pub opset: i64,
-    /// What is wrong with it.
+    /// The error message.
     pub message: String,
-    /// What to do.
+    /// Advice, if there is any.
     pub help: Option<String>,
-    /// How many nodes there are.
+    /// The number of nodes.
     pub count: usize,
-    /// Where, of the first of them.
+    /// The locations of the first nodes.
     pub nodes: Vec<Location>,
 }
 
 impl UnknownOperator {
-    /// Nodes that are named of each; all are counted.
+    /// The most nodes that are listed of each unknown operator; all are counted.
     pub const MAX_NODES: usize = 20;
 }
 
-/// Says all that is wrong with a model, going on where [`import`] is content with refusing it.
+/// Lists everything that is wrong with a model, going on where [`import`] gives up.
 ///
 /// # Errors
 ///
@@ -176,8 +176,8 @@ pub fn survey(
     Ok(model::survey(&model, options))
 }
 
-/// Returns whether bytes look like those of a model rather than text or another format: enough
-/// to tell kinds of files apart, not to trust them.
+/// Returns whether bytes look like a model rather than text or another format. It tells kinds of files apart, and
+/// says nothing on whether the model is sound.
 pub fn looks_like_model(bytes: &[u8]) -> bool {
     // Each field of a model has a number up to 26, and begins with a known kind of value.
     let Some(&[first, second]) = bytes.get(..2) else {
@@ -207,7 +207,7 @@ fn decode(bytes: Bytes) -> Result<proto::Model, Problem> {
     })
 }
 
-/// Says what a file is that is no model, if that is easily seen.
+/// Names the format of a file that is no model, if it is easily recognised.
 fn other_format(bytes: &[u8]) -> Option<&'static str> {
     let begins = |with: &[u8]| bytes.starts_with(with);
     let names_at_4 = |name: &[u8]| bytes.get(4..8) == Some(name);
@@ -234,7 +234,7 @@ fn other_format(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Tells whether the first bytes are those of text: a model begins with the tag of a field, a control character.
+/// Returns whether the first bytes are text: a model begins with the tag of a field, a control character.
 fn begins_as_text(bytes: &[u8]) -> bool {
     const LOOKED_AT: usize = 256;
     let first = &bytes[..bytes.len().min(LOOKED_AT)];

@@ -1,4 +1,4 @@
-//! [`Signature`]: what a model calls its inputs and outputs, and their extents, as the function that is called has it.
+//! [`Signature`]: the names and extents of a model's inputs and outputs, as attributes of `@main`.
 
 use tfrt_ir::{Attribute, Location, Module, OpId, OpState, RegionId, Type};
 
@@ -7,7 +7,7 @@ use tfrt_ir::{Attribute, Location, Module, OpId, OpState, RegionId, Type};
 /// # Examples
 ///
 /// ```
-/// use tfrt_import::{Extent, Signature};
+/// use tfrt_import::{Dim, Signature};
 /// use tfrt_ir::{Location, Module, OpState, Type};
 ///
 /// let mut module = Module::new();
@@ -17,7 +17,7 @@ use tfrt_ir::{Attribute, Location, Module, OpId, OpState, RegionId, Type};
 /// let last = module.create(OpState::new("tfrt.return").operand(x));
 /// module.append(block, last);
 ///
-/// let extents = [Extent::Named("N"), Extent::Known(3)];
+/// let extents = [Dim::Named("N"), Dim::Known(3)];
 /// let mut signature = Signature::default();
 /// signature.input("x", Some(&extents)).output("y", Some(&extents));
 /// signature.function(&mut module, region, Location::Unknown);
@@ -33,52 +33,52 @@ pub struct Signature {
 
 /// The extent of a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent<'a> {
+pub enum Dim<'a> {
     /// A number.
     Known(i64),
-    /// The same number, in a call, wherever this name stands.
+    /// A symbol, which is the same number wherever it stands in a call.
     Named(&'a str),
-    /// Any number.
+    /// An unknown number.
     Unknown,
 }
 
-impl Extent<'_> {
-    /// Returns the size that a type has for it.
+impl Dim<'_> {
+    /// Returns the size in a type.
     pub(crate) fn size(&self) -> i64 {
         match self {
-            Extent::Known(size) => *size,
-            Extent::Named(_) | Extent::Unknown => tfrt_ir::types::DYNAMIC,
+            Dim::Known(size) => *size,
+            Dim::Named(_) | Dim::Unknown => tfrt_ir::types::DYNAMIC,
         }
     }
 }
 
 impl Signature {
     /// Adds an input, with its extents if its rank is known.
-    pub fn input(&mut self, name: &str, extents: Option<&[Extent<'_>]>) -> &mut Signature {
+    pub fn input(&mut self, name: &str, extents: Option<&[Dim<'_>]>) -> &mut Signature {
         self.add_input(name, dims(extents));
         self
     }
 
     /// Adds an output, with its extents if its rank is known.
-    pub fn output(&mut self, name: &str, extents: Option<&[Extent<'_>]>) -> &mut Signature {
+    pub fn output(&mut self, name: &str, extents: Option<&[Dim<'_>]>) -> &mut Signature {
         self.add_output(name, dims(extents));
         self
     }
 
-    /// Adds an input, with its extents as the attribute has them.
+    /// Adds an input, with its extents as an attribute.
     pub(crate) fn add_input(&mut self, name: &str, dims: Attribute) {
         self.inputs.push(Attribute::string(name));
         self.input_dims.push(dims);
     }
 
-    /// Adds an output, with its extents as the attribute has them.
+    /// Adds an output, with its extents as an attribute.
     pub(crate) fn add_output(&mut self, name: &str, dims: Attribute) {
         self.outputs.push(Attribute::string(name));
         self.output_dims.push(dims);
     }
 
-    /// Puts the function `@main` into the module: its region has a block, whose arguments are the inputs, and whose last
-    /// operation returns the outputs.
+    /// Adds the function `@main` to the module. Its region has a block, whose arguments are the inputs, and whose
+    /// last operation returns the outputs.
     pub fn function(self, module: &mut Module, region: RegionId, location: Location) -> OpId {
         let (mut inputs, mut results) = (Vec::new(), Vec::new());
         if let Some(block) = module.entry_block(region) {
@@ -106,12 +106,12 @@ impl Signature {
     }
 }
 
-/// Returns extents as an attribute.
-fn dims(extents: Option<&[Extent<'_>]>) -> Attribute {
-    let one = |extent: &Extent<'_>| match *extent {
-        Extent::Known(size) => Attribute::integer(size, Type::I64),
-        Extent::Named(name) => Attribute::string(name),
-        Extent::Unknown => Attribute::string(""),
+/// Makes an attribute of extents.
+fn dims(extents: Option<&[Dim<'_>]>) -> Attribute {
+    let one = |extent: &Dim<'_>| match *extent {
+        Dim::Known(size) => Attribute::integer(size, Type::I64),
+        Dim::Named(name) => Attribute::string(name),
+        Dim::Unknown => Attribute::string(""),
     };
     match extents {
         Some(extents) => Attribute::array(extents.iter().map(one).collect()),

@@ -1,4 +1,4 @@
-//! `cpu.fused`: what the compiler makes of several operations of a model where it knows better kernels.
+//! `cpu.fused`: kernels that replace several operations of a model.
 //!
 //! Weights are laid out for the processor, and programs read, once, when a model is opened (`cpu.graph.prepare`); what
 //! comes of that is the last operand of these kernels. They make their own outputs, of whatever shape the inputs ask for;
@@ -38,7 +38,7 @@ pub mod stored;
 pub(crate) use shared::share;
 pub use shared::share_bytes;
 
-/// What these kernels prepare.
+/// The constants that these kernels prepare.
 pub(crate) const PREPARE: &[PrepareRow] = &[
     convolution::PREPARE[0],
     convolution::PREPARE[1],
@@ -46,25 +46,25 @@ pub(crate) const PREPARE: &[PrepareRow] = &[
     elementwise::PREPARE[0],
 ];
 
-/// Adds the kernels.
+/// Adds the kernels of fused nodes, and of stored values.
 pub fn register(registry: &mut KernelRegistry) {
     registry
         .add("cpu.fused.conv", convolution::convolve)
         .add("cpu.fused.matmul", product::multiply)
         .add("cpu.fused.pool", pool::pool)
-        .add("cpu.fused.scale", channels::scale)
-        .add("cpu.fused.near", channels::near)
-        .add("cpu.fused.shuffle", channels::shuffle)
-        .add("cpu.fused.joined", convolution::convolve_joined)
+        .add("cpu.fused.scale", channels::channel_affine)
+        .add("cpu.fused.near", channels::lrn)
+        .add("cpu.fused.shuffle", channels::channel_shuffle)
+        .add("cpu.fused.joined", convolution::convolve_concat)
         .add("cpu.fused.elementwise", elementwise::run)
         .add("cpu.fused.attention", attention::attend);
     stored::register(registry);
 }
 
-/// A tensor whose elements may be still to come.
-type Made = Result<AsyncValue<Tensor>, Error>;
+/// A tensor result, whose elements may still be calculated.
+type TensorResult = Result<AsyncValue<Tensor>, Error>;
 
-/// Gives a tensor when its elements are there.
+/// Returns a tensor as a value that is there when the elements are.
 fn made(tensor: DenseHostTensor, chain: AsyncValue<Chain>) -> AsyncValue<Tensor> {
     match chain.get() {
         Some(Ok(_)) => AsyncValue::available(tensor.into()),
@@ -72,7 +72,7 @@ fn made(tensor: DenseHostTensor, chain: AsyncValue<Chain>) -> AsyncValue<Tensor>
     }
 }
 
-/// The operand at `index`, which must be a tensor of numbers.
+/// Returns the dense tensor that is the operand at `index`.
 fn dense(operands: &[AnyAsyncValue], index: usize) -> Result<&DenseHostTensor, Error> {
     let operand = operands.get(index).ok_or_else(|| {
         let found = operands.len();
@@ -90,20 +90,20 @@ fn dense(operands: &[AnyAsyncValue], index: usize) -> Result<&DenseHostTensor, E
     }
 }
 
-/// How windows lie on the spatial dimensions, as attributes say it.
+/// The windows over the spatial dimensions, as attributes state them.
 #[derive(Clone, Copy, Debug)]
-struct Placement<'a> {
+struct WindowAttributes<'a> {
     dilations: &'a [i64],
-    /// In front of all dimensions, then behind all; nothing for as many as keep the extent.
+    /// Elements of padding in front of all dimensions, then behind all; empty for as many as keep the extent.
     pads: &'a [i64],
     strides: &'a [i64],
 }
 
-impl Placement<'_> {
-    /// The windows of these extents.
+impl WindowAttributes<'_> {
+    /// Returns the windows of these extents.
     fn windows(&self, extents: &[usize]) -> Result<Vec<Window>, Error> {
         let n = extents.len();
-        let Placement {
+        let WindowAttributes {
             dilations,
             pads,
             strides,

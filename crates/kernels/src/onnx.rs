@@ -7,7 +7,7 @@
 //! | `attributes` | names and values alternately, as the model has them |
 //! | `opset` | the version of the operation's domain that the model was made for |
 //!
-//! A kernel is an [`Operation`]: a function of a [`Node`], which has all of these. It checks what it gets,
+//! A kernel is an [`Operation`]: a function of a [`NodeCall`], which has all of these. It checks what it gets,
 //! makes its outputs, and calculates them by functions of [`tfrt_tensor::math`]; large ones on the workers of
 //! the queue, so that they may come later ([`Outputs`]). Families are files, each with its list
 //! ([`OPERATIONS`]), and all of them are called from [`register`].
@@ -18,9 +18,7 @@ use tfrt_host::{Error, ExecutionContext};
 mod activation;
 mod attention;
 mod attributes;
-mod beside;
 mod bits;
-mod carried;
 mod cast;
 mod constant;
 mod control;
@@ -40,6 +38,7 @@ mod ml;
 mod movement;
 mod n_grams;
 mod norm;
+mod opaque;
 mod order;
 mod outputs;
 mod pool;
@@ -58,26 +57,27 @@ mod strings;
 mod training;
 mod weight_files;
 mod windows;
+mod workspace;
 
 pub use attributes::Attributes;
-pub use beside::Beside;
-pub(crate) use carried::Carried;
 pub(crate) use constant::{HeldAttributes, in_place};
 pub use inputs::Inputs;
+pub(crate) use opaque::OpaqueTensors;
 pub use outputs::Outputs;
-pub(crate) use prepare::{CODEC, PrepareRow, is_kept, state};
+pub(crate) use prepare::{CODEC, PrepareRow, is_storable, state};
 pub use rows::{kernel_of, prepare_of};
 pub use weight_files::WeightFiles;
+pub use workspace::Workspace;
 
 use dispatch::{with_floating, with_real};
 
-/// Calculates the results of an operation.
-pub type Operation = fn(&Node<'_>) -> Result<Outputs, Error>;
+/// A function that runs one operation.
+pub type Operation = fn(&NodeCall<'_>) -> Result<Outputs, Error>;
 
-/// Names and what calculates them.
+/// A list of operations: names and functions.
 pub type Operations = [(&'static str, Operation)];
 
-/// All families, each the list of its operations.
+/// The families of operations, each a list.
 pub const OPERATIONS: &[&Operations] = &[
     activation::OPERATIONS,
     attention::OPERATIONS,
@@ -113,7 +113,7 @@ pub const OPERATIONS: &[&Operations] = &[
     training::OPERATIONS,
 ];
 
-/// Adds the kernels.
+/// Adds the kernels of all operations.
 pub fn register(registry: &mut KernelRegistry) {
     rows::register(registry);
     constant::register(registry);
@@ -121,27 +121,27 @@ pub fn register(registry: &mut KernelRegistry) {
     prepare::register(registry);
 }
 
-/// An operation of a graph, as a kernel gets it.
+/// The call of one operation: operands, attributes and context, with checked access to them.
 #[derive(Debug)]
-pub struct Node<'a> {
-    /// The operation's name, without domain.
+pub struct NodeCall<'a> {
+    /// The name of the operation, without domain.
     pub name: &'static str,
-    /// Its operands.
+    /// The operands.
     pub inputs: Inputs<'a>,
-    /// Its attributes.
+    /// The attributes.
     pub attributes: Attributes<'a>,
-    /// The version of its domain.
+    /// The version of the operator set.
     pub opset: i64,
-    /// How many results the program asks for. More are dropped, fewer are an error.
+    /// The number of results that the program uses. More are dropped, fewer are an error.
     pub n_results: usize,
-    /// Where it runs.
+    /// The request that the operation runs for.
     pub execution: &'a ExecutionContext,
-    /// What it keeps beside operands and results.
-    pub beside: &'a Beside<'a>,
+    /// The memory that the operation reserves beside operands and results.
+    pub workspace: &'a Workspace<'a>,
 }
 
-impl Node<'_> {
-    /// The attribute `kind`, which chooses what a row does.
+impl NodeCall<'_> {
+    /// Returns the attribute `kind`, which chooses what the operation does.
     ///
     /// # Errors
     ///
@@ -150,20 +150,20 @@ impl Node<'_> {
         self.attributes.kind()
     }
 
-    /// The error for a `kind` that the row does not have.
+    /// Makes the error for an unknown `kind`.
     pub fn unknown_kind(&self, found: &str, kinds: &str) -> Error {
         let found = found.escape_debug();
         let message = format_args!("is expected to be {kinds}, found '{found}'");
         self.attributes.error("kind", message)
     }
 
-    /// An error about what the operation was given.
+    /// Makes an error about the operation's input, with the operation's name in front.
     pub fn error(&self, message: impl std::fmt::Display) -> Error {
         Error::invalid_argument(format!("{}: {message}", self.name))
     }
 
-    /// An error of what the operation is made of, with its name before the message.
-    pub fn told(&self, error: &Error) -> Error {
+    /// Adds the operation's name to an error of a function that it calls.
+    pub fn with_name(&self, error: &Error) -> Error {
         Error::new(error.code(), format!("{}: {}", self.name, error.message()))
     }
 }

@@ -1,8 +1,8 @@
-//! Reads operands that a kernel takes untyped.
+//! Reads untyped operands.
 
 use tfrt_host::{AnyAsyncValue, Error, Value};
 
-/// Reads all operands as `T`s, or says which is not one.
+/// Reads all operands as `T`, or tells which one is not.
 pub(crate) fn copies<T: Value + Copy>(operands: &[AnyAsyncValue]) -> Result<Vec<T>, Error> {
     operands
         .iter()

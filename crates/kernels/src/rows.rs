@@ -1,5 +1,5 @@
-//! Kernels of rows on tensors: what [`tfrt_ops`] has of TensorFlow, training and tests, and rows of graphs whose kernels
-//! of ONNX are not general enough, or not short enough for eager calls.
+//! Kernels of rows on tensors: those of TensorFlow, training and tests, and rows of graphs whose kernels of ONNX are
+//! not general enough, or not short enough for eager calls.
 //!
 //! A kernel is a [`TensorKernel`]. Families are files, each with its list.
 
@@ -14,9 +14,9 @@ mod detection;
 mod diagonals;
 mod images;
 mod numbers;
-mod places;
 mod product;
 mod ragged;
+mod rearrange;
 mod search;
 mod segments;
 mod strings;
@@ -27,13 +27,13 @@ mod volumes;
 
 use tensors::integers;
 
-/// All families, each the list of its kernels.
+/// The families of kernels, each a list.
 const KERNELS: &[&[TensorKernel]] = &[
     detection::KERNELS,
     diagonals::KERNELS,
     images::KERNELS,
     numbers::KERNELS,
-    places::KERNELS,
+    rearrange::KERNELS,
     product::KERNELS,
     ragged::KERNELS,
     search::KERNELS,
@@ -53,7 +53,7 @@ pub fn kernels() -> impl Iterator<Item = &'static TensorKernel> {
     KERNELS.iter().copied().flatten()
 }
 
-/// Returns what runs a row on the processor, if there is a kernel for some of its kinds.
+/// Returns the kernels of a row on the processor, if there are some.
 pub fn find(op: &'static OpDef) -> Option<Runs> {
     match BY_NAME.get(op.name) {
         Some(kernel) => Some(Runs::Tensors(*kernel)),
@@ -61,7 +61,7 @@ pub fn find(op: &'static OpDef) -> Option<Runs> {
     }
 }
 
-/// Says what of a call's attributes is wrong.
+/// Adds the call to an error about its attributes.
 fn of_call<'a>(call: &'a TensorCall<'_>) -> impl FnOnce(InferError) -> Error + 'a {
     |error| call.error(format_args!("{error}"))
 }

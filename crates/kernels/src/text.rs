@@ -1,4 +1,4 @@
-//! Floats as C writes them, and as Rust reads them.
+//! Floats as text: written as in C, read as in Rust.
 //!
 //! The digits come from the standard library, or where size counts more (`build.rs`) from C's.
 

@@ -1,4 +1,4 @@
-//! The dialect `tfrt`: what programs of the host runtime are made of.
+//! The dialect `tfrt`: basic kernels of the host runtime.
 
 use tfrt_host::kernel::KernelRegistry;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use tfrt_bef::DType;
 
-use crate::def::{AttrDef, Default as DefaultValue};
+use crate::def::{AttrDef, AttrDefault};
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,7 @@ pub enum AttrValue<'a> {
     Strings(Vec<&'a [u8]>),
     /// A tensor.
     Tensor(TensorValue<'a>),
-    /// Something else: a graph, a type that is no tensor's.
+    /// A value that is none of the others: a graph, or a type that is no tensor's.
     Other,
 }
 
@@ -34,28 +34,28 @@ pub enum AttrValue<'a> {
 pub struct TensorValue<'a> {
     /// The type of its elements.
     pub dtype: DType,
-    /// Its extents.
+    /// The extents.
     pub dims: Cow<'a, [i64]>,
-    /// Its elements, if they are integers and few.
+    /// The elements, if they are integers and few.
     pub ints: Option<Vec<i64>>,
-    /// Its elements, if they are floating-point numbers and few.
+    /// The elements, if they are floating-point numbers and few.
     pub floats: Option<Vec<f64>>,
 }
 
-/// Where attributes are stored: in a module, a file, a list of a caller's.
+/// A store of attributes, by name: a module, a file, a caller's list.
 pub trait AttrSource {
     /// Returns the attribute of a name, if it is stated.
     fn get(&self, name: &str) -> Option<AttrValue<'_>>;
 }
 
-/// No attributes.
+/// The store without attributes.
 impl AttrSource for () {
     fn get(&self, _: &str) -> Option<AttrValue<'_>> {
         None
     }
 }
 
-/// Attributes by name, in any order.
+/// A caller's list of attributes, in any order.
 impl AttrSource for &[(&str, AttrValue<'_>)] {
     fn get(&self, name: &str) -> Option<AttrValue<'_>> {
         let found = self.iter().find(|(own, _)| *own == name);
@@ -103,12 +103,12 @@ impl<'a> Attrs<'a> {
         }
         let def = self.defs.iter().find(|def| def.name == name)?;
         match def.default {
-            DefaultValue::Required | DefaultValue::Absent => None,
-            DefaultValue::Int(value) => Some(AttrValue::Int(value)),
-            DefaultValue::Float(value) => Some(AttrValue::Float(value)),
-            DefaultValue::Text(text) => Some(AttrValue::Bytes(text.as_bytes())),
-            DefaultValue::Ints(list) => Some(AttrValue::Ints(Cow::Borrowed(list))),
-            DefaultValue::Type(dtype) => Some(AttrValue::Type(dtype)),
+            AttrDefault::Required | AttrDefault::Absent => None,
+            AttrDefault::Int(value) => Some(AttrValue::Int(value)),
+            AttrDefault::Float(value) => Some(AttrValue::Float(value)),
+            AttrDefault::Text(text) => Some(AttrValue::Bytes(text.as_bytes())),
+            AttrDefault::Ints(list) => Some(AttrValue::Ints(Cow::Borrowed(list))),
+            AttrDefault::Type(dtype) => Some(AttrValue::Type(dtype)),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Control flow, and constants.
+//! Rows of control flow and of constants.
 
 use crate::attrs::AttrValue;
 use crate::def::{AttrDef, AttrKind, Cost, OpDef, Traits, ValueDef};
@@ -6,7 +6,7 @@ use crate::dim::Dim;
 use crate::fact::{Fact, Facts};
 use crate::infer::{Infer, InferCall, InferError};
 
-/// Loops whose values still change after so many turns are not followed further.
+/// The most turns of a loop that inference follows. Values that still change then become unknown.
 const MOST_TURNS: usize = 8;
 
 const ALL: ValueDef = ValueDef::any("values").rest(0);
@@ -68,7 +68,7 @@ fn constant(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// What holds whichever region is run.
+/// Sets the results of a choice between regions: the facts that hold for each of them.
 pub(crate) fn branches(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let mut joined: Option<Facts> = None;
     for region in 0..call.op.regions.len() {
@@ -88,7 +88,7 @@ pub(crate) fn branches(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// What the function gives that is called, which stands where others have a region.
+/// Sets the results of a call: the facts of the called function's results. The function is region 0 here.
 fn called(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let given = call.inputs.iter();
     let given: Facts = given
@@ -100,8 +100,8 @@ fn called(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Returns what holds of values in each turn of a loop: what a turn gives is joined with what it was given, until
-/// nothing changes. `body` is asked for what a turn gives.
+/// Returns facts that hold of a loop's values in every turn: those of the arguments and those of the results are
+/// joined until nothing changes. `body` returns the facts of a turn's results.
 pub(crate) fn fixed_point(mut values: Facts, mut body: impl FnMut(&Facts) -> Facts) -> Facts {
     for _ in 0..MOST_TURNS {
         let given = body(&values);

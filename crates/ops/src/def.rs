@@ -9,74 +9,76 @@ use crate::attrs::Attrs;
 use crate::fact::Fact;
 use crate::infer::Infer;
 
-/// An operation: what may be known of it without running it.
+/// The row of an operation: everything that is known of the operation without running it.
 ///
 /// Rows are constants of this crate, or are made at run time and then live as long as the process. What differs
 /// between the versions and formats of models is no matter of rows but of [`crate::names`].
 #[derive(Clone, Copy, Debug)]
 pub struct OpDef {
-    /// The name: `relu`. A library operation, which one format alone has, has its dialect in front:
+    /// The name of the operation: `relu`. A library operation, which one format alone has, has its dialect in front:
     /// `onnx.NonMaxSuppression`.
     pub name: &'static str,
-    /// What it does, in one sentence.
+    /// One sentence on what the operation does.
     pub summary: &'static str,
-    /// Its operands.
+    /// The operands.
     pub inputs: &'static [ValueDef],
-    /// Its results.
+    /// The results.
     pub results: &'static [ValueDef],
-    /// Its attributes.
+    /// The attributes.
     pub attrs: &'static [AttrDef],
     /// The names of its regions: bodies of loops, branches.
     pub regions: &'static [&'static str],
-    /// What passes may do with it.
+    /// The properties that passes rely on.
     pub traits: Traits,
-    /// What its results are.
+    /// The rule by which the facts of results follow from those of operands.
     pub infer: Infer,
-    /// What it costs to run.
+    /// The cost of a run.
     pub cost: Cost,
-    /// The types that elements of its operands may have, of a pointwise operation; of a choice those to choose from, of a power
-    /// the base.
-    pub elements: Elements,
-    /// What a pointwise operation is in a program of steps.
-    pub function: Function,
+    /// The element types that a pointwise operation takes. Of `select` those of the values that are chosen from, of
+    /// `pow` those of the base.
+    pub elements: ElementFamily,
+    /// The function that computes a pointwise operation in a fused program.
+    pub function: PointwiseFn,
 }
 
-/// The functions of pointwise programs that an operation is. `tfrt_tensor::math::pointwise` has them, by these names; the
+/// The function of `tfrt_tensor::math::pointwise` that computes a pointwise operation, by its name there. The
 /// parameters of a function are the row's numbers, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
+pub enum PointwiseFn {
     /// The function of the row's name.
     OfRow,
-    /// This one.
+    /// The function of this name.
     Is(&'static str),
-    /// The one that stands beside the value of an attribute: of the first if it is left out and may be.
+    /// The function that stands beside the value of the named attribute: the first one if the attribute is left out
+    /// and may be.
     ByText(&'static str, &'static [(&'static str, &'static str)]),
-    /// As `ByText`, of an attribute that is an integer.
+    /// As `ByText`, by an attribute that is an integer.
     ByInt(&'static str, &'static [(i64, &'static str)]),
-    /// This one of the first two operands, of its result and the third, and so on.
+    /// A function of two operands, applied from left to right: to the first two operands, to that result and the
+    /// third, and so on.
     Fold(&'static str),
     /// The sum of all operands, divided by their number.
     Mean,
 }
 
-impl Function {
-    /// Returns the function that stands beside the value of an attribute: beside the first one if the attribute is left out
-    /// and may be; nothing for another value.
+impl PointwiseFn {
+    /// Returns the function that stands beside the value of an attribute: the first one if the attribute is left out
+    /// and may be, `None` for another value.
     pub fn chosen<V: Copy + PartialEq>(
         attr: &AttrDef,
         choices: &[(V, &'static str)],
         stated: Option<V>,
     ) -> Option<&'static str> {
         let first = choices.first().map(|(value, _)| *value);
-        let value = stated.or(first.filter(|_| attr.default != Default::Required))?;
+        let value = stated.or(first.filter(|_| attr.default != AttrDefault::Required))?;
         let found = choices.iter().find(|(choice, _)| *choice == value);
         found.map(|(_, function)| *function)
     }
 }
 
-/// Families of types of elements.
+/// A family of element types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Elements {
+pub enum ElementFamily {
     /// Numbers and truth values.
     Any,
     /// Floating-point numbers and integers.
@@ -91,39 +93,39 @@ pub enum Elements {
     Truth,
 }
 
-impl Elements {
-    /// Returns whether elements of a type are of the family: of numbers those of 8 to 64 bits that are calculated with, no
-    /// complex ones and none of fewer bits.
+impl ElementFamily {
+    /// Returns whether elements of a type are of the family. Of numbers the family has the types of 8 to 64 bits that
+    /// kernels calculate with: neither complex numbers nor smaller ones.
     pub fn has(self, dtype: DType) -> bool {
         let is_float = matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64);
         let is_unsigned = matches!(dtype, DType::Ui8 | DType::Ui16 | DType::Ui32 | DType::Ui64);
         let is_integer =
             is_unsigned || matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
         match self {
-            Elements::Any => is_float || is_integer || dtype == DType::I1,
-            Elements::Real => is_float || is_integer,
-            Elements::Float => is_float,
-            Elements::Integer => is_integer,
-            Elements::Unsigned => is_unsigned,
-            Elements::Truth => dtype == DType::I1,
+            ElementFamily::Any => is_float || is_integer || dtype == DType::I1,
+            ElementFamily::Real => is_float || is_integer,
+            ElementFamily::Float => is_float,
+            ElementFamily::Integer => is_integer,
+            ElementFamily::Unsigned => is_unsigned,
+            ElementFamily::Truth => dtype == DType::I1,
         }
     }
 }
 
-/// An operand or result.
+/// The definition of an operand or result.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueDef {
     /// The name.
     pub name: &'static str,
     /// The types that its elements may have.
     pub types: Types,
-    /// How many values it stands for.
+    /// The number of values.
     pub arity: Arity,
-    /// How much of a result's extents follows from what is known of the operands. Operands are `Exact`.
+    /// The part of a result's extents that follows from the facts of the operands. Operands are `Exact`.
     pub exactness: Exactness,
 }
 
-/// The types that elements may have.
+/// The types that the elements of an operand or result may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Types {
     /// Any; of control flow what is no tensor, too.
@@ -136,7 +138,7 @@ pub enum Types {
     Set(&'static [DType]),
 }
 
-/// How many values an operand or result stands for.
+/// The number of values that an operand or result stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
     /// One.
@@ -147,57 +149,58 @@ pub enum Arity {
     Rest(usize),
 }
 
-/// How much of a result's extents is known where all is known of the operands but their elements, constants aside.
+/// The part of a result's extents that is known where everything is known of the operands but the elements of those that
+/// are no constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exactness {
-    /// All extents.
+    /// All extents are known.
     Exact,
-    /// The rank, where operands that say extents are no constants.
+    /// The rank is known, and the extents too where the operands that state them are constants.
     ByValues,
-    /// They depend on elements that are calculated.
+    /// The extents depend on elements that are calculated.
     DataDependent,
 }
 
-/// An attribute.
+/// The definition of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AttrDef {
     /// The name.
     pub name: &'static str,
-    /// What it holds.
+    /// The kind of the attribute's value.
     pub kind: AttrKind,
-    /// What it is if it is not stated.
-    pub default: Default,
-    /// What it may be beyond its kind.
+    /// The value of the attribute if it is not stated.
+    pub default: AttrDefault,
+    /// A limit on the value, beyond its kind.
     pub limit: Limit,
-    /// In which forms of the operation it means something.
+    /// The forms of the operation in which the attribute applies.
     pub when: When,
 }
 
-/// What an attribute may be beyond its kind.
+/// A limit on the value of an attribute, beyond its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Anything of the kind.
     None,
     /// One of these texts.
     OneOf(&'static [&'static str]),
-    /// The number of the operation's results.
+    /// The number of the operation's results, which the attribute must be.
     ResultCount,
 }
 
-/// In which forms of an operation an attribute means something. In others it must not be stated.
+/// The forms of an operation in which an attribute applies. In others it must not be stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// In all.
+    /// All forms.
     Always,
-    /// Where the attribute `kind` is one of these.
+    /// Forms whose attribute `kind` is one of these.
     Kind(&'static [&'static str]),
-    /// Where a truth value is 1.
+    /// Forms whose attribute of this name, a truth value, is 1.
     Set(&'static str),
-    /// Where a truth value is 0, or not stated.
+    /// Forms whose attribute of this name, a truth value, is 0 or not stated.
     Unset(&'static str),
 }
 
-/// Says where an attribute means something: `where kind is layer or rms`; nothing if that is everywhere.
+/// Writes the condition: `where kind is layer or rms`; nothing for all forms.
 impl fmt::Display for When {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -209,7 +212,7 @@ impl fmt::Display for When {
     }
 }
 
-/// What an attribute holds.
+/// The kind of an attribute's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttrKind {
     /// An integer; a truth value is 0 or 1.
@@ -234,12 +237,12 @@ pub enum AttrKind {
     Function,
 }
 
-/// What an attribute is if it is not stated.
+/// The value of an attribute that is not stated.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Default {
-    /// It must be stated.
+pub enum AttrDefault {
+    /// There is none: the attribute must be stated.
     Required,
-    /// What the operation does without it is part of its meaning.
+    /// There is none: the operation has a meaning of its own without the attribute.
     Absent,
     /// An integer.
     Int(i64),
@@ -253,21 +256,21 @@ pub enum Default {
     Type(DType),
 }
 
-/// What it costs to run an operation, in simple calculations of one element each.
+/// The cost of a run, in simple calculations of one element each.
 #[derive(Clone, Copy, Debug)]
 pub enum Cost {
-    /// So many for each element of the largest operand or result.
+    /// So much for each element of the largest operand or result.
     PerElement(u16),
-    /// By what is known of operands and results.
+    /// A function of the facts of operands and results.
     Fn(fn(&[Option<Fact>], &[Fact]) -> Option<u64>),
 }
 
-/// What passes may do with an operation: a set of words.
+/// A set of properties that passes rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits(u32);
 
 impl Traits {
-    /// None of them.
+    /// The empty set.
     pub const NONE: Traits = Traits(0);
     /// Equal operands give equal results, and nothing else happens.
     pub const PURE: Traits = Traits(1);
@@ -320,13 +323,12 @@ impl BitOr for Traits {
     }
 }
 
-/// What most rows have.
+/// The operands that most rows have.
 const ONE_INPUT: &[ValueDef] = &[ValueDef::var("x", "T")];
 const ONE_RESULT: &[ValueDef] = &[ValueDef::var("y", "T")];
 
 impl OpDef {
-    /// Starts a row: a pure operation of one operand, `x`, and one result, `y`, of which nothing is inferred but
-    /// that they are there.
+    /// Makes a row: a pure operation of one operand, `x`, and one result, `y`, of which nothing is inferred.
     pub const fn new(name: &'static str, summary: &'static str) -> OpDef {
         OpDef {
             name,
@@ -338,19 +340,19 @@ impl OpDef {
             traits: Traits::PURE,
             infer: Infer::SameAsFirst,
             cost: Cost::PerElement(1),
-            elements: Elements::Any,
-            function: Function::OfRow,
+            elements: ElementFamily::Any,
+            function: PointwiseFn::OfRow,
         }
     }
 
-    /// Makes it a pointwise operation, whose result may take the memory of the first operand.
-    pub const fn pointwise(self, function: Function) -> OpDef {
+    /// Makes the row pointwise; its result may take the memory of the first operand.
+    pub const fn pointwise(self, function: PointwiseFn) -> OpDef {
         let op = self.traits(Traits::POINTWISE.with(Traits::IN_PLACE));
         OpDef { function, ..op }
     }
 
-    /// Sets the types of elements of a pointwise operation.
-    pub const fn elements(mut self, elements: Elements) -> OpDef {
+    /// Sets the element types that a pointwise operation takes.
+    pub const fn elements(mut self, elements: ElementFamily) -> OpDef {
         self.elements = elements;
         self
     }
@@ -379,7 +381,7 @@ impl OpDef {
         self
     }
 
-    /// Adds traits. A row that draws random numbers, or reads or writes a resource, is no longer pure.
+    /// Adds traits, and removes `PURE` for a row that draws random numbers, or reads or writes a resource.
     pub const fn traits(mut self, traits: Traits) -> OpDef {
         self.traits = self.traits.with(traits);
         match self.is(Traits::RANDOM) || self.touches_resources() {
@@ -388,13 +390,13 @@ impl OpDef {
         }
     }
 
-    /// Takes the trait away that every row begins with: what it does is more than its results.
+    /// Removes the trait `PURE`, which every row begins with: the operation has effects.
     pub const fn impure(mut self) -> OpDef {
         self.traits = Traits(self.traits.0 & !Traits::PURE.0);
         self
     }
 
-    /// Sets what the results are.
+    /// Sets the rule of inference.
     pub const fn infer(mut self, infer: Infer) -> OpDef {
         self.infer = infer;
         self
@@ -413,7 +415,7 @@ impl OpDef {
             .map_or("graph", |(dialect, _)| dialect)
     }
 
-    /// Returns whether it has all of these traits.
+    /// Returns whether the row has all of these traits.
     pub const fn is(&self, traits: Traits) -> bool {
         self.traits.contains(traits)
     }
@@ -422,14 +424,14 @@ impl OpDef {
         self.is(Traits::READS) || self.is(Traits::WRITES)
     }
 
-    /// Returns whether equal operands give equal results each time, and nothing else happens: of two such operations that
-    /// are alike one is enough, and one of constants may run before any call.
+    /// Returns whether equal operands give equal results each time, without effects. Of two such operations that are
+    /// alike one is enough, and one on constants may run before any call.
     pub const fn is_deterministic(&self) -> bool {
         self.is(Traits::PURE) && !self.is(Traits::RANDOM) && !self.touches_resources()
     }
 
-    /// Returns whether running it may do more than give results: it runs as often as a model says, used or not. So it is of
-    /// every row that reads or writes a resource, and of one that is neither pure nor random.
+    /// Returns whether the operation has effects, so that it runs as often as a model says, used or not. Every row
+    /// does that reads or writes a resource, and every one that is neither pure nor random.
     pub const fn has_effects(&self) -> bool {
         self.touches_resources() || !(self.is(Traits::PURE) || self.is(Traits::RANDOM))
     }
@@ -441,7 +443,7 @@ impl OpDef {
 }
 
 impl ValueDef {
-    /// Makes one value of any type.
+    /// Makes an operand or result of one value of any type.
     pub const fn any(name: &'static str) -> ValueDef {
         ValueDef {
             name,
@@ -451,7 +453,7 @@ impl ValueDef {
         }
     }
 
-    /// Makes one value that is no tensor.
+    /// Makes an operand or result of one value that is no tensor.
     pub const fn object(name: &'static str) -> ValueDef {
         ValueDef {
             types: Types::Object,
@@ -459,7 +461,7 @@ impl ValueDef {
         }
     }
 
-    /// Makes one value whose type is shared by all that name it.
+    /// Makes an operand or result of one value whose type is shared by all that name the variable.
     pub const fn var(name: &'static str, of: &'static str) -> ValueDef {
         ValueDef {
             types: Types::Var(of),
@@ -467,7 +469,7 @@ impl ValueDef {
         }
     }
 
-    /// Makes one value of one of some types.
+    /// Makes an operand or result of one value of one of some types.
     pub const fn set(name: &'static str, types: &'static [DType]) -> ValueDef {
         ValueDef {
             types: Types::Set(types),
@@ -475,25 +477,25 @@ impl ValueDef {
         }
     }
 
-    /// Lets it be left out.
+    /// Allows the value to be left out.
     pub const fn optional(mut self) -> ValueDef {
         self.arity = Arity::Optional;
         self
     }
 
-    /// Lets it stand for all values that follow, at least so many.
+    /// Makes the definition stand for all values that follow, at least so many.
     pub const fn rest(mut self, at_least: usize) -> ValueDef {
         self.arity = Arity::Rest(at_least);
         self
     }
 
-    /// Says that its extents are known only where operands are constants.
+    /// Says that the extents are known only where operands are constants.
     pub const fn by_values(mut self) -> ValueDef {
         self.exactness = Exactness::ByValues;
         self
     }
 
-    /// Says that its extents are known only when it is calculated.
+    /// Says that the extents are known only when the operation has run.
     pub const fn data_dependent(mut self) -> ValueDef {
         self.exactness = Exactness::DataDependent;
         self
@@ -501,7 +503,7 @@ impl ValueDef {
 }
 
 impl AttrDef {
-    const fn of(name: &'static str, kind: AttrKind, default: Default) -> AttrDef {
+    const fn of(name: &'static str, kind: AttrKind, default: AttrDefault) -> AttrDef {
         AttrDef {
             name,
             kind,
@@ -511,24 +513,24 @@ impl AttrDef {
         }
     }
 
-    /// Makes an attribute that may be absent, or that must be stated.
+    /// Makes an attribute without a default, which may be left out.
     pub const fn new(name: &'static str, kind: AttrKind) -> AttrDef {
-        AttrDef::of(name, kind, Default::Absent)
+        AttrDef::of(name, kind, AttrDefault::Absent)
     }
 
     /// Makes an integer with a default.
     pub const fn int(name: &'static str, default: i64) -> AttrDef {
-        AttrDef::of(name, AttrKind::Int, Default::Int(default))
+        AttrDef::of(name, AttrKind::Int, AttrDefault::Int(default))
     }
 
     /// Makes a floating-point number with a default.
     pub const fn float(name: &'static str, default: f64) -> AttrDef {
-        AttrDef::of(name, AttrKind::Float, Default::Float(default))
+        AttrDef::of(name, AttrKind::Float, AttrDefault::Float(default))
     }
 
     /// Makes a text with a default.
     pub const fn text(name: &'static str, default: &'static str) -> AttrDef {
-        AttrDef::of(name, AttrKind::Text, Default::Text(default))
+        AttrDef::of(name, AttrKind::Text, AttrDefault::Text(default))
     }
 
     /// Makes a list of integers that may be absent.
@@ -538,16 +540,16 @@ impl AttrDef {
 
     /// Makes a type with a default.
     pub const fn dtype(name: &'static str, default: DType) -> AttrDef {
-        AttrDef::of(name, AttrKind::Type, Default::Type(default))
+        AttrDef::of(name, AttrKind::Type, AttrDefault::Type(default))
     }
 
-    /// Sets the list that it is if it is not stated.
+    /// Sets a list as the default.
     pub const fn or_ints(mut self, list: &'static [i64]) -> AttrDef {
-        self.default = Default::Ints(list);
+        self.default = AttrDefault::Ints(list);
         self
     }
 
-    /// Returns whether it means something beside these other attributes.
+    /// Returns whether the attribute applies beside these other attributes.
     pub fn applies(&self, attrs: Attrs<'_>) -> bool {
         match self.when {
             When::Always => true,
@@ -557,32 +559,32 @@ impl AttrDef {
         }
     }
 
-    /// Says that it must be stated.
+    /// Says that the attribute must be stated.
     pub const fn required(mut self) -> AttrDef {
-        self.default = Default::Required;
+        self.default = AttrDefault::Required;
         self
     }
 
-    /// Makes the text that must be stated and says which of several operations a row is.
+    /// Makes the attribute `kind`, a text that must be stated and says which of several operations a row is.
     pub const fn kind(kinds: &'static [&'static str]) -> AttrDef {
         AttrDef::new("kind", AttrKind::Text)
             .required()
             .one_of(kinds)
     }
 
-    /// Sets the texts that it may be.
+    /// Sets the texts that are allowed.
     pub const fn one_of(mut self, texts: &'static [&'static str]) -> AttrDef {
         self.limit = Limit::OneOf(texts);
         self
     }
 
-    /// Says that it is the number of the operation's results.
+    /// Says that the attribute is the number of the operation's results.
     pub const fn result_count(mut self) -> AttrDef {
         self.limit = Limit::ResultCount;
         self
     }
 
-    /// Says in which forms of the operation it means something.
+    /// Sets the forms of the operation in which the attribute applies.
     pub const fn only(mut self, when: When) -> AttrDef {
         self.when = when;
         self

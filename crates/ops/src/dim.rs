@@ -1,20 +1,19 @@
-//! [`Dim`]: the extent of one dimension, or one integer of a shape: a number, a polynomial of named symbols, or
-//! unknown.
+//! [`Dim`]: the extent of one dimension, or one integer of a shape: a number, a polynomial of symbols, or unknown.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use smallvec::SmallVec;
 
-/// Sums of more terms are not followed: their value is unknown.
+/// The most terms of a sum. A sum of more terms is unknown.
 const MOST_TERMS: usize = 32;
 
-/// Products of more symbols are not followed either.
+/// The most symbols of a product. A product of more is unknown.
 const MOST_FACTORS: usize = 8;
 
-/// Names of quotients that are longer are not made: they grow with each layer and are of no use.
+/// The most letters in the name of a quotient. Names grow with each layer; a quotient of a longer one is unknown.
 const MOST_LETTERS: usize = 256;
 
-/// Extents of a tensor, the outermost first.
+/// The extents of a tensor, the outermost first.
 pub type Dims = SmallVec<[Dim; 6]>;
 
 /// An extent, or an integer that a model calculates from extents.
@@ -29,16 +28,16 @@ pub type Dims = SmallVec<[Dim; 6]>;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dim {
-    /// Nothing is known of it.
+    /// An unknown number.
     #[default]
     Unknown,
     /// A number. Extents are not negative; integers that are calculated may be.
     Known(i64),
-    /// Depends on the inputs of a call.
+    /// An expression of the symbols of a call's inputs.
     Symbolic(Arc<Polynomial>),
 }
 
-/// A sum of products of symbols with whole coefficients. It has at least one symbol.
+/// A sum of products of symbols with whole coefficients; at least one term has a symbol.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Polynomial {
     /// Coefficients by sorted factors. Invariant: none is 0, and some term has a factor.
@@ -48,7 +47,7 @@ pub struct Polynomial {
 type Terms = BTreeMap<Vec<Arc<str>>, i64>;
 
 impl Dim {
-    /// Returns what is called by this name. Two symbols of one name are the same number in each call.
+    /// Makes the symbol of this name. Two symbols of one name are the same number in each call.
     pub fn symbol(name: impl Into<Arc<str>>) -> Dim {
         Dim::of(Terms::from([(vec![name.into()], 1)]))
     }
@@ -72,7 +71,7 @@ impl Dim {
         }
     }
 
-    /// Returns the number, if it is one.
+    /// Returns the number, if the extent is one.
     pub fn value(&self) -> Option<i64> {
         match self {
             Dim::Known(value) => Some(*value),
@@ -80,12 +79,12 @@ impl Dim {
         }
     }
 
-    /// Returns whether nothing is known.
+    /// Returns whether the extent is unknown.
     pub fn is_unknown(&self) -> bool {
         *self == Dim::Unknown
     }
 
-    /// Returns whether it is 0 or more whatever the symbols are, if these are extents.
+    /// Returns whether the value is 0 or more for all symbols that are extents.
     pub fn is_never_negative(&self) -> bool {
         match self {
             Dim::Unknown => false,
@@ -97,7 +96,7 @@ impl Dim {
         }
     }
 
-    /// Returns the quotient, if there is no remainder whatever the symbols are (0 aside).
+    /// Returns the quotient if it is whole for all values of the symbols but 0; else unknown.
     pub fn exact_div(&self, other: &Dim) -> Dim {
         self.exactly(other).unwrap_or_default()
     }

@@ -1,31 +1,32 @@
-//! [`Fact`]: what is known of a value before it is calculated.
+//! [`Fact`]: the type, the extents and perhaps the elements of a value that is not yet calculated.
 
 use smallvec::SmallVec;
 use tfrt_bef::DType;
 
 use crate::dim::{Dim, Dims};
 
-/// The most elements of an integer tensor that are followed one by one.
+/// The most elements of an integer tensor whose values are followed one by one.
 pub const MOST_VALUES: usize = 256;
 
-/// What is known of several values, by position.
+/// The facts of several values, by position.
 pub type Facts = SmallVec<[Fact; 2]>;
 
-/// What is known of a tensor before it is calculated. Of a value that is no tensor (a sequence, a map) nothing is.
+/// The static facts of a tensor: type, extents, elements as far as they are known before it is calculated. For a
+/// value that is no tensor (a sequence, a map) all are unknown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fact {
-    /// The type of its elements.
+    /// The type of the elements.
     pub dtype: Option<DType>,
-    /// Its extents, if its rank is known.
+    /// The extents, if the rank is known.
     pub dims: Option<Dims>,
-    /// Its elements in row-major order, of small integer tensors, mostly shapes.
+    /// The elements of a small integer tensor, mostly a shape, in row-major order.
     pub values: Option<Vec<Dim>>,
-    /// Its elements, of small constants of floating-point numbers: scales of images, mostly.
+    /// The elements of a small floating-point constant, mostly the scales of an image.
     pub floats: Option<Vec<f64>>,
 }
 
 impl Fact {
-    /// Nothing is known.
+    /// The fact of a value of which nothing is known.
     pub const UNKNOWN: Fact = Fact {
         dtype: None,
         dims: None,
@@ -53,7 +54,7 @@ impl Fact {
         self.dims.as_ref().map(SmallVec::len)
     }
 
-    /// Returns one extent; unknown if it is, or if there is no such dimension.
+    /// Returns the extent of a dimension: unknown if it is not known, or if there is no such dimension.
     pub fn dim(&self, axis: usize) -> Dim {
         let dims = self.dims.as_ref();
         dims.and_then(|dims| dims.get(axis))
@@ -79,7 +80,8 @@ impl Fact {
         }
     }
 
-    /// Adds what another source knows: what is stated in a file, mostly. Where both know a number, this one is kept.
+    /// Completes a fact by another source, mostly by the types that a file states. Where both know a number, that of
+    /// `self` stays.
     #[must_use]
     pub fn or(mut self, other: &Fact) -> Fact {
         self.dtype = self.dtype.or(other.dtype);
@@ -97,7 +99,7 @@ impl Fact {
         self
     }
 
-    /// Keeps what holds for this value and for another one: for what a branch or a loop may give.
+    /// Returns the facts that hold of both values, as for the result of a branch or a loop.
     #[must_use]
     pub fn join(mut self, other: &Fact) -> Fact {
         self.dtype = self.dtype.filter(|dtype| other.dtype == Some(*dtype));
@@ -122,7 +124,7 @@ impl Fact {
     }
 }
 
-/// Returns extents of which nothing is known but their number.
+/// Returns unknown extents of a known rank.
 pub fn unknown_dims(rank: usize) -> Dims {
     SmallVec::from_elem(Dim::Unknown, rank)
 }

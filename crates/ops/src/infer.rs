@@ -1,4 +1,4 @@
-//! [`Infer`]: how the facts of results follow from those of operands; the rules that many operations share.
+//! [`Infer`]: the rules by which facts of results follow from facts of operands; those that many operations share.
 //!
 //! A rule never says more than holds for every input that a call may have. What does not fit together (extents that
 //! are not broadcast, an axis that is not there) is an error only where no call could succeed.
@@ -9,22 +9,23 @@ use smallvec::SmallVec;
 use tfrt_bef::DType;
 
 use crate::attrs::{AttrValue, Attrs};
-use crate::def::{Default, Limit, OpDef};
+use crate::def::{AttrDefault, Limit, OpDef};
 use crate::dim::{Dim, Dims};
 use crate::fact::{Fact, Facts};
 
-/// How the facts of results follow from those of operands.
+/// The rule by which the facts of results follow from those of operands.
 #[derive(Clone, Copy)]
 pub enum Infer {
-    /// The only result has type and extents of the first operand.
+    /// The only result has the type and the extents of the first operand.
     SameAsFirst,
-    /// The extents to which operands are broadcast, the type of the first.
+    /// The result has the extents to which the operands are broadcast, and the type of the first.
     Broadcast,
-    /// The extents to which operands are broadcast; truth values.
+    /// The result has the extents to which the operands are broadcast, and holds truth values.
     BroadcastBool,
-    /// The first operand without the `axes`, an attribute or operand 1; with extents of 1 there if `keep`.
+    /// The result is the first operand without the `axes`, an attribute or operand 1; with extents of 1 there if
+    /// `keep`.
     Reduce,
-    /// By a function.
+    /// A function.
     By(fn(&mut InferCall<'_>) -> Result<(), InferError>),
 }
 
@@ -40,7 +41,7 @@ impl fmt::Debug for Infer {
     }
 }
 
-/// Why no call with these operands could succeed.
+/// The reason why no call with these operands can succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InferError {
     message: String,
@@ -63,17 +64,17 @@ impl fmt::Display for InferError {
 
 impl std::error::Error for InferError {}
 
-/// One question: what are the results of this operation, with these operands and attributes?
+/// The inference of one operation: its operands and attributes, and the facts of its results as a rule sets them.
 pub struct InferCall<'a> {
     /// The operation.
     pub op: &'a OpDef,
-    /// What is known of its operands; nothing where one is left out.
+    /// The facts of the operands; `None` for one that is left out.
     pub inputs: &'a [Option<Fact>],
-    /// Its attributes.
+    /// The attributes.
     pub attrs: Attrs<'a>,
-    /// What the values are that a region gives, if its arguments are these.
+    /// A function that infers a region: the facts of its results for those of its arguments.
     pub regions: &'a mut dyn FnMut(usize, &[Fact]) -> Facts,
-    /// What is known of the results: unknown at first. As many as the operation has here.
+    /// The facts of the results, which are unknown at first; as many as the operation has here.
     pub out: Facts,
 }
 
@@ -87,7 +88,7 @@ impl fmt::Debug for InferCall<'_> {
     }
 }
 
-/// Returns what is known of an operation's results; what the row does not say is unknown.
+/// Infers the facts of an operation's results. What the row does not say stays unknown.
 ///
 /// # Errors
 ///
@@ -127,7 +128,7 @@ pub fn infer(
     Ok(call.out)
 }
 
-/// Takes away what no tensor is: extents below 0, and elements that their type does not have, which wrap around.
+/// Removes impossible facts: extents below 0, and elements out of the range of their type, which wrap around.
 fn possible(fact: &mut Fact) {
     for dim in fact.dims.iter_mut().flatten() {
         if dim.value().is_some_and(|extent| extent < 0) {
@@ -159,7 +160,7 @@ fn possible(fact: &mut Fact) {
 }
 
 impl InferCall<'_> {
-    /// Checks attributes that must be one of some texts: which of several operations a row is.
+    /// Checks that attributes with a list of allowed texts, such as `kind`, have one of them.
     fn expect_choices(&self) -> Result<(), InferError> {
         for def in self.op.attrs {
             let Limit::OneOf(texts) = def.limit else {
@@ -168,7 +169,7 @@ impl InferCall<'_> {
             let stated = self.attrs.stated(def.name);
             let found = match stated {
                 Some(AttrValue::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
-                None if def.default != Default::Required => continue,
+                None if def.default != AttrDefault::Required => continue,
                 _ => String::new(),
             };
             if !texts.contains(&found.as_str()) {
@@ -181,7 +182,7 @@ impl InferCall<'_> {
         Ok(())
     }
 
-    /// Returns what is known of an operand: nothing if it is left out.
+    /// Returns the fact of an operand: unknown if it is left out.
     pub fn input(&self, index: usize) -> &Fact {
         let input = self.inputs.get(index).and_then(Option::as_ref);
         input.unwrap_or(&Fact::UNKNOWN)
@@ -192,14 +193,14 @@ impl InferCall<'_> {
         self.inputs.get(index).is_some_and(Option::is_some)
     }
 
-    /// Sets what is known of a result, if the operation has it here.
+    /// Sets the fact of a result, if the operation has that result here.
     pub fn set(&mut self, index: usize, fact: Fact) {
         if let Some(out) = self.out.get_mut(index) {
             *out = fact;
         }
     }
 
-    /// Sets a result to a type and extents.
+    /// Sets the type and the extents of a result.
     pub fn give(&mut self, index: usize, dtype: Option<DType>, dims: Option<Dims>) {
         self.set(index, Fact::new(dtype, dims));
     }
@@ -209,7 +210,7 @@ impl InferCall<'_> {
         InferError::new(format!("{}: {message}", self.op.name))
     }
 
-    /// Returns where an axis is that may count from the end.
+    /// Returns the index of an axis that may count from the end.
     ///
     /// # Errors
     ///
@@ -222,7 +223,7 @@ impl InferCall<'_> {
         })
     }
 
-    /// Returns where some axes are, each of which may count from the end.
+    /// Returns the indices of axes, each of which may count from the end.
     ///
     /// # Errors
     ///
@@ -239,7 +240,7 @@ impl InferCall<'_> {
         Ok(places)
     }
 
-    /// Returns what two sources know of one value.
+    /// Merges two facts of one value.
     ///
     /// # Errors
     ///
@@ -282,16 +283,16 @@ impl InferCall<'_> {
     }
 
     /// Returns the integers of an operand, if it is a constant; of the attribute, if the operand is left out.
-    pub fn ints(&self, operand: usize, attribute: &str) -> Stated {
+    pub fn ints(&self, operand: usize, attribute: &str) -> StaticInts {
         if self.has(operand) {
             return match self.input(operand).numbers() {
-                Some(list) => Stated::Is(list),
-                None => Stated::Unknown,
+                Some(list) => StaticInts::Known(list),
+                None => StaticInts::Unknown,
             };
         }
         match self.attrs.ints(attribute) {
-            Some(list) => Stated::Is(list.into_owned()),
-            None => Stated::Absent,
+            Some(list) => StaticInts::Known(list.into_owned()),
+            None => StaticInts::Absent,
         }
     }
 
@@ -313,18 +314,18 @@ impl InferCall<'_> {
     }
 }
 
-/// Integers that an operation takes as an operand or an attribute.
+/// Integers that an operation takes as an operand or an attribute, as far as they are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stated {
-    /// They are these.
-    Is(Vec<i64>),
-    /// They are calculated.
+pub enum StaticInts {
+    /// The integers, which are constant.
+    Known(Vec<i64>),
+    /// The operand is calculated.
     Unknown,
-    /// There are none.
+    /// Neither the operand nor the attribute is there.
     Absent,
 }
 
-/// Returns where an axis is that may count from the end, if there is one.
+/// Returns the index of an axis that may count from the end, if there is such an axis.
 pub fn axis_of(axis: i64, rank: usize) -> Option<usize> {
     let rank = i64::try_from(rank).ok()?;
     let at = if axis < 0 {
@@ -382,7 +383,7 @@ fn common<'a>(dims: impl Iterator<Item = &'a Dim>) -> Result<Dim, InferError> {
     })
 }
 
-/// Returns extents without some axes, or with extents of 1 in their place.
+/// Returns the extents that are left without some axes, or with extents of 1 in their place.
 pub fn without(dims: &Dims, axes: &[usize], keep: bool) -> Dims {
     let dims = dims.iter().enumerate();
     match keep {
@@ -402,8 +403,8 @@ pub fn without(dims: &Dims, axes: &[usize], keep: bool) -> Dims {
     }
 }
 
-/// The rule of reductions: `axes` by operand 1 or the attribute, all if there are none; `keep`; `none_if_empty`: no
-/// axes are none, not all.
+/// Infers a reduction: `axes` by operand 1 or the attribute, all if there are none; `keep`; `none_if_empty`: no axes
+/// are none, not all.
 fn reduce(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let keep = call.attrs.flag("keep");
     if let Some(rank) = call.input(1).rank().filter(|rank| *rank > 1) {
@@ -414,7 +415,7 @@ fn reduce(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0);
     let dims = match (&x.dims, call.ints(1, "axes")) {
         (None, _) => None,
-        (Some(dims), Stated::Unknown) => match (keep, call.input(1).dims.as_deref()) {
+        (Some(dims), StaticInts::Unknown) => match (keep, call.input(1).dims.as_deref()) {
             (true, _) => Some(crate::fact::unknown_dims(dims.len())),
             // A list of so many axes, if they differ, as they must. No axes may be all.
             (false, Some([Dim::Known(n)])) if *n > 0 => {
@@ -427,7 +428,7 @@ fn reduce(call: &mut InferCall<'_>) -> Result<(), InferError> {
         },
         (Some(dims), stated) => {
             let axes = match stated {
-                Stated::Is(list) if !list.is_empty() => list,
+                StaticInts::Known(list) if !list.is_empty() => list,
                 _ if call.attrs.flag("none_if_empty") => Vec::new(),
                 _ => (0..).take(dims.len()).collect(),
             };

@@ -1,4 +1,5 @@
-//! The table of tensor operations: one row for each, with all that may be known of it without running it.
+//! The table of tensor operations: one row for each, with everything that is known of the operation without running
+//! it.
 //!
 //! A row ([`OpDef`]) says the operation's name, operands, results, attributes and traits, and how types and extents of
 //! its results follow ([`Infer`]). The compiler's passes, eager calls, the verifier and the documentation read these
@@ -41,15 +42,15 @@ use std::sync::LazyLock;
 
 pub use attrs::{AttrSource, AttrValue, Attrs, TensorValue};
 pub use def::{
-    Arity, AttrDef, AttrKind, Cost, Default, Elements, Exactness, Function, Limit, OpDef, Traits,
-    Types, ValueDef, When,
+    Arity, AttrDef, AttrDefault, AttrKind, Cost, ElementFamily, Exactness, Limit, OpDef,
+    PointwiseFn, Traits, Types, ValueDef, When,
 };
 pub use dim::{Dim, Dims, Polynomial};
 pub use fact::{Fact, Facts, MOST_VALUES, product, unknown_dims};
-pub use infer::{Infer, InferCall, InferError, Stated, axis_of, broadcast, infer, without};
+pub use infer::{Infer, InferCall, InferError, StaticInts, axis_of, broadcast, infer, without};
 pub use table::{AddError, AddedRows, Table, intern};
 
-/// All families, each the list of its rows.
+/// The families of operations, each a list of rows.
 pub const FAMILIES: &[&[OpDef]] = &[
     pointwise::OPS,
     structure::OPS,

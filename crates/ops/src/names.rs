@@ -1,4 +1,4 @@
-//! How operations of formats become rows: names and attributes, as data.
+//! Mappings of formats' operations to rows: names and attributes, as data.
 
 pub mod onnx;
 pub mod test;
@@ -9,47 +9,49 @@ use tfrt_bef::DType;
 use crate::attrs::{AttrSource, AttrValue};
 use crate::def::OpDef;
 
-/// How one operation of a format becomes a row.
+/// The mapping of one operation of a format to a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Name {
-    /// What the format calls it.
+    /// The format's name of the operation.
     pub name: &'static str,
-    /// The row.
+    /// The name of the row.
     pub row: &'static str,
-    /// The version of the format's operation from which on it means the row.
+    /// The first version of the format's operation that means the row.
     pub since: i64,
-    /// Attributes that older forms have which mean something else; without them an older form means the row, too.
+    /// Attributes with another meaning in older forms; an older form without them means the row, too.
     pub unless: &'static [&'static str],
-    /// The version from which on its results have the row's types and extents, whatever their elements are.
+    /// The first version whose results have the row's types and extents, whatever the elements are.
     pub shapes_since: i64,
-    /// The row's attributes that are called otherwise, or stated by the name alone; all others have the same name.
+    /// The row's attributes that have another name in the format, or a value that the name alone implies; all others
+    /// have the same name.
     pub attrs: &'static [NameAttr],
-    /// The row's operands, where they are others than all those of the format's that are no attributes of the row.
+    /// The row's operands, where they are not simply the format's (without those that are attributes of the row).
     pub operands: Option<&'static [NameOperand]>,
-    /// Operands of the format's, by index, that have so many dimensions, where the row takes others, too.
+    /// The ranks that operands of the format must have, by index, where the row takes others, too.
     pub ranks: &'static [(usize, usize)],
-    /// Attributes that the row does not have, and all that may be stated for them.
-    pub only: &'static [(&'static str, Only)],
-    /// The attribute that says the type to which the results are cast, and the type if it is not stated.
+    /// Attributes that the row does not have, and the only values that they may have.
+    pub only: &'static [(&'static str, AllowedAttr)],
+    /// The attribute that states the type to which results are cast, with the type if it is not stated.
     pub result: Option<(&'static str, DType)>,
 }
 
-/// Where an operand of a row comes from.
+/// The source of a row's operand.
 #[derive(Clone, Copy, Debug)]
 pub enum NameOperand {
-    /// From the operand at an index, as it is.
+    /// The operand at an index, as it is.
     At(usize),
-    /// From the operand at an index: pairs of integers, a row each. All first ones, then all second ones.
+    /// The operand at an index, rows of two integers each: all first ones, then all second ones.
     Pairs(usize),
-    /// From two operands: where slices of operand 0 start, and their sizes, -1 for all that is left. Where they end.
+    /// The ends of slices, from two operands: the starts of the slices of operand 0, and their sizes, -1 for all that
+    /// is left.
     Ends(usize, usize),
-    /// From an attribute, whose elements it has.
-    Attr(&'static str, Held),
+    /// The elements of an attribute.
+    Attr(&'static str, AttrForm),
 }
 
-/// What an attribute holds that is an operand of a row.
+/// The form of an attribute that becomes an operand of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum AttrForm {
     /// Extents.
     Shape,
     /// Integers. The operand is left out if there are none.
@@ -62,9 +64,9 @@ pub enum Held {
     Tensor,
 }
 
-/// All that may be stated for an attribute that a row does not have.
+/// The only values that an attribute may have which the row does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Only {
+pub enum AllowedAttr {
     /// This integer.
     Int(i64),
     /// One of these texts.
@@ -76,31 +78,33 @@ pub enum Only {
 /// The index of the last operand, however many there are.
 pub const LAST: usize = usize::MAX;
 
-/// Where an attribute of a row comes from.
+/// The source of a row's attribute.
 #[derive(Clone, Copy, Debug)]
 pub enum NameAttr {
-    /// From an attribute that the format calls otherwise: first the row's name.
+    /// The attribute with another name in the format: first the row's name.
     Renamed(&'static str, &'static str),
-    /// Always this text.
+    /// A fixed text.
     Text(&'static str, &'static str),
-    /// Always this integer.
+    /// A fixed integer.
     Int(&'static str, i64),
-    /// From an attribute that is the format's number for a type.
+    /// The type whose number in the format an attribute is.
     Type(&'static str, &'static str),
-    /// From an attribute of this name, or this integer: where the row's default is another one.
+    /// The attribute of this name, or this integer: where the row's default is another one.
     IntOr(&'static str, &'static str, i64),
-    /// The same of a floating-point number.
+    /// The attribute of this name, or this floating-point number: where the row's default is another one.
     FloatOr(&'static str, &'static str, f64),
-    /// The integers of the operand at an index, or [`LAST`], which the row does not take.
+    /// The integers of the operand at an index, or [`LAST`]; the row does not take that operand.
     Operand(&'static str, usize),
-    /// The same, or an attribute of one of these names if the operand is left out. One of them is there.
+    /// The integers of the operand at an index, or an attribute of one of these names if the operand is left out. One
+    /// of them is there.
     OperandOr(&'static str, usize, &'static [&'static str]),
-    /// This integer, if the operand at an index is there, or an attribute of the row's own that may stand for it.
+    /// A fixed integer, if the operand at an index is there, or an attribute of the row's own that may stand for the
+    /// operand.
     IntWith(&'static str, i64, usize, &'static str),
 }
 
 impl Name {
-    /// Says that an operation is a row, with the attributes of the same names, in any version.
+    /// Maps an operation to a row, with attributes of the same names, in any version.
     pub const fn new(name: &'static str, row: &'static str) -> Name {
         Name {
             name,
@@ -116,25 +120,25 @@ impl Name {
         }
     }
 
-    /// Sets the row's operands, where they are not those of the format.
+    /// Sets the sources of the row's operands.
     pub const fn operands(mut self, operands: &'static [NameOperand]) -> Name {
         self.operands = Some(operands);
         self
     }
 
-    /// Sets the numbers of dimensions of operands.
+    /// Sets the ranks that operands must have.
     pub const fn ranks(mut self, ranks: &'static [(usize, usize)]) -> Name {
         self.ranks = ranks;
         self
     }
 
-    /// Sets the attributes that the row does not have, and all that may be stated for them.
-    pub const fn only(mut self, only: &'static [(&'static str, Only)]) -> Name {
+    /// Sets the attributes that the row does not have, with the only values that they may have.
+    pub const fn only(mut self, only: &'static [(&'static str, AllowedAttr)]) -> Name {
         self.only = only;
         self
     }
 
-    /// Sets the attribute that says the type to which the results are cast.
+    /// Sets the attribute that states the type to which results are cast.
     pub const fn result(mut self, name: &'static str, default: DType) -> Name {
         self.result = Some((name, default));
         self
@@ -150,26 +154,26 @@ impl Name {
         })
     }
 
-    /// Sets the attributes that are called otherwise, or stated by the name alone.
+    /// Sets the sources of the row's attributes.
     pub const fn attrs(mut self, attrs: &'static [NameAttr]) -> Name {
         self.attrs = attrs;
         self
     }
 
-    /// Sets the version of the format's operation from which on it means the row.
+    /// Sets the first version of the format's operation that means the row.
     pub const fn since(mut self, version: i64) -> Name {
         self.since = version;
         self.shapes_since = version;
         self
     }
 
-    /// An older form means the row unless it states one of these attributes.
+    /// Sets attributes by which an older form is told from the row: without them it means the row.
     const fn unless(mut self, attrs: &'static [&'static str]) -> Name {
         self.unless = attrs;
         self
     }
 
-    /// Older forms have the row's types and extents.
+    /// Says that results of older forms, too, have the row's types and extents.
     const fn same_shapes(mut self) -> Name {
         self.shapes_since = 1;
         self
@@ -180,7 +184,7 @@ impl Name {
         self.since > 1 || !self.unless.is_empty()
     }
 
-    /// Returns whether an operation of a version and with these attributes is the row.
+    /// Returns whether an operation of this version and with these attributes is the row.
     pub fn is_row(&self, version: i64, attrs: &dyn AttrSource) -> bool {
         let has_none = || self.unless.iter().all(|name| attrs.get(name).is_none());
         version >= self.since || (!self.unless.is_empty() && has_none())
@@ -188,7 +192,7 @@ impl Name {
 }
 
 impl NameAttr {
-    /// Returns what the row calls it.
+    /// Returns the row's name of the attribute.
     pub fn row(&self) -> &'static str {
         match self {
             NameAttr::Renamed(row, _)
@@ -203,7 +207,7 @@ impl NameAttr {
         }
     }
 
-    /// Returns what the format calls it; nothing of what the name states.
+    /// Returns the format's name of the attribute; `None` if the operation's name implies the value.
     pub fn source(&self) -> Option<&'static str> {
         match self {
             NameAttr::Renamed(_, name)
@@ -220,7 +224,7 @@ impl NameAttr {
 }
 
 impl NameAttr {
-    /// Returns what the attribute always is, if the name states it.
+    /// Returns the fixed value of the attribute, if there is one.
     pub const fn fixed(&self) -> Option<AttrValue<'static>> {
         match self {
             NameAttr::Text(_, text) => Some(AttrValue::Bytes(text.as_bytes())),
@@ -230,26 +234,26 @@ impl NameAttr {
     }
 }
 
-/// Returns a name of a sorted list.
+/// Finds an operation in a sorted list of mappings.
 fn find(names: &'static [Name], name: &str) -> Option<&'static Name> {
     let index = names.binary_search_by_key(&name, |own| own.name).ok()?;
     names.get(index)
 }
 
-/// The attributes of an operation of a format, as those of its row.
-pub struct Named<'a> {
+/// The attributes of a format's operation, under the names of its row.
+pub struct RowAttrs<'a> {
     source: &'a dyn AttrSource,
     attrs: &'static [NameAttr],
     dtype: fn(i64) -> Option<DType>,
 }
 
-impl AttrSource for Named<'_> {
+impl AttrSource for RowAttrs<'_> {
     fn get(&self, name: &str) -> Option<AttrValue<'_>> {
         value(self.attrs, name, self.source, self.dtype)
     }
 }
 
-/// Returns an attribute of a row: what the names say of it, or what the format's operation states.
+/// Returns an attribute of a row: the fixed value, or what the format's operation states.
 pub fn value<'a>(
     attrs: &[NameAttr],
     name: &str,
@@ -276,10 +280,10 @@ pub fn value<'a>(
     }
 }
 
-/// What an operation of a format is: its row, and its attributes as the row has them.
-pub struct Found<'a> {
+/// The row that an operation of a format is, with its attributes under the row's names.
+pub struct RowMatch<'a> {
     /// The row.
     pub op: &'static OpDef,
-    /// Where its attributes are.
-    pub attrs: Named<'a>,
+    /// The operation's attributes, under the row's names.
+    pub attrs: RowAttrs<'a>,
 }

@@ -1,4 +1,4 @@
-//! Library operations of ONNX: what no other format has, and no pass looks at. Names and attributes are ONNX's.
+//! Library operations of ONNX: those that no other format has, and no pass looks at. Names and attributes are ONNX's.
 
 pub(crate) mod axes;
 pub(crate) mod elements;

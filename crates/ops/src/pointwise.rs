@@ -1,8 +1,8 @@
-//! Pointwise operations: each element of the result follows from one element of each operand.
+//! Rows of pointwise operations: each element of the result follows from one element of each operand.
 
 use tfrt_bef::DType;
 
-use crate::def::{AttrDef, AttrKind, Cost, Elements, Function, OpDef, Traits, ValueDef};
+use crate::def::{AttrDef, AttrKind, Cost, ElementFamily, OpDef, PointwiseFn, Traits, ValueDef};
 use crate::dim::Dim;
 use crate::fact::{Fact, MOST_VALUES};
 use crate::infer::{Infer, InferCall, InferError};
@@ -11,12 +11,12 @@ const Z: ValueDef = ValueDef::var("z", "T");
 const TRUTH: ValueDef = ValueDef::set("y", &[DType::I1]);
 const TWO: &[ValueDef] = &[ValueDef::var("x", "T"), ValueDef::var("y", "T")];
 
-/// A pointwise operation of one operand.
+/// Makes the row of a pointwise operation of one operand.
 const fn unary(name: &'static str, summary: &'static str) -> OpDef {
-    OpDef::new(name, summary).pointwise(Function::OfRow)
+    OpDef::new(name, summary).pointwise(PointwiseFn::OfRow)
 }
 
-/// A pointwise operation of two operands, which are broadcast.
+/// Makes the row of a pointwise operation of two operands, which are broadcast.
 const fn binary(name: &'static str, summary: &'static str) -> OpDef {
     unary(name, summary)
         .inputs(TWO)
@@ -24,24 +24,24 @@ const fn binary(name: &'static str, summary: &'static str) -> OpDef {
         .infer(Infer::Broadcast)
 }
 
-/// The same, of two that may be exchanged.
+/// Makes the row of a pointwise operation of two operands that may be exchanged.
 const fn commutative(name: &'static str, summary: &'static str) -> OpDef {
     binary(name, summary).traits(Traits::COMMUTATIVE)
 }
 
-/// A binary operation of integers that are followed where they are shapes.
+/// Makes a binary operation follow integers of shapes one by one.
 const fn arithmetic(op: OpDef) -> OpDef {
     op.infer(Infer::By(calculated))
 }
 
-/// A pointwise operation of two operands whose results are truth values.
+/// Makes the row of a pointwise operation of two operands that returns truth values.
 const fn comparison(name: &'static str, summary: &'static str) -> OpDef {
     binary(name, summary)
         .results(&[TRUTH])
         .infer(Infer::BroadcastBool)
 }
 
-/// Of one operand, and truth values.
+/// Makes the row of a pointwise operation of one operand that returns truth values.
 const fn test(name: &'static str, summary: &'static str) -> OpDef {
     unary(name, summary)
         .results(&[TRUTH])
@@ -49,85 +49,85 @@ const fn test(name: &'static str, summary: &'static str) -> OpDef {
 }
 
 pub(crate) const OPS: &[OpDef] = &[
-    unary("neg", "The negative of each element.").infer(Infer::By(negated)).elements(Elements::Real),
-    unary("abs", "The absolute value of each element.").elements(Elements::Real),
-    unary("sign", "-1, 0 or 1, as each element is negative, 0 or positive.").elements(Elements::Real),
-    unary("reciprocal", "1 divided by each element.").cost(Cost::PerElement(4)).elements(Elements::Float),
-    unary("square", "The square of each element.").elements(Elements::Real),
-    unary("sqrt", "The square root of each element.").cost(Cost::PerElement(4)).elements(Elements::Float),
-    unary("rsqrt", "1 divided by the square root of each element.").cost(Cost::PerElement(5)).elements(Elements::Float),
-    unary("exp", "e to the power of each element.").cost(Cost::PerElement(8)).elements(Elements::Float),
-    unary("expm1", "e to the power of each element, minus 1.").cost(Cost::PerElement(10)).elements(Elements::Float),
-    unary("log", "The natural logarithm of each element.").cost(Cost::PerElement(8)).elements(Elements::Float),
-    unary("log1p", "The natural logarithm of 1 plus each element.").cost(Cost::PerElement(10)).elements(Elements::Float),
-    unary("sin", "The sine of each element.").cost(Cost::PerElement(10)).elements(Elements::Float),
-    unary("cos", "The cosine of each element.").cost(Cost::PerElement(10)).elements(Elements::Float),
-    unary("tan", "The tangent of each element.").cost(Cost::PerElement(12)).elements(Elements::Float),
-    unary("asin", "The inverse sine of each element.").cost(Cost::PerElement(10)).elements(Elements::Float),
-    unary("acos", "The inverse cosine of each element.").cost(Cost::PerElement(10)).elements(Elements::Float),
-    unary("atan", "The inverse tangent of each element.").cost(Cost::PerElement(10)).elements(Elements::Float),
-    unary("sinh", "The hyperbolic sine of each element.").cost(Cost::PerElement(10)).elements(Elements::Float),
-    unary("cosh", "The hyperbolic cosine of each element.").cost(Cost::PerElement(10)).elements(Elements::Float),
-    unary("tanh", "The hyperbolic tangent of each element.").cost(Cost::PerElement(10)).elements(Elements::Float),
-    unary("asinh", "The inverse hyperbolic sine of each element.").cost(Cost::PerElement(12)).elements(Elements::Float),
-    unary("acosh", "The inverse hyperbolic cosine of each element.").cost(Cost::PerElement(12)).elements(Elements::Float),
-    unary("atanh", "The inverse hyperbolic tangent of each element.").cost(Cost::PerElement(12)).elements(Elements::Float),
-    unary("erf", "The error function of each element.").cost(Cost::PerElement(10)).elements(Elements::Float),
-    unary("erfc", "1 minus the error function of each element.").cost(Cost::PerElement(10)).elements(Elements::Float),
-    unary("lgamma", "The natural logarithm of the size of the gamma function of each element.").cost(Cost::PerElement(20)).elements(Elements::Float),
-    unary("floor", "The largest integer that is not above each element.").elements(Elements::Float),
-    unary("ceil", "The smallest integer that is not below each element.").elements(Elements::Float),
-    unary("round", "The nearest integer to each element; of two, the even one.").elements(Elements::Float),
-    unary("trunc", "Each element without what is behind the point.").elements(Elements::Float),
-    unary("sigmoid", "1 / (1 + exp(-x)) of each element.").cost(Cost::PerElement(10)).elements(Elements::Float),
-    unary("relu", "The larger of each element and 0.").elements(Elements::Real),
-    unary("relu6", "Each element, at least 0 and at most 6.").elements(Elements::Real),
-    unary("elu", "Each element, or `alpha` * (exp(x) - 1) below 0.").attrs(&[AttrDef::float("alpha", 1.0)]).cost(Cost::PerElement(10)).elements(Elements::Float),
-    unary("gelu", "x * P(X <= x) of a standard normal X, exact or by a formula with tanh (`approximate`).").attrs(&[AttrDef::text("approximate", "none")]).pointwise(Function::ByText("approximate", &[("none", "gelu"), ("tanh", "gelu_tanh")])).cost(Cost::PerElement(12)).elements(Elements::Float),
-    unary("softplus", "log(1 + exp(x)) of each element.").cost(Cost::PerElement(14)).elements(Elements::Float),
-    unary("leaky_relu", "Each element, or `alpha` times it below 0.").attrs(&[AttrDef::float("alpha", 0.01)]).elements(Elements::Float),
-    unary("hard_sigmoid", "`alpha` * x + `beta`, at least 0 and at most 1.").attrs(&[AttrDef::float("alpha", 0.2), AttrDef::float("beta", 0.5)]).elements(Elements::Float),
-    unary("not", "The opposite of each truth value.").inputs(&[ValueDef::set("x", &[DType::I1])]).results(&[ValueDef::set("y", &[DType::I1])]).elements(Elements::Truth),
-    unary("bit_not", "The complement of each integer's bits.").elements(Elements::Integer),
-    test("is_nan", "Whether each element is no number.").elements(Elements::Float),
-    test("is_finite", "Whether each element is a number, and not infinite.").elements(Elements::Float),
-    test("is_inf", "Whether each element is infinite.").attrs(&[AttrDef::int("positive", 1), AttrDef::int("negative", 1)]).elements(Elements::Float),
+    unary("neg", "The negative of each element.").infer(Infer::By(negated)).elements(ElementFamily::Real),
+    unary("abs", "The absolute value of each element.").elements(ElementFamily::Real),
+    unary("sign", "-1, 0 or 1, as each element is negative, 0 or positive.").elements(ElementFamily::Real),
+    unary("reciprocal", "1 divided by each element.").cost(Cost::PerElement(4)).elements(ElementFamily::Float),
+    unary("square", "The square of each element.").elements(ElementFamily::Real),
+    unary("sqrt", "The square root of each element.").cost(Cost::PerElement(4)).elements(ElementFamily::Float),
+    unary("rsqrt", "1 divided by the square root of each element.").cost(Cost::PerElement(5)).elements(ElementFamily::Float),
+    unary("exp", "e to the power of each element.").cost(Cost::PerElement(8)).elements(ElementFamily::Float),
+    unary("expm1", "e to the power of each element, minus 1.").cost(Cost::PerElement(10)).elements(ElementFamily::Float),
+    unary("log", "The natural logarithm of each element.").cost(Cost::PerElement(8)).elements(ElementFamily::Float),
+    unary("log1p", "The natural logarithm of 1 plus each element.").cost(Cost::PerElement(10)).elements(ElementFamily::Float),
+    unary("sin", "The sine of each element.").cost(Cost::PerElement(10)).elements(ElementFamily::Float),
+    unary("cos", "The cosine of each element.").cost(Cost::PerElement(10)).elements(ElementFamily::Float),
+    unary("tan", "The tangent of each element.").cost(Cost::PerElement(12)).elements(ElementFamily::Float),
+    unary("asin", "The inverse sine of each element.").cost(Cost::PerElement(10)).elements(ElementFamily::Float),
+    unary("acos", "The inverse cosine of each element.").cost(Cost::PerElement(10)).elements(ElementFamily::Float),
+    unary("atan", "The inverse tangent of each element.").cost(Cost::PerElement(10)).elements(ElementFamily::Float),
+    unary("sinh", "The hyperbolic sine of each element.").cost(Cost::PerElement(10)).elements(ElementFamily::Float),
+    unary("cosh", "The hyperbolic cosine of each element.").cost(Cost::PerElement(10)).elements(ElementFamily::Float),
+    unary("tanh", "The hyperbolic tangent of each element.").cost(Cost::PerElement(10)).elements(ElementFamily::Float),
+    unary("asinh", "The inverse hyperbolic sine of each element.").cost(Cost::PerElement(12)).elements(ElementFamily::Float),
+    unary("acosh", "The inverse hyperbolic cosine of each element.").cost(Cost::PerElement(12)).elements(ElementFamily::Float),
+    unary("atanh", "The inverse hyperbolic tangent of each element.").cost(Cost::PerElement(12)).elements(ElementFamily::Float),
+    unary("erf", "The error function of each element.").cost(Cost::PerElement(10)).elements(ElementFamily::Float),
+    unary("erfc", "1 minus the error function of each element.").cost(Cost::PerElement(10)).elements(ElementFamily::Float),
+    unary("lgamma", "The natural logarithm of the size of the gamma function of each element.").cost(Cost::PerElement(20)).elements(ElementFamily::Float),
+    unary("floor", "The largest integer that is not above each element.").elements(ElementFamily::Float),
+    unary("ceil", "The smallest integer that is not below each element.").elements(ElementFamily::Float),
+    unary("round", "The nearest integer to each element; of two, the even one.").elements(ElementFamily::Float),
+    unary("trunc", "Each element without what is behind the point.").elements(ElementFamily::Float),
+    unary("sigmoid", "1 / (1 + exp(-x)) of each element.").cost(Cost::PerElement(10)).elements(ElementFamily::Float),
+    unary("relu", "The larger of each element and 0.").elements(ElementFamily::Real),
+    unary("relu6", "Each element, at least 0 and at most 6.").elements(ElementFamily::Real),
+    unary("elu", "Each element, or `alpha` * (exp(x) - 1) below 0.").attrs(&[AttrDef::float("alpha", 1.0)]).cost(Cost::PerElement(10)).elements(ElementFamily::Float),
+    unary("gelu", "x * P(X <= x) of a standard normal X, exact or by a formula with tanh (`approximate`).").attrs(&[AttrDef::text("approximate", "none")]).pointwise(PointwiseFn::ByText("approximate", &[("none", "gelu"), ("tanh", "gelu_tanh")])).cost(Cost::PerElement(12)).elements(ElementFamily::Float),
+    unary("softplus", "log(1 + exp(x)) of each element.").cost(Cost::PerElement(14)).elements(ElementFamily::Float),
+    unary("leaky_relu", "Each element, or `alpha` times it below 0.").attrs(&[AttrDef::float("alpha", 0.01)]).elements(ElementFamily::Float),
+    unary("hard_sigmoid", "`alpha` * x + `beta`, at least 0 and at most 1.").attrs(&[AttrDef::float("alpha", 0.2), AttrDef::float("beta", 0.5)]).elements(ElementFamily::Float),
+    unary("not", "The opposite of each truth value.").inputs(&[ValueDef::set("x", &[DType::I1])]).results(&[ValueDef::set("y", &[DType::I1])]).elements(ElementFamily::Truth),
+    unary("bit_not", "The complement of each integer's bits.").elements(ElementFamily::Integer),
+    test("is_nan", "Whether each element is no number.").elements(ElementFamily::Float),
+    test("is_finite", "Whether each element is a number, and not infinite.").elements(ElementFamily::Float),
+    test("is_inf", "Whether each element is infinite.").attrs(&[AttrDef::int("positive", 1), AttrDef::int("negative", 1)]).elements(ElementFamily::Float),
     unary("identity", "Its operand.").traits(Traits::VIEW).infer(Infer::By(identity)),
     unary("cast", "Each element as the nearest one of another type (`to`).").attrs(&[
             AttrDef::new("to", AttrKind::Type).required(),
             AttrDef::int("saturate", 1),
             AttrDef::text("round_mode", "up"),
         ]).results(&[ValueDef::any("y")]).infer(Infer::By(cast)),
-    arithmetic(commutative("add", "The sum of two elements.")).elements(Elements::Real),
-    arithmetic(binary("sub", "The first element minus the second.")).elements(Elements::Real),
-    arithmetic(commutative("mul", "The product of two elements.")).elements(Elements::Real),
-    arithmetic(binary("div", "The first element divided by the second; of integers rounded towards 0.")).elements(Elements::Real),
-    arithmetic(binary("rem", "What is left of the first element divided by the second, with the sign of the second, or of the first (`truncated`).")).attrs(&[AttrDef::int("truncated", 0)]).pointwise(Function::ByInt("truncated", &[(0, "mod"), (1, "rem")])).elements(Elements::Real),
-    binary("floor_div", "The first element divided by the second, rounded down.").elements(Elements::Real),
-    binary("div_no_nan", "The first element divided by the second; 0 where that is 0.").cost(Cost::PerElement(4)).elements(Elements::Float),
-    binary("mul_no_nan", "The product of two elements; 0 where the second is 0, whatever the first is.").elements(Elements::Float),
-    binary("xlogy", "The first element times the natural logarithm of the second; 0 where the first is 0.").cost(Cost::PerElement(10)).elements(Elements::Float),
-    binary("xlog1py", "The first element times the natural logarithm of 1 plus the second; 0 where the first is 0.").cost(Cost::PerElement(12)).elements(Elements::Float),
-    binary("xdivy", "The first element divided by the second; 0 where the first is 0.").cost(Cost::PerElement(4)).elements(Elements::Float),
-    binary("pow", "The first element to the power of the second, whose type may differ.").inputs(&[ValueDef::var("x", "T"), ValueDef::any("y")]).cost(Cost::PerElement(20)).elements(Elements::Real),
-    arithmetic(commutative("min", "The smaller of two elements.")).elements(Elements::Real),
-    arithmetic(commutative("max", "The larger of two elements.")).elements(Elements::Real),
-    binary("atan2", "The angle of the point whose ordinate is the first element and whose abscissa is the second.").cost(Cost::PerElement(14)).elements(Elements::Float),
-    commutative("squared_difference", "The square of the difference of two elements.").elements(Elements::Real),
-    commutative("and", "Whether both are true.").inputs(&[ValueDef::set("x", &[DType::I1]), ValueDef::set("y", &[DType::I1])]).results(&[ValueDef::set("z", &[DType::I1])]).elements(Elements::Truth),
-    commutative("or", "Whether one of both is true.").inputs(&[ValueDef::set("x", &[DType::I1]), ValueDef::set("y", &[DType::I1])]).results(&[ValueDef::set("z", &[DType::I1])]).elements(Elements::Truth),
-    commutative("xor", "Whether exactly one of both is true.").inputs(&[ValueDef::set("x", &[DType::I1]), ValueDef::set("y", &[DType::I1])]).results(&[ValueDef::set("z", &[DType::I1])]).elements(Elements::Truth),
-    commutative("bit_and", "The bits that both integers have.").elements(Elements::Integer),
-    commutative("bit_or", "The bits that one of both integers has.").elements(Elements::Integer),
-    commutative("bit_xor", "The bits that exactly one of both integers has.").elements(Elements::Integer),
-    binary("shift_left", "The bits of the first integer, moved up by the second.").elements(Elements::Unsigned),
-    binary("shift_right", "The bits of the first integer, moved down by the second.").elements(Elements::Unsigned),
+    arithmetic(commutative("add", "The sum of two elements.")).elements(ElementFamily::Real),
+    arithmetic(binary("sub", "The first element minus the second.")).elements(ElementFamily::Real),
+    arithmetic(commutative("mul", "The product of two elements.")).elements(ElementFamily::Real),
+    arithmetic(binary("div", "The first element divided by the second; of integers rounded towards 0.")).elements(ElementFamily::Real),
+    arithmetic(binary("rem", "What is left of the first element divided by the second, with the sign of the second, or of the first (`truncated`).")).attrs(&[AttrDef::int("truncated", 0)]).pointwise(PointwiseFn::ByInt("truncated", &[(0, "mod"), (1, "rem")])).elements(ElementFamily::Real),
+    binary("floor_div", "The first element divided by the second, rounded down.").elements(ElementFamily::Real),
+    binary("div_no_nan", "The first element divided by the second; 0 where that is 0.").cost(Cost::PerElement(4)).elements(ElementFamily::Float),
+    binary("mul_no_nan", "The product of two elements; 0 where the second is 0, whatever the first is.").elements(ElementFamily::Float),
+    binary("xlogy", "The first element times the natural logarithm of the second; 0 where the first is 0.").cost(Cost::PerElement(10)).elements(ElementFamily::Float),
+    binary("xlog1py", "The first element times the natural logarithm of 1 plus the second; 0 where the first is 0.").cost(Cost::PerElement(12)).elements(ElementFamily::Float),
+    binary("xdivy", "The first element divided by the second; 0 where the first is 0.").cost(Cost::PerElement(4)).elements(ElementFamily::Float),
+    binary("pow", "The first element to the power of the second, whose type may differ.").inputs(&[ValueDef::var("x", "T"), ValueDef::any("y")]).cost(Cost::PerElement(20)).elements(ElementFamily::Real),
+    arithmetic(commutative("min", "The smaller of two elements.")).elements(ElementFamily::Real),
+    arithmetic(commutative("max", "The larger of two elements.")).elements(ElementFamily::Real),
+    binary("atan2", "The angle of the point whose ordinate is the first element and whose abscissa is the second.").cost(Cost::PerElement(14)).elements(ElementFamily::Float),
+    commutative("squared_difference", "The square of the difference of two elements.").elements(ElementFamily::Real),
+    commutative("and", "Whether both are true.").inputs(&[ValueDef::set("x", &[DType::I1]), ValueDef::set("y", &[DType::I1])]).results(&[ValueDef::set("z", &[DType::I1])]).elements(ElementFamily::Truth),
+    commutative("or", "Whether one of both is true.").inputs(&[ValueDef::set("x", &[DType::I1]), ValueDef::set("y", &[DType::I1])]).results(&[ValueDef::set("z", &[DType::I1])]).elements(ElementFamily::Truth),
+    commutative("xor", "Whether exactly one of both is true.").inputs(&[ValueDef::set("x", &[DType::I1]), ValueDef::set("y", &[DType::I1])]).results(&[ValueDef::set("z", &[DType::I1])]).elements(ElementFamily::Truth),
+    commutative("bit_and", "The bits that both integers have.").elements(ElementFamily::Integer),
+    commutative("bit_or", "The bits that one of both integers has.").elements(ElementFamily::Integer),
+    commutative("bit_xor", "The bits that exactly one of both integers has.").elements(ElementFamily::Integer),
+    binary("shift_left", "The bits of the first integer, moved up by the second.").elements(ElementFamily::Unsigned),
+    binary("shift_right", "The bits of the first integer, moved down by the second.").elements(ElementFamily::Unsigned),
     comparison("eq", "Whether two elements are the same.").traits(Traits::COMMUTATIVE),
     comparison("ne", "Whether two elements differ.").traits(Traits::COMMUTATIVE),
-    comparison("lt", "Whether the first element is below the second.").elements(Elements::Real),
-    comparison("le", "Whether the first element is not above the second.").elements(Elements::Real),
-    comparison("gt", "Whether the first element is above the second.").elements(Elements::Real),
-    comparison("ge", "Whether the first element is not below the second.").elements(Elements::Real),
+    comparison("lt", "Whether the first element is below the second.").elements(ElementFamily::Real),
+    comparison("le", "Whether the first element is not above the second.").elements(ElementFamily::Real),
+    comparison("gt", "Whether the first element is above the second.").elements(ElementFamily::Real),
+    comparison("ge", "Whether the first element is not below the second.").elements(ElementFamily::Real),
     unary("select", "An element of the second operand where the first is true, of the third elsewhere.")
         .inputs(&[ValueDef::set("condition", &[DType::I1]), ValueDef::var("x", "T"), ValueDef::var("y", "T")])
         .results(&[ValueDef::var("z", "T")])
@@ -167,7 +167,7 @@ fn cast(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Returns what is known of a tensor after its elements were given another type.
+/// Returns the fact of a tensor after a cast.
 pub(crate) fn cast_fact(x: &Fact, to: Option<DType>) -> Fact {
     // Integers of less than 32 bits may wrap.
     let keeps = matches!(
@@ -211,13 +211,13 @@ fn select(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Returns an element of what has one element, or is a list.
+/// Returns an element of a tensor with one element, or of a list.
 fn element(fact: &Fact, at: usize) -> Option<Dim> {
     let values = fact.values.as_deref()?;
     values.get(if values.len() == 1 { 0 } else { at }).cloned()
 }
 
-/// The rule of sums, products and the like: integers of small tensors are followed one by one.
+/// Infers sums, products and the like: integers of small tensors are followed one by one.
 fn calculated(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let dims = call.broadcast()?;
     let values = calculate(

@@ -1,4 +1,4 @@
-//! Products: of matrices and their like, convolutions, attention, recurrent networks.
+//! Rows of products: of matrices and their like, convolutions, attention, recurrent networks.
 
 use tfrt_bef::DType;
 
@@ -134,7 +134,8 @@ fn dot(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Multiplications and additions: the result's elements times the extent that is summed over.
+/// Returns the multiplications and additions of a product: the result's elements times the extent that is summed
+/// over.
 pub(crate) fn dot_cost(inputs: &[Option<Fact>], results: &[Fact]) -> Option<u64> {
     let dims = |index: usize| inputs.get(index)?.as_ref()?.dims.as_ref();
     let (a, b, y) = (dims(0)?, dims(1)?, results.first()?);
@@ -232,14 +233,15 @@ fn conv(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Multiplications and additions: the result's elements times those of one filter.
+/// Returns the multiplications and additions of a convolution: the result's elements times those of one filter.
 fn conv_cost(inputs: &[Option<Fact>], results: &[Fact]) -> Option<u64> {
     let filter = inputs.get(1)?.as_ref()?.dims.as_ref()?;
     let own = crate::fact::product(filter.get(1..)?).value()?;
     multiplied(&[results.first()?.n_elements().value()?, own])
 }
 
-/// Queries, keys and values of rank 4 are (batch, heads, length, size), of rank 3 (batch, length, heads * size).
+/// Infers attention. Queries, keys and values of rank 4 are (batch, heads, length, size), of rank 3 (batch, length,
+/// heads * size).
 fn attention(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let (query, key, value) = (
         call.input(0).clone(),
@@ -292,7 +294,7 @@ fn attention(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// `x` is (length, batch, size), or (batch, length, size) if `layout` is 1.
+/// Infers a recurrent network. `x` is (length, batch, size), or (batch, length, size) if `layout` is 1.
 fn rnn(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let (x, recurrence) = (call.input(0), call.input(2));
     let dtype = x.dtype.or(recurrence.dtype);

@@ -1,4 +1,4 @@
-//! Numbers as small integers with a scale and a zero point.
+//! Rows of quantised numbers: small integers with a scale and a zero point.
 
 use tfrt_bef::DType;
 

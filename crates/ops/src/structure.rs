@@ -1,7 +1,7 @@
-//! Operations that move elements, or make tensors of given extents.
+//! Rows that move elements, or make tensors of given extents.
 
+mod creation;
 mod gather;
-mod made;
 mod slices;
 
 use smallvec::SmallVec;
@@ -12,7 +12,7 @@ use crate::dim::{Dim, Dims};
 use crate::fact::{Fact, MOST_VALUES, product, unknown_dims};
 use crate::infer::{Infer, InferCall, InferError};
 
-/// An operation that moves elements of `x`, by a rule.
+/// Makes the row of an operation that moves elements of `x`, with a rule of inference.
 const fn moves(
     name: &'static str,
     summary: &'static str,
@@ -91,26 +91,26 @@ pub(crate) const OPS: &[OpDef] = &[
         .inputs(&[ValueDef::any("indices"), ValueDef::any("depth"), ValueDef::var("values", "T")])
         .results(&[Y.by_values()])
         .attrs(&[AttrDef::int("axis", -1)]),
-    moves("iota", "Numbers from `start` on and below `limit`, each by `step` more than the one before.", made::iota)
+    moves("iota", "Numbers from `start` on and below `limit`, each by `step` more than the one before.", creation::iota)
         .inputs(&[ValueDef::var("start", "T"), ValueDef::var("limit", "T"), ValueDef::var("step", "T")])
         .results(&[Y.by_values()]),
-    moves("fill", "A tensor of given extents whose elements are all `value`, 0 of f32 if that is not stated.", made::fill)
+    moves("fill", "A tensor of given extents whose elements are all `value`, 0 of f32 if that is not stated.", creation::fill)
         .inputs(&[ValueDef::set("shape", &[DType::I64])])
         .results(&[ValueDef::any("y").by_values()])
         .attrs(&[AttrDef::new("value", AttrKind::Tensor)]),
-    moves("shape", "The extents of its operand, or of its dimensions from `start` to `end`.", made::shape)
+    moves("shape", "The extents of its operand, or of its dimensions from `start` to `end`.", creation::shape)
         .inputs(&[ValueDef::any("x")])
         .results(&[ValueDef::set("y", &[DType::I64])])
         .attrs(&[AttrDef::int("start", 0), AttrDef::new("end", AttrKind::Int)])
         .cost(Cost::PerElement(0)),
-    moves("nonzero", "The positions of elements that are not 0: a row for each dimension.", made::nonzero)
+    moves("nonzero", "The positions of elements that are not 0: a row for each dimension.", creation::nonzero)
         .results(&[ValueDef::set("y", &[DType::I64]).data_dependent()]),
-    moves("top_k", "The `k` largest or smallest elements along `axis`, and where they are.", made::top_k)
+    moves("top_k", "The `k` largest or smallest elements along `axis`, and where they are.", creation::top_k)
         .inputs(&[X, ValueDef::set("k", &[DType::I64])])
         .results(&[ValueDef::var("values", "T").by_values(), ValueDef::set("indices", &[DType::I64]).by_values()])
         .attrs(&[AttrDef::int("axis", -1), AttrDef::int("largest", 1), AttrDef::int("sorted", 1)])
         .cost(Cost::PerElement(8)),
-    moves("unique", "The elements, or slices along `axis`, without repetition; where they are, what each became, how many there were.", made::unique)
+    moves("unique", "The elements, or slices along `axis`, without repetition; where they are, what each became, how many there were.", creation::unique)
         .results(&[
             Y.data_dependent(),
             ValueDef::set("indices", &[DType::I64]).optional().data_dependent(),
@@ -127,14 +127,14 @@ pub(crate) const OPS: &[OpDef] = &[
         .infer(Infer::SameAsFirst),
 ];
 
-/// Returns whether elements of these extents are followed one by one.
+/// Returns whether a tensor of these extents is small enough for its elements to be followed one by one.
 fn is_followed(dims: &[Dim]) -> bool {
     product(dims)
         .value()
         .is_some_and(|n| usize::try_from(n).is_ok_and(|n| n <= MOST_VALUES))
 }
 
-/// Returns extents that an operand of integers states, or so many unknown ones as it has elements.
+/// Returns the extents that an operand of integers states, or as many unknown ones as it has elements.
 pub(crate) fn dims_of(fact: &Fact) -> Option<Dims> {
     if let Some(values) = &fact.values {
         return Some(values.iter().cloned().collect());
@@ -273,12 +273,12 @@ fn concat(call: &mut InferCall<'_>) -> Result<(), InferError> {
     // Numbers become a list.
     let lists: Vec<Fact> = given().map(as_list).collect();
     let parts: SmallVec<[&Fact; 8]> = lists.iter().collect();
-    let y = joined(call, &parts, dtype, axis)?;
+    let y = concatenated(call, &parts, dtype, axis)?;
     call.set(0, y);
     Ok(())
 }
 
-/// Returns what is known of a tensor, of a number as a list of one.
+/// Returns the fact of a tensor as a list: a number becomes a list of one.
 fn as_list(fact: &Fact) -> Fact {
     let mut list = fact.clone();
     if let Some(dims) = list.dims.as_mut().filter(|dims| dims.is_empty()) {
@@ -287,8 +287,8 @@ fn as_list(fact: &Fact) -> Fact {
     list
 }
 
-/// Returns what tensors are one after the other.
-pub(crate) fn joined(
+/// Returns the fact of a concatenation.
+pub(crate) fn concatenated(
     call: &InferCall<'_>,
     parts: &[&Fact],
     dtype: Option<DType>,

@@ -1,4 +1,4 @@
-//! [`Table`]: the rows of this crate, and those that others add while a program runs.
+//! [`Table`]: the rows of this crate, and rows that are added while a program runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::def::OpDef;
 
-/// The built-in rows, and rows that were added. A counted handle: all clones know the same rows.
+/// The built-in rows, and added ones. A counted handle: all clones have the same rows.
 ///
 /// # Examples
 ///
@@ -28,19 +28,19 @@ pub struct Table {
     added: Arc<RwLock<BTreeMap<&'static str, OpDef>>>,
 }
 
-/// Rows that were added to a [`Table`]. When it is dropped they are no longer found; what was made of them stays.
+/// A guard that keeps rows in a [`Table`]. When it is dropped they are no longer found; what was made of them stays.
 #[must_use = "the rows are taken out again when this is dropped"]
 pub struct AddedRows {
     table: Table,
     names: Vec<&'static str>,
 }
 
-/// Why rows can't be added.
+/// The reason why rows can't be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AddError {
-    /// A row is not called `DIALECT.NAME`, or its dialect is one of the built-in ones.
+    /// The row is not called `DIALECT.NAME`, or its dialect is a built-in one.
     Name(&'static str),
-    /// There is a row of that name.
+    /// There is a row of that name already.
     Twice(&'static str),
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for AddError {
 
 impl std::error::Error for AddError {}
 
-/// Dialects that rows can't be added to: of built-in rows, of kernels, and of what stands around operations.
+/// Dialects that rows can't be added to: those of built-in rows, of kernels, and of programs.
 const TAKEN: &[&str] = &["graph", "onnx", "cpu", "func", "builtin", "tfrt"];
 
 impl Table {
@@ -137,8 +137,8 @@ impl fmt::Debug for AddedRows {
 
 static INTERNED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// Returns a text that lives as long as the process: the same one each time for the same content. So names of rows
-/// can be made at run time, and those that are made again take no more memory.
+/// Returns the text with static lifetime, one and the same for equal content, so that names of rows can be made at
+/// run time without leaking more each time.
 pub fn intern(text: &str) -> &'static str {
     let mut all: MutexGuard<'_, _> = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = all.get(text) {

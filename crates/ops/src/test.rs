@@ -1,4 +1,4 @@
-//! Library operations that tests call: those of the original runtime's dialect `tfrt_test`. Errors are in its words.
+//! Rows of operations that tests call: those of the original runtime's dialect `tfrt_test`. Errors are in its words.
 
 use tfrt_bef::DType;
 
@@ -15,12 +15,12 @@ const TWO: &[ValueDef] = &[X, ValueDef::any("other")];
 const SHAPE: ValueDef = ValueDef::set("shape", &[DType::I64]);
 const AXIS: AttrDef = AttrDef::new("axis", AttrKind::Int).required();
 
-/// An operation of any tensors.
+/// Makes the row of an operation on tensors of any type.
 const fn of(name: &'static str, summary: &'static str, inputs: &'static [ValueDef]) -> OpDef {
     OpDef::new(name, summary).inputs(inputs).results(&[Y])
 }
 
-/// A tensor as it is.
+/// Makes the row of an operation that returns its operand.
 const fn same(name: &'static str, summary: &'static str) -> OpDef {
     of(name, summary, &[X]).infer(Infer::SameAsFirst)
 }
@@ -158,7 +158,7 @@ fn second(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Two tensors of one type and shape.
+/// Returns an error if two tensors differ in type or shape.
 fn alike(call: &mut InferCall<'_>, [types, shapes]: [&str; 2]) -> Result<(), InferError> {
     let (x, y) = (call.input(0).clone(), call.input(1));
     if x.dtype.zip(y.dtype).is_some_and(|(x, y)| x != y) {
@@ -192,7 +192,7 @@ fn equal(call: &mut InferCall<'_>) -> Result<(), InferError> {
     alike(call, words)
 }
 
-/// The operand without the dimension that `axis` names, the only one that the operation knows.
+/// Returns the operand's extents without the dimension that `axis` names, the only one that the operation knows.
 fn along(
     call: &mut InferCall<'_>,
     supported: usize,

@@ -1,4 +1,4 @@
-//! Library operations of TensorFlow, and of this runtime's eager calls: what no other format has in this form.
+//! Library rows of TensorFlow, and of this runtime's eager calls: operations that no other format has in this form.
 
 use smallvec::SmallVec;
 use tfrt_bef::DType;
@@ -96,7 +96,7 @@ pub(crate) const OPS: &[OpDef] = &[
         .cost(Cost::Fn(crate::products::dot_cost)),
 ];
 
-/// Returns type and extents as text: `f32 [2, 3]`.
+/// Writes a type and extents: `f32 [2, 3]`.
 pub(crate) fn text(fact: &Fact) -> String {
     let dtype = fact.dtype.map_or("?".to_owned(), |dtype| dtype.to_string());
     match &fact.dims {
@@ -105,7 +105,7 @@ pub(crate) fn text(fact: &Fact) -> String {
     }
 }
 
-/// Returns extents as text: `[2, 3]`.
+/// Writes extents: `[2, 3]`.
 pub(crate) fn dims_text(dims: &[Dim]) -> String {
     let dims: Vec<String> = dims.iter().map(Dim::to_string).collect();
     format!("[{}]", dims.join(", "))
@@ -314,8 +314,8 @@ fn fused_product(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Returns the function that follows the bias of a product, by `fused_ops`: nothing, `Relu`, `Relu6` or `Elu`. The words of
-/// errors are the original runtime's.
+/// Returns the function that follows the bias of a product, by `fused_ops`: none, `Relu`, `Relu6` or `Elu`. The words
+/// of errors are the original runtime's.
 ///
 /// # Errors
 ///
@@ -344,25 +344,25 @@ fn texts<'a>(attrs: &crate::Attrs<'a>, name: &str) -> SmallVec<[&'a str; 4]> {
     }
 }
 
-/// One dimension of what a `tf.StridedSlice` looks at.
+/// The part of a `tf.StridedSlice` along one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StridedAxis {
-    /// A dimension of extent 1 that its operand does not have.
+    /// A new dimension of extent 1.
     New,
-    /// So many elements of the next dimension of its operand, from one on, so far apart.
+    /// A slice of the operand's next dimension.
     Slice {
         /// The first element.
         start: i64,
-        /// How far elements are apart.
+        /// The distance of elements.
         step: i64,
-        /// How many there are.
+        /// The number of elements.
         n: i64,
-        /// Whether the dimension goes: it has one element then.
+        /// Whether the dimension, which has one element, is removed.
         shrinks: bool,
     },
 }
 
-/// Returns what a `tf.StridedSlice` makes of a tensor of these extents.
+/// Returns the parts of a `tf.StridedSlice`, dimension by dimension, for an operand of these extents.
 ///
 /// # Errors
 ///

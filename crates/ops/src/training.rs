@@ -1,4 +1,4 @@
-//! Library operations that training needs: gradients, losses, steps of weights.
+//! Rows that training needs: gradients, losses, steps of weights.
 
 use tfrt_bef::DType;
 
@@ -39,7 +39,7 @@ pub(crate) const OPS: &[OpDef] = &[
         .infer(Infer::By(alike)),
 ];
 
-/// All operands are of one type and shape, and so are the results.
+/// Infers results of the type and shape that all operands have.
 fn alike(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let mut all = call.input(0).clone();
     all.values = None;

@@ -1,4 +1,4 @@
-//! Windows over images: pools, normalisation over channels, resizing; and how windows lie for convolutions.
+//! Rows of windows over images: pools, normalisation over channels, resizing; and the windows of convolutions.
 
 use smallvec::SmallVec;
 use tfrt_bef::DType;
@@ -10,7 +10,7 @@ use crate::infer::{Infer, InferCall, InferError};
 
 const X: ValueDef = ValueDef::var("x", "T");
 
-/// A pool of the whole image has one window.
+/// The condition for attributes of windows: a pool of the whole image has none.
 const WINDOWS: When = When::Unset("whole");
 
 pub(crate) const OPS: &[OpDef] = &[
@@ -61,14 +61,14 @@ pub(crate) const OPS: &[OpDef] = &[
         .cost(Cost::PerElement(20)),
 ];
 
-/// How windows lie on the spatial dimensions, by the attributes that convolutions and pools share.
+/// The windows over the spatial dimensions, by the attributes that convolutions and pools share.
 pub(crate) struct Windows {
     kernel: SmallVec<[Dim; 3]>,
     strides: SmallVec<[i64; 3]>,
     dilations: SmallVec<[i64; 3]>,
-    /// In front and behind.
+    /// Elements of padding in front and behind.
     pads: SmallVec<[(i64, i64); 3]>,
-    /// Padded so that the result has as many as the input has, divided by the stride.
+    /// Whether padding gives the result the input's extents, divided by the stride.
     same: bool,
     rounds_up: bool,
 }
@@ -140,7 +140,7 @@ impl Windows {
             .collect()
     }
 
-    /// Returns the extents of what a transposed convolution makes.
+    /// Returns the extents of a transposed convolution's result.
     pub(crate) fn transposed(&self, spatial: &[Dim], added: &[i64]) -> Dims {
         let one = |(at, input): (usize, &Dim)| {
             let stride = Dim::Known(self.strides[at]);

@@ -163,7 +163,7 @@ impl Runner {
         let bytes = compile(&module, &CompileOptions::default()).map_err(OpenError::Text)?;
         self.runtime.load_model(&Input::Bytes {
             name: "model.onnx".to_owned(),
-            outside: tfrt::import::onnx::Outside::Unknown,
+            outside: tfrt::import::onnx::ExternalData::Unknown,
             bytes,
         })
     }

@@ -8,7 +8,7 @@ use tfrt_async::SystemAllocator;
 use tfrt_async::queue::SingleThreadedWorkQueue;
 use tfrt_bef::BefFile;
 use tfrt_compiler::CompileOptions;
-use tfrt_compiler::onnx::{Evaluated, Evaluator, Placement, Prepares};
+use tfrt_compiler::onnx::{EvaluatedValue, Evaluator, Placement, PrepareRule};
 use tfrt_host::memory::LimitedAllocator;
 use tfrt_host::{AnyAsyncValue, DType, DeviceRef};
 use tfrt_ir::{Attribute, Module};
@@ -123,15 +123,15 @@ impl HostEvaluator {
     }
 
     /// Returns the constant that stands for a value in a file.
-    fn evaluated(&self, value: &AnyAsyncValue) -> Option<Evaluated> {
+    fn evaluated(&self, value: &AnyAsyncValue) -> Option<EvaluatedValue> {
         if let Some(kept) = store(value, self.runtime().host(), self.set) {
             let attributes = stored::attributes(&kept.ok()?)?;
             let kernel = KERNEL.into();
-            return Some(Evaluated::Stored { kernel, attributes });
+            return Some(EvaluatedValue::StoredWeights { kernel, attributes });
         }
         let tensor = value.get::<Tensor>()?;
         let dense = stored::constant(tensor.as_dense().ok()?)?;
-        Some(Evaluated::Constant(Attribute::Dense(Arc::new(dense))))
+        Some(EvaluatedValue::Constant(Attribute::Dense(Arc::new(dense))))
     }
 
     fn runtime(&self) -> &Runtime {
@@ -163,7 +163,7 @@ impl HostEvaluator {
 }
 
 impl Evaluator for HostEvaluator {
-    fn evaluate(&self, module: &Module) -> Vec<Option<Evaluated>> {
+    fn evaluate(&self, module: &Module) -> Vec<Option<EvaluatedValue>> {
         let results = self.call(module).unwrap_or_default();
         results.iter().map(|value| self.evaluated(value)).collect()
     }
@@ -186,19 +186,19 @@ impl Evaluator for HostEvaluator {
         })
     }
 
-    fn prepares(&self, row: &str) -> Option<Prepares> {
+    fn prepares(&self, row: &str) -> Option<PrepareRule> {
         prepare_of(row).map(prepares)
     }
 
-    fn prepares_on_device(&self, row: &str, types: &[Option<DType>]) -> Option<Prepares> {
+    fn prepares_on_device(&self, row: &str, types: &[Option<DType>]) -> Option<PrepareRule> {
         let (device, kernels) = self.device.as_ref()?;
         let kernel = select(kernels, row, device.kind(), types.iter().copied())?;
         kernel.prepare.map(prepares)
     }
 }
 
-fn prepares(prepare: Prepare) -> Prepares {
-    Prepares {
+fn prepares(prepare: Prepare) -> PrepareRule {
+    PrepareRule {
         inputs: prepare.inputs,
         types: prepare.types,
         takes_attributes: prepare.takes_attributes,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tfrt_compiler::legalize::{self, Dialects, ExpandFn, Legalize};
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_import::{FRONT_ENDS, FrontEnd, Head, ImportFn};
+use tfrt_import::{FRONT_ENDS, FileHead, FrontEnd, ImportFn};
 use tfrt_ops::names::Name;
 use tfrt_ops::{AddedRows, OpDef, Table};
 
@@ -62,7 +62,7 @@ impl Format {
     }
 
     /// Sets what tells a folder, or a file whose name says nothing: enough to tell kinds of files apart, not to trust them.
-    pub const fn recognises(mut self, recognises: fn(&Head<'_>) -> bool) -> Format {
+    pub const fn recognises(mut self, recognises: fn(&FileHead<'_>) -> bool) -> Format {
         self.front_end.recognises = recognises;
         self
     }
@@ -209,7 +209,7 @@ impl Formats {
     }
 
     /// Returns the format that a file looks like.
-    pub(crate) fn recognise(&self, head: &Head<'_>) -> Option<&Format> {
+    pub(crate) fn recognise(&self, head: &FileHead<'_>) -> Option<&Format> {
         let mut formats = self.formats.iter();
         formats.find(|format| (format.front_end.recognises)(head))
     }

@@ -10,7 +10,7 @@ use tfrt_compiler::graph::refuse_outside_models;
 use tfrt_compiler::legalize::Context;
 use tfrt_compiler::onnx;
 use tfrt_import::onnx as importer;
-use tfrt_import::{Head, Imported, ModelBytes, ReadLimits};
+use tfrt_import::{FileHead, Imported, ModelBytes, ReadLimits};
 use tfrt_ir::verifier::Chains;
 use tfrt_ir::{Diagnostics, Module, Source};
 use tfrt_tensor::math::panel::InstructionSet;
@@ -50,7 +50,7 @@ pub enum Input {
         /// The name in messages.
         name: String,
         /// The place of weights that have files of their own.
-        outside: importer::Outside,
+        outside: importer::ExternalData,
         /// The bytes.
         bytes: BefBuffer,
     },
@@ -63,7 +63,7 @@ pub enum Input {
 pub struct ModelInput {
     name: String,
     path: Option<PathBuf>,
-    outside: importer::Outside,
+    outside: importer::ExternalData,
     bytes: ModelBytes,
     format: Format,
     /// The formats that the model was read by: its own is one of them.
@@ -187,7 +187,7 @@ impl Input {
         if bytes.starts_with(&layout::MAGIC) {
             return Ok(Input::Bytes {
                 name: name.to_owned(),
-                outside: importer::Outside::Unknown,
+                outside: importer::ExternalData::Unknown,
                 bytes: BefBuffer::from_vec(bytes),
             });
         }
@@ -197,7 +197,7 @@ impl Input {
             limits: &ReadLimits::default(),
         };
         if let Some(format) = reader.format(&bytes) {
-            return Ok(reader.model(name, bytes, importer::Outside::Unknown, format));
+            return Ok(reader.model(name, bytes, importer::ExternalData::Unknown, format));
         }
         let source = Source::from_bytes(name, bytes).map_err(OpenError::Text)?;
         Ok(Input::Text(source))
@@ -223,7 +223,7 @@ impl Input {
 
     /// Returns the input without leave to read other files: a model whose elements lie in one is refused.
     pub fn alone(self) -> Input {
-        self.with_outside(importer::Outside::Refused)
+        self.with_outside(importer::ExternalData::Refused)
     }
 
     /// Returns the input with bytes for the files that it names, given by a function of their names, such as parts of an
@@ -232,10 +232,12 @@ impl Input {
         self,
         give: impl Fn(&str) -> Option<importer::SharedBytes> + Send + Sync + 'static,
     ) -> Input {
-        self.with_outside(importer::Outside::Given(importer::Given::new(give)))
+        self.with_outside(importer::ExternalData::Provider(
+            importer::FileProvider::new(give),
+        ))
     }
 
-    fn with_outside(mut self, other: importer::Outside) -> Input {
+    fn with_outside(mut self, other: importer::ExternalData) -> Input {
         match &mut self {
             Input::Text(_) => {}
             Input::Bytes { outside, .. } => *outside = other,
@@ -245,9 +247,9 @@ impl Input {
     }
 
     /// Returns the place of elements that have files of their own.
-    fn outside(&self) -> &importer::Outside {
+    fn outside(&self) -> &importer::ExternalData {
         match self {
-            Input::Text(_) => &importer::Outside::Unknown,
+            Input::Text(_) => &importer::ExternalData::Unknown,
             Input::Bytes { outside, .. } => outside,
             Input::Model(model) => &model.outside,
         }
@@ -257,7 +259,7 @@ impl Input {
     /// a module or a program of it. No other input reads files.
     pub fn files_beside(&self) -> Vec<PathBuf> {
         match self.outside() {
-            importer::Outside::In(folder) => folder.files_read(),
+            importer::ExternalData::Folder(folder) => folder.files_read(),
             _ => Vec::new(),
         }
     }
@@ -499,10 +501,10 @@ impl Input {
 }
 
 /// Returns the folder of a file that is read, in which external weights lie, or none of standard input.
-fn beside(path: &Path) -> importer::Outside {
+fn beside(path: &Path) -> importer::ExternalData {
     match path == Path::new(STANDARD_INPUT) {
-        true => importer::Outside::Unknown,
-        false => importer::Outside::In(importer::Folder::of(path)),
+        true => importer::ExternalData::Unknown,
+        false => importer::ExternalData::Folder(importer::Folder::of(path)),
     }
 }
 
@@ -539,19 +541,19 @@ impl Reader<'_> {
     /// Returns the model that a folder is, if it is one.
     fn folder(&self) -> Option<Input> {
         let path = self.path.filter(|path| path.is_dir())?;
-        let format = self.formats.recognise(&Head {
+        let format = self.formats.recognise(&FileHead {
             bytes: &[],
             path: self.path,
             is_folder: true,
         })?;
-        let outside = importer::Outside::In(importer::Folder::new(path));
+        let outside = importer::ExternalData::Folder(importer::Folder::new(path));
         Some(self.model(&path.to_string_lossy(), Vec::new(), outside, format))
     }
 
     /// Returns the format of a file that begins with these bytes, if it is a model.
     fn format(&self, bytes: &[u8]) -> Option<&Format> {
         let named = self.path.and_then(|path| self.formats.of_name(path));
-        let head = Head {
+        let head = FileHead {
             bytes,
             path: self.path,
             is_folder: false,
@@ -563,7 +565,7 @@ impl Reader<'_> {
         &self,
         name: &str,
         bytes: Vec<u8>,
-        outside: importer::Outside,
+        outside: importer::ExternalData,
         format: &Format,
     ) -> Input {
         Input::Model(Box::new(ModelInput {
@@ -621,7 +623,7 @@ impl ModelInput {
             name: &self.name,
             bytes: self.bytes.clone(),
             path: self.path.as_deref(),
-            outside: &self.outside,
+            external_data: &self.outside,
         }
     }
 

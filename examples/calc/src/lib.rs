@@ -14,7 +14,7 @@
 
 #![forbid(unsafe_code)]
 
-use tfrt::import::{Extent, GraphBuilder, Imported, ReadLimits, Source};
+use tfrt::import::{Dim, GraphBuilder, Imported, ReadLimits, Source};
 use tfrt::ir::{self, Attribute, Diagnostic, Diagnostics, OpState, Type};
 use tfrt::kernel::Attr;
 use tfrt::ops::names::{Name, NameAttr};
@@ -122,10 +122,10 @@ fn is_end<'s>(
             let extents = ty.strip_prefix("f32[").and_then(|ty| ty.strip_suffix(']'));
             let extents = extents.ok_or_else(|| wrong(ty, "expected f32[EXTENT, ..]"))?;
             let extent = |text: &'s str| match text.trim().parse::<u32>() {
-                Ok(size) => Extent::Known(size.into()),
-                Err(_) => Extent::Named(text.trim()),
+                Ok(size) => Dim::Known(size.into()),
+                Err(_) => Dim::Named(text.trim()),
             };
-            let extents: Vec<Extent<'_>> = extents.split(',').map(extent).collect();
+            let extents: Vec<Dim<'_>> = extents.split(',').map(extent).collect();
             graph.input(name, Type::F32, Some(&extents), text.location_of(name));
         }
         _ => return Ok(false),

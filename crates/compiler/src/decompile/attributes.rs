@@ -1,4 +1,4 @@
-//! Attribute payloads as attributes.
+//! Decompiles attribute payloads.
 //!
 //! Attributes that differ are written once each. So where two offsets would give the same
 //! attribute, one of them had a type that is written like another, and gets such a type.
@@ -16,20 +16,20 @@ use tfrt_ir::{
 
 use super::types::{Types, signed};
 
-/// What stands for an attribute that cannot be had.
+/// The number in place of an attribute that can't be restored.
 const UNKNOWN: i32 = i32::from_le_bytes([0xef, 0xbe, 0xad, 0xde]);
 
 /// Attributes by their offsets.
 #[derive(Default)]
 pub(super) struct Attributes {
     known: HashMap<u32, Attribute>,
-    /// Offset of each attribute.
+    /// The offset of each attribute.
     taken: HashMap<Attribute, u32>,
-    /// Listed attributes that no attribute of programs can express.
+    /// Listed attributes that text can't express.
     pub(super) unknown: Vec<(u32, AttributeType)>,
 }
 
-/// Ways in which types that are written alike may differ.
+/// A choice between types that are written alike.
 #[derive(Clone, Copy)]
 struct Spelling {
     signed: bool,
@@ -100,14 +100,14 @@ fn unknown() -> Attribute {
     Attribute::integer(UNKNOWN, Type::I32)
 }
 
-/// Reads attributes in one spelling, and meets the types of their numbers.
+/// A reader of attributes in one spelling, which notes the types of their numbers.
 struct Reader<'t> {
     types: &'t mut Types,
     spelling: Spelling,
 }
 
 impl Reader<'_> {
-    /// Recursion is bounded by the gate's limit on nesting.
+    /// Reads an attribute. Recursion is bounded by the gate's limit on nesting.
     fn read(&mut self, view: AttributeView<'_>, kind: AttributeType) -> Option<Attribute> {
         match kind {
             AttributeType::Scalar(DType::String) | AttributeType::FunctionName => {
@@ -204,7 +204,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the type that an element type stands for.
+/// Returns the type of an element type.
 fn type_of(dtype: DType) -> Option<Type> {
     Some(match dtype {
         DType::F16 => Type::Float(FloatKind::F16),

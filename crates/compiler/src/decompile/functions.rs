@@ -1,4 +1,4 @@
-//! Registers as values, kernels as operations, functions without a name as regions.
+//! Decompiles functions: registers become values, kernels operations, functions without a name regions.
 
 use std::collections::HashSet;
 
@@ -13,11 +13,11 @@ use tfrt_ir::{
 use super::{Decompiler, locations};
 use crate::{COST, NONSTRICT, STREAMS, streams::StreamAnalysis};
 
-/// What an operation costs, where that must be said and the file does not.
+/// The cost of an operation that must state one, where the file does not have it.
 const SOME_COST: i32 = 1;
 
 impl Decompiler<'_> {
-    /// Makes a function of the module.
+    /// Decompiles a function of the module.
     pub(super) fn function(&mut self, function: FunctionView<'_>) {
         let mut state =
             OpState::new("func.func").attribute("sym_name", self.names.string(function.name()));
@@ -62,8 +62,7 @@ impl Decompiler<'_> {
         self.module.append(self.module.body(), op);
     }
 
-    /// Fills a region; returns the types of what it returns, and its streams unless analysis
-    /// finds the same.
+    /// Fills a region; returns the types that it returns, and its streams unless analysis finds the same.
     ///
     /// Recursion is bounded by the gate's limit on regions.
     fn body(
@@ -216,8 +215,7 @@ impl Decompiler<'_> {
     }
 }
 
-/// Returns kernels such that each comes behind those whose results it reads, otherwise in the
-/// order of the file.
+/// Sorts kernels: each comes behind those whose results it reads, otherwise the order of the file stays.
 fn in_order<'f>(body: &Body<'f>) -> Vec<KernelView<'f>> {
     let kernels: Vec<KernelView<'f>> = body.kernels().collect();
     const ARGUMENT: usize = usize::MAX;
@@ -262,13 +260,13 @@ fn in_order<'f>(body: &Body<'f>) -> Vec<KernelView<'f>> {
     order
 }
 
-/// Returns the streams of a body as an attribute: that of the entry, then those of the kernels.
+/// Returns the streams of a body as an attribute: the stream of the entry, then those of the kernels.
 fn streams(body: &Body<'_>, kernels: &[KernelView<'_>]) -> Attribute {
     let all = std::iter::once(body.root_stream()).chain(kernels.iter().map(KernelView::stream));
     number_list(all)
 }
 
-/// Says that the streams of a region are those that analysis finds.
+/// Returns the attribute for a region whose streams are those that analysis finds.
 fn no_streams() -> Attribute {
     number_list(std::iter::empty())
 }

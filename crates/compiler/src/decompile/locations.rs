@@ -1,4 +1,4 @@
-//! Location records as locations that compile to the same records.
+//! Decompiles location records, as locations that compile to the same records.
 
 use std::sync::Arc;
 
@@ -10,15 +10,14 @@ use tfrt_ir::{
 
 use super::names::Names;
 
-/// What a location says that the format could not express: fused of nothing, which has no
-/// record either.
+/// The text of a location that has no record: a fused location of nothing has none either.
 const NO_RECORD: &str = "no record";
 
-/// What keeps the text of a fused location from being simplified. The format has no place for
-/// such metadata, so that it costs nothing.
+/// The metadata that keeps the text of a fused location from being simplified. The format has no place for metadata,
+/// so that it costs nothing.
 const AS_IT_IS: &str = "as it is";
 
-/// Returns the location that functions and kernels refer to by `offset`.
+/// Returns the location of a function or kernel, by its `offset`.
 pub(super) fn location(file: &BefFile, names: &mut Names, offset: LocationOffset) -> Location {
     match file.location_record(offset) {
         Some(record) => of_record(&record, names),
@@ -26,7 +25,7 @@ pub(super) fn location(file: &BefFile, names: &mut Names, offset: LocationOffset
     }
 }
 
-/// Recursion is bounded by the gate's limit on nesting.
+/// Decompiles a record. Recursion is bounded by the gate's limit on nesting.
 fn of_record(record: &LocationRecord, names: &mut Names) -> Location {
     match record {
         LocationRecord::Unknown => Location::Unknown,

@@ -1,21 +1,21 @@
-//! Names, each made once, however often a file refers to it.
+//! [`Names`]: interns names, however often a file refers to them.
 
 use std::collections::HashMap;
 
 use tfrt_ir::{Attribute, Name};
 
-/// Names by where they lie in the file, which outlives this: comparing addresses takes no time
-/// for long names.
+/// Interned names, by their addresses in the file, which outlives this: comparing addresses takes no time for long
+/// names.
 #[derive(Default)]
 pub(super) struct Names {
     names: HashMap<*const u8, Name>,
     strings: HashMap<*const u8, Attribute>,
-    /// Names that were decoded from elsewhere.
+    /// Names of texts that are not in the file.
     copied: HashMap<String, Name>,
 }
 
 impl Names {
-    /// Returns the name that is a string of the file.
+    /// Returns the name of a string in the file.
     pub(super) fn get(&mut self, text: &str) -> Name {
         let entry = self.names.entry(text.as_ptr());
         entry.or_insert_with(|| text.into()).clone()
@@ -27,7 +27,7 @@ impl Names {
         entry.or_insert_with(|| Attribute::string(text)).clone()
     }
 
-    /// Returns the name for a text that lies nowhere in the file.
+    /// Returns the name of a text that is not in the file.
     pub(super) fn copied(&mut self, text: &str) -> Name {
         if let Some(name) = self.copied.get(text) {
             return name.clone();

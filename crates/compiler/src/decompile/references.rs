@@ -1,4 +1,4 @@
-//! Names for the functions that kernels refer to, which the format does not keep.
+//! Attributes of kernels that refer to functions, whose names the format does not keep.
 //!
 //! Three things tell what is left to tell. The operation's definition names its attributes. The
 //! name of an attribute that lists functions is a string that nothing else in the file refers
@@ -15,12 +15,12 @@ use tfrt_ir::{
 
 use super::names::Names;
 
-/// What an attribute that names functions is called, where nothing tells.
+/// The name of an attribute that refers to functions, where no definition gives one.
 const CALLEE: &str = "callee";
 
-/// Names of attributes by kernel.
+/// The names of such attributes, by kernel.
 pub(super) struct References {
-    /// Names of attributes that list functions, for kernels without a definition.
+    /// The names of attributes that list functions, for kernels without a definition.
     lists: HashMap<u32, Vec<String>>,
 }
 
@@ -63,7 +63,7 @@ impl References {
         References { lists }
     }
 
-    /// Returns the attributes of a kernel that refer to functions, none of which is `taken`.
+    /// Returns the attributes of a kernel that refer to functions, under names that are not `taken`.
     pub(super) fn of_kernel(
         &self,
         file: &BefFile,
@@ -130,13 +130,13 @@ impl References {
     }
 }
 
-/// An attribute of an operation that refers to functions.
+/// An attribute of an operation that refers to functions, in its definition.
 struct Slot {
     name: &'static str,
     is_list: bool,
 }
 
-/// Returns what the definition of an operation says, in the order of the names.
+/// Returns the attributes in the definition of an operation that refer to functions, in the order of the names.
 fn slots(operation: &str) -> Vec<Slot> {
     let definition = dialect::lookup(operation);
     let attributes = definition.map_or(&[][..], |definition| definition.attribute_defs());
@@ -156,7 +156,7 @@ fn slots(operation: &str) -> Vec<Slot> {
     slots
 }
 
-/// Returns the names of the functions that a kernel names.
+/// Returns the names of the functions that a kernel refers to.
 fn named<'f>(file: &'f BefFile, kernel: &KernelView<'f>) -> impl Iterator<Item = &'f str> {
     let functions = kernel.functions().iter();
     let names = functions.map(|index| file.function(FunctionIndex(*index)).name());

@@ -1,4 +1,4 @@
-//! Types by their names, and the order in which a compiler would meet them.
+//! Decompiles types, and predicts the order in which a compiler meets them.
 //!
 //! The format writes `1 : si32` and `1 : i32` alike. But the type table lists types in the
 //! order in which a compiler meets them; so where `i32` would be new, and the table does not go
@@ -12,13 +12,13 @@ use tfrt_ir::{
     types::{IntegerType, Signedness},
 };
 
-/// Types of a file.
+/// The types of a file.
 pub(super) struct Types {
-    /// By index; a type that is no type in the sense of MLIR has its name in quotes.
+    /// The types by index; a name that is no type in MLIR is in quotes.
     all: Vec<Type>,
     /// Names that are not types.
     pub(super) unknown: Vec<String>,
-    /// Those met so far, in order.
+    /// The types that the compiler meets so far, in order.
     met: Vec<Type>,
     is_met: HashSet<Type>,
 }
@@ -60,19 +60,19 @@ impl Types {
         }
     }
 
-    /// Returns how many types were met.
+    /// Returns the number of types that were met.
     pub(super) fn n_met(&self) -> usize {
         self.met.len()
     }
 
-    /// Forgets all types met but the first ones.
+    /// Forgets all types that were met but the first ones.
     pub(super) fn forget(&mut self, n_kept: usize) {
         for ty in self.met.drain(n_kept..) {
             self.is_met.remove(&ty);
         }
     }
 
-    /// Returns the type that a number of a signless type is likely to have had.
+    /// Returns the type that a number of a signless type probably had.
     pub(super) fn signedness(&self, ty: Type) -> Type {
         let Some(signed) = signed(&ty) else {
             return ty;
@@ -88,7 +88,7 @@ impl Types {
     }
 }
 
-/// Returns the signed sibling of a signless type.
+/// Returns the signed form of a signless type.
 pub(super) fn signed(ty: &Type) -> Option<Type> {
     match ty {
         Type::Integer(IntegerType {

@@ -1,4 +1,4 @@
-//! Compilation units: modules whose text lies in attributes, put back where symbols find them.
+//! Decompiles compilation units: modules whose text is in attributes return to where symbols refer to them.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,14 @@ use tfrt_ir::{
 
 use crate::{COMPILED, codes};
 
-/// A module, and where it was.
+/// A compilation unit, and its place in the module.
 struct Unit<'a> {
-    /// Names of the modules around it, then its own.
+    /// The names of the surrounding modules, then its own.
     path: Vec<&'a str>,
     text: &'a str,
 }
 
-/// Puts the compilation units of a file at the start of `module`.
+/// Inserts the compilation units of a file at the start of `module`.
 ///
 /// # Errors
 ///
@@ -46,7 +46,7 @@ pub(super) fn insert(
     Ok(())
 }
 
-/// Returns each unit once, in the order in which the file has them.
+/// Returns each unit once, in the order of the file.
 fn units<'f>(file: &'f BefFile, warnings: &mut Diagnostics) -> Vec<Unit<'f>> {
     let mut units: Vec<Unit<'f>> = Vec::new();
     let mut known: HashMap<Vec<&str>, usize> = HashMap::new();
@@ -88,11 +88,11 @@ fn units<'f>(file: &'f BefFile, warnings: &mut Diagnostics) -> Vec<Unit<'f>> {
     units
 }
 
-/// Puts units into a module.
+/// The state of inserting units.
 struct Inserter<'i> {
     module: &'i mut Module,
     warnings: &'i mut Diagnostics,
-    /// Symbols of the modules that units were put into.
+    /// The symbols of the modules that units were inserted into.
     tables: HashMap<OpId, HashMap<String, OpId>>,
 }
 
@@ -151,7 +151,7 @@ impl Inserter<'_> {
         made
     }
 
-    /// Puts an operation at the end of another's one block, if that has one.
+    /// Appends an operation to another's only block, if it has one.
     fn append(&mut self, table: OpId, name: &str, op: OpId) {
         let region = self.module.op(table).regions().first().copied();
         if let Some(block) = region.and_then(|region| self.module.entry_block(region)) {
@@ -162,8 +162,8 @@ impl Inserter<'_> {
     }
 }
 
-/// Copies an operation with everything in it to another module, but for locations, which are
-/// those of a text that nobody has.
+/// Copies an operation with everything in it to another module, without locations, which refer to a text that does
+/// not exist.
 fn copy(from: &Module, op: OpId, to: &mut Module) -> OpId {
     let mut copier = Copier {
         from,
@@ -182,7 +182,7 @@ struct Copier<'c> {
     to: &'c mut Module,
     values: HashMap<ValueId, ValueId>,
     blocks: HashMap<BlockId, BlockId>,
-    /// Operations that have operands, with their copies.
+    /// Operations with operands, and their copies.
     operands: Vec<(OpId, OpId)>,
 }
 
@@ -237,7 +237,7 @@ impl Copier<'_> {
         copy
     }
 
-    /// Gives operations their operands.
+    /// Sets the operands of the copies.
     fn connect(self) {
         for (op, copy) in self.operands {
             let operands = self.from.op(op).operands().iter();

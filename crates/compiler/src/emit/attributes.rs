@@ -1,4 +1,4 @@
-//! Attribute payloads: which kind each attribute becomes, and its bytes.
+//! Encodes attributes: their kinds and their bytes.
 //!
 //! | Attribute | Kind |
 //! |---|---|
@@ -28,14 +28,14 @@ use crate::{
     emit::{Constant, Walk},
 };
 
-/// Alignment of elements that models use where they lie.
+/// The alignment of elements that models use in place.
 const WEIGHTS_ALIGNMENT: usize = 64;
 
-/// Largest number of dimensions whose header fields still hold the truth.
+/// The largest number of dimensions that fits the fields of the header.
 const MAX_RANK: usize = 1024;
 
 impl Walk<'_> {
-    /// Looks at an attribute of a kernel.
+    /// Checks an attribute of a kernel, and notes its types.
     pub(super) fn attribute(&mut self, op: OpId, name: &Name, value: &Attribute) {
         if let Attribute::Symbol(symbol) = value
             && self.symbols.module_of(symbol).is_none()
@@ -127,7 +127,7 @@ impl Walk<'_> {
     }
 }
 
-/// The attributes take more than 4 GiB, or more than there is memory.
+/// The error that attributes take more than 4 GiB, or more than there is memory.
 pub(super) struct TooLarge;
 
 impl From<TooLarge> for Diagnostics {
@@ -137,13 +137,13 @@ impl From<TooLarge> for Diagnostics {
     }
 }
 
-/// Returns the elements of an array that stands for functions, which its first one decides.
+/// Returns the elements of an array that stands for functions, as its first element decides.
 pub(super) fn function_array(value: &Attribute) -> Option<&[Attribute]> {
     let elements = value.as_array()?;
     elements.first()?.as_symbol().map(|_| elements)
 }
 
-/// Returns what an attribute becomes, `depth` arrays deep.
+/// Returns the kind of an attribute in the file, `depth` arrays deep; `None` for one that the format lacks.
 fn kind_of(value: &Attribute, depth: usize) -> Option<AttributeType> {
     match value {
         Attribute::Integer(integer) => {
@@ -214,7 +214,7 @@ fn float_dtype(kind: FloatKind) -> Option<DType> {
     }
 }
 
-/// Returns the element type that a type attribute stands for.
+/// Returns the element type of a type attribute.
 fn dtype(ty: &Type) -> Option<DType> {
     match ty {
         Type::Integer(integer) => integer_dtype(*integer),
@@ -242,8 +242,8 @@ fn dense_dtype(dense: &DenseAttribute) -> Option<DType> {
     (known && u32::try_from(len_bytes).is_ok()).then_some(dtype)
 }
 
-/// Returns at a multiple of what elements begin in the file of a model, which uses them where they lie: a line of
-/// the caches, if there is at least one.
+/// Returns the alignment of elements in the file of a model, which uses them in place: that of a cache line, if they
+/// fill one.
 fn alignment_of_weights(dense: &DenseAttribute) -> usize {
     let len_bytes = dense.n_elements().unwrap_or(0);
     let len_bytes = len_bytes.saturating_mul(dense.element_size_bytes() as u64);
@@ -253,7 +253,7 @@ fn alignment_of_weights(dense: &DenseAttribute) -> usize {
     }
 }
 
-/// Returns the alignment that an attribute adds to the aggregate it is in.
+/// Returns the alignment that an attribute requires of the aggregate that holds it.
 fn alignment_in_aggregate(value: &Attribute) -> usize {
     match value {
         Attribute::Integer(integer) => integer
@@ -268,7 +268,7 @@ fn alignment_in_aggregate(value: &Attribute) -> usize {
     }
 }
 
-/// Writes attributes.
+/// An encoder of attributes.
 struct Encoder<'w, 's, 'm> {
     writer: &'w mut AttributeWriter,
     symbols: &'s mut Symbols<'m>,
@@ -359,7 +359,7 @@ fn scalar_bytes(value: &Attribute) -> Vec<u8> {
     }
 }
 
-/// What symbols refer to.
+/// The targets of symbols.
 pub(super) struct Symbols<'m> {
     module: &'m Module,
     /// Operations with a name in the outermost module.

@@ -1,4 +1,4 @@
-//! Registers, kernels, users.
+//! Writes functions: registers, kernels, and users of results.
 //!
 //! Registers are numbered block by block: arguments first, then results as they come
 //! in the text. Kernels are the operations of the block but for its `tfrt.return`,
@@ -33,7 +33,7 @@ pub(super) fn write(walk: &Walk<'_>, writer: &mut BefWriter, names: &[u32], attr
     }
 }
 
-/// The position of an operation that is no kernel.
+/// The position in place of an operation that is no kernel.
 const NO_KERNEL: u32 = u32::MAX;
 
 struct FunctionEmitter<'e, 'm> {
@@ -42,9 +42,9 @@ struct FunctionEmitter<'e, 'm> {
     names: &'e [u32],
     attributes: &'e [u32],
     locations: LocationEmitter,
-    /// Register of each value in its function.
+    /// The register of each value in its function.
     registers: Vec<u32>,
-    /// Index of each kernel in its function.
+    /// The index of each kernel in its function.
     positions: Vec<u32>,
 }
 
@@ -93,7 +93,7 @@ impl FunctionEmitter<'_, '_> {
         self.registers[value.index()]
     }
 
-    /// Returns what a block returns.
+    /// Returns the values that a block returns.
     fn returned(&self, block: BlockId) -> &[ValueId] {
         let module = self.walk.module;
         let last = module.block(block).last().map(|op| module.op(op));
@@ -120,7 +120,7 @@ impl FunctionEmitter<'_, '_> {
         body
     }
 
-    /// Numbers registers and kernels, and makes room for what they take.
+    /// Numbers registers and kernels, and reserves room in the file.
     fn number(&mut self, block: BlockId, kernels: &[OpId], body: &mut BodyWriter) {
         let module = self.walk.module;
         let operations = module.block(block).operations();

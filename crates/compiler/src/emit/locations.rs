@@ -1,4 +1,4 @@
-//! Location records, and numbers for the locations that have none.
+//! Writes location records, and numbers locations that have none.
 
 use tfrt_bef::{
     BefWriter,
@@ -6,11 +6,11 @@ use tfrt_bef::{
 };
 use tfrt_ir::{Location, Name};
 
-/// Writes locations, one for each function and kernel; none is shared.
+/// A writer of locations, one for each function and kernel; none is shared.
 pub(super) struct LocationEmitter {
     /// The number for the next location without a record, counting down.
     next_virtual: u32,
-    /// The file that was named last, and where its name is.
+    /// The file that was named last, with the offset of its name.
     last_file: Option<(Name, u32)>,
 }
 
@@ -22,7 +22,7 @@ impl LocationEmitter {
         }
     }
 
-    /// Writes a location and returns what functions and kernels refer to.
+    /// Writes a location, and returns the offset by which functions and kernels refer to it.
     pub(super) fn emit(&mut self, writer: &mut BefWriter, location: &Location) -> u32 {
         let mut left = MAX_LOCATION_BYTES;
         if !is_supported(location, 0) || !fits(location, 0, &mut left) {
@@ -41,7 +41,7 @@ impl LocationEmitter {
         offset
     }
 
-    /// Returns where the name of a file is; most locations name the same one.
+    /// Returns the offset of a file's name; most locations name the same file.
     fn file(&mut self, writer: &mut BefWriter, file: &Name) -> u32 {
         if let Some((last, offset)) = &self.last_file
             && last == file
@@ -74,7 +74,7 @@ fn is_supported(location: &Location, depth: usize) -> bool {
     }
 }
 
-/// Returns whether what a supported location says has no more than so many bytes.
+/// Returns whether the record of a supported location takes no more than so many bytes.
 fn fits(location: &Location, depth: usize, left: &mut usize) -> bool {
     let name_bytes = match location {
         Location::FileLineCol { file, .. } => file.len(),

@@ -1,4 +1,4 @@
-//! Stream ids: those that the module states, else those that analysis finds.
+//! Finds stream ids: those that the module states, else those of the analysis.
 //!
 //! A module that was a file states the streams that analysis would not find again, since files
 //! keep no costs. The attribute `_tfrt_streams` of an operation with regions is an array with
@@ -10,7 +10,7 @@ use tfrt_ir::{Attribute, BlockId, Module, OpId, Type};
 use crate::{STREAMS, codes, emit::Walk, streams::StreamAnalysis};
 
 impl Walk<'_> {
-    /// Checks the streams that an operation states, if it does.
+    /// Checks the streams that an operation states.
     pub(super) fn streams(&mut self, op: OpId) {
         let operation = self.module.op(op);
         let Some(stated) = operation.attribute(STREAMS) else {
@@ -44,8 +44,7 @@ pub(super) fn of_block(module: &Module, owner: OpId, block: BlockId) -> Vec<u32>
     std::iter::once(analysis.root().id).chain(kernels).collect()
 }
 
-/// Returns how many kernels a block has: its operations but for the last, if that is a
-/// `tfrt.return`.
+/// Returns the number of kernels in a block: all operations but a `tfrt.return` at the end.
 pub(super) fn n_kernels(module: &Module, block: BlockId) -> usize {
     let operations = module.block(block).operations();
     let is_return = |op: &OpId| *module.op(*op).name() == "tfrt.return";

@@ -1,4 +1,4 @@
-//! `canonicalize`: what the original does under that name, to the end.
+//! `canonicalize`: the simplifications that the original's pass of this name makes, until nothing changes.
 //!
 //! Constants are folded, merges of chains simplified and dead operations removed
 //! until nothing changes. Folding comes first since it makes dead operations;
@@ -7,7 +7,7 @@
 use tfrt_ir::{Diagnostics, Module};
 
 use super::{dce, fold, merge_chains};
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "canonicalize",
@@ -15,7 +15,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: PassFn::Plain(run),
 };
 
 fn run(module: &mut Module, diagnostics: &mut Diagnostics) {

@@ -1,4 +1,4 @@
-//! `cse`: of pure operations that are alike, one is enough.
+//! `cse`: merges pure operations that are alike.
 //!
 //! Two operations of a block are alike if names, operands, attributes and result
 //! types are. Operands of a commutative operation are compared in any order. The
@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use tfrt_ir::{Attribute, Diagnostics, Module, Name, OpId, Type, ValueId, dialect};
 
 use super::scope;
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "cse",
@@ -18,10 +18,10 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: PassFn::Plain(run),
 };
 
-/// What makes two operations alike.
+/// The key by which two operations are alike.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     name: Name,

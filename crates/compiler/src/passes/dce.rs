@@ -1,4 +1,4 @@
-//! `dce`: removes what is pure and unused.
+//! `dce`: removes pure operations without users.
 //!
 //! A pure operation whose results nobody uses is erased, and then what only it
 //! used. That it might have failed does not count: a division by zero whose
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use tfrt_ir::{Diagnostics, Module};
 
 use super::scope;
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "dce",
@@ -18,7 +18,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: PassFn::Plain(run),
 };
 
 pub(super) fn run(module: &mut Module, _: &mut Diagnostics) {

@@ -1,4 +1,4 @@
-//! `fold`: calculates with constants now what kernels would calculate later.
+//! `fold`: evaluates operations on scalar constants.
 //!
 //! A pure operation whose operands are all constants becomes a constant, provided
 //! that the constant can be written as an operation and that the kernel would not
@@ -18,7 +18,7 @@ use tfrt_ir::{
 };
 
 use super::scope;
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "fold",
@@ -26,10 +26,10 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: PassFn::Plain(run),
 };
 
-/// A scalar that is known.
+/// A constant scalar.
 #[derive(Clone, Copy, Debug)]
 enum Scalar {
     Bool(bool),
@@ -101,7 +101,7 @@ fn bits(attribute: &Attribute, kind: FloatKind) -> Option<u64> {
     }
 }
 
-/// Returns the results of an operation, if they can be known and written.
+/// Returns the results of an operation, if they are known and can be written.
 fn evaluate(module: &Module, op: OpId, known: &HashMap<ValueId, Scalar>) -> Option<Vec<Scalar>> {
     use Scalar::{Bool, F32, F64, I32, I64};
     let data = module.op(op);
@@ -156,7 +156,7 @@ fn evaluate(module: &Module, op: OpId, known: &HashMap<ValueId, Scalar>) -> Opti
     (fits && results.iter().all(|scalar| scalar.is_exact())).then_some(results)
 }
 
-/// Makes the constant operation of a scalar where another stands.
+/// Replaces an operation by the constant of a scalar.
 fn create(module: &mut Module, place: OpId, scalar: Scalar) -> OpId {
     let (name, value) = match scalar {
         Scalar::Bool(value) => ("tfrt.constant.i1", Attribute::bool(value)),
@@ -193,8 +193,7 @@ impl Scalar {
         }
     }
 
-    /// Returns whether every machine gets these bits: what is no number may come
-    /// with any payload.
+    /// Returns whether every machine calculates these bits: a NaN may have any payload.
     fn is_exact(self) -> bool {
         match self {
             Scalar::F32(value) => !value.is_nan(),

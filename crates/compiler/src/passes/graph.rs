@@ -1,4 +1,4 @@
-//! Passes on graphs: from operations of dialect `graph`, and library operations, to a program of kernels.
+//! Passes on graphs: from operations of the dialect `graph`, and library operations, to a program of kernels.
 //!
 //! `docs/models.md` specifies what goes in and what comes out.
 
@@ -25,33 +25,34 @@ use tfrt_ir::{BlockId, Module, OpId, Type};
 
 use super::scope;
 
-/// What operations of graphs begin with.
+/// The prefix of operations of graphs.
 pub(crate) const GRAPH: &str = "graph.";
 
-/// Makes of constants what a kernel needs of them in each call.
+/// The operation that prepares a kernel's constants once for all calls.
 pub(super) const PREPARE: &str = "graph.prepare";
 
-/// The type of what it makes: the last operand of the operation that it was made for.
+/// Returns the type of prepared constants, which are the last operand of the operation that they are prepared for.
 pub(crate) fn prepared() -> Type {
     Type::dialect(PREPARED)
 }
 
-/// The name of that type.
+/// The name of the type of prepared constants.
 pub(crate) const PREPARED: &str = "!graph.prepared";
 
-/// Makes a value where an operand is left out.
+/// The operation of an operand that is left out.
 pub(super) const NO_VALUE: &str = "graph.none";
 
-/// Makes a constant.
+/// The operation of a constant.
 pub(super) const CONSTANT: &str = "onnx.Constant";
 
-/// Makes a constant of what stays in a file: nothing is known of it but its type.
+/// The operation of a constant whose elements stay in a file: only its type is known.
 pub(super) const EXTERNAL: &str = "graph.external";
 
-/// Ends a region.
+/// The operation that ends a region.
 pub(super) const YIELD: &str = "graph.yield";
 
-/// Returns the functions that hold operations of the dialect, or are called by those that do, with their only blocks.
+/// Returns the functions that hold operations of the dialect, or are called by such functions, with their only
+/// blocks.
 pub(super) fn graphs(module: &Module) -> Vec<(OpId, BlockId)> {
     let functions = scope::functions(module).into_iter();
     let bodies = functions.filter_map(|op| match scope::region_blocks(module, op)[..] {
@@ -73,7 +74,7 @@ pub(super) fn graphs(module: &Module) -> Vec<(OpId, BlockId)> {
     bodies.filter(has_ours).collect()
 }
 
-/// Returns whether an attribute of an operation is a note: what passes have found, or the version that it is of.
+/// Returns whether an attribute of an operation is a note of passes: a finding, or the operation's version.
 fn is_note(name: &str) -> bool {
     ["onnx.", "model."]
         .iter()

@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Location, Module, Name, OpId, OpState, ValueId};
 
 use super::scope;
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "inline",
@@ -23,10 +23,10 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: PassFn::Plain(run),
 };
 
-/// Operations that one run may add; further calls stay calls.
+/// The most operations that one run adds; further calls stay calls.
 const MAX_ADDED: usize = 1 << 20;
 
 fn run(module: &mut Module, _: &mut Diagnostics) {
@@ -45,10 +45,10 @@ fn run(module: &mut Module, _: &mut Diagnostics) {
     remove_unused(module, &copied);
 }
 
-/// Who calls whom, by `tfrt.call` alone.
+/// The call graph, by `tfrt.call` alone.
 struct CallGraph {
     functions: HashMap<Name, OpId>,
-    /// Functions, each after those that it calls; recursion aside.
+    /// Functions, each after its callees; recursion aside.
     callees_first: Vec<OpId>,
     /// Functions that can reach themselves.
     recursive: HashSet<OpId>,
@@ -89,7 +89,7 @@ impl CallGraph {
         self.functions.get(name).copied()
     }
 
-    /// Tarjan's algorithm for strongly connected components, with a stack of its own.
+    /// Orders functions by Tarjan's algorithm for strongly connected components, with a stack of its own.
     fn order(&mut self, all: &[OpId], callees: &HashMap<OpId, Vec<OpId>>) {
         let mut numbers: HashMap<OpId, usize> = HashMap::new();
         let mut lowest: HashMap<OpId, usize> = HashMap::new();
@@ -164,7 +164,7 @@ impl CallGraph {
     }
 }
 
-/// Replaces the calls in a block by what they call.
+/// Inlines the calls in a block.
 fn inline_into(
     module: &mut Module,
     graph: &CallGraph,
@@ -212,7 +212,7 @@ fn n_operations(module: &Module, block: BlockId) -> usize {
     n
 }
 
-/// Returns the body of a function if it can stand for a call.
+/// Returns the body of a function if it can replace a call.
 fn body(module: &Module, call: OpId, callee: OpId) -> Option<BlockId> {
     let (call, function) = (module.op(call), module.op(callee));
     let marked = ["tfrt.native", "tfrt.sync"];
@@ -235,7 +235,7 @@ fn body(module: &Module, call: OpId, callee: OpId) -> Option<BlockId> {
     fits.then_some(block)
 }
 
-/// Copies a function's operations behind others; returns the values that it gives.
+/// Copies a function's operations behind others; returns the values that it returns.
 fn copy_body(
     module: &mut Module,
     body: BlockId,
@@ -308,7 +308,7 @@ fn copy(
     new
 }
 
-/// Removes private functions of a set that nothing names, and then those that only they named.
+/// Removes private functions of a set without references, and then those that only they referred to.
 fn remove_unused(module: &mut Module, candidates: &HashSet<OpId>) {
     let mut uses: HashMap<Name, usize> = HashMap::new();
     let top = module.top();
@@ -342,7 +342,7 @@ fn remove_unused(module: &mut Module, candidates: &HashSet<OpId>) {
     scope::retain(module, module.body(), |op| !gone.contains(&op));
 }
 
-/// Tells every symbol that the attributes of an operation name.
+/// Calls `tell` with every symbol in the attributes of an operation.
 fn names(module: &Module, op: OpId, tell: &mut dyn FnMut(&Name)) {
     let attributes = module.op(op).attributes().iter();
     let mut open: Vec<&Attribute> = attributes.map(|(_, value)| value).collect();

@@ -1,4 +1,4 @@
-//! `legalize`: what the operations of a format's dialect are.
+//! `legalize`: makes operations of graphs of the operations of a format's dialect.
 //!
 //! An operation whose name is that of a row becomes `graph.ROW`, with the row's attributes. One that stands for several
 //! is replaced by them. One that has a row of its own stays. Of any other the format's dialect has none, which is an
@@ -17,7 +17,7 @@ use super::{graph, scope};
 use crate::codes;
 use crate::graph::check;
 use crate::legalize::{Context, ExpandFn, Expansion, Legalize};
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "legalize",
@@ -25,13 +25,13 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
 /// The dialect of rows that several formats have.
 const GRAPH: &str = "graph";
 
-/// The dialect that the passes behind look through themselves.
+/// The dialect that later passes handle themselves.
 const ONNX: &str = "onnx";
 
 fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
@@ -42,7 +42,7 @@ fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics
     }
 }
 
-/// Looks at operations of graphs, which text or a format may have written in any form.
+/// Legalizes operations of graphs, which text or a format may have written in any form.
 fn of_graphs(module: &mut Module, diagnostics: &mut Diagnostics) {
     let calls = Calls::new(module);
     for block in scope::blocks(module) {
@@ -104,7 +104,7 @@ fn of_formats(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diag
     }
 }
 
-/// Puts operations into a block, and erases those that are gone from it.
+/// Puts operations into a block, and erases those that are no longer in it.
 pub(super) fn finish(module: &mut Module, block: BlockId, kept: Vec<OpId>, gone: Vec<OpId>) {
     module.set_operations(block, kept);
     for op in gone.into_iter().rev() {
@@ -112,7 +112,7 @@ pub(super) fn finish(module: &mut Module, block: BlockId, kept: Vec<OpId>, gone:
     }
 }
 
-/// Makes an operation what it is; returns whether it stays where it is. What takes its place stands in `kept`.
+/// Legalizes an operation; returns whether it stays. Replacements are appended to `kept`.
 fn legalize(
     module: &mut Module,
     op: OpId,
@@ -158,7 +158,7 @@ pub(super) fn no_row(row: &str) -> String {
     }
 }
 
-/// Calls an operation as its row, and so its attributes.
+/// Renames an operation to its row, and its attributes to the row's.
 fn rename(module: &mut Module, op: OpId, name: &Name) -> Result<(), String> {
     module.set_name(op, format!("{GRAPH}.{}", name.row));
     // All are taken first: two may have each other's names.
@@ -183,7 +183,7 @@ fn rename(module: &mut Module, op: OpId, name: &Name) -> Result<(), String> {
     Ok(())
 }
 
-/// Puts what `make` makes in the place of an operation.
+/// Replaces an operation by those that `make` makes.
 fn expand(
     module: &mut Module,
     op: OpId,
@@ -219,7 +219,7 @@ fn expand(
     Ok(())
 }
 
-/// Erases operations that nothing uses but they themselves.
+/// Erases operations that are used only by one another.
 fn finish_unused(module: &mut Module, operations: Vec<OpId>) {
     for op in operations.into_iter().rev() {
         module.erase(op);

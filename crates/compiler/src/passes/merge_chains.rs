@@ -1,4 +1,4 @@
-//! `merge-chains`: makes `tfrt.merge.chains` as small as they can be.
+//! `merge-chains`: makes `tfrt.merge.chains` as small as possible.
 //!
 //! ```text
 //! merge(a, a, b)                 = merge(a, b)
@@ -21,7 +21,7 @@ use std::collections::{HashMap, HashSet};
 use tfrt_ir::{BlockId, Diagnostics, Module, OpId, ValueId};
 
 use super::scope;
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "merge-chains",
@@ -29,13 +29,13 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: PassFn::Plain(run),
 };
 
-/// Operations looked at in the search for what one merge's operands imply.
+/// The most operations in the search for the values that one merge's operands imply.
 const BUDGET: usize = 1_000;
 
-/// Merges of more operands are left as they are inside of others.
+/// The most operands of a merge that is merged into others.
 const MAX_NESTED: usize = 64;
 
 pub(super) fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
@@ -88,7 +88,7 @@ fn simplify_block(module: &mut Module, block: BlockId) -> bool {
     changed
 }
 
-/// Returns the least operands of a merge that wait for the same.
+/// Returns the smallest set of operands with which a merge waits for the same operations.
 fn smallest(
     module: &Module,
     operands: &[ValueId],
@@ -122,7 +122,7 @@ fn smallest(
     flat
 }
 
-/// Returns which of some values cannot be missing once the others are there.
+/// Returns the values that are certainly there once the others are.
 fn implied(
     module: &Module,
     values: &[ValueId],

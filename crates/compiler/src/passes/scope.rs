@@ -1,4 +1,4 @@
-//! Where passes work: the blocks of a module that become functions.
+//! The functions and blocks that passes work on.
 //!
 //! Modules marked `tfrt.compiled` hold text for kernels and are none of our
 //! business; regions of several blocks do not become functions.
@@ -43,8 +43,8 @@ pub(crate) fn blocks(module: &Module) -> Vec<BlockId> {
     blocks
 }
 
-/// Returns whether only the results of an operation matter, and equal operands
-/// give equal results. An operation without an entry has no such promise.
+/// Returns whether an operation has no effects, and equal operands give equal results; false for one without an
+/// entry.
 pub(crate) fn is_pure(module: &Module, op: OpId) -> bool {
     let data = module.op(op);
     let definition = tfrt_ir::dialect::describe(data.name());
@@ -60,7 +60,7 @@ pub(crate) fn is_unused(module: &Module, op: OpId) -> bool {
     results.iter().all(|&result| module.is_unused(result))
 }
 
-/// Makes all users of an operation's results use others instead.
+/// Replaces the results of an operation by other values.
 pub(crate) fn replace(module: &mut Module, op: OpId, values: &[ValueId]) {
     let results = module.op(op).results().to_vec();
     for (&old, &new) in results.iter().zip(values) {
@@ -68,8 +68,7 @@ pub(crate) fn replace(module: &mut Module, op: OpId, values: &[ValueId]) {
     }
 }
 
-/// Erases operations of a block for which `keep` is false; their results must
-/// be unused.
+/// Erases operations of a block for which `keep` is false; their results must be unused.
 pub(crate) fn retain(module: &mut Module, block: BlockId, keep: impl Fn(OpId) -> bool) {
     let operations = module.block(block).operations().to_vec();
     let (kept, gone): (Vec<OpId>, Vec<OpId>) = operations.into_iter().partition(|&op| keep(op));

@@ -1,4 +1,4 @@
-//! `sequence-effects`: puts in the chains that keep effects in order.
+//! `sequence-effects`: adds the chains that keep effects in order.
 //!
 //! A program is written as if it ran from top to bottom. The operation tables say
 //! what each operation touches; the pass makes those wait for each other that touch
@@ -18,7 +18,7 @@ mod order;
 mod plan;
 mod thread;
 
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "sequence-effects",
@@ -26,7 +26,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[Property::Sequenced],
     breaks: &[Property::Streams],
-    run: Run::Alone(thread::thread),
+    run: PassFn::Plain(thread::thread),
 };
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `assign-streams` and `print-streams`: the stream analysis, made visible.
+//! `assign-streams` and `print-streams`: make the stream analysis visible.
 //!
 //! Compilation finds streams by itself, unless the operation around a block states
 //! them; then it takes those. So `assign-streams` fixes what analysis finds now:
@@ -14,11 +14,11 @@ use tfrt_ir::{
 use super::scope;
 use crate::{
     codes,
-    pipeline::{Pass, Property, Run},
+    pipeline::{Pass, PassFn, Property},
     streams::{Stream, StreamAnalysis},
 };
 
-/// States the streams of the regions of an operation; compilation reads it.
+/// The attribute that states the streams of an operation's regions, which compilation reads.
 const STREAMS: &str = "_tfrt_streams";
 
 pub(crate) const ASSIGN: Pass = Pass {
@@ -27,7 +27,7 @@ pub(crate) const ASSIGN: Pass = Pass {
     needs: &[Property::Sequenced],
     gives: &[Property::Streams],
     breaks: &[],
-    run: Run::Alone(assign),
+    run: PassFn::Plain(assign),
 };
 
 pub(crate) const PRINT: Pass = Pass {
@@ -36,7 +36,7 @@ pub(crate) const PRINT: Pass = Pass {
     needs: &[Property::Sequenced],
     gives: &[],
     breaks: &[],
-    run: Run::Alone(print),
+    run: PassFn::Plain(print),
 };
 
 fn assign(module: &mut Module, _: &mut Diagnostics) {

@@ -1,18 +1,18 @@
-//! What the tests of all passes do.
+//! Helpers for the tests of all passes.
 
 use expect_test::Expect;
 use tfrt_bef::DType;
 use tfrt_ir::{Module, Source, parse};
 
 use crate::legalize::Context;
-use crate::onnx::{Evaluated, Evaluator, Placement, Prepares};
+use crate::onnx::{EvaluatedValue, Evaluator, Placement, PrepareRule};
 use crate::pipeline::Pipeline;
 
-/// Kernels that prepare what passes fuse, and weights of recurrent layers, but evaluate nothing.
+/// An evaluator whose kernels prepare constants, of fused nodes and recurrent layers, but evaluate nothing.
 pub(super) struct Kernels;
 
 impl Evaluator for Kernels {
-    fn evaluate(&self, _: &Module) -> Vec<Option<Evaluated>> {
+    fn evaluate(&self, _: &Module) -> Vec<Option<EvaluatedValue>> {
         Vec::new()
     }
 
@@ -27,15 +27,15 @@ impl Evaluator for Kernels {
         ["add", "toy.Wave"].contains(&row) && types.iter().all(|dtype| *dtype == Some(DType::F32))
     }
 
-    fn prepares_on_device(&self, _: &str, _: &[Option<DType>]) -> Option<Prepares> {
-        Some(Prepares {
+    fn prepares_on_device(&self, _: &str, _: &[Option<DType>]) -> Option<PrepareRule> {
+        Some(PrepareRule {
             inputs: &[1],
             types: &[],
             takes_attributes: false,
         })
     }
 
-    fn prepares(&self, row: &str) -> Option<Prepares> {
+    fn prepares(&self, row: &str) -> Option<PrepareRule> {
         let types: &[DType] = match row {
             "dot" => &[DType::F16],
             _ => &[],
@@ -49,7 +49,7 @@ impl Evaluator for Kernels {
             "rnn" => (&[1, 2, 3, 7], false),
             _ => return None,
         };
-        Some(Prepares {
+        Some(PrepareRule {
             inputs,
             types,
             takes_attributes,
@@ -57,13 +57,12 @@ impl Evaluator for Kernels {
     }
 }
 
-/// Runs passes over a text, with the verifier after each, and compares what is
-/// printed.
+/// Runs passes over a text, with the verifier after each, and compares the result.
 pub(super) fn check(passes: &str, text: &str, expected: Expect) {
     expected.assert_eq(&run(passes, text));
 }
 
-/// Returns the module after passes as text, or what is wrong.
+/// Returns the module after passes as text, or the errors.
 pub(super) fn run(passes: &str, text: &str) -> String {
     match transformed(passes, text) {
         Ok(module) => {

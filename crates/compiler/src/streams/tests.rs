@@ -1,4 +1,4 @@
-//! Worked examples of the analysis.
+//! Tests of the analysis on worked examples.
 
 use expect_test::{Expect, expect};
 use tfrt_ir::{Source, parse};
@@ -80,7 +80,7 @@ func.func @three() -> (i32, i32, i32) attributes {tfrt.cost_threshold = 10 : i64
     );
 }
 
-/// An operation of a stated cost on `operands`.
+/// Writes an operation of a stated cost on `operands`.
 fn costing(result: &str, cost: i64, operands: &str) -> String {
     let types = vec!["i32"; operands.split(',').count()].join(", ");
     format!(

@@ -1,4 +1,4 @@
-//! The way back: what files keep, what they do not, and files that nobody compiled.
+//! Tests of decompiling: what files keep, what they lose, and files that no compiler wrote.
 
 use expect_test::{Expect, expect};
 use tfrt_bef::{BefBuffer, BefFile};
@@ -15,7 +15,7 @@ fn restored(bytes: &BefBuffer) -> Decompiled {
     decompile(&file).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// Checks what a text becomes, and that it compiles to the same bytes, also as text.
+/// Checks the decompiled text, and that it compiles to the same bytes, also when parsed again.
 fn check(text: &str, expected: Expect) {
     check_with(text, PrintOptions::default(), expected);
 }

@@ -1,11 +1,11 @@
-//! What the format cannot express, and how it is said.
+//! Tests of errors on programs that the format can't express.
 
 use expect_test::{Expect, expect};
 use tfrt_bef::{BefFile, FunctionIndex, KernelIndex};
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_ir::{Attribute, Module, OpState, Source, Type, parse};
 
-/// Compiles text that parses, and shows the first lines of what is wrong with it.
+/// Compiles text that parses, and shows the first lines of the errors.
 fn check(text: &str, expect: Expect) {
     let source = Source::new("test.mlir", text);
     let module = parse(&source).unwrap_or_else(|errors| panic!("{}", errors.render(false)));

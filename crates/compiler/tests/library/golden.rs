@@ -1,4 +1,4 @@
-//! Programs and their bytes. `UPDATE_EXPECT=1` rewrites the bytes and their dumps.
+//! Tests of programs and their bytes. `UPDATE_EXPECT=1` rewrites the bytes and their dumps.
 //!
 //! The bytes of `constant` and `arguments` are the original's.
 

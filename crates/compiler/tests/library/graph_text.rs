@@ -1,11 +1,11 @@
-//! Errors on text in the dialect `graph`: each names the operation, the place and what its row expects.
+//! Tests of errors on text in the dialect `graph`: each names the operation, the place and what its row expects.
 
 use expect_test::{Expect, expect};
 use tfrt_compiler::graph;
 use tfrt_ir::{Source, parse_in, verifier::Chains, verify_in};
 use tfrt_ops::{AttrDef, OpDef, Table, intern};
 
-/// Reads one operation in a function of `%x` and `%y`; returns all that is wrong with it.
+/// Parses one operation in a function of `%x` and `%y`; returns the errors.
 fn told(rows: &Table, operation: &str) -> String {
     let text = format!(
         "func.func @f(%x: tensor<2x4xf32>, %y: tensor<4xf32>) {{\n{operation}\ntfrt.return\n}}"

@@ -1,4 +1,4 @@
-//! The crate's border, text to bytes and back, in one program of tests.
+//! Tests at the crate's border, text to bytes and back, in one program.
 
 mod decompile;
 mod errors;

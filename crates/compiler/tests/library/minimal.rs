@@ -1,4 +1,4 @@
-//! No chain edge that `sequence-effects` leaves can be spared: small programs, all orders.
+//! A test that no chain edge of `sequence-effects` is superfluous: small programs, all orders.
 //!
 //! The programs are straight lines of reads, writes and prints. Their runs are
 //! enumerated: every order of the effects that data and chains allow. What a run
@@ -13,7 +13,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use tfrt_compiler::pipeline::Pipeline;
 use tfrt_ir::{Module, OpId, Source, ValueId, parse};
 
-/// Effects in a program; more of them have too many orders.
+/// The most effects in a program; more have too many orders.
 const MAX_EFFECTS: usize = 6;
 
 #[test]
@@ -79,10 +79,10 @@ fn program(seed: u64) -> String {
     text + "tfrt.return\n}"
 }
 
-/// An operand of an operation.
+/// An edge: an operand of an operation.
 type Edge = (OpId, usize);
 
-/// The operations of a program and what they wait for.
+/// The operations of a program, and the edges between them.
 struct Graph<'m> {
     module: &'m Module,
     operations: Vec<OpId>,
@@ -111,7 +111,7 @@ impl<'m> Graph<'m> {
         }
     }
 
-    /// Chain operands, but those of the return and those that are new chains.
+    /// Returns the chain operands, but those of the return and those that are new chains.
     fn chain_edges(&self) -> Vec<Edge> {
         let mut edges = Vec::new();
         for &op in &self.operations {
@@ -159,7 +159,7 @@ impl<'m> Graph<'m> {
         waits
     }
 
-    /// Returns all that runs can show.
+    /// Returns all observations that runs can make.
     fn runs(&self, cut: Option<Edge>) -> BTreeSet<u64> {
         let waits = self.waits(cut);
         let mut shown = BTreeSet::new();
@@ -186,7 +186,7 @@ impl<'m> Graph<'m> {
         }
     }
 
-    /// Returns what a run shows.
+    /// Returns the observation of a run.
     fn show(&self, order: &[OpId]) -> u64 {
         let mut values: BTreeMap<ValueId, u64> = BTreeMap::new();
         let mut buffers: BTreeMap<ValueId, u64> = BTreeMap::new();

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 use tfrt_host::Error;
-use tfrt_ops::names::{self, Held, NameAttr, NameOperand, Only};
-use tfrt_ops::{AttrSource, AttrValue as RowValue, Default, OpDef};
+use tfrt_ops::names::{self, AllowedAttr, AttrForm, NameAttr, NameOperand};
+use tfrt_ops::{AttrDefault, AttrSource, AttrValue as RowValue, OpDef};
 
 use super::Row;
 use crate::attributes::{AttrValue, Numbers, OpAttrsRef, missing};
@@ -129,7 +129,7 @@ impl Row {
                 (None, Some(_)) => (),
                 (None, None) => {
                     let is_of_operand = self.operand_position(attr.name).is_some();
-                    let is_required = attr.default == Default::Required || is_of_operand;
+                    let is_required = attr.default == AttrDefault::Required || is_of_operand;
                     if let Some(name) = names.first().filter(|_| is_required) {
                         return Err(missing(op, name));
                     }
@@ -142,8 +142,8 @@ impl Row {
         let stated = Stated(attrs);
         for (name, only) in name.only {
             let only = match only {
-                Only::Int(only) => only,
-                Only::Texts(all) => {
+                AllowedAttr::Int(only) => only,
+                AllowedAttr::Texts(all) => {
                     let found = attrs.text(name)?;
                     if let Some(found) = found.filter(|found| !all.contains(found)) {
                         let (all, found) = (all.join("', '"), found.escape_debug());
@@ -154,7 +154,7 @@ impl Row {
                     continue;
                 }
                 // That is looked at with the operands.
-                Only::TypeOf(_) => {
+                AllowedAttr::TypeOf(_) => {
                     attrs.dtype(name)?;
                     continue;
                 }
@@ -177,13 +177,13 @@ impl Row {
             };
             match held {
                 _ if attrs.value(name).is_none() => match held {
-                    Held::Ints => (),
+                    AttrForm::Ints => (),
                     _ => return Err(missing(op, name)),
                 },
-                Held::Shape => drop(attrs.shape(name)?),
-                Held::Ints => drop(attrs.integers(name)?),
-                Held::Tensor => drop(attrs.dense(name)?),
-                Held::Number | Held::Numbers => (),
+                AttrForm::Shape => drop(attrs.shape(name)?),
+                AttrForm::Ints => drop(attrs.integers(name)?),
+                AttrForm::Tensor => drop(attrs.dense(name)?),
+                AttrForm::Number | AttrForm::Numbers => (),
             }
         }
         Ok(())
@@ -246,13 +246,13 @@ pub(super) fn kind(kind: tfrt_ops::AttrKind) -> AttrKind {
 }
 
 /// Returns the kind of an attribute that is an operand of a row.
-pub(super) fn held_kind(held: Held) -> AttrKind {
+pub(super) fn held_kind(held: AttrForm) -> AttrKind {
     match held {
-        Held::Shape => AttrKind::Shape,
-        Held::Ints => AttrKind::Integers,
-        Held::Number => AttrKind::Number,
-        Held::Numbers => AttrKind::Numbers,
-        Held::Tensor => AttrKind::Dense,
+        AttrForm::Shape => AttrKind::Shape,
+        AttrForm::Ints => AttrKind::Integers,
+        AttrForm::Number => AttrKind::Number,
+        AttrForm::Numbers => AttrKind::Numbers,
+        AttrForm::Tensor => AttrKind::Dense,
     }
 }
 

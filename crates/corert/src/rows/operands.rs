@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tfrt_host::{DType, Error, HostAllocator};
-use tfrt_ops::names::{Held, NameAttr, NameOperand};
+use tfrt_ops::names::{AttrForm, NameAttr, NameOperand};
 use tfrt_ops::{Dim, Fact, MOST_VALUES};
 use tfrt_tensor::op::Operands;
 use tfrt_tensor::{
@@ -144,8 +144,8 @@ impl Row {
             }
             Source::Made(NameOperand::Attr(name, held)) => match (held, attrs.value(name)) {
                 (_, None) => None,
-                (Held::Shape, _) => attrs.shape(name)?.map(|shape| of_list(extents(&shape))),
-                (Held::Ints, _) => attrs
+                (AttrForm::Shape, _) => attrs.shape(name)?.map(|shape| of_list(extents(&shape))),
+                (AttrForm::Ints, _) => attrs
                     .integers(name)?
                     .filter(|list| !list.is_empty())
                     .map(of_list),
@@ -182,11 +182,11 @@ impl Row {
         };
         let made: Option<DenseHostTensor> = match (held, attrs.value(name)) {
             (_, None) => None,
-            (Held::Shape, _) => match attrs.shape(name)? {
+            (AttrForm::Shape, _) => match attrs.shape(name)? {
                 Some(shape) => Some(of_list(&extents(&shape))?),
                 None => None,
             },
-            (Held::Ints, _) => match attrs.integers(name)? {
+            (AttrForm::Ints, _) => match attrs.integers(name)? {
                 Some(list) if !list.is_empty() => Some(of_list(&list)?),
                 _ => None,
             },

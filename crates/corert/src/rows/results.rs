@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use tfrt_host::{DType, Error};
-use tfrt_ops::names::Only;
+use tfrt_ops::names::AllowedAttr;
 use tfrt_ops::{Arity, Attrs, Cost, Fact, Traits, Types, infer};
 use tfrt_tensor::TensorMetadata;
 use tfrt_tensor::math::Family;
@@ -137,7 +137,7 @@ impl Row {
     fn check_types(self, op: &str, call: &MetadataCall<'_>) -> Result<(), Error> {
         let all = self.name.map_or(&[][..], |name| name.only);
         for (name, only) in all {
-            let Only::TypeOf(index) = only else {
+            let AllowedAttr::TypeOf(index) = only else {
                 continue;
             };
             let own = call.inputs.get(*index).map(|metadata| metadata.dtype);

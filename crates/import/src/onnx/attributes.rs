@@ -16,22 +16,22 @@ use super::{
 };
 use crate::codes;
 
-/// An attribute with the place that its names mean something in.
+/// An attribute, with the frame and the scope in which the names in it have a meaning.
 #[derive(Clone, Copy)]
-pub(super) struct Bound<'m> {
+pub(super) struct BoundAttribute<'m> {
     pub attribute: &'m AttributeProto,
     pub frame: usize,
     pub scope: usize,
 }
 
-/// What an attribute holds.
-pub(super) enum Held<'m> {
+/// The value of an attribute, decoded but for graphs.
+pub(super) enum AttributeData<'m> {
     Constant(Attribute),
     Tensor(Tensor),
     Graph(&'m Graph),
 }
 
-/// The numbers that stand for kinds of attributes, with their names.
+/// The numbers of kinds of attributes in files, with their names.
 pub(super) mod kinds {
     pub const FLOAT: i32 = 1;
     pub const INT: i32 = 2;
@@ -71,7 +71,7 @@ pub(super) mod kinds {
     }
 }
 
-/// Returns the kind of an attribute: that which it states, or of the field that is set.
+/// Returns the kind of an attribute: the one that it states, or that of the field that is set.
 pub(super) fn kind(attribute: &AttributeProto) -> Result<i32, Problem> {
     let set = set_fields(attribute);
     let error = |message: String| Problem::new(codes::MODEL_ATTRIBUTE, message);
@@ -133,8 +133,11 @@ fn set_fields(attribute: &AttributeProto) -> Vec<i32> {
 }
 
 impl<'m> Importer<'m> {
-    /// Reads what an attribute holds.
-    pub(super) fn held(&mut self, attribute: &'m AttributeProto) -> Result<Held<'m>, Problem> {
+    /// Decodes the value of an attribute.
+    pub(super) fn held(
+        &mut self,
+        attribute: &'m AttributeProto,
+    ) -> Result<AttributeData<'m>, Problem> {
         let kind = kind(attribute)?;
         let missing = || {
             let message = format!("is of kind {}, but holds none", kinds::name(kind));
@@ -152,14 +155,20 @@ impl<'m> Importer<'m> {
             kinds::STRINGS => list(&attribute.strings, |text| Attribute::string(text)),
             kinds::TENSOR => {
                 let tensor = attribute.t.as_deref().ok_or_else(missing)?;
-                return tensor::decode(tensor, &mut self.files).map(Held::Tensor);
+                return tensor::decode(tensor, &mut self.files).map(AttributeData::Tensor);
             }
             kinds::SPARSE_TENSOR => {
                 let tensor = attribute.sparse_tensor.as_deref().ok_or_else(missing)?;
                 let expanded = sparse::expand(tensor, &mut self.files, &mut self.budget);
-                return expanded.map(Held::Tensor);
+                return expanded.map(AttributeData::Tensor);
             }
-            kinds::GRAPH => return attribute.g.as_deref().map(Held::Graph).ok_or_else(missing),
+            kinds::GRAPH => {
+                return attribute
+                    .g
+                    .as_deref()
+                    .map(AttributeData::Graph)
+                    .ok_or_else(missing);
+            }
             kinds::TYPE => {
                 let ty = attribute.tp.as_deref().ok_or_else(missing)?;
                 Attribute::Type(types::read(ty)?)
@@ -186,7 +195,7 @@ impl<'m> Importer<'m> {
                 return Err(Problem::new(codes::MODEL_ATTRIBUTE, message));
             }
         };
-        Ok(Held::Constant(constant))
+        Ok(AttributeData::Constant(constant))
     }
 }
 
@@ -205,17 +214,17 @@ pub(super) fn name(attribute: &AttributeProto) -> Result<&str, Problem> {
     }
 }
 
-/// Says of which attribute a problem is.
+/// Adds the name of the attribute to a problem.
 pub(super) fn of(problem: Problem, name: &str) -> Problem {
     problem.of(&format!("attribute '{}'", shown(name)))
 }
 
-/// Returns the type of a tensor.
+/// Returns the type of a tensor of these extents.
 pub(super) fn tensor_type(dims: &[usize], element: ElementType) -> Type {
     Type::tensor(sizes(dims).collect(), element.ty())
 }
 
-/// Returns extents as an attribute.
+/// Makes an attribute of extents.
 pub(super) fn extents(dims: &[usize]) -> Attribute {
     let list = sizes(dims).map(|size| Attribute::integer(size, Type::I64));
     Attribute::array(list.collect())
@@ -226,7 +235,7 @@ fn sizes(dims: &[usize]) -> impl Iterator<Item = i64> {
         .map(|&size| i64::try_from(size).unwrap_or(i64::MAX))
 }
 
-/// Returns a tensor's elements as an attribute, which shares them.
+/// Makes an attribute of a tensor's elements, which are shared and not copied.
 pub(super) fn dense(tensor: &Tensor) -> Attribute {
     let (elements, splat) = match &tensor.data {
         TensorData::Bytes(bytes) => {
@@ -252,7 +261,7 @@ pub(super) fn dense(tensor: &Tensor) -> Attribute {
     }))
 }
 
-/// Returns whether all elements are the same; false if there are none.
+/// Returns whether all elements are equal; false if there are none.
 fn is_repeated(bytes: &[u8], size: usize) -> bool {
     // Each byte is compared with that which is an element before it.
     !bytes.is_empty() && bytes[size..] == bytes[..bytes.len() - size]

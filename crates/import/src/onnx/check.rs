@@ -1,4 +1,4 @@
-//! Nodes against what is known of their operators.
+//! Checks of nodes against the table of operators.
 
 use std::rc::Rc;
 
@@ -13,8 +13,8 @@ use super::{
 };
 use crate::codes;
 
-/// The first version whose operators broadcast as today's do; older models are taken as far as
-/// they don't use what is gone.
+/// The first version whose operators broadcast as those of today. Older models are imported as far as they use
+/// nothing that is gone.
 const OLDEST_CHECKED: i64 = 7;
 
 /// Operators whose older forms are brought to that of version 7 when a model is compiled.
@@ -67,7 +67,7 @@ pub(super) fn operator(
     }
 }
 
-/// Compares a node with its operator; `stated` are its attributes with their kinds.
+/// Checks a node against its operator; `stated` are its attributes with their kinds.
 pub(super) fn node(
     node: &Node,
     operator: &Operator,
@@ -103,7 +103,7 @@ pub(super) fn node(
     }
 }
 
-/// Compares the values that a node names with parameters.
+/// Checks the inputs or outputs of a node against an operator's parameters.
 fn values(
     what: &str,
     names: &[String],

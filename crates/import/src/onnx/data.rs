@@ -1,4 +1,4 @@
-//! Files that hold one value: a tensor, a sequence, an optional or a map (`.pb`).
+//! Files of one value: a tensor, a sequence, an optional or a map (`.pb`).
 //!
 //! Such a file does not say which of them it holds: the type of a model's input or output does.
 //!
@@ -22,7 +22,7 @@ use prost::{Message, bytes::Bytes};
 use tfrt_ir::{Diagnostics, Location};
 
 use super::{
-    external::{ExternalFiles, Outside},
+    external::{ExternalData, ExternalFiles},
     gate::{self, messages},
     problem::Problem,
     proto::{MapProto, OptionalProto, SequenceProto, TensorProto},
@@ -31,7 +31,7 @@ use super::{
 };
 use crate::codes;
 
-/// A value.
+/// A value in a file: a tensor, or a container of values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     /// A tensor.
@@ -44,7 +44,7 @@ pub enum Data {
     Map(Tensor, Vec<Data>),
 }
 
-/// What a file holds.
+/// The kind of message in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `TensorProto`.
@@ -59,7 +59,7 @@ pub enum Kind {
     Map,
 }
 
-/// What the fields `elem_type` of sequences and optionals say.
+/// The numbers of kinds of values in the fields `elem_type` of sequences and optionals.
 mod held {
     pub(super) const TENSOR: i32 = 1;
     pub(super) const SPARSE_TENSOR: i32 = 2;
@@ -69,7 +69,7 @@ mod held {
 }
 
 impl Data {
-    /// Reads the contents of a file; `name` is what errors call it.
+    /// Decodes the value in a file; `name` is the file's name in errors.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl Data {
         })
     }
 
-    /// Writes the contents of a file.
+    /// Encodes the value as a file.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Data::Tensor(tensor) => tensor::encode(tensor).encode_to_vec(),
@@ -110,7 +110,7 @@ fn decode(bytes: Bytes, kind: Kind) -> Result<Data, Problem> {
     let cannot = |cause: prost::DecodeError| {
         Problem::new(codes::NOT_A_MODEL, format!("cannot read: {cause}"))
     };
-    let files = &mut ExternalFiles::new(&Outside::Unknown);
+    let files = &mut ExternalFiles::new(&ExternalData::Unknown);
     match kind {
         Kind::Tensor => {
             let proto = TensorProto::decode(bytes).map_err(cannot)?;
@@ -128,7 +128,7 @@ fn decode(bytes: Bytes, kind: Kind) -> Result<Data, Problem> {
 }
 
 fn from_sequence(proto: &SequenceProto) -> Result<Data, Problem> {
-    let files = &mut ExternalFiles::new(&Outside::Unknown);
+    let files = &mut ExternalFiles::new(&ExternalData::Unknown);
     let budget = &mut sparse::Budget::default();
     let counts = [
         (held::TENSOR, proto.tensor_values.len()),
@@ -160,7 +160,7 @@ fn from_sequence(proto: &SequenceProto) -> Result<Data, Problem> {
 }
 
 fn from_optional(proto: &OptionalProto) -> Result<Data, Problem> {
-    let files = &mut ExternalFiles::new(&Outside::Unknown);
+    let files = &mut ExternalFiles::new(&ExternalData::Unknown);
     let counts = [
         (held::TENSOR, usize::from(proto.tensor_value.is_some())),
         (
@@ -189,7 +189,7 @@ fn from_optional(proto: &OptionalProto) -> Result<Data, Problem> {
     Ok(Data::Optional(value.map(Box::new)))
 }
 
-/// Returns which kind of value is held, 0 if none; refuses several.
+/// Returns the kind of value that a container holds, 0 if it holds none; refuses several.
 fn one_kind(stated: Option<i32>, counts: &[(i32, usize)]) -> Result<i32, Problem> {
     let mut kinds = counts.iter().filter(|(_, count)| *count > 0);
     let found = kinds.next().map_or(0, |&(kind, _)| kind);
@@ -241,7 +241,7 @@ fn from_map(proto: &MapProto) -> Result<Data, Problem> {
             keys.int32_data = proto.keys.iter().map(narrow).collect::<Result<_, _>>()?;
         }
     }
-    let keys = tensor::decode(&keys, &mut ExternalFiles::new(&Outside::Unknown))?;
+    let keys = tensor::decode(&keys, &mut ExternalFiles::new(&ExternalData::Unknown))?;
     Ok(Data::Map(keys, values))
 }
 

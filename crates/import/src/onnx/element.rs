@@ -1,11 +1,11 @@
-//! The types that elements of ONNX tensors have.
+//! [`ElementType`]: the element types of ONNX tensors.
 
 use tfrt_ir::{Type, types::FloatKind};
 
 /// Declares the element types: number and name in ONNX, type in MLIR, bits.
 macro_rules! elements {
     ($($name:ident = $number:literal, $text:literal, $ty:expr, $bits:literal;)*) => {
-        /// The type of the elements of a tensor.
+        /// The element type of a tensor.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[expect(missing_docs, reason = "each is described by its name")]
         pub enum ElementType { $($name),* }
@@ -14,12 +14,12 @@ macro_rules! elements {
             /// Every type, in ONNX's order.
             pub const ALL: &[ElementType] = &[$(ElementType::$name),*];
 
-            /// Returns the number that stands for it in files.
+            /// Returns the number of the type in files.
             pub fn number(self) -> i32 {
                 match self { $(ElementType::$name => $number),* }
             }
 
-            /// Returns ONNX's name, as operators write it: `float16`.
+            /// Returns ONNX's name of the type, as operators write it: `float16`.
             pub fn name(self) -> &'static str {
                 match self { $(ElementType::$name => $text),* }
             }
@@ -29,7 +29,7 @@ macro_rules! elements {
                 match self { $(ElementType::$name => $ty),* }
             }
 
-            /// Returns the bits that an element takes in a file; 0 for strings, which differ.
+            /// Returns the bits of an element in a file; 0 for strings, which differ.
             pub fn bits(self) -> usize {
                 match self { $(ElementType::$name => $bits),* }
             }
@@ -66,33 +66,32 @@ elements! {
     I2 = 26, "int2", Type::signless(2), 2;
 }
 
-/// The type of elements that are strings.
+/// The type of strings, in modules.
 pub const STRING: &str = "!onnx.string";
 
-/// The type of elements of which nothing is known.
+/// The type of unknown elements, in modules.
 pub const UNKNOWN: &str = "!onnx.unknown";
 
 impl ElementType {
-    /// Returns the type that a number in a file stands for.
+    /// Returns the type of a number in files.
     pub fn from_number(number: i32) -> Option<ElementType> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
         ElementType::ALL.get(index).copied()
     }
 
-    /// Returns the type that ONNX calls by a name.
+    /// Returns the type of a name in ONNX.
     pub fn from_name(name: &str) -> Option<ElementType> {
         let mut all = ElementType::ALL.iter().copied();
         all.find(|element| element.name() == name)
     }
 
-    /// Returns the type whose elements a type in modules describes.
+    /// Returns the type of the elements of a type in modules.
     pub fn from_type(ty: &Type) -> Option<ElementType> {
         let mut all = ElementType::ALL.iter().copied();
         all.find(|element| element.ty() == *ty)
     }
 
-    /// Returns the bytes of an element in memory, where those of less than a byte take one; 0
-    /// for strings.
+    /// Returns the bytes of an element in memory, at least one; 0 for strings.
     pub fn size_bytes(self) -> usize {
         self.bits().div_ceil(8)
     }

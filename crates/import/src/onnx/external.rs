@@ -1,4 +1,4 @@
-//! Elements of tensors that lie in files beside the model.
+//! External data: elements of tensors that lie in files beside the model.
 //!
 //! A model names such a file relative to its own folder. It gets no other: a path that is
 //! absolute or goes up is refused, and so is a link that leads out of the folder.
@@ -18,54 +18,54 @@ use super::{
 };
 use crate::codes;
 
-/// Elements in other files that are read: if a model has more, those of its initializers stay where they are.
+/// The most bytes of external data that are read. If a model has more, its large initializers stay in their files.
 pub const MAX_READ_BYTES: u64 = 2 << 30;
 
-/// Elements of so few bytes are read whatever else there is: compilers look at them.
+/// The most bytes of elements that are read in any case: compilers look at small constants.
 const SMALL_BYTES: usize = 1 << 16;
 
-/// Where elements outside of a model may lie.
+/// The place of a model's external data.
 #[derive(Clone, Debug, Default)]
-pub enum Outside {
-    /// Nowhere that is known: the model has no path.
+pub enum ExternalData {
+    /// Unknown: the model has no path.
     #[default]
     Unknown,
-    /// Nowhere: the model is a stranger's.
+    /// None: external data is refused, since the model is not trusted.
     Refused,
-    /// In a folder.
-    In(Folder),
-    /// In what is given for the name of a file.
-    Given(Given),
+    /// A folder.
+    Folder(Folder),
+    /// A function that returns the bytes of a file by its name.
+    Provider(FileProvider),
 }
 
-/// Bytes that stand for files, given by a function of their names. A counted handle.
+/// A function from names of files to bytes. A counted handle.
 #[derive(Clone)]
-pub struct Given(Arc<Give>);
+pub struct FileProvider(Arc<ProvideFile>);
 
-type Give = dyn Fn(&str) -> Option<SharedBytes> + Send + Sync;
+type ProvideFile = dyn Fn(&str) -> Option<SharedBytes> + Send + Sync;
 
-/// Bytes that several hold.
+/// Bytes that several owners share.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-impl Given {
-    /// Takes the function, which gives nothing for what is no file.
-    pub fn new(give: impl Fn(&str) -> Option<SharedBytes> + Send + Sync + 'static) -> Given {
-        Given(Arc::new(give))
+impl FileProvider {
+    /// Makes a provider of a function, which returns `None` for names of no file.
+    pub fn new(give: impl Fn(&str) -> Option<SharedBytes> + Send + Sync + 'static) -> FileProvider {
+        FileProvider(Arc::new(give))
     }
 
-    /// Returns what is given for a name.
+    /// Returns the bytes of a file.
     pub fn file(&self, name: &str) -> Option<SharedBytes> {
         (self.0)(name)
     }
 }
 
-impl fmt::Debug for Given {
+impl fmt::Debug for FileProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Given")
     }
 }
 
-/// A folder whose files may hold elements. It knows which of them were read. A counted handle.
+/// A folder of files with external data, which notes the files that were read. A counted handle.
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -73,7 +73,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Takes a folder, as the caller has it.
+    /// Makes a folder of a path.
     pub fn new(path: impl Into<PathBuf>) -> Folder {
         Folder {
             path: path.into(),
@@ -81,7 +81,7 @@ impl Folder {
         }
     }
 
-    /// Takes the folder that the file at a path lies in.
+    /// Makes the folder that holds the file at a path.
     pub fn of(path: &Path) -> Folder {
         match path.parent() {
             Some(folder) if folder != Path::new("") => Folder::new(folder),
@@ -89,12 +89,12 @@ impl Folder {
         }
     }
 
-    /// Returns the folder, as the caller has it.
+    /// Returns the path, as the caller wrote it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the path without links of a file in the folder, which is one of those that were read from then on.
+    /// Returns the path of a file in the folder, with links resolved, and notes the file as read.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ impl Folder {
         Ok(resolved)
     }
 
-    /// Returns the files that were read, without links.
+    /// Returns the paths of the files that were read, with links resolved.
     pub fn files_read(&self) -> Vec<PathBuf> {
         self.files().iter().cloned().collect()
     }
@@ -146,39 +146,39 @@ fn check_location(location: &str) -> Result<(), String> {
     }
 }
 
-/// The files beside a model.
+/// A reader of external data, for one import.
 pub(super) struct ExternalFiles {
-    outside: Outside,
-    /// The most bytes that are read.
+    external_data: ExternalData,
+    /// The most bytes of external data that are read.
     max_bytes: u64,
-    /// Whether large elements stay where they are.
+    /// Whether large elements stay in their files.
     is_large: bool,
-    /// The file that was read last: most models have one.
-    open: Option<(String, Opened, u64)>,
+    /// The file that was read last, with its name and length: most models have one.
+    open: Option<(String, OpenFile, u64)>,
 }
 
-enum Opened {
+enum OpenFile {
     File(File),
-    Given(SharedBytes),
+    Bytes(SharedBytes),
 }
 
-/// Where elements lie.
-struct Place<'p> {
+/// The entries of `external_data`: the file and the range of a tensor's elements.
+struct ExternalInfo<'p> {
     location: &'p str,
     offset: u64,
     length: Option<u64>,
 }
 
-/// Where elements lie that stay in their file.
-pub(super) struct Left<'p> {
+/// The file and the offset of elements that stay in their file.
+pub(super) struct ExternalRef<'p> {
     pub(super) location: &'p str,
     pub(super) offset: u64,
 }
 
-/// What [`TensorProto::data_location`] says of elements in another file.
+/// The value of [`TensorProto::data_location`] for external data.
 const EXTERNAL: i32 = 1;
 
-/// Returns whether a tensor's elements lie in another file.
+/// Returns whether a tensor's elements are external.
 pub(super) fn is_external(tensor: &TensorProto) -> bool {
     tensor.data_location == Some(EXTERNAL)
 }
@@ -188,39 +188,40 @@ fn error(message: String) -> Problem {
 }
 
 impl ExternalFiles {
-    pub(super) fn new(outside: &Outside) -> ExternalFiles {
+    pub(super) fn new(external_data: &ExternalData) -> ExternalFiles {
         ExternalFiles {
-            outside: outside.clone(),
+            external_data: external_data.clone(),
             max_bytes: MAX_READ_BYTES,
             is_large: false,
             open: None,
         }
     }
 
-    /// Lets no more bytes be read than this.
+    /// Lowers the most bytes that are read.
     pub(super) fn within(mut self, max_bytes: u64) -> ExternalFiles {
         self.max_bytes = self.max_bytes.min(max_bytes);
         self
     }
 
-    /// Takes the number of bytes that the model has in other files.
+    /// Sets the number of bytes of external data that the model has, which decides whether large elements stay in
+    /// their files.
     pub(super) fn expect(&mut self, len_bytes: u64) {
         self.is_large = len_bytes > self.max_bytes;
     }
 
-    /// Returns where the elements of a tensor lie, which take `len_bytes`, if they are to stay there.
-    pub(super) fn leave<'p>(
+    /// Returns the place of a tensor's elements, which take `len_bytes`, if they are to stay in their file.
+    pub(super) fn keep_external<'p>(
         &mut self,
         tensor: &'p TensorProto,
         len_bytes: usize,
-    ) -> Result<Option<Left<'p>>, Problem> {
+    ) -> Result<Option<ExternalRef<'p>>, Problem> {
         if !self.is_large || len_bytes <= SMALL_BYTES {
             return Ok(None);
         }
-        let Place {
+        let ExternalInfo {
             location, offset, ..
         } = self.find(tensor, len_bytes)?;
-        Ok(Some(Left { location, offset }))
+        Ok(Some(ExternalRef { location, offset }))
     }
 
     /// Reads the elements of a tensor, which take `len_bytes`.
@@ -229,7 +230,7 @@ impl ExternalFiles {
         tensor: &TensorProto,
         len_bytes: usize,
     ) -> Result<Arc<[u8]>, Problem> {
-        let Place {
+        let ExternalInfo {
             location, offset, ..
         } = self.find(tensor, len_bytes)?;
         // Made at its size at once, and filled in place.
@@ -237,10 +238,10 @@ impl ExternalFiles {
         let own = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
         let (opened, _) = self.file(location)?;
         let read = match opened {
-            Opened::File(file) => file
+            OpenFile::File(file) => file
                 .seek(SeekFrom::Start(offset))
                 .and_then(|_| file.read_exact(own)),
-            Opened::Given(given) => {
+            OpenFile::Bytes(given) => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX);
                 let found = (**given).as_ref().get(start..);
                 let found = found.and_then(|rest| rest.get(..len_bytes));
@@ -259,13 +260,13 @@ impl ExternalFiles {
         }
     }
 
-    /// Finds the elements of a tensor, which take `len_bytes`: the file is there, and holds as many.
+    /// Returns the place of a tensor's elements, and checks that the file has as many bytes.
     fn find<'p>(
         &mut self,
         tensor: &'p TensorProto,
         len_bytes: usize,
-    ) -> Result<Place<'p>, Problem> {
-        let place = Place::of(&tensor.external_data)?;
+    ) -> Result<ExternalInfo<'p>, Problem> {
+        let place = ExternalInfo::of(&tensor.external_data)?;
         let location = shown(place.location);
         if let Some(length) = place.length.filter(|&length| length != len_bytes as u64) {
             let message = format!(
@@ -286,7 +287,7 @@ impl ExternalFiles {
     }
 
     /// Returns an open file and its length.
-    fn file(&mut self, location: &str) -> Result<(&mut Opened, u64), Problem> {
+    fn file(&mut self, location: &str) -> Result<(&mut OpenFile, u64), Problem> {
         let is_open = matches!(&self.open, Some((open, ..)) if open == location);
         if !is_open {
             let (file, len) = self.open(location)?;
@@ -296,8 +297,8 @@ impl ExternalFiles {
         Ok((file, *len))
     }
 
-    fn open(&mut self, location: &str) -> Result<(Opened, u64), Problem> {
-        self.outside
+    fn open(&mut self, location: &str) -> Result<(OpenFile, u64), Problem> {
+        self.external_data
             .open(location)
             .map_err(|problem| match problem {
                 (message, Some(help)) => error(message).help(help),
@@ -306,8 +307,8 @@ impl ExternalFiles {
     }
 }
 
-impl Outside {
-    /// Reads a file of the model's, named relative to its folder, of so many bytes at most.
+impl ExternalData {
+    /// Reads a file by its name relative to the model's folder, of so many bytes at most.
     ///
     /// # Errors
     ///
@@ -322,8 +323,8 @@ impl Outside {
         }
         let mut bytes = Vec::new();
         match opened {
-            Opened::Given(given) => bytes.extend_from_slice((*given).as_ref()),
-            Opened::File(file) => {
+            OpenFile::Bytes(given) => bytes.extend_from_slice((*given).as_ref()),
+            OpenFile::File(file) => {
                 let read = file.take(max_bytes).read_to_end(&mut bytes);
                 read.map_err(|cause| format!("cannot read '{name}': {cause}"))?;
             }
@@ -331,24 +332,24 @@ impl Outside {
         Ok(bytes)
     }
 
-    /// Opens a file, and returns its length; what is wrong with it, and what to do, if not.
-    fn open(&self, location: &str) -> Result<(Opened, u64), (String, Option<&'static str>)> {
+    /// Opens a file, and returns its length, or an error message and advice.
+    fn open(&self, location: &str) -> Result<(OpenFile, u64), (String, Option<&'static str>)> {
         let plain = |message: String| (message, None);
         check_location(location).map_err(plain)?;
         let folder = match self {
-            Outside::In(folder) => folder,
-            Outside::Given(given) => {
+            ExternalData::Folder(folder) => folder,
+            ExternalData::Provider(given) => {
                 let name = shown(location);
                 let nothing = || plain(format!("has its elements in '{name}', which is not given"));
                 let bytes = given.file(location).ok_or_else(nothing)?;
                 let len = (*bytes).as_ref().len() as u64;
-                return Ok((Opened::Given(bytes), len));
+                return Ok((OpenFile::Bytes(bytes), len));
             }
-            Outside::Unknown => {
+            ExternalData::Unknown => {
                 let message = "has its elements in another file, but the model's folder is unknown";
                 return Err((message.to_owned(), Some("open the model by its path")));
             }
-            Outside::Refused => {
+            ExternalData::Refused => {
                 let message =
                     "has its elements in another file, which is refused to programs of strangers";
                 return Err(plain(message.to_owned()));
@@ -359,12 +360,12 @@ impl Outside {
             |cause: std::io::Error| plain(format!("cannot read '{}': {cause}", shown(location)));
         let file = File::open(path).map_err(cannot)?;
         let len = file.metadata().map_err(cannot)?.len();
-        Ok((Opened::File(file), len))
+        Ok((OpenFile::File(file), len))
     }
 }
 
-impl<'p> Place<'p> {
-    fn of(entries: &'p [Entry]) -> Result<Place<'p>, Problem> {
+impl<'p> ExternalInfo<'p> {
+    fn of(entries: &'p [Entry]) -> Result<ExternalInfo<'p>, Problem> {
         let find = |key: &str| {
             let mut found = entries
                 .iter()
@@ -387,7 +388,7 @@ impl<'p> Place<'p> {
             let message = "has its elements in another file, but names none";
             return Err(Problem::new(codes::EXTERNAL_DATA, message));
         };
-        Ok(Place {
+        Ok(ExternalInfo {
             location,
             offset: number("offset")?.unwrap_or(0),
             length: number("length")?,

@@ -1,52 +1,51 @@
-//! Functions of a model's own, which are expanded where they are called.
+//! Functions of a model, which are expanded where they are called.
 
 use std::{collections::HashMap, rc::Rc};
 
 use tfrt_ir::{Diagnostics, Location, ValueId};
 
 use super::{
-    attributes::Bound,
-    graph::{Context, Frame, Importer, MAX_LEVELS, Place, Stated},
+    attributes::BoundAttribute,
+    graph::{Context, DeclaredTypes, Frame, Importer, MAX_DEPTH, ModelPos},
     model::{Opsets, domain},
     problem::{Problem, shown},
     proto::{Function, Node},
 };
 use crate::codes;
 
-/// Nodes that functions may become, all together: a short chain of functions of which each calls
-/// the next twice would else become as many as there are atoms.
+/// The most nodes that all calls of functions become. A short chain of functions, each of which calls the next twice,
+/// would become astronomically many.
 const MAX_EXPANDED: usize = 200_000;
 
-/// Domain, name and overload.
+/// The key of a function: domain, name and overload.
 type Key<'m> = (&'m str, &'m str, &'m str);
 
 /// The functions of a model.
 #[derive(Default)]
 pub(super) struct Functions<'m> {
     by_name: HashMap<Key<'m>, usize>,
-    all: Vec<Known<'m>>,
+    all: Vec<FunctionInfo<'m>>,
 }
 
-/// A function, and what becomes of a call.
-pub(super) struct Known<'m> {
+/// A function, with the size of an expanded call.
+pub(super) struct FunctionInfo<'m> {
     function: &'m Function,
-    extent: Extent<'m>,
-    /// Versions of operator sets, once they were read.
+    extent: ExpandedSize<'m>,
+    /// The versions of operator sets, once they were read.
     opsets: Option<Rc<Opsets<'m>>>,
 }
 
-/// What becomes of a call of a function.
+/// The size of a call of a function when it is expanded.
 #[derive(Clone, Copy)]
-enum Extent<'m> {
-    /// Nodes, and calls within one another.
+enum ExpandedSize<'m> {
+    /// So many nodes, and calls nested so deep.
     Finite { n_nodes: usize, depth: usize },
-    /// It leads to a function that calls itself, which has this name.
+    /// No end: the call leads to a function of this name that calls itself.
     Endless(&'m str),
 }
 
 impl<'m> Functions<'m> {
-    /// Lists functions, and finds out what becomes of calls; reports functions that are there
-    /// twice.
+    /// Lists functions, and finds the size of a call of each; reports functions that are defined twice.
     pub(super) fn of(
         functions: &'m [Function],
         place: &Location,
@@ -67,7 +66,7 @@ impl<'m> Functions<'m> {
         }
         let extents = extents(functions, &by_name);
         let all = functions.iter().zip(extents);
-        let all = all.map(|(function, extent)| Known {
+        let all = all.map(|(function, extent)| FunctionInfo {
             function,
             extent,
             opsets: None,
@@ -78,7 +77,7 @@ impl<'m> Functions<'m> {
         }
     }
 
-    /// Finds the function that a node calls.
+    /// Returns the index of the function that a node calls.
     pub(super) fn called(&self, node: &Node) -> Option<usize> {
         match self.by_name.is_empty() {
             true => None,
@@ -95,9 +94,12 @@ fn key(node: &Node) -> Key<'_> {
     )
 }
 
-/// Finds what becomes of a call of each function, those that it calls first: on a stack of our
-/// own, since they may call each other in a long row.
-fn extents<'m>(functions: &'m [Function], by_name: &HashMap<Key<'m>, usize>) -> Vec<Extent<'m>> {
+/// Finds the size of a call of each function, callees first, on a stack of our own, since chains of calls may be
+/// long.
+fn extents<'m>(
+    functions: &'m [Function],
+    by_name: &HashMap<Key<'m>, usize>,
+) -> Vec<ExpandedSize<'m>> {
     let calls: Vec<(usize, Vec<usize>)> = functions
         .iter()
         .map(|function| {
@@ -106,7 +108,7 @@ fn extents<'m>(functions: &'m [Function], by_name: &HashMap<Key<'m>, usize>) -> 
             (n_nodes, callees)
         })
         .collect();
-    let mut extents: Vec<Option<Extent<'m>>> = vec![None; functions.len()];
+    let mut extents: Vec<Option<ExpandedSize<'m>>> = vec![None; functions.len()];
     let mut is_open = vec![false; functions.len()];
     for start in 0..functions.len() {
         let mut stack = vec![start];
@@ -122,26 +124,26 @@ fn extents<'m>(functions: &'m [Function], by_name: &HashMap<Key<'m>, usize>) -> 
                 // One that is open calls itself by way of this.
                 continue;
             }
-            let mut extent = Extent::Finite {
+            let mut extent = ExpandedSize::Finite {
                 n_nodes: *n_nodes,
                 depth: 1,
             };
             for &callee in callees {
                 let own_name = functions[callee].name.as_deref().unwrap_or("");
-                let inner = extents[callee].unwrap_or(Extent::Endless(own_name));
+                let inner = extents[callee].unwrap_or(ExpandedSize::Endless(own_name));
                 extent = match (extent, inner) {
                     (
-                        Extent::Finite { n_nodes, depth },
-                        Extent::Finite {
+                        ExpandedSize::Finite { n_nodes, depth },
+                        ExpandedSize::Finite {
                             n_nodes: n,
                             depth: d,
                         },
-                    ) => Extent::Finite {
+                    ) => ExpandedSize::Finite {
                         n_nodes: n_nodes.saturating_add(n),
                         depth: depth.max(d + 1),
                     },
-                    (Extent::Endless(name), _) | (_, Extent::Endless(name)) => {
-                        Extent::Endless(name)
+                    (ExpandedSize::Endless(name), _) | (_, ExpandedSize::Endless(name)) => {
+                        ExpandedSize::Endless(name)
                     }
                 };
             }
@@ -173,7 +175,7 @@ fn count(
 }
 
 impl<'m> Importer<'m> {
-    /// Reads for which versions of operator sets functions are written.
+    /// Reads the versions of operator sets that functions are written for.
     pub(super) fn function_versions(
         &mut self,
         functions: &'m [Function],
@@ -196,15 +198,15 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// Expands a call; returns the values of the function's results.
+    /// Expands a call, and returns the function's results.
     pub(super) fn call(
         &mut self,
         function: usize,
         node: &'m Node,
         operands: &[Option<ValueId>],
-        stated: &Stated<'m>,
+        stated: &DeclaredTypes<'m>,
         at: Context<'_>,
-        place: &Place,
+        place: &ModelPos,
     ) -> Vec<Option<ValueId>> {
         let known = &self.functions.all[function];
         let (function, extent, opsets) = (known.function, known.extent, known.opsets.clone());
@@ -213,7 +215,7 @@ impl<'m> Importer<'m> {
                 .push(problem.of(&place.label).at(place.location.clone()));
             return Vec::new();
         }
-        if let (true, Extent::Finite { n_nodes, .. }) =
+        if let (true, ExpandedSize::Finite { n_nodes, .. }) =
             (self.frames[at.frame].caller.is_none(), extent)
         {
             self.n_expanded += n_nodes;
@@ -242,14 +244,14 @@ impl<'m> Importer<'m> {
             scope,
             block: at.block,
             path: &place.path,
-            level: at.level + 1,
+            depth: at.depth + 1,
         };
         // What is said of the call's results holds for what gives them.
         let results = function.output.iter().zip(&node.output);
         let of_call =
             results.filter_map(|(own, name)| Some((own.as_str(), *stated.get(name.as_str())?)));
         let stated = of_call
-            .chain(super::graph::stated(&function.value_info))
+            .chain(super::graph::declared(&function.value_info))
             .collect();
         self.nodes(&function.node, &stated, inside);
         let results = function.output.iter();
@@ -261,7 +263,7 @@ impl<'m> Importer<'m> {
         results
     }
 
-    fn result(&mut self, name: &'m str, inside: Context<'_>, place: &Place) -> Option<ValueId> {
+    fn result(&mut self, name: &'m str, inside: Context<'_>, place: &ModelPos) -> Option<ValueId> {
         let found = self.find(name, inside.scope);
         if found.is_none() {
             let message = format!("its function makes no value '{}'", shown(name));
@@ -271,28 +273,28 @@ impl<'m> Importer<'m> {
         found
     }
 
-    /// Returns why a call can't be expanded.
+    /// Returns the reason why a call can't be expanded, if there is one.
     fn refuse_call(
         &self,
         function: &'m Function,
-        extent: Extent<'m>,
+        extent: ExpandedSize<'m>,
         node: &'m Node,
         at: Context<'_>,
     ) -> Option<Problem> {
         let error = |message: String| Some(Problem::new(codes::MODEL_FUNCTION, message));
         let (n_nodes, depth) = match extent {
-            Extent::Finite { n_nodes, depth } => (n_nodes, depth),
-            Extent::Endless(name) => {
+            ExpandedSize::Finite { n_nodes, depth } => (n_nodes, depth),
+            ExpandedSize::Endless(name) => {
                 return error(format!(
                     "leads to the function '{}', which calls itself",
                     shown(name)
                 ));
             }
         };
-        let max_levels = MAX_LEVELS.min(self.limits.depth);
-        if at.level + depth > max_levels {
+        let max_depth = MAX_DEPTH.min(self.limits.depth);
+        if at.depth + depth > max_depth {
             let message = format!(
-                "leads to functions that call each other {depth} deep, expected at most {max_levels}"
+                "leads to functions that call each other {depth} deep, expected at most {max_depth}"
             );
             return Some(Problem::new(codes::MODEL_TOO_DEEP, message));
         }
@@ -329,19 +331,19 @@ impl<'m> Importer<'m> {
         None
     }
 
-    /// Returns what attributes mean inside a function: what the node says, else the default.
+    /// Returns the attributes that are visible in a function: those of the node, or the defaults.
     fn bind(
         &self,
         function: &'m Function,
         node: &'m Node,
         at: Context<'_>,
-    ) -> HashMap<&'m str, Bound<'m>> {
+    ) -> HashMap<&'m str, BoundAttribute<'m>> {
         let mut bound = HashMap::new();
         for default in &function.attribute_proto {
             let name = default.name.as_deref().unwrap_or("");
             bound.insert(
                 name,
-                Bound {
+                BoundAttribute {
                     attribute: default,
                     frame: at.frame,
                     scope: at.scope,
@@ -350,7 +352,7 @@ impl<'m> Importer<'m> {
         }
         for attribute in &node.attribute {
             let name = attribute.name.as_deref().unwrap_or("");
-            let stated = Bound {
+            let stated = BoundAttribute {
                 attribute,
                 frame: at.frame,
                 scope: at.scope,

@@ -1,5 +1,5 @@
-//! The gate in front of the decoder: walks over the bytes of a file, without recursion and
-//! without memory, and refuses what the decoder could not take.
+//! The gate in front of the decoder: walks over the bytes of a file, without recursion and with little memory, and
+//! refuses files that would take the decoder too much stack or memory.
 //!
 //! Behind it every length lies in its message, every field has the wire type of its kind, texts
 //! are UTF-8, messages nest at most [`MAX_DEPTH`] deep, and what is decoded takes memory in
@@ -10,24 +10,24 @@ pub(super) mod messages;
 
 use crate::{codes, onnx::problem::Problem};
 
-/// Messages within one another, at most. A subgraph takes three: node, attribute, graph.
+/// The greatest depth of nested messages. A subgraph takes three: node, attribute, graph.
 pub(super) const MAX_DEPTH: usize = 95;
 
-/// Memory that what is decoded may take in any case.
+/// Bytes of memory that decoding may take in any case.
 const FREE_BYTES: usize = 64 << 20;
 
-/// Memory that what is decoded may take for each byte of the file. A node as exporters write
-/// them has 40 bytes or more and takes 15 times as much.
+/// Bytes of memory that decoding may take for each byte of the file. A node as exporters write them has 40 bytes or
+/// more and takes 15 times as much.
 const BYTES_PER_BYTE: usize = 32;
 
-/// What the gate knows of a message.
+/// The description of a message: its fields, and its size in memory.
 pub(super) struct Message {
-    /// Bytes that it takes when it is decoded, with what belongs to the allocator.
+    /// The bytes that the message takes when it is decoded, with the allocator's own.
     pub size: usize,
     pub fields: &'static [Field],
 }
 
-/// What the gate knows of a field.
+/// The description of a field.
 pub(super) struct Field {
     pub number: u64,
     pub name: &'static str,
@@ -47,17 +47,17 @@ pub(super) enum Kind {
     Fixed64,
 }
 
-/// Fields that a message has at most.
+/// The most fields of a message.
 const MAX_FIELDS: usize = 20;
 
-/// A message that the walk is in.
-struct Level {
+/// A message on the path to the current position: it has begun, and has not ended.
+struct OpenMessage {
     message: &'static Message,
     end: usize,
-    /// The field of the message around that it is.
+    /// The field that the message is the value of.
     name: &'static str,
     index: usize,
-    /// How often each field was met.
+    /// The number of times that each field was met.
     counts: [usize; MAX_FIELDS],
 }
 
@@ -66,18 +66,18 @@ pub(super) fn check(bytes: &[u8], message: &'static Message) -> Result<(), Probl
     let mut walk = Walk {
         bytes,
         at: 0,
-        levels: vec![Level::new(message, bytes.len(), "", 0)],
+        open: vec![OpenMessage::new(message, bytes.len(), "", 0)],
         decoded: 0,
     };
-    while !walk.levels.is_empty() {
+    while !walk.open.is_empty() {
         walk.step()?;
     }
     Ok(())
 }
 
-impl Level {
-    fn new(message: &'static Message, end: usize, name: &'static str, index: usize) -> Level {
-        Level {
+impl OpenMessage {
+    fn new(message: &'static Message, end: usize, name: &'static str, index: usize) -> OpenMessage {
+        OpenMessage {
             message,
             end,
             name,
@@ -90,19 +90,19 @@ impl Level {
 struct Walk<'b> {
     bytes: &'b [u8],
     at: usize,
-    levels: Vec<Level>,
+    open: Vec<OpenMessage>,
     decoded: usize,
 }
 
 impl Walk<'_> {
-    /// Goes over a field, into a message, or out of one.
+    /// Goes over one field, into a message, or out of one.
     fn step(&mut self) -> Result<(), Problem> {
-        let Some(level) = self.levels.last() else {
+        let Some(level) = self.open.last() else {
             return Ok(());
         };
         let (message, end) = (level.message, level.end);
         if self.at == end {
-            self.levels.pop();
+            self.open.pop();
             return Ok(());
         }
         let start = self.at;
@@ -120,9 +120,9 @@ impl Walk<'_> {
         self.value(start, field, index, wire, end)
     }
 
-    /// Counts a field of the message that the walk is in.
+    /// Counts a field of the innermost open message, and returns its index.
     fn count(&mut self, position: usize) -> usize {
-        let level = self.levels.last_mut();
+        let level = self.open.last_mut();
         let count = level.and_then(|level| level.counts.get_mut(position));
         count.map_or(0, |count| {
             *count += 1;
@@ -142,11 +142,11 @@ impl Walk<'_> {
             (Kind::Message(message), 2) => {
                 let len = self.len(field, index, end)?;
                 self.take(message.size)?;
-                if self.levels.len() > MAX_DEPTH {
+                if self.open.len() > MAX_DEPTH {
                     return Err(self.too_deep());
                 }
-                self.levels
-                    .push(Level::new(message, self.at + len, field.name, index));
+                self.open
+                    .push(OpenMessage::new(message, self.at + len, field.name, index));
                 Ok(())
             }
             (Kind::Text, 2) => {
@@ -234,7 +234,7 @@ impl Walk<'_> {
         self.take(len)
     }
 
-    /// Goes over a field that nobody knows.
+    /// Goes over an unknown field.
     fn skip(&mut self, start: usize, number: u64, wire: u64, end: usize) -> Result<(), Problem> {
         if number == 0 {
             let inside = self.inside();
@@ -299,7 +299,7 @@ impl Walk<'_> {
         Err(Problem::new(codes::NOT_A_MODEL, message))
     }
 
-    /// Counts memory that decoding will take.
+    /// Adds to the memory that decoding will take, and refuses too much.
     fn take(&mut self, len: usize) -> Result<(), Problem> {
         self.decoded = self.decoded.saturating_add(len);
         let limit = BYTES_PER_BYTE
@@ -325,27 +325,27 @@ impl Walk<'_> {
     }
 
     fn too_deep(&self) -> Problem {
-        let mut graphs = self.levels.iter().filter(|level| level.name == "g");
+        let mut graphs = self.open.iter().filter(|level| level.name == "g");
         let message = match graphs.by_ref().count() {
             0 => format!("messages nest more than {MAX_DEPTH} deep{}", self.inside()),
             n => format!(
                 "subgraphs nest more than {n} deep, at {}",
-                self.path_of(&self.levels)
+                self.path_of(&self.open)
             ),
         };
         Problem::new(codes::MODEL_TOO_DEEP, message)
     }
 
-    /// Returns ` in graph.node[3]`, or nothing in the outermost message.
+    /// Returns the place in the file for an error: ` in graph.node[3]`, or nothing in the outermost message.
     fn inside(&self) -> String {
-        match self.path_of(&self.levels) {
+        match self.path_of(&self.open) {
             path if path.is_empty() => path,
             path => format!(" in {path}"),
         }
     }
 
     fn path(&self, field: &Field, index: usize) -> String {
-        let mut path = self.path_of(&self.levels);
+        let mut path = self.path_of(&self.open);
         if !path.is_empty() {
             path.push('.');
         }
@@ -357,22 +357,22 @@ impl Walk<'_> {
         path
     }
 
-    fn path_of(&self, levels: &[Level]) -> String {
-        let part = |level: &Level| match level.name.strip_suffix("[]") {
+    fn path_of(&self, open: &[OpenMessage]) -> String {
+        let part = |level: &OpenMessage| match level.name.strip_suffix("[]") {
             Some(name) => format!("{name}[{}]", level.index),
             None => level.name.to_owned(),
         };
-        let shown = levels.iter().skip(1).take(MAX_SHOWN_LEVELS);
+        let shown = open.iter().skip(1).take(MAX_SHOWN_DEPTH);
         let mut parts: Vec<String> = shown.map(part).collect();
-        if levels.len() > MAX_SHOWN_LEVELS + 1 {
+        if open.len() > MAX_SHOWN_DEPTH + 1 {
             parts.push("..".to_owned());
         }
         parts.join(".")
     }
 }
 
-/// Messages within one another of which an error shows where it is.
-const MAX_SHOWN_LEVELS: usize = 12;
+/// The greatest depth of messages whose path an error shows.
+const MAX_SHOWN_DEPTH: usize = 12;
 
 const COPY_AGAIN: &str = "the file was probably cut off: copy it again";
 

@@ -1,4 +1,4 @@
-//! Graphs as blocks of operations: names become values, nodes operations.
+//! Imports graphs as blocks of operations: names become values, nodes operations.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -12,7 +12,7 @@ use tfrt_ir::{
 
 use super::{
     UnknownOperator,
-    attributes::{self, Bound, Held},
+    attributes::{self, AttributeData, BoundAttribute},
     check,
     external::ExternalFiles,
     function::Functions,
@@ -23,24 +23,24 @@ use super::{
     results,
     schema::{self, Operator},
     sparse,
-    tensor::{self, Apart, Tensor, TensorData},
+    tensor::{self, ExternalTensor, Tensor, TensorData},
     types,
 };
 use crate::{ReadLimits, codes};
 
-/// Subgraphs and calls within one another, at most.
-pub(super) const MAX_LEVELS: usize = 64;
+/// The greatest depth of nested subgraphs and calls.
+pub(super) const MAX_DEPTH: usize = 64;
 
-/// Operations that have each of their graphs, so that a region tells by its place which it is.
+/// Operations that have every one of their graphs, so that the position of a region tells its meaning.
 const ALL_GRAPHS: [&str; 4] = ["onnx.If", "onnx.Loop", "onnx.Scan", "onnx.SequenceMap"];
 
-/// What is known while a model becomes a module.
+/// The state of an import.
 pub(super) struct Importer<'m> {
     pub module: Module,
     pub errors: Diagnostics,
-    /// What is odd, and wrong with nothing.
+    /// Remarks on oddities that are no errors.
     pub notes: Diagnostics,
-    /// Operators that are not known, by domain, name and version; `None` if they are errors.
+    /// Unknown operators, by domain, name and version; `None` if they are errors.
     pub unknown: Option<BTreeMap<(&'m str, &'m str, i64), UnknownOperator>>,
     pub file: Name,
     pub files: ExternalFiles,
@@ -48,24 +48,24 @@ pub(super) struct Importer<'m> {
     pub functions: Functions<'m>,
     /// The graphs and calls that are being read, the innermost last.
     pub scopes: Vec<Scope<'m>>,
-    /// The model, and the calls of functions that are being read.
+    /// The model, then the calls of functions that are being read.
     pub frames: Vec<Frame<'m>>,
-    /// Names of operations that were met, by domain and operator.
-    pub names: HashMap<(&'m str, &'m str, i64), Known>,
-    /// Nodes of functions that were expanded.
+    /// The operators that nodes named so far, by domain, name and version.
+    pub names: HashMap<(&'m str, &'m str, i64), ResolvedOperator>,
+    /// The nodes that calls of functions became so far.
     pub n_expanded: usize,
-    /// What reading the model may take.
+    /// Limits on the model.
     pub limits: ReadLimits,
-    /// Nodes that were read.
+    /// The number of nodes that were read so far.
     pub n_nodes: usize,
 }
 
-/// What is known of the operator of a node.
+/// The operator of a node, found in the table.
 #[derive(Clone)]
-pub(super) struct Known {
-    /// The name of the operation.
+pub(super) struct ResolvedOperator {
+    /// The name of the operation in the module.
     pub name: Name,
-    /// `None` if it is of a domain of which nothing is known.
+    /// The entry in the table; `None` for a domain that is not known.
     pub operator: Option<Rc<Operator>>,
     /// The version of the operator set, if it is not the model's.
     pub own_version: Option<i64>,
@@ -75,46 +75,46 @@ pub(super) struct Known {
 #[derive(Default)]
 pub(super) struct Scope<'m> {
     pub values: HashMap<&'m str, ValueId>,
-    /// Parameters of a function that a call leaves out.
+    /// Parameters of a function that the call leaves out.
     pub left_out: HashSet<&'m str>,
-    /// The graph around.
+    /// The index of the surrounding graph.
     pub parent: Option<usize>,
 }
 
-/// What a model or a function says of the nodes in it.
+/// The declarations of a model, or of a function in one call, that nodes refer to.
 pub(super) struct Frame<'m> {
     pub opsets: Rc<Opsets<'m>>,
-    /// What the attributes of the function mean in this call.
-    pub attributes: HashMap<&'m str, Bound<'m>>,
-    /// Where it is called.
+    /// The attributes of the function in this call.
+    pub attributes: HashMap<&'m str, BoundAttribute<'m>>,
+    /// The location of the call.
     pub caller: Option<Location>,
 }
 
-/// Where nodes are read to.
+/// The position at which nodes are added.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'p> {
     pub frame: usize,
     pub scope: usize,
     pub block: BlockId,
-    /// The names of the nodes around.
+    /// The names of the surrounding nodes.
     pub path: &'p str,
-    /// Subgraphs and calls around.
-    pub level: usize,
+    /// The number of surrounding subgraphs and calls.
+    pub depth: usize,
 }
 
-/// Where a part of a model is.
-pub(super) struct Place {
-    /// What errors call it: `node 'encoder/conv' (Conv)`.
+/// The position of a node or an input in the model, for errors and locations.
+pub(super) struct ModelPos {
+    /// The name in errors: `node 'encoder/conv' (Conv)`.
     pub label: String,
-    /// Its name behind those of the nodes around it.
+    /// The names of the surrounding nodes and its own.
     pub path: String,
     pub location: Location,
 }
 
-impl Place {
-    /// The place of an input of the model.
-    pub(super) fn of_input(name: &str, file: &Location) -> Place {
-        Place {
+impl ModelPos {
+    /// Returns the position of an input of the model.
+    pub(super) fn of_input(name: &str, file: &Location) -> ModelPos {
+        ModelPos {
             label: format!("input '{}'", shown(name)),
             path: shown(name).into_owned(),
             location: file.clone(),
@@ -122,20 +122,20 @@ impl Place {
     }
 }
 
-/// Types that a graph states, by the names of values.
-pub(super) type Stated<'m> = HashMap<&'m str, &'m TypeProto>;
+/// The types that a graph declares, by the names of values.
+pub(super) type DeclaredTypes<'m> = HashMap<&'m str, &'m TypeProto>;
 
-/// Returns the types that a list states.
-pub(super) fn stated(infos: &[ValueInfo]) -> impl Iterator<Item = (&str, &TypeProto)> {
+/// Returns the types that a list declares.
+pub(super) fn declared(infos: &[ValueInfo]) -> impl Iterator<Item = (&str, &TypeProto)> {
     infos
         .iter()
         .filter_map(|info| Some((info.name.as_deref()?, info.ty.as_deref()?)))
 }
 
-/// Returns the types that a graph states of what its nodes make.
-pub(super) fn stated_by(graph: &Graph) -> Stated<'_> {
-    stated(&graph.value_info)
-        .chain(stated(&graph.output))
+/// Returns the types that a graph declares for results of its nodes.
+pub(super) fn declared_by(graph: &Graph) -> DeclaredTypes<'_> {
+    declared(&graph.value_info)
+        .chain(declared(&graph.output))
         .collect()
 }
 
@@ -157,7 +157,7 @@ impl<'m> Importer<'m> {
         self.scopes.len() - 1
     }
 
-    /// Returns what a name means in a graph.
+    /// Returns the value of a name in a graph.
     pub(super) fn find(&self, name: &str, scope: usize) -> Option<ValueId> {
         let mut at = Some(scope);
         while let Some(index) = at {
@@ -183,7 +183,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Gives a value its name; reports a name that the graph has already.
-    pub(super) fn define(&mut self, name: &'m str, value: ValueId, scope: usize, place: &Place) {
+    pub(super) fn define(&mut self, name: &'m str, value: ValueId, scope: usize, place: &ModelPos) {
         if name.is_empty() {
             return;
         }
@@ -203,7 +203,7 @@ impl<'m> Importer<'m> {
         self.errors.push(problem.at(place.location.clone()));
     }
 
-    /// Reads the type that a value is said to have; reports one that cannot be read.
+    /// Reads the declared type of a value; reports one that can't be read.
     pub(super) fn stated_type(&mut self, info: &ValueInfo, what: &str, place: &Location) -> Type {
         let read = match &info.ty {
             Some(ty) if types::is_empty(ty) => {
@@ -225,7 +225,7 @@ impl<'m> Importer<'m> {
         let mut names = HashSet::new();
         for proto in &graph.initializer {
             let name = proto.name.as_deref().unwrap_or("");
-            let made = match tensor::apart(proto, &mut self.files) {
+            let made = match tensor::external(proto, &mut self.files) {
                 Ok(Some(apart)) => Ok(external_constant(&apart)),
                 Ok(None) => tensor::decode(proto, &mut self.files).map(|it| constant(&it)),
                 Err(problem) => Err(problem),
@@ -248,7 +248,7 @@ impl<'m> Importer<'m> {
     fn initializer(&mut self, name: &'m str, made: Result<OpState, Problem>, at: Context<'_>) {
         let path = join(at.path, &shown(name));
         let location = Location::named(path.as_str(), Some(self.file_location(0)));
-        let place = Place {
+        let place = ModelPos {
             label: format!("initializer '{path}'"),
             path,
             location,
@@ -269,7 +269,7 @@ impl<'m> Importer<'m> {
         self.define(name, value, at.scope, &place);
     }
 
-    /// Makes what stands for a value that is left out.
+    /// Makes the placeholder of a value that is left out.
     fn no_value(&mut self, block: BlockId, location: Location) -> ValueId {
         let state = OpState::new("graph.none").result(Type::None);
         self.append(state.location(location), block)
@@ -282,8 +282,8 @@ impl<'m> Importer<'m> {
         self.module.op(op).results()[0]
     }
 
-    /// Reads nodes, in an order in which each finds what it takes.
-    pub(super) fn nodes(&mut self, nodes: &'m [Node], stated: &Stated<'m>, at: Context<'_>) {
+    /// Imports nodes, sorted so that operands come before their users.
+    pub(super) fn nodes(&mut self, nodes: &'m [Node], stated: &DeclaredTypes<'m>, at: Context<'_>) {
         self.n_nodes = self.n_nodes.saturating_add(nodes.len());
         if let (true, Some(first)) = (self.n_nodes > self.limits.nodes, nodes.first()) {
             let place = self.place(first, 0, at);
@@ -309,7 +309,7 @@ impl<'m> Importer<'m> {
     fn report_cycle(&mut self, nodes: &'m [Node], cycle: &[usize], at: Context<'_>) {
         const MAX_SHOWN: usize = 8;
         let places = cycle.iter().take(MAX_SHOWN);
-        let places: Vec<Place> = places
+        let places: Vec<ModelPos> = places
             .map(|&index| self.place(&nodes[index], index, at))
             .collect();
         let paths: Vec<&str> = places.iter().map(|place| place.path.as_str()).collect();
@@ -327,7 +327,7 @@ impl<'m> Importer<'m> {
         self.refuse(nodes, problem, at, location);
     }
 
-    /// Tells what is wrong with all nodes of a graph.
+    /// Reports a problem at all nodes of a graph.
     fn refuse(&mut self, nodes: &'m [Node], problem: Problem, at: Context<'_>, location: Location) {
         self.errors.push(problem.at(location.clone()));
         // So that nothing else is said of what they would make.
@@ -337,7 +337,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    fn node(&mut self, node: &'m Node, index: usize, stated: &Stated<'m>, at: Context<'_>) {
+    fn node(&mut self, node: &'m Node, index: usize, stated: &DeclaredTypes<'m>, at: Context<'_>) {
         let place = self.place(node, index, at);
         let operands = node.input.iter();
         let operands: Vec<Option<ValueId>> = operands
@@ -365,7 +365,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Returns the value that an input of a node names, `None` if it is left out.
-    fn operand(&mut self, name: &'m str, at: Context<'_>, place: &Place) -> Option<ValueId> {
+    fn operand(&mut self, name: &'m str, at: Context<'_>, place: &ModelPos) -> Option<ValueId> {
         if name.is_empty() {
             return None;
         }
@@ -395,11 +395,11 @@ impl<'m> Importer<'m> {
         &mut self,
         node: &'m Node,
         operands: Vec<Option<ValueId>>,
-        stated: &Stated<'m>,
+        stated: &DeclaredTypes<'m>,
         at: Context<'_>,
-        place: &Place,
+        place: &ModelPos,
     ) -> Result<Vec<Option<ValueId>>, Problem> {
-        let Known {
+        let ResolvedOperator {
             name,
             operator,
             own_version,
@@ -431,9 +431,9 @@ impl<'m> Importer<'m> {
         let mut state = OpState::new(name.clone()).operands(values.iter().copied());
         for (name, held) in &entries {
             let value = match held {
-                Held::Constant(value) => value.clone(),
-                Held::Tensor(tensor) => attributes::dense(tensor),
-                Held::Graph(_) => continue,
+                AttributeData::Constant(value) => value.clone(),
+                AttributeData::Tensor(tensor) => attributes::dense(tensor),
+                AttributeData::Graph(_) => continue,
             };
             state = state.attribute(*name, value);
         }
@@ -479,8 +479,8 @@ impl<'m> Importer<'m> {
         Ok(results.iter().map(|&value| Some(value)).collect())
     }
 
-    /// Finds what a node's operator is called here, and what is known of it.
-    fn known(&mut self, node: &'m Node, at: Context<'_>) -> Result<Known, Problem> {
+    /// Looks up the operator of a node.
+    fn known(&mut self, node: &'m Node, at: Context<'_>) -> Result<ResolvedOperator, Problem> {
         let domain = domain(node.domain.as_deref());
         let operator = node.op_type.as_deref().unwrap_or("");
         let version = self.frames[at.frame].opsets.get(domain).copied();
@@ -495,7 +495,7 @@ impl<'m> Importer<'m> {
                 format!("is of the operator set '{set}', of which the model has no version");
             return Err(Problem::new(codes::OPSET, message));
         }
-        let known = Known {
+        let known = ResolvedOperator {
             name: Name::from(name),
             operator: check::operator(domain, operator, version.unwrap_or(0))?,
             own_version: version.filter(|_| version != self.frames[0].opsets.get(domain).copied()),
@@ -504,13 +504,13 @@ impl<'m> Importer<'m> {
         Ok(known)
     }
 
-    /// Keeps count of a node whose operator is not known, if that is asked for.
+    /// Counts a node whose operator is unknown, if they are counted.
     fn unknown_operator(
         &mut self,
         node: &'m Node,
         problem: Problem,
         at: Context<'_>,
-        place: &Place,
+        place: &ModelPos,
     ) -> Result<Vec<Option<ValueId>>, Problem> {
         let Some(unknown) = &mut self.unknown else {
             return Err(problem);
@@ -547,7 +547,7 @@ impl<'m> Importer<'m> {
         &mut self,
         node: &'m Node,
         at: Context<'_>,
-        place: &Place,
+        place: &ModelPos,
         operator: Option<&Operator>,
     ) -> Result<(Entries<'m>, Graphs<'m>), Problem> {
         let mut entries: Entries<'m> = Vec::with_capacity(node.attribute.len());
@@ -560,7 +560,7 @@ impl<'m> Importer<'m> {
                 let message = format!("has the attribute '{}' twice", shown(name));
                 return Err(Problem::new(codes::MODEL_ATTRIBUTE, message));
             }
-            let mut bound = Bound {
+            let mut bound = BoundAttribute {
                 attribute,
                 frame: at.frame,
                 scope: at.scope,
@@ -587,9 +587,9 @@ impl<'m> Importer<'m> {
                 stated.push((name, kind));
             }
             match self.held(bound.attribute) {
-                Ok(Held::Graph(graph)) => {
+                Ok(AttributeData::Graph(graph)) => {
                     graphs.push((name, graph, bound));
-                    entries.push((name, Held::Graph(graph)));
+                    entries.push((name, AttributeData::Graph(graph)));
                 }
                 Ok(held) => entries.push((name, held)),
                 Err(problem) => {
@@ -608,19 +608,19 @@ impl<'m> Importer<'m> {
         Ok((entries, graphs))
     }
 
-    /// Makes a region of a subgraph.
+    /// Imports a subgraph as a region.
     fn subgraph(
         &mut self,
         name: &str,
         graph: &'m Graph,
-        bound: Bound<'m>,
+        bound: BoundAttribute<'m>,
         arguments: &[Type],
         at: Context<'_>,
-        place: &Place,
+        place: &ModelPos,
     ) -> Result<RegionId, Problem> {
-        let max_levels = MAX_LEVELS.min(self.limits.depth);
-        if at.level >= max_levels {
-            let message = format!("subgraphs nest more than {max_levels} deep");
+        let max_depth = MAX_DEPTH.min(self.limits.depth);
+        if at.depth >= max_depth {
+            let message = format!("subgraphs nest more than {max_depth} deep");
             return Err(Problem::new(codes::MODEL_TOO_DEEP, message));
         }
         let region = self.module.create_region();
@@ -632,7 +632,7 @@ impl<'m> Importer<'m> {
             scope,
             block,
             path: &path,
-            level: at.level + 1,
+            depth: at.depth + 1,
         };
         for (index, input) in graph.input.iter().enumerate() {
             let name = input.name.as_deref().unwrap_or("");
@@ -648,7 +648,7 @@ impl<'m> Importer<'m> {
             };
             let location = Location::named(join(&path, &shown(name)), None);
             let value = self.module.add_argument(block, ty, location);
-            let input = Place {
+            let input = ModelPos {
                 label: format!("input '{}'", join(&path, &shown(name))),
                 path: String::new(),
                 location: place.location.clone(),
@@ -656,7 +656,7 @@ impl<'m> Importer<'m> {
             self.define(name, value, scope, &input);
         }
         self.initializers(graph, inside);
-        self.nodes(&graph.node, &stated_by(graph), inside);
+        self.nodes(&graph.node, &declared_by(graph), inside);
         let outputs = self.outputs(graph, inside);
         let end = OpState::new("graph.yield").operands(outputs);
         let end = self.module.create(end.location(place.location.clone()));
@@ -687,8 +687,8 @@ impl<'m> Importer<'m> {
         values
     }
 
-    /// Returns where a node is.
-    fn place(&self, node: &Node, index: usize, at: Context<'_>) -> Place {
+    /// Returns the position of a node.
+    fn place(&self, node: &Node, index: usize, at: Context<'_>) -> ModelPos {
         let operator = shown(node.op_type.as_deref().unwrap_or(""));
         let name = match node.name.as_deref() {
             None | Some("") => format!("{operator}#{index}"),
@@ -700,14 +700,15 @@ impl<'m> Importer<'m> {
             None => here,
             Some(caller) => Location::call_site(here, caller.clone()),
         };
-        Place {
+        ModelPos {
             label: format!("node '{path}' ({operator})"),
             path,
             location,
         }
     }
 
-    /// Returns the place of a node of a graph, counted from 1, in the file; 0 for what is none.
+    /// Returns a location in the file whose column is the number of a node in its graph, counted from 1; 0 for
+    /// everything else.
     fn file_location(&self, number: usize) -> Location {
         Location::FileLineCol {
             file: self.file.clone(),
@@ -718,10 +719,10 @@ impl<'m> Importer<'m> {
 }
 
 /// Attributes of a node by name.
-pub(super) type Entries<'m> = Vec<(&'m str, Held<'m>)>;
+pub(super) type Entries<'m> = Vec<(&'m str, AttributeData<'m>)>;
 
-/// Graphs of a node by name.
-type Graphs<'m> = Vec<(&'m str, &'m Graph, Bound<'m>)>;
+/// The graphs among a node's attributes, by name.
+type Graphs<'m> = Vec<(&'m str, &'m Graph, BoundAttribute<'m>)>;
 
 fn join(path: &str, name: &str) -> String {
     match path {
@@ -780,8 +781,8 @@ fn constant(tensor: &Tensor) -> OpState {
     state.result(attributes::tensor_type(&tensor.dims, tensor.element))
 }
 
-/// Makes a constant that stays in its file.
-fn external_constant(apart: &Apart<'_>) -> OpState {
+/// Makes a constant whose elements stay in their file.
+fn external_constant(apart: &ExternalTensor<'_>) -> OpState {
     let offset = i64::try_from(apart.left.offset).unwrap_or(i64::MAX);
     OpState::new("graph.external")
         .attribute("dims", attributes::extents(&apart.dims))
@@ -792,7 +793,7 @@ fn external_constant(apart: &Apart<'_>) -> OpState {
         .result(attributes::tensor_type(&apart.dims, apart.element))
 }
 
-/// Returns the tensor that a node `Constant` holds, in whichever of its attributes.
+/// Returns the tensor of a node `Constant`, whichever attribute holds it.
 fn constant_tensor(entries: Entries<'_>) -> Result<Tensor, Problem> {
     let mut entries = entries.into_iter();
     let (Some((name, held)), None) = (entries.next(), entries.next()) else {
@@ -800,12 +801,13 @@ fn constant_tensor(entries: Entries<'_>) -> Result<Tensor, Problem> {
         return Err(Problem::new(codes::MODEL_ATTRIBUTE, message));
     };
     match (name, held) {
-        ("value" | "sparse_value", Held::Tensor(tensor)) => Ok(tensor),
-        (_, Held::Constant(value)) if name.starts_with("value_") => results::constant(&value)
-            .ok_or_else(|| {
+        ("value" | "sparse_value", AttributeData::Tensor(tensor)) => Ok(tensor),
+        (_, AttributeData::Constant(value)) if name.starts_with("value_") => {
+            results::constant(&value).ok_or_else(|| {
                 let message = format!("has a value of the wrong kind in '{name}'");
                 Problem::new(codes::MODEL_ATTRIBUTE, message)
-            }),
+            })
+        }
         _ => {
             let message = format!("has no attribute '{}', or one of another kind", shown(name));
             Err(Problem::new(codes::MODEL_ATTRIBUTE, message))

@@ -1,4 +1,4 @@
-//! A model as a module: operator sets, functions of its own, and `@main`.
+//! Imports a model: operator sets, functions, and the graph as `@main`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,16 +8,16 @@ use super::{
     OPSETS, Options, Survey, UnknownOperator,
     external::ExternalFiles,
     function::Functions,
-    graph::{Context, Importer, Place, stated_by},
+    graph::{Context, Importer, ModelPos, declared_by},
     problem::{Problem, shown},
     proto, sparse, tensor, types, whole,
 };
 use crate::{Imported, Signature, codes};
 
-/// Versions of operator sets by domain; the default one is `""`.
+/// The versions of operator sets by domain; the default one is `""`.
 pub(super) type Opsets<'m> = HashMap<&'m str, i64>;
 
-/// Makes a module of a model.
+/// Imports a decoded model.
 pub(super) fn import(model: &proto::Model, options: &Options) -> Result<Imported, Diagnostics> {
     let mut importer = importer(options, None);
     importer.model(model, options);
@@ -28,7 +28,7 @@ pub(super) fn import(model: &proto::Model, options: &Options) -> Result<Imported
     })
 }
 
-/// Says what is wrong with a model.
+/// Lists everything that is wrong with a decoded model.
 pub(super) fn survey(model: &proto::Model, options: &Options) -> Survey {
     let mut importer = importer(options, Some(BTreeMap::new()));
     importer.model(model, options);
@@ -53,7 +53,7 @@ fn importer<'m>(
         notes: Diagnostics::default(),
         unknown,
         file: Name::from(options.name.as_str()),
-        files: ExternalFiles::new(&options.outside).within(options.limits.bytes),
+        files: ExternalFiles::new(&options.external_data).within(options.limits.bytes),
         limits: options.limits,
         n_nodes: 0,
         budget: sparse::Budget::default(),
@@ -85,7 +85,7 @@ impl<'m> Importer<'m> {
         self.main(graph, frame);
     }
 
-    /// Reads the versions of operator sets, and refuses those that are not known.
+    /// Reads the versions of operator sets, and refuses unknown ones.
     pub(super) fn opsets(
         &mut self,
         who: &str,
@@ -127,7 +127,7 @@ impl<'m> Importer<'m> {
         opsets
     }
 
-    /// Says in the module for which version of an operator set it is.
+    /// Notes the version of an operator set in the module.
     pub(super) fn state_version(&mut self, domain: &str, version: i64) {
         let name = match domain {
             "" => "onnx.opset".to_owned(),
@@ -138,7 +138,7 @@ impl<'m> Importer<'m> {
             .set_attribute(top, name, Attribute::integer(version, Type::I64));
     }
 
-    /// Keeps what the model says of itself.
+    /// Keeps the model's metadata as attributes of the module.
     fn properties(&mut self, model: &'m proto::Model) {
         let mut properties = Vec::new();
         let mut add = |name: &str, text: &str| {
@@ -185,7 +185,7 @@ impl<'m> Importer<'m> {
             scope,
             block,
             path: "",
-            level: 0,
+            depth: 0,
         };
         let place = Location::FileLineCol {
             file: self.file.clone(),
@@ -208,10 +208,10 @@ impl<'m> Importer<'m> {
             self.note_sizes(input, &place);
             let location = Location::named(&*shown(name), Some(place.clone()));
             let value = self.module.add_argument(block, ty, location);
-            self.define(name, value, at.scope, &Place::of_input(name, &place));
+            self.define(name, value, at.scope, &ModelPos::of_input(name, &place));
             signature.add_input(name, types::dimensions(input.ty.as_deref()));
         }
-        self.nodes(&graph.node, &stated_by(graph), at);
+        self.nodes(&graph.node, &declared_by(graph), at);
         let outputs = self.outputs(graph, at);
         let mut seen = HashSet::new();
         for output in &graph.output {
@@ -243,7 +243,7 @@ pub(super) fn set_name(domain: &str) -> &str {
     if domain.is_empty() { "ai.onnx" } else { domain }
 }
 
-/// Returns a domain, the default one by its short name.
+/// Returns a domain, with the default one as `""`.
 pub(super) fn domain(stated: Option<&str>) -> &str {
     match stated {
         None | Some("ai.onnx") => "",

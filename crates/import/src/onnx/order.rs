@@ -1,4 +1,4 @@
-//! The order of a graph's nodes.
+//! Sorts the nodes of a graph.
 //!
 //! A model should list each node behind those whose results it takes. One that does not is put
 //! in order; nodes that wait for each other are refused.
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::proto::Node;
 
-/// Returns the order in which nodes can be taken, `None` if they stand in one.
+/// Returns an order of nodes in which operands come before their users; `None` if the nodes are sorted already.
 ///
 /// # Errors
 ///
@@ -75,8 +75,8 @@ enum State {
     Taken,
 }
 
-/// Calls `each` with the names that a node uses, those in its subgraphs included. The gate has
-/// bounded how deep these are.
+/// Calls `each` with the names of a node's operands, those of its subgraphs included. The gate has bounded how deep
+/// these are.
 fn used<'m>(node: &'m Node, each: &mut dyn FnMut(&'m str)) {
     node.input.iter().for_each(|name| each(name));
     for attribute in &node.attribute {

@@ -1,10 +1,10 @@
-//! What is wrong with a part of a model, told by somebody who does not know where it is.
+//! [`Problem`]: a mistake in a part of a model, reported by code that does not know the part's location.
 
 use std::borrow::Cow;
 
 use tfrt_ir::{Diagnostic, Location, visible};
 
-/// A mistake without a place.
+/// A mistake without a location.
 #[derive(Debug)]
 pub(super) struct Problem {
     code: &'static str,
@@ -36,13 +36,13 @@ impl Problem {
         (self.message, self.help)
     }
 
-    /// Says of what part of the model it is, in front of the message.
+    /// Adds the part of the model in front of the message.
     pub(super) fn of(mut self, what: &str) -> Problem {
         self.message = format!("{what}: {}", self.message);
         self
     }
 
-    /// Places it.
+    /// Makes a diagnostic at a location.
     pub(super) fn at(self, location: Location) -> Diagnostic {
         let error = Diagnostic::error(self.code, self.message).at_location(location);
         match self.help {
@@ -52,7 +52,7 @@ impl Problem {
     }
 }
 
-/// A name as it is shown: cut if it is long, without what would move the cursor.
+/// Returns a name for display: cut if it is long, without control characters.
 pub(super) fn shown(name: &str) -> Cow<'_, str> {
     const MAX_SHOWN: usize = 100;
     let cut = match name.len() {

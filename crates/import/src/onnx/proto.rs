@@ -1,4 +1,4 @@
-//! The messages of ONNX files, as far as they are read.
+//! The protobuf messages of ONNX files, as far as they are read.
 //!
 //! Field numbers are those of the ONNX standard (version 1.22). What is not here is skipped:
 //! documentation, metadata, training and placement. Large messages stand in boxes, so that a
@@ -6,7 +6,7 @@
 
 use prost::{Message, bytes::Bytes};
 
-/// A file.
+/// A model, as the message of a file (`ModelProto`).
 #[derive(Clone, PartialEq, Message)]
 pub struct Model {
     #[prost(int64, optional, tag = "1")]
@@ -25,7 +25,7 @@ pub struct Model {
     pub functions: Vec<Function>,
 }
 
-/// A version of an operator set.
+/// The version of an operator set (`OperatorSetIdProto`).
 #[derive(Clone, PartialEq, Message)]
 pub struct OperatorSet {
     #[prost(string, optional, tag = "1")]
@@ -34,7 +34,7 @@ pub struct OperatorSet {
     pub version: Option<i64>,
 }
 
-/// A pair of texts.
+/// A key and a value, both texts (`StringStringEntryProto`).
 #[derive(Clone, PartialEq, Message)]
 pub struct Entry {
     #[prost(string, optional, tag = "1")]
@@ -43,7 +43,7 @@ pub struct Entry {
     pub value: Option<String>,
 }
 
-/// Nodes, with what goes in and out.
+/// A graph: nodes, inputs, outputs and initializers (`GraphProto`).
 #[derive(Clone, PartialEq, Message)]
 pub struct Graph {
     #[prost(message, repeated, tag = "1")]
@@ -62,7 +62,7 @@ pub struct Graph {
     pub value_info: Vec<ValueInfo>,
 }
 
-/// A name and its type.
+/// The name and the type of a value (`ValueInfoProto`).
 #[derive(Clone, PartialEq, Message)]
 pub struct ValueInfo {
     #[prost(string, optional, tag = "1")]
@@ -71,7 +71,7 @@ pub struct ValueInfo {
     pub ty: Option<Box<TypeProto>>,
 }
 
-/// A call of an operator.
+/// A node: one use of an operator (`NodeProto`).
 #[derive(Clone, PartialEq, Message)]
 pub struct Node {
     #[prost(string, repeated, tag = "1")]
@@ -90,7 +90,7 @@ pub struct Node {
     pub overload: Option<String>,
 }
 
-/// A named constant of a node.
+/// A named attribute of a node.
 #[derive(Clone, PartialEq, Message)]
 pub struct AttributeProto {
     #[prost(string, optional, tag = "1")]
@@ -129,7 +129,7 @@ pub struct AttributeProto {
     pub type_protos: Vec<TypeProto>,
 }
 
-/// A tensor.
+/// A tensor, with its elements or a reference to a file.
 #[derive(Clone, PartialEq, Message)]
 pub struct TensorProto {
     #[prost(int64, repeated, packed = "false", tag = "1")]
@@ -160,7 +160,7 @@ pub struct TensorProto {
     pub data_location: Option<i32>,
 }
 
-/// A part of a tensor that is stored in pieces; nobody writes them.
+/// A part of a tensor that is stored in pieces, which nobody writes.
 #[derive(Clone, PartialEq, Message)]
 pub struct Segment {
     #[prost(int64, optional, tag = "1")]
@@ -169,7 +169,7 @@ pub struct Segment {
     pub end: Option<i64>,
 }
 
-/// Values at some places of a tensor, zero elsewhere.
+/// A sparse tensor: values at some positions, zero elsewhere.
 #[derive(Clone, PartialEq, Message)]
 pub struct SparseTensor {
     #[prost(message, optional, boxed, tag = "1")]
@@ -180,14 +180,14 @@ pub struct SparseTensor {
     pub dims: Vec<i64>,
 }
 
-/// Dimensions.
+/// The dimensions of a tensor's type.
 #[derive(Clone, PartialEq, Message)]
-pub struct Shape {
+pub struct TensorShapeProto {
     #[prost(message, repeated, tag = "1")]
     pub dim: Vec<Dimension>,
 }
 
-/// A number or the name of one; unknown without both.
+/// A dimension: a number, a name, or unknown without both.
 #[derive(Clone, PartialEq, Message)]
 pub struct Dimension {
     #[prost(int64, optional, tag = "1")]
@@ -196,19 +196,19 @@ pub struct Dimension {
     pub dim_param: Option<String>,
 }
 
-/// The type of a value: one of the fields.
+/// The type of a value: one of the fields is set.
 #[derive(Clone, PartialEq, Message)]
 pub struct TypeProto {
     #[prost(message, optional, boxed, tag = "1")]
     pub tensor_type: Option<Box<TensorType>>,
     #[prost(message, optional, boxed, tag = "4")]
-    pub sequence_type: Option<Box<ElementOf>>,
+    pub sequence_type: Option<Box<ContainerTypeProto>>,
     #[prost(message, optional, boxed, tag = "5")]
     pub map_type: Option<Box<MapType>>,
     #[prost(message, optional, boxed, tag = "8")]
     pub sparse_tensor_type: Option<Box<TensorType>>,
     #[prost(message, optional, boxed, tag = "9")]
-    pub optional_type: Option<Box<ElementOf>>,
+    pub optional_type: Option<Box<ContainerTypeProto>>,
 }
 
 /// The type of a tensor.
@@ -217,17 +217,17 @@ pub struct TensorType {
     #[prost(int32, optional, tag = "1")]
     pub elem_type: Option<i32>,
     #[prost(message, optional, boxed, tag = "2")]
-    pub shape: Option<Box<Shape>>,
+    pub shape: Option<Box<TensorShapeProto>>,
 }
 
-/// The type of what a sequence or an optional holds.
+/// The type of the elements of a sequence or an optional.
 #[derive(Clone, PartialEq, Message)]
-pub struct ElementOf {
+pub struct ContainerTypeProto {
     #[prost(message, optional, boxed, tag = "1")]
     pub elem_type: Option<Box<TypeProto>>,
 }
 
-/// The types of keys and values.
+/// The type of a map, by its keys and values.
 #[derive(Clone, PartialEq, Message)]
 pub struct MapType {
     #[prost(int32, optional, tag = "1")]
@@ -236,7 +236,7 @@ pub struct MapType {
     pub value_type: Option<Box<TypeProto>>,
 }
 
-/// A function of the model's own.
+/// A function of the model (`FunctionProto`).
 #[derive(Clone, PartialEq, Message)]
 pub struct Function {
     #[prost(string, optional, tag = "1")]
@@ -261,7 +261,7 @@ pub struct Function {
     pub value_info: Vec<ValueInfo>,
 }
 
-/// A sequence as a file.
+/// A sequence, as the message of a file.
 #[derive(Clone, PartialEq, Message)]
 pub struct SequenceProto {
     #[prost(string, optional, tag = "1")]
@@ -280,7 +280,7 @@ pub struct SequenceProto {
     pub optional_values: Vec<OptionalProto>,
 }
 
-/// A map as a file.
+/// A map, as the message of a file.
 #[derive(Clone, PartialEq, Message)]
 pub struct MapProto {
     #[prost(string, optional, tag = "1")]
@@ -295,7 +295,7 @@ pub struct MapProto {
     pub values: Option<Box<SequenceProto>>,
 }
 
-/// An optional as a file.
+/// An optional value, as the message of a file.
 #[derive(Clone, PartialEq, Message)]
 pub struct OptionalProto {
     #[prost(string, optional, tag = "1")]

@@ -1,10 +1,10 @@
-//! What can be said of results without calculating: whether they are sequences, and of what.
+//! Types of results that follow without inference: whether they are sequences, and of what.
 
 use tfrt_ir::{Attribute, Module, RegionId, Type, ValueId, attributes::FloatAttribute};
 
 use super::{
     ElementType,
-    attributes::Held,
+    attributes::AttributeData,
     element,
     graph::Entries,
     schema::{Operator, Parameter},
@@ -12,19 +12,19 @@ use super::{
     types,
 };
 
-/// Types of the results of an operation.
-pub(super) enum Results {
-    /// One for each.
+/// The types of an operation's results.
+pub(super) enum ResultTypes {
+    /// One type for each result.
     Each(Vec<Type>),
-    /// All are the same.
+    /// One type for all results.
     Same(Type),
 }
 
-impl Results {
+impl ResultTypes {
     pub(super) fn of(&self, index: usize) -> Type {
         match self {
-            Results::Each(types) => types.get(index).cloned().unwrap_or_else(types::unknown),
-            Results::Same(ty) => ty.clone(),
+            ResultTypes::Each(types) => types.get(index).cloned().unwrap_or_else(types::unknown),
+            ResultTypes::Same(ty) => ty.clone(),
         }
     }
 }
@@ -39,7 +39,7 @@ pub(super) fn is_unknown(ty: &Type) -> bool {
     }
 }
 
-/// Finds the types of results.
+/// Returns the types of an operation's results.
 pub(super) fn types(
     module: &Module,
     name: &str,
@@ -47,38 +47,38 @@ pub(super) fn types(
     operands: &[ValueId],
     attributes: &Entries<'_>,
     regions: &[RegionId],
-) -> Results {
+) -> ResultTypes {
     let operand = |index: usize| operands.get(index).map(|&value| module.value_type(value));
-    let same = |ty: Option<&Type>| Results::Same(ty.cloned().unwrap_or_else(types::unknown));
+    let same = |ty: Option<&Type>| ResultTypes::Same(ty.cloned().unwrap_or_else(types::unknown));
     match name {
         "onnx.Identity" | "onnx.SequenceInsert" | "onnx.SequenceErase" => same(operand(0)),
         "onnx.SequenceEmpty" => {
             let dtype = attributes.iter().find(|(name, _)| *name == "dtype");
             let dtype = dtype.and_then(|(_, held)| match held {
-                Held::Constant(value) => i32::try_from(value.as_i64()?).ok(),
+                AttributeData::Constant(value) => i32::try_from(value.as_i64()?).ok(),
                 _ => None,
             });
             let element = ElementType::from_number(dtype.unwrap_or(ElementType::F32.number()));
             let of = element.map_or_else(types::unknown, |it| types::unranked(it.ty()));
-            Results::Same(types::sequence(&of))
+            ResultTypes::Same(types::sequence(&of))
         }
         "onnx.SequenceConstruct" | "onnx.SplitToSequence" => {
-            Results::Same(types::sequence(&any_shape(operand(0))))
+            ResultTypes::Same(types::sequence(&any_shape(operand(0))))
         }
         "onnx.SequenceAt" | "onnx.OptionalGetElement" => match operand(0) {
-            Some(ty @ Type::Tensor(_)) => Results::Same(ty.clone()),
-            Some(ty) => Results::Same(inner(ty).unwrap_or_else(types::unknown)),
-            None => Results::Same(types::unknown()),
+            Some(ty @ Type::Tensor(_)) => ResultTypes::Same(ty.clone()),
+            Some(ty) => ResultTypes::Same(inner(ty).unwrap_or_else(types::unknown)),
+            None => ResultTypes::Same(types::unknown()),
         },
         "onnx.Optional" => match (
             operand(0),
             attributes.iter().find(|(name, _)| *name == "type"),
         ) {
-            (Some(ty), _) => Results::Same(types::optional(ty)),
-            (None, Some((_, Held::Constant(Attribute::Type(ty))))) => {
-                Results::Same(types::optional(ty))
+            (Some(ty), _) => ResultTypes::Same(types::optional(ty)),
+            (None, Some((_, AttributeData::Constant(Attribute::Type(ty))))) => {
+                ResultTypes::Same(types::optional(ty))
             }
-            _ => Results::Same(types::optional(&types::unknown())),
+            _ => ResultTypes::Same(types::optional(&types::unknown())),
         },
         "onnx.If" => {
             let (one, other) = (
@@ -89,25 +89,25 @@ pub(super) fn types(
                 .iter()
                 .zip(&other)
                 .map(|(one, other)| either(one, other));
-            Results::Each(both.collect())
+            ResultTypes::Each(both.collect())
         }
-        "onnx.Loop" => Results::Each(loop_results(module, operands, regions)),
-        "onnx.Scan" => Results::Each(scan_results(module, attributes, regions)),
+        "onnx.Loop" => ResultTypes::Each(loop_results(module, operands, regions)),
+        "onnx.Scan" => ResultTypes::Each(scan_results(module, attributes, regions)),
         "onnx.SequenceMap" => {
             let elements = yielded(module, regions.first());
             let sequences = elements
                 .iter()
                 .map(|ty| types::sequence(&any_shape(Some(ty))));
-            Results::Each(sequences.collect())
+            ResultTypes::Each(sequences.collect())
         }
         _ => match operator {
-            Some(operator) => Results::Each(declared(module, operator, operands, attributes)),
-            None => Results::Same(types::unknown()),
+            Some(operator) => ResultTypes::Each(declared(module, operator, operands, attributes)),
+            None => ResultTypes::Same(types::unknown()),
         },
     }
 }
 
-/// Returns what is known of the arguments of a graph, from the operands of its operation.
+/// Returns the types of the arguments of a subgraph, by the operands of its operation.
 pub(super) fn arguments(name: &str, operands: &[Type], n_arguments: usize) -> Vec<Type> {
     let any = |ty: &Type| any_shape(Some(ty));
     match name {
@@ -130,7 +130,7 @@ pub(super) fn arguments(name: &str, operands: &[Type], n_arguments: usize) -> Ve
     }
 }
 
-/// Returns the types that an operator's parameters say, of those results that have one.
+/// Returns the types of results by the operator's parameters, for those results that have one.
 fn declared(
     module: &Module,
     operator: &Operator,
@@ -158,7 +158,7 @@ fn declared(
             return element.map_or_else(types::unknown, |it| types::unranked(it.ty()));
         }
         let number = attributes.iter().find_map(|(name, held)| match held {
-            Held::Constant(value) if ELEMENT_TYPES.contains(name) => value.as_i64(),
+            AttributeData::Constant(value) if ELEMENT_TYPES.contains(name) => value.as_i64(),
             _ => None,
         });
         let element = number.and_then(|number| i32::try_from(number).ok());
@@ -171,7 +171,7 @@ fn declared(
 /// Attributes that state the type of a result's elements, as a number.
 const ELEMENT_TYPES: [&str; 4] = ["to", "dtype", "output_dtype", "output_datatype"];
 
-/// Returns the type of a value that is one or another.
+/// Returns the common type of a value that is one or the other.
 fn either(one: &Type, other: &Type) -> Type {
     match (one, other) {
         _ if one == other => one.clone(),
@@ -193,7 +193,7 @@ fn any_shape(ty: Option<&Type>) -> Type {
     }
 }
 
-/// Returns the type of what a sequence or an optional holds.
+/// Returns the type of the elements of a sequence or an optional.
 fn inner(ty: &Type) -> Option<Type> {
     let text = ty.as_dialect()?;
     let inner = text
@@ -202,7 +202,7 @@ fn inner(ty: &Type) -> Option<Type> {
     tfrt_ir::parse_type(inner.strip_suffix('>')?)
 }
 
-/// Returns the types of what a region ends with.
+/// Returns the types of the values that a region yields.
 fn yielded(module: &Module, region: Option<&RegionId>) -> Vec<Type> {
     let block = region.and_then(|&region| module.entry_block(region));
     let Some(last) = block.and_then(|block| module.block(block).last()) else {
@@ -214,8 +214,8 @@ fn yielded(module: &Module, region: Option<&RegionId>) -> Vec<Type> {
         .collect()
 }
 
-/// Carried values have the type that they begin with, or another shape; elements of scan outputs
-/// are stacked.
+/// Returns the types of a loop's results: carried values have the type that they begin with, or another shape; scan
+/// outputs are stacked elements.
 fn loop_results(module: &Module, operands: &[ValueId], regions: &[RegionId]) -> Vec<Type> {
     const BEFORE_CARRIED: usize = 2;
     let n_carried = operands.len().saturating_sub(BEFORE_CARRIED);
@@ -240,7 +240,7 @@ fn carried(start: &Type, end: &Type) -> Type {
 fn scan_results(module: &Module, attributes: &Entries<'_>, regions: &[RegionId]) -> Vec<Type> {
     let ends = yielded(module, regions.first());
     let n_inputs = attributes.iter().find_map(|(name, held)| match held {
-        Held::Constant(value) if *name == "num_scan_inputs" => value.as_i64(),
+        AttributeData::Constant(value) if *name == "num_scan_inputs" => value.as_i64(),
         _ => None,
     });
     let block = regions

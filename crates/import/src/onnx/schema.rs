@@ -1,4 +1,4 @@
-//! What is known of ONNX's operators: their inputs, outputs and attributes in each version.
+//! The table of ONNX's operators: inputs, outputs and attributes of each version.
 //!
 //! The facts stand in `schema/operators.tsv`, a line for each version of an operator, which
 //! `schema/operators.py` writes; only lines that are asked for are read.
@@ -17,26 +17,26 @@ use std::sync::LazyLock;
 
 const TABLE: &str = include_str!("schema/operators.tsv");
 
-/// An operator from one version on.
+/// The definition of an operator, from one version on.
 #[derive(Clone, Debug)]
 pub struct Operator {
     /// The domain, `ai.onnx` for the default one.
     pub domain: &'static str,
     /// The name.
     pub name: &'static str,
-    /// The version of the operator set that it came or changed with.
+    /// The version of the operator set that introduced or changed it.
     pub since: i64,
-    /// Whether it is gone since then.
+    /// Whether the operator was removed in that version.
     pub is_gone: bool,
-    /// What it takes.
+    /// The inputs.
     pub inputs: Vec<Parameter>,
-    /// What it gives.
+    /// The outputs.
     pub outputs: Vec<Parameter>,
-    /// Its attributes, sorted by name.
+    /// The attributes, sorted by name.
     pub attributes: Vec<AttributeDef>,
 }
 
-/// An input or output.
+/// The definition of an input or output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
     /// The name.
@@ -44,11 +44,11 @@ pub struct Parameter {
     /// `T` for tensors of the same type wherever that stands, `seq(T)` for sequences of such,
     /// `any(T)` for values of several kinds, else one type: `tensor(int64)`.
     pub ty: &'static str,
-    /// How many values it stands for.
+    /// The number of values that the parameter stands for.
     pub count: Count,
 }
 
-/// How many values a parameter stands for.
+/// The number of values that a parameter stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// One.
@@ -59,23 +59,23 @@ pub enum Count {
     AtLeast(usize),
 }
 
-/// An attribute.
+/// The definition of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttributeDef {
     /// The name.
     pub name: &'static str,
-    /// What it holds.
+    /// The kind of its value.
     pub kind: AttributeKind,
     /// Whether it must be stated.
     pub is_required: bool,
-    /// What it is if it is not stated: a number, a text in quotes, or a list in brackets.
+    /// The default: a number, a text in quotes, or a list in brackets.
     pub default: Option<&'static str>,
 }
 
 /// Declares kinds of attributes: number and name in ONNX.
 macro_rules! kinds {
     ($($name:ident = $number:literal, $text:literal;)*) => {
-        /// What an attribute holds.
+        /// The kind of an attribute's value.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[expect(missing_docs, reason = "each is described by its name")]
         pub enum AttributeKind { $($name),* }
@@ -83,12 +83,12 @@ macro_rules! kinds {
         impl AttributeKind {
             const ALL: &[AttributeKind] = &[$(AttributeKind::$name),*];
 
-            /// Returns the number that stands for it in files.
+            /// Returns the number of the kind in files.
             pub fn number(self) -> i32 {
                 match self { $(AttributeKind::$name => $number),* }
             }
 
-            /// Returns ONNX's name.
+            /// Returns ONNX's name of the kind.
             pub fn name(self) -> &'static str {
                 match self { $(AttributeKind::$name => $text),* }
             }
@@ -113,7 +113,7 @@ kinds! {
     Types = 14, "types";
 }
 
-/// Lines of the table with the first three columns read, in order.
+/// The lines of the table with the first three columns read, in order.
 static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
     let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
     let mut lines: Vec<Line> = lines.filter_map(Line::read).collect();
@@ -128,25 +128,24 @@ struct Line {
     rest: &'static str,
 }
 
-/// Returns the form that an operator has in a version of its operator set; the default domain is
-/// `""` or `ai.onnx`.
+/// Returns the definition of an operator in a version of its operator set; the default domain is `""` or `ai.onnx`.
 pub fn lookup(domain: &str, name: &str, version: i64) -> Option<Operator> {
     let lines = versions(domain, name);
     let after = lines.partition_point(|line| line.since <= version);
     Some(lines[..after].last()?.operator())
 }
 
-/// Returns all forms of an operator, the oldest first.
+/// Returns all definitions of an operator, the oldest first.
 pub fn history(domain: &str, name: &str) -> impl Iterator<Item = Operator> {
     versions(domain, name).iter().map(Line::operator)
 }
 
-/// Returns whether operators of a domain are known.
+/// Returns whether the operators of a domain are known.
 pub fn is_known_domain(domain: &str) -> bool {
     !of_domain(domain).is_empty()
 }
 
-/// Iterates over the names of a domain's operators, those of several versions as often.
+/// Iterates over the names of a domain's operators, once for each definition.
 pub fn names(domain: &str) -> impl Iterator<Item = &'static str> {
     of_domain(domain).iter().map(|line| line.name)
 }
@@ -239,19 +238,19 @@ impl AttributeDef {
 }
 
 impl Operator {
-    /// Returns an attribute.
+    /// Returns the definition of an attribute.
     pub fn attribute(&self, name: &str) -> Option<&AttributeDef> {
         self.attributes
             .iter()
             .find(|attribute| attribute.name == name)
     }
 
-    /// Returns the parameter that an input belongs to.
+    /// Returns the parameter of an input.
     pub fn input(&self, index: usize) -> Option<&Parameter> {
         at(&self.inputs, index)
     }
 
-    /// Returns the parameter that an output belongs to.
+    /// Returns the parameter of an output.
     pub fn output(&self, index: usize) -> Option<&Parameter> {
         at(&self.outputs, index)
     }

@@ -1,4 +1,4 @@
-//! Sparse tensors, which become tensors with all their zeros.
+//! Sparse tensors, which become dense ones.
 
 use super::{
     element::ElementType,
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::codes;
 
-/// Bytes that the sparse tensors of one model may become.
+/// The bytes that sparse tensors of a model may still take as dense ones.
 pub(super) struct Budget(usize);
 
 impl Default for Budget {
@@ -18,7 +18,7 @@ impl Default for Budget {
     }
 }
 
-/// Expands a sparse tensor; it has the name of its values.
+/// Makes a dense tensor of a sparse one, with the name of its values.
 pub(super) fn expand(
     sparse: &SparseTensor,
     files: &mut ExternalFiles,
@@ -89,7 +89,7 @@ fn number(bytes: &[u8]) -> i64 {
     i64::from_le_bytes(bytes.try_into().expect("chunks have 8 bytes"))
 }
 
-/// Returns where the element of an index is, if it is inside.
+/// Returns the linear index of an element, if it is inside.
 fn linear(index: &[i64], dims: &[usize]) -> Option<usize> {
     index.iter().zip(dims).try_fold(0, |at, (&index, &size)| {
         let index = usize::try_from(index).ok().filter(|&index| index < size)?;

@@ -1,4 +1,4 @@
-//! Tensors: elements in any of the encodings that files have, as bytes of one form.
+//! Decodes tensors: elements in any of the encodings of files become bytes of one form.
 
 use std::sync::Arc;
 
@@ -6,22 +6,22 @@ use prost::bytes::Bytes;
 
 use super::{
     element::ElementType,
-    external::{self, ExternalFiles, Left},
+    external::{self, ExternalFiles, ExternalRef},
     problem::Problem,
     proto::{Graph, TensorProto},
 };
 use crate::codes;
 
-/// A tensor of a file.
+/// A tensor in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
-    /// Its name; may be empty.
+    /// The name; may be empty.
     pub name: String,
     /// The type of its elements.
     pub element: ElementType,
-    /// Its extents, the slowest first; none if it is a scalar.
+    /// The extents, the slowest first; none if it is a scalar.
     pub dims: Vec<usize>,
-    /// Its elements in row-major order.
+    /// The elements in row-major order.
     ///
     /// Invariant: as many as the extents say, strings if the type says so.
     pub data: TensorData,
@@ -86,17 +86,17 @@ pub(super) fn decode(proto: &TensorProto, files: &mut ExternalFiles) -> Result<T
 }
 
 /// A tensor whose elements stay in their file.
-pub(super) struct Apart<'p> {
+pub(super) struct ExternalTensor<'p> {
     pub(super) element: ElementType,
     pub(super) dims: Vec<usize>,
-    pub(super) left: Left<'p>,
+    pub(super) left: ExternalRef<'p>,
 }
 
-/// Reads a tensor but for its elements, if these are to stay in their file.
-pub(super) fn apart<'p>(
+/// Decodes a tensor without its elements, if they are to stay in their file.
+pub(super) fn external<'p>(
     proto: &'p TensorProto,
     files: &mut ExternalFiles,
-) -> Result<Option<Apart<'p>>, Problem> {
+) -> Result<Option<ExternalTensor<'p>>, Problem> {
     let is_plain = proto.segment.is_none() && held(proto) == ["another file"];
     if !is_plain {
         return Ok(None);
@@ -107,15 +107,15 @@ pub(super) fn apart<'p>(
     if element.per_byte() != 1 || matches!(element, ElementType::Bool | ElementType::String) {
         return Ok(None);
     }
-    let left = files.leave(proto, file_len(element, count))?;
-    Ok(left.map(|left| Apart {
+    let left = files.keep_external(proto, file_len(element, count))?;
+    Ok(left.map(|left| ExternalTensor {
         element,
         dims,
         left,
     }))
 }
 
-/// Returns how many bytes the initializers of a graph take in other files.
+/// Returns the bytes of external data that the initializers of a graph take.
 pub(super) fn external_bytes(graph: &Graph) -> u64 {
     let all = graph.initializer.iter();
     let all = all.filter(|tensor| external::is_external(tensor));
@@ -127,7 +127,7 @@ pub(super) fn external_bytes(graph: &Graph) -> u64 {
     all.filter_map(len_bytes).fold(0, u64::saturating_add)
 }
 
-/// Writes a tensor, its elements as raw bytes.
+/// Encodes a tensor, with its elements as raw bytes.
 pub(super) fn encode(tensor: &Tensor) -> TensorProto {
     let dims = tensor.dims.iter();
     let dims = dims.map(|&size| i64::try_from(size).unwrap_or(i64::MAX));
@@ -147,7 +147,7 @@ pub(super) fn encode(tensor: &Tensor) -> TensorProto {
     proto
 }
 
-/// Reads the type of elements.
+/// Returns the element type of a number.
 pub(super) fn element_type(number: Option<i32>) -> Result<ElementType, Problem> {
     let number = number.unwrap_or(0);
     ElementType::from_number(number).ok_or_else(|| {
@@ -160,7 +160,7 @@ pub(super) fn element_type(number: Option<i32>) -> Result<ElementType, Problem> 
     })
 }
 
-/// Reads extents, and counts the elements; their bytes can be counted then, too.
+/// Checks extents, and returns them with the number of elements, whose bytes do not overflow.
 pub(super) fn extents(dims: &[i64], element: ElementType) -> Result<(Vec<usize>, usize), Problem> {
     let mut extents = Vec::with_capacity(dims.len());
     for (index, &size) in dims.iter().enumerate() {
@@ -190,7 +190,7 @@ pub(super) fn extents(dims: &[i64], element: ElementType) -> Result<(Vec<usize>,
     }
 }
 
-/// Writes extents as `2x3`, those of many dimensions cut.
+/// Writes extents as `2x3`; of many dimensions only the first.
 pub(super) fn list(dims: &[i64]) -> String {
     const MAX_SHOWN: usize = 12;
     let shown = dims.iter().take(MAX_SHOWN);
@@ -201,7 +201,7 @@ pub(super) fn list(dims: &[i64]) -> String {
     parts.join("x")
 }
 
-/// Returns the fields that hold elements.
+/// Returns the names of the fields that hold elements.
 fn held(proto: &TensorProto) -> Vec<&'static str> {
     let fields = [
         ("another file", external::is_external(proto)),
@@ -225,7 +225,7 @@ fn held(proto: &TensorProto) -> Vec<&'static str> {
     held
 }
 
-/// The bytes that elements take in a file.
+/// Returns the bytes that elements take in a file.
 fn file_len(element: ElementType, count: usize) -> usize {
     match element.per_byte() {
         1 => count * element.size_bytes(),
@@ -254,7 +254,7 @@ fn wrong_count(found: usize, count: usize, dims: &[i64]) -> Problem {
     Problem::new(codes::MODEL_TENSOR, message)
 }
 
-/// Reads elements as files have them.
+/// Decodes elements from the form that files have.
 fn unpack(raw: &[u8], element: ElementType, count: usize) -> Result<Arc<[u8]>, Problem> {
     let expected = file_len(element, count);
     if raw.len() != expected {
@@ -272,7 +272,7 @@ fn unpack(raw: &[u8], element: ElementType, count: usize) -> Result<Arc<[u8]>, P
     })
 }
 
-/// Reads elements that are held already.
+/// Decodes elements, and shares the bytes if they have the right form already.
 fn unpack_shared(raw: Arc<[u8]>, element: ElementType, count: usize) -> Result<Arc<[u8]>, Problem> {
     match element.per_byte() {
         1 if element != ElementType::Bool => Ok(raw),
@@ -280,7 +280,7 @@ fn unpack_shared(raw: Arc<[u8]>, element: ElementType, count: usize) -> Result<A
     }
 }
 
-/// Gives each element of less than a byte one of its own; the first are in the low bits.
+/// Unpacks elements of less than a byte into a byte each; the first are in the low bits.
 fn spread(raw: &[u8], element: ElementType, count: usize) -> Arc<[u8]> {
     let (bits, per_byte) = (element.bits(), element.per_byte());
     let unused = 8 - bits;
@@ -294,7 +294,7 @@ fn spread(raw: &[u8], element: ElementType, count: usize) -> Arc<[u8]> {
     (0..count).map(one).collect()
 }
 
-/// Puts elements together as files have them.
+/// Encodes elements in the form that files have.
 fn pack(bytes: &[u8], element: ElementType) -> Bytes {
     let per_byte = element.per_byte();
     if per_byte == 1 {
@@ -315,7 +315,7 @@ fn pack(bytes: &[u8], element: ElementType) -> Bytes {
         .into()
 }
 
-/// Reads elements from the field of their type.
+/// Decodes elements from the field of their type.
 fn typed(proto: &TensorProto, element: ElementType, count: usize) -> Result<Arc<[u8]>, Problem> {
     use ElementType as E;
     let field = match element {
@@ -382,7 +382,7 @@ fn unsigned_most(element: ElementType) -> i128 {
     }
 }
 
-/// The numbers of the field of small types that stand for elements of one.
+/// Returns the numbers that are valid for a small type in the field `int32_data`.
 fn int32_range(element: ElementType) -> std::ops::RangeInclusive<i128> {
     match element {
         ElementType::I32 => i32::MIN.into()..=i32::MAX.into(),
@@ -395,7 +395,7 @@ fn int32_range(element: ElementType) -> std::ops::RangeInclusive<i128> {
     }
 }
 
-/// Cuts numbers to the size of an element.
+/// Narrows numbers to the size of an element.
 fn narrow<N: Copy + Into<i128>>(
     numbers: &[N],
     element: ElementType,

@@ -1,4 +1,4 @@
-//! Types of values.
+//! Types of values, in modules.
 //!
 //! | ONNX                 | Module                            |
 //! |----------------------|-----------------------------------|
@@ -73,19 +73,19 @@ pub(super) fn read(ty: &proto::TypeProto) -> Result<Type, Problem> {
     Ok(unknown())
 }
 
-/// Tells whether a type says nothing.
+/// Returns whether a message states no type.
 pub(super) fn is_empty(ty: &proto::TypeProto) -> bool {
     *ty == proto::TypeProto::default()
 }
 
-/// Returns a size below 0 that a type states, with its place: it is taken for one that is not known.
+/// Returns a size below 0 that a type states, with its dimension. Such a size counts as unknown.
 pub(super) fn negative_size(ty: Option<&proto::TypeProto>) -> Option<(usize, i64)> {
     let sizes = shape(ty)?.dim.iter().map(|dimension| dimension.dim_value);
     let mut sizes = sizes.enumerate();
     sizes.find_map(|(index, size)| Some((index, size.filter(|size| *size < 0)?)))
 }
 
-fn shape(ty: Option<&proto::TypeProto>) -> Option<&proto::Shape> {
+fn shape(ty: Option<&proto::TypeProto>) -> Option<&proto::TensorShapeProto> {
     let ty = ty?;
     let tensor = ty.tensor_type.as_ref().or(ty.sparse_tensor_type.as_ref())?;
     tensor.shape.as_deref()
@@ -95,7 +95,7 @@ fn incomplete(what: &str) -> Problem {
     Problem::new(codes::MODEL_TYPE, format!("has a type {what}"))
 }
 
-fn held(inner: &proto::ElementOf) -> Result<Type, Problem> {
+fn held(inner: &proto::ContainerTypeProto) -> Result<Type, Problem> {
     match &inner.elem_type {
         Some(ty) => read(ty),
         None => Ok(unknown()),
@@ -122,8 +122,8 @@ fn tensor_type(tensor: &proto::TensorType) -> Result<Type, Problem> {
     Ok(Type::tensor(sizes, element))
 }
 
-/// Returns the dimensions as a model states them: numbers, names, or empty texts where nothing
-/// is known; `unit` for what is no tensor of known rank.
+/// Returns the dimensions that a model states, as an attribute: numbers, names, or empty texts for unknown ones;
+/// `unit` for a value that is no tensor of known rank.
 pub(super) fn dimensions(ty: Option<&proto::TypeProto>) -> Attribute {
     let Some(shape) = shape(ty) else {
         return Attribute::Unit;

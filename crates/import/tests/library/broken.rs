@@ -1,5 +1,5 @@
-//! Models that are broken: each is refused with errors that say where and why, at once, on a
-//! small stack. What is said stands in `broken/expected.txt`; `UPDATE_EXPECT=1` writes it anew.
+//! Tests of broken models: each is refused at once, on a small stack, with errors that say where and why. The errors
+//! stand in `broken/expected.txt`; `UPDATE_EXPECT=1` writes them anew.
 
 mod cases;
 
@@ -14,20 +14,20 @@ use std::{
 
 use expect_test::expect_file;
 use tfrt_import::{
-    FRONT_ENDS, Head, ModelBytes, ReadLimits, codes,
-    onnx::{Folder, Options, Outside, import},
+    FRONT_ENDS, FileHead, ModelBytes, ReadLimits, codes,
+    onnx::{ExternalData, Folder, Options, import},
 };
 use tfrt_ir::Diagnostics;
 
 use crate::wire;
 
-/// How long a refusal may take; tests run unoptimized, on machines that do other things.
+/// The time that a refusal may take; tests run unoptimized, on busy machines.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// As much as threads of Rust's have.
+/// The stack of a thread, as large as Rust's default.
 const STACK_BYTES: usize = 2 << 20;
 
-/// The folder of the files that cases name, made once: tests side by side read them.
+/// The folder of the files that cases name, made once: parallel tests read them.
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let around = Path::new(env!("CARGO_TARGET_TMPDIR")).join("broken");
     let folder = around.join("model");
@@ -44,7 +44,7 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
 
 fn refuse(bytes: Vec<u8>, folder: &Path) -> (Option<Diagnostics>, Duration) {
     let options = Options {
-        outside: Outside::In(Folder::new(folder)),
+        external_data: ExternalData::Folder(Folder::new(folder)),
         ..Options::new("model.onnx")
     };
     let run = move || {
@@ -94,7 +94,7 @@ fn folder_knows_which_of_its_files_were_read() {
     let folder = Folder::new(&*FOLDER);
     let read = |entries: &[(&str, &str)]| {
         let options = Options {
-            outside: Outside::In(folder.clone()),
+            external_data: ExternalData::Folder(folder.clone()),
             ..Options::new("model.onnx")
         };
         let model = wire::with_initializer(wire::external(entries));
@@ -109,7 +109,7 @@ fn folder_knows_which_of_its_files_were_read() {
 #[test]
 fn files_beside_the_model_of_a_stranger_are_refused() {
     let options = Options {
-        outside: Outside::Refused,
+        external_data: ExternalData::Refused,
         ..Options::new("model.onnx")
     };
     let model = wire::with_initializer(wire::external(&[("location", "w.bin")]));
@@ -127,7 +127,7 @@ fn models_beyond_the_limits_of_the_reader_are_refused() {
             name: "model.onnx",
             bytes: ModelBytes::from(model.clone()),
             path: None,
-            outside: &Outside::Unknown,
+            external_data: &ExternalData::Unknown,
         };
         let limits = ReadLimits {
             nodes,
@@ -147,7 +147,7 @@ fn formats_are_told_by_names_and_by_first_bytes() {
     assert!(onnx.has_suffix(Path::new("a/b.onnx")) && !onnx.has_suffix(Path::new("onnx")));
     let recognised = |bytes, is_folder| {
         let path = None;
-        (onnx.recognises)(&Head {
+        (onnx.recognises)(&FileHead {
             bytes,
             path,
             is_folder,
@@ -159,14 +159,14 @@ fn formats_are_told_by_names_and_by_first_bytes() {
 
 #[test]
 fn other_files_of_a_model_are_read_from_its_folder_alone() {
-    let beside = Outside::In(Folder::new(&*FOLDER));
+    let beside = ExternalData::Folder(Folder::new(&*FOLDER));
     assert_eq!(beside.read("w.bin", 8).unwrap(), [0; 8]);
-    let refused = |outside: &Outside, name| outside.read(name, 7).unwrap_err();
+    let refused = |external_data: &ExternalData, name| external_data.read(name, 7).unwrap_err();
     let long = "'w.bin' has 8 bytes, expected at most 7";
     assert_eq!(refused(&beside, "w.bin"), long);
     let out = "names the file '../secret.bin', expected one in the model's folder";
     assert_eq!(refused(&beside, "../secret.bin"), out);
-    assert!(refused(&Outside::Refused, "w.bin").contains("refused"));
+    assert!(refused(&ExternalData::Refused, "w.bin").contains("refused"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Models that are fine: what becomes of them, and that their text is read back as the same.
+//! Tests of sound models: the module that each becomes, and that its text parses to the same module.
 
 mod cases;
 
@@ -10,7 +10,7 @@ use std::{
 
 use expect_test::expect_file;
 use tfrt_import::onnx::{
-    ElementType, Folder, Options, Outside, Tensor, TensorData,
+    ElementType, ExternalData, Folder, Options, Tensor, TensorData,
     data::{Data, Kind},
     import,
 };
@@ -18,8 +18,7 @@ use tfrt_ir::{Attribute, Module, PrintOptions, Source, parse, print, verify};
 
 use crate::wire;
 
-/// The folder of the models, written once: a test that wrote it again would cut the file short under
-/// the hands of those beside it.
+/// The folder of the models, written once: rewriting it would truncate the files while parallel tests read them.
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("models");
     fs::create_dir_all(folder.join("deep")).unwrap();
@@ -34,7 +33,7 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
 fn imported(name: &str, bytes: Vec<u8>) -> Module {
     let options = Options {
         name: "model.onnx".to_owned(),
-        outside: Outside::In(Folder::new(FOLDER.clone())),
+        external_data: ExternalData::Folder(Folder::new(FOLDER.clone())),
         ..Options::new("")
     };
     import(bytes, &options).unwrap_or_else(|errors| panic!("{name}:\n{errors}"))
@@ -77,7 +76,7 @@ fn locations_lead_back_to_nodes() {
     assert!(text.contains(inner), "{text}");
 }
 
-/// The elements of the only constant of a model, which has one initializer.
+/// Returns the elements of the only constant of a model, which has one initializer.
 fn elements(tensor: wire::Wire) -> Vec<u8> {
     let module = imported("a tensor", wire::with_initializer(tensor).0);
     let main = module.lookup_symbol("main").unwrap();

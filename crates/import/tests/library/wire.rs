@@ -1,6 +1,6 @@
-//! ONNX files, written by hand: fields of messages by their numbers.
+//! A writer of ONNX files, field by field.
 
-/// A message as bytes.
+/// A message, as bytes.
 #[derive(Clone, Default)]
 pub struct Wire(pub Vec<u8>);
 
@@ -62,7 +62,7 @@ pub const INT8: i64 = 3;
 pub const INT64: i64 = 7;
 pub const STRING: i64 = 8;
 
-/// A model of a graph, for version 13 of the operator set.
+/// Returns a model of a graph, for version 13 of the operator set.
 pub fn model(graph: Wire) -> Wire {
     model_at(13, graph)
 }
@@ -78,7 +78,7 @@ pub fn opset(domain: &str, version: i64) -> Wire {
     Wire::new().text(1, domain).int(2, version)
 }
 
-/// A graph of nodes with the input `x` and an output.
+/// Returns a graph of nodes with the input `x` and an output.
 pub fn graph(nodes: impl IntoIterator<Item = Wire>, output: &str) -> Wire {
     Wire::new()
         .messages(1, nodes)
@@ -100,7 +100,7 @@ pub fn attribute(name: &str, kind: i64) -> Wire {
     Wire::new().text(1, name).int(20, kind)
 }
 
-/// A name and the type of a tensor; a negative size is written as it is.
+/// Returns the name and the type of a tensor; a negative size is written as it is.
 pub fn value(name: &str, element: i64, sizes: &[i64]) -> Wire {
     let sizes = sizes.iter().map(|&size| Wire::new().int(1, size));
     let shape = Wire::new().messages(1, sizes);
@@ -110,7 +110,7 @@ pub fn value(name: &str, element: i64, sizes: &[i64]) -> Wire {
         .message(2, Wire::new().message(1, tensor))
 }
 
-/// A tensor without elements yet.
+/// Returns a tensor without elements.
 pub fn tensor(name: &str, element: i64, sizes: &[i64]) -> Wire {
     let tensor = sizes
         .iter()
@@ -118,7 +118,7 @@ pub fn tensor(name: &str, element: i64, sizes: &[i64]) -> Wire {
     tensor.int(2, element).text(8, name)
 }
 
-/// A tensor with elements in another file.
+/// Returns a tensor with elements in another file.
 pub fn external(entries: &[(&str, &str)]) -> Wire {
     let entries = entries
         .iter()
@@ -126,12 +126,12 @@ pub fn external(entries: &[(&str, &str)]) -> Wire {
     tensor("w", FLOAT, &[2]).messages(13, entries).int(14, 1)
 }
 
-/// A model with an initializer that its only node adds.
+/// Returns a model with an initializer that its only node adds.
 pub fn with_initializer(tensor: Wire) -> Wire {
     model(graph([node("Add", &["x", "w"], &["y"])], "y").message(5, tensor))
 }
 
-/// A function of one input and one output.
+/// Returns a function of one input and one output.
 pub fn function(name: &str, nodes: impl IntoIterator<Item = Wire>) -> Wire {
     Wire::new()
         .text(1, name)

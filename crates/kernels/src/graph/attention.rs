@@ -1,10 +1,10 @@
-//! Attention between products, without transposing anything.
+//! Multi-head attention between products, without transpositions.
 
 use tfrt_host::ExecutionContext;
 use tfrt_host::kernel::{Attr, Operands};
 use tfrt_tensor::math::attention::{Attention, TensorMask, attention_beside_into};
 
-use super::{Made, dense, made, memory};
+use super::{TensorResult, dense, made, memory};
 
 /// `%y = "cpu.fused.attention"(%q, %k, %v, %mask) {heads = 12 : i64, scale = 0.25 : f32}`, or without the mask:
 /// softmax(q kᵀ scale + mask) v of each head.
@@ -18,7 +18,7 @@ pub(super) fn attend(
     heads: Attr<i64>,
     scale: Attr<f32>,
     execution: &ExecutionContext,
-) -> Made {
+) -> TensorResult {
     let inputs = [
         dense(&operands, 0)?,
         dense(&operands, 1)?,

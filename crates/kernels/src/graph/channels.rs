@@ -1,4 +1,4 @@
-//! Images whose channels are multiplied by factors, divided by what is near, or dealt out.
+//! Kernels on the channels of images: an affine function of each, local response normalisation, and channel shuffle.
 
 use tfrt_host::kernel::{Attr, Operands};
 use tfrt_host::{Error, ExecutionContext};
@@ -8,7 +8,7 @@ use tfrt_tensor::math::near::{Neighbours, neighbours_last_into};
 use tfrt_tensor::math::normalize::scale_joined_into;
 use tfrt_tensor::math::panel::Activation;
 
-use super::{Made, dense, made, memory};
+use super::{TensorResult, dense, made, memory};
 
 /// `%y = "cpu.fused.scale"(%factors, %summands, %a, %b, ..) {activation = "relu"}`
 ///
@@ -17,11 +17,11 @@ use super::{Made, dense, made, memory};
 /// # Shapes
 ///
 /// `factors`, `summands`: `[channels]`; images `[.., own]`, alike but for that; `y: [.., channels]`.
-pub(super) fn scale(
+pub(super) fn channel_affine(
     operands: Operands<'_>,
     name: Attr<&str>,
     execution: &ExecutionContext,
-) -> Made {
+) -> TensorResult {
     let lists = [dense(&operands, 0)?, dense(&operands, 1)?];
     let parts = (2..operands.len()).map(|index| dense(&operands, index));
     let parts: Vec<&DenseHostTensor> = parts.collect::<Result<_, _>>()?;
@@ -52,14 +52,14 @@ fn activation(name: &str) -> Result<Activation, Error> {
 /// # Shapes
 ///
 /// `x`, `y`: `[.., channels]`.
-pub(super) fn near(
+pub(super) fn lrn(
     operands: Operands<'_>,
     alpha: Attr<f32>,
     beta: Attr<f32>,
     bias: Attr<f32>,
     size: Attr<i64>,
     execution: &ExecutionContext,
-) -> Made {
+) -> TensorResult {
     let x = dense(&operands, 0)?;
     let size = usize::try_from(*size).unwrap_or(0);
     if size == 0 {
@@ -84,11 +84,11 @@ pub(super) fn near(
 /// # Shapes
 ///
 /// `x`, `y`: `[.., channels]`.
-pub(super) fn shuffle(
+pub(super) fn channel_shuffle(
     operands: Operands<'_>,
     groups: Attr<i64>,
     execution: &ExecutionContext,
-) -> Made {
+) -> TensorResult {
     let x = dense(&operands, 0)?;
     let groups = usize::try_from(*groups).unwrap_or(0);
     let out = memory::output(execution, &x.shape().to_dims())?;

@@ -1,4 +1,4 @@
-//! Convolutions by filters that are packed when a model is opened.
+//! Convolutions whose filters are packed when a model is opened.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use tfrt_tensor::math::panel::{AddedTensor, TensorAfter};
 use tfrt_tensor::op::PreparedState;
 use tfrt_tensor::{DType, DenseHostTensor};
 
-use crate::onnx::{Node, PrepareRow, state};
+use crate::onnx::{NodeCall, PrepareRow, state};
 
 use super::epilogue::Epilogue;
-use super::{Made, Placement, dense, made, memory, shared, stored};
+use super::{TensorResult, WindowAttributes, dense, made, memory, shared, stored};
 
-/// Filters are packed with what follows them.
+/// The nodes whose filters are packed, with their biases and normalisations.
 pub(super) const PREPARE: [PrepareRow; 2] = [
     PrepareRow {
         op: "fused.conv",
@@ -38,7 +38,7 @@ pub(super) const PREPARE: [PrepareRow; 2] = [
     },
 ];
 
-/// A filter, and what is added to each of its sums.
+/// A packed filter, with the summands of its sums.
 #[derive(Clone, Debug)]
 struct Filter {
     elements: Elements,
@@ -51,11 +51,11 @@ struct Filter {
 #[derive(Clone, Debug)]
 enum Elements {
     Packed(PackedFilter),
-    /// Of a convolution whose channels don't mix, `[rows, columns, 1, filters]`.
+    /// The filters of a depthwise convolution, `[rows, columns, 1, filters]`.
     Depthwise(DenseHostTensor),
 }
 
-/// Files have how a filter is packed, extents and groups, then the elements and what is added.
+/// In a file: the layout of the filter, extents and groups, then the elements and the summands.
 impl PreparedState for Filter {
     fn encode(&self, encoder: &mut Encoder) -> Option<Result<(), Error>> {
         Some(self.write(encoder))
@@ -121,16 +121,16 @@ impl Filter {
     }
 }
 
-/// The kind of a filter of channels that don't mix.
+/// The kind of a depthwise filter in a file.
 const DEPTHWISE: &str = "depthwise";
 
-/// Packs a filter for dilations, strides and groups, with what follows it: `own` are the places of the filter and its bias,
-/// `norm` those of scale, shift, mean and variance of a normalisation, or of nothing.
+/// Packs a filter for dilations, strides and groups, with bias and normalisation. `own` are the indices of the filter
+/// and its bias, `norm` those of scale, shift, mean and variance, or of operands that are left out.
 ///
 /// # Shapes
 ///
 /// `filter: [filters, channels / groups, rows, columns]`, all others `[filters]`.
-fn pack(node: &Node<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter, Error> {
+fn pack(node: &NodeCall<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter, Error> {
     let filter = node.inputs.dense(own[0])?;
     let shape = filter.shape().to_dims();
     let &[filters, channels, rows, columns] = &shape[..] else {
@@ -144,7 +144,7 @@ fn pack(node: &Node<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter, Er
             "{filters} filters can't be divided into {groups} groups"
         )));
     }
-    let (factors, summands) = after(node, own[1], norm, filters)?;
+    let (factors, summands) = affine_of(node, own[1], norm, filters)?;
     let own = channels;
     let host = node.execution.host();
     let reading = filter.read()?;
@@ -169,7 +169,7 @@ fn pack(node: &Node<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter, Er
         false => {
             let reading = ordered.read()?;
             let ones = &[1, 1][..];
-            let placement = Placement {
+            let placement = WindowAttributes {
                 dilations: node.attributes.integers("dilations")?.unwrap_or(ones),
                 pads: &[],
                 strides: node.attributes.integers("strides")?.unwrap_or(ones),
@@ -195,9 +195,9 @@ fn pack(node: &Node<'_>, own: [usize; 2], norm: [usize; 4]) -> Result<Filter, Er
 
 type Factors = Option<Vec<f32>>;
 
-/// What sums are multiplied by, and what is added to them.
-fn after(
-    node: &Node<'_>,
+/// Returns the factors and the summands of a filter's sums.
+fn affine_of(
+    node: &NodeCall<'_>,
     bias: usize,
     norm: [usize; 4],
     filters: usize,
@@ -233,7 +233,7 @@ fn after(
     Ok((Some(factors), Some(summands)))
 }
 
-/// Factors and summands that are `(x - mean) / sqrt(variance + epsilon) * scale + shift`.
+/// Returns the factors and summands that equal `(x - mean) / sqrt(variance + epsilon) * scale + shift`.
 fn normalisation(
     [scale, shift, mean, variance]: [Vec<f32>; 4],
     epsilon: f32,
@@ -248,8 +248,9 @@ fn normalisation(
     (factors, summands)
 }
 
-/// `%y = "cpu.fused.conv"(%x, %added, %p) {dilations = [1, 1], epilogue = ["relu a0"], epsilon = 0.0 : f32, groups = 1 :
-/// i64, pads = [1, 1, 1, 1], strides = [1, 1]}`, or without what is added to the sums before the epilogue.
+/// `%y = "cpu.fused.conv"(%x, %added, %p) {dilations = [1, 1], epilogue = ["relu a0"], epsilon = 0.0 : f32, groups =
+/// 1 : i64, pads = [1, 1, 1, 1], strides = [1, 1]}`, or without the residual, which is added to the sums before the
+/// epilogue.
 ///
 /// # Shapes
 ///
@@ -264,10 +265,10 @@ pub(super) fn convolve(
     pads: Attr<&[i64]>,
     strides: Attr<&[i64]>,
     execution: &ExecutionContext,
-) -> Made {
+) -> TensorResult {
     let (filter, operands) = state::<Filter>(&operands)?;
     let x = dense(operands, 0)?;
-    let placement = Placement {
+    let placement = WindowAttributes {
         dilations: &dilations,
         pads: &pads,
         strides: &strides,
@@ -306,7 +307,7 @@ pub(super) fn convolve(
 /// # Shapes
 ///
 /// Images `[n, h, w, own]`, alike; `y: [n, h, w, f]`.
-pub(super) fn convolve_joined(
+pub(super) fn convolve_concat(
     operands: Operands<'_>,
     _dilations: Attr<&[i64]>,
     _epilogue: Attr<AttributeView<'_>>,
@@ -314,7 +315,7 @@ pub(super) fn convolve_joined(
     _groups: Attr<i64>,
     _strides: Attr<&[i64]>,
     execution: &ExecutionContext,
-) -> Made {
+) -> TensorResult {
     let (filter, operands) = state::<Filter>(&operands)?;
     let Elements::Packed(packed) = &filter.elements else {
         let message = "expected a filter of channels that mix, found one of channels that don't";

@@ -1,4 +1,4 @@
-//! Programs of elementwise functions, of tensors of any type.
+//! Fused programs of pointwise functions, on tensors of any type.
 //!
 //! A program is a list of steps, one text each, as [`Step`] reads it: a function, and what it takes: `a0` is the first
 //! operand of the kernel, `s0` the result of the first step, anything else a number. `["mul a0 2.0", "add s0 a1",
@@ -14,17 +14,17 @@ use tfrt_tensor::math::pointwise::{self, Step};
 use tfrt_tensor::op::PreparedState;
 use tfrt_tensor::{DType, DenseHostTensor, TensorShape};
 
-use crate::onnx::{Node, PrepareRow, state};
+use crate::onnx::{NodeCall, PrepareRow, state};
 
-use super::{Made, dense, made, memory};
+use super::{TensorResult, dense, made, memory};
 
-/// A program, ready to run.
+/// A program that was parsed when the model was opened.
 #[derive(Clone, Debug)]
 struct Program(pointwise::Program);
 
 impl PreparedState for Program {}
 
-/// Programs are read once.
+/// The nodes whose programs are parsed once.
 pub(super) const PREPARE: [PrepareRow; 1] = [PrepareRow {
     op: "fused.elementwise",
     inputs: &[],
@@ -34,8 +34,8 @@ pub(super) const PREPARE: [PrepareRow; 1] = [PrepareRow {
     restore: None,
 }];
 
-/// Reads a program of so many `inputs` from its `steps`.
-fn read(node: &Node<'_>) -> Result<Program, Error> {
+/// Parses the `steps` of a program of so many `inputs`.
+fn read(node: &NodeCall<'_>) -> Result<Program, Error> {
     let texts = node.attributes.strings("steps")?;
     let texts = texts.ok_or_else(|| node.attributes.missing("steps"))?;
     let mut all = Vec::with_capacity(texts.len());
@@ -61,7 +61,7 @@ fn read(node: &Node<'_>) -> Result<Program, Error> {
 /// # Shapes
 ///
 /// The result is of the shape that the inputs are broadcast to, and of the type that the program makes of theirs.
-pub(super) fn run(operands: Operands<'_>, execution: &ExecutionContext) -> Made {
+pub(super) fn run(operands: Operands<'_>, execution: &ExecutionContext) -> TensorResult {
     let (program, operands) = state::<Program>(&operands)?;
     let mut inputs: SmallVec<[&DenseHostTensor; 4]> = SmallVec::new();
     for index in 0..operands.len() {
@@ -88,7 +88,7 @@ pub(super) fn run(operands: Operands<'_>, execution: &ExecutionContext) -> Made 
     Ok(made(out, chain))
 }
 
-/// The shape that all are broadcast to, where they have it, or one element.
+/// Returns the shape to which all inputs are broadcast, if each of them has it or one element.
 fn spread<'a>(inputs: &[&'a DenseHostTensor]) -> Option<&'a TensorShape> {
     let first = inputs.first()?.shape();
     if inputs.iter().all(|input| input.shape() == first) {

@@ -1,4 +1,4 @@
-//! [`Epilogue`]: what is done with the sums of a product or convolution before they leave the caches.
+//! [`Epilogue`]: the program that a product or convolution applies to its sums before they leave the caches.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use tfrt_host::codec::{Decoder, Encoder};
 use tfrt_tensor::math::panel::Activation;
 use tfrt_tensor::math::pointwise::{Program, Step};
 
-use crate::onnx::Node;
+use crate::onnx::NodeCall;
 
-/// A program of pointwise steps, `a0` of which is a sum with bias and residual. Made when a model is opened.
+/// A program of pointwise steps, whose input `a0` is a sum with bias and residual. Parsed when a model is opened.
 ///
 /// What is done while sums are in registers is an activation.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Epilogue {
     pub(super) then: Option<Arc<Program>>,
 }
 
-/// The programs that are activations.
+/// Programs that are simple activations.
 const ACTIVATIONS: &[(&[&str], Activation)] = &[
     (&[], Activation::None),
     (&["relu a0"], Activation::Relu),
@@ -28,8 +28,8 @@ const ACTIVATIONS: &[(&[&str], Activation)] = &[
 ];
 
 impl Epilogue {
-    /// Reads the attribute `epilogue`, a list of steps.
-    pub(super) fn of(node: &Node<'_>) -> Result<Epilogue, Error> {
+    /// Parses the attribute `epilogue`, a list of steps.
+    pub(super) fn of(node: &NodeCall<'_>) -> Result<Epilogue, Error> {
         let texts = node.attributes.strings("epilogue")?.unwrap_or_default();
         let texts = texts.into_iter().map(|text| {
             let text = std::str::from_utf8(text);

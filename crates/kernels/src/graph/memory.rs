@@ -1,4 +1,4 @@
-//! Memory for the outputs of kernels of graphs.
+//! Memory for the outputs of fused kernels.
 
 use tfrt_host::{Error, ExecutionContext};
 use tfrt_tensor::{DType, DenseHostTensor, TensorMetadata, TensorShape};
@@ -16,7 +16,7 @@ pub(super) fn output(
     output_of(execution, DType::F32, TensorShape::new(extents)?)
 }
 
-/// Allocates an output as [`output`] does, of this type and a shape that is there.
+/// Allocates an output as [`output`] does, of this type and shape.
 ///
 /// # Errors
 ///

@@ -4,7 +4,7 @@ use tfrt_host::kernel::{Attr, Operands};
 use tfrt_host::{Error, ExecutionContext};
 use tfrt_tensor::math::pool::{Pooling, output_extents, pool_f32_into};
 
-use super::{Made, Placement, dense, made, memory};
+use super::{TensorResult, WindowAttributes, dense, made, memory};
 
 /// `%y = "cpu.fused.pool"(%x) {dilations = [1, 1], kernel = [3, 3], kind = "max", pads = [1, 1, 1, 1], strides = [2, 2]}`
 ///
@@ -21,7 +21,7 @@ pub(super) fn pool(
     pads: Attr<&[i64]>,
     strides: Attr<&[i64]>,
     execution: &ExecutionContext,
-) -> Made {
+) -> TensorResult {
     let x = dense(&operands, 0)?;
     let input = x.shape().to_dims();
     let pooling = match *kind {
@@ -47,7 +47,7 @@ pub(super) fn pool(
             })?
         }
     };
-    let placement = Placement {
+    let placement = WindowAttributes {
         dilations: &dilations,
         pads: &pads,
         strides: &strides,

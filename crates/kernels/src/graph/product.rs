@@ -10,12 +10,12 @@ use tfrt_tensor::math::matmul::{PackedRight, matmul_packed_into};
 use tfrt_tensor::math::panel::{AddedTensor, TensorAfter};
 use tfrt_tensor::op::PreparedState;
 
-use crate::onnx::{Node, PrepareRow, state};
+use crate::onnx::{NodeCall, PrepareRow, state};
 
 use super::epilogue::Epilogue;
-use super::{Made, dense, made, memory, shared, stored};
+use super::{TensorResult, dense, made, memory, shared, stored};
 
-/// Matrices are packed with their biases.
+/// The nodes whose matrices are packed, with their biases.
 pub(super) const PREPARE: [PrepareRow; 1] = [PrepareRow {
     op: "fused.matmul",
     inputs: &[1, 2],
@@ -25,7 +25,7 @@ pub(super) const PREPARE: [PrepareRow; 1] = [PrepareRow {
     restore: Some(|decoder, context| Ok(Arc::new(Matrix::read(decoder, context)?))),
 }];
 
-/// A packed right side, and what is added to each row.
+/// A packed right-hand side, with the summands of each row.
 #[derive(Clone, Debug)]
 struct Matrix {
     packed: PackedRight,
@@ -33,7 +33,7 @@ struct Matrix {
     epilogue: Epilogue,
 }
 
-/// Files have how a matrix is packed, the extents, then the elements and what is added.
+/// In a file: the layout of the matrix, the extents, then the elements and the summands.
 impl PreparedState for Matrix {
     fn encode(&self, encoder: &mut Encoder) -> Option<Result<(), Error>> {
         Some(self.write(encoder))
@@ -70,15 +70,15 @@ impl Matrix {
     }
 }
 
-/// The kind of a matrix.
+/// The kind of a matrix in a file.
 const MATRIX: &str = "matrix";
 
-/// Packs the right side of a product, `transposed` or not, and its bias.
+/// Packs the right-hand side of a product, `transposed` or not, with its bias.
 ///
 /// # Shapes
 ///
 /// `b: [k, n]`, transposed `[n, k]`; `bias`: `n` elements, or one for all.
-fn pack(node: &Node<'_>) -> Result<Matrix, Error> {
+fn pack(node: &NodeCall<'_>) -> Result<Matrix, Error> {
     let (right, host) = (node.inputs.dense(1)?, node.execution.host());
     if right.shape().rank() != 2 {
         let message = format_args!("is expected to be a matrix, found shape {}", right.shape());
@@ -117,8 +117,8 @@ fn pack(node: &Node<'_>) -> Result<Matrix, Error> {
     })
 }
 
-/// `%y = "cpu.fused.matmul"(%a, %added, %p) {epilogue = ["relu a0"], transposed = 0 : i64}`, or without what is added to the
-/// sums before the epilogue.
+/// `%y = "cpu.fused.matmul"(%a, %added, %p) {epilogue = ["relu a0"], transposed = 0 : i64}`, or without the residual,
+/// which is added to the sums before the epilogue.
 ///
 /// # Shapes
 ///
@@ -128,7 +128,7 @@ pub(super) fn multiply(
     _epilogue: Attr<AttributeView<'_>>,
     _transposed: Attr<i64>,
     execution: &ExecutionContext,
-) -> Made {
+) -> TensorResult {
     let (right, operands) = state::<Matrix>(&operands)?;
     let left = dense(operands, 0)?;
     let mut extents = left.shape().to_dims();

@@ -1,4 +1,4 @@
-//! Weights that several models of a host hold once.
+//! Shared weights: models of one host with equal weights hold one copy of them.
 //!
 //! They are compared with what live models of the host hold, so that two sessions of one model, or two models with the
 //! same layers, keep one copy. Weights that nobody else could have cost little: only the extent and some samples are
@@ -12,22 +12,22 @@ use tfrt_host::HostContext;
 use tfrt_host::memory::{HostBuffer, OwnedReading};
 use tfrt_tensor::DenseHostTensor;
 
-/// Weights of fewer bytes are not worth a look.
+/// The least size of weights that are shared, in bytes.
 const LEAST_BYTES: usize = 64 << 10;
 
-/// How many samples are compared first.
+/// The number of samples that are hashed before all bytes are compared.
 const N_SAMPLES: usize = 64;
 
-/// The number of bytes, and a hash of some of them.
+/// The key of weights: their size in bytes, and a hash of samples.
 type Key = (usize, u64);
 
-/// What live models hold.
-type Held = HashMap<Key, Vec<Weak<OwnedReading>>>;
+/// The weights of live models.
+type WeightIndex = HashMap<Key, Vec<Weak<OwnedReading>>>;
 
 #[derive(Default)]
-struct SharedWeights(Mutex<Held>);
+struct SharedWeights(Mutex<WeightIndex>);
 
-/// Bytes that are held as long as a tensor sees them.
+/// The owner of bytes that tensors share.
 struct Owner(Arc<OwnedReading>);
 
 impl AsRef<[u8]> for Owner {
@@ -36,13 +36,13 @@ impl AsRef<[u8]> for Owner {
     }
 }
 
-/// Returns a tensor of the same elements: one that a live model of the host holds already, if there is one.
+/// Returns a tensor with equal elements, shared with a live model of the host if one has it.
 pub(crate) fn share(host: &HostContext, tensor: DenseHostTensor) -> DenseHostTensor {
     let bytes = share_bytes(host, tensor.buffer().clone());
     DenseHostTensor::new(tensor.metadata().clone(), bytes).unwrap_or(tensor)
 }
 
-/// Returns the same bytes of a model's weights: those that a live model of the host holds already, if there are some.
+/// Returns equal bytes, shared with a live model of the host if one has them.
 pub fn share_bytes(host: &HostContext, bytes: HostBuffer) -> HostBuffer {
     if bytes.len_bytes() < LEAST_BYTES {
         return bytes;
@@ -51,12 +51,12 @@ pub fn share_bytes(host: &HostContext, bytes: HostBuffer) -> HostBuffer {
         return bytes;
     };
     let weights = host.shared(|_| SharedWeights::default());
-    HostBuffer::from_owner(Owner(weights.held(Arc::new(reading))))
+    HostBuffer::from_owner(Owner(weights.find_or_insert(Arc::new(reading))))
 }
 
 impl SharedWeights {
-    /// Returns equal bytes that somebody holds; from now on these ones, if nobody does.
-    fn held(&self, own: Arc<OwnedReading>) -> Arc<OwnedReading> {
+    /// Returns the equal bytes of another model, or inserts these and returns them.
+    fn find_or_insert(&self, own: Arc<OwnedReading>) -> Arc<OwnedReading> {
         let key = (own.len(), samples(&own));
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, held| {

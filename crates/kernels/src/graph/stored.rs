@@ -1,4 +1,4 @@
-//! Values that a program keeps: `cpu.stored.value`, and how packed weights are encoded.
+//! Stored values, which a file keeps: `cpu.stored.value`, and the encoding of packed weights.
 //!
 //! A compiler that runs a pack kernel asks [`store`] for the bytes of what it made, by the codec of its type, and
 //! keeps them in the attributes of a kernel without operands that makes the same value again:
@@ -30,21 +30,21 @@ use tfrt_tensor::{DenseHostTensor, Tensor};
 
 use crate::onnx::HeldAttributes;
 
-/// The kernel that makes a stored value again.
+/// The kernel that restores a stored value.
 pub const KERNEL: &str = "cpu.stored.value";
 
-/// The most parts of a stored value: their names have three digits, so that their order is that of the parts.
+/// The most parts of a stored value. Their names have three digits, so that sorting by name keeps their order.
 pub const MAX_PARTS: usize = 1000;
 
-/// Codecs of packed weights.
+/// The codecs of packed weights.
 pub(crate) const CODECS: &[ValueCodec] = &[crate::onnx::CODEC];
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry.add(KERNEL, restore);
 }
 
-/// Returns what a file keeps of a value that a kernel made, laid out for an instruction set that this processor need
-/// not have; `None` if files keep no such values: of tensors, programs have attributes of their own.
+/// Encodes a value that a kernel made, for an instruction set that this processor need not have; `None` for a value
+/// that files do not store: tensors are attributes of a program anyway.
 ///
 /// # Errors
 ///
@@ -56,18 +56,18 @@ pub fn store(
 ) -> Option<Result<EncodedValue, Error>> {
     let codecs = host.codecs();
     codecs.newest(value.type_name()?)?;
-    let is_kept = match value.get::<Prepared>() {
-        Some(prepared) => crate::onnx::is_kept(prepared),
+    let is_storable = match value.get::<Prepared>() {
+        Some(prepared) => crate::onnx::is_storable(prepared),
         None => !value.is::<Tensor>(),
     };
-    if !is_kept {
+    if !is_storable {
         return None;
     }
     let encoder = Encoder::new(host.allocator()).for_target(set.name());
     let encoded = codecs.encode_with(value, encoder);
-    let is_kept = |encoded: &EncodedValue| encoded.parts().len() <= MAX_PARTS;
+    let has_few_parts = |encoded: &EncodedValue| encoded.parts().len() <= MAX_PARTS;
     match encoded {
-        Ok(encoded) => is_kept(&encoded).then_some(Ok(encoded)),
+        Ok(encoded) => has_few_parts(&encoded).then_some(Ok(encoded)),
         Err(error) => Some(Err(error)),
     }
 }
@@ -104,7 +104,7 @@ fn wrong(expected: std::fmt::Arguments<'_>) -> Error {
     Error::invalid_argument(format!("a stored value: expected {expected}"))
 }
 
-/// The instruction set that weights are to be laid out for.
+/// Returns the instruction set that weights are to be packed for.
 ///
 /// # Errors
 ///
@@ -119,7 +119,7 @@ pub(crate) fn target(encoder: &Encoder) -> Result<InstructionSet, Error> {
     })
 }
 
-/// Writes how weights are packed, and for which instruction set.
+/// Writes the kind of packed weights, and their instruction set.
 pub(crate) fn write_layout(kind: &str, set: InstructionSet, encoder: &mut Encoder) {
     encoder.str(kind);
     encoder.str(set.name());
@@ -129,8 +129,8 @@ pub(crate) fn write_layout(kind: &str, set: InstructionSet, encoder: &mut Encode
     }
 }
 
-/// Reads what [`write_layout`] wrote: how weights are packed, for which instruction set, and the one that they are
-/// to be used by here.
+/// Reads the kind of packed weights, their instruction set, and the one of this processor, as [`write_layout`] wrote
+/// them.
 ///
 /// # Errors
 ///
@@ -155,13 +155,13 @@ pub(crate) fn read_layout<'b>(
     }
     let best = InstructionSet::best();
     if set != best {
-        let laid = context.host().shared(|_| LaidAgain::default());
+        let laid = context.host().shared(|_| RepackedSets::default());
         laid.add(set);
     }
     Ok((kind, [set, best]))
 }
 
-/// Writes packed elements, and what is added to each column.
+/// Writes packed elements, and the summands of columns.
 ///
 /// # Errors
 ///
@@ -179,7 +179,7 @@ pub(super) fn write_packed(
     }
 }
 
-/// Reads packed elements, and what is added to each of so many columns.
+/// Reads packed elements, and the summands of so many columns.
 ///
 /// # Errors
 ///
@@ -205,20 +205,20 @@ pub(super) fn read_packed(
     }
 }
 
-/// The instruction sets that weights were laid out for which were laid out again.
+/// The instruction sets of stored weights that were repacked for this processor.
 #[derive(Default)]
-struct LaidAgain(Mutex<BTreeSet<&'static str>>);
+struct RepackedSets(Mutex<BTreeSet<&'static str>>);
 
-impl LaidAgain {
+impl RepackedSets {
     fn add(&self, set: InstructionSet) {
         let mut sets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sets.insert(set.name());
     }
 }
 
-/// Returns the instruction sets of stored weights that had to be laid out again on this host so far.
-pub fn laid_again(host: &HostContext) -> Vec<&'static str> {
-    let laid = host.shared(|_| LaidAgain::default());
+/// Returns the instruction sets of stored weights that were repacked on this host so far.
+pub fn repacked(host: &HostContext) -> Vec<&'static str> {
+    let laid = host.shared(|_| RepackedSets::default());
     let sets = laid.0.lock().unwrap_or_else(PoisonError::into_inner);
     sets.iter().copied().collect()
 }

@@ -1,4 +1,4 @@
-//! Attention, and what stands around it: rotary embeddings, linear attention, causal convolutions with a state.
+//! Attention and its companions: rotary embeddings, linear attention, causal convolutions with a state.
 
 use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::math::Family;
@@ -9,7 +9,7 @@ use tfrt_tensor::math::movement::{Movement, concat_extents, concat_into};
 use tfrt_tensor::{DType, DenseHostTensor, Dims, TensorShape};
 
 use super::outputs::IntoValue;
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 mod linear;
 mod rotary;
@@ -22,11 +22,11 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.preview.FlexAttention", attention),
 ];
 
-/// A tensor, and when its elements are there.
-type Later = (DenseHostTensor, AsyncValue<Chain>);
+/// A tensor, and the chain that is there when its elements are.
+type PendingTensor = (DenseHostTensor, AsyncValue<Chain>);
 
-/// Heads as a dimension of their own: `[batch, length, heads * width]` to `[batch, heads, length, width]`.
-fn by_heads(node: &Node<'_>, index: usize, heads: &str) -> Result<Later, Error> {
+/// Splits heads into a dimension of their own: `[batch, length, heads * width]` to `[batch, heads, length, width]`.
+fn by_heads(node: &NodeCall<'_>, index: usize, heads: &str) -> Result<PendingTensor, Error> {
     let x = node.inputs.dense(index)?;
     let extents = x.shape().to_dims();
     let &[batch, length, hidden] = &extents[..] else {
@@ -48,13 +48,17 @@ fn by_heads(node: &Node<'_>, index: usize, heads: &str) -> Result<Later, Error> 
     Ok((out, chain))
 }
 
-/// What came before, with what comes now behind it.
-fn continued(node: &Node<'_>, past: usize, (now, chain): Later) -> Result<Later, Error> {
+/// Appends keys or values to those of earlier calls.
+fn continued(
+    node: &NodeCall<'_>,
+    past: usize,
+    (now, chain): PendingTensor,
+) -> Result<PendingTensor, Error> {
     let Some(past) = node.inputs.optional_dense(past)? else {
         return Ok((now, chain));
     };
     let extents = concat_extents(&[&past.shape().to_dims(), &now.shape().to_dims()], 2)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let out = node.output(now.dtype(), &extents)?;
     let (execution, past, written) = (node.execution.clone(), past.clone(), out.clone());
     let chain = chain
@@ -62,8 +66,8 @@ fn continued(node: &Node<'_>, past: usize, (now, chain): Later) -> Result<Later,
     Ok((out, chain))
 }
 
-/// `Attention`: softmax(q kᵀ scale + mask) v, with keys and values of before, and scores as a result.
-fn attention(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Attention`: softmax(q kᵀ scale + mask) v, with keys and values of earlier calls, and scores as a result.
+fn attention(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let is_flat = node.inputs.dense(0)?.shape().rank() == 3;
     let (queries, q_chain) = by_heads(node, 0, "q_num_heads")?;
     let keys = continued(node, 4, by_heads(node, 1, "kv_num_heads")?)?;
@@ -170,8 +174,8 @@ fn attention(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(outputs)
 }
 
-/// How many keys there are, of each of the batch.
-fn lens(node: &Node<'_>, n_keys: usize) -> Result<Option<Vec<usize>>, Error> {
+/// Returns the number of keys of each member of the batch.
+fn lens(node: &NodeCall<'_>, n_keys: usize) -> Result<Option<Vec<usize>>, Error> {
     let Some(list) = node.inputs.optional_integers(6)? else {
         return Ok(None);
     };
@@ -187,9 +191,9 @@ fn lens(node: &Node<'_>, n_keys: usize) -> Result<Option<Vec<usize>>, Error> {
     lens.collect::<Result<Vec<usize>, Error>>().map(Some)
 }
 
-/// Heads side by side again: `[batch, heads, length, width]` to `[batch, length, heads * width]`.
+/// Joins heads again: `[batch, heads, length, width]` to `[batch, length, heads * width]`.
 fn flattened(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     x: DenseHostTensor,
     chain: AsyncValue<Chain>,
     extents: &[usize],

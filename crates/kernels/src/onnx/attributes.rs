@@ -6,30 +6,31 @@ use std::sync::Arc;
 use tfrt_host::kernel::{AggregateView, AttributeView};
 use tfrt_host::{DType, Error, HostAllocator};
 use tfrt_ops::names::{NameAttr, onnx};
-use tfrt_ops::{AttrDef, AttrValue, Default};
+use tfrt_ops::{AttrDef, AttrDefault, AttrValue};
 use tfrt_tensor::{DenseHostTensor, StringHostTensor, Tensor, TensorMetadata, TensorShape};
 
-/// The attributes of an operation: only those that the model, or a caller, states.
+/// The attributes that a model, or an eager caller, states for an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a> {
     operation: &'static str,
     source: Source<'a>,
-    /// What the source calls attributes that have another name here, and what its name alone states.
+    /// The names that the source has for attributes that are called otherwise here, and values that the operation's
+    /// name implies.
     names: &'static [NameAttr],
 }
 
-/// Where attributes are.
+/// The store of the attributes.
 #[derive(Clone, Copy, Debug)]
 enum Source<'a> {
-    /// In a program: names and values alternately.
+    /// A program: names and values alternately.
     Program(AggregateView<'a>),
-    /// In the memory of a caller.
-    Stated(&'a [(&'static str, Stated<'a>)]),
+    /// The memory of an eager caller.
+    Caller(&'a [(&'static str, CallerAttr<'a>)]),
 }
 
-/// An attribute that a caller states.
+/// An attribute of an eager caller.
 #[derive(Clone, Debug)]
-pub(crate) enum Stated<'a> {
+pub(crate) enum CallerAttr<'a> {
     Integer(i64),
     Float(f32),
     Text(&'a [u8]),
@@ -39,12 +40,12 @@ pub(crate) enum Stated<'a> {
     Type(DType),
 }
 
-/// An attribute, wherever it is.
+/// The value of an attribute, in either store.
 #[derive(Clone, Copy, Debug)]
 enum Value<'a> {
     Program(AttributeView<'a>),
-    Stated(&'a Stated<'a>),
-    /// What a name states.
+    Caller(&'a CallerAttr<'a>),
+    /// An integer that the operation's name implies.
     Integer(i64),
     Text(&'static [u8]),
 }
@@ -54,7 +55,7 @@ impl<'a> Value<'a> {
         match self {
             Value::Integer(value) => Some(value),
             Value::Program(view) => view.as_i64(),
-            Value::Stated(Stated::Integer(value)) => Some(*value),
+            Value::Caller(CallerAttr::Integer(value)) => Some(*value),
             _ => None,
         }
     }
@@ -62,7 +63,7 @@ impl<'a> Value<'a> {
     fn float(self) -> Option<f32> {
         match self {
             Value::Program(view) => view.as_f32(),
-            Value::Stated(Stated::Float(value)) => Some(*value),
+            Value::Caller(CallerAttr::Float(value)) => Some(*value),
             _ => None,
         }
     }
@@ -70,17 +71,17 @@ impl<'a> Value<'a> {
     fn text(self) -> Option<&'a str> {
         match self {
             Value::Program(view) => view.as_str(),
-            Value::Stated(Stated::Text(bytes)) => std::str::from_utf8(bytes).ok(),
+            Value::Caller(CallerAttr::Text(bytes)) => std::str::from_utf8(bytes).ok(),
             Value::Text(bytes) => std::str::from_utf8(bytes).ok(),
             _ => None,
         }
     }
 
-    /// A type of elements: as such, or as the number that ONNX gives it.
+    /// Returns an element type: a type, or ONNX's number for one.
     fn dtype(self) -> Option<DType> {
         match self {
             Value::Program(view) if view.as_dtype().is_some() => view.as_dtype(),
-            Value::Stated(Stated::Type(dtype)) => Some(*dtype),
+            Value::Caller(CallerAttr::Type(dtype)) => Some(*dtype),
             other => onnx::dtype(other.integer()?),
         }
     }
@@ -89,7 +90,7 @@ impl<'a> Value<'a> {
         match self {
             Value::Program(view) if is_empty(view) => Some(&[]),
             Value::Program(view) => view.array(),
-            Value::Stated(Stated::Integers(list)) => Some(list),
+            Value::Caller(CallerAttr::Integers(list)) => Some(list),
             _ => None,
         }
     }
@@ -98,8 +99,8 @@ impl<'a> Value<'a> {
         match self {
             Value::Program(view) if is_empty(view) => Some(&[]),
             Value::Program(view) => view.array(),
-            Value::Stated(Stated::Floats(list)) => Some(list),
-            Value::Stated(Stated::Integers(list)) if list.is_empty() => Some(&[]),
+            Value::Caller(CallerAttr::Floats(list)) => Some(list),
+            Value::Caller(CallerAttr::Integers(list)) if list.is_empty() => Some(&[]),
             _ => None,
         }
     }
@@ -112,8 +113,8 @@ impl<'a> Value<'a> {
                     .map(|index| list.get(index)?.as_bytes())
                     .collect()
             }
-            Value::Stated(Stated::Texts(list)) => Some(list.clone()),
-            Value::Stated(Stated::Integers(list)) if list.is_empty() => Some(Vec::new()),
+            Value::Caller(CallerAttr::Texts(list)) => Some(list.clone()),
+            Value::Caller(CallerAttr::Integers(list)) if list.is_empty() => Some(Vec::new()),
             _ => None,
         }
     }
@@ -134,9 +135,12 @@ impl<'a> Attributes<'a> {
         })
     }
 
-    /// Attributes that a caller states.
-    pub(super) fn stated(operation: &'static str, list: &'a [(&'static str, Stated<'a>)]) -> Self {
-        let source = Source::Stated(list);
+    /// Makes attributes of an eager caller's list.
+    pub(super) fn stated(
+        operation: &'static str,
+        list: &'a [(&'static str, CallerAttr<'a>)],
+    ) -> Self {
+        let source = Source::Caller(list);
         Attributes {
             operation,
             source,
@@ -144,12 +148,12 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// The same attributes, which the source calls by other names.
+    /// Sets the names that the source has for attributes.
     pub(super) fn named(self, names: &'static [NameAttr]) -> Self {
         Attributes { names, ..self }
     }
 
-    /// Whether an attribute is stated.
+    /// Returns whether an attribute is stated.
     pub fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
@@ -176,9 +180,9 @@ impl<'a> Attributes<'a> {
                 let index = names.find(is_named)?;
                 list.get(index + 1).map(Value::Program)
             }
-            Source::Stated(list) => {
+            Source::Caller(list) => {
                 let found = list.iter().find(|(own, _)| *own == name);
-                found.map(|(_, value)| Value::Stated(value))
+                found.map(|(_, value)| Value::Caller(value))
             }
         }
     }
@@ -198,18 +202,18 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// An error about an attribute: "Conv: attribute 'group' ...".
+    /// Makes an error about an attribute: "Conv: attribute 'group' ...".
     pub fn error(&self, name: &str, message: impl std::fmt::Display) -> Error {
         let operation = self.operation;
         Error::invalid_argument(format!("{operation}: attribute '{name}' {message}"))
     }
 
-    /// The error for an attribute that must be stated, and is not.
+    /// Makes the error for an attribute that must be stated, and is not.
     pub fn missing(&self, name: &str) -> Error {
         self.error(name, "is missing")
     }
 
-    /// An integer.
+    /// Returns an integer attribute.
     ///
     /// # Errors
     ///
@@ -218,7 +222,7 @@ impl<'a> Attributes<'a> {
         self.read(name, "an integer", Value::integer)
     }
 
-    /// An integer, or another if it is not stated.
+    /// Returns an integer attribute, or a default if it is not stated.
     ///
     /// # Errors
     ///
@@ -227,7 +231,7 @@ impl<'a> Attributes<'a> {
         Ok(self.integer(name)?.unwrap_or(default))
     }
 
-    /// Whether an integer is not 0.
+    /// Returns whether an integer attribute is not 0.
     ///
     /// # Errors
     ///
@@ -236,7 +240,7 @@ impl<'a> Attributes<'a> {
         Ok(self.integer(name)?.map_or(default, |integer| integer != 0))
     }
 
-    /// A size, or another if it is not stated.
+    /// Returns an attribute that is a size, or a default if it is not stated.
     ///
     /// # Errors
     ///
@@ -254,7 +258,7 @@ impl<'a> Attributes<'a> {
         })
     }
 
-    /// A float.
+    /// Returns a float attribute.
     ///
     /// # Errors
     ///
@@ -263,7 +267,7 @@ impl<'a> Attributes<'a> {
         self.read(name, "a float", Value::float)
     }
 
-    /// A float, or another if it is not stated.
+    /// Returns a float attribute, or a default if it is not stated.
     ///
     /// # Errors
     ///
@@ -272,13 +276,13 @@ impl<'a> Attributes<'a> {
         Ok(self.float(name)?.unwrap_or(default))
     }
 
-    /// A number that a row defines, or its default; an integer is a truth value.
+    /// Returns a number that the row defines, or its default; an integer is a truth value.
     ///
     /// # Errors
     ///
     /// See [`float`](Self::float).
     pub(super) fn number_of(&self, attr: &AttrDef) -> Result<f64, Error> {
-        if let Default::Int(default) = attr.default {
+        if let AttrDefault::Int(default) = attr.default {
             return Ok(u8::from(self.flag(attr.name, default != 0)?).into());
         }
         let default = || match attr.default {
@@ -286,13 +290,13 @@ impl<'a> Attributes<'a> {
                 clippy::cast_possible_truncation,
                 reason = "stated ones have 32 bits, too"
             )]
-            Default::Float(value) => value as f32,
+            AttrDefault::Float(value) => value as f32,
             _ => 0.0,
         };
         Ok(self.float(attr.name)?.unwrap_or_else(default).into())
     }
 
-    /// The attribute `kind`, which chooses what a row does.
+    /// Returns the attribute `kind`, which chooses what the operation does.
     ///
     /// # Errors
     ///
@@ -301,7 +305,7 @@ impl<'a> Attributes<'a> {
         self.string("kind")?.ok_or_else(|| self.missing("kind"))
     }
 
-    /// A string.
+    /// Returns a string attribute.
     ///
     /// # Errors
     ///
@@ -310,7 +314,7 @@ impl<'a> Attributes<'a> {
         self.read(name, "a string", Value::text)
     }
 
-    /// A string, or another if it is not stated.
+    /// Returns a string attribute, or a default if it is not stated.
     ///
     /// # Errors
     ///
@@ -319,7 +323,7 @@ impl<'a> Attributes<'a> {
         Ok(self.string(name)?.unwrap_or(default))
     }
 
-    /// A type of elements: a type, or the number that ONNX gives it.
+    /// Returns an attribute that is an element type, or ONNX's number for one.
     ///
     /// # Errors
     ///
@@ -332,7 +336,7 @@ impl<'a> Attributes<'a> {
         })
     }
 
-    /// A list of integers.
+    /// Returns an attribute that is a list of integers.
     ///
     /// # Errors
     ///
@@ -341,7 +345,7 @@ impl<'a> Attributes<'a> {
         self.read(name, "a list of integers", Value::integers)
     }
 
-    /// A list of floats.
+    /// Returns an attribute that is a list of floats.
     ///
     /// # Errors
     ///
@@ -350,7 +354,7 @@ impl<'a> Attributes<'a> {
         self.read(name, "a list of floats", Value::floats)
     }
 
-    /// A list of strings, which need not be UTF-8.
+    /// Returns an attribute that is a list of strings, which need not be UTF-8.
     ///
     /// # Errors
     ///
@@ -359,7 +363,7 @@ impl<'a> Attributes<'a> {
         self.read(name, "a list of strings", Value::texts)
     }
 
-    /// A tensor, copied; a list of strings is one of one dimension.
+    /// Returns a copy of a tensor attribute; a list of strings is a tensor of one dimension.
     ///
     /// # Errors
     ///
@@ -385,7 +389,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// Whether it is a list without elements.
+/// Returns whether an attribute is a list without elements.
 fn is_empty(view: AttributeView<'_>) -> bool {
     view.aggregate().is_some_and(|list| list.is_empty())
 }

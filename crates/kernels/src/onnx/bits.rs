@@ -1,16 +1,16 @@
-//! Bits: shifted, and seen as other numbers.
+//! Operations on bits: casts between types of one size.
 
 use tfrt_host::Error;
 use tfrt_tensor::DType;
 use tfrt_tensor::compact::CompactType;
 
-use super::carried::retyped;
-use super::{Node, Operations, Outputs};
+use super::opaque::retyped;
+use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[("onnx.BitCast", bit_cast)];
 
-/// `BitCast(x)`, attribute `to`: the same bits as another type of the same size. Nothing is copied.
-fn bit_cast(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `BitCast(x)`, attribute `to`: reinterprets bits as another type of the same size. Nothing is copied.
+fn bit_cast(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let to = node
         .attributes

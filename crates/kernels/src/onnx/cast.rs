@@ -1,4 +1,4 @@
-//! `cast` and `CastLike`: from any type to any other, strings included.
+//! `cast` and `CastLike`: conversion of any type to any other, strings included.
 
 use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::compact::Overflow;
@@ -7,22 +7,22 @@ use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{DType, DenseHostTensor, StringHostTensor, Tensor};
 
 use super::dispatch::{to_f64, with_integer};
-use super::{Node, Operations, Outputs, with_floating};
+use super::{NodeCall, Operations, Outputs, with_floating};
 
 pub(super) const OPERATIONS: &Operations = &[("cast", cast), ("onnx.CastLike", cast_like)];
 
-/// `cast`: to the type that the attribute `to` names.
-fn cast(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `cast`: converts to the type that the attribute `to` names.
+fn cast(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let to = node.attributes.dtype("to")?;
     convert(node, to.ok_or_else(|| node.attributes.missing("to"))?)
 }
 
-/// `CastLike`: to the type of the second operand.
-fn cast_like(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `CastLike`: converts to the type of the second operand.
+fn cast_like(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     convert(node, node.inputs.tensor(1)?.metadata().dtype)
 }
 
-fn convert(node: &Node<'_>, to: DType) -> Result<Outputs, Error> {
+fn convert(node: &NodeCall<'_>, to: DType) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     if x.metadata().dtype == to {
         return Ok(x.clone().into());
@@ -34,15 +34,15 @@ fn convert(node: &Node<'_>, to: DType) -> Result<Outputs, Error> {
             let x = node.inputs.dense(0)?;
             let out = node.output(to, &x.shape().to_dims())?;
             let chain = cast_into(node.execution, casting(node)?, x, &out)
-                .map_err(|error| node.told(&error))?;
+                .map_err(|error| node.with_name(&error))?;
             Ok(Outputs::later(out, chain))
         }
     }
 }
 
-/// The numbers of a tensor as another type, which are there when the chain is.
+/// Converts numbers to another type; the elements are there when the chain is.
 pub(super) fn converted(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     x: &DenseHostTensor,
     dtype: DType,
 ) -> Result<(DenseHostTensor, AsyncValue<Chain>), Error> {
@@ -51,11 +51,11 @@ pub(super) fn converted(
     }
     let out = node.output(dtype, &x.shape().to_dims())?;
     let chain = cast_into(node.execution, Casting::default(), x, &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     Ok((out, chain))
 }
 
-pub(super) fn casting(node: &Node<'_>) -> Result<Casting, Error> {
+pub(super) fn casting(node: &NodeCall<'_>) -> Result<Casting, Error> {
     let saturates = node.attributes.flag("saturate", true)?;
     let powers = match node.attributes.string_or("round_mode", "up")? {
         "up" => PowerRounding::Up,
@@ -76,8 +76,8 @@ pub(super) fn casting(node: &Node<'_>) -> Result<Casting, Error> {
     Ok(Casting { overflow, powers })
 }
 
-/// Reads numbers: `1.5`, `-3`, `1e-3`, `INF`, `NaN`, in any case.
-fn from_strings(node: &Node<'_>, x: &StringHostTensor, to: DType) -> Result<Outputs, Error> {
+/// Parses numbers: `1.5`, `-3`, `1e-3`, `INF`, `NaN`, in any case.
+fn from_strings(node: &NodeCall<'_>, x: &StringHostTensor, to: DType) -> Result<Outputs, Error> {
     let extents = x.metadata().shape.to_dims();
     let texts = x.strings().iter().map(|bytes| {
         let text = std::str::from_utf8(bytes).ok().map(str::trim);
@@ -116,12 +116,12 @@ fn from_strings(node: &Node<'_>, x: &StringHostTensor, to: DType) -> Result<Outp
     let numbers = node.tensor_of(&extents, &numbers)?;
     let out = node.output(to, &extents)?;
     let chain = cast_into(node.execution, casting(node)?, &numbers, &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
 /// Writes numbers with as few digits as tell them apart.
-fn to_strings(node: &Node<'_>, x: &DenseHostTensor) -> Result<Outputs, Error> {
+fn to_strings(node: &NodeCall<'_>, x: &DenseHostTensor) -> Result<Outputs, Error> {
     let dtype = x.dtype();
     let reading = x.read()?;
     let shape = x.shape().clone();
@@ -132,7 +132,7 @@ fn to_strings(node: &Node<'_>, x: &DenseHostTensor) -> Result<Outputs, Error> {
         let texts = reading.elements::<T>()?.iter().map(|one| one.to_string().into_bytes());
         node.strings_of(shape, texts)
     }, else {
-        node.beside.set_aside(x.n_elements(), size_of::<f64>())?;
+        node.workspace.reserve(x.n_elements(), size_of::<f64>())?;
         let numbers = to_f64(x).map_err(|_| node.inputs.unsupported(0, dtype))?;
         let is_truth = dtype == DType::I1;
         let text = |one: f64| match is_truth {
@@ -158,7 +158,7 @@ fn float_text<T: Real>(value: T) -> String {
     number_text(wide, digits)
 }
 
-/// `1.5`, `1e-07`, `NaN`, `INF`
+/// Writes a number as `1.5`, `1e-07`, `NaN` or `INF`.
 fn number_text(value: f64, digits: String) -> String {
     if value.is_nan() {
         return "NaN".to_owned();

@@ -1,5 +1,5 @@
-//! `cpu.onnx.Constant`: elements of the program, used where they lie; and `cpu.onnx.NoValue`. Constants in files of their
-//! own are in `weight_files.rs`.
+//! `cpu.onnx.Constant`: constants whose elements are used where they lie in the program; and `cpu.onnx.NoValue`.
+//! Constants in files of their own are in `weight_files.rs`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn constant(attributes: HeldAttributes, host: &HostContext) -> Result<Tensor, Er
     Ok(StringHostTensor::new(shape, strings)?.into())
 }
 
-/// Returns dense elements as a tensor that uses them where they lie, unless they begin as no tensor's may.
+/// Returns dense elements as a tensor that uses them where they lie, unless they are not aligned.
 ///
 /// # Errors
 ///
@@ -74,7 +74,7 @@ pub(super) fn integers(view: AttributeView<'_>) -> Option<&[i64]> {
     }
 }
 
-/// The bytes of dense elements, held by their program.
+/// The owner of dense elements in a program.
 struct Elements(HeldAttribute);
 
 impl AsRef<[u8]> for Elements {
@@ -83,7 +83,7 @@ impl AsRef<[u8]> for Elements {
     }
 }
 
-/// All attributes, to be kept.
+/// All attributes of a kernel, which it may keep.
 pub(crate) struct HeldAttributes(pub(crate) Vec<HeldAttribute>);
 
 impl fmt::Debug for HeldAttributes {

@@ -1,4 +1,4 @@
-//! Control flow: operations whose attributes are functions.
+//! Control flow: operations whose bodies are functions.
 //!
 //! None of them runs a function on its own stack: the executor calls, and resumes them with the results
 //! ([`tfrt_host::kernel`]). So a loop of any number of turns takes the stack of one call, and between two turns it is
@@ -21,7 +21,7 @@ use tfrt_tensor::{
 };
 
 use super::Attributes;
-use super::carried::{Carried, extents};
+use super::opaque::{OpaqueTensors, extents};
 
 mod map;
 mod scan;
@@ -56,7 +56,7 @@ fn repeat(
     body: Callee,
     n_results: ResultCount,
     execution: &ExecutionContext,
-) -> Result<Loop<Repeat>, Error> {
+) -> Result<Loop<LoopState>, Error> {
     let mut operands = operands.0;
     let attributes = Attributes::new("Loop", *attributes)?;
     let captured = captured(&attributes, &mut operands, 2)?;
@@ -81,8 +81,8 @@ fn repeat(
     if body.n_arguments() != 2 + n_carried + captured.len() || body.n_results() < 1 + n_carried {
         return Err(misfit("Loop", body));
     }
-    let collected = Collected::new(execution, &attributes, body.n_results(), 1 + n_carried)?;
-    let turns = Repeat {
+    let collected = ScanOutputs::new(execution, &attributes, body.n_results(), 1 + n_carried)?;
+    let turns = LoopState {
         body,
         n_results: n_results.0,
         n_carried,
@@ -97,25 +97,25 @@ fn repeat(
     Ok(Loop::new(turns, carried))
 }
 
-/// A `Loop` between two turns.
-struct Repeat {
+/// The state of a `Loop` between two turns.
+struct LoopState {
     body: Callee,
     n_results: usize,
     n_carried: usize,
-    /// How many turns there are at most.
+    /// The most turns.
     n_turns: Option<i64>,
     /// The number of the next turn.
     turn: i64,
-    /// Whether there is a next turn.
+    /// The condition for the next turn.
     condition: bool,
-    /// The values are results of a turn.
+    /// Whether a turn has run, so that the values are its results.
     has_begun: bool,
     captured: Vec<AnyAsyncValue>,
-    collected: Collected,
+    collected: ScanOutputs,
     execution: ExecutionContext,
 }
 
-impl Turns for Repeat {
+impl Turns for LoopState {
     fn next(&mut self, values: &mut Vec<AnyAsyncValue>) -> Turn {
         if let Some(turn) = await_all(values) {
             return turn;
@@ -125,7 +125,7 @@ impl Turns for Repeat {
     }
 }
 
-impl Repeat {
+impl LoopState {
     fn advance(&mut self, values: &mut Vec<AnyAsyncValue>) -> Result<Turn, Error> {
         check(values, &self.execution)?;
         if self.has_begun {
@@ -157,37 +157,37 @@ impl Repeat {
     }
 }
 
-/// Tensors that turns have given, by result.
-struct Collected {
+/// The tensors that turns have returned, to be stacked, by result.
+struct ScanOutputs {
     lists: Vec<Vec<Tensor>>,
-    /// The type of a tensor of each list, as text, if it is known.
+    /// The type of the tensors of each result, as text, if it is known.
     types: Vec<Option<String>>,
-    /// What they take beside their elements.
+    /// The reservation for what tensors take beside their elements.
     aside: MemoryReservation,
 }
 
-impl Collected {
-    /// Without tensors; lists are for the results of the body behind the first ones.
+impl ScanOutputs {
+    /// Makes empty lists for the results of the body behind the first `n_first`.
     fn new(
         execution: &ExecutionContext,
         attributes: &Attributes<'_>,
         n_results: usize,
         n_first: usize,
-    ) -> Result<Collected, Error> {
+    ) -> Result<ScanOutputs, Error> {
         let yields = attributes.strings("yields")?.unwrap_or_default();
         let text = |index: usize| {
             yields
                 .get(index)
                 .map(|text| String::from_utf8_lossy(text).into_owned())
         };
-        Ok(Collected {
+        Ok(ScanOutputs {
             lists: vec![Vec::new(); n_results.saturating_sub(n_first)],
             types: (n_first..n_results).map(text).collect(),
             aside: MemoryReservation::new(execution.host().allocator()),
         })
     }
 
-    /// What is collected in no turn: along `axis` there are so many times none; extents that are not known are 0.
+    /// Returns an output of no turns: the extent along `axis` is 0 times that of a turn; unknown extents are 0.
     fn nothing(
         &self,
         execution: &ExecutionContext,
@@ -223,7 +223,7 @@ impl Collected {
         Ok(AnyAsyncValue::new::<Tensor>(tensor))
     }
 
-    /// Takes one more of each.
+    /// Appends the results of a turn.
     fn take(&mut self, values: Vec<AnyAsyncValue>) -> Result<(), Error> {
         for (list, value) in self.lists.iter_mut().zip(values) {
             let tensor = value.get::<Tensor>().ok_or_else(|| {
@@ -243,7 +243,7 @@ fn no_memory(n_tensors: usize) -> Error {
     Error::resource_exhausted(format!("Cannot allocate list of {n_tensors} tensors"))
 }
 
-/// The type of elements and the extents of `tensor<2x?xf32>`; of one of unknown rank none.
+/// Parses `tensor<2x?xf32>` to an element type and extents; there are none of unknown rank.
 fn parse_type(text: &str) -> Option<(DType, Dims)> {
     let mut rest = text.strip_prefix("tensor<")?.strip_suffix('>')?;
     let mut extents = Dims::new();
@@ -266,8 +266,8 @@ fn parse_type(text: &str) -> Option<(DType, Dims)> {
     Some((dtype?, extents))
 }
 
-/// Tensors of one shape, of which there are some, behind each other along a new dimension, seen with other extents if
-/// they are given.
+/// Stacks tensors of one shape, at least one, along a new dimension; reshapes the result to extents if they are
+/// given.
 fn stacked(
     execution: &ExecutionContext,
     tensors: &[Tensor],
@@ -278,7 +278,7 @@ fn stacked(
     let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
     let shape = stack_extents(&shapes, axis)?;
     let tensors: Vec<&Tensor> = tensors.iter().collect();
-    let carried = Carried::of(execution, &tensors)?;
+    let carried = OpaqueTensors::of(execution, &tensors)?;
     let out = carried.output_in(execution, &shape)?;
     let parts: Vec<_> = carried.tensors.iter().collect();
     let chain = stack_into(execution, &parts, axis, &out)?;
@@ -288,7 +288,7 @@ fn stacked(
     }
 }
 
-/// Takes the captured values off the operands, of which at least so many are left.
+/// Splits captured values off the operands, which must be enough.
 fn captured(
     attributes: &Attributes<'_>,
     operands: &mut Vec<AnyAsyncValue>,
@@ -307,13 +307,13 @@ fn captured(
     Ok(operands.split_off(start))
 }
 
-/// Asks to wait for the first value that is not there.
+/// Returns a wait for the first value that is not there, if there is one.
 fn await_all(values: &[AnyAsyncValue]) -> Option<Turn> {
     let index = values.iter().position(|value| !value.is_settled())?;
     Some(Turn::Wait(index))
 }
 
-/// Looks whether a value has failed, or the request was cancelled.
+/// Returns the error of a failed value, or that of a cancelled request.
 fn check(values: &[AnyAsyncValue], execution: &ExecutionContext) -> Result<(), Error> {
     let failure = values.iter().rev().find_map(AnyAsyncValue::error);
     match failure.or_else(|| execution.request().cancellation()) {
@@ -322,7 +322,8 @@ fn check(values: &[AnyAsyncValue], execution: &ExecutionContext) -> Result<(), E
     }
 }
 
-/// Ends a loop with an error. What others have reported is not reported again, nor that the request was cancelled.
+/// Ends a loop with an error. Errors that were reported before, and that the request was cancelled, are not reported
+/// again.
 fn failed(
     values: &mut Vec<AnyAsyncValue>,
     n_results: usize,
@@ -337,7 +338,7 @@ fn failed(
     Turn::Done
 }
 
-/// The tensor that an operand is, unless it is left out.
+/// Returns the tensor that is an operand, unless it is left out.
 fn single(value: &AnyAsyncValue) -> Result<Option<&Tensor>, Error> {
     if value.is::<NoValue>() {
         return Ok(None);
@@ -351,7 +352,7 @@ fn single(value: &AnyAsyncValue) -> Result<Option<&Tensor>, Error> {
     }
 }
 
-/// The one truth value of a tensor.
+/// Returns the one truth value of a tensor.
 fn truth(tensor: &Tensor) -> Option<bool> {
     let reading = tensor.as_dense().ok()?.read().ok()?;
     match reading.elements::<Bool>().ok()? {
@@ -360,7 +361,7 @@ fn truth(tensor: &Tensor) -> Option<bool> {
     }
 }
 
-/// The one integer of a tensor.
+/// Returns the one integer of a tensor.
 fn integer(tensor: &Tensor) -> Option<i64> {
     let dense = tensor.as_dense().ok()?;
     let reading = dense.read().ok()?;

@@ -1,5 +1,5 @@
-//! Convolutions of images whose channels come first: of numbers, of integers that stand for numbers, transposed,
-//! and by windows whose elements move. Filters that are constants are brought into order once ([`Filter`]).
+//! Convolutions of images whose channels come first: plain, quantised, transposed, deformable. Constant filters are
+//! reordered once ([`Filter`]).
 
 use std::sync::Arc;
 
@@ -18,22 +18,22 @@ use super::cast::converted;
 use super::matmul::centred;
 use super::outputs::IntoValue;
 use super::pool::image;
-use super::prepare::{PrepareRow, State, own};
+use super::prepare::{PrepareRow, PreparedKernel, erase};
 use super::quantize::numbers;
-use super::windows::Spatial;
-use super::{Node, Operations, Outputs};
+use super::windows::SpatialAttributes;
+use super::{NodeCall, Operations, Outputs};
 
-mod deformed;
+mod deformable;
 mod transposed;
 
 pub(super) const OPERATIONS: &Operations = &[
     ("conv", convolution),
     ("onnx.ConvInteger", integers),
-    ("onnx.DeformConv", deformed::deformed),
+    ("onnx.DeformConv", deformable::deformed),
     ("onnx.QLinearConv", quantized),
 ];
 
-/// Filters that are constants.
+/// The nodes whose constant filters are reordered.
 pub(super) const PREPARE: &[PrepareRow] = &[PrepareRow {
     op: "conv",
     inputs: &[1],
@@ -47,13 +47,13 @@ pub(super) const PREPARE: &[PrepareRow] = &[PrepareRow {
         }
         let filter = OrderedFilter::new(host.allocator(), filter)?;
         let filter = filter.map_elements(|elements| crate::graph::share(host, elements));
-        Ok(Some(own(filter)))
+        Ok(Some(erase(filter)))
     },
     restore: None,
 }];
 
-impl State for OrderedFilter {
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+impl PreparedKernel for OrderedFilter {
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         convolution_by(node, Filter::Ordered(&self))
     }
 }
@@ -61,15 +61,15 @@ impl State for OrderedFilter {
 /// The filter of a convolution.
 #[derive(Clone, Copy)]
 enum Filter<'a> {
-    /// The operand.
+    /// A filter that is an operand.
     Operand(&'a DenseHostTensor),
-    /// What was prepared of it.
+    /// A constant filter that was reordered.
     Ordered(&'a OrderedFilter),
 }
 
 impl Filter<'_> {
-    /// Its extents, of which there are as many as those of the image.
-    fn extents(self, node: &Node<'_>, rank: usize) -> Result<Dims, Error> {
+    /// Returns the extents of the filter, which must be as many as those of the image.
+    fn extents(self, node: &NodeCall<'_>, rank: usize) -> Result<Dims, Error> {
         let extents = match self {
             Filter::Operand(_) => return node.inputs.extents(1, rank),
             Filter::Ordered(filter) => filter.extents(),
@@ -85,7 +85,7 @@ impl Filter<'_> {
 
     fn convolve(
         self,
-        node: &Node<'_>,
+        node: &NodeCall<'_>,
         convolution: &Convolution,
         after: TensorEpilogue,
         out: &DenseHostTensor,
@@ -99,12 +99,12 @@ impl Filter<'_> {
                 convolve_ordered_into(execution, convolution, (x, filter), after, out)
             }
         };
-        chain.map_err(|error| node.told(&error))
+        chain.map_err(|error| node.with_name(&error))
     }
 
     fn convolve_transposed(
         self,
-        node: &Node<'_>,
+        node: &NodeCall<'_>,
         transposed: &Transposed,
         after: TensorEpilogue,
         out: &DenseHostTensor,
@@ -118,20 +118,20 @@ impl Filter<'_> {
                 convolve_transposed_ordered_into(execution, transposed, (x, filter), after, out)
             }
         };
-        chain.map_err(|error| node.told(&error))
+        chain.map_err(|error| node.with_name(&error))
     }
 }
 
-/// The convolution that the attributes describe for a filter, and the extents of its result. `groups` is the name of the
-/// attribute that says into how many groups channels are divided.
+/// Returns the convolution that the attributes describe, and the extents of its result. `groups` is the name of the
+/// attribute with the number of groups of channels.
 fn described(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     filter: impl FnOnce(usize) -> Result<Dims, Error>,
     groups: &str,
 ) -> Result<(Convolution, Dims), Error> {
     let extents = image(node)?;
     let filter = filter(extents.len())?;
-    let spatial = Spatial::of(node, extents.len() - 2, Some(&filter[2..]))?;
+    let spatial = SpatialAttributes::of(node, extents.len() - 2, Some(&filter[2..]))?;
     let windows = spatial.windows(node, &extents[2..])?;
     let groups = node.attributes.size_or(groups, 1)?;
     let convolution = Convolution {
@@ -139,17 +139,17 @@ fn described(
         ..Convolution::new(&windows)
     };
     let output =
-        output_extents(&convolution, &extents, &filter).map_err(|error| node.told(&error))?;
+        output_extents(&convolution, &extents, &filter).map_err(|error| node.with_name(&error))?;
     Ok((convolution, output))
 }
 
 /// `conv(x, filter, bias)`, attributes `groups`, `transposed` and those of windows.
-fn convolution(node: &Node<'_>) -> Result<Outputs, Error> {
+fn convolution(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     node.inputs.dense(0)?;
     convolution_by(node, Filter::Operand(node.inputs.dense(1)?))
 }
 
-fn convolution_by(node: &Node<'_>, filter: Filter<'_>) -> Result<Outputs, Error> {
+fn convolution_by(node: &NodeCall<'_>, filter: Filter<'_>) -> Result<Outputs, Error> {
     if node.attributes.flag("transposed", false)? {
         return transposed::transposed(node, filter);
     }
@@ -166,9 +166,9 @@ fn convolution_by(node: &Node<'_>, filter: Filter<'_>) -> Result<Outputs, Error>
     Ok(Outputs::later(out, chain))
 }
 
-/// The exact sums of a convolution of integers without their zero points; with a bias of integers.
+/// Calculates the exact sums of a convolution of integers without their zero points, with a bias of integers.
 fn exact(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     filter_index: usize,
     zeros: [usize; 2],
     bias: Option<usize>,
@@ -204,8 +204,8 @@ fn exact(
     Ok((sums, chain))
 }
 
-/// `ConvInteger`: to integers of 32 bits
-fn integers(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `ConvInteger`: a convolution of integers, with results of 32 bits
+fn integers(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (sums, chain) = exact(node, 1, [2, 3], None)?;
     let out = node.output(DType::I32, &sums.shape().to_dims())?;
     let (execution, written) = (node.execution.clone(), out.clone());
@@ -215,8 +215,8 @@ fn integers(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `QLinearConv`: from and to integers with scales and zero points; filters may have one each
-fn quantized(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `QLinearConv`: a convolution of quantised numbers; filters may have a scale and zero point each
+fn quantized(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (sums, chain) = exact(node, 3, [2, 5], Some(8))?;
     let extents = sums.shape().to_dims();
     let (x_scale, y_scale) = (node.inputs.number(1)?, node.inputs.number(6)?);
@@ -236,7 +236,7 @@ fn quantized(node: &Node<'_>) -> Result<Outputs, Error> {
         &count[..]
     };
     let scaling = Scaling::new(&extents, Some(1), 0, (shape, scales), zeros)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let out = node.output(dtype, &extents)?;
     let (execution, written) = (node.execution.clone(), out.clone());
     let chain = chain.and_then_value(move |_| {

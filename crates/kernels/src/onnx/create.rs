@@ -1,4 +1,4 @@
-//! Tensors made of few numbers: of one element, of a range, of ones on a diagonal.
+//! Operations that create tensors: of one value, of a range, of ones on a diagonal.
 
 use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::math::movement::Movement;
@@ -6,10 +6,10 @@ use tfrt_tensor::math::number::Real;
 use tfrt_tensor::math::parallel;
 use tfrt_tensor::{DType, DenseHostTensor, Element};
 
-use super::carried::{count, extents, reshaped};
 use super::dispatch::{with_floating, with_integer, with_real};
 use super::movement::sizes;
-use super::{Node, Operations, Outputs};
+use super::opaque::{count, extents, reshaped};
+use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("fill", constant_of_shape),
@@ -17,8 +17,8 @@ pub(super) const OPERATIONS: &Operations = &[
     ("iota", range),
 ];
 
-/// `ConstantOfShape(shape)`, attribute `value`: all elements the same, 0 of `f32` without it.
-fn constant_of_shape(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `ConstantOfShape(shape)`, attribute `value`: all elements equal, 0 of `f32` without it.
+fn constant_of_shape(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let shape = sizes(node, &node.inputs.integers(0)?)?;
     let value = match node
         .attributes
@@ -39,7 +39,7 @@ fn constant_of_shape(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `EyeLike(x)`, attributes `dtype`, `k`: ones on a diagonal, zeros elsewhere.
-fn eye_like(node: &Node<'_>) -> Result<Outputs, Error> {
+fn eye_like(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let shape = extents(x);
     let &[n_rows, n_columns] = &shape[..] else {
@@ -74,7 +74,7 @@ fn eye_like(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `Range(start, limit, delta)`: all below the limit, or above it if the steps go down.
-fn range(node: &Node<'_>) -> Result<Outputs, Error> {
+fn range(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let [start, limit, delta] = [
         node.inputs.dense(0)?,
         node.inputs.dense(1)?,
@@ -117,7 +117,7 @@ fn range(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-fn whole_range(node: &Node<'_>, dtype: DType) -> Result<Outputs, Error> {
+fn whole_range(node: &NodeCall<'_>, dtype: DType) -> Result<Outputs, Error> {
     let [start, limit, delta] = [node.whole(0)?, node.whole(1)?, node.whole(2)?];
     let distance = if delta < 0 {
         start - limit
@@ -140,9 +140,9 @@ fn whole_range(node: &Node<'_>, dtype: DType) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// Makes the elements of a tensor by their places.
+/// Calculates the elements of a tensor from their positions.
 pub(super) fn fill<T: Element>(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     out: &DenseHostTensor,
     element: impl Fn(usize) -> T + Send + Sync + 'static,
 ) -> Result<AsyncValue<Chain>, Error> {
@@ -159,8 +159,8 @@ pub(super) fn fill<T: Element>(
     )
 }
 
-impl Node<'_> {
-    /// The one integer of an operand of any integer type.
+impl NodeCall<'_> {
+    /// Returns the one integer of an operand of any integer type.
     ///
     /// # Errors
     ///
@@ -174,7 +174,7 @@ impl Node<'_> {
         }, else Err(self.inputs.unsupported(index, tensor.dtype())))
     }
 
-    /// A tensor without dimensions, of one number, which is rounded as the type has it.
+    /// Makes a scalar of a number, rounded to the type.
     ///
     /// # Errors
     ///
@@ -185,7 +185,7 @@ impl Node<'_> {
         }
         if dtype.is_small() {
             let one = self.tensor_of(&[], &[u8::from(value != 0.0)])?;
-            return super::carried::retyped(&one, dtype);
+            return super::opaque::retyped(&one, dtype);
         }
         with_real!(dtype, T => self.tensor_of(&[], &[T::from_f64(value)]),
             else Err(self.error(format_args!("there are no numbers of {dtype}"))))

@@ -1,5 +1,4 @@
-//! `ImageDecoder`: pictures as bytes of files have them, in one of these formats: JPEG, JPEG 2000, PNG, WebP, TIFF,
-//! BMP, PNM.
+//! `ImageDecoder`: decodes pictures in one of these formats: JPEG, JPEG 2000, PNG, WebP, TIFF, BMP, PNM.
 //!
 //! What is decoded becomes bytes of one, two, three or four channels first, then what is asked for; transparency is
 //! dropped.
@@ -11,18 +10,18 @@ use tfrt_host::memory::{Block, HostBuffer};
 use tfrt_host::{Error, HostAllocator};
 use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 mod formats;
 mod plain;
 
 pub(super) const OPERATIONS: &Operations = &[("onnx.ImageDecoder", image_decoder)];
 
-/// Pictures have no more bytes than this: a few bytes of a file may promise any number of them.
+/// The most bytes of a picture: a file of a few bytes may promise any number of them.
 const MAX_BYTES: usize = 1 << 30;
 
 /// `ImageDecoder(bytes)`, attribute `pixel_format`: `[height, width, channels]`.
-fn image_decoder(node: &Node<'_>) -> Result<Outputs, Error> {
+fn image_decoder(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     if x.dtype() != DType::Ui8 || x.shape().rank() != 1 {
         let message = format_args!("is expected to be a list of bytes, found {}", x.metadata());
@@ -50,7 +49,7 @@ fn image_decoder(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(outputs)
 }
 
-/// The channels that are asked for.
+/// The channels that a caller asks for.
 #[derive(Clone, Copy)]
 enum PixelFormat {
     Rgb,
@@ -58,21 +57,20 @@ enum PixelFormat {
     Gray,
 }
 
-/// Bytes in rows.
+/// A decoded picture: the bytes of its pixels, row by row.
 struct Picture {
     width: usize,
     height: usize,
-    /// Gray, gray and opacity, red, green and blue, or these and opacity.
+    /// The number of channels: gray, gray and opacity, red, green and blue, or these and opacity.
     n_channels: usize,
     // Invariant: as many as width, height and channels say.
     pixels: Vec<u8>,
-    /// What the pixels and their decoder may take of the host's memory, which has none of it: decoders have theirs
-    /// from elsewhere.
+    /// The reservation for the pixels and the decoder, whose memory does not come from the host.
     _aside: Block,
 }
 
 impl Picture {
-    /// Room for a picture, and for a decoder that takes `per_byte` more bytes for each of it.
+    /// Reserves memory for a picture, and for a decoder that takes `per_byte` more bytes for each of the picture's.
     ///
     /// # Errors
     ///
@@ -107,7 +105,7 @@ impl Picture {
         })
     }
 
-    /// `[height, width, channels]`.
+    /// Converts to the channels that are asked for: `[height, width, channels]`.
     fn into_format(
         self,
         format: PixelFormat,
@@ -145,7 +143,7 @@ fn no_memory(len: usize) -> Error {
     ))
 }
 
-/// How bright a pixel is, as ITU-R 601 has it, in parts of 65536, rounded.
+/// Returns the luminance of a pixel by ITU-R 601, in parts of 65536, rounded.
 fn luminance(red: u8, green: u8, blue: u8) -> u8 {
     let sum = u32::from(red) * 19595 + u32::from(green) * 38470 + u32::from(blue) * 7471;
     // The parts add up to 65536.

@@ -6,7 +6,7 @@ use tfrt_tensor::math::boxes::{Sides, Suppression, suppress};
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::math::sample::{Regions, regions_into};
 
-use super::{Node, Operations, Outputs, with_floating};
+use super::{NodeCall, Operations, Outputs, with_floating};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.MaxRoiPool", largest_of_regions),
@@ -14,11 +14,11 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.RoiAlign", align),
 ];
 
-/// What a box that is kept takes: three numbers in a list that doubles.
+/// Bytes for each box that is kept: three numbers in a list that doubles.
 const BYTES_PER_KEPT: usize = 3 * 2 * size_of::<i64>();
 
-/// `NonMaxSuppression`: batch, class and box of what is kept.
-fn suppression(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `NonMaxSuppression`: batch, class and box of each box that is kept.
+fn suppression(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (of_boxes, of_scores) = (node.inputs.extents(0, 3)?, node.inputs.extents(1, 3)?);
     let (boxes, scores) = (node.inputs.numbers(0)?, node.inputs.numbers(1)?);
     let &[batch, classes, n] = &of_scores[..] else {
@@ -65,7 +65,7 @@ fn suppression(node: &Node<'_>) -> Result<Outputs, Error> {
             }
             let scores = &scores[(image * classes + class) * n..][..n];
             let found = suppress(&suppression, sides, scores);
-            node.beside.set_aside(found.len(), BYTES_PER_KEPT)?;
+            node.workspace.reserve(found.len(), BYTES_PER_KEPT)?;
             for index in found {
                 kept.extend(
                     [image, class, index].map(|one| i64::try_from(one).unwrap_or(i64::MAX)),
@@ -76,12 +76,12 @@ fn suppression(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(node.tensor_of(&[kept.len() / 3, 3], &kept)?.into())
 }
 
-/// The extents of regions' results along one dimension.
-fn cells(node: &Node<'_>, name: &str) -> Result<usize, Error> {
+/// Returns the number of cells of regions along one dimension.
+fn cells(node: &NodeCall<'_>, name: &str) -> Result<usize, Error> {
     node.attributes.size_or(name, 1)
 }
 
-fn align(node: &Node<'_>) -> Result<Outputs, Error> {
+fn align(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents, regions) = (
         x.dtype(),
@@ -138,12 +138,12 @@ fn align(node: &Node<'_>) -> Result<Outputs, Error> {
     let out = node.output(dtype, &output)?;
     node.inputs.expect(0, Family::Floats)?;
     let chain = regions_into(node.execution, options, x, list, images, &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
-/// `MaxRoiPool`: the largest elements of the cells of regions, whose rows are the image and two corners.
-fn largest_of_regions(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `MaxRoiPool`: the largest elements of the cells of regions, each given by its image and two corners.
+fn largest_of_regions(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents, regions) = (
         x.dtype(),

@@ -1,11 +1,11 @@
-//! From element types to Rust types.
+//! Dispatch from element types to Rust types.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{Bool, DType, DenseHostTensor};
 pub(in crate::onnx) use tfrt_tensor::{with_floating, with_integer, with_number, with_real};
 
-/// The elements of a tensor of real numbers, small ones and truth values too, as `f64`.
+/// Returns the elements of a tensor of real numbers, small ones and truth values too, as `f64`.
 ///
 /// # Errors
 ///

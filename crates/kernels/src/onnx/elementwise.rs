@@ -1,4 +1,4 @@
-//! Element by element: arithmetic, functions, comparisons, logic.
+//! Pointwise operations: arithmetic, functions, comparisons, logic.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::elementwise::broadcast_extents;
@@ -7,7 +7,7 @@ use tfrt_tensor::math::pointwise::{
 };
 use tfrt_tensor::{Bool, DType, DenseHostTensor, Dims, StringHostTensor, Tensor, TensorShape};
 
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 mod mixed;
 
@@ -18,16 +18,16 @@ pub(super) const OPERATIONS: &Operations = &[
     ("select", mixed::select),
 ];
 
-/// The error for an operand of a type that the operation is not defined for, if its function is not.
-pub(super) fn expect_defined(node: &Node<'_>, result: Option<DType>) -> Result<DType, Error> {
+/// Converts the error of a function that is not defined for a type to that of the operation.
+pub(super) fn expect_defined(node: &NodeCall<'_>, result: Option<DType>) -> Result<DType, Error> {
     match result {
         Some(result) => Ok(result),
         None => Err(node.inputs.unsupported(0, node.inputs.dense(0)?.dtype())),
     }
 }
 
-/// A function of each element of the only operand.
-pub(super) fn of_one(node: &Node<'_>, function: UnaryFunction) -> Result<Outputs, Error> {
+/// Applies a function to each element of the only operand.
+pub(super) fn of_one(node: &NodeCall<'_>, function: UnaryFunction) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = expect_defined(node, function.result(x.dtype()))?;
     let out = node.output(dtype, &x.shape().to_dims())?;
@@ -35,9 +35,9 @@ pub(super) fn of_one(node: &Node<'_>, function: UnaryFunction) -> Result<Outputs
     Ok(Outputs::later(out, chain))
 }
 
-/// A function with parameters of each element of the first operand.
+/// Applies a function with parameters to each element of the first operand.
 pub(super) fn with_parameters(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     function: ParametricFunction,
     parameters: [f64; 2],
 ) -> Result<Outputs, Error> {
@@ -48,26 +48,26 @@ pub(super) fn with_parameters(
     Ok(Outputs::later(out, chain))
 }
 
-/// A function of each pair of elements of two operands.
-pub(super) fn of_two(node: &Node<'_>, function: BinaryFunction) -> Result<Outputs, Error> {
+/// Applies a function to each pair of elements of two operands.
+pub(super) fn of_two(node: &NodeCall<'_>, function: BinaryFunction) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     expect_defined(node, function.result(x.dtype()))?;
     let metadata = pointwise::binary_metadata(function, x.metadata(), y.metadata())
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let out = DenseHostTensor::unspecified(node.execution.host().allocator(), metadata)?;
     let chain = binary_into(node.execution, function, x, y, &out)?;
     Ok(Outputs::later(out, chain))
 }
 
-/// A function that takes all operands together, one after the other.
-pub(super) fn of_all(node: &Node<'_>, function: BinaryFunction) -> Result<Outputs, Error> {
+/// Applies a function to all operands, one after the other.
+pub(super) fn of_all(node: &NodeCall<'_>, function: BinaryFunction) -> Result<Outputs, Error> {
     let dtype = node.inputs.dense(0)?.dtype();
     expect_defined(node, function.result(dtype))?;
     folded(node, function, None)
 }
 
-/// The sum of all operands divided by their number.
-pub(super) fn mean(node: &Node<'_>) -> Result<Outputs, Error> {
+/// Calculates the mean of all operands.
+pub(super) fn mean(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let dtype = node.inputs.dense(0)?.dtype();
     expect_defined(node, ParametricFunction::DividedBy.result(dtype))?;
     #[allow(clippy::cast_precision_loss, reason = "they are no 2^53")]
@@ -76,14 +76,14 @@ pub(super) fn mean(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 fn folded(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     function: BinaryFunction,
     divisor: Option<f64>,
 ) -> Result<Outputs, Error> {
     let inputs = node.inputs.all_dense()?;
     let shapes: Vec<_> = inputs.iter().map(|input| input.shape().to_dims()).collect();
     let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
-    let extents = broadcast_extents(&shapes).map_err(|error| node.told(&error))?;
+    let extents = broadcast_extents(&shapes).map_err(|error| node.with_name(&error))?;
     let dtype = node.inputs.dense(0)?.dtype();
     for input in &inputs {
         input.metadata().expect_dtype(dtype)?;
@@ -94,8 +94,8 @@ fn folded(
     Ok(Outputs::later(out, chain))
 }
 
-/// Whether elements are the same: of numbers, truth values, strings.
-fn equal(node: &Node<'_>) -> Result<Outputs, Error> {
+/// Returns whether elements are equal: numbers, truth values, strings.
+fn equal(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     match (node.inputs.tensor(0)?, node.inputs.tensor(1)?) {
         (Tensor::String(x), Tensor::String(y)) => equal_strings(node, x, y),
         _ => of_two(node, BinaryFunction::Equal),
@@ -103,13 +103,13 @@ fn equal(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 fn equal_strings(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     x: &StringHostTensor,
     y: &StringHostTensor,
 ) -> Result<Outputs, Error> {
     let shapes = [x, y].map(|tensor| tensor.metadata().shape.to_dims());
     let extents =
-        broadcast_extents(&[&shapes[0], &shapes[1]]).map_err(|error| node.told(&error))?;
+        broadcast_extents(&[&shapes[0], &shapes[1]]).map_err(|error| node.with_name(&error))?;
     let out = node.output(DType::I1, &extents)?;
     let (x_position, y_position) = (
         position(&shapes[0], &extents)?,
@@ -122,7 +122,7 @@ fn equal_strings(
     Ok(out.into())
 }
 
-/// Where each element of a broadcast tensor lies in the tensor itself.
+/// Returns the position of each element of a broadcast tensor in the tensor itself.
 fn position(own: &[usize], extents: &[usize]) -> Result<impl Fn(usize) -> usize, Error> {
     let mut strides = TensorShape::new(own)?.strides();
     for (stride, extent) in strides.iter_mut().zip(own) {

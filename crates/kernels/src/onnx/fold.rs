@@ -1,4 +1,4 @@
-//! `Col2Im`: columns of patches laid back over a picture.
+//! `Col2Im`: adds columns of patches to a picture.
 
 use tfrt_host::Error;
 use tfrt_tensor::Dims;
@@ -6,12 +6,12 @@ use tfrt_tensor::math::Family;
 use tfrt_tensor::math::fold::{Patches, fold_into};
 
 use super::movement::sizes;
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[("onnx.Col2Im", col2im)];
 
 /// `Col2Im(x, image_shape, block_shape)`, attributes `dilations`, `pads`, `strides`.
-fn col2im(node: &Node<'_>) -> Result<Outputs, Error> {
+fn col2im(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let found = node.inputs.extents(0, 3)?;
     let picture = sizes(node, &node.inputs.integers(1)?)?;

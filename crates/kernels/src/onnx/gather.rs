@@ -1,4 +1,4 @@
-//! Elements that a tensor of positions names, or one of truth values.
+//! Operations that gather elements by positions, or by truth values.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::movement::{
@@ -7,8 +7,8 @@ use tfrt_tensor::math::movement::{
 };
 use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor, TensorView};
 
-use super::carried::{Carried, count, extents, reshaped};
-use super::{Node, Operations, Outputs};
+use super::opaque::{OpaqueTensors, count, extents, reshaped};
+use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.Compress", compress),
@@ -19,50 +19,50 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.ml.ArrayFeatureExtractor", array_feature_extractor),
 ];
 
-/// What a movement that picks positions takes for each: a place in a list, and while the list is made in another.
+/// Bytes that gathering takes for each position: an entry of a list, and another one while the list is made.
 pub(super) const BYTES_PER_POSITION: usize = 2 * size_of::<usize>();
 
 /// `Gather(x, positions)`, attribute `axis`.
-fn gather(node: &Node<'_>) -> Result<Outputs, Error> {
+fn gather(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
     let axis = node.axis(node.attributes.integer_or("axis", 0)?, found.len())?;
     let positions = node.positions(1)?;
-    node.beside
-        .set_aside(positions.n_elements(), BYTES_PER_POSITION)?;
+    node.workspace
+        .reserve(positions.n_elements(), BYTES_PER_POSITION)?;
     let movement = {
         let reading = positions.read()?;
         Movement::gather(&found, axis, &reading.view::<i64>()?)
     };
-    let movement = movement.map_err(|error| node.told(&error))?;
+    let movement = movement.map_err(|error| node.with_name(&error))?;
     let mut outputs = Outputs::new();
     outputs.push(node.moved(x, &movement)?);
     Ok(outputs)
 }
 
 /// `GatherElements(x, positions)`, attribute `axis`.
-fn gather_elements(node: &Node<'_>) -> Result<Outputs, Error> {
+fn gather_elements(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let axis = node.axis(node.attributes.integer_or("axis", 0)?, extents(x).len())?;
     node.picked(x, axis, &node.positions(1)?)
 }
 
 /// `GatherND(x, positions)`, attribute `batch_dims`.
-fn gather_nd(node: &Node<'_>) -> Result<Outputs, Error> {
+fn gather_nd(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let positions = node.positions(1)?;
     let n_batch = node.attributes.size_or("batch_dims", 0)?;
     let shape = gather_nd_extents(&extents(x), n_batch, &positions.shape().to_dims())
-        .map_err(|error| node.told(&error))?;
-    let carried = Carried::new(node, &[x])?;
-    let out = carried.output(node, &shape)?;
-    let x = &carried.tensors[0];
+        .map_err(|error| node.with_name(&error))?;
+    let opaque = OpaqueTensors::new(node, &[x])?;
+    let out = opaque.output(node, &shape)?;
+    let x = &opaque.tensors[0];
     let chain = gather_nd_into(node.execution, x, n_batch, &positions, &out)?;
-    carried.outputs(out, chain)
+    opaque.outputs(out, chain)
 }
 
-/// `Compress(x, condition)`, attribute `axis`: what is marked, of all elements without an axis.
-fn compress(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Compress(x, condition)`, attribute `axis`: elements, or slices along an axis, whose condition is true.
+fn compress(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let condition = node.inputs.dense(1)?;
     if condition.dtype() != DType::I1 || condition.shape().rank() != 1 {
@@ -78,8 +78,8 @@ fn compress(node: &Node<'_>) -> Result<Outputs, Error> {
         Ok::<_, Error>(marks.filter(|(_, mark)| bool::from(**mark)))
     };
     let n_marked = marks()?.count();
-    node.beside
-        .set_aside(n_marked, size_of::<i64>() + BYTES_PER_POSITION)?;
+    node.workspace
+        .reserve(n_marked, size_of::<i64>() + BYTES_PER_POSITION)?;
     let mut marked = Vec::with_capacity(n_marked);
     marked.extend(marks()?.map(|(index, _)| super::shape::to_i64(index)));
     let flat;
@@ -93,12 +93,12 @@ fn compress(node: &Node<'_>) -> Result<Outputs, Error> {
     let positions = TensorView::new(&marked, &[marked.len()])?;
     let movement = Movement::gather(&extents(x), axis, &positions);
     let mut outputs = Outputs::new();
-    outputs.push(node.moved(x, &movement.map_err(|error| node.told(&error))?)?);
+    outputs.push(node.moved(x, &movement.map_err(|error| node.with_name(&error))?)?);
     Ok(outputs)
 }
 
 /// `ml.ArrayFeatureExtractor(x, positions)`: columns of the last dimension.
-fn array_feature_extractor(node: &Node<'_>) -> Result<Outputs, Error> {
+fn array_feature_extractor(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let mut found = extents(x);
     let list = node.inputs.integers(1)?;
@@ -107,15 +107,15 @@ fn array_feature_extractor(node: &Node<'_>) -> Result<Outputs, Error> {
     }
     let x = reshaped(x, &found)?;
     let axis = node.axis(-1, found.len())?;
-    node.beside.set_aside(list.len(), BYTES_PER_POSITION)?;
+    node.workspace.reserve(list.len(), BYTES_PER_POSITION)?;
     let movement = Movement::gather(&found, axis, &TensorView::new(&list, &[list.len()])?);
     let mut outputs = Outputs::new();
-    outputs.push(node.moved(&x, &movement.map_err(|error| node.told(&error))?)?);
+    outputs.push(node.moved(&x, &movement.map_err(|error| node.with_name(&error))?)?);
     Ok(outputs)
 }
 
 /// `OneHot(positions, depth, [off, on])`, attribute `axis`.
-fn one_hot(node: &Node<'_>) -> Result<Outputs, Error> {
+fn one_hot(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let positions = node.inputs.dense(0)?;
     let numbers: Vec<i64> = match positions.dtype() {
         DType::I64 | DType::I32 => node.inputs.integers(0)?,
@@ -150,9 +150,9 @@ fn one_hot(node: &Node<'_>) -> Result<Outputs, Error> {
     };
     let axis = node.axis(node.attributes.integer_or("axis", -1)?, found.len() + 1)?;
     let shape = one_hot_extents(&found, depth, axis)?;
-    let carried = Carried::new(node, &[node.inputs.tensor(2)?])?;
-    let out = carried.output(node, &shape)?;
-    let values = carried.tensors[0].flatten();
+    let opaque = OpaqueTensors::new(node, &[node.inputs.tensor(2)?])?;
+    let out = opaque.output(node, &shape)?;
+    let values = opaque.tensors[0].flatten();
     if values.n_elements() != 2 {
         let found = values.n_elements();
         let message = format_args!("is expected to have two elements, found {found}");
@@ -160,11 +160,11 @@ fn one_hot(node: &Node<'_>) -> Result<Outputs, Error> {
     }
     let [off, on] = [&values.chip(&[0])?, &values.chip(&[1])?];
     let chain = one_hot_into(node.execution, &positions, axis, [off, on], &out)?;
-    carried.outputs(out, chain)
+    opaque.outputs(out, chain)
 }
 
-impl Node<'_> {
-    /// An operand of positions, of 64 bits.
+impl NodeCall<'_> {
+    /// Returns an operand of positions, as 64 bits.
     ///
     /// # Errors
     ///
@@ -177,7 +177,7 @@ impl Node<'_> {
         }
     }
 
-    /// At each place, the element that positions name along a dimension.
+    /// Gathers, at each place, the element that positions name along a dimension.
     ///
     /// # Errors
     ///
@@ -188,10 +188,10 @@ impl Node<'_> {
         axis: usize,
         positions: &DenseHostTensor,
     ) -> Result<Outputs, Error> {
-        let carried = Carried::new(self, &[x])?;
-        let out = carried.output(self, &positions.shape().to_dims())?;
-        let x = &carried.tensors[0];
+        let opaque = OpaqueTensors::new(self, &[x])?;
+        let out = opaque.output(self, &positions.shape().to_dims())?;
+        let x = &opaque.tensors[0];
         let chain = gather_elements_into(self.execution, x, axis, positions, &out)?;
-        carried.outputs(out, chain)
+        opaque.outputs(out, chain)
     }
 }

@@ -1,4 +1,4 @@
-//! Pictures of other extents, and pictures looked at in other places.
+//! Operations that resize and resample pictures.
 
 use tfrt_host::Error;
 use tfrt_tensor::DType;
@@ -7,7 +7,7 @@ use tfrt_tensor::math::number::Real;
 use tfrt_tensor::math::resize::{Along, Blend, Places, Rounding, Scaled, Scaling};
 use tfrt_tensor::math::sample::{Grid, Outside, Sampling, grid_into};
 
-use super::{Node, Operations, Outputs, with_floating};
+use super::{NodeCall, Operations, Outputs, with_floating};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.AffineGrid", affine_grid),
@@ -16,14 +16,14 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.Upsample", resize),
 ];
 
-/// Before version 11 there are factors only, and one kind of coordinates.
-fn is_old(node: &Node<'_>) -> bool {
+/// Returns whether an operation is of a version before 11, with factors only and one kind of coordinates.
+fn is_old(node: &NodeCall<'_>) -> bool {
     node.name == "Upsample" || node.opset < 11
 }
 
-/// Which element is the nearest before that could be chosen: the one below; where the first `Resize` makes a picture
-/// smaller, the one above.
-fn old_rounding(node: &Node<'_>) -> Result<&'static str, Error> {
+/// Returns the rounding of versions that had no choice: to the element below; where the first `Resize` makes a
+/// picture smaller, to the one above.
+fn old_rounding(node: &NodeCall<'_>) -> Result<&'static str, Error> {
     let is_nearest = node.attributes.string_or("mode", "nearest")? == "nearest";
     if node.name == "Upsample" || !is_nearest {
         return Ok("floor");
@@ -41,7 +41,7 @@ fn old_rounding(node: &Node<'_>) -> Result<&'static str, Error> {
     }
 }
 
-fn scaling(node: &Node<'_>) -> Result<Scaling, Error> {
+fn scaling(node: &NodeCall<'_>) -> Result<Scaling, Error> {
     let (places, nearest) = match is_old(node) {
         true => ("asymmetric", old_rounding(node)?),
         false => (
@@ -90,8 +90,8 @@ fn scaling(node: &Node<'_>) -> Result<Scaling, Error> {
     })
 }
 
-/// The dimensions, as factors or extents say that they are resized.
-fn dimensions(node: &Node<'_>, extents: &[usize]) -> Result<Vec<Along>, Error> {
+/// Returns how each dimension is resized, by factors or extents.
+fn dimensions(node: &NodeCall<'_>, extents: &[usize]) -> Result<Vec<Along>, Error> {
     let axes = match node.attributes.integers("axes")? {
         None => (0..extents.len()).collect(),
         Some(axes) => axes
@@ -202,8 +202,8 @@ fn dimensions(node: &Node<'_>, extents: &[usize]) -> Result<Vec<Along>, Error> {
     Ok(list)
 }
 
-/// An extent times a factor, in the precision that factors have.
-fn scaled(node: &Node<'_>, extent: usize, scale: f64) -> Result<usize, Error> {
+/// Returns an extent times a factor, in the precision of factors.
+fn scaled(node: &NodeCall<'_>, extent: usize, scale: f64) -> Result<usize, Error> {
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -213,7 +213,7 @@ fn scaled(node: &Node<'_>, extent: usize, scale: f64) -> Result<usize, Error> {
     whole_extent(node, wanted.into())
 }
 
-fn whole_extent(node: &Node<'_>, wanted: f64) -> Result<usize, Error> {
+fn whole_extent(node: &NodeCall<'_>, wanted: f64) -> Result<usize, Error> {
     const MOST: f64 = 9_007_199_254_740_992.0;
     #[allow(
         clippy::cast_possible_truncation,
@@ -226,15 +226,15 @@ fn whole_extent(node: &Node<'_>, wanted: f64) -> Result<usize, Error> {
     }
 }
 
-fn resize(node: &Node<'_>) -> Result<Outputs, Error> {
+fn resize(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, scaling) = (x.dtype(), scaling(node)?);
     let dimensions = dimensions(node, &x.shape().to_dims())?;
     let output: Vec<usize> = dimensions.iter().map(|along| along.output).collect();
     let out = node.output(dtype, &output)?;
-    node.beside
-        .set_aside(scaling.bytes_of_taps(&dimensions), 1)?;
-    let scaled = Scaled::new(&scaling, &dimensions).map_err(|error| node.told(&error))?;
+    node.workspace
+        .reserve(scaling.bytes_of_taps(&dimensions), 1)?;
+    let scaled = Scaled::new(&scaling, &dimensions).map_err(|error| node.with_name(&error))?;
     let is_picked =
         matches!(scaling.blend, Blend::Nearest(_)) && scaling.places != Places::CropAndResize;
     let chain = match is_picked {
@@ -247,7 +247,7 @@ fn resize(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-fn grid_sample(node: &Node<'_>) -> Result<Outputs, Error> {
+fn grid_sample(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, grid) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     let (dtype, extents, places) = (x.dtype(), x.shape().to_dims(), grid.shape().to_dims());
     let unknown = |name: &str, found: &str| {
@@ -285,12 +285,12 @@ fn grid_sample(node: &Node<'_>) -> Result<Outputs, Error> {
     let chain = grid_into(node.execution, options, x, grid, &out);
     Ok(Outputs::later(
         out,
-        chain.map_err(|error| node.told(&error))?,
+        chain.map_err(|error| node.with_name(&error))?,
     ))
 }
 
-/// `AffineGrid`: where the places of a picture come from by an affine map of the coordinates from -1 to 1.
-fn affine_grid(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `AffineGrid`: the coordinates of a picture's elements under an affine map, from -1 to 1.
+fn affine_grid(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let theta = node.inputs.dense(0)?;
     let (dtype, maps) = (theta.dtype(), node.inputs.extents(0, 3)?);
     let size: Option<Vec<usize>> = node

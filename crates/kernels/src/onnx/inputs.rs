@@ -8,16 +8,16 @@ use tfrt_tensor::{
     Bool, DType, DenseHostTensor, Dims, NoValue, Optional, Sequence, StringHostTensor, Tensor,
 };
 
-use super::Beside;
+use super::Workspace;
 
-/// The operands of an operation, of which some may be left out.
+/// The operands of an operation, some of which may be left out.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
     operation: &'static str,
     operands: &'a [AnyAsyncValue],
-    /// Places that are not among the operands: what stood there was prepared.
+    /// The indices of operands that were prepared and are not among these.
     taken: &'static [usize],
-    beside: &'a Beside<'a>,
+    workspace: &'a Workspace<'a>,
 }
 
 impl fmt::Debug for Inputs<'_> {
@@ -31,22 +31,22 @@ impl<'a> Inputs<'a> {
     pub(super) fn new(
         operation: &'static str,
         operands: &'a [AnyAsyncValue],
-        beside: &'a Beside<'a>,
+        workspace: &'a Workspace<'a>,
     ) -> Inputs<'a> {
         Inputs {
             operation,
             operands,
             taken: &[],
-            beside,
+            workspace,
         }
     }
 
-    /// The last operand, whatever it is.
+    /// Returns the last operand, of any type.
     pub(super) fn last(&self) -> Option<&'a AnyAsyncValue> {
         self.operands.last()
     }
 
-    /// All operands but the last, of which these places are taken.
+    /// Returns the operands without the last one, which was prepared of those at these indices.
     pub(super) fn without_last(self, taken: &'static [usize]) -> Inputs<'a> {
         let operands = self.operands.split_last().map_or(&[][..], |(_, rest)| rest);
         Inputs {
@@ -56,7 +56,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// All operands, with others in the place of those that are left out.
+    /// Returns all operands, with others in place of those that are left out.
     pub(super) fn or(&self, others: &[AnyAsyncValue]) -> Vec<AnyAsyncValue> {
         let at = |index| self.any(index).or_else(|| others.get(index));
         let none = || AnyAsyncValue::new(NoValue);
@@ -66,7 +66,7 @@ impl<'a> Inputs<'a> {
             .collect()
     }
 
-    /// Other operands of the same operation.
+    /// Returns other operands of this operation.
     pub(super) fn of(self, operands: &'a [AnyAsyncValue]) -> Inputs<'a> {
         Inputs {
             operands,
@@ -75,7 +75,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// How many there are, with those that are left out before the last.
+    /// Returns the number of operands, with those that are left out before the last.
     pub fn len(&self) -> usize {
         let n = self.operands.len();
         // Places in front of the last operand are counted, whether something stands there or not.
@@ -84,12 +84,12 @@ impl<'a> Inputs<'a> {
             .fold(n, |n, place| n + usize::from(*place < n))
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no operands.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The operand at `index`, whatever it is, unless it is left out.
+    /// Returns the operand at `index`, of any type, unless it is left out.
     pub fn any(&self, index: usize) -> Option<&'a AnyAsyncValue> {
         let place = match self.taken {
             [] => index,
@@ -100,12 +100,12 @@ impl<'a> Inputs<'a> {
         (!operand.is::<NoValue>()).then_some(operand)
     }
 
-    /// Whether the operand is there.
+    /// Returns whether an operand is there.
     pub fn has(&self, index: usize) -> bool {
         self.any(index).is_some()
     }
 
-    /// The tensor that the operand is.
+    /// Returns the tensor that is the operand.
     ///
     /// # Errors
     ///
@@ -117,7 +117,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The tensor that the operand is, if it is there.
+    /// Returns the tensor that is the operand, unless it is left out.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The tensor of numbers that the operand is.
+    /// Returns the tensor of numbers that is the operand.
     ///
     /// # Errors
     ///
@@ -144,7 +144,7 @@ impl<'a> Inputs<'a> {
         self.as_dense(index, self.tensor(index)?)
     }
 
-    /// The tensor of numbers that the operand is, if it is there.
+    /// Returns the tensor of numbers that is the operand, unless it is left out.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl<'a> Inputs<'a> {
             .transpose()
     }
 
-    /// All operands, which are tensors of numbers.
+    /// Returns all operands as tensors of numbers.
     ///
     /// # Errors
     ///
@@ -171,7 +171,7 @@ impl<'a> Inputs<'a> {
         tensor.as_dense().map_err(|error| self.about(index, &error))
     }
 
-    /// The tensor of strings that the operand is.
+    /// Returns the tensor of strings that is the operand.
     ///
     /// # Errors
     ///
@@ -183,7 +183,7 @@ impl<'a> Inputs<'a> {
             .map_err(|error| self.about(index, &error))
     }
 
-    /// The sequence that the operand is.
+    /// Returns the sequence that is the operand.
     ///
     /// # Errors
     ///
@@ -201,15 +201,15 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The integers of an operand, in their order: 32 or 64 bits, any shape.
+    /// Returns the integers of an operand, in their order: of 32 or 64 bits, of any shape.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if it is left out, or something else; `ResourceExhausted` if there is no memory for them.
     pub fn integers(&self, index: usize) -> Result<Vec<i64>, Error> {
         let tensor = self.dense(index)?;
-        self.beside
-            .set_aside(tensor.n_elements(), size_of::<i64>())?;
+        self.workspace
+            .reserve(tensor.n_elements(), size_of::<i64>())?;
         let reading = tensor.read()?;
         match tensor.dtype() {
             DType::I64 => Ok(reading.elements::<i64>()?.to_vec()),
@@ -221,7 +221,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The integers of an operand, if it is there.
+    /// Returns the integers of an operand, unless it is left out.
     ///
     /// # Errors
     ///
@@ -230,7 +230,7 @@ impl<'a> Inputs<'a> {
         self.has(index).then(|| self.integers(index)).transpose()
     }
 
-    /// The one integer of an operand.
+    /// Returns the one integer of an operand.
     ///
     /// # Errors
     ///
@@ -243,7 +243,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The one truth value of an operand.
+    /// Returns the one truth value of an operand.
     ///
     /// # Errors
     ///
@@ -259,7 +259,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The one number of an operand, whatever its type.
+    /// Returns the one number of an operand, of any type.
     ///
     /// # Errors
     ///
@@ -274,19 +274,19 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The numbers of an operand, whatever their type.
+    /// Returns the numbers of an operand, of any type.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if it is left out, or something else; `ResourceExhausted` if there is no memory for them.
     pub fn numbers(&self, index: usize) -> Result<Vec<f64>, Error> {
         let tensor = self.dense(index)?;
-        self.beside
-            .set_aside(tensor.n_elements(), size_of::<f64>())?;
+        self.workspace
+            .reserve(tensor.n_elements(), size_of::<f64>())?;
         super::dispatch::to_f64(tensor).map_err(|_| self.other(index, "numbers", tensor.dtype()))
     }
 
-    /// The extents of an operand of `rank` dimensions.
+    /// Returns the extents of an operand of `rank` dimensions.
     ///
     /// # Errors
     ///
@@ -302,13 +302,13 @@ impl<'a> Inputs<'a> {
         Ok(extents)
     }
 
-    /// An error about an operand: "Relu: operand 0 ...".
+    /// Makes an error about an operand: "Relu: operand 0 ...".
     pub fn error(&self, index: usize, message: impl fmt::Display) -> Error {
         let operation = self.operation;
         Error::invalid_argument(format!("{operation}: operand {index} {message}"))
     }
 
-    /// The type of the elements of an operand, which are of this family.
+    /// Returns the element type of an operand, which must be of this family.
     ///
     /// # Errors
     ///
@@ -321,7 +321,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The error for an operand of a type that the operation is not defined for.
+    /// Makes the error for an operand of a type that the operation is not defined for.
     pub fn unsupported(&self, index: usize, found: DType) -> Error {
         self.error(
             index,
@@ -336,7 +336,7 @@ impl<'a> Inputs<'a> {
         )
     }
 
-    /// The dense operand, if it has one element: no list is made of others to count them.
+    /// Returns the dense operand if it has one element; others are not copied to count their elements.
     fn expect_single(&self, index: usize) -> Result<&'a DenseHostTensor, Error> {
         let tensor = self.dense(index)?;
         match tensor.n_elements() {

@@ -4,7 +4,7 @@ use tfrt_host::Error;
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{DenseHostTensor, Dims};
 
-use super::{Node, Operations, Outputs, with_floating};
+use super::{NodeCall, Operations, Outputs, with_floating};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.NegativeLogLikelihoodLoss", |node| {
@@ -26,8 +26,12 @@ pub(super) const OPERATIONS: &Operations = &[
     }),
 ];
 
-/// The logarithms of probabilities: the numbers themselves, or those of their softmax over the classes.
-fn logarithms(node: &Node<'_>, x: &DenseHostTensor, is_softmax: bool) -> Result<Vec<f64>, Error> {
+/// Returns log-probabilities: the operand itself, or its log-softmax over the classes.
+fn logarithms(
+    node: &NodeCall<'_>,
+    x: &DenseHostTensor,
+    is_softmax: bool,
+) -> Result<Vec<f64>, Error> {
     let mut numbers = node.inputs.numbers(0)?;
     let extents = x.shape().to_dims();
     let [_, n_classes, spatial @ ..] = &extents[..] else {
@@ -54,9 +58,9 @@ fn logarithms(node: &Node<'_>, x: &DenseHostTensor, is_softmax: bool) -> Result<
     Ok(numbers)
 }
 
-/// Numbers as elements of the type of `x`.
+/// Makes a tensor of numbers, of the type of `x`.
 fn narrowed(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     x: &DenseHostTensor,
     extents: &[usize],
     numbers: &[f64],
@@ -68,10 +72,10 @@ fn narrowed(
     }, else Err(node.inputs.unsupported(0, dtype)))
 }
 
-/// Minus the logarithms of the probabilities of the classes that operand 1 has, times the weights of operand 2; all,
-/// their sum, or their mean by weight.
+/// Calculates the negative log-likelihood of the classes in operand 1, weighted by operand 2; of each element, their
+/// sum, or their weighted mean.
 fn likelihood(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     x: &DenseHostTensor,
     logarithms: &[f64],
 ) -> Result<DenseHostTensor, Error> {

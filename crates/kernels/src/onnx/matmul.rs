@@ -1,5 +1,5 @@
-//! Products of matrices: of numbers, and of integers that stand for numbers. Right sides of halves that are constants are
-//! made `f32`s once ([`Right`]).
+//! Products of matrices: plain and quantised. Constant right-hand sides of halves are converted to `f32` once
+//! ([`Rhs`]).
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use tfrt_tensor::math::quantize::{Scaling, dequantize_into, quantize_into};
 use tfrt_tensor::{DType, DenseHostTensor, Dims, TensorShape};
 
 use super::outputs::IntoValue;
-use super::prepare::{PrepareRow, State, own};
+use super::prepare::{PrepareRow, PreparedKernel, erase};
 use super::quantize::numbers;
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 mod einsum;
 
@@ -29,14 +29,14 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.QLinearMatMul", quantized),
 ];
 
-/// Right sides of halves that are constants.
+/// The nodes whose constant right-hand sides are converted.
 pub(super) const PREPARE: &[PrepareRow] = &[
     PrepareRow {
         op: "dot",
         inputs: &[1],
         types: &[DType::F16, DType::Bf16],
         takes_attributes: false,
-        make: |node| Ok(keep(node)?.map(|right| own(Dot(Right::Kept(right))))),
+        make: |node| Ok(keep(node)?.map(|right| erase(Dot(Rhs::Prepared(right))))),
         restore: None,
     },
     PrepareRow {
@@ -45,18 +45,18 @@ pub(super) const PREPARE: &[PrepareRow] = &[
         types: &[DType::F16, DType::Bf16],
         takes_attributes: false,
         make: |node| match node.inputs.dense(1)?.shape().rank() {
-            2 => Ok(keep(node)?.map(|right| own(Gemm(Right::Kept(right))))),
+            2 => Ok(keep(node)?.map(|right| erase(Gemm(Rhs::Prepared(right))))),
             _ => Ok(None),
         },
         restore: None,
     },
 ];
 
-/// Elements of a right side that is kept as `f32`: the caches hold it. To read twice as many bytes from memory takes longer
-/// than to convert halves.
+/// The most elements of a right-hand side that is kept as `f32`: it must fit the caches, since reading twice as many
+/// bytes from memory takes longer than converting halves.
 const MOST_KEPT: usize = 1 << 20;
 
-fn keep(node: &Node<'_>) -> Result<Option<KeptFactor>, Error> {
+fn keep(node: &NodeCall<'_>) -> Result<Option<KeptFactor>, Error> {
     let (right, host) = (node.inputs.dense(1)?, node.execution.host());
     if right.n_elements() > MOST_KEPT {
         return Ok(None);
@@ -67,47 +67,47 @@ fn keep(node: &Node<'_>) -> Result<Option<KeptFactor>, Error> {
 }
 
 #[derive(Debug)]
-struct Dot(Right);
+struct Dot(Rhs);
 
-impl State for Dot {
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+impl PreparedKernel for Dot {
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         product_by(node, &self.0)
     }
 }
 
 #[derive(Debug)]
-struct Gemm(Right);
+struct Gemm(Rhs);
 
-impl State for Gemm {
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+impl PreparedKernel for Gemm {
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         gemm_by(node, &self.0)
     }
 }
 
-/// The right side of a product.
+/// The right-hand side of a product.
 #[derive(Clone, Debug)]
-enum Right {
-    /// The operand.
+enum Rhs {
+    /// A right-hand side that is an operand.
     Operand(DenseHostTensor),
-    /// What was prepared of it.
-    Kept(KeptFactor),
+    /// A constant right-hand side that was converted.
+    Prepared(KeptFactor),
 }
 
-impl Right {
+impl Rhs {
     fn extents(&self) -> Dims {
         let elements = match self {
-            Right::Operand(tensor) => tensor,
-            Right::Kept(kept) => kept.elements(),
+            Rhs::Operand(tensor) => tensor,
+            Rhs::Prepared(kept) => kept.elements(),
         };
         elements.shape().to_dims()
     }
 
-    /// The same elements with other extents.
-    fn seen(&self, extents: &[usize]) -> Result<Right, Error> {
+    /// Reshapes the right-hand side.
+    fn reshaped(&self, extents: &[usize]) -> Result<Rhs, Error> {
         let shape = TensorShape::new(extents)?;
         Ok(match self {
-            Right::Operand(tensor) => Right::Operand(tensor.reshape(shape)?),
-            Right::Kept(kept) => Right::Kept(kept.reshape(shape)?),
+            Rhs::Operand(tensor) => Rhs::Operand(tensor.reshape(shape)?),
+            Rhs::Prepared(kept) => Rhs::Prepared(kept.reshape(shape)?),
         })
     }
 
@@ -120,14 +120,14 @@ impl Right {
         out: &DenseHostTensor,
     ) -> Result<AsyncValue<Chain>, Error> {
         match self {
-            Right::Operand(b) => matmul_into(execution, scale, [a, b], flips, out),
-            Right::Kept(b) => matmul_kept_into(execution, scale, (a, b), flips, out),
+            Rhs::Operand(b) => matmul_into(execution, scale, [a, b], flips, out),
+            Rhs::Prepared(b) => matmul_kept_into(execution, scale, (a, b), flips, out),
         }
     }
 }
 
-/// The factors of a product with two dimensions or more, and what the result looks like then and without those
-/// that were added.
+/// The shapes of a product: the factors with two dimensions or more, the result then, and the result without added
+/// dimensions.
 struct Shapes {
     factors: [Dims; 2],
     product: Dims,
@@ -135,7 +135,7 @@ struct Shapes {
 }
 
 impl Shapes {
-    fn of(node: &Node<'_>, a: &[usize], b: &[usize]) -> Result<Shapes, Error> {
+    fn of(node: &NodeCall<'_>, a: &[usize], b: &[usize]) -> Result<Shapes, Error> {
         let (mut left, mut right) = (Dims::from_slice(a), Dims::from_slice(b));
         for (index, extents) in [a, b].into_iter().enumerate() {
             if extents.is_empty() {
@@ -150,7 +150,7 @@ impl Shapes {
         }
         let (a_batch, b_batch) = (&left[..left.len() - 2], &right[..right.len() - 2]);
         let mut product =
-            broadcast_extents(&[a_batch, b_batch]).map_err(|error| node.told(&error))?;
+            broadcast_extents(&[a_batch, b_batch]).map_err(|error| node.with_name(&error))?;
         let mut result = product.clone();
         let (m, n) = (left[left.len() - 2], right[right.len() - 1]);
         if a.len() > 1 {
@@ -168,31 +168,34 @@ impl Shapes {
     }
 }
 
-/// The same elements with other extents.
-fn seen(tensor: &DenseHostTensor, extents: &[usize]) -> Result<DenseHostTensor, Error> {
+/// Reshapes a tensor.
+fn reshaped(tensor: &DenseHostTensor, extents: &[usize]) -> Result<DenseHostTensor, Error> {
     tensor.reshape(TensorShape::new(extents)?)
 }
 
 fn multiply(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     shapes: &Shapes,
-    (a, b): (&DenseHostTensor, &Right),
+    (a, b): (&DenseHostTensor, &Rhs),
     flips: [bool; 2],
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    let (a, out) = (seen(a, &shapes.factors[0])?, seen(out, &shapes.product)?);
-    let b = b.seen(&shapes.factors[1])?;
+    let (a, out) = (
+        reshaped(a, &shapes.factors[0])?,
+        reshaped(out, &shapes.product)?,
+    );
+    let b = b.reshaped(&shapes.factors[1])?;
     b.multiply_into(node.execution, Scale::default(), &a, flips, &out)
-        .map_err(|error| node.told(&error))
+        .map_err(|error| node.with_name(&error))
 }
 
-/// `MatMul`, as NumPy has it; the row `dot` may have matrices transposed, too.
-fn product(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `MatMul`, as in NumPy; the row `dot` may transpose matrices, too.
+fn product(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (_, b) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
-    product_by(node, &Right::Operand(b.clone()))
+    product_by(node, &Rhs::Operand(b.clone()))
 }
 
-fn product_by(node: &Node<'_>, b: &Right) -> Result<Outputs, Error> {
+fn product_by(node: &NodeCall<'_>, b: &Rhs) -> Result<Outputs, Error> {
     let a = node.inputs.dense(0)?;
     let dtype = a.dtype();
     let flips = [
@@ -223,15 +226,15 @@ fn product_by(node: &Node<'_>, b: &Right) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `Gemm`: alpha a b + beta c, where c broadcasts
-fn gemm(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Gemm`: alpha a b + beta c, where c is broadcast
+fn gemm(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (_, b) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     node.inputs.extents(0, 2)?;
     node.inputs.extents(1, 2)?;
-    gemm_by(node, &Right::Operand(b.clone()))
+    gemm_by(node, &Rhs::Operand(b.clone()))
 }
 
-fn gemm_by(node: &Node<'_>, b: &Right) -> Result<Outputs, Error> {
+fn gemm_by(node: &NodeCall<'_>, b: &Rhs) -> Result<Outputs, Error> {
     let a = node.inputs.dense(0)?;
     let dtype = a.dtype();
     let transposed = [
@@ -255,7 +258,7 @@ fn gemm_by(node: &Node<'_>, b: &Right) -> Result<Outputs, Error> {
     let Some(c) = node.inputs.optional_dense(2)? else {
         let chain = b
             .multiply_into(execution, scale(0.0), a, transposed, &out)
-            .map_err(|error| node.told(&error))?;
+            .map_err(|error| node.with_name(&error))?;
         return Ok(Outputs::later(out, chain));
     };
     let movement = Movement::broadcast(&c.shape().to_dims(), &extents)
@@ -272,10 +275,10 @@ fn gemm_by(node: &Node<'_>, b: &Right) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// Integers without their zero points, one or one for each place along a dimension, as `f64`, which has all
-/// their products and sums.
+/// Returns integers without their zero points, one or one for each place along a dimension, as `f64`, which
+/// represents all their products and sums.
 pub(super) fn centred(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     x: &DenseHostTensor,
     zeros: Vec<f64>,
     dimension: usize,
@@ -285,16 +288,16 @@ pub(super) fn centred(
     let count = [ones.len()];
     let scale_extents = if ones.len() == 1 { &[][..] } else { &count[..] };
     let scaling = Scaling::new(&extents, Some(dimension), 0, (scale_extents, ones), zeros)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let out = node.output(DType::F64, &extents)?;
-    let chain =
-        dequantize_into(node.execution, scaling, x, &out).map_err(|error| node.told(&error))?;
+    let chain = dequantize_into(node.execution, scaling, x, &out)
+        .map_err(|error| node.with_name(&error))?;
     Ok((out, chain))
 }
 
-/// The exact product of integers without their zero points.
+/// Calculates the exact product of integers without their zero points.
 fn exact(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     indexes: [usize; 2],
     zeros: [usize; 2],
 ) -> Result<(DenseHostTensor, AsyncValue<Chain>), Error> {
@@ -309,8 +312,11 @@ fn exact(
     let (a, a_chain) = centred(node, a, numbers(node, zeros[0])?, row)?;
     let (b, b_chain) = centred(node, b, numbers(node, zeros[1])?, column)?;
     let sums = node.output(DType::F64, &shapes.result)?;
-    let (a, b) = (seen(&a, &shapes.factors[0])?, seen(&b, &shapes.factors[1])?);
-    let written = seen(&sums, &shapes.product)?;
+    let (a, b) = (
+        reshaped(&a, &shapes.factors[0])?,
+        reshaped(&b, &shapes.factors[1])?,
+    );
+    let written = reshaped(&sums, &shapes.product)?;
     let execution = node.execution.clone();
     let chain = a_chain
         .and_then_value(move |_| b_chain)
@@ -327,8 +333,8 @@ fn exact(
     Ok((sums, chain))
 }
 
-/// `MatMulInteger`: to integers of 32 bits
-fn integers(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `MatMulInteger`: a product of integers, with results of 32 bits
+fn integers(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (sums, chain) = exact(node, [0, 1], [2, 3])?;
     let out = node.output(DType::I32, &sums.shape().to_dims())?;
     let (execution, written) = (node.execution.clone(), out.clone());
@@ -338,8 +344,8 @@ fn integers(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `QLinearMatMul`: from and to integers with scales and zero points
-fn quantized(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `QLinearMatMul`: a product of quantised numbers
+fn quantized(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (sums, chain) = exact(node, [0, 3], [2, 5])?;
     let extents = sums.shape().to_dims();
     let [a, b] = [numbers(node, 1)?, numbers(node, 4)?];
@@ -382,7 +388,7 @@ fn quantized(node: &Node<'_>) -> Result<Outputs, Error> {
         (&scale_extents, scales),
         zeros,
     )
-    .map_err(|error| node.told(&error))?;
+    .map_err(|error| node.with_name(&error))?;
     let out = node.output(dtype, &extents)?;
     let (execution, written) = (node.execution.clone(), out.clone());
     let chain = chain.and_then_value(move |_| {
@@ -392,8 +398,8 @@ fn quantized(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `Det`: of each matrix
-fn determinant(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Det`: the determinant of each matrix
+fn determinant(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());
     let Some((batch, [m, n])) = extents.split_last_chunk::<2>() else {

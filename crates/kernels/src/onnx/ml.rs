@@ -1,4 +1,4 @@
-//! The domain `ai.onnx.ml`: labels, limits, and what was learned.
+//! The domain `ai.onnx.ml`: labels, thresholds, and learned models.
 //!
 //! What has all it knows in attributes, such as trees, is read once, when a model is opened ([`PREPARE`]).
 
@@ -9,7 +9,7 @@ use tfrt_tensor::math::parallel;
 
 use super::dispatch::with_real;
 use super::prepare::{MakeState, PrepareRow};
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 mod encoder;
 mod labels;
@@ -27,7 +27,7 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.ml.OneHotEncoder", encoder::one_hot_encoder),
 ];
 
-/// Operators that are read once.
+/// The nodes whose attributes are read once.
 pub(super) const PREPARE: &[PrepareRow] = &[
     read("onnx.ml.CastMap", maps::cast_map),
     read("onnx.ml.DictVectorizer", maps::dict_vectorizer),
@@ -52,7 +52,7 @@ const fn read(op: &'static str, make: MakeState) -> PrepareRow {
 }
 
 /// `ml.Binarizer(x)`, attribute `threshold`: 1 where the element is above it, else 0.
-fn binarizer(node: &Node<'_>) -> Result<Outputs, Error> {
+fn binarizer(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let threshold = f64::from(node.attributes.float_or("threshold", 0.0)?);
     let out = node.output(x.dtype(), &x.shape().to_dims())?;

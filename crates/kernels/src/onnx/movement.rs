@@ -1,4 +1,4 @@
-//! Elements in another order: transposed, sliced, padded, repeated, joined, cut in parts.
+//! Operations that move elements: transpose, slice, pad, repeat, concatenate, split.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::elementwise::broadcast_extents;
@@ -8,8 +8,8 @@ use tfrt_tensor::math::movement::{
 };
 use tfrt_tensor::{Dims, Tensor};
 
-use super::carried::{Carried, extents, reshaped};
-use super::{Node, Operations, Outputs};
+use super::opaque::{OpaqueTensors, extents, reshaped};
+use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.CenterCropPad", center_crop_pad),
@@ -29,8 +29,8 @@ pub(super) const OPERATIONS: &Operations = &[
     ("update_slice", updated),
 ];
 
-/// `Transpose(x)`, attribute `perm`: all dimensions turned around if it is not stated.
-fn transpose(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Transpose(x)`, attribute `perm`: reverses the dimensions if it is not stated.
+fn transpose(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
     let order: Vec<usize> = match node.attributes.integers("perm")? {
@@ -46,24 +46,24 @@ fn transpose(node: &Node<'_>) -> Result<Outputs, Error> {
     }
 }
 
-/// `Expand(x, shape)`: both are broadcast to each other.
-fn expand(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Expand(x, shape)`: broadcasts both to each other.
+fn expand(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
     let wanted = sizes(node, &node.inputs.integers(1)?)?;
-    let shape = broadcast_extents(&[&found, &wanted]).map_err(|error| node.told(&error))?;
+    let shape = broadcast_extents(&[&found, &wanted]).map_err(|error| node.with_name(&error))?;
     moved(node, x, &Movement::broadcast(&found, &shape)?)
 }
 
 /// `Tile(x, repeats)`.
-fn tile(node: &Node<'_>) -> Result<Outputs, Error> {
+fn tile(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let times = sizes(node, &node.inputs.integers(1)?)?;
     moved(node, x, &Movement::tile(&extents(x), &times)?)
 }
 
 /// `Concat(xs..)`, attribute `axis`.
-fn concat(node: &Node<'_>) -> Result<Outputs, Error> {
+fn concat(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let axis = node
         .attributes
         .integer("axis")?
@@ -74,8 +74,8 @@ fn concat(node: &Node<'_>) -> Result<Outputs, Error> {
     node.joined(&tensors, axis)
 }
 
-impl Node<'_> {
-    /// Tensors behind each other.
+impl NodeCall<'_> {
+    /// Concatenates tensors.
     ///
     /// # Errors
     ///
@@ -85,17 +85,17 @@ impl Node<'_> {
         let axis = self.axis(axis, shapes.first().map_or(0, |shape| shape.len()))?;
         let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
         let shape = concat_extents(&shapes, axis).map_err(|error| self.error(error.message()))?;
-        let carried = Carried::new(self, tensors)?;
-        let out = carried.output(self, &shape)?;
-        let parts: Vec<_> = carried.tensors.iter().collect();
+        let opaque = OpaqueTensors::new(self, tensors)?;
+        let out = opaque.output(self, &shape)?;
+        let parts: Vec<_> = opaque.tensors.iter().collect();
         let chain = concat_into(self.execution, &parts, axis, &out)?;
-        carried.outputs(out, chain)
+        opaque.outputs(out, chain)
     }
 }
 
-/// `split(x, sizes)`, attributes `axis`, `n`: parts of these extents, or as many as results, which are equal
-/// but for the last.
-fn split(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `split(x, sizes)`, attributes `axis`, `n`: parts of these extents, or as many as results, which are equal but for
+/// the last.
+fn split(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
     let axis = node.axis(node.attributes.integer_or("axis", 0)?, found.len())?;
@@ -124,8 +124,8 @@ fn split(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(outputs)
 }
 
-/// So many parts of an extent: equal ones, but for the last, which may be smaller.
-fn even_parts(node: &Node<'_>, extent: usize, n_parts: usize) -> Result<Dims, Error> {
+/// Returns the extents of so many parts, which are equal but for the last, which may be smaller.
+fn even_parts(node: &NodeCall<'_>, extent: usize, n_parts: usize) -> Result<Dims, Error> {
     // More would be empty.
     if n_parts == 0 || n_parts > extent.max(1) {
         return Err(node.error(format_args!(
@@ -139,7 +139,7 @@ fn even_parts(node: &Node<'_>, extent: usize, n_parts: usize) -> Result<Dims, Er
 }
 
 /// `Slice(x, starts, ends, axes, steps)`; before version 10 all but `x` are attributes.
-fn slice(node: &Node<'_>) -> Result<Outputs, Error> {
+fn slice(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
     let list = |index: usize, name: &str| -> Result<Option<Vec<i64>>, Error> {
@@ -181,7 +181,7 @@ fn slice(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `Pad(x, pads, value, axes)`, attribute `mode`; before version 11 `pads` and `value` are attributes.
-fn pad(node: &Node<'_>) -> Result<Outputs, Error> {
+fn pad(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
     let pads = match node.inputs.optional_integers(1)? {
@@ -228,9 +228,9 @@ fn pad(node: &Node<'_>) -> Result<Outputs, Error> {
     let Some(value) = value.filter(|_| edge == Edge::Constant) else {
         return moved(node, x, &movement);
     };
-    let carried = Carried::new(node, &[x, &value])?;
-    let out = carried.output(node, movement.extents())?;
-    let [x, value] = &carried.tensors[..] else {
+    let opaque = OpaqueTensors::new(node, &[x, &value])?;
+    let out = opaque.output(node, movement.extents())?;
+    let [x, value] = &opaque.tensors[..] else {
         unreachable!("there are as many as were given");
     };
     if value.n_elements() != 1 {
@@ -239,11 +239,11 @@ fn pad(node: &Node<'_>) -> Result<Outputs, Error> {
         return Err(node.inputs.error(2, message));
     }
     let chain = movement.run_around_into(node.execution, x, value, &out)?;
-    carried.outputs(out, chain)
+    opaque.outputs(out, chain)
 }
 
-/// `DepthToSpace(x)`, attributes `blocksize`, `mode`: channels become squares.
-fn depth_to_space(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `DepthToSpace(x)`, attributes `blocksize`, `mode`: channels become blocks of the image.
+fn depth_to_space(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, [batch, channels, height, width], block) = picture(node)?;
     let n_each = block
         .checked_mul(block)
@@ -277,8 +277,8 @@ fn depth_to_space(node: &Node<'_>) -> Result<Outputs, Error> {
     turned(node, x, &seen, &order, shape)
 }
 
-/// `SpaceToDepth(x)`, attributes `blocksize`, `mode`: squares become channels.
-fn space_to_depth(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `SpaceToDepth(x)`, attributes `blocksize`, `mode`: blocks of the image become channels.
+fn space_to_depth(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, [batch, channels, height, width], block) = picture(node)?;
     if !height.is_multiple_of(block) || !width.is_multiple_of(block) {
         let message =
@@ -307,8 +307,8 @@ fn space_to_depth(node: &Node<'_>) -> Result<Outputs, Error> {
     )
 }
 
-/// A picture and the side of its blocks.
-fn picture<'a>(node: &Node<'a>) -> Result<(&'a Tensor, [usize; 4], usize), Error> {
+/// Returns an image and the side of its blocks.
+fn picture<'a>(node: &NodeCall<'a>) -> Result<(&'a Tensor, [usize; 4], usize), Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
     let Ok(shape) = <[usize; 4]>::try_from(&found[..]) else {
@@ -325,9 +325,9 @@ fn picture<'a>(node: &Node<'a>) -> Result<(&'a Tensor, [usize; 4], usize), Error
     }
 }
 
-/// A tensor seen with more dimensions, which are exchanged, seen with another shape.
+/// Reshapes a tensor, transposes it, and reshapes the result.
 fn turned(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     x: &Tensor,
     seen: &[usize],
     order: &[usize],
@@ -337,15 +337,15 @@ fn turned(
         return Err(node.error("the result has an extent above the largest integer"));
     };
     let movement = Movement::transpose(seen, order)?;
-    let carried = Carried::new(node, &[x])?;
-    let words = carried.tensors[0].reshape(tfrt_tensor::TensorShape::new(seen)?)?;
-    let out = carried.output(node, movement.extents())?;
+    let opaque = OpaqueTensors::new(node, &[x])?;
+    let words = opaque.tensors[0].reshape(tfrt_tensor::TensorShape::new(seen)?)?;
+    let out = opaque.output(node, movement.extents())?;
     let chain = movement.run_into(node.execution, &words, &out)?;
-    carried.outputs(out.reshape(tfrt_tensor::TensorShape::new(&shape)?)?, chain)
+    opaque.outputs(out.reshape(tfrt_tensor::TensorShape::new(&shape)?)?, chain)
 }
 
 /// `Trilu(x, k)`, attribute `upper`: a triangle of each matrix, zeros elsewhere.
-fn trilu(node: &Node<'_>) -> Result<Outputs, Error> {
+fn trilu(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let diagonal = if node.inputs.has(1) {
         node.inputs.integer(1)?
@@ -356,20 +356,14 @@ fn trilu(node: &Node<'_>) -> Result<Outputs, Error> {
         true => Triangle::Upper,
         false => Triangle::Lower,
     };
-    let carried = Carried::new(node, &[x])?;
-    let out = carried.output(node, &extents(x))?;
-    let chain = triangle_into(
-        node.execution,
-        &carried.tensors[0],
-        triangle,
-        diagonal,
-        &out,
-    )?;
-    carried.outputs(out, chain)
+    let opaque = OpaqueTensors::new(node, &[x])?;
+    let out = opaque.output(node, &extents(x))?;
+    let chain = triangle_into(node.execution, &opaque.tensors[0], triangle, diagonal, &out)?;
+    opaque.outputs(out, chain)
 }
 
 /// `reverse(x)`, attribute `axes`.
-fn reverse(node: &Node<'_>) -> Result<Outputs, Error> {
+fn reverse(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let axes = node.attributes.integers("axes")?;
     let axes = axes.ok_or_else(|| node.attributes.missing("axes"))?;
@@ -379,39 +373,39 @@ fn reverse(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `update_slice(x, update, starts)`: an update that goes beyond the end is moved back.
-fn updated(node: &Node<'_>) -> Result<Outputs, Error> {
+fn updated(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, update) = (node.inputs.tensor(0)?, node.inputs.tensor(1)?);
     let starts = node.inputs.integers(2)?;
-    let carried = Carried::new(node, &[x, update])?;
-    let [x, update] = &carried.tensors[..] else {
+    let opaque = OpaqueTensors::new(node, &[x, update])?;
+    let [x, update] = &opaque.tensors[..] else {
         unreachable!("there are as many as were given");
     };
     let out = update_slice(node.execution, x, update, &starts);
-    let out = out.map_err(|error| node.told(&error))?;
-    carried.outputs(out, tfrt_host::AsyncValue::available(tfrt_host::Chain))
+    let out = out.map_err(|error| node.with_name(&error))?;
+    opaque.outputs(out, tfrt_host::AsyncValue::available(tfrt_host::Chain))
 }
 
 /// `ReverseSequence(x, lens)`, attributes `batch_axis`, `time_axis`.
-fn reverse_sequence(node: &Node<'_>) -> Result<Outputs, Error> {
+fn reverse_sequence(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let lens = node.inputs.integers(1)?;
     let rank = extents(x).len();
     let batch = node.axis(node.attributes.integer_or("batch_axis", 1)?, rank)?;
     let time = node.axis(node.attributes.integer_or("time_axis", 0)?, rank)?;
-    let carried = Carried::new(node, &[x])?;
-    let out = carried.output(node, &extents(x))?;
+    let opaque = OpaqueTensors::new(node, &[x])?;
+    let out = opaque.output(node, &extents(x))?;
     let chain = reverse_sequences_into(
         node.execution,
-        &carried.tensors[0],
+        &opaque.tensors[0],
         [batch, time],
         &lens,
         &out,
     )?;
-    carried.outputs(out, chain)
+    opaque.outputs(out, chain)
 }
 
-/// `CenterCropPad(x, shape)`, attribute `axes`: cut off, or put around, the same at both ends.
-fn center_crop_pad(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `CenterCropPad(x, shape)`, attribute `axes`: crops, or pads, by equal amounts at both ends.
+fn center_crop_pad(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
     let wanted = sizes(node, &node.inputs.integers(1)?)?;
@@ -432,8 +426,8 @@ fn center_crop_pad(node: &Node<'_>) -> Result<Outputs, Error> {
     moved(node, x, &Movement::pad(&found, &pads, Edge::Constant)?)
 }
 
-/// `TensorScatter(past, update, starts)`, attributes `axis`, `mode`: what a cache holds after an update.
-fn tensor_scatter(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `TensorScatter(past, update, starts)`, attributes `axis`, `mode`: writes an update to a cache.
+fn tensor_scatter(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (past, update) = (node.inputs.tensor(0)?, node.inputs.tensor(1)?);
     let starts = node.inputs.optional_integers(2)?;
     let axis = node.axis(node.attributes.integer_or("axis", -2)?, extents(past).len())?;
@@ -445,26 +439,26 @@ fn tensor_scatter(node: &Node<'_>) -> Result<Outputs, Error> {
             return Err(node.attributes.error("mode", message));
         }
     };
-    let carried = Carried::new(node, &[past, update])?;
-    let [past, update] = &carried.tensors[..] else {
+    let opaque = OpaqueTensors::new(node, &[past, update])?;
+    let [past, update] = &opaque.tensors[..] else {
         unreachable!("there are as many as were given");
     };
     let out = write_behind(node.execution, past, update, axis, starts.as_deref(), end)?;
-    carried.outputs(out, tfrt_host::AsyncValue::available(tfrt_host::Chain))
+    opaque.outputs(out, tfrt_host::AsyncValue::available(tfrt_host::Chain))
 }
 
-fn moved(node: &Node<'_>, x: &Tensor, movement: &Movement) -> Result<Outputs, Error> {
+fn moved(node: &NodeCall<'_>, x: &Tensor, movement: &Movement) -> Result<Outputs, Error> {
     let mut outputs = Outputs::new();
     outputs.push(node.moved(x, movement)?);
     Ok(outputs)
 }
 
-/// Integers as sizes.
+/// Returns integers as sizes.
 ///
 /// # Errors
 ///
 /// `InvalidArgument` if one is below 0.
-pub(super) fn sizes(node: &Node<'_>, list: &[i64]) -> Result<Dims, Error> {
+pub(super) fn sizes(node: &NodeCall<'_>, list: &[i64]) -> Result<Dims, Error> {
     let sizes = list.iter().map(|size| usize::try_from(*size));
     let sizes: Result<Dims, _> = sizes.collect();
     sizes.map_err(|_| node.error(format_args!("expected sizes of 0 or more, found {list:?}")))

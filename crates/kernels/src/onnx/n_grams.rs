@@ -1,4 +1,4 @@
-//! `TfIdfVectorizer`: how often a row has each of some sequences of words or numbers, with gaps between them allowed.
+//! `TfIdfVectorizer`: counts n-grams of words or numbers in rows, with gaps between their elements allowed.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,30 +6,30 @@ use std::hash::Hash;
 use tfrt_host::Error;
 use tfrt_tensor::{DType, Dims, Tensor};
 
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[("onnx.TfIdfVectorizer", tf_idf_vectorizer)];
 
-/// What is made of counts.
+/// The way from counts to results.
 enum Mode {
-    /// The count.
+    /// The counts.
     Counts,
-    /// The weight, or 1, if there is one.
+    /// The weight, or 1, if there is at least one.
     Weights,
-    /// The count times the weight.
+    /// The counts times the weights.
     WeightedCounts,
 }
 
-/// Sequences by what they are, and where they are counted.
+/// The n-grams that are counted, with their indices.
 struct Pool<K> {
-    /// By length, from 1 on.
+    /// The index of each n-gram, by length, from 1 on.
     places: HashMap<Vec<K>, usize>,
     lens: Vec<usize>,
 }
 
 /// `TfIdfVectorizer(x)`, attributes `min_gram_length`, `max_gram_length`, `max_skip_count`, `mode`, `ngram_counts`,
 /// `ngram_indexes`, `pool_int64s` or `pool_strings`, `weights`.
-fn tf_idf_vectorizer(node: &Node<'_>) -> Result<Outputs, Error> {
+fn tf_idf_vectorizer(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let shape = x.metadata().shape.to_dims();
     let (n_rows, len) = match shape[..] {
@@ -56,7 +56,7 @@ fn tf_idf_vectorizer(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 fn count<K: Clone + Eq + Hash>(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     words: &[K],
     (n_rows, len): (usize, usize),
     shape: &[usize],
@@ -120,7 +120,7 @@ fn count<K: Clone + Eq + Hash>(
     Ok(out.into())
 }
 
-/// Which sequences are looked for.
+/// The lengths and gaps of n-grams that are counted.
 struct Ranges {
     shortest: usize,
     longest: usize,
@@ -128,7 +128,7 @@ struct Ranges {
 }
 
 impl Ranges {
-    fn new(node: &Node<'_>, len: usize) -> Result<Ranges, Error> {
+    fn new(node: &NodeCall<'_>, len: usize) -> Result<Ranges, Error> {
         let size = |name| match node.attributes.size_or(name, usize::MAX)? {
             usize::MAX => Err(node.attributes.missing(name)),
             size => Ok(size),
@@ -143,9 +143,9 @@ impl Ranges {
 }
 
 impl<K: Clone + Eq + Hash> Pool<K> {
-    /// Cuts the pool: `counts[n - 1]` is where sequences of length `n` begin.
+    /// Splits the pool by length: `counts[n - 1]` is where n-grams of length `n` begin.
     fn new(
-        node: &Node<'_>,
+        node: &NodeCall<'_>,
         pool: &[K],
         counts: &[usize],
         indexes: &[usize],
@@ -177,7 +177,7 @@ impl<K: Clone + Eq + Hash> Pool<K> {
         Ok(Pool { places, lens })
     }
 
-    /// Adds 1 for each sequence that is found in a row, with gaps of one length.
+    /// Counts the n-grams of a row, with gaps of one length.
     fn count(&self, row: &[K], ranges: &Ranges, out: &mut [f32]) {
         let mut sequence = Vec::new();
         for len in self.lens.iter().copied() {

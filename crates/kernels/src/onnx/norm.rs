@@ -1,4 +1,4 @@
-//! Normalisation: of batches, rows, groups, by neighbours, by norms; dropout, which is nothing but in training.
+//! Normalisation: batch, layer, group, local response, norms; and dropout, which is the identity but in training.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::Family;
@@ -11,7 +11,7 @@ use tfrt_tensor::math::normalize::{
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{Bool, DType, DenseHostTensor};
 
-use super::{Node, Operations, Outputs, with_floating};
+use super::{NodeCall, Operations, Outputs, with_floating};
 
 mod twister;
 
@@ -23,8 +23,8 @@ pub(super) const OPERATIONS: &Operations = &[
     ("norm", normalize),
 ];
 
-/// `norm`: by the statistics that `kind` names.
-fn normalize(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `norm`: normalises by the statistics that `kind` names.
+fn normalize(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     match node.kind()? {
         "batch" => batch(node),
         "instance" => instance(node),
@@ -35,8 +35,8 @@ fn normalize(node: &Node<'_>) -> Result<Outputs, Error> {
     }
 }
 
-/// `batch`: by statistics that are given, or in training by those of the batch.
-fn batch(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `batch`: normalises by given statistics, or in training by those of the batch.
+fn batch(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = x.dtype();
     let epsilon = f64::from(node.attributes.float_or("epsilon", 1e-5)?);
@@ -55,7 +55,7 @@ fn batch(node: &Node<'_>) -> Result<Outputs, Error> {
     }
     let extents = x.shape().to_dims();
     // Beside the four lists: means and variances, factors and summands, wide and as elements.
-    node.beside.set_aside(channels, 6 * size_of::<f64>())?;
+    node.workspace.reserve(channels, 6 * size_of::<f64>())?;
     node.inputs.expect(0, Family::Floats)?;
     let out = node.output(dtype, &extents)?;
     let (own_mean, own_variance) = match is_training {
@@ -71,7 +71,7 @@ fn batch(node: &Node<'_>) -> Result<Outputs, Error> {
         .map(|(shift, (mean, factor))| shift - mean * factor)
         .collect();
     let chain = channel_affine_into(node.execution, x, factors, summands, &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let outputs = Outputs::later(out, chain);
     if !is_training {
         return Ok(outputs);
@@ -94,8 +94,8 @@ fn batch(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(outputs.and_tensor(mean).and_tensor(variance))
 }
 
-/// `layer` and `rms`: all dimensions from `axis` on are a row.
-fn rows(node: &Node<'_>, norm: RowNorm) -> Result<Outputs, Error> {
+/// `layer` and `rms`: normalise rows, which are all dimensions from `axis` on.
+fn rows(node: &NodeCall<'_>, norm: RowNorm) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());
     let axis = node.axis(node.attributes.integer_or("axis", -1)?, extents.len())?;
@@ -126,7 +126,7 @@ fn rows(node: &Node<'_>, norm: RowNorm) -> Result<Outputs, Error> {
     node.inputs.expect(0, Family::Floats)?;
     let lists = [scale.as_ref(), shift.as_ref()];
     let chain = rows_into(node.execution, (norm, row, epsilon), x, lists, &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let outputs = Outputs::later(out, chain);
     if node.n_results < 2 || norm != RowNorm::Variance {
         return Ok(outputs);
@@ -142,7 +142,7 @@ fn rows(node: &Node<'_>, norm: RowNorm) -> Result<Outputs, Error> {
 }
 
 fn in_groups(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     n_groups: usize,
     [scale, shift]: [&DenseHostTensor; 2],
 ) -> Result<Outputs, Error> {
@@ -157,11 +157,11 @@ fn in_groups(
         epsilon,
     };
     let chain = groups_into(node.execution, x, &groups, [Some(scale), Some(shift)], &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
-fn instance(node: &Node<'_>) -> Result<Outputs, Error> {
+fn instance(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let channels = node.inputs.dense(0)?.shape().extent(1).unwrap_or(1);
     in_groups(
         node,
@@ -170,8 +170,9 @@ fn instance(node: &Node<'_>) -> Result<Outputs, Error> {
     )
 }
 
-/// `group`: before version 21 scales are those of groups, since then those of channels.
-fn group(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `group`: normalises groups of channels. Before version 21 scales are those of groups, since then those of
+/// channels.
+fn group(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     if x.n_elements() == 0 {
         // Its channels may be any number, and scales of groups are not to be repeated as often.
@@ -196,7 +197,7 @@ fn group(node: &Node<'_>) -> Result<Outputs, Error> {
     in_groups(node, n_groups, [&scale, &shift])
 }
 
-fn neighbours(node: &Node<'_>) -> Result<Outputs, Error> {
+fn neighbours(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = x.dtype();
     let size = node.attributes.size_or("size", 0)?;
@@ -213,12 +214,12 @@ fn neighbours(node: &Node<'_>) -> Result<Outputs, Error> {
     };
     let out = node.output(dtype, &x.shape().to_dims())?;
     node.inputs.expect(0, Family::Floats)?;
-    let chain =
-        neighbours_into(node.execution, neighbours, x, &out).map_err(|error| node.told(&error))?;
+    let chain = neighbours_into(node.execution, neighbours, x, &out)
+        .map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
-fn norm(node: &Node<'_>) -> Result<Outputs, Error> {
+fn norm(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());
     let axis = node.axis(node.attributes.integer_or("axis", -1)?, extents.len())?;
@@ -237,8 +238,8 @@ fn norm(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `MeanVarianceNormalization`: over the dimensions `axes`; the root of the variance is not less than 1e-9.
-fn mean_variance(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `MeanVarianceNormalization`: normalises over the dimensions `axes`; the root of the variance is at least 1e-9.
+fn mean_variance(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());
     let mut is_reduced = vec![false; extents.len()];
@@ -268,8 +269,8 @@ fn mean_variance(node: &Node<'_>) -> Result<Outputs, Error> {
         if elements.is_empty() {
             return Ok(x.clone().into());
         }
-        node.beside.set_aside(n_kept, 2 * size_of::<f64>())?;
-        node.beside.set_aside(elements.len(), size_of::<T>())?;
+        node.workspace.reserve(n_kept, 2 * size_of::<f64>())?;
+        node.workspace.reserve(elements.len(), size_of::<T>())?;
         let (mut sums, mut squares) = (vec![0.0; n_kept], vec![0.0; n_kept]);
         #[allow(clippy::cast_precision_loss, reason = "of 2^53 numbers it is rounded")]
         let n = (elements.len() / n_kept) as f64;
@@ -289,8 +290,8 @@ fn mean_variance(node: &Node<'_>) -> Result<Outputs, Error> {
     }, else Err(node.inputs.unsupported(0, dtype)))
 }
 
-/// `Dropout`: in training some elements become 0, by the numbers that NumPy draws from the same seed.
-fn dropout(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Dropout`: in training sets some elements to 0, by the numbers that NumPy draws from the same seed.
+fn dropout(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());
     let ratio = match (node.inputs.has(1), node.attributes.float("ratio")?) {

@@ -1,4 +1,4 @@
-//! What comes first, what is not zero, what differs, and sums of all before.
+//! Operations on order: sorting, top k, non-zero elements, unique elements, running sums.
 
 use std::cmp::Ordering;
 
@@ -10,12 +10,12 @@ use tfrt_tensor::math::select::{Classes, Sortable, classes, coordinates_into};
 use tfrt_tensor::math::top_k::{Which, top_k_positions_into};
 use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor};
 
-use super::carried::{count, extents, reshaped, retyped};
 use super::dispatch::with_number;
+use super::opaque::{count, extents, reshaped, retyped};
 use super::shape::to_i64;
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
-/// Does something for the Rust type of what can be put in an order: a number or a truth value.
+/// Runs code with the Rust type of an element type that can be sorted: a number or a truth value.
 macro_rules! with_sortable {
     ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {
         match $dtype {
@@ -36,8 +36,8 @@ pub(super) const OPERATIONS: &Operations = &[
     ("unique", unique),
 ];
 
-/// `TopK(x, k)`, attributes `axis`, `largest`, `sorted`: elements and their positions, in order in any case.
-fn top_k(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `TopK(x, k)`, attributes `axis`, `largest`, `sorted`: elements and their positions, always sorted.
+fn top_k(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let shape = x.shape().to_dims();
     let axis = node.axis(node.attributes.integer_or("axis", -1)?, shape.len())?;
@@ -65,8 +65,8 @@ fn top_k(node: &Node<'_>) -> Result<Outputs, Error> {
     first_of(node, [x, x], axis, k, which)
 }
 
-/// `sort(x)`, attributes `axis`, `descending`: equal elements stay in their order; what is no number is the largest.
-fn sort(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `sort(x)`, attributes `axis`, `descending`: a stable sort, in which NaN is the largest.
+fn sort(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let shape = x.shape().to_dims();
     let axis = node.axis(node.attributes.integer_or("axis", -1)?, shape.len())?;
@@ -89,9 +89,9 @@ fn sort(node: &Node<'_>) -> Result<Outputs, Error> {
     first_of(node, [keys, x], axis, shape[axis], which)
 }
 
-/// The `k` elements of `x` along an axis whose keys come first, and their positions.
+/// Returns the `k` elements of `x` along an axis whose keys come first, and their positions.
 fn first_of(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     [keys, x]: [&DenseHostTensor; 2],
     axis: usize,
     k: usize,
@@ -103,7 +103,7 @@ fn first_of(
     // Each thread sorts a row: elements, of 8 bytes at most, and their places.
     let n_rows = x.n_elements().checked_div(extent).unwrap_or(0);
     let n_threads = node.execution.request().queue().parallelism() + 1;
-    node.beside.set_aside(
+    node.workspace.reserve(
         n_rows.min(n_threads).saturating_mul(extent),
         2 * size_of::<usize>(),
     )?;
@@ -129,13 +129,13 @@ fn first_of(
     Ok(Outputs::later(out, taken).and_later(positions, positions_chain))
 }
 
-/// Two handles to one value.
+/// Returns two handles of one value.
 fn shared(chain: AsyncValue<Chain>) -> (AsyncValue<Chain>, AsyncValue<Chain>) {
     (chain.clone(), chain)
 }
 
-/// `cumulative(x, axis)`: the sum of all elements up to each along an axis, or the product, as `kind` says.
-fn cumulative(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `cumulative(x, axis)`: the running sum along an axis, or the running product, as `kind` says.
+fn cumulative(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let cumulation_of = match node.kind()? {
         "sum" => Cumulation::Sum,
         "prod" => Cumulation::Product,
@@ -149,7 +149,7 @@ fn cumulative(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 fn cumulation<'a>(
-    node: &Node<'a>,
+    node: &NodeCall<'a>,
 ) -> Result<(&'a tfrt_tensor::DenseHostTensor, usize, Order), Error> {
     let x = node.inputs.dense(0)?;
     let axis = node.axis(node.inputs.integer(1)?, x.shape().rank())?;
@@ -160,8 +160,8 @@ fn cumulation<'a>(
     Ok((x, axis, order))
 }
 
-/// `NonZero(x)`: the coordinates of what is not zero, a row for each dimension.
-fn non_zero(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `NonZero(x)`: the coordinates of non-zero elements, a row for each dimension.
+fn non_zero(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let Tensor::String(strings) = x else {
         let x = x.as_dense()?;
@@ -177,9 +177,9 @@ fn non_zero(node: &Node<'_>) -> Result<Outputs, Error> {
     })
 }
 
-/// The coordinates of the elements that are wanted.
+/// Returns the coordinates of the elements that are selected.
 fn coordinates(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     extents: &[usize],
     n_elements: usize,
     is_wanted: &dyn Fn(usize) -> bool,
@@ -190,9 +190,9 @@ fn coordinates(
     Ok(out.into())
 }
 
-/// `Unique(x)`, attributes `axis`, `sorted`: what differs, where it occurs first, which each is, and how many there
-/// are; of slices along an axis, or of all elements.
-fn unique(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Unique(x)`, attributes `axis`, `sorted`: unique elements, their first positions, the index of each element among
+/// them, and their counts; of slices along an axis, or of all elements.
+fn unique(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let flat;
     let (x, axis) = match node.attributes.integer("axis")? {
@@ -209,7 +209,7 @@ fn unique(node: &Node<'_>) -> Result<Outputs, Error> {
     let n_outer = count(&shape[..axis]);
     let n_slices = shape[axis];
     node.expect_slices(&shape, n_slices)?;
-    node.beside.set_aside(n_slices, Classes::BYTES_PER_THING)?;
+    node.workspace.reserve(n_slices, Classes::BYTES_PER_THING)?;
     let places = |slice: usize| {
         let start = move |outer: usize| (outer * n_slices + slice) * inner;
         let n_outer = if inner == 0 { 0 } else { n_outer };

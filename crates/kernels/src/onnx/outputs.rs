@@ -1,4 +1,4 @@
-//! [`Outputs`]: the results of an operation, there or to come.
+//! [`Outputs`]: the results of an operation, available or pending.
 
 use tfrt_host::kernel::Results;
 use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, Value};
@@ -8,11 +8,11 @@ use tfrt_tensor::{
     TensorMetadata, TensorShape,
 };
 
-use super::Node;
+use super::NodeCall;
 
-/// Work that was handed to the queue, or why it was not, as one value.
+/// Conversion of a task's value, or the reason why the task was not started, to one value.
 pub(super) trait IntoValue {
-    /// The value.
+    /// Returns the value.
     fn into_value(self) -> AsyncValue<Chain>;
 }
 
@@ -27,30 +27,30 @@ impl IntoValue for Result<AsyncValue<Chain>, Error> {
 pub struct Outputs(OpResults);
 
 impl Outputs {
-    /// Without results, to be pushed.
+    /// Makes an empty list.
     pub fn new() -> Outputs {
         Outputs::default()
     }
 
-    /// One result, whose elements are there when the chain is.
+    /// Makes one result, whose elements are there when the chain is.
     pub fn later(tensor: DenseHostTensor, chain: AsyncValue<Chain>) -> Outputs {
         Outputs::new().and_later(tensor, chain)
     }
 
-    /// One more result.
+    /// Appends a value.
     #[must_use]
     pub fn and<T: Value>(mut self, value: T) -> Outputs {
         self.0.push(AnyAsyncValue::new(value));
         self
     }
 
-    /// One more tensor.
+    /// Appends a tensor.
     #[must_use]
     pub fn and_tensor(self, tensor: impl Into<Tensor>) -> Outputs {
         self.and::<Tensor>(tensor.into())
     }
 
-    /// One more result, whose elements are there when the chain is.
+    /// Appends a tensor whose elements are there when the chain is.
     #[must_use]
     pub fn and_later(mut self, tensor: DenseHostTensor, chain: AsyncValue<Chain>) -> Outputs {
         let value = match chain.get() {
@@ -61,20 +61,20 @@ impl Outputs {
         self
     }
 
-    /// One more result, of any type, there or to come.
+    /// Appends a value of any type, available or pending.
     pub fn push(&mut self, value: AnyAsyncValue) {
         self.0.push(value);
     }
 
-    /// As many as the program asks for.
-    pub(super) fn into_results(self, node: &Node<'_>) -> Result<Results, Error> {
-        self.asked_for(node)
+    /// Returns as many results as the program uses.
+    pub(super) fn into_results(self, node: &NodeCall<'_>) -> Result<Results, Error> {
+        self.into_requested(node)
             .map(|results| Results(results.into_vec()))
     }
 
-    /// As many as the caller asks for.
-    pub(super) fn asked_for(mut self, node: &Node<'_>) -> Result<OpResults, Error> {
-        node.beside.until_settled(&self.0);
+    /// Returns as many results as the caller uses.
+    pub(super) fn into_requested(mut self, node: &NodeCall<'_>) -> Result<OpResults, Error> {
+        node.workspace.until_settled(&self.0);
         let (found, wanted) = (self.0.len(), node.n_results);
         if found < wanted {
             return Err(node.error(format_args!(
@@ -116,7 +116,7 @@ impl From<Optional> for Outputs {
     }
 }
 
-impl Node<'_> {
+impl NodeCall<'_> {
     /// Allocates a tensor for a result. Its contents are unspecified: the operation must write every element.
     ///
     /// # Errors
@@ -137,7 +137,7 @@ impl Node<'_> {
         DenseHostTensor::zeroed(self.execution.host().allocator(), metadata)
     }
 
-    /// A tensor of these elements.
+    /// Makes a tensor of elements.
     ///
     /// # Errors
     ///
@@ -151,7 +151,7 @@ impl Node<'_> {
         DenseHostTensor::from_slice(self.execution.host().allocator(), extents, elements)
     }
 
-    /// A tensor of strings that are made one by one.
+    /// Makes a tensor of strings, which are made one by one.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl Node<'_> {
         StringHostTensor::collect(self.execution.host().allocator(), shape, strings)
     }
 
-    /// A tensor of one truth value, without dimensions.
+    /// Makes a scalar of one truth value.
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ impl Node<'_> {
         self.tensor_of(&[], &[Bool::from(value)])
     }
 
-    /// A dimension, counted from the end if it is below 0.
+    /// Returns the index of an axis, counted from the end if it is below 0.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Pooling: the largest elements of windows, means, norms; and what puts the largest back.
+//! Pooling: maxima, means and norms of windows; and unpooling.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::Family;
@@ -9,14 +9,14 @@ use tfrt_tensor::math::pool::{
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DType, Dims};
 
-use super::windows::Spatial;
-use super::{Node, Operations, Outputs, with_real};
+use super::windows::SpatialAttributes;
+use super::{NodeCall, Operations, Outputs, with_real};
 
 pub(super) const OPERATIONS: &Operations = &[("onnx.MaxUnpool", unpool), ("pool", pool)];
 
-/// `pool`: the largest element of each window, or the mean, or a norm, as `kind` says; `whole` for one window over all of
-/// an image.
-fn pool(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `pool`: the largest element of each window, or the mean, or a norm, as `kind` says; `whole` for one window over an
+/// image.
+fn pool(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let is_whole = node.attributes.flag("whole", false)?;
     match (node.kind()?, is_whole) {
         ("max", false) => maximum(node),
@@ -29,8 +29,8 @@ fn pool(node: &Node<'_>) -> Result<Outputs, Error> {
     }
 }
 
-/// The extents of an image, of which there is one dimension or more behind those of batch and channels.
-pub(super) fn image(node: &Node<'_>) -> Result<Dims, Error> {
+/// Returns the extents of an image, which has at least one dimension behind those of batch and channels.
+pub(super) fn image(node: &NodeCall<'_>) -> Result<Dims, Error> {
     let extents = node.inputs.dense(0)?.shape().to_dims();
     match extents.len() {
         0..=2 => Err(node.inputs.error(
@@ -41,16 +41,17 @@ pub(super) fn image(node: &Node<'_>) -> Result<Dims, Error> {
     }
 }
 
-/// The windows of a pooling, the padding behind that counts, and the extents of the result.
-fn laid(node: &Node<'_>) -> Result<(Vec<Window>, Vec<usize>, Dims), Error> {
+/// Returns the windows of a pooling, the padding behind that counts, and the extents of the result.
+fn laid(node: &NodeCall<'_>) -> Result<(Vec<Window>, Vec<usize>, Dims), Error> {
     let extents = image(node)?;
-    let spatial = Spatial::of(node, extents.len() - 2, None)?;
+    let spatial = SpatialAttributes::of(node, extents.len() - 2, None)?;
     let (windows, behind) = spatial.pooled(node, &extents[2..])?;
-    let output = channels_first_extents(&extents, &windows).map_err(|error| node.told(&error))?;
+    let output =
+        channels_first_extents(&extents, &windows).map_err(|error| node.with_name(&error))?;
     Ok((windows, behind, output))
 }
 
-fn maximum(node: &Node<'_>) -> Result<Outputs, Error> {
+fn maximum(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = x.dtype();
     let (windows, _, output) = laid(node)?;
@@ -68,7 +69,7 @@ fn maximum(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(outputs.and_later(indices, chain))
 }
 
-fn average(node: &Node<'_>) -> Result<Outputs, Error> {
+fn average(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = x.dtype();
     let (windows, behind, output) = laid(node)?;
@@ -83,7 +84,7 @@ fn average(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-fn exponent(node: &Node<'_>) -> Result<f64, Error> {
+fn exponent(node: &NodeCall<'_>) -> Result<f64, Error> {
     // It was a float once.
     let p = match node.attributes.float("p") {
         Ok(Some(p)) => f64::from(p),
@@ -100,7 +101,7 @@ fn exponent(node: &Node<'_>) -> Result<f64, Error> {
         .error("p", format_args!("is expected to be above 0, found {p}")))
 }
 
-fn norm(node: &Node<'_>) -> Result<Outputs, Error> {
+fn norm(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = x.dtype();
     let p = exponent(node)?;
@@ -111,15 +112,16 @@ fn norm(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// One window over all of an image.
-fn global(node: &Node<'_>, pooling: Option<Pooling>) -> Result<Outputs, Error> {
+/// Pools with one window over an image.
+fn global(node: &NodeCall<'_>, pooling: Option<Pooling>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), image(node)?);
     let windows: Vec<Window> = extents[2..]
         .iter()
         .map(|extent| Window::new(*extent, 1, Padding::Valid))
         .collect();
-    let output = channels_first_extents(&extents, &windows).map_err(|error| node.told(&error))?;
+    let output =
+        channels_first_extents(&extents, &windows).map_err(|error| node.with_name(&error))?;
     let out = node.output(dtype, &output)?;
     let execution = node.execution;
     node.inputs.expect(0, Family::Floats)?;
@@ -133,13 +135,13 @@ fn global(node: &Node<'_>, pooling: Option<Pooling>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `MaxUnpool`: elements at the positions where `MaxPool` found them, and zeros elsewhere. The positions are those
-/// in a tensor of the extents that the attributes give; the result may be larger.
-fn unpool(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `MaxUnpool`: writes elements at the positions where `MaxPool` found them, and zeros elsewhere. The positions are
+/// those in a tensor of the extents that the attributes give; the result may be larger.
+fn unpool(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, positions) = (node.inputs.dense(0)?, node.inputs.integers(1)?);
     let (dtype, extents) = (x.dtype(), image(node)?);
     let rank = extents.len() - 2;
-    let spatial = Spatial::of(node, rank, None)?;
+    let spatial = SpatialAttributes::of(node, rank, None)?;
     let mut inferred = Dims::from_slice(&extents[..2]);
     for index in 0..rank {
         let (before, behind) = spatial.stated(node, index)?;
@@ -198,7 +200,7 @@ fn unpool(node: &Node<'_>) -> Result<Outputs, Error> {
     }, else Err(node.inputs.unsupported(0, dtype)))
 }
 
-/// The place of an element in a tensor that is larger in some dimensions.
+/// Returns the position of an element in a tensor that is larger in some dimensions.
 fn moved(mut place: usize, from: &[usize], to: &[usize]) -> usize {
     let (mut moved, mut stride) = (0, 1);
     for (own, other) in from.iter().zip(to).rev() {

@@ -1,4 +1,4 @@
-//! What kernels make of constants, once for each node of a model: `cpu.graph.prepare`.
+//! Preparation of constants, once for each node of a model: `cpu.graph.prepare`.
 //!
 //! ```mlir
 //! %p = "cpu.graph.prepare"(%none, %w, %r) {attributes = [..], op = "rnn", opset = 27 : i64} : (..) -> !graph.prepared
@@ -17,45 +17,46 @@ use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest};
 use tfrt_host::{AnyAsyncValue, DType, Error, ExecutionContext, Value};
 use tfrt_tensor::op::{Prepared, PreparedState};
 
-use super::{Attributes, Beside, Inputs, Node, Outputs, conv, matmul, ml, rnn, rows};
+use super::{Attributes, Inputs, NodeCall, Outputs, Workspace, conv, matmul, ml, rnn, rows};
 use crate::graph;
 
-/// A row's own form of constants, which calculates results as often as it is asked to.
-pub(super) trait State: fmt::Debug + Send + Sync + 'static {
-    /// Calculates the results of a node, whose constants are left out.
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error>;
+/// A kernel with its constants in a form of its own, which runs any number of times.
+pub(super) trait PreparedKernel: fmt::Debug + Send + Sync + 'static {
+    /// Runs a node, whose constants are left out.
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error>;
 
-    /// Writes it for a file, laid out for the encoder's target. Nothing is written if files keep the constants instead.
+    /// Writes the prepared form for a file, laid out for the encoder's target; `None` if files keep the constants
+    /// instead.
     fn encode(&self, _: &mut Encoder) -> Option<Result<(), Error>> {
         None
     }
 }
 
-/// Makes the state of a node of its constants: all other operands are left out.
-pub(crate) type MakeState = fn(&Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error>;
+/// A function that prepares the constants of a node, whose other operands are left out.
+pub(crate) type MakeState = fn(&NodeCall<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error>;
 
-/// Reads what [`PreparedState::encode`] wrote.
+/// A function that reads the form which [`PreparedState::encode`] wrote.
 type RestoreState =
     fn(&mut Decoder<'_>, &DecodeContext<'_>) -> Result<Arc<dyn PreparedState>, Error>;
 
-/// How the constants of a row, or of a kernel that passes make of several, are prepared.
+/// The preparation of the constants of a row, or of a fused kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PrepareRow {
     /// The row, or the kernel without `cpu`.
     pub(crate) op: &'static str,
-    /// The operands that are taken, in order.
+    /// The indices of the operands that are prepared.
     pub(crate) inputs: &'static [usize],
-    /// The types of elements that the first of them may have; any if there are none.
+    /// The element types that the first of them may have; any if the list is empty.
     pub(crate) types: &'static [DType],
-    /// Whether attributes are taken, too.
+    /// Whether attributes are prepared, too.
     pub(crate) takes_attributes: bool,
-    /// Makes the state; `None` where the constants themselves do as well.
+    /// Prepares the constants; `None` where the constants themselves do as well.
     pub(crate) make: MakeState,
-    /// Reads a state from a file, if files keep it.
+    /// Reads the prepared form from a file, if files keep it.
     pub(crate) restore: Option<RestoreState>,
 }
 
-/// All that is prepared.
+/// All preparations.
 const ROWS: &[&[PrepareRow]] = &[
     conv::PREPARE,
     matmul::PREPARE,
@@ -64,27 +65,27 @@ const ROWS: &[&[PrepareRow]] = &[
     graph::PREPARE,
 ];
 
-/// Returns how a row's constants are prepared, if they are.
+/// Returns the preparation of a row's constants, if there is one.
 pub(crate) fn find(op: &str) -> Option<&'static PrepareRow> {
     ROWS.iter().copied().flatten().find(|row| row.op == op)
 }
 
-/// The state of a row.
+/// The prepared state of a row.
 #[derive(Debug)]
-struct Own(Arc<dyn State>);
+struct ErasedKernel(Arc<dyn PreparedKernel>);
 
-/// Returns a state as what is prepared of a row.
-pub(super) fn own(state: impl State) -> Arc<dyn PreparedState> {
-    Arc::new(Own(Arc::new(state)))
+/// Returns a prepared kernel with its type erased.
+pub(super) fn erase(state: impl PreparedKernel) -> Arc<dyn PreparedState> {
+    Arc::new(ErasedKernel(Arc::new(state)))
 }
 
-impl PreparedState for Own {
+impl PreparedState for ErasedKernel {
     fn encode(&self, encoder: &mut Encoder) -> Option<Result<(), Error>> {
         self.0.encode(encoder)
     }
 }
 
-/// The constants themselves.
+/// Constants that a row takes as they are.
 #[derive(Debug)]
 struct Constants(Vec<AnyAsyncValue>);
 
@@ -92,20 +93,20 @@ impl PreparedState for Constants {}
 
 impl PrepareRow {
     /// Prepares a node.
-    pub(super) fn prepare(&self, node: &Node<'_>) -> Result<Option<Prepared>, Error> {
+    pub(super) fn prepare(&self, node: &NodeCall<'_>) -> Result<Option<Prepared>, Error> {
         let state = (self.make)(node)?;
         Ok(state.map(|state| Prepared { op: self.op, state }))
     }
 }
 
-/// What a node of a row was prepared as, as its kernel looks at it.
-pub(super) enum Form<'a> {
-    State(&'a Arc<dyn State>),
-    /// These stand for operands that are left out.
+/// The prepared form of a node, as its kernel sees it.
+pub(super) enum PreparedForm<'a> {
+    Kernel(&'a Arc<dyn PreparedKernel>),
+    /// Constants that replace the operands that are left out.
     Constants(&'a [AnyAsyncValue]),
 }
 
-/// Returns the state of a type that was prepared for a kernel, which is the last of its operands.
+/// Returns the prepared state of a kernel, the last of its operands, and the other operands.
 ///
 /// # Errors
 ///
@@ -122,15 +123,18 @@ pub(crate) fn state<T: PreparedState>(
     })
 }
 
-/// Returns the form of what was prepared for a row.
-pub(super) fn form<'a>(op: &str, prepared: &'a Prepared) -> Result<Form<'a>, Error> {
+/// Returns the form in which a row was prepared.
+pub(super) fn prepared_form<'a>(
+    op: &str,
+    prepared: &'a Prepared,
+) -> Result<PreparedForm<'a>, Error> {
     let state: &dyn Any = &*prepared.state;
     if prepared.op == op {
-        if let Some(Own(state)) = state.downcast_ref::<Own>() {
-            return Ok(Form::State(state));
+        if let Some(ErasedKernel(state)) = state.downcast_ref::<ErasedKernel>() {
+            return Ok(PreparedForm::Kernel(state));
         }
         if let Some(Constants(list)) = state.downcast_ref::<Constants>() {
-            return Ok(Form::Constants(list));
+            return Ok(PreparedForm::Constants(list));
         }
     }
     let found = prepared.op;
@@ -139,7 +143,7 @@ pub(super) fn form<'a>(op: &str, prepared: &'a Prepared) -> Result<Form<'a>, Err
     )))
 }
 
-/// Adds the kernel that prepares, and the codec of what it makes.
+/// Adds the kernel `cpu.graph.prepare`.
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry.add("cpu.graph.prepare", prepare);
 }
@@ -157,15 +161,15 @@ fn prepare(
         Error::invalid_argument(format!("'{op}' is no operation that is prepared"))
     })?;
     let name = rows::short(row.op);
-    let beside = Beside::new(name, execution);
-    let node = Node {
+    let workspace = Workspace::new(name, execution);
+    let node = NodeCall {
         name,
-        inputs: Inputs::new(name, &operands, &beside),
+        inputs: Inputs::new(name, &operands, &workspace),
         attributes: Attributes::new(name, *attributes)?,
         opset: *opset,
         n_results: 0,
         execution,
-        beside: &beside,
+        workspace: &workspace,
     };
     let prepared = row.prepare(&node)?;
     Ok(prepared.unwrap_or_else(|| Prepared {
@@ -174,7 +178,7 @@ fn prepare(
     }))
 }
 
-/// Prepared nodes as files keep them: the row, then what its state writes.
+/// The codec of prepared nodes: the row, then what its state writes.
 pub(crate) const CODEC: ValueCodec = ValueCodec {
     type_name: Prepared::NAME,
     version: 1,
@@ -193,8 +197,8 @@ pub(crate) const CODEC: ValueCodec = ValueCodec {
     },
 };
 
-/// Whether a file keeps what was prepared, and not the constants.
-pub(crate) fn is_kept(prepared: &Prepared) -> bool {
+/// Returns whether a file keeps the prepared form, and not the constants.
+pub(crate) fn is_storable(prepared: &Prepared) -> bool {
     let state: &dyn Any = &*prepared.state;
     !state.is::<Constants>() && find(prepared.op).is_some_and(|row| row.restore.is_some())
 }

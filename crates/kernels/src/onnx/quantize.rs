@@ -1,4 +1,4 @@
-//! Numbers as integers or small floats with a scale and a zero point.
+//! Quantisation: integers or small floats with a scale and a zero point.
 
 use tfrt_host::Error;
 use tfrt_tensor::compact::Overflow;
@@ -7,7 +7,7 @@ use tfrt_tensor::math::quantize::{Scaling, dequantize_into, quantize_into};
 use tfrt_tensor::{DType, DenseHostTensor};
 
 use super::dispatch::to_f64;
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("dequantize", dequantize),
@@ -15,8 +15,8 @@ pub(super) const OPERATIONS: &Operations = &[
     ("quantize", quantize),
 ];
 
-/// The scales and zero points of operands 1 and 2 for a tensor.
-fn scaling(node: &Node<'_>, x: &DenseHostTensor) -> Result<Scaling, Error> {
+/// Returns the scales and zero points for a tensor, which are operands 1 and 2.
+fn scaling(node: &NodeCall<'_>, x: &DenseHostTensor) -> Result<Scaling, Error> {
     let extents = x.shape().to_dims();
     let scale = node.inputs.dense(1)?;
     let axis = node.attributes.integer_or("axis", 1)?;
@@ -32,10 +32,10 @@ fn scaling(node: &Node<'_>, x: &DenseHostTensor) -> Result<Scaling, Error> {
     } else {
         Some(node.axis(axis, extents.len())?)
     };
-    Scaling::new(&extents, dimension, block, scales, zeros).map_err(|error| node.told(&error))
+    Scaling::new(&extents, dimension, block, scales, zeros).map_err(|error| node.with_name(&error))
 }
 
-fn quantize(node: &Node<'_>) -> Result<Outputs, Error> {
+fn quantize(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let zero = node.inputs.optional_dense(2)?.map(DenseHostTensor::dtype);
     let asked = node.attributes.dtype("to")?;
@@ -67,11 +67,11 @@ fn quantize(node: &Node<'_>) -> Result<Outputs, Error> {
     let out = node.output(dtype, &x.shape().to_dims())?;
     let scaling = scaling(node, x)?;
     let chain = quantize_into(node.execution, scaling, (precision, casting), x, &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
-fn dequantize(node: &Node<'_>) -> Result<Outputs, Error> {
+fn dequantize(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     if let Some(zero) = node.inputs.optional_dense(2)?
         && zero.dtype() != x.dtype()
@@ -85,12 +85,12 @@ fn dequantize(node: &Node<'_>) -> Result<Outputs, Error> {
     let dtype = asked.unwrap_or(node.inputs.dense(1)?.dtype());
     let out = node.output(dtype, &x.shape().to_dims())?;
     let chain = dequantize_into(node.execution, scaling(node, x)?, x, &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
-/// `DynamicQuantizeLinear`: to bytes, by a scale that all elements and 0 fit in.
-fn dynamic(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `DynamicQuantizeLinear`: quantises to bytes, with a scale that fits all elements and 0.
+fn dynamic(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     if x.dtype() != DType::F32 {
         return Err(node.inputs.unsupported(0, x.dtype()));
@@ -136,8 +136,8 @@ fn dynamic(node: &Node<'_>) -> Result<Outputs, Error> {
         .and_tensor(zero))
 }
 
-/// The numbers of a scale or zero point, as `f64`.
-pub(super) fn numbers(node: &Node<'_>, index: usize) -> Result<Vec<f64>, Error> {
+/// Returns the numbers of a scale or zero point, as `f64`.
+pub(super) fn numbers(node: &NodeCall<'_>, index: usize) -> Result<Vec<f64>, Error> {
     match node.inputs.optional_dense(index)? {
         Some(tensor) => to_f64(tensor).map_err(|_| node.inputs.unsupported(index, tensor.dtype())),
         None => Ok(Vec::new()),

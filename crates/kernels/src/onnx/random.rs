@@ -1,4 +1,4 @@
-//! Random numbers: of the seed that a model states, or of one that is new in each call.
+//! Random numbers, by the seed that a model states, or by a new one in each call.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -7,11 +7,11 @@ use tfrt_tensor::math::number::{Number, Real};
 use tfrt_tensor::math::random::Source;
 use tfrt_tensor::{Bool, DType, Dims, Element};
 
-use super::carried::extents;
 use super::create::fill;
 use super::dispatch::{with_floating, with_real};
 use super::movement::sizes;
-use super::{Node, Operations, Outputs};
+use super::opaque::extents;
+use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.Bernoulli", bernoulli),
@@ -30,21 +30,21 @@ pub(super) const OPERATIONS: &Operations = &[
     }),
 ];
 
-fn shape_attribute(node: &Node<'_>) -> Result<Dims, Error> {
+fn shape_attribute(node: &NodeCall<'_>) -> Result<Dims, Error> {
     let shape = node.attributes.integers("shape")?;
     sizes(node, shape.ok_or_else(|| node.attributes.missing("shape"))?)
 }
 
-fn shape_of_input(node: &Node<'_>) -> Result<Dims, Error> {
+fn shape_of_input(node: &NodeCall<'_>) -> Result<Dims, Error> {
     Ok(extents(node.inputs.tensor(0)?))
 }
 
-fn type_of_input(node: &Node<'_>) -> Result<DType, Error> {
+fn type_of_input(node: &NodeCall<'_>) -> Result<DType, Error> {
     Ok(node.inputs.tensor(0)?.metadata().dtype)
 }
 
-/// The attribute `seed`, a float, or a new one.
-fn source(node: &Node<'_>) -> Result<Source, Error> {
+/// Makes a generator of the attribute `seed`, a float, or of a new seed.
+fn source(node: &NodeCall<'_>) -> Result<Source, Error> {
     let seed = match node.attributes.float("seed")? {
         Some(seed) => u64::from(seed.to_bits()),
         // Each of these has keys of its own.
@@ -53,8 +53,8 @@ fn source(node: &Node<'_>) -> Result<Source, Error> {
     Ok(Source::new(seed))
 }
 
-/// Attributes `mean`, `scale`, `seed`, `dtype`.
-fn normal(node: &Node<'_>, shape: Dims, dtype: DType) -> Result<Outputs, Error> {
+/// Draws normal numbers, by the attributes `mean`, `scale`, `seed`, `dtype`.
+fn normal(node: &NodeCall<'_>, shape: Dims, dtype: DType) -> Result<Outputs, Error> {
     let mean = f64::from(node.attributes.float_or("mean", 0.0)?);
     let scale = f64::from(node.attributes.float_or("scale", 1.0)?);
     let source = source(node)?;
@@ -63,8 +63,8 @@ fn normal(node: &Node<'_>, shape: Dims, dtype: DType) -> Result<Outputs, Error> 
     })
 }
 
-/// Attributes `low`, `high`, `seed`, `dtype`.
-fn uniform(node: &Node<'_>, shape: Dims, dtype: DType) -> Result<Outputs, Error> {
+/// Draws uniform numbers, by the attributes `low`, `high`, `seed`, `dtype`.
+fn uniform(node: &NodeCall<'_>, shape: Dims, dtype: DType) -> Result<Outputs, Error> {
     let low = f64::from(node.attributes.float_or("low", 0.0)?);
     let high = f64::from(node.attributes.float_or("high", 1.0)?);
     let source = source(node)?;
@@ -74,7 +74,7 @@ fn uniform(node: &Node<'_>, shape: Dims, dtype: DType) -> Result<Outputs, Error>
 }
 
 fn made(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     shape: &[usize],
     dtype: DType,
     number: impl Fn(u64) -> f64 + Send + Sync + 'static,
@@ -90,7 +90,7 @@ fn made(
 }
 
 /// `Bernoulli(x)`, attributes `seed`, `dtype`: 1 where a random number is below the element, else 0.
-fn bernoulli(node: &Node<'_>) -> Result<Outputs, Error> {
+fn bernoulli(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let limits = node.inputs.numbers(0)?;
     let dtype = node.attributes.dtype("dtype")?.unwrap_or(x.dtype());
@@ -106,9 +106,9 @@ fn bernoulli(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `Multinomial(x)`, attributes `dtype`, `sample_size`, `seed`: classes drawn by the logarithms of what they are likely,
-/// `x: [batch, classes]`.
-fn multinomial(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Multinomial(x)`, attributes `dtype`, `sample_size`, `seed`: draws classes by their log-probabilities, `x: [batch,
+/// classes]`.
+fn multinomial(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let &[n_batch, n_classes] = &node.inputs.extents(0, 2)?[..] else {
         unreachable!("there are two extents");
     };
@@ -141,7 +141,7 @@ fn multinomial(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// How likely each class of a row, or one before it, is; not divided by the sum.
+/// Returns the cumulative probability of each class of a row, not divided by the sum.
 fn cumulated(logarithms: &[f64], n_classes: usize) -> Vec<f64> {
     let mut sums = Vec::with_capacity(logarithms.len());
     for row in logarithms.chunks_exact(n_classes) {

@@ -8,12 +8,12 @@ use tfrt_tensor::{DType, DenseHostTensor, Dims, TensorMetadata};
 
 use super::cast::converted;
 use super::outputs::IntoValue;
-use super::{Node, Operations, Outputs, with_real};
+use super::{NodeCall, Operations, Outputs, with_real};
 
 pub(super) const OPERATIONS: &Operations = &[("arg", position), ("reduce", reduce)];
 
-/// `reduce`: to one element along the axes, as `kind` says.
-fn reduce(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `reduce`: reduces along axes, as `kind` says.
+fn reduce(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     match node.kind()? {
         "sum" => of_dimensions(node, Reduction::Sum),
         "mean" => of_dimensions(node, Reduction::Mean),
@@ -32,19 +32,19 @@ fn reduce(node: &Node<'_>) -> Result<Outputs, Error> {
     }
 }
 
-/// Which dimensions go, and what is left.
-struct Shape {
+/// The dimensions that are reduced, and the shape of the result.
+struct ReductionShape {
     dimensions: Dims,
-    /// With the dimensions that go, of extent 1, or without.
+    /// The extents of the result, without the reduced dimensions or with extents of 1 there.
     output: Dims,
-    /// How many elements become one.
+    /// The number of elements that become one.
     n_reduced: usize,
 }
 
-impl Shape {
-    /// Dimensions are an operand, or before that an attribute; without them all go, or with
+impl ReductionShape {
+    /// Reads the dimensions, which are an operand, or before that an attribute; without them all are reduced, or with
     /// `none_if_empty` none.
-    fn of(node: &Node<'_>, extents: &[usize]) -> Result<Shape, Error> {
+    fn of(node: &NodeCall<'_>, extents: &[usize]) -> Result<ReductionShape, Error> {
         let axes = match node.attributes.integers("axes")? {
             Some(axes) => axes.to_vec(),
             None => node.inputs.optional_integers(1)?.unwrap_or_default(),
@@ -67,7 +67,7 @@ impl Shape {
                 }
             }
         }
-        Ok(Shape {
+        Ok(ReductionShape {
             dimensions,
             output,
             n_reduced,
@@ -75,19 +75,19 @@ impl Shape {
     }
 }
 
-/// A reduction of the numbers that it is defined for.
-fn of_dimensions(node: &Node<'_>, reduction: Reduction) -> Result<Outputs, Error> {
+/// Reduces numbers of the types that the reduction is defined for.
+fn of_dimensions(node: &NodeCall<'_>, reduction: Reduction) -> Result<Outputs, Error> {
     let dtype = node.inputs.expect(0, Family::Reals)?;
     let x = node.inputs.dense(0)?;
-    let shape = Shape::of(node, &x.shape().to_dims())?;
+    let shape = ReductionShape::of(node, &x.shape().to_dims())?;
     let out = node.output(dtype, &shape.output)?;
     let chain = reduce_into(node.execution, reduction, x, &shape.dimensions, &out)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
-/// A reduction of floats, for which integers are converted on the way.
-fn through_f64(node: &Node<'_>, reduction: Reduction) -> Result<Outputs, Error> {
+/// Reduces floats; integers are converted to them and back.
+fn through_f64(node: &NodeCall<'_>, reduction: Reduction) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     match x.dtype().is_integer() {
         true => of_integers(node, reduction, x),
@@ -97,12 +97,12 @@ fn through_f64(node: &Node<'_>, reduction: Reduction) -> Result<Outputs, Error> 
 
 /// Reduces integers as `f64`, and converts back.
 fn of_integers(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     reduction: Reduction,
     x: &DenseHostTensor,
 ) -> Result<Outputs, Error> {
     let dtype = x.dtype();
-    let shape = Shape::of(node, &x.shape().to_dims())?;
+    let shape = ReductionShape::of(node, &x.shape().to_dims())?;
     let (wide, chain) = converted(node, x, DType::F64)?;
     let sums = node.output(DType::F64, &shape.output)?;
     let out = node.output(dtype, &shape.output)?;
@@ -118,10 +118,11 @@ fn of_integers(
     Ok(Outputs::later(out, chain))
 }
 
-/// The largest or smallest elements; of nothing the lowest or highest number. Truth values are numbers here.
-fn extremum<const LARGEST: bool>(node: &Node<'_>) -> Result<Outputs, Error> {
+/// Finds the largest or smallest elements; of an empty slice the lowest or highest number. Truth values are numbers
+/// here.
+fn extremum<const LARGEST: bool>(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
-    let shape = Shape::of(node, &x.shape().to_dims())?;
+    let shape = ReductionShape::of(node, &x.shape().to_dims())?;
     let (dtype, seen) = match x.dtype() {
         DType::I1 => (DType::Ui8, seen_as(x, DType::Ui8)?),
         dtype => (dtype, x.clone()),
@@ -145,7 +146,7 @@ fn extremum<const LARGEST: bool>(node: &Node<'_>) -> Result<Outputs, Error> {
     }, else Err(node.inputs.unsupported(0, dtype)))
 }
 
-/// The same bytes as elements of another type of that size.
+/// Reinterprets elements as another type of the same size.
 fn seen_as(x: &DenseHostTensor, dtype: DType) -> Result<DenseHostTensor, Error> {
     DenseHostTensor::new(
         TensorMetadata::new(dtype, x.shape().clone()),
@@ -154,7 +155,7 @@ fn seen_as(x: &DenseHostTensor, dtype: DType) -> Result<DenseHostTensor, Error> 
 }
 
 /// `arg`: the position of the largest element along an axis, or of the smallest, as `kind` says.
-fn position(node: &Node<'_>) -> Result<Outputs, Error> {
+fn position(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let extremum = match node.kind()? {
         "max" => Extremum::Greatest,
         "min" => Extremum::Least,
@@ -178,6 +179,6 @@ fn position(node: &Node<'_>) -> Result<Outputs, Error> {
     let out = node.output(DType::I64, &output)?;
     node.inputs.expect(0, Family::Reals)?;
     let chain = positions_into(node.execution, extremum, x, dimension, ties, &out);
-    let chain = chain.map_err(|error| node.told(&error))?;
+    let chain = chain.map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }

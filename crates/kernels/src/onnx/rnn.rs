@@ -5,8 +5,8 @@ use tfrt_tensor::math::number::Real;
 use tfrt_tensor::math::recurrent::{Cell, Gate, Layer};
 use tfrt_tensor::{DType, DenseHostTensor};
 
-use super::prepare::State as _;
-use super::{Node, Operations, Outputs, with_floating};
+use super::prepare::PreparedKernel as _;
+use super::{NodeCall, Operations, Outputs, with_floating};
 
 mod packed;
 
@@ -14,15 +14,15 @@ pub(super) use packed::PREPARE;
 
 pub(super) const OPERATIONS: &Operations = &[("rnn", recurrent)];
 
-/// `rnn`: a recurrent layer of cells of a `kind`.
-fn recurrent(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `rnn`: a recurrent layer with cells of a `kind`.
+fn recurrent(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     match packed::pack(node)? {
         Some(layers) => layers.run(node),
         None => run(node, cell(node)?),
     }
 }
 
-fn cell(node: &Node<'_>) -> Result<Cell, Error> {
+fn cell(node: &NodeCall<'_>) -> Result<Cell, Error> {
     match node.kind()? {
         "rnn" => Ok(Cell::Plain),
         "gru" => Ok(Cell::Gru {
@@ -35,8 +35,8 @@ fn cell(node: &Node<'_>) -> Result<Cell, Error> {
     }
 }
 
-/// The functions of all directions, one behind the other, with their parameters where they have some.
-fn gates(node: &Node<'_>, cell: Cell, n_directions: usize) -> Result<Vec<[Gate; 3]>, Error> {
+/// Returns the functions of all directions, one behind the other, with their parameters.
+fn gates(node: &NodeCall<'_>, cell: Cell, n_directions: usize) -> Result<Vec<[Gate; 3]>, Error> {
     let (n_own, defaults): (usize, [&str; 3]) = match cell {
         Cell::Plain => (1, ["Tanh", "Tanh", "Tanh"]),
         Cell::Gru { .. } => (2, ["Sigmoid", "Tanh", "Tanh"]),
@@ -108,13 +108,13 @@ struct Sizes {
     n_inputs: usize,
     n_hidden: usize,
     n_directions: usize,
-    /// Whether the batch comes first.
+    /// Whether the batch is the first dimension.
     is_batch_first: bool,
 }
 
 impl Sizes {
-    /// The sizes of a layer whose weights of states have these extents.
-    fn of(node: &Node<'_>, r: [usize; 3]) -> Result<Sizes, Error> {
+    /// Returns the sizes of a layer whose recurrent weights have these extents.
+    fn of(node: &NodeCall<'_>, r: [usize; 3]) -> Result<Sizes, Error> {
         let x = node.inputs.extents(0, 3)?;
         let is_batch_first = node.attributes.flag("layout", false)?;
         let (length, batch) = if is_batch_first {
@@ -139,7 +139,7 @@ impl Sizes {
         })
     }
 
-    /// Where the inputs of a place begin.
+    /// Returns the offset of the inputs of a place.
     fn place(&self, place: usize, batch: usize) -> usize {
         match self.is_batch_first {
             true => batch * self.length + place,
@@ -147,7 +147,7 @@ impl Sizes {
         }
     }
 
-    /// The extents of states, and where those of a direction begin.
+    /// Returns the extents of states, and the offset of a direction's.
     fn states(&self) -> [usize; 3] {
         match self.is_batch_first {
             true => [self.batch, self.n_directions, self.n_hidden],
@@ -162,7 +162,7 @@ impl Sizes {
         }
     }
 
-    /// The extents of the states of all places, and where those of one are.
+    /// Returns the extents of the states of all places, and the offset of one place's.
     fn all(&self) -> [usize; 4] {
         match self.is_batch_first {
             true => [self.batch, self.length, self.n_directions, self.n_hidden],
@@ -178,8 +178,8 @@ impl Sizes {
     }
 }
 
-/// How many directions the attributes ask for.
-fn n_directions(node: &Node<'_>) -> Result<usize, Error> {
+/// Returns the number of directions.
+fn n_directions(node: &NodeCall<'_>) -> Result<usize, Error> {
     match node.attributes.string_or("direction", "forward")? {
         "forward" | "reverse" => Ok(1),
         "bidirectional" => Ok(2),
@@ -190,13 +190,17 @@ fn n_directions(node: &Node<'_>) -> Result<usize, Error> {
     }
 }
 
-/// What gates see is within this of 0.
-fn clip(node: &Node<'_>) -> Result<Option<f32>, Error> {
+/// Returns the limit on the size of the gates' inputs.
+fn clip(node: &NodeCall<'_>) -> Result<Option<f32>, Error> {
     Ok(node.attributes.float("clip")?.filter(|clip| *clip > 0.0))
 }
 
-/// Numbers of an operand, of which there are so many in each direction; nothing if it is left out.
-fn list(node: &Node<'_>, index: usize, n_directions: usize) -> Result<(Vec<f64>, usize), Error> {
+/// Returns the numbers of an operand, of which there are so many in each direction; `None` if it is left out.
+fn list(
+    node: &NodeCall<'_>,
+    index: usize,
+    n_directions: usize,
+) -> Result<(Vec<f64>, usize), Error> {
     if !node.inputs.has(index) {
         return Ok((Vec::new(), 0));
     }
@@ -205,7 +209,7 @@ fn list(node: &Node<'_>, index: usize, n_directions: usize) -> Result<(Vec<f64>,
     Ok((numbers, own))
 }
 
-fn run(node: &Node<'_>, cell: Cell) -> Result<Outputs, Error> {
+fn run(node: &NodeCall<'_>, cell: Cell) -> Result<Outputs, Error> {
     let r = node.inputs.extents(2, 3)?;
     let sizes = Sizes::of(node, [r[0], r[1], r[2]])?;
     let gates = gates(node, cell, sizes.n_directions)?;
@@ -223,7 +227,7 @@ fn run(node: &Node<'_>, cell: Cell) -> Result<Outputs, Error> {
     let initial = |index: usize| -> Result<Vec<f64>, Error> {
         match node.inputs.has(index) {
             false => {
-                node.beside.set_aside(states, size_of::<f64>())?;
+                node.workspace.reserve(states, size_of::<f64>())?;
                 super::dispatch::to_f64(&node.zeros(DType::F64, &sizes.states())?)
             }
             true => {
@@ -241,7 +245,7 @@ fn run(node: &Node<'_>, cell: Cell) -> Result<Outputs, Error> {
     let (mut h, mut c) = (initial(5)?, initial(6)?);
     let lens = lens(node, &sizes)?;
     let out = node.zeros(DType::F64, &sizes.all())?;
-    node.beside.set_aside(out.n_elements(), size_of::<f64>())?;
+    node.workspace.reserve(out.n_elements(), size_of::<f64>())?;
     let mut all = super::dispatch::to_f64(&out)?;
     drop(out);
     let request = node.execution.request();
@@ -288,12 +292,12 @@ fn run(node: &Node<'_>, cell: Cell) -> Result<Outputs, Error> {
     Ok(outputs)
 }
 
-/// How long each sequence is.
-fn lens(node: &Node<'_>, sizes: &Sizes) -> Result<Vec<usize>, Error> {
+/// Returns the length of each sequence.
+fn lens(node: &NodeCall<'_>, sizes: &Sizes) -> Result<Vec<usize>, Error> {
     let Some(list) = node.inputs.optional_integers(4)? else {
         // Without hidden elements there is nothing to calculate, for however many sequences.
         let n_sequences = if sizes.n_hidden == 0 { 0 } else { sizes.batch };
-        node.beside.set_aside(n_sequences, size_of::<usize>())?;
+        node.workspace.reserve(n_sequences, size_of::<usize>())?;
         return Ok(vec![sizes.length; n_sequences]);
     };
     let lens: Option<Vec<usize>> = list
@@ -317,7 +321,7 @@ fn lens(node: &Node<'_>, sizes: &Sizes) -> Result<Vec<usize>, Error> {
 }
 
 fn typed(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     like: &DenseHostTensor,
     extents: &[usize],
     numbers: &[f64],

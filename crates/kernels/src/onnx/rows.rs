@@ -1,4 +1,4 @@
-//! What runs each row of the table of operations on the processor, in programs and for eager calls.
+//! Kernels of the rows on the processor, for programs and for eager calls.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -7,36 +7,36 @@ use smallvec::SmallVec;
 use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest, ResultCount, Results};
 use tfrt_host::{DeviceKind, Error, ExecutionContext};
 use tfrt_ops::names::{Name, onnx};
-use tfrt_ops::{AttrDef, AttrKind, AttrValue, Function, OpDef, Traits};
+use tfrt_ops::{AttrDef, AttrKind, AttrValue, OpDef, PointwiseFn, Traits};
 use tfrt_tensor::math::pointwise::{BinaryFunction, ParametricFunction, UnaryFunction};
 use tfrt_tensor::op::{OpCall, OpKernel, OpResults, Prepare, Prepared};
 
-use super::attributes::Stated;
+use super::attributes::CallerAttr;
 use super::elementwise::{mean, of_all, of_one, of_two, with_parameters};
-use super::prepare::{self, Form, PrepareRow};
-use super::{Attributes, Beside, Inputs, Node, OPERATIONS, Operation, Outputs};
+use super::prepare::{self, PrepareRow, PreparedForm};
+use super::{Attributes, Inputs, NodeCall, OPERATIONS, Operation, Outputs, Workspace};
 
-/// What calculates the results of a row.
+/// The implementation of a row.
 #[derive(Clone, Copy, Debug)]
 enum Body {
-    /// A function of the whole node.
+    /// A function of the whole call.
     Own(Operation),
     Unary(UnaryFunction),
     Binary(BinaryFunction),
     /// A function whose parameters are the row's attributes, in their order.
     Parametric(ParametricFunction),
-    /// The function beside the value of an attribute.
+    /// A function that an attribute chooses, by its value.
     ByText(&'static AttrDef, &'static [(&'static str, &'static str)]),
     ByInt(&'static AttrDef, &'static [(i64, &'static str)]),
-    /// A function of two, of all operands one after the other.
+    /// A function of two, applied to all operands one after the other.
     Fold(BinaryFunction),
     /// The mean of all operands.
     Mean,
-    /// A state that is made of the attributes, and runs.
+    /// A kernel that is prepared of the attributes first.
     Prepared(&'static PrepareRow),
 }
 
-/// A row with what runs it.
+/// A row with its implementation.
 #[derive(Clone, Copy, Debug)]
 struct Kernel {
     op: &'static OpDef,
@@ -60,22 +60,22 @@ static KERNELS: LazyLock<HashMap<&'static str, Kernel>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Returns what calculates a pointwise row, by the function that the row says it is.
+/// Returns the implementation of a pointwise row, by the function that it names.
 fn pointwise(op: &OpDef) -> Option<Body> {
     if !op.is(Traits::POINTWISE) {
         return None;
     }
     match op.function {
-        Function::OfRow => function(op, op.name),
-        Function::Is(name) => function(op, name),
-        Function::ByText(name, choices) => Some(Body::ByText(op.attr(name)?, choices)),
-        Function::ByInt(name, choices) => Some(Body::ByInt(op.attr(name)?, choices)),
-        Function::Fold(name) => BinaryFunction::from_name(name).map(Body::Fold),
-        Function::Mean => Some(Body::Mean),
+        PointwiseFn::OfRow => function(op, op.name),
+        PointwiseFn::Is(name) => function(op, name),
+        PointwiseFn::ByText(name, choices) => Some(Body::ByText(op.attr(name)?, choices)),
+        PointwiseFn::ByInt(name, choices) => Some(Body::ByInt(op.attr(name)?, choices)),
+        PointwiseFn::Fold(name) => BinaryFunction::from_name(name).map(Body::Fold),
+        PointwiseFn::Mean => Some(Body::Mean),
     }
 }
 
-/// Returns the function of a name, whose parameters are the numbers of the row.
+/// Returns the function of a name, with the numbers of the row as parameters.
 fn function(op: &OpDef, name: &str) -> Option<Body> {
     let is_number = |attr: &AttrDef| matches!(attr.kind, AttrKind::Float | AttrKind::Int);
     let parametric = || ParametricFunction::from_name(name).map(Body::Parametric);
@@ -91,15 +91,15 @@ fn plain(name: &str) -> Option<Body> {
     unary.or_else(|| BinaryFunction::from_name(name).map(Body::Binary))
 }
 
-/// Returns the function that an attribute of the node chooses, or says which values there are.
+/// Returns the function that an attribute of the node chooses, or an error with the choices.
 fn chosen<V: Copy + PartialEq>(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     attr: &AttrDef,
     choices: &[(V, &'static str)],
     stated: Option<V>,
     show: impl Fn(V) -> String,
 ) -> Result<&'static str, Error> {
-    Function::chosen(attr, choices, stated).ok_or_else(|| {
+    PointwiseFn::chosen(attr, choices, stated).ok_or_else(|| {
         let Some(stated) = stated else {
             return node.attributes.missing(attr.name);
         };
@@ -111,47 +111,47 @@ fn chosen<V: Copy + PartialEq>(
 }
 
 impl Kernel {
-    /// Runs a node. What was prepared is the last operand, if anything was.
-    fn run(self, node: &Node<'_>) -> Result<Outputs, Error> {
+    /// Runs a node, whose last operand is its prepared form, if there is one.
+    fn run(self, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         let prepared = node.inputs.last().and_then(|value| value.get::<Prepared>());
         match prepared {
             None => self.run_plain(node),
             Some(prepared) => {
                 let taken = prepare::find(self.op.name).map_or(&[][..], |row| row.inputs);
                 let inputs = node.inputs.without_last(taken);
-                self.run_prepared(&Node { inputs, ..*node }, prepared)
+                self.run_prepared(&NodeCall { inputs, ..*node }, prepared)
             }
         }
     }
 
-    fn run_prepared(self, node: &Node<'_>, prepared: &Prepared) -> Result<Outputs, Error> {
+    fn run_prepared(self, node: &NodeCall<'_>, prepared: &Prepared) -> Result<Outputs, Error> {
         let inputs = node.inputs;
-        match prepare::form(self.op.name, prepared)? {
-            Form::State(state) => state.clone().run(node),
-            Form::Constants(constants) => {
+        match prepare::prepared_form(self.op.name, prepared)? {
+            PreparedForm::Kernel(state) => state.clone().run(node),
+            PreparedForm::Constants(constants) => {
                 let all = inputs.or(constants);
                 let inputs = inputs.of(&all);
-                self.run_plain(&Node { inputs, ..*node })
+                self.run_plain(&NodeCall { inputs, ..*node })
             }
         }
     }
 
-    fn run_call(self, node: &Node<'_>, call: &OpCall<'_>) -> Result<OpResults, Error> {
+    fn run_call(self, node: &NodeCall<'_>, call: &OpCall<'_>) -> Result<OpResults, Error> {
         let outputs = match call.prepared {
             None => self.run_plain(node),
             Some(prepared) => self.run_prepared(node, prepared),
         };
-        outputs?.asked_for(node)
+        outputs?.into_requested(node)
     }
 
-    fn run_plain_as(self, function: &str, node: &Node<'_>) -> Result<Outputs, Error> {
+    fn run_plain_as(self, function: &str, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         match plain(function) {
             Some(body) => Kernel { body, ..self }.run_plain(node),
             None => Err(node.error(format_args!("there is no function '{function}'"))),
         }
     }
 
-    fn run_plain(self, node: &Node<'_>) -> Result<Outputs, Error> {
+    fn run_plain(self, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         match self.body {
             Body::Prepared(row) => {
                 let prepared = row.prepare(node)?;
@@ -198,7 +198,7 @@ pub(super) fn register(registry: &mut KernelRegistry) {
     }
 }
 
-/// Adds the kernel of a row: attributes are those of the row, or of the newest version of ONNX.
+/// Adds the kernel of a row, with attributes of the row, or of ONNX's newest version.
 ///
 /// A library operation of ONNX states the version that it is of.
 fn add(registry: &mut KernelRegistry, kernel: Kernel) {
@@ -212,15 +212,15 @@ fn add(registry: &mut KernelRegistry, kernel: Kernel) {
                     execution: &ExecutionContext|
           -> Result<Results, Error> {
         let attributes = Attributes::new(name, *attributes)?;
-        let beside = Beside::new(name, execution);
-        let node = Node {
+        let workspace = Workspace::new(name, execution);
+        let node = NodeCall {
             name,
-            inputs: Inputs::new(name, &operands, &beside),
+            inputs: Inputs::new(name, &operands, &workspace),
             attributes,
             opset: onnx::NEWEST,
             n_results: n_results.0,
             execution,
-            beside: &beside,
+            workspace: &workspace,
         };
         kernel.run(&node)?.into_results(&node)
     };
@@ -248,15 +248,15 @@ fn add_versioned(
                     execution: &ExecutionContext|
           -> Result<Results, Error> {
         let attributes = Attributes::new(name, *attributes)?.named(names);
-        let beside = Beside::new(name, execution);
-        let node = Node {
+        let workspace = Workspace::new(name, execution);
+        let node = NodeCall {
             name,
-            inputs: Inputs::new(name, &operands, &beside),
+            inputs: Inputs::new(name, &operands, &workspace),
             attributes,
             opset: *opset,
             n_results: n_results.0,
             execution,
-            beside: &beside,
+            workspace: &workspace,
         };
         if *opset < 7 && kernel.op.is(Traits::POINTWISE) && kernel.op.inputs.len() == 2 {
             expect_aligned(&node)?;
@@ -266,9 +266,9 @@ fn add_versioned(
     registry.add(&kernel_name, run);
 }
 
-/// Refuses operands of a version before 7 that are broadcast from another dimension than the last: `onnx-upgrade` puts
-/// other operations in their place.
-fn expect_aligned(node: &Node<'_>) -> Result<(), Error> {
+/// Refuses operands of a version before 7 that are broadcast to another dimension than the last: `onnx-upgrade`
+/// replaces them.
+fn expect_aligned(node: &NodeCall<'_>) -> Result<(), Error> {
     let Some(axis) = node.attributes.integer("axis")? else {
         return Ok(());
     };
@@ -282,7 +282,7 @@ fn expect_aligned(node: &Node<'_>) -> Result<(), Error> {
     }
 }
 
-/// Returns how the constants of a row, or of a kernel that passes make of several, are prepared: `rnn`, `fused.conv`.
+/// Returns the preparation of the constants of a row, or of a fused kernel: `rnn`, `fused.conv`.
 pub fn prepare_of(op: &str) -> Option<Prepare> {
     prepare::find(op).map(|row| Prepare {
         inputs: row.inputs,
@@ -292,7 +292,7 @@ pub fn prepare_of(op: &str) -> Option<Prepare> {
     })
 }
 
-/// Returns what runs a row on the processor, if anything does.
+/// Returns the kernel of a row on the processor, if there is one.
 pub fn kernel_of(op: &'static OpDef) -> Option<OpKernel> {
     KERNELS.get(op.name).map(|kernel| OpKernel {
         op: kernel.op.name,
@@ -303,7 +303,7 @@ pub fn kernel_of(op: &'static OpDef) -> Option<OpKernel> {
     })
 }
 
-/// The kernels by the addresses of their rows, in order: an eager call has the row itself.
+/// The kernels by the addresses of their rows, sorted: an eager call has the row itself.
 static BY_ROW: LazyLock<Vec<(usize, Kernel)>> = LazyLock::new(|| {
     let by_row = KERNELS.values();
     let mut by_row: Vec<_> = by_row.map(|kernel| (address(kernel.op), *kernel)).collect();
@@ -332,13 +332,13 @@ fn found(call: &OpCall<'_>) -> Result<&'static PrepareRow, Error> {
         .ok_or_else(|| Error::not_found(format!("{name}: nothing is prepared of it")))
 }
 
-/// Makes a node of a call.
+/// Calls `then` with an eager call as a node's.
 fn with_node<R>(
     call: &OpCall<'_>,
-    then: impl FnOnce(&Node<'_>) -> Result<R, Error>,
+    then: impl FnOnce(&NodeCall<'_>) -> Result<R, Error>,
 ) -> Result<R, Error> {
     let name = short(call.op.name);
-    let mut list: SmallVec<[(&'static str, Stated<'_>); 4]> = SmallVec::new();
+    let mut list: SmallVec<[(&'static str, CallerAttr<'_>); 4]> = SmallVec::new();
     for def in call.op.attrs {
         if let Some(value) = call.attrs.stated(def.name) {
             let value = stated(value).ok_or_else(|| {
@@ -348,40 +348,42 @@ fn with_node<R>(
             list.push((def.name, value));
         }
     }
-    let beside = Beside::new(name, call.execution);
-    then(&Node {
+    let workspace = Workspace::new(name, call.execution);
+    then(&NodeCall {
         name,
-        inputs: Inputs::new(name, call.inputs, &beside),
+        inputs: Inputs::new(name, call.inputs, &workspace),
         attributes: Attributes::stated(name, &list),
         opset: onnx::NEWEST,
         n_results: call.n_results,
         execution: call.execution,
-        beside: &beside,
+        workspace: &workspace,
     })
 }
 
-/// Returns what messages call a row: without the dialect.
+/// Returns the name of a row in messages: without the dialect.
 pub(super) fn short(name: &'static str) -> &'static str {
     name.strip_prefix("onnx.").unwrap_or(name)
 }
 
-fn stated(value: AttrValue<'_>) -> Option<Stated<'_>> {
+fn stated(value: AttrValue<'_>) -> Option<CallerAttr<'_>> {
     Some(match value {
-        AttrValue::Int(value) => Stated::Integer(value),
+        AttrValue::Int(value) => CallerAttr::Integer(value),
         #[expect(
             clippy::cast_possible_truncation,
             reason = "kernels take numbers of this type"
         )]
-        AttrValue::Float(value) => Stated::Float(value as f32),
-        AttrValue::Bytes(bytes) => Stated::Text(bytes),
-        AttrValue::Type(dtype) => Stated::Type(dtype),
-        AttrValue::Ints(list) => Stated::Integers(list),
+        AttrValue::Float(value) => CallerAttr::Float(value as f32),
+        AttrValue::Bytes(bytes) => CallerAttr::Text(bytes),
+        AttrValue::Type(dtype) => CallerAttr::Type(dtype),
+        AttrValue::Ints(list) => CallerAttr::Integers(list),
         #[expect(
             clippy::cast_possible_truncation,
             reason = "kernels take numbers of this type"
         )]
-        AttrValue::Floats(list) => Stated::Floats(list.iter().map(|value| *value as f32).collect()),
-        AttrValue::Strings(list) => Stated::Texts(list),
+        AttrValue::Floats(list) => {
+            CallerAttr::Floats(list.iter().map(|value| *value as f32).collect())
+        }
+        AttrValue::Strings(list) => CallerAttr::Texts(list),
         AttrValue::Tensor(_) | AttrValue::Other => return None,
     })
 }

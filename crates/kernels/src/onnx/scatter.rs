@@ -1,12 +1,12 @@
-//! Elements written where a tensor of positions names.
+//! Operations that scatter elements to the positions in a tensor.
 
 use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::movement::{Combine, scatter_elements_into, scatter_nd_into};
 
-use super::carried::Carried;
-use super::{Node, Operations, Outputs};
+use super::opaque::OpaqueTensors;
+use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.Scatter", scatter_elements),
@@ -14,8 +14,8 @@ pub(super) const OPERATIONS: &Operations = &[
     ("scatter_nd", scatter_nd),
 ];
 
-/// How an element goes together with its update.
-fn combined(node: &Node<'_>) -> Result<Combine, Error> {
+/// Returns the way in which an element and its update are combined.
+fn combined(node: &NodeCall<'_>) -> Result<Combine, Error> {
     match node.attributes.string_or("reduction", "none")? {
         "none" => Ok(Combine::Replace),
         "add" => Ok(Combine::Add),
@@ -31,7 +31,7 @@ fn combined(node: &Node<'_>) -> Result<Combine, Error> {
 }
 
 /// `ScatterElements(x, positions, updates)`, attributes `axis`, `reduction`.
-fn scatter_elements(node: &Node<'_>) -> Result<Outputs, Error> {
+fn scatter_elements(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let positions = node.positions(1)?;
     let rank = node.inputs.tensor(0)?.metadata().shape.rank();
     let axis = node.axis(node.attributes.integer_or("axis", 0)?, rank)?;
@@ -42,7 +42,7 @@ fn scatter_elements(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `ScatterND(x, positions, updates)`, attribute `reduction`.
-fn scatter_nd(node: &Node<'_>) -> Result<Outputs, Error> {
+fn scatter_nd(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let positions = node.positions(1)?;
     let combine = combined(node)?;
     scattered(node, combine, |[x, updates], out| {
@@ -50,21 +50,21 @@ fn scatter_nd(node: &Node<'_>) -> Result<Outputs, Error> {
     })
 }
 
-/// Makes the result of the first and third operand: elements of any type may be replaced, real numbers combined.
+/// Scatters the third operand into the first: elements of any type may be replaced, real numbers combined.
 fn scattered(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     combine: Combine,
     scatter: impl FnOnce([&DenseHostTensor; 2], &DenseHostTensor) -> Result<AsyncValue<Chain>, Error>,
 ) -> Result<Outputs, Error> {
     if combine == Combine::Replace {
         let (x, updates) = (node.inputs.tensor(0)?, node.inputs.tensor(2)?);
-        let carried = Carried::new(node, &[x, updates])?;
-        let out = carried.output(node, &x.metadata().shape.to_dims())?;
-        let [x, updates] = &carried.tensors[..] else {
+        let opaque = OpaqueTensors::new(node, &[x, updates])?;
+        let out = opaque.output(node, &x.metadata().shape.to_dims())?;
+        let [x, updates] = &opaque.tensors[..] else {
             unreachable!("there are as many as were given");
         };
         let chain = scatter([x, updates], &out)?;
-        return carried.outputs(out, chain);
+        return opaque.outputs(out, chain);
     }
     let (x, updates) = (node.inputs.dense(0)?, node.inputs.dense(2)?);
     node.inputs.expect(0, Family::Reals)?;

@@ -1,13 +1,13 @@
-//! Sequences of tensors, and values that may be absent.
+//! Sequences of tensors, and optional values.
 
 use tfrt_host::memory::MemoryReservation;
 use tfrt_host::{AnyAsyncValue, Error};
 use tfrt_tensor::math::movement::{Movement, stack_extents, stack_into};
 use tfrt_tensor::{Dims, Optional, Sequence, Tensor};
 
-use super::carried::{Carried, extents, reshaped};
+use super::opaque::{OpaqueTensors, extents, reshaped};
 use super::shape::to_i64;
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.ConcatFromSequence", concat_from_sequence),
@@ -24,7 +24,7 @@ pub(super) const OPERATIONS: &Operations = &[
 ];
 
 /// `SequenceConstruct(xs..)`
-fn sequence_construct(node: &Node<'_>) -> Result<Outputs, Error> {
+fn sequence_construct(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let tensors = (0..node.inputs.len()).map(|index| node.inputs.tensor(index).cloned());
     let tensors: Vec<Tensor> = tensors.collect::<Result<_, _>>()?;
     if let Some(pair) = tensors
@@ -38,25 +38,25 @@ fn sequence_construct(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `SequenceEmpty()`
-fn sequence_empty(_: &Node<'_>) -> Result<Outputs, Error> {
+fn sequence_empty(_: &NodeCall<'_>) -> Result<Outputs, Error> {
     Ok(Sequence::default().into())
 }
 
 /// `SequenceLength(sequence)`
-fn sequence_length(node: &Node<'_>) -> Result<Outputs, Error> {
+fn sequence_length(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let len = to_i64(node.inputs.sequence(0)?.tensors().len());
     Ok(node.tensor_of(&[], &[len])?.into())
 }
 
-/// `SequenceAt(sequence, position)`: counted from the end if it is below 0.
-fn sequence_at(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `SequenceAt(sequence, position)`: positions below 0 count from the end.
+fn sequence_at(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let tensors = node.inputs.sequence(0)?.tensors();
     let position = place(node, node.inputs.integer(1)?, tensors.len(), tensors.len())?;
     Ok(tensors[position].clone().into())
 }
 
-/// `SequenceInsert(sequence, tensor, position)`: at the end without a position.
-fn sequence_insert(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `SequenceInsert(sequence, tensor, position)`: appends without a position.
+fn sequence_insert(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let tensors = node.inputs.sequence(0)?.tensors();
     let aside = aside(node, tensors.len() + 1)?;
     let mut tensors = tensors.to_vec();
@@ -77,8 +77,8 @@ fn sequence_insert(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Sequence::set_aside(tensors, aside).into())
 }
 
-/// `SequenceErase(sequence, position)`: the last one without a position.
-fn sequence_erase(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `SequenceErase(sequence, position)`: erases the last tensor without a position.
+fn sequence_erase(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let tensors = node.inputs.sequence(0)?.tensors();
     let aside = aside(node, tensors.len() + 1)?;
     let mut tensors = tensors.to_vec();
@@ -92,8 +92,9 @@ fn sequence_erase(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Sequence::set_aside(tensors, aside).into())
 }
 
-/// A position of a sequence of `len` tensors, counted from the end if it is below 0, and less than `end`.
-fn place(node: &Node<'_>, position: i64, len: usize, end: usize) -> Result<usize, Error> {
+/// Returns a position of a sequence of `len` tensors, counted from the end if it is below 0, which must be less than
+/// `end`.
+fn place(node: &NodeCall<'_>, position: i64, len: usize, end: usize) -> Result<usize, Error> {
     let from_start = if position < 0 {
         position.saturating_add(to_i64(len))
     } else {
@@ -110,7 +111,7 @@ fn place(node: &Node<'_>, position: i64, len: usize, end: usize) -> Result<usize
 }
 
 /// `ConcatFromSequence(sequence)`, attributes `axis`, `new_axis`.
-fn concat_from_sequence(node: &Node<'_>) -> Result<Outputs, Error> {
+fn concat_from_sequence(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let tensors: Vec<&Tensor> = node.inputs.sequence(0)?.tensors().iter().collect();
     let axis = node
         .attributes
@@ -126,8 +127,8 @@ fn concat_from_sequence(node: &Node<'_>) -> Result<Outputs, Error> {
     node.stacked(&tensors, axis)
 }
 
-impl Node<'_> {
-    /// Tensors of one shape behind each other along a new dimension.
+impl NodeCall<'_> {
+    /// Stacks tensors of one shape along a new dimension.
     ///
     /// # Errors
     ///
@@ -136,16 +137,16 @@ impl Node<'_> {
         let shapes: Vec<Dims> = tensors.iter().map(|tensor| extents(tensor)).collect();
         let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
         let shape = stack_extents(&shapes, axis).map_err(|error| self.error(error.message()))?;
-        let carried = Carried::new(self, tensors)?;
-        let out = carried.output(self, &shape)?;
-        let parts: Vec<_> = carried.tensors.iter().collect();
+        let opaque = OpaqueTensors::new(self, tensors)?;
+        let out = opaque.output(self, &shape)?;
+        let parts: Vec<_> = opaque.tensors.iter().collect();
         let chain = stack_into(self.execution, &parts, axis, &out)?;
-        carried.outputs(out, chain)
+        opaque.outputs(out, chain)
     }
 }
 
-/// What tensors of a sequence have beside their elements comes from the process: a limit is asked before there are many.
-fn aside(node: &Node<'_>, n_tensors: usize) -> Result<MemoryReservation, Error> {
+/// Reserves what tensors of a sequence take beside their elements, since that memory does not come from the host.
+fn aside(node: &NodeCall<'_>, n_tensors: usize) -> Result<MemoryReservation, Error> {
     let mut aside = MemoryReservation::new(node.execution.host().allocator());
     if aside.add(n_tensors.saturating_mul(Sequence::BYTES_PER_TENSOR)) {
         return Ok(aside);
@@ -154,9 +155,9 @@ fn aside(node: &Node<'_>, n_tensors: usize) -> Result<MemoryReservation, Error> 
     Err(Error::resource_exhausted(message))
 }
 
-/// `SplitToSequence(x, split)`, attributes `axis`, `keepdims`: parts of one extent, of these extents, or of extent 1,
-/// of which the dimension may be dropped.
-fn split_to_sequence(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `SplitToSequence(x, split)`, attributes `axis`, `keepdims`: parts of one extent, of several extents, or of extent
+/// 1, whose dimension may be dropped.
+fn split_to_sequence(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
     let axis = node.axis(node.attributes.integer_or("axis", 0)?, found.len())?;
@@ -189,8 +190,8 @@ fn split_to_sequence(node: &Node<'_>) -> Result<Outputs, Error> {
     node.sequence_of(values, aside, (!keeps).then_some(rest))
 }
 
-impl Node<'_> {
-    /// A sequence of tensors that are there or to come, seen with other extents if there are some.
+impl NodeCall<'_> {
+    /// Makes a sequence of tensors, available or pending, reshaped if extents are given.
     fn sequence_of(
         &self,
         values: Vec<AnyAsyncValue>,
@@ -220,15 +221,15 @@ fn same_type(a: &Tensor, b: &Tensor) -> bool {
     a.metadata().dtype == b.metadata().dtype
 }
 
-fn unlike(node: &Node<'_>, a: &Tensor, b: &Tensor) -> Error {
+fn unlike(node: &NodeCall<'_>, a: &Tensor, b: &Tensor) -> Error {
     let (a, b) = (a.metadata().dtype, b.metadata().dtype);
     node.error(format_args!(
         "a sequence has tensors of one type, found {a} and {b}"
     ))
 }
 
-/// `Optional(value)`: of nothing without an operand.
-fn optional(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Optional(value)`: an empty optional without an operand.
+fn optional(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let Some(value) = node.inputs.any(0) else {
         return Ok(Optional::Nothing.into());
     };
@@ -238,8 +239,8 @@ fn optional(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Optional::Sequence(node.inputs.sequence(0)?.clone()).into())
 }
 
-/// `OptionalHasElement(value)`: also of what is no optional.
-fn optional_has_element(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `OptionalHasElement(value)`: also of a value that is no optional.
+fn optional_has_element(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let has = node
         .inputs
         .any(0)
@@ -247,8 +248,8 @@ fn optional_has_element(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(node.truth(has)?.into())
 }
 
-/// `OptionalGetElement(value)`: also of what is no optional.
-fn optional_get_element(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `OptionalGetElement(value)`: also of a value that is no optional.
+fn optional_get_element(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let Some(value) = node.inputs.any(0) else {
         return Err(node.error("operand 0 is left out"));
     };

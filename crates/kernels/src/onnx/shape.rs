@@ -1,10 +1,10 @@
-//! Shapes: what is told of them, and tensors seen with others. Nothing is copied.
+//! Operations on shapes: queries, and reshaping without copies.
 
 use tfrt_host::Error;
 use tfrt_tensor::{Dims, Tensor, transfer};
 
-use super::carried::{count, extents, reshaped};
-use super::{Node, Operations, Outputs};
+use super::opaque::{count, extents, reshaped};
+use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.Flatten", flatten),
@@ -17,8 +17,8 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.Unsqueeze", unsqueeze),
 ];
 
-/// `copy(x)`, attribute `device`: a tensor in the memory of a device of this host.
-fn copy(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `copy(x)`, attribute `device`: copies a tensor to the memory of a device of this host.
+fn copy(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let name = node.attributes.string("device")?;
     let name = name.ok_or_else(|| node.attributes.missing("device"))?;
     let device = node.execution.host().devices().get(name).ok_or_else(|| {
@@ -30,8 +30,8 @@ fn copy(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(outputs)
 }
 
-/// Any value, as it is.
-fn identity(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Identity(x)`: any value, as it is.
+fn identity(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let mut outputs = Outputs::new();
     let value = node
         .inputs
@@ -41,9 +41,9 @@ fn identity(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(outputs)
 }
 
-/// `Reshape(x, shape)`, attribute `allow_zero`: 0 stands for the extent that the tensor has there, unless it is allowed,
-/// and one -1 for what is left.
-fn reshape(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Reshape(x, shape)`, attribute `allow_zero`: 0 stands for the extent that the tensor has there, unless it is
+/// allowed, and one -1 for the remaining elements.
+fn reshape(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let wanted = node.inputs.integers(1)?;
     let found = extents(x);
@@ -84,8 +84,8 @@ fn reshape(node: &Node<'_>) -> Result<Outputs, Error> {
     view(node, x, &shape)
 }
 
-/// `Flatten(x)`, attribute `axis`: the dimensions before it in one, and the others in one.
-fn flatten(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Flatten(x)`, attribute `axis`: merges the dimensions before it into one, and the others into one.
+fn flatten(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
     let axis = node.attributes.integer_or("axis", 1)?;
@@ -97,8 +97,8 @@ fn flatten(node: &Node<'_>) -> Result<Outputs, Error> {
     view(node, x, &[count(outer), count(inner)])
 }
 
-/// `Squeeze(x, axes)`: dimensions of extent 1 are dropped, all or those that are named.
-fn squeeze(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Squeeze(x, axes)`: drops dimensions of extent 1, all or the named ones.
+fn squeeze(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
     let Some(axes) = node.axes(1, found.len())? else {
@@ -119,8 +119,8 @@ fn squeeze(node: &Node<'_>) -> Result<Outputs, Error> {
     view(node, x, &rest)
 }
 
-/// `Unsqueeze(x, axes)`: the axes of the result get extent 1.
-fn unsqueeze(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Unsqueeze(x, axes)`: inserts dimensions of extent 1, at these axes of the result.
+fn unsqueeze(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let found = extents(x);
     let n_axes = match node.inputs.optional_integers(1)? {
@@ -145,7 +145,7 @@ fn unsqueeze(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `Shape(x)`, attributes `start`, `end`: the extents from one dimension to another.
-fn shape(node: &Node<'_>) -> Result<Outputs, Error> {
+fn shape(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let found = extents(node.inputs.tensor(0)?);
     let rank = i64::try_from(found.len()).unwrap_or(i64::MAX);
     let place = |name, default| -> Result<usize, Error> {
@@ -164,23 +164,24 @@ fn shape(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// `Size(x)`: the number of elements.
-fn size(node: &Node<'_>) -> Result<Outputs, Error> {
+fn size(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let n_elements = count(&extents(node.inputs.tensor(0)?));
     Ok(node.tensor_of(&[], &[to_i64(n_elements)])?.into())
 }
 
-fn view(node: &Node<'_>, x: &Tensor, shape: &[usize]) -> Result<Outputs, Error> {
-    let seen = reshaped(x, shape).map_err(|error| node.told(&error))?;
+fn view(node: &NodeCall<'_>, x: &Tensor, shape: &[usize]) -> Result<Outputs, Error> {
+    let seen = reshaped(x, shape).map_err(|error| node.with_name(&error))?;
     Ok(seen.into())
 }
 
-/// A number of elements or an extent, as models have them.
+/// Converts a number of elements or an extent to the type that models have.
 pub(super) fn to_i64(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-impl Node<'_> {
-    /// Dimensions that an operand, or else the attribute `axes`, names, counted from the end if they are below 0.
+impl NodeCall<'_> {
+    /// Returns the axes that an operand, or else the attribute `axes`, names, counted from the end if they are below
+    /// 0.
     ///
     /// # Errors
     ///
@@ -196,7 +197,7 @@ impl Node<'_> {
         self.dimensions(&list, rank).map(Some)
     }
 
-    /// Dimensions, counted from the end if they are below 0.
+    /// Returns the indices of axes, counted from the end if they are below 0.
     ///
     /// # Errors
     ///

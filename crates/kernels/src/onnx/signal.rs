@@ -1,4 +1,4 @@
-//! Fourier transforms, windows, and the mel scale.
+//! Fourier transforms, window functions, and the mel scale.
 
 use std::f64::consts::PI;
 
@@ -8,7 +8,7 @@ use tfrt_tensor::math::fourier::{Pair, bytes_beside, transform};
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{DType, DenseHostTensor};
 
-use super::{Node, Operations, Outputs, with_real};
+use super::{NodeCall, Operations, Outputs, with_real};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.BlackmanWindow", |node| {
@@ -27,9 +27,9 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.STFT", short_time),
 ];
 
-/// Numbers as a tensor of some type.
+/// Makes a tensor of numbers, of some type.
 fn typed(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     dtype: DType,
     extents: &[usize],
     numbers: &[f64],
@@ -40,7 +40,7 @@ fn typed(
     }, else Err(node.error(format_args!("there are no numbers of {dtype}"))))
 }
 
-fn asked(node: &Node<'_>) -> Result<DType, Error> {
+fn asked(node: &NodeCall<'_>) -> Result<DType, Error> {
     let number = node.attributes.integer_or("output_datatype", 1)?;
     onnx::dtype(number).ok_or_else(|| {
         node.attributes.error(
@@ -50,8 +50,8 @@ fn asked(node: &Node<'_>) -> Result<DType, Error> {
     })
 }
 
-/// A size, as an operand.
-fn size(node: &Node<'_>, index: usize) -> Result<usize, Error> {
+/// Returns an operand that is a size.
+fn size(node: &NodeCall<'_>, index: usize) -> Result<usize, Error> {
     let found = node.inputs.integer(index)?;
     let size = usize::try_from(found);
     size.map_err(|_| {
@@ -67,8 +67,8 @@ fn float(value: usize) -> f64 {
     value as f64
 }
 
-/// A window: a function of the angle from 0 to a turn.
-fn window(node: &Node<'_>, function: fn(f64) -> f64) -> Result<Outputs, Error> {
+/// Makes a window: a function of the angle from 0 to a full turn.
+fn window(node: &NodeCall<'_>, function: fn(f64) -> f64) -> Result<Outputs, Error> {
     let (n, dtype) = (size(node, 0)?, asked(node)?);
     let is_periodic = node.attributes.flag("periodic", true)?;
     let turn = float(if is_periodic { n } else { n.saturating_sub(1) }.max(1));
@@ -77,13 +77,13 @@ fn window(node: &Node<'_>, function: fn(f64) -> f64) -> Result<Outputs, Error> {
     for (index, out) in wide.write()?.elements_mut::<f64>()?.iter_mut().enumerate() {
         *out = function(2.0 * PI * float(index) / turn);
     }
-    node.beside.set_aside(n, size_of::<f64>())?;
+    node.workspace.reserve(n, size_of::<f64>())?;
     let numbers = super::dispatch::to_f64(&wide)?;
     Ok(typed(node, dtype, &[n], &numbers)?.into())
 }
 
-/// `DFT`: along a dimension; the last one holds real numbers, or real and imaginary parts.
-fn fourier(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `DFT`: transforms along a dimension; the last one holds real numbers, or real and imaginary parts.
+fn fourier(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());
     let parts = extents.last().copied().unwrap_or(0);
@@ -129,7 +129,7 @@ fn fourier(node: &Node<'_>) -> Result<Outputs, Error> {
     let mut writing = out.write()?;
     let results = writing.elements_mut::<f64>()?;
     let mut row: Vec<Pair> = Vec::new();
-    set_aside_for_row(node, len, &out)?;
+    reserve_for_row(node, len, &out)?;
     // A row is as long as the result, which there was memory for.
     for number in 0..results.len().checked_div(n_out * parts_out).unwrap_or(0) {
         if let Some(reason) = node.execution.request().cancellation() {
@@ -165,22 +165,22 @@ fn fourier(node: &Node<'_>) -> Result<Outputs, Error> {
         }
     }
     drop(writing);
-    node.beside.set_aside(out.n_elements(), size_of::<f64>())?;
+    node.workspace.reserve(out.n_elements(), size_of::<f64>())?;
     let numbers = super::dispatch::to_f64(&out)?;
     Ok(typed(node, dtype, &output, &numbers)?.into())
 }
 
-/// What a row of so many numbers takes while it is transformed, if there is one in the result.
-fn set_aside_for_row(node: &Node<'_>, len: usize, out: &DenseHostTensor) -> Result<(), Error> {
+/// Reserves memory for the transform of a row of so many numbers, if the result has a row.
+fn reserve_for_row(node: &NodeCall<'_>, len: usize, out: &DenseHostTensor) -> Result<(), Error> {
     if out.n_elements() == 0 {
         return Ok(());
     }
-    node.beside.set_aside(len, size_of::<Pair>())?;
-    node.beside.set_aside(bytes_beside(len), 1)
+    node.workspace.reserve(len, size_of::<Pair>())?;
+    node.workspace.reserve(bytes_beside(len), 1)
 }
 
-/// `STFT`: transforms of frames of a signal, times a window
-fn short_time(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `STFT`: transforms of windowed frames of a signal
+fn short_time(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, extents) = (x.dtype(), x.shape().to_dims());
     let (batch, length, parts) = match extents[..] {
@@ -218,7 +218,7 @@ fn short_time(node: &Node<'_>) -> Result<Outputs, Error> {
     let output = [batch, n_frames, n_out, 2];
     let out = node.zeros(DType::F64, &output)?;
     let numbers = node.inputs.numbers(0)?;
-    set_aside_for_row(node, len, &out)?;
+    reserve_for_row(node, len, &out)?;
     let mut writing = out.write()?;
     for (number, out) in writing
         .elements_mut::<f64>()?
@@ -248,13 +248,13 @@ fn short_time(node: &Node<'_>) -> Result<Outputs, Error> {
         }
     }
     drop(writing);
-    node.beside.set_aside(out.n_elements(), size_of::<f64>())?;
+    node.workspace.reserve(out.n_elements(), size_of::<f64>())?;
     let numbers = super::dispatch::to_f64(&out)?;
     Ok(typed(node, dtype, &output, &numbers)?.into())
 }
 
-/// `MelWeightMatrix`: the share of each frequency of a transform in each band of the mel scale, as triangles
-fn mel(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `MelWeightMatrix`: the weight of each frequency of a transform in each band of the mel scale, as triangles
+fn mel(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (bands, len, rate) = (size(node, 0)?, size(node, 1)?, size(node, 2)?);
     let (lower, upper) = (node.inputs.number(3)?, node.inputs.number(4)?);
     let dtype = asked(node)?;
@@ -300,7 +300,7 @@ fn mel(node: &Node<'_>) -> Result<Outputs, Error> {
         (middle..right).for_each(|bin| set(bin, float(right - bin) / float(right - middle)));
     }
     drop(writing);
-    node.beside.set_aside(out.n_elements(), size_of::<f64>())?;
+    node.workspace.reserve(out.n_elements(), size_of::<f64>())?;
     let numbers = super::dispatch::to_f64(&out)?;
     Ok(typed(node, dtype, &[n_bins, bands], &numbers)?.into())
 }

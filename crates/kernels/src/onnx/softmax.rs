@@ -8,20 +8,20 @@ use tfrt_tensor::math::softmax::{Kind, softmax_into};
 use tfrt_tensor::{DenseHostTensor, Dims, Element, TensorShape};
 
 use super::outputs::IntoValue;
-use super::{Node, Operations, Outputs, with_floating};
+use super::{NodeCall, Operations, Outputs, with_floating};
 
 pub(super) const OPERATIONS: &Operations = &[("onnx.Hardmax", hardmax), ("softmax", softmax)];
 
-/// What is taken for rows: those along `axis`; before version 13 all from `axis` on, as one.
+/// The rows that are normalised: those along `axis`; before version 13 all dimensions from `axis` on, as one.
 struct Rows {
     /// The extents of the tensor of rows, which are along the last dimension.
     extents: Dims,
-    /// How the input's dimensions are exchanged first, and the result's afterwards.
+    /// The order in which the input's dimensions are transposed first, and the result's back.
     order: Option<Dims>,
 }
 
 impl Rows {
-    fn of(node: &Node<'_>, x: &DenseHostTensor) -> Result<Rows, Error> {
+    fn of(node: &NodeCall<'_>, x: &DenseHostTensor) -> Result<Rows, Error> {
         let extents = x.shape().to_dims();
         let rank = extents.len();
         let is_matrix = node.opset < 13;
@@ -67,7 +67,7 @@ impl Rows {
 }
 
 /// `softmax`: exponentials divided by their sum along `axis`, or the logarithms of that (`log`).
-fn softmax(node: &Node<'_>) -> Result<Outputs, Error> {
+fn softmax(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let kind = match node.attributes.flag("log", false)? {
         true => Kind::LogSoftmax,
         false => Kind::Softmax,
@@ -99,8 +99,8 @@ fn softmax(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// 1 where the largest element of a row is first found, else 0
-fn hardmax(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Hardmax`: 1 where the largest element of a row is first found, else 0
+fn hardmax(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = x.dtype();
     with_floating!(dtype, T => {

@@ -1,4 +1,4 @@
-//! Strings: joined, cut, compared with patterns, made alike.
+//! Operations on strings: concatenate, split, match patterns, normalise.
 //!
 //! Strings are bytes; what needs letters takes what is no UTF-8 as the sign for that.
 
@@ -11,7 +11,7 @@ use tfrt_tensor::math::movement::Movement;
 use tfrt_tensor::{Bool, DType, StringHostTensor, Tensor, TensorShape};
 
 use super::shape::to_i64;
-use super::{Node, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.RegexFullMatch", regex_full_match),
@@ -20,14 +20,15 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.StringSplit", string_split),
 ];
 
-/// The memory that a compiled pattern may take, in bytes: patterns come with models.
+/// The most bytes of a compiled pattern: patterns come with models.
 const PATTERN_BYTES: usize = 1 << 22;
 
 /// `StringConcat(x, y)`, which are broadcast.
-fn string_concat(node: &Node<'_>) -> Result<Outputs, Error> {
+fn string_concat(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.strings(0)?, node.inputs.strings(1)?);
     let shapes = [x, y].map(|strings| strings.metadata().shape.to_dims());
-    let shape = broadcast_extents(&[&shapes[0], &shapes[1]]).map_err(|error| node.told(&error))?;
+    let shape =
+        broadcast_extents(&[&shapes[0], &shapes[1]]).map_err(|error| node.with_name(&error))?;
     let broadcast =
         |strings: &StringHostTensor, own: &[usize]| -> Result<StringHostTensor, Error> {
             if own == &shape[..] {
@@ -49,9 +50,9 @@ fn string_concat(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(node.strings_of(TensorShape::new(&shape)?, joined)?.into())
 }
 
-/// `StringSplit(x)`, attributes `delimiter`, `maxsplit`: the parts of each string, filled up with empty ones to as many
-/// as the most, and how many there are.
-fn string_split(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `StringSplit(x)`, attributes `delimiter`, `maxsplit`: the parts of each string, padded with empty ones to the
+/// largest number, and the numbers of parts.
+fn string_split(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.strings(0)?;
     let delimiter = node.attributes.string_or("delimiter", "")?;
     let most = match node.attributes.integer("maxsplit")? {
@@ -85,8 +86,8 @@ fn string_split(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::from(node.strings_of(shape, strings)?).and_tensor(counts))
 }
 
-/// What stands between delimiters, or without one between blanks, at most so many parts; the last has the rest, in the
-/// second case without blanks around.
+/// Returns the parts between delimiters, or without one between blanks, at most so many; the last has the rest, in
+/// the second case without blanks around.
 fn parts<'s>(string: &'s [u8], delimiter: &'s [u8], most: usize) -> impl Iterator<Item = &'s [u8]> {
     let is_between_blanks = delimiter.is_empty();
     let mut rest = match is_between_blanks {
@@ -117,7 +118,7 @@ fn parts<'s>(string: &'s [u8], delimiter: &'s [u8], most: usize) -> impl Iterato
 }
 
 /// `RegexFullMatch(x)`, attribute `pattern`: whether a pattern matches each string from start to end.
-fn regex_full_match(node: &Node<'_>) -> Result<Outputs, Error> {
+fn regex_full_match(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.strings(0)?;
     let pattern = node
         .attributes
@@ -143,11 +144,11 @@ fn regex_full_match(node: &Node<'_>) -> Result<Outputs, Error> {
         .into())
 }
 
-/// `StringNormalizer(x)`, attributes `case_change_action`, `is_case_sensitive`, `stopwords`, `locale`: without some
-/// words, in another case. Of what is left of nothing, one empty string.
+/// `StringNormalizer(x)`, attributes `case_change_action`, `is_case_sensitive`, `stopwords`, `locale`: removes some
+/// words, and changes the case. If no string is left, the result is one empty string.
 ///
 /// Upper and lower case are those of Unicode, whatever the locale.
-fn string_normalizer(node: &Node<'_>) -> Result<Outputs, Error> {
+fn string_normalizer(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.strings(0)?;
     let shape = x.metadata().shape.to_dims();
     if !matches!(&shape[..], [_] | [1, _]) {

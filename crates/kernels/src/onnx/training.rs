@@ -1,11 +1,11 @@
-//! Steps of training: operands are a rate, a count, then tensors of weights, as many gradients, and as many tensors
+//! Steps of optimizers: operands are a rate, a count, then tensors of weights, as many gradients, and as many tensors
 //! of each state; results are weights and states.
 
 use tfrt_host::Error;
 use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::number::Real;
 
-use super::{Node, Operations, Outputs, with_floating};
+use super::{NodeCall, Operations, Outputs, with_floating};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.training.Adagrad", adagrad),
@@ -13,9 +13,9 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.training.Momentum", momentum),
 ];
 
-/// Steps of all weights: of an element, its gradient and its states, `function` makes the element and the states.
+/// Steps all weights: `function` maps an element, its gradient and its states to the new element and states.
 fn step<const STATES: usize>(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     function: impl Fn(f64, f64, [f64; STATES]) -> (f64, [f64; STATES]),
 ) -> Result<Outputs, Error> {
     let n_kinds = STATES + 2;
@@ -69,12 +69,12 @@ fn step<const STATES: usize>(
     Ok(all.fold(Outputs::new(), |outputs, tensor| outputs.and_tensor(tensor)))
 }
 
-fn attribute(node: &Node<'_>, name: &str, default: f32) -> Result<f64, Error> {
+fn attribute(node: &NodeCall<'_>, name: &str, default: f32) -> Result<f64, Error> {
     Ok(node.attributes.float_or(name, default)?.into())
 }
 
 /// Adagrad (Duchi and others, 2011)
-fn adagrad(node: &Node<'_>) -> Result<Outputs, Error> {
+fn adagrad(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (rate, count) = (node.inputs.number(0)?, node.inputs.number(1)?);
     let norm = attribute(node, "norm_coefficient", 0.0)?;
     let epsilon = attribute(node, "epsilon", 0.0)?;
@@ -87,7 +87,7 @@ fn adagrad(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// Adam (Kingma and Ba, 2015)
-fn adam(node: &Node<'_>) -> Result<Outputs, Error> {
+fn adam(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (rate, count) = (node.inputs.number(0)?, node.inputs.number(1)?);
     let (alpha, beta) = (
         attribute(node, "alpha", 0.9)?,
@@ -110,7 +110,7 @@ fn adam(node: &Node<'_>) -> Result<Outputs, Error> {
 }
 
 /// Momentum, of the plain kind or Nesterov's
-fn momentum(node: &Node<'_>) -> Result<Outputs, Error> {
+fn momentum(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (rate, count) = (node.inputs.number(0)?, node.inputs.number(1)?);
     let norm = attribute(node, "norm_coefficient", 0.0)?;
     let (alpha, beta) = (

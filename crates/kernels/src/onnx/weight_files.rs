@@ -1,4 +1,4 @@
-//! [`WeightFiles`]: files beside a program that hold constants of it; `cpu.onnx.External`, such a constant.
+//! [`WeightFiles`]: files beside a program with constants of it; `cpu.onnx.External`, the kernel of such a constant.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,28 +10,28 @@ use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
 use super::constant::{HeldAttributes, integers};
 
-/// What a file of weights begins with that was made with a program, before the [id](WeightFiles::header) of its
+/// The first bytes of a file of weights that was made with a program, before the [id](WeightFiles::header) of its
 /// content.
 const MAGIC: &[u8; 8] = b"tfrtdata";
 
-/// The bytes that the beginning of such a file takes: weights lie at multiples of it.
+/// The bytes of the header of such a file: weights lie at multiples of it.
 const HEADER_BYTES: usize = 64;
 
-/// Opens files that hold constants of a program, which stay there: mapped, nothing of them is read before it is needed.
-/// A counted handle, given to the request that makes the constants.
+/// The files with constants of a program. They are mapped: nothing of them is read before it is needed. A counted
+/// handle, which the request that makes the constants holds.
 #[derive(Clone)]
 pub struct WeightFiles(Arc<Files>);
 
 struct Files {
     open: Box<OpenFile>,
-    /// Those that are open, by name.
+    /// The files that are open, by name.
     opened: Mutex<HashMap<String, HostBuffer>>,
 }
 
 type OpenFile = dyn Fn(&str) -> Result<HostBuffer, Error> + Send + Sync;
 
 impl WeightFiles {
-    /// Opens each file once by a function of its name, as the program has it.
+    /// Makes a handle of a function that opens a file by its name in the program. Each file is opened once.
     pub fn new(open: impl Fn(&str) -> Result<HostBuffer, Error> + Send + Sync + 'static) -> Self {
         WeightFiles(Arc::new(Files {
             open: Box::new(open),
@@ -54,7 +54,7 @@ impl WeightFiles {
         Ok(file)
     }
 
-    /// Returns the first bytes of a file of weights that is made with a program; the id says which content it has.
+    /// Returns the first bytes of a file of weights that is made with a program; the id identifies its content.
     pub fn header(id: &str) -> [u8; HEADER_BYTES] {
         let mut header = [0; HEADER_BYTES];
         let text = MAGIC.iter().chain(id.as_bytes());

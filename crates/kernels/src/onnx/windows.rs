@@ -1,37 +1,37 @@
-//! Attributes of what slides over an image: extents of windows, strides, dilations, padding.
+//! Attributes of sliding windows: extents, strides, dilations, padding.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::window::{Padding, Window};
 
-use super::Node;
+use super::NodeCall;
 
-/// What the attributes of a convolution or pooling say.
+/// The attributes of a convolution or pooling.
 #[derive(Debug)]
-pub(super) struct Spatial<'a> {
+pub(super) struct SpatialAttributes<'a> {
     pub(super) kernel: Vec<usize>,
     pub(super) strides: Vec<usize>,
     pub(super) dilations: Vec<usize>,
-    pub(super) padding: Around<'a>,
+    pub(super) padding: AutoPad<'a>,
 }
 
-/// What is put around an image.
+/// The padding of an image.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Around<'a> {
-    /// So much before all dimensions, then behind.
+pub(super) enum AutoPad<'a> {
+    /// So many elements before all dimensions, then behind.
     Explicit(&'a [i64]),
-    /// Nothing.
+    /// No padding.
     Valid,
-    /// As much as keeps the extent but for strides, what is left over behind or before.
+    /// As much as gives a result for each stride; an odd element is added behind or before.
     Same { is_behind: bool },
 }
 
-impl<'a> Spatial<'a> {
+impl<'a> SpatialAttributes<'a> {
     /// Reads the attributes for so many dimensions. The extents of windows are stated, or those of the filter.
     pub(super) fn of(
-        node: &Node<'a>,
+        node: &NodeCall<'a>,
         rank: usize,
         filter: Option<&[usize]>,
-    ) -> Result<Spatial<'a>, Error> {
+    ) -> Result<SpatialAttributes<'a>, Error> {
         let list = |name: &str, default: Option<usize>| -> Result<Vec<usize>, Error> {
             let Some(found) = node.attributes.integers(name)? else {
                 return match default {
@@ -64,22 +64,22 @@ impl<'a> Spatial<'a> {
             return Err(node.error(format_args!("windows of extents {kernel:?} see nothing")));
         }
         let padding = match node.attributes.string_or("auto_pad", "NOTSET")? {
-            "NOTSET" | "" => Around::Explicit(node.attributes.integers("pads")?.unwrap_or(&[])),
-            "VALID" => Around::Valid,
-            "SAME_UPPER" => Around::Same { is_behind: true },
-            "SAME_LOWER" => Around::Same { is_behind: false },
+            "NOTSET" | "" => AutoPad::Explicit(node.attributes.integers("pads")?.unwrap_or(&[])),
+            "VALID" => AutoPad::Valid,
+            "SAME_UPPER" => AutoPad::Same { is_behind: true },
+            "SAME_LOWER" => AutoPad::Same { is_behind: false },
             other => {
                 let message = format_args!("is not recognized: '{}'", other.escape_debug());
                 return Err(node.attributes.error("auto_pad", message));
             }
         };
-        if let Around::Explicit(pads) = padding
+        if let AutoPad::Explicit(pads) = padding
             && !(pads.is_empty() || pads.len() == 2 * rank)
         {
             let message = format_args!("is expected to have {} numbers, found {pads:?}", 2 * rank);
             return Err(node.attributes.error("pads", message));
         }
-        Ok(Spatial {
+        Ok(SpatialAttributes {
             kernel,
             strides: list("strides", Some(1))?,
             dilations: list("dilations", Some(1))?,
@@ -87,7 +87,7 @@ impl<'a> Spatial<'a> {
         })
     }
 
-    /// The window of a dimension, without padding.
+    /// Returns the window of a dimension, without padding.
     pub(super) fn bare(&self, index: usize) -> Window {
         Window {
             extent: self.kernel[index],
@@ -97,9 +97,13 @@ impl<'a> Spatial<'a> {
         }
     }
 
-    /// The padding of a dimension that is stated.
-    pub(super) fn stated(&self, node: &Node<'_>, index: usize) -> Result<(usize, usize), Error> {
-        let Around::Explicit(pads) = self.padding else {
+    /// Returns the stated padding of a dimension.
+    pub(super) fn stated(
+        &self,
+        node: &NodeCall<'_>,
+        index: usize,
+    ) -> Result<(usize, usize), Error> {
+        let AutoPad::Explicit(pads) = self.padding else {
             return Ok((0, 0));
         };
         let at = |index: usize| match pads.get(index) {
@@ -114,23 +118,28 @@ impl<'a> Spatial<'a> {
         Ok((at(index)?, at(index + self.kernel.len())?))
     }
 
-    /// The windows for an image of these extents.
-    pub(super) fn windows(&self, node: &Node<'_>, extents: &[usize]) -> Result<Vec<Window>, Error> {
+    /// Returns the windows for an image of these extents.
+    pub(super) fn windows(
+        &self,
+        node: &NodeCall<'_>,
+        extents: &[usize],
+    ) -> Result<Vec<Window>, Error> {
         let window = |(index, extent): (usize, &usize)| {
             let bare = self.bare(index);
             let padding = match self.padding {
-                Around::Valid => Padding::Valid,
-                Around::Same { is_behind: true } => Padding::Same,
-                Around::Same { is_behind: false } => {
+                AutoPad::Valid => Padding::Valid,
+                AutoPad::Same { is_behind: true } => Padding::Same,
+                AutoPad::Same { is_behind: false } => {
                     let same = Window {
                         padding: Padding::Same,
                         ..bare
                     };
-                    let (_, before, behind) =
-                        same.output(*extent).map_err(|error| node.told(&error))?;
+                    let (_, before, behind) = same
+                        .output(*extent)
+                        .map_err(|error| node.with_name(&error))?;
                     Padding::Explicit(behind, before)
                 }
-                Around::Explicit(_) => {
+                AutoPad::Explicit(_) => {
                     let (before, behind) = self.stated(node, index)?;
                     Padding::Explicit(before, behind)
                 }
@@ -140,19 +149,20 @@ impl<'a> Spatial<'a> {
         extents.iter().enumerate().map(window).collect()
     }
 
-    /// As [`windows`](Self::windows), with padding behind so that the last windows lie partly outside where the
-    /// attribute `ceil_mode` says so; and the padding behind each dimension that was stated.
+    /// Returns windows as [`windows`](Self::windows) does, with padding behind so that the last ones lie partly
+    /// outside if the attribute `ceil_mode` says so; and the stated padding behind each dimension.
     pub(super) fn pooled(
         &self,
-        node: &Node<'_>,
+        node: &NodeCall<'_>,
         extents: &[usize],
     ) -> Result<(Vec<Window>, Vec<usize>), Error> {
         let is_ceiled = node.attributes.flag("ceil_mode", false)?;
         let mut windows = self.windows(node, extents)?;
         let mut stated = Vec::with_capacity(windows.len());
         for (window, extent) in windows.iter_mut().zip(extents) {
-            let (output, before, behind) =
-                window.output(*extent).map_err(|error| node.told(&error))?;
+            let (output, before, behind) = window
+                .output(*extent)
+                .map_err(|error| node.with_name(&error))?;
             stated.push(behind);
             if !is_ceiled {
                 continue;

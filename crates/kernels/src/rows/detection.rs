@@ -1,4 +1,4 @@
-//! Boxes in images: the best of those that overlap, and what they hold.
+//! Kernels on boxes in images: non-maximum suppression, and crops.
 
 use smallvec::smallvec;
 use tfrt_host::{DType, Error};
@@ -43,12 +43,12 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     }),
 ];
 
-/// The numbers of an operand.
+/// Returns the numbers of an operand.
 fn floats(call: &TensorCall<'_>, index: usize) -> Result<Vec<f32>, Error> {
     Ok(call.dense(index)?.read()?.elements::<f32>()?.to_vec())
 }
 
-/// The boxes that are kept, the best first.
+/// Returns the boxes that are kept, the best first.
 fn kept(call: &TensorCall<'_>) -> Result<Vec<usize>, Error> {
     let (boxes, scores) = (floats(call, 0)?, floats(call, 1)?);
     if boxes.len() != scores.len().saturating_mul(4) {
@@ -84,35 +84,39 @@ fn kept(call: &TensorCall<'_>) -> Result<Vec<usize>, Error> {
     Ok(suppress(&suppression, &sides, &scores))
 }
 
-/// One place of a result along a dimension of images: the elements around it, and how near it is to the second.
+/// A sample of an image between two elements of a dimension: their indices, and the weight of the second.
 #[derive(Clone, Copy)]
-struct Between {
+struct Interpolation {
     elements: [usize; 2],
     part: f32,
 }
 
-/// Where an element of a crop lies along a dimension of so many elements, if that is inside.
+/// Returns the sample of an element of a crop along a dimension of so many elements, if it is inside.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
     reason = "it is inside, and extents of images are small"
 )]
-fn between([start, end]: [f32; 2], extent: usize, (at, n): (usize, usize)) -> Option<Between> {
+fn interpolation(
+    [start, end]: [f32; 2],
+    extent: usize,
+    (at, n): (usize, usize),
+) -> Option<Interpolation> {
     let last = extent as f32 - 1.0;
     let place = match n {
         0 | 1 => 0.5 * (start + end) * last,
         _ => start * last + at as f32 * ((end - start) * last / (n - 1) as f32),
     };
     let is_inside = place >= 0.0 && place <= last;
-    is_inside.then(|| Between {
+    is_inside.then(|| Interpolation {
         elements: [place.floor() as usize, place.ceil() as usize],
         part: place - place.floor(),
     })
 }
 
-impl Between {
-    /// The nearer element.
+impl Interpolation {
+    /// Returns the index of the nearer element.
     fn nearest(self) -> usize {
         self.elements[usize::from(self.part >= 0.5)]
     }
@@ -156,8 +160,8 @@ fn crops<T: Real>(call: &TensorCall<'_>) -> Result<Outputs, Error> {
             );
             let one = &boxes[4 * at..][..4];
             let places = (
-                between([one[0], one[2]], height, (row, rows)),
-                between([one[1], one[3]], width, (column, columns)),
+                interpolation([one[0], one[2]], height, (row, rows)),
+                interpolation([one[1], one[3]], width, (column, columns)),
             );
             let (Some(y), Some(x)) = places else {
                 pixel.fill(outside);

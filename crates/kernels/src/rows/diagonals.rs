@@ -1,4 +1,4 @@
-//! Diagonals of matrices: those that are made of them, taken, replaced, and bands around them.
+//! Kernels on diagonals of matrices: matrices made of them, diagonals taken and replaced, and bands.
 
 use smallvec::{SmallVec, smallvec};
 use tfrt_host::Error;
@@ -7,7 +7,7 @@ use tfrt_tensor::op::{Outputs, TensorCall, TensorKernel};
 use tfrt_tensor::{Dims, Tensor};
 
 use super::of_call;
-use super::places::{Place, position, taken, taken_of};
+use super::rearrange::{ElementSource, copied_from, copied_from_one, position};
 use super::tensors::{extents, integers};
 
 pub(super) const KERNELS: &[TensorKernel] = &[
@@ -30,7 +30,7 @@ fn band(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     };
     let (lower, upper) = (side(1)?, side(2)?);
     let n = own.len();
-    taken_of(call, x, &own, |at| {
+    copied_from_one(call, x, &own, |at| {
         let (row, column) = (at[n - 2], at[n - 1]);
         let is_inside = row.saturating_sub(column) <= lower && column.saturating_sub(row) <= upper;
         is_inside.then(|| position(&own, at.iter().copied()))
@@ -41,7 +41,7 @@ fn diagonal(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let x = call.tensor(0)?;
     let own = extents(x);
     let result: Dims = own.iter().chain(&own).copied().collect();
-    taken_of(call, x, &result, |at| {
+    copied_from_one(call, x, &result, |at| {
         let (first, second) = at.split_at(own.len());
         (first == second).then(|| position(&own, first.iter().copied()))
     })
@@ -51,12 +51,12 @@ fn diagonal_part(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let x = call.tensor(0)?;
     let own = extents(x);
     let result = Dims::from_slice(&own[..own.len() / 2]);
-    taken_of(call, x, &result, |at| {
+    copied_from_one(call, x, &result, |at| {
         Some(position(&own, at.iter().chain(at).copied()))
     })
 }
 
-/// What `k` states, an operand that may be left out.
+/// Returns the integers that `k` states, an operand that may be left out.
 fn stated_k(call: &TensorCall<'_>, index: usize) -> Result<Option<SmallVec<[i64; 8]>>, Error> {
     match call.operands.get(index) {
         Some(_) => integers(call, index).map(Some),
@@ -64,7 +64,7 @@ fn stated_k(call: &TensorCall<'_>, index: usize) -> Result<Option<SmallVec<[i64;
     }
 }
 
-/// A matrix's extents.
+/// Returns the extents of an operand's matrices.
 fn matrix(call: &TensorCall<'_>, extents: &[usize]) -> Result<[i64; 2], Error> {
     match extents {
         // An extent of a shape fits 63 bits.
@@ -73,7 +73,7 @@ fn matrix(call: &TensorCall<'_>, extents: &[usize]) -> Result<[i64; 2], Error> {
     }
 }
 
-/// What stands where no diagonal is: the operand, or 0.
+/// Returns the padding of shorter diagonals: the operand, or 0.
 fn padding(call: &TensorCall<'_>, index: usize) -> Result<(Tensor, bool), Error> {
     match call.operands.get(index) {
         Some(padding) if padding.metadata().shape.n_elements() == Some(1) => {
@@ -89,7 +89,8 @@ fn padding(call: &TensorCall<'_>, index: usize) -> Result<(Tensor, bool), Error>
     }
 }
 
-/// Coordinates of a batch, then two of a matrix or of diagonals; of one diagonal the first of these is left out.
+/// Returns the coordinates of a batch, then two of a matrix or of diagonals; of a single diagonal the first of these
+/// is left out.
 fn inner(batch: &[usize], [first, second]: [i64; 2], is_one: bool) -> Option<SmallVec<[usize; 6]>> {
     let mut all = SmallVec::from_slice(batch);
     if !is_one {
@@ -99,7 +100,7 @@ fn inner(batch: &[usize], [first, second]: [i64; 2], is_one: bool) -> Option<Sma
     Some(all)
 }
 
-/// Coordinates in a matrix.
+/// Splits coordinates into those of the batch, and two of a matrix.
 fn of_cell(at: &[usize]) -> (&[usize], [i64; 2]) {
     let (batch, cell) = at.split_at(at.len() - 2);
     // A coordinate is less than an extent.
@@ -133,19 +134,19 @@ fn diagonals(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         result.push(usize::try_from(extent).unwrap_or(0));
     }
     let (padding, is_padded) = padding(call, 4)?;
-    let found = taken(call, [x, &padding], &result, |at| {
+    let found = copied_from(call, [x, &padding], &result, |at| {
         let (batch, [row, column]) = of_cell(at);
         let place = all.place(row, column);
         match place.and_then(|place| inner(batch, place, is_one)) {
-            Some(place) => Place::First(position(&own, place)),
-            None if is_padded => Place::Second(0),
-            None => Place::Nowhere,
+            Some(place) => ElementSource::First(position(&own, place)),
+            None if is_padded => ElementSource::Second(0),
+            None => ElementSource::Zero,
         }
     })?;
     Ok(smallvec![found])
 }
 
-/// The diagonals of an operand's matrices, and the extents of what they are taken to.
+/// Returns the diagonals of an operand's matrices, and the extents of a tensor of them.
 fn of_operand(call: &TensorCall<'_>, k: usize) -> Result<(Diagonals, Dims), Error> {
     let own = extents(call.tensor(0)?);
     let cell = matrix(call, &own)?;
@@ -165,7 +166,7 @@ fn diagonals_part(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let (all, result) = of_operand(call, 1)?;
     let is_one = all.n() == 1;
     let (padding, is_padded) = padding(call, 2)?;
-    let found = taken(call, [x, &padding], &result, |at| {
+    let found = copied_from(call, [x, &padding], &result, |at| {
         let (batch, place) = at.split_at(own.len() - 2);
         // A coordinate is less than an extent.
         let element = match *place {
@@ -174,9 +175,9 @@ fn diagonals_part(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
             _ => None,
         };
         match element.and_then(|cell| inner(batch, cell, false)) {
-            Some(cell) => Place::First(position(&own, cell)),
-            None if is_padded => Place::Second(0),
-            None => Place::Nowhere,
+            Some(cell) => ElementSource::First(position(&own, cell)),
+            None if is_padded => ElementSource::Second(0),
+            None => ElementSource::Zero,
         }
     })?;
     debug_assert!(is_one || result.len() == own.len());
@@ -194,12 +195,12 @@ fn set_diagonals(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         )));
     }
     let is_one = all.n() == 1;
-    let found = taken(call, [x, diagonal], &own, |at| {
+    let found = copied_from(call, [x, diagonal], &own, |at| {
         let (batch, [row, column]) = of_cell(at);
         let place = all.place(row, column);
         match place.and_then(|place| inner(batch, place, is_one)) {
-            Some(place) => Place::Second(position(&wanted, place)),
-            None => Place::First(position(&own, at.iter().copied())),
+            Some(place) => ElementSource::Second(position(&wanted, place)),
+            None => ElementSource::First(position(&own, at.iter().copied())),
         }
     })?;
     Ok(smallvec![found])

@@ -1,5 +1,5 @@
-//! Images: convolutions, pools, normalisation. What is calculated has its channels last; where they come first, images are
-//! turned before and behind ([`turned`]).
+//! Kernels on images: convolutions, pools, normalisation. They calculate with channels last; where channels come
+//! first, images are transposed before and after ([`with_channels_last`]).
 //!
 //! A filter is best laid out for the processor before it is used: that takes as long as reading and writing it, for
 //! each call of `tf.Conv2D`. Who calls a convolution often packs its filter once, by `tfrt.pack_conv2d`, and calls
@@ -9,7 +9,7 @@
 
 use smallvec::smallvec;
 use tfrt_host::{DType, Error};
-use tfrt_ops::tf::images::{self, Bias, Fused, per_dimension};
+use tfrt_ops::tf::images::{self, Bias, FusedOps, per_dimension};
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::conv::{
     Convolution, PackedFilter, TensorEpilogue, convolve_depthwise_into, convolve_into,
@@ -26,31 +26,34 @@ use tfrt_tensor::{DenseHostTensor, TensorShape};
 
 use super::of_call;
 
-mod turned;
+mod channels_first;
 
-use turned::turned;
+use channels_first::with_channels_last;
 
 pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("tf.AvgPool", |call| {
-        turned(call, &[0], true, |call| pool(call, Pooling::Mean))
+        with_channels_last(call, &[0], true, |call| pool(call, Pooling::Mean))
     })
     .of(Family::Reals),
-    TensorKernel::new("tf.Conv2D", |call| turned(call, &[0], true, convolve)).of(Family::Reals),
+    TensorKernel::new("tf.Conv2D", |call| {
+        with_channels_last(call, &[0], true, convolve)
+    })
+    .of(Family::Reals),
     TensorKernel::new("tf.Conv2DBackpropFilter", |call| {
-        turned(call, &[0, 2], false, filter_gradient)
+        with_channels_last(call, &[0, 2], false, filter_gradient)
     }),
     TensorKernel::new("tf.Conv2DBackpropInput", |call| {
-        turned(call, &[2], true, input_gradient)
+        with_channels_last(call, &[2], true, input_gradient)
     }),
     TensorKernel::new("tf.DepthwiseConv2dNative", |call| {
-        turned(call, &[0], true, convolve_channels)
+        with_channels_last(call, &[0], true, convolve_channels)
     })
     .of(Family::Reals),
     TensorKernel::new("tf.FusedBatchNormV3", |call| {
-        turned(call, &[0], true, normalise)
+        with_channels_last(call, &[0], true, normalise)
     }),
     TensorKernel::new("tf.MaxPool", |call| {
-        turned(call, &[0], true, |call| pool(call, Pooling::Maximum))
+        with_channels_last(call, &[0], true, |call| pool(call, Pooling::Maximum))
     })
     .of(Family::Reals),
     TensorKernel::new("tf.ResizeBilinear", |call| {
@@ -78,7 +81,7 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     }),
     TensorKernel::new("tf._FusedConv2D", |call| {
         expect_single(call)?;
-        let shape = Shape::of(call, Kind::Plain)?;
+        let shape = ConvShape::of(call, FilterLayout::Plain)?;
         by_new_filter(call, &shape)
     }),
     TensorKernel::new("tfrt.conv2d", convolve_packed),
@@ -86,32 +89,32 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("tfrt.pack_conv2d", pack),
 ];
 
-/// Pixels of results from which on it pays to lay a filter out for them, which is then used once.
+/// The least pixels of results for which a filter is packed that is used once.
 const MIN_PIXELS: usize = 256;
 
-/// How a filter is given.
+/// The layout of a filter.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// As it is.
+enum FilterLayout {
+    /// One filter for all channels of a group.
     Plain,
-    /// A filter or more for each channel.
+    /// One or more filters for each channel.
     Depthwise,
-    /// Packed; its extents are an attribute.
+    /// A packed filter, whose extents are an attribute.
     Packed,
 }
 
-/// Shapes of a convolution.
-struct Shape {
+/// The shapes of a convolution.
+struct ConvShape {
     convolution: Convolution,
-    /// `[kh, kw, c / groups, f]`
+    /// The extents of the filter: `[kh, kw, c / groups, f]`.
     filter: [usize; 4],
 }
 
-impl Shape {
-    fn of(call: &TensorCall<'_>, kind: Kind) -> Result<Shape, Error> {
+impl ConvShape {
+    fn of(call: &TensorCall<'_>, kind: FilterLayout) -> Result<ConvShape, Error> {
         let [_, _, _, channels] = four(call, call.dense(0)?)?;
         let (filter, groups) = match kind {
-            Kind::Plain => {
+            FilterLayout::Plain => {
                 let filter = four(call, call.dense(1)?)?;
                 // A filter for a part of the channels is one of a group.
                 let groups = match channels.checked_div(filter[2]) {
@@ -120,7 +123,7 @@ impl Shape {
                 };
                 (filter, groups)
             }
-            Kind::Depthwise => {
+            FilterLayout::Depthwise => {
                 let [height, width, own, each] = four(call, call.dense(1)?)?;
                 let filters = own.checked_mul(each);
                 let filters = filters.ok_or_else(|| {
@@ -129,7 +132,7 @@ impl Shape {
                 // Without channels there are no groups to be divided by.
                 ([height, width, 1.min(own), filters], own.max(1))
             }
-            Kind::Packed => {
+            FilterLayout::Packed => {
                 let list = call.attrs.ints("filter").unwrap_or_default();
                 let sizes: Vec<usize> = list
                     .iter()
@@ -150,19 +153,19 @@ impl Shape {
         // What does not fit together, or any memory.
         let input = call.dense(0)?.shape().to_dims();
         call.named(convolution.output_extents(&input, &filter))?;
-        Ok(Shape {
+        Ok(ConvShape {
             convolution,
             filter,
         })
     }
 
-    /// How many pixels the result's images have.
+    /// Returns the number of pixels of the result's images.
     fn n_pixels(&self, call: &TensorCall<'_>) -> Result<usize, Error> {
         let pixels = call.result(0)?.shape.extents().take(3);
         Ok(pixels.fold(1, usize::saturating_mul))
     }
 
-    /// Whether each channel has one filter of its own, which needs no packing.
+    /// Returns whether each channel has one filter of its own, which needs no packing.
     fn is_depthwise(&self) -> bool {
         is_depthwise(self.filter, self.convolution.groups)
     }
@@ -188,7 +191,7 @@ fn groups(call: &TensorCall<'_>) -> Result<usize, Error> {
     }
 }
 
-/// Windows of these extents, as the attributes lay them.
+/// Returns windows of these extents, by the attributes.
 fn windows(call: &TensorCall<'_>, extents: [usize; 2]) -> Result<[Window; 2], Error> {
     let laid = images::Windows::of(&call.attrs).map_err(of_call(call))?;
     Ok([0, 1].map(|at| Window {
@@ -203,7 +206,7 @@ fn windows(call: &TensorCall<'_>, extents: [usize; 2]) -> Result<[Window; 2], Er
     }))
 }
 
-/// The convolution of images by a filter.
+/// Returns the result of a convolution of images by a filter.
 fn convolution(
     call: &TensorCall<'_>,
     images: &DenseHostTensor,
@@ -218,7 +221,7 @@ fn convolution(
     Ok(convolution)
 }
 
-/// Where elements of images lie that are resized.
+/// Returns the coordinates by which images are resized.
 fn coordinates(call: &TensorCall<'_>) -> Coordinates {
     match ["align_corners", "half_pixel_centers"].map(|name| call.attrs.flag(name)) {
         [true, _] => Coordinates::AlignCorners,
@@ -237,9 +240,9 @@ fn expect_single(call: &TensorCall<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is done with each sum, and the tensor that the result goes to: what is added, if nobody else holds it.
+/// Returns the epilogue of the sums, and the tensor of the result: the residual, if nobody else holds it.
 fn followers(call: &mut TensorCall<'_>) -> Result<(TensorAfter, DenseHostTensor), Error> {
-    let fused = Fused::of(&call.attrs).map_err(of_call(call))?;
+    let fused = FusedOps::of(&call.attrs).map_err(of_call(call))?;
     let (scale, shift) = match fused.bias {
         Bias::Nothing => (None, None),
         Bias::Summands => (None, Some(call.dense(2)?.clone())),
@@ -273,7 +276,7 @@ fn followers(call: &mut TensorCall<'_>) -> Result<(TensorAfter, DenseHostTensor)
 }
 
 /// Packs the filter, and convolves.
-fn by_new_filter(call: &mut TensorCall<'_>, shape: &Shape) -> Result<Outputs, Error> {
+fn by_new_filter(call: &mut TensorCall<'_>, shape: &ConvShape) -> Result<Outputs, Error> {
     if shape.is_depthwise() {
         return convolve_depthwise(call, shape);
     }
@@ -286,7 +289,7 @@ fn by_new_filter(call: &mut TensorCall<'_>, shape: &Shape) -> Result<Outputs, Er
 
 fn by_filter(
     call: &mut TensorCall<'_>,
-    shape: &Shape,
+    shape: &ConvShape,
     packed: &PackedFilter,
 ) -> Result<Outputs, Error> {
     let (after, out) = followers(call)?;
@@ -296,7 +299,7 @@ fn by_filter(
 }
 
 /// Convolves each channel by its only filter.
-fn convolve_depthwise(call: &mut TensorCall<'_>, shape: &Shape) -> Result<Outputs, Error> {
+fn convolve_depthwise(call: &mut TensorCall<'_>, shape: &ConvShape) -> Result<Outputs, Error> {
     let (after, out) = followers(call)?;
     let filter = call.dense(1)?.reshape(TensorShape::new(&shape.filter)?);
     let (x, filter) = (call.dense(0)?, call.named(filter)?);
@@ -306,7 +309,7 @@ fn convolve_depthwise(call: &mut TensorCall<'_>, shape: &Shape) -> Result<Output
 }
 
 /// Convolves tensors of any real numbers.
-fn convolve_numbers(call: &TensorCall<'_>, shape: &Shape) -> Result<Outputs, Error> {
+fn convolve_numbers(call: &TensorCall<'_>, shape: &ConvShape) -> Result<Outputs, Error> {
     let x = call.dense(0)?;
     let filter = call.dense(1)?.reshape(TensorShape::new(&shape.filter)?)?;
     let (out, after) = (call.output(0)?, TensorEpilogue::default());
@@ -322,7 +325,7 @@ fn convolve_numbers(call: &TensorCall<'_>, shape: &Shape) -> Result<Outputs, Err
 
 fn convolve_packed(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     expect_single(call)?;
-    let shape = Shape::of(call, Kind::Packed)?;
+    let shape = ConvShape::of(call, FilterLayout::Packed)?;
     if shape.is_depthwise() {
         return convolve_depthwise(call, &shape);
     }
@@ -359,7 +362,7 @@ fn pack(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     Ok(smallvec![call.named(packed)?.elements().flatten().into()])
 }
 
-/// Factors and summands that stand for the normalisation in these operands: scale, offset, mean and variance.
+/// Returns the factors and summands that equal the normalisation in these operands: scale, offset, mean and variance.
 fn folded(
     call: &TensorCall<'_>,
     [scale, offset, mean, variance]: [usize; 4],
@@ -376,7 +379,7 @@ fn folded(
     Ok((of(&factors)?, of(&summands)?))
 }
 
-/// What is added to variances before their roots are taken.
+/// Returns the number that is added to variances before their roots are taken.
 fn epsilon(call: &TensorCall<'_>) -> f32 {
     match call.attrs.get("epsilon") {
         #[expect(
@@ -445,7 +448,7 @@ fn normalise(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
 }
 
 fn convolve(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
-    let shape = Shape::of(call, Kind::Plain)?;
+    let shape = ConvShape::of(call, FilterLayout::Plain)?;
     match call.dense(0)?.dtype() == DType::F32 && shape.n_pixels(call)? >= MIN_PIXELS {
         true => by_new_filter(call, &shape),
         false => convolve_numbers(call, &shape),
@@ -467,7 +470,7 @@ fn input_gradient(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
 }
 
 fn convolve_channels(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
-    let shape = Shape::of(call, Kind::Depthwise)?;
+    let shape = ConvShape::of(call, FilterLayout::Depthwise)?;
     match (call.dense(0)?.dtype(), shape.is_depthwise()) {
         (DType::F32, true) => convolve_depthwise(call, &shape),
         _ => convolve_numbers(call, &shape),

@@ -1,4 +1,4 @@
-//! Extents and ranks; numbers at even distances, losses, products of vectors, inverses of matrices, and checks.
+//! Kernels on extents and ranks; on ranges, losses, products of vectors, inverses of matrices, and checks.
 
 use smallvec::smallvec;
 use tfrt_host::{DType, Error};
@@ -8,7 +8,7 @@ use tfrt_tensor::math::number::Real;
 use tfrt_tensor::op::{Formats, Output, Outputs, TensorCall, TensorKernel, unsupported};
 use tfrt_tensor::{DenseHostTensor, with_floating, with_real};
 
-use super::places::listed;
+use super::rearrange::listed;
 use super::segments::indices;
 use super::tensors::{extents, integers};
 
@@ -204,7 +204,7 @@ fn spaced<T: Real>(call: &TensorCall<'_>) -> Result<Outputs, Error> {
     Ok(smallvec![out.into()])
 }
 
-/// A function of each square matrix, calculated in `f64`; the error says what the matrix is not.
+/// Applies a function to each square matrix, in `f64`; its error says what the matrix lacks.
 fn of_matrices(
     call: &mut TensorCall<'_>,
     function: impl Fn(Vec<f64>, usize) -> Result<Vec<f64>, &'static str>,
@@ -232,7 +232,7 @@ fn transposed(matrix: &[f64], n: usize) -> Vec<f64> {
     cells.collect()
 }
 
-/// By elimination with the largest pivots.
+/// Returns the inverse of a matrix, by elimination with the largest pivots.
 fn inverse(mut matrix: Vec<f64>, n: usize) -> Result<Vec<f64>, &'static str> {
     let mut inverse = vec![0.0; n * n];
     for at in 0..n {
@@ -264,7 +264,8 @@ fn inverse(mut matrix: Vec<f64>, n: usize) -> Result<Vec<f64>, &'static str> {
     Ok(inverse)
 }
 
-/// The lower triangle whose product with its transpose is a matrix; of one that has none, no numbers.
+/// Returns the Cholesky factor, the lower triangle whose product with its transpose is a matrix; NaNs if there is
+/// none.
 fn cholesky(matrix: Vec<f64>, n: usize) -> Result<Vec<f64>, &'static str> {
     let mut lower = vec![0.0; n * n];
     for row in 0..n {

@@ -1,4 +1,4 @@
-//! Products of matrices, with what follows them.
+//! Kernels of products of matrices with epilogues.
 
 use smallvec::smallvec;
 use tfrt_host::{AsyncValue, Error};
@@ -38,7 +38,7 @@ fn flips(call: &TensorCall<'_>) -> [bool; 2] {
     ["transpose_a", "transpose_b"].map(|name| call.attrs.flag(name))
 }
 
-/// Products of matrices, in batches that are broadcast; a vector is one row, or column.
+/// Multiplies matrices, in batches that are broadcast; a vector is one row, or column.
 fn dot(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let (a, b) = (call.dense(0)?, call.dense(1)?);
     let (out, mut flips) = (call.output(0)?, flips(call));
@@ -47,7 +47,7 @@ fn dot(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         let chain = matmul_into(call.execution, Scale::default(), [a, b], flips, &out);
         return Ok(smallvec![made(out, call.named(chain)?)?]);
     }
-    let seen = |tensor: &DenseHostTensor, row: bool, column: bool| {
+    let reshaped = |tensor: &DenseHostTensor, row: bool, column: bool| {
         let mut extents = tensor.shape().to_dims();
         if row {
             extents.insert(extents.len().saturating_sub(1), 1);
@@ -58,14 +58,14 @@ fn dot(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         tensor.reshape(TensorShape::new(&extents)?)
     };
     let (is_row, is_column) = (a_rank == 1, b_rank == 1);
-    let (a, b) = (seen(a, is_row, false)?, seen(b, false, is_column)?);
+    let (a, b) = (reshaped(a, is_row, false)?, reshaped(b, false, is_column)?);
     // A vector has nothing to exchange.
     flips[0] &= !is_row;
     flips[1] &= !is_column;
     // The result has lost the dimension of each vector.
     let written = match (is_row, is_column) {
         (true, true) => out.reshape(TensorShape::new(&[1, 1])?)?,
-        (row, column) => seen(&out, row, column)?,
+        (row, column) => reshaped(&out, row, column)?,
     };
     let chain = matmul_into(call.execution, Scale::default(), [&a, &b], flips, &written);
     Ok(smallvec![made(out, call.named(chain)?)?])

@@ -1,11 +1,11 @@
-//! Rows of unlike lengths, which are made a tensor.
+//! Kernels that make dense tensors of ragged rows.
 
 use smallvec::{SmallVec, smallvec};
 use tfrt_host::Error;
 use tfrt_tensor::Dims;
 use tfrt_tensor::op::{Formats, Outputs, TensorCall, TensorKernel};
 
-use super::places::{Place, list_of, product, taken};
+use super::rearrange::{ElementSource, copied_from, list_of, product};
 use super::tensors::{extents, integers};
 
 pub(super) const KERNELS: &[TensorKernel] =
@@ -14,7 +14,7 @@ pub(super) const KERNELS: &[TensorKernel] =
 /// The lengths of the rows of one dimension.
 type Lengths = Vec<usize>;
 
-/// How many rows there are, and the lengths of rows of each ragged dimension.
+/// Returns the number of rows, and the lengths of rows of each ragged dimension.
 fn partitions(call: &TensorCall<'_>) -> Result<(usize, Vec<Lengths>), Error> {
     let types = match call.attrs.get("row_partition_types") {
         Some(tfrt_ops::AttrValue::Strings(list)) => list,
@@ -156,7 +156,7 @@ fn to_tensor(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
             "expected a default that is broadcast to {inner:?}, found {filler:?}"
         )));
     }
-    let found = taken(call, [values, default], &result, |at| {
+    let found = copied_from(call, [values, default], &result, |at| {
         let (row, cell) = at.split_at(n_ragged);
         let row = row
             .iter()
@@ -171,9 +171,9 @@ fn to_tensor(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         match sources[row] {
             Some(value) => {
                 let n_each = product(inner);
-                Place::First(value * n_each + offset(inner, cell))
+                ElementSource::First(value * n_each + offset(inner, cell))
             }
-            None => Place::Second(offset(&filler, &cell[cell.len() - filler.len()..])),
+            None => ElementSource::Second(offset(&filler, &cell[cell.len() - filler.len()..])),
         }
     })?;
     Ok(smallvec![found])

@@ -1,4 +1,4 @@
-//! What is where: the largest elements, elements that differ, those that are true, places in sorted rows.
+//! Kernels that search: the largest elements, unique ones, those that are true, positions in sorted rows.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use tfrt_tensor::{
     Bool, DenseHostTensor, Dims, Element, Tensor, TensorView, with_number, with_real,
 };
 
-use super::places::{list_of, listed, product};
+use super::rearrange::{list_of, listed, product};
 use super::segments::indices;
 use super::tensors::{axis_in, extents, integers, moved};
 
@@ -100,7 +100,7 @@ fn buckets<T: Real>(call: &TensorCall<'_>) -> Result<Outputs, Error> {
     )?])
 }
 
-/// The one integer of an operand.
+/// Returns the one integer of an operand.
 fn count(call: &TensorCall<'_>, index: usize) -> Result<i64, Error> {
     match integers(call, index)?[..] {
         [k] => Ok(k),
@@ -170,7 +170,7 @@ fn top<T: Real>(call: &TensorCall<'_>) -> Result<Outputs, Error> {
     ])
 }
 
-/// The order of numbers, the largest first; what is no number counts as the largest.
+/// Compares numbers, the larger one first; NaN counts as the largest.
 fn largest_first<T: Real>(x: T, y: T) -> Ordering {
     match (x.same(x), y.same(y)) {
         (true, true) if y.less(x) => Ordering::Less,
@@ -231,7 +231,7 @@ fn unique(call: &mut TensorCall<'_>, has_counts: bool) -> Result<Outputs, Error>
     Ok(outputs)
 }
 
-/// An order of slices by their elements. What is no number is like nothing, itself neither.
+/// Compares slices by their elements. NaN is unequal to everything, itself included.
 fn ordered<'a, P: Iterator<Item = usize>>(
     call: &TensorCall<'_>,
     x: &'a DenseHostTensor,
@@ -300,7 +300,7 @@ fn wanted<T>(list: &[T], is_wanted: impl Fn(&T) -> bool) -> Vec<usize> {
         .collect()
 }
 
-/// Whether all bits of a number are 0, or it is -0.
+/// Returns whether all bits of a number are 0, or it is -0.
 fn is_zero<T: Element + PartialEq>(one: T) -> bool {
     one == T::ZERO
 }

@@ -1,4 +1,4 @@
-//! Rows of tensors that are taken together by numbers of segments, or written where indices say.
+//! Kernels that reduce rows of tensors by segments, or scatter them by indices.
 
 use smallvec::smallvec;
 use tfrt_host::{DType, Error};
@@ -7,7 +7,7 @@ use tfrt_tensor::math::number::{Number, Real};
 use tfrt_tensor::op::{Outputs, TensorCall, TensorKernel, made, unsupported};
 use tfrt_tensor::{DenseHostTensor, Element, TensorMetadata, TensorShape, with_real};
 
-use super::places::{listed, product};
+use super::rearrange::{listed, product};
 use super::strings::counted;
 use super::tensors::integers;
 
@@ -44,7 +44,7 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     }),
 ];
 
-/// A tensor to whose slices others are added where positions say, which are the operand `at`.
+/// Returns a tensor to whose slices others were added at positions, which are the operand `at`.
 fn scattered(
     call: &TensorCall<'_>,
     x: &DenseHostTensor,
@@ -66,7 +66,7 @@ fn scattered(
     Ok(smallvec![made(out, call.named(chain)?)?])
 }
 
-/// How numbers are taken together.
+/// The reduction of numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Sum,
@@ -87,7 +87,7 @@ impl Kind {
         }
     }
 
-    /// What nothing is, taken together.
+    /// Returns the reduction of no numbers.
     fn nothing<T: Real>(self) -> T {
         match self {
             Kind::Sum | Kind::Mean => T::ZERO,
@@ -108,7 +108,7 @@ impl Kind {
     }
 }
 
-/// The lowest finite number of a type of floats; minus infinity, which is below all integers, of others.
+/// Returns the lowest finite number of a floating-point type; minus infinity, which is below all integers, of others.
 fn lowest(dtype: DType) -> f64 {
     match dtype {
         DType::F16 => -65504.0,
@@ -119,7 +119,7 @@ fn lowest(dtype: DType) -> f64 {
     }
 }
 
-/// Takes rows together that are of one segment, whose numbers are in order.
+/// Reduces rows of one segment, whose numbers are sorted.
 fn segments<T: Real>(call: &TensorCall<'_>) -> Result<Outputs, Error> {
     let (x, numbers, kind) = (call.dense(0)?, integers(call, 1)?, Kind::of(call));
     let mut extents = x.shape().to_dims();
@@ -171,7 +171,7 @@ fn segments<T: Real>(call: &TensorCall<'_>) -> Result<Outputs, Error> {
     Ok(smallvec![out.into()])
 }
 
-/// Takes slices together that are of one segment.
+/// Reduces slices of one segment, in any order.
 fn unsorted_segments<T: Real>(call: &TensorCall<'_>) -> Result<Outputs, Error> {
     let (x, numbers, kind) = (call.dense(0)?, integers(call, 1)?, Kind::of(call));
     let metadata = call.result(0)?.clone();
@@ -203,7 +203,7 @@ fn sole<T: Element>(out: &mut DenseHostTensor) -> Result<&mut [T], Error> {
         .ok_or_else(|| Error::internal("nobody else holds a tensor that was just made"))
 }
 
-/// One integer for each element, as a tensor of `i32` or `i64`.
+/// Returns an integer for each element, as a tensor of `i32` or `i64`.
 pub(super) fn indices(
     call: &TensorCall<'_>,
     dtype: DType,

@@ -1,4 +1,4 @@
-//! Strings: joined, cut, counted, matched, read as numbers; and how often integers are there.
+//! Kernels on strings: join, cut, count, match, parse numbers; and counts of integers.
 
 use regex::{Regex, RegexBuilder, bytes};
 use smallvec::smallvec;
@@ -9,7 +9,7 @@ use tfrt_tensor::op::{Formats, Outputs, TensorCall, TensorKernel, unsupported};
 use tfrt_tensor::{Bool, DenseHostTensor, Dims, Element, StringHostTensor, TensorShape, with_real};
 
 use super::integers;
-use super::places::{list_of, listed, product};
+use super::rearrange::{list_of, listed, product};
 use super::segments::indices;
 use super::tensors::axis_in;
 
@@ -82,10 +82,10 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("tf.Substr", part).formats(Formats::STRING),
 ];
 
-/// A pattern takes no more memory than this when it is compiled.
+/// The most bytes of a compiled pattern.
 const PATTERN_BYTES: usize = 1 << 20;
 
-/// A tensor of strings that are made of the operand's, one by one.
+/// Makes a tensor of strings from those of the operand, one by one.
 fn each(call: &TensorCall<'_>, make: impl Fn(&[u8]) -> Vec<u8>) -> Result<Outputs, Error> {
     let x = call.tensor(0)?.as_strings()?;
     let strings = x.strings().iter().map(|string| make(string));
@@ -115,7 +115,7 @@ fn in_case(
     }
 }
 
-/// The only string of an operand, which is text.
+/// Returns the only string of an operand, as UTF-8.
 fn text(call: &TensorCall<'_>, index: usize) -> Result<String, Error> {
     let found = call.tensor(index)?.as_strings()?.strings();
     let text = match found {
@@ -129,7 +129,8 @@ fn text(call: &TensorCall<'_>, index: usize) -> Result<String, Error> {
     })
 }
 
-/// A pattern, of text: between its letters, not between their bytes, is where nothing matches. It comes from `place`.
+/// Compiles a pattern of text, whose empty matches are between letters, not between their bytes. It comes from
+/// `place`.
 fn compiled(call: &TensorCall<'_>, place: &str, pattern: &str) -> Result<Regex, Error> {
     let pattern = RegexBuilder::new(pattern).size_limit(PATTERN_BYTES).build();
     pattern.map_err(|error| {
@@ -189,7 +190,7 @@ fn replace(
     })
 }
 
-/// A string without blanks around it.
+/// Returns a string without blanks around it.
 fn stripped(string: &[u8]) -> &[u8] {
     let Some(start) = string.iter().position(|byte| !is_blank(*byte)) else {
         return &[];
@@ -202,12 +203,12 @@ fn is_blank(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == 0x0b
 }
 
-/// Whether a letter of UTF-8 begins with a byte.
+/// Returns whether a byte begins a letter of UTF-8.
 fn begins(byte: u8) -> bool {
     byte & 0xc0 != 0x80
 }
 
-/// Whether strings are measured in letters, not in bytes.
+/// Returns whether strings are measured in letters, not in bytes.
 fn in_letters(call: &TensorCall<'_>) -> Result<bool, Error> {
     match call.attrs.text("unit") {
         "" | "BYTE" => Ok(false),
@@ -257,7 +258,7 @@ fn join(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     ])
 }
 
-/// The strings along some axes joined, of which the first is walked first.
+/// Joins the strings along some axes, of which the first varies slowest.
 fn reduce_join(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let x = call.tensor(0)?.as_strings()?;
     let shape = x.metadata().shape.to_dims();
@@ -317,7 +318,7 @@ fn reduce_join(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     ])
 }
 
-/// The parts of a string between separators, or between blanks if there is none, with so many cuts at most.
+/// Splits a string at separators, or at blanks without one, with so many cuts at most.
 fn parts<'s>(string: &'s [u8], separator: &[u8], most: usize) -> Vec<&'s [u8]> {
     let (mut parts, mut rest) = (Vec::new(), string);
     if most == 0 {
@@ -457,7 +458,7 @@ fn part(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     ])
 }
 
-/// A part of a string, if it begins inside of it.
+/// Returns a part of a string, if it begins inside of it.
 fn cut(string: &[u8], start: i64, len: i64, in_letters: bool) -> Option<Vec<u8>> {
     // Where letters begin, and the end.
     let places = string.iter().enumerate();
@@ -476,7 +477,7 @@ fn cut(string: &[u8], start: i64, len: i64, in_letters: bool) -> Option<Vec<u8>>
     (from <= n).then(|| string[bounds[from]..bounds[end]].to_vec())
 }
 
-/// How often each number is there, or the sum of its weights, in rows of so many.
+/// Counts each number, or sums its weights, in rows of so many.
 pub(super) fn counted<T: Real>(call: &TensorCall<'_>, row: usize) -> Result<Outputs, Error> {
     let (numbers, size) = (integers(call, 0)?, integers(call, 1)?);
     let weights = call.dense(2)?;

@@ -1,4 +1,4 @@
-//! Tensors that are made, joined, cut and turned.
+//! Kernels that create, concatenate, cut and transpose tensors.
 
 use smallvec::{SmallVec, smallvec};
 use tfrt_host::{AsyncValue, Chain, DType, Error};
@@ -13,7 +13,7 @@ use tfrt_tensor::{
 };
 
 use super::of_call;
-use crate::onnx::Carried;
+use crate::onnx::OpaqueTensors;
 
 pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("concat", |call| {
@@ -22,7 +22,7 @@ pub(super) const KERNELS: &[TensorKernel] = &[
         // Numbers become a list.
         match parts.first().map_or(0, |part| part.metadata().shape.rank()) {
             0 => {
-                let lists = parts.iter().map(|part| seen(part, &[1]));
+                let lists = parts.iter().map(|part| reshaped(part, &[1]));
                 joined(call, &lists.collect::<Result<Vec<_>, _>>()?, axis)
             }
             _ => joined(call, &parts, axis),
@@ -59,8 +59,8 @@ pub(super) fn extents(tensor: &Tensor) -> Dims {
     tensor.metadata().shape.to_dims()
 }
 
-/// The same elements with other extents.
-pub(super) fn seen(tensor: &Tensor, extents: &[usize]) -> Result<Tensor, Error> {
+/// Reshapes a tensor.
+pub(super) fn reshaped(tensor: &Tensor, extents: &[usize]) -> Result<Tensor, Error> {
     let shape = TensorShape::new(extents)?;
     match tensor {
         Tensor::String(strings) => Ok(strings.reshape(shape)?.into()),
@@ -68,7 +68,7 @@ pub(super) fn seen(tensor: &Tensor, extents: &[usize]) -> Result<Tensor, Error> 
     }
 }
 
-/// Which dimension an axis is.
+/// Returns the index of an axis.
 pub(super) fn axis_in(call: &TensorCall<'_>, axis: i64, rank: usize) -> Result<usize, Error> {
     axis_of(axis, rank).ok_or_else(|| {
         call.error(format_args!(
@@ -77,30 +77,30 @@ pub(super) fn axis_in(call: &TensorCall<'_>, axis: i64, rank: usize) -> Result<u
     })
 }
 
-/// Tensors of one type, which differ in the extent of one dimension alone, behind each other.
+/// Concatenates tensors of one type, which differ in the extent of one dimension alone.
 fn joined(call: &TensorCall<'_>, parts: &[Tensor], axis: i64) -> Result<Outputs, Error> {
     let shapes: Vec<Dims> = parts.iter().map(extents).collect();
     let axis = axis_in(call, axis, shapes.first().map_or(0, |shape| shape.len()))?;
     let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
     let extents = call.named(concat_extents(&shapes, axis))?;
     let parts: Vec<&Tensor> = parts.iter().collect();
-    let carried = call.named(Carried::of(call.execution, &parts))?;
-    let out = carried.output_in(call.execution, &extents)?;
-    let parts: Vec<&DenseHostTensor> = carried.tensors.iter().collect();
+    let opaque = call.named(OpaqueTensors::of(call.execution, &parts))?;
+    let out = opaque.output_in(call.execution, &extents)?;
+    let parts: Vec<&DenseHostTensor> = opaque.tensors.iter().collect();
     let chain = concat_into(call.execution, &parts, axis, &out)?;
-    Ok(smallvec![finished(&carried, out, chain)?])
+    Ok(smallvec![finished(&opaque, out, chain)?])
 }
 
-/// A result that was made of carried tensors.
+/// Returns a result that was made of opaque tensors.
 fn finished(
-    carried: &Carried,
+    opaque: &OpaqueTensors,
     out: DenseHostTensor,
     chain: AsyncValue<Chain>,
 ) -> Result<Output, Error> {
     if let Some(Err(error)) = chain.get() {
         return Err(error.clone());
     }
-    let value = carried.finish(out, chain)?;
+    let value = opaque.finish(out, chain)?;
     if let Some(tensor) = value.get::<Tensor>() {
         return Ok(Output::Ready(tensor.clone()));
     }
@@ -110,7 +110,7 @@ fn finished(
         .map_err(|_| Error::internal("what was moved is a tensor"))
 }
 
-/// A tensor whose elements are moved, seen with other extents.
+/// Moves the elements of a tensor, and reshapes the result.
 pub(super) fn moved(
     call: &TensorCall<'_>,
     x: &Tensor,
@@ -122,13 +122,13 @@ pub(super) fn moved(
         let chain = movement.run_into(call.execution, dense, &out)?;
         return made(out.reshape(TensorShape::new(extents)?)?, chain);
     }
-    let carried = call.named(Carried::of(call.execution, &[x]))?;
-    let out = carried.output_in(call.execution, movement.extents())?;
-    let chain = movement.run_into(call.execution, &carried.tensors[0], &out)?;
-    finished(&carried, out.reshape(TensorShape::new(extents)?)?, chain)
+    let opaque = call.named(OpaqueTensors::of(call.execution, &[x]))?;
+    let out = opaque.output_in(call.execution, movement.extents())?;
+    let chain = movement.run_into(call.execution, &opaque.tensors[0], &out)?;
+    finished(&opaque, out.reshape(TensorShape::new(extents)?)?, chain)
 }
 
-/// The integers of an operand, in their order.
+/// Returns the integers of an operand, in their order.
 pub(super) fn integers(call: &TensorCall<'_>, index: usize) -> Result<SmallVec<[i64; 8]>, Error> {
     let tensor = call.dense(index)?;
     let reading = tensor.read()?;
@@ -145,7 +145,7 @@ pub(super) fn integers(call: &TensorCall<'_>, index: usize) -> Result<SmallVec<[
     }
 }
 
-/// The tensor as it is.
+/// Returns the operand.
 fn same(call: &TensorCall<'_>) -> Result<Outputs, Error> {
     Ok(smallvec![call.tensor(0)?.clone().into()])
 }
@@ -157,7 +157,7 @@ fn of_i64(call: &TensorCall<'_>, extents: &[usize], list: &[i64]) -> Result<Outp
     ])
 }
 
-/// The extents of a tensor, or some of them.
+/// Returns the extents of a tensor, or some of them.
 fn shape(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let found = extents(call.tensor(0)?);
     let rank = i64::try_from(found.len()).unwrap_or(i64::MAX);
@@ -178,7 +178,7 @@ fn shape(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     of_i64(call, &[part.len()], &part)
 }
 
-/// One number stands for all elements: 1, or 0.
+/// Makes a tensor of ones, or zeros.
 fn like(call: &mut TensorCall<'_>, ones: bool) -> Result<Outputs, Error> {
     let metadata = call.tensor(0)?.metadata().clone();
     let dtype = metadata.dtype;
@@ -213,7 +213,9 @@ fn pack(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let mut extents = parts.first().map(extents).unwrap_or_default();
     let axis = axis_in(call, call.attrs.int("axis").unwrap_or(0), extents.len() + 1)?;
     extents.insert(axis, 1);
-    let parts = parts.iter().map(|part| call.named(seen(part, &extents)));
+    let parts = parts
+        .iter()
+        .map(|part| call.named(reshaped(part, &extents)));
     let parts: Vec<Tensor> = parts.collect::<Result<_, _>>()?;
     // An axis is less than the largest integer.
     joined(call, &parts, axis as i64)

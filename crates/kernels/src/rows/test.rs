@@ -1,4 +1,4 @@
-//! The operations of `tfrt_test` on tensors, which tests of the original runtime call.
+//! Kernels of `tfrt_test` on tensors, which tests of the original runtime call.
 
 use std::num::NonZeroUsize;
 
@@ -161,7 +161,7 @@ fn largest(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     Ok(smallvec![made(out, chain)?])
 }
 
-/// The tensor, when a task of its own has run.
+/// Returns the operand, when a task of its own has run.
 fn later(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let tensor = call.tensor(0)?.clone();
     let tensor = call.execution.enqueue(move || Ok(tensor));

@@ -1,4 +1,4 @@
-//! What training needs: gradients, a loss, steps of weights.
+//! Kernels of training: gradients, a loss, steps of weights.
 //!
 //! Steps are functions: of weights they make others. Where weights are given for good, they are changed where they are.
 
@@ -53,8 +53,8 @@ fn sparse_loss_of<T: Floating, I: Element + Position>(
     Ok(smallvec![loss.into(), gradient.into()])
 }
 
-/// Calls `step` with the first `N` operands, to be written: each itself if it was given for good and nobody else holds it,
-/// else a copy. If there is no memory for one, or the step is refused, none has been taken.
+/// Calls `step` with the first `N` operands, to be written: each itself if it was given up and nobody else holds it,
+/// else a copy. If there is no memory for a copy, or the step is refused, no operand has been taken.
 fn change<const N: usize>(
     call: &mut TensorCall<'_>,
     step: impl FnOnce(&TensorCall<'_>, &[DenseHostTensor; N]) -> Result<AsyncValue<Chain>, Error>,

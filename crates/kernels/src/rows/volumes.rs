@@ -1,4 +1,4 @@
-//! Volumes whose channels come last: convolutions and pools.
+//! Kernels on volumes whose channels come last: convolutions and pools.
 
 use smallvec::smallvec;
 use tfrt_host::Error;
@@ -31,7 +31,7 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("tf.MaxPool3D", |call| pool(call, Pooling::Maximum)).of(Family::Reals),
 ];
 
-/// Windows of these extents, as the attributes lay them.
+/// Returns windows of these extents, by the attributes.
 fn windows(call: &TensorCall<'_>, extents: [usize; 3]) -> Result<[Window; 3], Error> {
     let laid = volumes::Windows::of(&call.attrs).map_err(of_call(call))?;
     Ok([0, 1, 2].map(|at| Window {

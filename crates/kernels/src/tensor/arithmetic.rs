@@ -41,8 +41,8 @@ pub(super) fn register(registry: &mut KernelRegistry) {
     layers::register(registry);
 }
 
-/// What a kernel gives that writes a tensor: a chain, now or later.
-type Written = Result<AsyncValue<Chain>, Error>;
+/// The result of a kernel that writes a tensor: a chain, available or pending.
+type WriteResult = Result<AsyncValue<Chain>, Error>;
 
 /// Lays windows over the inner dimensions of an image.
 fn windows(extents: [usize; 2], strides: [usize; 2], padding: Padding) -> [Window; 2] {
@@ -92,7 +92,7 @@ fn max_pool(
     input: &DenseHostTensor,
     output: &DenseHostTensor,
     windows: [Window; 2],
-) -> Written {
+) -> WriteResult {
     if input.shape().rank() != 4 {
         return Err(not_images("MaxPool2D", input.shape()));
     }
@@ -118,7 +118,7 @@ fn pad_with_zeros<T: Element>(
     input: &DenseHostTensor,
     output: &DenseHostTensor,
     [rows, columns]: [usize; 2],
-) -> Written {
+) -> WriteResult {
     let (&[n, h, w, c], own) = (&input.shape().to_dims()[..], output.shape()) else {
         return Err(not_images("ZeroPadding", input.shape()));
     };
@@ -166,16 +166,16 @@ fn copy_elements(
     dtype: DType,
     input: &DenseHostTensor,
     output: &DenseHostTensor,
-) -> Written {
+) -> WriteResult {
     let seen = input.reshape(output.shape().clone())?;
     seen.metadata().expect_dtype(dtype)?;
     unary_into(execution, UnaryFunction::Identity, &seen, output)
 }
 
-/// The dense tensors that two tensors are.
+/// Returns the dense tensors that are two tensors.
 fn both<'t>(a: &'t Tensor, b: &'t Tensor) -> Result<[&'t DenseHostTensor; 2], Error> {
     Ok([a.as_dense()?, b.as_dense()?])
 }
 
-/// One chunk for all elements: for what is not worth more, or can't be cut.
+/// The chunk size of loops that are not worth cutting, or can't be cut.
 const WHOLE: NonZeroUsize = NonZeroUsize::MAX;

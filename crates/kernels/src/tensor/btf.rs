@@ -81,7 +81,7 @@ fn read_coo<T: Element, const RANK: usize>(
     })
 }
 
-/// What is read of an open file.
+/// A function that reads a tensor of an open file.
 type Reading = fn(&mut BtfReader<File>, u64, &Arc<dyn HostAllocator>) -> Result<Tensor, Error>;
 
 /// Opens a file in a blocking task and reads of it.

@@ -82,7 +82,7 @@ fn equal<T: Element, const RANK: usize>(
     Ok((compare::coo_close(a, b, N_ULPS)?, Chain))
 }
 
-/// Returns the sparse tensor of this type and rank that a tensor is.
+/// Returns the sparse tensor, which must have this type and rank.
 fn expect(tensor: &Tensor, dtype: DType, rank: usize) -> Result<&CooHostTensor, Error> {
     let sparse = tensor.as_coo()?;
     sparse.metadata().expect_dtype(dtype)?;

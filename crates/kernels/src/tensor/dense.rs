@@ -32,7 +32,7 @@ fn zeroed(dtype: DType, shape: &[i64], host: &HostContext) -> Result<DenseHostTe
     DenseHostTensor::zeroed(host.allocator(), metadata)
 }
 
-/// Returns the dense tensor of this type that a tensor is.
+/// Returns the dense tensor, which must have this type.
 pub(super) fn dense_of(tensor: &Tensor, dtype: DType) -> Result<&DenseHostTensor, Error> {
     let dense = tensor.as_dense()?;
     dense.metadata().expect_dtype(dtype)?;

@@ -1,4 +1,4 @@
-//! Images, and the messages that they come in: what feeds a network that looks at pictures.
+//! Kernels that read, decode and resize images, as inputs of a network.
 //!
 //! Strings of programs are text. Where the original's hold bytes, ours hold a character for each byte, from
 //! U+0000 to U+00FF ([`bytes_of`], [`text_of`]); `tfrt_test.read_bytes_from_file` makes such a string.
@@ -33,7 +33,7 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("tfrt_test.get_int64_field_from_example", integer_field);
 }
 
-/// Files and images have no more bytes than this, whatever the host allows.
+/// The most bytes of files and images, whatever the host allows.
 const MAX_BYTES: usize = 1 << 30;
 
 /// Returns the bytes that a string holds.
@@ -116,7 +116,7 @@ fn decode_now(bytes: &[u8], host: &HostContext) -> Result<Tensor, Error> {
     Ok(image.into())
 }
 
-/// `%scaled = tfrt_test.resize_bilinear %image, %height, %width`: the first pixels lie on each other
+/// `%scaled = tfrt_test.resize_bilinear %image, %height, %width`: the first pixels of both images coincide
 ///
 /// # Shapes
 ///

@@ -1,4 +1,4 @@
-//! `ts`, `ts_sync`: shapes.
+//! `ts`, `ts_sync`: kernels on shapes.
 
 use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Chain, Error, HostContext, Value};

@@ -1,4 +1,4 @@
-//! `tfrt_sht`, `tfrt_sht_sync`: tensors of strings.
+//! `tfrt_sht`, `tfrt_sht_sync`: kernels on tensors of strings.
 
 use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry};
 use tfrt_host::{DType, Error, HostContext};
@@ -14,7 +14,7 @@ pub(super) fn register_synchronous(registry: &mut KernelRegistry) {
         .add("tfrt_sht_sync.create_uninitialized_tensor", uninitialized);
 }
 
-/// Tensors have no more strings than this, whatever the host allows.
+/// The most strings of a tensor, whatever the host allows.
 pub const MAX_STRINGS: usize = 1 << 24;
 
 /// `%t = "tfrt_sht.create_tensor"() {shape = [2], values = ["a", "b"]}`
@@ -65,7 +65,7 @@ fn room_for(
     Ok(strings)
 }
 
-/// That there is no room for so many strings.
+/// Makes the error that there is no memory for so many strings.
 pub(crate) fn no_memory(shape: &TensorShape) -> Error {
     Error::resource_exhausted(format!("Cannot allocate tensor of str {shape}"))
 }

@@ -1,4 +1,4 @@
-//! `tfrt_test`: what tests of tensors have beside the dialects.
+//! `tfrt_test`: kernels on tensors for tests.
 
 use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry};
 use tfrt_host::{Chain, Error, HostContext};

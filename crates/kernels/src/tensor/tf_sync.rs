@@ -116,7 +116,7 @@ pub(super) fn register(registry: &mut KernelRegistry) {
     }
 }
 
-/// A dense tensor, or one whose elements are all the same, to be read.
+/// An operand to be read: a dense tensor, or one whose elements are all equal.
 enum Input<'t, T> {
     Dense(DenseReading<'t>),
     Scalar(T, &'t TensorShape),
@@ -161,7 +161,7 @@ fn constant(out: &Tensor, value: Attr<AttributeView<'_>>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The elements of an operand of a type, which are dense or all the same.
+/// The elements of an operand of one type, dense or all equal.
 enum Operand<'t> {
     Dense(DenseReading<'t>),
     Scalar(&'t ScalarHostTensor),
@@ -271,7 +271,7 @@ fn tile<T: Element>(x: &Tensor, multiples: &Tensor, out: &Tensor) -> Result<(), 
     movement.run(&x, &mut out.view_mut()?)
 }
 
-/// How often to repeat each dimension: a vector of numbers of 0 or more.
+/// Returns how often to repeat each dimension: a vector of numbers of 0 or more.
 fn counts(multiples: &Tensor) -> Result<Vec<usize>, Error> {
     let multiples = multiples.as_dense()?;
     let reading = multiples.read()?;
@@ -320,7 +320,7 @@ fn fused_product<T: MatmulElement + Floating>(
     finish.run_over(out.into(), &[Elements::of_dense(&bias)])
 }
 
-/// A matrix, or with its rows and columns exchanged.
+/// Returns a matrix, transposed if it is to be.
 fn turned<'a, T: Element>(
     matrix: &TensorView<'a, T>,
     turns: bool,
@@ -331,7 +331,7 @@ fn turned<'a, T: Element>(
     }
 }
 
-/// Reads what follows the product: a bias, and maybe a function.
+/// Reads the operations behind a product: a bias, and maybe a function.
 fn finish(fused: AttributeView<'_>) -> Result<Program, Error> {
     use pointwise::Operand::{Input, Step as Made};
     let list = fused.aggregate().filter(|list| !list.is_empty());

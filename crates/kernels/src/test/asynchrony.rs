@@ -1,4 +1,4 @@
-//! Kernels whose results come later: from tasks, from blocking tasks, and after a while.
+//! Kernels with pending results: from tasks, from blocking tasks, and after a while.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::thread;
@@ -54,20 +54,19 @@ fn copy_in_task<T: Value + Copy>(value: T) -> Later<impl FnOnce() -> T + Send> {
     })
 }
 
-/// `%y = "tfrt_test.copy.with_delay.<t>"(%x)`: keeps the thread that it is called on, as a kernel
-/// must not.
+/// `%y = "tfrt_test.copy.with_delay.<t>"(%x)`: blocks the thread that it is called on, which a kernel must not.
 fn copy_with_delay<T: Value + Copy>(value: T) -> T {
     thread::sleep(random_delay());
     value
 }
 
-/// One to ten milliseconds.
+/// Returns one to ten milliseconds.
 fn random_delay() -> Duration {
     let random = RandomState::new().build_hasher().finish();
     Duration::from_millis(1 + random % 10)
 }
 
-/// `%c1 = "tfrt_test.quiesce"(%c0)`: waits for all other tasks, as a kernel must not.
+/// `%c1 = "tfrt_test.quiesce"(%c0)`: waits for all other tasks, which a kernel must not.
 fn quiesce(_: Chain, context: &ExecutionContext) -> Result<Chain, Error> {
     match context.queue().quiesce() {
         Ok(()) => Ok(Chain),
@@ -86,7 +85,7 @@ fn blocking_usleep(microseconds: i32, context: &ExecutionContext) -> AsyncValue<
     sleep(microseconds, context)
 }
 
-/// Sleeps in a blocking task, then prints that it did.
+/// Sleeps in a blocking task, then prints a line.
 fn sleep(microseconds: i32, context: &ExecutionContext) -> AsyncValue<Chain> {
     let host = context.host().clone();
     let slept = context.enqueue_blocking(move || {

@@ -1,4 +1,4 @@
-//! Benchmarks: run a function again and again, and print how long it took.
+//! Benchmarks: run a function again and again, and print the times.
 //!
 //! Both kinds run to warm up first, then until so many runs were timed or so much time was spent
 //! in them. The asynchronous kind runs the function as a task, and the next run begins when the
@@ -42,7 +42,7 @@ fn benchmark(
     Ok(runner.run())
 }
 
-/// An asynchronous benchmark between two runs.
+/// The state of an asynchronous benchmark between two runs.
 struct Runner {
     timings: Timings,
     body: Function,
@@ -108,7 +108,7 @@ fn sync_benchmark(
     Ok(())
 }
 
-/// What was measured so far.
+/// The times of the runs so far.
 struct Timings {
     name: String,
     n_warmup_runs: i64,
@@ -121,7 +121,7 @@ struct Timings {
     total_cpu: Duration,
 }
 
-/// The beginning of a run.
+/// The start times of a run.
 struct Run {
     wall: Instant,
     cpu: Duration,
@@ -166,7 +166,7 @@ impl Timings {
         self.n_runs < self.n_runs_at_most && self.total_wall < self.duration
     }
 
-    /// The lines to print.
+    /// Returns the lines to print.
     fn summary(&mut self) -> String {
         self.wall.sort_unstable();
         self.cpu.sort_unstable();
@@ -194,13 +194,13 @@ impl Timings {
     }
 }
 
-/// The time that so many percent of the sorted times are below; zero if there are none.
+/// Returns the time that so many percent of the sorted times are below; zero if there are none.
 fn percentile(sorted: &[Duration], percent: usize) -> Duration {
     let index = sorted.len() * percent / 100;
     sorted.get(index).copied().unwrap_or_default()
 }
 
-/// The time that all threads of the process have run.
+/// Returns the processor time of all threads of the process.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::try_from(time).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Kernels that fail, cancel their request, and use what belongs to it.
+//! Kernels that fail, cancel their request, and use the request's and the host's data.
 
 use std::alloc::Layout;
 use std::sync::{Mutex, PoisonError};
@@ -57,16 +57,16 @@ fn cancel(chain: Chain, context: &ExecutionContext) -> (i32, Chain) {
 }
 
 /// `!tfrt.test.resource`: prints when it is made and destroyed.
-struct TestResource(Mutex<Option<Announced>>);
+struct TestResource(Mutex<Option<PrintOnDrop>>);
 
 impl Value for TestResource {
     const NAME: &'static str = "!tfrt.test.resource";
     type Storage = Heap;
 }
 
-struct Announced(Output);
+struct PrintOnDrop(Output);
 
-impl Drop for Announced {
+impl Drop for PrintOnDrop {
     fn drop(&mut self) {
         self.0.print("Destroyed TestResource");
     }
@@ -76,7 +76,7 @@ impl Drop for Announced {
 fn allocate_resource(chain: Chain, host: &HostContext) -> (TestResource, Chain) {
     let output = host.output().clone();
     output.print("Allocated TestResource");
-    (TestResource(Mutex::new(Some(Announced(output)))), chain)
+    (TestResource(Mutex::new(Some(PrintOnDrop(output)))), chain)
 }
 
 /// `%c1 = "tfrt_test.deallocate_resource"(%r, %c0)`
@@ -91,7 +91,7 @@ fn deallocate_resource(resource: &TestResource, chain: Chain, host: &HostContext
     chain
 }
 
-/// Belongs to a host, which makes one of each type.
+/// A value that belongs to a host, which makes one of each type.
 struct SampleSharedContext {
     name: String,
 }
@@ -104,7 +104,7 @@ fn use_shared_context(chain: Chain, host: &HostContext) -> (String, Chain) {
     (shared.name.clone(), chain)
 }
 
-/// `"tfrt_test.memory_leak_one_int32"() : () -> ()`: what the host's leak check finds.
+/// `"tfrt_test.memory_leak_one_int32"() : () -> ()`: leaks, for the host's leak check to find.
 ///
 /// The address is kept, so that a leak sanitizer, which looks for blocks that nobody can reach, does
 /// not take what this kernel does on purpose for a fault of ours.

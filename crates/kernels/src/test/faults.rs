@@ -1,4 +1,4 @@
-//! Kernels that do what a host must survive; the table is in [the module above](super).
+//! Kernels that misbehave in ways that a host must survive; the table is in [the module above](super).
 
 use std::alloc::Layout;
 use std::sync::{Mutex, PoisonError};
@@ -24,14 +24,15 @@ fn panic() -> i32 {
     panic!("tfrt_test.panic panics")
 }
 
-/// The promises that `tfrt_test.never` keeps.
+/// Promises that `tfrt_test.never` retains until the request ends.
 #[derive(Default)]
-struct Kept(Mutex<Vec<Promise<i32>>>);
+struct RetainedPromises(Mutex<Vec<Promise<i32>>>);
 
 fn never(context: &ExecutionContext) -> AsyncValue<i32> {
     let (promise, value) = AsyncValue::pending();
-    let kept = context.request().data_or_insert(Kept::default);
-    kept.0
+    let retained = context.request().data_or_insert(RetainedPromises::default);
+    retained
+        .0
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .push(promise);

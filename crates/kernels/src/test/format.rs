@@ -1,4 +1,4 @@
-//! `printf` with one integer: all that C defines for it, and an error for everything else.
+//! `printf` with one integer: every format that C defines for it, and an error for all others.
 //!
 //! A conversion is `%`, flags (`-`, `+`, space, `#`, `0`), a width, a precision after a point, and
 //! one of `d i u x X o c`. `%%` is a percent sign.
@@ -6,9 +6,9 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Why nothing was formatted.
+/// The reason why nothing was formatted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum FormatError {
     /// The text would exceed the limit.
     TooLong,
     /// The format says something that C leaves undefined, or that needs other arguments.
@@ -16,7 +16,7 @@ pub(super) enum Refusal {
 }
 
 /// Formats `value` by `format`, into at most `max_bytes` bytes.
-pub(super) fn integer(format: &str, value: i32, max_bytes: usize) -> Result<String, Refusal> {
+pub(super) fn integer(format: &str, value: i32, max_bytes: usize) -> Result<String, FormatError> {
     let mut text = String::new();
     let mut used = false;
     let mut rest = format.chars().peekable();
@@ -31,19 +31,19 @@ pub(super) fn integer(format: &str, value: i32, max_bytes: usize) -> Result<Stri
             }
             let conversion = Conversion::parse(&mut rest)?;
             if conversion.width.max(conversion.precision.unwrap_or(0)) > max_bytes {
-                return Err(Refusal::TooLong);
+                return Err(FormatError::TooLong);
             }
             text.push_str(&conversion.apply(value)?);
         }
         if text.len() > max_bytes {
-            return Err(Refusal::TooLong);
+            return Err(FormatError::TooLong);
         }
     }
     Ok(text)
 }
 
-fn malformed<T>(reason: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal::Malformed(reason.into()))
+fn malformed<T>(reason: impl Into<String>) -> Result<T, FormatError> {
+    Err(FormatError::Malformed(reason.into()))
 }
 
 /// One conversion, from the flags to its letter.
@@ -60,7 +60,7 @@ struct Conversion {
 }
 
 impl Conversion {
-    fn parse(rest: &mut Peekable<Chars<'_>>) -> Result<Self, Refusal> {
+    fn parse(rest: &mut Peekable<Chars<'_>>) -> Result<Self, FormatError> {
         let mut conversion = Conversion::default();
         loop {
             let flag = match rest.peek() {
@@ -88,7 +88,7 @@ impl Conversion {
         Ok(conversion)
     }
 
-    fn apply(&self, value: i32) -> Result<String, Refusal> {
+    fn apply(&self, value: i32) -> Result<String, FormatError> {
         if self.letter == 'c' {
             // C converts to an unsigned char.
             let byte = value.cast_unsigned().to_le_bytes()[0];
@@ -141,7 +141,7 @@ impl Conversion {
     }
 }
 
-/// Reads digits; none are 0, and what is too large is as large as can be.
+/// Reads digits; no digits are 0, and a number that is too large becomes the largest.
 fn number(rest: &mut Peekable<Chars<'_>>) -> usize {
     let mut number = 0usize;
     while let Some(digit) = rest.peek().and_then(|character| character.to_digit(10)) {
@@ -155,7 +155,7 @@ fn number(rest: &mut Peekable<Chars<'_>>) -> usize {
 mod tests {
     use super::*;
 
-    /// What glibc prints.
+    /// Cases with the output of glibc.
     const CASES: &[(&str, i32, &str)] = &[
         ("plain", 7, "plain"),
         ("100%%", 7, "100%"),
@@ -205,20 +205,27 @@ mod tests {
             "%", "%s", "%n", "%f", "%ld", "%*d", "%d %d", "%1$d", "%5%", "%.", "%-", "%é",
         ] {
             let refusal = integer(format, 1, 100);
-            assert!(matches!(refusal, Err(Refusal::Malformed(_))), "{format}");
+            assert!(
+                matches!(refusal, Err(FormatError::Malformed(_))),
+                "{format}"
+            );
         }
         assert!(matches!(
             integer("%c", 200, 100),
-            Err(Refusal::Malformed(_))
+            Err(FormatError::Malformed(_))
         ));
     }
 
     #[test]
     fn long_texts_are_refused() {
         for format in ["%101d", "%.101d", "%99999999999999999999999d"] {
-            assert_eq!(integer(format, 1, 100), Err(Refusal::TooLong), "{format}");
+            assert_eq!(
+                integer(format, 1, 100),
+                Err(FormatError::TooLong),
+                "{format}"
+            );
         }
-        assert_eq!(integer(&"x".repeat(101), 1, 100), Err(Refusal::TooLong));
+        assert_eq!(integer(&"x".repeat(101), 1, 100), Err(FormatError::TooLong));
         assert_eq!(integer("%100d", 1, 100).map(|text| text.len()), Ok(100));
     }
 }

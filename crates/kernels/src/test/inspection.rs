@@ -1,4 +1,4 @@
-//! Kernels that show what a kernel sees: its operands, attributes, place and thread.
+//! Kernels that show their surroundings: operands, attributes, location and thread.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -91,7 +91,7 @@ fn first(level: &str) -> char {
     level.chars().next().expect("a level has a name")
 }
 
-/// `%y = "tfrt_test.make_indirect"(%x)`: a promised value that was forwarded to the operand.
+/// `%y = "tfrt_test.make_indirect"(%x)`: a promised value that is forwarded to the operand.
 fn make_indirect(operands: Rest) -> Results {
     let indirect = |operand| {
         let (promise, value) = AnyAsyncValue::pending();
@@ -101,8 +101,8 @@ fn make_indirect(operands: Rest) -> Results {
     Results(operands.0.into_iter().map(indirect).collect())
 }
 
-/// `%b = "tfrt_test.get_uniqueness"(%x)`: whether nobody else holds the operand. Small values lie in
-/// registers, where a copy is as good as any other: they are never unique.
+/// `%b = "tfrt_test.get_uniqueness"(%x)`: whether nobody else holds the operand. Small values are in registers, where
+/// copies can't be told apart: they are never unique.
 fn get_uniqueness(operands: Rest) -> Results {
     let unique = operands.iter().map(|operand| operand.is_unique());
     Results(unique.map(AnyAsyncValue::new).collect())
@@ -218,7 +218,7 @@ fn unique_location(name: Attr<&str>, context: &ExecutionContext) -> Result<Chain
     Err(Error::unknown(format!("duplicate locations {location}")))
 }
 
-/// `%s = "tfrt_test.async_value_get"()`: what comes out of values is what went in.
+/// `%s = "tfrt_test.async_value_get"()`: reads values after they were set.
 fn async_value_get() -> String {
     let strings = ["base1", "base2", "final_class"]
         .map(|text| AsyncValue::available(text.to_owned()).into_any());
@@ -253,7 +253,7 @@ fn async_value_ref() -> String {
     text + ";" + &state(&four)
 }
 
-/// `available:3` or `unavailable`
+/// Writes `available:3` or `unavailable`.
 fn state(value: &AsyncValue<i32>) -> String {
     match number(value) {
         Some(number) => format!("available:{number}"),

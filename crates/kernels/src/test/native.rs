@@ -1,4 +1,4 @@
-//! Native functions: what `func.func private @f(..) attributes {tfrt.native}` runs.
+//! Native functions, which `func.func private @f(..) attributes {tfrt.native}` declares.
 
 use tfrt_host::kernel::{KernelRegistry, Rest};
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
@@ -18,7 +18,7 @@ fn async_add(a: i32, b: i32, context: &ExecutionContext) -> AsyncValue<i32> {
     context.enqueue(move || Ok(a.wrapping_add(b)))
 }
 
-/// An error that nobody reports: with a kernel's name it counts as reported.
+/// Fails with an error that nobody reports: with a kernel's name it counts as reported.
 fn error() -> Result<i32, Error> {
     errors::fail().map_err(|error| error.with_kernel("native_error"))
 }

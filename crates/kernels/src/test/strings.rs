@@ -1,4 +1,4 @@
-//! Strings. What grows is bounded, so that a loop that doubles a string ends in an error.
+//! Kernels on strings. Results are bounded, so that a loop that doubles a string ends in an error.
 
 #![allow(
     clippy::ptr_arg,
@@ -24,10 +24,10 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("tfrt_test.format_string", format_integer);
 }
 
-/// Strings are not longer than this, whatever the host allows.
+/// The most bytes of a string, whatever the host allows.
 const MAX_BYTES: usize = 1 << 30;
 
-/// The longest string that a program of this host may make.
+/// Returns the most bytes of a string in a program of this host.
 fn max_bytes(host: &HostContext) -> usize {
     host.limits().max_memory.unwrap_or(MAX_BYTES).min(MAX_BYTES)
 }
@@ -86,8 +86,8 @@ fn read_file(path: &String, host: &HostContext) -> Result<String, Error> {
 fn format_integer(format: &String, value: i32, host: &HostContext) -> Result<String, Error> {
     match format::integer(format, value, max_bytes(host)) {
         Ok(text) => Ok(text),
-        Err(format::Refusal::TooLong) => Err(too_long(host)),
-        Err(format::Refusal::Malformed(reason)) => Err(Error::invalid_argument(format!(
+        Err(format::FormatError::TooLong) => Err(too_long(host)),
+        Err(format::FormatError::Malformed(reason)) => Err(Error::invalid_argument(format!(
             "can't format one integer by '{}': {reason}",
             format.escape_debug()
         ))),

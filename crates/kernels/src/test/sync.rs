@@ -81,7 +81,7 @@ fn run_for_two(
     Ok((first, second))
 }
 
-/// A request that shares resources with that of `context`, and nothing else.
+/// Makes a request that shares resources with that of `context`, and nothing else.
 fn runner(context: &ExecutionContext) -> ExecutionContext {
     let mut builder = RequestContext::builder(context.host());
     if let Some(resources) = context.request().resources() {

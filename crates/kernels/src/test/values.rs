@@ -14,7 +14,7 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("tfrt_test.share_to_two", share_to_two);
 }
 
-/// A number whose end is printed.
+/// A number that prints when it is destroyed.
 struct TrackedValue {
     number: i32,
     output: Output,
@@ -30,7 +30,7 @@ impl TrackedValue {
     }
 }
 
-/// The original marked values that it had moved from by -1, which therefore end in silence.
+/// A value of -1 is destroyed silently: the original marks values so that it has moved from.
 impl Drop for TrackedValue {
     fn drop(&mut self) {
         if self.number != -1 {

@@ -1,5 +1,5 @@
-//! Floats by the C library, which is there anyway: what the standard library has for them, with its
-//! tables, is a tenth of a small program.
+//! Floats as text by the C library, which is linked anyway: the standard library's tables for floats are a tenth of a
+//! small program.
 //!
 //! Nobody sets a locale here, so it is the one of C.
 
@@ -12,15 +12,15 @@ unsafe extern "C" {
     fn strtod(text: *const c_char, end: *mut *mut c_char) -> f64;
 }
 
-/// More than the longest float: a sign, 309 digits, a point, six decimals and a NUL.
+/// The size of a buffer that holds the longest float: a sign, 309 digits, a point, six decimals and a NUL.
 const MAX_BYTES: usize = 320;
 
-/// As `%.6f`; the float is finite.
+/// Writes a finite float as `%.6f`.
 pub fn fixed(value: f64) -> String {
     format(c"%.6f", value)
 }
 
-/// As `%.6e`; the float is finite.
+/// Writes a finite float as `%.6e`.
 pub fn exponential(value: f64) -> String {
     format(c"%.6e", value)
 }
@@ -51,8 +51,8 @@ pub fn read_f64(text: &str) -> Option<f64> {
     is_last(&text, end).then_some(value)
 }
 
-/// The text with a NUL, if it is not one of those that C reads and Rust does not: with blanks in front,
-/// hexadecimal, or no number in particular.
+/// Returns the text with a NUL, unless C reads it and Rust does not: with blanks in front, hexadecimal, or no number
+/// in particular.
 fn checked(text: &str) -> Option<String> {
     let is_decimal = |byte: u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
     let name = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -62,7 +62,7 @@ fn checked(text: &str) -> Option<String> {
     is_checked.then(|| format!("{text}\0"))
 }
 
-/// Tells whether reading has ended at the NUL.
+/// Returns whether reading has ended at the NUL.
 fn is_last(text: &str, end: *mut c_char) -> bool {
     end.addr() - text.as_ptr().addr() == text.len() - 1
 }

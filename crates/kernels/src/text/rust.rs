@@ -1,11 +1,11 @@
-//! Floats by the standard library.
+//! Floats as text by the standard library.
 
-/// As `%.6f`; the float is finite.
+/// Writes a finite float as `%.6f`.
 pub fn fixed(value: f64) -> String {
     format!("{value:.6}")
 }
 
-/// As `%.6e`; the float is finite.
+/// Writes a finite float as `%.6e`.
 pub fn exponential(value: f64) -> String {
     let text = format!("{value:.6e}");
     let (digits, exponent) = text.split_once('e').expect("the format has an exponent");

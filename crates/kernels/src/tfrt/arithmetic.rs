@@ -1,4 +1,4 @@
-//! Sums, products and quotients of scalars.
+//! Arithmetic on scalars.
 //!
 //! Integers wrap around, floats follow IEEE 754; only a divisor of zero is an error. Some
 //! operations have two names because the original gave floats their own, and kernels of functions
@@ -29,20 +29,20 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("tfrt.div.f64", divide::<f64>);
 }
 
-/// A scalar that can be calculated with.
+/// A scalar type with arithmetic.
 pub(crate) trait Number: Value + Copy + PartialOrd {
     /// The number 0.
     const ZERO: Self;
 
-    /// The sum, wrapped around.
+    /// Returns the sum, wrapped around.
     fn plus(self, other: Self) -> Self;
-    /// The difference, wrapped around.
+    /// Returns the difference, wrapped around.
     fn minus(self, other: Self) -> Self;
-    /// The product, wrapped around.
+    /// Returns the product, wrapped around.
     fn times(self, other: Self) -> Self;
-    /// The quotient; of integers, rounded towards zero and wrapped around. `other` is not zero.
+    /// Returns the quotient; of integers, rounded towards zero and wrapped around. `other` is not zero.
     fn over(self, other: Self) -> Self;
-    /// What a division leaves, with the sign of `self`. `other` is not zero.
+    /// Returns the remainder of a division, with the sign of `self`. `other` is not zero.
     fn modulo(self, other: Self) -> Self;
 }
 

@@ -10,8 +10,8 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("tfrt.cast.f64_to_i64", truncate);
 }
 
-/// `%i = "tfrt.cast.f64_to_i64"(%f)`: towards zero; what is too large becomes the nearest `i64`,
-/// and what is no number becomes 0.
+/// `%i = "tfrt.cast.f64_to_i64"(%f)`: rounds towards zero; a number out of range becomes the nearest `i64`, and NaN
+/// becomes 0.
 fn truncate(value: f64) -> i64 {
     value as i64
 }

@@ -10,13 +10,12 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("tfrt.alias.value", alias);
 }
 
-/// `%c = tfrt.merge.chains %c0, %v : !tfrt.chain, i32`: every operand is there, or this kernel
-/// would not run.
+/// `%c = tfrt.merge.chains %c0, %v : !tfrt.chain, i32`: waits for all operands.
 fn merge(_: Awaited) -> Chain {
     Chain
 }
 
-/// `%y = "tfrt.alias.value"(%c, %x)`: the same value, once the chain is there.
+/// `%y = "tfrt.alias.value"(%c, %x)`: the operand, once the chain is there.
 fn alias(_: Chain, value: AnyAsyncValue) -> AnyAsyncValue {
     value
 }

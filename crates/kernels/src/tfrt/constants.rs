@@ -1,4 +1,4 @@
-//! Constants: an attribute becomes a value.
+//! Constants, whose values are attributes.
 //!
 //! Those called `constant_s` are for functions marked synchronous. Here that makes no difference:
 //! a synchronous function takes any kernel whose results are there when it returns.

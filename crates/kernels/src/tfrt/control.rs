@@ -1,4 +1,4 @@
-//! Control flow: kernels that ask the executor to run functions.
+//! Control flow: kernels that make the executor run functions.
 //!
 //! None of them runs a function on its own stack, so a loop of any number of turns and a recursion
 //! of any depth take the stack of one call. Between two turns nothing is kept but the loop's
@@ -85,16 +85,16 @@ fn while_loop(
     Ok(Loop::new(turns, values.0))
 }
 
-/// A `tfrt.while` between two turns.
+/// The state of a `tfrt.while` between two turns.
 struct While {
     body: Callee,
-    /// Turns are tasks.
+    /// Whether turns are tasks.
     is_spawned: bool,
-    /// Before the first turn: its condition.
+    /// The condition of the first turn, before it begins.
     first: Option<bool>,
-    /// The condition has failed; what is still running must not outlive the loop.
+    /// The error of the condition, if it has failed: the loop ends when the values that are pending are there.
     failure: Option<Error>,
-    /// Held until the kernel returns, as those of every kernel are.
+    /// Operands that are held until the kernel returns, as those of every kernel are.
     operands: Vec<AnyAsyncValue>,
 }
 
@@ -148,7 +148,7 @@ impl While {
     }
 }
 
-/// Turns of a `tfrt.repeat.i32` that are launched back to back.
+/// The number of turns of a `tfrt.repeat.i32` that are launched without a wait.
 const BLOCK: u32 = 32;
 
 /// `%x1 = tfrt.repeat.i32 %n, %x : i32 { .. }`
@@ -170,12 +170,12 @@ fn repeat(count: i32, values: Rest, body: Callee) -> Result<Loop<Repeat>, Error>
     Ok(Loop::new(turns, values.0))
 }
 
-/// A `tfrt.repeat.i32` between two turns.
+/// The state of a `tfrt.repeat.i32` between two turns.
 struct Repeat {
     body: Callee,
     n_left: u32,
     n_left_in_block: u32,
-    /// Held until the kernel returns, as those of every kernel are.
+    /// Operands that are held until the kernel returns, as those of every kernel are.
     operands: Vec<AnyAsyncValue>,
 }
 
@@ -197,7 +197,7 @@ impl Turns for Repeat {
     }
 }
 
-/// Copies of operands whose lives somebody may see the end of.
+/// Returns copies of operands whose destruction is observable.
 fn held(values: &[AnyAsyncValue]) -> Vec<AnyAsyncValue> {
     let counted = values.iter().filter(|value| value.is_counted());
     counted.cloned().collect()
@@ -224,14 +224,14 @@ fn once(arguments: Rest, function: Function, context: &ExecutionContext) -> Resu
     ))
 }
 
-/// What all executions of one `tfrt.once` share.
+/// The shared state of all executions of one `tfrt.once`.
 struct Once {
-    first: Mutex<Option<First>>,
+    first: Mutex<Option<FirstExecution>>,
     results: Vec<AnyAsyncValue>,
 }
 
-/// The right and the duty of the first execution.
-struct First(Vec<AnyPromise>);
+/// The promises of the results, which the first execution keeps.
+struct FirstExecution(Vec<AnyPromise>);
 
 impl Once {
     fn new(function: &Function) -> Self {
@@ -239,12 +239,12 @@ impl Once {
             .map(|_| AnyAsyncValue::pending())
             .unzip();
         Once {
-            first: Mutex::new(Some(First(promises))),
+            first: Mutex::new(Some(FirstExecution(promises))),
             results,
         }
     }
 
-    fn begin(&self) -> Option<First> {
+    fn begin(&self) -> Option<FirstExecution> {
         self.first
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -252,7 +252,7 @@ impl Once {
     }
 }
 
-impl First {
+impl FirstExecution {
     fn end(mut self, results: Vec<AnyAsyncValue>) {
         for (promise, result) in self.0.drain(..).zip(results) {
             promise.forward(result);
@@ -260,8 +260,8 @@ impl First {
     }
 }
 
-/// The first execution was cancelled before its function ran.
-impl Drop for First {
+/// Fails the results if the first execution is cancelled before its function runs.
+impl Drop for FirstExecution {
     fn drop(&mut self) {
         for promise in self.0.drain(..) {
             promise.fail(Error::cancelled("Cancelled").with_kernel(""));

@@ -17,7 +17,8 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("tfrt.parallel_call.i32", parallel_for);
 }
 
-/// A queue that runs the oldest task first has about this many halves of one loop at a time.
+/// The most tasks of a loop. A queue that runs the oldest task first holds about so many halves of one loop at a
+/// time.
 const MAX_TASKS: u32 = 1 << 16;
 
 /// `%done = tfrt.parallel_for.i32 %from to %to fixed %bs, %x : i32 { .. }`, and
@@ -68,7 +69,7 @@ fn parallel_for(
     Ok(blocks.run(0..n_blocks, Vec::new()))
 }
 
-/// A loop and its blocks, by number.
+/// A handle of a loop, whose blocks have numbers.
 #[derive(Clone)]
 struct Blocks(Arc<Loop>);
 
@@ -77,13 +78,13 @@ struct Loop {
     start: i32,
     end: i32,
     block_size: u32,
-    /// So many blocks are not spread any more.
+    /// The most blocks of a range that runs in order, and is not split into tasks.
     n_in_order: u32,
     further: Vec<AnyAsyncValue>,
 }
 
 impl Blocks {
-    /// Runs these blocks; the result is a chain, there when they and `pending` are done.
+    /// Runs these blocks; the result is a chain that is there when they and `pending` are done.
     fn run(self, blocks: Range<u32>, mut pending: Vec<AnyAsyncValue>) -> Step {
         let n_blocks = blocks.end - blocks.start;
         if n_blocks <= self.0.n_in_order {
@@ -115,13 +116,13 @@ impl Blocks {
     }
 }
 
-/// Ends with a chain when all of these are settled, be it by errors.
+/// Ends with a chain that is there when all of these are settled, even by errors.
 fn finish(pending: Vec<AnyAsyncValue>) -> Step {
     Step::when_settled(pending, |_| Step::done(vec![AnyAsyncValue::new(Chain)]))
 }
 
 impl Loop {
-    /// The operands of the body for one block.
+    /// Returns the operands of the body for one block.
     fn arguments(&self, block: u32) -> Vec<AnyAsyncValue> {
         let bound = |block: u32| {
             let offset = u64::from(block) * u64::from(self.block_size);

@@ -41,7 +41,7 @@ fn print_complex128(value: Complex<f64>, host: &HostContext) -> Chain {
     line(host, "complex128", parts(value))
 }
 
-/// `R+Ii`, with a `+` whatever the sign of the imaginary part.
+/// Writes `R+Ii`, with a `+` whatever the sign of the imaginary part.
 fn parts<T: Into<f64>>(value: Complex<T>) -> String {
     let (real, imaginary) = (Fixed(value.real.into()), Fixed(value.imaginary.into()));
     format!("{real}+{imaginary}i")

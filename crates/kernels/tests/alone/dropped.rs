@@ -1,4 +1,4 @@
-//! Calls whose tasks a queue drops, or takes for those of others: all their results settle, and they leave nothing.
+//! Tests of calls whose tasks a queue drops, or gives to others: all their results settle, and nothing leaks.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::{KernelRegistry, Later};
 use tfrt_host::{AnyAsyncValue, ExecutionContext, Function, HostContext, Program, RequestContext};
 
-/// What leaves its memory in a cell.
+/// Returns a value whose memory is in a cell.
 fn text(a: i32) -> String {
     "x".repeat(usize::try_from(a).unwrap_or(0))
 }
@@ -98,11 +98,11 @@ struct Forgetful {
     queue: SingleThreadedWorkQueue,
     n_left: AtomicUsize,
     n_dropped: AtomicUsize,
-    /// Tasks that are confined to their thread stay so.
+    /// Whether the queue keeps tasks that are confined to their thread.
     has_local: bool,
-    /// Whoever asks for the next task gets it, and the one behind it, whosever they are: these are all owners.
+    /// All owners of local tasks: whoever asks for the next task gets it, and the one behind it, whosever they are.
     owners: Option<Mutex<BTreeSet<usize>>>,
-    /// Only whoever asks after so many others gets such tasks, and none of his own.
+    /// The number of requests after which one, instead of its own task, gets another owner's.
     wrong_at: Option<AtomicUsize>,
 }
 
@@ -232,7 +232,7 @@ fn main_of(host: &HostContext, text: &str) -> Function {
     program.function("main").unwrap()
 }
 
-/// Calls a program whose tasks are dropped after the first few, and tells how many were.
+/// Calls a program whose tasks are dropped after the first few, and returns the number that were.
 fn call(text: &str, n_tasks: usize, has_local: bool, is_spawned: bool) -> usize {
     let queue = Arc::new(Forgetful::new(n_tasks, has_local));
     let host = host(queue.clone());

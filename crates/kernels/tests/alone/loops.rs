@@ -1,4 +1,4 @@
-//! Loops and calls with everything that can go wrong in them, in an order found at load and counted.
+//! Tests of loops and calls in which everything goes wrong, with kernels in an order found at load and counted.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use tfrt_host::kernel::{
 };
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, HostContext, Program, RequestContext};
 
-/// What a loop does before its fourth turn.
+/// The action of a loop before its fourth turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trouble {
     None,
@@ -22,7 +22,7 @@ enum Trouble {
     Cancels,
 }
 
-/// Calls two functions in turns.
+/// A loop that calls two functions in turns.
 struct Alternating {
     n_taken: usize,
     bodies: [Callee; 2],
@@ -75,7 +75,7 @@ fn unlucky_pair(x: i32) -> (i32, Result<i32, Error>) {
     (x, unlucky(x))
 }
 
-/// Tells when it is dropped.
+/// A value that reports when it is dropped.
 struct Held(Arc<Mutex<Vec<&'static str>>>);
 
 impl Value for Held {
@@ -89,7 +89,7 @@ impl Drop for Held {
     }
 }
 
-/// Runs `@main` with a number, and gives its results, and what was told of errors (kernel and line) and of values.
+/// Runs `@main` with a number; returns its results, and the reports on errors (kernel and line) and on values.
 fn run(text: &str, argument: i32, always_counts: bool) -> (Vec<String>, Vec<String>) {
     let alone = crate::alone();
     let before = counters().live_cells;
@@ -165,7 +165,7 @@ fn run_alone(text: &str, argument: i32, always_counts: bool) -> (Vec<String>, Ve
     (shown, told.into_iter().chain(events).collect())
 }
 
-/// A loop over a number, and over a text if it is to have one, whose bodies have these attributes.
+/// Returns a loop over a number, and over a text if it is to have one, whose bodies have these attributes.
 fn text(kernel: &str, attributes: [&str; 2], has_text: bool) -> String {
     let [a, b] = attributes;
     let (more, types, parameter, value) = match has_text {

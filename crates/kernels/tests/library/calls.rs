@@ -1,4 +1,4 @@
-//! What calls cost, where and in which order their kernels run, and how they end.
+//! Tests of calls: their cost, the threads and the order of their kernels, and their ends.
 
 use tfrt_bef::BefFile;
 use tfrt_compiler::{CompileOptions, compile};

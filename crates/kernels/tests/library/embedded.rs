@@ -1,5 +1,5 @@
-//! What programs in `tests/` can't show: kernels that need what only an embedding program gives, and
-//! what a host refuses.
+//! Tests of kernels that need an embedding program, and of what a host refuses: programs in `tests/` can't show
+//! these.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use tfrt_host::{
     RequestContext, ResourceContext,
 };
 
-/// A host with all kernels, what it prints, and the errors it was told of.
+/// A host with all kernels, its output, and the errors that it was told of.
 struct Host {
     host: HostContext,
     captured: CapturedOutput,
@@ -46,7 +46,7 @@ fn single() -> Host {
 }
 
 impl Host {
-    /// Runs `@main` of a text that needs not be verified.
+    /// Runs `@main` of a text, which is not verified.
     fn run(&self, text: &str, request: &Arc<RequestContext>) -> Vec<AnyAsyncValue> {
         let module = tfrt_ir::parse(&tfrt_ir::Source::new("main.mlir", text)).unwrap();
         let bytes = compile(&module, &CompileOptions::default()).unwrap();
@@ -241,7 +241,7 @@ func.func @main() -> !tfrt.chain {
     );
 }
 
-/// A queue that takes no blocking tasks.
+/// A queue that refuses blocking tasks.
 struct NoBlocking(SingleThreadedWorkQueue, AtomicUsize);
 
 impl ConcurrentWorkQueue for NoBlocking {
@@ -368,7 +368,7 @@ func.func @main() -> i1 {{
 const FAILING: &str = "func.func @main() -> (i32, i32) {\n  \
     %x, %y = \"tfrt_test.fail_twice\"() : () -> (i32, i32)\n  tfrt.return %x, %y : i32, i32\n}\n";
 
-/// Something to panic with.
+/// A value that panics when it is dropped.
 struct PanicsWhenDropped;
 
 impl Drop for PanicsWhenDropped {

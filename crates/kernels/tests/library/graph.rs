@@ -1,4 +1,4 @@
-//! Graphs of ONNX's operations as the compiler optimises them, run.
+//! Tests of graphs of ONNX's operations, optimised by the compiler and run.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
 use tfrt_bef::BefFile;
 use tfrt_compiler::legalize::Context;
-use tfrt_compiler::onnx::{Evaluated, Evaluator, Options, Prepares, pipeline};
+use tfrt_compiler::onnx::{EvaluatedValue, Evaluator, Options, PrepareRule, pipeline};
 use tfrt_compiler::{CompileOptions, compile};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
@@ -24,17 +24,17 @@ mod prepared;
 #[path = "graph/recognised.rs"]
 mod recognised;
 
-/// The kernels of this crate, which evaluate nothing while a model is compiled.
+/// An evaluator that knows the kernels of this crate, and evaluates nothing.
 struct Kernels;
 
 impl Evaluator for Kernels {
-    fn evaluate(&self, _: &tfrt_ir::Module) -> Vec<Option<Evaluated>> {
+    fn evaluate(&self, _: &tfrt_ir::Module) -> Vec<Option<EvaluatedValue>> {
         Vec::new()
     }
 
-    fn prepares(&self, row: &str) -> Option<Prepares> {
+    fn prepares(&self, row: &str) -> Option<PrepareRule> {
         let prepare = tfrt_kernels::onnx::prepare_of(row)?;
-        Some(Prepares {
+        Some(PrepareRule {
             inputs: prepare.inputs,
             types: prepare.types,
             takes_attributes: prepare.takes_attributes,
@@ -42,7 +42,7 @@ impl Evaluator for Kernels {
     }
 }
 
-/// A model, with its constants made.
+/// A model that was opened, with its constants.
 struct Opened {
     host: HostContext,
     program: Program,
@@ -91,7 +91,7 @@ fn open_changed(
     opened
 }
 
-/// The error of the constants of a program of kernels.
+/// Returns the error of the constants of a program of kernels.
 fn constants_error(text: &str) -> Error {
     let mut registry = KernelRegistry::new();
     tfrt_kernels::register_all(&mut registry);
@@ -119,7 +119,7 @@ impl Opened {
         results
     }
 
-    /// The error of the first result of a function.
+    /// Returns the error of the first result of a function.
     fn error(&self, function: &str, arguments: Vec<AnyAsyncValue>) -> Error {
         let function = self.program.function(function).unwrap();
         let request = RequestContext::new(&self.host);
@@ -141,7 +141,7 @@ impl Opened {
     }
 }
 
-/// Numbers between -1 and 1 that look drawn.
+/// Returns pseudo-random numbers between -1 and 1.
 fn numbers(seed: u32, n: usize) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
     let one = |_| {
@@ -151,7 +151,7 @@ fn numbers(seed: u32, n: usize) -> Vec<f32> {
     (0..n).map(one).collect()
 }
 
-/// A line that makes a constant of drawn numbers.
+/// Returns a line that makes a constant of pseudo-random numbers.
 fn constant(name: &str, seed: u32, shape: &[usize], positive: bool) -> String {
     let mut bytes = String::new();
     for number in numbers(seed, shape.iter().product()) {
@@ -175,7 +175,7 @@ fn assert_near(found: &[f32], wanted: &[f32]) {
     }
 }
 
-/// A convolution by its definition: channels first, padding 1 all around.
+/// Calculates a convolution by its definition: channels first, padding 1 all around.
 fn convolved(
     x: &[f32],
     [n, c, h, w]: [usize; 4],
@@ -335,7 +335,7 @@ fn products_take_any_batch() {
     }
 }
 
-/// Compares a model of images with itself as it is written, for one image and for three.
+/// Compares a model of images, optimised, with itself as it is written, for one image and for three.
 fn assert_same(body: &str, [c, h, w]: [usize; 3]) -> Opened {
     let (made, plain) = (open(body, true), open(body, false));
     for n in [1, 3] {
@@ -481,7 +481,7 @@ fn networks_of_images_give_the_same_bits_on_any_number_of_threads() {
     }
 }
 
-/// What follows a product or convolution has the bits of a program of its own behind it.
+/// Tests that an epilogue has the bits of a program of its own behind the product or convolution.
 #[test]
 fn epilogues_of_any_kind_give_the_bits_of_their_steps() {
     let any = "tensor<*xf32>";

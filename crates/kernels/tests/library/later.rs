@@ -1,5 +1,5 @@
-//! Kernels that leave their result to a task ([`Later`]): what they bring, and what becomes of calls
-//! that are cancelled, moved to another thread, or asked to wait meanwhile.
+//! Tests of kernels that leave their result to a task ([`Later`]): their results, and calls that meanwhile are
+//! cancelled, moved to another thread, or made to wait.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -43,7 +43,7 @@ fn count(values: Rest) -> Later<impl FnOnce() -> i32 + Send> {
     Later(move || i32::try_from(values.len()).unwrap_or(i32::MAX))
 }
 
-/// Starts as soon as its operand's kernel has returned.
+/// Starts when its operand's kernel has returned, even if the operand is pending.
 fn early(value: AsyncValue<i32>) -> bool {
     !value.is_settled()
 }
@@ -92,7 +92,7 @@ fn on(queue: Arc<dyn ConcurrentWorkQueue>) -> HostContext {
     counting(queue, false)
 }
 
-/// A host whose calls may be counted from the first kernel on.
+/// Returns a host whose calls may be counted from the first kernel on.
 fn counting(queue: Arc<dyn ConcurrentWorkQueue>, always_counts: bool) -> HostContext {
     let host = HostContext::builder(registry()).queue(queue);
     host.dynamic_order(always_counts).build()
@@ -102,7 +102,7 @@ fn single() -> HostContext {
     on(Arc::new(SingleThreadedWorkQueue::new()))
 }
 
-/// `@main` with such a body: its argument is `%x`, and it returns `results`.
+/// Returns `@main` with a body: its argument is `%x`, and it returns `results`.
 fn main_of(host: &HostContext, body: &str, results: &str) -> Function {
     let names: Vec<&str> = results.split(' ').step_by(2).collect();
     let types: Vec<&str> = results.split(' ').skip(1).step_by(2).collect();
@@ -124,8 +124,8 @@ fn begin(main: &Function, request: &Arc<RequestContext>, x: i32) -> Vec<AnyAsync
     main.execute(&ExecutionContext::new(request), vec![AnyAsyncValue::new(x)])
 }
 
-/// Calls `@main` with such a body on both kinds of queue, that of the host and the request's own, in
-/// order as far as that goes and counted, and shows its results.
+/// Calls `@main` with a body on both kinds of queue, that of the host and the request's own, in order as far as that
+/// goes and counted, and shows its results.
 fn check(body: &str, results: &str, x: i32, expected: &[&str]) {
     let queues: [Arc<dyn ConcurrentWorkQueue>; 2] = [
         Arc::new(SingleThreadedWorkQueue::new()),

@@ -1,4 +1,4 @@
-//! Kernels in programs, in one program of tests: what counts cells of the process lies beside.
+//! Tests of kernels in programs, in one program; tests that count cells of the process are beside it.
 
 mod calls;
 mod embedded;

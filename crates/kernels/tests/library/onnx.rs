@@ -1,5 +1,5 @@
-//! ONNX's operations, each as a program of one kernel: operands are written as MLIR has them, results as
-//! tensors are printed.
+//! Tests of ONNX's operations, each as a program of one kernel: operands are written as in MLIR, results as tensors
+//! are printed.
 
 #[path = "onnx/elementwise.rs"]
 mod elementwise;
@@ -34,7 +34,8 @@ use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Limits, Program, R
 use tfrt_ops::names::{self, NameAttr};
 use tfrt_tensor::Tensor;
 
-/// An operation to be tried: `op("Add").of("dense<1.0> : tensor<2xf32>")...`; a row that is none of ONNX: `op("sort")`.
+/// A test of one operation: `op("Add").of("dense<1.0> : tensor<2xf32>")...`; also of a row that is none of ONNX:
+/// `op("sort")`.
 struct Trial {
     name: &'static str,
     attributes: String,
@@ -56,7 +57,7 @@ fn op(name: &'static str) -> Trial {
 }
 
 impl Trial {
-    /// With an operand: `"[1.0, 2.0] 2xf32"`, or `""` for one that is left out.
+    /// Adds an operand: `"[1.0, 2.0] 2xf32"`, or `""` for one that is left out.
     fn of(mut self, operand: &str) -> Trial {
         self.operands.push(match operand.rsplit_once(' ') {
             None => "\"cpu.onnx.NoValue\"() : () -> !t.none".to_owned(),
@@ -82,7 +83,7 @@ impl Trial {
         self
     }
 
-    /// On a host that has so many bytes.
+    /// Limits the memory of the host.
     fn within(mut self, max_memory: usize) -> Trial {
         self.max_memory = Some(max_memory);
         self
@@ -109,7 +110,7 @@ impl Trial {
         )
     }
 
-    /// The kernel and its attributes: those of the row that the operation is, or of an older form.
+    /// Returns the kernel and its attributes: those of the row that the operation is, or of an older form.
     fn kernel(&self) -> [String; 2] {
         let mut attributes = self.attributes.clone();
         if tfrt_ops::find(self.name).is_some_and(|row| row.dialect() == "graph") {

@@ -1,4 +1,5 @@
-//! Values that are promised by kernels: what goes on at once when they come, and what ends although they never do.
+//! Tests of promised values: kernels that run at once when they are resolved, and calls that end although they never
+//! are.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -12,15 +13,15 @@ use tfrt_host::{
     AnyAsyncValue, Error, ErrorCode, ExecutionContext, HostContext, Program, RequestContext, Stuck,
 };
 
-/// Those of values to come.
+/// The promises of pending values.
 type Promises = Arc<Mutex<Vec<Promise<i32>>>>;
 
-/// Starts as soon as its operand's kernel has returned.
+/// Starts when its operand's kernel has returned, even if the operand is pending.
 fn early(value: AsyncValue<i32>) -> bool {
     !value.is_settled()
 }
 
-/// Fails as what it has waited for in vain.
+/// Fails with the error of a broken promise.
 fn breaks_its_word(_: i32) -> Result<i32, Error> {
     let (promise, value) = AsyncValue::<i32>::pending();
     drop(promise);
@@ -32,7 +33,7 @@ fn passes_on(value: AsyncValue<i32>) -> AsyncValue<i32> {
     value
 }
 
-/// Nothing is failed while a test keeps a promise itself.
+/// The handling of stuck requests while a test keeps a promise itself: none fails.
 const UNWATCHED: Stuck = Stuck::Report;
 
 fn both(handle: AsyncValue<i32>, value: i32) -> i32 {
@@ -42,13 +43,13 @@ fn both(handle: AsyncValue<i32>, value: i32) -> i32 {
         .map_or(-1, |same| same + value)
 }
 
-/// A host with one thread, which does this about what is stuck. Its kernel `t.to_come` keeps its promises here;
-/// `t.gives_up` gives its request up before it returns, and `t.keeps_next` keeps the last promise that is left.
+/// Returns a host with one thread that handles stuck requests so. Its kernel `t.to_come` keeps its promises here;
+/// `t.gives_up` cancels its request before it returns, and `t.keeps_next` keeps the last promise that is left.
 fn promising(stuck: Stuck) -> (HostContext, Promises) {
     promising_in(false, stuck)
 }
 
-/// The same, where calls may be counted from the first kernel on.
+/// Returns such a host, whose calls may be counted from the first kernel on.
 fn promising_in(always_counts: bool, stuck: Stuck) -> (HostContext, Promises) {
     let promises = Promises::default();
     let (kept, left, next) = (promises.clone(), promises.clone(), promises.clone());

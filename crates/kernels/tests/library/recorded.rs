@@ -1,4 +1,5 @@
-//! What a recording names: each kernel that has run, with its place in the file, for every way to run a function.
+//! Tests of recordings: each kernel that has run is named, with its place in the file, in every way to run a
+//! function.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -11,7 +12,7 @@ use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::record::{EventKind, Recorder};
 use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Program, RequestContext};
 
-/// `@main` calls `@f` twice.
+/// Returns a program whose `@main` calls `@f` twice.
 fn text(add: &str, attributes: &str) -> String {
     format!(
         "func.func @f(%x: i32) -> i32 attributes {{{attributes}}} {{
@@ -29,7 +30,7 @@ fn text(add: &str, attributes: &str) -> String {
     )
 }
 
-/// Runs `@main` twice, and gives what was recorded: the call, the function, the number in the file, the name.
+/// Runs `@main` twice, and returns the recording: the call, the function, the number in the file, the name.
 fn recorded(
     text: &str,
     queue: Arc<dyn ConcurrentWorkQueue>,

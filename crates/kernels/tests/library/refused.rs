@@ -1,4 +1,4 @@
-//! Memory of calls that is refused: the error says about how much it was.
+//! Tests of memory of calls that is refused: the error says how much it was.
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -14,10 +14,10 @@ use tfrt_host::{
     AnyAsyncValue, ErrorCode, ExecutionContext, HostAllocator, HostContext, Program, RequestContext,
 };
 
-/// Blocks of so many bytes are refused.
+/// The least size of blocks that are refused.
 const TOO_LARGE: usize = 1 << 16;
 
-/// Refuses large blocks, and remembers how large the last was.
+/// An allocator that refuses large blocks, and remembers how large the last was.
 struct Narrow {
     system: SystemAllocator,
     refused: AtomicUsize,

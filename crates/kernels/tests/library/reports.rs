@@ -1,4 +1,4 @@
-//! Every error that an asynchronous kernel ends with is reported once, whenever it comes.
+//! Tests that every error of an asynchronous kernel is reported once, whenever it comes.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -14,8 +14,8 @@ use tfrt_host::{
 
 const N_CALLS: usize = 50_000;
 
-/// A thread fails promises as fast as they are made, so that some fail while the executor is
-/// between two looks at the value.
+/// Tests with a thread that fails promises as fast as they are made, so that some fail while the executor is between
+/// two looks at the value.
 #[test]
 fn an_error_that_comes_while_the_kernel_returns_is_reported() {
     let (promises, received) = channel::<KernelPromise<i32>>();

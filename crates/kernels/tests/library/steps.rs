@@ -1,4 +1,4 @@
-//! Control kernels that fail after they have waited: what their results and the diagnostic handler are told.
+//! Tests of control kernels that fail after a wait: their results, and the calls of the diagnostic handler.
 
 use std::sync::{Arc, Mutex};
 
@@ -35,7 +35,7 @@ fn brings_two() -> Step {
     Step::done(vec![number(), number()])
 }
 
-/// What a kernel may do when what it waits for has come.
+/// The actions of a kernel after its wait.
 const STEPS: [fn() -> Step; 5] = [fails, panics, forks, waits, brings_two];
 
 fn step(index: i32, context: &ExecutionContext) -> Step {
@@ -51,7 +51,7 @@ fn calls_with_nothing(_: i32, body: Callee, context: &ExecutionContext) -> Step 
     })
 }
 
-/// Gives its request up, at once or after it has waited, and goes on as if nothing had happened.
+/// Cancels its request, at once or after a wait, and goes on as if nothing had happened.
 fn gives_up(index: i32, body: Callee, context: &ExecutionContext) -> Step {
     let request = context.request().clone();
     let next = move |values: Vec<AnyAsyncValue>| {
@@ -68,12 +68,12 @@ fn gives_up(index: i32, body: Callee, context: &ExecutionContext) -> Step {
     }
 }
 
-/// Calls a kernel with a number, and looks at its error, which comes later.
+/// Calls a kernel with a number, and checks its error, which comes later.
 fn check(kernel: &str, argument: i32, expected: &str, n_told: usize) {
     check_whenever(kernel, argument, false, expected, n_told);
 }
 
-/// Calls a kernel with a number, and looks at its error, and whether that is there at once.
+/// Calls a kernel with a number, and checks its error, and whether it is there at once.
 fn check_whenever(kernel: &str, argument: i32, is_at_once: bool, expected: &str, n_told: usize) {
     let mut registry = KernelRegistry::new();
     tfrt_kernels::register_all(&mut registry);

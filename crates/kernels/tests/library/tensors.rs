@@ -1,5 +1,5 @@
-//! Kernels of tensors: the file that programs of the corpus read, and what many threads do to a tensor
-//! that no chain orders.
+//! Tests of kernels of tensors: the file that programs of the corpus read, and tensors that many threads use without
+//! a chain.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -63,7 +63,7 @@ fn the_sample_file_is_what_is_written() {
     assert_eq!(std::fs::read(sample_path()).unwrap(), bytes);
 }
 
-/// Two kernels that fill a tensor, and a chain for neither: at any time one of them has it.
+/// Tests two kernels that fill a tensor without a chain: at any time one of them holds it.
 #[test]
 fn unordered_writes_fail_or_are_whole() {
     const N_RUNS: usize = 50;

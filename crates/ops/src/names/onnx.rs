@@ -1,16 +1,16 @@
-//! ONNX: the operations of its default domain that are rows of `graph`.
+//! The mapping of ONNX: operations of its default domain that are rows of `graph`.
 //!
 //! The rest of ONNX are library rows under their own names: `onnx.NonMaxSuppression`. The version of an operation is
 //! that of the newest form that the pass `onnx-upgrade` makes.
 
 use tfrt_bef::DType;
 
-use super::{Found, Name, NameAttr, Named};
+use super::{Name, NameAttr, RowAttrs, RowMatch};
 use crate::attrs::AttrSource;
 use crate::def::OpDef;
 use NameAttr::{Int, Renamed, Text, Type};
 
-/// Names of the default domain, sorted.
+/// The mappings of the default domain, sorted by name.
 pub const NAMES: &[Name] = &[
     Name::new("Abs", "abs"),
     Name::new("Acos", "acos"),
@@ -227,7 +227,7 @@ pub const NAMES: &[Name] = &[
         .unless(&["axis", "broadcast"]),
 ];
 
-/// Returns the name of an operation of the default domain that is a row of `graph`.
+/// Returns the mapping of an operation of the default domain, if it is a row of `graph`.
 pub fn name(name: &str) -> Option<&'static Name> {
     super::find(NAMES, name)
 }
@@ -240,34 +240,35 @@ pub fn row(name: &str) -> Option<&'static OpDef> {
     }
 }
 
-/// Returns what an operation is, of a `version` of its operator set. Nothing is known of forms older than the row's.
-pub fn find<'a>(name: &str, version: i64, attrs: &'a dyn AttrSource) -> Option<Found<'a>> {
+/// Returns the row and the attributes of an operation, of a `version` of its operator set. `None` for forms that are
+/// older than the row's.
+pub fn find<'a>(name: &str, version: i64, attrs: &'a dyn AttrSource) -> Option<RowMatch<'a>> {
     let own = self::name(name);
     if own.is_some_and(|own| version < own.shapes_since && !own.is_row(version, attrs)) {
         return None;
     }
-    let attrs = Named {
+    let attrs = RowAttrs {
         source: attrs,
         attrs: own.map_or(&[], |own| own.attrs),
         dtype,
     };
-    Some(Found {
+    Some(RowMatch {
         op: row(name)?,
         attrs,
     })
 }
 
-/// The version of the operator set whose operations the rows are.
+/// The newest version of the operator set: rows have the form that operations have there.
 pub const NEWEST: i64 = 27;
 
-/// Returns the number that a type has in the format.
+/// Returns the format's number for a type.
 pub fn number(dtype: DType) -> Option<i64> {
     (1..=MOST_TYPES).find(|number| self::dtype(*number) == Some(dtype))
 }
 
 const MOST_TYPES: i64 = 26;
 
-/// Returns the type that has a number in the format.
+/// Returns the type with this number in the format.
 pub fn dtype(number: i64) -> Option<DType> {
     Some(match number {
         1 => DType::F32,

@@ -1,4 +1,4 @@
-//! TensorFlow: operations that are rows, for eager calls and, in time, SavedModels.
+//! The mapping of TensorFlow: operations that are rows, for eager calls and, in time, SavedModels.
 //!
 //! The names are those of its graphs, without `tf.` in front. What no row of graphs is, such as `StridedSlice` with its
 //! masks, is a library row of the name itself, and is here only if its attributes are operands of the row, or are called
@@ -6,11 +6,11 @@
 
 use tfrt_bef::DType;
 
-use super::{Held, LAST, Name, NameAttr, NameOperand, Only};
+use super::{AllowedAttr, AttrForm, LAST, Name, NameAttr, NameOperand};
 use NameAttr::{FloatOr, Int, IntOr, IntWith, Operand, OperandOr, Renamed, Text};
 use NameOperand::{At, Attr, Ends, Pairs};
 
-/// Attributes that graphs carry and that say nothing that tensors don't.
+/// Attributes that are ignored: graphs carry them, but tensors say the same.
 pub const UNREAD: &[&str] = &[
     "Index",
     "N",
@@ -52,13 +52,13 @@ pub const UNREAD: &[&str] = &[
     "validate_indices",
 ];
 
-/// Whether the factors of a product are turned.
+/// The attributes that transpose the factors of a product.
 const ADJOINT: &[NameAttr] = &[
     Renamed("transpose_a", "adj_x"),
     Renamed("transpose_b", "adj_y"),
 ];
 
-/// `reduction!("Sum", "sum")` is the name of a reduction along the axes in operand 1, which may be none.
+/// `reduction!("Sum", "sum")` maps a reduction along the axes in operand 1, which may be none.
 macro_rules! reduction {
     ($name:literal, $kind:literal) => {
         Name::new($name, "reduce").attrs(&[
@@ -69,7 +69,7 @@ macro_rules! reduction {
     };
 }
 
-/// `place!("ArgMax", "max")` is the name of where an element is along an axis, which goes.
+/// `place!("ArgMax", "max")` maps a search for the position of an element along an axis, which goes.
 macro_rules! place {
     ($name:literal, $kind:literal) => {
         Name::new($name, "arg")
@@ -82,21 +82,21 @@ macro_rules! place {
     };
 }
 
-/// `segments!("SegmentSum", "sum")` is the name of how rows of segments in order are taken together.
+/// `segments!("SegmentSum", "sum")` maps a reduction of rows by segments that are sorted.
 macro_rules! segments {
     ($name:literal, $kind:literal) => {
         Name::new($name, "tfrt.segments").attrs(&[Text("kind", $kind)])
     };
 }
 
-/// `unsorted!("UnsortedSegmentSum", "sum")` is the same of segments in any order.
+/// `unsorted!("UnsortedSegmentSum", "sum")` maps a reduction of rows by segments in any order.
 macro_rules! unsorted {
     ($name:literal, $kind:literal) => {
         Name::new($name, "tfrt.unsorted_segments").attrs(&[Text("kind", $kind)])
     };
 }
 
-/// `bounds!("UpperBound", 1)` is the name of where values would go into a sorted row: at the `upper` end.
+/// `bounds!("UpperBound", 1)` maps a binary search in sorted rows, for the `upper` bound.
 macro_rules! bounds {
     ($name:literal, $upper:literal) => {
         Name::new($name, "tfrt.bounds")
@@ -105,13 +105,16 @@ macro_rules! bounds {
     };
 }
 
-/// Positions that are outside are errors.
-const POLICY: &[(&str, Only)] = &[("bad_indices_policy", Only::Texts(&["", "DEFAULT", "ERROR"]))];
+/// The policy that positions outside of the tensor are errors.
+const POLICY: &[(&str, AllowedAttr)] = &[(
+    "bad_indices_policy",
+    AllowedAttr::Texts(&["", "DEFAULT", "ERROR"]),
+)];
 
-/// Shorter diagonals begin at the left.
+/// The alignment by which shorter diagonals begin at the left.
 const LEFT: &[NameAttr] = &[Text("align", "LEFT_LEFT")];
 
-/// Names, sorted.
+/// The mappings, sorted by name.
 pub const NAMES: &[Name] = &[
     Name::new("Abs", "abs"),
     Name::new("Acos", "acos"),
@@ -132,9 +135,9 @@ pub const NAMES: &[Name] = &[
     Name::new("BatchMatMul", "dot").attrs(ADJOINT),
     Name::new("BatchMatMulV2", "dot").attrs(ADJOINT),
     Name::new("BatchMatMulV3", "dot").attrs(ADJOINT).only(&[
-        ("Ta", Only::TypeOf(0)),
-        ("Tb", Only::TypeOf(1)),
-        ("Tout", Only::TypeOf(0)),
+        ("Ta", AllowedAttr::TypeOf(0)),
+        ("Tb", AllowedAttr::TypeOf(1)),
+        ("Tout", AllowedAttr::TypeOf(0)),
     ]),
     Name::new("BitwiseAnd", "bit_and"),
     Name::new("BitwiseOr", "bit_or"),
@@ -142,12 +145,12 @@ pub const NAMES: &[Name] = &[
     Name::new("BroadcastTo", "broadcast"),
     Name::new("Cast", "cast")
         .attrs(&[Renamed("to", "DstT")])
-        .only(&[("Truncate", Only::Int(0))]),
+        .only(&[("Truncate", AllowedAttr::Int(0))]),
     Name::new("Ceil", "ceil"),
     Name::new("ClipByValue", "onnx.Clip"),
     Name::new("Concat", "concat").attrs(&[Operand("axis", 0)]),
     Name::new("ConcatV2", "concat").attrs(&[Operand("axis", LAST)]),
-    Name::new("Const", "tf.Const").operands(&[Attr("value", Held::Tensor)]),
+    Name::new("Const", "tf.Const").operands(&[Attr("value", AttrForm::Tensor)]),
     Name::new("Cos", "cos"),
     Name::new("Cosh", "cosh"),
     Name::new("Cumprod", "cumulative").attrs(&[Text("kind", "prod")]),
@@ -156,7 +159,7 @@ pub const NAMES: &[Name] = &[
     Name::new("DivNoNan", "div_no_nan"),
     Name::new("Einsum", "onnx.Einsum"),
     Name::new("Elu", "elu"),
-    Name::new("Equal", "eq").only(&[("incompatible_shape_error", Only::Int(1))]),
+    Name::new("Equal", "eq").only(&[("incompatible_shape_error", AllowedAttr::Int(1))]),
     Name::new("Erf", "erf"),
     Name::new("Erfc", "erfc"),
     reduction!("EuclideanNorm", "l2"),
@@ -171,7 +174,7 @@ pub const NAMES: &[Name] = &[
     Name::new("Greater", "gt"),
     Name::new("GreaterEqual", "ge"),
     Name::new("Identity", "identity"),
-    Name::new("InTopK", "tf.InTopKV2").operands(&[At(0), At(1), Attr("k", Held::Number)]),
+    Name::new("InTopK", "tf.InTopKV2").operands(&[At(0), At(1), Attr("k", AttrForm::Number)]),
     Name::new("Inv", "reciprocal"),
     Name::new("Invert", "bit_not"),
     Name::new("IsFinite", "is_finite"),
@@ -212,10 +215,11 @@ pub const NAMES: &[Name] = &[
         At(2),
         At(3),
     ]),
-    Name::new("NotEqual", "ne").only(&[("incompatible_shape_error", Only::Int(1))]),
+    Name::new("NotEqual", "ne").only(&[("incompatible_shape_error", AllowedAttr::Int(1))]),
     Name::new("Pad", "pad").operands(&[At(0), Pairs(1)]),
     Name::new("PadV2", "pad").operands(&[At(0), Pairs(1), At(2)]),
-    Name::new("PlaceholderWithDefault", "tf.EnsureShape").only(&[("dtype", Only::TypeOf(0))]),
+    Name::new("PlaceholderWithDefault", "tf.EnsureShape")
+        .only(&[("dtype", AllowedAttr::TypeOf(0))]),
     Name::new("Pow", "pow"),
     Name::new("PreventGradient", "identity"),
     reduction!("Prod", "prod"),
@@ -257,7 +261,7 @@ pub const NAMES: &[Name] = &[
     Name::new("Sqrt", "sqrt"),
     Name::new("Square", "square"),
     Name::new("SquaredDifference", "squared_difference"),
-    Name::new("Squeeze", "onnx.Squeeze").operands(&[At(0), Attr("squeeze_dims", Held::Ints)]),
+    Name::new("Squeeze", "onnx.Squeeze").operands(&[At(0), Attr("squeeze_dims", AttrForm::Ints)]),
     Name::new("StaticRegexFullMatch", "onnx.RegexFullMatch"),
     Name::new("StopGradient", "identity"),
     Name::new("Sub", "sub"),
@@ -278,7 +282,7 @@ pub const NAMES: &[Name] = &[
         .attrs(&[Text("reduction", "none")])
         .only(POLICY),
     Name::new("Tile", "tile"),
-    Name::new("TopK", "tf.TopKV2").operands(&[At(0), Attr("k", Held::Number)]),
+    Name::new("TopK", "tf.TopKV2").operands(&[At(0), Attr("k", AttrForm::Number)]),
     Name::new("Transpose", "transpose").attrs(&[Operand("perm", 1)]),
     Name::new("TruncateDiv", "div"),
     Name::new("TruncateMod", "rem").attrs(&[Int("truncated", 1)]),
@@ -295,7 +299,7 @@ pub const NAMES: &[Name] = &[
     Name::new("Xlogy", "xlogy"),
 ];
 
-/// Returns the name of an operation that is a row.
+/// Returns the mapping of an operation that is a row.
 pub fn name(name: &str) -> Option<&'static Name> {
     super::find(NAMES, name)
 }

@@ -1,4 +1,4 @@
-//! Normalisations that `graph` has in another form.
+//! Rows of normalisations that `graph` has in another form.
 
 use tfrt_bef::DType;
 

@@ -1,8 +1,8 @@
-//! Element by element: what is spelled out, or has another form, in `graph`.
+//! Rows of pointwise operations that `graph` spells out, or has in another form.
 
 use tfrt_bef::DType;
 
-use crate::def::{AttrDef, AttrKind, Elements, Function, OpDef, Traits, ValueDef};
+use crate::def::{AttrDef, AttrKind, ElementFamily, OpDef, PointwiseFn, Traits, ValueDef};
 use crate::fact::Fact;
 use crate::infer::{Infer, InferCall, InferError};
 use crate::names::onnx::dtype;
@@ -25,11 +25,11 @@ pub(crate) const OPS: &[OpDef] = &[
     .results(&[ValueDef::var("Z", "T")])
     .attrs(&[AttrDef::new("direction", AttrKind::Text).required()])
     .infer(Infer::Broadcast)
-    .pointwise(Function::ByText(
+    .pointwise(PointwiseFn::ByText(
         "direction",
         &[("LEFT", "shift_left"), ("RIGHT", "shift_right")],
     ))
-    .elements(Elements::Unsigned),
+    .elements(ElementFamily::Unsigned),
     OpDef::new(
         "onnx.CastLike",
         "The elements of the first operand in the type of the second.",
@@ -52,8 +52,8 @@ pub(crate) const OPS: &[OpDef] = &[
     .inputs(&[ValueDef::set("X", &[DType::F32])])
     .results(&[ValueDef::set("Y", &[DType::F32])])
     .attrs(&[AttrDef::float("alpha", 1.0)])
-    .pointwise(Function::Is("celu"))
-    .elements(Elements::Float),
+    .pointwise(PointwiseFn::Is("celu"))
+    .elements(ElementFamily::Float),
     OpDef::new(
         "onnx.Clip",
         "Each element, at least `min` and at most `max`.",
@@ -64,8 +64,8 @@ pub(crate) const OPS: &[OpDef] = &[
         ValueDef::var("max", "T").optional(),
     ])
     .results(&[ValueDef::var("output", "T")])
-    .pointwise(Function::OfRow)
-    .elements(Elements::Real),
+    .pointwise(PointwiseFn::OfRow)
+    .elements(ElementFamily::Real),
     OpDef::new(
         "onnx.Dropout",
         "Its operand; in training with some elements replaced by 0, and the others made larger.",
@@ -85,39 +85,39 @@ pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("onnx.HardSwish", "x * max(0, min(1, x / 6 + 0.5)).")
         .inputs(&[ValueDef::var("X", "T")])
         .results(&[ValueDef::var("Y", "T")])
-        .pointwise(Function::Is("hard_swish"))
-        .elements(Elements::Float),
+        .pointwise(PointwiseFn::Is("hard_swish"))
+        .elements(ElementFamily::Float),
     OpDef::new("onnx.Max", "The largest of the operands' elements.")
         .inputs(&[ValueDef::var("data_0", "T").rest(1)])
         .results(&[ValueDef::var("max", "T")])
         .infer(Infer::By(extreme))
-        .pointwise(Function::Fold("max"))
+        .pointwise(PointwiseFn::Fold("max"))
         .traits(Traits::COMMUTATIVE)
-        .elements(Elements::Real),
+        .elements(ElementFamily::Real),
     OpDef::new("onnx.Mean", "The mean of the operands' elements.")
         .inputs(&[ValueDef::var("data_0", "T").rest(1)])
         .results(&[ValueDef::var("mean", "T")])
         .infer(Infer::Broadcast)
-        .pointwise(Function::Mean)
+        .pointwise(PointwiseFn::Mean)
         .traits(Traits::COMMUTATIVE)
-        .elements(Elements::Float),
+        .elements(ElementFamily::Float),
     OpDef::new("onnx.Min", "The smallest of the operands' elements.")
         .inputs(&[ValueDef::var("data_0", "T").rest(1)])
         .results(&[ValueDef::var("min", "T")])
         .infer(Infer::By(extreme))
-        .pointwise(Function::Fold("min"))
+        .pointwise(PointwiseFn::Fold("min"))
         .traits(Traits::COMMUTATIVE)
-        .elements(Elements::Real),
+        .elements(ElementFamily::Real),
     OpDef::new("onnx.Mish", "x * tanh(log(1 + exp(x))).")
         .inputs(&[ValueDef::var("X", "T")])
         .results(&[ValueDef::var("Y", "T")])
-        .pointwise(Function::Is("mish"))
-        .elements(Elements::Float),
+        .pointwise(PointwiseFn::Is("mish"))
+        .elements(ElementFamily::Float),
     OpDef::new("onnx.PRelu", "Each element, or below 0 that times `slope`.")
         .inputs(&[ValueDef::var("X", "T"), ValueDef::var("slope", "T")])
         .results(&[ValueDef::var("Y", "T")])
-        .pointwise(Function::Is("prelu"))
-        .elements(Elements::Real),
+        .pointwise(PointwiseFn::Is("prelu"))
+        .elements(ElementFamily::Real),
     OpDef::new(
         "onnx.Selu",
         "`gamma` * x, or below 0 `gamma` * `alpha` * (exp(x) - 1).",
@@ -128,8 +128,8 @@ pub(crate) const OPS: &[OpDef] = &[
         AttrDef::float("alpha", 1.6732632),
         AttrDef::float("gamma", 1.050701),
     ])
-    .pointwise(Function::Is("selu"))
-    .elements(Elements::Float),
+    .pointwise(PointwiseFn::Is("selu"))
+    .elements(ElementFamily::Float),
     OpDef::new(
         "onnx.Shrink",
         "x - `bias` above `lambd`, x + `bias` below -`lambd`, else 0.",
@@ -137,32 +137,32 @@ pub(crate) const OPS: &[OpDef] = &[
     .inputs(&[ValueDef::var("input", "T")])
     .results(&[ValueDef::var("output", "T")])
     .attrs(&[AttrDef::float("lambd", 0.5), AttrDef::float("bias", 0.0)])
-    .pointwise(Function::Is("shrink"))
-    .elements(Elements::Real),
+    .pointwise(PointwiseFn::Is("shrink"))
+    .elements(ElementFamily::Real),
     OpDef::new("onnx.Softsign", "x / (1 + |x|).")
         .inputs(&[ValueDef::var("input", "T")])
         .results(&[ValueDef::var("output", "T")])
-        .pointwise(Function::Is("softsign"))
-        .elements(Elements::Float),
+        .pointwise(PointwiseFn::Is("softsign"))
+        .elements(ElementFamily::Float),
     OpDef::new("onnx.Sum", "The sum of the operands' elements.")
         .inputs(&[ValueDef::var("data_0", "T").rest(1)])
         .results(&[ValueDef::var("sum", "T")])
         .infer(Infer::By(sum))
-        .pointwise(Function::Fold("add"))
+        .pointwise(PointwiseFn::Fold("add"))
         .traits(Traits::COMMUTATIVE)
-        .elements(Elements::Real),
+        .elements(ElementFamily::Real),
     OpDef::new("onnx.Swish", "x * sigmoid(`alpha` * x).")
         .inputs(&[ValueDef::var("X", "T")])
         .results(&[ValueDef::var("Y", "T")])
         .attrs(&[AttrDef::float("alpha", 1.0)])
-        .pointwise(Function::Is("swish"))
-        .elements(Elements::Float),
+        .pointwise(PointwiseFn::Is("swish"))
+        .elements(ElementFamily::Float),
     OpDef::new("onnx.ThresholdedRelu", "x above `alpha`, else 0.")
         .inputs(&[ValueDef::var("X", "T")])
         .results(&[ValueDef::var("Y", "T")])
         .attrs(&[AttrDef::float("alpha", 1.0)])
-        .pointwise(Function::Is("thresholded_relu"))
-        .elements(Elements::Float),
+        .pointwise(PointwiseFn::Is("thresholded_relu"))
+        .elements(ElementFamily::Float),
 ];
 
 fn cast_like(call: &mut InferCall<'_>) -> Result<(), InferError> {

@@ -1,4 +1,4 @@
-//! Images: parts and places of them, detection, decoding.
+//! Rows on images: regions and samples of them, detection, decoding.
 
 use tfrt_bef::DType;
 
@@ -116,7 +116,7 @@ fn image_decoder(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Returns (regions, channels, height, width).
+/// Returns the extents of regions: (regions, channels, height, width).
 fn regions(call: &mut InferCall<'_>, spatial: [Option<i64>; 2]) {
     let x = call.input(0);
     let mut dims = Dims::from_iter([call.input(1).dim(0), x.dim(1)]);

@@ -1,4 +1,4 @@
-//! Losses.
+//! Rows of losses.
 
 use crate::def::{AttrDef, AttrKind, OpDef, ValueDef};
 use crate::dim::Dims;

@@ -1,4 +1,4 @@
-//! Classical machine learning: the domain `ai.onnx.ml`.
+//! Rows of classical machine learning: the domain `ai.onnx.ml`.
 
 use tfrt_bef::DType;
 
@@ -279,12 +279,12 @@ pub(crate) const OPS: &[OpDef] = &[
     .infer(Infer::By(nothing)),
 ];
 
-/// A map for each row, which is no tensor.
+/// Infers nothing: the result is a list of maps, no tensor.
 fn nothing(_: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Returns the number of rows: a list is one.
+/// Returns the number of rows of a tensor: a list is one row.
 fn rows(x: &Fact) -> Dim {
     match x.rank() {
         Some(1) => Dim::Known(1),

@@ -1,4 +1,4 @@
-//! Products of matrices and windows that `graph` has in another form.
+//! Rows of products of matrices and windows that `graph` has in another form.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +74,8 @@ fn det(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Each letter is an extent, the same wherever it stands; three points stand for dimensions that are broadcast.
+/// Infers `Einsum`: each letter is one extent wherever it stands; three points stand for dimensions that are
+/// broadcast.
 fn einsum(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let equation: String = call
         .attrs
@@ -167,7 +168,8 @@ fn gemm(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Queries, keys and values are (batch, length, heads * size), the state is (batch, heads, size, size of values).
+/// Infers `LinearAttention`: queries, keys and values are (batch, length, heads * size), the state is (batch, heads,
+/// size, size of values).
 fn linear_attention(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let (query, key, value, past) = (
         call.input(0).clone(),
@@ -208,7 +210,7 @@ fn qlinear_mat_mul(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Queries, keys and values are (batch, heads, length, size).
+/// Infers `FlexAttention`: queries, keys and values are (batch, heads, length, size).
 fn flex_attention(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let (query, value) = (call.input(0), call.input(2));
     let dims = query.dims.as_ref().filter(|dims| dims.len() == 4);

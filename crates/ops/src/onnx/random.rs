@@ -1,4 +1,4 @@
-//! Random numbers.
+//! Rows that draw random numbers.
 
 use tfrt_bef::DType;
 

@@ -1,4 +1,4 @@
-//! Sequences, optional values, and loops.
+//! Rows of sequences, optional values, and loops.
 
 use tfrt_bef::DType;
 
@@ -24,7 +24,7 @@ pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("onnx.SplitToSequence", "Parts of a tensor along `axis`, as a sequence.").inputs(&[ValueDef::var("input", "T"), ValueDef::var("split", "I").optional()]).results(&[ValueDef::object("output_sequence")]).attrs(&[AttrDef::int("axis", 0), AttrDef::int("keepdims", 1)]).infer(Infer::By(nothing)),
 ];
 
-/// Results that are no tensors, or of which nothing is known before they are calculated.
+/// Infers nothing: results are no tensors, or depend on elements that are calculated.
 fn nothing(_: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
@@ -39,8 +39,8 @@ fn is_there(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// The body takes the number of the turn, the condition and the values that go from turn to turn; it gives a
-/// condition, these values, and what is put together.
+/// Infers `Loop`. The body takes the number of the turn, the condition and the loop-carried values; it returns a
+/// condition, the carried values, and scan outputs, which are stacked.
 fn turns(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let first: Facts = call
         .inputs

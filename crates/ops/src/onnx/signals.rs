@@ -1,4 +1,4 @@
-//! Windows and transforms of signals.
+//! Rows of window functions and of transforms of signals.
 
 use tfrt_bef::DType;
 
@@ -100,7 +100,7 @@ fn first(fact: &Fact) -> Dim {
         .unwrap_or_default()
 }
 
-/// The last dimension holds the real part alone, or both.
+/// Infers `DFT`. The last dimension holds the real part alone, or both parts.
 fn dft(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0).clone();
     let (onesided, inverse) = (call.attrs.flag("onesided"), call.attrs.flag("inverse"));

@@ -1,4 +1,4 @@
-//! Strings.
+//! Rows on strings.
 
 use tfrt_bef::DType;
 
@@ -75,7 +75,7 @@ fn truth(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// A list of strings, or one row of them.
+/// Infers `StringNormalizer` of a list of strings, or of one row of them.
 fn normalizer(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let dims = call.input(0).dims.clone().map(|mut dims| {
         if let Some(last) = dims.last_mut() {
@@ -98,7 +98,7 @@ fn string_split(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// A count for each index that `ngram_indexes` has.
+/// Infers `TfIdfVectorizer`: one number for each index in `ngram_indexes`.
 fn n_grams(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let indexes = call.attrs.ints("ngram_indexes");
     let n = indexes.and_then(|list| list.iter().max().and_then(|last| last.checked_add(1)));

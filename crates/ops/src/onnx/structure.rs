@@ -1,11 +1,11 @@
-//! Tensors of other extents.
+//! Rows that change the extents of tensors.
 
 use tfrt_bef::DType;
 
 use crate::def::{AttrDef, AttrKind, OpDef, Traits, ValueDef};
 use crate::dim::{Dim, Dims};
 use crate::fact::{Fact, product, unknown_dims};
-use crate::infer::{Infer, InferCall, InferError, Stated, without};
+use crate::infer::{Infer, InferCall, InferError, StaticInts, without};
 use crate::names::onnx::dtype;
 use crate::structure::dims_of;
 use crate::windows::scaled;
@@ -29,7 +29,7 @@ pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("onnx.Upsample", "The old name of `Resize`.").inputs(&[ValueDef::var("X", "T"), ValueDef::set("scales", &[DType::F32])]).results(&[ValueDef::var("Y", "T").by_values()]).attrs(&[AttrDef::text("mode", "nearest")]).infer(Infer::By(upsample)),
 ];
 
-/// Returns the extents of an operand whose number of dimensions must be so large.
+/// Returns the extents of an operand that must have this rank.
 fn dims_of_rank(call: &InferCall<'_>, rank: usize) -> Result<Option<Dims>, InferError> {
     match &call.input(0).dims {
         Some(dims) if dims.len() != rank => {
@@ -187,7 +187,7 @@ fn size(call: &mut InferCall<'_>) -> Result<(), InferError> {
 fn squeeze(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0).clone();
     let dims = match (&x.dims, call.ints(1, "axes")) {
-        (Some(dims), Stated::Is(axes)) => {
+        (Some(dims), StaticInts::Known(axes)) => {
             let gone = call.axes(&axes, dims.len())?;
             let is_one = |at: &&usize| dims[**at].value().is_none_or(|extent| extent == 1);
             if let Some(at) = gone.iter().find(|at| !is_one(at)) {
@@ -198,14 +198,14 @@ fn squeeze(call: &mut InferCall<'_>) -> Result<(), InferError> {
             }
             Some(without(dims, &gone, false))
         }
-        (Some(dims), Stated::Absent) => {
+        (Some(dims), StaticInts::Absent) => {
             let sizes: Option<Vec<i64>> = dims.iter().map(Dim::value).collect();
             sizes.map(|sizes| {
                 let gone: Vec<usize> = (0..dims.len()).filter(|at| sizes[*at] == 1).collect();
                 without(dims, &gone, false)
             })
         }
-        (Some(dims), Stated::Unknown) => match call.input(1).dims.as_deref() {
+        (Some(dims), StaticInts::Unknown) => match call.input(1).dims.as_deref() {
             Some([Dim::Known(n)]) => usize::try_from(*n)
                 .ok()
                 .and_then(|n| dims.len().checked_sub(n))
@@ -221,7 +221,7 @@ fn squeeze(call: &mut InferCall<'_>) -> Result<(), InferError> {
 fn unsqueeze(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0).clone();
     let dims = match (&x.dims, call.ints(1, "axes")) {
-        (Some(dims), Stated::Is(axes)) => {
+        (Some(dims), StaticInts::Known(axes)) => {
             let rank = dims.len() + axes.len();
             let new = call.axes(&axes, rank)?;
             let mut old = dims.iter();

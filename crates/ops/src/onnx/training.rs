@@ -1,4 +1,4 @@
-//! Derivatives and steps of optimizers: the domain `ai.onnx.preview.training`.
+//! Rows of derivatives and steps of optimizers: the domain `ai.onnx.preview.training`.
 
 use tfrt_bef::DType;
 
@@ -72,13 +72,13 @@ pub(crate) const OPS: &[OpDef] = &[
     .infer(Infer::By(optimizer)),
 ];
 
-/// Its results are known when its operands have values.
+/// Infers nothing: the results are known when the operands have values.
 fn nothing(_: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// After the rate and the count: weights, gradients, and what the optimizer keeps for each. Given are new weights, and
-/// what is kept.
+/// Infers a step of an optimizer. Operands are the rate, the count, then weights, gradients, and the optimizer's
+/// state for each; results are new weights and new state.
 fn optimizer(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let n_results = call.out.len();
     let kinds = if call.op.name == "onnx.training.Adam" {

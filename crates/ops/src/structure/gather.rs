@@ -1,4 +1,4 @@
-//! Elements and slices that indices choose.
+//! Inference of elements and slices that indices choose.
 
 use crate::dim::{Dim, Dims};
 use crate::fact::Fact;

@@ -1,8 +1,8 @@
-//! Slices and parts along axes.
+//! Inference of slices and parts along axes.
 
 use crate::dim::Dim;
 use crate::fact::{Fact, unknown_dims};
-use crate::infer::{InferCall, InferError, Stated, axis_of};
+use crate::infer::{InferCall, InferError, StaticInts, axis_of};
 
 pub(super) fn slice(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0).clone();
@@ -75,7 +75,7 @@ pub(super) fn slice(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Returns how many places a slice has.
+/// Returns the number of elements of a slice along a dimension.
 fn sliced(extent: &Dim, start: &Dim, end: &Dim, step: i64) -> Dim {
     if let (Some(size), Some(start), Some(end)) = (extent.value(), start.value(), end.value()) {
         return n_places(size, start, end, step).map_or(Dim::Unknown, Dim::Known);
@@ -89,7 +89,7 @@ fn sliced(extent: &Dim, start: &Dim, end: &Dim, step: i64) -> Dim {
     }
 }
 
-/// Returns the first place of a slice and its number of places.
+/// Returns the first position of a slice and its number of positions.
 fn bounds(size: i64, start: i64, end: i64, step: i64) -> Option<(i64, i64)> {
     if size < 0 {
         return None;
@@ -117,7 +117,7 @@ fn n_places(size: i64, start: i64, end: i64, step: i64) -> Option<i64> {
     bounds(size, start, end, step).map(|(_, n)| n)
 }
 
-/// Returns the places of a slice.
+/// Returns the positions of a slice.
 fn places(size: i64, start: i64, end: i64, step: i64) -> Option<impl Iterator<Item = i64>> {
     let (first, n) = bounds(size, start, end, step)?;
     Some((0..n).map(move |index| first.saturating_add(index.saturating_mul(step))))
@@ -133,13 +133,13 @@ pub(super) fn split(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let at = call.axis(call.attrs.int("axis").unwrap_or(0), dims.len())?;
     let whole = &dims[at];
     let sizes: Vec<Dim> = match call.ints(1, "sizes") {
-        Stated::Is(sizes) if sizes.len() == n => sizes.into_iter().map(Dim::Known).collect(),
-        Stated::Is(sizes) => {
+        StaticInts::Known(sizes) if sizes.len() == n => sizes.into_iter().map(Dim::Known).collect(),
+        StaticInts::Known(sizes) => {
             let found = sizes.len();
             return Err(call.error(format_args!("expected sizes of {n} parts, found {found}")));
         }
-        Stated::Unknown => vec![Dim::Unknown; n],
-        Stated::Absent => parts(
+        StaticInts::Unknown => vec![Dim::Unknown; n],
+        StaticInts::Absent => parts(
             whole,
             call.attrs
                 .int("n")

@@ -1,4 +1,4 @@
-//! Tensors whose elements change places: in blocks, along axes, around edges, by indices and conditions.
+//! Rows that move elements: in blocks, along axes, around edges, by indices and conditions.
 
 use tfrt_bef::DType;
 
@@ -51,7 +51,7 @@ pub(crate) const OPS: &[OpDef] = &[
         .infer(Infer::By(space_to_depth)),
 ];
 
-/// The order of the dimensions of images: batch, height, width, channels.
+/// Returns the order of the dimensions of images: batch, height, width, channels.
 fn image_order(call: &InferCall<'_>) -> Result<[usize; 4], InferError> {
     match has_channels_first(&call.attrs).map_err(|error| call.error(error))? {
         true => Ok([0, 2, 3, 1]),
@@ -112,10 +112,10 @@ fn space_to_depth(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Sizes of blocks, and pairs of what is put around images or cut off.
+/// The sizes of blocks, and pairs of what is padded or cropped.
 type Blocks = (Vec<i64>, Vec<i64>);
 
-/// Returns sizes of blocks and what is around them, if both are known.
+/// Returns the sizes of blocks and the padding or cropping, if both are known.
 fn stated_blocks(call: &InferCall<'_>) -> Result<Option<Blocks>, InferError> {
     call.expect_rank(1, 1)?;
     call.expect_rank(2, 2)?;
@@ -146,7 +146,7 @@ fn stated_blocks(call: &InferCall<'_>) -> Result<Option<Blocks>, InferError> {
     Ok(Some((sizes, around)))
 }
 
-/// The product of sizes of blocks; the largest integer if it exceeds that.
+/// Returns the product of sizes of blocks; the largest integer if it exceeds that.
 fn n_parts(sizes: &[i64]) -> i64 {
     sizes
         .iter()
@@ -196,7 +196,7 @@ fn batch_to_space(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// The result has as many dimensions as the first operand.
+/// Infers a result with as many dimensions as the first operand.
 fn give_rank(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0);
     let (dtype, dims) = (x.dtype, x.rank().map(crate::fact::unknown_dims));
@@ -300,7 +300,7 @@ fn select(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// What a `tf.GatherV2` takes: which axis, and of how many dimensions its batches are.
+/// Returns the axis of a `tf.GatherV2`, and the number of its batch dimensions.
 ///
 /// # Errors
 ///

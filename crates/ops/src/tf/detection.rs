@@ -1,4 +1,4 @@
-//! Boxes in images: the best of those that overlap, and what they hold.
+//! Rows on boxes in images: the best of those that overlap, and crops of images.
 
 use tfrt_bef::DType;
 

@@ -1,4 +1,4 @@
-//! Diagonals of matrices: those that are made of them, taken, replaced, and bands around them.
+//! Rows on diagonals of matrices: matrices made of them, diagonals taken and replaced, and bands.
 
 use tfrt_bef::DType;
 
@@ -47,23 +47,23 @@ pub(crate) const OPS: &[OpDef] = &[
         .infer(Infer::By(replaced)),
 ];
 
-/// Some diagonals of matrices, side by side.
+/// A band of diagonals of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Diagonals {
-    /// The rows of the matrices.
+    /// The number of rows of the matrices.
     pub rows: i64,
-    /// Their columns.
+    /// The number of columns of the matrices.
     pub columns: i64,
     /// The lowest diagonal: 0 is the main one, below 0 are those below it.
     pub lower: i64,
-    /// The highest one.
+    /// The highest diagonal.
     pub upper: i64,
-    /// Whether those above begin at the left, and those below.
+    /// Whether diagonals above the main one, and those below, are aligned to the left.
     pub are_left: [bool; 2],
 }
 
 impl Diagonals {
-    /// Returns how many diagonals there are.
+    /// Returns the number of diagonals.
     pub fn n(&self) -> i64 {
         self.upper - self.lower + 1
     }
@@ -78,12 +78,12 @@ impl Diagonals {
         self.longest() == 0
     }
 
-    /// Returns the length of the longest one.
+    /// Returns the length of the longest diagonal.
     pub fn longest(&self) -> i64 {
         (self.rows + self.upper.min(0)).min(self.columns - self.lower.max(0))
     }
 
-    /// Returns where the elements of a diagonal begin among as many as the longest has.
+    /// Returns the position at which the elements of a diagonal begin in a row as long as the longest one.
     pub fn offset(&self, diagonal: i64) -> i64 {
         let [above, below] = self.are_left;
         let is_left = (diagonal >= 0 && above) || (diagonal <= 0 && below);
@@ -93,7 +93,8 @@ impl Diagonals {
         }
     }
 
-    /// Returns which diagonal, the highest first, an element of a matrix is of, and where in it.
+    /// Returns the diagonal, the highest first, and the position in it of an element of a matrix, if it is on one of
+    /// them.
     pub fn place(&self, row: i64, column: i64) -> Option<[i64; 2]> {
         let diagonal = column - row;
         let is_there = (self.lower..=self.upper).contains(&diagonal);
@@ -103,7 +104,7 @@ impl Diagonals {
         })
     }
 
-    /// Returns the row and the column of an element of a diagonal, the highest first; nothing of what fills it up.
+    /// Returns the row and the column of an element of a diagonal, the highest first; `None` for padding.
     pub fn element(&self, index: i64, place: i64) -> Option<[i64; 2]> {
         let diagonal = self.upper - index;
         let along = place - self.offset(diagonal);
@@ -130,7 +131,7 @@ pub fn bounds(k: Option<&[i64]>) -> Result<[i64; 2], InferError> {
     }
 }
 
-/// Returns whether diagonals above the main one begin at the left, and those below, by the attribute `align`.
+/// Returns whether diagonals above the main one, and those below, are aligned to the left, by the attribute `align`.
 ///
 /// # Errors
 ///
@@ -175,8 +176,8 @@ pub fn of_matrix(
     })
 }
 
-/// Returns the diagonals of matrices that are made of such ones, the longest of this length. -1 of rows or columns are as many
-/// as it takes. Diagonals that lie outside of them have no elements there.
+/// Returns the diagonals of matrices that are made of such ones, the longest of this length. Rows or columns of -1
+/// are as many as the diagonals need. Diagonals outside of the matrices have no elements there.
 ///
 /// # Errors
 ///
@@ -212,12 +213,12 @@ pub fn of_diagonals(
     })
 }
 
-/// Says of whom something is said.
-fn told<T>(call: &InferCall<'_>, result: Result<T, InferError>) -> Result<T, InferError> {
+/// Adds the operation to an error.
+fn with_op_name<T>(call: &InferCall<'_>, result: Result<T, InferError>) -> Result<T, InferError> {
     result.map_err(|error| call.error(error))
 }
 
-/// Returns what `k` states, if it is known.
+/// Returns the integers that `k` states, if they are known.
 fn stated(call: &InferCall<'_>, index: usize) -> Result<Option<Vec<i64>>, InferError> {
     if !call.has(index) {
         return Ok(Some(vec![0]));
@@ -230,7 +231,7 @@ fn stated(call: &InferCall<'_>, index: usize) -> Result<Option<Vec<i64>>, InferE
     }
     let list = call.input(index).numbers();
     if let Some(list) = &list {
-        told(call, bounds(Some(list)))?;
+        with_op_name(call, bounds(Some(list)))?;
     }
     Ok(list)
 }
@@ -319,7 +320,7 @@ fn halved(call: &mut InferCall<'_>) -> Result<(), InferError> {
 
 fn made(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0).clone();
-    told(call, alignment(&call.attrs))?;
+    with_op_name(call, alignment(&call.attrs))?;
     let k = stated(call, 1)?;
     for index in [2, 3, 4] {
         if call.has(index)
@@ -339,7 +340,7 @@ fn made(call: &mut InferCall<'_>) -> Result<(), InferError> {
         call.give(0, x.dtype, None);
         return Ok(());
     };
-    let [lower, upper] = told(call, bounds(Some(&k)))?;
+    let [lower, upper] = with_op_name(call, bounds(Some(&k)))?;
     let n_own = if lower == upper { 1 } else { 2 };
     let n = upper - lower + 1;
     let Some(n_batch) = dims.len().checked_sub(n_own) else {
@@ -363,7 +364,7 @@ fn made(call: &mut InferCall<'_>) -> Result<(), InferError> {
     match (longest, stated) {
         (Some(longest), [Some(rows), Some(columns)]) => {
             let diagonals = of_diagonals(&call.attrs, Some(&k), longest, [rows, columns]);
-            let diagonals = told(call, diagonals)?;
+            let diagonals = with_op_name(call, diagonals)?;
             result.extend([diagonals.rows, diagonals.columns].map(Dim::Known));
         }
         _ => result.extend(unknown_dims(2)),
@@ -377,16 +378,16 @@ fn extents(call: &InferCall<'_>, k: Option<&[i64]>) -> Result<Option<Dims>, Infe
     let (Some(dims), Some(k)) = (&call.input(0).dims, k) else {
         return Ok(None);
     };
-    let [lower, upper] = told(call, bounds(Some(k)))?;
+    let [lower, upper] = with_op_name(call, bounds(Some(k)))?;
     let (batch, matrix) = dims.split_at(dims.len() - 2);
     let mut result: Dims = batch.iter().cloned().collect();
     if lower != upper {
         result.push(Dim::Known(upper - lower + 1));
     }
     result.push(match (matrix[0].value(), matrix[1].value()) {
-        (Some(rows), Some(columns)) => {
-            Dim::Known(told(call, of_matrix(&call.attrs, Some(k), [rows, columns]))?.longest())
-        }
+        (Some(rows), Some(columns)) => Dim::Known(
+            with_op_name(call, of_matrix(&call.attrs, Some(k), [rows, columns]))?.longest(),
+        ),
         _ => Dim::Unknown,
     });
     Ok(Some(result))
@@ -394,7 +395,7 @@ fn extents(call: &InferCall<'_>, k: Option<&[i64]>) -> Result<Option<Dims>, Infe
 
 fn taken(call: &mut InferCall<'_>) -> Result<(), InferError> {
     expect_matrices(call)?;
-    told(call, alignment(&call.attrs))?;
+    with_op_name(call, alignment(&call.attrs))?;
     let k = stated(call, 1)?;
     let dims = extents(call, k.as_deref())?;
     if call.has(2) && call.input(2).n_elements().value().is_some_and(|n| n != 1) {
@@ -410,7 +411,7 @@ fn taken(call: &mut InferCall<'_>) -> Result<(), InferError> {
 
 fn replaced(call: &mut InferCall<'_>) -> Result<(), InferError> {
     expect_matrices(call)?;
-    told(call, alignment(&call.attrs))?;
+    with_op_name(call, alignment(&call.attrs))?;
     let k = stated(call, 2)?;
     let wanted = extents(call, k.as_deref())?;
     let (x, diagonal) = (call.input(0).clone(), call.input(1));

@@ -1,5 +1,5 @@
-//! Images: convolutions, pools, normalisation. Channels come last, or right behind the batch if `data_format` is NCHW; then
-//! lists of a number for each dimension have that order, too.
+//! Rows on images: convolutions, pools, normalisation. Channels come last, or right behind the batch if `data_format`
+//! is NCHW; then lists of a number for each dimension have that order, too.
 
 use smallvec::SmallVec;
 use tfrt_bef::DType;
@@ -120,7 +120,7 @@ pub(crate) const OPS: &[OpDef] = &[
         .infer(Infer::By(packed)),
 ];
 
-/// Returns whether channels come first, as the attribute `data_format` says: right behind the batch.
+/// Returns whether channels come right behind the batch, by the attribute `data_format`.
 ///
 /// # Errors
 ///
@@ -137,7 +137,7 @@ pub fn has_channels_first(attrs: &Attrs<'_>) -> Result<bool, InferError> {
     }
 }
 
-/// Puts extents of images whose channels come last into the order of `data_format`.
+/// Brings the extents of images whose channels come last into the order of `data_format`.
 fn in_order(is_first: bool, [n, height, width, channels]: [Dim; 4]) -> Dims {
     match is_first {
         true => [n, channels, height, width].into_iter().collect(),
@@ -145,25 +145,25 @@ fn in_order(is_first: bool, [n, height, width, channels]: [Dim; 4]) -> Dims {
     }
 }
 
-/// What is put around images, of height and of width.
+/// The padding of images, in height and in width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {
-    /// Nothing.
+    /// No padding.
     Valid,
-    /// So much that there is a result for each stride.
+    /// As much as gives a result for each stride.
     Same,
-    /// So many elements before and behind.
+    /// So many elements before and behind, for each dimension.
     Explicit([[usize; 2]; 2]),
 }
 
-/// How windows lie over images, as attributes say it.
+/// The windows of a convolution or a pool over images, as attributes state them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// How far windows are apart, in height and in width.
+    /// The distances of windows, in height and in width.
     pub strides: [usize; 2],
-    /// How far elements of a window are apart.
+    /// The distances of elements of a window.
     pub dilations: [usize; 2],
-    /// What is put around the images.
+    /// The padding of the images.
     pub padding: Padding,
 }
 
@@ -223,7 +223,7 @@ impl Windows {
     }
 }
 
-/// Returns what a list says of height and width; nothing if it is empty.
+/// Returns the numbers of a list for height and width; `None` if the list is empty.
 ///
 /// # Errors
 ///
@@ -298,36 +298,36 @@ fn padding(attrs: &Attrs<'_>) -> Result<Padding, InferError> {
     }
 }
 
-/// What is put behind a convolution first.
+/// The step that comes first behind a convolution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bias {
-    /// Nothing.
+    /// No step.
     #[default]
     Nothing,
-    /// A summand for each filter.
+    /// A bias: a summand for each filter.
     Summands,
     /// A normalisation of each filter's results.
     Normalisation,
 }
 
-/// What follows a convolution, by the attribute `fused_ops`.
+/// The steps that are fused behind a convolution, by the attribute `fused_ops`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fused<'a> {
-    /// First.
+pub struct FusedOps<'a> {
+    /// The first step.
     pub bias: Bias,
-    /// Whether a tensor is added then.
+    /// Whether a tensor is added next.
     pub adds: bool,
-    /// The function at the end: `Relu`, `Relu6` or none.
+    /// The function that comes last: `Relu`, `Relu6` or none.
     pub function: Option<&'a str>,
 }
 
-impl<'a> Fused<'a> {
+impl<'a> FusedOps<'a> {
     /// Reads the attribute.
     ///
     /// # Errors
     ///
     /// If there is something that is not fused. What is said does not name the operation.
-    pub fn of(attrs: &Attrs<'a>) -> Result<Fused<'a>, InferError> {
+    pub fn of(attrs: &Attrs<'a>) -> Result<FusedOps<'a>, InferError> {
         let names = texts(attrs, "fused_ops");
         let mut rest = names.iter().copied().peekable();
         let mut take = |wanted: &[&str]| rest.next_if(|name| wanted.contains(name));
@@ -339,7 +339,7 @@ impl<'a> Fused<'a> {
         let adds = take(&["Add"]).is_some();
         let function = take(&["Relu", "Relu6"]);
         match rest.next() {
-            None => Ok(Fused {
+            None => Ok(FusedOps {
                 bias,
                 adds,
                 function,
@@ -352,7 +352,7 @@ impl<'a> Fused<'a> {
         }
     }
 
-    /// Returns how many operands are of the bias.
+    /// Returns the number of operands that the first step takes.
     pub fn n_lists(&self) -> usize {
         match self.bias {
             Bias::Nothing => 0,
@@ -362,7 +362,7 @@ impl<'a> Fused<'a> {
     }
 }
 
-/// Returns the extents of a tensor of four dimensions; unknown ones if its rank is.
+/// Returns the extents of a tensor of four dimensions; unknown ones if its rank is unknown.
 fn four(call: &InferCall<'_>, fact: &Fact, what: &str) -> Result<[Dim; 4], InferError> {
     match fact.dims.as_deref() {
         None => Ok([const { Dim::Unknown }; 4]),
@@ -374,7 +374,7 @@ fn four(call: &InferCall<'_>, fact: &Fact, what: &str) -> Result<[Dim; 4], Infer
     }
 }
 
-/// Returns batch, height, width and channels of images; unknown ones if their rank is.
+/// Returns batch, height, width and channels of images; unknown ones if their rank is unknown.
 fn pixels(call: &InferCall<'_>, fact: &Fact, is_first: bool) -> Result<[Dim; 4], InferError> {
     if !is_first {
         return four(call, fact, "images [batch, height, width, channels]");
@@ -429,7 +429,7 @@ fn convolution(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Returns an error if a filter's depth does not fit the channels. So many groups are stated, or follow.
+/// Returns an error if a filter's depth does not fit the channels. The number of groups is stated, or follows.
 fn expect_depth(
     call: &InferCall<'_>,
     [channels, own, filters]: [&Dim; 3],
@@ -480,9 +480,9 @@ fn groups(call: &InferCall<'_>) -> Result<i64, InferError> {
     }
 }
 
-/// Returns an error if the operands behind the filter are not what follows a convolution.
+/// Returns an error if the operands behind the filter do not fit the fused steps.
 fn expect_followers(call: &InferCall<'_>, result: &Fact, is_first: bool) -> Result<(), InferError> {
-    let fused = Fused::of(&call.attrs).map_err(|error| named(call, &error))?;
+    let fused = FusedOps::of(&call.attrs).map_err(|error| named(call, &error))?;
     if call.op.name == "tfrt.conv2d" && fused.bias == Bias::Normalisation {
         return Err(call.error(
             "Unsupported fusion type: a normalisation is folded into the filter by tfrt.fold_batch_norm before that is \
@@ -518,7 +518,7 @@ fn expect_followers(call: &InferCall<'_>, result: &Fact, is_first: bool) -> Resu
     }
 }
 
-/// Returns an error if operands have not an element for each of `n` filters.
+/// Returns an error if operands do not have an element for each of `n` filters.
 fn expect_lists(
     call: &InferCall<'_>,
     mut operands: std::ops::Range<usize>,
@@ -539,7 +539,7 @@ fn expect_lists(
     }
 }
 
-/// Multiplications and additions: the result's elements times those of one filter.
+/// Returns the multiplications and additions of a convolution: the result's elements times those of one filter.
 fn convolution_cost(inputs: &[Option<Fact>], results: &[Fact]) -> Option<u64> {
     let (filter, result) = (inputs.get(1)?.as_ref()?, results.first()?);
     let filters = result.dims.as_ref()?.last()?.value()?.max(1);
@@ -576,7 +576,7 @@ fn filter_gradient(call: &mut InferCall<'_>) -> Result<(), InferError> {
     gradient(call, 1, 0)
 }
 
-/// The result has the extents that one operand states.
+/// Infers a gradient, whose extents an operand states.
 fn gradient(call: &mut InferCall<'_>, sizes: usize, other: usize) -> Result<(), InferError> {
     Windows::of(&call.attrs).map_err(|error| named(call, &error))?;
     let dims = stated(call, sizes)?;

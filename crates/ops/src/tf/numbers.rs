@@ -1,4 +1,4 @@
-//! Numbers: at even distances, losses, products of vectors, inverses of matrices, and checks.
+//! Rows on numbers: ranges, losses, products of vectors, inverses of matrices, and checks.
 
 use tfrt_bef::DType;
 

@@ -1,4 +1,4 @@
-//! What is where: the largest elements, elements that differ, those that are true, places in sorted rows.
+//! Rows that search: the largest elements, unique ones, those that are true, positions in sorted rows.
 
 use tfrt_bef::DType;
 
@@ -61,7 +61,7 @@ fn buckets(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Returns the one integer that an operand states, which is not negative.
+/// Returns the one integer that an operand states, which must not be negative.
 fn k(call: &InferCall<'_>, index: usize) -> Result<Option<i64>, InferError> {
     let own = call.input(index);
     if own.n_elements().value().is_some_and(|n| n != 1) {

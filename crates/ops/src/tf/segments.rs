@@ -1,4 +1,4 @@
-//! Rows of tensors that are taken together by numbers of segments, or written where indices say.
+//! Rows that reduce rows of tensors by segments, or scatter them by indices.
 
 use tfrt_bef::DType;
 

@@ -1,4 +1,4 @@
-//! Extents and ranks, what checks them, and tensors that go through as they are.
+//! Rows on extents and ranks, checks of them, and operations that return their operand.
 
 use tfrt_bef::DType;
 

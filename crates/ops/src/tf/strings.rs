@@ -1,4 +1,4 @@
-//! Strings: joined, cut, counted, matched, read as numbers; and rows of unlike lengths.
+//! Rows on strings: join, cut, count, match, parse numbers; and ragged rows.
 
 use tfrt_bef::DType;
 
@@ -50,7 +50,7 @@ pub(crate) const OPS: &[OpDef] = &[
         .inputs(&[X.rest(1)])
         .results(&[Y])
         .attrs(&[AttrDef::text("separator", "")])
-        .infer(Infer::By(joined)),
+        .infer(Infer::By(string_join)),
     OpDef::new("tf.StringLength", "How long each string is: in bytes, or in letters of UTF-8 (`unit` UTF8_CHAR).")
         .inputs(&[X])
         .results(&[ValueDef::set("y", &[DType::I32])])
@@ -108,7 +108,7 @@ fn reduced(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// An operand of one string.
+/// Returns an error if an operand is not one string.
 fn expect_one(call: &InferCall<'_>, index: usize) -> Result<(), InferError> {
     let found = call.input(index);
     match found.n_elements().value() {
@@ -137,7 +137,7 @@ fn rewritten(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-fn joined(call: &mut InferCall<'_>) -> Result<(), InferError> {
+fn string_join(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let (mut dims, mut is_known) = (None::<Dims>, true);
     for fact in call.inputs.iter().flatten() {
         let Some(own) = &fact.dims else {
@@ -163,7 +163,7 @@ fn joined(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Returns an error if letters are counted in something else than bytes and UTF-8.
+/// Returns an error if letters are counted in something else than bytes or UTF-8.
 fn expect_unit(call: &InferCall<'_>) -> Result<(), InferError> {
     match call.attrs.text("unit") {
         "" | "BYTE" | "UTF8_CHAR" => Ok(()),

@@ -1,4 +1,4 @@
-//! Volumes whose channels come last, `[n, d, h, w, c]`: convolutions and pools.
+//! Rows on volumes whose channels come last, `[n, d, h, w, c]`: convolutions and pools.
 
 use super::{dims_text, text};
 use crate::Attrs;
@@ -37,12 +37,12 @@ pub(crate) const OPS: &[OpDef] = &[
     .infer(Infer::By(pool)),
 ];
 
-/// How windows lie over volumes, as attributes say it.
+/// The windows of a convolution or a pool over volumes, as attributes state them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// How far windows are apart, in depth, height and width.
+    /// The distances of windows, in depth, height and width.
     pub strides: [usize; 3],
-    /// How far elements of a window are apart.
+    /// The distances of elements of a window.
     pub dilations: [usize; 3],
     /// Whether there is a result for each stride; else for each window that fits.
     pub is_same: bool,
@@ -105,7 +105,7 @@ impl Windows {
     }
 }
 
-/// Returns what a list says of depth, height and width; nothing if it is empty.
+/// Returns the numbers of a list for depth, height and width; `None` if the list is empty.
 ///
 /// # Errors
 ///
@@ -126,7 +126,7 @@ pub fn per_dimension(attrs: &Attrs<'_>, name: &str) -> Result<Option<[usize; 3]>
     }
 }
 
-/// Returns the extents of a tensor of five dimensions; unknown ones if its rank is.
+/// Returns the extents of a tensor of five dimensions; unknown ones if its rank is unknown.
 fn five(call: &InferCall<'_>, fact: &Fact, what: &str) -> Result<[Dim; 5], InferError> {
     match fact.dims.as_deref() {
         None => Ok([const { Dim::Unknown }; 5]),
@@ -138,8 +138,8 @@ fn five(call: &InferCall<'_>, fact: &Fact, what: &str) -> Result<[Dim; 5], Infer
     }
 }
 
-/// Returns what windows of these extents make of volumes, with so many channels.
-fn laid(
+/// Returns the extents of the result of windows of these extents over volumes, with so many channels.
+fn window_dims(
     call: &InferCall<'_>,
     windows: &Windows,
     [n, depth, height, width, _]: &[Dim; 5],
@@ -168,7 +168,7 @@ fn convolution(call: &mut InferCall<'_>) -> Result<(), InferError> {
             "expected a filter of {channels} channels, found {found}"
         )));
     }
-    let dims = laid(call, &windows, &volumes, ([depth, height, width], filters))?;
+    let dims = window_dims(call, &windows, &volumes, ([depth, height, width], filters))?;
     call.give(0, x.dtype.or(filter.dtype), Some(dims));
     Ok(())
 }
@@ -181,7 +181,7 @@ fn pool(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0).clone();
     let volumes = five(call, &x, "volumes [batch, depth, height, width, channels]")?;
     let channels = volumes[4].clone();
-    let dims = laid(call, &windows, &volumes, (sizes.map(Dim::from), channels))?;
+    let dims = window_dims(call, &windows, &volumes, (sizes.map(Dim::from), channels))?;
     call.give(0, x.dtype, Some(dims));
     Ok(())
 }

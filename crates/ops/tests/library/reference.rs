@@ -1,11 +1,11 @@
-//! The page `docs/graph.md` is what the rows say. `cargo xtask bless` rewrites it.
+//! A test that `docs/graph.md` is what the rows say. `cargo xtask bless` rewrites the page.
 
 use std::fmt::Write as _;
 
 use expect_test::expect_file;
 use tfrt_ops::{
-    Arity, AttrDef, AttrKind, Default, Elements, Exactness, FAMILIES, Limit, OpDef, Traits, Types,
-    ValueDef, names,
+    Arity, AttrDef, AttrDefault, AttrKind, ElementFamily, Exactness, FAMILIES, Limit, OpDef,
+    Traits, Types, ValueDef, names,
 };
 
 const HEAD: &str = "<!-- Generated from the rows in crates/ops/src by `cargo xtask bless`. -->
@@ -19,7 +19,7 @@ What models are made of while they are compiled: one row for each operation, wit
 
 *Attributes* that mean something in some forms of an operation only say so behind a semicolon. In other forms they must not be stated.
 
-*Elements* of a pointwise operation: floating-point numbers are `f64`, `f32`, `f16` and `bf16`, integers have 8 to 64 bits, with a sign or without, and numbers are both. Where nothing is said, truth values will do, too.
+*ElementFamily* of a pointwise operation: floating-point numbers are `f64`, `f32`, `f16` and `bf16`, integers have 8 to 64 bits, with a sign or without, and numbers are both. Where nothing is said, truth values will do, too.
 
 *Pointwise*: each element of the result follows from one element of each operand, which are broadcast. *View*: the result has the operand's elements in their order. *In place*: the result may take the memory of the first operand.
 
@@ -117,12 +117,12 @@ fn entry(text: &mut String, op: &OpDef) {
         writeln!(text, "* Regions: {}", op.regions.join(", ")).unwrap();
     }
     let elements = match op.elements {
-        Elements::Any => "",
-        Elements::Real => "numbers",
-        Elements::Float => "floating-point numbers",
-        Elements::Integer => "integers",
-        Elements::Unsigned => "integers without signs",
-        Elements::Truth => "truth values",
+        ElementFamily::Any => "",
+        ElementFamily::Real => "numbers",
+        ElementFamily::Float => "floating-point numbers",
+        ElementFamily::Integer => "integers",
+        ElementFamily::Unsigned => "integers without signs",
+        ElementFamily::Truth => "truth values",
     };
     if !elements.is_empty() {
         writeln!(text, "* Elements: {elements}").unwrap();
@@ -177,13 +177,13 @@ fn attr(attr: &AttrDef) -> String {
         AttrKind::Function => "function",
     };
     let default = match attr.default {
-        Default::Required => ", required".to_owned(),
-        Default::Absent => String::new(),
-        Default::Int(value) => format!(" = {value}"),
-        Default::Float(value) => format!(" = {value:?}"),
-        Default::Text(value) => format!(" = {value:?}"),
-        Default::Ints(value) => format!(" = {value:?}"),
-        Default::Type(value) => format!(" = {value}"),
+        AttrDefault::Required => ", required".to_owned(),
+        AttrDefault::Absent => String::new(),
+        AttrDefault::Int(value) => format!(" = {value}"),
+        AttrDefault::Float(value) => format!(" = {value:?}"),
+        AttrDefault::Text(value) => format!(" = {value:?}"),
+        AttrDefault::Ints(value) => format!(" = {value:?}"),
+        AttrDefault::Type(value) => format!(" = {value}"),
     };
     let limit = match attr.limit {
         Limit::None => String::new(),

@@ -1,4 +1,4 @@
-//! What holds of every row.
+//! Tests of properties that every row has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,8 @@ use proptest::test_runner::{Config, RngSeed, TestRunner};
 use tfrt_bef::DType;
 use tfrt_import::onnx::schema::{self, AttributeKind};
 use tfrt_ops::{
-    Arity, AttrKind, AttrValue, Attrs, Cost, Default, Dim, Exactness, Fact, Facts, Function, OpDef,
-    Table, Traits, all, find, infer, names,
+    Arity, AttrDefault, AttrKind, AttrValue, Attrs, Cost, Dim, Exactness, Fact, Facts, OpDef,
+    PointwiseFn, Table, Traits, all, find, infer, names,
 };
 
 #[test]
@@ -71,7 +71,7 @@ fn pointwise_rows_have_one_result_and_no_regions() {
     }
 }
 
-/// Passes look at one or the other: a row that says both would be two things.
+/// Tests that no row is pure and draws random numbers or touches resources: passes look at one or the other.
 #[test]
 fn pure_rows_neither_draw_nor_touch_resources() {
     let row = OpDef::new("my.row", "");
@@ -99,7 +99,7 @@ fn pure_rows_neither_draw_nor_touch_resources() {
     }
 }
 
-/// The row of each operation of ONNX, with the attributes of its newest form; what is left out has a reason.
+/// Tests that the row of each operation of ONNX has the attributes of its newest form; what is left out has a reason.
 #[test]
 fn rows_have_what_the_newest_forms_have() {
     for (domain, prefix) in [
@@ -140,7 +140,7 @@ fn rows_have_what_the_newest_forms_have() {
                     .unwrap_or_else(|| panic!("{own} has no {}", attr.name));
                 assert_eq!(def.kind, kind(attr.kind), "{own}.{}", attr.name);
                 assert_eq!(
-                    def.default == Default::Required,
+                    def.default == AttrDefault::Required,
                     attr.is_required,
                     "{own}.{}",
                     attr.name
@@ -206,7 +206,7 @@ fn kind(kind: AttributeKind) -> AttrKind {
     }
 }
 
-/// Facts of few kinds, so that operands fit each other often.
+/// Returns facts of few kinds, so that operands fit each other often.
 fn fact() -> impl Strategy<Value = Fact> {
     let dim = prop_oneof![
         1 => Just(Dim::Unknown),
@@ -234,7 +234,7 @@ fn fact() -> impl Strategy<Value = Fact> {
     ]
 }
 
-/// Attributes of the kinds that a row asks for.
+/// Returns attributes of the kinds that a row asks for.
 fn attributes(
     op: &'static OpDef,
 ) -> impl Strategy<Value = Vec<(&'static str, AttrValue<'static>)>> {
@@ -284,14 +284,14 @@ fn n_inputs(op: &OpDef) -> std::ops::RangeInclusive<usize> {
     least..=op.inputs.len() + if has_rest { 3 } else { 0 }
 }
 
-/// The seed of what is drawn, and how many times as many cases are tried: `TFRT_RANDOM=SEED` or `SEED:TIMES`.
+/// Returns the seed of random cases, and the factor of their number: `TFRT_RANDOM=SEED` or `SEED:TIMES`.
 fn drawn() -> (u64, u32) {
     let text = std::env::var("TFRT_RANDOM").unwrap_or_default();
     let (seed, times) = text.split_once(':').unwrap_or((&text, ""));
     (seed.parse().unwrap_or(0), times.parse().unwrap_or(1))
 }
 
-/// Rules answer whatever they are asked, and know no less where more is known.
+/// Tests that rules answer whatever they are asked, and know no less where more is known.
 #[test]
 fn rules_never_panic_and_are_monotone() {
     let (seed, times) = drawn();
@@ -341,7 +341,7 @@ fn rules_never_panic_and_are_monotone() {
     );
 }
 
-/// Takes something away of what is known, by bits.
+/// Removes something from a fact, by bits.
 fn forget(input: &Option<Fact>, bits: u64) -> Option<Fact> {
     let mut fact = input.clone()?;
     if bits & 1 != 0 {
@@ -366,7 +366,7 @@ fn forget(input: &Option<Fact>, bits: u64) -> Option<Fact> {
     Some(fact)
 }
 
-/// Returns whether all that is said of less holds of more; symbols are not compared.
+/// Returns whether everything that `less` says holds of `more`; symbols are not compared.
 fn is_implied(less: &Fact, more: &Fact, has_types: bool) -> bool {
     let dim = |(less, more): (&Dim, &Dim)| less.value().is_none() || less == more;
     let dims = match (&less.dims, &more.dims) {
@@ -377,7 +377,7 @@ fn is_implied(less: &Fact, more: &Fact, has_types: bool) -> bool {
     dims && (!has_types || less.dtype.is_none() || less.dtype == more.dtype)
 }
 
-/// A census for the documentation: how exact the rows are.
+/// Counts rows by exactness, for the documentation.
 #[test]
 fn rows_by_exactness() {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -395,7 +395,7 @@ fn rows_by_exactness() {
     assert!(counts["exact"] > 150, "{counts:?}");
 }
 
-/// A loop in which one more value changes in each turn, as many turns as there are values.
+/// Tests a loop in which one more value changes in each turn, with as many turns as there are values.
 #[test]
 fn loops_are_followed_for_a_few_turns() {
     let scalar = |value: i64| Fact {
@@ -433,7 +433,7 @@ fn integers(dtype: DType, values: &[i64]) -> Option<Fact> {
     })
 }
 
-/// What a type does not have wraps around in a kernel, and is not known.
+/// Tests that a number out of its type's range, which wraps around in a kernel, is unknown.
 #[test]
 fn integers_that_their_type_does_not_have_are_not_followed() {
     let values = |name: &str, inputs: &[Option<Fact>], attrs: &[(&str, AttrValue<'_>)]| {
@@ -484,7 +484,7 @@ fn unknown_kinds_are_told_with_those_that_there_are() {
     assert_eq!(message(&[]), Err(format!("{expected}''")));
 }
 
-/// A product costs the same however its operands lie.
+/// Tests that a product costs as much however its operands lie.
 #[test]
 fn costs_of_products_are_those_of_what_is_summed() {
     let row = find("dot").unwrap();
@@ -519,7 +519,7 @@ fn costs_of_products_are_those_of_what_is_summed() {
     }
 }
 
-/// As the kernel does: categories of another type are none.
+/// Tests that categories of another type are none, as in the kernel.
 #[test]
 fn one_hot_encoders_take_the_categories_of_their_type() {
     let encoder = find("onnx.ml.OneHotEncoder").unwrap();
@@ -537,7 +537,7 @@ fn one_hot_encoders_take_the_categories_of_their_type() {
     assert_eq!(extents(None), [three, Dim::Unknown]);
 }
 
-/// As ONNX has it: backwards, a start before the tensor is its first element, and an end is none.
+/// Tests slices as ONNX defines them: backwards, a start before the tensor is its first element, and an end is none.
 #[test]
 fn slices_begin_at_an_element() {
     let slice = find("slice").unwrap();
@@ -572,7 +572,7 @@ fn slices_begin_at_an_element() {
     }
 }
 
-/// Windows that are larger than what they go over, and extents that are no extents.
+/// Tests windows that are larger than their input, and extents below 0.
 #[test]
 fn extents_are_not_negative() {
     let pool = find("pool").unwrap();
@@ -604,17 +604,17 @@ fn extents_are_not_negative() {
     assert_eq!(found.unwrap()[0].dim(0), Dim::Unknown);
 }
 
-/// A row whose function depends on an attribute has the attribute, whose default is the first choice.
+/// Tests that a row whose function depends on an attribute has the attribute, whose default is the first choice.
 #[test]
 fn functions_are_chosen_by_attributes_of_the_row() {
     for row in tfrt_ops::all() {
         let (name, first) = match row.function {
-            Function::ByText(name, choices) => (name, Default::Text(choices[0].0)),
-            Function::ByInt(name, choices) => (name, Default::Int(choices[0].0)),
+            PointwiseFn::ByText(name, choices) => (name, AttrDefault::Text(choices[0].0)),
+            PointwiseFn::ByInt(name, choices) => (name, AttrDefault::Int(choices[0].0)),
             _ => continue,
         };
         let attr = row.attr(name).expect(row.name);
-        let is_fine = attr.default == first || attr.default == Default::Required;
+        let is_fine = attr.default == first || attr.default == AttrDefault::Required;
         assert!(is_fine, "{}: {:?}", row.name, attr.default);
     }
 }

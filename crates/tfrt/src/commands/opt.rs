@@ -8,7 +8,7 @@ use tfrt::input::Input;
 use tfrt::ir::{Diagnostics, Module, PrintOptions, Source, parse_in, print};
 use tfrt::{Formats, HostEvaluator};
 use tfrt_compiler::legalize::Context;
-use tfrt_compiler::pipeline::{self, Property, Ran};
+use tfrt_compiler::pipeline::{self, PassTiming, Property};
 
 use super::compile::no_text;
 use super::testing;
@@ -156,7 +156,7 @@ fn list() -> String {
 }
 
 /// Returns a table of what each pass cost.
-fn timing(passes: &[Ran]) -> String {
+fn timing(passes: &[PassTiming]) -> String {
     let mut text = String::from("      time    verify  pass\n");
     let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
     for ran in passes {

@@ -14,7 +14,7 @@ use tfrt::host::CapturedOutput;
 use tfrt::host::trace::{TraceLevel, TraceSink, TraceSpan};
 use tfrt::input::Input;
 use tfrt::ir::{similar, visible};
-use tfrt::kernels::graph::stored::laid_again;
+use tfrt::kernels::graph::stored::repacked;
 use tfrt::tensor::math::panel::InstructionSet;
 use tfrt::{
     AnyAsyncValue, Error, Function, Model, OpenError, OpenOptions, Output, Program, Runtime,
@@ -184,7 +184,7 @@ fn is_model(program: &Program) -> bool {
 /// Tells that weights were packed for another processor, so that opening the model took longer.
 fn tell_packing(runtime: &Runtime, console: &Console) {
     let ours = InstructionSet::best().name();
-    for set in laid_again(runtime.host()) {
+    for set in repacked(runtime.host()) {
         let document = serde_json::json!({
             "schema": "tfrt.laid-again/1", "packed_for": set, "laid_out_for": ours,
         });

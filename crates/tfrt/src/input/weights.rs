@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tfrt_bef::BefBuffer;
 use tfrt_host::memory::HostBuffer;
 use tfrt_host::{DType, Error, HostContext};
-use tfrt_import::onnx::Outside;
+use tfrt_import::onnx::ExternalData;
 use tfrt_ir::attributes::{DenseAttribute, DenseElements};
 use tfrt_ir::{Attribute, Module, OpId, Type};
 use tfrt_kernels::graph::share_bytes;
@@ -105,9 +105,9 @@ impl Input {
     }
 }
 
-fn open(outside: &Outside, name: &str) -> Result<HostBuffer, Error> {
+fn open(outside: &ExternalData, name: &str) -> Result<HostBuffer, Error> {
     match outside {
-        Outside::In(folder) => {
+        ExternalData::Folder(folder) => {
             let looked = || format!("looked in '{}'", folder.path().display());
             let path = folder.find(name).map_err(|why| {
                 Error::not_found(format!("the file of weights can't be opened: {why}"))
@@ -122,16 +122,16 @@ fn open(outside: &Outside, name: &str) -> Result<HostBuffer, Error> {
             })?;
             Ok(HostBuffer::from_owner(bytes))
         }
-        Outside::Given(given) => match given.file(name) {
+        ExternalData::Provider(given) => match given.file(name) {
             Some(bytes) => Ok(HostBuffer::from_owner(GivenBytes(bytes))),
             None => Err(Error::not_found(format!(
                 "nothing is given for the file of weights '{name}'"
             ))),
         },
-        Outside::Refused => Err(Error::permission_denied(format!(
+        ExternalData::Refused => Err(Error::permission_denied(format!(
             "weights lie in the file '{name}', which is refused to programs of strangers"
         ))),
-        Outside::Unknown => {
+        ExternalData::Unknown => {
             let message =
                 format!("weights lie in the file '{name}', but the program's folder is unknown");
             Err(Error::failed_precondition(message).with_note("open the program by its path"))
@@ -150,7 +150,7 @@ impl AsRef<[u8]> for GivenBytes {
 
 /// The constants of a program that stay in files, to be copied to one that is delivered with the program.
 pub struct ExternalWeights {
-    outside: Outside,
+    outside: ExternalData,
     pieces: Vec<Piece>,
     /// The piece of each operation.
     operations: Vec<(OpId, usize)>,
@@ -167,7 +167,7 @@ struct Piece {
 
 impl ExternalWeights {
     /// Finds the constants of a program that stay in files; `None` if there are none.
-    pub(super) fn of(module: &Module, outside: &Outside) -> Option<ExternalWeights> {
+    pub(super) fn of(module: &Module, outside: &ExternalData) -> Option<ExternalWeights> {
         let mut apart = ExternalWeights {
             outside: outside.clone(),
             pieces: Vec::new(),
@@ -272,19 +272,19 @@ enum Source {
 }
 
 impl Source {
-    fn open(outside: &Outside, name: &str) -> io::Result<Source> {
+    fn open(outside: &ExternalData, name: &str) -> io::Result<Source> {
         let missing = |why: String| io::Error::new(io::ErrorKind::NotFound, why);
         match outside {
-            Outside::In(folder) => Ok(Source::File(File::open(
+            ExternalData::Folder(folder) => Ok(Source::File(File::open(
                 folder.find(name).map_err(missing)?,
             )?)),
-            Outside::Given(given) => {
+            ExternalData::Provider(given) => {
                 let bytes = given.file(name);
                 bytes
                     .map(Source::Given)
                     .ok_or_else(|| missing(format!("nothing is given for '{name}'")))
             }
-            Outside::Unknown | Outside::Refused => {
+            ExternalData::Unknown | ExternalData::Refused => {
                 Err(missing(format!("the folder of '{name}' is unknown")))
             }
         }

@@ -1,8 +1,8 @@
-//! Ops of the core runtime that are constants, whatever handler executes them.
+//! Folds executions of the core runtime's operations that are constants with any handler.
 
 use tfrt_ir::{Attribute, Module, OpId, OpState};
 
-/// Makes a constant of an execution of `tf.Const`, whose attribute `value` is its result.
+/// Makes a constant of an execution of `tf.Const`, whose result is its attribute `value`.
 ///
 /// An attribute `dtype` that says otherwise stays for the op to complain about.
 pub(super) fn constant(module: &mut Module, op: OpId) -> Option<OpId> {
@@ -36,7 +36,7 @@ pub(super) fn constant(module: &mut Module, op: OpId) -> Option<OpId> {
     Some(module.create(state))
 }
 
-/// Returns an attribute of the op that is executed.
+/// Returns an attribute of the operation that is executed.
 fn attribute<'m>(module: &'m Module, op: OpId, name: &str) -> Option<&'m Attribute> {
     let pairs = module.op(op).attribute("op_attrs")?.as_array()?;
     let mut pairs = pairs.iter().filter_map(Attribute::as_array);

@@ -1,4 +1,4 @@
-//! Attributes and types of a module's operations, as rows of operations have them.
+//! Attributes and types of a module's operations, in the form that rows have.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use tfrt_ir::{
     attributes::DenseAttribute,
     types::{FloatKind, IntegerType, Signedness},
 };
-use tfrt_ops::{AttrDef, AttrKind, AttrSource, AttrValue, Default, MOST_VALUES, TensorValue};
+use tfrt_ops::{AttrDef, AttrDefault, AttrKind, AttrSource, AttrValue, MOST_VALUES, TensorValue};
 
 use super::{node, rewrite};
 
@@ -24,8 +24,8 @@ impl AttrSource for OpAttrs<'_> {
     }
 }
 
-/// Gives each attribute that a row has and nobody states its default, and numbers one type: `i64` and `f32`. So a kernel
-/// has the same attributes in each call.
+/// Adds the defaults of the row's attributes that are not stated, and gives numbers the types `i64` and `f32`. So a
+/// kernel has the same attributes in each call.
 pub(in crate::passes) fn complete(stated: &mut Vec<(Name, Attribute)>, defs: &[AttrDef]) {
     for def in defs {
         let own = stated.iter_mut().find(|(name, _)| *name == def.name);
@@ -34,12 +34,12 @@ pub(in crate::passes) fn complete(stated: &mut Vec<(Name, Attribute)>, defs: &[A
                 *value = of_kind(value, def.kind);
                 continue;
             }
-            (None, Default::Required | Default::Absent) => continue,
-            (None, Default::Int(value)) => Attribute::integer(value, Type::I64),
-            (None, Default::Float(value)) => Attribute::f32(narrowed(value)),
-            (None, Default::Text(text)) => Attribute::string(text),
-            (None, Default::Ints(list)) => rewrite::list(list),
-            (None, Default::Type(dtype)) => match element(dtype) {
+            (None, AttrDefault::Required | AttrDefault::Absent) => continue,
+            (None, AttrDefault::Int(value)) => Attribute::integer(value, Type::I64),
+            (None, AttrDefault::Float(value)) => Attribute::f32(narrowed(value)),
+            (None, AttrDefault::Text(text)) => Attribute::string(text),
+            (None, AttrDefault::Ints(list)) => rewrite::list(list),
+            (None, AttrDefault::Type(dtype)) => match element(dtype) {
                 Some(ty) => Attribute::Type(ty),
                 None => continue,
             },
@@ -48,7 +48,8 @@ pub(in crate::passes) fn complete(stated: &mut Vec<(Name, Attribute)>, defs: &[A
     }
 }
 
-/// Gives numbers in an operation's attributes the types that kernels take, whatever types the text has: `i64` and `f32`.
+/// Converts numbers in an operation's attributes to the types that kernels take, whatever types the text has: `i64`
+/// and `f32`.
 pub(in crate::passes) fn unify(module: &mut Module, op: OpId, defs: &[AttrDef]) {
     for def in defs {
         let Some(stated) = module.op(op).attribute(def.name) else {
@@ -94,7 +95,7 @@ fn value(attribute: &Attribute) -> AttrValue<'_> {
     }
 }
 
-/// Returns a list of values of one kind; an empty one is of integers.
+/// Returns a list of values of one kind; an empty list is one of integers.
 fn array(list: &[Attribute]) -> AttrValue<'_> {
     let integers: Option<Vec<i64>> = list.iter().map(Attribute::as_i64).collect();
     if let Some(list) = integers {
@@ -146,7 +147,7 @@ fn tensor(dense: &DenseAttribute) -> AttrValue<'_> {
     }
 }
 
-/// Returns the type of elements that a type of a model stands for, if it is known.
+/// Returns the element type of a type in a model, if it is known.
 pub(crate) fn dtype(ty: &Type) -> Option<DType> {
     Some(match ty {
         Type::Integer(IntegerType { width, signedness }) => {
@@ -178,7 +179,7 @@ pub(crate) fn dtype(ty: &Type) -> Option<DType> {
     })
 }
 
-/// Elements that are strings, in models.
+/// The type of strings in models.
 const STRING: &str = "!onnx.string";
 
 const FLOATS: [(FloatKind, DType); 10] = [
@@ -194,7 +195,7 @@ const FLOATS: [(FloatKind, DType); 10] = [
     (FloatKind::F4E2M1FN, DType::F4E2M1),
 ];
 
-/// Returns the type that elements have in a model.
+/// Returns the type of an element type in a model.
 pub(in crate::passes) fn element(dtype: DType) -> Option<Type> {
     Some(match dtype {
         DType::I1 => Type::I1,

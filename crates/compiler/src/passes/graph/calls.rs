@@ -1,4 +1,4 @@
-//! Calls of functions by graphs: `graph.call`.
+//! Calls of functions from graphs: `graph.call`.
 //!
 //! ```mlir
 //! %y = "graph.call"(%x) {callee = @layer} : (tensor<?x4xf32>) -> tensor<?x4xf32>
@@ -14,19 +14,19 @@ use tfrt_ops::Table;
 
 use super::{lower, node, scope};
 
-/// Calls a function.
+/// The operation that calls a function.
 pub(in crate::passes) const CALL: &str = "graph.call";
 
-/// The attribute that names the function.
+/// The attribute that names the called function.
 pub(super) const CALLEE: &str = "callee";
 
-/// The functions of a module, and who calls which.
+/// The functions of a module, and the calls between them.
 #[derive(Default)]
 pub(in crate::passes) struct Calls {
     by_name: HashMap<String, (OpId, BlockId)>,
-    /// The calls of each function that is called.
+    /// The calls of each function.
     of: HashMap<OpId, Vec<OpId>>,
-    /// The functions that each calls.
+    /// The functions that each function calls.
     by: HashMap<OpId, Vec<OpId>>,
 }
 
@@ -68,8 +68,7 @@ impl Calls {
         self.of.keys().copied()
     }
 
-    /// Returns functions in an order in which those that call stand before those that they call, as far as none is called
-    /// by what it calls.
+    /// Sorts functions: callers stand before their callees, but in cycles.
     pub(super) fn callers_first(&self, functions: &[(OpId, BlockId)]) -> Vec<(OpId, BlockId)> {
         let blocks: HashMap<OpId, BlockId> = functions.iter().copied().collect();
         let (mut seen, mut done) = (HashSet::new(), Vec::with_capacity(functions.len()));
@@ -91,7 +90,7 @@ impl Calls {
         done
     }
 
-    /// Returns all functions that some call, be it through others.
+    /// Returns all functions that a function calls, directly or through others.
     fn reached(&self, from: OpId) -> Vec<OpId> {
         let (mut seen, mut reached) = (HashSet::new(), Vec::new());
         let mut open = vec![from];
@@ -106,7 +105,7 @@ impl Calls {
         reached
     }
 
-    /// Says what is wrong with a call: with what it names, or with what it gives and takes.
+    /// Returns what is wrong with a call: its callee, its operands or its results.
     ///
     /// # Errors
     ///
@@ -168,8 +167,8 @@ pub(in crate::passes) fn calls_in(module: &Module, function: OpId) -> Vec<OpId> 
     calls
 }
 
-/// Returns whether a value may be one of another type: both are tensors whose elements may be the same, or the types are
-/// equal.
+/// Returns whether two types may be those of one value: both are tensors whose elements may be of one type, or they
+/// are equal.
 fn fits(own: &Type, other: &Type) -> bool {
     match (own, other) {
         (Type::Tensor(_), Type::Tensor(_)) => {
@@ -180,8 +179,9 @@ fn fits(own: &Type, other: &Type) -> bool {
     }
 }
 
-/// Moves what functions that are called know ahead to those that call them: such values become arguments, behind the
-/// function's own, which each call is given. Those that nobody calls, which are models, make them.
+/// Hoists constants, and operations on them alone, from functions to the models that call them. The values become
+/// arguments behind the function's own, which each call passes. Functions that nobody calls are models, and calculate
+/// the values.
 pub(super) fn lift(module: &mut Module, rows: &Table, functions: &[(OpId, BlockId)]) -> Calls {
     let calls = Calls::new(module);
     if calls.of.is_empty() {
@@ -196,7 +196,7 @@ pub(super) fn lift(module: &mut Module, rows: &Table, functions: &[(OpId, BlockI
         given: HashMap::new(),
     };
     for (function, block) in &called {
-        lifting.know(*function, *block, rows);
+        lifting.hoist(*function, *block, rows);
     }
     for (function, _) in &called {
         let mut own = lifting.given.get(function).cloned().unwrap_or_default();
@@ -220,29 +220,30 @@ pub(super) fn lift(module: &mut Module, rows: &Table, functions: &[(OpId, BlockI
     calls
 }
 
-/// The part of a called function that takes constants alone, and so is calculated once, by the model that calls it.
+/// The part of a called function that depends on constants alone, which is calculated once, by the model that calls
+/// it.
 #[derive(Default)]
-struct Known {
-    /// The operations that make it, in order, which are in no block any longer.
+struct HoistedConstants {
+    /// The operations, in order, which are in no block any longer.
     operations: Vec<OpId>,
-    /// All that the function is given: its own values, and those of functions that it calls.
+    /// The values that the function is passed: its own, and those of functions that it calls.
     needs: Vec<ValueId>,
-    /// What stands for them in it.
+    /// The values that replace them in the function.
     values: HashMap<ValueId, ValueId>,
 }
 
 struct Lifting<'m> {
     module: &'m mut Module,
-    known: HashMap<OpId, Known>,
-    /// The values of each function that others of its operations use.
+    known: HashMap<OpId, HoistedConstants>,
+    /// The values of each function that its other operations use.
     given: HashMap<OpId, Vec<ValueId>>,
 }
 
 impl Lifting<'_> {
-    /// Finds what a function knows ahead, and takes it out of its block.
-    fn know(&mut self, function: OpId, block: BlockId, rows: &Table) {
+    /// Takes the operations on constants alone out of a function.
+    fn hoist(&mut self, function: OpId, block: BlockId, rows: &Table) {
         let operations = self.module.block(block).operations().to_vec();
-        let is_known = lower::known_ahead(self.module, rows, &operations);
+        let is_known = lower::load_time_ops(self.module, rows, &operations);
         if is_known.is_empty() {
             return;
         }
@@ -259,7 +260,7 @@ impl Lifting<'_> {
         self.module.set_operations(block, kept);
     }
 
-    /// Gives a function arguments for what it needs.
+    /// Adds arguments to a function for the values that it needs.
     fn take(&mut self, function: OpId, block: BlockId) {
         let known = self.known.entry(function).or_default();
         let is_own: HashSet<OpId> = known.operations.iter().copied().collect();
@@ -279,7 +280,7 @@ impl Lifting<'_> {
         }
     }
 
-    /// Lets a model make what the functions need that it calls.
+    /// Makes a model calculate the values that its callees need.
     fn make(&mut self, calls: &Calls, function: OpId, block: BlockId) {
         let (mut values, mut made) = (HashMap::new(), Vec::new());
         for callee in calls.reached(function) {
@@ -309,7 +310,7 @@ impl Lifting<'_> {
         self.give(calls, function);
     }
 
-    /// Gives the calls in a function what the functions that they call need.
+    /// Passes the values that callees need in the calls of a function.
     fn give(&mut self, calls: &Calls, function: OpId) {
         for op in calls_in(self.module, function) {
             let callee = calls.callee(self.module, op);
@@ -325,7 +326,7 @@ impl Lifting<'_> {
         }
     }
 
-    /// Erases what functions have known ahead.
+    /// Erases the operations that were hoisted.
     fn finish(self, called: &[(OpId, BlockId)]) {
         let mut gone = Vec::new();
         for (function, _) in called {
@@ -341,7 +342,7 @@ impl Lifting<'_> {
     }
 }
 
-/// Returns the kernel of a call: the function is private, and the program's.
+/// Returns the kernel of a call: the callee is private, and the program's.
 pub(super) fn kernel(module: &Module, op: OpId, operands: Vec<ValueId>) -> OpState {
     let callee = module.op(op).attribute(CALLEE).cloned();
     OpState::new("tfrt.call")

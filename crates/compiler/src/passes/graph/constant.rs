@@ -1,4 +1,4 @@
-//! Constants of graphs as attributes of kernels.
+//! Lowers constants of graphs to attributes of kernels.
 
 use std::sync::Arc;
 

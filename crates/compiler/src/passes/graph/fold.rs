@@ -1,4 +1,4 @@
-//! `graph-fold`: what is known when a graph is compiled is not calculated again in each call.
+//! `graph-fold`: evaluates everything in a graph that is known when it is compiled.
 //!
 //! Identities go; constants that only get another shape are written with it; of operations that are alike one
 //! stays; results whose elements `graph-infer` can tell become constants; what operations on constants give is evaluated, if somebody is there to do it; what
@@ -18,7 +18,7 @@ use tfrt_ops::{Arity, Table, Traits};
 use super::rewrite::{self, Rewrite, is_deterministic, remove_unused, stated};
 use super::{CONSTANT, graphs, infer, node};
 use crate::legalize::Context;
-use crate::pipeline::{Pass, Run};
+use crate::pipeline::{Pass, PassFn};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-fold",
@@ -26,10 +26,10 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
-/// Constants with more bytes are not compared with others.
+/// The most bytes of a constant that is compared with others.
 const MOST_COMPARED_BYTES: usize = 1 << 16;
 
 fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
@@ -46,7 +46,7 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
     }
 }
 
-/// Makes constants of integers that follow from the types of inputs: extents, mostly, and what is calculated of them.
+/// Makes constants of integers that follow from the types of inputs, mostly extents and calculations on them.
 fn integers(module: &mut Module, context: &Context<'_>, function: OpId, block: BlockId) {
     let known = infer::known_integers(module, context, function, block);
     let (mut rewrite, old) = Rewrite::new(module, block);
@@ -69,7 +69,7 @@ fn integers(module: &mut Module, context: &Context<'_>, function: OpId, block: B
     rewrite.finish(&old);
 }
 
-/// Makes users of what is only passed on use what it was.
+/// Bypasses operations that return their operand.
 fn identities(module: &mut Module, block: BlockId) {
     for op in module.block(block).operations().to_vec() {
         if let Some(value) = same(module, op) {
@@ -79,7 +79,7 @@ fn identities(module: &mut Module, block: BlockId) {
     }
 }
 
-/// Returns the value that an operation's only result is equal to.
+/// Returns the operand that an operation's only result is equal to.
 fn same(module: &Module, op: OpId) -> Option<ValueId> {
     let x = node::operand(module, op, 0)?;
     let (result, more) = module.op(op).results().split_first()?;
@@ -120,7 +120,7 @@ fn same(module: &Module, op: OpId) -> Option<ValueId> {
     is_same.then_some(x)
 }
 
-/// Returns whether an operation whose result has the shape of its operand has its elements, too.
+/// Returns whether an operation whose result has the shape of its operand also has its elements.
 fn keeps_elements(module: &Module, op: OpId) -> bool {
     let ints = |index: usize| {
         let value = node::operand(module, op, index)?;
@@ -136,7 +136,7 @@ fn keeps_elements(module: &Module, op: OpId) -> bool {
     }
 }
 
-/// Gives constants the shape that they are used with.
+/// Reshapes constants to the shape with which they are used.
 fn reshapes(module: &mut Module, block: BlockId) {
     let (mut rewrite, old) = Rewrite::new(module, block);
     for &op in &old {
@@ -152,14 +152,14 @@ fn reshapes(module: &mut Module, block: BlockId) {
     rewrite.finish(&old);
 }
 
-/// Returns what an operation gives that takes a constant and changes its shape alone. Elements are shared.
+/// Returns the constant that an operation makes of a constant by changing its shape alone. Elements are shared.
 fn reshaped(rewrite: &Rewrite<'_>, op: OpId) -> Option<DenseAttribute> {
     let module = &*rewrite.module;
     if !node::row(module, op).is_some_and(|row| row.is(Traits::VIEW)) {
         return None;
     }
     let x = node::operand(module, op, 0)?;
-    let dense = node::constant(module, rewrite.now(x))?;
+    let dense = node::constant(module, rewrite.mapped(x))?;
     // A file has the elements of each constant.
     let is_small = dense.bytes().len() <= MOST_COMPARED_BYTES;
     if !is_small && module.users(x).count() > 1 {
@@ -179,7 +179,7 @@ fn reshaped(rewrite: &Rewrite<'_>, op: OpId) -> Option<DenseAttribute> {
     })
 }
 
-/// What makes two operations alike.
+/// The key by which two operations are alike.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     name: Name,
@@ -188,7 +188,7 @@ struct Key {
     results: usize,
 }
 
-/// Keeps the first of operations that are alike.
+/// Merges operations that are alike.
 fn merge(module: &mut Module, rows: &Table, block: BlockId) {
     let mut first: HashMap<Key, OpId> = HashMap::new();
     for op in module.block(block).operations().to_vec() {

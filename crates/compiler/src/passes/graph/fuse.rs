@@ -1,5 +1,5 @@
-//! `graph-fuse`: products by packed matrices, what follows products and convolutions done with them, and
-//! chains of elementwise functions as one kernel.
+//! `graph-fuse`: packs constant matrices, fuses products and convolutions with their epilogues, and chains of
+//! elementwise functions to one kernel.
 //!
 //! What is fused is rounded as it is one after the other, but for products whose bias, residual and
 //! activation are done while the sums are in registers, or whose columns are multiplied by constants, and for what
@@ -8,20 +8,20 @@
 //! is done.
 
 mod attention;
+mod channel_affine;
+mod concat_conv;
 mod elementwise;
-mod folded;
+mod fold_affine;
 mod gelu;
-mod joined;
 mod layer_norm;
 mod product;
-mod scaled;
 
 use tfrt_ir::{Diagnostics, Module, OpId, OpState};
 
 use super::rewrite::Rewrite;
 use super::{fused, graphs};
 use crate::legalize::Context;
-use crate::pipeline::{Pass, Run};
+use crate::pipeline::{Pass, PassFn};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-fuse",
@@ -29,11 +29,11 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
 pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
-    if !fused::are_there(context) {
+    if !fused::are_available(context) {
         return;
     }
     let rows = &context.dialects.rows;
@@ -43,10 +43,10 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
         attention::recognise(module, block);
         super::rewrite::remove_unused(module, rows, block);
         product::pack(module, block);
-        folded::fold(module, block);
+        fold_affine::fold(module, block);
         product::attach(module, block);
-        scaled::fuse(module, block);
-        joined::fuse(module, block);
+        channel_affine::fuse(module, block);
+        concat_conv::fuse(module, block);
         super::rewrite::remove_unused(module, rows, block);
         elementwise::fuse(module, block);
         product::absorb(module, block);
@@ -54,7 +54,7 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
     }
 }
 
-/// Appends an operation in the place of another one's only result.
+/// Appends an operation that replaces another one's only result.
 fn replace(rewrite: &mut Rewrite<'_>, op: OpId, state: OpState) {
     let result = rewrite.module.op(op).results()[0];
     let mut state = state.result(rewrite.module.value_type(result).clone());

@@ -1,4 +1,4 @@
-//! Nodes that passes make of several operations, `cpu.fused.NAME`, and what each of their operands is.
+//! Fused nodes, `cpu.fused.NAME`, which passes make of several operations, and the meanings of their operands.
 //!
 //! A node is made with all of its operands, of which those that are not there yet are left out; passes put values in their
 //! places, and `graph-prepare` takes those that are constants.
@@ -10,39 +10,41 @@ use crate::legalize::Context;
 use super::rewrite::{Rewrite, list};
 use super::{NO_VALUE, node};
 
-/// A convolution of an image whose channels come last.
+/// The node of a convolution of an image whose channels come last.
 pub(super) const CONV: &str = "cpu.fused.conv";
 
-/// A convolution of images that are joined.
-pub(super) const JOINED: &str = "cpu.fused.joined";
+/// The node of a convolution of a concatenation, which reads its parts.
+pub(super) const CONCAT_CONV: &str = "cpu.fused.joined";
 
-/// A product by a matrix.
+/// The node of a product by a constant matrix.
 pub(super) const MATMUL: &str = "cpu.fused.matmul";
 
-/// A program of pointwise steps.
+/// The node of a program of pointwise steps.
 pub(super) const ELEMENTWISE: &str = "cpu.fused.elementwise";
 
-/// Returns whether there are the kernels of these nodes: nothing is fused for who has none.
-pub(super) fn are_there(context: &Context<'_>) -> bool {
-    [CONV, JOINED, MATMUL, ELEMENTWISE].iter().all(|kernel| {
-        let name = kernel.strip_prefix("cpu.").unwrap_or(kernel);
-        context.evaluator.prepares(name).is_some()
-    })
+/// Returns whether kernels of fused nodes exist; without them nothing is fused.
+pub(super) fn are_available(context: &Context<'_>) -> bool {
+    [CONV, CONCAT_CONV, MATMUL, ELEMENTWISE]
+        .iter()
+        .all(|kernel| {
+            let name = kernel.strip_prefix("cpu.").unwrap_or(kernel);
+            context.evaluator.prepares(name).is_some()
+        })
 }
 
-/// The attribute of what is done with the sums of a product or convolution, with bias and residual: the steps of a program
-/// of one input, `a0`.
+/// The attribute of the epilogue behind the sums, the bias and the residual: the steps of a program of one input,
+/// `a0`.
 pub(super) const EPILOGUE: &str = "epilogue";
 
-/// The operands of a convolution and a product, by their places.
+/// The indices of operands of convolutions and products.
 pub(super) const WEIGHTS: usize = 1;
 pub(super) const BIAS: usize = 2;
-/// The operand that is added to the sums of a product or convolution; it has the shape of the result.
+/// The index of the residual, which is added to the sums; it has the shape of the result.
 pub(super) const ADDED: usize = 3;
-/// Scale, shift, mean and variance of a normalisation that follows a convolution.
+/// The indices of scale, shift, mean and variance of a normalisation behind a convolution.
 pub(super) const NORM: [usize; 4] = [4, 5, 6, 7];
 
-/// Returns a convolution of an image by a filter, without anything that follows it.
+/// Makes a convolution of an image by a filter, without an epilogue.
 pub(super) fn conv(
     rewrite: &mut Rewrite<'_>,
     like: OpId,
@@ -63,7 +65,7 @@ pub(super) fn conv(
         .attribute("strides", list(strides))
 }
 
-/// Returns a product by a matrix, `transposed` or not, without anything that follows it.
+/// Makes a product by a matrix, `transposed` or not, without an epilogue.
 pub(super) fn matmul(
     rewrite: &mut Rewrite<'_>,
     like: OpId,
@@ -79,12 +81,14 @@ pub(super) fn matmul(
         .attribute("transposed", transposed)
 }
 
-/// Returns a convolution as one of images that are joined.
-pub(super) fn joined(rewrite: &mut Rewrite<'_>, conv: OpId, images: Vec<ValueId>) -> OpState {
+/// Makes a convolution of a concatenation of one of an image.
+pub(super) fn concat_conv(rewrite: &mut Rewrite<'_>, conv: OpId, images: Vec<ValueId>) -> OpState {
     let own = rewrite.module.op(conv).operands().to_vec();
     let constants = [WEIGHTS, BIAS].into_iter().chain(NORM);
-    let constants: Vec<ValueId> = constants.map(|place| rewrite.now(own[place])).collect();
-    let mut state = OpState::new(JOINED).operands(constants).operands(images);
+    let constants: Vec<ValueId> = constants.map(|place| rewrite.mapped(own[place])).collect();
+    let mut state = OpState::new(CONCAT_CONV)
+        .operands(constants)
+        .operands(images);
     for name in ["dilations", EPILOGUE, "epsilon", "groups", "strides"] {
         if let Some(value) = rewrite.module.op(conv).attribute(name) {
             state = state.attribute(name, value.clone());
@@ -93,17 +97,17 @@ pub(super) fn joined(rewrite: &mut Rewrite<'_>, conv: OpId, images: Vec<ValueId>
     state
 }
 
-/// Returns the node that makes a value for one user alone, if it is a product or convolution, which can do what follows.
-pub(super) fn before(module: &Module, value: ValueId) -> Option<OpId> {
+/// Returns the product or convolution that makes a value with one user, which an epilogue can be fused with.
+pub(super) fn fusable_producer(module: &Module, value: ValueId) -> Option<OpId> {
     let op = module.defining_op(value)?;
-    let has_epilogue = [CONV, JOINED, MATMUL]
+    let has_epilogue = [CONV, CONCAT_CONV, MATMUL]
         .iter()
         .any(|name| is(module, op, name));
     let mut users = module.users(value);
     (has_epilogue && users.next().is_some() && users.next().is_none()).then_some(op)
 }
 
-/// Returns whether nothing is done yet with what a product or convolution gives.
+/// Returns whether a product or convolution has no epilogue yet.
 pub(super) fn has_no_epilogue(module: &Module, op: OpId) -> bool {
     let steps = module
         .op(op)
@@ -112,17 +116,17 @@ pub(super) fn has_no_epilogue(module: &Module, op: OpId) -> bool {
     steps.is_some_and(<[Attribute]>::is_empty)
 }
 
-/// Returns whether a convolution is followed by a normalisation.
+/// Returns whether a normalisation is fused with a convolution.
 pub(super) fn has_norm(module: &Module, conv: OpId) -> bool {
     node::operand(module, conv, NORM[0]).is_some()
 }
 
-/// Returns whether an operation is this node.
+/// Returns whether an operation is a fused node of this name.
 pub(super) fn is(module: &Module, op: OpId, name: &str) -> bool {
     *module.op(op).name() == name
 }
 
-/// Appends what stands for an operand that is left out.
+/// Appends the placeholder of an operand that is left out.
 fn none(rewrite: &mut Rewrite<'_>, like: OpId) -> ValueId {
     rewrite.add(OpState::new(NO_VALUE).result(Type::None), like)
 }

@@ -1,4 +1,4 @@
-//! `graph-infer`: types and shapes of all values of a graph, with symbolic dimensions.
+//! `graph-infer`: finds the types and shapes of all values of a graph, with symbolic dimensions.
 //!
 //! The row of an operation ([`tfrt_ops`]) says what its results are; this pass goes through the blocks. Each value gets the
 //! most precise type that follows from the inputs' types; what a model states itself is believed where nothing follows.
@@ -20,7 +20,7 @@ use super::calls::Calls;
 use super::{GRAPH, graphs, lower, node, scope};
 use crate::codes;
 use crate::legalize::Context;
-use crate::pipeline::{Pass, Run};
+use crate::pipeline::{Pass, PassFn};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-infer",
@@ -28,16 +28,17 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
-/// The attribute of operations whose results have symbolic dimensions.
+/// The attribute with the symbolic dimensions of an operation's results.
 const SHAPES: &str = "model.shapes";
 
-/// Of calls of functions with more operations, all together, nothing is known but what the model states.
+/// The most operations of functions that are inferred for calls, all together. Results of further calls have the
+/// types that the model states.
 const MOST_FOLLOWED: usize = 1 << 16;
 
-/// Loops in more loops than this are not followed from turn to turn: each level takes several times as long.
+/// The greatest depth of nested loops whose turns are followed: each level takes several times as long.
 const MOST_NESTED: usize = 3;
 
 fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
@@ -69,8 +70,8 @@ fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics
     }
 }
 
-/// Returns the elements of integers (`i64`) that a graph calculates, by the values of its block: those that follow from the
-/// inputs' types, whatever a model states of other values.
+/// Returns the integers (`i64`) that a graph calculates and that follow from the inputs' types alone, whatever the
+/// model states of other values.
 pub(super) fn known_integers(
     module: &Module,
     context: &Context<'_>,
@@ -105,7 +106,7 @@ pub(super) fn known_integers(
     results.filter_map(known).collect()
 }
 
-/// Returns what a type says.
+/// Returns the fact that a type states.
 fn of_type(ty: &Type) -> Fact {
     let dim = |size: i64| {
         if size >= 0 {
@@ -120,14 +121,13 @@ fn of_type(ty: &Type) -> Fact {
     Fact::new(node::element(ty).as_ref().and_then(attrs::dtype), shape)
 }
 
-/// Names that are longer are not followed: they would stand in each type that depends on them.
+/// The most letters in the name of a symbol: names stand in each type that depends on them.
 const MOST_LETTERS: usize = 128;
 
-/// Extents whose text is longer are written as unknown.
+/// The most letters of an extent; a longer one is written as unknown.
 const MOST_TEXT: usize = 512;
 
-/// Returns what is called by a name of a model's. One that could be the text of a calculation is set in quotes, so that it
-/// is none.
+/// Returns the symbol of a name in a model. One that could be the text of an expression is set in quotes.
 fn symbol(name: &str) -> Dim {
     let is_word = name.starts_with(|first: char| first.is_alphabetic() || first == '_')
         && name
@@ -140,37 +140,38 @@ fn symbol(name: &str) -> Dim {
     }
 }
 
-/// Goes through the blocks of a graph, and keeps what is known of each value.
+/// The state of inference: the facts of values, found block by block.
 struct Inference<'m> {
     module: &'m Module,
     rows: &'m Table,
     calls: &'m Calls,
-    /// How many operations of functions were gone through for their calls.
+    /// The number of operations of functions that were inferred for calls so far.
     n_followed: usize,
-    /// What functions give, by what they are given.
-    followed: HashMap<BlockId, Vec<Followed>>,
+    /// The calls that were inferred, by callee.
+    followed: HashMap<BlockId, Vec<InferredCall>>,
     facts: HashMap<ValueId, Fact>,
-    /// Whether what the model states of values is taken where nothing follows.
+    /// Whether types that the model states are taken where nothing follows.
     believes: bool,
-    /// In how many operations with regions it is.
+    /// The number of surrounding operations with regions.
     depth: usize,
-    /// Operations that fail with all inputs, and why. Those in regions are not among them: a branch may never be taken.
+    /// Operations that fail with all inputs, and why. Operations in regions are not listed: a branch may never be
+    /// taken.
     refused: Vec<(OpId, InferError)>,
 }
 
-/// An inferred call, kept for further calls of the same function: its depth in operations with regions, the facts of its
-/// operands, and those that were found for its results.
-struct Followed {
+/// An inferred call, kept for other calls of the same function: its depth in operations with regions, the facts of
+/// its operands, and those of its results.
+struct InferredCall {
     depth: usize,
     given: Vec<Fact>,
     found: Facts,
 }
 
-/// Operations that warnings are about, at most: what is behind one that fails is not known either.
+/// The most operations with a warning: what follows a failing operation is unknown, too.
 const MOST_WARNINGS: usize = 20;
 
-/// Says that an operation fails whenever it runs, if that is not said yet. It is no error: the kernel decides, and may be
-/// more lenient.
+/// Warns that an operation fails whenever it runs, unless it has a warning already. It is no error: the kernel
+/// decides, and may be more lenient.
 fn warn(module: &Module, op: OpId, reason: &InferError, diagnostics: &mut Diagnostics) {
     let name = module.op(op).name();
     let reason = reason.to_string();
@@ -196,7 +197,7 @@ fn warn(module: &Module, op: OpId, reason: &InferError, diagnostics: &mut Diagno
 }
 
 impl Inference<'_> {
-    /// Takes what is known of a graph's inputs: types, and names of dimensions.
+    /// Sets the facts of a graph's inputs: types, and names of dimensions.
     fn inputs(&mut self, function: OpId, block: BlockId) {
         let dimensions = self.module.op(function).attribute("model.input_dims");
         let dimensions = dimensions.and_then(Attribute::as_array).unwrap_or(&[]);
@@ -222,7 +223,7 @@ impl Inference<'_> {
         }
     }
 
-    /// Returns what the model states of a value, if that is believed.
+    /// Returns the fact that the model states of a value, if such statements are taken.
     fn stated(&self, value: ValueId) -> Fact {
         match self.believes {
             true => of_type(self.module.value_type(value)),
@@ -230,7 +231,7 @@ impl Inference<'_> {
         }
     }
 
-    /// Recursion is bounded by the limit of the text, or the importer, on nesting.
+    /// Infers the operations of a block. Recursion is bounded by the limit of the text, or the importer, on nesting.
     fn block(&mut self, block: BlockId) {
         let module = self.module;
         for &op in module.block(block).operations() {
@@ -248,7 +249,7 @@ impl Inference<'_> {
         }
     }
 
-    /// Returns what is known of an operation's results by its row.
+    /// Returns the facts of an operation's results.
     fn results(&mut self, op: OpId) -> Facts {
         let module = self.module;
         let name = module.op(op).name();
@@ -277,7 +278,7 @@ impl Inference<'_> {
         found
     }
 
-    /// Asks the row; says which regions were gone through.
+    /// Infers the results of an operation by its row; tells which regions were inferred.
     fn by_row(
         &mut self,
         op: OpId,
@@ -320,7 +321,7 @@ impl Inference<'_> {
         }
     }
 
-    /// Returns what is known of the results of a function, if its arguments are these.
+    /// Returns the facts of a function's results for these facts of its arguments.
     fn called(&mut self, block: BlockId, arguments: &[Fact]) -> Facts {
         let known = self.followed.get(&block).into_iter().flatten();
         let mut known = known.filter(|known| known.depth <= self.depth);
@@ -332,7 +333,7 @@ impl Inference<'_> {
             return Facts::new();
         }
         let found = self.region(block, arguments);
-        self.followed.entry(block).or_default().push(Followed {
+        self.followed.entry(block).or_default().push(InferredCall {
             depth: self.depth,
             given: arguments.to_vec(),
             found: found.clone(),
@@ -340,7 +341,7 @@ impl Inference<'_> {
         found
     }
 
-    /// Returns what is known of the values that a region gives, if its arguments are these.
+    /// Returns the facts of a region's results for these facts of its arguments.
     fn region(&mut self, block: BlockId, arguments: &[Fact]) -> Facts {
         let module = self.module;
         for (index, &argument) in module.block(block).arguments().iter().enumerate() {
@@ -386,7 +387,7 @@ fn take(module: &mut Module, calls: &[OpId], block: BlockId) {
     }
 }
 
-/// Writes what is known into a block, as types and attributes.
+/// Writes facts into a block, as types and attributes.
 fn write(module: &mut Module, facts: &HashMap<ValueId, Fact>, block: BlockId) {
     for op in module.block(block).operations().to_vec() {
         for inner in scope::region_blocks(module, op) {
@@ -412,7 +413,7 @@ fn write(module: &mut Module, facts: &HashMap<ValueId, Fact>, block: BlockId) {
     }
 }
 
-/// Returns the type that says what is known.
+/// Returns the type that states a fact.
 fn ty(fact: &Fact, old: &TensorType) -> Type {
     let element = match fact.dtype {
         Some(dtype) if attrs::dtype(&old.element) != Some(dtype) => attrs::element(dtype),
@@ -433,7 +434,7 @@ fn ty(fact: &Fact, old: &TensorType) -> Type {
     }))
 }
 
-/// Returns extents as an attribute, nothing if the type says all of them.
+/// Returns extents as an attribute; `unit` if the type states all of them.
 fn symbolic_dims(fact: &Fact) -> Attribute {
     let is_symbolic = |dim: &Dim| matches!(dim, Dim::Symbolic(_));
     let Some(dims) = fact

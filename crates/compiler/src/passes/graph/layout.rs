@@ -1,4 +1,4 @@
-//! `graph-layout`: convolutions and pools of images with their channels last.
+//! `graph-layout`: moves the channels of images to the last dimension, for convolutions and pools.
 //!
 //! A convolution by constant weights becomes a kernel that has them packed; it takes and gives images
 //! `[batch, height, width, channels]`. What is made so stays so: operations that don't care how dimensions
@@ -15,7 +15,7 @@ use tfrt_ir::{Diagnostics, Module};
 
 use super::{fused, graphs};
 use crate::legalize::Context;
-use crate::pipeline::{Pass, Run};
+use crate::pipeline::{Pass, PassFn};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-layout",
@@ -23,11 +23,11 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
 pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
-    if !fused::are_there(context) {
+    if !fused::are_available(context) {
         return;
     }
     let rows = &context.dialects.rows;

@@ -1,10 +1,10 @@
-//! `graph-lower`: one kernel for each operation of dialect `onnx`.
+//! `graph-lower`: makes one kernel of each operation of a graph.
 //!
 //! Constants move to a function of their own, regions become private functions that get what they use
 //! from outside as further arguments. Nothing is optimised here; what other passes have made of a graph
 //! before, operations with names in `cpu.`, stays as it is.
 
-pub(super) mod ahead;
+pub(super) mod constant_program;
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,7 +24,7 @@ use crate::graph::check;
 use crate::legalize::Context;
 use crate::model::PROPERTIES;
 use crate::passes::legalize;
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-lower",
@@ -32,7 +32,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
 fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
@@ -56,7 +56,7 @@ fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics
             calls: &calls,
             made: Vec::new(),
             n_control: 0,
-            ahead: HashSet::new(),
+            load_time: HashSet::new(),
             has_kernel: &|row| context.evaluator.has_kernel(row),
         };
         lowering.graph(function, block, is_called);
@@ -83,7 +83,7 @@ fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics
     }
 }
 
-/// Erases a function that is in no block any longer: users before what they use.
+/// Erases a function that is in no block any longer, users before their operands.
 fn erase(module: &mut Module, function: OpId) {
     let mut all = Vec::new();
     module.walk_pre_order(function, &mut |op| all.push(op));
@@ -93,7 +93,7 @@ fn erase(module: &mut Module, function: OpId) {
     module.erase(function);
 }
 
-/// Moves constants in regions to the start of the function, from where regions see them.
+/// Moves constants in regions to the start of the function, where all regions see them.
 pub(super) fn hoist_constants(module: &mut Module, block: BlockId) {
     let mut found = Vec::new();
     let mut blocks = HashSet::new();
@@ -120,8 +120,9 @@ pub(super) fn hoist_constants(module: &mut Module, block: BlockId) {
     module.set_operations(block, found);
 }
 
-/// Returns the operations that take constants alone, and give the same each time.
-pub(super) fn known_ahead(module: &Module, rows: &Table, operations: &[OpId]) -> HashSet<OpId> {
+/// Returns the operations that depend on constants alone and are deterministic: they run once, when a model is
+/// opened.
+pub(super) fn load_time_ops(module: &Module, rows: &Table, operations: &[OpId]) -> HashSet<OpId> {
     let mut known = HashSet::new();
     for &op in operations {
         let data = module.op(op);
@@ -159,30 +160,30 @@ pub(super) fn known_ahead(module: &Module, rows: &Table, operations: &[OpId]) ->
 /// The values of the program by those of the graph.
 type Values = HashMap<ValueId, ValueId>;
 
-/// Names of attributes, and of the functions that they name.
+/// Attributes and the functions that they name.
 type Functions = Vec<(&'static str, String)>;
 
 struct Lowering<'m, 'd> {
     module: &'m mut Module,
     diagnostics: &'d mut Diagnostics,
-    /// Operations that are rows of a format's own become kernels of the same name.
+    /// The rows. Operations that are rows of a format become kernels of the same name.
     rows: Table,
-    /// Calls of functions of the module.
+    /// The calls between functions of the module.
     calls: &'d Calls,
     /// The name of the function that is lowered.
     name: String,
-    /// The functions made so far.
+    /// The functions that were made so far.
     made: Vec<OpId>,
-    /// Operations with regions so far.
+    /// The number of operations with regions so far.
     n_control: usize,
-    /// Operations of the graph that run when a model is opened.
-    ahead: HashSet<OpId>,
-    /// Tells whether there is a kernel for a row.
+    /// The operations of the graph that run when a model is opened.
+    load_time: HashSet<OpId>,
+    /// Returns whether a kernel exists for a row.
     has_kernel: &'d dyn Fn(&str) -> bool,
 }
 
 impl Lowering<'_, '_> {
-    /// Lowers a model, or a function that is called, which is private.
+    /// Lowers a model, or a function that is called, which becomes private.
     fn graph(&mut self, function: OpId, block: BlockId, is_called: bool) {
         for op in calls::calls_in(self.module, function) {
             if let Err(message) = self.calls.check(self.module, op) {
@@ -222,11 +223,11 @@ impl Lowering<'_, '_> {
         values.insert(old, new);
     }
 
-    /// Makes the function that makes the constants, and what follows from them alone; what others use of
-    /// that become arguments.
+    /// Makes the function that calculates constants, and operations on them alone. Values that others use become
+    /// arguments.
     fn constants(&mut self, block: BlockId, body: BlockId, values: &mut Values) {
         let operations = self.module.block(block).operations().to_vec();
-        let known = known_ahead(self.module, &self.rows, &operations);
+        let known = load_time_ops(self.module, &self.rows, &operations);
         if known.is_empty() {
             return;
         }
@@ -256,10 +257,10 @@ impl Lowering<'_, '_> {
         let name = tfrt_bef::Model::constants_of(&self.name);
         let op = self.function(&name, region, inner, Location::Unknown, true);
         self.made.push(op);
-        self.ahead = known;
+        self.load_time = known;
     }
 
-    /// Returns the kernel of an operation whose operands are known when a model is opened.
+    /// Returns the kernel of an operation that runs when a model is opened.
     fn known(&mut self, op: OpId, own: &Values) -> Option<OpState> {
         if *self.module.op(op).name() == CONSTANT {
             if self.module.op(op).results().len() != 1 {
@@ -311,12 +312,12 @@ impl Lowering<'_, '_> {
         self.diagnostics.push(error);
     }
 
-    /// Lowers the operations of a block, constants aside.
+    /// Lowers the operations of a block but for constants.
     ///
     /// Recursion is bounded by the limit of the text, or the importer, on nesting.
     fn block(&mut self, from: BlockId, into: BlockId, values: &mut Values) {
         for op in self.module.block(from).operations().to_vec() {
-            if self.ahead.contains(&op) {
+            if self.load_time.contains(&op) {
                 continue;
             }
             let data = self.module.op(op);
@@ -395,7 +396,7 @@ impl Lowering<'_, '_> {
         Some(state)
     }
 
-    /// Returns the kernel of an operation of dialect `graph`: that of its row.
+    /// Returns the kernel of an operation of dialect `graph`.
     fn row(&mut self, op: OpId, operands: Vec<ValueId>) -> Option<OpState> {
         let data = self.module.op(op);
         let name = data.name().strip_prefix(GRAPH).unwrap_or_default();
@@ -436,7 +437,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Returns the kernel that prepares a node of a row.
+    /// Returns the kernel that prepares the constants of a node.
     fn prepare(&self, op: OpId, operands: Vec<ValueId>) -> OpState {
         let data = self.module.op(op);
         let row = data.attribute("op").and_then(Attribute::as_str);
@@ -464,8 +465,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Returns an operation that is a kernel already, or has a row of its own, with other operands. The kernel of a row gets
-    /// all attributes of the row.
+    /// Returns an operation with other operands that is a kernel already, or has a row of its own. The kernel of a
+    /// row gets all attributes of the row.
     fn kept(&mut self, op: OpId, operands: Vec<ValueId>) -> Option<OpState> {
         let data = self.module.op(op);
         if !data.regions().is_empty() {
@@ -500,8 +501,7 @@ impl Lowering<'_, '_> {
             .collect()
     }
 
-    /// The types of what the only region of an operation gives: of what is collected in no turn nothing else is
-    /// known.
+    /// Returns the types of the results of an operation's only region, by which results without any turn have a type.
     fn yields(&self, op: OpId) -> Attribute {
         let blocks = super::scope::region_blocks(self.module, op);
         let last = blocks
@@ -514,8 +514,8 @@ impl Lowering<'_, '_> {
         Attribute::array(types.collect())
     }
 
-    /// Makes functions of the regions of an operation; returns their names, each with that of the
-    /// attribute for it, and the captured values.
+    /// Makes functions of the regions of an operation; returns their names, each with its attribute's, and the
+    /// captured values.
     fn functions(&mut self, op: OpId, values: &Values) -> Option<(Functions, Vec<ValueId>)> {
         let data = self.module.op(op);
         let (kind, names): (_, &[&str]) = match data.name().as_str() {
@@ -560,7 +560,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// Returns the kernel of a constant that stays in a file.
+/// Returns the kernel of a constant whose elements stay in a file.
 fn external(module: &Module, op: OpId) -> OpState {
     let state = OpState::new("cpu.onnx.External").result(Type::dialect(TENSOR));
     let stated = ["dims", "element", "file", "id", "offset"].into_iter();
@@ -584,7 +584,7 @@ pub(super) fn function(module: &Module, name: &str, region: RegionId, body: Bloc
         .region(region)
 }
 
-/// Returns the attributes of an operation as kernels have them: names and values in turn.
+/// Returns the attributes of an operation in the form that kernels have: names and values in turn.
 pub(in crate::passes) fn attributes(stated: &[(Name, Attribute)]) -> Vec<Attribute> {
     let mut list = Vec::new();
     for (name, value) in stated {
@@ -612,7 +612,7 @@ pub(in crate::passes) fn attributes(stated: &[(Name, Attribute)]) -> Vec<Attribu
 
 const TENSOR: &str = "!t.tensor";
 
-/// Returns the type that a program has for a value of a graph.
+/// Returns the type in a program of a value of a graph.
 fn lowered(ty: &Type) -> Type {
     match ty {
         Type::None => Type::dialect("!t.none"),
@@ -627,12 +627,12 @@ fn lowered(ty: &Type) -> Type {
     }
 }
 
-/// Returns the version of the operator set that an operation belongs to.
+/// Returns the version of the operator set of an operation.
 pub(in crate::passes) fn opset(module: &Module, op: OpId) -> i64 {
     stated_opset(module, op).unwrap_or(1)
 }
 
-/// Returns that version, if it is stated.
+/// Returns the version of the operator set of an operation, if it is stated.
 pub(in crate::passes) fn stated_opset(module: &Module, op: OpId) -> Option<i64> {
     let data = module.op(op);
     let top = module.op(module.top());
@@ -641,7 +641,7 @@ pub(in crate::passes) fn stated_opset(module: &Module, op: OpId) -> Option<i64> 
     own.or_else(stated)
 }
 
-/// Returns the attribute of a module that has the version for operations like this.
+/// Returns the attribute of a module that states the version for operations like this.
 fn opset_attribute(name: &str) -> String {
     let rest = name.strip_prefix("onnx.").unwrap_or(name);
     match rest.rsplit_once('.').map(|(domain, _)| domain) {

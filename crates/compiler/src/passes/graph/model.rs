@@ -1,4 +1,4 @@
-//! What is known of a model's inputs and outputs, as attributes of its function.
+//! Describes a model's inputs and outputs, as attributes of its function.
 //!
 //! The importer states names and dimensions in lists of their own; a lowered function, whose types say
 //! nothing, has them in one list each, which becomes the Model section of a file.
@@ -64,7 +64,8 @@ fn values(
     Attribute::array(types.iter().enumerate().map(entry).collect())
 }
 
-/// Returns the dimensions that a model states, with the numbers that its types say: those that follow from others.
+/// Returns the dimensions that a model states, with the numbers of the inferred types for those that follow from
+/// others.
 fn with_known(stated: &Attribute, ty: &Type) -> Attribute {
     let (Some(dimensions), Some((shape, _))) = (stated.as_array(), ty.as_shaped()) else {
         return stated.clone();

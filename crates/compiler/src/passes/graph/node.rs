@@ -1,4 +1,4 @@
-//! Reading operations of a graph: attributes, operands, constants.
+//! Accessors of operations in graphs: attributes, operands, constants.
 
 use tfrt_ir::{
     Attribute, Module, OpId, Type, ValueId,
@@ -10,16 +10,16 @@ use tfrt_ops::{OpDef, Table, names};
 
 use super::{CONSTANT, NO_VALUE, place};
 
-/// The most elements of a constant that is looked at element by element.
+/// The most elements of a constant that is read element by element.
 const MOST_ELEMENTS: usize = 4096;
 
-/// Returns an integer attribute, or what it is if the model leaves it out.
+/// Returns an integer attribute, or the default if it is left out.
 pub(in crate::passes) fn int(module: &Module, op: OpId, name: &str, default: i64) -> i64 {
     let value = module.op(op).attribute(name);
     value.and_then(Attribute::as_i64).unwrap_or(default)
 }
 
-/// Returns a float attribute, or what it is if the model leaves it out.
+/// Returns a float attribute, or the default if it is left out.
 pub(in crate::passes) fn float(module: &Module, op: OpId, name: &str, default: f64) -> f64 {
     match module.op(op).attribute(name) {
         Some(Attribute::Float(value)) => value.value(),
@@ -27,19 +27,19 @@ pub(in crate::passes) fn float(module: &Module, op: OpId, name: &str, default: f
     }
 }
 
-/// Returns a list of integers, if the attribute is there and is one.
+/// Returns an attribute that is a list of integers.
 pub(in crate::passes) fn ints(module: &Module, op: OpId, name: &str) -> Option<Vec<i64>> {
     let list = module.op(op).attribute(name)?.as_array()?.iter();
     list.map(Attribute::as_i64).collect()
 }
 
-/// Returns a text, empty if the model leaves it out.
+/// Returns a text attribute, empty if it is left out.
 pub(in crate::passes) fn text<'m>(module: &'m Module, op: OpId, name: &str) -> &'m str {
     let value = module.op(op).attribute(name);
     value.and_then(Attribute::as_str).unwrap_or("")
 }
 
-/// Returns an operand that is not left out.
+/// Returns an operand, unless it is left out.
 pub(in crate::passes) fn operand(module: &Module, op: OpId, index: usize) -> Option<ValueId> {
     let value = *module.op(op).operands().get(index)?;
     let is_left_out = module
@@ -48,7 +48,8 @@ pub(in crate::passes) fn operand(module: &Module, op: OpId, index: usize) -> Opt
     (!is_left_out).then_some(value)
 }
 
-/// Returns the name of the row of an operation of the host that has results: `relu`, `onnx.Clip`; empty if it has none.
+/// Returns the name of the row of an operation on the host that has results: `relu`, `onnx.Clip`; empty if it has
+/// none.
 pub(in crate::passes) fn name(module: &Module, op: OpId) -> &str {
     if module.op(op).results().is_empty() || place::is_placed(module, op) {
         return "";
@@ -70,7 +71,7 @@ pub(in crate::passes) fn constant(module: &Module, value: ValueId) -> Option<&De
     }
 }
 
-/// Returns the bytes of each element of a constant, if there are few.
+/// Returns the bytes of each element of a constant, unless there are too many.
 fn elements(dense: &DenseAttribute) -> Option<impl Iterator<Item = &[u8]>> {
     let n_elements = usize::try_from(dense.n_elements()?).ok()?;
     let size_bytes = dense.element_size_bytes();
@@ -83,12 +84,12 @@ fn elements(dense: &DenseAttribute) -> Option<impl Iterator<Item = &[u8]>> {
     Some(bytes.chunks_exact(size_bytes).cycle().take(n_elements))
 }
 
-/// Returns the elements of a constant of integers, if there are few.
+/// Returns the elements of an integer constant, unless there are too many.
 pub(in crate::passes) fn constant_ints(module: &Module, value: ValueId) -> Option<Vec<i64>> {
     dense_ints(constant(module, value)?)
 }
 
-/// Returns elements that are integers, if there are few.
+/// Returns elements as integers, unless they are others or too many.
 pub(in crate::passes) fn dense_ints(dense: &DenseAttribute) -> Option<Vec<i64>> {
     let ty = dense.element_type().as_integer()?;
     let of = |bytes: &[u8]| {
@@ -102,7 +103,7 @@ pub(in crate::passes) fn dense_ints(dense: &DenseAttribute) -> Option<Vec<i64>> 
     elements(dense)?.map(of).collect()
 }
 
-/// Returns elements that are `f32` or `f64`, if there are few.
+/// Returns elements of `f32` or `f64`, unless they are others or too many.
 pub(in crate::passes) fn dense_floats(dense: &DenseAttribute) -> Option<Vec<f64>> {
     let of: fn(&[u8]) -> Option<f64> = match dense.element_type() {
         Type::Float(FloatKind::F32) => {
@@ -129,12 +130,12 @@ pub(in crate::passes) fn row_of(module: &Module, rows: &Table, op: OpId) -> Opti
     row(module, op).copied().or_else(added)
 }
 
-/// Returns the type of elements that an attribute is.
+/// Returns an element type that is an attribute.
 pub(in crate::passes) fn ty<'m>(module: &'m Module, op: OpId, name: &str) -> Option<&'m Type> {
     module.op(op).attribute(name).and_then(Attribute::as_type)
 }
 
-/// Returns the number that a constant of one element is.
+/// Returns the number of a constant of one element.
 pub(in crate::passes) fn constant_number(module: &Module, value: ValueId) -> Option<f64> {
     let dense = constant(module, value)?;
     if !dense.splat && dense.n_elements() != Some(1) {
@@ -150,10 +151,10 @@ pub(in crate::passes) fn constant_number(module: &Module, value: ValueId) -> Opt
     }
 }
 
-/// Returns the element of a constant that has one alone, of any type of real numbers or truth values, if an `f64` is
+/// Returns the element of a constant of one element, of any type of real numbers or truth values, if an `f64` is
 /// exactly that number.
 pub(in crate::passes) fn element_number(module: &Module, value: ValueId) -> Option<f64> {
-    /// From here on not every integer is an `f64`.
+    /// The first integer above which not every one is an `f64`.
     const MOST: i64 = 1 << 53;
     let dense = constant(module, value)?;
     if dense.n_elements() != Some(1) {
@@ -178,7 +179,7 @@ pub(in crate::passes) fn element_number(module: &Module, value: ValueId) -> Opti
     (!number.is_nan()).then_some(number)
 }
 
-/// Returns the number that the bits of an `f16` are.
+/// Returns the number of the bits of an `f16`.
 fn of_f16(bits: u16) -> f64 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
     let size = match exponent {
@@ -198,7 +199,7 @@ pub(crate) fn element(ty: &Type) -> Option<Type> {
     }
 }
 
-/// Returns the type, unless it stands for one that is not known.
+/// Returns the type, unless it stands for an unknown one.
 fn known_element(ty: &Type) -> Option<&Type> {
     let is_known = match ty {
         Type::None => false,
@@ -219,8 +220,7 @@ pub(in crate::passes) fn shape(module: &Module, value: ValueId) -> Option<Vec<i6
     module.value_type(value).as_shaped().map(|(shape, _)| shape)
 }
 
-/// Returns the extents of a value, each a number or a name that stands for the same number wherever it is found,
-/// if all are known.
+/// Returns the extents of a value, each a number or a symbol, if all are known.
 pub(in crate::passes) fn extents(module: &Module, value: ValueId) -> Option<Vec<Attribute>> {
     let shape = shape(module, value)?;
     let known = |size: i64| Attribute::integer(size, Type::I64);
@@ -236,21 +236,25 @@ pub(in crate::passes) fn extents(module: &Module, value: ValueId) -> Option<Vec<
     extents.iter().all(is_known).then(|| extents.to_vec())
 }
 
-/// Returns the number that a constant of one element is, if it broadcasts nothing of this rank.
+/// Returns the number of a constant of one element, if it broadcasts no value of this rank.
 pub(in crate::passes) fn number(module: &Module, value: ValueId, rank: usize) -> Option<f64> {
     let own = shape(module, value)?;
     let is_small = own.len() <= rank && own.iter().all(|size| *size == 1);
     constant_number(module, value).filter(|_| is_small)
 }
 
-/// Returns the operation of this name that makes a value for one user alone.
-pub(in crate::passes) fn only_for_one(module: &Module, value: ValueId, name: &str) -> Option<OpId> {
+/// Returns the operation of this name that makes a value with one user.
+pub(in crate::passes) fn single_use_op(
+    module: &Module,
+    value: ValueId,
+    name: &str,
+) -> Option<OpId> {
     let op = module.defining_op(value)?;
     let is_it = self::name(module, op) == name && module.op(op).results().len() == 1;
     (is_it && module.users(value).take(2).count() == 1).then_some(op)
 }
 
-/// Returns the two operands of an operation, either first.
+/// Returns the two operands of an operation in both orders.
 pub(in crate::passes) fn pairs(module: &Module, op: OpId) -> [Option<(ValueId, ValueId)>; 2] {
     match *module.op(op).operands() {
         [a, b] => [Some((a, b)), Some((b, a))],
@@ -258,17 +262,17 @@ pub(in crate::passes) fn pairs(module: &Module, op: OpId) -> [Option<(ValueId, V
     }
 }
 
-/// A number times some values.
+/// A product of a number and some values.
 #[derive(Debug)]
 pub(in crate::passes) struct Product {
     pub(in crate::passes) factor: f64,
     pub(in crate::passes) values: Vec<ValueId>,
 }
 
-/// The most values of a product that is looked at.
+/// The most values of a product that is matched.
 const MOST_FACTORS: usize = 8;
 
-/// Takes products and quotients by numbers apart, as far as nobody else uses what comes between.
+/// Takes products and quotients by numbers apart, as far as intermediate values have one user.
 pub(in crate::passes) fn product(module: &Module, op: OpId, rank: usize) -> Option<Product> {
     let mut product = Product {
         factor: 1.0,
@@ -290,8 +294,8 @@ pub(in crate::passes) fn product(module: &Module, op: OpId, rank: usize) -> Opti
                 product.factor *= number;
                 continue;
             }
-            let inner = only_for_one(module, value, "mul").or_else(|| {
-                let op = only_for_one(module, value, "div")?;
+            let inner = single_use_op(module, value, "mul").or_else(|| {
+                let op = single_use_op(module, value, "div")?;
                 number(module, module.op(op).operands()[1], rank).map(|_| op)
             });
             match inner {

@@ -1,4 +1,4 @@
-//! `graph-place`: nodes that a device beside the host has kernels for run there.
+//! `graph-place`: places nodes on a device beside the host that has kernels for them.
 //!
 //! ```mlir
 //! %0 = "graph.copy"(%x) {device = "FAKE:0"} : (tensor<4xf32>) -> tensor<4xf32>
@@ -20,7 +20,7 @@ use tfrt_ops::Table;
 use super::{GRAPH, attrs, graphs, node, scope};
 use crate::legalize::Context;
 use crate::onnx::{Evaluator, Placement};
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-place",
@@ -28,16 +28,17 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
-/// The name of the device that a node is placed on.
+/// The attribute with the name of the device that a node is placed on.
 pub(super) const DEVICE: &str = "place.device";
 
-/// The kind of that device.
+/// The attribute with the kind of that device.
 pub(super) const KIND: &str = "place.kind";
 
-/// The types of a node's operands as ONNX numbers them, 0 where one is not known, of what is prepared for it.
+/// The attribute with the element types of a node's operands, as ONNX numbers them, 0 for an unknown one; of nodes
+/// that are prepared.
 pub(super) const TYPES: &str = "place.types";
 
 /// The name of the host's processor.
@@ -77,9 +78,9 @@ struct Placing<'m> {
     evaluator: &'m dyn Evaluator,
     rows: &'m Table,
     device: &'m Placement,
-    /// Values of the host, as they are on the device.
+    /// Values of the host, by their copies on the device.
     there: HashMap<ValueId, ValueId>,
-    /// Values of the device, as they are on the host, where they are used there.
+    /// Values of the device, by their copies on the host, where they are used there.
     here: HashMap<ValueId, Option<ValueId>>,
 }
 
@@ -97,7 +98,7 @@ impl Placing<'_> {
         self.module.set_operations(block, all);
     }
 
-    /// Returns whether the device has a kernel for a node, and is given tensors alone.
+    /// Returns whether the device has a kernel for a node all of whose operands are tensors.
     fn is_for_device(&self, op: OpId) -> bool {
         let data = self.module.op(op);
         let name = data.name().strip_prefix(GRAPH).unwrap_or(data.name());
@@ -137,7 +138,7 @@ impl Placing<'_> {
         self.here.extend(results.map(|result| (result, None)));
     }
 
-    /// Keeps an operation on the host, with what its regions use.
+    /// Keeps an operation on the host, and copies the values that its regions use.
     fn keep(&mut self, op: OpId, all: &mut Vec<OpId>) {
         let mut inner = vec![op];
         for block in scope::region_blocks(self.module, op) {

@@ -1,15 +1,15 @@
-//! The pointwise operations: those that make each element of their result of the elements at the same place.
+//! Pointwise operations, and the steps of fused programs that they become.
 //!
 //! A row with the trait is one step of a program (`cpu.fused.elementwise`): the function of its name, with its numbers as
 //! parameters, for the types that the row says; or what its [`Function`] says. Three are something else: [`Form`]. The passes
 //! that fuse and lay out ask here.
 
 use tfrt_ir::{Attribute, Module, OpId, Type, ValueId};
-use tfrt_ops::{Arity, AttrDef, AttrKind, Default, Elements, Function, OpDef, Traits};
+use tfrt_ops::{Arity, AttrDef, AttrDefault, AttrKind, ElementFamily, OpDef, PointwiseFn, Traits};
 
 use super::{attrs, node};
 
-/// A pointwise operation, and the steps that it becomes.
+/// A pointwise operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pointwise {
     row: &'static OpDef,
@@ -17,31 +17,31 @@ pub(super) struct Pointwise {
     form: Form,
 }
 
-/// Which operands an operation has.
+/// The operands of a pointwise operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operands {
-    /// One of elements; others, which `Clip` alone has, are of one element.
+    /// One operand; further ones, which `Clip` alone has, are of one element.
     One,
-    /// Two, which are broadcast to each other.
+    /// Two operands, which are broadcast to each other.
     Two,
-    /// Two, of which the second is broadcast to the first.
+    /// Two operands, of which the second is broadcast to the first.
     Onto,
-    /// One or more, which are broadcast to each other.
+    /// One or more operands, which are broadcast to each other.
     Many,
-    /// A condition, and two to choose from.
+    /// A condition, and two operands to choose from.
     Three,
 }
 
-/// The steps that an operation is.
+/// The way in which an operation becomes steps.
 #[derive(Clone, Copy, Debug)]
 enum Form {
-    /// What the row says.
+    /// By the function of its row.
     OfRow,
-    /// `Clip`.
+    /// As `Clip`.
     Clip,
-    /// `pow`.
+    /// As `pow`.
     Power,
-    /// `cast`.
+    /// As `cast`.
     Cast,
 }
 
@@ -56,7 +56,7 @@ impl Form {
     }
 }
 
-/// Returns what an operation of this row is, if it is pointwise.
+/// Returns the pointwise operation of a row's name.
 pub(super) fn of_name(name: &str) -> Option<Pointwise> {
     let row = tfrt_ops::find(name).filter(|row| row.is(Traits::POINTWISE))?;
     let has_rest = matches!(row.inputs.first()?.arity, Arity::Rest(_));
@@ -76,16 +76,16 @@ pub(super) fn of_name(name: &str) -> Option<Pointwise> {
     })
 }
 
-/// A step that an operation becomes.
+/// A step of a fused program.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Step {
     pub(super) function: &'static str,
     pub(super) operands: Vec<Operand>,
-    /// What stands behind the operands.
+    /// The text behind the operands.
     pub(super) parameters: String,
 }
 
-/// What a step takes.
+/// An operand of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Operand {
     Value(ValueId),
@@ -109,8 +109,8 @@ impl Step {
     }
 }
 
-/// Returns the steps that an operation is, if it is pointwise, its types are known and have these, and its attributes are
-/// such that it can't fail but for shapes that don't broadcast.
+/// Returns the steps of a pointwise operation, if its types are known and supported, and it fails for no shapes but
+/// those that don't broadcast.
 pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
     let row = of_name(node::name(module, op))?;
     let data = module.op(op);
@@ -139,7 +139,7 @@ pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
         .all(|value| element(*value).as_ref() == Some(&own));
     let is_question = matches!(row.row.results, [result] if is_truth(result));
     let gives = match row.form {
-        Form::Cast => is_of(Elements::Any, &made),
+        Form::Cast => is_of(ElementFamily::Any, &made),
         _ if is_question => made == Type::I1,
         _ => made == own,
     };
@@ -155,26 +155,26 @@ pub(super) fn steps(module: &Module, op: OpId) -> Option<Vec<Step>> {
     };
     match row.form {
         Form::OfRow => match row.row.function {
-            Function::Fold(function) => Some(folded(function, false, &given)),
-            Function::Mean => Some(folded("add", true, &given)),
-            Function::OfRow => with_parameters(module, op, row.row, row.row.name, all()),
-            Function::Is(function) => with_parameters(module, op, row.row, function, all()),
-            Function::ByText(attribute, choices) => {
+            PointwiseFn::Fold(function) => Some(folded(function, false, &given)),
+            PointwiseFn::Mean => Some(folded("add", true, &given)),
+            PointwiseFn::OfRow => with_parameters(module, op, row.row, row.row.name, all()),
+            PointwiseFn::Is(function) => with_parameters(module, op, row.row, function, all()),
+            PointwiseFn::ByText(attribute, choices) => {
                 let stated = match data.attribute(attribute) {
                     Some(stated) => Some(stated.as_str()?),
                     None => None,
                 };
                 let attr = row.row.attr(attribute)?;
-                let function = Function::chosen(attr, choices, stated)?;
+                let function = PointwiseFn::chosen(attr, choices, stated)?;
                 Some(vec![Step::new(function, all())])
             }
-            Function::ByInt(attribute, choices) => {
+            PointwiseFn::ByInt(attribute, choices) => {
                 let stated = match data.attribute(attribute) {
                     Some(stated) => Some(stated.as_i64()?),
                     None => None,
                 };
                 let attr = row.row.attr(attribute)?;
-                let function = Function::chosen(attr, choices, stated)?;
+                let function = PointwiseFn::chosen(attr, choices, stated)?;
                 Some(vec![Step::new(function, all())])
             }
         },
@@ -202,7 +202,7 @@ fn with_parameters(
     Some(vec![row.attrs.iter().try_fold(step, with)?])
 }
 
-/// Returns the operands, all of which must be there; those of `Clip` behind the first are left to [`clip`].
+/// Returns the operands, none of which may be left out; those of `Clip` behind the first are read by [`clip`].
 fn operands(module: &Module, op: OpId) -> Option<Vec<ValueId>> {
     let n_operands = match node::name(module, op) {
         "onnx.Clip" => 1,
@@ -213,8 +213,8 @@ fn operands(module: &Module, op: OpId) -> Option<Vec<ValueId>> {
         .collect()
 }
 
-/// Returns whether a type is one of these.
-fn is_of(elements: Elements, ty: &Type) -> bool {
+/// Returns whether a type belongs to a family.
+fn is_of(elements: ElementFamily, ty: &Type) -> bool {
     attrs::dtype(ty).is_some_and(|dtype| elements.has(dtype))
 }
 
@@ -222,7 +222,7 @@ fn is_truth(result: &tfrt_ops::ValueDef) -> bool {
     matches!(result.types, tfrt_ops::Types::Set(&[tfrt_bef::DType::I1]))
 }
 
-/// Returns a parameter: what the attribute says, or the default of the row. An integer is a truth value.
+/// Returns a parameter: the attribute, or the default of the row. An integer is a truth value.
 fn value(module: &Module, op: OpId, attr: &AttrDef) -> Option<f64> {
     match (module.op(op).attribute(attr.name), attr.kind, attr.default) {
         #[expect(
@@ -236,14 +236,14 @@ fn value(module: &Module, op: OpId, attr: &AttrDef) -> Option<f64> {
             clippy::cast_possible_truncation,
             reason = "attributes are numbers of 32 bits"
         )]
-        (None, AttrKind::Float, Default::Float(number)) => Some(f64::from(number as f32)),
+        (None, AttrKind::Float, AttrDefault::Float(number)) => Some(f64::from(number as f32)),
         (Some(stated), AttrKind::Int, _) => Some(f64::from(u8::from(stated.as_i64()? != 0))),
-        (None, AttrKind::Int, Default::Int(number)) => Some(f64::from(u8::from(number != 0))),
+        (None, AttrKind::Int, AttrDefault::Int(number)) => Some(f64::from(u8::from(number != 0))),
         _ => None,
     }
 }
 
-/// Returns whether the second of two values is broadcast to the first for sure.
+/// Returns whether the second of two values is certainly broadcast to the first.
 fn is_onto(module: &Module, values: &[ValueId]) -> bool {
     let &[x, other] = values else {
         return false;
@@ -276,7 +276,7 @@ fn folded(function: &'static str, is_mean: bool, given: &[ValueId]) -> Vec<Step>
     steps
 }
 
-/// Returns the steps of `Clip` within numbers that are known.
+/// Returns the steps of `Clip` within constant bounds.
 fn clip(module: &Module, op: OpId) -> Option<Vec<Step>> {
     let data = module.op(op);
     // Bounds were attributes before version 11.
@@ -305,7 +305,7 @@ fn clip(module: &Module, op: OpId) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// Returns the step of `Pow`, whose kernel calculates powers of one exponent in a way of their own.
+/// Returns the step of `Pow`, whose kernel has its own way to calculate powers of one exponent.
 fn power(module: &Module, given: &[ValueId], own: &Type) -> Option<Vec<Step>> {
     let &[x, exponent] = given else {
         return None;
@@ -313,7 +313,7 @@ fn power(module: &Module, given: &[ValueId], own: &Type) -> Option<Vec<Step>> {
     let base = vec![Operand::Value(x)];
     let ranks = [x, exponent].map(|value| node::shape(module, value).map(|shape| shape.len()));
     let exponent_type = node::element(module.value_type(exponent))?;
-    if exponent_type == Type::UI64 || !is_of(Elements::Real, &exponent_type) {
+    if exponent_type == Type::UI64 || !is_of(ElementFamily::Real, &exponent_type) {
         return None;
     }
     if let Some(number) = node::element_number(module, exponent) {
@@ -322,7 +322,7 @@ fn power(module: &Module, given: &[ValueId], own: &Type) -> Option<Vec<Step>> {
             return None;
         }
         let whole = node::constant_ints(module, exponent).and_then(|list| list.first().copied());
-        let is_integer = is_of(Elements::Integer, own);
+        let is_integer = is_of(ElementFamily::Integer, own);
         return Some(vec![match (number, whole) {
             (_, Some(whole)) if is_integer => {
                 let [high, low] = [whole >> 32, whole & i64::from(u32::MAX)];

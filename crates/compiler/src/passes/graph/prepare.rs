@@ -1,4 +1,4 @@
-//! `graph-prepare`: constants of nodes become what their kernels make of them, once, when a model is opened.
+//! `graph-prepare`: has kernels prepare the constants of nodes once, when a model is opened.
 //!
 //! ```mlir
 //! %p = "graph.prepare"(%none, %w, %r) {hidden_size = 8 : i64, kind = "lstm", op = "rnn"} : (..) -> !graph.prepared
@@ -16,8 +16,8 @@ use tfrt_ops::names::onnx;
 use super::rewrite::list;
 use super::{EXTERNAL, GRAPH, NO_VALUE, PREPARE, attrs, graphs, lower, node, place, scope};
 use crate::legalize::Context;
-use crate::onnx::{Evaluator, Prepares};
-use crate::pipeline::{Pass, Property, Run};
+use crate::onnx::{Evaluator, PrepareRule};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-prepare",
@@ -25,7 +25,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
 fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
@@ -34,7 +34,7 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
         lower::hoist_constants(module, block);
         let operations = module.block(block).operations().to_vec();
         let mut preparing = Preparing {
-            known: lower::known_ahead(module, rows, &operations),
+            known: lower::load_time_ops(module, rows, &operations),
             module,
             evaluator: context.evaluator,
         };
@@ -56,7 +56,7 @@ struct Preparing<'m> {
 }
 
 impl Preparing<'_> {
-    /// Prepares an operation, and those in its regions; what prepares them is added to `made`.
+    /// Prepares an operation, and those in its regions; appends the preparing operations to `made`.
     ///
     /// Recursion is bounded by the limit of the text, or the importer, on nesting.
     fn operation(&mut self, op: OpId, made: &mut Vec<OpId>) {
@@ -85,7 +85,8 @@ impl Preparing<'_> {
         }
     }
 
-    /// Returns the name of what is prepared of an operation, if it is a row or was fused. What runs once as it is, is no row.
+    /// Returns the name under which an operation is prepared, if it is a row or was fused. An operation that runs
+    /// once is not prepared.
     fn row(&self, op: OpId) -> Option<String> {
         let name = self.module.op(op).name();
         match name.strip_prefix("cpu.") {
@@ -98,9 +99,9 @@ impl Preparing<'_> {
         }
     }
 
-    /// Returns whether all operands that are taken are constants, the first of a type that is taken, and there is something
-    /// to take.
-    fn are_constants(&self, op: OpId, prepares: Prepares) -> bool {
+    /// Returns whether all operands to prepare are constants, the first of a supported type, and there is at least
+    /// one.
+    fn are_constants(&self, op: OpId, prepares: PrepareRule) -> bool {
         let is_constant = |value: ValueId| {
             let maker = self.module.defining_op(value);
             let is_known =
@@ -121,7 +122,7 @@ impl Preparing<'_> {
         (prepares.takes_attributes || !taken.is_empty()) && taken.into_iter().all(is_constant)
     }
 
-    fn prepare(&mut self, op: OpId, row: &str, prepares: Prepares, made: &mut Vec<OpId>) {
+    fn prepare(&mut self, op: OpId, row: &str, prepares: PrepareRule, made: &mut Vec<OpId>) {
         let location = self.module.op(op).location().clone();
         let none = OpState::new(NO_VALUE).result(Type::None);
         let none = self.module.create(none.location(location.clone()));

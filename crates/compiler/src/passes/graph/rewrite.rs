@@ -1,4 +1,4 @@
-//! Putting new operations into a block in the place of old ones.
+//! [`Rewrite`]: replaces operations of a block by new ones.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use tfrt_ops::{OpDef, Table};
 
 use super::{CONSTANT, calls, node};
 
-/// A block that is written anew from its first operation to its last.
+/// A rewrite of a block, from its first operation to its last.
 pub(super) struct Rewrite<'m> {
     pub(super) module: &'m mut Module,
     block: BlockId,
     operations: Vec<OpId>,
-    /// What stands for values that are gone.
+    /// The new values of old ones that are gone.
     pub(super) values: HashMap<ValueId, ValueId>,
 }
 
 impl<'m> Rewrite<'m> {
-    /// Takes a block; returns its operations, too, none of which is in the new block yet.
+    /// Begins a rewrite; returns the block's operations, too, none of which is in the new block yet.
     pub(super) fn new(module: &'m mut Module, block: BlockId) -> (Rewrite<'m>, Vec<OpId>) {
         let old = module.block(block).operations().to_vec();
         let operations = Vec::with_capacity(old.len());
@@ -35,12 +35,12 @@ impl<'m> Rewrite<'m> {
         (rewrite, old)
     }
 
-    /// Returns what stands for a value now.
-    pub(super) fn now(&self, value: ValueId) -> ValueId {
+    /// Returns the new value of an old one.
+    pub(super) fn mapped(&self, value: ValueId) -> ValueId {
         self.values.get(&value).copied().unwrap_or(value)
     }
 
-    /// Appends a new operation, returns its first result.
+    /// Appends a new operation, and returns its first result.
     pub(super) fn add(&mut self, state: OpState, like: OpId) -> ValueId {
         let location = self.module.op(like).location().clone();
         let op = self.module.create(state.location(location));
@@ -48,11 +48,11 @@ impl<'m> Rewrite<'m> {
         self.module.op(op).results()[0]
     }
 
-    /// Appends an old operation, with its operands as they are now.
+    /// Appends an old operation, with new operands.
     pub(super) fn keep(&mut self, op: OpId) {
         for index in 0..self.module.op(op).operands().len() {
             let old = self.module.op(op).operands()[index];
-            let new = self.now(old);
+            let new = self.mapped(old);
             if old != new {
                 self.module.set_operand(op, index, new);
             }
@@ -60,7 +60,7 @@ impl<'m> Rewrite<'m> {
         self.operations.push(op);
     }
 
-    /// Moves an operation that stands already to the end.
+    /// Moves an operation to the end of those that were appended.
     pub(super) fn move_to_end(&mut self, moved: OpId) {
         // It is near the end mostly.
         if let Some(at) = self.operations.iter().rposition(|op| *op == moved) {
@@ -77,13 +77,12 @@ impl<'m> Rewrite<'m> {
         self.add(state.result(ty), like)
     }
 
-    /// Appends a list of integers.
+    /// Appends a constant list of integers.
     pub(super) fn integers(&mut self, list: &[i64], like: OpId) -> ValueId {
         self.constant(integers(list), like)
     }
 
-    /// Puts the operations into the block. Uses in regions follow, and what no longer stands anywhere is
-    /// erased.
+    /// Finishes the rewrite. Uses in regions follow, and operations that are in no block are erased.
     pub(super) fn finish(self, old: &[OpId]) {
         let Rewrite {
             module,
@@ -126,7 +125,7 @@ pub(super) fn list(numbers: &[i64]) -> Attribute {
     Attribute::array(numbers.iter().map(one).collect())
 }
 
-/// Removes operations of a block whose results nobody uses and that do nothing else, by built-in and added rows.
+/// Removes operations of a block without users and without effects, by built-in and added rows.
 pub(super) fn remove_unused(module: &mut Module, rows: &Table, block: BlockId) {
     let (mut kept, mut effects) = (Vec::new(), Effects::default());
     for &op in module.block(block).operations().to_vec().iter().rev() {
@@ -141,7 +140,7 @@ pub(super) fn remove_unused(module: &mut Module, rows: &Table, block: BlockId) {
     module.set_operations(block, kept);
 }
 
-/// Erases an operation that nobody uses, regions included.
+/// Erases an unused operation, with its regions.
 fn erase(module: &mut Module, op: OpId) {
     let mut all = Vec::new();
     module.walk_pre_order(op, &mut |inner| all.push(inner));
@@ -151,15 +150,15 @@ fn erase(module: &mut Module, op: OpId) {
     module.erase(op);
 }
 
-/// Which operations may do more than give results when they run. Of one without a row that is not known.
+/// The effects of operations. Those of an operation without a row are unknown.
 #[derive(Default)]
 struct Effects {
-    /// Functions that do more, be it by others that they call: found when a call is asked about.
+    /// The functions with effects, directly or by functions that they call: found when the first call is asked about.
     functions: Option<HashSet<String>>,
 }
 
 impl Effects {
-    /// Returns whether an operation does, or one in its regions.
+    /// Returns whether an operation, or one in its regions, has effects.
     fn has(&mut self, module: &Module, rows: &Table, op: OpId) -> bool {
         let (mut own, called) = has_own_effects(module, rows, op);
         if !own && !called.is_empty() {
@@ -172,7 +171,8 @@ impl Effects {
     }
 }
 
-/// Returns whether an operation, or one in its regions, has effects but for calls, and what is called there.
+/// Returns whether an operation, or one in its regions, has effects but for calls, and the functions that are called
+/// there.
 fn has_own_effects<'m>(module: &'m Module, rows: &Table, op: OpId) -> (bool, Vec<&'m str>) {
     let (mut has_effects, mut called) = (false, Vec::new());
     module.walk_pre_order(op, &mut |inner| {
@@ -206,7 +206,7 @@ fn functions_with_effects(module: &Module, rows: &Table) -> HashSet<String> {
     found
 }
 
-/// Returns whether equal operands give equal results each time. Of an operation without a row that is not known.
+/// Returns whether equal operands give equal results each time; false for an operation without a row.
 pub(super) fn is_deterministic(module: &Module, rows: &Table, op: OpId) -> bool {
     let has_none = [super::NO_VALUE, super::EXTERNAL].contains(&module.op(op).name().as_str());
     let is_row = |row: OpDef| row.is_deterministic();
@@ -216,13 +216,13 @@ pub(super) fn is_deterministic(module: &Module, rows: &Table, op: OpId) -> bool 
     is_same && module.op(op).regions().is_empty() && *module.op(op).name() != calls::CALL
 }
 
-/// Returns whether an operation is no row, but gives a graph its form.
+/// Returns whether an operation is no row, but part of a graph's structure.
 fn is_part(module: &Module, op: OpId) -> bool {
     let parts = [super::NO_VALUE, super::EXTERNAL, super::PREPARE];
     super::is_terminator(module, op) || parts.contains(&module.op(op).name().as_str())
 }
 
-/// Returns whether an operation is a kernel that passes put in the place of deterministic rows.
+/// Returns whether an operation is a kernel that a pass made of deterministic rows.
 fn is_made_by_passes(module: &Module, op: OpId) -> bool {
     let name = module.op(op).name();
     ["cpu.fused.", "cpu.stored."]

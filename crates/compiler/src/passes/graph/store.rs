@@ -1,4 +1,4 @@
-//! `graph-store`: what pack kernels make of constants is made once, when a file is compiled.
+//! `graph-store`: packs weights once, when a file is compiled.
 //!
 //! In functions that make the constants of models (`graph-lower`), kernels that take constants alone are run by
 //! an [`Evaluator`], and a kernel takes their place that has what they made in its attributes. What they took
@@ -12,8 +12,8 @@ use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, OpState, Type, Valu
 
 use super::scope;
 use crate::legalize::Context;
-use crate::onnx::{Evaluated, Evaluator};
-use crate::pipeline::{Pass, Run};
+use crate::onnx::{EvaluatedValue, Evaluator};
+use crate::pipeline::{Pass, PassFn};
 
 pub(crate) const PASS: Pass = Pass {
     name: "graph-store",
@@ -21,28 +21,29 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[],
-    run: Run::With(run),
+    run: PassFn::WithContext(run),
 };
 
-/// The kernel that makes a constant.
+/// The kernel of a constant.
 const CONSTANT: &str = "cpu.onnx.Constant";
 
-/// The kernel of a constant that stays in a file, of which nothing is made ahead.
+/// The kernel of a constant whose elements stay in a file; nothing is calculated of it here.
 const EXTERNAL: &str = "cpu.onnx.External";
 
-/// The kernel of what is left out.
+/// The kernel of an operand that is left out.
 const NO_VALUE: &str = "cpu.onnx.NoValue";
 
-/// Names of kernels that an evaluator has: of those of rows that a format adds it has none.
+/// The prefixes of kernels that an evaluator has: it has none of rows that a format adds.
 const OURS: [&str; 4] = ["cpu.graph.", "cpu.onnx.", "cpu.fused.", "cpu.stored."];
 
-/// Kernels are evaluated together until their constants have so many bytes, which bounds what is held twice.
+/// The bytes of constants of a batch of kernels that are evaluated together, which bounds the memory that is held
+/// twice.
 const BATCH_BYTES: u64 = 64 << 20;
 
-/// Tensors of so many bytes may be kept whatever they are made of.
+/// The bytes of a tensor that is kept whatever it is made of.
 const SMALL_BYTES: u64 = 1 << 16;
 
-/// How many times larger than its constants a tensor may be that is kept.
+/// The greatest ratio of a tensor's size to that of its constants.
 const MOST_GROWTH: u64 = 2;
 
 fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
@@ -59,7 +60,7 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
 }
 
 fn store(module: &mut Module, block: BlockId, evaluator: &dyn Evaluator) {
-    let known = Known::new(module, block);
+    let known = ConstantKernels::new(module, block);
     let wanted: Vec<OpId> = known.wanted(module, block);
     let (mut batch, mut batch_bytes) = (Vec::new(), 0_u64);
     let mut made = HashMap::new();
@@ -76,19 +77,19 @@ fn store(module: &mut Module, block: BlockId, evaluator: &dyn Evaluator) {
     remove_unused(module, block);
 }
 
-/// Kernels on constants alone, with the bytes of these.
-struct Known {
-    /// Constants among them, in order.
+/// The kernels of a block on constants alone, with the bytes of these.
+struct ConstantKernels {
+    /// The kernels in order, with constants among them.
     operations: Vec<OpId>,
     bytes: HashMap<OpId, u64>,
 }
 
-/// The operations that make values again.
-type Made = HashMap<ValueId, OpState>;
+/// The operations that restore values, by value.
+type StoredValues = HashMap<ValueId, OpState>;
 
-impl Known {
-    fn new(module: &Module, block: BlockId) -> Known {
-        let mut known = Known {
+impl ConstantKernels {
+    fn new(module: &Module, block: BlockId) -> ConstantKernels {
+        let mut known = ConstantKernels {
             operations: Vec::new(),
             bytes: HashMap::new(),
         };
@@ -115,7 +116,7 @@ impl Known {
         known
     }
 
-    /// Returns the kernels whose results are returned, or taken by what can't be evaluated.
+    /// Returns the kernels whose results are returned, or used by kernels that can't be evaluated.
     fn wanted(&self, module: &Module, block: BlockId) -> Vec<OpId> {
         let last = module.block(block).last();
         let is_outside = |user: OpId| Some(user) == last || !self.bytes.contains_key(&user);
@@ -131,7 +132,7 @@ impl Known {
         self.operations.iter().filter(is_wanted).copied().collect()
     }
 
-    /// Returns a program that makes the results of some kernels.
+    /// Returns a program that calculates the results of some kernels.
     fn program(&self, module: &Module, wanted: &[OpId]) -> Module {
         let mut needed: HashSet<OpId> = wanted.iter().copied().collect();
         let mut makers = Vec::new();
@@ -183,12 +184,12 @@ impl Known {
         module: &Module,
         wanted: &[OpId],
         evaluator: &dyn Evaluator,
-        made: &mut Made,
+        made: &mut StoredValues,
     ) {
         let found = evaluator.evaluate(&self.program(module, wanted));
         for (value, evaluated) in results(module, wanted).into_iter().zip(found) {
             let state = match evaluated {
-                Some(Evaluated::Constant(value_of)) => {
+                Some(EvaluatedValue::Constant(value_of)) => {
                     let sources = module.defining_op(value).map_or(0, |op| self.bytes[&op]);
                     let most_bytes = sources.saturating_mul(MOST_GROWTH).max(SMALL_BYTES);
                     let is_kept = matches!(&value_of, Attribute::Dense(dense)
@@ -200,7 +201,7 @@ impl Known {
                         .attribute("value", value_of)
                         .result(Type::dialect("!t.tensor"))
                 }
-                Some(Evaluated::Stored { kernel, attributes }) => {
+                Some(EvaluatedValue::StoredWeights { kernel, attributes }) => {
                     let mut state = OpState::new(kernel);
                     for (name, value) in attributes {
                         state = state.attribute(name, value);
@@ -214,13 +215,13 @@ impl Known {
     }
 }
 
-/// The results of kernels.
+/// Returns the results of kernels.
 fn results(module: &Module, operations: &[OpId]) -> Vec<ValueId> {
     let results = operations.iter().flat_map(|op| module.op(*op).results());
     results.copied().collect()
 }
 
-/// Removes kernels whose results nobody uses: all in such a function make values, and do nothing else.
+/// Removes kernels without users: none in such a function has effects.
 fn remove_unused(module: &mut Module, block: BlockId) {
     let mut kept = Vec::new();
     for &op in module.block(block).operations().to_vec().iter().rev() {
@@ -236,8 +237,8 @@ fn remove_unused(module: &mut Module, block: BlockId) {
     module.set_operations(block, kept);
 }
 
-/// Puts what makes values again in front of the kernels that made them.
-fn replace(module: &mut Module, block: BlockId, made: &Made) {
+/// Puts the operations that restore values in front of the kernels that made them.
+fn replace(module: &mut Module, block: BlockId, made: &StoredValues) {
     let mut operations = Vec::new();
     for op in module.block(block).operations().to_vec() {
         for result in module.op(op).results().to_vec() {

@@ -1,4 +1,4 @@
-//! What stands around operations of graphs, as lowering knows it: constants and control flow.
+//! Legalizes constants and control flow to the forms that lowering knows.
 
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Location, Module, OpId, OpState, Type, ValueId};
 use tfrt_ops::OpDef;
@@ -11,15 +11,15 @@ use crate::passes::scope;
 /// Operations of graphs that are no rows.
 const MARKERS: [&str; 4] = [NO_VALUE, YIELD, EXTERNAL, PREPARE];
 
-/// Rows that are lowered from the form that ONNX has of them.
+/// Rows that are lowered from ONNX's form.
 pub(super) const ROWS: [&str; 3] = ["constant", "if", "scan"];
 
-/// Returns whether the name of an operation is that of a marker.
+/// Returns whether an operation of this name is no row, but part of a graph's structure.
 pub(super) fn is_marker(name: &str) -> bool {
     MARKERS.contains(&name)
 }
 
-/// Gives an operation that is one of [`ROWS`] the form that ONNX has of it.
+/// Converts an operation of one of [`ROWS`] to ONNX's form.
 ///
 /// # Errors
 ///
@@ -48,10 +48,10 @@ pub(super) fn restore(module: &mut Module, op: OpId, row: &OpDef) -> Result<(), 
     Ok(())
 }
 
-/// The row that becomes a loop of ONNX whose turns ask for the condition first.
+/// The row that becomes a loop of ONNX, whose turns ask for the condition first.
 const WHILE: &str = "graph.while";
 
-/// Puts loops of ONNX in the place of `graph.while`, those inside others first:
+/// Converts `graph.while` to loops of ONNX, those inside others first:
 ///
 /// ```mlir
 /// %r = "onnx.Loop"(%none, %none, %values) ({
@@ -173,7 +173,7 @@ fn repeat(module: &mut Module, op: OpId, kept: &mut Vec<OpId>) -> Result<(), Str
     Ok(())
 }
 
-/// Takes the operations out of a block but for its end; returns them, and what the block gives.
+/// Takes all operations but the last out of a block; returns them, and the operands of the last.
 fn taken(module: &mut Module, block: BlockId) -> (Vec<OpId>, Vec<ValueId>) {
     let mut operations = module.block(block).operations().to_vec();
     let Some(last) = operations.pop() else {

@@ -1,4 +1,4 @@
-//! Operations of a small format, and what becomes of them.
+//! Tests with operations of a small format.
 
 use expect_test::{Expect, expect};
 use tfrt_ir::{Source, parse};
@@ -180,7 +180,7 @@ fn what_does_not_fit_is_told() {
     assert!(other.contains(r#""my.own"(%arg0)"#), "{other}");
 }
 
-/// What each pass has to say of operations that are not as their rows say.
+/// Tests the errors of each pass on operations that are not as their rows say.
 #[test]
 fn operations_of_any_form_are_told_and_not_believed() {
     for form in [

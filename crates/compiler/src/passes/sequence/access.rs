@@ -1,27 +1,27 @@
-//! What an operation touches: objects, and whether it changes them.
+//! Accesses of operations to objects: which ones, and whether they write.
 
 use std::collections::BTreeMap;
 
 use tfrt_ir::{Type, ValueId};
 
-/// Something that can be read and written.
+/// An object that operations read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Object {
-    /// Whatever there is outside: the terminal, files, the clock.
+    /// The world outside: the terminal, files, the clock.
     World,
-    /// What an argument of the function refers to, by the argument's position.
+    /// The buffers that an argument of the function refers to, by the argument's position.
     Argument(u32),
-    /// What the result of an operation refers to: a new buffer.
+    /// The new buffer that the result of an operation refers to.
     Local(ValueId),
     /// Any buffer at all.
     Any,
 }
 
-/// Objects that a value may refer to; beyond a limit, any.
+/// The objects that a value may refer to; beyond a limit, any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Objects(Vec<Object>);
 
-/// More objects than this are not told apart.
+/// The most objects that are told apart.
 const MAX_OBJECTS: usize = 32;
 
 impl Objects {
@@ -37,7 +37,7 @@ impl Objects {
         self.0.binary_search(&object).is_ok()
     }
 
-    /// Adds all of another; returns whether any was new.
+    /// Adds all objects of another set; returns whether any was new.
     pub fn add(&mut self, other: &Objects) -> bool {
         let before = self.0.len();
         for object in other.iter() {
@@ -58,11 +58,11 @@ impl Objects {
     }
 }
 
-/// What is touched, and how.
+/// The objects that are accessed, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Accesses(BTreeMap<Object, Access>);
 
-/// How an object is touched. Writes include reads.
+/// The kind of an access. Writes include reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Access {
     Read,
@@ -70,7 +70,7 @@ pub(super) enum Access {
 }
 
 impl Accesses {
-    /// Everything that there is, changed.
+    /// Returns a write of everything.
     pub fn everything() -> Accesses {
         let mut all = Accesses::default();
         all.add(Object::Any, Access::Write);
@@ -109,7 +109,7 @@ impl Accesses {
         }
     }
 
-    /// Forgets which buffers these are once there are too many.
+    /// Replaces buffers by any buffer if there are too many.
     fn limit(&mut self) {
         if self.0.len() <= 2 * MAX_OBJECTS {
             return;
@@ -126,7 +126,7 @@ impl Accesses {
     }
 }
 
-/// Returns whether a value of a type may refer to something that changes.
+/// Returns whether a value of a type may refer to a mutable object.
 ///
 /// Numbers, chains, strings and shapes are values and nothing else. Other types of
 /// dialects may be references.

@@ -1,4 +1,4 @@
-//! What each operation of a module touches, found from the tables upwards.
+//! Finds the accesses of each operation of a module, from the operation tables upwards.
 //!
 //! Values of reference types are followed to the objects that they may refer to.
 //! Regions are seen through: their arguments refer to what the operands refer to.
@@ -12,35 +12,35 @@ use tfrt_ir::{Attribute, BlockId, Module, Name, OpId, ValueId, dialect};
 use super::access::{Access, Accesses, Object, Objects, is_reference};
 use crate::passes::scope;
 
-/// What is known on a module.
+/// The accesses of a module's operations and functions.
 #[derive(Default)]
 pub(super) struct Analysis {
     functions: HashMap<Name, OpId>,
-    pub facts: HashMap<OpId, Facts>,
+    pub facts: HashMap<OpId, FunctionEffects>,
     summaries: HashMap<OpId, Summary>,
 }
 
-/// What is known on the inside of a function.
+/// The accesses inside a function.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct FunctionEffects {
     objects: HashMap<ValueId, Objects>,
     accesses: HashMap<OpId, Accesses>,
-    /// For each argument the first one that may refer to the same.
+    /// For each argument the first one that may refer to the same object.
     pub classes: Vec<u32>,
     changed: bool,
 }
 
-/// What is known of a function from outside.
+/// The accesses of a function, as its callers see them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Summary {
-    /// In terms of arguments.
+    /// The accesses, in terms of arguments.
     pub accesses: Accesses,
     results: Vec<Objects>,
-    /// Whether it touches new buffers that it returns.
+    /// Whether the function accesses new buffers that it returns.
     pub touches_results: bool,
 }
 
-/// Visits of a function after which loops are taken to mix everything.
+/// The number of visits of a function after which loops are taken to mix all buffers.
 const MAX_VISITS: usize = 64;
 
 impl Analysis {
@@ -76,8 +76,7 @@ impl Analysis {
         self.summaries.get(&function)
     }
 
-    /// Returns the functions that an operation may call, `None` for one that is
-    /// not there.
+    /// Returns the functions that an operation may call, `None` for one that does not exist.
     pub fn callees(&self, module: &Module, op: OpId) -> Vec<Option<OpId>> {
         let data = module.op(op);
         let names: &[&str] = match data.name().as_str() {
@@ -103,7 +102,7 @@ impl Analysis {
         callees
     }
 
-    /// Returns the operands that an operation passes to its functions.
+    /// Returns the operands that an operation passes to its callees.
     pub fn passed(module: &Module, op: OpId) -> Vec<ValueId> {
         let data = module.op(op);
         let operands = data.operands();
@@ -128,7 +127,7 @@ impl Analysis {
                 ..Summary::default()
             };
         };
-        let mut facts = Facts::default();
+        let mut facts = FunctionEffects::default();
         for (index, &argument) in (0..).zip(module.block(block).arguments()) {
             let object = Objects::one(Object::Argument(index));
             facts.objects.insert(argument, object);
@@ -164,8 +163,14 @@ impl Analysis {
         summary
     }
 
-    /// Recursion is bounded by the parser's limit on nesting.
-    fn visit_block(&self, module: &Module, block: BlockId, facts: &mut Facts, give_up: bool) {
+    /// Visits the operations of a block. Recursion is bounded by the parser's limit on nesting.
+    fn visit_block(
+        &self,
+        module: &Module,
+        block: BlockId,
+        facts: &mut FunctionEffects,
+        give_up: bool,
+    ) {
         for &op in module.block(block).operations() {
             let data = module.op(op);
             if *data.name() == "builtin.module" {
@@ -217,9 +222,8 @@ impl Analysis {
         }
     }
 
-    /// An operation that nobody has defined. If it carries a chain, somebody takes care
-    /// of its order already.
-    fn visit_unknown(&self, module: &Module, op: OpId, facts: &mut Facts, give_up: bool) {
+    /// Visits an operation without a definition. If it has a chain, its order is the program's affair.
+    fn visit_unknown(&self, module: &Module, op: OpId, facts: &mut FunctionEffects, give_up: bool) {
         let data = module.op(op);
         let any = Objects::one(Object::Any);
         for block in scope::region_blocks(module, op) {
@@ -238,7 +242,7 @@ impl Analysis {
         }
     }
 
-    fn visit_regions(&self, module: &Module, op: OpId, facts: &mut Facts, give_up: bool) {
+    fn visit_regions(&self, module: &Module, op: OpId, facts: &mut FunctionEffects, give_up: bool) {
         let data = module.op(op);
         let operands = data.operands();
         let Some(definition) = data.definition() else {
@@ -290,7 +294,7 @@ impl Analysis {
         facts.touch(op, accesses);
     }
 
-    fn visit_call(&self, module: &Module, op: OpId, facts: &mut Facts) {
+    fn visit_call(&self, module: &Module, op: OpId, facts: &mut FunctionEffects) {
         let passed = Analysis::passed(module, op);
         let results = module.op(op).results().to_vec();
         let is_loop = *module.op(op).name() == "tfrt.while";
@@ -304,16 +308,17 @@ impl Analysis {
             let Some(summary) = self.summaries.get(&callee) else {
                 continue;
             };
-            let map = |facts: &Facts, object: Object, result: Option<ValueId>| match object {
-                Object::Argument(index) => match passed.get(index as usize) {
-                    Some(&operand) => facts.objects(module, operand),
-                    None => Objects::one(Object::Any),
-                },
-                Object::Local(_) => result.map_or_else(Objects::default, |result| {
-                    Objects::one(Object::Local(result))
-                }),
-                other => Objects::one(other),
-            };
+            let map =
+                |facts: &FunctionEffects, object: Object, result: Option<ValueId>| match object {
+                    Object::Argument(index) => match passed.get(index as usize) {
+                        Some(&operand) => facts.objects(module, operand),
+                        None => Objects::one(Object::Any),
+                    },
+                    Object::Local(_) => result.map_or_else(Objects::default, |result| {
+                        Objects::one(Object::Local(result))
+                    }),
+                    other => Objects::one(other),
+                };
             for (object, access) in summary.accesses.iter() {
                 accesses.add_all(&map(facts, object, None), access);
             }
@@ -344,8 +349,8 @@ impl Analysis {
         facts.touch(op, accesses);
     }
 
-    /// Finds which arguments of functions may refer to the same, from all calls that
-    /// there are; of functions that others may call, all of one type.
+    /// Finds the arguments of functions that may refer to the same object, by all calls in the module; for functions
+    /// that others may call, all arguments of one type.
     fn find_classes(&mut self, module: &Module, all: &[OpId]) {
         for &function in all {
             let Some(block) = body(module, function) else {
@@ -392,7 +397,7 @@ impl Analysis {
         }
     }
 
-    /// Returns pairs of operands of a call that may refer to the same.
+    /// Returns pairs of operands of a call that may refer to the same object.
     fn same_operands(&self, module: &Module, caller: OpId, op: OpId) -> Vec<(u32, u32)> {
         let Some(facts) = self.facts.get(&caller) else {
             return Vec::new();
@@ -421,7 +426,7 @@ impl Analysis {
     }
 }
 
-impl Facts {
+impl FunctionEffects {
     pub fn objects(&self, module: &Module, value: ValueId) -> Objects {
         match is_reference(module.value_type(value)) {
             true => self.objects.get(&value).cloned().unwrap_or_default(),
@@ -472,8 +477,13 @@ impl Facts {
     }
 }
 
-/// Returns whether an object can be known outside of a block of a region.
-pub(super) fn is_visible(module: &Module, facts: &Facts, object: Object, block: BlockId) -> bool {
+/// Returns whether an object may be known outside of a block of a region.
+pub(super) fn is_visible(
+    module: &Module,
+    facts: &FunctionEffects,
+    object: Object,
+    block: BlockId,
+) -> bool {
     let Object::Local(value) = object else {
         return true;
     };
@@ -491,7 +501,7 @@ pub(super) fn is_visible(module: &Module, facts: &Facts, object: Object, block: 
     true
 }
 
-/// Returns the body of a function that can be looked into.
+/// Returns the body of a function, if it can be analyzed.
 pub(super) fn body(module: &Module, function: OpId) -> Option<BlockId> {
     let data = module.op(function);
     if data.attribute("tfrt.native").is_some() {

@@ -1,4 +1,4 @@
-//! Which operations of a block must wait for which.
+//! Finds the operations of a block that must wait for one another.
 //!
 //! Going down the block, the last writer and the readers since are kept for each
 //! object: an operation must wait for those that it conflicts with. Of these, the
@@ -14,51 +14,50 @@ use std::collections::BTreeMap;
 
 use super::access::{Access, Accesses, Object};
 
-/// Position of an operation in its block, from 1; 0 is the entry.
-pub(super) type Node = usize;
+/// The position of an operation in its block, from 1; 0 is the entry.
+pub(super) type OpIndex = usize;
 
 /// An edge into an operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
-    pub from: Node,
+    pub from: OpIndex,
     pub is_firm: bool,
 }
 
-/// Steps of the search for what is implied, for each operation; then superfluous
-/// edges may stay.
+/// The most steps of the search for implied edges, for each operation; beyond it superfluous edges may stay.
 const BUDGET: usize = 20_000;
 
-/// Steps for all operations of a block together, beyond some for each of them.
+/// The most steps for all operations of a block together, beyond some for each of them.
 const BLOCK_BUDGET: usize = 20_000_000;
 
-/// More readers of unknown buffers than this are put in order.
+/// The most readers of unknown buffers that stay unordered.
 const MAX_UNKNOWN_READERS: usize = 64;
 
-/// The order of a block, as far as it has been walked.
+/// The order of a block's operations, as far as it has been walked.
 #[derive(Default)]
 pub(super) struct Order {
-    last: BTreeMap<Object, Touched>,
-    /// What has to be waited for, whatever is touched.
-    barrier: Option<Node>,
-    /// Those that read something unknown since.
-    unknown_readers: Vec<Node>,
+    last: BTreeMap<Object, LastAccesses>,
+    /// An operation that every later access to a buffer waits for.
+    barrier: Option<OpIndex>,
+    /// Operations since then that read unknown buffers.
+    unknown_readers: Vec<OpIndex>,
     edges: Vec<Vec<Edge>>,
-    seen: Vec<Node>,
-    implied: Vec<Node>,
+    seen: Vec<OpIndex>,
+    implied: Vec<OpIndex>,
     steps: usize,
 }
 
-/// Who touched an object last.
+/// The last operations that accessed an object.
 #[derive(Clone, Debug, Default)]
-struct Touched {
-    writer: Option<Node>,
-    readers: Vec<Node>,
+struct LastAccesses {
+    writer: Option<OpIndex>,
+    readers: Vec<OpIndex>,
 }
 
 impl Order {
-    /// Adds the next operation with its data edges; returns what it must wait for
-    /// beyond them, in order.
-    pub fn push(&mut self, accesses: &Accesses, data: Vec<Edge>) -> Vec<Node> {
+    /// Adds the next operation with its data edges; returns the operations that it must wait for beyond them, in
+    /// order.
+    pub fn push(&mut self, accesses: &Accesses, data: Vec<Edge>) -> Vec<OpIndex> {
         let node = self.edges.len();
         let conflicts = self.conflicts(node, accesses);
         self.edges.push(data);
@@ -73,11 +72,10 @@ impl Order {
         needed
     }
 
-    /// Returns what is left to wait for, at the end of the block, of operations for which
-    /// `is_visible` is true.
-    pub fn finish(mut self, is_visible: impl Fn(Node) -> bool) -> Vec<Node> {
+    /// Returns the operations that the end of the block must wait for, of those for which `is_visible` is true.
+    pub fn finish(mut self, is_visible: impl Fn(OpIndex) -> bool) -> Vec<OpIndex> {
         let node = self.edges.len();
-        let mut left: Vec<Node> = self.barrier.into_iter().collect();
+        let mut left: Vec<OpIndex> = self.barrier.into_iter().collect();
         left.extend(&self.unknown_readers);
         for touched in self.last.values() {
             left.extend(touched.writer);
@@ -90,8 +88,8 @@ impl Order {
         self.reduce(node, left)
     }
 
-    /// Returns whom an operation conflicts with, and notes what it touches.
-    fn conflicts(&mut self, node: Node, accesses: &Accesses) -> Vec<Node> {
+    /// Returns the operations that a new one conflicts with, and notes its accesses.
+    fn conflicts(&mut self, node: OpIndex, accesses: &Accesses) -> Vec<OpIndex> {
         let mut found = Vec::new();
         for (object, access) in accesses.iter() {
             let is_unknown = object == Object::Any;
@@ -113,7 +111,7 @@ impl Order {
         found
     }
 
-    fn touch(&mut self, node: Node, object: Object, access: Access, found: &mut Vec<Node>) {
+    fn touch(&mut self, node: OpIndex, object: Object, access: Access, found: &mut Vec<OpIndex>) {
         if object != Object::World {
             found.extend(self.barrier);
         }
@@ -131,8 +129,8 @@ impl Order {
         }
     }
 
-    /// Any buffer may have changed: nothing before needs to be remembered.
-    fn touch_all(&mut self, node: Node, found: &mut Vec<Node>) {
+    /// Notes a write to any buffer: earlier accesses need not be remembered.
+    fn touch_all(&mut self, node: OpIndex, found: &mut Vec<OpIndex>) {
         found.extend(self.barrier.replace(node));
         found.append(&mut self.unknown_readers);
         let world = self.last.remove(&Object::World);
@@ -143,8 +141,8 @@ impl Order {
         self.last.extend(world.map(|world| (Object::World, world)));
     }
 
-    /// Returns those that a node does not wait for anyhow, in order.
-    fn reduce(&mut self, node: Node, mut candidates: Vec<Node>) -> Vec<Node> {
+    /// Returns the candidates that no other edge of a node implies, in order.
+    fn reduce(&mut self, node: OpIndex, mut candidates: Vec<OpIndex>) -> Vec<OpIndex> {
         candidates.sort_unstable();
         candidates.dedup();
         let Some(&first) = candidates.first() else {
@@ -172,8 +170,8 @@ impl Order {
         needed
     }
 
-    /// Marks everything that is over once an edge is there.
-    fn mark(&mut self, node: Node, edge: Edge, first: Node, budget: &mut usize) {
+    /// Marks all operations that are over once an edge's value is there.
+    fn mark(&mut self, node: OpIndex, edge: Edge, first: OpIndex, budget: &mut usize) {
         let mut open = vec![edge];
         while let Some(edge) = open.pop() {
             if edge.from < first {

@@ -1,4 +1,4 @@
-//! Which functions get chains: as an argument, as a result, or not at all.
+//! Plans the chains of functions: as an argument, as a result, or not at all.
 //!
 //! | Function | Chain as last argument | Chain as result |
 //! | --- | --- | --- |
@@ -17,17 +17,17 @@ use tfrt_ir::{Attribute, Module, OpId};
 use super::analysis::{Analysis, body};
 use crate::passes::scope;
 
-/// What becomes of each function.
+/// The functions that get chains.
 #[derive(Default)]
 pub(super) struct ChainPlan {
-    /// Take and give chains.
+    /// Functions that take and return a chain.
     chained: HashSet<OpId>,
-    /// Give chains.
+    /// Functions that return a chain.
     giving: HashSet<OpId>,
     loop_bodies: HashSet<OpId>,
-    /// Have a chain as last argument already.
+    /// Functions whose last argument is a chain already.
     has_argument: HashSet<OpId>,
-    /// Have a chain where the result would be.
+    /// Functions that return a chain at its place already.
     has_result: HashSet<OpId>,
     n_results: HashMap<OpId, usize>,
 }
@@ -76,7 +76,7 @@ impl ChainPlan {
         plan
     }
 
-    /// Notes which chains are there already.
+    /// Notes the chains that are there already.
     fn look(&mut self, module: &Module, all: &[OpId]) {
         for &function in all {
             let Some(block) = body(module, function) else {
@@ -97,7 +97,7 @@ impl ChainPlan {
         }
     }
 
-    /// Returns whether callers pass and get a chain.
+    /// Returns whether callers pass and receive a chain.
     pub fn is_chained(&self, function: OpId) -> bool {
         self.chained.contains(&function)
     }
@@ -150,8 +150,7 @@ fn spread(set: &mut HashSet<OpId>, groups: &[Vec<OpId>]) {
     }
 }
 
-/// Returns the functions that are named by anything but the operations that are known to
-/// call.
+/// Returns the functions that are named by other operations than those that are known to call.
 fn named_by_others(module: &Module, analysis: &Analysis) -> HashSet<OpId> {
     let functions: HashMap<&str, OpId> = module.symbol_table(module.top());
     let mut named = HashSet::new();

@@ -1,4 +1,4 @@
-//! Programs before and after `sequence-effects`.
+//! Tests of programs before and after `sequence-effects`.
 
 use expect_test::{Expect, expect};
 

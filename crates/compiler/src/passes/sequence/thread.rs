@@ -1,4 +1,4 @@
-//! Puts chains where the order asks for them.
+//! Threads chains through operations, as the order requires.
 //!
 //! An operation that must wait takes a chain: that of the one that it waits for, or
 //! a merge of several. Operations with regions and functions pass the chain on
@@ -14,13 +14,13 @@ use tfrt_ir::{
 
 use super::{
     access::{Accesses, Object, Objects},
-    analysis::{Analysis, Facts, body, is_visible},
-    order::{Edge, Node, Order},
+    analysis::{Analysis, FunctionEffects, body, is_visible},
+    order::{Edge, OpIndex, Order},
     plan::ChainPlan,
 };
 use crate::{codes, passes::scope};
 
-/// Puts chains into a module.
+/// Adds chains to a module.
 pub(super) fn thread(module: &mut Module, diagnostics: &mut Diagnostics) {
     let analysis = Analysis::new(module);
     let plan = ChainPlan::new(module, &analysis);
@@ -42,17 +42,17 @@ struct Threader<'a> {
     diagnostics: &'a mut Diagnostics,
 }
 
-/// A block on the way.
+/// A block that is being threaded.
 struct Walk<'a> {
-    facts: &'a Facts,
-    /// The chain that everything in the block may wait for.
+    facts: &'a FunctionEffects,
+    /// The chain that the operations of the block may wait for at its entry.
     entry: Option<ValueId>,
     new_chain: Option<ValueId>,
     /// The operations so far, with new ones between.
     operations: Vec<OpId>,
-    /// The operations of the order's nodes, from node 1.
+    /// The operations by their positions in the order, from 1.
     nodes: Vec<OpId>,
-    positions: HashMap<OpId, Node>,
+    positions: HashMap<OpId, OpIndex>,
     merges: HashMap<Vec<ValueId>, ValueId>,
 }
 
@@ -90,9 +90,9 @@ impl Threader<'_> {
         self.set_signature(function, block);
     }
 
-    /// Returns what earlier turns of a loop may have touched, as its body knows it: what the body
-    /// touches, and for new buffers that a turn hands on the arguments as which the next gets them.
-    fn earlier_turns(&self, block: BlockId, facts: &Facts) -> Accesses {
+    /// Returns the accesses of earlier turns of a loop, as its body sees them: those of the body, and for new buffers
+    /// that a turn passes on those of the arguments that receive them.
+    fn earlier_turns(&self, block: BlockId, facts: &FunctionEffects) -> Accesses {
         let block = self.module.block(block);
         let returned = block.last().map(|end| self.module.op(end).operands());
         let handed_on: Vec<Objects> = returned
@@ -117,8 +117,8 @@ impl Threader<'_> {
         all
     }
 
-    /// Returns what an operation touches, with one object for all that may be the same.
-    fn accesses(&self, op: OpId, facts: &Facts) -> Accesses {
+    /// Returns the accesses of an operation, with one object for all that may be the same.
+    fn accesses(&self, op: OpId, facts: &FunctionEffects) -> Accesses {
         let mut accesses = Accesses::default();
         for (object, access) in facts.accesses(op).iter() {
             accesses.add(facts.class(object), access);
@@ -126,11 +126,11 @@ impl Threader<'_> {
         accesses
     }
 
-    /// Orders a block; returns a chain for when all that can be seen is over.
+    /// Threads a block; returns a chain that is there when all visible effects are over.
     fn block(
         &mut self,
         block: BlockId,
-        facts: &Facts,
+        facts: &FunctionEffects,
         entry: Option<ValueId>,
         before: &Accesses,
     ) -> Option<ValueId> {
@@ -156,7 +156,7 @@ impl Threader<'_> {
             self.operation(op, &accesses, &needed, &mut walk);
             walk.operations.push(op);
         }
-        let visible: HashSet<Node> = (1..)
+        let visible: HashSet<OpIndex> = (1..)
             .zip(&walk.nodes)
             .filter(|&(_, &op)| {
                 let mut objects = facts.accesses(op).iter();
@@ -207,8 +207,14 @@ impl Threader<'_> {
         data.operands().iter().filter_map(edge).collect()
     }
 
-    /// Makes an operation wait, and what is in it.
-    fn operation(&mut self, op: OpId, accesses: &Accesses, needed: &[Node], walk: &mut Walk<'_>) {
+    /// Makes an operation, and those inside it, wait.
+    fn operation(
+        &mut self,
+        op: OpId,
+        accesses: &Accesses,
+        needed: &[OpIndex],
+        walk: &mut Walk<'_>,
+    ) {
         let chains = self.chains(needed, walk);
         let data = self.module.op(op);
         let definition = dialect::describe(data.name());
@@ -258,7 +264,7 @@ impl Threader<'_> {
         }
     }
 
-    /// An operation with regions, which wait with it.
+    /// Threads an operation with regions, which wait with it.
     fn regions(&mut self, op: OpId, accesses: &Accesses, chains: &[ValueId], walk: &mut Walk<'_>) {
         let name = self.module.op(op).name().clone();
         let blocks = scope::region_blocks(self.module, op);
@@ -328,7 +334,7 @@ impl Threader<'_> {
         }
     }
 
-    /// An operation that calls functions.
+    /// Threads an operation that calls functions.
     fn call(&mut self, op: OpId, accesses: &Accesses, chains: &[ValueId], walk: &mut Walk<'_>) {
         let callees = self.analysis.callees(self.module, op);
         let first = callees.first().copied().flatten();
@@ -367,7 +373,7 @@ impl Threader<'_> {
         }
     }
 
-    /// An operation whose operands are its own affair: one of them is made to wait.
+    /// Threads an operation without a definition: one of its operands is made to wait.
     fn unknown(&mut self, op: OpId, chains: &[ValueId], walk: &mut Walk<'_>) {
         if chains.is_empty() {
             return;
@@ -387,8 +393,8 @@ impl Threader<'_> {
         self.module.set_operand(op, 0, late);
     }
 
-    /// Returns values that are there when the effects of some nodes are over.
-    fn chains(&mut self, nodes: &[Node], walk: &mut Walk<'_>) -> Vec<ValueId> {
+    /// Returns values that are there when the effects of some operations are over.
+    fn chains(&mut self, nodes: &[OpIndex], walk: &mut Walk<'_>) -> Vec<ValueId> {
         let mut chains = Vec::new();
         for &node in nodes {
             let Some(at) = node.checked_sub(1) else {
@@ -421,7 +427,7 @@ impl Threader<'_> {
         chains
     }
 
-    /// Returns a chain for when all of some values are there; makes it if need be.
+    /// Returns a chain that is there when all of some values are, a new one if need be.
     fn combine(&mut self, values: &[ValueId], place: OpId, walk: &mut Walk<'_>) -> ValueId {
         if let &[only] = values
             && self.module.value_type(only).is_chain()
@@ -442,7 +448,7 @@ impl Threader<'_> {
         chain
     }
 
-    /// As `combine`; without anything to wait for the entry's chain, or a new one.
+    /// Returns a chain as `combine` does; without values the entry's chain, or a new one.
     fn chain_or_entry(&mut self, values: &[ValueId], op: OpId, walk: &mut Walk<'_>) -> ValueId {
         if !values.is_empty() {
             return self.combine(values, op, walk);
@@ -475,7 +481,7 @@ impl Threader<'_> {
         last.is_some_and(|&last| self.module.value_type(last).is_chain())
     }
 
-    /// Makes a chain operand wait for more; a new chain gives way.
+    /// Makes a chain operand wait for more; a `tfrt.new.chain` is replaced.
     fn replace_chain(&mut self, op: OpId, index: usize, chains: &[ValueId], walk: &mut Walk<'_>) {
         let old = self.module.op(op).operands()[index];
         let is_new = self
@@ -504,8 +510,7 @@ impl Threader<'_> {
         end.map_or_else(Vec::new, |end| self.module.op(end).operands().to_vec())
     }
 
-    /// Makes a block give a chain, at a position or last; `is_there` if it gives one that
-    /// is to be merged with it.
+    /// Makes a block return a chain, at a position or last; `is_there` if it returns one already, which is merged.
     fn give(&mut self, block: BlockId, over: Option<ValueId>, at: Option<usize>, is_there: bool) {
         let Some(end) = self.module.block(block).last() else {
             return;
@@ -540,7 +545,7 @@ impl Threader<'_> {
         self.module.set_operands(end, &returned);
     }
 
-    /// Makes what a block returns wait for a chain.
+    /// Makes the results of a block wait for a chain.
     fn delay_results(&mut self, block: BlockId, over: Option<ValueId>, entry: Option<ValueId>) {
         let (Some(chain), Some(end)) = (
             over.filter(|_| over != entry),
@@ -563,7 +568,7 @@ impl Threader<'_> {
         self.module.set_operands(end, &returned);
     }
 
-    /// Writes into a function's type what its body takes and gives.
+    /// Updates a function's type to its arguments and results.
     fn set_signature(&mut self, function: OpId, block: BlockId) {
         let types = |values: &[ValueId]| -> Vec<Type> {
             let types = values.iter().map(|&value| self.module.value_type(value));

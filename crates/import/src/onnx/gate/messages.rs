@@ -1,4 +1,4 @@
-//! What the gate knows of each message: its fields, and the memory that it takes.
+//! The messages that the gate knows: their fields, and the memory that they take.
 //!
 //! A field of which there are many has `[]` behind its name. A test compares all of this with
 //! the messages themselves.
@@ -10,7 +10,7 @@ use super::{
     Message,
 };
 
-/// Bytes that the allocator adds, and the list that a message is in.
+/// The bytes that the allocator, and the list that holds a message, add to it.
 const AROUND: usize = 32;
 
 /// Declares messages: the type that is decoded, then number, name and kind of each field.
@@ -116,7 +116,7 @@ messages! {
         2 "indices" Nested(&TENSOR_PROTO),
         3 "dims[]" Varint,
     }
-    SHAPE: Shape {
+    SHAPE: TensorShapeProto {
         1 "dim[]" Nested(&DIMENSION),
     }
     DIMENSION: Dimension {
@@ -134,7 +134,7 @@ messages! {
         1 "elem_type" Varint,
         2 "shape" Nested(&SHAPE),
     }
-    ELEMENT_OF: ElementOf {
+    ELEMENT_OF: ContainerTypeProto {
         1 "elem_type" Nested(&TYPE_PROTO),
     }
     MAP_TYPE: MapType {

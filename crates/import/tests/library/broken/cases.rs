@@ -1,4 +1,4 @@
-//! Models with a mistake each, by name.
+//! Models with one mistake each, by name.
 
 use super::wire::*;
 
@@ -7,7 +7,7 @@ pub struct Case {
     pub bytes: Vec<u8>,
 }
 
-/// All cases; files that they name are made by `broken.rs`.
+/// Returns all cases; `broken.rs` makes the files that they name.
 pub fn all() -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |name: &'static str, wire: Wire| {
@@ -520,7 +520,7 @@ fn files(add: Add) {
     add("external: offset below zero", at("offset", "-4"));
 }
 
-/// A model with an attribute on its only node.
+/// Returns a model with an attribute on its only node.
 fn with_attribute(operator: &str, attribute: Wire) -> Wire {
     model(graph(
         [node(operator, &["x"], &["y"]).message(5, attribute)],

@@ -1,15 +1,15 @@
-//! Attention by a state that is carried from place to place, and convolutions that look back only.
+//! Linear attention, by a state that goes from position to position, and causal convolutions.
 
 use tfrt_host::Error;
 use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::math::recurrent::{LinearAttention, linear_attention};
 
-use crate::onnx::{Node, Outputs, with_floating};
+use crate::onnx::{NodeCall, Outputs, with_floating};
 
-/// Numbers as a tensor of the type of another.
+/// Makes a tensor of numbers, of the type of another tensor.
 fn typed(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     like: &DenseHostTensor,
     extents: &[usize],
     numbers: &[f64],
@@ -22,7 +22,7 @@ fn typed(
 }
 
 /// `LinearAttention`
-pub(super) fn linear(node: &Node<'_>) -> Result<Outputs, Error> {
+pub(super) fn linear(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let query = node.inputs.dense(0)?;
     let shapes = [
         node.inputs.extents(0, 3)?,
@@ -135,8 +135,8 @@ pub(super) fn linear(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::from(out).and_tensor(state))
 }
 
-/// `CausalConvWithState`: each channel by a filter of its own, whose last element is that of the place itself
-pub(super) fn causal_convolution(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `CausalConvWithState`: a filter for each channel, whose last element is that of the current position
+pub(super) fn causal_convolution(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (extents, filter) = (node.inputs.extents(0, 3)?, node.inputs.extents(1, 3)?);
     let (batch, channels, length, taps) = (extents[0], extents[1], extents[2], filter[2]);

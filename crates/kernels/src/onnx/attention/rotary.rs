@@ -1,12 +1,12 @@
-//! `RotaryEmbedding`: pairs of elements are turned by angles that depend on their place in a sequence.
+//! `RotaryEmbedding`: rotates pairs of elements by angles that depend on their position in a sequence.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::math::parallel;
 
-use crate::onnx::{Node, Outputs, with_floating};
+use crate::onnx::{NodeCall, Outputs, with_floating};
 
-pub(super) fn rotary(node: &Node<'_>) -> Result<Outputs, Error> {
+pub(super) fn rotary(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, cosines, sines) = (
         node.inputs.dense(0)?,
         node.inputs.dense(1)?,

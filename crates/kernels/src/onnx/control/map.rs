@@ -1,4 +1,4 @@
-//! `SequenceMap`: a function of each element of a sequence.
+//! `SequenceMap`: applies a function to each element of a sequence.
 
 use tfrt_host::kernel::{
     Attr, AttributeView, Callee, KernelRegistry, Loop, Rest, ResultCount, Turn, Turns,
@@ -7,7 +7,7 @@ use tfrt_host::memory::MemoryReservation;
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext};
 use tfrt_tensor::{Optional, Sequence, Tensor};
 
-use super::{Collected, await_all, captured, check, failed, misfit, wrong};
+use super::{ScanOutputs, await_all, captured, check, failed, misfit, wrong};
 use crate::onnx::Attributes;
 
 pub(super) fn register(registry: &mut KernelRegistry) {
@@ -50,17 +50,17 @@ fn map(
         turn: 0,
         arguments,
         captured,
-        collected: Collected::new(execution, &attributes, body.n_results(), 0)?,
+        collected: ScanOutputs::new(execution, &attributes, body.n_results(), 0)?,
         execution: execution.clone(),
     };
     Ok(Loop::new(turns, Vec::new()))
 }
 
-/// What is passed to each turn.
+/// An argument of the body.
 enum Argument {
-    /// An element of a sequence.
+    /// A sequence, whose elements are passed one by one.
     Each(Sequence),
-    /// The same value.
+    /// A value that is passed to every turn.
     Same(AnyAsyncValue),
 }
 
@@ -92,7 +92,7 @@ impl Argument {
     }
 }
 
-/// A `SequenceMap` between two turns.
+/// The state of a `SequenceMap` between two turns.
 struct Map {
     body: Callee,
     n_results: usize,
@@ -102,7 +102,7 @@ struct Map {
     // Invariant: all sequences have `n_turns` elements.
     arguments: Vec<Argument>,
     captured: Vec<AnyAsyncValue>,
-    collected: Collected,
+    collected: ScanOutputs,
     execution: ExecutionContext,
 }
 

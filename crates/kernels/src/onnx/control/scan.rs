@@ -1,4 +1,4 @@
-//! `Scan`: a function of the slices of tensors, one after the other, and of states that it hands on.
+//! `Scan`: applies a function to the slices of tensors one after the other, with states that go from turn to turn.
 //!
 //! Before version 9 of the operations, the first dimension of everything is that of a batch, whose members are scanned
 //! one after the other, each as far as its length says.
@@ -12,9 +12,9 @@ use tfrt_tensor::{
     DenseHostTensor, Dims, NoValue, Sequence, StringHostTensor, Tensor, TensorShape,
 };
 
-use super::{Collected, await_all, captured, check, failed, misfit, single, stacked, wrong};
+use super::{ScanOutputs, await_all, captured, check, failed, misfit, single, stacked, wrong};
 use crate::onnx::Attributes;
-use crate::onnx::carried::{Carried, extents};
+use crate::onnx::opaque::{OpaqueTensors, extents};
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry.add("cpu.onnx.Scan", scan);
@@ -57,8 +57,8 @@ fn scan(
     } else {
         "scan_input_directions"
     };
-    let inputs = Sides::new(&attributes, n_scanned, from, "scan_input_axes")?;
-    let outputs = Sides::new(
+    let inputs = ScanAxes::new(&attributes, n_scanned, from, "scan_input_axes")?;
+    let outputs = ScanAxes::new(
         &attributes,
         n_outputs,
         "scan_output_directions",
@@ -83,28 +83,28 @@ fn scan(
         member: 0,
         n_turns: 0,
         turn: 0,
-        ends: Collected::new(execution, &attributes, n_states, 0)?,
+        ends: ScanOutputs::new(execution, &attributes, n_states, 0)?,
         captured,
-        collected: Collected::new(execution, &attributes, body.n_results(), n_states)?,
+        collected: ScanOutputs::new(execution, &attributes, body.n_results(), n_states)?,
         execution: execution.clone(),
         has_begun: false,
     };
     Ok(Loop::new(turns, values))
 }
 
-/// Which way, and along which dimension, each tensor is gone through.
-struct Sides {
+/// The direction and the dimension along which each tensor is scanned.
+struct ScanAxes {
     is_backward: Vec<bool>,
     axes: Vec<i64>,
 }
 
-impl Sides {
+impl ScanAxes {
     fn new(
         attributes: &Attributes<'_>,
         n: usize,
         directions: &str,
         axes: &str,
-    ) -> Result<Sides, Error> {
+    ) -> Result<ScanAxes, Error> {
         let list = |name: &str| {
             let list = attributes
                 .integers(name)?
@@ -116,7 +116,7 @@ impl Sides {
                 }
             }
         };
-        Ok(Sides {
+        Ok(ScanAxes {
             is_backward: list(directions)?
                 .into_iter()
                 .map(|direction| direction != 0)
@@ -126,7 +126,7 @@ impl Sides {
     }
 }
 
-/// A tensor with a dimension before all others.
+/// Transposes a tensor so that a dimension comes first.
 fn axis_first(
     execution: &ExecutionContext,
     value: &AnyAsyncValue,
@@ -156,37 +156,37 @@ fn axis_first(
     let first = order.remove(place);
     order.insert(0, first);
     let movement = Movement::transpose(&found, &order)?;
-    let carried = Carried::of(execution, &[tensor])?;
-    let out = carried.output_in(execution, movement.extents())?;
-    let chain = movement.run_into(execution, &carried.tensors[0], &out)?;
-    carried.finish(out, chain)
+    let opaque = OpaqueTensors::of(execution, &[tensor])?;
+    let out = opaque.output_in(execution, movement.extents())?;
+    let chain = movement.run_into(execution, &opaque.tensors[0], &out)?;
+    opaque.finish(out, chain)
 }
 
-/// A `Scan` between two turns.
+/// The state of a `Scan` between two turns.
 struct Scan {
     body: Callee,
     n_results: usize,
     n_states: usize,
-    inputs: Sides,
-    outputs: Sides,
+    inputs: ScanAxes,
+    outputs: ScanAxes,
     /// Before version 9: the lengths of sequences, or nothing.
     lens: Option<AnyAsyncValue>,
-    /// What is scanned, its dimension first, behind that of a batch.
+    /// The scanned tensors, with the scanned dimension first, or right behind that of the batch.
     scanned: Vec<Tensor>,
     /// The states of each member of a batch, before its first turn.
     initial: Vec<AnyAsyncValue>,
-    /// The number of turns of each member; without a batch of the one there is.
+    /// The number of turns of each member of the batch; of the only one without a batch.
     members: Vec<usize>,
-    /// The member that is being scanned.
+    /// The index of the member that is being scanned.
     member: usize,
     /// The number of slices, whatever the lengths.
     n_turns: usize,
     /// The number of the member's next turn.
     turn: usize,
-    /// The states of members that are done.
-    ends: Collected,
+    /// The final states of the members before.
+    ends: ScanOutputs,
     captured: Vec<AnyAsyncValue>,
-    collected: Collected,
+    collected: ScanOutputs,
     execution: ExecutionContext,
     has_begun: bool,
 }
@@ -234,7 +234,7 @@ impl Scan {
         Ok(Turn::Call(self.body))
     }
 
-    /// Takes what is scanned off the values, and counts turns.
+    /// Takes the scanned tensors off the values, and counts turns.
     fn begin(&mut self, values: &mut Vec<AnyAsyncValue>) -> Result<(), Error> {
         for value in values.drain(self.n_states..) {
             let tensor = single(&value)?.ok_or_else(|| wrong("Scan", "an operand is left out"))?;
@@ -294,7 +294,7 @@ impl Scan {
         Ok(())
     }
 
-    /// Keeps the states of a member, and puts zeros where it has no more slices.
+    /// Keeps the final states of a member, and appends zeros for slices that it does not have.
     fn end_member(&mut self, values: &mut Vec<AnyAsyncValue>) -> Result<(), Error> {
         self.ends.take(std::mem::take(values))?;
         for list in &mut self.collected.lists {
@@ -323,7 +323,7 @@ impl Scan {
         self.begin_member(values)
     }
 
-    /// Puts states and collected slices as results.
+    /// Returns states and stacked slices as results.
     fn end(&mut self, values: &mut Vec<AnyAsyncValue>) -> Result<(), Error> {
         let execution = &self.execution;
         let has_batch = self.lens.is_some();
@@ -366,7 +366,7 @@ impl Scan {
     }
 }
 
-/// The lengths of the sequences of a batch.
+/// Returns the lengths of the sequences of a batch.
 fn lengths(value: &AnyAsyncValue, n_batch: usize, n_turns: usize) -> Result<Vec<usize>, Error> {
     if value.is::<NoValue>() {
         return Ok(vec![n_turns; n_batch]);
@@ -390,7 +390,7 @@ fn lengths(value: &AnyAsyncValue, n_batch: usize, n_turns: usize) -> Result<Vec<
         .ok_or_else(expected)
 }
 
-/// What lies at these coordinates of the leading dimensions. Numbers are not copied.
+/// Returns the slice at these coordinates of the leading dimensions. Numbers are not copied.
 fn slice_of(tensor: &Tensor, place: &[usize]) -> Result<Tensor, Error> {
     let Tensor::String(strings) = tensor else {
         return tensor.as_dense()?.chip(place).map(Tensor::from);

@@ -1,4 +1,4 @@
-//! `conv` that is `transposed`: each element of the input is multiplied by a whole window of the output.
+//! Transposed convolutions: each element of the input is multiplied by a whole window of the output.
 
 use tfrt_host::Error;
 use tfrt_tensor::Dims;
@@ -9,15 +9,15 @@ use tfrt_tensor::math::window::{Padding, Window};
 
 use super::Filter;
 use crate::onnx::pool::image;
-use crate::onnx::windows::{Around, Spatial};
-use crate::onnx::{Node, Outputs};
+use crate::onnx::windows::{AutoPad, SpatialAttributes};
+use crate::onnx::{NodeCall, Outputs};
 
-pub(super) fn transposed(node: &Node<'_>, filter: Filter<'_>) -> Result<Outputs, Error> {
+pub(super) fn transposed(node: &NodeCall<'_>, filter: Filter<'_>) -> Result<Outputs, Error> {
     let (dtype, extents) = (node.inputs.dense(0)?.dtype(), image(node)?);
     let filter_extents = filter.extents(node, extents.len())?;
     let transposed = described(node, &extents, &filter_extents)?;
     let output: Dims = transposed_extents(&transposed, &extents, &filter_extents)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let out = node.output(dtype, &output)?;
     let shift = node.inputs.optional_dense(2)?.cloned();
     let after = TensorEpilogue {
@@ -29,9 +29,13 @@ pub(super) fn transposed(node: &Node<'_>, filter: Filter<'_>) -> Result<Outputs,
     Ok(Outputs::later(out, chain))
 }
 
-fn described(node: &Node<'_>, extents: &[usize], filter: &[usize]) -> Result<Transposed, Error> {
+fn described(
+    node: &NodeCall<'_>,
+    extents: &[usize],
+    filter: &[usize],
+) -> Result<Transposed, Error> {
     let rank = extents.len() - 2;
-    let spatial = Spatial::of(node, rank, Some(&filter[2..]))?;
+    let spatial = SpatialAttributes::of(node, rank, Some(&filter[2..]))?;
     let sizes = |name: &str| -> Result<Option<Vec<usize>>, Error> {
         let Some(list) = node.attributes.integers(name)? else {
             return Ok(None);
@@ -55,7 +59,7 @@ fn described(node: &Node<'_>, extents: &[usize], filter: &[usize]) -> Result<Tra
         let (bare, input) = (spatial.bare(index), extents[index + 2]);
         let wanted = match (&wanted, spatial.padding) {
             (Some(wanted), _) => Some(wanted[index]),
-            (None, Around::Same { .. }) => input.checked_mul(bare.stride),
+            (None, AutoPad::Same { .. }) => input.checked_mul(bare.stride),
             _ => None,
         };
         let padding = match wanted {
@@ -77,7 +81,7 @@ fn described(node: &Node<'_>, extents: &[usize], filter: &[usize]) -> Result<Tra
                 more[index] += wanted.saturating_sub(all);
                 let cut = all.saturating_sub(wanted);
                 match spatial.padding {
-                    Around::Same { is_behind: true } => Padding::Explicit(cut / 2, cut - cut / 2),
+                    AutoPad::Same { is_behind: true } => Padding::Explicit(cut / 2, cut - cut / 2),
                     _ => Padding::Explicit(cut - cut / 2, cut / 2),
                 }
             }

@@ -1,4 +1,4 @@
-//! Formats that crates decode.
+//! Formats that other crates decode.
 //!
 //! What these take beside the pixels is set aside for them, as so many bytes for each byte of the picture.
 
@@ -13,15 +13,17 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 
 use super::{MAX_BYTES, Picture, failed};
 
-/// Coefficients of all its blocks, of two bytes each, where it comes in passes.
+/// Bytes of a JPEG decoder for each of a picture: coefficients of two bytes, if the file is progressive.
 const JPEG: usize = 3;
-/// A few rows.
+/// Bytes of a PNG decoder for each of a picture: a few rows.
 const PNG: usize = 1;
-/// Four bytes of each pixel, or planes of brightness and colour, and what is drawn on what was before.
+/// Bytes of a WebP decoder for each of a picture: four for each pixel, or planes of brightness and colour, and a
+/// canvas.
 const WEBP: usize = 3;
-/// The same pixels once more, and a strip or tile of them.
+/// Bytes of a TIFF decoder for each of a picture: the pixels once more, and a strip or tile.
 const TIFF: usize = 2;
-/// Floats of samples, of coefficients, and of a pass over these; and lists of blocks.
+/// Bytes of a JPEG 2000 decoder for each of a picture: floats of samples, of coefficients, and of a pass over these;
+/// and lists of blocks.
 const JPEG_2000: usize = 10;
 
 pub(super) fn jpeg(bytes: &[u8], allocator: &Arc<dyn HostAllocator>) -> Result<Picture, Error> {
@@ -94,7 +96,7 @@ pub(super) fn tiff(
     }
 }
 
-/// Refuses a TIFF that says that a list has more bytes than the file: the decoder makes room for it first.
+/// Refuses a TIFF with a list of more bytes than the file, since the decoder allocates it first.
 fn check_lists(bytes: &[u8]) -> Result<(), Error> {
     let is_little = bytes.starts_with(b"II");
     let number = |at: usize, n_bytes: usize| -> Option<usize> {

@@ -1,4 +1,4 @@
-//! Formats without compression: BMP of whole bytes, PNM.
+//! Formats without compression: BMP, PNM.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use tfrt_host::{Error, HostAllocator};
 
 use super::{Picture, failed};
 
-/// Windows' bitmaps of 8 (with a palette), 24 or 32 bits a pixel, whose rows stand from below, or from above if the
+/// Decodes a BMP of 8 (with a palette), 24 or 32 bits a pixel, whose rows begin at the bottom, or at the top if the
 /// height is below 0.
 pub(super) fn bmp(bytes: &[u8], allocator: &Arc<dyn HostAllocator>) -> Result<Picture, Error> {
     let (start, header_len) = (word(bytes, 10)?, word(bytes, 14)?);
@@ -73,7 +73,7 @@ fn word(bytes: &[u8], at: usize) -> Result<u32, Error> {
         .ok_or_else(|| failed("it ends within its header"))
 }
 
-/// Portable maps: `P1` to `P3` as text, `P4` to `P6` as bytes; black and white, gray, or of colours.
+/// Decodes a PNM: `P1` to `P3` as text, `P4` to `P6` as bytes; black and white, gray, or of colours.
 pub(super) fn pnm(bytes: &[u8], allocator: &Arc<dyn HostAllocator>) -> Result<Picture, Error> {
     let kind = bytes.get(1).copied().unwrap_or(b'0') - b'0';
     let mut tokens = Tokens { rest: &bytes[2..] };
@@ -136,7 +136,7 @@ pub(super) fn pnm(bytes: &[u8], allocator: &Arc<dyn HostAllocator>) -> Result<Pi
     Ok(picture)
 }
 
-/// Numbers between blanks and remarks.
+/// A reader of numbers between blanks and comments.
 struct Tokens<'b> {
     rest: &'b [u8],
 }
@@ -172,7 +172,7 @@ impl Tokens<'_> {
         number.ok_or_else(|| failed("a number is expected where there is none"))
     }
 
-    /// A digit, which may stand beside the next.
+    /// Reads a digit, which may stand directly beside the next.
     fn bit(&mut self) -> Result<usize, Error> {
         self.skip();
         let (first, rest) = self

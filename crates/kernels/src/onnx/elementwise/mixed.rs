@@ -1,4 +1,4 @@
-//! Operations whose operands differ in type, or that have attributes.
+//! Pointwise operations whose operands differ in type, or that have attributes.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::cast::{Casting, cast_into};
@@ -12,10 +12,10 @@ use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor, TensorMetadata, TensorSh
 use super::{expect_defined, of_one, of_two, position, with_parameters};
 use crate::onnx::dispatch::{to_f64, with_integer};
 use crate::onnx::outputs::IntoValue;
-use crate::onnx::{Node, Outputs};
+use crate::onnx::{NodeCall, Outputs};
 
-/// `Clip`: each element within two limits, which are operands from version 11 on.
-pub(super) fn clip(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `Clip`: limits elements, by operands from version 11 on.
+pub(super) fn clip(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let dtype = expect_defined(node, BinaryFunction::Minimum.result(x.dtype()))?;
     let mut inputs = vec![x];
@@ -58,8 +58,8 @@ pub(super) fn clip(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// `pow`: the type of the exponent may be another than that of the base, which the result has.
-pub(super) fn power(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `pow`: powers, whose exponent may be of another type than base and result.
+pub(super) fn power(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.dense(0)?, node.inputs.dense(1)?);
     let dtype = x.dtype();
     if y.n_elements() == 1 && y.shape().rank() <= x.shape().rank() {
@@ -69,15 +69,15 @@ pub(super) fn power(node: &Node<'_>) -> Result<Outputs, Error> {
         return of_two(node, BinaryFunction::Power);
     }
     let wide = |index, tensor: &DenseHostTensor| -> Result<DenseHostTensor, Error> {
-        node.beside
-            .set_aside(tensor.n_elements(), size_of::<f64>())?;
+        node.workspace
+            .reserve(tensor.n_elements(), size_of::<f64>())?;
         let list = to_f64(tensor).map_err(|_| node.inputs.unsupported(index, tensor.dtype()))?;
         node.tensor_of(&tensor.shape().to_dims(), &list)
     };
     let (x, y) = (wide(0, x)?, wide(1, y)?);
     let power = BinaryFunction::Power;
-    let metadata =
-        binary_metadata(power, x.metadata(), y.metadata()).map_err(|error| node.told(&error))?;
+    let metadata = binary_metadata(power, x.metadata(), y.metadata())
+        .map_err(|error| node.with_name(&error))?;
     let extents = metadata.shape.to_dims();
     expect_defined(node, ParametricFunction::PowerOf.result(dtype))?;
     let powers = node.output(DType::F64, &extents)?;
@@ -90,9 +90,9 @@ pub(super) fn power(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// The powers of one exponent.
+/// Calculates the powers of all elements with one exponent.
 fn power_of_all(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     x: &DenseHostTensor,
     y: &DenseHostTensor,
 ) -> Result<Outputs, Error> {
@@ -108,7 +108,7 @@ fn power_of_all(
     }
 }
 
-/// The one integer of a tensor, if it is of integers.
+/// Returns the one integer of a tensor, if it is of integers.
 fn whole_number(tensor: &DenseHostTensor) -> Result<Option<i64>, Error> {
     let reading = tensor.read()?;
     with_integer!(tensor.dtype(), T => {
@@ -117,7 +117,7 @@ fn whole_number(tensor: &DenseHostTensor) -> Result<Option<i64>, Error> {
 }
 
 /// `select`: elements of the second operand where the first is true, else of the third.
-pub(super) fn select(node: &Node<'_>) -> Result<Outputs, Error> {
+pub(super) fn select(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let condition = node.inputs.dense(0)?;
     if condition.dtype() != DType::I1 {
         return Err(node.inputs.unsupported(0, condition.dtype()));
@@ -125,7 +125,7 @@ pub(super) fn select(node: &Node<'_>) -> Result<Outputs, Error> {
     let (x, y) = (node.inputs.tensor(1)?, node.inputs.tensor(2)?);
     let shapes = [condition.metadata(), x.metadata(), y.metadata()].map(|one| one.shape.to_dims());
     let extents = broadcast_extents(&[&shapes[0], &shapes[1], &shapes[2]])
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     if let (Tensor::String(x), Tensor::String(y)) = (x, y) {
         let (reading, lists) = (condition.read()?, [x.strings(), y.strings()]);
         let conditions = reading.elements::<Bool>()?;

@@ -4,9 +4,9 @@ use tfrt_host::Error;
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::einsum::{Labels, einsum_into};
 
-use crate::onnx::{Node, Outputs};
+use crate::onnx::{NodeCall, Outputs};
 
-/// What an equation says of each operand and of the result: letters, and where dimensions without a name are.
+/// A parsed equation: the letters of each operand and of the result, and the place of dimensions without a name.
 struct Equation<'a> {
     operands: Vec<&'a str>,
     result: Option<&'a str>,
@@ -25,8 +25,14 @@ impl<'a> Equation<'a> {
     }
 }
 
-/// The letters of a term, with numbers above all letters for the dimensions that `...` stands for.
-fn labels(node: &Node<'_>, term: &str, n_unnamed: usize, n_own: usize) -> Result<Vec<u32>, Error> {
+/// Returns the labels of a term: its letters, with numbers above all letters for the dimensions that `...` stands
+/// for.
+fn labels(
+    node: &NodeCall<'_>,
+    term: &str,
+    n_unnamed: usize,
+    n_own: usize,
+) -> Result<Vec<u32>, Error> {
     let wrong = || {
         let term = term.trim().escape_debug();
         node.attributes.error(
@@ -58,7 +64,7 @@ fn labels(node: &Node<'_>, term: &str, n_unnamed: usize, n_own: usize) -> Result
 
 const UNNAMED: u32 = 1 << 16;
 
-pub(super) fn einsum(node: &Node<'_>) -> Result<Outputs, Error> {
+pub(super) fn einsum(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let text = node
         .attributes
         .string("equation")?
@@ -103,7 +109,7 @@ pub(super) fn einsum(node: &Node<'_>) -> Result<Outputs, Error> {
         .zip(&extents)
         .map(|(term, own)| (&term[..], &own[..]))
         .collect();
-    let labels = Labels::new(&shapes, &result).map_err(|error| node.told(&error))?;
+    let labels = Labels::new(&shapes, &result).map_err(|error| node.with_name(&error))?;
     let dtype = inputs[0].dtype();
     let out = node.output(dtype, labels.output())?;
     node.inputs.expect(0, Family::Reals)?;
@@ -111,7 +117,8 @@ pub(super) fn einsum(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(Outputs::later(out, chain))
 }
 
-/// What stands once is kept, in the order of the alphabet, behind dimensions without a name.
+/// Returns the labels of an implicit result: letters that stand once, in the order of the alphabet, behind dimensions
+/// without a name.
 fn implicit(terms: &[Vec<u32>], n_unnamed: usize) -> Vec<u32> {
     let all = || {
         terms

@@ -1,15 +1,15 @@
-//! `LabelEncoder`: values by keys.
+//! `LabelEncoder` and its relatives: maps keys to values.
 
 use std::collections::HashMap;
 
 use tfrt_host::Error;
 use tfrt_tensor::{DType, StringHostTensor, Tensor};
 
-use super::super::carried::{count, extents};
 use super::super::dispatch::to_f64;
-use super::super::{Node, Outputs};
+use super::super::opaque::{count, extents};
+use super::super::{NodeCall, Outputs};
 
-/// What labels are compared by: bytes of a string, bits of a number, all of what is no number alike.
+/// A key: the bytes of a string, or the bits of a number, with one for all NaNs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Text(Vec<u8>),
@@ -28,7 +28,7 @@ impl std::fmt::Display for Key {
 }
 
 impl Key {
-    /// What one takes beside the bytes of a text: itself, what the heap adds, and a number on the way.
+    /// Bytes that a key takes beside those of its text: the key, the heap's own, and a number while it is made.
     const BYTES: usize = size_of::<Key>() + 16 + size_of::<f64>();
 
     fn of_float(value: f64) -> Key {
@@ -40,13 +40,13 @@ impl Key {
         })
     }
 
-    /// The keys of a tensor's elements.
-    pub(super) fn of(node: &Node<'_>, tensor: &Tensor) -> Result<Vec<Key>, Error> {
+    /// Returns the keys of a tensor's elements.
+    pub(super) fn of(node: &NodeCall<'_>, tensor: &Tensor) -> Result<Vec<Key>, Error> {
         let n_keys = count(&extents(tensor));
-        node.beside.set_aside(n_keys, Key::BYTES)?;
+        node.workspace.reserve(n_keys, Key::BYTES)?;
         if let Tensor::String(strings) = tensor {
             let n_bytes = strings.strings().iter().map(Vec::len).sum();
-            node.beside.set_aside(n_bytes, 1)?;
+            node.workspace.reserve(n_bytes, 1)?;
             return Ok(strings.strings().iter().cloned().map(Key::Text).collect());
         }
         let dense = tensor.as_dense()?;
@@ -82,7 +82,7 @@ impl Key {
 /// `ml.LabelEncoder(x)`, attributes `keys_TYPE`, `values_TYPE`, `default_TYPE`, where `TYPE` is `floats`, `int64s`,
 /// `strings` or `tensor` (`default_float`, `default_int64`, `default_string`): the value of each key. Before version 2
 /// keys or values are `classes_strings`, the others their places.
-pub(super) fn label_encoder(node: &Node<'_>) -> Result<Outputs, Error> {
+pub(super) fn label_encoder(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     if let Some(classes) = node.attributes.strings("classes_strings")? {
         let places: Vec<i64> = (0_i64..).take(classes.len()).collect();
         return pairs(node, &places, classes);
@@ -96,7 +96,7 @@ pub(super) fn label_encoder(node: &Node<'_>) -> Result<Outputs, Error> {
 
 /// `ml.CategoryMapper(x)`, attributes `cats_int64s`, `cats_strings`, `default_int64`, `default_string`: integers for
 /// strings, and strings for integers.
-pub(super) fn category_mapper(node: &Node<'_>) -> Result<Outputs, Error> {
+pub(super) fn category_mapper(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let missing = |name| move || node.attributes.missing(name);
     let integers = node.attributes.integers("cats_int64s")?;
     let names = node.attributes.strings("cats_strings")?;
@@ -104,8 +104,8 @@ pub(super) fn category_mapper(node: &Node<'_>) -> Result<Outputs, Error> {
     pairs(node, integers, names.ok_or_else(missing("cats_strings"))?)
 }
 
-/// The integer of each string, or the string of each integer.
-fn pairs(node: &Node<'_>, integers: &[i64], names: Vec<&[u8]>) -> Result<Outputs, Error> {
+/// Maps strings to integers, or integers to strings.
+fn pairs(node: &NodeCall<'_>, integers: &[i64], names: Vec<&[u8]>) -> Result<Outputs, Error> {
     let integers = node.tensor_of(&[integers.len()], integers)?.into();
     let names = strings(names)?;
     match node.inputs.tensor(0)?.metadata().dtype {
@@ -114,8 +114,8 @@ fn pairs(node: &Node<'_>, integers: &[i64], names: Vec<&[u8]>) -> Result<Outputs
     }
 }
 
-/// The value of the key that each element of the first operand is, or the default.
-fn look_up(node: &Node<'_>, keys: &Tensor, values: &Tensor) -> Result<Outputs, Error> {
+/// Maps each element of the first operand to the value of its key, or to the default.
+fn look_up(node: &NodeCall<'_>, keys: &Tensor, values: &Tensor) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let n_values = count(&values.metadata().shape.to_dims());
     let keys = Key::of(node, keys)?;
@@ -131,7 +131,8 @@ fn look_up(node: &Node<'_>, keys: &Tensor, values: &Tensor) -> Result<Outputs, E
         places.insert(key, place);
     }
     let n_found = count(&extents(x));
-    node.beside.set_aside(n_found, size_of::<Option<usize>>())?;
+    node.workspace
+        .reserve(n_found, size_of::<Option<usize>>())?;
     let found: Vec<Option<usize>> = Key::of(node, x)?
         .iter()
         .map(|key| places.get(key).copied())
@@ -172,8 +173,8 @@ fn look_up(node: &Node<'_>, keys: &Tensor, values: &Tensor) -> Result<Outputs, E
     }
 }
 
-/// `ml.OneHotEncoder(x)` where what is unknown is an error; else it becomes other operations.
-pub(super) fn one_hot_encoder(node: &Node<'_>) -> Result<Outputs, Error> {
+/// `ml.OneHotEncoder(x)` where an unknown category is an error; else it is expanded to other operations.
+pub(super) fn one_hot_encoder(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let integers = node.attributes.integers("cats_int64s")?.unwrap_or(&[]);
     let (categories, found) = match x {
@@ -186,7 +187,7 @@ pub(super) fn one_hot_encoder(node: &Node<'_>) -> Result<Outputs, Error> {
             let key = |x: f64| Key::Integer(x as i64);
             let categories = integers.iter().copied().map(Key::Integer);
             let found = node.inputs.numbers(0)?;
-            node.beside.set_aside(found.len(), Key::BYTES)?;
+            node.workspace.reserve(found.len(), Key::BYTES)?;
             let found = found.into_iter().map(key);
             (categories.collect(), found.collect())
         }
@@ -216,8 +217,8 @@ pub(super) fn one_hot_encoder(node: &Node<'_>) -> Result<Outputs, Error> {
     Ok(out.into())
 }
 
-/// The attribute of `keys` or `values`, whichever type it has.
-fn list(node: &Node<'_>, what: &str) -> Result<Option<Tensor>, Error> {
+/// Returns the attribute of `keys` or `values`, of whichever type.
+fn list(node: &NodeCall<'_>, what: &str) -> Result<Option<Tensor>, Error> {
     let name = |kind: &str| format!("{what}_{kind}");
     if let Some(list) = node.attributes.strings(&name("strings"))? {
         return strings(list).map(Some);
@@ -238,8 +239,8 @@ fn strings(list: Vec<&[u8]>) -> Result<Tensor, Error> {
     Ok(StringHostTensor::new(shape, strings)?.into())
 }
 
-/// The value of what is no key.
-fn default(node: &Node<'_>, dtype: DType) -> Result<Tensor, Error> {
+/// Returns the value for unknown keys.
+fn default(node: &NodeCall<'_>, dtype: DType) -> Result<Tensor, Error> {
     let allocator = node.execution.host().allocator();
     if let Some(tensor) = node.attributes.tensor("default_tensor", allocator)? {
         return Ok(tensor);

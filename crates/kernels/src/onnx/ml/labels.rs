@@ -1,13 +1,13 @@
-//! [`Labels`]: what classes are called.
+//! [`Labels`]: the labels of classes.
 
 use std::sync::Arc;
 
 use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, HostAllocator};
 use tfrt_tensor::{DenseHostTensor, StringHostTensor, Tensor, TensorShape};
 
-use super::super::{Node, Outputs};
+use super::super::{NodeCall, Outputs};
 
-/// The labels of classes.
+/// The labels of classes, strings or integers.
 #[derive(Clone, Debug)]
 pub(super) enum Labels {
     Integers(Vec<i64>),
@@ -15,12 +15,12 @@ pub(super) enum Labels {
 }
 
 impl Labels {
-    /// Those that are stated, of two attributes the strings if they are not empty.
+    /// Reads labels from two attributes: the strings if they are not empty.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if neither is stated.
-    pub(super) fn of(node: &Node<'_>, strings: &str, integers: &str) -> Result<Labels, Error> {
+    pub(super) fn of(node: &NodeCall<'_>, strings: &str, integers: &str) -> Result<Labels, Error> {
         let of_strings = node.attributes.strings(strings)?.unwrap_or_default();
         if !of_strings.is_empty() {
             let list = of_strings.into_iter().map(<[u8]>::to_vec);
@@ -41,12 +41,12 @@ impl Labels {
         }
     }
 
-    /// The labels as a tensor of one dimension.
+    /// Returns the labels as a tensor of one dimension.
     ///
     /// # Errors
     ///
     /// `ResourceExhausted` if there is no memory for them.
-    pub(super) fn to_tensor(&self, node: &Node<'_>) -> Result<Tensor, Error> {
+    pub(super) fn to_tensor(&self, node: &NodeCall<'_>) -> Result<Tensor, Error> {
         match self {
             Labels::Integers(list) => Ok(node.tensor_of(&[list.len()], list)?.into()),
             Labels::Strings(list) => {
@@ -56,7 +56,7 @@ impl Labels {
         }
     }
 
-    /// What stands for a class until all are known: integers themselves, of strings the place.
+    /// Returns the token of a class: the label itself if it is an integer, of strings the index.
     pub(super) fn token(&self, class: usize) -> i64 {
         match self {
             Labels::Integers(list) => list.get(class).copied().unwrap_or(0),
@@ -64,10 +64,10 @@ impl Labels {
         }
     }
 
-    /// One more result: the labels that tokens stand for, which are there when the chain is.
+    /// Appends a result: the labels of tokens, which are there when the chain is.
     pub(super) fn push(
         &self,
-        node: &Node<'_>,
+        node: &NodeCall<'_>,
         outputs: &mut Outputs,
         tokens: DenseHostTensor,
         chain: &AsyncValue<Chain>,

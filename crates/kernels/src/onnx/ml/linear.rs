@@ -1,5 +1,5 @@
-//! `LinearClassifier` where it is not what other operations are: with one score for two classes, or a transformation of
-//! its own.
+//! `LinearClassifier` where it can't be expanded to other operations: with one score for two classes, or a transform
+//! of its own.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use tfrt_tensor::DType;
 use tfrt_tensor::math::parallel;
 use tfrt_tensor::op::PreparedState;
 
-use super::super::prepare::{State, own};
-use super::super::{Node, Outputs};
+use super::super::prepare::{PreparedKernel, erase};
+use super::super::{NodeCall, Outputs};
 use super::labels::Labels;
 use super::rows::{Rows, fill_two};
 use super::transform::{Transform, logistic, probit};
@@ -27,7 +27,7 @@ struct Classifier {
     weights: Vec<f32>,
 }
 
-pub(super) fn classifier(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
+pub(super) fn classifier(node: &NodeCall<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
     let labels = Labels::of(node, "classlabels_strings", "classlabels_ints")?;
     let weights = floats(node, "coefficients")?.to_vec();
     let summands = match node.attributes.floats("intercepts")? {
@@ -43,7 +43,7 @@ pub(super) fn classifier(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState
             format_args!("is expected to have as many elements for each of {n_scores} scores");
         return Err(node.attributes.error("coefficients", message));
     }
-    Ok(Some(own(Classifier {
+    Ok(Some(erase(Classifier {
         transform: Transform::of_name(node)?,
         labels,
         summands,
@@ -56,7 +56,7 @@ impl Classifier {
         self.weights.len() / self.summands.len()
     }
 
-    /// How many scores a row has in the end.
+    /// Returns the number of final scores of a row.
     fn n_scores(&self) -> usize {
         match self.summands.len() {
             1 if self.labels.len() == 2 => 2,
@@ -100,8 +100,8 @@ impl Classifier {
     }
 }
 
-impl State for Classifier {
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+impl PreparedKernel for Classifier {
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         let n_features = self.n_features();
         let rows = Rows::new(node, n_features)?.narrowed(node)?;
         if rows.n_features != n_features {

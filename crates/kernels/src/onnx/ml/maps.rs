@@ -1,4 +1,4 @@
-//! `ZipMap`, `DictVectorizer`, `CastMap`: from rows to maps, and back.
+//! `ZipMap`, `DictVectorizer`, `CastMap`: convert rows to maps, and maps to rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,28 +8,28 @@ use tfrt_tensor::op::PreparedState;
 use tfrt_tensor::{DType, DenseHostTensor, Map, Maps, Tensor, TensorShape};
 
 use super::super::dispatch::to_f64;
-use super::super::prepare::{State, own};
-use super::super::{Node, Outputs};
+use super::super::prepare::{PreparedKernel, erase};
+use super::super::{NodeCall, Outputs};
 use super::encoder::Key;
 use super::labels::Labels;
 
-/// `ml.ZipMap(x)`, `x: [n, labels]`: for each row a map with the labels as keys.
+/// `ml.ZipMap(x)`, `x: [n, labels]`: a map for each row, with the labels as keys.
 #[derive(Debug)]
 struct ZipMap {
     keys: Tensor,
     n_keys: usize,
 }
 
-pub(super) fn zip_map(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
+pub(super) fn zip_map(node: &NodeCall<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
     let labels = Labels::of(node, "classlabels_strings", "classlabels_int64s")?;
-    Ok(Some(own(ZipMap {
+    Ok(Some(erase(ZipMap {
         n_keys: labels.len(),
         keys: labels.to_tensor(node)?,
     })))
 }
 
-impl State for ZipMap {
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+impl PreparedKernel for ZipMap {
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         let x = node.inputs.dense(0)?;
         let rows = match x.shape().to_dims()[..] {
             [n] if n == self.n_keys => [1, n],
@@ -48,25 +48,27 @@ impl State for ZipMap {
     }
 }
 
-/// `ml.DictVectorizer(map)`: the value of each word of the vocabulary, `[1, words]`; 0 or an empty string for what is
-/// not in the map.
+/// `ml.DictVectorizer(map)`: the value of each word of the vocabulary, `[1, words]`; 0 or an empty string for a word
+/// that is not in the map.
 #[derive(Debug)]
 struct DictVectorizer {
     places: HashMap<Key, usize>,
     n_words: usize,
 }
 
-pub(super) fn dict_vectorizer(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
+pub(super) fn dict_vectorizer(
+    node: &NodeCall<'_>,
+) -> Result<Option<Arc<dyn PreparedState>>, Error> {
     let words = Labels::of(node, "string_vocabulary", "int64_vocabulary")?;
     let keys = Key::of(node, &words.to_tensor(node)?)?.into_iter();
-    Ok(Some(own(DictVectorizer {
+    Ok(Some(erase(DictVectorizer {
         places: keys.enumerate().map(|(place, key)| (key, place)).collect(),
         n_words: words.len(),
     })))
 }
 
-impl State for DictVectorizer {
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+impl PreparedKernel for DictVectorizer {
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         let map = map(node)?;
         let places = Key::of(node, map.keys())?;
         let places = places.iter().map(|key| self.places.get(key).copied());
@@ -98,21 +100,21 @@ impl State for DictVectorizer {
     }
 }
 
-fn map<'n>(node: &Node<'n>) -> Result<&'n Map, Error> {
+fn map<'n>(node: &NodeCall<'n>) -> Result<&'n Map, Error> {
     let map = node.inputs.any(0).and_then(|value| value.get::<Map>());
     map.ok_or_else(|| node.inputs.error(0, "is expected to be a map"))
 }
 
-/// `ml.CastMap(map)`, attributes `cast_to`, `map_form`, `max_map`: the values in the order of their keys, `[1, n]`; in
-/// the form `SPARSE` each at the place that its key says, with 0 or an empty string between.
+/// `ml.CastMap(map)`, attributes `cast_to`, `map_form`, `max_map`: the values in the order of their keys, `[1, n]`;
+/// in the form `SPARSE` each at the position that is its key, with 0 or an empty string between.
 #[derive(Debug)]
 struct CastMap {
     to: DType,
-    /// How many values there are in the form `SPARSE`.
+    /// The number of values in the form `SPARSE`.
     n_places: Option<usize>,
 }
 
-pub(super) fn cast_map(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
+pub(super) fn cast_map(node: &NodeCall<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
     let attributes = &node.attributes;
     let other = |name: &str, found: &str| {
         let message = format_args!("has no meaning for '{}'", found.escape_debug());
@@ -129,11 +131,11 @@ pub(super) fn cast_map(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>
         "SPARSE" => Some(attributes.size_or("max_map", 1)?),
         found => return Err(other("map_form", found)),
     };
-    Ok(Some(own(CastMap { to, n_places })))
+    Ok(Some(erase(CastMap { to, n_places })))
 }
 
-impl State for CastMap {
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+impl PreparedKernel for CastMap {
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         let map = map(node)?;
         let keys = node.numbers_of(map.keys())?;
         let mut order: Vec<usize> = (0..keys.len()).collect();
@@ -192,8 +194,8 @@ impl State for CastMap {
     }
 }
 
-impl Node<'_> {
-    /// The numbers of a part of the first operand; strings are read as numbers.
+impl NodeCall<'_> {
+    /// Returns the numbers of a part of the first operand; strings are parsed.
     fn numbers_of(&self, tensor: &Tensor) -> Result<Vec<f64>, Error> {
         let Tensor::String(strings) = tensor else {
             return to_f64(tensor.as_dense()?);
@@ -211,7 +213,7 @@ impl Node<'_> {
     }
 }
 
-/// The values of a map as texts.
+/// Returns the values of a map as texts.
 fn texts(values: &Tensor) -> Result<Vec<Vec<u8>>, Error> {
     if let Tensor::String(strings) = values {
         return Ok(strings.strings().to_vec());

@@ -1,4 +1,4 @@
-//! Rows of features, and results that are calculated row by row.
+//! [`Rows`]: rows of features, and results that are calculated row by row.
 
 use std::num::NonZeroUsize;
 
@@ -6,25 +6,25 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{DType, DenseHostTensor, Element, from_bytes_mut};
 
-use super::super::Node;
+use super::super::NodeCall;
 use super::super::dispatch::with_real;
 
-/// The first operand as rows: `[features]` is one row.
+/// The first operand as rows of features: `[features]` is one row.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
-    /// Of `f32`, or of `f64` if the operand was.
+    /// The features, as `f32`, or as `f64` if the operand was.
     pub(super) tensor: DenseHostTensor,
     pub(super) n_rows: usize,
     pub(super) n_features: usize,
 }
 
 impl Rows {
-    /// The rows of the first operand, each with `n_features` features or more.
+    /// Returns the rows of the first operand, each with `n_features` features or more.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if it is something else.
-    pub(super) fn new(node: &Node<'_>, n_features: usize) -> Result<Rows, Error> {
+    pub(super) fn new(node: &NodeCall<'_>, n_features: usize) -> Result<Rows, Error> {
         let x = node.inputs.dense(0)?;
         let (n_rows, found) = match x.shape().to_dims()[..] {
             [n_features] => (1, n_features),
@@ -44,7 +44,7 @@ impl Rows {
         let tensor = match x.dtype() {
             DType::F32 | DType::F64 => x.clone(),
             other => with_real!(other, T => {
-                node.beside.set_aside(x.n_elements(), size_of::<f32>())?;
+                node.workspace.reserve(x.n_elements(), size_of::<f32>())?;
                 let reading = x.read()?;
                 let numbers = reading.elements::<T>()?.iter().map(|x| f32::from_f64(x.to_f64()));
                 node.tensor_of(&x.shape().to_dims(), &numbers.collect::<Vec<_>>())?
@@ -57,12 +57,12 @@ impl Rows {
         })
     }
 
-    /// The same rows with features of `f32`.
+    /// Converts features to `f32`.
     ///
     /// # Errors
     ///
     /// `ResourceExhausted` if there is no memory for them.
-    pub(super) fn narrowed(mut self, node: &Node<'_>) -> Result<Rows, Error> {
+    pub(super) fn narrowed(mut self, node: &NodeCall<'_>) -> Result<Rows, Error> {
         if self.tensor.dtype() == DType::F64 {
             let reading = self.tensor.read()?;
             let numbers = reading
@@ -78,7 +78,7 @@ impl Rows {
         Ok(self)
     }
 
-    /// The features of rows from `start` to `end`, one behind the other.
+    /// Returns the features of rows from `start` to `end`, one row behind the other.
     pub(super) fn part<'e, T>(&self, elements: &'e [T], start: usize, end: usize) -> &'e [T] {
         &elements[start * self.n_features..end * self.n_features]
     }

@@ -1,24 +1,24 @@
-//! [`Transform`]: what becomes of a row of scores in the end.
+//! [`Transform`]: the final transform of a row of scores.
 
 use tfrt_host::Error;
 use tfrt_tensor::math::number::Floating;
 
-use super::super::Node;
+use super::super::NodeCall;
 
-/// What becomes of a row of scores.
+/// The final transform of a row of scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transform {
     Nothing,
     Softmax,
     Logistic,
-    /// Of what is not 0, which stays so.
+    /// Softmax of the scores that are not 0; zeros stay.
     SoftmaxOfOthers,
     Probit,
 }
 
 impl Transform {
-    /// By the attribute `post_transform`, an integer.
-    pub(super) fn of_number(node: &Node<'_>) -> Result<Transform, Error> {
+    /// Reads the attribute `post_transform`, an integer.
+    pub(super) fn of_number(node: &NodeCall<'_>) -> Result<Transform, Error> {
         match node.attributes.integer_or("post_transform", 0)? {
             0 => Ok(Transform::Nothing),
             1 => Ok(Transform::Softmax),
@@ -31,8 +31,8 @@ impl Transform {
         }
     }
 
-    /// By the attribute `post_transform`, a name.
-    pub(super) fn of_name(node: &Node<'_>) -> Result<Transform, Error> {
+    /// Reads the attribute `post_transform`, a name.
+    pub(super) fn of_name(node: &NodeCall<'_>) -> Result<Transform, Error> {
         match node.attributes.string_or("post_transform", "NONE")? {
             "NONE" => Ok(Transform::Nothing),
             "SOFTMAX" => Ok(Transform::Softmax),
@@ -80,7 +80,7 @@ pub(super) fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// The number below which a normal variable is this likely, by Winitzki's approximation of the inverse error function.
+/// Returns the quantile of a standard normal variable, by Winitzki's approximation of the inverse error function.
 pub(super) fn probit(likely: f64) -> f64 {
     const A: f64 = 0.147;
     let x = 2.0 * likely - 1.0;

@@ -1,5 +1,5 @@
-//! `TreeEnsemble`, `TreeEnsembleRegressor`, `TreeEnsembleClassifier`: trees in attributes, and what is made of the sums
-//! of their votes.
+//! `TreeEnsemble`, `TreeEnsembleRegressor`, `TreeEnsembleClassifier`: trees in attributes, and the results of their
+//! votes.
 //!
 //! Features that are `f64` are compared as such, all others as `f32`; sums are of the same type.
 
@@ -13,25 +13,25 @@ use tfrt_tensor::math::trees::Trees;
 use tfrt_tensor::op::PreparedState;
 use tfrt_tensor::{BF16, DType, F16};
 
-use super::super::prepare::{State, own};
-use super::super::{Node, Outputs};
+use super::super::prepare::{PreparedKernel, erase};
+use super::super::{NodeCall, Outputs};
 use super::labels::Labels;
 use super::rows::{Rows, fill_two};
 use super::transform::Transform;
 
+mod by_id;
+mod by_index;
 mod classes;
-mod listed;
-mod named;
 
 use classes::Classes;
 
 /// `ml.TreeEnsemble(x)`, `x: [n, features]`: the results of trees for each row, of the type of `x`.
-pub(super) fn ensemble(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
+pub(super) fn ensemble(node: &NodeCall<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
     let transform = Transform::of_number(node)?;
-    let (trees, is_wide) = listed::trees(node)?;
-    Ok(Some(own(Ensemble {
+    let (trees, is_wide) = by_index::trees(node)?;
+    Ok(Some(erase(Ensemble {
         trees: Forest::new(trees, is_wide),
-        finish: Finish::Sums {
+        finish: Postprocess::Sums {
             base: Arc::default(),
             transform,
         },
@@ -43,22 +43,22 @@ pub(super) fn ensemble(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>
 ///
 /// Of one result alone the last transformation is left out, but for `PROBIT`: so ONNX Runtime has it, which those who
 /// write models compare with.
-pub(super) fn regressor(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
+pub(super) fn regressor(node: &NodeCall<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
     let transform = Transform::of_name(node)?;
     let n_targets = node.attributes.size_or("n_targets", 1)?;
-    let (base, _) = named::numbers(node, "base_values")?;
+    let (base, _) = by_id::numbers(node, "base_values")?;
     if !base.is_empty() && base.len() != n_targets {
-        return Err(named::other_len(node, "base_values", n_targets, base.len()));
+        return Err(by_id::other_len(node, "base_values", n_targets, base.len()));
     }
-    let (trees, is_wide) = named::trees(node, "target", n_targets)?;
+    let (trees, is_wide) = by_id::trees(node, "target", n_targets)?;
     let transform = match transform {
         Transform::Probit => transform,
         _ if n_targets == 1 => Transform::Nothing,
         other => other,
     };
-    Ok(Some(own(Ensemble {
+    Ok(Some(erase(Ensemble {
         trees: Forest::new(trees, is_wide),
-        finish: Finish::Sums {
+        finish: Postprocess::Sums {
             base: base.into(),
             transform,
         },
@@ -67,36 +67,36 @@ pub(super) fn regressor(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>
 }
 
 /// `ml.TreeEnsembleClassifier(x)`, `x: [n, features]`: a label for each row, and scores of all classes, as `f32`.
-pub(super) fn classifier(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
+pub(super) fn classifier(node: &NodeCall<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
     let labels = Labels::of(node, "classlabels_strings", "classlabels_int64s")?;
-    let (base, _) = named::numbers(node, "base_values")?;
+    let (base, _) = by_id::numbers(node, "base_values")?;
     let n_classes = labels.len();
     let fits = base.is_empty() || base.len() == n_classes || (base.len() == 1 && n_classes == 2);
     if !fits {
-        return Err(named::other_len(node, "base_values", n_classes, base.len()));
+        return Err(by_id::other_len(node, "base_values", n_classes, base.len()));
     }
     let transform = Transform::of_name(node)?;
     let classes = Classes::new(node, labels, base, transform)?;
-    let (trees, is_wide) = named::trees(node, "class", n_classes)?;
-    Ok(Some(own(Ensemble {
+    let (trees, is_wide) = by_id::trees(node, "class", n_classes)?;
+    Ok(Some(erase(Ensemble {
         trees: Forest::new(trees, is_wide),
-        finish: Finish::Classes(Arc::new(classes)),
+        finish: Postprocess::Classes(Arc::new(classes)),
         is_as_input: false,
     })))
 }
 
-/// Trees, and what is made of their sums.
+/// Trees, with the steps that make results of their sums.
 #[derive(Debug)]
 struct Ensemble {
     trees: Arc<Forest>,
-    finish: Finish,
-    /// Whether results are of the type of the features, and not `f32`.
+    finish: Postprocess,
+    /// Whether results have the type of the features, and not `f32`.
     is_as_input: bool,
 }
 
 #[derive(Clone, Debug)]
-enum Finish {
-    /// These are added, if they are there, and the row is transformed.
+enum Postprocess {
+    /// Base values are added, if there are some, and the row is transformed.
     Sums {
         base: Arc<[f64]>,
         transform: Transform,
@@ -104,7 +104,7 @@ enum Finish {
     Classes(Arc<Classes>),
 }
 
-/// Trees for features of either type: those that were not read are made when they are first asked for.
+/// Trees for features of either type: those of the other type are made when they are first used.
 #[derive(Debug)]
 enum Forest {
     Narrow(Trees<f32>, OnceLock<Trees<f64>>),
@@ -112,7 +112,7 @@ enum Forest {
 }
 
 impl Forest {
-    /// Takes trees whose numbers need, or need not be `f64`.
+    /// Makes a forest of trees, whose numbers need `f64` or not.
     fn new(trees: Trees<f64>, is_wide: bool) -> Arc<Forest> {
         Arc::new(match is_wide {
             true => Forest::Wide(trees, OnceLock::new()),
@@ -120,7 +120,7 @@ impl Forest {
         })
     }
 
-    /// How many features rows have at least, and how many trees there are.
+    /// Returns the least number of features, and the number of trees.
     fn extents(&self) -> (usize, usize) {
         match self {
             Forest::Narrow(trees, _) => (trees.n_features(), trees.n_trees()),
@@ -128,7 +128,7 @@ impl Forest {
         }
     }
 
-    /// What trees say of some rows, each with whether it was said.
+    /// Returns the sums of the trees' votes on some rows, each with whether any tree voted.
     fn votes<T: Feature>(
         &self,
         rows: &Rows,
@@ -151,7 +151,7 @@ impl Forest {
     }
 }
 
-/// The types that features are compared in.
+/// A type in which features are compared.
 trait Feature: Floating {
     fn trees(forest: &Forest) -> &Trees<Self>;
 }
@@ -174,8 +174,8 @@ impl Feature for f64 {
     }
 }
 
-impl State for Ensemble {
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+impl PreparedKernel for Ensemble {
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         let rows = Rows::new(node, self.trees.extents().0)?;
         let found = node.inputs.dense(0)?.dtype();
         let out = match self.is_as_input {
@@ -194,10 +194,10 @@ impl State for Ensemble {
 }
 
 impl Ensemble {
-    /// The results for rows whose features are `T`s, as `O`s.
+    /// Calculates the results for rows of features of type `T`, as `O`.
     fn results<T: Feature, O: Floating>(
         &self,
-        node: &Node<'_>,
+        node: &NodeCall<'_>,
         rows: Rows,
     ) -> Result<Outputs, Error> {
         // About so many operations for each tree: its depth is not looked at.
@@ -209,7 +209,7 @@ impl Ensemble {
         let out = node.zeros(O::DTYPE, &[n_rows, n])?;
         let trees = self.trees.clone();
         match self.finish.clone() {
-            Finish::Sums { base, transform } => {
+            Postprocess::Sums { base, transform } => {
                 // More than there are, where the product is none.
                 let chunk = NonZeroUsize::new(n).map_or(chunk, |n| chunk.saturating_mul(n));
                 let chain = parallel::fill::<O>(node.execution, &out, chunk, move |first, out| {
@@ -226,7 +226,7 @@ impl Ensemble {
                 })?;
                 Ok(Outputs::later(out, chain))
             }
-            Finish::Classes(classes) => {
+            Postprocess::Classes(classes) => {
                 let labels = classes.labels.clone();
                 let tokens = node.zeros(DType::I64, &[n_rows])?;
                 let chain = fill_two::<i64, O>(

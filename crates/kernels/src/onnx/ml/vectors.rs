@@ -1,4 +1,4 @@
-//! `SVMRegressor`, `SVMClassifier`: sums over support vectors of how near they are.
+//! `SVMRegressor`, `SVMClassifier`: sums over the kernel function of a row and support vectors.
 //!
 //! Features are seen as `f32`. What is said of two classes, and when scores are transformed, is as ONNX Runtime has it,
 //! which those who write models compare with.
@@ -10,46 +10,46 @@ use tfrt_tensor::math::parallel;
 use tfrt_tensor::op::PreparedState;
 use tfrt_tensor::{DType, DenseHostTensor};
 
-use super::super::prepare::{State, own};
-use super::super::{Node, Outputs};
+use super::super::prepare::{PreparedKernel, erase};
+use super::super::{NodeCall, Outputs};
 use super::rows::{Rows, fill_two};
 
 mod classes;
 
 use classes::Classes;
 
-/// How near two rows of features are.
+/// The kind of a kernel function.
 #[derive(Clone, Copy, Debug)]
-enum Nearness {
+enum KernelKind {
     Linear,
     Polynomial,
     Radial,
     Sigmoid,
 }
 
-/// A measure of nearness with its parameters.
+/// A kernel function of two rows of features, with its parameters.
 #[derive(Clone, Copy, Debug)]
-struct Measure {
-    nearness: Nearness,
+struct KernelFunction {
+    kind: KernelKind,
     gamma: f32,
     summand: f32,
     degree: f32,
 }
 
-impl Measure {
-    const LINEAR: Measure = Measure {
-        nearness: Nearness::Linear,
+impl KernelFunction {
+    const LINEAR: KernelFunction = KernelFunction {
+        kind: KernelKind::Linear,
         gamma: 0.0,
         summand: 0.0,
         degree: 0.0,
     };
 
-    fn of(node: &Node<'_>) -> Result<Measure, Error> {
-        let nearness = match node.attributes.string_or("kernel_type", "LINEAR")? {
-            "LINEAR" => Nearness::Linear,
-            "POLY" => Nearness::Polynomial,
-            "RBF" => Nearness::Radial,
-            "SIGMOID" => Nearness::Sigmoid,
+    fn of(node: &NodeCall<'_>) -> Result<KernelFunction, Error> {
+        let kind = match node.attributes.string_or("kernel_type", "LINEAR")? {
+            "LINEAR" => KernelKind::Linear,
+            "POLY" => KernelKind::Polynomial,
+            "RBF" => KernelKind::Radial,
+            "SIGMOID" => KernelKind::Sigmoid,
             other => {
                 let message = format_args!("has no meaning for '{}'", other.escape_debug());
                 return Err(node.attributes.error("kernel_type", message));
@@ -60,8 +60,8 @@ impl Measure {
             Some(&[gamma, summand, degree]) => (gamma, summand, degree),
             Some(other) => return Err(other_len(node, "kernel_params", 3, other.len())),
         };
-        Ok(Measure {
-            nearness,
+        Ok(KernelFunction {
+            kind,
             gamma,
             summand,
             degree,
@@ -70,19 +70,19 @@ impl Measure {
 
     fn of_rows(&self, a: &[f32], b: &[f32]) -> f32 {
         let product = || summed(a, b, |a, b| a * b);
-        match self.nearness {
-            Nearness::Linear => product(),
-            Nearness::Polynomial => (self.gamma * product() + self.summand).powf(self.degree),
-            Nearness::Radial => {
+        match self.kind {
+            KernelKind::Linear => product(),
+            KernelKind::Polynomial => (self.gamma * product() + self.summand).powf(self.degree),
+            KernelKind::Radial => {
                 let distance = summed(a, b, |a, b| (a - b) * (a - b));
                 (-self.gamma * distance).exp()
             }
-            Nearness::Sigmoid => (self.gamma * product() + self.summand).tanh(),
+            KernelKind::Sigmoid => (self.gamma * product() + self.summand).tanh(),
         }
     }
 }
 
-/// A sum over elements of both, in an order that fits several at once.
+/// Sums a function over the elements of both, in an order that fits vector instructions.
 pub(super) fn summed(a: &[f32], b: &[f32], of: impl Fn(f32, f32) -> f32) -> f32 {
     const LANES: usize = 8;
     let mut sums = [0.0_f32; LANES];
@@ -97,23 +97,28 @@ pub(super) fn summed(a: &[f32], b: &[f32], of: impl Fn(f32, f32) -> f32) -> f32 
     sums.iter().sum::<f32>() + rest
 }
 
-pub(super) fn other_len(node: &Node<'_>, name: &str, expected: usize, found: usize) -> Error {
+pub(super) fn other_len(node: &NodeCall<'_>, name: &str, expected: usize, found: usize) -> Error {
     let message = format_args!("is expected to have {expected} elements, found {found}");
     node.attributes.error(name, message)
 }
 
-/// Vectors of so many features each.
+/// Support vectors, of so many features each.
 #[derive(Debug)]
-struct Vectors {
+struct SupportVectors {
     // Invariant: as many elements as vectors times features.
     elements: Vec<f32>,
     n_features: usize,
-    measure: Measure,
+    kernel: KernelFunction,
 }
 
-impl Vectors {
-    /// Reads an attribute with so many vectors.
-    fn of(node: &Node<'_>, name: &str, n: usize, measure: Measure) -> Result<Vectors, Error> {
+impl SupportVectors {
+    /// Reads an attribute of so many vectors.
+    fn of(
+        node: &NodeCall<'_>,
+        name: &str,
+        n: usize,
+        kernel: KernelFunction,
+    ) -> Result<SupportVectors, Error> {
         let elements = node.attributes.floats(name)?.unwrap_or(&[]);
         if n == 0 || elements.is_empty() || !elements.len().is_multiple_of(n) {
             let found = elements.len();
@@ -122,10 +127,10 @@ impl Vectors {
             );
             return Err(node.attributes.error(name, message));
         }
-        Ok(Vectors {
+        Ok(SupportVectors {
             elements: elements.to_vec(),
             n_features: elements.len() / n,
-            measure,
+            kernel,
         })
     }
 
@@ -133,14 +138,14 @@ impl Vectors {
         self.elements.len() / self.n_features
     }
 
-    /// How near a row is to each vector.
+    /// Returns the kernel function of a row and each vector.
     fn near<'v>(&'v self, row: &'v [f32]) -> impl Iterator<Item = f32> + 'v {
         let vectors = self.elements.chunks_exact(self.n_features);
-        vectors.map(|vector| self.measure.of_rows(row, vector))
+        vectors.map(|vector| self.kernel.of_rows(row, vector))
     }
 
-    /// The rows of the first operand, and how many of them are a chunk.
-    fn rows(&self, node: &Node<'_>) -> Result<(Rows, std::num::NonZeroUsize), Error> {
+    /// Returns the rows of the first operand, and the number of rows of a chunk.
+    fn rows(&self, node: &NodeCall<'_>) -> Result<(Rows, std::num::NonZeroUsize), Error> {
         let rows = Rows::new(node, self.n_features)?;
         if rows.n_features != self.n_features {
             let (expected, found) = (self.n_features, rows.n_features);
@@ -153,8 +158,8 @@ impl Vectors {
     }
 }
 
-/// Required numbers.
-pub(super) fn floats<'n>(node: &Node<'n>, name: &str) -> Result<&'n [f32], Error> {
+/// Returns a list of floats that must be stated.
+pub(super) fn floats<'n>(node: &NodeCall<'n>, name: &str) -> Result<&'n [f32], Error> {
     let list = node.attributes.floats(name)?;
     list.filter(|list| !list.is_empty())
         .ok_or_else(|| node.attributes.missing(name))
@@ -163,29 +168,29 @@ pub(super) fn floats<'n>(node: &Node<'n>, name: &str) -> Result<&'n [f32], Error
 /// `ml.SVMRegressor(x)`, `x: [n, features]`: a number for each row, `[n, 1]`; of `one_class` 1 or -1.
 #[derive(Debug)]
 struct Regressor {
-    vectors: Vectors,
-    /// One for each vector.
+    vectors: SupportVectors,
+    /// A weight for each vector.
     weights: Vec<f32>,
     summand: f32,
     is_sign: bool,
 }
 
-pub(super) fn regressor(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
-    let measure = Measure::of(node)?;
+pub(super) fn regressor(node: &NodeCall<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
+    let kernel = KernelFunction::of(node)?;
     let n_vectors = node.attributes.size_or("n_supports", 0)?;
     let coefficients = floats(node, "coefficients")?;
     let (vectors, weights) = match n_vectors {
         0 => {
-            let vectors = Vectors::of(node, "coefficients", 1, Measure::LINEAR)?;
+            let vectors = SupportVectors::of(node, "coefficients", 1, KernelFunction::LINEAR)?;
             (vectors, vec![1.0])
         }
         n if n == coefficients.len() => {
-            let vectors = Vectors::of(node, "support_vectors", n, measure)?;
+            let vectors = SupportVectors::of(node, "support_vectors", n, kernel)?;
             (vectors, coefficients.to_vec())
         }
         n => return Err(other_len(node, "coefficients", n, coefficients.len())),
     };
-    Ok(Some(own(Regressor {
+    Ok(Some(erase(Regressor {
         vectors,
         weights,
         summand: floats(node, "rho")?[0],
@@ -209,8 +214,8 @@ impl Regressor {
     }
 }
 
-impl State for Regressor {
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+impl PreparedKernel for Regressor {
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         let (rows, chunk) = self.vectors.rows(node)?;
         let out = node.zeros(DType::F32, &[rows.n_rows, 1])?;
         let chain = parallel::fill::<f32>(node.execution, &out, chunk, move |first, part| {
@@ -228,22 +233,22 @@ impl State for Regressor {
 /// `ml.SVMClassifier(x)`, `x: [n, features]`: a label for each row, and scores of classes or pairs of them.
 #[derive(Debug)]
 struct Classifier {
-    vectors: Vectors,
+    vectors: SupportVectors,
     classes: Classes,
 }
 
-pub(super) fn classifier(node: &Node<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
-    let measure = Measure::of(node)?;
+pub(super) fn classifier(node: &NodeCall<'_>) -> Result<Option<Arc<dyn PreparedState>>, Error> {
+    let kernel = KernelFunction::of(node)?;
     let classes = Classes::new(node)?;
     let vectors = match classes.n_vectors() {
-        None => Vectors::of(node, "coefficients", classes.len(), Measure::LINEAR)?,
-        Some(n) => Vectors::of(node, "support_vectors", n, measure)?,
+        None => SupportVectors::of(node, "coefficients", classes.len(), KernelFunction::LINEAR)?,
+        Some(n) => SupportVectors::of(node, "support_vectors", n, kernel)?,
     };
-    Ok(Some(own(Classifier { vectors, classes })))
+    Ok(Some(erase(Classifier { vectors, classes })))
 }
 
-impl State for Classifier {
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+impl PreparedKernel for Classifier {
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         let (rows, chunk) = self.vectors.rows(node)?;
         let width = self.classes.n_scores();
         let tokens: DenseHostTensor = node.zeros(DType::I64, &[rows.n_rows])?;

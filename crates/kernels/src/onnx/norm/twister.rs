@@ -1,16 +1,16 @@
-//! [`Twister`]: the Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998), which NumPy's `RandomState` draws from.
+//! [`Twister`]: the Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998), of NumPy's `RandomState`.
 
 const N: usize = 624;
 const M: usize = 397;
 
-/// A source of random numbers.
+/// A generator of random numbers.
 pub(super) struct Twister {
     state: [u32; N],
     index: usize,
 }
 
 impl Twister {
-    /// Returns the numbers of a seed, of which the low 32 bits count.
+    /// Makes the generator of a seed, of which the low 32 bits count.
     pub(super) fn new(seed: i64) -> Twister {
         let [a, b, c, d, ..] = seed.to_le_bytes();
         let mut state = [u32::from_le_bytes([a, b, c, d]); N];
@@ -44,7 +44,7 @@ impl Twister {
         word ^ (word >> 18)
     }
 
-    /// A number of 53 bits, at least 0 and below 1.
+    /// Returns a number of 53 bits, at least 0 and below 1.
     pub(super) fn uniform(&mut self) -> f64 {
         let (high, low) = (f64::from(self.next() >> 5), f64::from(self.next() >> 6));
         (high * 67_108_864.0 + low) / 9_007_199_254_740_992.0

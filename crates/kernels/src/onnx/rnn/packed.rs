@@ -1,4 +1,4 @@
-//! Recurrent layers of `f32` by packed weights, which are prepared where they are constants.
+//! Recurrent layers of `f32` with packed weights, which are prepared where they are constants.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use tfrt_tensor::{DType, DenseHostTensor, TensorShape};
 use super::{Sizes, cell, clip, gates, lens, n_directions};
 use crate::graph::stored;
 use crate::onnx::outputs::IntoValue;
-use crate::onnx::prepare::{PrepareRow, State, own};
-use crate::onnx::{Node, Outputs};
+use crate::onnx::prepare::{PrepareRow, PreparedKernel, erase};
+use crate::onnx::{NodeCall, Outputs};
 
-/// Weights, biases and peepholes are prepared.
+/// The nodes whose weights, biases and peepholes are prepared.
 pub(in crate::onnx) const PREPARE: &[PrepareRow] = &[PrepareRow {
     op: "rnn",
     inputs: &[1, 2, 3, 7],
@@ -24,24 +24,24 @@ pub(in crate::onnx) const PREPARE: &[PrepareRow] = &[PrepareRow {
             return Ok(None);
         };
         let layers = layers.shared(node.execution.host());
-        Ok(Some(own(layers)))
+        Ok(Some(erase(layers)))
     },
-    restore: Some(|decoder, context| Ok(own(Layers::decode(decoder, context)?))),
+    restore: Some(|decoder, context| Ok(erase(Layers::decode(decoder, context)?))),
 }];
 
-/// The kind of what files keep.
+/// The kind of recurrent layers in a file.
 const LAYERS: &str = "recurrent layers";
 
 /// The most directions of a layer.
 const MOST_DIRECTIONS: usize = 2;
 
-/// A layer for each direction.
+/// The packed layers, one for each direction.
 #[derive(Clone, Debug)]
 pub(super) struct Layers(Vec<PackedLayer>);
 
-/// Packs the weights of a node, if these are of `f32` and of sizes that a layer may have; all others are calculated as they
-/// are, which says what is wrong.
-pub(super) fn pack(node: &Node<'_>) -> Result<Option<Arc<Layers>>, Error> {
+/// Packs the weights of a node if they are of `f32` and of supported sizes; all others take the unpacked way, which
+/// reports errors.
+pub(super) fn pack(node: &NodeCall<'_>) -> Result<Option<Arc<Layers>>, Error> {
     let dense = [1, 2, 3, 7].map(|index| node.inputs.optional_dense(index));
     let [w, r, b, p] = dense;
     let (Some(w), Some(r), b, p) = (w?, r?, b?, p?) else {
@@ -84,13 +84,13 @@ pub(super) fn pack(node: &Node<'_>) -> Result<Option<Arc<Layers>>, Error> {
             peepholes: &p,
         };
         let layer = PackedLayer::pack(allocator, cell, [n_inputs, n_hidden], weights);
-        layers.push(layer.map_err(|error| node.told(&error))?);
+        layers.push(layer.map_err(|error| node.with_name(&error))?);
     }
     Ok(Some(Arc::new(Layers(layers))))
 }
 
 impl Layers {
-    /// Holds weights once that another model of the host has, too.
+    /// Shares weights with other models of the host.
     fn shared(&self, host: &HostContext) -> Layers {
         let share = |layer: &PackedLayer| {
             let layer = layer.clone();
@@ -118,7 +118,7 @@ impl Layers {
     }
 }
 
-impl State for Layers {
+impl PreparedKernel for Layers {
     fn encode(&self, encoder: &mut Encoder) -> Option<Result<(), Error>> {
         let write = |encoder: &mut Encoder| {
             let set = stored::target(encoder)?;
@@ -131,7 +131,7 @@ impl State for Layers {
         Some(write(encoder))
     }
 
-    fn run(self: Arc<Self>, node: &Node<'_>) -> Result<Outputs, Error> {
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         let [n_inputs, n] = self.0[0].extents();
         let n_directions = self.0.len();
         let sizes = Sizes::of(node, [n_directions, 0, n])?;
@@ -158,7 +158,7 @@ impl State for Layers {
         let n_rows = sizes.length.saturating_mul(sizes.batch);
         let n_sums = self.0[0].n_sums();
         // Sums of the inputs' and of the states' own, with what gates are calculated in.
-        node.beside.set_aside(
+        node.workspace.reserve(
             sizes.batch,
             n_sums.saturating_mul(3).saturating_mul(size_of::<f32>()),
         )?;
@@ -168,7 +168,7 @@ impl State for Layers {
         for layer in &self.0 {
             let own = node.output(DType::F32, &[n_rows, n_sums])?;
             let chain = layer.project_into(node.execution, &rows, &own);
-            let chain = chain.map_err(|error| node.told(&error))?;
+            let chain = chain.map_err(|error| node.with_name(&error))?;
             ready = ready.and_then_value(move |_| chain);
             sums.push(own);
         }
@@ -224,8 +224,8 @@ impl State for Layers {
     }
 }
 
-/// The states before the first place, which become those behind the last.
-fn initial(node: &Node<'_>, index: usize, sizes: &Sizes) -> Result<DenseHostTensor, Error> {
+/// Returns the initial states, which are updated in place to the final ones.
+fn initial(node: &NodeCall<'_>, index: usize, sizes: &Sizes) -> Result<DenseHostTensor, Error> {
     let Some(list) = node.inputs.optional_dense(index)? else {
         return node.zeros(DType::F32, &sizes.states());
     };

@@ -1,6 +1,5 @@
-//! `cpu`: convolutions and products by weights that are packed once, ahead of calls, with what follows them in
-//! the same kernel. The dialect is ours; the original has none like it. It also has ONNX's operations
-//! ([`crate::onnx`]).
+//! `cpu`: convolutions and products with weights that are packed once, before calls, and with epilogues. The dialect
+//! is ours; the original has none like it. It also has ONNX's operations ([`crate::onnx`]).
 
 use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Error, ExecutionContext, Heap, HostContext, Value};
@@ -11,7 +10,7 @@ use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, Tensor};
 
 use super::eigen::channel_tensors;
-use super::{Written, two};
+use super::{WriteResult, two};
 
 pub(in crate::tensor) fn register(registry: &mut KernelRegistry) {
     registry
@@ -25,11 +24,11 @@ pub(in crate::tensor) fn register(registry: &mut KernelRegistry) {
     crate::graph::register(registry);
 }
 
-/// A packed filter, and what is done with each of its sums.
+/// A packed filter, with the factors and summands of its sums.
 #[derive(Clone, Debug)]
 struct Filter {
     packed: PackedFilter,
-    /// Those of the windows that it is packed for.
+    /// The strides of the windows that the filter is packed for.
     strides: [usize; 2],
     scale: Option<DenseHostTensor>,
     shift: Option<DenseHostTensor>,
@@ -40,7 +39,7 @@ impl Value for Filter {
     type Storage = Heap;
 }
 
-/// A packed right side, and what is added to each row.
+/// A packed right-hand side, with the summands of each row.
 #[derive(Clone, Debug)]
 struct Matrix {
     packed: PackedRight,
@@ -132,7 +131,7 @@ fn convolution<const ADDS: bool>(
     padding: Attr<&[i64]>,
     strides: Attr<&[i64]>,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let &[height, width, _, _] = filter.packed.extents() else {
         return Err(Error::internal("a packed filter has four dimensions"));
     };
@@ -168,7 +167,7 @@ fn convolution<const ADDS: bool>(
     )
 }
 
-/// Reads what is put around an image: above, below, to the left, to the right.
+/// Reads the padding of an image: above, below, to the left, to the right.
 fn around(list: &[i64]) -> Result<[Padding; 2], Error> {
     let wrong = || {
         Error::invalid_argument(format!(
@@ -230,7 +229,7 @@ fn product(
     y: &Tensor,
     name: Attr<&str>,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let after = TensorAfter {
         shift: Some(right.shift.clone()),
         activation: activation(&name)?,

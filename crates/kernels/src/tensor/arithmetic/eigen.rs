@@ -1,5 +1,4 @@
-//! `eigen`: products, convolutions and batch norm, under the names that the original's compatibility layer with
-//! Eigen has.
+//! `eigen`: products, convolutions and batch norm, under the names of the original's compatibility layer for Eigen.
 
 use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Chain, Error, ExecutionContext, HostContext};
@@ -8,7 +7,7 @@ use tfrt_tensor::math::normalize::{self, ChannelTensors, Channels};
 use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorShape};
 
 use super::layers::product;
-use super::{Written, both, max_pool, pad_with_zeros, padding, two, windows};
+use super::{WriteResult, both, max_pool, pad_with_zeros, padding, two, windows};
 
 pub(in crate::tensor) fn register(registry: &mut KernelRegistry) {
     registry
@@ -32,7 +31,7 @@ pub(in crate::tensor) fn register(registry: &mut KernelRegistry) {
         .add("eigen.zero_padding.f32", zero_padding);
 }
 
-/// The convolution by a filter of shape `[h, w, channels, filters]`.
+/// Returns the convolution by a filter of shape `[h, w, channels, filters]`.
 fn by_filter(
     filter: &TensorShape,
     padding_name: &str,
@@ -63,7 +62,7 @@ fn convolution(
     padding: Attr<&str>,
     strides: Attr<&[i64]>,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     convolve(
         [x, filter, y],
         TensorEpilogue::default(),
@@ -82,7 +81,7 @@ fn convolution_with_bias(
     padding: Attr<&str>,
     strides: Attr<&[i64]>,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let epilogue = TensorEpilogue {
         shift: Some(bias.as_dense()?.clone()),
         ..TensorEpilogue::default()
@@ -107,7 +106,7 @@ fn convolution_with_batch_norm<const RELU: bool>(
     padding: Attr<&str>,
     strides: Attr<&[i64]>,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let channels = channel_tensors(scale, shift, mean, variance)?;
     let (factors, summands) = channels.folded(*epsilon)?;
     let of = |list: &[f32]| {
@@ -141,7 +140,7 @@ fn convolve(
     padding: &str,
     strides: &[i64],
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let ([x, filter], y) = (both(x, filter)?, y.as_dense()?);
     let convolution = by_filter(filter.shape(), padding, strides)?;
     x.metadata().expect_dtype(DType::F32)?;
@@ -156,7 +155,7 @@ fn filter_gradient(
     padding: Attr<&str>,
     strides: Attr<&[i64]>,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let ([dy, x], filter) = (both(dy, x)?, filter.as_dense()?);
     let convolution = by_filter(filter.shape(), &padding, &strides)?;
     conv::filter_gradient_into(execution, &convolution, x, dy, filter)
@@ -170,7 +169,7 @@ fn input_gradient(
     padding: Attr<&str>,
     strides: Attr<&[i64]>,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let ([dy, filter], dx) = (both(dy, filter)?, dx.as_dense()?);
     let convolution = by_filter(filter.shape(), &padding, &strides)?;
     conv::input_gradient_into(execution, &convolution, dy, filter, dx)
@@ -189,7 +188,7 @@ fn batch_norm(
     variance: &Tensor,
     epsilon: Attr<f32>,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let channels = channel_tensors(scale, shift, mean, variance)?;
     normalize::channels_in_place(execution, x.as_dense()?, &channels, (*epsilon).into())
 }
@@ -245,7 +244,7 @@ fn max_pooling(
     pool_size: Attr<&[i64]>,
     strides: Attr<&[i64]>,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let size = two("MaxPool2D", "pool_size", &pool_size)?;
     let strides = two("MaxPool2D", "strides", &strides)?;
     let windows = windows(size, strides, padding("MaxPool2D", &padding_name)?);
@@ -259,7 +258,7 @@ fn zero_padding(
     y: &Tensor,
     padding: Attr<&[i64]>,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let around = two("ZeroPadding", "padding", &padding)?;
     let [x, y] = both(x, y)?;
     pad_with_zeros::<f32>(execution, x, y, around)

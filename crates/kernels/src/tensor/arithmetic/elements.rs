@@ -1,4 +1,4 @@
-//! Element by element.
+//! Pointwise kernels.
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{Error, ExecutionContext};
@@ -10,12 +10,12 @@ use tfrt_tensor::math::pointwise::{
 };
 use tfrt_tensor::{DType, DenseHostTensor, Tensor};
 
-use super::{Written, both};
+use super::{WriteResult, both};
 
 pub(super) fn register(registry: &mut KernelRegistry) {
-    type InPlace = fn(&Tensor, &ExecutionContext) -> Written;
-    type OfOne = fn(&Tensor, &Tensor, &ExecutionContext) -> Written;
-    type OfTwo = fn(&Tensor, &Tensor, &Tensor, &ExecutionContext) -> Written;
+    type InPlace = fn(&Tensor, &ExecutionContext) -> WriteResult;
+    type OfOne = fn(&Tensor, &Tensor, &ExecutionContext) -> WriteResult;
+    type OfTwo = fn(&Tensor, &Tensor, &Tensor, &ExecutionContext) -> WriteResult;
     add_all! { registry, InPlace,
         "tfrt_test.relu_inplace.f32" => |a, execution| relu_in_place(DType::F32, a, execution);
         "tfrt_test.relu_inplace.i32" => |a, execution| relu_in_place(DType::I32, a, execution);
@@ -54,7 +54,7 @@ fn expect(dtype: DType, tensors: &[&DenseHostTensor]) -> Result<(), Error> {
 }
 
 /// `%c1 = "tfrt_test.relu.<t>"(%a, %b, %c0)`: b = max(a, 0)
-fn relu(dtype: DType, [a, b]: [&Tensor; 2], execution: &ExecutionContext) -> Written {
+fn relu(dtype: DType, [a, b]: [&Tensor; 2], execution: &ExecutionContext) -> WriteResult {
     let [a, b] = both(a, b)?;
     expect(dtype, &[a, b])?;
     match is_same(a, b) {
@@ -64,18 +64,19 @@ fn relu(dtype: DType, [a, b]: [&Tensor; 2], execution: &ExecutionContext) -> Wri
 }
 
 /// `%c1 = "tfrt_test.relu_inplace.<t>"(%a, %c0)`: a = max(a, 0)
-fn relu_in_place(dtype: DType, a: &Tensor, execution: &ExecutionContext) -> Written {
+fn relu_in_place(dtype: DType, a: &Tensor, execution: &ExecutionContext) -> WriteResult {
     let a = a.as_dense()?;
     expect(dtype, &[a])?;
     unary_in_place(execution, UnaryFunction::Relu, a)
 }
 
-/// `%c1 = "tfrt_test.relu_grad_inplace.<t>"(%activation, %gradient, %c0)`: what of the gradient comes through
+/// `%c1 = "tfrt_test.relu_grad_inplace.<t>"(%activation, %gradient, %c0)`: sets the gradient to 0 where the
+/// activation is not above 0
 fn relu_gradient(
     dtype: DType,
     [activation, gradient]: [&Tensor; 2],
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let [activation, gradient] = both(activation, gradient)?;
     expect_same(activation.shape(), gradient.shape())?;
     expect(dtype, &[activation, gradient])?;
@@ -89,7 +90,7 @@ fn of_two(
     dtype: DType,
     [a, b, c]: [&Tensor; 3],
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let ([a, b], c) = (both(a, b)?, c.as_dense()?);
     expect_same(a.shape(), b.shape())?;
     expect(dtype, &[a, b, c])?;
@@ -107,7 +108,7 @@ fn to_second(
     dtype: DType,
     [a, b]: [&Tensor; 2],
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let [a, b] = both(a, b)?;
     expect_same(a.shape(), b.shape())?;
     expect(dtype, &[a, b])?;
@@ -122,20 +123,20 @@ fn with_itself(
     execution: &ExecutionContext,
     function: BinaryFunction,
     tensor: &DenseHostTensor,
-) -> Written {
+) -> WriteResult {
     let step = Step::Binary(function, [Operand::Input(0); 2]);
     Program::new(1, &[step])?.run_in_place(execution, tensor, &[])
 }
 
 /// `%c1 = "tfrt_test.cast.i32_to_f32"(%a, %b, %c0)`
-fn cast(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> Written {
+fn cast(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> WriteResult {
     let [a, b] = both(a, b)?;
     expect(DType::I32, &[a])?;
     expect(DType::F32, &[b])?;
     cast_into(execution, Casting::default(), a, b)
 }
 
-/// Whether two tensors are the same bytes, seen alike.
+/// Returns whether two tensors are the same bytes in one layout.
 fn is_same(a: &DenseHostTensor, b: &DenseHostTensor) -> bool {
     let is_at_one_place = a.buffer().address() == b.buffer().address();
     is_at_one_place && a.buffer().overlaps(b.buffer()) && a.metadata() == b.metadata()

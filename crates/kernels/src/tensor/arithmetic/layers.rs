@@ -1,4 +1,4 @@
-//! Layers of networks: products, pooling, padding, and what changes the shape.
+//! Kernels of layers: products, pooling, padding, and changes of shape.
 
 use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Chain, Error, ExecutionContext, HostContext, Value};
@@ -10,7 +10,7 @@ use tfrt_tensor::{
 };
 
 use super::{
-    Written, both, copy_elements, max_pool, pad_with_zeros, padding, parallel, two, windows,
+    WriteResult, both, copy_elements, max_pool, pad_with_zeros, padding, parallel, two, windows,
 };
 
 pub(super) fn register(registry: &mut KernelRegistry) {
@@ -54,7 +54,7 @@ pub(super) fn product<T: MatmulElement + Value + Copy>(
     beta: T,
     c: &Tensor,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let scale = Scale {
         of_product: alpha,
         of_result: beta,
@@ -164,7 +164,7 @@ fn max_pooling(
     pool_size: Attr<&[i32]>,
     strides: Attr<&[i32]>,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let size = two("MaxPool2D", "pool_size", &pool_size)?;
     let strides = two("MaxPool2D", "strides", &strides)?;
     let windows = windows(size, strides, padding("MaxPool2D", &padding_name)?);
@@ -173,7 +173,7 @@ fn max_pooling(
 }
 
 /// `%c1 = "tfrt_test.flatten.f32"(%a, %b, %c0)`: the elements of a, a row for each of its images
-fn flatten(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> Written {
+fn flatten(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> WriteResult {
     let [a, b] = both(a, b)?;
     let is_same = a.n_elements() == b.n_elements() && a.shape().extent(0) == b.shape().extent(0);
     if !is_same {
@@ -188,7 +188,7 @@ fn zero_padding(
     b: &Tensor,
     padding: Attr<&[i32]>,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let around = two("ZeroPadding", "padding", &padding)?;
     let [a, b] = both(a, b)?;
     pad_with_zeros::<f32>(execution, a, b, around)
@@ -214,7 +214,7 @@ fn gradient_descent(
     rate: &Tensor,
     weights: &Tensor,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let ([gradient, rate], weights) = (both(gradient, rate)?, weights.as_dense()?);
     let reading = rate.read()?;
     let &[rate] = reading.elements::<f32>()? else {

@@ -1,4 +1,4 @@
-//! Many elements become one.
+//! Reductions: many elements become one.
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{Error, ExecutionContext, HostContext};
@@ -7,7 +7,7 @@ use tfrt_tensor::math::reduce::{Extremum, Reduction, position, reduce, reduce_in
 use tfrt_tensor::math::softmax::{self, Kind};
 use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape, TensorViewMut};
 
-use super::{Written, both, parallel};
+use super::{WriteResult, both, parallel};
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry
@@ -22,7 +22,8 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("tfrt_test.softmax_inplace.f32", softmax);
 }
 
-/// `%positions = "tfrt_test.argmax.<t>.2"(%a, %c0)`: where in each row the largest element is, the first of several
+/// `%positions = "tfrt_test.argmax.<t>.2"(%a, %c0)`: the position of the largest element in each row, the first of
+/// several
 fn argmax<T: Real>(a: &Tensor, host: &HostContext) -> Result<Tensor, Error> {
     let a = a.as_dense()?;
     expect_rank(a, 2, "argmax")?;
@@ -71,7 +72,7 @@ fn expect_rank(tensor: &DenseHostTensor, rank: usize, kernel: &str) -> Result<()
 }
 
 /// `%c1 = "tfrt_test.mean_axis_zero.f32"(%a, %b, %c0)`: `b: [columns]` = the means of `a: [rows, columns]`
-fn mean_of_columns(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> Written {
+fn mean_of_columns(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> WriteResult {
     let [a, b] = both(a, b)?;
     expect_rank(a, 2, "mean_axis_zero")?;
     a.metadata().expect_dtype(DType::F32)?;
@@ -79,7 +80,7 @@ fn mean_of_columns(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> Writ
 }
 
 /// `%c1 = "tfrt_test.global_average_pooling.f32"(%a, %b, %c0)`: `b: [n, c]` = the means of `a: [n, h, w, c]`
-fn mean_of_images(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> Written {
+fn mean_of_images(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> WriteResult {
     let [a, b] = both(a, b)?;
     expect_rank(a, 4, "global_average_pooling")?;
     a.metadata().expect_dtype(DType::F32)?;
@@ -87,7 +88,7 @@ fn mean_of_images(a: &Tensor, b: &Tensor, execution: &ExecutionContext) -> Writt
 }
 
 /// `%c1 = "tfrt_test.softmax_inplace.f32"(%a, %c0)`: over all elements
-fn softmax(a: &Tensor, execution: &ExecutionContext) -> Written {
+fn softmax(a: &Tensor, execution: &ExecutionContext) -> WriteResult {
     let a = a.as_dense()?;
     a.metadata().expect_dtype(DType::F32)?;
     parallel::fill(execution, a, super::WHOLE, |_, elements: &mut [f32]| {

@@ -1,4 +1,4 @@
-//! `nn`: what training needs beside the original's kernels.
+//! `nn`: kernels for training that the original lacks.
 
 use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Chain, Error, ExecutionContext, HostContext};
@@ -7,7 +7,7 @@ use tfrt_tensor::math::reduce::{Reduction, reduce_into};
 use tfrt_tensor::math::training::{self, Momentum};
 use tfrt_tensor::{DType, DenseHostTensor, Tensor};
 
-use super::{Written, both};
+use super::{WriteResult, both};
 
 pub(in crate::tensor) fn register(registry: &mut KernelRegistry) {
     registry
@@ -35,7 +35,7 @@ fn product(
     transpose_a: Attr<bool>,
     transpose_b: Attr<bool>,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let scale = Scale {
         of_product: alpha.into(),
         of_result: beta.into(),
@@ -74,7 +74,7 @@ fn cross_entropy(
 /// # Shapes
 ///
 /// `gradient: [.., n]`, `output: [n]`.
-fn bias_gradient(gradient: &Tensor, output: &Tensor, execution: &ExecutionContext) -> Written {
+fn bias_gradient(gradient: &Tensor, output: &Tensor, execution: &ExecutionContext) -> WriteResult {
     let [gradient, output] = both(gradient, output)?;
     let dimensions: Vec<usize> = (0..gradient.shape().rank().saturating_sub(1)).collect();
     gradient.metadata().expect_dtype(DType::F32)?;
@@ -95,7 +95,7 @@ fn momentum(
     momentum: Attr<f32>,
     nesterov: Attr<bool>,
     execution: &ExecutionContext,
-) -> Written {
+) -> WriteResult {
     let ([gradient, velocity], weights) = (both(gradient, velocity)?, weights.as_dense()?);
     let step = Momentum {
         rate: rate.into(),

@@ -1,4 +1,4 @@
-//! Buffers, tensors that share them, and printing both.
+//! Kernels on buffers, on tensors that share them, and printing both.
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::memory::HostBuffer;

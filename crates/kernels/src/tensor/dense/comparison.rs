@@ -1,4 +1,4 @@
-//! Whether dense tensors are equal, or nearly.
+//! Kernels that compare dense tensors: equal, or nearly equal.
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{Chain, Error};

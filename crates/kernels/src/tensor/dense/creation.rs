@@ -1,4 +1,4 @@
-//! Dense tensors, and tensors of one value, that are made from nothing.
+//! Kernels that create dense tensors, and tensors of one value.
 
 use tfrt_host::kernel::{Attr, KernelRegistry, ScalarAttr};
 use tfrt_host::{Error, HostContext};
@@ -8,7 +8,7 @@ use tfrt_tensor::{BF16, Bool, Complex, Element, F16, ScalarHostTensor, Tensor, T
 use super::zeroed;
 use crate::tensor::dense::filling::complex;
 
-/// Makes a tensor of a shape.
+/// A function that makes a tensor of a shape.
 type Create = fn(Attr<&[i64]>, &HostContext) -> Result<Tensor, Error>;
 
 pub(super) fn register(registry: &mut KernelRegistry) {

@@ -1,4 +1,4 @@
-//! Writing all elements of a tensor in place.
+//! Kernels that write all elements of a tensor in place.
 
 use tfrt_host::kernel::{Attr, KernelRegistry, Rest, ScalarAttr};
 use tfrt_host::{Chain, Error, Value};
@@ -143,7 +143,7 @@ fn fill_complex<T: Listed>(tensor: &Tensor, value: Values<'_, T>) -> Result<Chai
     write_everywhere(tensor, complex(value)?)
 }
 
-/// The number that a real and an imaginary part make.
+/// Returns the complex number of a real and an imaginary part.
 pub(super) fn complex<T: Listed>(value: Values<'_, T>) -> Result<T, Error> {
     value.single()?.ok_or_else(|| {
         let found = value.n_parts();

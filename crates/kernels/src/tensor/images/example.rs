@@ -1,4 +1,4 @@
-//! The message `Example` of protocol buffers, read: named lists of bytes, floats or integers.
+//! A parser of the protobuf message `Example`: named lists of bytes, floats or integers.
 //!
 //! ```text
 //! Example   { 1: Features }
@@ -27,11 +27,11 @@ impl Value for Example {
     type Storage = Heap;
 }
 
-/// What stands under a name.
+/// The list of a name.
 #[derive(Clone, Debug, PartialEq)]
 enum Feature {
     Bytes(Vec<Vec<u8>>),
-    /// Floats, which no kernel asks for, or nothing.
+    /// A list of floats, which no kernel asks for, or none.
     Other,
     Integers(Vec<i64>),
 }
@@ -46,7 +46,7 @@ impl Example {
         Ok(example)
     }
 
-    /// The bytes of a feature that has one value.
+    /// Returns the bytes of a feature that has one value.
     pub(super) fn bytes(&self, key: &str) -> Result<&[u8], Error> {
         match self.feature(key)? {
             Feature::Bytes(list) => match &list[..] {
@@ -57,7 +57,7 @@ impl Example {
         }
     }
 
-    /// The integer of a feature that has one value.
+    /// Returns the integer of a feature that has one value.
     pub(super) fn integer(&self, key: &str) -> Result<i64, Error> {
         match self.feature(key)? {
             Feature::Integers(list) => match &list[..] {
@@ -149,15 +149,15 @@ fn integers(bytes: &[u8], list: &mut Vec<i64>) -> Option<()> {
     Some(())
 }
 
-/// What a field holds.
+/// The content of a field.
 enum Content<'a> {
     Varint(u64),
     Bytes(&'a [u8]),
-    /// Of four or eight bytes.
+    /// Four or eight bytes.
     Fixed,
 }
 
-/// The fields of a message, each with its number; `None` where the message is damaged, and nothing behind that.
+/// The fields of a message, each with its number; `None` where the message is damaged, and nothing after that.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {
@@ -199,7 +199,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Seven bits a byte, the lowest first; the eighth says that there are more.
+/// Reads a varint: seven bits a byte, the lowest first; the eighth says that there are more.
 fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
@@ -231,7 +231,7 @@ fn other_kind(key: &str, wanted: &str) -> Error {
 mod tests {
     use super::*;
 
-    /// A field of bytes.
+    /// Writes a field of bytes.
     fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
         let len = u8::try_from(bytes.len()).unwrap();
         [&[number << 3 | 2, len], bytes].concat()
@@ -242,7 +242,7 @@ mod tests {
         field(1, &entry)
     }
 
-    /// `{image: [b"\xff\x00"], label: [-1], both: [3, 300], text: [b"a", b"b"], floats: [..]}`
+    /// Writes `{image: [b"\xff\x00"], label: [-1], both: [3, 300], text: [b"a", b"b"], floats: [..]}`.
     fn message() -> Vec<u8> {
         let minus_one = [&[8][..], &[0xff; 9], &[1]].concat();
         let features = [

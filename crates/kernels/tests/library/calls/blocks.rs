@@ -1,4 +1,4 @@
-//! How many blocks calls take from the allocator of their host, and that they give all of them back.
+//! Tests of the blocks that calls take from the allocator of their host: how many, and that all are freed.
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -14,13 +14,13 @@ use tfrt_host::{
 
 use super::main_of;
 
-/// Counts blocks.
+/// An allocator that counts blocks.
 #[derive(Default)]
 struct Counting {
     system: SystemAllocator,
     n_taken: AtomicUsize,
     n_given_back: AtomicUsize,
-    /// The most at one time.
+    /// The most blocks at one time.
     max_held: AtomicUsize,
 }
 
@@ -44,7 +44,7 @@ unsafe impl HostAllocator for Counting {
     }
 }
 
-/// A host whose kernel `t.comes` gives a value that is there, or, if it is told so, one that comes later.
+/// A host whose kernel `t.comes` returns an available value, or a pending one if it is told so.
 struct Host {
     host: HostContext,
     blocks: Arc<Counting>,
@@ -91,7 +91,7 @@ impl Host {
         main_of(&self.host, text)
     }
 
-    /// Calls a function, which gives this, and tells how many blocks that took.
+    /// Calls a function with an argument, and returns the number of blocks that it took.
     fn n_blocks(&self, main: &Function, argument: i32, expected: i32) -> usize {
         let n_before = self.blocks.n_taken.load(Ordering::Relaxed);
         {
@@ -133,7 +133,7 @@ fn a_call_takes_no_block_as_long_as_its_values_are_there_and_for_some_time_after
     }
 }
 
-/// Sums its argument and so many constants, all of which are there at one time.
+/// Returns a function that sums its argument and so many constants, all of which are there at one time.
 fn wide(name: &str, n_constants: i32) -> String {
     let constants = (0..n_constants).map(|n| format!("  %v{n} = tfrt.constant.i32 {n}\n"));
     let operands = (0..n_constants).map(|n| format!(", %v{n}"));

@@ -1,4 +1,4 @@
-//! How deep calls may nest, whatever way they run.
+//! Tests of the depth of nested calls, in every way of running them.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,18 +13,18 @@ use super::main_of;
 
 const MAX_DEPTH: usize = 4;
 
-/// How a function that does nothing but call the next one runs.
+/// The way in which a function runs that only calls the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     InOrder,
     Counted,
-    /// It runs its call as a task, and gives what comes of it.
+    /// It runs its call as a task, and returns the result.
     Spawning,
 }
 
 const WAYS: [Way; 3] = [Way::InOrder, Way::Counted, Way::Spawning];
 
-/// Functions that call each other, the last of which calls none.
+/// Returns functions that call each other, the last of which calls none.
 fn text(ways: &[Way]) -> String {
     let function = |(index, way): (usize, &Way)| {
         let name = match index {
@@ -109,7 +109,7 @@ fn so_many_calls_are_in_progress_and_no_more_in_whatever_ways_they_run() {
     }
 }
 
-/// A function to be called by kernels of its own.
+/// A function that its own kernels call.
 type Own = Arc<Mutex<Option<Function>>>;
 
 /// Calls `@main` from within its own kernel, so many times within each other.

@@ -1,4 +1,4 @@
-//! Requests with a limit on memory of their own.
+//! Tests of requests with a limit on memory of their own.
 
 use std::alloc::Layout;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ const TEXT: &str = "func.func @main(%x: i32) -> i32 {
 
 type Blocks = Arc<Mutex<Vec<Block>>>;
 
-/// A host whose kernel `t.takes` takes so many bytes of its host, and keeps them here.
+/// Returns a host whose kernel `t.takes` takes so many bytes of its host, and the list in which they are kept.
 fn host(limits: Limits) -> (HostContext, Blocks) {
     let blocks = Blocks::default();
     let taken = blocks.clone();
@@ -38,7 +38,7 @@ fn host(limits: Limits) -> (HostContext, Blocks) {
     (host, blocks)
 }
 
-/// Takes so many bytes in a request; the notes of the error, if they are not there.
+/// Takes so many bytes in a request; returns the notes of the error if that fails.
 fn take(request: &Arc<RequestContext>, n_bytes: i32) -> Result<(), Vec<String>> {
     let main = main_of(request.host(), TEXT);
     let results = main.execute(

@@ -1,4 +1,4 @@
-//! Kernels that any one operand starts (`bef.nonstrict`): each of the ways in which they end.
+//! Tests of kernels that any one operand starts (`bef.nonstrict`), in each way in which they end.
 
 use std::sync::{Arc, Mutex};
 
@@ -41,7 +41,7 @@ fn waits(values: Rest) -> Step {
     })
 }
 
-/// Kernels, with one whose result comes when its promise is kept.
+/// Returns kernels, one of which returns a promised value, with their promises.
 fn promising() -> (KernelRegistry, Arc<Mutex<Vec<Promise<i32>>>>) {
     let promises = Arc::<Mutex<Vec<Promise<i32>>>>::default();
     let kept = promises.clone();
@@ -55,7 +55,7 @@ fn promising() -> (KernelRegistry, Arc<Mutex<Vec<Promise<i32>>>>) {
     (registry, promises)
 }
 
-/// Runs a kernel on a number and on one that comes when the kernel has returned, in any case and if it waits.
+/// Runs a kernel on a number and on one that is resolved after the kernel has returned, in any case and if it waits.
 fn check(kernel: &str, results: &str, expected: &[&str], n_told: usize) {
     let (mut registry, promises) = promising();
     registry
@@ -119,7 +119,8 @@ fn kernels_with_handles_end_like_all_others() {
     check("t.forwards", "%a, %b", &[misfit, misfit], 1);
 }
 
-/// Runs a kernel that counts which of its operands are there when it starts, all of them to come, and returns the count.
+/// Runs a kernel that counts which of its operands, all of them pending, are there when it starts, and returns the
+/// count.
 fn n_settled(operands: &str, n_resolved_first: usize, queue: Arc<dyn ConcurrentWorkQueue>) -> i32 {
     let (mut registry, promises) = promising();
     registry.add("t.counts", counts);

@@ -1,4 +1,5 @@
-//! Native functions of any number of arguments and results: called by programs and from outside, in whatever way.
+//! Tests of native functions of any number of arguments and results, called by programs and from outside, in every
+//! way.
 
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};

@@ -1,4 +1,5 @@
-//! Promises that somebody outside of a host keeps: how long they are waited for, and what is found meanwhile.
+//! Tests of promises that code outside of the host keeps: how long the host waits for them, and what it finds stuck
+//! meanwhile.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -18,7 +19,7 @@ use tfrt_host::{
 
 use super::main_of;
 
-/// A queue of a user's own, which does what every queue must.
+/// A queue of a user's own, which does only what every queue must.
 struct Custom(SingleThreadedWorkQueue);
 
 impl ConcurrentWorkQueue for Custom {
@@ -63,8 +64,8 @@ fn queues() -> [Arc<dyn ConcurrentWorkQueue>; 3] {
     ]
 }
 
-/// A host with two kernels more: `t.foreign`, whose promises come here, and `t.forgotten`, which keeps one that its
-/// context knows nothing of.
+/// A host with two more kernels: `t.foreign`, whose promises are kept here, and `t.forgotten`, which keeps one that
+/// its context does not know of.
 struct Outside {
     host: HostContext,
     foreign: Receiver<KernelPromise<i32>>,
@@ -72,7 +73,7 @@ struct Outside {
 }
 
 impl Outside {
-    /// A host that fails what is stuck.
+    /// Makes a host that fails stuck requests.
     fn new(queue: &Arc<dyn ConcurrentWorkQueue>) -> Outside {
         Outside::with(queue, |host| {
             host.stuck(Stuck::Fail(Duration::from_millis(1)))
@@ -137,7 +138,7 @@ impl Outside {
         );
     }
 
-    /// Waits for a result, and gives it or the message of its error.
+    /// Waits for a result, and returns it or the message of its error.
     fn settled(&self, result: [AnyAsyncValue; 1]) -> String {
         let latest = Instant::now() + Duration::from_secs(30);
         let is_settled = self.host.queue().await_until(&result, Some(latest));
@@ -155,7 +156,7 @@ impl Outside {
 }
 
 impl Drop for Outside {
-    /// Kernels have the promises, and whoever waits for them has the host with its kernels.
+    /// Breaks a cycle: kernels have the promises, and whoever waits for these has the host with its kernels.
     fn drop(&mut self) {
         let left = std::mem::take(&mut *self.forgotten.lock().unwrap());
         drop(left);

@@ -1,4 +1,4 @@
-//! Which kernels run on which thread, and in which order: streams on one thread and on several.
+//! Tests of the threads and the order of kernels: streams on one thread and on several.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use tfrt_host::{
 
 use super::main_of;
 
-/// A host whose kernels tell what they do: `t.note` can print, `t.where` is silent, and takes as long as it is told to.
+/// A host whose kernels report: `t.note` prints, `t.where` is silent, and takes as long as it is told to.
 struct Host {
     host: HostContext,
     notes: Arc<Mutex<Vec<i32>>>,
@@ -31,7 +31,7 @@ fn take(threads: &Mutex<Vec<ThreadId>>, us: &AtomicU64) {
     }
 }
 
-/// Calls a function so many times, and tells how much was noted before it came to the end.
+/// Calls a function so many times, and returns how much was noted before the end.
 fn turns(n_left: i32, body: Callee, notes: Arc<Mutex<Vec<i32>>>) -> Step {
     if n_left == 0 {
         let n_notes = i32::try_from(notes.lock().unwrap().len()).unwrap();
@@ -106,7 +106,7 @@ impl Host {
         main.execute(&context, arguments.map(AnyAsyncValue::new).collect())
     }
 
-    /// Calls a function, and tells whether all of its kernels have run on this thread.
+    /// Calls a function, and returns whether all of its kernels have run on this thread.
     fn runs_here(&self, main: &Function) -> bool {
         let results = self.begin(main);
         self.host.queue().await_all(&results).unwrap();
@@ -117,7 +117,7 @@ impl Host {
 }
 
 impl Drop for Host {
-    /// Tasks that nobody has waited for have the host, whose queue has them.
+    /// Breaks a cycle: tasks that nobody has waited for have the host, whose queue has them.
     fn drop(&mut self) {
         let _ = self.host.queue().quiesce();
     }
@@ -127,7 +127,7 @@ fn single() -> Arc<dyn ConcurrentWorkQueue> {
     Arc::new(SingleThreadedWorkQueue::new())
 }
 
-/// Notes all of its six arguments, in these streams.
+/// Returns a program that notes all of its six arguments, in these streams.
 fn noting(streams: &str, results: &str, first: &str) -> String {
     let n_results = results.split(',').count();
     let types = vec!["i32"; n_results].join(", ");
@@ -149,7 +149,7 @@ fn noting(streams: &str, results: &str, first: &str) -> String {
     )
 }
 
-/// Which of the arguments are returned.
+/// Returns the arguments that are returned.
 fn results_of(names: &str) -> Vec<i32> {
     let numbered = (1..).zip(["%p", "%q", "%r", "%s", "%t", "%u"]);
     let returned = numbered.filter(|(_, name)| names.contains(name));
@@ -192,7 +192,7 @@ fn one_thread_runs_stream_after_stream_and_the_last_that_was_ready_first() {
     }
 }
 
-/// Two kernels in two streams, whose order nobody can see.
+/// Two kernels in two streams, whose order nobody can observe.
 const SIDE_BY_SIDE: &str = "%a = \"t.where\"(%x) : (i32) -> i32
            %b = \"t.where\"(%x) : (i32) -> i32";
 

@@ -1,4 +1,5 @@
-//! What the watch for stuck requests takes for progress, and whom it fails, by a queue that says what the watch is told.
+//! Tests of the watch for stuck requests, by a queue that controls what the watch sees: what counts as progress, and
+//! which requests fail.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,13 +15,13 @@ use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, RequestContext, St
 
 use super::main_of;
 
-/// A single-threaded queue that counts how often the watch has looked at it.
+/// A single-threaded queue that counts the looks of the watch.
 struct Observed {
     queue: SingleThreadedWorkQueue,
     n_looks: AtomicUsize,
-    /// So many tasks more than there are.
+    /// The number of tasks that it reports beyond those there are.
     in_flight: AtomicUsize,
-    /// Something happens between any two looks.
+    /// Whether it reports progress between any two looks.
     is_moving: AtomicBool,
     epoch: AtomicU64,
 }
@@ -36,7 +37,7 @@ impl Observed {
         })
     }
 
-    /// Waits until the watch has looked several times, and is done with the last look but one.
+    /// Waits until the watch has looked several times, and has finished the last look but one.
     fn wait_for_looks(&self) {
         let enough = self.n_looks.load(Ordering::Acquire) + 5;
         let latest = Instant::now() + Duration::from_secs(30);
@@ -100,7 +101,7 @@ impl ConcurrentWorkQueue for Observed {
     }
 }
 
-/// What nobody can drop.
+/// A value that panics when it is dropped.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -109,8 +110,8 @@ impl Drop for Bomb {
     }
 }
 
-/// A host that looks every millisecond. Its kernel `t.to_come` gives values whose promises are kept, `t.looks` takes so
-/// long that the watch looks several times.
+/// A host that looks every millisecond. Its kernel `t.to_come` returns promised values, `t.looks` takes so long that
+/// the watch looks several times.
 struct Host {
     host: HostContext,
     queue: Arc<Observed>,
@@ -173,7 +174,7 @@ impl Host {
         self.begin(text, &request, AnyAsyncValue::new(1))
     }
 
-    /// Waits until a call is found to be stuck, and gives what its results say of kernels.
+    /// Waits until a call is found to be stuck, and returns what its results say of kernels.
     fn found_stuck(&self, results: Vec<AnyAsyncValue>) -> Vec<String> {
         let latest = Instant::now() + Duration::from_secs(30);
         let is_found = self.queue.await_until(&results, Some(latest));
@@ -192,7 +193,7 @@ impl Host {
 }
 
 impl Drop for Host {
-    /// Kernels have the promises, and whoever waits for them has the host with its kernels.
+    /// Breaks a cycle: kernels have the promises, and whoever waits for these has the host with its kernels.
     fn drop(&mut self) {
         let promises = self
             .promises
@@ -376,7 +377,7 @@ fn nobody_looks_when_there_is_nothing_to_wait_for() {
     }
 }
 
-/// What is on its way to a result when a destructor panics is lost, which LeakSanitizer tells.
+/// Tests a destructor that panics on the way of a result, which is then lost; LeakSanitizer tells.
 #[cfg(not(tfrt_no_free_lists))]
 #[test]
 fn a_thread_that_leaves_by_a_panic_is_not_waited_for() {

@@ -1,5 +1,5 @@
-//! Memory of models: two shapes under a limit, outputs that belong to their callers, nothing cleared that is written,
-//! no page fault in later calls.
+//! Tests of the memory of models: two shapes under a limit, outputs that belong to their callers, no clearing of
+//! memory that is written, no page fault in later calls.
 
 use std::alloc::Layout;
 use std::fs;
@@ -20,7 +20,8 @@ const SIGMOID: &str = r#"
     tfrt.return %b : tensor<?xf32>
   }"#;
 
-/// Attention whose parts nothing joins: a product, a softmax over the first axis but one, a product, an order.
+/// A model of attention that nothing fuses: a product, a softmax over the first axis but one, a product, a
+/// transposition.
 const SCORES: &str = r#"
   func.func @main(%x: tensor<2x200x300xf32>) -> tensor<200x300x2xf32> {
     %t = "onnx.Transpose"(%x) {perm = [0 : i64, 2 : i64, 1 : i64]} : (tensor<2x200x300xf32>) -> tensor<2x300x200xf32>
@@ -95,7 +96,7 @@ fn outputs_are_their_callers_alone() {
     }
 }
 
-/// Counts blocks that are asked for as zeros; others hold what no kernel would write.
+/// An allocator that counts blocks of zeros, and fills all others with bytes that no kernel would write.
 #[derive(Default)]
 struct Poisoned {
     system: SystemAllocator,
@@ -156,14 +157,14 @@ fn nothing_is_cleared_that_is_written() {
     }
 }
 
-/// The model, with the axis of its sums.
+/// Returns the model, with the axis of its sums.
 fn scores() -> String {
     let axis =
         "    %axis = \"onnx.Constant\"() {value = dense<1> : tensor<i64>} : () -> tensor<i64>\n";
     SCORES.replacen("    %t", &format!("{axis}    %t"), 1)
 }
 
-/// How often this thread has touched a page that the system had not given yet; `None` where that can't be known.
+/// Returns the number of page faults of this thread; `None` where it can't be known.
 fn n_faults() -> Option<u64> {
     let text = fs::read_to_string("/proc/thread-self/stat").ok()?;
     // Behind the name, which may be anything in parentheses: state, five numbers, flags, faults.

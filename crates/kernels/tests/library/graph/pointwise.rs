@@ -1,4 +1,4 @@
-//! Each pointwise operation of ONNX in each type that it takes, in a chain of three that becomes one kernel.
+//! Tests of each pointwise operation of ONNX in each type that it takes, in a chain of three that becomes one kernel.
 
 use tfrt_host::{AnyAsyncValue, ExecutionContext, RequestContext};
 use tfrt_tensor::math::cast::{Casting, cast_into};
@@ -6,7 +6,7 @@ use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
 use super::{Opened, open};
 
-/// More than a block, and some elements that are no whole vector.
+/// The number of elements: more than a block, and not a multiple of a vector.
 const N: usize = 1037;
 
 const FLOATS: &[DType] = &[DType::F32, DType::F64, DType::F16, DType::Bf16];
@@ -36,7 +36,7 @@ fn ty(dtype: DType) -> String {
     format!("tensor<{N}x{}>", dtype.mlir_name())
 }
 
-/// Elements of any type, some of them special.
+/// Returns a tensor of any type, with some special elements.
 fn tensor(model: &Opened, dtype: DType, seed: u64) -> DenseHostTensor {
     let mut state = seed;
     let special = [
@@ -85,7 +85,7 @@ impl Opened {
     }
 }
 
-/// Whether the bytes are those of something that is no number.
+/// Returns whether bytes are those of a NaN.
 fn is_none(dtype: DType, bytes: &[u8]) -> bool {
     let mut all = [0; 8];
     all[..bytes.len()].copy_from_slice(bytes);
@@ -99,8 +99,8 @@ fn is_none(dtype: DType, bytes: &[u8]) -> bool {
     }
 }
 
-/// Compiles `lines`, which make `%r` of `%v` and `%y`, of a type, and `%c`, a truth value, between two other operations;
-/// checks that one kernel is left, and that bits are those of the operations one after the other.
+/// Compiles `lines`, which make `%r` of `%v` and `%y`, of a type, and `%c`, a truth value, between two other
+/// operations; checks that one kernel is left, and that bits are those of the operations one after the other.
 fn check(what: &str, lines: &str, dtype: DType, made: DType) {
     let (own, result, truth) = (ty(dtype), ty(made), ty(DType::I1));
     let first = if dtype == DType::I1 { "Xor" } else { "Add" };

@@ -1,4 +1,5 @@
-//! What is prepared of constants without a kernel of its own: results are, bit for bit, those of weights that come with a call.
+//! Tests of constants that are prepared for kernels: results are, bit for bit, those of weights that come with a
+//! call.
 
 use std::fmt::Write;
 
@@ -53,7 +54,7 @@ impl Floats {
     }
 }
 
-/// The bytes of the result of a call.
+/// Returns the bytes of the result of a call.
 fn called(model: &Opened, arguments: &[&Floats]) -> Vec<u8> {
     let arguments = arguments.iter().map(|floats| floats.value(model));
     let arguments = arguments.chain(model.constants.iter().cloned());
@@ -62,7 +63,8 @@ fn called(model: &Opened, arguments: &[&Floats]) -> Vec<u8> {
     dense.read().unwrap().bytes().to_vec()
 }
 
-/// Runs an operation on an input and weights, which are constants or come with the call. Returns whether they were prepared.
+/// Runs an operation on an input and weights, which are constants or come with the call. Returns whether they were
+/// prepared.
 fn is_prepared(operation: &str, attributes: &str, [x, w]: [&Floats; 2]) -> bool {
     let (x_type, w_type) = (x.ty(), w.ty());
     let y_type = format!("tensor<*x{}>", x.dtype);

@@ -1,4 +1,4 @@
-//! What exporters write out of many operations, beside the kernels that do it in one go.
+//! Tests that patterns which exporters write as many operations give what their kernels give.
 
 use super::{assert_near, constant, numbers, open};
 

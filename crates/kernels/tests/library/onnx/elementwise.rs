@@ -1,4 +1,4 @@
-//! Element by element.
+//! Tests of pointwise operations.
 
 use super::op;
 

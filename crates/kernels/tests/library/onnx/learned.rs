@@ -1,4 +1,4 @@
-//! What was learned: trees, support vectors, maps, encoders.
+//! Tests of learned models: trees, support vectors, maps, encoders.
 
 use super::op;
 
@@ -9,7 +9,7 @@ const TREE: &str = "\"nodes_falsenodeids\", [2, 0, 0], \"nodes_featureids\", [1,
 
 const ROWS: &str = "[[9.0, -1.0], [9.0, 1.0]] 2x2xf32";
 
-/// A tree whose leaves vote: `weights` of class `classes` at `nodes`.
+/// Returns a tree whose leaves vote: `weights` of class `classes` at `nodes`.
 fn votes(what: &str, nodes: &str, classes: &str, weights: &str, more: &str) -> String {
     let trees = nodes.replace(['1', '2'], "0");
     format!(

@@ -1,4 +1,4 @@
-//! What is said of operations that are used wrongly.
+//! Tests of the errors of operations that are used wrongly.
 
 use super::op;
 

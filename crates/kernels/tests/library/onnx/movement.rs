@@ -1,4 +1,4 @@
-//! Elements in another order, shapes, positions.
+//! Tests of operations that move elements, on shapes, and on positions.
 
 use super::op;
 
@@ -462,7 +462,7 @@ fn parts_are_replaced() {
         .fails("update_slice: expected tensors of one type, found i32 and i64");
 }
 
-/// As NumPy has it: what is no number is behind all numbers, and comes first where the largest does.
+/// Tests the order of NumPy: NaN is behind all numbers, and comes first where the largest does.
 #[test]
 fn elements_are_sorted() {
     op("sort")
@@ -508,7 +508,7 @@ fn elements_are_sorted() {
         .fails("sort: operand 0 is of complex64, for which the operation is not defined");
 }
 
-/// As ONNX has it: backwards, a start before the tensor is its first element.
+/// Tests slices as ONNX defines them: backwards, a start before the tensor is its first element.
 #[test]
 fn slices_begin_at_an_element() {
     for (start, end, step, wanted) in [

@@ -1,4 +1,4 @@
-//! Normalisation and losses.
+//! Tests of normalisation and losses.
 
 use super::op;
 

@@ -1,4 +1,4 @@
-//! Pictures: of other extents, looked at in other places, and what is found in them.
+//! Tests on pictures: resized, resampled, and searched.
 
 use super::op;
 
@@ -77,7 +77,7 @@ fn boxes_and_regions() {
         .gives(&["f32 [1, 1, 1, 1] [3.0]"]);
 }
 
-/// A red pixel and a blue one.
+/// Files of a red pixel and a blue one.
 const FILES: [(&str, &str); 4] = [
     ("PNM", "\"0x503620322031203235350AFF00000080FF\" 17xui8"),
     (
@@ -126,7 +126,7 @@ fn pictures_have_the_memory_of_the_host() {
     }
 }
 
-/// Of version 11 alone: half an element is added, and not taken away again.
+/// Tests the coordinates of version 11 alone: half an element is added, and not taken away again.
 #[test]
 fn pictures_lie_where_older_versions_have_them() {
     let resize = || {

@@ -1,4 +1,4 @@
-//! Products of matrices, convolutions, pooling.
+//! Tests of products of matrices, convolutions, pooling.
 
 use super::op;
 

@@ -1,4 +1,4 @@
-//! Reductions, conversions, quantisation.
+//! Tests of reductions, conversions, quantisation.
 
 use super::op;
 

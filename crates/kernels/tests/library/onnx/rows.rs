@@ -1,14 +1,14 @@
-//! Kernels and the table of operations.
+//! Tests of kernels against the table of operations.
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_ops::Traits;
 use tfrt_tensor::DType;
 use tfrt_tensor::math::pointwise::{BinaryFunction, ParametricFunction, UnaryFunction};
 
-/// Kernels that stand for no operation of a model: where the bytes of a constant are, and an operand that is left out.
+/// Kernels that are no operation of a model: constants in files, and operands that are left out.
 const PARTS: &[&str] = &["External", "NoValue"];
 
-/// Rows that nothing runs.
+/// Rows without a kernel.
 const WITHOUT: &[&str] = &[
     // It is a kernel with the elements in an attribute.
     "constant",
@@ -43,7 +43,7 @@ fn each_row_has_a_kernel() {
     assert_eq!(without, WITHOUT);
 }
 
-/// Types that programs are calculated in; copies alone are made of others.
+/// The types that programs calculate in; others are only copied.
 const TYPES: &[DType] = &[
     DType::I1,
     DType::I8,

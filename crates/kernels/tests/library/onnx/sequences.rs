@@ -1,4 +1,4 @@
-//! Attention, recurrent layers, transforms, steps of training.
+//! Tests of attention, recurrent layers, transforms, steps of training.
 
 use super::op;
 

@@ -1,4 +1,4 @@
-//! Softmax and its relatives.
+//! Tests of softmax and its relatives.
 
 use super::op;
 

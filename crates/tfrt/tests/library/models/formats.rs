@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tfrt::import::{Extent, GraphBuilder, Imported, ReadLimits, Source};
+use tfrt::import::{Dim, GraphBuilder, Imported, ReadLimits, Source};
 use tfrt::input::Input;
 use tfrt::ir::{Diagnostic, Diagnostics, Location, OpState, Type};
 use tfrt::ops::OpDef;
@@ -31,15 +31,13 @@ fn import(source: &Source<'_>, limits: &ReadLimits) -> Result<Imported, Diagnost
         };
         Diagnostics::from(Diagnostic::error("CHAIN", message).at_location(place))
     };
-    let text = source.outside.read("chain", limits.bytes).map_err(wrong)?;
+    let text = source
+        .external_data
+        .read("chain", limits.bytes)
+        .map_err(wrong)?;
     let mut graph = GraphBuilder::new(limits);
     let mut last = "x".to_owned();
-    graph.input(
-        &last,
-        Type::F32,
-        Some(&[Extent::Unknown]),
-        Location::Unknown,
-    );
+    graph.input(&last, Type::F32, Some(&[Dim::Unknown]), Location::Unknown);
     for (at, word) in String::from_utf8_lossy(&text)
         .split_whitespace()
         .enumerate()

@@ -112,9 +112,9 @@ fn weights_that_were_packed_for_any_processor_give_the_same_bits() {
         let runtime = Runtime::new();
         let model = open(&runtime, bytes).unwrap();
         assert_eq!(call(&runtime, &model), expected, "{set:?}");
-        let laid_again = tfrt::kernels::graph::stored::laid_again(runtime.host());
+        let repacked = tfrt::kernels::graph::stored::repacked(runtime.host());
         let is_ours = set == InstructionSet::best();
-        assert_eq!(laid_again, if is_ours { vec![] } else { vec![set.name()] });
+        assert_eq!(repacked, if is_ours { vec![] } else { vec![set.name()] });
     }
 }
 

@@ -2,7 +2,8 @@ use expect_test::expect;
 
 use crate::passes::testing::{check, run};
 
-/// Types of arguments are joined over all calls of a function; types of results are inferred for each call.
+/// Tests that types of arguments are joined over all calls of a function, and types of results inferred for each
+/// call.
 #[test]
 fn types_go_into_functions_and_come_out_of_them() {
     check(
@@ -41,7 +42,7 @@ fn types_go_into_functions_and_come_out_of_them() {
     );
 }
 
-/// Constants of functions, and what follows from them, are made once, for the model; calls hand them on.
+/// Tests that constants of functions, and operations on them, are calculated once, for the model; calls pass them on.
 #[test]
 fn what_functions_know_ahead_is_made_by_the_model() {
     check(
@@ -101,7 +102,7 @@ fn what_functions_know_ahead_is_made_by_the_model() {
     );
 }
 
-/// A function that calls itself is compiled like any other: how deep its calls go is known when it runs.
+/// Tests that a function that calls itself compiles like any other; the depth of its calls is known when it runs.
 #[test]
 fn functions_may_call_one_another_in_circles() {
     check(
@@ -229,7 +230,7 @@ fn calls_of_functions_with_effects_stay_and_others_go() {
     }
 }
 
-/// Inference of a chain of functions, each of which calls the next one many times, takes bounded time.
+/// Tests that inference of a chain of functions, each of which calls the next one many times, takes bounded time.
 #[test]
 fn calls_within_calls_are_not_followed_for_ever() {
     let mut text =

@@ -1,4 +1,4 @@
-//! What operations on constants give, as constants.
+//! Evaluates operations on constants.
 //!
 //! Kernels are run by an [`Evaluator`], all operations in one program. Not evaluated is what gives
 //! something else each time, what belongs to training, and what has regions. Results much larger than the
@@ -16,20 +16,20 @@ use tfrt_ops::Table;
 use super::super::rewrite::{Rewrite, is_deterministic};
 use super::super::{CONSTANT, NO_VALUE, is_terminator, lower, node};
 use crate::emit::is_encodable;
-use crate::onnx::{Evaluated, Evaluator};
+use crate::onnx::{EvaluatedValue, Evaluator};
 
-/// Results of so many bytes may be kept whatever they are made of.
+/// The bytes of a result that is kept whatever it is made of.
 const SMALL_BYTES: u64 = 1 << 16;
 
-/// How many times larger than its constants a result may be that is kept.
+/// The greatest ratio of a result's size to that of its constants.
 const MOST_GROWTH: u64 = 2;
 
-/// Results that are tried one by one, if they can't be evaluated together.
+/// The most results that are evaluated one by one, if they can't be evaluated together.
 const MOST_ALONE: usize = 64;
 
-/// Replaces what a block calculates of constants, as far as the evaluator can.
+/// Evaluates the operations of a block on constants, as far as the evaluator can.
 pub(super) fn evaluate(module: &mut Module, block: BlockId, evaluator: &dyn Evaluator) {
-    let known = Known::new(module, block);
+    let known = ConstantOps::new(module, block);
     let wanted = known.wanted(module);
     if wanted.is_empty() {
         return;
@@ -45,24 +45,24 @@ pub(super) fn evaluate(module: &mut Module, block: BlockId, evaluator: &dyn Eval
     }
 }
 
-/// Constants by the values that they stand for.
+/// The results of evaluation, by value.
 type Constants = HashMap<ValueId, Attribute>;
 
-/// Operations on constants alone.
+/// The operations of a block on constants alone.
 #[derive(Default)]
-struct Known {
-    /// An evaluator has no kernels of rows that formats add.
+struct ConstantOps {
+    /// The built-in rows: an evaluator has no kernels of rows that formats add.
     builtin: Table,
-    /// Constants and what is left out among them, in order.
+    /// The operations in order, with constants and omitted operands among them.
     operations: Vec<OpId>,
     is_known: HashSet<OpId>,
-    /// Bytes of the constants that a value is made of.
+    /// The bytes of the constants that a value is made of.
     sources: HashMap<ValueId, u64>,
 }
 
-impl Known {
-    fn new(module: &Module, block: BlockId) -> Known {
-        let mut known = Known::default();
+impl ConstantOps {
+    fn new(module: &Module, block: BlockId) -> ConstantOps {
+        let mut known = ConstantOps::default();
         for &op in module.block(block).operations() {
             if let Some(bytes) = known.bytes(module, op) {
                 known.operations.push(op);
@@ -102,13 +102,13 @@ impl Known {
         operands.sum()
     }
 
-    /// The most bytes that a value may have.
+    /// Returns the most bytes that a value may have.
     fn most_bytes(&self, value: ValueId) -> u64 {
         let sources = self.sources.get(&value).copied().unwrap_or(0);
         sources.saturating_mul(MOST_GROWTH).max(SMALL_BYTES)
     }
 
-    /// Returns the calculated values that others use, but for those that are known to be too large.
+    /// Returns the calculated values that other operations use, but for those that are known to be too large.
     fn wanted(&self, module: &Module) -> Vec<ValueId> {
         let is_made = |op: &&OpId| {
             let name = module.op(**op).name();
@@ -126,7 +126,7 @@ impl Known {
         results.filter(is_wanted).collect()
     }
 
-    /// Returns the operations that make some values, in order.
+    /// Returns the operations that calculate some values, in order.
     fn makers(&self, module: &Module, values: &[ValueId]) -> Vec<OpId> {
         let mut needed: HashSet<OpId> = HashSet::new();
         needed.extend(values.iter().filter_map(|value| module.defining_op(*value)));
@@ -149,13 +149,13 @@ impl Known {
         evaluator: &dyn Evaluator,
     ) -> Constants {
         let makers = self.makers(module, values);
-        let Some(program) = lower::ahead::program(module, &makers, values) else {
+        let Some(program) = lower::constant_program::program(module, &makers, values) else {
             return Constants::new();
         };
         let found = evaluator.evaluate(&program).into_iter();
         let found = values.iter().zip(found);
         let kept = found.filter_map(|(value, made)| match made? {
-            Evaluated::Constant(attribute) => {
+            EvaluatedValue::Constant(attribute) => {
                 let Attribute::Dense(dense) = &attribute else {
                     return None;
                 };
@@ -164,13 +164,13 @@ impl Known {
                 let is_kept = is_small && has_bytes && is_encodable(&attribute);
                 is_kept.then_some((*value, attribute))
             }
-            Evaluated::Stored { .. } => None,
+            EvaluatedValue::StoredWeights { .. } => None,
         });
         kept.collect()
     }
 }
 
-/// Returns how many bytes a tensor has at least.
+/// Returns the least number of bytes that a tensor of a type has.
 pub(in super::super) fn least_bytes(ty: &Type) -> u64 {
     let Some((shape, element)) = ty.as_shaped() else {
         return 0;

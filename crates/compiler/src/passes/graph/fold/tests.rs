@@ -1,4 +1,4 @@
-//! What is known when a graph is compiled.
+//! Tests of graphs of which much is known when they are compiled.
 
 use expect_test::expect;
 

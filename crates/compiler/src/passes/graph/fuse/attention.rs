@@ -1,4 +1,4 @@
-//! Attention of several heads, as exporters write it out of other operations.
+//! Recognises multi-head attention that exporters write as many operations.
 //!
 //! ```text
 //! q, k, v: [batch, rows, heads * width]  --Reshape--> [batch, rows, heads, width] --Transpose--> heads second
@@ -14,7 +14,7 @@ use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, Type, ValueId};
 use super::super::node;
 use super::super::rewrite::Rewrite;
 
-/// Puts the kernel in the place of what it does.
+/// Replaces the operations of an attention by its kernel.
 pub(super) fn recognise(module: &mut Module, block: BlockId) {
     let (mut rewrite, old) = Rewrite::new(module, block);
     for &op in &old {
@@ -22,7 +22,7 @@ pub(super) fn recognise(module: &mut Module, block: BlockId) {
             None => rewrite.keep(op),
             Some(found) => {
                 let inputs = found.inputs.iter().chain(&found.mask);
-                let inputs: Vec<ValueId> = inputs.map(|value| rewrite.now(*value)).collect();
+                let inputs: Vec<ValueId> = inputs.map(|value| rewrite.mapped(*value)).collect();
                 #[allow(
                     clippy::cast_possible_truncation,
                     reason = "it was a product of numbers of this type"
@@ -39,16 +39,16 @@ pub(super) fn recognise(module: &mut Module, block: BlockId) {
     rewrite.finish(&old);
 }
 
-struct Found {
-    /// Queries, keys and values, heads side by side.
+struct AttentionMatch {
+    /// Queries, keys and values, with heads side by side.
     inputs: [ValueId; 3],
     mask: Option<ValueId>,
     heads: i64,
     scale: f64,
 }
 
-/// Returns the attention that ends with an operation, which lays heads side by side.
-fn attention(module: &Module, op: OpId) -> Option<Found> {
+/// Matches an attention that ends with an operation, which lays heads side by side.
+fn attention(module: &Module, op: OpId) -> Option<AttentionMatch> {
     if node::name(module, op) != "reshape" {
         return None;
     }
@@ -76,7 +76,7 @@ fn attention(module: &Module, op: OpId) -> Option<Found> {
         return None;
     }
     let scale = scale * q_scale * k_scale;
-    Some(Found {
+    Some(AttentionMatch {
         inputs,
         mask,
         heads,
@@ -85,36 +85,36 @@ fn attention(module: &Module, op: OpId) -> Option<Found> {
     .filter(|_| scale.is_finite())
 }
 
-/// Returns the softmax along the last of four dimensions that makes a value for one user alone.
+/// Matches a softmax along the last of four dimensions, whose result has one user.
 fn softmax(module: &Module, value: ValueId) -> Option<OpId> {
     let last = [-1, 3];
-    if let Some(op) = node::only_for_one(module, value, "softmax") {
+    if let Some(op) = node::single_use_op(module, value, "softmax") {
         let fits = last.contains(&node::int(module, op, "axis", -1))
             && node::int(module, op, "log", 0) == 0;
         return fits.then_some(op);
     }
     // Before version 13 it went over all dimensions from the axis on, which is the same for the last one.
-    let op = node::only_for_one(module, value, "onnx.Softmax")?;
+    let op = node::single_use_op(module, value, "onnx.Softmax")?;
     last.contains(&node::int(module, op, "axis", 1))
         .then_some(op)
 }
 
-/// Returns what a transposition of this order is of.
+/// Returns the operand of a transposition of this order.
 fn operand_of(module: &Module, value: ValueId, order: &[i64]) -> Option<ValueId> {
     let op = module.defining_op(value)?;
     let is_it = node::name(module, op) == "transpose" && node::ints(module, op, "perm")? == order;
     is_it.then(|| node::operand(module, op, 0))?
 }
 
-/// The same, if the result has one user.
+/// Returns the operand of a transposition of this order, whose result has one user.
 fn transposed(module: &Module, value: ValueId, order: &[i64]) -> Option<ValueId> {
-    node::only_for_one(module, value, "transpose")?;
+    node::single_use_op(module, value, "transpose")?;
     operand_of(module, value, order)
 }
 
-/// Returns the factors of a product of matrices of `f32` that has one user, both of four dimensions.
+/// Returns the factors of a product of matrices of `f32`, both of four dimensions, whose result has one user.
 fn product(module: &Module, value: ValueId) -> Option<[ValueId; 2]> {
-    let op = node::only_for_one(module, value, "dot")?;
+    let op = node::single_use_op(module, value, "dot")?;
     let factors: [ValueId; 2] = module.op(op).operands().try_into().ok()?;
     let fits = |value: &ValueId| {
         node::is_f32(module, *value)
@@ -123,7 +123,7 @@ fn product(module: &Module, value: ValueId) -> Option<[ValueId; 2]> {
     factors.iter().all(fits).then_some(factors)
 }
 
-/// Returns the keys whose transposition a value is, before heads came second.
+/// Matches transposed keys; returns them in the layout before heads came second.
 fn columns(module: &Module, value: ValueId) -> Option<ValueId> {
     operand_of(module, value, &[0, 2, 3, 1]).or_else(|| {
         let heads = operand_of(module, value, &[0, 1, 3, 2])?;
@@ -131,9 +131,9 @@ fn columns(module: &Module, value: ValueId) -> Option<ValueId> {
     })
 }
 
-/// Returns what is multiplied by a number, and the number.
+/// Returns a value and the number that it is multiplied by.
 fn unscaled(module: &Module, value: ValueId) -> (ValueId, f64) {
-    let of = |name| node::only_for_one(module, value, name);
+    let of = |name| node::single_use_op(module, value, name);
     let product = of("mul").or_else(|| of("div"));
     match product.and_then(|op| node::product(module, op, 4)) {
         Some(product) if product.values.len() == 1 => (product.values[0], product.factor),
@@ -141,9 +141,9 @@ fn unscaled(module: &Module, value: ValueId) -> (ValueId, f64) {
     }
 }
 
-/// Returns scores, their factor, and what is added to them.
+/// Matches scores; returns the product, its factor, and the mask that is added.
 fn scores(module: &Module, value: ValueId) -> Option<(ValueId, f64, Option<ValueId>)> {
-    let Some(op) = node::only_for_one(module, value, "add") else {
+    let Some(op) = node::single_use_op(module, value, "add") else {
         let (scores, scale) = unscaled(module, value);
         return Some((scores, scale, None));
     };
@@ -160,7 +160,7 @@ fn scores(module: &Module, value: ValueId) -> Option<(ValueId, f64, Option<Value
         })
 }
 
-/// Returns what is cut into heads, how many there are, and how wide they are.
+/// Matches a split into heads; returns the value, the number of heads, and their width.
 fn parted(module: &Module, value: ValueId) -> Option<(ValueId, [i64; 2])> {
     let op = module.defining_op(value)?;
     if node::name(module, op) != "reshape" {

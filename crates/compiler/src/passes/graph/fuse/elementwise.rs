@@ -1,4 +1,4 @@
-//! Chains and trees of pointwise operations as programs of one kernel.
+//! Fuses chains and trees of pointwise operations to programs of one kernel.
 //!
 //! An operation joins those that use its result, if they are all of one program and of the same shape. So
 //! nothing is calculated twice, and no program waits for what it makes itself. An operation that nothing joins becomes a
@@ -15,7 +15,7 @@ use super::super::{fused, node};
 /// The most operations of a program.
 const MOST_STEPS: usize = 4096;
 
-/// Fuses what can be in a block.
+/// Fuses the pointwise operations of a block.
 pub(super) fn fuse(module: &mut Module, block: BlockId) {
     let operations = module.block(block).operations().to_vec();
     // The program of each step, named by its last one.
@@ -62,14 +62,14 @@ pub(super) fn fuse(module: &mut Module, block: BlockId) {
     rewrite.finish(&old);
 }
 
-/// Returns whether an operation that nothing joins becomes a program.
+/// Returns whether an operation becomes a program even without others.
 fn is_alone(module: &Module, op: OpId) -> bool {
     let data = module.op(op);
     let mut values = data.operands().iter().chain(data.results());
     node::name(module, op) != "identity" && values.all(|value| node::is_f32(module, *value))
 }
 
-/// Appends the program of operations, of which the last gives the result.
+/// Appends the program of some operations, of which the last makes the result.
 fn program(rewrite: &mut Rewrite<'_>, operations: &[OpId]) {
     let mut texts = Texts {
         has_shape: has_shape(rewrite.module, operations),
@@ -82,7 +82,10 @@ fn program(rewrite: &mut Rewrite<'_>, operations: &[OpId]) {
     let last = operations[operations.len() - 1];
     let n_inputs = i64::try_from(inputs.len()).unwrap_or(i64::MAX);
     let result = rewrite.module.op(last).results()[0];
-    let inputs: Vec<ValueId> = inputs.into_iter().map(|value| rewrite.now(value)).collect();
+    let inputs: Vec<ValueId> = inputs
+        .into_iter()
+        .map(|value| rewrite.mapped(value))
+        .collect();
     let mut state = OpState::new(fused::ELEMENTWISE)
         .operands(inputs)
         .attribute("inputs", Attribute::integer(n_inputs, Type::I64))
@@ -95,14 +98,14 @@ fn program(rewrite: &mut Rewrite<'_>, operations: &[OpId]) {
     rewrite.values.insert(result, made);
 }
 
-/// The text of a program, and what it takes.
+/// The steps of a program, as text, and its inputs.
 #[derive(Default)]
 struct Texts {
-    /// Whether what it takes gives it its shape without constants of one element.
+    /// Whether the inputs determine the shape without those of one element.
     has_shape: bool,
     inputs: Vec<ValueId>,
     steps: Vec<Attribute>,
-    /// The step that makes each value.
+    /// The index of the step that makes each value.
     made: HashMap<ValueId, usize>,
 }
 
@@ -145,7 +148,7 @@ impl Texts {
     }
 }
 
-/// Returns the number that stands for an operand of a step: another operand has its type, and as many dimensions.
+/// Returns the number that replaces an operand of a step, if another operand has its type and as many dimensions.
 fn number(module: &Module, all: &[Operand], index: usize, value: ValueId) -> Option<f64> {
     let number = node::element_number(module, value)?;
     let rank = node::shape(module, value)?.len();
@@ -175,12 +178,12 @@ fn number(module: &Module, all: &[Operand], index: usize, value: ValueId) -> Opt
     (index >= first && is_typed && has_rank).then_some(number)
 }
 
-/// Returns whether a constant has one element alone.
+/// Returns whether a value is a constant of one element.
 fn has_one(module: &Module, value: ValueId) -> bool {
     node::constant(module, value).is_some_and(|dense| dense.n_elements() == Some(1))
 }
 
-/// Returns whether a program takes anything but constants of one element, which gives it its shape.
+/// Returns whether a program has an input other than constants of one element, which determines the shape.
 fn has_shape(module: &Module, steps: &[OpId]) -> bool {
     let own: HashSet<OpId> = steps.iter().copied().collect();
     let mut operands = steps.iter().flat_map(|op| module.op(*op).operands());

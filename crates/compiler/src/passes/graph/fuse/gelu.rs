@@ -1,4 +1,4 @@
-//! Gelu, as exporters write it out of other operations: with the error function, or with tanh.
+//! Recognises gelu that exporters write as many operations, with the error function or with tanh.
 //!
 //! | Is | As |
 //! | --- | --- |
@@ -14,7 +14,7 @@ use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, Type, ValueId};
 use super::super::node::{self, Product};
 use super::super::rewrite::Rewrite;
 
-/// Puts the operation in the place of what it is written of.
+/// Replaces the operations of a gelu by one.
 pub(super) fn recognise(module: &mut Module, block: BlockId) {
     let (mut rewrite, old) = Rewrite::new(module, block);
     for &op in &old {
@@ -22,7 +22,7 @@ pub(super) fn recognise(module: &mut Module, block: BlockId) {
             None => rewrite.keep(op),
             Some((x, approximate)) => {
                 let state = OpState::new("graph.gelu")
-                    .operand(rewrite.now(x))
+                    .operand(rewrite.mapped(x))
                     .attribute("approximate", Attribute::string(approximate));
                 super::replace(&mut rewrite, op, state);
             }
@@ -31,7 +31,7 @@ pub(super) fn recognise(module: &mut Module, block: BlockId) {
     rewrite.finish(&old);
 }
 
-/// Returns what an operation is gelu of, and how it approximates.
+/// Matches a gelu; returns its operand and its kind of approximation.
 fn gelu(module: &Module, op: OpId) -> Option<(ValueId, &'static str)> {
     if !["mul", "div"].contains(&node::name(module, op)) {
         return None;
@@ -63,30 +63,30 @@ fn is_near(found: f64, wanted: f64) -> bool {
     (found / wanted - 1.0).abs() < 1e-6
 }
 
-/// Returns what 1 is added to.
+/// Returns the value that 1 is added to.
 fn plus_one(module: &Module, value: ValueId, rank: usize) -> Option<ValueId> {
-    let op = node::only_for_one(module, value, "add")?;
+    let op = node::single_use_op(module, value, "add")?;
     let mut pairs = node::pairs(module, op).into_iter().flatten();
     let found = pairs.find(|(_, one)| node::number(module, *one, rank) == Some(1.0))?;
     Some(found.0)
 }
 
-/// Takes apart a product that nobody else uses.
+/// Matches a product with one user, and takes its factors apart.
 fn inner_product(module: &Module, value: ValueId, rank: usize) -> Option<Product> {
-    let of = |name| node::only_for_one(module, value, name);
+    let of = |name| node::single_use_op(module, value, name);
     node::product(module, of("mul").or_else(|| of("div"))?, rank)
 }
 
 /// Returns whether a value is `erf(x / √2)`.
 fn is_erf(module: &Module, value: ValueId, x: ValueId, rank: usize) -> Option<bool> {
-    let erf = node::only_for_one(module, value, "erf")?;
+    let erf = node::single_use_op(module, value, "erf")?;
     let product = inner_product(module, node::operand(module, erf, 0)?, rank)?;
     Some(product.values == [x] && is_near(product.factor, FRAC_1_SQRT_2))
 }
 
 /// Returns whether a value is `tanh(√(2/π) (x + 0.044715 x³))`.
 fn is_tanh(module: &Module, value: ValueId, x: ValueId, rank: usize) -> Option<bool> {
-    let tanh = node::only_for_one(module, value, "tanh")?;
+    let tanh = node::single_use_op(module, value, "tanh")?;
     let product = inner_product(module, node::operand(module, tanh, 0)?, rank)?;
     if !is_near(product.factor, FRAC_2_PI.sqrt()) {
         return Some(false);
@@ -101,7 +101,7 @@ fn is_tanh(module: &Module, value: ValueId, x: ValueId, rank: usize) -> Option<b
     let higher = match power {
         2 => plus_one(module, sum, rank)?,
         _ => {
-            let op = node::only_for_one(module, sum, "add")?;
+            let op = node::single_use_op(module, sum, "add")?;
             let mut pairs = node::pairs(module, op).into_iter().flatten();
             pairs.find(|(_, first)| *first == x)?.0
         }
@@ -117,7 +117,7 @@ fn is_tanh(module: &Module, value: ValueId, x: ValueId, rank: usize) -> Option<b
 
 /// Returns the exponent of a power of `x`.
 fn exponent(module: &Module, value: ValueId, x: ValueId, rank: usize) -> Option<u32> {
-    let op = node::only_for_one(module, value, "pow")?;
+    let op = node::single_use_op(module, value, "pow")?;
     let &[base, exponent] = module.op(op).operands() else {
         return None;
     };

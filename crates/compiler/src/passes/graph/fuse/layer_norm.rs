@@ -1,20 +1,20 @@
-//! Layer normalisation, as exporters write it out of other operations:
-//! `(x - mean) / √(mean((x - mean)²) + ε) * scale + shift`, over the last dimension.
+//! Recognises layer normalisation that exporters write as many operations: `(x - mean) / √(mean((x - mean)²) + ε) *
+//! scale + shift`, over the last dimension.
 
 use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, Type, ValueId};
 
 use super::super::node;
 use super::super::rewrite::Rewrite;
 
-/// Puts the operation in the place of what it is written of.
+/// Replaces the operations of a layer normalisation by one.
 pub(super) fn recognise(module: &mut Module, block: BlockId) {
     let (mut rewrite, old) = Rewrite::new(module, block);
     for &op in &old {
         match layer_norm(rewrite.module, op) {
             None => rewrite.keep(op),
             Some(found) => {
-                let mut operands = vec![rewrite.now(found.x), rewrite.now(found.scale)];
-                operands.extend(found.shift.map(|shift| rewrite.now(shift)));
+                let mut operands = vec![rewrite.mapped(found.x), rewrite.mapped(found.scale)];
+                operands.extend(found.shift.map(|shift| rewrite.mapped(shift)));
                 #[allow(
                     clippy::cast_possible_truncation,
                     reason = "it was a number of this type"
@@ -32,16 +32,16 @@ pub(super) fn recognise(module: &mut Module, block: BlockId) {
     rewrite.finish(&old);
 }
 
-struct Found {
+struct LayerNormMatch {
     x: ValueId,
     scale: ValueId,
     shift: Option<ValueId>,
     epsilon: f64,
 }
 
-/// Returns what an operation normalises: the last one, which adds the shift, or multiplies by the scale if none
-/// is added.
-fn layer_norm(module: &Module, op: OpId) -> Option<Found> {
+/// Matches a layer normalisation at its last operation, which adds the shift, or multiplies by the scale if none is
+/// added.
+fn layer_norm(module: &Module, op: OpId) -> Option<LayerNormMatch> {
     let result = *module.op(op).results().first()?;
     let width = *node::shape(module, result)?.last()?;
     let per_column = |value: ValueId| {
@@ -57,9 +57,9 @@ fn layer_norm(module: &Module, op: OpId) -> Option<Found> {
             .flatten()
             .find_map(|(product, shift)| {
                 let shift = per_column(shift)?;
-                let op = node::only_for_one(module, product, "mul")?;
+                let op = node::single_use_op(module, product, "mul")?;
                 let found = scaled(module, op, &per_column)?;
-                Some(Found {
+                Some(LayerNormMatch {
                     shift: Some(shift),
                     ..found
                 })
@@ -80,19 +80,19 @@ fn layer_norm(module: &Module, op: OpId) -> Option<Found> {
     }
 }
 
-/// Returns what is normalised before it is multiplied by the scale.
+/// Returns the normalised value before it is multiplied by the scale.
 fn scaled(
     module: &Module,
     op: OpId,
     per_column: &dyn Fn(ValueId) -> Option<ValueId>,
-) -> Option<Found> {
+) -> Option<LayerNormMatch> {
     node::pairs(module, op)
         .into_iter()
         .flatten()
         .find_map(|(normal, scale)| {
             let scale = per_column(scale)?;
             let (x, epsilon) = normal_of(module, normal)?;
-            Some(Found {
+            Some(LayerNormMatch {
                 x,
                 scale,
                 shift: None,
@@ -103,12 +103,12 @@ fn scaled(
 
 /// Returns x and ε of `(x - mean) / √(variance + ε)`.
 fn normal_of(module: &Module, value: ValueId) -> Option<(ValueId, f64)> {
-    let quotient = node::only_for_one(module, value, "div")?;
+    let quotient = node::single_use_op(module, value, "div")?;
     let &[centred, root] = module.op(quotient).operands() else {
         return None;
     };
-    let root = node::only_for_one(module, root, "sqrt")?;
-    let sum = node::only_for_one(module, node::operand(module, root, 0)?, "add")?;
+    let root = node::single_use_op(module, root, "sqrt")?;
+    let sum = node::single_use_op(module, node::operand(module, root, 0)?, "add")?;
     let rank = node::shape(module, value)?.len();
     let (variance, epsilon) =
         node::pairs(module, sum)
@@ -120,8 +120,8 @@ fn normal_of(module: &Module, value: ValueId) -> Option<(ValueId, f64)> {
             })?;
     let squares = mean_of(module, variance, rank)?;
     let n_users = match (
-        node::only_for_one(module, squares, "pow"),
-        node::only_for_one(module, squares, "mul"),
+        node::single_use_op(module, squares, "pow"),
+        node::single_use_op(module, squares, "mul"),
     ) {
         (Some(power), _) => {
             let &[base, exponent] = module.op(power).operands() else {
@@ -147,9 +147,9 @@ fn normal_of(module: &Module, value: ValueId) -> Option<(ValueId, f64)> {
     is_centred.then_some((x, epsilon))
 }
 
-/// Returns the value whose mean over the last dimension, which is kept, another one is for one user alone.
+/// Matches a mean over the last dimension, which is kept, with one user; returns the operand.
 fn mean_of(module: &Module, value: ValueId, rank: usize) -> Option<ValueId> {
-    let op = node::only_for_one(module, value, "reduce")?;
+    let op = node::single_use_op(module, value, "reduce")?;
     let axes = match node::operand(module, op, 1) {
         Some(axes) => node::constant_ints(module, axes)?,
         None => node::ints(module, op, "axes")?,

@@ -1,11 +1,11 @@
-//! Products by constant matrices, and what is done with sums before they leave the registers.
+//! Fuses products by constant matrices with operations on their sums, which happen before these leave the registers.
 
 use tfrt_ir::{Attribute, BlockId, Module, OpId, Type, ValueId};
 
 use super::super::rewrite::Rewrite;
 use super::super::{fused, node};
 
-/// Packs the right sides of products.
+/// Packs the constant right-hand sides of products.
 pub(super) fn pack(module: &mut Module, block: BlockId) {
     let (mut rewrite, old) = Rewrite::new(module, block);
     for &op in &old {
@@ -88,8 +88,8 @@ fn product(
     bias: Option<ValueId>,
     transposed: bool,
 ) {
-    let factors = factors.map(|factor| rewrite.now(factor));
-    let bias = bias.map(|bias| rewrite.now(bias));
+    let factors = factors.map(|factor| rewrite.mapped(factor));
+    let bias = bias.map(|bias| rewrite.mapped(bias));
     let state = fused::matmul(rewrite, op, factors, bias, transposed);
     super::replace(rewrite, op, state);
 }
@@ -117,9 +117,9 @@ pub(super) fn attach(module: &mut Module, block: BlockId) {
     module.set_operations(block, kept);
 }
 
-/// Returns the product or convolution that makes a value for one user alone, and does nothing with it yet.
+/// Returns the product or convolution that makes a value, if that has one user, and nothing is fused with it yet.
 fn open_product(module: &Module, value: ValueId) -> Option<OpId> {
-    fused::before(module, value).filter(|op| fused::has_no_epilogue(module, *op))
+    fused::fusable_producer(module, value).filter(|op| fused::has_no_epilogue(module, *op))
 }
 
 fn bias(module: &mut Module, kept: &mut [OpId], op: OpId) -> Option<ValueId> {
@@ -154,7 +154,7 @@ fn bias(module: &mut Module, kept: &mut [OpId], op: OpId) -> Option<ValueId> {
     None
 }
 
-/// Fuses an addition of two values that are of one shape for sure.
+/// Fuses an addition of two values that certainly have one shape.
 fn residual(module: &mut Module, kept: &[OpId], op: OpId) -> Option<ValueId> {
     let &[left, right] = module.op(op).operands() else {
         return None;
@@ -189,7 +189,7 @@ fn same_shape(module: &Module, left: ValueId, right: ValueId) -> bool {
     matches!(extents, [Some(a), Some(b)] if a == b)
 }
 
-/// Takes programs of one input into the products and convolutions that make it: they become epilogues.
+/// Fuses programs of one input with the products and convolutions before them, as their epilogues.
 pub(super) fn absorb(module: &mut Module, block: BlockId) {
     let mut kept: Vec<OpId> = Vec::new();
     for op in module.block(block).operations().to_vec() {
@@ -206,12 +206,13 @@ pub(super) fn absorb(module: &mut Module, block: BlockId) {
     module.set_operations(block, kept);
 }
 
-/// Returns the product or convolution that a program belongs to, and its steps.
+/// Returns the product or convolution before a program, and the program's steps.
 fn epilogue(module: &Module, op: OpId) -> Option<(OpId, Attribute)> {
     let &[value] = module.op(op).operands() else {
         return None;
     };
-    let made = fused::before(module, value).filter(|op| fused::has_no_epilogue(module, *op))?;
+    let made =
+        fused::fusable_producer(module, value).filter(|op| fused::has_no_epilogue(module, *op))?;
     let &[result] = module.op(op).results() else {
         return None;
     };

@@ -1,4 +1,4 @@
-//! Products and chains, before and after.
+//! Tests of products and chains, before and after fusion.
 
 use expect_test::expect;
 
@@ -119,8 +119,8 @@ fn joined_images_are_read_where_they_are() {
     );
 }
 
-/// Returns the steps of programs, and operations that are none, of a graph of `%x` and `%y` of a type, and `%c`; the last
-/// line makes `%r`.
+/// Returns the programs of a graph of `%x` and `%y` of a type, and `%c`, as steps, and the operations that are in
+/// none; the last line makes `%r`.
 fn programs(ty: &str, lines: &str) -> Vec<String> {
     let (_, made) = lines.rsplit_once("-> ").unwrap();
     let text = format!(
@@ -345,7 +345,7 @@ fn a_bias_that_stands_behind_its_product_is_moved_before_it() {
     assert!(!found.contains("graph.add"), "{found}");
 }
 
-/// `3e30` times a column would be infinite, where the sum is not.
+/// Tests that a factor of `3e30` stays behind its product: a column times it would be infinite, where the sum is not.
 #[test]
 fn factors_that_are_no_moderate_numbers_stay_behind_the_product() {
     for (factors, is_folded) in [

@@ -1,4 +1,4 @@
-//! Graphs and the shapes that are found in them.
+//! Tests of shapes that are inferred in graphs.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! Factors and summands of channels: they go into the filter before them, or become one of each.
+//! Factors and summands of channels: they are folded into the filter before them, or become one of each.
 
 use tfrt_ir::{
     Attribute, Module, OpId, OpState, Type, ValueId,
@@ -7,20 +7,23 @@ use tfrt_ir::{
 
 use super::super::rewrite::Rewrite;
 use super::super::{fused, node};
-use super::images::{Images, LAST, Scaled, permuted};
+use super::images::{AffineImage, ImageLayouts, LAST, permuted};
 use super::rules::{finish, of_channels};
 
-/// A normalisation by known statistics.
+/// Handles a normalisation by known statistics.
 pub(super) fn normalisation(
     rewrite: &mut Rewrite<'_>,
-    images: &mut Images,
+    images: &mut ImageLayouts,
     op: OpId,
 ) -> Option<()> {
     let module = &*rewrite.module;
     let (parameters, epsilon) = known_statistics(module, op)?;
     let x = &node::operand(module, op, 0)?;
     let result = module.op(op).results()[0];
-    let parameters: Vec<ValueId> = parameters.iter().map(|value| rewrite.now(*value)).collect();
+    let parameters: Vec<ValueId> = parameters
+        .iter()
+        .map(|value| rewrite.mapped(*value))
+        .collect();
     let image = images.last(rewrite, *x, op);
     if let Some(conv) = conv_before(rewrite, *x, image)
         && !fused::has_norm(rewrite.module, conv)
@@ -66,10 +69,11 @@ pub(in super::super) fn known_statistics(
     Some((parameters.to_vec(), epsilon))
 }
 
-/// A product, a sum or a difference of an image and a constant of an element for each channel, or one for all.
+/// Handles a product, a sum or a difference of an image and a constant of an element for each channel, or one for
+/// all.
 pub(super) fn scaling(
     rewrite: &mut Rewrite<'_>,
-    images: &mut Images,
+    images: &mut ImageLayouts,
     op: OpId,
     name: &str,
 ) -> Option<()> {
@@ -116,7 +120,7 @@ pub(super) fn scaling(
     Some(())
 }
 
-/// Returns the convolution that makes an image for one user alone.
+/// Returns the convolution that makes an image with one user.
 fn conv_before(rewrite: &Rewrite<'_>, x: ValueId, image: ValueId) -> Option<OpId> {
     let module = &*rewrite.module;
     let conv = module.defining_op(image)?;
@@ -124,7 +128,8 @@ fn conv_before(rewrite: &Rewrite<'_>, x: ValueId, image: ValueId) -> Option<OpId
     is_one.then_some(conv)
 }
 
-/// Returns the factors and summands that a normalisation is: `(x - mean) / sqrt(variance + epsilon) * scale + shift`.
+/// Returns the factors and summands that equal a normalisation: `(x - mean) / sqrt(variance + epsilon) * scale +
+/// shift`.
 pub(in super::super) fn statistics(
     rewrite: &mut Rewrite<'_>,
     parameters: Vec<ValueId>,
@@ -150,17 +155,17 @@ pub(in super::super) fn statistics(
     Some([factors, both(rewrite, "graph.sub", [shift, moved], like)])
 }
 
-/// Multiplies an image by factors, and adds summands, both of channels; there is one of them at least.
+/// Multiplies an image by factors, and adds summands, both of channels; at least one of them is there.
 fn scale(
     rewrite: &mut Rewrite<'_>,
-    images: &mut Images,
+    images: &mut ImageLayouts,
     op: OpId,
     x: ValueId,
     [factors, summands]: [Option<ValueId>; 2],
 ) {
     let result = rewrite.module.op(op).results()[0];
     let image = images.last(rewrite, x, op);
-    let mut next = Scaled {
+    let mut next = AffineImage {
         image,
         factors,
         summands,
@@ -193,8 +198,13 @@ fn scale(
     images.scaled.insert(made, next);
 }
 
-/// Returns what comes of one after the other, of the image that the first is of.
-fn after(rewrite: &mut Rewrite<'_>, first: Scaled, second: Scaled, like: OpId) -> Scaled {
+/// Composes two affine images: the second is applied to the result of the first.
+fn after(
+    rewrite: &mut Rewrite<'_>,
+    first: AffineImage,
+    second: AffineImage,
+    like: OpId,
+) -> AffineImage {
     let mut with = |name: &str, left: Option<ValueId>, right: Option<ValueId>| match (left, right) {
         (Some(left), Some(right)) => Some(both(rewrite, name, [left, right], like)),
         (left, right) => left.or(right),
@@ -204,14 +214,14 @@ fn after(rewrite: &mut Rewrite<'_>, first: Scaled, second: Scaled, like: OpId) -
         (Some(summands), Some(factors)) => with("graph.mul", Some(summands), Some(factors)),
         (summands, _) => summands,
     };
-    Scaled {
+    AffineImage {
         image: first.image,
         factors,
         summands: with("graph.add", summands, second.summands),
     }
 }
 
-/// Multiplies a convolution's sums by factors, and adds summands: as a normalisation, or as a bias.
+/// Folds factors and summands into a convolution: as a normalisation, or as a bias.
 fn into_conv(
     rewrite: &mut Rewrite<'_>,
     conv: OpId,
@@ -247,7 +257,7 @@ fn into_conv(
     }
 }
 
-/// Puts a function of an operand and another list in the place of the operand.
+/// Replaces an operand by a function of it and another list.
 fn then(
     rewrite: &mut Rewrite<'_>,
     conv: OpId,
@@ -261,7 +271,7 @@ fn then(
     rewrite.module.set_operand(conv, place, made);
 }
 
-/// Appends a list like another with the same number everywhere.
+/// Appends a list like another one with the same number everywhere.
 fn of_one(rewrite: &mut Rewrite<'_>, number: f32, other: ValueId, like: OpId) -> ValueId {
     let list = DenseAttribute {
         ty: rewrite.module.value_type(other).clone(),

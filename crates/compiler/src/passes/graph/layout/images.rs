@@ -1,4 +1,4 @@
-//! [`Images`]: values that lie with their channels last, beside what they stand for.
+//! [`ImageLayouts`]: the values of a block in both layouts, with channels first and channels last.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,61 +7,61 @@ use tfrt_ir::{OpId, OpState, Type, ValueId};
 use super::super::node;
 use super::super::rewrite::{self, Rewrite};
 
-/// Where each dimension of an image with channels last is in one with channels first.
+/// The permutation of dimensions from channels first to channels last.
 pub(super) const LAST: [usize; 4] = [0, 2, 3, 1];
 
-/// The way back.
+/// The permutation of dimensions from channels last to channels first.
 pub(super) const FIRST: [usize; 4] = [0, 3, 1, 2];
 
-/// Images of both layouts by the values of the old block.
+/// Images in both layouts, by the values of the old block.
 #[derive(Default)]
-pub(super) struct Images {
-    /// With channels last.
+pub(super) struct ImageLayouts {
+    /// The images with channels last.
     last: HashMap<ValueId, ValueId>,
-    /// With channels first, of those that were made with channels last.
+    /// The images with channels first, of those that were made with channels last.
     first: HashMap<ValueId, ValueId>,
-    /// Operations that were done with one before them.
+    /// Operations that were fused with one before them.
     skipped: HashSet<OpId>,
-    /// Those with channels last that are another times and plus something.
-    pub(super) scaled: HashMap<ValueId, Scaled>,
+    /// Images with channels last that are affine functions of others.
+    pub(super) scaled: HashMap<ValueId, AffineImage>,
 }
 
-/// An image by what its channels are multiplied with, and what is added to them: lists that are known when a
-/// model is opened.
+/// An image as an affine function of another: factors and summands of channels, lists that are known when a model is
+/// opened.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scaled {
+pub(super) struct AffineImage {
     pub image: ValueId,
     pub factors: Option<ValueId>,
     pub summands: Option<ValueId>,
 }
 
-impl Images {
+impl ImageLayouts {
     /// Returns whether a value was made with channels last.
     pub(super) fn is_native(&self, value: ValueId) -> bool {
         self.last.contains_key(&value) && self.first.get(&value) != Some(&value)
     }
 
-    /// Returns whether a value is there with channels last.
+    /// Returns whether a value exists with channels last.
     pub(super) fn has_last(&self, value: ValueId) -> bool {
         self.last.contains_key(&value)
     }
 
-    /// Notes that operations were done with one before them.
+    /// Notes that operations were fused with one before them.
     pub(super) fn skip(&mut self, operations: [OpId; 2]) {
         self.skipped.extend(operations);
     }
 
-    /// Returns whether an operation was done with one before it.
+    /// Returns whether an operation was fused with one before it.
     pub(super) fn is_skipped(&self, op: OpId) -> bool {
         self.skipped.contains(&op)
     }
 
-    /// Notes that `made` is what `old` was, with channels last.
+    /// Notes that `made` is `old` with channels last.
     pub(super) fn set(&mut self, old: ValueId, made: ValueId) {
         self.last.insert(old, made);
     }
 
-    /// Returns a value with channels last; it is one of rank 4.
+    /// Returns a value of rank 4 with channels last, transposed if it does not exist yet.
     pub(super) fn last(
         &mut self,
         rewrite: &mut Rewrite<'_>,
@@ -71,7 +71,7 @@ impl Images {
         if let Some(made) = self.last.get(&value) {
             return *made;
         }
-        let now = rewrite.now(value);
+        let now = rewrite.mapped(value);
         let ty = permuted(rewrite.module.value_type(value), LAST);
         let made = transpose(rewrite, now, LAST, ty, like);
         self.last.insert(value, made);
@@ -80,7 +80,7 @@ impl Images {
         made
     }
 
-    /// Makes sure that a value is there with channels first, and stands for itself.
+    /// Ensures that a value exists with channels first, under its old name.
     pub(super) fn first(&mut self, rewrite: &mut Rewrite<'_>, value: ValueId, like: OpId) {
         if !self.is_native(value) || self.first.contains_key(&value) {
             return;

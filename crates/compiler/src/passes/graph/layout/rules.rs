@@ -1,4 +1,4 @@
-//! What becomes of each operation where its images lie with their channels last.
+//! Rules that rewrite operations for images with channels last.
 
 use tfrt_ir::{
     Attribute, BlockId, Module, OpId, OpState, Type, ValueId, attributes::DenseAttribute,
@@ -9,12 +9,12 @@ use super::super::rewrite::{self, Rewrite, list};
 use super::super::scope;
 use super::super::{fused, node};
 use super::affine;
-use super::images::{Images, LAST, permuted};
+use super::images::{ImageLayouts, LAST, permuted};
 
-/// Goes through a block.
+/// Rewrites the operations of a block.
 pub(super) fn block(module: &mut Module, block: BlockId) {
     let (mut rewrite, old) = Rewrite::new(module, block);
-    let mut images = Images::default();
+    let mut images = ImageLayouts::default();
     for &op in &old {
         if images.is_skipped(op) {
             continue;
@@ -28,7 +28,7 @@ pub(super) fn block(module: &mut Module, block: BlockId) {
 }
 
 /// Keeps an operation, whose operands have their channels first.
-fn other(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) {
+fn other(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) {
     let mut used = rewrite.module.op(op).operands().to_vec();
     let module = &*rewrite.module;
     for inner in scope::region_blocks(module, op) {
@@ -44,8 +44,8 @@ fn other(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) {
     rewrite.keep(op);
 }
 
-/// Makes an operation with channels last, if that can be done and is of use.
-fn operation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+/// Rewrites an operation for channels last, if that is possible and useful.
+fn operation(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let name = node::name(rewrite.module, op).to_owned();
     let first = node::operand(rewrite.module, op, 0)?;
     let operands = pointwise::of_name(&name).map(|row| row.operands);
@@ -55,16 +55,16 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option
             affine::normalisation(rewrite, images, op)
         }
         "pool" if images.is_native(first) => pool(rewrite, images, op),
-        "lrn" if images.is_native(first) => near(rewrite, images, op),
+        "lrn" if images.is_native(first) => lrn(rewrite, images, op),
         "concat" => concat(rewrite, images, op),
         "transpose" if images.is_native(first) => transpose(rewrite, images, op),
-        "reshape" if images.is_native(first) => shuffle(rewrite, images, op),
+        "reshape" if images.is_native(first) => channel_shuffle(rewrite, images, op),
         _ if operands == Some(Operands::One) && images.is_native(first) => {
             let module = &*rewrite.module;
             let operands = module.op(op).operands().to_vec();
             let x = images.last(rewrite, first, op);
             let mut all = vec![x];
-            all.extend(operands[1..].iter().map(|value| rewrite.now(*value)));
+            all.extend(operands[1..].iter().map(|value| rewrite.mapped(*value)));
             like(rewrite, images, op, all);
             Some(())
         }
@@ -75,8 +75,8 @@ fn operation(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option
     }
 }
 
-/// Appends an operation as `op` is, with operands and result of the other layout.
-fn like(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId, operands: Vec<ValueId>) {
+/// Appends a copy of `op` with operands and result in the other layout.
+fn like(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId, operands: Vec<ValueId>) {
     let result = rewrite.module.op(op).results()[0];
     let mut state = OpState::new(rewrite.module.op(op).name().clone()).operands(operands);
     for (name, value) in rewrite::stated(rewrite.module, op) {
@@ -88,7 +88,7 @@ fn like(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId, operands: Vec<
 /// Appends an operation that makes `result` with channels last.
 pub(super) fn finish(
     rewrite: &mut Rewrite<'_>,
-    images: &mut Images,
+    images: &mut ImageLayouts,
     op: OpId,
     result: ValueId,
     state: OpState,
@@ -102,7 +102,7 @@ pub(super) fn finish(
     images.set(result, made);
 }
 
-/// Returns what is noted of an operation's shapes, for images with channels last.
+/// Returns the noted shapes of an operation's results, for channels last.
 fn permuted_shapes(module: &Module, op: OpId) -> Option<Attribute> {
     let shapes = module.op(op).attribute("model.shapes")?.as_array()?;
     let first = shapes.first()?.as_array()?;
@@ -111,7 +111,7 @@ fn permuted_shapes(module: &Module, op: OpId) -> Option<Attribute> {
     Some(Attribute::array(vec![Attribute::array(shape)]))
 }
 
-/// Returns dilations, strides and paddings of windows, nothing of the last for those that keep the extent.
+/// Returns dilations, strides and paddings of windows; no paddings for windows that keep the extent.
 fn placement(module: &Module, op: OpId) -> Option<[Vec<i64>; 3]> {
     let ones = || vec![1, 1];
     let dilations = node::ints(module, op, "dilations").unwrap_or_else(ones);
@@ -131,7 +131,7 @@ fn placement(module: &Module, op: OpId) -> Option<[Vec<i64>; 3]> {
     fits.then_some([dilations, pads, strides])
 }
 
-fn convolution(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+fn convolution(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     if node::int(module, op, "transposed", 0) != 0 {
         return None;
@@ -151,7 +151,7 @@ fn convolution(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Opti
     }
     let [dilations, pads, strides] = placement(module, op)?;
     let groups = node::int(module, op, "groups", 1);
-    let (filter, bias) = (rewrite.now(w), bias.map(|bias| rewrite.now(bias)));
+    let (filter, bias) = (rewrite.mapped(w), bias.map(|bias| rewrite.mapped(bias)));
     let image = images.last(rewrite, x, op);
     let placement = [&dilations[..], &pads, &strides];
     let state = fused::conv(rewrite, op, [image, filter], bias, placement, groups);
@@ -160,7 +160,7 @@ fn convolution(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Opti
     Some(())
 }
 
-fn pool(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+fn pool(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let (x, results) = (node::operand(module, op, 0)?, module.op(op).results());
     if results[1..].iter().any(|result| !module.is_unused(*result)) || !node::is_f32(module, x) {
@@ -196,8 +196,8 @@ fn pool(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> 
     Some(())
 }
 
-/// Elements divided by those of channels around.
-fn near(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+/// Rewrites a local response normalisation.
+fn lrn(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let (x, size) = (
         node::operand(module, op, 0)?,
@@ -217,7 +217,7 @@ fn near(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> 
     Some(())
 }
 
-fn concat(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+fn concat(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let operands = module.op(op).operands().to_vec();
     let is_of_use = operands.iter().any(|value| images.is_native(*value));
@@ -241,8 +241,8 @@ fn concat(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()
     Some(())
 }
 
-/// A transposition to channels last is done already.
-fn transpose(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+/// Rewrites a transposition to channels last, whose result exists already.
+fn transpose(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     if node::ints(module, op, "perm")? != LAST.map(|at| at as i64) {
         return None;
@@ -253,7 +253,7 @@ fn transpose(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option
     Some(())
 }
 
-fn broadcast(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+fn broadcast(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let operands = module.op(op).operands().to_vec();
     if !operands.iter().any(|value| images.is_native(*value)) {
@@ -279,7 +279,7 @@ fn broadcast(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option
     Some(())
 }
 
-/// Returns a constant of an element for each channel, or one for all, as it is broadcast to images with
+/// Returns a constant of an element for each channel, or one for all, in the form that is broadcast to images with
 /// channels last.
 pub(super) fn of_channels(dense: &DenseAttribute) -> Option<DenseAttribute> {
     let shape = dense.shape();
@@ -295,8 +295,8 @@ pub(super) fn of_channels(dense: &DenseAttribute) -> Option<DenseAttribute> {
     })
 }
 
-/// Exchanges channels of groups: `Reshape`, `Transpose`, `Reshape` of an image of known extents.
-fn shuffle(rewrite: &mut Rewrite<'_>, images: &mut Images, op: OpId) -> Option<()> {
+/// Rewrites a channel shuffle: `Reshape`, `Transpose`, `Reshape` of an image of known extents.
+fn channel_shuffle(rewrite: &mut Rewrite<'_>, images: &mut ImageLayouts, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let only_user = |op: OpId| {
         let result = module.op(op).results()[0];

@@ -1,4 +1,4 @@
-//! Networks of convolutions, with their channels first and last.
+//! Tests of networks of convolutions, with channels first and last.
 
 use expect_test::expect;
 

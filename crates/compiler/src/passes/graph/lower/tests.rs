@@ -1,4 +1,4 @@
-//! Graphs and the programs that they become.
+//! Tests of graphs and the programs that they become.
 
 use expect_test::expect;
 

@@ -2,7 +2,8 @@ use expect_test::expect;
 
 use crate::passes::testing::check;
 
-/// Copies are made once on each side; a constant is copied, too, and what a region sees is on the host.
+/// Tests that copies are made once on each side; a constant is copied, too, and values that a region uses are on the
+/// host.
 #[test]
 fn nodes_go_where_kernels_are() {
     check(
@@ -51,7 +52,8 @@ fn nodes_go_where_kernels_are() {
     );
 }
 
-/// Operations on a resource stay on the host, in the order of their chain, even if nodes between them are placed on a device.
+/// Tests that operations on a resource stay on the host, in the order of their chain, even if nodes between them are
+/// placed on a device.
 #[test]
 fn resources_and_chains_stay_on_the_host() {
     check(

@@ -28,7 +28,7 @@ fn constants_of_other_types_stay_as_they_are() {
     );
 }
 
-/// The node keeps its device, and its types tell which of the kernels there prepares.
+/// Tests that a prepared node keeps its device, and that its types tell which of the device's kernels prepares.
 #[test]
 fn constants_of_placed_nodes_are_prepared_where_they_are() {
     check(
@@ -58,7 +58,7 @@ fn constants_of_placed_nodes_are_prepared_where_they_are() {
     );
 }
 
-/// Constants that stand in regions, too; what is no constant, and whose weights are none, stays as it is.
+/// Tests preparation, also of constants in regions; an operand that is no constant stays as it is.
 #[test]
 fn constants_become_what_kernels_prepare() {
     check(

@@ -13,7 +13,7 @@ use crate::passes::graph::attrs::{self, OpAttrs};
 use crate::passes::graph::{graphs, lower};
 use crate::passes::legalize::structure;
 use crate::passes::scope;
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "onnx-to-graph",
@@ -21,7 +21,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: PassFn::Plain(run),
 };
 
 fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
@@ -30,7 +30,7 @@ fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Recursion is bounded by the limit of the text, or the importer, on nesting.
+/// Converts the operations of a block. Recursion is bounded by the limit of the text, or the importer, on nesting.
 fn legalize(module: &mut Module, block: BlockId, diagnostics: &mut Diagnostics) {
     let (mut all, mut gone) = (Vec::new(), Vec::new());
     for op in module.block(block).operations().to_vec() {
@@ -67,8 +67,8 @@ fn legalize(module: &mut Module, block: BlockId, diagnostics: &mut Diagnostics) 
     }
 }
 
-/// Returns the operation of `graph` that one is, without results, if it is one. Attributes that neither ONNX's newest
-/// version nor the row has say nothing.
+/// Returns the operation of `graph` that an operation is, without results, if it is one. Attributes that neither
+/// ONNX's newest version nor the row has are dropped.
 fn of_graph(module: &Module, op: OpId) -> Result<Option<OpState>, String> {
     let data = module.op(op);
     let version = lower::stated_opset(module, op).unwrap_or(i64::MAX);

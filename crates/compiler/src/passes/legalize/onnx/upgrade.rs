@@ -1,4 +1,4 @@
-//! `onnx-upgrade`: older forms of operations in the form of later versions, where that is mechanical.
+//! `onnx-upgrade`: brings older forms of operations to a later version, where that is mechanical.
 //!
 //! | Operation | Before | Becomes |
 //! | --- | --- | --- |
@@ -21,7 +21,7 @@
 //!
 //! `FlexAttention` with graphs of its own becomes the operations that define it (`flex.rs`), and so
 //! do operators of `ai.onnx.ml` that have no kernel (`ml.rs`), and what was broadcast otherwise before
-//! version 7 (`older.rs`).
+//! version 7 (`legacy_broadcast.rs`).
 //!
 //! What is rewritten states its version itself, as `onnx.opset`; all else keeps that of the module. An
 //! operation whose meaning differs, or whose element type is needed and unknown, stays as it is: kernels
@@ -37,7 +37,7 @@ use tfrt_ir::{
 use crate::codes;
 use crate::passes::graph::{CONSTANT, NO_VALUE, graphs, infer, lower, node};
 use crate::passes::scope;
-use crate::pipeline::{Pass, Property, Run};
+use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
     name: "onnx-upgrade",
@@ -45,13 +45,13 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: PassFn::Plain(run),
 };
 
 mod expansion;
 mod flex;
+mod legacy_broadcast;
 mod ml;
-mod older;
 
 fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
     for block in scope::blocks(module) {
@@ -63,7 +63,7 @@ fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
     }
     expansion::expand(module, flex::is_one, flex::make);
     expansion::expand(module, ml::is_one, ml::make);
-    expansion::expand(module, older::is_one, older::make);
+    expansion::expand(module, legacy_broadcast::is_one, legacy_broadcast::make);
     for block in scope::blocks(module) {
         let operations = module.block(block).operations().to_vec();
         let mut kept = Vec::with_capacity(operations.len());
@@ -92,32 +92,32 @@ fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// What becomes of an operation.
+/// The new form of an operation.
 struct Change {
     name: &'static str,
-    /// The version that the new form is of.
+    /// The version of the new form.
     version: i64,
     operands: Vec<Operand>,
     /// Attributes that are dropped.
     dropped: &'static [&'static str],
     /// Attributes that are set.
     set: Vec<(&'static str, Attribute)>,
-    /// Results that are kept, of the first ones; all if there are fewer.
+    /// The number of results that are kept, from the first; all if there are fewer.
     n_results: usize,
 }
 
 /// An operand of the new form.
 enum Operand {
-    /// One of the old form.
+    /// An operand of the old form.
     Old(ValueId),
     /// A new constant.
     Constant(Attribute),
-    /// None.
+    /// An operand that is left out.
     LeftOut,
 }
 
 impl Change {
-    /// Starts with the operands and results of the old form.
+    /// Begins with the operands and results of the old form.
     fn of(module: &Module, op: OpId, name: &'static str, version: i64) -> Change {
         let data = module.op(op);
         let operands = data.operands().iter().map(|&value| Operand::Old(value));
@@ -131,7 +131,7 @@ impl Change {
         }
     }
 
-    /// Adds an operand; without a value it is left out.
+    /// Adds a constant operand; without a value it is left out.
     fn and(mut self, value: Option<Attribute>) -> Change {
         self.operands.push(match value {
             Some(value) => Operand::Constant(value),
@@ -151,7 +151,7 @@ impl Change {
     }
 }
 
-/// Finds what becomes of an operation, if anything.
+/// Returns the new form of an operation, if it needs one.
 fn change(module: &Module, op: OpId) -> Option<Change> {
     let data = module.op(op);
     let name = data.name().strip_prefix("onnx.")?;
@@ -246,7 +246,7 @@ fn change(module: &Module, op: OpId) -> Option<Change> {
             is_last.then(|| change(13))
         }
         "Gemm" => Some(change(7).without(&["broadcast"])),
-        aligned if older::ALIGNED.contains(&aligned) => {
+        aligned if legacy_broadcast::ALIGNED.contains(&aligned) => {
             // One that was not replaced by others is refused when it runs, unless the shapes are equal.
             let dropped = &["broadcast", "consumed_inputs"];
             let has_axis = data.attribute("axis").is_some();
@@ -263,7 +263,7 @@ fn change(module: &Module, op: OpId) -> Option<Change> {
     }
 }
 
-/// Operations with the version from which on they stay as they are.
+/// Operations, with the version from which on they stay as they are.
 const RULES: [(i64, &str); 39] = [
     (7, "Add"),
     (7, "And"),
@@ -306,8 +306,9 @@ const RULES: [(i64, &str); 39] = [
     (18, "ReduceSumSquare"),
 ];
 
-/// `Upsample`, and `Resize` before its coordinates could be chosen: those of a result, divided by the
-/// scale, and the element below; where `Resize` makes a picture smaller, the element above.
+/// Upgrades `Upsample`, and `Resize` before its coordinates could be chosen: a coordinate is that of the result
+/// divided by the scale, and the nearest element the one below; where `Resize` makes a picture smaller, the one
+/// above.
 fn resize(module: &Module, op: OpId) -> Option<Change> {
     let data = module.op(op);
     let &input = data.operands().first()?;
@@ -334,7 +335,7 @@ fn resize(module: &Module, op: OpId) -> Option<Change> {
     Some(change.without(&["scales"]))
 }
 
-/// Which element is the nearest in the first `Resize`, if it is the same along all dimensions.
+/// Returns the rounding of the first `Resize`, if it is the same along all dimensions.
 fn rounding(module: &Module, op: OpId) -> Option<&'static str> {
     let &scales = module.op(op).operands().get(1)?;
     let scales = node::dense_floats(node::constant(module, scales)?)?;
@@ -346,7 +347,7 @@ fn rounding(module: &Module, op: OpId) -> Option<&'static str> {
     }
 }
 
-/// Puts the new form in place of the old one, which nothing uses then.
+/// Replaces an operation by its new form.
 fn apply(module: &mut Module, op: OpId, change: Change, kept: &mut Vec<OpId>) {
     let data = module.op(op);
     let location = data.location().clone();
@@ -445,7 +446,7 @@ fn scalar_like(module: &Module, op: OpId, value: f64) -> Option<Attribute> {
     Some(dense(Type::tensor(Vec::new(), element), vec![bytes]))
 }
 
-/// Makes dense elements; those that are all the same are stated once.
+/// Makes dense elements; elements that are all equal are stated once.
 fn dense(ty: Type, elements: Vec<Vec<u8>>) -> Attribute {
     let splat = elements
         .split_first()

@@ -1,4 +1,4 @@
-//! [`Classes`]: labels and scores of what trees voted for.
+//! [`Classes`]: labels and scores of classes by the votes of trees.
 //!
 //! What two classes get depends on more than is written down in the operator's definition: whether trees vote for one
 //! of them alone, whether all votes are positive, and how many base values there are. It is here as ONNX Runtime has
@@ -9,16 +9,16 @@ use std::collections::HashSet;
 use tfrt_host::Error;
 use tfrt_tensor::math::number::Floating;
 
-use super::super::super::Node;
+use super::super::super::NodeCall;
 use super::super::labels::Labels;
 use super::super::transform::{Transform, logistic, probit};
-use super::named;
+use super::by_id;
 
-/// What is made of votes for classes.
+/// The labels of classes, and the way from votes to scores.
 #[derive(Debug)]
 pub(super) struct Classes {
     pub(super) labels: Labels,
-    /// One for each class, none, or one for two classes.
+    /// A base value for each class, none, or one for two classes.
     base: Vec<f64>,
     transform: Transform,
     /// Whether there are two classes, and votes for one of them alone.
@@ -26,27 +26,27 @@ pub(super) struct Classes {
     all_positive: bool,
 }
 
-/// What a single score says of both classes.
+/// The second score of two classes that have votes for one.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Other {
-    /// Nothing.
+enum SecondScore {
+    /// There is none.
     Nothing,
-    /// The other score is what is missing to 1.
+    /// 1 minus the first score.
     Rest,
-    /// The other score has the other sign.
+    /// The negated first score.
     Opposite,
 }
 
 impl Classes {
     pub(super) fn new(
-        node: &Node<'_>,
+        node: &NodeCall<'_>,
         labels: Labels,
         base: Vec<f64>,
         transform: Transform,
     ) -> Result<Classes, Error> {
         let classes = node.attributes.integers("class_ids")?.unwrap_or(&[]);
         let classes: HashSet<i64> = classes.iter().copied().collect();
-        let (weights, _) = named::numbers(node, "class_weights")?;
+        let (weights, _) = by_id::numbers(node, "class_weights")?;
         Ok(Classes {
             is_binary: labels.len() == 2 && classes.len() == 1,
             all_positive: weights.iter().all(|weight| *weight >= 0.0),
@@ -56,7 +56,7 @@ impl Classes {
         })
     }
 
-    /// Makes scores of the sums of votes; returns the token of the label.
+    /// Turns the sums of votes into scores; returns the token of the label.
     pub(super) fn finish<T: Floating>(&self, row: &mut [T], said: &mut [bool]) -> i64 {
         if let [score] = row {
             if let Some(base) = self.base.first() {
@@ -87,10 +87,10 @@ impl Classes {
 
     fn finish_two<T: Floating>(&self, [first, second]: [&mut T; 2], said: [bool; 2]) -> i64 {
         let base = |index: usize| T::from_f64(self.base.get(index).copied().unwrap_or(0.0));
-        let mut other = Other::Nothing;
+        let mut other = SecondScore::Nothing;
         let mut is_single = !said[1];
         match self.base.len() {
-            0 => other = Other::Opposite,
+            0 => other = SecondScore::Opposite,
             1 => *first = first.plus(base(0)),
             _ if said[1] => {
                 *second = base(1).plus(*first);
@@ -108,8 +108,8 @@ impl Classes {
         };
         let token = if self.is_binary {
             let (limit, of_binary) = match self.all_positive {
-                true => (0.5, Other::Rest),
-                false => (0.0, Other::Opposite),
+                true => (0.5, SecondScore::Rest),
+                false => (0.0, SecondScore::Opposite),
             };
             other = of_binary;
             self.labels.token(usize::from(deciding > limit))
@@ -130,16 +130,16 @@ impl Classes {
         token
     }
 
-    fn two_of_one<T: Floating>(&self, score: T, other: Other) -> [T; 2] {
+    fn two_of_one<T: Floating>(&self, score: T, other: SecondScore) -> [T; 2] {
         let x = score.to_f64();
         match (self.transform, other) {
             (Transform::Probit, _) => [T::from_f64(probit(x)), T::ZERO],
-            (_, Other::Rest) => [T::ONE.minus(score), score],
-            (Transform::Logistic, Other::Opposite) => {
+            (_, SecondScore::Rest) => [T::ONE.minus(score), score],
+            (Transform::Logistic, SecondScore::Opposite) => {
                 [T::from_f64(logistic(-x)), T::from_f64(logistic(x))]
             }
-            (_, Other::Opposite) => [score.negated(), score],
-            (_, Other::Nothing) => [score, T::ZERO],
+            (_, SecondScore::Opposite) => [score.negated(), score],
+            (_, SecondScore::Nothing) => [score, T::ZERO],
         }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Classes`]: labels and scores of how near a row is to the vectors of each class.
+//! [`Classes`]: labels and scores of classes by support vectors.
 //!
 //! Each pair of classes has a score, a sum over the vectors of both; the class that wins most pairs is the label. With
 //! parameters of a sigmoid for each pair, scores become probabilities of classes (Wu, Lin and Weng, "Probability
@@ -6,12 +6,12 @@
 
 use tfrt_host::Error;
 
-use super::super::super::Node;
+use super::super::super::NodeCall;
 use super::super::labels::Labels;
 use super::super::transform::{Transform, logistic, probit};
 use super::{floats, other_len};
 
-/// Most classes, of which each pair has a score.
+/// The most classes: each pair has a score.
 const MAX_CLASSES: usize = 1 << 15;
 
 #[derive(Debug)]
@@ -19,15 +19,15 @@ pub(super) struct Classes {
     pub(super) labels: Labels,
     transform: Transform,
     pairs: Option<Pairs>,
-    /// What is added to each score where there are no pairs.
+    /// The summand of each score without pairs.
     summand: f32,
     all_positive: bool,
 }
 
-/// Pairs of classes, each with a score.
+/// The pairs of classes, each with a score.
 #[derive(Debug)]
 struct Pairs {
-    /// Where the vectors of each class begin, and end at last.
+    /// The index at which the vectors of each class begin, and at last the end.
     // Invariant: does not fall; one more than there are classes.
     starts: Vec<usize>,
     /// For each class but one a row with a weight for each vector.
@@ -41,7 +41,7 @@ struct Pairs {
 }
 
 impl Classes {
-    pub(super) fn new(node: &Node<'_>) -> Result<Classes, Error> {
+    pub(super) fn new(node: &NodeCall<'_>) -> Result<Classes, Error> {
         let labels = Labels::of(node, "classlabels_strings", "classlabels_ints")?;
         let weights = floats(node, "coefficients")?;
         let summands = floats(node, "rho")?;
@@ -58,13 +58,13 @@ impl Classes {
         self.labels.len()
     }
 
-    /// How many support vectors there are; without any, there is one vector of weights for each class.
+    /// Returns the number of support vectors; without any, there is one vector of weights for each class.
     pub(super) fn n_vectors(&self) -> Option<usize> {
         let pairs = self.pairs.as_ref()?;
         pairs.starts.last().copied()
     }
 
-    /// How many scores a row has.
+    /// Returns the number of scores of a row.
     pub(super) fn n_scores(&self) -> usize {
         match &self.pairs {
             Some(Pairs {
@@ -76,7 +76,7 @@ impl Classes {
         }
     }
 
-    /// Makes scores of how near a row is to each vector; returns the token of the label.
+    /// Calculates scores from the kernel function of a row and each vector; returns the token of the label.
     pub(super) fn finish(&self, near: &[f32], scores: &mut [f32]) -> i64 {
         let Some(pairs) = &self.pairs else {
             return self.finish_linear(near, scores);
@@ -120,7 +120,7 @@ impl Classes {
         self.labels.token(class)
     }
 
-    /// Both scores where there is one for two classes.
+    /// Returns both scores where there is one for two classes.
     fn two_of_one(&self, score: f32) -> [f32; 2] {
         match self.transform {
             Transform::Nothing => [-score, score],
@@ -134,9 +134,9 @@ impl Classes {
 }
 
 impl Pairs {
-    /// Reads what pairs have, unless there are no support vectors.
+    /// Reads the parameters of pairs, unless there are no support vectors.
     fn new(
-        node: &Node<'_>,
+        node: &NodeCall<'_>,
         n_classes: usize,
         weights: &[f32],
         summands: &[f32],
@@ -196,7 +196,7 @@ impl Pairs {
         }))
     }
 
-    /// The score of each pair, and how many pairs each class wins.
+    /// Returns the score of each pair, and the number of pairs that each class wins.
     fn scores(&self, near: &[f32], n_classes: usize) -> (Vec<f32>, Vec<f32>) {
         let mut scores = Vec::with_capacity(self.summands.len());
         let mut votes = vec![0.0; n_classes];
@@ -221,7 +221,7 @@ impl Pairs {
     }
 }
 
-/// The place of the largest number, of equal ones the first.
+/// Returns the index of the largest number, of equal ones the first.
 fn first_largest(list: &[f32]) -> usize {
     let mut best = 0;
     for (index, number) in list.iter().enumerate() {
@@ -232,7 +232,7 @@ fn first_largest(list: &[f32]) -> usize {
     best
 }
 
-/// Makes probabilities of classes of the scores of pairs.
+/// Returns the probabilities of classes by the scores of pairs.
 fn pairs_to_probabilities(scores: &[f32], sigmoids: &[(f32, f32)], p: &mut [f32]) {
     const LEAST: f32 = 1e-7;
     const MOST_ROUNDS: usize = 100;

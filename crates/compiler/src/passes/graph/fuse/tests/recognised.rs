@@ -1,10 +1,10 @@
-//! What exporters write out of many operations, and what looks like it but is something else.
+//! Tests of patterns that exporters write as many operations, and of others that look like them.
 
 use expect_test::expect;
 
 use crate::passes::testing::run;
 
-/// Writes operations, a line each: a result, a name, operands, and what stands between braces.
+/// Writes operations, a line each: a result, a name, operands, and attributes.
 ///
 /// Values are as wide as anything, but for `x` and constants, whose types are told.
 fn operations(lines: &[&str], types: &[(&str, &str)]) -> String {
@@ -33,7 +33,7 @@ fn constant(name: &str, value: &str, ty: &str) -> String {
     format!("%{name} = \"onnx.Constant\"() {{value = dense<{value}> : {ty}}} : () -> {ty}\n")
 }
 
-/// What becomes of operations on two rows of four that give `y`.
+/// Returns the operations that are left of those on two rows of four that make `y`.
 fn rows(lines: &[&str]) -> String {
     let constants = [
         ("one", "1.0", "f32"),

@@ -1,4 +1,4 @@
-//! Putting operations behind one another that stand for one of a graph.
+//! [`Expansion`]: replaces an operation by several.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use crate::passes::scope;
 /// The version of the operations that are made.
 const VERSION: i64 = 18;
 
-/// Operations that are put behind one another.
+/// The replacement of an operation, which is built operation by operation.
 pub(super) struct Expansion<'m> {
     pub(super) module: &'m mut Module,
     /// The new operations of the block.
     pub(super) kept: &'m mut Vec<OpId>,
-    /// What they stand for.
+    /// The operation that is replaced.
     pub(super) like: OpId,
 }
 
 impl Expansion<'_> {
-    /// Appends an operation with one result, of which no type is known yet.
+    /// Appends an operation with one result, whose type is inferred later.
     pub(super) fn add(
         &mut self,
         name: &str,
@@ -41,7 +41,7 @@ impl Expansion<'_> {
         self.append(state.result(Type::Tensor(Arc::new(unknown))))
     }
 
-    /// Appends a tensor that is known.
+    /// Appends a constant tensor.
     pub(super) fn constant(&mut self, value: Attribute) -> ValueId {
         let ty = match &value {
             Attribute::Dense(dense) => dense.ty.clone(),
@@ -65,30 +65,30 @@ impl Expansion<'_> {
         ))
     }
 
-    /// Lists, one behind the other.
+    /// Appends a concatenation of lists.
     pub(super) fn list(&mut self, parts: &[ValueId]) -> ValueId {
         self.add("Concat", parts, &[("axis", integer(0))])
     }
 
-    /// The value with its dimensions in another order.
+    /// Appends a transposition.
     pub(super) fn transposed(&mut self, value: ValueId, order: &[i64]) -> ValueId {
         let order = order.iter().map(|place| integer(*place)).collect();
         self.add("Transpose", &[value], &[("perm", Attribute::array(order))])
     }
 
-    /// What is known of an extent.
+    /// Returns an extent, if it is known.
     pub(super) fn extent(&self, value: ValueId, axis: usize) -> Option<i64> {
         let shape = node::shape(self.module, value)?;
         shape.get(axis).copied().filter(|extent| *extent >= 0)
     }
 
-    /// The extents of a value from one axis to another, as a list.
+    /// Appends the extents of a value from one axis to another, as a list.
     pub(super) fn extents(&mut self, value: ValueId, start: i64, end: i64) -> ValueId {
         let range = [("start", integer(start)), ("end", integer(end))];
         self.add("Shape", &[value], &range)
     }
 
-    /// Moves the operations of a graph of one argument and one result here; returns what it gives for a value.
+    /// Moves the operations of a graph with one argument and one result here; returns the result for a value.
     pub(super) fn inline(&mut self, graph: BlockId, value: ValueId) -> ValueId {
         let argument = self.module.block(graph).arguments()[0];
         self.module.replace_all_uses(argument, value);
@@ -102,8 +102,8 @@ impl Expansion<'_> {
         given
     }
 
-    /// Gives a new value the type that the model states of an old result. An argument of a function, which an operation may
-    /// pass on, keeps its own.
+    /// Gives a new value the type that the model states of an old result. An argument of a function, which an
+    /// operation may return, keeps its type.
     pub(super) fn state_type(&mut self, value: ValueId, result: usize) {
         if self.module.defining_op(value).is_none() {
             return;
@@ -118,7 +118,7 @@ impl Expansion<'_> {
         self.append_all(state)[0]
     }
 
-    /// Appends an operation; returns its results.
+    /// Appends an operation, and returns its results.
     pub(super) fn append_all(&mut self, state: OpState) -> Vec<ValueId> {
         let location = self.module.op(self.like).location().clone();
         let op = self.module.create(state.location(location));
@@ -127,7 +127,7 @@ impl Expansion<'_> {
     }
 }
 
-/// Puts what `make` makes in the place of operations for which it makes something, those inside others first.
+/// Replaces the operations for which `make` makes something, those inside others first.
 pub(super) fn expand(
     module: &mut Module,
     is_one: fn(&Module, OpId) -> bool,

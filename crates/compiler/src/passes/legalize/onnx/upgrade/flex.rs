@@ -1,4 +1,4 @@
-//! `FlexAttention` whose scores and probabilities graphs of its own change, as the operations that define it.
+//! Expands `FlexAttention` with graphs for its scores and probabilities to the operations that define it.
 //!
 //! What the graphs do becomes a part of the graph around, so that it is optimised like the rest, and no kernel has
 //! to call a function. One without graphs stays as it is: there is a kernel for it.
@@ -15,29 +15,29 @@ const FLEX: &str = "onnx.preview.FlexAttention";
 /// The number of the type `f32` in the format.
 const F32: i64 = 1;
 
-/// Whether an operation is one, with graphs.
+/// Returns whether an operation is a `FlexAttention` with graphs.
 pub(super) fn is_one(module: &Module, op: OpId) -> bool {
     let data = module.op(op);
     *data.name() == FLEX && !data.regions().is_empty()
 }
 
-/// Makes the operations, unless the graphs don't have the form that they are to have: lowering tells of that.
+/// Makes the operations; `None` if the graphs do not have the required form, which lowering reports.
 pub(super) fn make(here: &mut Expansion<'_>) -> Option<Vec<ValueId>> {
     let flex = Flex::of(here.module, here.like)?;
     Some(vec![flex.make(here)])
 }
 
-/// One that can be expanded.
+/// A `FlexAttention` that can be expanded.
 struct Flex {
     /// Queries, keys, values: `[batch, heads, length, width]`.
     inputs: [ValueId; 3],
-    /// The graphs, as the attribute is called that is one.
+    /// The graphs, by the names of their attributes.
     graphs: Vec<(String, BlockId)>,
     /// The type of the elements.
     element: Type,
     /// The type of scores and probabilities, as the format numbers it.
     precision: i64,
-    /// `None` is one over the root of the width.
+    /// The factor of the scores; `None` is one over the root of the width.
     scale: Option<f64>,
 }
 
@@ -73,8 +73,8 @@ impl Flex {
         })
     }
 
-    /// Softmax of the scaled product of queries and keys, times values; each group of heads of the queries shares
-    /// keys and values.
+    /// Makes the softmax of the scaled product of queries and keys, times values; each group of heads of the queries
+    /// shares keys and values.
     fn make(&self, here: &mut Expansion<'_>) -> ValueId {
         let [q, k, v] = self.inputs;
         let is_wide = names::onnx::dtype(self.precision)
@@ -113,7 +113,7 @@ impl Flex {
         result
     }
 
-    /// The factor of the scores, of the type of the queries.
+    /// Makes the factor of the scores, of the type of the queries.
     fn scale(&self, here: &mut Expansion<'_>) -> ValueId {
         let q = self.inputs[0];
         let width = here.extent(q, 3);
@@ -135,7 +135,7 @@ impl Flex {
         }
     }
 
-    /// `[batch, heads of keys, heads of queries for each, rest..]`
+    /// Returns the shape `[batch, heads of keys, heads of queries for each, rest..]`.
     fn groups(&self, here: &mut Expansion<'_>, rest: &[ValueId]) -> ValueId {
         let [q, k, _] = self.inputs;
         let (batch, all, heads) = (
@@ -179,7 +179,7 @@ impl Flex {
         here.add("Reshape", &[product, shape], &[])
     }
 
-    /// What a graph makes of a value, if there is the graph.
+    /// Applies a graph to a value, if the graph is there.
     fn changed(&self, here: &mut Expansion<'_>, name: &str, value: ValueId) -> ValueId {
         let mut found = self.graphs.iter().filter(|(known, _)| known == name);
         match found.next() {

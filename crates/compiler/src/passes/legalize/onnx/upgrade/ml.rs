@@ -1,4 +1,4 @@
-//! Operators of `ai.onnx.ml` as operations that there are kernels for, where there is no kernel of their own.
+//! Expands operators of `ai.onnx.ml` without a kernel to operations that have one.
 //!
 //! | Operator | Becomes |
 //! | --- | --- |
@@ -26,7 +26,7 @@ const DOMAIN: &str = "onnx.ml.";
 const F32: i64 = 1;
 const I64: i64 = 7;
 
-/// Whether an operation may be one of them.
+/// Returns whether an operation may be such an operator.
 pub(super) fn is_one(module: &Module, op: OpId) -> bool {
     unprefixed(module.op(op).name()).is_some()
 }
@@ -35,7 +35,7 @@ fn unprefixed(name: &str) -> Option<&str> {
     name.strip_prefix(DOMAIN)
 }
 
-/// Makes the operations; returns what stands for each result, or nothing before anything is made.
+/// Makes the operations; returns a value for each result, or `None` before anything is made.
 pub(super) fn make(here: &mut Expansion<'_>) -> Option<Vec<ValueId>> {
     let name = here.module.op(here.like).name().clone();
     let name = unprefixed(&name)?;
@@ -159,7 +159,7 @@ fn classifier(here: &mut Expansion<'_>, x: ValueId) -> Option<Vec<ValueId>> {
     Some(vec![label, transform.apply(here, scores)])
 }
 
-/// The labels of classes as the value of a constant, and how many there are.
+/// Returns the labels of classes as the value of a constant, and their number.
 fn labels(here: &Expansion<'_>) -> Option<(usize, Attribute)> {
     let data = here.module.op(here.like);
     let strings = data.attribute("classlabels_strings");
@@ -172,7 +172,7 @@ fn labels(here: &Expansion<'_>) -> Option<(usize, Attribute)> {
     Some((ints.len(), super::integers(vec![n], &ints)))
 }
 
-/// `x` times the coefficients, plus the intercepts: a row of scores for each row.
+/// Makes a row of scores for each row: `x` times the coefficients, plus the intercepts.
 fn scores(here: &mut Expansion<'_>, x: ValueId, n_scores: usize) -> Option<ValueId> {
     let coefficients = floats(here.module, here.like, "coefficients")?;
     let intercepts = floats(here.module, here.like, "intercepts");
@@ -224,7 +224,7 @@ fn one_hot(here: &mut Expansion<'_>, x: ValueId) -> Option<ValueId> {
     Some(here.add("Cast", &[is_it], &[("to", integer(F32))]))
 }
 
-/// What is done to scores.
+/// The transform of scores.
 enum Transform {
     Nothing,
     Logistic,
@@ -257,13 +257,13 @@ fn as_f32(here: &mut Expansion<'_>, x: ValueId) -> ValueId {
     }
 }
 
-/// A constant of one dimension.
+/// Makes a constant of one dimension.
 fn row(here: &mut Expansion<'_>, numbers: &[f32]) -> ValueId {
     let n = i64::try_from(numbers.len()).unwrap_or(i64::MAX);
     here.floats(vec![n], numbers)
 }
 
-/// An attribute that is a list of floats; `None` for one that is left out or empty.
+/// Returns an attribute that is a list of floats; `None` for one that is left out or empty.
 fn floats(module: &Module, op: OpId, name: &str) -> Option<Vec<f32>> {
     let list = module.op(op).attribute(name)?.as_array()?;
     #[expect(clippy::cast_possible_truncation, reason = "they are of 32 bits")]

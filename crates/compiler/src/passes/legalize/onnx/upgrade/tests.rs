@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 
 use crate::passes::testing;
 
-/// Upgrades a function that returns the result of an operation on `%x`, and shows all but its frame.
+/// Upgrades a function that returns the result of an operation on `%x`, and shows it without its frame.
 fn check(version: i64, operation: &str, expected: Expect) {
     let text = format!(
         "module attributes {{onnx.opset = {version} : i64}} {{
@@ -268,7 +268,7 @@ fn what_is_wrong_with_learned_models_is_told() {
     );
 }
 
-/// Before version 7 the second operand began at an axis of the first.
+/// Tests operands before version 7 that begin at an axis of the first operand.
 #[test]
 fn operands_that_begin_at_an_axis_get_dimensions_behind() {
     check(
@@ -321,7 +321,7 @@ fn operands_that_begin_at_an_axis_get_dimensions_behind() {
     );
 }
 
-/// The first `Resize` took the element above where it made a picture smaller.
+/// Tests that the first `Resize` takes the element above where it makes a picture smaller.
 #[test]
 fn the_first_resize_takes_the_element_above_of_smaller_pictures() {
     for scales in ["[1.0, 2.0]", "[1.0, 0.5]", "[2.0, 0.5]"] {

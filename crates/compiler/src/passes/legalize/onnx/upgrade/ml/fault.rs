@@ -1,4 +1,4 @@
-//! What keeps an operator of `ai.onnx.ml` from becoming others: attributes that have no meaning.
+//! Finds mistakes in operators of `ai.onnx.ml` that keep them from being expanded.
 
 use std::fmt::Display;
 
@@ -7,7 +7,7 @@ use tfrt_ir::{Attribute, Module, OpId};
 use super::{Transform, floats, unprefixed};
 use crate::passes::graph::node;
 
-/// Says what is wrong with an operator, if it is one that others stand for and they can't.
+/// Returns the mistake in an operator that is to be expanded and can't be.
 ///
 /// What is read when a model is opened, and what has a kernel, says so itself.
 pub(in super::super) fn find(module: &Module, op: OpId) -> Option<String> {
@@ -35,7 +35,7 @@ impl Operator<'_> {
         Some(format!("attribute '{name}' is expected to {expected}"))
     }
 
-    /// How many elements a list has; 0 of what is left out.
+    /// Returns the length of a list; 0 if it is left out.
     fn len(&self, name: &str) -> usize {
         let value = self.module.op(self.op).attribute(name);
         value.and_then(Attribute::as_array).map_or(0, <[_]>::len)
@@ -62,7 +62,7 @@ impl Operator<'_> {
         }
     }
 
-    /// How many features there are, if that is known.
+    /// Returns the number of features, if it is known.
     fn last_extent(&self) -> Option<i64> {
         let x = node::operand(self.module, self.op, 0)?;
         let extent = *node::shape(self.module, x)?.last()?;

@@ -1,4 +1,4 @@
-//! Tensors each of whose elements comes from one place of another: in blocks, along axes, around edges.
+//! Kernels that rearrange elements: in blocks, along axes, around edges.
 
 use smallvec::{SmallVec, smallvec};
 use tfrt_host::memory::MemoryReservation;
@@ -12,7 +12,7 @@ use tfrt_tensor::{
 };
 
 use super::of_call;
-use super::tensors::{axis_in, extents, integers, moved, seen};
+use super::tensors::{axis_in, extents, integers, moved, reshaped};
 
 pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("tf.BatchToSpaceND", batch_to_space).formats(Formats::STRING),
@@ -25,13 +25,14 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("tf.SpaceToDepth", |call| blocks(call, false)).formats(Formats::STRING),
 ];
 
-/// The product of extents; the largest integer if it exceeds that, which one of a tensor without elements may.
+/// Returns the product of extents, or the largest integer if it exceeds that, as that of a tensor without elements
+/// may.
 pub(super) fn product(extents: &[usize]) -> usize {
     let all = extents.iter();
     all.fold(1, |product, extent| product.saturating_mul(*extent))
 }
 
-/// A list that is to have so many elements.
+/// Allocates a list of so many elements, empty yet.
 pub(super) fn list_of<T>(call: &TensorCall<'_>, n: usize) -> Result<Vec<T>, Error> {
     let mut list = Vec::new();
     // A limit on memory is asked once: it does not count the list while it is there.
@@ -44,22 +45,22 @@ pub(super) fn list_of<T>(call: &TensorCall<'_>, n: usize) -> Result<Vec<T>, Erro
     Ok(list)
 }
 
-/// Where an element of a result comes from.
-pub(super) enum Place {
-    /// From the first tensor, at this position.
+/// The source of an element of a result.
+pub(super) enum ElementSource {
+    /// The element of the first tensor at this position.
     First(usize),
-    /// From the second.
+    /// The element of the second tensor at this position.
     Second(usize),
-    /// From nowhere: it is 0, or empty.
-    Nowhere,
+    /// No element: 0, or the empty string.
+    Zero,
 }
 
-/// Makes a tensor whose elements come from one of two.
-pub(super) fn taken(
+/// Makes a tensor whose elements are copied from two others.
+pub(super) fn copied_from(
     call: &TensorCall<'_>,
     [x, y]: [&Tensor; 2],
     extents: &[usize],
-    mut place: impl FnMut(&[usize]) -> Place,
+    mut place: impl FnMut(&[usize]) -> ElementSource,
 ) -> Result<Output, Error> {
     let shape = call.named(TensorShape::new(extents))?;
     let too_large = || {
@@ -82,9 +83,9 @@ pub(super) fn taken(
     };
     if let (Tensor::String(x), Tensor::String(y)) = (x, y) {
         let strings = (0..n).map(|_| match next() {
-            Place::First(at) => x.strings()[at].clone(),
-            Place::Second(at) => y.strings()[at].clone(),
-            Place::Nowhere => Vec::new(),
+            ElementSource::First(at) => x.strings()[at].clone(),
+            ElementSource::Second(at) => y.strings()[at].clone(),
+            ElementSource::Zero => Vec::new(),
         });
         let allocator = call.execution.host().allocator();
         return Ok(StringHostTensor::collect(allocator, shape.clone(), strings)?.into());
@@ -99,30 +100,30 @@ pub(super) fn taken(
         let (x, y) = (x.bytes(), y.bytes());
         for to in out.bytes_mut().chunks_exact_mut(size) {
             match next() {
-                Place::First(at) => to.copy_from_slice(&x[at * size..][..size]),
-                Place::Second(at) => to.copy_from_slice(&y[at * size..][..size]),
-                Place::Nowhere => to.fill(0),
+                ElementSource::First(at) => to.copy_from_slice(&x[at * size..][..size]),
+                ElementSource::Second(at) => to.copy_from_slice(&y[at * size..][..size]),
+                ElementSource::Zero => to.fill(0),
             }
         }
     }
     Ok(out.into())
 }
 
-/// The same of one tensor.
-pub(super) fn taken_of(
+/// Makes a tensor whose elements are copied from another.
+pub(super) fn copied_from_one(
     call: &TensorCall<'_>,
     x: &Tensor,
     extents: &[usize],
     mut place: impl FnMut(&[usize]) -> Option<usize>,
 ) -> Result<Outputs, Error> {
-    let found = taken(call, [x, x], extents, |at| match place(at) {
-        Some(at) => Place::First(at),
-        None => Place::Nowhere,
+    let found = copied_from(call, [x, x], extents, |at| match place(at) {
+        Some(at) => ElementSource::First(at),
+        None => ElementSource::Zero,
     });
     Ok(smallvec![found?])
 }
 
-/// The position of an element by its coordinates.
+/// Returns the position of an element by its coordinates.
 pub(super) fn position(extents: &[usize], coordinates: impl IntoIterator<Item = usize>) -> usize {
     let all = extents.iter().zip(coordinates);
     all.fold(0, |position, (extent, coordinate)| {
@@ -134,7 +135,7 @@ fn known(call: &TensorCall<'_>, index: usize) -> Result<Dims, Error> {
     Ok(call.result(index)?.shape.to_dims())
 }
 
-/// Integers that are sizes.
+/// Returns the integers of an operand as sizes.
 fn sizes(call: &TensorCall<'_>, index: usize) -> Result<SmallVec<[usize; 8]>, Error> {
     let list = integers(call, index)?;
     let sizes = list.iter().map(|size| {
@@ -147,7 +148,7 @@ fn sizes(call: &TensorCall<'_>, index: usize) -> Result<SmallVec<[usize; 8]>, Er
     sizes.collect()
 }
 
-/// Channels that become blocks of images, or blocks that become channels.
+/// Turns channels into blocks of images, or blocks into channels.
 fn blocks(call: &mut TensorCall<'_>, to_space: bool) -> Result<Outputs, Error> {
     let x = call.tensor(0)?;
     let (own, result) = (extents(x), known(call, 0)?);
@@ -205,7 +206,7 @@ fn blocks(call: &mut TensorCall<'_>, to_space: bool) -> Result<Outputs, Error> {
             )
         }
     };
-    let x = call.named(seen(x, &seen_as))?;
+    let x = call.named(reshaped(x, &seen_as))?;
     let movement = call.named(Movement::transpose(&seen_as, &order))?;
     Ok(smallvec![moved(call, &x, &movement, &result)?])
 }
@@ -214,7 +215,7 @@ fn space_to_batch(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let x = call.tensor(0)?;
     let (own, result) = (extents(x), known(call, 0)?);
     let (blocks, around) = (sizes(call, 1)?, sizes(call, 2)?);
-    taken_of(call, x, &result, |at| {
+    copied_from_one(call, x, &result, |at| {
         let mut part = at[0] / own[0];
         let mut inner = SmallVec::<[usize; 6]>::from_slice(at);
         inner[0] = at[0] % own[0];
@@ -232,7 +233,7 @@ fn batch_to_space(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let x = call.tensor(0)?;
     let (own, result) = (extents(x), known(call, 0)?);
     let (blocks, around) = (sizes(call, 1)?, sizes(call, 2)?);
-    taken_of(call, x, &result, |at| {
+    copied_from_one(call, x, &result, |at| {
         let mut inner = SmallVec::<[usize; 6]>::from_slice(at);
         let mut part = 0;
         for (index, block) in blocks.iter().enumerate() {
@@ -250,7 +251,7 @@ fn mirror_pad(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let (own, result, around) = (extents(x), known(call, 0)?, sizes(call, 1)?);
     let edge = mirrored_edge(&call.attrs).map_err(of_call(call))?;
     let edge = usize::try_from(edge).unwrap_or(0);
-    taken_of(call, x, &result, |at| {
+    copied_from_one(call, x, &result, |at| {
         let inner = at
             .iter()
             .zip(&own)
@@ -285,7 +286,7 @@ fn roll(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         let shift = usize::try_from(shift.rem_euclid(extent)).unwrap_or(0);
         moved[at] = (moved[at] + shift) % own[at].max(1);
     }
-    taken_of(call, x, &own, |at| {
+    copied_from_one(call, x, &own, |at| {
         let all = at.iter().zip(&own).zip(&moved);
         let inner = all.map(|((place, extent), shift)| (place + extent - shift) % extent);
         Some(position(&own, inner))
@@ -303,18 +304,18 @@ fn select(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let reading = condition.read()?;
     let conditions = reading.elements::<Bool>()?;
     let mut index = 0;
-    let found = taken(call, [x, y], &own, |_| {
+    let found = copied_from(call, [x, y], &own, |_| {
         let at = index;
         index += 1;
         match conditions.get(at / n_each.max(1)) {
-            Some(condition) if bool::from(*condition) => Place::First(at),
-            _ => Place::Second(at),
+            Some(condition) if bool::from(*condition) => ElementSource::First(at),
+            _ => ElementSource::Second(at),
         }
     })?;
     Ok(smallvec![found])
 }
 
-/// The slices along an axis that indices number, of a batch.
+/// Gathers slices along an axis by indices, in batches.
 fn gather(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let (x, indices) = (call.tensor(0)?, call.dense(1)?);
     let (own, places) = (extents(x), indices.shape().to_dims());
@@ -343,7 +344,9 @@ fn gather(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     }
     // Without elements there is nothing to number, however long the batches are.
     if result.contains(&0) {
-        return Ok(smallvec![taken(call, [x, x], &result, |_| Place::Nowhere)?]);
+        return Ok(smallvec![copied_from(call, [x, x], &result, |_| {
+            ElementSource::Zero
+        })?]);
     }
     if n_batch == 0 {
         let movement = match call.dense(1)?.dtype() {
@@ -369,13 +372,13 @@ fn gather(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         }
     }
     let table = [n_batches * n_outer * extent, product(&own[at + 1..])];
-    let x = call.named(seen(x, &table))?;
+    let x = call.named(reshaped(x, &table))?;
     let rows = tfrt_tensor::TensorView::new(&rows, &[rows.len()])?;
     let movement = call.named(Movement::gather(&table, 0, &rows))?;
     Ok(smallvec![moved(call, &x, &movement, &result)?])
 }
 
-/// A tensor of one type and extents, made of a list.
+/// Makes a tensor of a list, of this type and these extents.
 pub(super) fn listed<T: tfrt_tensor::Element>(
     call: &TensorCall<'_>,
     extents: &[usize],

@@ -24,17 +24,17 @@ pub(in super::super) fn program(
         calls: &Calls::default(),
         made: Vec::new(),
         n_control: 0,
-        ahead: HashSet::new(),
+        load_time: HashSet::new(),
         has_kernel: &|_| true,
     };
-    let mut program = Program::new(lowering);
+    let mut program = ConstantProgram::new(lowering);
     for &op in operations {
         program.add(op)?;
     }
     program.finish(returned)
 }
 
-struct Program<'m, 'd> {
+struct ConstantProgram<'m, 'd> {
     lowering: Lowering<'m, 'd>,
     into: Module,
     body: tfrt_ir::BlockId,
@@ -43,12 +43,12 @@ struct Program<'m, 'd> {
     values: Values,
 }
 
-impl<'m, 'd> Program<'m, 'd> {
+impl<'m, 'd> ConstantProgram<'m, 'd> {
     fn new(lowering: Lowering<'m, 'd>) -> Self {
         let mut into = Module::new();
         let region = into.create_region();
         let body = into.create_block(region);
-        Program {
+        ConstantProgram {
             lowering,
             into,
             body,

@@ -1,4 +1,4 @@
-//! Factors and summands of columns behind a product by a constant matrix: they go into the matrix, and into its bias.
+//! Folds factors and summands of columns behind a product into its constant matrix, and into its bias.
 //!
 //! Normalisations by known statistics are such, and so are they as exporters write them out. One factor for all columns is
 //! left for the epilogue.
@@ -11,7 +11,7 @@ use super::super::layout::{known_statistics, statistics};
 use super::super::rewrite::Rewrite;
 use super::super::{fused, node};
 
-/// Folds what follows products.
+/// Folds the column operations behind products.
 pub(super) fn fold(module: &mut Module, block: BlockId) {
     let (mut rewrite, old) = Rewrite::new(module, block);
     let mut scaled = HashSet::new();
@@ -24,47 +24,48 @@ pub(super) fn fold(module: &mut Module, block: BlockId) {
 }
 
 /// An operation behind a product that multiplies, adds to, or normalises each column by constants.
-enum Step {
+enum ColumnOp {
     Factors(DenseAttribute),
     Summands(DenseAttribute),
     Norm,
 }
 
-/// Does a step in the product before it. Biases are added only where columns were multiplied: others are rounded as they are.
+/// Folds an operation into the product before it. Biases are added only where columns were multiplied: others are
+/// rounded as they are.
 fn step(rewrite: &mut Rewrite<'_>, scaled: &mut HashSet<OpId>, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     let &[result] = module.op(op).results() else {
         return None;
     };
     let (x, step) = match node::name(module, op) {
-        "mul" => constant_of(module, op).map(|(x, list)| (x, Step::Factors(list)))?,
-        "add" => constant_of(module, op).map(|(x, list)| (x, Step::Summands(list)))?,
+        "mul" => constant_of(module, op).map(|(x, list)| (x, ColumnOp::Factors(list)))?,
+        "add" => constant_of(module, op).map(|(x, list)| (x, ColumnOp::Summands(list)))?,
         "norm" if node::text(module, op, "kind") == "batch" => {
             let x = node::operand(module, op, 0)?;
             // Of more dimensions the second one is normalised.
-            (node::shape(module, x)?.len() == 2).then_some((x, Step::Norm))?
+            (node::shape(module, x)?.len() == 2).then_some((x, ColumnOp::Norm))?
         }
         _ => return None,
     };
-    let now = rewrite.now(x);
+    let now = rewrite.mapped(x);
     let product = open_product(module, x, now)?;
     let columns = *node::shape(module, x)?.last()?;
     let has_bias = node::operand(module, product, fused::BIAS).is_some();
     match step {
-        Step::Factors(list) if !is_moderate(&list) => return None,
-        Step::Factors(list) => {
+        ColumnOp::Factors(list) if !is_moderate(&list) => return None,
+        ColumnOp::Factors(list) => {
             let list = rewrite.constant(of_columns(list, columns)?, op);
             multiply(rewrite, product, list, columns, op);
             scaled.insert(product);
         }
-        Step::Summands(list) if !has_bias || scaled.contains(&product) => {
+        ColumnOp::Summands(list) if !has_bias || scaled.contains(&product) => {
             let list = rewrite.constant(of_columns(list, columns)?, op);
             add(rewrite, product, list, op);
         }
-        Step::Summands(_) => return None,
-        Step::Norm => {
+        ColumnOp::Summands(_) => return None,
+        ColumnOp::Norm => {
             let (parameters, epsilon) = known_statistics(module, op)?;
-            let parameters = parameters.into_iter().map(|value| rewrite.now(value));
+            let parameters = parameters.into_iter().map(|value| rewrite.mapped(value));
             let [factors, summands] = statistics(rewrite, parameters.collect(), epsilon, op)?;
             multiply(rewrite, product, factors, columns, op);
             add(rewrite, product, summands, op);
@@ -77,7 +78,7 @@ fn step(rewrite: &mut Rewrite<'_>, scaled: &mut HashSet<OpId>, op: OpId) -> Opti
     Some(())
 }
 
-/// Returns the operands of a function of two, of which one is a constant of `f32`, and has no more dimensions.
+/// Returns the operands of a binary function, of which one is a constant of `f32` with no more dimensions.
 fn constant_of(module: &Module, op: OpId) -> Option<(ValueId, DenseAttribute)> {
     let &[left, right] = module.op(op).operands() else {
         return None;
@@ -92,8 +93,8 @@ fn constant_of(module: &Module, op: OpId) -> Option<(ValueId, DenseAttribute)> {
     fits.then(|| (x, list.clone()))
 }
 
-/// Returns whether factors are far from the ends of the numbers: multiplied before the sum they give what they give behind
-/// it, but where a matrix is at these ends itself.
+/// Returns whether all factors are far from the limits of `f32`, so that multiplying before the sum gives the same as
+/// behind it, unless the matrix has numbers at these limits.
 fn is_moderate(list: &DenseAttribute) -> bool {
     const MOST: f32 = 1.8446744e19; // 2^64
     let (each, _) = list.bytes().as_chunks::<4>();
@@ -103,7 +104,7 @@ fn is_moderate(list: &DenseAttribute) -> bool {
     })
 }
 
-/// Returns a constant of an element for each of several columns as a list.
+/// Returns a constant with an element for each column as a list.
 fn of_columns(list: DenseAttribute, columns: i64) -> Option<DenseAttribute> {
     let shape = list.shape();
     let (last, leading) = shape.split_last()?;
@@ -114,7 +115,8 @@ fn of_columns(list: DenseAttribute, columns: i64) -> Option<DenseAttribute> {
     })
 }
 
-/// Returns the product that makes a value for one user alone, if nothing but a bias follows it, and its matrix is its own.
+/// Returns the product that makes a value, if that has one user, nothing but a bias follows, and the product has a
+/// matrix of its own.
 fn open_product(module: &Module, x: ValueId, now: ValueId) -> Option<OpId> {
     let product = module.defining_op(now)?;
     let is_own = |value: ValueId| module.users(value).count() == 1;
@@ -149,7 +151,7 @@ fn multiply(rewrite: &mut Rewrite<'_>, product: OpId, list: ValueId, columns: i6
     }
 }
 
-/// Adds to the columns of a product.
+/// Adds a list to the columns of a product.
 fn add(rewrite: &mut Rewrite<'_>, product: OpId, list: ValueId, like: OpId) {
     let bias = match node::operand(rewrite.module, product, fused::BIAS) {
         None => list,

@@ -1,4 +1,4 @@
-//! Images with factors and summands for each channel, in one pass over what they are joined of.
+//! Fuses a scale and a shift of each channel, after a concatenation, to one pass over its parts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,10 +7,10 @@ use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, ValueId};
 use super::super::node;
 use super::super::rewrite::Rewrite;
 
-/// Images that are joined at most: what joins joined ones over and over stays as it is.
+/// The most parts of a concatenation: what concatenates over and over stays as it is.
 const MOST_PARTS: usize = 64;
 
-/// Fuses what joins images, a product and a sum by lists behind it, and `Relu` behind these.
+/// Fuses a concatenation, a product and a sum with lists behind it, and `Relu` behind these.
 pub(super) fn fuse(module: &mut Module, block: BlockId) {
     let old = module.block(block).operations().to_vec();
     let (mut ends, mut gone) = (HashMap::new(), HashSet::new());
@@ -34,12 +34,12 @@ pub(super) fn fuse(module: &mut Module, block: BlockId) {
     rewrite.finish(&old);
 }
 
-fn scale(rewrite: &mut Rewrite<'_>, found: &Found) {
+fn scale(rewrite: &mut Rewrite<'_>, found: &AffineMatch) {
     let activation = if found.has_relu { "relu" } else { "none" };
     let mut parts = Vec::new();
     join(rewrite.module, found.image, &mut parts);
     let operands = found.lists.into_iter().chain(parts);
-    let operands: Vec<ValueId> = operands.map(|value| rewrite.now(value)).collect();
+    let operands: Vec<ValueId> = operands.map(|value| rewrite.mapped(value)).collect();
     let result = rewrite.module.op(found.last).results()[0];
     let mut state = OpState::new("cpu.fused.scale")
         .operands(operands)
@@ -52,18 +52,18 @@ fn scale(rewrite: &mut Rewrite<'_>, found: &Found) {
     rewrite.values.insert(result, made);
 }
 
-/// A product, and what follows it.
-struct Found {
+/// A product by a list, with the operations behind it that are fused.
+struct AffineMatch {
     image: ValueId,
-    /// Factors and summands.
+    /// The factors and the summands.
     lists: [ValueId; 2],
-    /// All but the last.
+    /// The fused operations but for the last.
     steps: Vec<OpId>,
     last: OpId,
     has_relu: bool,
 }
 
-fn found(module: &Module, product: OpId) -> Option<Found> {
+fn found(module: &Module, product: OpId) -> Option<AffineMatch> {
     let (image, factors) = scaled(module, product, "mul")?;
     let sum = only_user(module, product)?;
     let (_, summands) = scaled(module, sum, "add")?;
@@ -72,7 +72,7 @@ fn found(module: &Module, product: OpId) -> Option<Found> {
         return None;
     }
     let relu = only_user(module, sum).filter(|op| node::name(module, *op) == "relu");
-    Some(Found {
+    Some(AffineMatch {
         image,
         lists: [factors, summands],
         steps: [product].into_iter().chain(relu.map(|_| sum)).collect(),
@@ -81,7 +81,7 @@ fn found(module: &Module, product: OpId) -> Option<Found> {
     })
 }
 
-/// Returns the operands of a function of an image of channels and a list of as many elements.
+/// Matches a function of an image and a list of an element for each channel; returns both.
 fn scaled(module: &Module, op: OpId, name: &str) -> Option<(ValueId, ValueId)> {
     let &[image, list] = module.op(op).operands() else {
         return None;
@@ -107,7 +107,7 @@ fn only_user(module: &Module, op: OpId) -> Option<OpId> {
     (users.next().is_none() && is_beside).then_some(user)
 }
 
-/// Appends what an image is joined of along its channels, itself if it is not.
+/// Appends the parts of a concatenation along channels, or the image itself if it is none.
 fn join(module: &Module, image: ValueId, parts: &mut Vec<ValueId>) {
     let mut left = vec![image];
     while let Some(value) = left.pop() {

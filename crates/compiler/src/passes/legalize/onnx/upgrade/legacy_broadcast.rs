@@ -1,4 +1,4 @@
-//! Operations before version 7, whose second operand was put to dimensions of the first that it does not say itself.
+//! Expands operations before version 7, whose second operand is broadcast to dimensions of the first by an attribute.
 //!
 //! | Operation | Its second operand |
 //! | --- | --- |
@@ -17,19 +17,19 @@ use crate::passes::graph::node;
 /// The version from which on operands are broadcast as NumPy does it.
 const BROADCASTS: i64 = 7;
 
-/// Operations of two operands that had `axis` and `broadcast`, all with names in ONNX.
+/// Operations of two operands that had the attributes `axis` and `broadcast`, under ONNX's names.
 pub(super) const ALIGNED: [&str; 11] = [
     "Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor",
 ];
 
-/// Whether an operation may be one of them.
+/// Returns whether an operation is of such a version and name.
 pub(super) fn is_one(module: &Module, op: OpId) -> bool {
     let name = module.op(op).name();
     let name = name.strip_prefix("onnx.").unwrap_or_default();
     (name == "PRelu" || ALIGNED.contains(&name)) && lower::opset(module, op) < BROADCASTS
 }
 
-/// Makes the operations; returns the result, or nothing if it is broadcast as today.
+/// Makes the operations; returns the result, or `None` if it is broadcast as today.
 pub(super) fn make(here: &mut Expansion<'_>) -> Option<Vec<ValueId>> {
     let name = here.module.op(here.like).name().clone();
     let x = node::operand(here.module, here.like, 0)?;
@@ -67,13 +67,13 @@ pub(super) fn make(here: &mut Expansion<'_>) -> Option<Vec<ValueId>> {
     Some(here.append_all(state.result(ty)))
 }
 
-/// The number of dimensions, as a list of one.
+/// Makes the number of dimensions, as a list of one.
 fn rank(here: &mut Expansion<'_>, value: ValueId) -> ValueId {
     let extents = here.add("Shape", &[value], &[]);
     here.add("Shape", &[extents], &[])
 }
 
-/// A value with these extents, and so many of 1 behind them.
+/// Makes a value with these extents, and so many of 1 behind them.
 fn behind_of(here: &mut Expansion<'_>, value: ValueId, own: ValueId, n: ValueId) -> ValueId {
     let ty = tfrt_ir::Type::tensor(vec![1], tfrt_ir::Type::I64);
     let one = dense(ty, vec![1_i64.to_le_bytes().to_vec()]);

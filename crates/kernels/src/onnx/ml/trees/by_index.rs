@@ -1,4 +1,4 @@
-//! Trees as `TreeEnsemble` has them: nodes and leaves are named by their places.
+//! Trees of `TreeEnsemble`, whose nodes and leaves are identified by their positions.
 
 use tfrt_host::Error;
 use tfrt_tensor::DType;
@@ -6,11 +6,11 @@ use tfrt_tensor::math::trees::{
     Aggregate, Branch, Leaves, Node as TreeNode, Question, Trees, Vote,
 };
 
-use super::super::super::Node;
+use super::super::super::NodeCall;
 use super::super::super::dispatch::to_f64;
 
 /// Reads the trees, and whether their numbers need more than `f32`.
-pub(super) fn trees(node: &Node<'_>) -> Result<(Trees<f64>, bool), Error> {
+pub(super) fn trees(node: &NodeCall<'_>) -> Result<(Trees<f64>, bool), Error> {
     let integers = |name| {
         let list = node.attributes.integers(name)?;
         list.ok_or_else(|| node.attributes.missing(name))
@@ -52,7 +52,7 @@ pub(super) fn trees(node: &Node<'_>) -> Result<(Trees<f64>, bool), Error> {
         Ok(index) => Ok(Branch::Node(index)),
         Err(_) => Err(node.error(format_args!("a branch leads to number {id}"))),
     };
-    let mut members = Members::new(numbers("membership_values")?.unwrap_or_default());
+    let mut members = MemberSets::new(numbers("membership_values")?.unwrap_or_default());
     let mut nodes = Vec::with_capacity(n);
     for index in 0..n {
         let feature = usize::try_from(features[index])
@@ -115,7 +115,7 @@ pub(super) fn trees(node: &Node<'_>) -> Result<(Trees<f64>, bool), Error> {
         }
     };
     let trees = Trees::new(nodes, leaves, roots, n_targets, aggregate);
-    let trees = trees.map_err(|error| node.told(&error))?;
+    let trees = trees.map_err(|error| node.with_name(&error))?;
     let weights = node
         .attributes
         .tensor("leaf_weights", node.execution.host().allocator())?;
@@ -123,7 +123,7 @@ pub(super) fn trees(node: &Node<'_>) -> Result<(Trees<f64>, bool), Error> {
     Ok((trees, is_wide))
 }
 
-/// A root both of whose branches are one leaf is that leaf.
+/// Returns the root of a tree: a leaf if both branches of the node are that leaf.
 fn root_of(nodes: &[TreeNode<f64>], root: Branch) -> Result<Branch, Error> {
     let Branch::Node(index) = root else {
         return Ok(root);
@@ -134,14 +134,14 @@ fn root_of(nodes: &[TreeNode<f64>], root: Branch) -> Result<Branch, Error> {
     }
 }
 
-/// Lists of members, one after the other, each ended by what is no number.
-struct Members {
+/// Sets of members, one after the other in a list, each ended by a NaN.
+struct MemberSets {
     values: std::vec::IntoIter<f64>,
 }
 
-impl Members {
-    fn new(values: Vec<f64>) -> Members {
-        Members {
+impl MemberSets {
+    fn new(values: Vec<f64>) -> MemberSets {
+        MemberSets {
             values: values.into_iter(),
         }
     }

@@ -1,17 +1,17 @@
-//! Images that are joined along their channels for a convolution by windows of one element, which can read them
-//! where they are. What pools joined images joins pooled ones.
+//! Fuses a concatenation along channels with the convolution by windows of one element behind it, which reads the
+//! parts where they are. A pool between them becomes pools of the parts.
 
 use tfrt_ir::{BlockId, Module, OpId, OpState, Type, ValueId};
 
 use super::super::rewrite::{Rewrite, stated};
 use super::super::{fused, node};
 
-/// Channels that an image has at least: fewer are not worth the start of a loop for each.
+/// The least number of channels of a part: fewer are not worth the start of a loop for each.
 const LEAST_CHANNELS: i64 = 32;
-/// Images that are joined at most.
+/// The most parts of a concatenation.
 const MOST_PARTS: usize = 8;
 
-/// Fuses what joins images with the convolution behind it.
+/// Fuses concatenations with the convolutions behind them.
 pub(super) fn fuse(module: &mut Module, block: BlockId) {
     each(module, block, pool);
     each(module, block, convolution);
@@ -27,7 +27,7 @@ fn each(module: &mut Module, block: BlockId, change: fn(&mut Rewrite<'_>, OpId) 
     rewrite.finish(&old);
 }
 
-/// Returns the images, alike, that one is joined of, if it is for an operation alone.
+/// Returns the parts of a concatenation, all of one type, if it has one user.
 fn parts(module: &Module, image: ValueId) -> Option<(OpId, Vec<ValueId>)> {
     let concat = module.defining_op(image)?;
     let parts = module.op(concat).operands();
@@ -44,7 +44,7 @@ fn parts(module: &Module, image: ValueId) -> Option<(OpId, Vec<ValueId>)> {
     fits.then(|| (concat, parts.to_vec()))
 }
 
-/// A pool of joined images, in front of a convolution: pools of each, joined.
+/// Moves a pool of a concatenation, in front of a convolution, to its parts.
 fn pool(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     if *module.op(op).name() != "cpu.fused.pool" {
@@ -55,7 +55,7 @@ fn pool(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     let &[image] = module.op(op).operands() else {
         return None;
     };
-    let now = rewrite.now(image);
+    let now = rewrite.mapped(image);
     if !is_pointwise(module, user) || module.users(result).count() != 1 {
         return None;
     }
@@ -87,7 +87,7 @@ fn pool(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     Some(())
 }
 
-/// Whether an operation is a convolution by windows of one element, which adds no image.
+/// Returns whether an operation is a convolution by windows of one element without a residual.
 fn is_pointwise(module: &Module, op: OpId) -> bool {
     let is = |name: &str, wanted: i64| {
         let found = node::ints(module, op, name);
@@ -102,17 +102,17 @@ fn is_pointwise(module: &Module, op: OpId) -> bool {
         && matches!(extents().as_deref(), Some([_, _, 1, 1]))
 }
 
-/// A convolution of joined images.
+/// Fuses a concatenation with a convolution.
 fn convolution(rewrite: &mut Rewrite<'_>, op: OpId) -> Option<()> {
     let module = &*rewrite.module;
     if !is_pointwise(module, op) {
         return None;
     }
     let image = node::operand(module, op, 0)?;
-    let (_, images) = parts(module, rewrite.now(image))?;
+    let (_, images) = parts(module, rewrite.mapped(image))?;
     let result = module.op(op).results()[0];
     let ty = module.value_type(result).clone();
-    let mut state = fused::joined(rewrite, op, images).result(ty);
+    let mut state = fused::concat_conv(rewrite, op, images).result(ty);
     let module = &*rewrite.module;
     if let Some(shapes) = module.op(op).attribute("model.shapes") {
         state = state.attribute("model.shapes", shapes.clone());

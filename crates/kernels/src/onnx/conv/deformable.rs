@@ -1,4 +1,4 @@
-//! `DeformConv`: a convolution whose windows' elements are moved by offsets, each by its own.
+//! `DeformConv`: a convolution in which each element of a window is moved by an offset of its own.
 
 use tfrt_host::Error;
 use tfrt_tensor::Dims;
@@ -7,10 +7,10 @@ use tfrt_tensor::math::conv::deformed::{Deformed, deformed_into};
 use tfrt_tensor::math::window::Window;
 
 use crate::onnx::pool::image;
-use crate::onnx::windows::Spatial;
-use crate::onnx::{Node, Outputs};
+use crate::onnx::windows::SpatialAttributes;
+use crate::onnx::{NodeCall, Outputs};
 
-pub(super) fn deformed(node: &Node<'_>) -> Result<Outputs, Error> {
+pub(super) fn deformed(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (x, filter, offsets) = (
         node.inputs.dense(0)?,
         node.inputs.dense(1)?,
@@ -22,7 +22,7 @@ pub(super) fn deformed(node: &Node<'_>) -> Result<Outputs, Error> {
     );
     let (dtype, extents) = (x.dtype(), image(node)?);
     let filter_extents = node.inputs.extents(1, extents.len())?;
-    let spatial = Spatial::of(node, extents.len() - 2, Some(&filter_extents[2..]))?;
+    let spatial = SpatialAttributes::of(node, extents.len() - 2, Some(&filter_extents[2..]))?;
     let windows: Vec<Window> = spatial.windows(node, &extents[2..])?;
     let deformed = Deformed {
         windows,
@@ -31,11 +31,11 @@ pub(super) fn deformed(node: &Node<'_>) -> Result<Outputs, Error> {
     };
     let output: Dims = deformed
         .output_extents(&extents, &filter_extents)
-        .map_err(|error| node.told(&error))?;
+        .map_err(|error| node.with_name(&error))?;
     let out = node.output(dtype, &output)?;
     node.inputs.expect(0, Family::Floats)?;
     let operands = [x, filter, offsets];
     let chain = deformed_into(node.execution, &deformed, operands, [bias, mask], &out);
-    let chain = chain.map_err(|error| node.told(&error))?;
+    let chain = chain.map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }

@@ -1,4 +1,4 @@
-//! Images whose channels come first, turned around a kernel of those whose channels come last.
+//! An adapter of kernels on images whose channels come last to images whose channels come first.
 
 use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
@@ -9,9 +9,9 @@ use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata, TensorShape, with_ele
 
 use super::of_call;
 
-/// Runs a kernel of images whose channels come last. Where they come first, these operands are turned before, and the first
-/// result behind.
-pub(super) fn turned(
+/// Runs a kernel on images whose channels come last. Where they come first, these operands are transposed before, and
+/// the first result after.
+pub(super) fn with_channels_last(
     call: &mut TensorCall<'_>,
     images: &[usize],
     gives_images: bool,
@@ -20,7 +20,7 @@ pub(super) fn turned(
     if !has_channels_first(&call.attrs).map_err(of_call(call))? {
         return run(call);
     }
-    let mut operands = Turned {
+    let mut operands = TransposedOperands {
         given: SmallVec::new(),
     };
     for index in 0..call.n_inputs() {
@@ -33,7 +33,7 @@ pub(super) fn turned(
     let mut results: SmallVec<[TensorMetadata; 2]> = call.results.iter().cloned().collect();
     if let Some(first) = results.first_mut().filter(|_| gives_images) {
         let extents = first.shape.to_dims();
-        let order = turn_of(extents.len(), true);
+        let order = channel_order(extents.len(), true);
         let extents: SmallVec<[usize; 6]> = order.iter().map(|at| extents[*at]).collect();
         first.shape = TensorShape::new(&extents)?;
     }
@@ -71,8 +71,8 @@ pub(super) fn turned(
     Ok(outputs)
 }
 
-/// The order of dimensions that puts channels last, or back to the second place.
-fn turn_of(rank: usize, to_last: bool) -> SmallVec<[usize; 6]> {
+/// Returns the permutation that puts channels last, or back to the second dimension.
+fn channel_order(rank: usize, to_last: bool) -> SmallVec<[usize; 6]> {
     let mut order: SmallVec<[usize; 6]> = (0..rank).collect();
     match to_last {
         true => order[1.min(rank)..].rotate_left(1.min(rank.saturating_sub(1))),
@@ -81,10 +81,10 @@ fn turn_of(rank: usize, to_last: bool) -> SmallVec<[usize; 6]> {
     order
 }
 
-/// Images with their channels last.
+/// Transposes images to channels last.
 fn last(call: &TensorCall<'_>, x: &DenseHostTensor) -> Result<DenseHostTensor, Error> {
     let extents = x.shape().to_dims();
-    let movement = Movement::transpose(&extents, &turn_of(extents.len(), true))?;
+    let movement = Movement::transpose(&extents, &channel_order(extents.len(), true))?;
     let (dtype, out) = (x.dtype(), call.allocate(movement.metadata(x.metadata())?)?);
     {
         let (x, mut out) = (x.read()?, out.write()?);
@@ -93,23 +93,23 @@ fn last(call: &TensorCall<'_>, x: &DenseHostTensor) -> Result<DenseHostTensor, E
     Ok(out)
 }
 
-/// Images with their channels first, made of those with channels last.
+/// Transposes images with channels last to channels first.
 fn first_into(
     execution: &ExecutionContext,
     x: &DenseHostTensor,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let extents = x.shape().to_dims();
-    let movement = Movement::transpose(&extents, &turn_of(extents.len(), false))?;
+    let movement = Movement::transpose(&extents, &channel_order(extents.len(), false))?;
     movement.run_into(execution, x, out)
 }
 
-/// The operands of a kernel, some of them turned.
-struct Turned {
+/// The operands of a kernel, some of them transposed.
+struct TransposedOperands {
     given: SmallVec<[Option<Tensor>; 6]>,
 }
 
-impl Operands for Turned {
+impl Operands for TransposedOperands {
     fn len(&self) -> usize {
         self.given.len()
     }

@@ -1,4 +1,4 @@
-//! Trees as `TreeEnsembleRegressor` and `TreeEnsembleClassifier` have them: nodes are named by tree and number.
+//! Trees of `TreeEnsembleRegressor` and `TreeEnsembleClassifier`, whose nodes are identified by tree and number.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,12 +8,12 @@ use tfrt_tensor::math::trees::{
     Aggregate, Branch, Leaves, Node as TreeNode, Question, Trees, Vote,
 };
 
-use super::super::super::Node;
+use super::super::super::NodeCall;
 use super::super::super::dispatch::to_f64;
 
-/// Numbers that are a list of floats, or a tensor, whose attribute has `_as_tensor` in its name; and whether they need
-/// more than `f32`. Without the attribute there are none.
-pub(super) fn numbers(node: &Node<'_>, name: &str) -> Result<(Vec<f64>, bool), Error> {
+/// Returns numbers that are a list of floats, or a tensor, whose attribute has `_as_tensor` in its name; and whether
+/// they need more than `f32`. Without the attribute there are none.
+pub(super) fn numbers(node: &NodeCall<'_>, name: &str) -> Result<(Vec<f64>, bool), Error> {
     let allocator = node.execution.host().allocator();
     let tensor = node
         .attributes
@@ -28,19 +28,19 @@ pub(super) fn numbers(node: &Node<'_>, name: &str) -> Result<(Vec<f64>, bool), E
     }
 }
 
-/// The error for a list of another length.
-pub(super) fn other_len(node: &Node<'_>, name: &str, expected: usize, found: usize) -> Error {
+/// Makes the error for a list of another length.
+pub(super) fn other_len(node: &NodeCall<'_>, name: &str, expected: usize, found: usize) -> Error {
     let message = format_args!("is expected to have {expected} elements, found {found}");
     node.attributes.error(name, message)
 }
 
-/// Names of nodes, as attributes have them: trees and numbers.
-struct Names<'a> {
+/// The identifiers of nodes, in two lists: trees and numbers.
+struct NodeIds<'a> {
     trees: &'a [i64],
     nodes: &'a [i64],
 }
 
-impl Names<'_> {
+impl NodeIds<'_> {
     fn get(&self, index: usize) -> (i64, i64) {
         (self.trees[index], self.nodes[index])
     }
@@ -48,7 +48,7 @@ impl Names<'_> {
 
 /// Reads the trees, whose leaves vote for targets or classes, and whether their numbers need more than `f32`.
 pub(super) fn trees(
-    node: &Node<'_>,
+    node: &NodeCall<'_>,
     votes: &str,
     n_targets: usize,
 ) -> Result<(Trees<f64>, bool), Error> {
@@ -62,7 +62,7 @@ pub(super) fn trees(
     };
     let ids = integers("nodes_nodeids", None)?;
     let n = ids.len();
-    let names = Names {
+    let names = NodeIds {
         trees: integers("nodes_treeids", Some(n))?,
         nodes: ids,
     };
@@ -86,7 +86,7 @@ pub(super) fn trees(
     if values.len() != n {
         return Err(other_len(node, "nodes_values", n, values.len()));
     }
-    let Read {
+    let LeafTable {
         leaves_at,
         leaves,
         is_wide: wide_weights,
@@ -135,11 +135,11 @@ pub(super) fn trees(
         });
     }
     let trees = Trees::new(nodes, leaves, roots, n_targets, aggregate(node)?);
-    let trees = trees.map_err(|error| node.told(&error))?;
+    let trees = trees.map_err(|error| node.with_name(&error))?;
     Ok((trees, wide_values || wide_weights))
 }
 
-fn question(node: &Node<'_>, mode: &[u8], value: f64) -> Result<Question<f64>, Error> {
+fn question(node: &NodeCall<'_>, mode: &[u8], value: f64) -> Result<Question<f64>, Error> {
     Ok(match mode {
         b"BRANCH_LEQ" => Question::AtMost(value),
         b"BRANCH_LT" => Question::Less(value),
@@ -155,7 +155,7 @@ fn question(node: &Node<'_>, mode: &[u8], value: f64) -> Result<Question<f64>, E
     })
 }
 
-fn aggregate(node: &Node<'_>) -> Result<Aggregate, Error> {
+fn aggregate(node: &NodeCall<'_>) -> Result<Aggregate, Error> {
     match node.attributes.string_or("aggregate_function", "SUM")? {
         "SUM" => Ok(Aggregate::Sum),
         "AVERAGE" => Ok(Aggregate::Average),
@@ -169,15 +169,20 @@ fn aggregate(node: &Node<'_>) -> Result<Aggregate, Error> {
 }
 
 /// The leaves of all trees.
-struct Read {
-    /// Which leaf each node is, if it is one.
+struct LeafTable {
+    /// The leaf that each node is, if it is one.
     leaves_at: Vec<Option<usize>>,
     leaves: Leaves<f64>,
     /// Whether votes need more than `f32`.
     is_wide: bool,
 }
 
-fn leaves(node: &Node<'_>, votes: &str, names: &Names<'_>, modes: &[&[u8]]) -> Result<Read, Error> {
+fn leaves(
+    node: &NodeCall<'_>,
+    votes: &str,
+    names: &NodeIds<'_>,
+    modes: &[&[u8]],
+) -> Result<LeafTable, Error> {
     let name = |what: &str| format!("{votes}_{what}");
     let (weights, is_wide) = numbers(node, &name("weights"))?;
     let integers = |what: &str| {
@@ -222,7 +227,7 @@ fn leaves(node: &Node<'_>, votes: &str, names: &Names<'_>, modes: &[&[u8]]) -> R
             at.push(None);
         }
     }
-    Ok(Read {
+    Ok(LeafTable {
         leaves_at: at,
         leaves,
         is_wide,

@@ -1,4 +1,4 @@
-//! Tensors whose extents are stated, counted, or those of another tensor.
+//! Inference of tensors whose extents are stated, counted, or those of another tensor.
 
 use tfrt_bef::DType;
 

@@ -1,4 +1,4 @@
-//! [`Beside`]: what an operation keeps beside its operands and results.
+//! [`Workspace`]: memory that an operation needs beside its operands and results.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -7,34 +7,34 @@ use std::sync::Arc;
 use tfrt_host::memory::MemoryReservation;
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext};
 
-/// So little is not counted: to ask for it would take as long as to use it.
+/// The bytes that are too few to be counted: to reserve them would take as long as to use them.
 const LITTLE: usize = 64 << 10;
 
-/// Memory that is set aside with the host's allocator for lists that an operation keeps while it runs, and its tasks
-/// behind it: positions, weights, wide numbers. They come from the process, in proportion to operands or results, but
-/// may be many times as large.
-pub struct Beside<'a> {
+/// A reservation with the host's allocator for lists that an operation, and its tasks, hold while they run:
+/// positions, weights, wide numbers. The lists themselves come from the process; they may be many times as large as
+/// operands and results.
+pub struct Workspace<'a> {
     operation: &'static str,
     execution: &'a ExecutionContext,
     aside: RefCell<Option<MemoryReservation>>,
 }
 
-impl<'a> Beside<'a> {
-    /// Nothing yet.
-    pub(super) fn new(operation: &'static str, execution: &'a ExecutionContext) -> Beside<'a> {
-        Beside {
+impl<'a> Workspace<'a> {
+    /// Makes an empty reservation.
+    pub(super) fn new(operation: &'static str, execution: &'a ExecutionContext) -> Workspace<'a> {
+        Workspace {
             operation,
             execution,
             aside: RefCell::new(None),
         }
     }
 
-    /// Sets memory aside for so many more elements of so many bytes, until the results are there.
+    /// Reserves memory for so many more elements of so many bytes, until the results are there.
     ///
     /// # Errors
     ///
     /// `ResourceExhausted` if there is none.
-    pub fn set_aside(&self, n_elements: usize, n_bytes_each: usize) -> Result<(), Error> {
+    pub fn reserve(&self, n_elements: usize, n_bytes_each: usize) -> Result<(), Error> {
         let n_bytes = n_elements.saturating_mul(n_bytes_each);
         if n_bytes < LITTLE {
             return Ok(());
@@ -51,7 +51,7 @@ impl<'a> Beside<'a> {
         Err(Error::resource_exhausted(message))
     }
 
-    /// Keeps what is set aside until these results are there: what calculates them may need the lists.
+    /// Keeps the reservation until these results are there, since tasks that calculate them may need the lists.
     pub(super) fn until_settled(&self, results: &[AnyAsyncValue]) {
         let Some(aside) = self.aside.take() else {
             return;
@@ -64,7 +64,7 @@ impl<'a> Beside<'a> {
     }
 }
 
-impl fmt::Debug for Beside<'_> {
+impl fmt::Debug for Workspace<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.aside.borrow().fmt(f)
     }

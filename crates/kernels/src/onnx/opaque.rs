@@ -1,4 +1,4 @@
-//! [`Carried`]: tensors whose elements are moved and not looked at.
+//! [`OpaqueTensors`]: tensors whose elements are moved without being read.
 //!
 //! Numbers are moved as they are, by code that knows the sizes of elements alone. Of strings the numbers are moved, from 1
 //! on; 0, which is what padding adds, is the empty string.
@@ -9,33 +9,34 @@ use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, ExecutionContext, HostA
 use tfrt_tensor::math::movement::Movement;
 use tfrt_tensor::{DType, DenseHostTensor, StringHostTensor, Tensor, TensorMetadata, TensorShape};
 
-use super::{Node, Outputs};
+use super::{NodeCall, Outputs};
 use crate::tensor::strings::no_memory;
 
-/// Tensors of one type whose elements are moved.
-pub(crate) struct Carried {
-    /// The tensors; of strings, numbers that stand for them.
+/// Tensors of one type whose elements are moved without being read. Strings are represented by numbers while they
+/// move.
+pub(crate) struct OpaqueTensors {
+    /// The tensors; of strings, the numbers that represent them.
     pub tensors: Vec<DenseHostTensor>,
     kind: Kind,
 }
 
-/// The elements of the tensors.
+/// The type of the elements.
 #[derive(Clone)]
 enum Kind {
-    /// Numbers of this type, which stand for themselves.
+    /// Numbers of this type.
     Numbers(DType),
-    /// Strings, which are copied when it is known where they go.
+    /// Strings, with the allocator of results.
     Strings(Vec<StringHostTensor>, Arc<dyn HostAllocator>),
 }
 
-impl Carried {
+impl OpaqueTensors {
     /// Takes tensors to be moved.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if they are not of one type.
-    pub fn new(node: &Node<'_>, tensors: &[&Tensor]) -> Result<Carried, Error> {
-        Carried::of(node.execution, tensors).map_err(|error| node.told(&error))
+    pub fn new(node: &NodeCall<'_>, tensors: &[&Tensor]) -> Result<OpaqueTensors, Error> {
+        OpaqueTensors::of(node.execution, tensors).map_err(|error| node.with_name(&error))
     }
 
     /// As [`new`](Self::new), outside of an operation.
@@ -43,7 +44,7 @@ impl Carried {
     /// # Errors
     ///
     /// See [`new`](Self::new).
-    pub fn of(execution: &ExecutionContext, tensors: &[&Tensor]) -> Result<Carried, Error> {
+    pub fn of(execution: &ExecutionContext, tensors: &[&Tensor]) -> Result<OpaqueTensors, Error> {
         let dtype = tensors
             .first()
             .map_or(DType::F32, |first| first.metadata().dtype);
@@ -54,7 +55,7 @@ impl Carried {
         }
         if dtype != DType::String {
             let numbers = tensors.iter().map(|tensor| tensor.as_dense().cloned());
-            return Ok(Carried {
+            return Ok(OpaqueTensors {
                 tensors: numbers.collect::<Result<_, Error>>()?,
                 kind: Kind::Numbers(dtype),
             });
@@ -73,19 +74,19 @@ impl Carried {
             let numbers = DenseHostTensor::from_slice(allocator, &shape.to_dims(), &numbers);
             numbers.map_err(|_| no_memory(shape))
         };
-        Ok(Carried {
+        Ok(OpaqueTensors {
             tensors: strings.iter().map(number).collect::<Result<_, _>>()?,
             kind: Kind::Strings(strings, execution.host().allocator().clone()),
         })
     }
 
-    /// Allocates a tensor for a result, which the operation must write, every element; for strings one of numbers that
-    /// stand for empty ones.
+    /// Allocates a tensor for a result, which the operation must write completely; for strings a tensor of numbers,
+    /// initially those of empty strings.
     ///
     /// # Errors
     ///
-    /// See [`Node::output`].
-    pub fn output(&self, node: &Node<'_>, extents: &[usize]) -> Result<DenseHostTensor, Error> {
+    /// See [`NodeCall::output`].
+    pub fn output(&self, node: &NodeCall<'_>, extents: &[usize]) -> Result<DenseHostTensor, Error> {
         self.output_in(node.execution, extents)
     }
 
@@ -113,7 +114,7 @@ impl Carried {
         }
     }
 
-    /// Returns a result that was made of the tensors, with strings in place of their numbers, when it is there.
+    /// Returns a result that was made of the tensors, with strings again, as a value that is there when the chain is.
     ///
     /// # Errors
     ///
@@ -130,7 +131,7 @@ impl Carried {
         }
     }
 
-    /// As [`finish`](Self::finish), as the only result.
+    /// Returns [`finish`](Self::finish)ed tensors as the only result.
     ///
     /// # Errors
     ///
@@ -168,8 +169,8 @@ impl Kind {
     }
 }
 
-impl Node<'_> {
-    /// Moves the elements of a tensor; what is put around is 0, or the empty string.
+impl NodeCall<'_> {
+    /// Moves the elements of a tensor; padding is 0, or the empty string.
     ///
     /// # Errors
     ///
@@ -179,20 +180,20 @@ impl Node<'_> {
         tensor: &Tensor,
         movement: &Movement,
     ) -> Result<AnyAsyncValue, Error> {
-        let carried = Carried::new(self, &[tensor])?;
-        let out = carried.output(self, movement.extents())?;
-        let chain = movement.run_into(self.execution, &carried.tensors[0], &out)?;
-        carried.finish(out, chain)
+        let opaque = OpaqueTensors::new(self, &[tensor])?;
+        let out = opaque.output(self, movement.extents())?;
+        let chain = movement.run_into(self.execution, &opaque.tensors[0], &out)?;
+        opaque.finish(out, chain)
     }
 }
 
-/// The same bytes as elements of another type of the same size.
+/// Reinterprets elements as another type of the same size.
 pub(super) fn retyped(tensor: &DenseHostTensor, dtype: DType) -> Result<DenseHostTensor, Error> {
     let metadata = TensorMetadata::new(dtype, tensor.shape().clone());
     DenseHostTensor::new(metadata, tensor.buffer().clone())
 }
 
-/// The same elements with other extents.
+/// Reshapes a tensor.
 ///
 /// # Errors
 ///
@@ -205,12 +206,12 @@ pub(super) fn reshaped(tensor: &Tensor, extents: &[usize]) -> Result<Tensor, Err
     }
 }
 
-/// The extents of a tensor.
+/// Returns the extents of a tensor.
 pub(super) fn extents(tensor: &Tensor) -> tfrt_tensor::Dims {
     tensor.metadata().shape.to_dims()
 }
 
-/// The number of elements of a tensor that there is, whatever the extents beside one of 0.
+/// Returns the number of elements of an existing tensor, which is 0 with an extent of 0 whatever the others are.
 pub(super) fn count(extents: &[usize]) -> usize {
     match extents.contains(&0) {
         true => 0,
@@ -220,12 +221,12 @@ pub(super) fn count(extents: &[usize]) -> usize {
     }
 }
 
-/// Parts or slices that a tensor may have though it has fewer elements.
+/// The most empty slices of a tensor with fewer elements.
 const MOST_EMPTY: usize = 1 << 16;
 
-impl Node<'_> {
-    /// Refuses to look at each of `n` slices of a tensor if there are many more of them than elements: of those that
-    /// are empty, a few bytes may promise any number.
+impl NodeCall<'_> {
+    /// Refuses to visit each of `n` slices of a tensor if they are many more than its elements: a few bytes may
+    /// promise any number of empty slices.
     ///
     /// # Errors
     ///
