@@ -112,7 +112,7 @@ struct CountedOp {
     counts: Arc<Counts>,
 }
 
-/// What the other operation says of itself is passed on. `call_short` is not: it would take calls past the count.
+/// What the other operation says of itself is passed on. `try_fast` is not: it would take calls past the count.
 impl Op for CountedOp {
     fn name(&self) -> &str {
         self.op.name()

@@ -17,7 +17,7 @@ use std::hint::black_box;
 mod scaling;
 
 use tfrt_benches::measure::Times;
-use tfrt_tensor::math::conv::{Convolution, Epilogue, convolve};
+use tfrt_tensor::math::conv::{ConvEpilogue, Convolution, convolve};
 use tfrt_tensor::math::matmul::{Scale, matmul};
 use tfrt_tensor::math::normalize::{Affine, rows};
 use tfrt_tensor::math::pointwise::{BinaryFunction, UnaryFunction, binary, unary};
@@ -197,7 +197,7 @@ fn convolutions() {
                 let x = TensorView::new(&x, &shapes[0]).unwrap();
                 let w = TensorView::new(&w, &shapes[1]).unwrap();
                 let mut out = TensorViewMut::new(&mut out, &output).unwrap();
-                convolve(&convolution, &x, &w, Epilogue::default(), &mut out).unwrap();
+                convolve(&convolution, &x, &w, ConvEpilogue::default(), &mut out).unwrap();
             },
             || gemm_alone(product, &patches, &w, &mut theirs),
         );

@@ -2,7 +2,7 @@
 
 use smallvec::smallvec;
 use tfrt_host::{AsyncValue, Chain, DType, Error, ExecutionContext};
-use tfrt_tensor::math::pointwise::{BinaryFunction, Order, UnaryFunction};
+use tfrt_tensor::math::pointwise::{BinaryFunction, OperandOrder, UnaryFunction};
 pub use tfrt_tensor::op::made;
 use tfrt_tensor::op::{binary_of, unary_of, unsupported};
 use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata};
@@ -158,13 +158,17 @@ impl<'a> Call<'a> {
     }
 
     /// Calculates a function of each pair of elements of the two inputs, in the memory of one of them if nobody else
-    /// holds that and it is of the result's type and shape. [`Order::OtherFirst`] hands the second input's to the function
+    /// holds that and it is of the result's type and shape. [`OperandOrder::OtherFirst`] hands the second input's to the function
     /// first.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if the function is not defined for the inputs' type, or if they can't be broadcast.
-    pub fn binary(&mut self, function: BinaryFunction, order: Order) -> Result<Outputs, Error> {
+    pub fn binary(
+        &mut self,
+        function: BinaryFunction,
+        order: OperandOrder,
+    ) -> Result<Outputs, Error> {
         let dtype = self.dense(0)?.dtype();
         self.expect_defined(function.result(dtype), dtype)?;
         let result = self.result(0)?;

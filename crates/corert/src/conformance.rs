@@ -21,7 +21,7 @@ use std::thread;
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, Chain, Error, ErrorCode, HostContext, Promise, SourceLocation};
-use tfrt_tensor::math::pointwise::{BinaryFunction, Order};
+use tfrt_tensor::math::pointwise::{BinaryFunction, OperandOrder};
 use tfrt_tensor::{Tensor, TensorMetadata};
 
 use crate::attributes::OpAttrs;
@@ -36,7 +36,7 @@ use crate::{Call, TensorHandle};
 pub type Make<'a> = dyn Fn(&CoreRuntime, Arc<dyn OpHandler>) -> Arc<dyn OpHandler> + 'a;
 
 /// A promise of the contract, and what tries it.
-type Check = (&'static str, fn(&Bed));
+type Check = (&'static str, fn(&TestBed));
 
 const CHECKS: &[Check] = &[
     (
@@ -87,7 +87,7 @@ const CHECKS: &[Check] = &[
 /// Panics if a handler breaks a promise of the contract.
 pub fn suite(make: &Make<'_>) {
     for &(promise, check) in CHECKS {
-        let bed = Bed::new(make);
+        let bed = TestBed::new(make);
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| check(&bed))) {
             eprintln!("'{}' breaks a promise: {promise}", bed.handler.name());
             resume_unwind(payload);
@@ -96,7 +96,7 @@ pub fn suite(make: &Make<'_>) {
 }
 
 /// A handler that is tried, and what stands around it.
-struct Bed {
+struct TestBed {
     runtime: CoreRuntime,
     context: Context,
     handler: Arc<dyn OpHandler>,
@@ -106,8 +106,8 @@ struct Bed {
     noted: Arc<Mutex<Vec<f32>>>,
 }
 
-impl Bed {
-    fn new(make: &Make<'_>) -> Bed {
+impl TestBed {
+    fn new(make: &Make<'_>) -> TestBed {
         let runtime = CoreRuntime::new(&HostContext::builder(KernelRegistry::new()).build());
         let (sender, owed) = channel();
         let noted = Arc::new(Mutex::new(Vec::new()));
@@ -120,7 +120,7 @@ impl Bed {
             }))
             .add(note(noted.clone()));
         let handler = make(&runtime, runtime.handler_of("own", registry, None));
-        Bed {
+        TestBed {
             context: runtime.context(),
             runtime,
             handler,
@@ -178,7 +178,7 @@ impl Bed {
 /// `conformance.sum`: of two tensors of one shape.
 fn sum() -> OpDefinition {
     OpDefinition::new("conformance.sum", |call| {
-        call.binary(BinaryFunction::Add, Order::TargetFirst)
+        call.binary(BinaryFunction::Add, OperandOrder::TargetFirst)
     })
     .inputs(2)
     .metadata(same_shapes)
@@ -220,7 +220,7 @@ fn note(noted: Arc<Mutex<Vec<f32>>>) -> OpDefinition {
         .results(0)
 }
 
-fn unknown_operations(bed: &Bed) {
+fn unknown_operations(bed: &TestBed) {
     let name = "conformance.unknown";
     match bed.handler.find(name) {
         Ok(op) => panic!("{} was found", op.name()),
@@ -231,12 +231,12 @@ fn unknown_operations(bed: &Bed) {
     }
 }
 
-fn name_and_device(bed: &Bed) {
+fn name_and_device(bed: &TestBed) {
     assert!(!bed.handler.name().is_empty());
     assert_eq!(bed.handler.device(), bed.handler.device());
 }
 
-fn what_is_found(bed: &Bed) {
+fn what_is_found(bed: &TestBed) {
     let x = bed.vector(&[1.0]);
     for (name, n_results, is_pure) in [("conformance.sum", 1, true), ("conformance.note", 0, false)]
     {
@@ -252,7 +252,7 @@ fn what_is_found(bed: &Bed) {
     );
 }
 
-fn device_of_results(bed: &Bed) {
+fn device_of_results(bed: &TestBed) {
     let x = bed.vector(&[1.0]);
     let (now, to_come) = (
         bed.result("conformance.sum", &[&x, &x]),
@@ -263,7 +263,7 @@ fn device_of_results(bed: &Bed) {
     }
 }
 
-fn errors_of_calls(bed: &Bed) {
+fn errors_of_calls(bed: &TestBed) {
     let (x, y) = (bed.vector(&[1.0]), bed.vector(&[1.0, 2.0]));
     let error = bed.call("conformance.sum", &[&x, &y]);
     let error = error.expect_err("the shapes differ");
@@ -272,7 +272,7 @@ fn errors_of_calls(bed: &Bed) {
     assert!(has_place, "{error:?}");
 }
 
-fn errors_of_results(bed: &Bed) {
+fn errors_of_results(bed: &TestBed) {
     let x = bed.vector(&[1.0]);
     let result = bed.result("conformance.later", &[&x]);
     bed.promise().fail(Error::data_loss("the disk is gone"));
@@ -281,7 +281,7 @@ fn errors_of_results(bed: &Bed) {
     assert_eq!(code, Some(ErrorCode::DataLoss));
 }
 
-fn failed_inputs(bed: &Bed) {
+fn failed_inputs(bed: &TestBed) {
     let reason = Error::unavailable("the file is gone");
     let (x, failed) = (bed.vector(&[1.0]), bed.runtime.failed(reason.clone()));
     let result = bed.result("conformance.sum", &[&x, &failed]);
@@ -289,7 +289,7 @@ fn failed_inputs(bed: &Bed) {
     assert!(result.error().is_some_and(|error| error.same(&reason)));
 }
 
-fn inputs_to_come(bed: &Bed) {
+fn inputs_to_come(bed: &TestBed) {
     let x = bed.vector(&[1.0]);
     let to_come = bed.result("conformance.later", &[&x]);
     let sum = bed.result("conformance.sum", &[&to_come, &x]);
@@ -299,7 +299,7 @@ fn inputs_to_come(bed: &Bed) {
     assert_eq!(bed.elements(&sum), [6.0]);
 }
 
-fn cancellation(bed: &Bed) {
+fn cancellation(bed: &TestBed) {
     let x = bed.vector(&[1.0]);
     let to_come = bed.result("conformance.later", &[&x]);
     let sum = bed.result("conformance.sum", &[&to_come, &x]);
@@ -312,7 +312,7 @@ fn cancellation(bed: &Bed) {
     assert_eq!(error.code(), ErrorCode::Cancelled);
 }
 
-fn lent_inputs(bed: &Bed) {
+fn lent_inputs(bed: &TestBed) {
     let (x, y) = (bed.vector(&[1.0]), bed.vector(&[2.0]));
     assert_eq!(
         bed.elements(&bed.result("conformance.sum", &[&x, &y])),
@@ -328,7 +328,7 @@ fn lent_inputs(bed: &Bed) {
     assert_eq!(bed.elements(&x), [1.0]);
 }
 
-fn order_of_effects(bed: &Bed) {
+fn order_of_effects(bed: &TestBed) {
     let to_come = bed.result("conformance.later", &[&bed.vector(&[0.0])]);
     let now = bed.vector(&[2.0]);
     for handle in [&to_come, &now] {
@@ -345,7 +345,7 @@ fn order_of_effects(bed: &Bed) {
     assert_eq!(*noted, [1.0, 2.0]);
 }
 
-fn calls_of_threads(bed: &Bed) {
+fn calls_of_threads(bed: &TestBed) {
     let (op, context) = (bed.op("conformance.sum"), &bed.context);
     let sums = thread::scope(|scope| {
         let call = |number: u8| {

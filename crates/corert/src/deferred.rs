@@ -10,14 +10,14 @@ use tfrt_tensor::Tensor;
 
 use crate::TensorHandle;
 use crate::attributes::FrozenOpAttrs;
-use crate::caller::Caller;
+use crate::call_site::CallSite;
 use crate::context::InFlightGuard;
 use crate::definition::{OpDefinition, Output, ResultMetadata};
-use crate::dispatch::{self, converted, known_metadata, later_handles, result_metadata};
-use crate::handle::{Described, Home, LaterMetadata};
+use crate::dispatch::{self, converted, known_metadata, pending_handles, result_metadata};
+use crate::error_reporter::{ErrorReporter, FailedCall};
+use crate::handle::{MetadataValue, Owner, PendingMetadata};
 use crate::inputs::Inputs;
 use crate::op::{Handles, OpCall};
-use crate::telling::{Called, Telling};
 
 /// An operation that waits, with all that it needs.
 pub(crate) struct Deferred {
@@ -25,11 +25,11 @@ pub(crate) struct Deferred {
     inputs: SmallVec<[TensorHandle; 2]>,
     attrs: FrozenOpAttrs,
     execution: ExecutionContext,
-    caller: Caller,
+    caller: CallSite,
     /// What the results will be, once it is known.
     metadata: Option<ResultMetadata>,
     /// For those who want to know that before the results are there.
-    described: SmallVec<[Promise<Described>; 1]>,
+    described: SmallVec<[Promise<MetadataValue>; 1]>,
     results: SmallVec<[Promise<Tensor>; 1]>,
     /// What comes before, and who waits for what comes after.
     chain: Option<(AsyncValue<Chain>, Promise<Chain>)>,
@@ -44,7 +44,7 @@ impl Deferred {
     /// what comes after them.
     pub(crate) fn start(
         definition: &Arc<OpDefinition>,
-        home: Home,
+        owner: Owner,
         call: OpCall<'_>,
         metadata: Option<ResultMetadata>,
         chain: Option<&mut AsyncValue<Chain>>,
@@ -54,21 +54,25 @@ impl Deferred {
         let (results, tensors): (SmallVec<[_; 1]>, SmallVec<[_; 1]>) =
             (0..n_results).map(|_| AsyncValue::pending()).unzip();
         let mut described = SmallVec::new();
-        let known: SmallVec<[LaterMetadata; 1]> = match (&metadata, definition.metadata_fn()) {
-            (Some(metadata), Some(_)) if !metadata.is_empty() => {
-                metadata.iter().cloned().map(LaterMetadata::Known).collect()
-            }
+        let known: SmallVec<[PendingMetadata; 1]> = match (&metadata, definition.metadata_fn()) {
+            (Some(metadata), Some(_)) if !metadata.is_empty() => metadata
+                .iter()
+                .cloned()
+                .map(PendingMetadata::Known)
+                .collect(),
             (None, Some(_)) => {
                 let pending = |_| {
                     let (promise, value) = AsyncValue::pending();
                     described.push(promise);
-                    LaterMetadata::Before(value)
+                    PendingMetadata::Before(value)
                 };
                 (0..n_results).map(pending).collect()
             }
-            _ => (0..n_results).map(|_| LaterMetadata::WithTensor).collect(),
+            _ => (0..n_results)
+                .map(|_| PendingMetadata::WithTensor)
+                .collect(),
         };
-        let handles = later_handles(home, tensors.into_iter().zip(known), call.execution);
+        let handles = pending_handles(owner, tensors.into_iter().zip(known), call.execution);
         let chain = chain.map(|chain| {
             let (promise, after) = AsyncValue::pending();
             (std::mem::replace(chain, after), promise)
@@ -120,7 +124,7 @@ impl Deferred {
             match found {
                 Ok(metadata) => {
                     for (promise, metadata) in self.described.drain(..).zip(&metadata) {
-                        promise.resolve(Described(metadata.clone()));
+                        promise.resolve(MetadataValue(metadata.clone()));
                     }
                     self.metadata = Some(metadata);
                     self.wait();
@@ -233,8 +237,8 @@ impl Deferred {
                 },
                 Output::Later(tensor) => {
                     pending.push(tensor.as_any().clone());
-                    let called = || Called::Op(self.definition.clone());
-                    let tell = || Telling::new(called(), &self.execution, self.caller);
+                    let called = || FailedCall::Op(self.definition.clone());
+                    let tell = || ErrorReporter::new(called(), &self.execution, self.caller);
                     telling.get_or_insert_with(tell).keep(promise, tensor);
                 }
             }

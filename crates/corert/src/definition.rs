@@ -148,7 +148,7 @@ pub struct OpDefinition {
     dispatch: Box<DispatchFn>,
     cost: Option<Box<CostFn>>,
     unread: &'static [&'static str],
-    short: Option<Function>,
+    fast_path: Option<Function>,
     moves_inputs: bool,
 }
 
@@ -172,7 +172,7 @@ impl OpDefinition {
             dispatch: Box::new(dispatch),
             cost: None,
             unread: &[],
-            short: None,
+            fast_path: None,
             moves_inputs: false,
         }
     }
@@ -273,8 +273,8 @@ impl OpDefinition {
     }
 
     /// Offers a short way for calls without attributes and side effects whose inputs are there and dense.
-    pub(crate) fn short(mut self, short: Function) -> Self {
-        self.short = Some(short);
+    pub(crate) fn fast_path(mut self, fast_path: Function) -> Self {
+        self.fast_path = Some(fast_path);
         self
     }
 
@@ -377,8 +377,8 @@ impl OpDefinition {
     }
 
     #[inline]
-    pub(crate) fn short_fn(&self) -> Option<Function> {
-        self.short
+    pub(crate) fn fast_path_fn(&self) -> Option<Function> {
+        self.fast_path
     }
 
     pub(crate) fn dispatch_fn(&self) -> &DispatchFn {

@@ -18,13 +18,13 @@ use tfrt_tensor::{Tensor, TensorFormat, TensorMetadata, convert};
 use crate::TensorHandle;
 use crate::attributes::OpAttrsRef;
 use crate::call::Call;
-use crate::caller::Caller;
+use crate::call_site::CallSite;
 use crate::deferred::Deferred;
 use crate::definition::{MetadataCall, OpDefinition, Output, Outputs, ResultCount, ResultMetadata};
-use crate::handle::{Home, Later, LaterMetadata};
+use crate::error_reporter::{ErrorReporter, FailedCall};
+use crate::handle::{Owner, PendingMetadata, PendingTensor};
 use crate::inputs::Inputs;
-use crate::op::{Handles, Op, OpCall, Short};
-use crate::telling::{Called, Telling};
+use crate::op::{FastPath, Handles, Op, OpCall};
 
 /// Operations that take more additions than this, about, are left to the queue's workers: some 20 microseconds.
 const LONG: u64 = 1 << 16;
@@ -55,19 +55,19 @@ impl Op for RegisteredOp {
     }
 
     #[inline]
-    fn call_short(&self, call: &mut OpCall<'_>) -> Short {
-        let Some(short) = self.definition.short_fn() else {
+    fn try_fast(&self, call: &mut OpCall<'_>) -> FastPath {
+        let Some(fast_path) = self.definition.fast_path_fn() else {
             return Err(None);
         };
         let request = call.execution.request();
-        let home = Home {
+        let owner = Owner {
             runtime: call.runtime,
             device: self.device,
         };
-        if request.is_cancelled() || !call.attrs.is_empty() || !call.inputs.are_at(home) {
+        if request.is_cancelled() || !call.attrs.is_empty() || !call.inputs.are_at(owner) {
             return Err(None);
         }
-        short.short(&mut call.inputs, request.host().allocator(), home)
+        fast_path.try_fast(&mut call.inputs, request.host().allocator(), owner)
     }
 
     fn call(&self, call: OpCall<'_>) -> Result<Handles, Error> {
@@ -82,15 +82,15 @@ impl Op for RegisteredOp {
         {
             return Err(wrong_results(definition, n_results, expected));
         }
-        let home = Home {
+        let owner = Owner {
             runtime: call.runtime,
             device: self.device,
         };
         let mut is_settled = true;
         for index in (0..call.inputs.len()).rev() {
             let input = call.inputs.get(index);
-            if input.home() != home {
-                check_home(definition, index, input, (home, call.execution.host()))?;
+            if input.owner() != owner {
+                check_owner(definition, index, input, (owner, call.execution.host()))?;
             }
             if input.is_there() {
                 continue;
@@ -101,10 +101,10 @@ impl Op for RegisteredOp {
                     let error = error.clone();
                     // What is wrong with the call itself is said first.
                     for before in 0..index {
-                        let place = (home, call.execution.host());
-                        check_home(definition, before, call.inputs.get(before), place)?;
+                        let place = (owner, call.execution.host());
+                        check_owner(definition, before, call.inputs.get(before), place)?;
                     }
-                    return Ok(failed(definition, home, n_results, error, call.chain));
+                    return Ok(failed(definition, owner, n_results, error, call.chain));
                 }
                 None if input.is_taken() => return Err(taken(definition.name(), index)),
                 None => is_settled = false,
@@ -114,11 +114,11 @@ impl Op for RegisteredOp {
             return Err(reason.clone());
         }
         if !definition.is_pure() {
-            return self.call_in_order(home, call, is_settled);
+            return self.call_in_order(owner, call, is_settled);
         }
         match is_settled {
-            true => self.run(home, call, None),
-            false => self.defer(home, call, None),
+            true => self.run(owner, call, None),
+            false => self.defer(owner, call, None),
         }
     }
 }
@@ -127,7 +127,7 @@ impl RegisteredOp {
     /// An operation with side effects comes after what came before.
     fn call_in_order(
         &self,
-        home: Home,
+        owner: Owner,
         mut call: OpCall<'_>,
         is_settled: bool,
     ) -> Result<Handles, Error> {
@@ -145,14 +145,14 @@ impl RegisteredOp {
                     .n_results_with(call.attrs, call.inputs.len())?;
                 Ok(failed(
                     &self.definition,
-                    home,
+                    owner,
                     n_results,
                     error,
                     Some(chain),
                 ))
             }
-            Some(Ok(_)) if is_settled => self.run(home, call, Some(chain)),
-            _ => self.defer(home, call, Some(chain)),
+            Some(Ok(_)) if is_settled => self.run(owner, call, Some(chain)),
+            _ => self.defer(owner, call, Some(chain)),
         }
     }
 
@@ -161,15 +161,15 @@ impl RegisteredOp {
     #[inline]
     fn run(
         &self,
-        home: Home,
+        owner: Owner,
         call: OpCall<'_>,
         chain: Option<&mut AsyncValue<Chain>>,
     ) -> Result<Handles, Error> {
         match converted(&self.definition, &call.inputs, call.execution)? {
-            None => self.run_converted(home, call, chain),
+            None => self.run_converted(owner, call, chain),
             Some(mut converted) => {
                 let inputs = Inputs::owned(&mut converted);
-                self.run_converted(home, OpCall { inputs, ..call }, chain)
+                self.run_converted(owner, OpCall { inputs, ..call }, chain)
             }
         }
     }
@@ -177,7 +177,7 @@ impl RegisteredOp {
     #[inline]
     fn run_converted(
         &self,
-        home: Home,
+        owner: Owner,
         call: OpCall<'_>,
         chain: Option<&mut AsyncValue<Chain>>,
     ) -> Result<Handles, Error> {
@@ -187,7 +187,7 @@ impl RegisteredOp {
         let metadata = result_metadata(definition, known, call.attrs, call.execution)?;
         if call.in_flight.is_some() && definition.cost_of(&inputs, &metadata)? > LONG {
             drop(inputs);
-            return self.defer_with(home, call, Some(metadata), chain);
+            return self.defer_with(owner, call, Some(metadata), chain);
         }
         drop(inputs);
         let OpCall {
@@ -200,7 +200,7 @@ impl RegisteredOp {
         let outputs = run(definition, execution, inputs, attrs, &metadata)?;
         let results = handles(
             &self.definition,
-            home,
+            owner,
             outputs,
             metadata,
             (execution, caller),
@@ -214,7 +214,7 @@ impl RegisteredOp {
     /// Leaves the operation for when its inputs are there.
     fn defer(
         &self,
-        home: Home,
+        owner: Owner,
         call: OpCall<'_>,
         chain: Option<&mut AsyncValue<Chain>>,
     ) -> Result<Handles, Error> {
@@ -236,12 +236,12 @@ impl RegisteredOp {
             )?),
             _ => None,
         };
-        self.defer_with(home, call, metadata, chain)
+        self.defer_with(owner, call, metadata, chain)
     }
 
     fn defer_with(
         &self,
-        home: Home,
+        owner: Owner,
         call: OpCall<'_>,
         metadata: Option<ResultMetadata>,
         chain: Option<&mut AsyncValue<Chain>>,
@@ -250,7 +250,7 @@ impl RegisteredOp {
             Some(in_flight) => Some(in_flight.begin()?),
             None => None,
         };
-        Deferred::start(&self.definition, home, call, metadata, chain, guard)
+        Deferred::start(&self.definition, owner, call, metadata, chain, guard)
     }
 }
 
@@ -352,10 +352,10 @@ fn miscounted(definition: &OpDefinition, verb: &str, [expected, found]: [usize; 
 #[inline]
 fn handles(
     definition: &Arc<OpDefinition>,
-    home: Home,
+    owner: Owner,
     outputs: Outputs,
     metadata: ResultMetadata,
-    (execution, caller): (&ExecutionContext, Caller),
+    (execution, caller): (&ExecutionContext, CallSite),
 ) -> Handles {
     let mut results = Handles::new();
     let mut metadata = metadata.into_iter();
@@ -363,12 +363,17 @@ fn handles(
     for output in outputs {
         let metadata = metadata.next();
         results.push(match output {
-            Output::Ready(tensor) => TensorHandle::of_tensor(home, tensor),
+            Output::Ready(tensor) => TensorHandle::of_tensor(owner, tensor),
             Output::Later(tensor) => {
-                let known = metadata.map_or(LaterMetadata::WithTensor, LaterMetadata::Known);
-                let tell = || Telling::new(Called::Op(definition.clone()), execution, caller);
+                let known = metadata.map_or(PendingMetadata::WithTensor, PendingMetadata::Known);
+                let tell =
+                    || ErrorReporter::new(FailedCall::Op(definition.clone()), execution, caller);
                 let tensor = telling.get_or_insert_with(tell).result(tensor);
-                TensorHandle::of_later(home, Later::new(tensor, known), execution.request())
+                TensorHandle::of_pending(
+                    owner,
+                    PendingTensor::new(tensor, known),
+                    execution.request(),
+                )
             }
         });
     }
@@ -407,7 +412,7 @@ fn convert_inputs(
                 return Err(unfit(definition, index, from));
             }
             let tensor = convert::to_format(tensor, to, execution.host().allocator())?;
-            Ok(TensorHandle::of_tensor(handle.home(), tensor))
+            Ok(TensorHandle::of_tensor(handle.owner(), tensor))
         }
         _ => Ok(handle.clone()),
     };
@@ -428,7 +433,7 @@ fn unfit(definition: &OpDefinition, index: usize, from: TensorFormat) -> Error {
 #[cold]
 fn failed(
     definition: &OpDefinition,
-    home: Home,
+    owner: Owner,
     n_results: usize,
     error: Error,
     chain: Option<&mut AsyncValue<Chain>>,
@@ -439,7 +444,7 @@ fn failed(
         *chain = AsyncValue::from_error(error.clone());
     }
     (0..n_results)
-        .map(|_| TensorHandle::of_error(home, error.clone()))
+        .map(|_| TensorHandle::of_error(owner, error.clone()))
         .collect()
 }
 
@@ -467,20 +472,20 @@ fn wrong_results(definition: &OpDefinition, n: usize, expected: usize) -> Error 
 
 /// Says what is wrong with the place of an input.
 #[cold]
-fn check_home(
+fn check_owner(
     definition: &OpDefinition,
     index: usize,
     input: &TensorHandle,
-    (home, host): (Home, &HostContext),
+    (owner, host): (Owner, &HostContext),
 ) -> Result<(), Error> {
-    let (op, found) = (definition.name(), input.home());
-    let message = if found.runtime != home.runtime {
+    let (op, found) = (definition.name(), input.owner());
+    let message = if found.runtime != owner.runtime {
         of_another_runtime(op, index)
-    } else if found.device != home.device && !definition.takes_any_device() {
+    } else if found.device != owner.device && !definition.takes_any_device() {
         format!(
             "input {index} of {op} is on device {}, the operation runs on device {}: transfer it there",
             host.devices().name_of(found.device),
-            host.devices().name_of(home.device)
+            host.devices().name_of(owner.device)
         )
     } else {
         return Ok(());
@@ -503,13 +508,17 @@ pub(crate) fn of_another_runtime(op: &str, index: usize) -> String {
 }
 
 /// The results as a list of handles that are to come.
-pub(crate) fn later_handles(
-    home: Home,
-    tensors: impl Iterator<Item = (AsyncValue<Tensor>, LaterMetadata)>,
+pub(crate) fn pending_handles(
+    owner: Owner,
+    tensors: impl Iterator<Item = (AsyncValue<Tensor>, PendingMetadata)>,
     execution: &ExecutionContext,
 ) -> Handles {
     let handle = |(tensor, metadata)| {
-        TensorHandle::of_later(home, Later::new(tensor, metadata), execution.request())
+        TensorHandle::of_pending(
+            owner,
+            PendingTensor::new(tensor, metadata),
+            execution.request(),
+        )
     };
     let mut all: Handles = smallvec![];
     all.extend(tensors.map(handle));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tfrt_host::{AnyAsyncValue, AsyncValue, DeviceId, Error, Heap, Record, RequestContext, Value};
 use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
-use crate::ending::{Outcome, until_cancelled};
+use crate::cancellation::{StateAtCancel, until_cancelled};
 use crate::runtime::RuntimeId;
 
 /// A tensor, one that is to come, or why there will be none.
@@ -30,20 +30,20 @@ use crate::runtime::RuntimeId;
 #[derive(Clone)]
 pub struct TensorHandle {
     state: State,
-    home: Home,
-    traced: Option<Traced>,
+    owner: Owner,
+    traced: Option<TraceValue>,
 }
 
 /// Where a tensor belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Home {
+pub(crate) struct Owner {
     pub(crate) runtime: RuntimeId,
     pub(crate) device: DeviceId,
 }
 
 /// Which value of which recording a handle stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Traced {
+pub(crate) struct TraceValue {
     pub(crate) recording: u32,
     pub(crate) value: u32,
 }
@@ -54,7 +54,7 @@ pub(crate) struct Identity {
     address: usize,
     /// Of one memory there may be several views.
     metadata: Option<TensorMetadata>,
-    home: Home,
+    owner: Owner,
 }
 
 #[derive(Clone)]
@@ -62,33 +62,33 @@ enum State {
     Tensor(Tensor),
     /// With the request whose cancellation is the end of the wait: it lies in the handle so that to ask many handles,
     /// which are all cancelled, takes nothing from memory but themselves.
-    Later(Arc<Later>, Arc<RequestContext>),
+    Pending(Arc<PendingTensor>, Arc<RequestContext>),
     Failed(Error),
     /// An operation took it for good. Nobody else sees that.
     Taken,
 }
 
 /// A tensor that is to come.
-pub(crate) struct Later {
+pub(crate) struct PendingTensor {
     tensor: AsyncValue<Tensor>,
-    metadata: LaterMetadata,
-    outcome: Outcome,
+    metadata: PendingMetadata,
+    outcome: StateAtCancel,
 }
 
 /// What is known of a tensor that is to come.
-pub(crate) enum LaterMetadata {
+pub(crate) enum PendingMetadata {
     Known(TensorMetadata),
     /// It will be known before the tensor is there.
-    Before(AsyncValue<Described>),
+    Before(AsyncValue<MetadataValue>),
     /// It will be known when the tensor is there.
     WithTensor,
 }
 
 /// Type and shape as a value.
 #[derive(Clone, Debug)]
-pub(crate) struct Described(pub(crate) TensorMetadata);
+pub(crate) struct MetadataValue(pub(crate) TensorMetadata);
 
-impl Value for Described {
+impl Value for MetadataValue {
     const NAME: &'static str = "!corert.tensor_metadata";
     type Storage = Heap;
 }
@@ -97,48 +97,48 @@ impl TensorHandle {
     /// A handle to a tensor that is finished: from now on it is written by operations only that are given the only
     /// handle to it.
     #[inline]
-    pub(crate) fn of_tensor(home: Home, mut tensor: Tensor) -> TensorHandle {
+    pub(crate) fn of_tensor(owner: Owner, mut tensor: Tensor) -> TensorHandle {
         if let Tensor::Dense(dense) = &mut tensor {
             dense.freeze();
         }
         TensorHandle {
             state: State::Tensor(tensor),
-            home,
+            owner,
             traced: None,
         }
     }
 
     #[inline]
-    pub(crate) fn of_error(home: Home, error: Error) -> TensorHandle {
+    pub(crate) fn of_error(owner: Owner, error: Error) -> TensorHandle {
         TensorHandle {
             state: State::Failed(error),
-            home,
+            owner,
             traced: None,
         }
     }
 
     /// A handle to a tensor that is to come, at the latest when the request is cancelled.
-    pub(crate) fn of_later(
-        home: Home,
-        later: Later,
+    pub(crate) fn of_pending(
+        owner: Owner,
+        later: PendingTensor,
         request: &Arc<RequestContext>,
     ) -> TensorHandle {
         TensorHandle {
-            state: State::Later(Arc::new(later), request.clone()),
-            home,
+            state: State::Pending(Arc::new(later), request.clone()),
+            owner,
             traced: None,
         }
     }
 
-    pub(crate) fn home(&self) -> Home {
-        self.home
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
     }
 
-    pub(crate) fn traced(&self) -> Option<Traced> {
+    pub(crate) fn traced(&self) -> Option<TraceValue> {
         self.traced
     }
 
-    pub(crate) fn set_traced(&mut self, traced: Traced) {
+    pub(crate) fn set_traced(&mut self, traced: TraceValue) {
         self.traced = Some(traced);
     }
 
@@ -147,7 +147,7 @@ impl TensorHandle {
     pub fn tensor(&self) -> Option<Result<&Tensor, &Error>> {
         match &self.state {
             State::Tensor(tensor) => Some(Ok(tensor)),
-            State::Later(later, request) => later.get(request),
+            State::Pending(later, request) => later.get(request),
             State::Failed(error) => Some(Err(error)),
             State::Taken => None,
         }
@@ -183,7 +183,7 @@ impl TensorHandle {
         match &self.state {
             State::Tensor(_) | State::Failed(_) => true,
             // The request is in the cache.
-            State::Later(later, request) => request.is_cancelled() || later.tensor.is_settled(),
+            State::Pending(later, request) => request.is_cancelled() || later.tensor.is_settled(),
             State::Taken => false,
         }
     }
@@ -198,7 +198,7 @@ impl TensorHandle {
     pub fn metadata(&self) -> Option<&TensorMetadata> {
         match &self.state {
             State::Tensor(tensor) => Some(tensor.metadata()),
-            State::Later(later, _) => later.metadata(),
+            State::Pending(later, _) => later.metadata(),
             State::Failed(_) | State::Taken => None,
         }
     }
@@ -215,7 +215,7 @@ impl TensorHandle {
 
     /// Where the tensor is, or will be: a number in the list of the host's devices.
     pub fn device(&self) -> DeviceId {
-        self.home.device
+        self.owner.device
     }
 
     /// The tensor as a value to be waited for. It fails at the latest when the context is cancelled that the
@@ -224,24 +224,26 @@ impl TensorHandle {
         match &self.state {
             State::Tensor(tensor) => AsyncValue::available(tensor.clone()),
             State::Failed(error) => AsyncValue::from_error(error.clone()),
-            State::Later(later, request) => later.to_async(request),
+            State::Pending(later, request) => later.to_async(request),
             State::Taken => AsyncValue::from_error(taken()),
         }
     }
 
     /// Type and shape as a value to be waited for.
-    pub(crate) fn described(&self) -> AsyncValue<Described> {
+    pub(crate) fn described(&self) -> AsyncValue<MetadataValue> {
         if let Some(metadata) = self.metadata() {
-            return AsyncValue::available(Described(metadata.clone()));
+            return AsyncValue::available(MetadataValue(metadata.clone()));
         }
         match &self.state {
-            State::Later(later, request) => match &later.metadata {
-                LaterMetadata::Before(described) => described.clone(),
+            State::Pending(later, request) => match &later.metadata {
+                PendingMetadata::Before(described) => described.clone(),
                 _ => later
                     .to_async(request)
-                    .map(|tensor| Described(tensor.metadata().clone())),
+                    .map(|tensor| MetadataValue(tensor.metadata().clone())),
             },
-            State::Tensor(tensor) => AsyncValue::available(Described(tensor.metadata().clone())),
+            State::Tensor(tensor) => {
+                AsyncValue::available(MetadataValue(tensor.metadata().clone()))
+            }
             State::Failed(error) => AsyncValue::from_error(error.clone()),
             State::Taken => AsyncValue::from_error(taken()),
         }
@@ -252,7 +254,7 @@ impl TensorHandle {
     #[inline]
     pub(crate) fn awaited(&self) -> Option<&AnyAsyncValue> {
         match &self.state {
-            State::Later(later, request) if later.get(request).is_none() => {
+            State::Pending(later, request) if later.get(request).is_none() => {
                 Some(later.tensor.as_any())
             }
             _ => None,
@@ -264,7 +266,7 @@ impl TensorHandle {
     pub(crate) fn awaited_in(&self, request: &Arc<RequestContext>) -> Option<AnyAsyncValue> {
         let awaited = self.awaited()?;
         match &self.state {
-            State::Later(later, other) if !Arc::ptr_eq(other, request) => {
+            State::Pending(later, other) if !Arc::ptr_eq(other, request) => {
                 Some(later.to_async(other).into_any())
             }
             _ => Some(awaited.clone()),
@@ -272,10 +274,10 @@ impl TensorHandle {
     }
 
     /// Type and shape as a value to be waited for, in the same way.
-    pub(crate) fn described_in(&self, request: &Arc<RequestContext>) -> AsyncValue<Described> {
+    pub(crate) fn described_in(&self, request: &Arc<RequestContext>) -> AsyncValue<MetadataValue> {
         let described = self.described();
         match &self.state {
-            State::Later(_, other) if !Arc::ptr_eq(other, request) => {
+            State::Pending(_, other) if !Arc::ptr_eq(other, request) => {
                 until_cancelled(&described, other)
             }
             _ => described,
@@ -288,12 +290,12 @@ impl TensorHandle {
             State::Tensor(Tensor::Dense(dense)) => Some(Identity {
                 address: dense.buffer().address(),
                 metadata: Some(dense.metadata().clone()),
-                home: self.home,
+                owner: self.owner,
             }),
-            State::Later(later, _) => Some(Identity {
+            State::Pending(later, _) => Some(Identity {
                 address: Arc::as_ptr(later).addr(),
                 metadata: None,
-                home: self.home,
+                owner: self.owner,
             }),
             _ => None,
         }
@@ -312,7 +314,7 @@ impl TensorHandle {
     /// Takes the dense tensor if this is the only holder of its memory, and leaves a handle behind that leads nowhere.
     #[inline]
     pub(crate) fn take_sole(&mut self) -> Option<DenseHostTensor> {
-        if matches!(self.state, State::Later(..)) {
+        if matches!(self.state, State::Pending(..)) {
             self.settle();
         }
         let is_sole = match &mut self.state {
@@ -342,17 +344,20 @@ impl TensorHandle {
 
     /// Takes a tensor that has come out of its cell if nobody else can see that.
     fn settle(&mut self) {
-        let State::Later(later, request) = std::mem::replace(&mut self.state, State::Taken) else {
+        let State::Pending(later, request) = std::mem::replace(&mut self.state, State::Taken)
+        else {
             return;
         };
         self.state = match Arc::try_unwrap(later) {
-            Err(shared) => State::Later(shared, request),
+            Err(shared) => State::Pending(shared, request),
             Ok(later) => match later.get(&request) {
                 Some(Ok(_)) => match later.tensor.settled().try_into_value() {
                     Ok(tensor) => State::Tensor(tensor),
-                    Err(tensor) => State::Later(Arc::new(Later { tensor, ..later }), request),
+                    Err(tensor) => {
+                        State::Pending(Arc::new(PendingTensor { tensor, ..later }), request)
+                    }
                 },
-                _ => State::Later(Arc::new(later), request),
+                _ => State::Pending(Arc::new(later), request),
             },
         };
     }
@@ -362,7 +367,7 @@ impl TensorHandle {
     pub(crate) fn take(&mut self) -> TensorHandle {
         let empty = TensorHandle {
             state: State::Taken,
-            home: self.home,
+            owner: self.owner,
             traced: self.traced,
         };
         std::mem::replace(self, empty)
@@ -374,13 +379,13 @@ fn taken() -> Error {
     Error::internal("an operation has taken this tensor")
 }
 
-impl Later {
+impl PendingTensor {
     /// A tensor that is there when the value is, or never once its request is cancelled.
-    pub(crate) fn new(tensor: AsyncValue<Tensor>, metadata: LaterMetadata) -> Later {
-        Later {
+    pub(crate) fn new(tensor: AsyncValue<Tensor>, metadata: PendingMetadata) -> PendingTensor {
+        PendingTensor {
             tensor,
             metadata,
-            outcome: Outcome::default(),
+            outcome: StateAtCancel::default(),
         }
     }
 
@@ -397,13 +402,13 @@ impl Later {
 
     fn metadata(&self) -> Option<&TensorMetadata> {
         match &self.metadata {
-            LaterMetadata::Known(metadata) => Some(metadata),
-            LaterMetadata::Before(described) => match described.get() {
+            PendingMetadata::Known(metadata) => Some(metadata),
+            PendingMetadata::Before(described) => match described.get() {
                 Some(Ok(described)) => Some(&described.0),
                 // Values of inputs may have decided, so that the tensor alone says it.
                 _ => self.tensor_metadata(),
             },
-            LaterMetadata::WithTensor => self.tensor_metadata(),
+            PendingMetadata::WithTensor => self.tensor_metadata(),
         }
     }
 

@@ -9,7 +9,7 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use crate::TensorHandle;
 use crate::attributes::OpAttrsRef;
-use crate::caller::Caller;
+use crate::call_site::CallSite;
 use crate::context::{Context, InFlight};
 use crate::handler::OpHandler;
 use crate::inputs::{Inputs, IntoInputs};
@@ -19,7 +19,7 @@ use crate::runtime::{CoreRuntime, RuntimeId};
 pub type Handles = SmallVec<[TensorHandle; 1]>;
 
 /// What the short way of an operation gives: a handle where that of a call's result lies, which is not moved then.
-pub type Short = Result<TensorHandle, Option<Error>>;
+pub type FastPath = Result<TensorHandle, Option<Error>>;
 
 /// Something that can be called with tensors: an operation of a registry, a function, or what a handler puts around
 /// another operation.
@@ -43,7 +43,7 @@ pub trait Op: Send + Sync + 'static {
     /// # Errors
     ///
     /// Those of [`call`](Self::call); `None` if there is no short way for these inputs, which are as they were then.
-    fn call_short(&self, call: &mut OpCall<'_>) -> Short {
+    fn try_fast(&self, call: &mut OpCall<'_>) -> FastPath {
         let _ = call;
         Err(None)
     }
@@ -69,7 +69,7 @@ pub struct OpCall<'a> {
     pub n_results: Option<usize>,
     pub(crate) execution: &'a ExecutionContext,
     pub(crate) runtime: RuntimeId,
-    pub(crate) caller: Caller,
+    pub(crate) caller: CallSite,
     /// Where operations are counted that wait, if the call was not made by a kernel. Then what takes long is left to the
     /// queue's workers.
     pub(crate) in_flight: Option<&'a Arc<InFlight>>,
@@ -92,7 +92,7 @@ impl<'a> OpCall<'a> {
             n_results: None,
             execution,
             runtime: runtime.id(),
-            caller: Caller::Kernel,
+            caller: CallSite::Kernel,
             in_flight: None,
             gives_back: false,
         }
@@ -104,7 +104,7 @@ impl<'a> OpCall<'a> {
     }
 
     /// Who calls.
-    pub fn caller(&self) -> Caller {
+    pub fn caller(&self) -> CallSite {
         self.caller
     }
 }
@@ -189,7 +189,7 @@ impl CoreRuntimeOp {
         inputs: impl IntoInputs,
         attrs: impl Into<OpAttrsRef<'a>>,
     ) -> Result<Handles, Error> {
-        let (caller, attrs) = (Caller::here(), attrs.into());
+        let (caller, attrs) = (CallSite::here(), attrs.into());
         inputs.with(|inputs| context.call(self, inputs, attrs, caller))
     }
 
@@ -206,7 +206,7 @@ impl CoreRuntimeOp {
         inputs: impl IntoInputs,
         attrs: impl Into<OpAttrsRef<'a>>,
     ) -> Result<TensorHandle, Error> {
-        let (caller, attrs) = (Caller::here(), attrs.into());
+        let (caller, attrs) = (CallSite::here(), attrs.into());
         inputs.with(
             #[inline(always)]
             |inputs| context.call_one(self, inputs, attrs, caller),
@@ -225,15 +225,15 @@ impl CoreRuntimeOp {
         }
     }
 
-    /// See [`Op::call_short`].
+    /// See [`Op::try_fast`].
     ///
     /// # Errors
     ///
-    /// Those of [`Op::call_short`].
+    /// Those of [`Op::try_fast`].
     #[inline(always)]
-    pub fn run_short(&self, call: &mut OpCall<'_>) -> Short {
+    pub fn try_fast(&self, call: &mut OpCall<'_>) -> FastPath {
         match call.execution.host().trace() {
-            None => self.op.call_short(call),
+            None => self.op.try_fast(call),
             Some(_) => Err(None),
         }
     }

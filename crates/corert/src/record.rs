@@ -10,7 +10,7 @@ use tfrt_host::Error;
 use crate::TensorHandle;
 use crate::attributes::{FrozenOpAttrs, OpAttrsRef};
 use crate::context::Context;
-use crate::handle::{Identity, Traced};
+use crate::handle::{Identity, TraceValue};
 use crate::inputs::Inputs;
 use crate::op::{CoreRuntimeOp, Handles};
 
@@ -72,11 +72,11 @@ pub(crate) struct Recorder {
     /// Tells recordings apart.
     id: u32,
     /// `None` once the recording has ended.
-    kept: Mutex<Option<Kept>>,
+    recorded: Mutex<Option<RecordedCalls>>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct RecordedCalls {
     n_values: u32,
     inputs: Vec<(u32, TensorHandle)>,
     constants: Vec<(u32, TensorHandle)>,
@@ -97,7 +97,7 @@ impl Recording {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let recorder = Arc::new(Recorder {
             id,
-            kept: Mutex::new(Some(Kept::default())),
+            recorded: Mutex::new(Some(RecordedCalls::default())),
         });
         Recording {
             context: context.with_recorder(recorder.clone()),
@@ -112,11 +112,11 @@ impl Recording {
 
     /// Makes a tensor a parameter of the function: the handle that this returns stands for it.
     pub fn input(&self, tensor: TensorHandle) -> TensorHandle {
-        let mut kept = self.recorder.lock();
+        let mut recorded = self.recorder.lock();
         // Only `finish` ends a recording, and takes it.
-        let kept = kept.get_or_insert_default();
-        let value = kept.next_value();
-        kept.inputs.push((value, tensor.clone()));
+        let recorded = recorded.get_or_insert_default();
+        let value = recorded.next_value();
+        recorded.inputs.push((value, tensor.clone()));
         self.recorder.mark(tensor, value)
     }
 
@@ -138,7 +138,7 @@ impl Recording {
             .enumerate()
             .map(value)
             .collect::<Result<_, _>>()?;
-        let Kept {
+        let RecordedCalls {
             inputs,
             constants,
             calls,
@@ -153,7 +153,7 @@ impl Recording {
     }
 }
 
-impl Kept {
+impl RecordedCalls {
     fn next_value(&mut self) -> u32 {
         let value = self.n_values;
         self.n_values += 1;
@@ -177,8 +177,8 @@ impl Kept {
 }
 
 impl Recorder {
-    fn lock(&self) -> MutexGuard<'_, Option<Kept>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<RecordedCalls>> {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the recording goes on.
@@ -193,9 +193,9 @@ impl Recorder {
 
     /// The next place in the order of all calls.
     fn next_place(&self) -> u64 {
-        self.lock().as_mut().map_or(0, |kept| {
-            kept.n_places += 1;
-            kept.n_places
+        self.lock().as_mut().map_or(0, |recorded| {
+            recorded.n_places += 1;
+            recorded.n_places
         })
     }
 
@@ -206,7 +206,7 @@ impl Recorder {
     }
 
     fn mark(&self, mut handle: TensorHandle, value: u32) -> TensorHandle {
-        handle.set_traced(Traced {
+        handle.set_traced(TraceValue {
             recording: self.id,
             value,
         });
@@ -229,17 +229,17 @@ impl Recorder {
         let given: Vec<TensorHandle> = inputs.iter().cloned().collect();
         let mut place = 0;
         let results = call(inputs, &mut || place = self.next_place())?;
-        let mut kept = self.lock();
-        let Some(kept) = kept.as_mut() else {
+        let mut recorded = self.lock();
+        let Some(recorded) = recorded.as_mut() else {
             return Ok(results);
         };
         let number = |handle| match self.value_of(&handle) {
             Some(value) => value,
-            None => kept.constant(handle),
+            None => recorded.constant(handle),
         };
         let numbers = given.into_iter().map(number).collect();
         let mark = |handle| {
-            let value = kept.next_value();
+            let value = recorded.next_value();
             self.mark(handle, value)
         };
         let results: Handles = results.into_iter().map(mark).collect();
@@ -250,16 +250,16 @@ impl Recorder {
             attrs: attrs.freeze(),
             results: values.collect(),
         };
-        kept.calls.insert(place, call);
+        recorded.calls.insert(place, call);
         Ok(results)
     }
 }
 
 impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kept = self.recorder.lock();
-        let n_calls = kept.as_ref().map_or(0, |kept| kept.calls.len());
-        drop(kept);
+        let recorded = self.recorder.lock();
+        let n_calls = recorded.as_ref().map_or(0, |recorded| recorded.calls.len());
+        drop(recorded);
         f.debug_struct("Recording")
             .field("n_calls", &n_calls)
             .finish_non_exhaustive()

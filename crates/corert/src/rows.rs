@@ -12,7 +12,7 @@ use tfrt_host::{DeviceId, DeviceKind, Error};
 use tfrt_ops::names::{self, Name, NameAttr, NameOperand, Only};
 use tfrt_ops::{Arity, Infer, OpDef, Traits, Types};
 use tfrt_tensor::Tensor;
-use tfrt_tensor::op::Runs;
+use tfrt_tensor::op::RowKernel;
 
 use crate::attributes::OpAttrsRef;
 use crate::definition::{AttrKind, Formats, OpDefinition};
@@ -22,7 +22,7 @@ use crate::op::Op;
 
 mod attributes;
 mod device;
-mod last;
+mod last_results;
 mod operands;
 mod pointwise;
 mod results;
@@ -30,14 +30,14 @@ mod run;
 
 use attributes::{counts_results, gives_as_inputs, held_kind, kind};
 pub use device::DeviceOpHandler;
-use last::LastResults;
+use last_results::LastResults;
 pub(crate) use pointwise::Function;
 
 /// The product of two tensors of fewer elements takes no long time.
 const SMALL: u64 = 1 << 9;
 
 /// Finds what runs a row, if anything does.
-pub type FindKernel = fn(&'static OpDef) -> Option<Runs>;
+pub type FindKernel = fn(&'static OpDef) -> Option<RowKernel>;
 
 /// Finds operations by the names of rows, `relu`, `onnx.NonMaxSuppression`, and by those of TensorFlow and of tests that
 /// are rows, `tf.LeakyRelu`, `tfrt_test.matmul`; what is none the next handler is asked for. A definition is made when it
@@ -185,8 +185,8 @@ impl Row {
             (Some(function), kernel) => self.pointwise(name, function, kernel),
             (None, Some(kernel)) => {
                 let (formats, family) = match kernel {
-                    Runs::Tensors(kernel) => (kernel.formats, kernel.family),
-                    Runs::Values(_) => (Formats::STRING, None),
+                    RowKernel::Tensors(kernel) => (kernel.formats, kernel.family),
+                    RowKernel::Values(_) => (Formats::STRING, None),
                 };
                 let last = LastResults::default();
                 OpDefinition::new(name, move |call| self.run(call, kernel))
@@ -204,7 +204,7 @@ impl Row {
         self,
         name: Cow<'static, str>,
         function: Function,
-        kernel: Option<Runs>,
+        kernel: Option<RowKernel>,
     ) -> OpDefinition {
         let kernel_of_strings = kernel.filter(|_| matches!(self.op.infer, Infer::BroadcastBool));
         let definition = OpDefinition::new(name, move |call| {
@@ -231,7 +231,7 @@ impl Row {
                 let n = results.first().and_then(|result| result.shape.n_elements());
                 n.unwrap_or(usize::MAX).saturating_mul(function.cost()) as u64
             })
-            .short(function)
+            .fast_path(function)
     }
 
     /// Says how an operation is called.

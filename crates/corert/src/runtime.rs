@@ -12,7 +12,7 @@ use tfrt_tensor::{DenseHostTensor, Element, Tensor, device_of};
 use crate::TensorHandle;
 use crate::context::Context;
 use crate::definition::OpRegistry;
-use crate::handle::Home;
+use crate::handle::Owner;
 use crate::handler::{CpuOpHandler, OpHandler};
 use crate::op::CoreRuntimeOp;
 use crate::rows::{DeviceOpHandler, FindKernel, RowOpHandler};
@@ -100,9 +100,9 @@ impl CoreRuntime {
     ///
     /// `InvalidArgument` for a handle of another runtime.
     pub fn device_of(&self, handle: &TensorHandle) -> Result<DeviceRef, Error> {
-        let home = handle.home();
-        let device = match home.runtime == self.id() {
-            true => self.host.devices().by_id(home.device),
+        let owner = handle.owner();
+        let device = match owner.runtime == self.id() {
+            true => self.host.devices().by_id(owner.device),
             false => None,
         };
         device.ok_or_else(|| {
@@ -276,16 +276,16 @@ impl CoreRuntime {
     /// Returns a handle to a tensor, on the device that it is on.
     pub fn handle(&self, tensor: impl Into<Tensor>) -> TensorHandle {
         let tensor = tensor.into();
-        let home = Home {
+        let owner = Owner {
             device: device_of(&tensor),
-            ..self.home()
+            ..self.owner()
         };
-        TensorHandle::of_tensor(home, tensor)
+        TensorHandle::of_tensor(owner, tensor)
     }
 
     /// Returns a handle without a tensor.
     pub fn failed(&self, error: Error) -> TensorHandle {
-        TensorHandle::of_error(self.home(), error)
+        TensorHandle::of_error(self.owner(), error)
     }
 
     /// Returns a handle to a dense tensor of these elements.
@@ -305,8 +305,8 @@ impl CoreRuntime {
         )?))
     }
 
-    pub(crate) fn home(&self) -> Home {
-        Home {
+    pub(crate) fn owner(&self) -> Owner {
+        Owner {
             runtime: self.id(),
             device: DeviceId::HOST,
         }

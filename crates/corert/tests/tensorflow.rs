@@ -23,7 +23,7 @@ fn operations_are_those_of_tensorflow() {
     let host = HostContext::builder(KernelRegistry::new()).build();
     let runtime = CoreRuntime::new(&host);
     runtime.set_kernels(tfrt_kernels::rows::find);
-    let bed = Bed {
+    let bed = TestBed {
         context: runtime.context(),
         runtime,
     };
@@ -47,12 +47,12 @@ fn operations_are_those_of_tensorflow() {
     assert_eq!(used, vec![true; OTHERS.len()], "some differ no longer");
 }
 
-struct Bed {
+struct TestBed {
     runtime: CoreRuntime,
     context: Context,
 }
 
-impl Bed {
+impl TestBed {
     fn check(&self, line: &str) -> Result<(), String> {
         let (call, wanted) = line.split_once(" -> ").unwrap();
         let mut parts = call.split(" | ");

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use case::Road;
-use tfrt::tensor::math::panel::InstructionSet;
+use tfrt::tensor::math::packed_gemm::InstructionSet;
 use verdict::{Ending, Verdict};
 use workers::Setting;
 

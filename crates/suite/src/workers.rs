@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tfrt::tensor::math::panel::InstructionSet;
+use tfrt::tensor::math::packed_gemm::InstructionSet;
 
 use crate::case::{self, Road};
 use crate::verdict::{Ending, Verdict};

@@ -15,7 +15,7 @@ use std::fmt;
 use tfrt_host::kernel::{BF16, Complex, F16};
 use tfrt_host::{DType, Error};
 
-use crate::compact::{CompactType, Overflow};
+use crate::subbyte::{Overflow, SubbyteType};
 use crate::text;
 
 /// A truth value as tensors hold it: a byte, of which any but 0 is true.
@@ -49,7 +49,7 @@ impl Eq for Bool {}
 #[repr(transparent)]
 pub struct Quantized<T>(pub T);
 
-/// A number of the type `CompactType::ALL[TYPE]`: its code, in the low bits of a byte.
+/// A number of the type `SubbyteType::ALL[TYPE]`: its code, in the low bits of a byte.
 ///
 /// # Examples
 ///
@@ -65,7 +65,7 @@ pub struct Small<const TYPE: usize>(pub u8);
 
 impl<const TYPE: usize> Small<TYPE> {
     /// What type it is of.
-    pub const COMPACT: CompactType = CompactType::ALL[TYPE];
+    pub const COMPACT: SubbyteType = SubbyteType::ALL[TYPE];
 
     /// The nearest number; the largest of the type, for what is larger.
     pub fn of(value: f32) -> Self {

@@ -33,7 +33,6 @@
 pub mod attribute;
 pub mod btf;
 pub mod codec;
-pub mod compact;
 pub mod compare;
 pub mod convert;
 mod coo;
@@ -51,6 +50,7 @@ pub mod safetensors;
 mod scalar;
 mod shape;
 mod strings;
+pub mod subbyte;
 mod tensor;
 mod text;
 mod transfer;

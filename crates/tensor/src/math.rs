@@ -72,14 +72,13 @@ pub mod fourier;
 pub mod functions;
 pub mod gradient;
 pub mod groups;
+pub mod layout_copy;
 pub mod linear;
-mod lines;
+pub mod lrn;
 pub mod matmul;
-pub mod movement;
-pub mod near;
 pub mod normalize;
 pub mod number;
-pub mod panel;
+pub mod packed_gemm;
 #[allow(unsafe_code, reason = "a listed module")]
 pub mod parallel;
 pub mod pointwise;
@@ -89,6 +88,7 @@ pub mod random;
 pub mod recurrent;
 pub mod reduce;
 pub mod resize;
+mod row_blocks;
 #[allow(unsafe_code, reason = "a listed module")]
 mod rows;
 pub mod sample;
@@ -116,7 +116,7 @@ pub(crate) fn vectorized<R>(body: impl FnOnce() -> R) -> R {
             (self.0)()
         }
     }
-    panel::arch().dispatch(Body(body))
+    packed_gemm::arch().dispatch(Body(body))
 }
 
 /// Runs a loop over elements of a type: [`vectorized`] for floats of 32 and 64 bits, whose speed models wait for; for

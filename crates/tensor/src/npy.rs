@@ -71,11 +71,11 @@ pub fn read(bytes: &[u8], allocator: &Arc<dyn HostAllocator>) -> Result<Tensor, 
         return Err(invalid(format!("{n_elements} strings of no bytes")));
     }
     match header.kind {
-        Kind::Numbers(dtype) => {
+        ElementKind::Numbers(dtype) => {
             let metadata = TensorMetadata::new(dtype, shape);
             Ok(read_numbers(metadata, &header, data, allocator)?.into())
         }
-        Kind::Bytes(len) => Ok(read_strings(shape, &header, data, len, |bytes| {
+        ElementKind::Bytes(len) => Ok(read_strings(shape, &header, data, len, |bytes| {
             let end = bytes
                 .iter()
                 .rposition(|byte| *byte != 0)
@@ -83,7 +83,7 @@ pub fn read(bytes: &[u8], allocator: &Arc<dyn HostAllocator>) -> Result<Tensor, 
             Ok(bytes[..end].to_vec())
         })?
         .into()),
-        Kind::Characters(len) => Ok(read_strings(shape, &header, data, len * 4, |bytes| {
+        ElementKind::Characters(len) => Ok(read_strings(shape, &header, data, len * 4, |bytes| {
             characters(bytes, header.is_swapped)
         })?
         .into()),
@@ -96,7 +96,7 @@ fn invalid(message: impl Into<String>) -> Error {
 
 /// What the elements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ElementKind {
     Numbers(DType),
     /// Strings of so many bytes, with 0s behind.
     Bytes(usize),
@@ -104,12 +104,12 @@ enum Kind {
     Characters(usize),
 }
 
-impl Kind {
+impl ElementKind {
     fn len_bytes(self) -> usize {
         match self {
-            Kind::Numbers(dtype) => dtype.size_bytes().unwrap_or(0),
-            Kind::Bytes(len) => len,
-            Kind::Characters(len) => len.saturating_mul(4),
+            ElementKind::Numbers(dtype) => dtype.size_bytes().unwrap_or(0),
+            ElementKind::Bytes(len) => len,
+            ElementKind::Characters(len) => len.saturating_mul(4),
         }
     }
 }

@@ -187,7 +187,7 @@ pub fn select<'k>(
 
 /// What runs a row on the processor.
 #[derive(Clone, Copy, Debug)]
-pub enum Runs {
+pub enum RowKernel {
     /// On tensors, some of whose memory it may take.
     Tensors(TensorKernel),
     /// On values of any kind.

@@ -8,11 +8,11 @@ use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
     AsyncValue, Chain, Error, ErrorCode, ExecutionContext, HostContext, RequestContext,
 };
-use tfrt_tensor::math::conv::{self, Convolution, Method, PackedFilter, TensorEpilogue};
-use tfrt_tensor::math::matmul::{PackedRight, Scale, matmul_into, matmul_packed_into};
-use tfrt_tensor::math::panel::{Activation, AddedTensor, InstructionSet, TensorAfter};
+use tfrt_tensor::math::conv::{self, Convolution, Method, PackedFilter, TensorConvEpilogue};
+use tfrt_tensor::math::matmul::{PackedRhs, Scale, matmul_into, matmul_packed_into};
+use tfrt_tensor::math::packed_gemm::{Activation, InstructionSet, TensorAddend, TensorEpilogue};
 use tfrt_tensor::math::pointwise::{
-    BinaryFunction, Order, Program, Step, UnaryFunction, binary_in_place, binary_into,
+    BinaryFunction, OperandOrder, Program, Step, UnaryFunction, binary_in_place, binary_into,
     unary_in_place, unary_into,
 };
 use tfrt_tensor::math::pool::{Pooling, pool_into};
@@ -29,13 +29,13 @@ mod moved;
 mod various;
 
 /// A request on a host of its own with so many workers; 0 is the queue of one thread.
-struct Bed {
+struct TestBed {
     host: HostContext,
     execution: ExecutionContext,
 }
 
-impl Bed {
-    fn new(n_workers: usize) -> Bed {
+impl TestBed {
+    fn new(n_workers: usize) -> TestBed {
         let queue: Arc<dyn ConcurrentWorkQueue> = match n_workers {
             0 => Arc::new(SingleThreadedWorkQueue::new()),
             n => Arc::new(MultiThreadedWorkQueue::new(n, 0).unwrap()),
@@ -44,7 +44,7 @@ impl Bed {
             .queue(queue)
             .build();
         let execution = ExecutionContext::new(&RequestContext::new(&host));
-        Bed { host, execution }
+        TestBed { host, execution }
     }
 
     /// Numbers that look random, the same each time.
@@ -91,7 +91,13 @@ impl Bed {
             self.bits(binary_into(e, BinaryFunction::Add, &x, &y, &out), &out),
             self.bits(unary_into(e, UnaryFunction::Exp, &x, &out), &out),
             self.bits(
-                binary_in_place(e, BinaryFunction::Multiply, Order::TargetFirst, &out, &y),
+                binary_in_place(
+                    e,
+                    BinaryFunction::Multiply,
+                    OperandOrder::TargetFirst,
+                    &out,
+                    &y,
+                ),
                 &out,
             ),
             self.bits(unary_in_place(e, UnaryFunction::Exp, &out), &out),
@@ -111,9 +117,9 @@ impl Bed {
             self.random(&[3, 3, 8, 16], 6),
         );
         let out = self.zeros(&[3, 20, 21, 16]);
-        let epilogue = TensorEpilogue {
+        let epilogue = TensorConvEpilogue {
             relu: true,
-            ..TensorEpilogue::default()
+            ..TensorConvEpilogue::default()
         };
         let done = conv::convolve_into(e, &convolution, [&input, &filter], epilogue, &out);
         all.push(self.bits(done, &out));
@@ -151,14 +157,14 @@ impl Bed {
             let filter = PackedFilter::pack_for(allocator, set, method, &view, 1).unwrap();
             let out = self.random(&[1, spatial, spatial, filters], 9);
             for added in [
-                AddedTensor::Result,
-                AddedTensor::Tensor(self.random(&[1, spatial, spatial, filters], 10)),
+                TensorAddend::Result,
+                TensorAddend::Tensor(self.random(&[1, spatial, spatial, filters], 10)),
             ] {
-                let after = TensorAfter {
+                let after = TensorEpilogue {
                     shift: Some(self.random(&[filters], 11)),
                     added,
                     activation: Activation::Relu,
-                    ..TensorAfter::default()
+                    ..TensorEpilogue::default()
                 };
                 let done = conv::convolve_packed_into(e, &window, &input, &filter, after, &out);
                 all.push(self.bits(done, &out));
@@ -172,26 +178,26 @@ impl Bed {
         ] {
             let (a, b) = (self.random(&[m, k], 12), self.random(&[k, n], 13));
             let reading = b.read().unwrap();
-            let right = PackedRight::pack(allocator, &reading.view().unwrap()).unwrap();
+            let right = PackedRhs::pack(allocator, &reading.view().unwrap()).unwrap();
             let out = self.random(&[m, n], 14);
             let gelu: Step = "gelu a0".parse().unwrap();
             let gelu = Arc::new(Program::new(1, &[gelu]).unwrap());
             for (activation, added, then) in [
-                (Activation::None, AddedTensor::Nothing, None),
-                (Activation::None, AddedTensor::Nothing, Some(gelu)),
-                (Activation::Relu, AddedTensor::Result, None),
+                (Activation::None, TensorAddend::Nothing, None),
+                (Activation::None, TensorAddend::Nothing, Some(gelu)),
+                (Activation::Relu, TensorAddend::Result, None),
                 (
                     Activation::Relu,
-                    AddedTensor::Tensor(self.random(&[m, n], 15)),
+                    TensorAddend::Tensor(self.random(&[m, n], 15)),
                     None,
                 ),
             ] {
-                let after = TensorAfter {
+                let after = TensorEpilogue {
                     shift: Some(self.random(&[n], 16)),
                     added,
                     activation,
                     then,
-                    ..TensorAfter::default()
+                    ..TensorEpilogue::default()
                 };
                 let done = matmul_packed_into(e, &a, &right, after, &out);
                 all.push(self.bits(done, &out));
@@ -203,15 +209,15 @@ impl Bed {
 
 #[test]
 fn any_number_of_threads_gives_the_same_bits() {
-    let wanted = Bed::new(0).all();
+    let wanted = TestBed::new(0).all();
     for n_workers in [1, 2, 4] {
-        assert_eq!(Bed::new(n_workers).all(), wanted, "{n_workers} workers");
+        assert_eq!(TestBed::new(n_workers).all(), wanted, "{n_workers} workers");
     }
 }
 
 #[test]
 fn memory_that_was_made_in_parts_is_not_divided() {
-    let bed = Bed::new(2);
+    let bed = TestBed::new(2);
     let (x, out) = (bed.random(&[300, 5_000], 1), bed.zeros(&[300, 5_000]));
     let e = &bed.execution;
     bed.bits(unary_into(e, UnaryFunction::Exp, &x, &out), &out);
@@ -222,7 +228,7 @@ fn memory_that_was_made_in_parts_is_not_divided() {
 
 #[test]
 fn a_tensor_in_use_is_refused() {
-    let bed = Bed::new(0);
+    let bed = TestBed::new(0);
     let (small, large) = (bed.zeros(&[4]), bed.zeros(&[1 << 20]));
     for tensor in [small, large] {
         let reading = tensor.read().unwrap();
@@ -244,7 +250,7 @@ fn a_tensor_in_use_is_refused() {
 
 #[test]
 fn a_cancelled_request_stops_between_chunks() {
-    let bed = Bed::new(0);
+    let bed = TestBed::new(0);
     let tensor = bed.zeros(&[1 << 20]);
     bed.execution.request().cancel();
     let done = unary_in_place(&bed.execution, UnaryFunction::Exp, &tensor).unwrap();
@@ -259,7 +265,7 @@ fn a_cancelled_request_stops_between_chunks() {
 
 #[test]
 fn who_sees_a_result_settle_holds_it_alone() {
-    let bed = Bed::new(4);
+    let bed = TestBed::new(4);
     for _ in 0..200 {
         let (mut x, mut out) = (bed.random(&[200_000], 1), bed.zeros(&[200_000]));
         let done = unary_into(&bed.execution, UnaryFunction::Relu, &x, &out).unwrap();

@@ -36,7 +36,7 @@ use std::time::Duration;
 
 use tfrt_async::queue::ConcurrentWorkQueue;
 use tfrt_corert::{
-    Caller, Context, CoreRuntime, CoreRuntimeOp, Handles, Inputs, OpAttrs, OpAttrsRef, Recording,
+    CallSite, Context, CoreRuntime, CoreRuntimeOp, Handles, Inputs, OpAttrs, OpAttrsRef, Recording,
     TensorHandle,
 };
 use tfrt_host::{AnyAsyncValue, Error};
@@ -194,7 +194,7 @@ impl Eager {
         inputs: impl Into<Given<'i>>,
         attrs: impl Into<OpAttrsRef<'a>>,
     ) -> Result<Vec<Handle>, Error> {
-        let (caller, inputs) = (Caller::here(), inputs.into());
+        let (caller, inputs) = (CallSite::here(), inputs.into());
         let op = self.core().op(name, &self.core().cpu())?;
         let place = inputs.place(self);
         let eager = place.latest();
@@ -300,7 +300,7 @@ impl Eager {
         op: &CoreRuntimeOp,
         inputs: Inputs<'_>,
         attrs: OpAttrsRef<'_>,
-        caller: Caller,
+        caller: CallSite,
     ) -> Result<Handles, Error> {
         make_room(self.context());
         self.context().call(op, inputs, attrs, caller)
@@ -312,7 +312,7 @@ impl Eager {
         name: Name,
         inputs: Inputs<'_>,
         attrs: &OpAttrs,
-        caller: Caller,
+        caller: CallSite,
     ) -> Result<TensorHandle, Error> {
         make_room(self.context());
         let op = self.op_of(name)?;

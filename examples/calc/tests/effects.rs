@@ -6,7 +6,7 @@ use tfrt::compiler::CompileOptions;
 use tfrt::input::Input;
 use tfrt::kernel::{Attr, KernelRegistry};
 use tfrt::ops::{AttrDef, OpDef, Traits, ValueDef};
-use tfrt::tensor::math::panel::InstructionSet;
+use tfrt::tensor::math::packed_gemm::InstructionSet;
 use tfrt::{
     Chain, ConcurrentWorkQueue, Format, Formats, Model, MultiThreadedWorkQueue, OpenOptions,
     Runtime, SingleThreadedWorkQueue, Tensor,

@@ -62,7 +62,7 @@ impl OpHandler for LoggingOpHandler {
 
     fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error> {
         let op = self.next.find(op)?;
-        Ok(Arc::new(Logged {
+        Ok(Arc::new(LoggedOp {
             op,
             log: self.log.clone(),
         }))
@@ -78,12 +78,12 @@ impl std::fmt::Debug for LoggingOpHandler {
 }
 
 /// An operation that is told of.
-struct Logged {
+struct LoggedOp {
     op: Arc<dyn Op>,
     log: Arc<Log>,
 }
 
-impl Op for Logged {
+impl Op for LoggedOp {
     fn name(&self) -> &str {
         self.op.name()
     }

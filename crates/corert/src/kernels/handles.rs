@@ -6,7 +6,7 @@ use tfrt_tensor::{DType, Tensor, TensorFormat, TensorShape, convert, default_for
 
 use super::{handle_as_value, runtime};
 use crate::TensorHandle;
-use crate::caller::Caller;
+use crate::call_site::CallSite;
 use crate::transfer::Transfer;
 
 pub(super) fn register(registry: &mut KernelRegistry) {
@@ -102,7 +102,7 @@ fn transfer_to(
         device,
         format: format.0,
         execution,
-        caller: Caller::Kernel,
+        caller: CallSite::Kernel,
     };
     Ok(there(transfer.of(handle, || Ok(()))?))
 }

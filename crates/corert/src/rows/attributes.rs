@@ -12,14 +12,14 @@ use crate::attributes::{AttrValue, Numbers, OpAttrsRef, missing};
 use crate::definition::AttrKind;
 
 /// What operands say that are attributes of a row.
-pub(super) type Lists = SmallVec<[(&'static str, SmallVec<[i64; 8]>); 1]>;
+pub(super) type OperandLists = SmallVec<[(&'static str, SmallVec<[i64; 8]>); 1]>;
 
 /// The attributes of a call, as those of its row.
 pub(super) struct RowAttrs<'a> {
-    pub stated: Stated<'a>,
+    pub stated: CallAttrs<'a>,
     pub row: Row,
     pub n_inputs: usize,
-    pub lists: &'a Lists,
+    pub lists: &'a OperandLists,
 }
 
 impl AttrSource for RowAttrs<'_> {
@@ -44,9 +44,9 @@ impl AttrSource for RowAttrs<'_> {
 }
 
 /// The attributes that a call states.
-pub(super) struct Stated<'a>(pub OpAttrsRef<'a>);
+pub(super) struct CallAttrs<'a>(pub OpAttrsRef<'a>);
 
-impl AttrSource for Stated<'_> {
+impl AttrSource for CallAttrs<'_> {
     fn get(&self, name: &str) -> Option<RowValue<'_>> {
         Some(match self.0.value(name)? {
             AttrValue::Scalar(numbers) => {
@@ -139,7 +139,7 @@ impl Row {
         let Some(name) = self.name else {
             return Ok(());
         };
-        let stated = Stated(attrs);
+        let stated = CallAttrs(attrs);
         for (name, only) in name.only {
             let only = match only {
                 Only::Int(only) => only,

@@ -11,7 +11,7 @@ use tfrt_host::{AnyAsyncValue, DType, DeviceId, DeviceRef, Error};
 use tfrt_tensor::op::{OpCall as KernelCall, OpKernel, Operands as _, select};
 use tfrt_tensor::{NoValue, Tensor, TensorFormat, device_of, transfer};
 
-use super::operands::Source;
+use super::operands::OperandSource;
 use super::{Row, run};
 use crate::TensorHandle;
 use crate::call::Call;
@@ -20,7 +20,7 @@ use crate::definition::{MetadataCall, OpDefinition, Output, Outputs};
 use crate::dispatch::RegisteredOp;
 use crate::handler::OpHandler;
 use crate::inputs::Inputs;
-use crate::op::{Handles, Op, OpCall, Short};
+use crate::op::{FastPath, Handles, Op, OpCall};
 use crate::transfer::Transfer;
 
 /// Finds operations by the names that [`RowOpHandler`](super::RowOpHandler) has for rows, if the device has a kernel of
@@ -73,7 +73,7 @@ impl OpHandler for DeviceOpHandler {
         if let Some(definition) = Row::of(op).and_then(|row| row.on_device(&self.kernels)) {
             let definition = Arc::new(definition);
             let device = self.device();
-            return Ok(Arc::new(Brought {
+            return Ok(Arc::new(TransferringOp {
                 inner: Arc::new(RegisteredOp { definition, device }),
                 device,
                 takes_host: true,
@@ -85,7 +85,7 @@ impl OpHandler for DeviceOpHandler {
                 "op '{op}' is not supported on {device}: it has no kernel of such a row"
             )));
         };
-        Ok(Arc::new(Brought {
+        Ok(Arc::new(TransferringOp {
             inner: next.find(op)?,
             device: next.device(),
             takes_host: false,
@@ -136,8 +136,8 @@ impl Row {
         let n_inputs = call.inputs.len();
         let operands = 0..self.n_operands(n_inputs);
         let dtype = |index| match self.source(index, n_inputs) {
-            Source::Input(input) => Some(call.inputs.get(input)?.dtype),
-            Source::Made(_) | Source::Nowhere => None,
+            OperandSource::Input(input) => Some(call.inputs.get(input)?.dtype),
+            OperandSource::Made(_) | OperandSource::Nowhere => None,
         };
         operands.map(dtype).collect()
     }
@@ -193,14 +193,14 @@ impl Row {
 }
 
 /// An operation whose operands are brought to where it runs.
-struct Brought {
+struct TransferringOp {
     inner: Arc<dyn Op>,
     device: DeviceId,
     /// Whether it takes tensors of the host as they are.
     takes_host: bool,
 }
 
-impl Op for Brought {
+impl Op for TransferringOp {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -213,8 +213,8 @@ impl Op for Brought {
         self.inner.n_results()
     }
 
-    fn call_short(&self, call: &mut OpCall<'_>) -> Short {
-        self.inner.call_short(call)
+    fn try_fast(&self, call: &mut OpCall<'_>) -> FastPath {
+        self.inner.try_fast(call)
     }
 
     fn call(&self, call: OpCall<'_>) -> Result<Handles, Error> {
@@ -247,13 +247,13 @@ impl Op for Brought {
     }
 }
 
-impl Brought {
+impl TransferringOp {
     /// Returns whether a tensor is where the operation takes it, or is of another runtime, which the operation says.
     fn fits(&self, handle: &TensorHandle, call: &OpCall<'_>) -> bool {
-        let home = handle.home();
+        let owner = handle.owner();
         let is_host = || {
             let devices = call.execution.host().devices();
-            let device = devices.by_id(home.device);
+            let device = devices.by_id(owner.device);
             device.is_some_and(|device| {
                 devices
                     .contract(&device)
@@ -261,6 +261,6 @@ impl Brought {
             })
         };
         let is_as_is = self.takes_host || self.device == DeviceId::HOST;
-        home.runtime != call.runtime || home.device == self.device || (is_as_is && is_host())
+        owner.runtime != call.runtime || owner.device == self.device || (is_as_is && is_host())
     }
 }

@@ -8,7 +8,7 @@ use tfrt_tensor::TensorMetadata;
 use tfrt_tensor::math::Family;
 use tfrt_tensor::op::unsupported;
 
-use super::attributes::{RowAttrs, Stated};
+use super::attributes::{CallAttrs, RowAttrs};
 use super::{Row, SMALL};
 use crate::attributes::OpAttrsRef;
 use crate::definition::{MetadataCall, ResultMetadata};
@@ -43,7 +43,7 @@ impl Row {
             return Err(unsupported_of(op, dtype, |dtype| family.has(dtype)));
         }
         let source = RowAttrs {
-            stated: Stated(call.attrs),
+            stated: CallAttrs(call.attrs),
             row: self,
             n_inputs,
             lists: &lists,

@@ -5,12 +5,12 @@ use tfrt_host::{AnyAsyncValue, AsyncValue, DType, Error};
 use tfrt_ops::names;
 use tfrt_ops::{AttrSource, Attrs};
 use tfrt_tensor::math::cast::{Casting, cast_into};
-use tfrt_tensor::op::{OpCall, Operands, Runs, TensorCall, made};
+use tfrt_tensor::op::{OpCall, Operands, RowKernel, TensorCall, made};
 use tfrt_tensor::{DenseHostTensor, NoValue, Tensor, TensorMetadata};
 
 use super::Row;
-use super::attributes::{RowAttrs, Stated};
-use super::operands::{self, Given};
+use super::attributes::{CallAttrs, RowAttrs};
+use super::operands::{self, RowOperands};
 use crate::call::Call;
 use crate::definition::{Output, Outputs};
 
@@ -36,10 +36,10 @@ impl Row {
         }
     }
 
-    pub(super) fn run(self, call: &mut Call<'_>, kernel: Runs) -> Result<Outputs, Error> {
+    pub(super) fn run(self, call: &mut Call<'_>, kernel: RowKernel) -> Result<Outputs, Error> {
         let (op, attrs, execution, results) = (call.op, call.attrs, call.execution, call.metadata);
         let outputs = self.with_operands(call, |attrs, given, n_results| match kernel {
-            Runs::Tensors(kernel) => (kernel.run)(&mut TensorCall {
+            RowKernel::Tensors(kernel) => (kernel.run)(&mut TensorCall {
                 op: self.op,
                 name: op,
                 attrs,
@@ -48,7 +48,7 @@ impl Row {
                 n_results,
                 execution,
             }),
-            Runs::Values(kernel) => {
+            RowKernel::Values(kernel) => {
                 let inputs = (0..given.len()).map(|index| match given.get(index) {
                     Some(tensor) => AnyAsyncValue::new::<Tensor>(tensor.clone()),
                     None => AnyAsyncValue::new(NoValue),
@@ -81,7 +81,7 @@ impl Row {
     pub(super) fn with_operands<R>(
         self,
         call: &mut Call<'_>,
-        run: impl FnOnce(Attrs<'_>, &mut Given<'_, '_>, usize) -> Result<R, Error>,
+        run: impl FnOnce(Attrs<'_>, &mut RowOperands<'_, '_>, usize) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let (op, attrs, n_inputs) = (call.op, call.attrs, call.inputs.len());
         let lists = self.lists(op, &call.inputs)?.ok_or_else(|| {
@@ -98,14 +98,14 @@ impl Row {
         }
         let n_results = self.counted(attrs, n_inputs)?;
         let source = RowAttrs {
-            stated: Stated(attrs),
+            stated: CallAttrs(attrs),
             row: self,
             n_inputs,
             lists: &lists,
         };
         let is_plain = attrs.is_empty() && self.names().is_empty();
         let source: &dyn AttrSource = if is_plain { &() } else { &source };
-        let mut given = Given {
+        let mut given = RowOperands {
             row: self,
             inputs: &mut call.inputs,
             made: all_made,

@@ -30,30 +30,30 @@ fn runtime_of(host: &HostContext) -> CoreRuntime {
 }
 
 /// A runtime, and what is printed there.
-struct Bed {
+struct TestBed {
     runtime: CoreRuntime,
     context: tfrt_corert::Context,
     printed: tfrt_host::Captured,
 }
 
-impl Bed {
-    fn new() -> Bed {
-        Bed::on(HostContext::builder(KernelRegistry::new()))
+impl TestBed {
+    fn new() -> TestBed {
+        TestBed::on(HostContext::builder(KernelRegistry::new()))
     }
 
     /// One whose tensors take no more bytes than that.
-    fn within(n_bytes: usize) -> Bed {
+    fn within(n_bytes: usize) -> TestBed {
         let system: Arc<dyn HostAllocator> = Arc::new(SystemAllocator::new());
         let limited = Arc::new(LimitedAllocator::new(system, n_bytes));
-        Bed::on(HostContext::builder(KernelRegistry::new()).allocator(limited))
+        TestBed::on(HostContext::builder(KernelRegistry::new()).allocator(limited))
     }
 
-    fn on(host: HostContextBuilder) -> Bed {
+    fn on(host: HostContextBuilder) -> TestBed {
         let (output, printed) = Output::captured();
         let host = host.output(output).build();
         let runtime = runtime_of(&host);
         let context = runtime.context();
-        Bed {
+        TestBed {
             runtime,
             context,
             printed,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tfrt_host::Error;
 use tfrt_host::codec::{Decoder, Encoder};
-use tfrt_tensor::math::panel::Activation;
+use tfrt_tensor::math::packed_gemm::Activation;
 use tfrt_tensor::math::pointwise::{Program, Step};
 
 use crate::onnx::Node;

@@ -7,10 +7,10 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::cast::{Casting, cast_into};
 use tfrt_tensor::math::elementwise::broadcast_extents;
+use tfrt_tensor::math::layout_copy::LayoutCopy;
 use tfrt_tensor::math::linear::determinants_into;
-use tfrt_tensor::math::matmul::{KeptFactor, Scale, matmul_into, matmul_kept_into};
-use tfrt_tensor::math::movement::Movement;
-use tfrt_tensor::math::quantize::{Scaling, dequantize_into, quantize_into};
+use tfrt_tensor::math::matmul::{Scale, WidenedRhs, matmul_into, matmul_widened_into};
+use tfrt_tensor::math::quantize::{QuantParams, dequantize_into, quantize_into};
 use tfrt_tensor::{DType, DenseHostTensor, Dims, TensorShape};
 
 use super::outputs::IntoValue;
@@ -36,7 +36,7 @@ pub(super) const PREPARE: &[PrepareRow] = &[
         inputs: &[1],
         types: &[DType::F16, DType::Bf16],
         takes_attributes: false,
-        make: |node| Ok(keep(node)?.map(|right| own(Dot(Right::Kept(right))))),
+        make: |node| Ok(keep(node)?.map(|right| own(Dot(Right::RhsElement(right))))),
         restore: None,
     },
     PrepareRow {
@@ -45,7 +45,7 @@ pub(super) const PREPARE: &[PrepareRow] = &[
         types: &[DType::F16, DType::Bf16],
         takes_attributes: false,
         make: |node| match node.inputs.dense(1)?.shape().rank() {
-            2 => Ok(keep(node)?.map(|right| own(Gemm(Right::Kept(right))))),
+            2 => Ok(keep(node)?.map(|right| own(Gemm(Right::RhsElement(right))))),
             _ => Ok(None),
         },
         restore: None,
@@ -56,12 +56,12 @@ pub(super) const PREPARE: &[PrepareRow] = &[
 /// than to convert halves.
 const MOST_KEPT: usize = 1 << 20;
 
-fn keep(node: &Node<'_>) -> Result<Option<KeptFactor>, Error> {
+fn keep(node: &Node<'_>) -> Result<Option<WidenedRhs>, Error> {
     let (right, host) = (node.inputs.dense(1)?, node.execution.host());
     if right.n_elements() > MOST_KEPT {
         return Ok(None);
     }
-    let kept = KeptFactor::new(host.allocator(), right)?;
+    let kept = WidenedRhs::new(host.allocator(), right)?;
     let kept = kept.map_elements(|elements| crate::graph::share(host, elements));
     Ok(Some(kept))
 }
@@ -90,14 +90,14 @@ enum Right {
     /// The operand.
     Operand(DenseHostTensor),
     /// What was prepared of it.
-    Kept(KeptFactor),
+    RhsElement(WidenedRhs),
 }
 
 impl Right {
     fn extents(&self) -> Dims {
         let elements = match self {
             Right::Operand(tensor) => tensor,
-            Right::Kept(kept) => kept.elements(),
+            Right::RhsElement(kept) => kept.elements(),
         };
         elements.shape().to_dims()
     }
@@ -107,7 +107,7 @@ impl Right {
         let shape = TensorShape::new(extents)?;
         Ok(match self {
             Right::Operand(tensor) => Right::Operand(tensor.reshape(shape)?),
-            Right::Kept(kept) => Right::Kept(kept.reshape(shape)?),
+            Right::RhsElement(kept) => Right::RhsElement(kept.reshape(shape)?),
         })
     }
 
@@ -121,7 +121,7 @@ impl Right {
     ) -> Result<AsyncValue<Chain>, Error> {
         match self {
             Right::Operand(b) => matmul_into(execution, scale, [a, b], flips, out),
-            Right::Kept(b) => matmul_kept_into(execution, scale, (a, b), flips, out),
+            Right::RhsElement(b) => matmul_widened_into(execution, scale, (a, b), flips, out),
         }
     }
 }
@@ -258,7 +258,7 @@ fn gemm_by(node: &Node<'_>, b: &Right) -> Result<Outputs, Error> {
             .map_err(|error| node.told(&error))?;
         return Ok(Outputs::later(out, chain));
     };
-    let movement = Movement::broadcast(&c.shape().to_dims(), &extents)
+    let movement = LayoutCopy::broadcast(&c.shape().to_dims(), &extents)
         .map_err(|error| node.inputs.error(2, error.message()))?;
     let chain = movement
         .run_into(execution, c, &out)
@@ -284,7 +284,7 @@ pub(super) fn centred(
     let ones = vec![1.0; zeros.len().max(1)];
     let count = [ones.len()];
     let scale_extents = if ones.len() == 1 { &[][..] } else { &count[..] };
-    let scaling = Scaling::new(&extents, Some(dimension), 0, (scale_extents, ones), zeros)
+    let scaling = QuantParams::new(&extents, Some(dimension), 0, (scale_extents, ones), zeros)
         .map_err(|error| node.told(&error))?;
     let out = node.output(DType::F64, &extents)?;
     let chain =
@@ -375,7 +375,7 @@ fn quantized(node: &Node<'_>) -> Result<Outputs, Error> {
             }
         };
     let zeros = vec![zeros.first().copied().unwrap_or(0.0); scales.len()];
-    let scaling = Scaling::new(
+    let scaling = QuantParams::new(
         &extents,
         Some(dimension),
         block,

@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use tfrt_host::Error;
 use tfrt_ops::names::onnx;
-use tfrt_tensor::math::fourier::{Pair, bytes_beside, transform};
+use tfrt_tensor::math::fourier::{Pair, scratch_bytes, transform};
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{DType, DenseHostTensor};
 
@@ -176,7 +176,7 @@ fn set_aside_for_row(node: &Node<'_>, len: usize, out: &DenseHostTensor) -> Resu
         return Ok(());
     }
     node.beside.set_aside(len, size_of::<Pair>())?;
-    node.beside.set_aside(bytes_beside(len), 1)
+    node.beside.set_aside(scratch_bytes(len), 1)
 }
 
 /// `STFT`: transforms of frames of a signal, times a window

@@ -3,8 +3,8 @@
 
 use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Operands};
 use tfrt_host::{AnyAsyncValue, Error};
+use tfrt_tensor::math::layout_copy::{self, LayoutCopy};
 use tfrt_tensor::math::matmul::{self, MatmulElement, Scale};
-use tfrt_tensor::math::movement::{self, Movement};
 use tfrt_tensor::math::number::Floating;
 use tfrt_tensor::math::pointwise::{
     self, BinaryFunction, Elements, ElementsMut, Program, Step, UnaryFunction,
@@ -259,16 +259,16 @@ fn concat<T: Element>(axis: i32, tensors: Operands<'_>) -> Result<(), Error> {
         return Err(Error::invalid_argument(message));
     };
     let mut out = out.as_dense()?.write()?;
-    movement::concat(&views, dimension, &mut out.view_mut()?)
+    layout_copy::concat(&views, dimension, &mut out.view_mut()?)
 }
 
 /// `"tf_sync.Tile.<t>"(%x, %multiples, %out)`
 fn tile<T: Element>(x: &Tensor, multiples: &Tensor, out: &Tensor) -> Result<(), Error> {
     let x = Input::<T>::new(x)?;
     let x = x.view()?;
-    let movement = Movement::tile(x.extents(), &counts(multiples)?)?;
+    let layout_copy = LayoutCopy::tile(x.extents(), &counts(multiples)?)?;
     let mut out = out.as_dense()?.write()?;
-    movement.run(&x, &mut out.view_mut()?)
+    layout_copy.run(&x, &mut out.view_mut()?)
 }
 
 /// How often to repeat each dimension: a vector of numbers of 0 or more.

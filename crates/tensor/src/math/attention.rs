@@ -26,13 +26,13 @@ use crate::math::Family;
 use crate::with_floating;
 use crate::{Bool, DenseHostTensor, Dims, TensorView, TensorViewMut};
 
-mod beside;
 mod block;
+mod merged_heads;
 mod scores;
 
-pub use beside::{attention_beside, attention_beside_into};
 use block::AttentionPlan;
-pub use scores::{Scoring, Stage, scored_into, scores_into};
+pub use merged_heads::{attention_merged_heads, attention_merged_heads_into};
+pub use scores::{ScoreOptions, ScoreStage, scored_into, scores_into};
 
 /// Numbers that attention is calculated of, and what is calculated with.
 pub trait AttentionElement: Floating<Wide: Floating<Wide = Self::Wide> + MatmulElement> {}
@@ -56,9 +56,9 @@ pub enum Mask<'a, T> {
     #[default]
     None,
     /// Numbers are added.
-    Added(TensorView<'a, T>),
+    Additive(TensorView<'a, T>),
     /// Only keys for which there is true are looked at.
-    Seen(TensorView<'a, Bool>),
+    Boolean(TensorView<'a, Bool>),
 }
 
 /// As [`Mask`], of dense tensors.
@@ -68,9 +68,9 @@ pub enum TensorMask {
     #[default]
     None,
     /// Numbers are added.
-    Added(DenseHostTensor),
+    Additive(DenseHostTensor),
     /// Only keys for which there is true are looked at.
-    Seen(DenseHostTensor),
+    Boolean(DenseHostTensor),
 }
 
 /// Calculates attention.
@@ -172,8 +172,8 @@ impl TensorMask {
     ) -> Result<(), Error> {
         match self {
             TensorMask::None => body(&Mask::None),
-            TensorMask::Added(tensor) => body(&Mask::Added(tensor.read()?.view()?)),
-            TensorMask::Seen(tensor) => body(&Mask::Seen(tensor.read()?.view()?)),
+            TensorMask::Additive(tensor) => body(&Mask::Additive(tensor.read()?.view()?)),
+            TensorMask::Boolean(tensor) => body(&Mask::Boolean(tensor.read()?.view()?)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 /// What is kept of boxes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Suppression {
+pub struct NonMaxSuppression {
     /// How many are kept at most.
     pub most: usize,
     /// How large the common part of two may be, of all that both cover.
@@ -13,23 +13,23 @@ pub struct Suppression {
 
 /// A box by its sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sides {
+pub struct BoundingBox {
     /// The sides along the first and the second dimension, the smaller first.
     pub sides: [(f64, f64); 2],
 }
 
-impl Sides {
+impl BoundingBox {
     /// Returns the box between two corners, each the first dimension first.
-    pub fn of_corners([a, b, c, d]: [f64; 4]) -> Sides {
-        Sides {
+    pub fn of_corners([a, b, c, d]: [f64; 4]) -> BoundingBox {
+        BoundingBox {
             sides: [(a.min(c), a.max(c)), (b.min(d), b.max(d))],
         }
     }
 
     /// Returns the box about a middle `[x, y]` of a width and a height.
-    pub fn of_middle([x, y, width, height]: [f64; 4]) -> Sides {
+    pub fn of_middle([x, y, width, height]: [f64; 4]) -> BoundingBox {
         let around = |middle: f64, extent: f64| (middle - extent / 2.0, middle + extent / 2.0);
-        Sides {
+        BoundingBox {
             sides: [around(y, height), around(x, width)],
         }
     }
@@ -42,7 +42,7 @@ impl Sides {
     }
 
     /// The common part of two boxes, of all that both cover; 0 for what has no area.
-    pub fn overlap(&self, other: &Sides) -> f64 {
+    pub fn overlap(&self, other: &BoundingBox) -> f64 {
         let mut common = 1.0;
         for (own, other) in self.sides.iter().zip(&other.sides) {
             let extent = own.1.min(other.1) - own.0.max(other.0);
@@ -62,7 +62,11 @@ impl Sides {
 }
 
 /// The boxes that are kept, the best first; of two as good the one before.
-pub fn suppress(suppression: &Suppression, boxes: &[Sides], scores: &[f64]) -> Vec<usize> {
+pub fn suppress(
+    suppression: &NonMaxSuppression,
+    boxes: &[BoundingBox],
+    scores: &[f64],
+) -> Vec<usize> {
     let mut order: Vec<usize> = (0..boxes.len().min(scores.len()))
         .filter(|index| suppression.score.is_none_or(|least| scores[*index] > least))
         .collect();
@@ -93,8 +97,8 @@ mod tests {
             [0.0, 0.1, 1.0, 1.1],
             [0.0, 10.0, 1.0, 11.0],
         ]
-        .map(Sides::of_corners);
-        let all = Suppression {
+        .map(BoundingBox::of_corners);
+        let all = NonMaxSuppression {
             most: 9,
             overlap: 0.5,
             score: None,
@@ -102,7 +106,7 @@ mod tests {
         assert_eq!(suppress(&all, &boxes, &[0.9, 0.95, 0.1]), [1, 2]);
         assert_eq!(
             suppress(
-                &Suppression {
+                &NonMaxSuppression {
                     score: Some(0.5),
                     ..all
                 },
@@ -111,12 +115,19 @@ mod tests {
             ),
             [1]
         );
-        assert!(suppress(&Suppression { most: 0, ..all }, &boxes, &[0.9, 0.95, 0.1]).is_empty());
-        assert_eq!(
-            Sides::of_middle([0.5, 1.0, 1.0, 2.0]),
-            Sides::of_corners([0.0, 0.0, 2.0, 1.0])
+        assert!(
+            suppress(
+                &NonMaxSuppression { most: 0, ..all },
+                &boxes,
+                &[0.9, 0.95, 0.1]
+            )
+            .is_empty()
         );
-        let nothing = Sides::of_corners([0.0; 4]);
+        assert_eq!(
+            BoundingBox::of_middle([0.5, 1.0, 1.0, 2.0]),
+            BoundingBox::of_corners([0.0, 0.0, 2.0, 1.0])
+        );
+        let nothing = BoundingBox::of_corners([0.0; 4]);
         assert_eq!(nothing.overlap(&nothing), 0.0);
     }
 }

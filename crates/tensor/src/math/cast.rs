@@ -9,10 +9,10 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::elementwise::expect_same;
 use super::number::Real;
 use super::parallel;
-use crate::compact::{CompactType, Overflow};
+use crate::subbyte::{Overflow, SubbyteType};
 use crate::{BF16, Bool, DType, DenseHostTensor, F16, from_bytes, from_bytes_mut};
 
-/// Which power of two a number becomes, of those of [`CompactType::F8E8M0`].
+/// Which power of two a number becomes, of those of [`SubbyteType::F8E8M0`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PowerRounding {
     /// The next above.
@@ -81,7 +81,7 @@ pub fn cast_into(
 
 /// Whether elements of a type can be converted.
 pub fn is_castable(dtype: DType) -> bool {
-    is_whole(dtype) || CompactType::of_dtype(dtype).is_some() || is_float(dtype)
+    is_whole(dtype) || SubbyteType::of_dtype(dtype).is_some() || is_float(dtype)
 }
 
 fn is_float(dtype: DType) -> bool {
@@ -90,7 +90,7 @@ fn is_float(dtype: DType) -> bool {
 
 /// Whether elements are integers or truth values.
 fn is_whole(dtype: DType) -> bool {
-    let is_small = CompactType::of_dtype(dtype).is_some_and(CompactType::is_integer);
+    let is_small = SubbyteType::of_dtype(dtype).is_some_and(SubbyteType::is_integer);
     dtype.is_integer() || dtype == DType::I1 || is_small
 }
 
@@ -207,7 +207,7 @@ fn store_whole(dtype: DType, x: &[i64], out: &mut [u8]) -> Result<(), Error> {
 
 /// The bits of a byte that the code of an element has.
 fn mask(dtype: DType) -> u8 {
-    let n_bits = CompactType::of_dtype(dtype).map_or(8, CompactType::n_bits);
+    let n_bits = SubbyteType::of_dtype(dtype).map_or(8, SubbyteType::n_bits);
     u8::MAX >> (8 - n_bits)
 }
 
@@ -217,7 +217,7 @@ pub(super) fn load(dtype: DType, bytes: &[u8], out: &mut [f64]) -> Result<(), Er
         for (out, x) in out.iter_mut().zip(from_bytes::<T>(bytes)?) {
             *out = x.to_f64();
         }
-    }, else match CompactType::of_dtype(dtype) {
+    }, else match SubbyteType::of_dtype(dtype) {
         Some(compact) => {
             for (out, x) in out.iter_mut().zip(bytes) {
                 *out = compact.decode(*x).into();
@@ -243,7 +243,7 @@ pub(super) fn store(
         for (out, x) in from_bytes_mut::<T>(out)?.iter_mut().zip(x) {
             *out = T::from_f64(*x);
         }
-    }, else match CompactType::of_dtype(dtype) {
+    }, else match SubbyteType::of_dtype(dtype) {
         Some(compact) if compact.is_integer() => {
             let mask = mask(dtype);
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the low bits of what is rounded")]
@@ -266,15 +266,15 @@ pub(super) fn store(
 }
 
 /// The code of a number in a small float, as ONNX has it: where numbers that are too large become the largest,
-/// infinities do as well; what is no number becomes -0 of [`CompactType::F4E2M1`], which has nothing better.
-pub fn encode(casting: Casting, compact: CompactType, value: f64) -> u8 {
+/// infinities do as well; what is no number becomes -0 of [`SubbyteType::F4E2M1`], which has nothing better.
+pub fn encode(casting: Casting, compact: SubbyteType, value: f64) -> u8 {
     let saturates = casting.overflow == Overflow::Saturate;
     let narrow = match to_odd(value) {
-        none if none.is_nan() && compact == CompactType::F4E2M1 => return 0x8,
+        none if none.is_nan() && compact == SubbyteType::F4E2M1 => return 0x8,
         infinite if infinite.is_infinite() && saturates => f32::MAX.copysign(infinite),
         narrow => narrow,
     };
-    if compact != CompactType::F8E8M0 || casting.powers == PowerRounding::Up {
+    if compact != SubbyteType::F8E8M0 || casting.powers == PowerRounding::Up {
         return compact.encode(narrow, casting.overflow);
     }
     // What is below the least normal number is the least power, or half of the next.

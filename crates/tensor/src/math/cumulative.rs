@@ -23,7 +23,7 @@ pub enum Cumulation {
 
 /// Which elements are taken in at each place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Order {
+pub struct ScanOrder {
     /// Those before it, without its own.
     pub exclusive: bool,
     /// Those behind it in place of those before it.
@@ -35,7 +35,7 @@ pub struct Order {
 struct CumulativePlan {
     extent: usize,
     inner: usize,
-    order: Order,
+    order: ScanOrder,
 }
 
 /// Makes, at each place along a dimension, the sum or product of all elements up to it.
@@ -53,13 +53,13 @@ struct CumulativePlan {
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::cumulative::{Cumulation, Order, cumulative};
+/// use tfrt_tensor::math::cumulative::{Cumulation, ScanOrder, cumulative};
 /// use tfrt_tensor::{TensorView, TensorViewMut};
 ///
 /// let x = TensorView::new(&[1, 2, 3], &[3])?;
 /// let mut out = [0; 3];
 /// let mut result = TensorViewMut::new(&mut out, &[3])?;
-/// cumulative(Cumulation::Sum, &x, 0, Order::default(), &mut result)?;
+/// cumulative(Cumulation::Sum, &x, 0, ScanOrder::default(), &mut result)?;
 /// assert_eq!(out, [1, 3, 6]);
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
@@ -67,7 +67,7 @@ pub fn cumulative<T: Element>(
     cumulation: Cumulation,
     x: &TensorView<'_, T>,
     dimension: usize,
-    order: Order,
+    order: ScanOrder,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
     let run = cumulation.run(T::DTYPE)?;
@@ -90,7 +90,7 @@ pub fn cumulative_into(
     cumulation: Cumulation,
     x: &DenseHostTensor,
     dimension: usize,
-    order: Order,
+    order: ScanOrder,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let run = cumulation.run(x.dtype())?;
@@ -151,7 +151,7 @@ impl CumulativePlan {
     fn new(
         x: &[usize],
         dimension: usize,
-        order: Order,
+        order: ScanOrder,
         out: &[usize],
     ) -> Result<CumulativePlan, Error> {
         let Some((extent, rest)) = x.get(dimension..).and_then(<[usize]>::split_first) else {
@@ -226,7 +226,7 @@ mod tests {
     fn folds<R: Reduce<T>, T: Element>(
         x: &TensorView<'_, T>,
         dimension: usize,
-        order: Order,
+        order: ScanOrder,
     ) -> Vec<T> {
         let extent = x.extents()[dimension];
         let one = |index: usize| {
@@ -256,7 +256,7 @@ mod tests {
         cumulation: Cumulation,
         x: &TensorView<'_, T>,
         dimension: usize,
-        order: Order,
+        order: ScanOrder,
     ) -> Result<(), TestCaseError> {
         let wanted = folds::<R, T>(x, dimension, order);
         let mut out = vec![T::ZERO; wanted.len()];
@@ -275,7 +275,7 @@ mod tests {
             values in prop::collection::vec(crate::math::testing::floats(), 1024),
         ) {
             prop_assume!(dimension < layout.extents.len() && layout.len <= values.len());
-            let order = Order { exclusive, reverse };
+            let order = ScanOrder { exclusive, reverse };
             // A sum of several that are no number has one or the other's bits.
             let x: Vec<f32> = values.iter().map(|x| if x.is_nan() { f32::NAN } else { *x }).collect();
             let halves: Vec<F16> = values.iter().map(|x| F16(half::f16::from_f32(x.clamp(-9.0, 9.0)).to_bits())).collect();
@@ -298,12 +298,12 @@ mod tests {
         let x = TensorView::new(&[1.0_f32, f32::NAN, 2.0], &[3]).unwrap();
         let mut out = [0.0; 3];
         let mut view = TensorViewMut::new(&mut out, &[3]).unwrap();
-        let exclusive = Order {
+        let exclusive = ScanOrder {
             exclusive: true,
             reverse: false,
         };
         assert!(cumulative(Cumulation::Sum, &x, 1, exclusive, &mut view).is_err());
-        cumulative(Cumulation::Sum, &x, 0, Order::default(), &mut view).unwrap();
+        cumulative(Cumulation::Sum, &x, 0, ScanOrder::default(), &mut view).unwrap();
         assert!(out[0] == 1.0 && out[1].is_nan() && out[2].is_nan());
         let scalar = TensorView::new(&[1.0_f32], &[]).unwrap();
         let mut out = [0.0];

@@ -10,7 +10,7 @@ use crate::{DenseHostTensor, Dims};
 
 /// How patches lie along one dimension of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patches {
+pub struct PatchAxis {
     /// The extent of the picture.
     pub picture: usize,
     /// How many elements of a patch there are along this dimension.
@@ -23,7 +23,7 @@ pub struct Patches {
     pub pads: (usize, usize),
 }
 
-impl Patches {
+impl PatchAxis {
     /// How many patches there are.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Patches {
 pub fn fold_into(
     execution: &ExecutionContext,
     x: &DenseHostTensor,
-    patches: &[Patches],
+    patches: &[PatchAxis],
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let dtype = x.dtype();
@@ -75,13 +75,13 @@ pub fn fold_into(
 fn fold_of<T: Number>(
     execution: &ExecutionContext,
     x: &DenseHostTensor,
-    patches: &[Patches],
+    patches: &[PatchAxis],
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     crate::dense::expect_dtype::<T>(x.metadata())?;
     let counts: Dims = patches
         .iter()
-        .map(Patches::n_patches)
+        .map(PatchAxis::n_patches)
         .collect::<Result<_, _>>()?;
     let product = |numbers: Dims| {
         numbers
@@ -135,7 +135,7 @@ fn fold_of<T: Number>(
 }
 
 /// Adds the rows of columns, one for each tap, to the picture.
-fn add<T: Number>(columns: &[T], patches: &[Patches], counts: &[usize], picture: &mut [T]) {
+fn add<T: Number>(columns: &[T], patches: &[PatchAxis], counts: &[usize], picture: &mut [T]) {
     let n_patches: usize = counts.iter().product();
     for (tap, row) in columns.chunks_exact(n_patches.max(1)).enumerate() {
         for (patch, value) in row.iter().enumerate() {
@@ -147,7 +147,12 @@ fn add<T: Number>(columns: &[T], patches: &[Patches], counts: &[usize], picture:
 }
 
 /// Where an element lies in the picture, unless that is around it.
-fn place(mut tap: usize, mut patch: usize, patches: &[Patches], counts: &[usize]) -> Option<usize> {
+fn place(
+    mut tap: usize,
+    mut patch: usize,
+    patches: &[PatchAxis],
+    counts: &[usize],
+) -> Option<usize> {
     let (mut place, mut stride) = (0, 1);
     for (patches, count) in patches.iter().zip(counts).rev() {
         let at = (patch % count) * patches.stride + (tap % patches.taps) * patches.dilation;

@@ -57,7 +57,7 @@ pub fn transform(x: &mut [Pair], is_inverse: bool) -> Result<(), Error> {
 
 /// The most bytes that [`transform`] takes beside the numbers, of which there are so many: factors, or two lists of twice
 /// as many, at least, and a power of two.
-pub fn bytes_beside(n: usize) -> usize {
+pub fn scratch_bytes(n: usize) -> usize {
     let n_of_two = match n.is_power_of_two() {
         true => n / 2,
         false => (n.saturating_mul(2).checked_next_power_of_two())

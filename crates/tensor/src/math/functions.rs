@@ -63,7 +63,7 @@ const EXP_MIN_NORMAL: f32 = -87.0;
 const EXP_NO_POWER: f32 = -88.0;
 
 /// x as n ln 2 + r, and e^r.
-struct Reduced {
+struct ReducedArgument {
     /// e^r - 1
     fraction: f32,
     /// n
@@ -73,7 +73,7 @@ struct Reduced {
 }
 
 #[inline(always)]
-fn reduce_exp(x: f32) -> Reduced {
+fn reduce_exp(x: f32) -> ReducedArgument {
     let n_in_bits = x.mul_add(LOG2_E, ROUNDER);
     let n = n_in_bits - ROUNDER;
     let r = n.mul_add(-LN_2_HIGH, x);
@@ -85,7 +85,7 @@ fn reduce_exp(x: f32) -> Reduced {
         r.mul_add(0.008_368_745_13, 0.041_668_390_8),
     ];
     let series = square.mul_add(square.mul_add(0.001_381_453_99, b), a);
-    Reduced {
+    ReducedArgument {
         fraction: square.mul_add(series, r),
         n,
         n_in_bits,
@@ -148,7 +148,7 @@ impl Float for f32 {
     #[inline(always)]
     fn exp(self) -> f32 {
         let x = if self < EXP_MIN { EXP_MIN } else { self };
-        let Reduced {
+        let ReducedArgument {
             fraction,
             n_in_bits,
             ..
@@ -169,7 +169,7 @@ impl Float for f32 {
         } else {
             self
         };
-        let Reduced {
+        let ReducedArgument {
             fraction,
             n_in_bits,
             ..
@@ -182,7 +182,7 @@ impl Float for f32 {
     #[inline(always)]
     fn expm1(self) -> f32 {
         let x = self.clamp(-20.0, 89.0);
-        let Reduced { fraction, n, .. } = reduce_exp(x);
+        let ReducedArgument { fraction, n, .. } = reduce_exp(x);
         let half = (n * 0.5 + ROUNDER) - ROUNDER;
         let (a, b) = (power_of_two(half), power_of_two(n - half));
         // 2^n (1 + f) - 1 = 2^n f + (2^n - 1), where the second is exact for small n.

@@ -14,7 +14,7 @@
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::elementwise::{Exp, Log, Unary};
-use super::movement::Position;
+use super::layout_copy::Position;
 use super::number::Floating;
 use super::reduce::{Maximum, Sum, block};
 use super::softmax::{Kind, row_in_place};

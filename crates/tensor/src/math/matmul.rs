@@ -3,7 +3,7 @@
 //! Products of `f32` and `f64` go through the crates `gemm-f32` and `gemm-f64`, without threads of their own: rows of the
 //! result are cut into chunks for our queue. Those of complex numbers are four products of their parts, those of halves
 //! products of `f32`; integers have loops of their own. What is multiplied by again and again is packed once, ahead, for
-//! a kernel of our own ([`PackedRight`]).
+//! a kernel of our own ([`PackedRhs`]).
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -16,16 +16,16 @@ use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 
 #[allow(unsafe_code, reason = "a listed module")]
 mod gemm;
+mod gemv;
 mod halves;
 mod integers;
-mod kept;
 mod packed;
-mod thin;
+mod widened;
 
 pub use gemm::MatmulElement;
-pub(crate) use gemm::{Matrix, Rows, Sealed, multiply, multiply_kept};
-pub use kept::KeptFactor;
-pub use packed::{PackedRight, matmul_packed, matmul_packed_into};
+pub(crate) use gemm::{Matrix, Rows, Sealed, multiply, multiply_widened};
+pub use packed::{PackedRhs, matmul_packed, matmul_packed_into};
+pub use widened::WidenedRhs;
 
 /// Rows that the inner loop of `gemm` makes at once.
 const STRIP: usize = 6;
@@ -149,10 +149,10 @@ pub fn matmul_of<T: MatmulElement>(
 /// # Errors
 ///
 /// See [`matmul_into`].
-pub fn matmul_kept_into(
+pub fn matmul_widened_into(
     execution: &ExecutionContext,
     scale: Scale<f64>,
-    (a, b): (&DenseHostTensor, &KeptFactor),
+    (a, b): (&DenseHostTensor, &WidenedRhs),
     transpose: [bool; 2],
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
@@ -160,7 +160,7 @@ pub fn matmul_kept_into(
     let factors = [a, b.elements()];
     with_number!(dtype, T => {
         crate::dense::expect_dtype::<T>(a.metadata())?;
-        fill::<T, <T as Sealed>::Kept>(execution, multiply_kept, scale.rounded(), factors, transpose, out)
+        fill::<T, <T as Sealed>::RhsElement>(execution, multiply_widened, scale.rounded(), factors, transpose, out)
     }, else Err(Family::Numbers.lacks(dtype)))
 }
 

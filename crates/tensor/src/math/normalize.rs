@@ -20,11 +20,11 @@ use super::vectorized;
 use crate::{Element, TensorView, TensorViewMut};
 
 mod channels;
-mod joined;
+mod concat;
 mod tensors;
 
 pub use channels::{ChannelTensors, channels_in_place, channels_into};
-pub use joined::scale_joined_into;
+pub use concat::concat_affine_into;
 pub use tensors::{RowNorm, channel_affine_into, channel_moments, row_moments, rows_into};
 
 /// What is done with normalised rows: `x * scale + shift`, element by element of a row. What is missing is left

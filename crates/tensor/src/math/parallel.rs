@@ -182,12 +182,12 @@ fn spread(
 ) -> Result<AsyncValue<Chain>, Error> {
     let memory = output.buffer().clone().write_owned()?;
     let n_parts = parts.len();
-    let held = Mutex::new(Held {
+    let held = Mutex::new(WorkState {
         n_left: n_parts,
         is_lent: vec![false; n_parts],
         work: Some(Arc::new(Work {
             body,
-            memory: Lent {
+            memory: PartedBytes {
                 start: memory.start(),
                 parts,
                 size,
@@ -214,11 +214,11 @@ fn spread(
 /// What makes the parts of a tensor, and its memory.
 struct Work {
     body: Body,
-    memory: Lent,
+    memory: PartedBytes,
 }
 
 /// The bytes of a tensor, held for writing, and lent in parts.
-struct Lent {
+struct PartedBytes {
     // Invariant: the address of the first of the bytes that `writing` holds.
     start: NonNull<u8>,
     parts: Parts,
@@ -228,21 +228,21 @@ struct Lent {
 }
 
 // SAFETY: the address leads to bytes that the right beside it holds for writing, which goes to any thread.
-unsafe impl Send for Lent {}
+unsafe impl Send for PartedBytes {}
 // SAFETY: as above; threads that share it get parts that have no byte in common.
-unsafe impl Sync for Lent {}
+unsafe impl Sync for PartedBytes {}
 
 /// The number of a part that is lent to whoever has this.
-struct PartLent(usize);
+struct PartToken(usize);
 
-impl Lent {
+impl PartedBytes {
     /// Returns the bytes of a part.
     ///
     /// # Safety
     ///
     /// The token is of this memory's list, which gives each part once.
     #[expect(clippy::mut_from_ref, reason = "each part is lent once")]
-    unsafe fn part(&self, part: PartLent) -> &mut [u8] {
+    unsafe fn part(&self, part: PartToken) -> &mut [u8] {
         let elements = self.parts.part(part.0);
         let bytes = elements.start * self.size..elements.end * self.size;
         assert!(bytes.end <= self.writing.len_bytes(), "parts are within");
@@ -256,22 +256,22 @@ impl Lent {
 
 /// The work, until the last part is made: who sees the result settle may be the only holder of its memory, and of what
 /// it was made of.
-struct Held {
+struct WorkState {
     n_left: usize,
     /// Which parts were lent.
     is_lent: Vec<bool>,
     work: Option<Arc<Work>>,
 }
 
-impl Held {
+impl WorkState {
     /// Lends a part to be made, unless it was lent before.
-    fn lend(&mut self, index: usize) -> Option<(Arc<Work>, PartLent)> {
+    fn lend(&mut self, index: usize) -> Option<(Arc<Work>, PartToken)> {
         let work = self.work.as_ref()?;
         let is_lent = self.is_lent.get_mut(index)?;
         if std::mem::replace(is_lent, true) {
             return None;
         }
-        Some((work.clone(), PartLent(index)))
+        Some((work.clone(), PartToken(index)))
     }
 
     /// Counts a part as made. After the last one gives the work back, to be dropped without the lock.
@@ -284,7 +284,7 @@ impl Held {
     }
 }
 
-fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
+fn lock(held: &Mutex<WorkState>) -> MutexGuard<'_, WorkState> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

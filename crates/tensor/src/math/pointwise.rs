@@ -32,7 +32,7 @@ mod parametric;
 mod plan;
 mod program;
 mod run;
-mod short;
+mod small;
 mod table;
 mod tensors;
 mod text;
@@ -42,7 +42,7 @@ pub use formulas::{BinaryFunction, UnaryFunction};
 pub use parametric::{ParametricFunction, whole};
 pub use program::{Operand, Program, Step};
 pub use tensors::{
-    Order, binary, binary_in_place, binary_into, binary_metadata, folded, parametric_into,
+    OperandOrder, binary, binary_in_place, binary_into, binary_metadata, folded, parametric_into,
     select_into, unary, unary_in_place, unary_into,
 };
 pub use view::{Elements, ElementsMut};

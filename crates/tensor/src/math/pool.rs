@@ -15,7 +15,7 @@ use crate::with_real;
 use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 
 mod channels_first;
-mod gathered;
+mod functions;
 mod general;
 mod gradient;
 mod narrow;
@@ -23,7 +23,7 @@ mod vectors;
 
 pub use channels_first::{channels_first_extents, gradient_channels_first};
 pub use channels_first::{pool_channels_first, pool_channels_first_into};
-pub use general::{Seeing, largest_positions_into, pool_by_into};
+pub use general::{WindowFunction, largest_positions_into, pool_by_into};
 pub use gradient::{gradient, gradient_into};
 pub use vectors::pool_f32_into;
 

@@ -9,25 +9,25 @@
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::random::Source;
+/// use tfrt_tensor::math::random::CounterRng;
 ///
-/// let source = Source::new(7);
-/// assert_eq!(source.uniform(3), Source::new(7).uniform(3));
+/// let source = CounterRng::new(7);
+/// assert_eq!(source.uniform(3), CounterRng::new(7).uniform(3));
 /// assert_ne!(source.uniform(3), source.uniform(4));
 /// assert!((0.0..1.0).contains(&source.uniform(5)));
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Source {
+pub struct CounterRng {
     seed: u64,
 }
 
 /// 2^64 divided by the golden ratio, made odd.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-impl Source {
+impl CounterRng {
     /// Begins with a seed; seeds that are close to each other have nothing in common.
-    pub fn new(seed: u64) -> Source {
-        Source { seed: mixed(seed) }
+    pub fn new(seed: u64) -> CounterRng {
+        CounterRng { seed: mixed(seed) }
     }
 
     /// The 64 bits of a place.
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn numbers_have_the_moments_of_their_distributions() {
         for seed in [0, 1, u64::MAX] {
-            let source = Source::new(seed);
+            let source = CounterRng::new(seed);
             let (mean, variance) = moments(|place| source.uniform(place));
             assert!((mean - 0.5).abs() < 0.01 && (variance - 1.0 / 12.0).abs() < 0.01);
             let (mean, variance) = moments(|place| source.normal(place));

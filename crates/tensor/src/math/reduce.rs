@@ -17,12 +17,12 @@ use crate::{
     from_bytes_mut, to_bytes, to_bytes_mut,
 };
 
+mod element;
 mod functions;
 mod lanes;
 mod logarithm;
 mod plan;
 mod positions;
-mod source;
 
 pub(crate) use functions::{
     Maximum, Mean, Minimum, Norm, Product, Reduce, Sum, SumOfSizes, SumOfSquares,
@@ -30,9 +30,9 @@ pub(crate) use functions::{
 pub(crate) use lanes::{block, block_by};
 pub use positions::{Extremum, Ties, position, positions_into};
 
+use element::ReduceElement;
 use logarithm::{LogSum, LogSumExp};
 use plan::ReducePlan;
-use source::Source;
 
 /// Partial results that are kept side by side: more than one vector of them, since a sum waits for the last.
 pub const LANES: usize = 64;
@@ -155,7 +155,7 @@ where
     }
 }
 
-fn run<R: Reduce<T::Loop>, T: Source>(
+fn run<R: Reduce<T::Loop>, T: ReduceElement>(
     plan: &ReducePlan,
     x: &[u8],
     first: usize,

@@ -5,21 +5,21 @@
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::movement::Movement;
+use super::layout_copy::LayoutCopy;
 use super::number::{Floating, Number, Real};
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 
-mod scaled;
+mod onnx;
 mod taps;
 
-pub(crate) use scaled::cubic;
-pub use scaled::{Along, Blend, Places, Scaled, Scaling};
+pub(crate) use onnx::cubic;
+pub use onnx::{OnnxCoordinates, OnnxResize, OnnxResizeAxis, OnnxResizeKernel, OnnxResizeOptions};
 use taps::Taps;
 
 /// Where in the input a place of the result is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coordinates {
+pub enum CoordinateMode {
     /// Elements are areas: `(x + 0.5) / scale - 0.5`.
     HalfPixel,
     /// As `HalfPixel`, but 0 where the result has one element.
@@ -32,7 +32,7 @@ pub enum Coordinates {
 
 /// Which of two elements is the nearest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rounding {
+pub enum NearestMode {
     /// The nearer one, of two as near the lower.
     HalfDown,
     /// The nearer one, of two as near the upper.
@@ -45,7 +45,7 @@ pub enum Rounding {
 
 /// What an element is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kernel {
+pub enum ResizeKernel {
     /// The two nearest along each dimension, by their distance.
     Linear,
     /// The four nearest along each dimension, by a cubic polynomial with this coefficient: -0.75 or -0.5.
@@ -56,9 +56,9 @@ pub enum Kernel {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interpolation {
     /// What an element is made of.
-    pub kernel: Kernel,
+    pub kernel: ResizeKernel,
     /// Where the elements lie.
-    pub coordinates: Coordinates,
+    pub coordinates: CoordinateMode,
     /// Whether, where the picture becomes smaller, more elements are looked at, so that none is left out.
     pub antialias: bool,
     /// Whether elements outside count for nothing, instead of being the outermost.
@@ -68,14 +68,14 @@ pub struct Interpolation {
 impl Interpolation {
     /// Returns a linear interpolation, of half pixels.
     pub const LINEAR: Interpolation = Interpolation {
-        kernel: Kernel::Linear,
-        coordinates: Coordinates::HalfPixel,
+        kernel: ResizeKernel::Linear,
+        coordinates: CoordinateMode::HalfPixel,
         antialias: false,
         exclude_outside: false,
     };
     /// Returns a cubic interpolation, of half pixels.
     pub const CUBIC: Interpolation = Interpolation {
-        kernel: Kernel::Cubic(-0.75),
+        kernel: ResizeKernel::Cubic(-0.75),
         ..Interpolation::LINEAR
     };
 }
@@ -90,11 +90,11 @@ impl Interpolation {
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::resize::{Coordinates, Rounding, nearest};
+/// use tfrt_tensor::math::resize::{CoordinateMode, NearestMode, nearest};
 /// use tfrt_tensor::{TensorView, TensorViewMut};
 ///
 /// let x = TensorView::new(&[1_u8, 2], &[2])?;
-/// let twice = nearest(&[2], &[4], Coordinates::HalfPixel, Rounding::HalfDown)?;
+/// let twice = nearest(&[2], &[4], CoordinateMode::HalfPixel, NearestMode::HalfDown)?;
 /// let mut out = [0; 4];
 /// twice.run(&x, &mut TensorViewMut::new(&mut out, &[4])?)?;
 /// assert_eq!(out, [1, 1, 2, 2]);
@@ -103,11 +103,11 @@ impl Interpolation {
 pub fn nearest(
     input: &[usize],
     output: &[usize],
-    coordinates: Coordinates,
-    rounding: Rounding,
-) -> Result<Movement, Error> {
+    coordinates: CoordinateMode,
+    rounding: NearestMode,
+) -> Result<LayoutCopy, Error> {
     expect_shapes(input, output)?;
-    Movement::by_lists(input, output, |dimension| {
+    LayoutCopy::by_lists(input, output, |dimension| {
         let (from, to) = (input[dimension], output[dimension]);
         let mut list = taps::room_for(to)?;
         list.extend((0..to).map(|index| taps::nearest(coordinates, rounding, index, from, to)));
@@ -151,7 +151,7 @@ impl Resize {
         output: &[usize],
     ) -> Result<Resize, Error> {
         expect_shapes(input, output)?;
-        if let Kernel::Cubic(a) = interpolation.kernel
+        if let ResizeKernel::Cubic(a) = interpolation.kernel
             && !a.is_finite()
         {
             let message = format!("expected a finite coefficient of a cubic, found {a}");

@@ -30,7 +30,7 @@ const STREAMED_ROW_BYTES: RangeInclusive<usize> = 8 * LINE..=64 << 10;
 /// While a row is calculated with, nothing would be asked of memory; and all at once is more than the processor
 /// can wait for. So whoever calculates asks for some of it now and then: [`step`](Self::step).
 #[derive(Debug)]
-pub(crate) struct Ahead<'a, T> {
+pub(crate) struct Prefetch<'a, T> {
     x: &'a [T],
     /// Where as many elements will be written, unless they are streamed. It is never read or written through.
     out: Option<*const T>,
@@ -40,10 +40,10 @@ pub(crate) struct Ahead<'a, T> {
     n_each: usize,
 }
 
-impl<T> Ahead<'_, T> {
+impl<T> Prefetch<'_, T> {
     /// Nothing.
     fn none() -> Self {
-        Ahead {
+        Prefetch {
             x: &[],
             out: None,
             n_asked: 0,
@@ -65,13 +65,13 @@ impl<T> Ahead<'_, T> {
 
 /// Where a row goes from memory that stays near.
 #[derive(Debug)]
-struct Streams<'r, T> {
+struct StreamTarget<'r, T> {
     /// Whole lines, but for the first and the last of a chunk.
     to: &'r mut [T],
     /// How many elements that go there stand before the row: the end of the one before, which shares a line with it.
     n_before: usize,
     /// Comes before anybody else sees what was streamed.
-    end: &'r EndOfStreams,
+    end: &'r StreamFence,
 }
 
 /// How many of the first so many elements lie before the last line that begins among them, or that begins right after
@@ -107,8 +107,8 @@ pub(crate) struct Row<'r, T> {
     /// Where the row begins.
     first: usize,
     /// Where the last pass writes what fills lines.
-    streams: Option<Streams<'r, T>>,
-    ahead: Ahead<'r, T>,
+    streams: Option<StreamTarget<'r, T>>,
+    ahead: Prefetch<'r, T>,
 }
 
 impl<'r, T: Element> Row<'r, T> {
@@ -119,7 +119,7 @@ impl<'r, T: Element> Row<'r, T> {
             out,
             first: 0,
             streams: None,
-            ahead: Ahead::none(),
+            ahead: Prefetch::none(),
         }
     }
 
@@ -130,7 +130,7 @@ impl<'r, T: Element> Row<'r, T> {
 
     /// The elements, as they are now; memory for as many that is near and not read until the last pass writes to it,
     /// if there is some; and what comes after the row.
-    pub(crate) fn parts(&mut self) -> (&[T], Option<&mut [T]>, &mut Ahead<'r, T>) {
+    pub(crate) fn parts(&mut self) -> (&[T], Option<&mut [T]>, &mut Prefetch<'r, T>) {
         let out = &mut self.out[self.first..];
         match (self.x, &self.streams) {
             (Some(x), Some(_)) => (x, Some(out), &mut self.ahead),
@@ -197,7 +197,7 @@ impl<'r, T: Element> Row<'r, T> {
     ///
     /// What is streamed is made in registers: stores to memory that is near would wait for the streams before them.
     #[inline(always)]
-    fn stream<F: FnMut(usize, &mut [T])>(self, streams: Streams<'r, T>, mut make: F) {
+    fn stream<F: FnMut(usize, &mut [T])>(self, streams: StreamTarget<'r, T>, mut make: F) {
         let Row {
             x,
             out,
@@ -205,7 +205,7 @@ impl<'r, T: Element> Row<'r, T> {
             mut ahead,
             ..
         } = self;
-        let Streams { to, n_before, end } = streams;
+        let StreamTarget { to, n_before, end } = streams;
         let (before, len) = (first - n_before, out.len() - first);
         let make_near = |out: &mut [T], part: Range<usize>, make: &mut F| {
             let near = &mut out[first..][part.clone()];
@@ -293,7 +293,7 @@ pub(crate) fn each_row<T: Element>(
     let mut n_left = 0;
     let distance = (AHEAD / size_of::<T>().max(1)).max(row) - row;
     let n_each = row.div_ceil(row.div_ceil(SEGMENT) * N_PASSES);
-    let end_of_streams = EndOfStreams { is_streamed };
+    let end_of_streams = StreamFence { is_streamed };
     vectorized(
         #[inline(always)]
         || {
@@ -301,7 +301,7 @@ pub(crate) fn each_row<T: Element>(
             for (index, from) in x.chunks_exact(row).take(n_rows).enumerate() {
                 let after = &x[(index + 1) * row..];
                 let skipped = distance.min(after.len());
-                let mut ahead = Ahead {
+                let mut ahead = Prefetch {
                     x: &after[skipped..],
                     out: None,
                     n_asked: 0,
@@ -331,7 +331,7 @@ pub(crate) fn each_row<T: Element>(
                     x,
                     out: &mut near[..end],
                     first: near_first,
-                    streams: Some(Streams {
+                    streams: Some(StreamTarget {
                         to,
                         n_before: n_left,
                         end: &end_of_streams,
@@ -347,7 +347,7 @@ pub(crate) fn each_row<T: Element>(
 
 /// Copies elements past the caches, to as many. Other threads may see it after the end.
 #[inline(always)]
-fn stream<T: Element>(from: &[T], to: &mut [T], end: &EndOfStreams) {
+fn stream<T: Element>(from: &[T], to: &mut [T], end: &StreamFence) {
     #[cfg(target_arch = "x86_64")]
     {
         let (from, to) = (to_bytes(from), to_bytes_mut(to));
@@ -376,7 +376,7 @@ fn stream<T: Element>(from: &[T], to: &mut [T], end: &EndOfStreams) {
 ///
 /// `to` is empty, or begins where a line begins.
 #[inline(always)]
-unsafe fn stream_lines<T: Element>(from: &[T], to: &mut [T], _end: &EndOfStreams) {
+unsafe fn stream_lines<T: Element>(from: &[T], to: &mut [T], _end: &StreamFence) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{__m128i, __m512i, _mm_stream_si128};
@@ -412,11 +412,11 @@ unsafe fn stream_lines<T: Element>(from: &[T], to: &mut [T], _end: &EndOfStreams
 /// reads or writes afterwards. [`each_row`] holds one, and has the memory for itself until it returns or unwinds: when a
 /// function of elements panics, the fence comes before the memory goes to anybody else.
 #[derive(Debug)]
-struct EndOfStreams {
+struct StreamFence {
     is_streamed: bool,
 }
 
-impl Drop for EndOfStreams {
+impl Drop for StreamFence {
     fn drop(&mut self) {
         if !self.is_streamed {
             return;

@@ -24,7 +24,7 @@ pub enum Sampling {
 
 /// What lies outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outside {
+pub enum PaddingMode {
     /// Zeros.
     Zeros,
     /// The outermost elements.
@@ -35,11 +35,11 @@ pub enum Outside {
 
 /// How a grid is understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid {
+pub struct GridSample {
     /// What an element is made of.
     pub sampling: Sampling,
     /// What lies outside.
-    pub outside: Outside,
+    pub outside: PaddingMode,
     /// Whether -1 and 1 are the middles of the outermost elements, not their edges.
     pub align_corners: bool,
 }
@@ -57,9 +57,9 @@ const CUBIC: f64 = -0.75;
 /// # Errors
 ///
 /// `InvalidArgument` if the shapes or types are not that, and those of [`parallel::fill`].
-pub fn grid_into(
+pub fn grid_sample_into(
     execution: &ExecutionContext,
-    options: Grid,
+    options: GridSample,
     x: &DenseHostTensor,
     grid: &DenseHostTensor,
     out: &DenseHostTensor,
@@ -75,7 +75,7 @@ pub fn grid_into(
 
 fn grid_of<T: Real>(
     execution: &ExecutionContext,
-    options: Grid,
+    options: GridSample,
     x: &DenseHostTensor,
     grid: &DenseHostTensor,
     out: &DenseHostTensor,
@@ -130,7 +130,7 @@ fn float(value: usize) -> f64 {
     value as f64
 }
 
-impl Grid {
+impl GridSample {
     /// A place of the grid as a place among elements.
     fn place(&self, from_grid: f64, extent: usize) -> f64 {
         let n = float(extent);
@@ -146,9 +146,9 @@ impl Grid {
         let (least, largest) = self.borders(extent);
         match self.outside {
             _ if (least..=largest).contains(&x) => x,
-            Outside::Zeros => x,
-            Outside::Border => x.clamp(0.0, n - 1.0),
-            Outside::Reflection => reflected(x, least, largest),
+            PaddingMode::Zeros => x,
+            PaddingMode::Border => x.clamp(0.0, n - 1.0),
+            PaddingMode::Reflection => reflected(x, least, largest),
         }
     }
 
@@ -162,9 +162,9 @@ impl Grid {
     /// The element at a whole number; nothing if it is 0.
     fn element(&self, x: f64, extent: usize) -> Option<usize> {
         let x = match self.outside {
-            Outside::Zeros => x,
-            Outside::Border => x.clamp(0.0, float(extent) - 1.0),
-            Outside::Reflection => {
+            PaddingMode::Zeros => x,
+            PaddingMode::Border => x.clamp(0.0, float(extent) - 1.0),
+            PaddingMode::Reflection => {
                 let (least, largest) = self.borders(extent);
                 reflected(x, least, largest)
             }
@@ -229,7 +229,7 @@ fn reflected(x: f64, least: f64, largest: f64) -> f64 {
 
 /// How regions are looked at.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Regions {
+pub struct RoiAlign {
     /// The factor from the coordinates of regions to those of pictures.
     pub scale: f64,
     /// How many places a cell has along each dimension; 0: as many as elements.
@@ -251,9 +251,9 @@ pub struct Regions {
 ///
 /// `InvalidArgument` if the shapes are not that, if there is no such picture, or a region is no number or far too
 /// large, and those of [`parallel::fill`].
-pub fn regions_into(
+pub fn roi_align_into(
     execution: &ExecutionContext,
-    options: Regions,
+    options: RoiAlign,
     x: &DenseHostTensor,
     regions: Vec<[f64; 4]>,
     images: Vec<usize>,
@@ -265,7 +265,7 @@ pub fn regions_into(
 
 fn regions_of<T: Real>(
     execution: &ExecutionContext,
-    options: Regions,
+    options: RoiAlign,
     x: &DenseHostTensor,
     regions: Vec<[f64; 4]>,
     images: Vec<usize>,
@@ -323,7 +323,7 @@ fn regions_of<T: Real>(
     )
 }
 
-impl Regions {
+impl RoiAlign {
     fn cell<T: Real>(
         &self,
         image: &[T],
@@ -417,23 +417,23 @@ mod tests {
     #[test]
     fn samples_are_interpolated() {
         let image = [1.0_f32, 2.0, 3.0, 4.0];
-        let grid = Grid {
+        let grid = GridSample {
             sampling: Sampling::Linear,
-            outside: Outside::Zeros,
+            outside: PaddingMode::Zeros,
             align_corners: true,
         };
-        let at = |grid: &Grid, y, x| {
+        let at = |grid: &GridSample, y, x| {
             grid.sample(&image, &[2, 2], &[grid.place(y, 2), grid.place(x, 2)], 0)
         };
         assert_eq!(at(&grid, 0.0, 0.0), 2.5);
         assert_eq!(at(&grid, -1.0, 1.0), 2.0);
         assert_eq!(at(&grid, -1.0, 3.0), 0.0);
-        let border = Grid {
-            outside: Outside::Border,
+        let border = GridSample {
+            outside: PaddingMode::Border,
             ..grid
         };
         assert_eq!(at(&border, -1.0, 3.0), 2.0);
-        let cubic = Grid {
+        let cubic = GridSample {
             sampling: Sampling::Cubic,
             ..border
         };

@@ -108,7 +108,7 @@ pub fn coordinates_into(
 
 /// Which of several things differ, and which are the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Classes {
+pub struct Unique {
     /// Where each kind occurs first.
     pub firsts: Vec<usize>,
     /// Of which kind each thing is.
@@ -117,7 +117,7 @@ pub struct Classes {
     pub counts: Vec<usize>,
 }
 
-impl Classes {
+impl Unique {
     /// What finding them takes at most for each thing: its place before and after sorting, its group, and the lists.
     pub const BYTES_PER_THING: usize = 7 * size_of::<usize>();
 }
@@ -131,12 +131,12 @@ impl Classes {
 /// use tfrt_tensor::math::select::classes;
 ///
 /// let letters = ['c', 'a', 'c', 'b'];
-/// let sorted = classes(4, true, &|a, b| letters[a].cmp(&letters[b]));
+/// let sorted = unique_by(4, true, &|a, b| letters[a].cmp(&letters[b]));
 /// assert_eq!((sorted.firsts, sorted.kinds, sorted.counts), (vec![1, 3, 0], vec![2, 0, 2, 1], vec![1, 1, 2]));
-/// let found = classes(4, false, &|a, b| letters[a].cmp(&letters[b]));
+/// let found = unique_by(4, false, &|a, b| letters[a].cmp(&letters[b]));
 /// assert_eq!(found.firsts, [0, 1, 3]);
 /// ```
-pub fn classes(n: usize, is_sorted: bool, order: &dyn Fn(usize, usize) -> Ordering) -> Classes {
+pub fn unique_by(n: usize, is_sorted: bool, order: &dyn Fn(usize, usize) -> Ordering) -> Unique {
     let mut things: Vec<usize> = (0..n).collect();
     // Of the same kind the first comes first.
     things.sort_by(|a, b| order(*a, *b));
@@ -152,7 +152,7 @@ pub fn classes(n: usize, is_sorted: bool, order: &dyn Fn(usize, usize) -> Orderi
             kinds[*thing] = kind;
         }
     }
-    Classes {
+    Unique {
         firsts: groups.iter().map(|group| group[0]).collect(),
         kinds,
         counts: groups.iter().map(|group| group.len()).collect(),
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn what_is_no_number_comes_last_and_is_one_kind() {
         let x = [f32::NAN, 1.0, -0.0, f32::NAN, 0.0];
-        let found = classes(5, true, &|a, b| x[a].order(x[b]));
+        let found = unique_by(5, true, &|a, b| x[a].order(x[b]));
         assert_eq!(found.firsts, [2, 1, 0]);
         assert_eq!(found.counts, [2, 1, 2]);
     }

@@ -11,7 +11,7 @@ use super::number::Floating;
 
 mod flat;
 
-use flat::{Flat, LANES};
+use flat::{FlatTrees, LANES};
 
 /// What a node asks of a feature.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,7 +125,7 @@ pub enum Aggregate {
 /// Trees over the same features, which together give some numbers.
 #[derive(Clone, Debug)]
 pub struct Trees<T> {
-    flat: Flat<T>,
+    flat: FlatTrees<T>,
     // Invariant: targets are less than `n_targets`.
     leaves: Leaves<T>,
     n_targets: usize,
@@ -169,7 +169,7 @@ impl<T: Floating> Trees<T> {
             return Err(Error::invalid_argument(message));
         }
         Ok(Trees {
-            flat: Flat::new(nodes, &roots)?,
+            flat: FlatTrees::new(nodes, &roots)?,
             leaves,
             n_targets,
             aggregate,

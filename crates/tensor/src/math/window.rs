@@ -30,7 +30,7 @@ pub struct Window {
 
 /// A window laid over an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Laid {
+pub(crate) struct WindowAxis {
     pub window: Window,
     pub input: usize,
     pub output: usize,
@@ -116,9 +116,9 @@ impl Window {
         Ok((room / stride + 1, before, behind))
     }
 
-    pub(crate) fn over(&self, input: usize) -> Result<Laid, Error> {
+    pub(crate) fn over(&self, input: usize) -> Result<WindowAxis, Error> {
         let (output, before, _) = self.output(input)?;
-        Ok(Laid {
+        Ok(WindowAxis {
             window: *self,
             input,
             output,
@@ -127,7 +127,7 @@ impl Window {
     }
 }
 
-impl Laid {
+impl WindowAxis {
     /// The elements of the window that lie in the input, for an output: the first and the end, by their number
     /// in the window, and where in the input the first is.
     #[inline]
@@ -159,7 +159,7 @@ impl Laid {
 
 /// Windows in up to three dimensions, with missing ones put in front.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Windows(pub [Laid; 3]);
+pub(crate) struct Windows(pub [WindowAxis; 3]);
 
 impl Windows {
     pub(crate) fn new(windows: &[Window], inputs: &[usize]) -> Result<Windows, Error> {
@@ -178,8 +178,8 @@ impl Windows {
             *laid = window.over(*input)?;
         }
         // Tensors without elements may have extents of any size, whose products are asked for later.
-        let fits = |of: fn(&Laid) -> usize| {
-            let product = |product: usize, laid: &Laid| product.checked_mul(of(laid).max(1));
+        let fits = |of: fn(&WindowAxis) -> usize| {
+            let product = |product: usize, laid: &WindowAxis| product.checked_mul(of(laid).max(1));
             laid.iter().try_fold(1_usize, product).is_some()
         };
         if !fits(|laid| laid.window.extent) || !fits(|laid| laid.input) || !fits(|laid| laid.output)
@@ -214,7 +214,7 @@ impl Windows {
     /// lies a stride further in the last dimension than what the one before it looks at.
     #[inline]
     pub(crate) fn n_alike(&self, output: usize) -> usize {
-        let Laid {
+        let WindowAxis {
             window,
             input,
             before,

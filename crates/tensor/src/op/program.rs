@@ -172,7 +172,7 @@ impl Call<'_> {
                 (&all[..], None)
             }
         };
-        let source = Stated { list, op: self.op };
+        let source = ProgramAttrs { list, op: self.op };
         let results = (kernel.run)(&OpCall {
             op: self.op,
             attrs: Attrs::new(&source, self.op.attrs),
@@ -208,7 +208,7 @@ impl Call<'_> {
             let name = self.device;
             Error::invalid_argument(format!("{op}: its kernel on {name} prepares nothing"))
         })?;
-        let source = Stated { list, op: self.op };
+        let source = ProgramAttrs { list, op: self.op };
         let made = (prepare.make)(&OpCall {
             op: self.op,
             attrs: Attrs::new(&source, self.op.attrs),
@@ -267,12 +267,12 @@ fn dtype(value: &AnyAsyncValue) -> Option<DType> {
 }
 
 /// The attributes that a program states.
-struct Stated<'a> {
+struct ProgramAttrs<'a> {
     list: AggregateView<'a>,
     op: &'a OpDef,
 }
 
-impl AttrSource for Stated<'_> {
+impl AttrSource for ProgramAttrs<'_> {
     fn get(&self, name: &str) -> Option<AttrValue<'_>> {
         let mut names = (0..self.list.len()).step_by(2);
         let index = names.find(|index| {

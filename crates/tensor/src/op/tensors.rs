@@ -9,7 +9,8 @@ use tfrt_ops::{Attrs, OpDef};
 
 use crate::math::Family;
 use crate::math::pointwise::{
-    BinaryFunction, Order, UnaryFunction, binary_in_place, binary_into, unary_in_place, unary_into,
+    BinaryFunction, OperandOrder, UnaryFunction, binary_in_place, binary_into, unary_in_place,
+    unary_into,
 };
 use crate::{
     CooHostTensor, DenseHostTensor, ScalarHostTensor, StringHostTensor, Tensor, TensorFormat,
@@ -297,7 +298,11 @@ impl TensorCall<'_> {
     /// # Errors
     ///
     /// See [`binary_of`] for errors.
-    pub fn binary(&mut self, function: BinaryFunction, order: Order) -> Result<Outputs, Error> {
+    pub fn binary(
+        &mut self,
+        function: BinaryFunction,
+        order: OperandOrder,
+    ) -> Result<Outputs, Error> {
         let result = self.result(0)?.clone();
         binary_of(self.execution, self.operands, (function, order), &result)
     }
@@ -344,7 +349,7 @@ pub fn unary_of(
 }
 
 /// Calculates a function of each pair of elements of the first two operands, in the memory of one of them if nobody else
-/// holds that and it is of the result's type and shape. [`Order::OtherFirst`] hands the second operand's to the function
+/// holds that and it is of the result's type and shape. [`OperandOrder::OtherFirst`] hands the second operand's to the function
 /// first.
 ///
 /// # Errors
@@ -353,12 +358,12 @@ pub fn unary_of(
 pub fn binary_of(
     execution: &ExecutionContext,
     operands: &mut dyn Operands,
-    (function, order): (BinaryFunction, Order),
+    (function, order): (BinaryFunction, OperandOrder),
     result: &TensorMetadata,
 ) -> Result<Outputs, Error> {
     let other_order = match order {
-        Order::TargetFirst => Order::OtherFirst,
-        Order::OtherFirst => Order::TargetFirst,
+        OperandOrder::TargetFirst => OperandOrder::OtherFirst,
+        OperandOrder::OtherFirst => OperandOrder::TargetFirst,
     };
     for (index, order) in [(0, order), (1, other_order)] {
         let is_like = |tensor: &Tensor| tensor.metadata() == result;
@@ -371,8 +376,8 @@ pub fn binary_of(
         }
     }
     let (x, y) = match order {
-        Order::TargetFirst => (dense(operands, 0)?, dense(operands, 1)?),
-        Order::OtherFirst => (dense(operands, 1)?, dense(operands, 0)?),
+        OperandOrder::TargetFirst => (dense(operands, 0)?, dense(operands, 1)?),
+        OperandOrder::OtherFirst => (dense(operands, 1)?, dense(operands, 0)?),
     };
     let out = DenseHostTensor::unspecified(execution.host().allocator(), result.clone())?;
     let chain = binary_into(execution, function, x, y, &out)?;

@@ -1,12 +1,12 @@
 //! Elements moved on a queue's workers: what views give.
 
-use tfrt_tensor::math::movement::*;
+use tfrt_tensor::math::layout_copy::*;
 use tfrt_tensor::{DenseHostTensor, TensorViewMut};
 
-use super::Bed;
+use super::TestBed;
 
 /// Positions in dimensions of this extent, some counted from behind.
-fn positions(bed: &Bed, extents: &[usize], extent: i64) -> DenseHostTensor {
+fn positions(bed: &TestBed, extents: &[usize], extent: i64) -> DenseHostTensor {
     let n: i64 = extents
         .iter()
         .map(|extent| i64::try_from(*extent).unwrap())
@@ -16,7 +16,7 @@ fn positions(bed: &Bed, extents: &[usize], extent: i64) -> DenseHostTensor {
 }
 
 /// The bits of a movement, which are those of views.
-fn moved(bed: &Bed, movement: &Movement, x: &DenseHostTensor) -> Vec<u32> {
+fn moved(bed: &TestBed, movement: &LayoutCopy, x: &DenseHostTensor) -> Vec<u32> {
     let out = bed.zeros(movement.extents());
     let bits = bed.bits(movement.run_into(&bed.execution, x, &out), &out);
     assert_eq!(
@@ -39,7 +39,7 @@ fn seen(
 }
 
 /// The bits of something of everything.
-pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
+pub fn all(bed: &TestBed) -> Vec<Vec<u32>> {
     let e = &bed.execution;
     let (x, y) = (bed.random(&[3, 110, 101], 7), bed.random(&[3, 110, 101], 8));
     let extents = [3, 110, 101];
@@ -47,14 +47,14 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
     let reading = rows.read().unwrap();
     let rows = reading.view::<i64>().unwrap();
     let movements = [
-        Movement::transpose(&extents, &[2, 0, 1]),
-        Movement::transpose(&extents, &[0, 2, 1]),
-        Movement::reverse(&extents, &[0, 2]),
-        Movement::tile(&extents, &[1, 2, 3]),
-        Movement::broadcast(&extents, &[2, 3, 110, 101]),
-        Movement::pad(&extents, &[(1, 0), (7, 3), (-2, 9)], Edge::Reflect),
-        Movement::slice(&extents, &[Slice::ALL, Slice::new(-1, 0, -1), Slice::ALL]),
-        Movement::gather(&extents, 1, &rows),
+        LayoutCopy::transpose(&extents, &[2, 0, 1]),
+        LayoutCopy::transpose(&extents, &[0, 2, 1]),
+        LayoutCopy::reverse(&extents, &[0, 2]),
+        LayoutCopy::tile(&extents, &[1, 2, 3]),
+        LayoutCopy::broadcast(&extents, &[2, 3, 110, 101]),
+        LayoutCopy::pad(&extents, &[(1, 0), (7, 3), (-2, 9)], Edge::Reflect),
+        LayoutCopy::slice(&extents, &[Slice::ALL, Slice::new(-1, 0, -1), Slice::ALL]),
+        LayoutCopy::gather(&extents, 1, &rows),
     ];
     let mut all: Vec<Vec<u32>> = movements
         .iter()

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use tfrt_corert::{Caller, Inputs, OpAttrs};
+use tfrt_corert::{CallSite, Inputs, OpAttrs};
 use tfrt_host::{DType, Error};
 
 use super::names::Name;
@@ -26,7 +26,7 @@ macro_rules! unary {
                 /// `InvalidArgument` if the operation has no such type, and those of [`Eager::op`].
                 #[track_caller]
                 pub fn $method(&self) -> Result<Handle, Error> {
-                    call(stringify!($method), Name::$name, &[self], &none(), Caller::here())
+                    call(stringify!($method), Name::$name, &[self], &none(), CallSite::here())
                 }
             )*
         }
@@ -70,7 +70,7 @@ macro_rules! binary {
                 /// `InvalidArgument` if types or shapes don't fit, and those of [`Eager::op`].
                 #[track_caller]
                 pub fn $method(&self, other: &Handle) -> Result<Handle, Error> {
-                    call(stringify!($method), Name::$name, &[self, other], &none(), Caller::here())
+                    call(stringify!($method), Name::$name, &[self, other], &none(), CallSite::here())
                 }
             )*
         }
@@ -119,7 +119,7 @@ impl Handle {
             Name::MatMul,
             &[self, other],
             &attrs,
-            Caller::here(),
+            CallSite::here(),
         )
     }
 
@@ -132,7 +132,7 @@ impl Handle {
     pub fn cast(&self, dtype: DType) -> Result<Handle, Error> {
         let mut attrs = none();
         attrs.set("DstT", dtype)?;
-        call("cast", Name::Cast, &[self], &attrs, Caller::here())
+        call("cast", Name::Cast, &[self], &attrs, CallSite::here())
     }
 
     /// Where the largest elements are along a dimension, which goes; counted from the end if it is negative.
@@ -144,7 +144,7 @@ impl Handle {
     pub fn argmax(&self, axis: i64) -> Result<Handle, Error> {
         let mut attrs = none();
         attrs.set("axis", axis)?;
-        call("argmax", Name::ArgMax, &[self], &attrs, Caller::here())
+        call("argmax", Name::ArgMax, &[self], &attrs, CallSite::here())
     }
 
     /// The sum over some dimensions, which go; counted from the end if they are negative.
@@ -156,7 +156,7 @@ impl Handle {
     pub fn sum(&self, axes: &[i32]) -> Result<Handle, Error> {
         let mut attrs = none();
         attrs.set("axes", axes)?;
-        call("sum", Name::Sum, &[self], &attrs, Caller::here())
+        call("sum", Name::Sum, &[self], &attrs, CallSite::here())
     }
 
     /// The mean over some dimensions, which go; counted from the end if they are negative.
@@ -166,7 +166,7 @@ impl Handle {
     /// `InvalidArgument` if there is no such dimension.
     #[track_caller]
     pub fn mean(&self, axes: &[i32]) -> Result<Handle, Error> {
-        self.reduce("mean", Name::Mean, axes, Caller::here())
+        self.reduce("mean", Name::Mean, axes, CallSite::here())
     }
 
     /// The largest over some dimensions, which go; counted from the end if they are negative.
@@ -176,7 +176,7 @@ impl Handle {
     /// `InvalidArgument` if there is no such dimension.
     #[track_caller]
     pub fn max(&self, axes: &[i32]) -> Result<Handle, Error> {
-        self.reduce("max", Name::Max, axes, Caller::here())
+        self.reduce("max", Name::Max, axes, CallSite::here())
     }
 
     fn reduce(
@@ -184,7 +184,7 @@ impl Handle {
         method: &str,
         name: Name,
         axes: &[i32],
-        caller: Caller,
+        caller: CallSite,
     ) -> Result<Handle, Error> {
         let axes = self.eager().tensor(&[axes.len()], axes)?;
         call(method, name, &[self, &axes], &none(), caller)
@@ -203,7 +203,7 @@ impl Handle {
             Name::Reshape,
             &[self, &extents],
             &none(),
-            Caller::here(),
+            CallSite::here(),
         )
     }
 
@@ -220,7 +220,7 @@ impl Handle {
             Name::Transpose,
             &[self, &order],
             &none(),
-            Caller::here(),
+            CallSite::here(),
         )
     }
 
@@ -231,7 +231,7 @@ impl Handle {
     /// `InvalidArgument` if they differ in type or in another dimension, or if there is none.
     #[track_caller]
     pub fn concat(tensors: &[&Handle], axis: i32) -> Result<Handle, Error> {
-        let caller = Caller::here();
+        let caller = CallSite::here();
         let Some(first) = tensors.first() else {
             return Err(Error::invalid_argument("concat of no tensors"));
         };
@@ -249,11 +249,11 @@ impl Handle {
     /// `InvalidArgument` if types or shapes don't fit. A class that there is not fails the results.
     #[track_caller]
     pub fn softmax_cross_entropy(&self, classes: &Handle) -> Result<(Handle, Handle), Error> {
-        let caller = Caller::here();
+        let caller = CallSite::here();
         let eager = self.eager().or_recording(classes.eager()).latest();
         let inputs = [self.handle(), classes.handle()];
         let op = eager.op_of(Name::CrossEntropy)?;
-        let inputs = Inputs::lent_one_by_one(&inputs);
+        let inputs = Inputs::borrowed_each(&inputs);
         let results = eager.run(op, inputs, (&none()).into(), caller);
         let describe = |error| described("softmax_cross_entropy", &[self, classes], error);
         let mut results = results
@@ -293,7 +293,7 @@ impl Neg for &Handle {
 
     #[track_caller]
     fn neg(self) -> Result<Handle, Error> {
-        call("neg", Name::Negate, &[self], &none(), Caller::here())
+        call("neg", Name::Negate, &[self], &none(), CallSite::here())
     }
 }
 
@@ -303,7 +303,7 @@ fn call(
     name: Name,
     inputs: &[&Handle],
     attrs: &OpAttrs,
-    caller: Caller,
+    caller: CallSite,
 ) -> Result<Handle, Error> {
     let first = inputs[0].eager();
     let eager = inputs.iter().fold(first, |eager: &Eager, input| {
@@ -311,14 +311,14 @@ fn call(
     });
     let eager = eager.latest();
     let result = match inputs {
-        [x] => eager.run_one(name, Inputs::lent_one_by_one(&[x.handle()]), attrs, caller),
+        [x] => eager.run_one(name, Inputs::borrowed_each(&[x.handle()]), attrs, caller),
         [x, y] => {
             let handles = [x.handle(), y.handle()];
-            eager.run_one(name, Inputs::lent_one_by_one(&handles), attrs, caller)
+            eager.run_one(name, Inputs::borrowed_each(&handles), attrs, caller)
         }
         inputs => {
             let handles: Vec<_> = inputs.iter().map(|input| input.handle()).collect();
-            eager.run_one(name, Inputs::lent_one_by_one(&handles), attrs, caller)
+            eager.run_one(name, Inputs::borrowed_each(&handles), attrs, caller)
         }
     };
     match result {

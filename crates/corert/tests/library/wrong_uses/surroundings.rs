@@ -111,7 +111,12 @@ fn programs() -> Vec<Row> {
     let attrs = none();
     let by_kernel = || {
         let handles = std::slice::from_ref(&x);
-        OpCall::by_kernel(&runtime, &execution, Inputs::lent(handles), attrs.as_ref())
+        OpCall::by_kernel(
+            &runtime,
+            &execution,
+            Inputs::borrowed(handles),
+            attrs.as_ref(),
+        )
     };
     let mut two = by_kernel();
     two.n_results = Some(2);

@@ -4,7 +4,7 @@ use tfrt_host::Error;
 use tfrt_tensor::Dims;
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::conv::channels_first::transposed_extents;
-use tfrt_tensor::math::conv::{TensorEpilogue, Transposed};
+use tfrt_tensor::math::conv::{TensorConvEpilogue, TransposedConvolution};
 use tfrt_tensor::math::window::{Padding, Window};
 
 use super::Filter;
@@ -20,16 +20,20 @@ pub(super) fn transposed(node: &Node<'_>, filter: Filter<'_>) -> Result<Outputs,
         .map_err(|error| node.told(&error))?;
     let out = node.output(dtype, &output)?;
     let shift = node.inputs.optional_dense(2)?.cloned();
-    let after = TensorEpilogue {
+    let after = TensorConvEpilogue {
         shift,
-        ..TensorEpilogue::default()
+        ..TensorConvEpilogue::default()
     };
     node.inputs.expect(0, Family::Floats)?;
     let chain = filter.convolve_transposed(node, &transposed, after, &out)?;
     Ok(Outputs::later(out, chain))
 }
 
-fn described(node: &Node<'_>, extents: &[usize], filter: &[usize]) -> Result<Transposed, Error> {
+fn described(
+    node: &Node<'_>,
+    extents: &[usize],
+    filter: &[usize],
+) -> Result<TransposedConvolution, Error> {
     let rank = extents.len() - 2;
     let spatial = Spatial::of(node, rank, Some(&filter[2..]))?;
     let sizes = |name: &str| -> Result<Option<Vec<usize>>, Error> {
@@ -84,9 +88,9 @@ fn described(node: &Node<'_>, extents: &[usize], filter: &[usize]) -> Result<Tra
         };
         windows.push(Window { padding, ..bare });
     }
-    Ok(Transposed {
+    Ok(TransposedConvolution {
         output_padding: more.into(),
         groups: node.attributes.size_or("groups", 1)?,
-        ..Transposed::new(&windows)
+        ..TransposedConvolution::new(&windows)
     })
 }

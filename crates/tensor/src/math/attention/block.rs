@@ -109,13 +109,13 @@ impl AttentionPlan {
     ) -> Result<Mask<'a, T>, Error> {
         Ok(match mask {
             Mask::None => Mask::None,
-            Mask::Added(view) => Mask::Added(view.broadcast(&self.scores)?),
-            Mask::Seen(view) => Mask::Seen(view.broadcast(&self.scores)?),
+            Mask::Additive(view) => Mask::Additive(view.broadcast(&self.scores)?),
+            Mask::Boolean(view) => Mask::Boolean(view.broadcast(&self.scores)?),
         })
     }
 
-    /// As [`chunk_len`](Self::chunk_len), of a result as [`run_beside`](Self::run_beside) makes it.
-    pub(super) fn chunk_len_beside(&self) -> NonZeroUsize {
+    /// As [`chunk_len`](Self::chunk_len), of a result as [`run_merged_heads`](Self::run_merged_heads) makes it.
+    pub(super) fn chunk_len_merged_heads(&self) -> NonZeroUsize {
         let row = self.heads.saturating_mul(self.width);
         let operations = self.n_keys.saturating_mul(2) / 8;
         parallel::chunk_len(operations, row.saturating_mul(N_QUERIES))
@@ -160,7 +160,7 @@ impl AttentionPlan {
     }
 
     /// As [`run`](Self::run), of a result that lies `[batch, n_queries, heads, width]`: whole rows of all heads.
-    pub(super) fn run_beside<T: AttentionElement>(
+    pub(super) fn run_merged_heads<T: AttentionElement>(
         &self,
         elements: [&[T]; 3],
         mask: &Mask<'_, T>,
@@ -366,13 +366,13 @@ fn mask_row<T: AttentionElement>(
     let place = [batch, head, query, key];
     match mask {
         Mask::None => {}
-        Mask::Added(view) => {
+        Mask::Additive(view) => {
             let added = row(view, place, scores.len());
             for (score, added) in scores.iter_mut().zip(added) {
                 *score = score.plus(added.widened());
             }
         }
-        Mask::Seen(view) => {
+        Mask::Boolean(view) => {
             let seen = row(view, place, scores.len());
             for (score, is_seen) in scores.iter_mut().zip(seen) {
                 if !bool::from(is_seen) {

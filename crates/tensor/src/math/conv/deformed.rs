@@ -24,7 +24,7 @@ use crate::{DenseHostTensor, Dims};
 
 /// A deformable convolution.
 #[derive(Clone, Debug)]
-pub struct Deformed {
+pub struct DeformableConvolution {
     /// A window for each spatial dimension.
     pub windows: Vec<Window>,
     /// Groups: the first part of the channels is seen by the first part of the filters, and so on.
@@ -33,7 +33,7 @@ pub struct Deformed {
     pub offset_groups: usize,
 }
 
-impl Deformed {
+impl DeformableConvolution {
     /// Returns the shape of the output.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ struct Elements<'a, T> {
 /// `InvalidArgument` if the shapes are not that, or if types differ, and those of [`parallel::fill`].
 pub fn deformed_into(
     execution: &ExecutionContext,
-    deformed: &Deformed,
+    deformed: &DeformableConvolution,
     operands: [&DenseHostTensor; 3],
     optional: [Option<&DenseHostTensor>; 2],
     out: &DenseHostTensor,
@@ -122,7 +122,7 @@ pub fn deformed_into(
 
 fn deformed_of<T: Real>(
     execution: &ExecutionContext,
-    deformed: &Deformed,
+    deformed: &DeformableConvolution,
     [input, filter, offsets]: [&DenseHostTensor; 3],
     [bias, mask]: [Option<&DenseHostTensor>; 2],
     out: &DenseHostTensor,

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::ConvPlan;
-use crate::math::panel::Left;
-use crate::math::window::Laid;
+use crate::math::packed_gemm::Lhs;
+use crate::math::window::WindowAxis;
 
 /// A part of fewer elements is not worth the start of a loop: taps that lie side by side are one part then.
 const SHORT: usize = 24;
@@ -67,15 +67,16 @@ impl<'a> Patches<'a> {
     }
 
     /// The window of an output.
-    fn origin(&self, output: usize) -> Origin {
+    fn origin(&self, output: usize) -> WindowOrigin {
         let [depth, height, width] = &self.plan.windows.0;
         let (image, own) = self.plan.image(output);
         let (x, rest) = (own % width.output, own / width.output);
         let (y, z) = (rest % height.output, rest / height.output);
-        let begin = |laid: &Laid, at: usize| (at * laid.window.stride).wrapping_sub(laid.before);
+        let begin =
+            |laid: &WindowAxis, at: usize| (at * laid.window.stride).wrapping_sub(laid.before);
         let at = [begin(depth, z), begin(height, y), begin(width, x)];
         let n_alike = self.plan.windows.n_alike(own);
-        Origin { at, image, n_alike }
+        WindowOrigin { at, image, n_alike }
     }
 
     /// Gives, for each row of taps of a window, its place in the dimensions but the last, and its number in the
@@ -104,28 +105,28 @@ impl<'a> Patches<'a> {
     }
 
     /// Whether the joined taps of an output lie in the input, in the last dimension: wholly, or partly.
-    fn joined(&self, x: usize) -> Joined {
+    fn joined(&self, x: usize) -> TapOverlap {
         let width = &self.plan.windows.0[2];
         let end = x.wrapping_add(width.window.extent);
         if x < width.input && end <= width.input {
-            return Joined::Within;
+            return TapOverlap::Within;
         }
         let first = usize::MAX.wrapping_sub(x).wrapping_add(1);
         match x < width.input {
             // Begins within, and ends behind.
-            true => Joined::Partly(0..width.input - x),
+            true => TapOverlap::Partly(0..width.input - x),
             // Begins before, and ends within or behind.
             false if first < width.window.extent => {
-                Joined::Partly(first..width.window.extent.min(first + width.input))
+                TapOverlap::Partly(first..width.window.extent.min(first + width.input))
             }
-            false => Joined::Outside,
+            false => TapOverlap::Outside,
         }
     }
 }
 
 /// Where a window begins.
 #[derive(Clone, Copy, Debug)]
-struct Origin {
+struct WindowOrigin {
     /// In each dimension, wrapped around if it begins before the input.
     at: [usize; 3],
     /// Where its image begins in the input.
@@ -135,14 +136,14 @@ struct Origin {
 }
 
 /// How taps lie to the input, in the last dimension.
-enum Joined {
+enum TapOverlap {
     Within,
     /// These taps are within.
     Partly(Range<usize>),
     Outside,
 }
 
-impl Left for Patches<'_> {
+impl Lhs for Patches<'_> {
     fn parts(&self) -> (usize, usize) {
         let (n_taps, own) = (self.plan.windows.n_taps(), self.channels.1);
         if own == 0 {
@@ -174,10 +175,10 @@ impl Left for Patches<'_> {
         }
         let mut output = rows.start;
         while output < rows.end {
-            let Origin { at, image, n_alike } = self.origin(output);
+            let WindowOrigin { at, image, n_alike } = self.origin(output);
             output += n_alike;
             let x = at[2];
-            if let Joined::Partly(taps) = self.joined(x) {
+            if let TapOverlap::Partly(taps) = self.joined(x) {
                 self.lines(at, |line| {
                     let Some(line) = line else { return };
                     let before = copies.len();
@@ -252,7 +253,7 @@ impl Patches<'_> {
     /// Gives the parts of an output whose window looks at padding, where that is not zeros.
     fn lay_around<'s: 'p, 'p>(
         &'s self,
-        Origin { at, image, .. }: Origin,
+        WindowOrigin { at, image, .. }: WindowOrigin,
         copies: &'s [f32],
         next: &mut usize,
         mut parts: impl Iterator<Item = &'p mut &'s [f32]>,
@@ -263,11 +264,11 @@ impl Patches<'_> {
             self.lines(at, |line| {
                 let Some(part) = parts.next() else { return };
                 match (line, &joined) {
-                    (Some(line), Joined::Within) => {
+                    (Some(line), TapOverlap::Within) => {
                         let start = image + (line + x) * channels;
                         *part = &self.input[start..start + len];
                     }
-                    (Some(_), Joined::Partly(_)) => {
+                    (Some(_), TapOverlap::Partly(_)) => {
                         *part = &copies[*next..*next + len];
                         *next += len;
                     }

@@ -18,18 +18,18 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::{ConvPlan, Convolution};
-use crate::math::panel::{
-    Block, Cuts, Finishing, InstructionSet, Layout, Panels, multiply_rows, pack,
+use crate::math::packed_gemm::{
+    Block, BlockEpilogue, InstructionSet, Layout, Panels, Partition, multiply_rows, pack,
 };
 use crate::math::parallel::part_start;
 use crate::math::scratch;
 
+mod direct_tile;
 mod tiles;
 mod transform;
-mod wild;
 
 use tiles::{Inputs, Outputs};
-use transform::{Four, Transform, Two};
+use transform::{FourOutputs, Transform, TwoOutputs};
 
 /// How a packed filter is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,8 +118,9 @@ impl Method {
 
     /// Whether it can be used for these windows.
     pub(super) fn fits(self, plan: &ConvPlan) -> bool {
-        let is_dense =
-            |laid: &crate::math::window::Laid| (laid.window.stride, laid.window.dilation) == (1, 1);
+        let is_dense = |laid: &crate::math::window::WindowAxis| {
+            (laid.window.stride, laid.window.dilation) == (1, 1)
+        };
         self == Method::Direct || plan.windows.0[1..].iter().all(is_dense)
     }
 }
@@ -143,8 +144,8 @@ pub(super) fn pack_filter(
 ) {
     match method {
         Method::Direct => {}
-        Method::Winograd2 => pack_by::<Two, _, _>(layout, filter, filters, packed),
-        Method::Winograd4 => pack_by::<Four, _, _>(layout, filter, filters, packed),
+        Method::Winograd2 => pack_by::<TwoOutputs, _, _>(layout, filter, filters, packed),
+        Method::Winograd4 => pack_by::<FourOutputs, _, _>(layout, filter, filters, packed),
     }
 }
 
@@ -252,7 +253,7 @@ impl Tiling {
     }
 }
 
-impl Cuts for Tiling {
+impl Partition for Tiling {
     fn len(&self) -> usize {
         self.n_row_blocks * self.n_panel_blocks
     }
@@ -281,7 +282,7 @@ impl Cuts for Tiling {
 
 /// What is multiplied, and how it lies.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sides<'a> {
+pub(super) struct WinogradOperands<'a> {
     pub plan: &'a ConvPlan,
     pub tiling: &'a Tiling,
     pub input: &'a [f32],
@@ -289,37 +290,41 @@ pub(super) struct Sides<'a> {
     pub filter: &'a [f32],
 }
 
-impl Sides<'_> {
-    /// Makes a block: `out` begins with its first element, its rows are `stride` apart, `finishing` is for its
+impl WinogradOperands<'_> {
+    /// Makes a block: `out` begins with its first element, its rows are `stride` apart, `block_epilogue` is for its
     /// columns.
     pub(super) fn block(
         &self,
         block: &Block,
-        finishing: &Finishing<'_>,
+        block_epilogue: &BlockEpilogue<'_>,
         out: &mut [f32],
         stride: usize,
     ) {
         match self.tiling.method {
             Method::Direct => {}
-            Method::Winograd2 => self.block_by::<Two, _, _>(block, finishing, out, stride),
-            Method::Winograd4 => self.block_by::<Four, _, _>(block, finishing, out, stride),
+            Method::Winograd2 => {
+                self.block_by::<TwoOutputs, _, _>(block, block_epilogue, out, stride)
+            }
+            Method::Winograd4 => {
+                self.block_by::<FourOutputs, _, _>(block, block_epilogue, out, stride)
+            }
         }
     }
 
     fn block_by<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize>(
         &self,
         block: &Block,
-        finishing: &Finishing<'_>,
+        block_epilogue: &BlockEpilogue<'_>,
         out: &mut [f32],
         stride: usize,
     ) {
-        let Sides { plan, tiling, .. } = *self;
+        let WinogradOperands { plan, tiling, .. } = *self;
         let layout = tiling.layout;
         let processor = layout.set.processor();
         let tile_rows = tiling.tile_rows(block.rows.clone());
         let n_tiles = tile_rows.len() * tiling.tiles[1];
         let columns = layout.columns_of(&block.panels);
-        let lay = |len: usize| Lay {
+        let lay = |len: usize| PatchLayout {
             row: len,
             place: n_tiles * len + APART,
         };
@@ -358,19 +363,19 @@ impl Sides<'_> {
                 lay: m_lay,
                 n_columns: tiling.columns(block).len(),
                 wild: &wild,
-                finishing,
+                block_epilogue,
                 out: &mut *out,
                 stride,
             });
             for tile in wild {
-                let sums = wild::Tile {
+                let sums = direct_tile::DirectTile {
                     transform: PhantomData::<T>,
                     geometry: &geometry,
                     sides: *self,
                     panels: block.panels.clone(),
                     tile,
                 };
-                sums.make(finishing, out, stride);
+                sums.make(block_epilogue, out, stride);
             }
         });
     }
@@ -381,7 +386,7 @@ const APART: usize = 16;
 
 /// How transformed patches lie: place by place, in each a row for each square.
 #[derive(Clone, Copy, Debug)]
-struct Lay {
+struct PatchLayout {
     /// Elements from one row to the next.
     row: usize,
     /// Elements from one place to the next.
@@ -399,7 +404,7 @@ struct Geometry<'g> {
 
 /// A square.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct SquarePos {
     image: usize,
     /// Its first output, in the image.
     y: usize,
@@ -412,11 +417,11 @@ impl Geometry<'_> {
     }
 
     /// A square, by its number in the block.
-    fn place(&self, tile: usize) -> Place {
+    fn place(&self, tile: usize) -> SquarePos {
         let [rows, columns] = self.tiling.tiles;
         let row = self.tile_rows.start + tile / columns;
         let size = self.tiling.method.tile();
-        Place {
+        SquarePos {
             image: row / rows,
             y: row % rows * size,
             x: tile % columns * size,
@@ -426,7 +431,7 @@ impl Geometry<'_> {
     /// Where the element of an image is that lies at an offset from the first output's window; `None` in the
     /// padding.
     #[inline(always)]
-    fn element(&self, place: Place, y: usize, x: usize) -> Option<usize> {
+    fn element(&self, place: SquarePos, y: usize, x: usize) -> Option<usize> {
         let [_, height, width] = &self.plan.windows.0;
         let y = (place.y + y).wrapping_sub(height.before);
         let x = (place.x + x).wrapping_sub(width.before);
@@ -436,7 +441,7 @@ impl Geometry<'_> {
 
     /// The number of an output in the block; `None` if there is none.
     #[inline(always)]
-    fn output(&self, place: Place, y: usize, x: usize) -> Option<usize> {
+    fn output(&self, place: SquarePos, y: usize, x: usize) -> Option<usize> {
         let [rows, columns] = self.tiling.outputs;
         let (y, x) = (place.y + y, place.x + x);
         let first = self.tiling.first_output(self.tile_rows.start);

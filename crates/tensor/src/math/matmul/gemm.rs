@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::{Scale, thin};
+use super::{Scale, gemv};
 use crate::math::number::{Number, Real};
 use crate::{Complex, Element, from_bytes, from_bytes_mut, to_bytes, to_bytes_mut};
 
@@ -64,16 +64,16 @@ impl<T: Number + Sealed> MatmulElement for T {}
 pub trait Sealed: Copy {
     /// What an element of a right factor is kept as that is multiplied by again and again: `f32` for halves, which are
     /// multiplied as such, and the element itself for all others. The products are the same, bit for bit.
-    type Kept: Element;
+    type RhsElement: Element;
 
     /// A number as an element.
     fn from_number(value: f64) -> Self;
 
     /// The elements of a right factor, to be kept.
-    fn keep(elements: Cow<'_, [Self]>) -> Cow<'_, [Self::Kept]>;
+    fn widen_rhs(elements: Cow<'_, [Self]>) -> Cow<'_, [Self::RhsElement]>;
 
     /// The product with a factor that is kept.
-    fn times_kept(self, factor: Self::Kept) -> Self;
+    fn times_widened(self, factor: Self::RhsElement) -> Self;
 
     /// Writes the product to `out`, which has an element at least.
     ///
@@ -89,30 +89,30 @@ pub trait Sealed: Copy {
     ///
     /// If the extents don't fit.
     #[expect(private_interfaces, reason = "nobody else calls it")]
-    fn multiply_kept(
+    fn multiply_widened(
         scale: Scale<Self>,
         a: Matrix<'_, Self>,
-        b: Matrix<'_, Self::Kept>,
+        b: Matrix<'_, Self::RhsElement>,
         out: Rows<'_, Self>,
     );
 }
 
-/// `kept_as_it_is!()` stands for the items of [`Sealed`] of elements that are kept as they are: `type Kept = Self; fn keep(..)
+/// `rhs_as_it_is!()` stands for the items of [`Sealed`] of elements that are kept as they are: `type Kept = Self; fn keep(..)
 /// { elements } ..`.
-macro_rules! kept_as_it_is {
+macro_rules! rhs_as_it_is {
     () => {
-        type Kept = Self;
+        type RhsElement = Self;
 
-        fn keep(elements: std::borrow::Cow<'_, [Self]>) -> std::borrow::Cow<'_, [Self]> {
+        fn widen_rhs(elements: std::borrow::Cow<'_, [Self]>) -> std::borrow::Cow<'_, [Self]> {
             elements
         }
 
         #[inline(always)]
-        fn times_kept(self, factor: Self) -> Self {
+        fn times_widened(self, factor: Self) -> Self {
             $crate::math::number::Number::times(self, factor)
         }
 
-        fn multiply_kept(
+        fn multiply_widened(
             scale: Scale<Self>,
             a: Matrix<'_, Self>,
             b: Matrix<'_, Self>,
@@ -123,7 +123,7 @@ macro_rules! kept_as_it_is {
     };
 }
 
-pub(super) use kept_as_it_is;
+pub(super) use rhs_as_it_is;
 
 /// Rows in a slice that may be written.
 #[derive(Debug)]
@@ -193,15 +193,15 @@ pub(crate) fn multiply<T: MatmulElement>(
 /// # Panics
 ///
 /// If the extents don't fit.
-pub(crate) fn multiply_kept<T: MatmulElement>(
+pub(crate) fn multiply_widened<T: MatmulElement>(
     scale: Scale<T>,
     a: Matrix<'_, T>,
-    b: Matrix<'_, T::Kept>,
+    b: Matrix<'_, T::RhsElement>,
     out: Rows<'_, T>,
 ) {
     let [m, _, n] = product_extents(&a, &b, &out);
     if m > 0 && n > 0 {
-        T::multiply_kept(scale, a, b, out);
+        T::multiply_widened(scale, a, b, out);
     }
 }
 
@@ -278,7 +278,7 @@ macro_rules! foreign {
 
         #[expect(private_interfaces, reason = "nobody else calls it")]
         impl Sealed for $type {
-            kept_as_it_is!();
+            rhs_as_it_is!();
 
             fn from_number(value: f64) -> Self {
                 Real::from_f64(value)
@@ -291,7 +291,7 @@ macro_rules! foreign {
                 mut out: Rows<'_, $type>,
             ) {
                 let extents = product_extents(&a, &b, &out);
-                if thin::multiply(scale, a, b, &mut out) {
+                if gemv::multiply(scale, a, b, &mut out) {
                     return;
                 }
                 let result = (out.elements.as_mut_ptr(), [out.stride, 1]);
@@ -321,14 +321,14 @@ macro_rules! complex {
     ($($type:ty),*) => {$(
         #[expect(private_interfaces, reason = "nobody else calls it")]
         impl Sealed for Complex<$type> {
-            kept_as_it_is!();
+            rhs_as_it_is!();
 
             fn from_number(value: f64) -> Self {
                 Complex { real: Real::from_f64(value), imaginary: 0.0 }
             }
 
             fn multiply(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, Self>, mut out: Rows<'_, Self>) {
-                if !thin::multiply(scale, a, b, &mut out) {
+                if !gemv::multiply(scale, a, b, &mut out) {
                     by_parts(scale, a, b, out);
                 }
             }

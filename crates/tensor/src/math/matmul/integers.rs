@@ -1,8 +1,8 @@
 //! Products of integers: tiles of sums that stay in registers. All of it wraps around in the type of the elements, so that
 //! neither the order nor the width of sums shows.
 
-use super::gemm::{Matrix, Rows, Sealed, kept_as_it_is};
-use super::{Scale, thin};
+use super::gemm::{Matrix, Rows, Sealed, rhs_as_it_is};
+use super::{Scale, gemv};
 use crate::math::number::{Number, Real};
 use crate::math::vectorized;
 use crate::{Element, from_bytes, from_bytes_mut, to_bytes, to_bytes_mut};
@@ -19,7 +19,7 @@ macro_rules! integers {
     ($($type:ty as $unsigned:ty),*) => {$(
         #[expect(private_interfaces, reason = "nobody else calls it")]
         impl Sealed for $type {
-            kept_as_it_is!();
+            rhs_as_it_is!();
 
             fn from_number(value: f64) -> Self {
                 Real::from_f64(value)
@@ -54,7 +54,7 @@ integers!(
 );
 
 fn by_tiles<T: Number>(scale: Scale<T>, a: Matrix<'_, T>, b: Matrix<'_, T>, mut out: Rows<'_, T>) {
-    if thin::multiply(scale, a, b, &mut out) {
+    if gemv::multiply(scale, a, b, &mut out) {
         return;
     }
     let ([m, k], [_, n]) = (a.extents, b.extents);

@@ -42,7 +42,7 @@ mod x86 {
 
     use pulp::bytemuck::cast;
 
-    use crate::math::panel::InstructionSet;
+    use crate::math::packed_gemm::InstructionSet;
 
     /// Whether the processor has the instructions, and the process may use them.
     pub(super) fn is_available() -> bool {

@@ -13,7 +13,7 @@ use crate::math::cast::is_castable;
 /// A program for inputs of these types.
 #[derive(Clone, Debug)]
 pub(super) struct ProgramPlan {
-    pub(super) steps: SmallVec<[Planned; 2]>,
+    pub(super) steps: SmallVec<[StepPlan; 2]>,
     /// The types of the inputs.
     pub(super) inputs: SmallVec<[DType; 4]>,
     /// The bytes of an element of each input.
@@ -29,9 +29,9 @@ pub(super) struct ProgramPlan {
 
 /// A step whose types are known.
 #[derive(Clone, Debug)]
-pub(super) struct Planned {
+pub(super) struct StepPlan {
     pub(super) run: Loop,
-    pub(super) operands: SmallVec<[Taken; 2]>,
+    pub(super) operands: SmallVec<[OperandPlan; 2]>,
     /// The type that the loop gives.
     pub(super) makes: DType,
     /// The type that the next steps find, or the result has.
@@ -40,8 +40,8 @@ pub(super) struct Planned {
 
 /// An operand of a step.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
-    pub(super) from: From,
+pub(super) struct OperandPlan {
+    pub(super) from: OperandSource,
     /// The type of the elements there.
     pub(super) stored: DType,
     /// The type that the loop takes.
@@ -50,7 +50,7 @@ pub(super) struct Taken {
 
 /// Where an operand comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum From {
+pub(super) enum OperandSource {
     Input(usize),
     Step(usize),
     /// The constant of this number, and its value.
@@ -130,7 +130,7 @@ impl ProgramPlan {
     }
 
     /// Finds the types of one step, given those before.
-    fn step(&mut self, step: &Step) -> Result<Planned, Error> {
+    fn step(&mut self, step: &Step) -> Result<StepPlan, Error> {
         let operands = step.operands();
         let stored = |operand: &Operand| match operand {
             Operand::Input(index) => self.inputs.get(*index).copied(),
@@ -167,11 +167,11 @@ impl ProgramPlan {
         let mut all = SmallVec::new();
         for (index, operand) in operands.iter().enumerate() {
             let from = match *operand {
-                Operand::Input(index) => From::Input(index),
-                Operand::Step(index) => From::Step(index),
+                Operand::Input(index) => OperandSource::Input(index),
+                Operand::Step(index) => OperandSource::Step(index),
                 Operand::Number(value) => {
                     self.n_numbers += 1;
-                    From::Number(self.n_numbers - 1, value)
+                    OperandSource::Number(self.n_numbers - 1, value)
                 }
             };
             // Numbers are rounded to the type of the elements before they are widened.
@@ -179,13 +179,13 @@ impl ProgramPlan {
                 Some(condition) if index == 0 => (condition, condition),
                 _ => (own, found.takes),
             };
-            all.push(Taken {
+            all.push(OperandPlan {
                 from,
                 stored,
                 taken,
             });
         }
-        Ok(Planned {
+        Ok(StepPlan {
             run: found.run,
             operands: all,
             makes: found.makes,
@@ -195,7 +195,7 @@ impl ProgramPlan {
 }
 
 /// A loop, and what it is for.
-struct Found {
+struct LoopMatch {
     run: Loop,
     /// The type that the loop takes: `f32` for halves.
     takes: DType,
@@ -206,13 +206,13 @@ struct Found {
 }
 
 /// Finds the loop of a step for elements of a type.
-fn find(step: &Step, own: DType) -> Option<Found> {
+fn find(step: &Step, own: DType) -> Option<LoopMatch> {
     if let Step::Cast(to, _) = *step {
         let run = match own == to {
             true => Loop::Unary(UnaryFunction::Identity.find(own)?),
             false => Loop::Cast([own, to]),
         };
-        return (is_castable(own) && is_castable(to)).then_some(Found {
+        return (is_castable(own) && is_castable(to)).then_some(LoopMatch {
             run,
             takes: own,
             makes: to,
@@ -234,7 +234,7 @@ fn find(step: &Step, own: DType) -> Option<Found> {
         true => (DType::I1, DType::I1),
         false => (takes, own),
     };
-    Some(Found {
+    Some(LoopMatch {
         run,
         takes,
         makes,

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::formulas::{BinaryFunction, UnaryFunction};
-use super::input::Input;
+use super::input::InputAccess;
 use super::parametric::ParametricFunction;
 use super::plan::ProgramPlan;
 use super::view::{Elements, ElementsMut};
@@ -217,9 +217,9 @@ impl Program {
         let dtypes: Vec<DType> = inputs.iter().map(Elements::dtype).collect();
         let plan = self.plan(&dtypes)?;
         plan.expect_result(out.dtype())?;
-        let bound: Vec<Input> = inputs
+        let bound: Vec<InputAccess> = inputs
             .iter()
-            .map(|input| Input::new(input.extents(), input.strides(), out.extents()))
+            .map(|input| InputAccess::new(input.extents(), input.strides(), out.extents()))
             .collect();
         let bytes: Vec<&[u8]> = inputs.iter().map(Elements::bytes).collect();
         self.part(&plan, &bound, &bytes, 0, out.into_bytes());
@@ -239,11 +239,11 @@ impl Program {
         dtypes.extend(others.iter().map(Elements::dtype));
         let plan = self.plan(&dtypes)?;
         plan.expect_result(target.dtype())?;
-        let mut bound = vec![Input::Result];
+        let mut bound = vec![InputAccess::Result];
         bound.extend(
             others
                 .iter()
-                .map(|input| Input::new(input.extents(), input.strides(), target.extents())),
+                .map(|input| InputAccess::new(input.extents(), input.strides(), target.extents())),
         );
         let mut bytes: Vec<&[u8]> = vec![&[]];
         bytes.extend(others.iter().map(Elements::bytes));
@@ -269,7 +269,9 @@ impl Program {
             self.at_once(&plan, inputs, out.shape(), writing.bytes_mut())?;
             return Ok(AsyncValue::available(Chain));
         }
-        let bound = inputs.iter().map(|x| Input::of(x.shape(), out.shape()));
+        let bound = inputs
+            .iter()
+            .map(|x| InputAccess::of(x.shape(), out.shape()));
         let bound = bound.collect();
         self.fill(execution, plan, bound, inputs, out)
     }
@@ -300,8 +302,10 @@ impl Program {
         let mut inputs: SmallVec<[&DenseHostTensor; 4]> = SmallVec::from_slice(&[target]);
         inputs.extend_from_slice(others);
         let plan = self.expect(&inputs, target)?;
-        let bound = others.iter().map(|x| Input::of(x.shape(), target.shape()));
-        let bound = std::iter::once(Input::Result).chain(bound).collect();
+        let bound = others
+            .iter()
+            .map(|x| InputAccess::of(x.shape(), target.shape()));
+        let bound = std::iter::once(InputAccess::Result).chain(bound).collect();
         self.fill(execution, plan, bound, others, target)
     }
 
@@ -310,7 +314,7 @@ impl Program {
         &self,
         execution: &ExecutionContext,
         plan: Arc<ProgramPlan>,
-        bound: Vec<Input>,
+        bound: Vec<InputAccess>,
         read: &[&DenseHostTensor],
         out: &DenseHostTensor,
     ) -> Result<AsyncValue<Chain>, Error> {
@@ -380,8 +384,8 @@ impl Program {
         shape: &TensorShape,
         out: &mut [u8],
     ) -> Result<(), Error> {
-        let bound = inputs.iter().map(|x| Input::of(x.shape(), shape));
-        let bound: SmallVec<[Input; 4]> = bound.collect();
+        let bound = inputs.iter().map(|x| InputAccess::of(x.shape(), shape));
+        let bound: SmallVec<[InputAccess; 4]> = bound.collect();
         let readings = inputs.iter().map(|input| input.read());
         let readings: SmallVec<[_; 4]> = readings.collect::<Result<_, _>>()?;
         let bytes = readings.iter().map(|reading| reading.bytes());

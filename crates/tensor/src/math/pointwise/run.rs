@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 
-use super::input::Input;
-use super::plan::{From, Loop, ProgramPlan, convert, size};
+use super::input::InputAccess;
+use super::plan::{Loop, OperandSource, ProgramPlan, convert, size};
 use super::program::Program;
 use super::table::{fill, repeat};
 use crate::math::cast::cast;
@@ -29,9 +29,9 @@ const N_CONVERTED: usize = 4;
 type Memory = SmallVec<[u64; 80]>;
 
 /// What steps read beside each other's results.
-struct Read<'a> {
+struct BlockInputs<'a> {
     plan: &'a ProgramPlan,
-    bound: &'a [Input],
+    bound: &'a [InputAccess],
     inputs: &'a [&'a [u8]],
     /// Copies of inputs that are not read where they lie, then the numbers; one slot each.
     copies: &'a [u8],
@@ -45,11 +45,11 @@ struct Read<'a> {
     n: usize,
 }
 
-impl<'a> Read<'a> {
+impl<'a> BlockInputs<'a> {
     fn input(&self, index: usize) -> &'a [u8] {
         let size = self.plan.input_sizes[index];
         match self.bound[index] {
-            Input::Dense if !self.is_few => {
+            InputAccess::Dense if !self.is_few => {
                 &self.inputs[index][self.first * size..][..self.n * size]
             }
             _ => &self.copies[index * self.slot..][..self.n * size],
@@ -67,7 +67,7 @@ impl Program {
     pub(super) fn part(
         &self,
         plan: &ProgramPlan,
-        bound: &[Input],
+        bound: &[InputAccess],
         inputs: &[&[u8]],
         first: usize,
         out: &mut [u8],
@@ -92,8 +92,8 @@ impl Program {
             let is_few = n_there < LEAST;
             for (index, input) in bound.iter().enumerate() {
                 let is_there = match input {
-                    Input::Dense => !is_few,
-                    Input::One => number > 0,
+                    InputAccess::Dense => !is_few,
+                    InputAccess::One => number > 0,
                     _ => false,
                 };
                 if !is_there {
@@ -105,7 +105,7 @@ impl Program {
                     repeat(&there[there.len() - size..], more);
                 }
             }
-            let read = Read {
+            let read = BlockInputs {
                 plan,
                 bound,
                 inputs,
@@ -131,7 +131,7 @@ impl Program {
     fn is_one_loop(
         &self,
         plan: &ProgramPlan,
-        bound: &[Input],
+        bound: &[InputAccess],
         inputs: &[&[u8]],
         first: usize,
         out: &mut [u8],
@@ -145,10 +145,10 @@ impl Program {
         }
         let mut operands: [&[u8]; 3] = [&[]; 3];
         for (operand, bytes) in step.operands.iter().zip(&mut operands) {
-            let From::Input(index) = operand.from else {
+            let OperandSource::Input(index) = operand.from else {
                 return false;
             };
-            if !matches!(bound[index], Input::Dense) {
+            if !matches!(bound[index], InputAccess::Dense) {
                 return false;
             }
             let size = plan.input_sizes[index];
@@ -159,7 +159,13 @@ impl Program {
     }
 
     /// Runs the steps for a block.
-    fn block(&self, read: &Read<'_>, converted: &mut [u8], blocks: &mut [u8], out: &mut [u8]) {
+    fn block(
+        &self,
+        read: &BlockInputs<'_>,
+        converted: &mut [u8],
+        blocks: &mut [u8],
+        out: &mut [u8],
+    ) {
         let (n, slot) = (read.n, read.slot);
         let last = read.plan.steps.len() - 1;
         for (number, step) in read.plan.steps.iter().enumerate() {
@@ -176,9 +182,9 @@ impl Program {
             for (operand, bytes) in step.operands.iter().zip(&mut operands) {
                 let len = n * size(operand.stored);
                 let stored = match operand.from {
-                    From::Input(index) => read.input(index),
-                    From::Number(index, _) => read.number(index, operand.stored),
-                    From::Step(other) => {
+                    OperandSource::Input(index) => read.input(index),
+                    OperandSource::Number(index, _) => read.number(index, operand.stored),
+                    OperandSource::Step(other) => {
                         let other = self.blocks[other] * slot;
                         match other < own {
                             true => &before[other..][..len],
@@ -211,7 +217,7 @@ impl Program {
 /// Writes each number that steps take to a slot of its own.
 fn write_numbers(plan: &ProgramPlan, block: usize, slot: usize, slots: &mut [u8]) {
     for operand in plan.steps.iter().flat_map(|step| &step.operands) {
-        if let From::Number(index, value) = operand.from {
+        if let OperandSource::Number(index, value) = operand.from {
             let len = block * size(operand.stored);
             let is_real = fill(operand.stored, value, &mut slots[index * slot..][..len]);
             debug_assert!(is_real, "the plan refuses numbers of other types");

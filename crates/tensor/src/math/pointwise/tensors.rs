@@ -13,7 +13,7 @@ use crate::{DType, DenseHostTensor, ScalarHostTensor, TensorMetadata, TensorShap
 
 /// The order in which a function of two elements is given that of the target and the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum OperandOrder {
     /// First the target's.
     TargetFirst,
     /// First the other's.
@@ -208,13 +208,13 @@ pub fn binary_into(
 pub fn binary_in_place(
     execution: &ExecutionContext,
     function: BinaryFunction,
-    order: Order,
+    order: OperandOrder,
     target: &DenseHostTensor,
     other: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let operands = match order {
-        Order::TargetFirst => [Operand::Input(0), Operand::Input(1)],
-        Order::OtherFirst => [Operand::Input(1), Operand::Input(0)],
+        OperandOrder::TargetFirst => [Operand::Input(0), Operand::Input(1)],
+        OperandOrder::OtherFirst => [Operand::Input(1), Operand::Input(0)],
     };
     let program = Program::of(Step::Binary(function, operands));
     program.run_in_place(execution, target, &[other])

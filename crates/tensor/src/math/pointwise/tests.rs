@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::formulas::{self, Binary, Unary};
-use super::input::Input;
+use super::input::InputAccess;
 use super::plan::ProgramPlan;
 use super::program::blocks;
 use super::*;
@@ -180,9 +180,9 @@ fn check<T: Floating>(
     let inputs: Vec<Elements<'_>> = views.iter().map(Elements::from).collect();
     let to = TensorViewMut::new(&mut out, &shape).unwrap();
     program.run(&inputs, to.into()).unwrap();
-    let bound: Vec<Input> = views
+    let bound: Vec<InputAccess> = views
         .iter()
-        .map(|view| Input::new(view.extents(), view.strides(), &shape))
+        .map(|view| InputAccess::new(view.extents(), view.strides(), &shape))
         .collect();
     let plan = ProgramPlan::new(program, &vec![T::DTYPE; views.len()]).unwrap();
     let bytes: Vec<&[u8]> = views.iter().map(|view| to_bytes(view.elements())).collect();

@@ -12,13 +12,13 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
-use super::gathered::{Gathered, Greatest, Mean};
+use super::functions::{MaxPool, MeanPool, PoolFunction};
 use super::{PoolPlan, Pooling};
-use crate::math::panel::vectors::{load, store};
-use crate::math::window::{Laid, Window, Windows};
+use crate::math::packed_gemm::vectors::{load, store};
+use crate::math::window::{Window, WindowAxis, Windows};
 
 /// Outputs that are to be made.
-pub(super) struct Narrow<'p> {
+pub(super) struct NarrowImages<'p> {
     pub plan: &'p PoolPlan,
     pub input: &'p [f32],
     pub rows: Range<usize>,
@@ -26,7 +26,7 @@ pub(super) struct Narrow<'p> {
     pub out: &'p mut [f32],
 }
 
-impl WithSimd for Narrow<'_> {
+impl WithSimd for NarrowImages<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -43,7 +43,7 @@ impl WithSimd for Narrow<'_> {
         // It wraps around only where no window has two elements of the input.
         let step = windows.0[2].window.dilation.wrapping_mul(channels);
         let (n_outputs, n_inputs) = (windows.n_outputs(), windows.n_inputs());
-        let whole = Whole::new(&windows, channels);
+        let whole = InnerWindows::new(&windows, channels);
         let [depth, height, width] = &windows.0;
         let (mut image, first) = (self.rows.start / n_outputs, self.rows.start % n_outputs);
         let (mut x, rest) = (first % width.output, first / width.output);
@@ -67,7 +67,7 @@ impl WithSimd for Narrow<'_> {
                     (start, &seen[..], 1)
                 }
             };
-            let made = Made {
+            let made = NeighbourOutputs {
                 simd,
                 taps,
                 strides: [width.window.stride.wrapping_mul(channels), channels],
@@ -75,10 +75,12 @@ impl WithSimd for Narrow<'_> {
             let (input, out) = (&self.input[first..], &mut self.out[pixel * channels..]);
             #[allow(clippy::cast_precision_loss, reason = "no more than 64")]
             let n_made = match pooling {
-                Pooling::Maximum => made.some(&Greatest, input, out, n_alike),
-                Pooling::Mean => made.some(&Mean(taps.len().max(1) as f32), input, out, n_alike),
+                Pooling::Maximum => made.some(&MaxPool, input, out, n_alike),
+                Pooling::Mean => {
+                    made.some(&MeanPool(taps.len().max(1) as f32), input, out, n_alike)
+                }
                 Pooling::MeanWithPadding => {
-                    made.some(&Mean(windows.n_taps() as f32), input, out, n_alike)
+                    made.some(&MeanPool(windows.n_taps() as f32), input, out, n_alike)
                 }
             };
             pixel += n_made;
@@ -100,17 +102,17 @@ impl WithSimd for Narrow<'_> {
 const NEIGHBOURS: usize = 4;
 
 /// Outputs that look at elements in the same places, seen from where they begin to.
-struct Made<'p, S> {
+struct NeighbourOutputs<'p, S> {
     simd: S,
     taps: &'p [usize],
     /// How far neighbours are apart in the input, and in the output.
     strides: [usize; 2],
 }
 
-impl<S: Simd> Made<'_, S> {
+impl<S: Simd> NeighbourOutputs<'_, S> {
     /// Makes some of `n` outputs, the first of which `input` and `out` begin with; returns how many.
     #[inline(always)]
-    fn some(&self, by: &impl Gathered, input: &[f32], out: &mut [f32], n: usize) -> usize {
+    fn some(&self, by: &impl PoolFunction, input: &[f32], out: &mut [f32], n: usize) -> usize {
         // Taps come in order.
         let end = self.taps.last().map_or(0, |tap| tap + S::F32_LANES);
         let [apart, channels] = self.strides;
@@ -131,7 +133,7 @@ impl<S: Simd> Made<'_, S> {
 
     /// Makes neighbours by whole vectors.
     #[inline(always)]
-    fn whole(&self, by: &impl Gathered, input: &[f32], out: &mut [f32]) {
+    fn whole(&self, by: &impl PoolFunction, input: &[f32], out: &mut [f32]) {
         let (simd, [apart, channels]) = (self.simd, self.strides);
         let mut made = [by.start(simd); NEIGHBOURS];
         for &tap in self.taps {
@@ -149,7 +151,7 @@ impl<S: Simd> Made<'_, S> {
 
 /// Makes an output of the elements at `taps`.
 #[inline(always)]
-fn make<S: Simd>(simd: S, by: &impl Gathered, input: &[f32], taps: &[usize], out: &mut [f32]) {
+fn make<S: Simd>(simd: S, by: &impl PoolFunction, input: &[f32], taps: &[usize], out: &mut [f32]) {
     let mut made = by.start(simd);
     for &tap in taps {
         made = by.with(simd, made, load(simd, &input[tap..][..out.len()]));
@@ -158,7 +160,7 @@ fn make<S: Simd>(simd: S, by: &impl Gathered, input: &[f32], taps: &[usize], out
 }
 
 /// Windows that lie in the input as a whole.
-struct Whole {
+struct InnerWindows {
     windows: Windows,
     /// In each dimension the outputs whose windows these are.
     outputs: [Range<usize>; 3],
@@ -166,8 +168,8 @@ struct Whole {
     offsets: Vec<usize>,
 }
 
-impl Whole {
-    fn new(windows: &Windows, channels: usize) -> Whole {
+impl InnerWindows {
+    fn new(windows: &Windows, channels: usize) -> InnerWindows {
         let outputs = windows.0.map(|laid| {
             let Window {
                 extent,
@@ -187,7 +189,7 @@ impl Whole {
         if outputs.iter().all(|outputs| !outputs.is_empty()) {
             // They lie in the input, so there are no more of them than it has elements.
             let [depth, height, width] = &windows.0;
-            let taps = |laid: &Laid| {
+            let taps = |laid: &WindowAxis| {
                 let Window {
                     extent, dilation, ..
                 } = laid.window;
@@ -200,7 +202,7 @@ impl Whole {
                 }
             }
         }
-        Whole {
+        InnerWindows {
             windows: *windows,
             outputs,
             offsets,
@@ -215,7 +217,7 @@ impl Whole {
         if !dimensions.all(|(outputs, at)| outputs.contains(&at)) {
             return None;
         }
-        let place = |laid: &Laid, at: usize| at * laid.window.stride - laid.before;
+        let place = |laid: &WindowAxis, at: usize| at * laid.window.stride - laid.before;
         let [z, y, x] = output;
         let (z, y, x) = (place(depth, z), place(height, y), place(width, x));
         Some((z * height.input + y) * width.input + x)

@@ -10,12 +10,12 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::gathered::{Gathered, Greatest, Mean};
-use super::narrow::Narrow;
+use super::functions::{MaxPool, MeanPool, PoolFunction};
+use super::narrow::NarrowImages;
 use super::{PoolPlan, Pooling, pool_into};
 use crate::DenseHostTensor;
-use crate::math::lines::Lines;
-use crate::math::panel::{InstructionSet, TensorAfter, fill};
+use crate::math::packed_gemm::{InstructionSet, TensorEpilogue, fill};
+use crate::math::row_blocks::RowBlocks;
 use crate::math::window::Window;
 
 /// Means of more elements are taken of sums of `f64`.
@@ -43,15 +43,15 @@ pub fn pool_f32_into(
     }
     let (input, n, set) = (input.clone(), plan.channels, InstructionSet::best());
     let n_rows = plan.batch.saturating_mul(plan.windows.n_outputs());
-    let lines = Lines::new(n_rows, n, n_taps.saturating_mul(n));
-    let after = TensorAfter::default();
+    let lines = RowBlocks::new(n_rows, n, n_taps.saturating_mul(n));
+    let after = TensorEpilogue::default();
     fill(execution, out, n, lines, after, move |block, _, out, _| {
         let input = input.read()?;
         let (input, rows) = (input.elements()?, block.rows.clone());
         let plan = &plan;
         let processor = set.processor();
         match n < set.n_lanes() {
-            true => processor.vectorize(Narrow {
+            true => processor.vectorize(NarrowImages {
                 plan,
                 input,
                 rows,
@@ -117,9 +117,9 @@ impl WithSimd for Pixels<'_> {
             };
             #[allow(clippy::cast_precision_loss, reason = "no more than 64")]
             match pooling {
-                Pooling::Maximum => line.make(&Greatest),
-                Pooling::Mean => line.make(&Mean(taps.len().max(1) as f32)),
-                Pooling::MeanWithPadding => line.make(&Mean(windows.n_taps() as f32)),
+                Pooling::Maximum => line.make(&MaxPool),
+                Pooling::Mean => line.make(&MeanPool(taps.len().max(1) as f32)),
+                Pooling::MeanWithPadding => line.make(&MeanPool(windows.n_taps() as f32)),
             }
             output += n;
         }
@@ -142,7 +142,7 @@ struct Line<'p, S: Simd> {
 
 impl<S: Simd> Line<'_, S> {
     #[inline(always)]
-    fn make(&mut self, by: &impl Gathered) {
+    fn make(&mut self, by: &impl PoolFunction) {
         let (channels, mut channel) = (self.channels, 0);
         while channel + VECTORS * S::F32_LANES <= channels {
             self.column::<VECTORS>(by, channel);
@@ -160,7 +160,7 @@ impl<S: Simd> Line<'_, S> {
 
     /// Makes channels that fill so many vectors.
     #[inline(always)]
-    fn column<const N: usize>(&mut self, by: &impl Gathered, channel: usize) {
+    fn column<const N: usize>(&mut self, by: &impl PoolFunction, channel: usize) {
         let n = self.out.len() / self.channels;
         let mut pixel = 0;
         while pixel + NEIGHBOURS <= n {
@@ -177,7 +177,7 @@ impl<S: Simd> Line<'_, S> {
     #[inline(always)]
     fn whole<const P: usize, const N: usize>(
         &mut self,
-        by: &impl Gathered,
+        by: &impl PoolFunction,
         pixel: usize,
         channel: usize,
     ) {

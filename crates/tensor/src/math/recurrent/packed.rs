@@ -10,8 +10,8 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext, HostAllocator};
 
 use super::{Cell, Gate};
 use crate::math::functions::Float;
-use crate::math::matmul::{PackedRight, matmul_packed, matmul_packed_into};
-use crate::math::panel::{Added, After, InstructionSet, TensorAfter};
+use crate::math::matmul::{PackedRhs, matmul_packed, matmul_packed_into};
+use crate::math::packed_gemm::{Addend, Epilogue, InstructionSet, TensorEpilogue};
 use crate::math::vectorized;
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
@@ -33,11 +33,11 @@ pub struct Weights<'a> {
 pub struct PackedLayer {
     cell: Cell,
     /// Of inputs: `[inputs, gates * hidden]`.
-    w: PackedRight,
+    w: PackedRhs,
     /// Of states: `[hidden, gates * hidden]`, without the candidate of a cell that is reset early.
-    r: PackedRight,
+    r: PackedRhs,
     /// Of states that were reset: `[hidden, hidden]`.
-    reset: Option<PackedRight>,
+    reset: Option<PackedRhs>,
     /// What is added to the sums of inputs: `[gates * hidden]`.
     bias: DenseHostTensor,
     /// What is added to the candidate of states before it is reset: `[hidden]`, or none.
@@ -95,7 +95,7 @@ impl PackedLayer {
         }
         let packed = |weights: &[f32], n_rows: usize, n_columns: usize| {
             let view = TensorView::new(weights, &[n_rows, n_columns])?;
-            PackedRight::pack(allocator, &view.permute(&[1, 0])?)
+            PackedRhs::pack(allocator, &view.permute(&[1, 0])?)
         };
         let is_early = matches!(cell, Cell::Gru { resets_late: false });
         let n_sums = if is_early { 2 * n } else { rows };
@@ -165,11 +165,11 @@ impl PackedLayer {
         x: &DenseHostTensor,
         out: &DenseHostTensor,
     ) -> Result<AsyncValue<Chain>, Error> {
-        let after = TensorAfter {
+        let epilogue = TensorEpilogue {
             shift: Some(self.bias.clone()),
-            ..TensorAfter::default()
+            ..TensorEpilogue::default()
         };
-        matmul_packed_into(execution, x, &self.w, after, out)
+        matmul_packed_into(execution, x, &self.w, epilogue, out)
     }
 
     /// Goes through sequences. `sums` are what inputs contribute, `[rows, gates * hidden]`; `h` and `c` are the states before
@@ -219,13 +219,13 @@ impl PackedLayer {
                     &self.late
                 });
             }
-            let after = After {
-                added: Added::Elements(&own),
-                ..After::default()
+            let epilogue = Epilogue {
+                added: Addend::Elements(&own),
+                ..Epilogue::default()
             };
             let states = TensorView::new(h, &[n_sequences, n])?;
             let mut out = TensorViewMut::new(&mut seen, &[n_sequences, n_own])?;
-            matmul_packed(&states, &self.r, after, &mut out)?;
+            matmul_packed(&states, &self.r, epilogue, &mut out)?;
             if self.reset.is_some() {
                 self.reset_states(sequences, active.clone(), (&mut seen, h), &mut scratch)?;
             }
@@ -298,7 +298,7 @@ impl PackedLayer {
         let extents = [h.len() / n, n];
         let states = TensorView::new(&scratch.reset, &extents)?;
         let mut out = TensorViewMut::new(&mut scratch.list, &extents)?;
-        matmul_packed(&states, reset, After::default(), &mut out)
+        matmul_packed(&states, reset, Epilogue::default(), &mut out)
     }
 
     fn lstm(
@@ -411,7 +411,7 @@ impl PackedLayer {
         let mut packed = |extents: [usize; 2]| {
             let elements = crate::codec::read_tensor(decoder, context)?;
             let elements = elements.as_dense()?.clone();
-            PackedRight::restore(context.allocator(), sets, extents, elements)
+            PackedRhs::restore(context.allocator(), sets, extents, elements)
         };
         let (w, r) = (packed([n_inputs, rows])?, packed([n, n_sums])?);
         let reset = match is_early {

@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use smallvec::SmallVec;
 use tfrt_host::Error;
 
+use super::element::{ReduceElement, Scratch};
 use super::lanes::{Tree, block_of, take_rows};
-use super::source::{Scratch, Source};
 use super::{BLOCK, Reduce};
 use crate::Dims;
 use crate::math::parallel;
@@ -162,7 +162,12 @@ impl ReducePlan {
     }
 
     /// Makes the results from the `first` on.
-    pub(super) fn run<R: Reduce<T::Loop>, T: Source>(&self, x: &[T], first: usize, out: &mut [T]) {
+    pub(super) fn run<R: Reduce<T::Loop>, T: ReduceElement>(
+        &self,
+        x: &[T],
+        first: usize,
+        out: &mut [T],
+    ) {
         if self.n_reduced == 0 {
             out.fill_with(|| T::finish::<R>(R::empty(), 0));
             return;
@@ -189,7 +194,11 @@ impl ReducePlan {
     }
 
     /// Reduces what one result is made of.
-    fn one<R: Reduce<T::Loop>, T: Source>(&self, x: &[T], buffer: &mut T::Buffer) -> R::Partial {
+    fn one<R: Reduce<T::Loop>, T: ReduceElement>(
+        &self,
+        x: &[T],
+        buffer: &mut T::Buffer,
+    ) -> R::Partial {
         let (extent, stride) = self.reduced.inner();
         let mut rows = Tree::<R, T::Loop>::new();
         for offset in self.reduced.rows() {
@@ -208,8 +217,13 @@ impl ReducePlan {
         rows.finish()
     }
 
-    /// Reduces up to [`Source::SIDE_BY_SIDE`] results whose elements are neighbours.
-    fn lanes<R: Reduce<T::Loop>, T: Source>(&self, x: &[T], buffer: &mut T::Buffer, out: &mut [T]) {
+    /// Reduces up to [`ReduceElement::SIDE_BY_SIDE`] results whose elements are neighbours.
+    fn lanes<R: Reduce<T::Loop>, T: ReduceElement>(
+        &self,
+        x: &[T],
+        buffer: &mut T::Buffer,
+        out: &mut [T],
+    ) {
         let (extent, stride) = self.reduced.inner();
         let mut partials: SmallVec<[R::Partial; 64]> = SmallVec::from_elem(R::empty(), out.len());
         for offset in self.reduced.rows() {

@@ -2,7 +2,7 @@
 
 use tfrt_host::Error;
 
-use super::{Coordinates, Interpolation, Kernel, Rounding};
+use super::{CoordinateMode, Interpolation, NearestMode, ResizeKernel};
 
 /// Elements and weights for each place.
 #[derive(Clone, Debug)]
@@ -74,31 +74,31 @@ fn whole(value: f64) -> i64 {
 }
 
 /// Where a place of the result lies in the input.
-pub(super) fn position(coordinates: Coordinates, index: usize, from: usize, to: usize) -> f64 {
+pub(super) fn position(coordinates: CoordinateMode, index: usize, from: usize, to: usize) -> f64 {
     let (place, scale) = (float(index), float(to) / float(from));
     match coordinates {
-        Coordinates::HalfPixel => (place + 0.5) / scale - 0.5,
-        Coordinates::PytorchHalfPixel if to > 1 => (place + 0.5) / scale - 0.5,
-        Coordinates::AlignCorners if to > 1 => place * float(from - 1) / float(to - 1),
-        Coordinates::Asymmetric => place / scale,
-        Coordinates::PytorchHalfPixel | Coordinates::AlignCorners => 0.0,
+        CoordinateMode::HalfPixel => (place + 0.5) / scale - 0.5,
+        CoordinateMode::PytorchHalfPixel if to > 1 => (place + 0.5) / scale - 0.5,
+        CoordinateMode::AlignCorners if to > 1 => place * float(from - 1) / float(to - 1),
+        CoordinateMode::Asymmetric => place / scale,
+        CoordinateMode::PytorchHalfPixel | CoordinateMode::AlignCorners => 0.0,
     }
 }
 
 /// The element that is nearest to a place.
 pub(super) fn nearest(
-    coordinates: Coordinates,
-    rounding: Rounding,
+    coordinates: CoordinateMode,
+    rounding: NearestMode,
     index: usize,
     from: usize,
     to: usize,
 ) -> usize {
     let x = position(coordinates, index, from, to);
     let rounded = match rounding {
-        Rounding::Floor => x.floor(),
-        Rounding::Ceil => x.ceil(),
-        Rounding::HalfDown => (x - 0.5).ceil(),
-        Rounding::HalfUp => (x + 0.5).floor(),
+        NearestMode::Floor => x.floor(),
+        NearestMode::Ceil => x.ceil(),
+        NearestMode::HalfDown => (x - 0.5).ceil(),
+        NearestMode::HalfUp => (x + 0.5).floor(),
     };
     within(whole(rounded), from)
 }
@@ -124,8 +124,8 @@ fn push(
         false => 1.0,
     };
     let reach = match interpolation.kernel {
-        Kernel::Linear => 1.0,
-        Kernel::Cubic(_) => 2.0,
+        ResizeKernel::Linear => 1.0,
+        ResizeKernel::Cubic(_) => 2.0,
     };
     let (least, most) = (
         whole(x - reach / scale),
@@ -163,12 +163,12 @@ fn push(
 }
 
 /// The weight of an element at a distance.
-fn weight(kernel: Kernel, d: f64) -> f64 {
+fn weight(kernel: ResizeKernel, d: f64) -> f64 {
     match kernel {
-        Kernel::Linear => (1.0 - d).max(0.0),
+        ResizeKernel::Linear => (1.0 - d).max(0.0),
         // Keys' convolution: one polynomial next to the place, another behind.
-        Kernel::Cubic(a) if d <= 1.0 => ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0,
-        Kernel::Cubic(a) if d < 2.0 => ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a,
-        Kernel::Cubic(_) => 0.0,
+        ResizeKernel::Cubic(a) if d <= 1.0 => ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0,
+        ResizeKernel::Cubic(a) if d < 2.0 => ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a,
+        ResizeKernel::Cubic(_) => 0.0,
     }
 }

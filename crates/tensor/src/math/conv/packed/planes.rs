@@ -5,9 +5,9 @@
 //! each channel first what stands at multiples of the stride, then what stands one further, and so on.
 
 use crate::math::conv::ConvPlan;
-use crate::math::panel::{Block, Finishing, Line, Panels, Right};
+use crate::math::packed_gemm::{Block, BlockEpilogue, Line, Panels, RhsBlock};
 use crate::math::scratch;
-use crate::math::window::{Laid, Window};
+use crate::math::window::{Window, WindowAxis};
 
 /// Parts of rows are long enough if they have so many elements.
 const LONG: usize = 24;
@@ -24,8 +24,8 @@ pub(super) struct Planes<'p> {
     plan: &'p ConvPlan,
     /// The first channel, and how many there are.
     channels: (usize, usize),
-    height: Laid,
-    width: Laid,
+    height: WindowAxis,
+    width: WindowAxis,
     /// Elements of a channel that are a stride apart.
     run_len: usize,
     /// Elements of a line.
@@ -79,7 +79,7 @@ impl<'p> Planes<'p> {
         input: &[f32],
         right: Panels<'_>,
         block: &Block,
-        finishing: &Finishing<'_>,
+        block_epilogue: &BlockEpilogue<'_>,
         out: &mut [f32],
         stride: usize,
     ) {
@@ -88,7 +88,7 @@ impl<'p> Planes<'p> {
         let room = (MAX_COPIED / self.line_len).saturating_sub(self.height.window.extent);
         let at_once = 1 + room / self.height.window.stride;
         let copied = self.n_copied(at_once.min(n_lines));
-        let right = Right::new(right, block.panels.clone());
+        let right = RhsBlock::new(right, block.panels.clone());
         scratch::with(copied * self.line_len, |lines| {
             let mut next = block.rows.start;
             while next < block.rows.end {
@@ -112,7 +112,7 @@ impl<'p> Planes<'p> {
                         offsets: &self.offsets,
                         rows: next - block.rows.start..end - block.rows.start,
                     };
-                    right.multiply_line(&line, finishing, out, stride);
+                    right.multiply_line(&line, block_epilogue, out, stride);
                     next = end;
                 }
             }
@@ -127,7 +127,7 @@ impl<'p> Planes<'p> {
 
     /// Takes a line of an image apart; it is counted from the first of the padding.
     fn copy(&self, image: &[f32], line: usize, to: &mut [f32]) {
-        let Laid { input, before, .. } = self.width;
+        let WindowAxis { input, before, .. } = self.width;
         let line = line.checked_sub(self.height.before);
         let Some(line) = line.filter(|line| *line < self.height.input) else {
             return to.fill(0.0);

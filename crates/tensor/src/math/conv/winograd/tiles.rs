@@ -10,9 +10,9 @@ use std::marker::PhantomData;
 use pulp::{Simd, WithSimd};
 
 use super::transform::Transform;
-use super::{Geometry, Lay};
-use crate::math::panel::vectors::{Finish, store};
-use crate::math::panel::{Finishing, multiply_add};
+use super::{Geometry, PatchLayout};
+use crate::math::packed_gemm::vectors::{VectorEpilogue, store};
+use crate::math::packed_gemm::{BlockEpilogue, multiply_add};
 
 /// Transforms the patches of the input.
 pub(super) struct Inputs<'i, T, const PATCH: usize, const TILE: usize> {
@@ -21,7 +21,7 @@ pub(super) struct Inputs<'i, T, const PATCH: usize, const TILE: usize> {
     pub input: &'i [f32],
     /// What is written.
     pub v: &'i mut [f32],
-    pub lay: Lay,
+    pub lay: PatchLayout,
     /// Takes the squares with elements that are large, or not finite.
     pub wild: &'i mut Vec<usize>,
 }
@@ -101,12 +101,12 @@ pub(super) struct Outputs<'o, T, const PATCH: usize, const TILE: usize> {
     pub transform: PhantomData<T>,
     pub geometry: &'o Geometry<'o>,
     pub m: &'o [f32],
-    pub lay: Lay,
+    pub lay: PatchLayout,
     /// Columns that are there.
     pub n_columns: usize,
     /// Squares that are left out, in order.
     pub wild: &'o [usize],
-    pub finishing: &'o Finishing<'o>,
+    pub block_epilogue: &'o BlockEpilogue<'o>,
     pub out: &'o mut [f32],
     pub stride: usize,
 }
@@ -118,7 +118,7 @@ impl<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize> WithSimd
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let finish = Finish::new(simd, self.finishing);
+        let finish = VectorEpilogue::new(simd, self.block_epilogue);
         let mut wild = self.wild;
         for tile in 0..self.geometry.n_tiles() {
             if let [first, rest @ ..] = wild

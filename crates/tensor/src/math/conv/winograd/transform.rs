@@ -7,15 +7,15 @@
 //!
 //! | | Outputs | Points | Products for each output, of 3 | Error beside that of a direct sum |
 //! | --- | --- | --- | --- | --- |
-//! | [`Two`] | 2 | 0, ±1, ∞ | 2 | the same |
-//! | [`Four`] | 4 | 0, ±5/8, ±3/2, ∞ | 1.5 | twice |
+//! | [`TwoOutputs`] | 2 | 0, ±1, ∞ | 2 | the same |
+//! | [`FourOutputs`] | 4 | 0, ±5/8, ±3/2, ∞ | 1.5 | twice |
 //!
-//! In two dimensions both are squared. The points of `Four` lose least of those tried: with 0, ±1, ±2, ∞ the error is
+//! In two dimensions both are squared. The points of `FourOutputs` lose least of those tried: with 0, ±1, ±2, ∞ the error is
 //! five times that of a direct sum. All factors of images and results are exact floats.
 
 use pulp::Simd;
 
-use crate::math::panel::multiply_add;
+use crate::math::packed_gemm::multiply_add;
 
 /// A transform, of patches of `PATCH` elements in a row, for `TILE` outputs.
 pub(super) trait Transform<const PATCH: usize, const TILE: usize>: Copy {
@@ -37,9 +37,9 @@ pub(super) trait Transform<const PATCH: usize, const TILE: usize>: Copy {
 
 /// Two outputs from four elements.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Two;
+pub(super) struct TwoOutputs;
 
-impl Transform<4, 2> for Two {
+impl Transform<4, 2> for TwoOutputs {
     const TELLING: [bool; 4] = [true; 4];
 
     #[inline(always)]
@@ -71,9 +71,9 @@ impl Transform<4, 2> for Two {
 
 /// Four outputs from six elements.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Four;
+pub(super) struct FourOutputs;
 
-/// The points of [`Four`], and their powers.
+/// The points of [`FourOutputs`], and their powers.
 const A: f32 = 0.625;
 const A_2: f32 = A * A;
 const A_3: f32 = A * A * A;
@@ -86,7 +86,7 @@ const OF_0: f64 = (A_2 * B_2) as f64;
 const OF_A: f64 = 2.0 * (A_2 * (A_2 - B_2)) as f64;
 const OF_B: f64 = 2.0 * (B_2 * (B_2 - A_2)) as f64;
 
-impl Transform<6, 4> for Four {
+impl Transform<6, 4> for FourOutputs {
     const TELLING: [bool; 6] = [true, true, true, false, false, true];
 
     #[inline(always)]
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_line_is_convolved() {
-        line(Two);
-        line(Four);
+        line(TwoOutputs);
+        line(FourOutputs);
     }
 }

@@ -22,17 +22,17 @@ const TYPES: [DType; 7] = [
 
 const PARAMETERS: [f64; 2] = [0.75, 0.5];
 
-struct Bed {
+struct TestBed {
     host: HostContext,
     execution: ExecutionContext,
 }
 
-impl Bed {
-    fn new() -> Bed {
+impl TestBed {
+    fn new() -> TestBed {
         let host = HostContext::builder(KernelRegistry::new()).build();
         let request = RequestContext::new(&host);
         let execution = ExecutionContext::new(&request);
-        Bed { host, execution }
+        TestBed { host, execution }
     }
 
     /// Waits until a kernel is done.
@@ -231,7 +231,7 @@ fn steps_of(dtype: DType, x: Operand, y: Operand, condition: Operand) -> Vec<Ste
 
 #[test]
 fn each_function_in_each_type_gives_the_same_bits_in_a_chain() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     for (seed, dtype) in TYPES.into_iter().enumerate() {
         for n in [3, 1500] {
             let inputs = [
@@ -277,7 +277,7 @@ proptest! {
         choices in prop::collection::vec(any::<(usize, usize, usize)>(), 1..12),
         seed in any::<u64>(),
     ) {
-        let bed = Bed::new();
+        let bed = TestBed::new();
         let inputs: Vec<DenseHostTensor> = TYPES.iter().enumerate().map(|(index, dtype)| {
             let own = extents.iter().zip(&ones[3 * index..]).map(|(extent, one)| if *one { 1 } else { *extent });
             bed.tensor(*dtype, &own.collect::<Vec<usize>>(), seed ^ index as u64)
@@ -336,7 +336,7 @@ fn types_that_do_not_fit_are_told() {
     );
     let cast = Step::Cast(DType::Complex64, a);
     assert_eq!(told(cast, &[DType::F32]), "cast is not defined for f32");
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let (x, y) = (
         bed.tensor(DType::F32, &[2], 1),
         bed.tensor(DType::F32, &[2], 2),
@@ -353,7 +353,7 @@ fn types_that_do_not_fit_are_told() {
 
 #[test]
 fn a_program_runs_for_other_types_than_those_of_its_first_run() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let program =
         Program::new(1, &[Step::Unary(UnaryFunction::Negate, Operand::Input(0))]).unwrap();
     for dtype in [DType::F32, DType::I64, DType::F32, DType::F16] {

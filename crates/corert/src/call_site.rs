@@ -1,0 +1,49 @@
+//! [`CallSite`]: who called an operation, for errors.
+
+use std::panic::Location;
+
+use tfrt_host::{Error, ExecutionContext, SourceLocation};
+
+/// Who called an operation.
+#[derive(Clone, Copy, Debug)]
+pub enum CallSite {
+    /// Code in Rust, at this place.
+    Rust(&'static Location<'static>),
+    /// A kernel, whose place the execution context knows.
+    Kernel,
+}
+
+impl CallSite {
+    /// The place of whoever calls this.
+    #[inline]
+    #[track_caller]
+    pub fn here() -> CallSite {
+        CallSite::Rust(Location::caller())
+    }
+
+    /// Gives an error the caller's place and the operation's name, unless it has them. For a kernel the executor
+    /// does that when the kernel fails.
+    #[cold]
+    pub fn locate(self, op: &str, error: Error) -> Error {
+        match self {
+            CallSite::Rust(place) => error
+                .with_location(SourceLocation::FileLineCol {
+                    file: place.file().to_owned(),
+                    line: place.line(),
+                    column: place.column(),
+                })
+                .with_kernel(op),
+            CallSite::Kernel => error,
+        }
+    }
+
+    /// The same for an error that nobody returns: it is told to the diagnostic handler.
+    #[cold]
+    pub(crate) fn report(self, op: &str, error: Error, execution: &ExecutionContext) -> Error {
+        if error.kernel().is_some() {
+            // Somebody has told it.
+            return error;
+        }
+        execution.report(self.locate(op, error))
+    }
+}

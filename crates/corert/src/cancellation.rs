@@ -1,0 +1,66 @@
+//! The end of what is awaited: a value, or the cancellation of its request, whichever comes first.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tfrt_host::{AsyncValue, Promise, RequestContext, Value};
+
+/// What became of a tensor whose request was cancelled. What somebody has seen once stays so.
+#[derive(Debug, Default)]
+pub(crate) struct StateAtCancel(AtomicU8);
+
+/// Nobody has looked since the cancellation.
+const UNSEEN: u8 = 0;
+const THERE: u8 = 1;
+const LOST: u8 = 2;
+
+impl StateAtCancel {
+    /// Whether the tensor was there when somebody looked first. To be asked after the cancellation.
+    #[inline]
+    pub(crate) fn is_there(&self, is_settled: impl FnOnce() -> bool) -> bool {
+        // Ordering: whoever reads that it is there finds it there, as whoever looked first did.
+        let mut seen = self.0.load(Ordering::Acquire);
+        if seen == UNSEEN {
+            let found = if is_settled() { THERE } else { LOST };
+            let (set, read) = (Ordering::AcqRel, Ordering::Acquire);
+            let before = self.0.compare_exchange(UNSEEN, found, set, read);
+            seen = before.map_or_else(|other| other, |_| found);
+        }
+        seen == THERE
+    }
+}
+
+/// The same value, which fails with the reason if the request is cancelled before it is there.
+pub(crate) fn until_cancelled<T: Value>(
+    value: &AsyncValue<T>,
+    request: &Arc<RequestContext>,
+) -> AsyncValue<T> {
+    if value.is_settled() {
+        return value.clone();
+    }
+    let (promise, result): (Promise<T>, _) = AsyncValue::pending();
+    // Whoever comes first takes the promise: the value, or the end of the request.
+    let promise = Arc::new(Mutex::new(Some(promise)));
+    let take = |promise: &Mutex<Option<Promise<T>>>| {
+        let mut promise = promise.lock().unwrap_or_else(PoisonError::into_inner);
+        promise.take()
+    };
+    let other = promise.clone();
+    let hook = request.on_cancel(move |reason| {
+        if let Some(promise) = take(&other) {
+            promise.fail(reason.clone());
+        }
+    });
+    let request = request.clone();
+    value.clone().when_settled(move |value| {
+        if let Some(promise) = take(&promise) {
+            // The hook may be about to run.
+            match request.cancellation() {
+                Some(reason) => promise.fail(reason.clone()),
+                None => promise.forward(value),
+            }
+        }
+        drop(hook);
+    });
+    result
+}

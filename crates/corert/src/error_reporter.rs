@@ -1,0 +1,82 @@
+//! [`ErrorReporter`]: what is said of tensors that a call will have made.
+
+use std::sync::{Arc, OnceLock};
+
+use tfrt_host::{AsyncValue, Error, ExecutionContext, Promise};
+use tfrt_tensor::Tensor;
+
+use crate::call_site::CallSite;
+use crate::definition::OpDefinition;
+
+/// What was called.
+pub(crate) enum FailedCall {
+    Op(Arc<OpDefinition>),
+    Transfer,
+}
+
+impl FailedCall {
+    fn name(&self) -> &str {
+        match self {
+            FailedCall::Op(definition) => definition.name(),
+            FailedCall::Transfer => "transfer",
+        }
+    }
+}
+
+/// Stands between the tensors that a call will have made and its results: errors are told to the diagnostic handler, each
+/// once for all results, and what comes after a cancellation nobody sees.
+pub(crate) struct ErrorReporter {
+    called: FailedCall,
+    execution: ExecutionContext,
+    caller: CallSite,
+    /// The first error, as it came and as it was told.
+    told: OnceLock<(Error, Error)>,
+}
+
+impl ErrorReporter {
+    pub(crate) fn new(
+        called: FailedCall,
+        execution: &ExecutionContext,
+        caller: CallSite,
+    ) -> Arc<Self> {
+        Arc::new(ErrorReporter {
+            called,
+            execution: execution.clone(),
+            caller,
+            told: OnceLock::new(),
+        })
+    }
+
+    /// The result for a tensor.
+    pub(crate) fn result(self: &Arc<Self>, tensor: AsyncValue<Tensor>) -> AsyncValue<Tensor> {
+        let (promise, result) = AsyncValue::pending();
+        self.keep(promise, tensor);
+        result
+    }
+
+    /// Keeps the promise of a result when its tensor is there.
+    pub(crate) fn keep(self: &Arc<Self>, promise: Promise<Tensor>, tensor: AsyncValue<Tensor>) {
+        let telling = self.clone();
+        tensor.when_settled(move |tensor| {
+            let request = telling.execution.request();
+            match (request.cancellation(), tensor.error()) {
+                (Some(reason), _) => promise.fail(reason.clone()),
+                (None, Some(error)) => promise.fail(telling.tell(error)),
+                (None, None) => promise.forward(tensor),
+            }
+        });
+    }
+
+    #[cold]
+    fn tell(&self, error: &Error) -> Error {
+        let tell = || {
+            let name = self.called.name();
+            self.caller.report(name, error.clone(), &self.execution)
+        };
+        let (first, told) = self.told.get_or_init(|| (error.clone(), tell()));
+        match first.same(error) {
+            true => told.clone(),
+            false => tell(),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Words: elements as moves see them, which know their size and not their type.
+
+use tfrt_host::{DType, Error};
+
+/// Does something for the Rust type of words that are as large as elements of a type, and begin where these do:
+/// `with_word!(dtype, W => body)`, where `body` is a `Result` of this crate's errors. There are six such types for the
+/// thirty of elements.
+macro_rules! with_word {
+    ($dtype:expr, $W:ident => $body:expr) => {{
+        // Expands to `match .. { (Some(1), _) => { type W = u8; body } .. }`.
+        macro_rules! arm {
+            ($type:ty) => {{
+                type $W = $type;
+                $body
+            }};
+        }
+        let dtype: tfrt_host::DType = $dtype;
+        match (dtype.size_bytes(), dtype.alignment_bytes()) {
+            (Some(1), _) => arm!(u8),
+            (Some(2), _) => arm!(u16),
+            (Some(4), _) => arm!(u32),
+            (Some(8), Some(8)) => arm!(u64),
+            (Some(8), _) => arm!($crate::Complex<f32>),
+            (Some(16), _) => arm!($crate::Complex<f64>),
+            _ => Err($crate::math::layout_copy::words::no_size(dtype)),
+        }
+    }};
+}
+
+pub(super) use with_word;
+
+#[cold]
+pub(super) fn no_size(dtype: DType) -> Error {
+    Error::invalid_argument(format!("elements of type {dtype} are not of one size"))
+}
+
+/// The only element of a list, as the word of `W`'s size that it is.
+///
+/// # Errors
+///
+/// `InvalidArgument` if there is another number of elements.
+pub(super) fn only<W: crate::Element>(bytes: &[u8]) -> Result<W, Error> {
+    let mut word = [W::ZERO];
+    let to = crate::to_bytes_mut(&mut word);
+    if to.len() != bytes.len() {
+        let n = bytes.len() / to.len();
+        return Err(Error::invalid_argument(format!(
+            "expected one element, found {n}"
+        )));
+    }
+    // The bytes may lie anywhere.
+    to.copy_from_slice(bytes);
+    Ok(word[0])
+}

@@ -1,0 +1,195 @@
+//! What follows a product, while its sums are still in registers.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use tfrt_host::Error;
+
+use super::{BlockEpilogue, Residual};
+use crate::dense::expect_dtype;
+use crate::math::pointwise::Program;
+use crate::{DenseHostTensor, TensorViewMut};
+
+/// A function at the end that is done while sums are in registers: by bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Activation {
+    /// None.
+    #[default]
+    None,
+    /// What is below 0 becomes 0.
+    Relu,
+    /// The same, and what is above 6 becomes 6.
+    Relu6,
+}
+
+impl Activation {
+    fn bounds(self) -> (f32, f32) {
+        match self {
+            Activation::Relu => (0.0, f32::INFINITY),
+            Activation::Relu6 => (0.0, 6.0),
+            Activation::None => (f32::NEG_INFINITY, f32::INFINITY),
+        }
+    }
+}
+
+/// What is added to a product, before the activation.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Addend<'a> {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What stood in the result, element by element, times a factor.
+    Result(f32),
+    /// As many elements as the result has.
+    Elements(&'a [f32]),
+}
+
+/// What is done with each sum: `sum * scale + shift + added`, then the activation.
+///
+/// `scale` and `shift` have an element for each column of the result.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Epilogue<'a> {
+    /// Factors.
+    pub scale: Option<&'a [f32]>,
+    /// Summands: the bias.
+    pub shift: Option<&'a [f32]>,
+    /// What else is added.
+    pub added: Addend<'a>,
+    /// The function at the end.
+    pub activation: Activation,
+    /// What is done with the result of that, element by element: a program of one input of `f32`, whose result is of `f32`.
+    pub then: Option<&'a Program>,
+}
+
+impl<'a> Epilogue<'a> {
+    /// Fails unless it fits a result of so many columns and elements.
+    pub(crate) fn check(&self, n_columns: usize, n_elements: usize) -> Result<(), Error> {
+        for list in [self.scale, self.shift].into_iter().flatten() {
+            expect_per_column(n_columns, list.len())?;
+        }
+        match self.added {
+            Addend::Elements(elements) => expect_added(n_elements, elements.len()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for the elements of the result from the `first` on.
+    pub(crate) fn from(&self, first: usize) -> Epilogue<'a> {
+        let added = match self.added {
+            Addend::Elements(elements) => Addend::Elements(&elements[first..]),
+            other => other,
+        };
+        Epilogue { added, ..*self }
+    }
+
+    /// Does what is done when a block is complete, while a cache holds it.
+    pub(crate) fn finish(&self, block: &mut [f32]) -> Result<(), Error> {
+        let Some(program) = self.then else {
+            return Ok(());
+        };
+        let extents = [block.len()];
+        program.run_over(TensorViewMut::new(block, &extents)?.into(), &[])
+    }
+
+    /// For these columns of the result.
+    pub(crate) fn for_block(&self, columns: Range<usize>, stride: usize) -> BlockEpilogue<'a> {
+        let (least, greatest) = self.activation.bounds();
+        BlockEpilogue {
+            scale: self.scale.map(|list| &list[columns.clone()]),
+            shift: self.shift.map(|list| &list[columns.clone()]),
+            residual: match self.added {
+                Addend::Nothing => Residual::None,
+                Addend::Result(factor) => Residual::Result(factor),
+                Addend::Elements(elements) => Residual::Rows(&elements[columns.start..], stride),
+            },
+            least,
+            greatest,
+        }
+    }
+}
+
+fn expect_per_column(wanted: usize, found: usize) -> Result<(), Error> {
+    if wanted == found {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!(
+        "expected an element for each of {wanted} columns, found {found}"
+    )))
+}
+
+fn expect_added(wanted: usize, found: usize) -> Result<(), Error> {
+    if wanted == found {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!(
+        "expected to add {wanted} elements, found {found}"
+    )))
+}
+
+/// What is added to a product of tensors.
+#[derive(Clone, Debug, Default)]
+pub enum TensorAddend {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What stood in the result.
+    Result,
+    /// A tensor of as many elements.
+    Tensor(DenseHostTensor),
+}
+
+/// As [`Epilogue`], of tensors.
+#[derive(Clone, Debug, Default)]
+pub struct TensorEpilogue {
+    /// Factors: one for each column.
+    pub scale: Option<DenseHostTensor>,
+    /// Summands: one for each column.
+    pub shift: Option<DenseHostTensor>,
+    /// What else is added.
+    pub added: TensorAddend,
+    /// The function at the end.
+    pub activation: Activation,
+    /// What is done with the result of that, as in [`Epilogue::then`].
+    pub then: Option<Arc<Program>>,
+}
+
+impl TensorEpilogue {
+    /// Fails unless it fits a result of so many columns and elements.
+    pub(crate) fn check(&self, n_columns: usize, n_elements: usize) -> Result<(), Error> {
+        for list in [&self.scale, &self.shift].into_iter().flatten() {
+            expect_dtype::<f32>(list.metadata())?;
+            expect_per_column(n_columns, list.n_elements())?;
+        }
+        match &self.added {
+            TensorAddend::Tensor(tensor) => {
+                expect_dtype::<f32>(tensor.metadata())?;
+                expect_added(n_elements, tensor.n_elements())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Lends what it has, and calls `body` with it.
+    pub(super) fn lend<R>(
+        &self,
+        body: impl FnOnce(&Epilogue<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let scale = self.scale.as_ref().map(DenseHostTensor::read).transpose()?;
+        let shift = self.shift.as_ref().map(DenseHostTensor::read).transpose()?;
+        let added = match &self.added {
+            TensorAddend::Tensor(tensor) => Some(tensor.read()?),
+            _ => None,
+        };
+        body(&Epilogue {
+            scale: scale.as_ref().map(|list| list.elements()).transpose()?,
+            shift: shift.as_ref().map(|list| list.elements()).transpose()?,
+            added: match (&added, &self.added) {
+                (Some(added), _) => Addend::Elements(added.elements()?),
+                (None, TensorAddend::Result) => Addend::Result(1.0),
+                _ => Addend::Nothing,
+            },
+            activation: self.activation,
+            then: self.then.as_deref(),
+        })
+    }
+}
