@@ -89,7 +89,7 @@ impl StackQueue {
         StackQueue { shared, threads }
     }
 
-    /// The role of the calling thread in this queue.
+    /// Returns the role of the calling thread in this queue.
     fn role(&self) -> Option<Role> {
         let (queue, role) = MINE.get()?;
         ptr::eq(queue, &*self.shared).then_some(role)

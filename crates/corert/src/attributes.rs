@@ -133,7 +133,7 @@ impl OpAttrs {
         self.frozen.get_or_init(make).clone()
     }
 
-    /// The attributes, to be read.
+    /// Returns the attributes, to be read.
     #[inline]
     pub fn as_ref(&self) -> OpAttrsRef<'_> {
         OpAttrsRef {
@@ -144,7 +144,7 @@ impl OpAttrs {
 }
 
 impl FrozenOpAttrs {
-    /// The attributes, to be read.
+    /// Returns the attributes, to be read.
     #[inline]
     pub fn as_ref(&self) -> OpAttrsRef<'_> {
         OpAttrsRef {
@@ -178,13 +178,13 @@ impl<'a> OpAttrsRef<'a> {
         source: Source::Nothing,
     };
 
-    /// The number of entries.
+    /// Returns the number of entries.
     #[inline]
     pub fn len(self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.entries.is_empty()
@@ -205,13 +205,13 @@ impl<'a> OpAttrsRef<'a> {
         }
     }
 
-    /// The value of this name.
+    /// Returns the value of this name.
     #[inline]
     pub fn value(self, name: &str) -> Option<&'a AttrValue> {
         find(self.entries, name)
     }
 
-    /// The number of this name.
+    /// Returns the number of this name.
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
-    /// The truth value of this name.
+    /// Returns the truth value of this name.
     ///
     /// # Errors
     ///
@@ -232,7 +232,7 @@ impl<'a> OpAttrsRef<'a> {
         Ok(self.get::<tfrt_tensor::Bool>(name)?.map(bool::from))
     }
 
-    /// The integer of this name, of whatever width.
+    /// Returns the integer of this name, of whatever width.
     ///
     /// # Errors
     ///
@@ -244,7 +244,7 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
-    /// The numbers of this name.
+    /// Returns the numbers of this name.
     ///
     /// # Errors
     ///
@@ -257,7 +257,7 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
-    /// The integers of this name, of whatever width.
+    /// Returns the integers of this name, of whatever width.
     ///
     /// # Errors
     ///
@@ -270,7 +270,7 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
-    /// The text of this name.
+    /// Returns the text of this name.
     ///
     /// # Errors
     ///
@@ -282,7 +282,7 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
-    /// The texts of this name.
+    /// Returns the texts of this name.
     ///
     /// # Errors
     ///
@@ -299,7 +299,7 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
-    /// The type of elements of this name.
+    /// Returns the type of elements of this name.
     ///
     /// # Errors
     ///
@@ -311,7 +311,7 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
-    /// The tensor of this name.
+    /// Returns the tensor of this name.
     ///
     /// # Errors
     ///
@@ -323,7 +323,7 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
-    /// The shape of this name, written as a shape or as a list of extents.
+    /// Returns the shape of this name, written as a shape or as a list of extents.
     ///
     /// # Errors
     ///
@@ -346,7 +346,7 @@ impl<'a> OpAttrsRef<'a> {
         shape.map(Some).map_err(place)
     }
 
-    /// The shape of this name, of which some extents may be unknown.
+    /// Returns the shape of this name, of which some extents may be unknown.
     ///
     /// # Errors
     ///

@@ -22,27 +22,27 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// The operation.
+    /// Returns the operation.
     pub fn op(&self) -> &'a str {
         self.op
     }
 
-    /// The request that it runs for.
+    /// Returns the request that it runs for.
     pub fn execution(&self) -> &'a ExecutionContext {
         self.execution
     }
 
-    /// The attributes.
+    /// Returns the attributes.
     pub fn attrs(&self) -> OpAttrsRef<'a> {
         self.attrs
     }
 
-    /// The number of inputs.
+    /// Returns the number of inputs.
     pub fn n_inputs(&self) -> usize {
         self.inputs.len()
     }
 
-    /// The input at `index`.
+    /// Returns the input at `index`.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl<'a> Call<'a> {
         Err(self.no_input(index))
     }
 
-    /// The input at `index`, which is dense.
+    /// Returns the input at `index`, which is dense.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl<'a> Call<'a> {
         DenseHostTensor::zeroed(self.execution.host().allocator(), metadata)
     }
 
-    /// The only output: a tensor that is there when the chain is.
+    /// Returns the only output: a tensor that is there when the chain is.
     ///
     /// # Errors
     ///

@@ -14,7 +14,7 @@ pub enum CallSite {
 }
 
 impl CallSite {
-    /// The place of whoever calls this.
+    /// Returns the place of whoever calls this.
     #[inline]
     #[track_caller]
     pub fn here() -> CallSite {

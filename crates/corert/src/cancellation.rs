@@ -15,7 +15,7 @@ const THERE: u8 = 1;
 const LOST: u8 = 2;
 
 impl StateAtCancel {
-    /// Whether the tensor was there when somebody looked first. To be asked after the cancellation.
+    /// Returns whether the tensor was there when somebody looked first. To be asked after the cancellation.
     #[inline]
     pub(crate) fn is_there(&self, is_settled: impl FnOnce() -> bool) -> bool {
         // Ordering: whoever reads that it is there finds it there, as whoever looked first did.

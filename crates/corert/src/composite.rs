@@ -143,7 +143,7 @@ impl Op for CompositeOp {
     }
 }
 
-/// The value of a register as a handle.
+/// Returns the value of a register as a handle.
 fn value_as_handle(
     value: AsyncValue<TensorHandle>,
     owner: Owner,

@@ -143,7 +143,7 @@ impl TestBed {
         self.op(name).call(&self.context, inputs, &OpAttrs::new())
     }
 
-    /// The only result of a call that is right.
+    /// Returns the only result of a call that is right.
     fn result(&self, name: &str, inputs: &[&TensorHandle]) -> TensorHandle {
         let results = self.call(name, inputs);
         let mut results = results.unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -151,7 +151,7 @@ impl TestBed {
         results.remove(0)
     }
 
-    /// The promise of the first result that is owed.
+    /// Returns the promise of the first result that is owed.
     fn promise(&self) -> Promise<Tensor> {
         self.owed.recv().expect("the operation has run")
     }
@@ -162,7 +162,7 @@ impl TestBed {
         waited.expect("this is no thread of the queue");
     }
 
-    /// The elements of a tensor that has not failed, awaited.
+    /// Returns the elements of a tensor that has not failed, awaited.
     fn elements(&self, handle: &TensorHandle) -> Vec<f32> {
         self.wait(handle);
         let read = || {

@@ -122,14 +122,14 @@ impl Context {
         }
     }
 
-    /// A context like this one of which nothing is cancelled with this one.
+    /// Returns a context like this one of which nothing is cancelled with this one.
     pub fn apart(&self) -> Context {
         let generation = self.generation();
         let generation = Generation::new(generation.request().renewed(), generation.in_flight.max);
         Context::of_round(self.runtime.clone(), generation)
     }
 
-    /// The round that calls belong to.
+    /// Returns the round that calls belong to.
     #[inline]
     fn generation(&self) -> Cow<'_, Generation> {
         match self.generation.request().is_cancelled() {
@@ -150,12 +150,12 @@ impl Context {
         }
     }
 
-    /// The runtime.
+    /// Returns the runtime.
     pub fn runtime(&self) -> &CoreRuntime {
         &self.runtime
     }
 
-    /// The context that the host runtime takes.
+    /// Returns the context that the host runtime takes.
     pub fn execution(&self) -> ExecutionContext {
         self.generation().execution.clone()
     }
@@ -176,7 +176,7 @@ impl Context {
         self.generation().request().set_deadline(deadline);
     }
 
-    /// Whether the context is cancelled.
+    /// Returns whether the context is cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.generation().request().is_cancelled()
     }
@@ -232,13 +232,13 @@ impl Context {
         self.generation().in_flight.begin()
     }
 
-    /// Whether a handle stands for a value of the recording that calls are kept in.
+    /// Returns whether a handle stands for a value of the recording that calls are kept in.
     pub(crate) fn records(&self, handle: &TensorHandle) -> bool {
         let recorder = self.recorder.as_ref();
         recorder.is_some_and(|recorder| recorder.records(handle))
     }
 
-    /// Whether calls are recorded.
+    /// Returns whether calls are recorded.
     #[inline]
     pub fn is_recording(&self) -> bool {
         let recorder = self.recorder.as_ref();
@@ -250,7 +250,7 @@ impl Context {
         self.generation().in_flight.count()
     }
 
-    /// Whether so many operations wait that the next that would is refused.
+    /// Returns whether so many operations wait that the next that would is refused.
     #[inline]
     pub fn is_full(&self) -> bool {
         let in_flight = &self.generation().in_flight;

@@ -248,7 +248,7 @@ impl Deferred {
         }
     }
 
-    /// The error of the last input that has failed.
+    /// Returns the error of the last input that has failed.
     fn failed_input(&self) -> Option<Error> {
         self.inputs
             .iter()

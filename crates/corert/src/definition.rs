@@ -346,28 +346,28 @@ impl OpDefinition {
         self.formats
     }
 
-    /// Whether it takes tensors of a format as they are.
+    /// Returns whether it takes tensors of a format as they are.
     #[inline]
     pub(crate) fn takes(&self, format: TensorFormat) -> bool {
         self.formats.takes(format) || self.moves_inputs
     }
 
-    /// Whether it takes tensors of any device.
+    /// Returns whether it takes tensors of any device.
     pub(crate) fn takes_any_device(&self) -> bool {
         self.moves_inputs
     }
 
-    /// Whether it has no side effects.
+    /// Returns whether it has no side effects.
     pub fn is_pure(&self) -> bool {
         self.is_pure
     }
 
-    /// The attributes that it knows; `None` if it takes any.
+    /// Returns the attributes that it knows; `None` if it takes any.
     pub fn attributes(&self) -> Option<&[AttrDef]> {
         self.attributes.as_deref()
     }
 
-    /// Whether types and shapes of its results are known before they are there.
+    /// Returns whether types and shapes of its results are known before they are there.
     pub fn has_metadata(&self) -> bool {
         self.metadata.is_some()
     }
@@ -469,7 +469,7 @@ impl fmt::Debug for OpDefinition {
     }
 }
 
-/// The metadata function of operations whose result is like the first input.
+/// Returns the metadata function of operations whose result is like the first input.
 ///
 /// # Errors
 ///
@@ -508,7 +508,7 @@ impl OpRegistry {
         self.ops.get(name)
     }
 
-    /// All operations, by name.
+    /// Returns all operations, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<OpDefinition>> {
         self.ops.values()
     }

@@ -299,7 +299,7 @@ pub(crate) fn result_metadata(
     }
 }
 
-/// Whether an operation takes long.
+/// Returns whether an operation takes long.
 pub(crate) fn is_long(
     definition: &OpDefinition,
     inputs: &Inputs<'_>,
@@ -348,7 +348,7 @@ fn miscounted(definition: &OpDefinition, verb: &str, [expected, found]: [usize; 
     ))
 }
 
-/// The outputs as handles.
+/// Returns the outputs as handles.
 #[inline]
 fn handles(
     definition: &Arc<OpDefinition>,
@@ -380,7 +380,7 @@ fn handles(
     results
 }
 
-/// The inputs in formats that the operation takes, if they are not yet.
+/// Returns the inputs in formats that the operation takes, if they are not yet.
 #[inline]
 pub(crate) fn converted(
     definition: &OpDefinition,
@@ -507,7 +507,7 @@ pub(crate) fn of_another_runtime(op: &str, index: usize) -> String {
     format!("input {index} of {op} belongs to another runtime")
 }
 
-/// The results as a list of handles that are to come.
+/// Returns the results as a list of handles that are to come.
 pub(crate) fn pending_handles(
     owner: Owner,
     tensors: impl Iterator<Item = (AsyncValue<Tensor>, PendingMetadata)>,

@@ -47,7 +47,7 @@ impl ErrorReporter {
         })
     }
 
-    /// The result for a tensor.
+    /// Returns the result for a tensor.
     pub(crate) fn result(self: &Arc<Self>, tensor: AsyncValue<Tensor>) -> AsyncValue<Tensor> {
         let (promise, result) = AsyncValue::pending();
         self.keep(promise, tensor);

@@ -94,8 +94,8 @@ impl Value for MetadataValue {
 }
 
 impl TensorHandle {
-    /// A handle to a tensor that is finished: from now on it is written by operations only that are given the only
-    /// handle to it.
+    /// Returns a handle to a tensor that is finished: from now on it is written by operations only that are given the
+    /// only handle to it.
     #[inline]
     pub(crate) fn of_tensor(owner: Owner, mut tensor: Tensor) -> TensorHandle {
         if let Tensor::Dense(dense) = &mut tensor {
@@ -117,7 +117,7 @@ impl TensorHandle {
         }
     }
 
-    /// A handle to a tensor that is to come, at the latest when the request is cancelled.
+    /// Returns a handle to a tensor that is to come, at the latest when the request is cancelled.
     pub(crate) fn of_pending(
         owner: Owner,
         later: PendingTensor,
@@ -142,7 +142,7 @@ impl TensorHandle {
         self.traced = Some(traced);
     }
 
-    /// The tensor or why there is none; `None` while it is to come.
+    /// Returns the tensor or why there is none; `None` while it is to come.
     #[inline]
     pub fn tensor(&self) -> Option<Result<&Tensor, &Error>> {
         match &self.state {
@@ -153,13 +153,13 @@ impl TensorHandle {
         }
     }
 
-    /// Whether the tensor lies in the handle itself.
+    /// Returns whether the tensor lies in the handle itself.
     #[inline(always)]
     pub(crate) fn is_there(&self) -> bool {
         matches!(self.state, State::Tensor(_))
     }
 
-    /// The dense tensor in the handle itself.
+    /// Returns the dense tensor in the handle itself.
     #[inline(always)]
     pub(crate) fn as_dense(&self) -> Option<&DenseHostTensor> {
         match &self.state {
@@ -177,7 +177,7 @@ impl TensorHandle {
         }
     }
 
-    /// Whether the tensor is there, or will never be.
+    /// Returns whether the tensor is there, or will never be.
     #[inline]
     pub fn is_settled(&self) -> bool {
         match &self.state {
@@ -203,22 +203,22 @@ impl TensorHandle {
         }
     }
 
-    /// The type of elements, if it is known.
+    /// Returns the type of elements, if it is known.
     pub fn dtype(&self) -> Option<DType> {
         Some(self.metadata()?.dtype)
     }
 
-    /// The extents, if they are known.
+    /// Returns the extents, if they are known.
     pub fn shape(&self) -> Option<&TensorShape> {
         Some(&self.metadata()?.shape)
     }
 
-    /// Where the tensor is, or will be: a number in the list of the host's devices.
+    /// Returns where the tensor is, or will be: a number in the list of the host's devices.
     pub fn device(&self) -> DeviceId {
         self.owner.device
     }
 
-    /// The tensor as a value to be waited for. It fails at the latest when the context is cancelled that the
+    /// Returns the tensor as a value to be waited for. It fails at the latest when the context is cancelled that the
     /// operation was called with.
     pub fn to_async(&self) -> AsyncValue<Tensor> {
         match &self.state {
@@ -301,7 +301,7 @@ impl TensorHandle {
         }
     }
 
-    /// Whether an operation has taken the tensor.
+    /// Returns whether an operation has taken the tensor.
     pub(crate) fn is_taken(&self) -> bool {
         matches!(self.state, State::Taken)
     }
@@ -380,7 +380,7 @@ fn taken() -> Error {
 }
 
 impl PendingTensor {
-    /// A tensor that is there when the value is, or never once its request is cancelled.
+    /// Returns a tensor that is there when the value is, or never once its request is cancelled.
     pub(crate) fn new(tensor: AsyncValue<Tensor>, metadata: PendingMetadata) -> PendingTensor {
         PendingTensor {
             tensor,

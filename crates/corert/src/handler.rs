@@ -48,7 +48,7 @@ pub trait OpHandler: Send + Sync + 'static {
     /// Its name, for traces and messages.
     fn name(&self) -> &str;
 
-    /// The device that the results of its operations are on.
+    /// Returns the device that the results of its operations are on.
     fn device(&self) -> DeviceId;
 
     /// Finds an operation.

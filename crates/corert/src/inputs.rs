@@ -49,7 +49,7 @@ impl<'a> Inputs<'a> {
         Inputs(InputHandles::Owned(handles))
     }
 
-    /// The number of handles.
+    /// Returns the number of handles.
     #[inline]
     pub fn len(&self) -> usize {
         match &self.0 {
@@ -59,13 +59,13 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The handle at `index`.
+    /// Returns the handle at `index`.
     ///
     /// # Panics
     ///
@@ -79,7 +79,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The handle at `index` to be written to, if it was given for good.
+    /// Returns the handle at `index` to be written to, if it was given for good.
     #[inline]
     pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut TensorHandle> {
         match &mut self.0 {
@@ -88,7 +88,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Whether all handles belong to one place.
+    /// Returns whether all handles belong to one place.
     #[inline(always)]
     pub(crate) fn are_at(&self, owner: Owner) -> bool {
         match &self.0 {
@@ -100,7 +100,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The dense tensor that lies in the only handle, and whether it was given for good.
+    /// Returns the dense tensor that lies in the only handle, and whether it was given for good.
     #[inline(always)]
     pub(crate) fn one(&mut self) -> Option<UnaryOperand<'_>> {
         Some(match &mut self.0 {
@@ -111,7 +111,7 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// The two dense tensors that lie in two handles, and whether they were given for good.
+    /// Returns the two dense tensors that lie in two handles, and whether they were given for good.
     #[inline(always)]
     pub(crate) fn two(&mut self) -> Option<BinaryOperands<'_>> {
         Some(match &mut self.0 {
@@ -126,7 +126,7 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// All handles.
+    /// Returns all handles.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &TensorHandle> {
         (0..self.len()).map(|index| self.get(index))
     }

@@ -27,18 +27,18 @@ pub trait Op: Send + Sync + 'static {
     /// Its name, for messages.
     fn name(&self) -> &str;
 
-    /// Whether it has no side effects, so that a call needs no chain.
+    /// Returns whether it has no side effects, so that a call needs no chain.
     fn is_pure(&self) -> bool {
         false
     }
 
-    /// The number of its results, if it is always the same.
+    /// Returns the number of its results, if it is always the same.
     fn n_results(&self) -> Option<usize> {
         None
     }
 
-    /// The short way of an operation with one result, for inputs so short that what is done around the arithmetic
-    /// matters.
+    /// Returns the short way of an operation with one result, for inputs so short that what is done around the
+    /// arithmetic matters.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ pub struct OpCall<'a> {
 }
 
 impl<'a> OpCall<'a> {
-    /// A call by a kernel: long operations run on its thread.
+    /// Returns a call by a kernel: long operations run on its thread.
     pub fn by_kernel(
         runtime: &CoreRuntime,
         execution: &'a ExecutionContext,
@@ -98,7 +98,7 @@ impl<'a> OpCall<'a> {
         }
     }
 
-    /// The request that the call belongs to.
+    /// Returns the request that the call belongs to.
     pub fn execution(&self) -> &'a ExecutionContext {
         self.execution
     }
@@ -155,18 +155,18 @@ impl CoreRuntimeOp {
         self.op.name()
     }
 
-    /// Whether it has no side effects.
+    /// Returns whether it has no side effects.
     #[inline]
     pub fn is_pure(&self) -> bool {
         self.op.is_pure()
     }
 
-    /// The number of its results, if it is always the same.
+    /// Returns the number of its results, if it is always the same.
     pub fn n_results(&self) -> Option<usize> {
         self.op.n_results()
     }
 
-    /// The name of the handler that found it; `composite` of a function.
+    /// Returns the name of the handler that found it; `composite` of a function.
     pub fn handler(&self) -> &str {
         self.handler
             .as_ref()
@@ -213,7 +213,7 @@ impl CoreRuntimeOp {
         )
     }
 
-    /// The only result of a call that had to go the long way.
+    /// Returns the only result of a call that had to go the long way.
     pub(crate) fn only(&self, mut results: Handles) -> Result<TensorHandle, Error> {
         match (results.pop(), results.is_empty()) {
             (Some(only), true) => Ok(only),
@@ -253,7 +253,7 @@ impl CoreRuntimeOp {
         self.op.call(call)
     }
 
-    /// Whether a runtime made this.
+    /// Returns whether a runtime made this.
     #[inline]
     pub(crate) fn is_of(&self, runtime: RuntimeId) -> bool {
         self.runtime == runtime

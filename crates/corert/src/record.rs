@@ -105,7 +105,7 @@ impl Recording {
         }
     }
 
-    /// The context whose calls are recorded.
+    /// Returns the context whose calls are recorded.
     pub fn context(&self) -> &Context {
         &self.context
     }
@@ -160,7 +160,7 @@ impl RecordedCalls {
         value
     }
 
-    /// The number of a tensor from outside.
+    /// Returns the number of a tensor from outside.
     fn constant(&mut self, handle: TensorHandle) -> u32 {
         let identity = handle.identity();
         let known = identity.as_ref().and_then(|known| self.values.get(known));
@@ -181,17 +181,17 @@ impl Recorder {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the recording goes on.
+    /// Returns whether the recording goes on.
     pub(crate) fn is_recording(&self) -> bool {
         self.lock().is_some()
     }
 
-    /// Whether a handle stands for a value of this recording, which goes on.
+    /// Returns whether a handle stands for a value of this recording, which goes on.
     pub(crate) fn records(&self, handle: &TensorHandle) -> bool {
         self.value_of(handle).is_some() && self.is_recording()
     }
 
-    /// The next place in the order of all calls.
+    /// Returns the next place in the order of all calls.
     fn next_place(&self) -> u64 {
         self.lock().as_mut().map_or(0, |recorded| {
             recorded.n_places += 1;
@@ -199,7 +199,7 @@ impl Recorder {
         })
     }
 
-    /// The number of a handle's value in this recording.
+    /// Returns the number of a handle's value in this recording.
     fn value_of(&self, handle: &TensorHandle) -> Option<u32> {
         let traced = handle.traced()?;
         (traced.recording == self.id).then_some(traced.value)

@@ -83,18 +83,18 @@ impl CoreRuntime {
         self.shared.id
     }
 
-    /// The host.
+    /// Returns the host.
     pub fn host(&self) -> &HostContext {
         &self.host
     }
 
-    /// The host's own device.
+    /// Returns the host's own device.
     pub fn device(&self) -> DeviceRef {
         let device = self.host.devices().by_id(DeviceId::HOST);
         device.expect("every host has it")
     }
 
-    /// The device that a tensor is on, or will be.
+    /// Returns the device that a tensor is on, or will be.
     ///
     /// # Errors
     ///
@@ -231,8 +231,8 @@ impl CoreRuntime {
         Ok(())
     }
 
-    /// The handler of this name. Unless another has the name, `cpu` is [`cpu`](Self::cpu), and that of a device
-    /// [`on`](Self::on).
+    /// Returns the handler of this name. Unless another has the name, `cpu` is [`cpu`](Self::cpu), and that of a
+    /// device [`on`](Self::on).
     ///
     /// # Errors
     ///

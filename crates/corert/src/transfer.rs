@@ -58,14 +58,14 @@ pub(crate) struct Transfer<'a> {
 }
 
 impl Transfer<'_> {
-    /// Whether a tensor is known to be there already, as it should.
+    /// Returns whether a tensor is known to be there already, as it should.
     fn is_needless(&self, handle: &TensorHandle) -> bool {
         let is_so = |tensor: &Tensor| tensor.format() == self.format;
         let is_here = handle.owner().device == self.device.id();
         is_here && matches!(handle.tensor(), Some(Ok(tensor)) if is_so(tensor))
     }
 
-    /// The tensor of a handle; if it is to come, what `begin` gives is kept until it is there.
+    /// Returns the tensor of a handle; if it is to come, what `begin` gives is kept until it is there.
     pub(crate) fn of<G: Send + 'static>(
         &self,
         handle: &TensorHandle,

@@ -160,7 +160,7 @@ fn number<T: Real>(word: &str) -> T {
     }
 }
 
-/// A text in quotes: `\x20` is the byte.
+/// Returns a text in quotes: `\x20` is the byte.
 fn unquoted(word: &str) -> Vec<u8> {
     let text = word
         .strip_prefix('"')
@@ -257,7 +257,7 @@ fn same(found: &TensorHandle, wanted: &str) -> Result<(), String> {
         .ok_or_else(|| format!("gave {}", tensor.to_text().unwrap()))
 }
 
-/// Whether two numbers are the same, of floats but for the last places of the largest one beside them.
+/// Returns whether two numbers are the same, of floats but for the last places of the largest one beside them.
 fn is_near<T: Real>(one: T, other: T, largest: f64) -> bool {
     let near = match T::DTYPE {
         DType::F32 => 2e-6,

@@ -51,7 +51,7 @@ listed! {
 pub struct Values<'a, T: Listed>(&'a [T::Part]);
 
 impl<'a, T: Listed> Values<'a, T> {
-    /// The elements, of which there are `n`.
+    /// Returns the elements, of which there are `n`.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl<'a, T: Listed> Values<'a, T> {
         self.elements()
     }
 
-    /// The one element that this is, if it is one.
+    /// Returns the one element that this is, if it is one.
     pub fn single(self) -> Result<Option<T>, Error> {
         match self.0.len() == T::N_PARTS {
             true => Ok(self.elements()?.first().copied()),
@@ -72,7 +72,7 @@ impl<'a, T: Listed> Values<'a, T> {
         }
     }
 
-    /// The number of parts.
+    /// Returns the number of parts.
     pub fn n_parts(self) -> usize {
         self.0.len()
     }

@@ -71,13 +71,13 @@ const DTYPES: [DType; 10] = [
 ];
 
 impl BtfDType {
-    /// The number of a type, if the format has it.
+    /// Returns the number of a type, if the format has it.
     pub fn of(dtype: DType) -> Option<BtfDType> {
         let index = DTYPES.iter().position(|known| *known == dtype)?;
         u8::try_from(index).ok().map(BtfDType)
     }
 
-    /// The type, if there is one of this number.
+    /// Returns the type, if there is one of this number.
     pub fn dtype(self) -> Option<DType> {
         DTYPES.get(usize::from(self.0)).copied()
     }

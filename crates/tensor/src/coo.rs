@@ -166,12 +166,12 @@ impl CooHostTensor {
         &self.0.metadata
     }
 
-    /// The coordinates: `i64 [n_values, rank]`.
+    /// Returns the coordinates: `i64 [n_values, rank]`.
     pub fn indices(&self) -> &DenseHostTensor {
         &self.0.indices
     }
 
-    /// The values: `[n_values]`.
+    /// Returns the values: `[n_values]`.
     pub fn values(&self) -> &DenseHostTensor {
         &self.0.values
     }

@@ -199,26 +199,26 @@ impl DenseHostTensor {
         &self.metadata
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     #[inline]
     pub fn dtype(&self) -> DType {
         self.metadata.dtype
     }
 
-    /// The extents.
+    /// Returns the extents.
     #[inline]
     pub fn shape(&self) -> &TensorShape {
         &self.metadata.shape
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[inline]
     pub fn n_elements(&self) -> usize {
         let size = self.dtype().size_bytes().unwrap_or(1);
         self.buffer.len_bytes() / size
     }
 
-    /// The bytes behind the elements.
+    /// Returns the bytes behind the elements.
     pub fn buffer(&self) -> &HostBuffer {
         &self.buffer
     }
@@ -255,7 +255,7 @@ impl DenseHostTensor {
         })
     }
 
-    /// The elements for writing if nobody else holds them.
+    /// Returns the elements for writing if nobody else holds them.
     ///
     /// # Errors
     ///
@@ -266,14 +266,14 @@ impl DenseHostTensor {
         self.buffer.as_bytes_mut().map(from_bytes_mut).transpose()
     }
 
-    /// The bytes of the elements for writing if nobody else holds them.
+    /// Returns the bytes of the elements for writing if nobody else holds them.
     #[inline]
     pub(crate) fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         self.buffer.as_bytes_mut()
     }
 
-    /// Whether nobody else holds the memory of the elements, and it may be written. Then it may even if it was
-    /// [frozen](Self::freeze).
+    /// Returns whether nobody else holds the memory of the elements, and it may be written. Then it may even if it
+    /// was [frozen](Self::freeze).
     #[inline]
     pub fn is_sole(&mut self) -> bool {
         self.buffer.thaw()
@@ -346,7 +346,7 @@ impl DenseHostTensor {
         Ok(DenseHostTensor { metadata, buffer })
     }
 
-    /// A tensor of its own with the same elements.
+    /// Returns a tensor of its own with the same elements.
     ///
     /// # Errors
     ///
@@ -438,7 +438,7 @@ impl<'t> DenseReading<'t> {
         self.metadata
     }
 
-    /// All elements, in row-major order.
+    /// Returns all elements, in row-major order.
     ///
     /// # Errors
     ///
@@ -449,7 +449,7 @@ impl<'t> DenseReading<'t> {
         from_bytes(&self.bytes)
     }
 
-    /// The elements with their shape.
+    /// Returns the elements with their shape.
     ///
     /// # Errors
     ///
@@ -459,7 +459,7 @@ impl<'t> DenseReading<'t> {
         TensorView::new(self.elements()?, &extents)
     }
 
-    /// The bytes of all elements.
+    /// Returns the bytes of all elements.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -478,7 +478,7 @@ impl<'t> DenseWriting<'t> {
         self.metadata
     }
 
-    /// All elements, in row-major order.
+    /// Returns all elements, in row-major order.
     ///
     /// # Errors
     ///
@@ -489,7 +489,7 @@ impl<'t> DenseWriting<'t> {
         from_bytes_mut(&mut self.bytes)
     }
 
-    /// The elements with their shape.
+    /// Returns the elements with their shape.
     ///
     /// # Errors
     ///
@@ -499,7 +499,7 @@ impl<'t> DenseWriting<'t> {
         TensorViewMut::new(self.elements_mut()?, &extents)
     }
 
-    /// The bytes of all elements.
+    /// Returns the bytes of all elements.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }

@@ -62,12 +62,12 @@ impl DeviceTensor {
         &self.0.metadata
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> &DeviceRef {
         &self.0.device
     }
 
-    /// The memory of the elements.
+    /// Returns the memory of the elements.
     pub fn elements(&self) -> &DeviceSlice {
         &self.0.elements
     }

@@ -67,12 +67,12 @@ impl<const TYPE: usize> Small<TYPE> {
     /// What type it is of.
     pub const COMPACT: SubbyteType = SubbyteType::ALL[TYPE];
 
-    /// The nearest number; the largest of the type, for what is larger.
+    /// Returns the nearest number; the largest of the type, for what is larger.
     pub fn of(value: f32) -> Self {
         Small(Self::COMPACT.encode(value, Overflow::Saturate))
     }
 
-    /// The number.
+    /// Returns the number.
     pub fn to_f32(self) -> f32 {
         Self::COMPACT.decode(self.0)
     }

@@ -40,7 +40,7 @@ impl<const RANK: usize> FixedRankShape<RANK> {
         }
     }
 
-    /// The extents, outermost first.
+    /// Returns the extents, outermost first.
     pub fn extents(&self) -> &[usize; RANK] {
         &self.0
     }

@@ -54,7 +54,7 @@ impl TensorMetadata {
         Some(TensorMetadata::new(fact.dtype?, shape))
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     ///
     /// # Errors
     ///

@@ -146,7 +146,7 @@ fn swap<T: Element>(tensor: &mut DenseHostTensor) -> Result<(), Error> {
     Ok(())
 }
 
-/// The array whose elements lie in the order of Fortran, in ours.
+/// Returns the array whose elements lie in the order of Fortran, in ours.
 fn turn<T: Element>(
     tensor: &DenseHostTensor,
     allocator: &Arc<dyn HostAllocator>,

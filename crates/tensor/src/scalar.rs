@@ -61,7 +61,7 @@ impl ScalarHostTensor {
         Some(ScalarHostTensor { metadata, bytes })
     }
 
-    /// The bytes of the element.
+    /// Returns the bytes of the element.
     pub(crate) fn element_bytes(&self) -> &[u8] {
         &self.bytes.0[..self.dtype().size_bytes().unwrap_or(0)]
     }
@@ -71,7 +71,7 @@ impl ScalarHostTensor {
         &self.metadata
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     pub fn dtype(&self) -> DType {
         self.metadata.dtype
     }
@@ -84,7 +84,7 @@ impl ScalarHostTensor {
         }
     }
 
-    /// The value of all elements.
+    /// Returns the value of all elements.
     ///
     /// # Errors
     ///

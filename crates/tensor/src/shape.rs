@@ -118,7 +118,7 @@ impl TensorShape {
         Ok(TensorShape(Extents::Large(Box::new(extents.collect()))))
     }
 
-    /// The number of dimensions.
+    /// Returns the number of dimensions.
     #[inline]
     pub fn rank(&self) -> usize {
         match &self.0 {
@@ -127,7 +127,7 @@ impl TensorShape {
         }
     }
 
-    /// The extent of a dimension, if the shape has it.
+    /// Returns the extent of a dimension, if the shape has it.
     #[inline]
     pub fn extent(&self, dimension: usize) -> Option<usize> {
         if dimension >= self.rank() {
@@ -143,14 +143,14 @@ impl TensorShape {
         Some(usize::try_from(extent).unwrap_or(usize::MAX))
     }
 
-    /// The extents, outermost first.
+    /// Returns the extents, outermost first.
     pub fn extents(
         &self,
     ) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone + '_ {
         (0..self.rank()).map(|dimension| self.extent(dimension).unwrap_or(0))
     }
 
-    /// The extents in a list.
+    /// Returns the extents in a list.
     #[inline]
     pub fn to_dims(&self) -> Dims {
         match &self.0 {
@@ -163,8 +163,7 @@ impl TensorShape {
         }
     }
 
-    /// The number of elements of a tensor of this shape; `None` if it does not fit the memory of any
-    /// machine.
+    /// Returns the number of elements of a tensor of this shape; `None` if it does not fit the memory of any machine.
     pub fn n_elements(&self) -> Option<usize> {
         let max = usize::MAX / 2;
         if let Extents::Small { rank, extents } = &self.0
@@ -197,7 +196,7 @@ impl TensorShape {
         strides
     }
 
-    /// The shape with so many dimensions, at least one: the first swallows the leading ones, or ones are put
+    /// Returns the shape with so many dimensions, at least one: the first swallows the leading ones, or ones are put
     /// in front.
     ///
     /// # Errors
@@ -340,12 +339,12 @@ impl PartialTensorShape {
         })
     }
 
-    /// The number of dimensions, if it is known.
+    /// Returns the number of dimensions, if it is known.
     pub fn rank(&self) -> Option<usize> {
         self.extents.as_ref().map(SmallVec::len)
     }
 
-    /// The extents, `None` where one is unknown; nothing if not even their number is known.
+    /// Returns the extents, `None` where one is unknown; nothing if not even their number is known.
     pub fn extents(&self) -> Option<impl ExactSizeIterator<Item = Option<u64>> + '_> {
         Some(self.extents.as_ref()?.iter().copied())
     }

@@ -106,12 +106,12 @@ impl StringHostTensor {
         })
     }
 
-    /// The strings, in row-major order.
+    /// Returns the strings, in row-major order.
     pub fn strings(&self) -> &[Vec<u8>] {
         &self.strings
     }
 
-    /// The strings, to be changed; copies them if they are shared.
+    /// Returns the strings, to be changed; copies them if they are shared.
     pub fn strings_mut(&mut self) -> &mut [Vec<u8>] {
         Arc::make_mut(&mut self.strings).as_mut_slice()
     }

@@ -78,7 +78,7 @@ impl SubbyteType {
         SubbyteType::Ui2,
     ];
 
-    /// The type of the elements of dense tensors of this type.
+    /// Returns the type of the elements of dense tensors of this type.
     pub const fn dtype(self) -> DType {
         match self {
             SubbyteType::I4 => DType::I4,
@@ -94,14 +94,14 @@ impl SubbyteType {
         }
     }
 
-    /// The type whose elements a dense tensor of `dtype` has, if they are small ones.
+    /// Returns the type whose elements a dense tensor of `dtype` has, if they are small ones.
     pub fn of_dtype(dtype: DType) -> Option<SubbyteType> {
         SubbyteType::ALL
             .into_iter()
             .find(|one| one.dtype() == dtype)
     }
 
-    /// Whether the numbers are integers.
+    /// Returns whether the numbers are integers.
     pub fn is_integer(self) -> bool {
         matches!(
             self,
@@ -109,7 +109,7 @@ impl SubbyteType {
         )
     }
 
-    /// The bits of an element.
+    /// Returns the bits of an element.
     pub fn n_bits(self) -> usize {
         match self {
             SubbyteType::I4 | SubbyteType::Ui4 | SubbyteType::F4E2M1 => 4,
@@ -118,7 +118,7 @@ impl SubbyteType {
         }
     }
 
-    /// The name that tensors are printed with.
+    /// Returns the name that tensors are printed with.
     pub fn name(self) -> &'static str {
         match self {
             SubbyteType::I4 => "i4",
@@ -198,7 +198,7 @@ impl SubbyteType {
         values.chunks(8 / n_bits).map(byte).collect()
     }
 
-    /// The code of an element, if there are so many.
+    /// Returns the code of an element, if there are so many.
     fn code(self, bytes: &[u8], index: usize) -> Option<u8> {
         let (n_bits, n_in_byte) = (self.n_bits(), 8 / self.n_bits());
         let byte = bytes.get(index / n_in_byte)?;
@@ -288,22 +288,22 @@ impl SubbyteTensor {
         Self::new(dtype, shape, buffer)
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     pub fn dtype(&self) -> SubbyteType {
         self.dtype
     }
 
-    /// The extents.
+    /// Returns the extents.
     pub fn shape(&self) -> &TensorShape {
         &self.shape
     }
 
-    /// The bytes behind the elements.
+    /// Returns the bytes behind the elements.
     pub fn buffer(&self) -> &HostBuffer {
         &self.buffer
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn n_elements(&self) -> usize {
         self.shape.n_elements().unwrap_or(0)
     }

@@ -25,7 +25,7 @@ pub enum TensorFormat {
 }
 
 impl TensorFormat {
-    /// The name that programs and messages use.
+    /// Returns the name that programs and messages use.
     pub fn name(self) -> &'static str {
         match self {
             TensorFormat::DenseHost => "DenseHost",

@@ -89,7 +89,7 @@ pub fn device_of(tensor: &Tensor) -> DeviceId {
     }
 }
 
-/// The format that a tensor has on a device by default.
+/// Returns the format that a tensor has on a device by default.
 ///
 /// # Errors
 ///

@@ -41,7 +41,7 @@ impl Sequence {
         }
     }
 
-    /// The tensors.
+    /// Returns the tensors.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
     }
@@ -135,12 +135,12 @@ impl Map {
         Ok(Map(Arc::new(KeysAndValues { keys, values })))
     }
 
-    /// The keys, in any order.
+    /// Returns the keys, in any order.
     pub fn keys(&self) -> &Tensor {
         &self.0.keys
     }
 
-    /// The values, in the order of the keys.
+    /// Returns the values, in the order of the keys.
     pub fn values(&self) -> &Tensor {
         &self.0.values
     }
@@ -150,7 +150,7 @@ impl Map {
         self.0.keys.metadata().shape.n_elements().unwrap_or(0)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -184,12 +184,12 @@ impl Maps {
         Ok(Maps(Arc::new(KeysAndValues { keys, values })))
     }
 
-    /// The keys of all maps.
+    /// Returns the keys of all maps.
     pub fn keys(&self) -> &Tensor {
         &self.0.keys
     }
 
-    /// The values: a row for each map, in the order of the keys.
+    /// Returns the values: a row for each map, in the order of the keys.
     pub fn values(&self) -> &Tensor {
         &self.0.values
     }
@@ -199,7 +199,7 @@ impl Maps {
         self.0.values.metadata().shape.to_dims()[0]
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

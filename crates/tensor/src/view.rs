@@ -76,25 +76,25 @@ impl<'a, T: Element> TensorView<'a, T> {
         })
     }
 
-    /// The extents, outermost first.
+    /// Returns the extents, outermost first.
     #[inline]
     pub fn extents(&self) -> &[usize] {
         &self.extents
     }
 
-    /// The distances between neighbours, in elements.
+    /// Returns the distances between neighbours, in elements.
     #[inline]
     pub fn strides(&self) -> &[usize] {
         &self.strides
     }
 
-    /// The number of dimensions.
+    /// Returns the number of dimensions.
     #[inline]
     pub fn rank(&self) -> usize {
         self.extents.len()
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn n_elements(&self) -> usize {
         // The elements are there, or strides are 0; then the product was checked when the shape was
         // made, or is what somebody broadcasts to.
@@ -103,7 +103,7 @@ impl<'a, T: Element> TensorView<'a, T> {
             .fold(1, |product, extent| product.saturating_mul(*extent))
     }
 
-    /// All elements in row-major order, if that is how they lie.
+    /// Returns all elements in row-major order, if that is how they lie.
     #[inline]
     pub fn as_slice(&self) -> Option<&'a [T]> {
         let mut stride = 1_usize;
@@ -119,20 +119,20 @@ impl<'a, T: Element> TensorView<'a, T> {
         self.elements.get(..stride)
     }
 
-    /// The elements from the first of the view on, for whoever walks by strides.
+    /// Returns the elements from the first of the view on, for whoever walks by strides.
     #[inline]
     pub fn elements(&self) -> &'a [T] {
         self.elements
     }
 
-    /// The element at these coordinates, if there is one.
+    /// Returns the element at these coordinates, if there is one.
     #[inline]
     pub fn get(&self, coordinates: &[usize]) -> Option<T> {
         let offset = offset(&self.extents, &self.strides, coordinates)?;
         self.elements.get(offset).copied()
     }
 
-    /// The dimensions in another order: dimension `i` of the result is `order[i]` of this view.
+    /// Returns the dimensions in another order: dimension `i` of the result is `order[i]` of this view.
     ///
     /// # Errors
     ///
@@ -212,7 +212,7 @@ impl<'a, T: Element> TensorView<'a, T> {
         })
     }
 
-    /// The elements in row-major order.
+    /// Returns the elements in row-major order.
     pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
         Offsets::new(&self.extents, &self.strides).map(|offset| self.elements[offset])
     }
@@ -256,19 +256,19 @@ impl<'a, T: Element> TensorViewMut<'a, T> {
         })
     }
 
-    /// The extents, outermost first.
+    /// Returns the extents, outermost first.
     #[inline]
     pub fn extents(&self) -> &[usize] {
         &self.extents
     }
 
-    /// All elements, in row-major order.
+    /// Returns all elements, in row-major order.
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         self.elements
     }
 
-    /// All elements, in row-major order, for as long as they are lent.
+    /// Returns all elements, in row-major order, for as long as they are lent.
     pub(crate) fn into_mut_slice(self) -> &'a mut [T] {
         self.elements
     }
@@ -282,7 +282,7 @@ impl<'a, T: Element> TensorViewMut<'a, T> {
         }
     }
 
-    /// The element at these coordinates, if there is one.
+    /// Returns the element at these coordinates, if there is one.
     #[inline]
     pub fn get_mut(&mut self, coordinates: &[usize]) -> Option<&mut T> {
         let offset = offset(&self.extents, &self.strides, coordinates)?;
@@ -316,7 +316,7 @@ impl<'a, T: Element> TensorViewMut<'a, T> {
     }
 }
 
-/// The distance from the first element to that at some coordinates.
+/// Returns the distance from the first element to that at some coordinates.
 #[inline]
 fn offset(extents: &[usize], strides: &[usize], coordinates: &[usize]) -> Option<usize> {
     if coordinates.len() != extents.len() {

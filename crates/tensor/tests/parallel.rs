@@ -47,7 +47,7 @@ impl TestBed {
         TestBed { host, execution }
     }
 
-    /// Numbers that look random, the same each time.
+    /// Returns numbers that look random, the same each time.
     fn random(&self, extents: &[usize], seed: u32) -> DenseHostTensor {
         let mut state = seed;
         let mut next = || {
@@ -82,7 +82,7 @@ impl TestBed {
             .collect()
     }
 
-    /// The bits of something of everything.
+    /// Returns the bits of something of everything.
     fn all(&self) -> Vec<Vec<u32>> {
         let e = &self.execution;
         let (x, y) = (self.random(&[300, 500], 1), self.random(&[500], 2));
@@ -138,7 +138,7 @@ impl TestBed {
         all
     }
 
-    /// The bits of what is multiplied by packed weights: in blocks of rows, and of columns, too.
+    /// Returns the bits of what is multiplied by packed weights: in blocks of rows, and of columns, too.
     fn packed(&self) -> Vec<Vec<u32>> {
         let (e, allocator) = (&self.execution, self.host.allocator());
         let window = Convolution::new(&[Window::new(3, 1, Padding::Same); 2]);

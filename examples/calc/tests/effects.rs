@@ -46,7 +46,7 @@ fn note(log: &Log, x: &tfrt::tensor::Tensor) -> Result<(), tfrt::Error> {
     Ok(())
 }
 
-/// A runtime whose kernels of `log` write into a log.
+/// Returns a runtime whose kernels of `log` write into a log.
 fn runtime(queue: Arc<dyn ConcurrentWorkQueue>) -> (Runtime, Log) {
     let log = Log::default();
     let (noted, seen) = (log.clone(), log.clone());
@@ -118,7 +118,7 @@ fn called(runtime: &Runtime, model: &Model, inputs: &[(&str, f32)]) -> Vec<f32> 
     all
 }
 
-/// A text with a function of these inputs and outputs.
+/// Returns a text with a function of these inputs and outputs.
 fn text(inputs: &str, outputs: &str, body: &str) -> String {
     let names = |list: &str| {
         let names: Vec<String> = list.split(' ').map(|name| format!("{name:?}")).collect();

@@ -42,7 +42,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// The text of its program.
+    /// Returns the text of its program.
     pub fn text(self) -> &'static str {
         match self {
             Model::Mlp => include_str!("../programs/mlp.mlir"),
@@ -65,7 +65,7 @@ impl Model {
         }
     }
 
-    /// The rate of the first step; that of the last is near 0.
+    /// Returns the rate of the first step; that of the last is near 0.
     fn rate(self) -> f32 {
         match self {
             Model::Mlp => 0.05,
@@ -73,8 +73,8 @@ impl Model {
         }
     }
 
-    /// The extents of its weights, in the order of its functions' arguments: of products and convolutions, and
-    /// of what is added.
+    /// Returns the extents of its weights, in the order of its functions' arguments: of products and convolutions,
+    /// and of what is added.
     fn weights(self) -> &'static [&'static [usize]] {
         match self {
             Model::Mlp => &[&[N_PIXELS, 256], &[256], &[256, N_CLASSES], &[N_CLASSES]],
@@ -91,7 +91,7 @@ impl Model {
         }
     }
 
-    /// The extents of the images that it takes.
+    /// Returns the extents of the images that it takes.
     fn images(self) -> &'static [usize] {
         match self {
             Model::Mlp => &[BATCH, N_PIXELS],
@@ -289,7 +289,7 @@ impl<'r> Training<'r> {
         Ok(tensors)
     }
 
-    /// A number that tells weights apart, by their bits (FNV-1a).
+    /// Returns a number that tells weights apart, by their bits (FNV-1a).
     ///
     /// # Errors
     ///
@@ -305,7 +305,7 @@ impl<'r> Training<'r> {
     }
 }
 
-/// The rate of a step: rises over the first twentieth, then falls to 0, both along lines.
+/// Returns the rate of a step: rises over the first twentieth, then falls to 0, both along lines.
 fn rate(highest: f32, done: usize, of: usize) -> f32 {
     let (done, of) = (done as f32, of.max(1) as f32);
     let rise = of / 20.0;

@@ -91,7 +91,7 @@ impl ResNet {
         form: Form::Plain,
     };
 
-    /// The names of the weights in the order of the file, where an image stands before them.
+    /// Returns the names of the weights in the order of the file, where an image stands before them.
     pub fn names(&self) -> Vec<String> {
         let convolutions = self.convolutions();
         let of = |convolution: &Convolution| {
@@ -171,7 +171,7 @@ impl ResNet {
     }
 }
 
-/// The bound of evenly drawn weights under which sums of so many products keep their size behind a relu.
+/// Returns the bound of evenly drawn weights under which sums of so many products keep their size behind a relu.
 fn he_bound(fan_in: usize) -> f32 {
     (6.0 / fan_in.max(1) as f32).sqrt()
 }

@@ -42,12 +42,12 @@ impl Numbers {
         self.n
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.n == 0
     }
 
-    /// The numbers, if they are `T`s.
+    /// Returns the numbers, if they are `T`s.
     #[inline]
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
         if self.dtype != T::DTYPE {
@@ -57,7 +57,7 @@ impl Numbers {
         from_bytes::<T>(bytes).ok()
     }
 
-    /// The numbers, if they are integers that fit 64 bits with a sign.
+    /// Returns the numbers, if they are integers that fit 64 bits with a sign.
     pub fn integers(&self) -> Option<SmallVec<[i64; 8]>> {
         /// `widen!(i8 u8)` tries one type after the other.
         macro_rules! widen {

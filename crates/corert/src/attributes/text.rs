@@ -108,7 +108,7 @@ fn list(numbers: &Numbers, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_str("]")
 }
 
-/// The name of a type where attributes are printed, which the original spells in its own way.
+/// Returns the name of a type where attributes are printed, which the original spells in its own way.
 fn type_name(dtype: DType) -> &'static str {
     match dtype {
         DType::Ui8 => "UI8",

@@ -63,7 +63,7 @@ impl Text {
         Text(SmallVec::from_slice(text.as_bytes()))
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("a text was put in")
     }
@@ -71,7 +71,7 @@ impl Text {
 
 /// What becomes the value of an attribute: numbers, arrays and slices of them, texts, types, shapes, tensors.
 pub trait IntoAttr {
-    /// The value.
+    /// Returns the value.
     fn into_attr(self) -> AttrValue;
 }
 

@@ -133,7 +133,7 @@ impl KernelReturn<Itself> for ReadyResults {
     }
 }
 
-/// The results as values of registers.
+/// Returns the results as values of registers.
 fn values(handles: Handles) -> Results {
     Results(handles.into_iter().map(handle_as_value).collect())
 }

@@ -107,7 +107,7 @@ fn transfer_to(
     Ok(there(transfer.of(handle, || Ok(()))?))
 }
 
-/// The value of a handle when its tensor is there.
+/// Returns the value of a handle when its tensor is there.
 fn there(handle: TensorHandle) -> AsyncValue<TensorHandle> {
     let value = handle_as_value(handle).downcast();
     value.unwrap_or_else(|_| AsyncValue::from_error(Error::internal("a handle is none")))
@@ -146,7 +146,7 @@ fn without_metadata(_: &Tensor, _: Chain) -> Result<TensorHandle, Error> {
     Err(Error::unknown("invalid tensor metadata"))
 }
 
-/// The tensor of a handle in a register, which is there.
+/// Returns the tensor of a handle in a register, which is there.
 fn tensor_of(handle: &TensorHandle) -> Result<&Tensor, Error> {
     match handle.tensor() {
         Some(Ok(tensor)) => Ok(tensor),

@@ -120,8 +120,8 @@ impl Function {
 }
 
 impl Function {
-    /// The short way: a function of a few elements, at once, without a look at anything else. The long way says what is
-    /// wrong.
+    /// Returns the short way: a function of a few elements, at once, without a look at anything else. The long way
+    /// says what is wrong.
     #[inline]
     pub(crate) fn try_fast(
         self,
@@ -154,7 +154,7 @@ impl Function {
     }
 }
 
-/// The short way for two handles that are given for good.
+/// Returns the short way for two handles that are given for good.
 #[inline]
 fn try_fast_in_place(
     function: BinaryFunction,

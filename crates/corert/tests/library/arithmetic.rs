@@ -22,7 +22,7 @@ mod testing;
 #[path = "arithmetic/training.rs"]
 mod training;
 
-/// The runtime of a host, with all kernels.
+/// Returns the runtime of a host, with all kernels.
 fn runtime_of(host: &HostContext) -> CoreRuntime {
     let runtime = CoreRuntime::new(host);
     runtime.set_kernels(tfrt_kernels::rows::find);
@@ -60,7 +60,8 @@ impl TestBed {
         }
     }
 
-    /// The results of an operation, settled; the error of the call, or that of the last result that has failed.
+    /// Returns the results of an operation, settled; the error of the call, or that of the last result that has
+    /// failed.
     fn all(
         &self,
         name: &str,
@@ -87,7 +88,7 @@ impl TestBed {
         Ok(self.all(name, inputs, attrs)?.remove(0))
     }
 
-    /// The message of the error that a call gives.
+    /// Returns the message of the error that a call gives.
     #[track_caller]
     fn refusal(&self, name: &str, inputs: impl tfrt_corert::IntoInputs, attrs: &OpAttrs) -> String {
         match self.all(name, inputs, attrs) {
@@ -110,14 +111,14 @@ impl TestBed {
         self.runtime.handle(ScalarHostTensor::new(shape, value))
     }
 
-    /// A tensor of a type, of these numbers.
+    /// Returns a tensor of a type, of these numbers.
     fn numbers(&self, dtype: DType, extents: &[usize], elements: &[f64]) -> TensorHandle {
         let wide = self.dense(extents, elements);
         self.one("tf.Cast", [&wide], &attrs([("DstT", dtype)]))
             .unwrap()
     }
 
-    /// The elements of a tensor of real numbers.
+    /// Returns the elements of a tensor of real numbers.
     fn read(&self, handle: &TensorHandle) -> Vec<f64> {
         let wide = self
             .one("tf.Cast", [handle], &attrs([("DstT", DType::F64)]))
@@ -187,7 +188,7 @@ const REALS: [DType; 12] = [
     DType::F64,
 ];
 
-/// The position of an element of a result in an operand that was broadcast to it.
+/// Returns the position of an element of a result in an operand that was broadcast to it.
 fn source(mut index: usize, result: &[usize], operand: &[usize]) -> usize {
     let mut coordinates = vec![0; result.len()];
     for (coordinate, extent) in coordinates.iter_mut().zip(result).rev() {

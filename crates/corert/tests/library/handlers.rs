@@ -10,7 +10,7 @@ use tfrt_corert::{
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{Captured, DeviceId, Error, ErrorCode, HostContext, Output};
 
-/// The runtime of a host, with all kernels.
+/// Returns the runtime of a host, with all kernels.
 fn runtime_of(host: &HostContext) -> CoreRuntime {
     let runtime = CoreRuntime::new(host);
     runtime.set_kernels(tfrt_kernels::rows::find);

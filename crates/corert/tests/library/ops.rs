@@ -29,7 +29,7 @@ mod stated;
 #[path = "ops/windows.rs"]
 mod windows;
 
-/// The runtime of a host, with all kernels.
+/// Returns the runtime of a host, with all kernels.
 fn runtime_of(host: &HostContext) -> CoreRuntime {
     let runtime = CoreRuntime::new(host);
     runtime.set_kernels(tfrt_kernels::rows::find);
@@ -58,14 +58,14 @@ impl Caller {
         self.runtime.dense(extents, elements).unwrap()
     }
 
-    /// A tensor of numbers that are all different, and exact.
+    /// Returns a tensor of numbers that are all different, and exact.
     fn counting(&self, extents: &[usize]) -> TensorHandle {
         let n = extents.iter().product::<usize>();
         let elements: Vec<f32> = (0..n).map(|index| index as f32).collect();
         self.dense(extents, &elements)
     }
 
-    /// A tensor whose elements are all the same, however many.
+    /// Returns a tensor whose elements are all the same, however many.
     fn all<T: Element>(&self, extents: &[usize], value: T) -> TensorHandle {
         let shape = TensorShape::new(extents).unwrap();
         self.runtime.handle(ScalarHostTensor::new(shape, value))
@@ -95,7 +95,7 @@ impl Caller {
         Ok(results)
     }
 
-    /// The only result.
+    /// Returns the only result.
     fn call(&self, op: &str, inputs: &[&TensorHandle], attrs: &OpAttrs) -> TensorHandle {
         let mut results = self.try_all(op, inputs, attrs).unwrap();
         assert_eq!(results.len(), 1);

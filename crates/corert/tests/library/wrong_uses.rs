@@ -27,7 +27,7 @@ mod surroundings;
 #[path = "wrong_uses/tensors.rs"]
 mod tensors;
 
-/// The runtime of a host, with all kernels.
+/// Returns the runtime of a host, with all kernels.
 fn runtime_of(host: &HostContext) -> CoreRuntime {
     let runtime = CoreRuntime::new(host);
     runtime.set_kernels(tfrt_kernels::rows::find);
@@ -85,7 +85,7 @@ impl User {
         }
     }
 
-    /// A tensor of which type and shape are known, and that is to come.
+    /// Returns a tensor of which type and shape are known, and that is to come.
     fn later(&self, like: &TensorHandle) -> TensorHandle {
         let later = self.later.call_one(&self.context, [like], &none());
         // A handle of another runtime, say.
@@ -96,7 +96,7 @@ impl User {
         self.runtime.dense(extents, elements).unwrap()
     }
 
-    /// A tensor of ones.
+    /// Returns a tensor of ones.
     fn ones(&self, extents: &[usize]) -> TensorHandle {
         self.dense(extents, &vec![1.0_f32; extents.iter().product()])
     }
@@ -151,7 +151,7 @@ impl User {
     }
 }
 
-/// The error of a call, or of the results when they are settled.
+/// Returns the error of a call, or of the results when they are settled.
 #[track_caller]
 fn failure(results: Result<Handles, Error>) -> Error {
     match results {

@@ -79,7 +79,7 @@ impl<S: Read + Seek> BtfReader<S> {
         self.n_tensors
     }
 
-    /// The error for an index that no tensor of the file has.
+    /// Returns the error for an index that no tensor of the file has.
     #[cold]
     pub fn no_tensor(&self, index: impl std::fmt::Display) -> Error {
         let (name, n_tensors) = (&self.name, self.n_tensors);

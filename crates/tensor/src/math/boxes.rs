@@ -41,7 +41,7 @@ impl BoundingBox {
             .product()
     }
 
-    /// The common part of two boxes, of all that both cover; 0 for what has no area.
+    /// Returns the common part of two boxes, of all that both cover; 0 for what has no area.
     pub fn overlap(&self, other: &BoundingBox) -> f64 {
         let mut common = 1.0;
         for (own, other) in self.sides.iter().zip(&other.sides) {
@@ -61,7 +61,7 @@ impl BoundingBox {
     }
 }
 
-/// The boxes that are kept, the best first; of two as good the one before.
+/// Returns the boxes that are kept, the best first; of two as good the one before.
 pub fn suppress(
     suppression: &NonMaxSuppression,
     boxes: &[BoundingBox],

@@ -118,7 +118,7 @@ impl<const N: usize> Broadcast<N> {
         Ok(Broadcast { extents, strides })
     }
 
-    /// The strides, if all elements are walked as one run.
+    /// Returns the strides, if all elements are walked as one run.
     pub(crate) fn single(&self) -> Option<[usize; N]> {
         (self.extents.len() == 1).then(|| std::array::from_fn(|input| self.strides[input][0]))
     }

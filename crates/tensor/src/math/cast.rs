@@ -79,7 +79,7 @@ pub fn cast_into(
     })
 }
 
-/// Whether elements of a type can be converted.
+/// Returns whether elements of a type can be converted.
 pub fn is_castable(dtype: DType) -> bool {
     is_whole(dtype) || SubbyteType::of_dtype(dtype).is_some() || is_float(dtype)
 }
@@ -88,7 +88,7 @@ fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64)
 }
 
-/// Whether elements are integers or truth values.
+/// Returns whether elements are integers or truth values.
 fn is_whole(dtype: DType) -> bool {
     let is_small = SubbyteType::of_dtype(dtype).is_some_and(SubbyteType::is_integer);
     dtype.is_integer() || dtype == DType::I1 || is_small
@@ -172,7 +172,7 @@ fn load_whole(dtype: DType, bytes: &[u8], out: &mut [i64]) -> Result<(), Error> 
     Ok(())
 }
 
-/// The integer of a byte.
+/// Returns the integer of a byte.
 fn small_whole(dtype: DType, byte: u8) -> i64 {
     match dtype {
         DType::I1 => i64::from(byte != 0),
@@ -205,7 +205,7 @@ fn store_whole(dtype: DType, x: &[i64], out: &mut [u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The bits of a byte that the code of an element has.
+/// Returns the bits of a byte that the code of an element has.
 fn mask(dtype: DType) -> u8 {
     let n_bits = SubbyteType::of_dtype(dtype).map_or(8, SubbyteType::n_bits);
     u8::MAX >> (8 - n_bits)
@@ -265,8 +265,8 @@ pub(super) fn store(
     Ok(())
 }
 
-/// The code of a number in a small float, as ONNX has it: where numbers that are too large become the largest,
-/// infinities do as well; what is no number becomes -0 of [`SubbyteType::F4E2M1`], which has nothing better.
+/// Returns the code of a number in a small float, as ONNX has it: where numbers that are too large become the
+/// largest, infinities do as well; what is no number becomes -0 of [`SubbyteType::F4E2M1`], which has nothing better.
 pub fn encode(casting: Casting, compact: SubbyteType, value: f64) -> u8 {
     let saturates = casting.overflow == Overflow::Saturate;
     let narrow = match to_odd(value) {
@@ -288,7 +288,7 @@ pub fn encode(casting: Casting, compact: SubbyteType, value: f64) -> u8 {
     compact.encode(if is_upper { 2.0 * lower } else { lower }, casting.overflow)
 }
 
-/// A number as an `f32`, whose last bit is 1 if it was rounded: rounding that again is as rounding once.
+/// Returns a number as an `f32`, whose last bit is 1 if it was rounded: rounding that again is as rounding once.
 fn to_odd(value: f64) -> f32 {
     #[allow(
         clippy::cast_possible_truncation,

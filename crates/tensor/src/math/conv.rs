@@ -322,7 +322,7 @@ impl ConvPlan {
         self.groups == self.channels && self.filters == self.channels && self.groups > 1
     }
 
-    /// The columns of the matrix of patches, of one group.
+    /// Returns the columns of the matrix of patches, of one group.
     fn n_columns(&self) -> usize {
         self.windows.n_taps() * (self.channels / self.groups)
     }
@@ -365,7 +365,7 @@ impl ConvPlan {
         }
     }
 
-    /// Where the image of an output begins in the input, and the output's number in its image.
+    /// Returns where the image of an output begins in the input, and the output's number in its image.
     fn image(&self, output: usize) -> (usize, usize) {
         let n_outputs = self.windows.n_outputs();
         let start = output / n_outputs * self.windows.n_inputs() * self.channels;
@@ -379,7 +379,7 @@ impl ConvPlan {
         dilation.wrapping_mul(self.channels)
     }
 
-    /// Whether the windows look at one element each, and every element has one.
+    /// Returns whether the windows look at one element each, and every element has one.
     fn is_pointwise(&self) -> bool {
         self.windows.n_taps() == 1 && self.windows.n_outputs() == self.windows.n_inputs() && {
             let untouched =

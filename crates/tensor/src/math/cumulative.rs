@@ -110,7 +110,7 @@ pub fn cumulative_into(
 type Run = fn(&CumulativePlan, &[u8], &mut [u8]) -> Result<(), Error>;
 
 impl Cumulation {
-    /// The loops for elements of a type.
+    /// Returns the loops for elements of a type.
     fn run(self, dtype: DType) -> Result<Run, Error> {
         match self {
             Cumulation::Sum => run_of::<Sum>(dtype),
@@ -222,7 +222,7 @@ mod tests {
     use crate::math::testing::{coordinates, layouts};
     use proptest::prelude::*;
 
-    /// The results by the definition: for each place a fold over those that it is made of.
+    /// Returns the results by the definition: for each place a fold over those that it is made of.
     fn folds<R: Reduce<T>, T: Element>(
         x: &TensorView<'_, T>,
         dimension: usize,

@@ -42,7 +42,7 @@ impl Family {
         }
     }
 
-    /// An error about a tensor of a type that is none of the family.
+    /// Returns an error about a tensor of a type that is none of the family.
     #[cold]
     pub(crate) fn lacks(self, dtype: DType) -> Error {
         let wanted = match self {

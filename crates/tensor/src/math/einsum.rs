@@ -99,7 +99,7 @@ impl Labels {
         })
     }
 
-    /// The extents of the result.
+    /// Returns the extents of the result.
     pub fn output(&self) -> &[usize] {
         &self.output
     }
@@ -194,7 +194,7 @@ impl Labels {
     }
 }
 
-/// Where an element lies, by its number in row-major order.
+/// Returns where an element lies, by its number in row-major order.
 fn offset(mut number: usize, extents: &[usize], strides: &[usize]) -> usize {
     let mut offset = 0;
     for (extent, stride) in extents.iter().zip(strides).rev() {

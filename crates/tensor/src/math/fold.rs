@@ -146,7 +146,7 @@ fn add<T: Number>(columns: &[T], patches: &[PatchAxis], counts: &[usize], pictur
     }
 }
 
-/// Where an element lies in the picture, unless that is around it.
+/// Returns where an element lies in the picture, unless that is around it.
 fn place(
     mut tap: usize,
     mut patch: usize,

@@ -12,7 +12,7 @@ fn times((a, b): Pair, (c, d): Pair) -> Pair {
     (a * c - b * d, a * d + b * c)
 }
 
-/// The number on the unit circle at so many turns of `n`.
+/// Returns the number on the unit circle at so many turns of `n`.
 #[allow(clippy::cast_precision_loss, reason = "lengths are far below 2^53")]
 fn unit(turns: usize, n: usize, sign: f64) -> Pair {
     let angle = sign * 2.0 * PI * (turns % n) as f64 / n as f64;
@@ -55,8 +55,8 @@ pub fn transform(x: &mut [Pair], is_inverse: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// The most bytes that [`transform`] takes beside the numbers, of which there are so many: factors, or two lists of twice
-/// as many, at least, and a power of two.
+/// Returns the most bytes that [`transform`] takes beside the numbers, of which there are so many: factors, or two
+/// lists of twice as many, at least, and a power of two.
 pub fn scratch_bytes(n: usize) -> usize {
     let n_of_two = match n.is_power_of_two() {
         true => n / 2,

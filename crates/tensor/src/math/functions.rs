@@ -31,17 +31,17 @@ pub trait Float: Copy {
     fn exp_below_0(self) -> Self;
     /// e^x - 1, exact near 0
     fn expm1(self) -> Self;
-    /// The natural logarithm
+    /// Returns the natural logarithm
     fn ln(self) -> Self;
-    /// The natural logarithm of 1 + x, exact near 0
+    /// Returns the natural logarithm of 1 + x, exact near 0
     fn ln_1p(self) -> Self;
-    /// The hyperbolic tangent
+    /// Returns the hyperbolic tangent
     fn tanh(self) -> Self;
     /// 1 / (1 + e^-x)
     fn sigmoid(self) -> Self;
     /// ln (1 + e^x), without overflow; results below the normal numbers may be 0
     fn softplus(self) -> Self;
-    /// The error function
+    /// Returns the error function
     fn erf(self) -> Self;
 }
 
@@ -92,7 +92,7 @@ fn reduce_exp(x: f32) -> ReducedArgument {
     }
 }
 
-/// The value of a polynomial, by Horner's rule; the coefficient of the highest power is the last.
+/// Returns the value of a polynomial, by Horner's rule; the coefficient of the highest power is the last.
 #[inline(always)]
 fn polynomial<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
     let mut value = coefficients[N - 1];
@@ -110,7 +110,7 @@ fn power_of_two(n: f32) -> f32 {
     f32::from_bits(bits << 23)
 }
 
-/// The nearest number that is not above the limit in size; what is no number stays none.
+/// Returns the nearest number that is not above the limit in size; what is no number stays none.
 #[inline(always)]
 fn within(x: f32, limit: f32) -> f32 {
     choose(x.abs() > limit, limit.copysign(x), x)
@@ -123,7 +123,7 @@ fn choose(condition: bool, yes: f32, no: f32) -> f32 {
     f32::from_bits((yes.to_bits() & mask) | (no.to_bits() & !mask))
 }
 
-/// The logarithm of a normal number above 0 and a little more, and n ln 2.
+/// Returns the logarithm of a normal number above 0 and a little more, and n ln 2.
 #[inline(always)]
 fn logarithm(x: f32, more: f32, n: f32) -> f32 {
     // The exponent of x / sqrt(1/2), so that the rest lies between sqrt(1/2) and sqrt(2).
@@ -354,7 +354,7 @@ impl Float for f64 {
 mod tests {
     use super::Float;
 
-    /// The error of `found` in units of the last place of `exact`.
+    /// Returns the error of `found` in units of the last place of `exact`.
     fn error_ulps(found: f32, exact: f64) -> f64 {
         #[allow(clippy::cast_possible_truncation, reason = "it is what is wanted")]
         let nearest = exact as f32;

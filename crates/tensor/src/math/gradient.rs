@@ -214,7 +214,7 @@ pub fn cross_entropy_gradient<T: Floating, I: Position>(
     Ok(())
 }
 
-/// The class that each label names.
+/// Returns the class that each label names.
 fn class_list<I: Position>(
     labels: &TensorView<'_, I>,
     n_classes: usize,
@@ -251,7 +251,7 @@ fn expect_rows(x: &[usize], gradient: &[usize], out: &[usize]) -> Result<usize, 
     }
 }
 
-/// The elements in row-major order, copied if they don't lie so.
+/// Returns the elements in row-major order, copied if they don't lie so.
 fn in_order<'a, T: Element>(view: &TensorView<'a, T>) -> std::borrow::Cow<'a, [T]> {
     match view.as_slice() {
         Some(elements) => elements.into(),

@@ -223,12 +223,12 @@ impl LayoutCopy {
         Ok(movement)
     }
 
-    /// The extents of the result.
+    /// Returns the extents of the result.
     pub fn extents(&self) -> &[usize] {
         &self.output
     }
 
-    /// The extents of the input.
+    /// Returns the extents of the input.
     pub fn input_extents(&self) -> &[usize] {
         &self.input
     }
@@ -322,7 +322,7 @@ impl LayoutCopy {
         })
     }
 
-    /// The metadata of the result, for an input of some type.
+    /// Returns the metadata of the result, for an input of some type.
     ///
     /// # Errors
     ///

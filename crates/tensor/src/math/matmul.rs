@@ -48,7 +48,7 @@ pub struct Scale<T> {
 }
 
 impl<T: Number> Default for Scale<T> {
-    /// The product alone.
+    /// Returns the product alone.
     fn default() -> Self {
         Scale {
             of_product: T::ONE,
@@ -58,7 +58,7 @@ impl<T: Number> Default for Scale<T> {
 }
 
 impl Scale<f64> {
-    /// The factors in the type of the elements.
+    /// Returns the factors in the type of the elements.
     fn rounded<T: MatmulElement>(self) -> Scale<T> {
         Scale {
             of_product: T::from_number(self.of_product),
@@ -221,7 +221,7 @@ struct Factor {
 }
 
 impl Factor {
-    /// Where the matrix of some number begins.
+    /// Returns where the matrix of some number begins.
     fn offset(&self, mut number: usize, batch: &[usize]) -> usize {
         let mut offset = 0;
         for (extent, stride) in batch.iter().zip(&self.batch).rev() {

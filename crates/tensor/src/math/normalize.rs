@@ -168,7 +168,7 @@ fn each_row<T: Floating>(
     Ok(())
 }
 
-/// The length of rows; 1 if there is nothing to normalise.
+/// Returns the length of rows; 1 if there is nothing to normalise.
 fn row_len<T>(x: &[usize], out: &[usize], affine: &Affine<'_, T>) -> Result<usize, Error> {
     let row = x.last().copied().unwrap_or(0);
     let fits = |list: Option<&[T]>| list.is_none_or(|list| list.len() == row);

@@ -14,17 +14,17 @@ pub trait Number: Element {
     /// The number 1.
     const ONE: Self;
 
-    /// The sum.
+    /// Returns the sum.
     fn plus(self, other: Self) -> Self;
-    /// The difference.
+    /// Returns the difference.
     fn minus(self, other: Self) -> Self;
-    /// The product.
+    /// Returns the product.
     fn times(self, other: Self) -> Self;
-    /// The quotient; of integers, rounded towards zero, and 0 where the divisor is 0.
+    /// Returns the quotient; of integers, rounded towards zero, and 0 where the divisor is 0.
     fn over(self, other: Self) -> Self;
-    /// The number with the other sign.
+    /// Returns the number with the other sign.
     fn negated(self) -> Self;
-    /// The number in the type of sums.
+    /// Returns the number in the type of sums.
     fn widened(self) -> Self::Wide;
     /// Back from the type of sums: integers wrap around, floats are rounded.
     fn narrowed(wide: Self::Wide) -> Self;
@@ -37,23 +37,23 @@ pub trait Real: Number {
     /// The greatest number, or infinity.
     const HIGHEST: Self;
 
-    /// Whether this number is less than the other; never, if one of them is none.
+    /// Returns whether this number is less than the other; never, if one of them is none.
     fn less(self, other: Self) -> bool;
-    /// Whether the two are the same number; never, if one of them is none.
+    /// Returns whether the two are the same number; never, if one of them is none.
     fn same(self, other: Self) -> bool;
-    /// The smaller one; what is no number, if one of them is none.
+    /// Returns the smaller one; what is no number, if one of them is none.
     fn least(self, other: Self) -> Self;
-    /// The larger one; what is no number, if one of them is none.
+    /// Returns the larger one; what is no number, if one of them is none.
     fn greatest(self, other: Self) -> Self;
-    /// The size.
+    /// Returns the size.
     fn magnitude(self) -> Self;
     /// -1, 0 or 1, as the number; a zero, or what is no number, is itself.
     fn signum(self) -> Self;
     /// What a division leaves, with the sign of the dividend; 0 for integers where the divisor is 0.
     fn remainder(self, other: Self) -> Self;
-    /// The quotient, rounded down; 0 for integers where the divisor is 0.
+    /// Returns the quotient, rounded down; 0 for integers where the divisor is 0.
     fn floored(self, other: Self) -> Self;
-    /// A sum divided by the number of its terms; of integers, rounded towards zero.
+    /// Returns a sum divided by the number of its terms; of integers, rounded towards zero.
     fn mean(sum: Self::Wide, n: usize) -> Self;
     /// As an `f64`: exact for all but large 64-bit integers.
     fn to_f64(self) -> f64;
@@ -64,11 +64,11 @@ pub trait Real: Number {
 
 /// Floats of any width.
 pub trait Floating: Real {
-    /// The root of a sum.
+    /// Returns the root of a sum.
     fn root(sum: Self::Wide) -> Self;
-    /// A function of an `f32` or `f64`, whichever is as exact.
+    /// Returns a function of an `f32` or `f64`, whichever is as exact.
     fn map(self, narrow: impl Fn(f32) -> f32, wide: impl Fn(f64) -> f64) -> Self;
-    /// A function of two.
+    /// Returns a function of two.
     fn map2(
         self,
         other: Self,

@@ -337,7 +337,7 @@ impl<'p> RhsBlock<'p> {
 }
 
 impl Panel {
-    /// Whether all its sums can be written in their places in a block that begins at a column.
+    /// Returns whether all its sums can be written in their places in a block that begins at a column.
     fn is_whole(&self, first: usize, residual: Residual<'_>) -> bool {
         // What is made again is the same, unless what stood there before goes into it.
         let is_same = self.first == self.own.start
@@ -370,13 +370,13 @@ pub(crate) trait Partition {
     /// How many blocks there are.
     fn len(&self) -> usize;
 
-    /// A block.
+    /// Returns a block.
     fn block(&self, index: usize) -> Block;
 
-    /// The columns of a block.
+    /// Returns the columns of a block.
     fn columns(&self, block: &Block) -> Range<usize>;
 
-    /// Whether blocks have all columns.
+    /// Returns whether blocks have all columns.
     fn has_whole_rows(&self) -> bool;
 
     /// Nanoseconds that all blocks together take on one thread, about.

@@ -86,7 +86,7 @@ impl Parts {
         self.n_parts
     }
 
-    /// The elements of a part.
+    /// Returns the elements of a part.
     pub(crate) fn part(&self, index: usize) -> Range<usize> {
         self.start(index)..self.start(index + 1)
     }

@@ -105,7 +105,7 @@ impl QuantParams {
         })
     }
 
-    /// The scale and the zero point of an element.
+    /// Returns the scale and the zero point of an element.
     fn of(&self, index: usize) -> (f64, f64) {
         let index = match self.layout {
             ScaleLayout::One => 0,
@@ -127,7 +127,7 @@ impl QuantParams {
     }
 }
 
-/// The range of the integers that numbers are quantised to.
+/// Returns the range of the integers that numbers are quantised to.
 fn range(dtype: DType) -> Option<(f64, f64)> {
     Some(match dtype {
         DType::Ui8 => (0.0, 255.0),
@@ -143,7 +143,7 @@ fn range(dtype: DType) -> Option<(f64, f64)> {
     })
 }
 
-/// A quotient as a float type has it.
+/// Returns a quotient as a float type has it.
 fn rounded(dtype: DType, value: f64) -> f64 {
     use super::number::Real;
     match dtype {
@@ -188,7 +188,7 @@ pub fn quantize_into(
     })
 }
 
-/// The way back: `(q - zero) * scale`.
+/// Returns the way back: `(q - zero) * scale`.
 ///
 /// # Shapes
 ///

@@ -30,19 +30,19 @@ impl CounterRng {
         CounterRng { seed: mixed(seed) }
     }
 
-    /// The 64 bits of a place.
+    /// Returns the 64 bits of a place.
     #[inline]
     pub fn bits(self, place: u64) -> u64 {
         mixed(self.seed.wrapping_add(place.wrapping_mul(STEP)))
     }
 
-    /// A number from 0 to below 1, each multiple of 2^-53 as likely.
+    /// Returns a number from 0 to below 1, each multiple of 2^-53 as likely.
     #[inline]
     pub fn uniform(self, place: u64) -> f64 {
         (self.bits(place) >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// A number of the normal distribution around 0 with deviation 1, by the method of Box and Muller.
+    /// Returns a number of the normal distribution around 0 with deviation 1, by the method of Box and Muller.
     #[inline]
     pub fn normal(self, place: u64) -> f64 {
         let place = place.wrapping_mul(2);

@@ -131,7 +131,7 @@ pub struct Layer<'a> {
 }
 
 impl Layer<'_> {
-    /// Whether all lists have the lengths that they should.
+    /// Returns whether all lists have the lengths that they should.
     fn fits(&self) -> bool {
         let rows = self.cell.n_gates().checked_mul(self.n_hidden);
         let of = |n: usize| rows.and_then(|rows| rows.checked_mul(n));

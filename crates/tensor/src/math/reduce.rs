@@ -70,7 +70,7 @@ pub enum Reduction {
 type Run = fn(&ReducePlan, &[u8], usize, &mut [u8]) -> Result<(), Error>;
 
 impl Reduction {
-    /// The types of elements that can be reduced so.
+    /// Returns the types of elements that can be reduced so.
     pub fn family(self) -> Family {
         match self {
             Reduction::Sum | Reduction::Product | Reduction::SumOfSquares => Family::Numbers,
@@ -81,7 +81,7 @@ impl Reduction {
         }
     }
 
-    /// Whether there is a result of no elements at all.
+    /// Returns whether there is a result of no elements at all.
     fn has_result_of_nothing(self) -> bool {
         !matches!(
             self,
@@ -89,7 +89,7 @@ impl Reduction {
         )
     }
 
-    /// The loops for elements of a type.
+    /// Returns the loops for elements of a type.
     fn run(self, dtype: DType) -> Result<Run, Error> {
         // Sums and products that wrap around are the same bits whether there is a sign or not.
         let run = match self {
@@ -108,7 +108,7 @@ impl Reduction {
     }
 }
 
-/// The loops of a reduction of floats.
+/// Returns the loops of a reduction of floats.
 fn floats<R: Reduce<f32> + Reduce<f64>>(dtype: DType) -> Option<Run> {
     match dtype {
         DType::F32 => Some(run::<R, f32>),
@@ -119,7 +119,7 @@ fn floats<R: Reduce<f32> + Reduce<f64>>(dtype: DType) -> Option<Run> {
     }
 }
 
-/// The loops of a reduction of numbers, of which integers wrap around.
+/// Returns the loops of a reduction of numbers, of which integers wrap around.
 fn wrapping<R>(dtype: DType) -> Option<Run>
 where
     R: Reduce<f32> + Reduce<f64> + Reduce<u8> + Reduce<u16> + Reduce<u32> + Reduce<u64>,
@@ -136,7 +136,7 @@ where
     }
 }
 
-/// The loops of a reduction of real numbers.
+/// Returns the loops of a reduction of real numbers.
 fn reals<R>(dtype: DType) -> Option<Run>
 where
     R: Reduce<f32> + Reduce<f64> + Reduce<u8> + Reduce<u16> + Reduce<u32> + Reduce<u64>,

@@ -215,7 +215,7 @@ impl Resize {
         })
     }
 
-    /// The weights that a result has at most, in all dimensions together.
+    /// Returns the weights that a result has at most, in all dimensions together.
     fn cost(&self) -> usize {
         let lens = self.taps.iter().flatten().map(Taps::most);
         lens.fold(1_usize, usize::saturating_mul)
@@ -231,7 +231,7 @@ impl Resize {
         )))
     }
 
-    /// The last dimension that is resized: rows of the result are made of it and what is behind it.
+    /// Returns the last dimension that is resized: rows of the result are made of it and what is behind it.
     fn split(&self) -> usize {
         let last = self.taps.iter().rposition(Option::is_some);
         last.unwrap_or(self.taps.len().saturating_sub(1))

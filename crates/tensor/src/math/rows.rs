@@ -85,7 +85,7 @@ fn whole_lines<T>(elements: &[T], n: usize) -> usize {
     }
 }
 
-/// Elements of a line.
+/// Returns elements of a line.
 const fn line_len<T>() -> usize {
     match size_of::<T>() {
         size @ 1..=LINE => LINE / size,
@@ -112,7 +112,7 @@ pub(crate) struct Row<'r, T> {
 }
 
 impl<'r, T: Element> Row<'r, T> {
-    /// A row that is made of itself.
+    /// Returns a row that is made of itself.
     pub(crate) fn in_place(out: &'r mut [T]) -> Self {
         Row {
             x: None,
@@ -123,13 +123,13 @@ impl<'r, T: Element> Row<'r, T> {
         }
     }
 
-    /// The elements, as they are now.
+    /// Returns the elements, as they are now.
     pub(crate) fn elements(&self) -> &[T] {
         self.x.unwrap_or(&self.out[self.first..])
     }
 
-    /// The elements, as they are now; memory for as many that is near and not read until the last pass writes to it,
-    /// if there is some; and what comes after the row.
+    /// Returns the elements, as they are now; memory for as many that is near and not read until the last pass writes
+    /// to it, if there is some; and what comes after the row.
     pub(crate) fn parts(&mut self) -> (&[T], Option<&mut [T]>, &mut Prefetch<'r, T>) {
         let out = &mut self.out[self.first..];
         match (self.x, &self.streams) {
@@ -246,7 +246,7 @@ impl<'r, T: Element> Row<'r, T> {
     }
 }
 
-/// Whether a result of so many elements, in rows of `row`, is streamed.
+/// Returns whether a result of so many elements, in rows of `row`, is streamed.
 pub(crate) fn is_streamed<T>(n_elements: usize, row: usize) -> bool {
     let bytes = |n: usize| n.saturating_mul(size_of::<T>());
     bytes(n_elements) > STREAMED_BYTES && STREAMED_ROW_BYTES.contains(&bytes(row))

@@ -131,7 +131,7 @@ fn float(value: usize) -> f64 {
 }
 
 impl GridSample {
-    /// A place of the grid as a place among elements.
+    /// Returns a place of the grid as a place among elements.
     fn place(&self, from_grid: f64, extent: usize) -> f64 {
         let n = float(extent);
         let x = match self.align_corners {
@@ -159,7 +159,7 @@ impl GridSample {
         }
     }
 
-    /// The element at a whole number; nothing if it is 0.
+    /// Returns the element at a whole number; nothing if it is 0.
     fn element(&self, x: f64, extent: usize) -> Option<usize> {
         let x = match self.outside {
             PaddingMode::Zeros => x,
@@ -205,7 +205,7 @@ impl GridSample {
     }
 }
 
-/// A place mirrored at both borders until it is within.
+/// Returns a place mirrored at both borders until it is within.
 fn reflected(x: f64, least: f64, largest: f64) -> f64 {
     let range = largest - least;
     if !x.is_finite() || range <= 0.0 {
@@ -372,7 +372,7 @@ impl RoiAlign {
     }
 }
 
-/// The four elements around a place times their weights; zeros far outside.
+/// Returns the four elements around a place times their weights; zeros far outside.
 fn bilinear<T: Real>(image: &[T], [height, width]: [usize; 2], y: f64, x: f64) -> [f64; 4] {
     if !(-1.0..=float(height)).contains(&y) || !(-1.0..=float(width)).contains(&x) {
         return [0.0; 4];

@@ -7,10 +7,10 @@ use crate::{BF16, Bool, Complex, Element, F16};
 
 /// Elements that can be told from zero, and put in an order.
 pub trait Sortable: Element {
-    /// Whether the element is zero, of any sign, or false.
+    /// Returns whether the element is zero, of any sign, or false.
     fn is_zero(self) -> bool;
-    /// The order of numbers; what is no number comes last, and is the same as what is none. Complex numbers are
-    /// ordered by their real parts, then by their imaginary ones.
+    /// Returns the order of numbers; what is no number comes last, and is the same as what is none. Complex numbers
+    /// are ordered by their real parts, then by their imaginary ones.
     fn order(self, other: Self) -> Ordering;
 }
 

@@ -19,7 +19,7 @@ impl Layout {
     }
 }
 
-/// A way to lay these extents out: dimensions in any order in memory, with gaps, repeated, or none of that.
+/// Returns a way to lay these extents out: dimensions in any order in memory, with gaps, repeated, or none of that.
 pub(crate) fn layout_of(extents: Vec<usize>) -> impl Strategy<Value = Layout> {
     let rank = extents.len();
     let order = Just((0..rank).collect::<Vec<usize>>()).prop_shuffle();
@@ -52,7 +52,7 @@ pub(crate) fn layouts(rank: usize, extent: usize) -> impl Strategy<Value = Layou
     prop::collection::vec(0..extent, 0..=rank).prop_flat_map(layout_of)
 }
 
-/// The coordinates of an element, by its number in row-major order.
+/// Returns the coordinates of an element, by its number in row-major order.
 pub(crate) fn coordinates(mut index: usize, extents: &[usize]) -> Vec<usize> {
     let mut list = vec![0; extents.len()];
     for (to, extent) in list.iter_mut().zip(extents).rev() {
@@ -62,7 +62,7 @@ pub(crate) fn coordinates(mut index: usize, extents: &[usize]) -> Vec<usize> {
     list
 }
 
-/// Elements of any type, all bits of which look random, the same each time.
+/// Returns elements of any type, all bits of which look random, the same each time.
 pub(crate) fn elements<T: Element>(n: usize) -> Vec<T> {
     let mut list = vec![T::ZERO; n];
     let mut state = 1_u64;
@@ -76,7 +76,7 @@ pub(crate) fn elements<T: Element>(n: usize) -> Vec<T> {
     assert!(from_bytes_mut::<T>(to_bytes_mut(&mut list)).is_ok());
     list
 }
-/// Numbers that are likely to find mistakes.
+/// Returns numbers that are likely to find mistakes.
 pub(crate) fn floats() -> impl Strategy<Value = f32> {
     prop_oneof![
         8 => -100.0..100.0_f32,

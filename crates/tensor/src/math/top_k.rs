@@ -223,7 +223,7 @@ fn compare<T: Real>(x: T, y: T) -> Ordering {
     }
 }
 
-/// Where the element of some number is, in row-major order.
+/// Returns where the element of some number is, in row-major order.
 fn offset(mut number: usize, extents: &[usize], strides: &[usize]) -> usize {
     let mut offset = 0;
     for (extent, stride) in extents.iter().zip(strides).rev() {

@@ -37,7 +37,7 @@ pub struct Momentum<T> {
 }
 
 impl Momentum<f64> {
-    /// The numbers of the step in the type of the weights.
+    /// Returns the numbers of the step in the type of the weights.
     fn rounded<T: Floating>(self) -> Momentum<T> {
         Momentum {
             rate: T::from_f64(self.rate),

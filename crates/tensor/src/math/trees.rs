@@ -93,7 +93,7 @@ impl<T> Leaves<T> {
         self.starts.len() - 1
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -283,8 +283,8 @@ impl<T: Floating> Trees<T> {
     }
 }
 
-/// A node from which a path leads back to it, or that is behind such a one: what is left when nodes that no other
-/// leads to are taken away, one after the other.
+/// Returns a node from which a path leads back to it, or that is behind such a one: what is left when nodes that no
+/// other leads to are taken away, one after the other.
 fn node_on_cycle<T>(nodes: &[Node<T>]) -> Option<usize> {
     let next = |node: &Node<T>| {
         let branches = [node.yes, node.no].into_iter();

@@ -128,8 +128,8 @@ impl Window {
 }
 
 impl WindowAxis {
-    /// The elements of the window that lie in the input, for an output: the first and the end, by their number
-    /// in the window, and where in the input the first is.
+    /// Returns the elements of the window that lie in the input, for an output: the first and the end, by their
+    /// number in the window, and where in the input the first is.
     #[inline]
     pub(crate) fn seen(&self, output: usize) -> (usize, usize, usize) {
         let Window {
@@ -205,7 +205,7 @@ impl Windows {
         self.0.iter().map(|laid| laid.input).product()
     }
 
-    /// The extents of the output, in as many dimensions as were given.
+    /// Returns the extents of the output, in as many dimensions as were given.
     pub(crate) fn outputs(&self, rank: usize) -> SmallVec<[usize; 3]> {
         self.0[3 - rank..].iter().map(|laid| laid.output).collect()
     }

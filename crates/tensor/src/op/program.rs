@@ -261,7 +261,7 @@ impl Call<'_> {
     }
 }
 
-/// The type of a tensor's elements; nothing of other values.
+/// Returns the type of a tensor's elements; nothing of other values.
 fn dtype(value: &AnyAsyncValue) -> Option<DType> {
     Some(value.get::<Tensor>()?.metadata().dtype)
 }

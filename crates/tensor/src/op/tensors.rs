@@ -126,7 +126,7 @@ impl Formats {
         coo: true,
     };
 
-    /// Whether an operation takes tensors of this format as they are.
+    /// Returns whether an operation takes tensors of this format as they are.
     #[inline]
     pub fn takes(self, format: TensorFormat) -> bool {
         match format {

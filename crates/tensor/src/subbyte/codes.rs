@@ -26,7 +26,7 @@ enum Special {
     NegativeZero,
 }
 
-/// The float of a type; `None` for integers and for powers of two.
+/// Returns the float of a type; `None` for integers and for powers of two.
 fn float(dtype: SubbyteType) -> Option<FloatFormat> {
     let (n_bits, n_mantissa, bias, largest, special) = match dtype {
         SubbyteType::F8E4M3FN => (8, 3, 7, 0x7e, Special::Above),
@@ -78,14 +78,14 @@ pub(super) fn encode(dtype: SubbyteType, value: f32, overflow: Overflow) -> u8 {
     }
 }
 
-/// The nearest integer of a range, as a byte.
+/// Returns the nearest integer of a range, as a byte.
 fn whole(value: f32, least: f32, largest: f32) -> u8 {
     #[allow(clippy::cast_possible_truncation, reason = "it is clamped")]
     let whole = value.round_ties_even().clamp(least, largest) as i8;
     whole.cast_unsigned()
 }
 
-/// The code of the power of two that is as large as a number, or the next above.
+/// Returns the code of the power of two that is as large as a number, or the next above.
 fn power(value: f32, overflow: Overflow) -> u8 {
     let bits = value.to_bits();
     let (exponent, mantissa) = ((bits >> 23) & 0xff, bits & 0x7f_ffff);
@@ -123,7 +123,7 @@ impl FloatFormat {
         if is_negative { -magnitude } else { magnitude }
     }
 
-    /// The number of a code without sign.
+    /// Returns the number of a code without sign.
     fn magnitude(self, size: u8) -> f32 {
         let (exponent, mantissa) = (
             i32::from(size >> self.n_mantissa),
@@ -169,8 +169,8 @@ impl FloatFormat {
         }
     }
 
-    /// The code of the nearest number to one that is not negative; `None` if it is above the largest when it is
-    /// rounded to as many bits.
+    /// Returns the code of the nearest number to one that is not negative; `None` if it is above the largest when it
+    /// is rounded to as many bits.
     fn nearest(self, value: f32) -> Option<u8> {
         if value.is_infinite() {
             return None;

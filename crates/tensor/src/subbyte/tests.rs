@@ -3,12 +3,12 @@ use tfrt_host::{HostContext, kernel::KernelRegistry};
 
 use super::*;
 
-/// The codes of a type.
+/// Returns the codes of a type.
 fn codes(dtype: SubbyteType) -> impl Iterator<Item = u8> {
     0..=u8::try_from((1_u16 << dtype.n_bits()) - 1).unwrap()
 }
 
-/// A table of all numbers, by the formulas of the formats' definitions.
+/// Returns a table of all numbers, by the formulas of the formats' definitions.
 fn table(dtype: SubbyteType) -> Vec<f64> {
     let of = |code: u8| {
         let code_wide = f64::from(code);
@@ -59,7 +59,7 @@ fn table(dtype: SubbyteType) -> Vec<f64> {
     codes(dtype).map(of).collect()
 }
 
-/// The code by a search of the table: the nearest, of two as near the even one; `None` for what is above the
+/// Returns the code by a search of the table: the nearest, of two as near the even one; `None` for what is above the
 /// largest by half of the last step or more.
 fn search(dtype: SubbyteType, table: &[f64], value: f32) -> Option<u8> {
     let value = f64::from(value);

@@ -5,7 +5,7 @@ use tfrt_tensor::{DenseHostTensor, TensorViewMut};
 
 use super::TestBed;
 
-/// Positions in dimensions of this extent, some counted from behind.
+/// Returns positions in dimensions of this extent, some counted from behind.
 fn positions(bed: &TestBed, extents: &[usize], extent: i64) -> DenseHostTensor {
     let n: i64 = extents
         .iter()
@@ -15,7 +15,7 @@ fn positions(bed: &TestBed, extents: &[usize], extent: i64) -> DenseHostTensor {
     DenseHostTensor::from_slice(bed.host.allocator(), extents, &list).unwrap()
 }
 
-/// The bits of a movement, which are those of views.
+/// Returns the bits of a movement, which are those of views.
 fn moved(bed: &TestBed, movement: &LayoutCopy, x: &DenseHostTensor) -> Vec<u32> {
     let out = bed.zeros(movement.extents());
     let bits = bed.bits(movement.run_into(&bed.execution, x, &out), &out);
@@ -28,7 +28,7 @@ fn moved(bed: &TestBed, movement: &LayoutCopy, x: &DenseHostTensor) -> Vec<u32> 
     bits
 }
 
-/// The bits of what a function of views writes.
+/// Returns the bits of what a function of views writes.
 fn seen(
     extents: &[usize],
     body: impl FnOnce(&mut TensorViewMut<'_, f32>) -> Result<(), tfrt_host::Error>,
@@ -38,7 +38,7 @@ fn seen(
     out.into_iter().map(f32::to_bits).collect()
 }
 
-/// The bits of something of everything.
+/// Returns the bits of something of everything.
 pub fn all(bed: &TestBed) -> Vec<Vec<u32>> {
     let e = &bed.execution;
     let (x, y) = (bed.random(&[3, 110, 101], 7), bed.random(&[3, 110, 101], 8));

@@ -18,7 +18,7 @@ use tfrt_tensor::math::top_k::{TopKOrder, top_k_positions_into};
 
 use super::{Padding, TestBed, Window};
 
-/// The bits of something of everything.
+/// Returns the bits of something of everything.
 pub fn all(bed: &TestBed) -> Vec<Vec<u32>> {
     let e = &bed.execution;
     let mut all = Vec::new();

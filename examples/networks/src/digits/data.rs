@@ -62,12 +62,12 @@ pub fn split(digits: Vec<Digit>, seed: u64) -> (Vec<Digit>, Vec<Digit>) {
 }
 
 impl Digit {
-    /// The pixels, from 0 to 1.
+    /// Returns the pixels, from 0 to 1.
     pub fn unmoved(&self) -> [f32; N_PIXELS] {
         self.pixels.map(|pixel| f32::from(pixel) / INK)
     }
 
-    /// The pixels, from 0 to 1, of the image moved, stretched and slanted a little.
+    /// Returns the pixels, from 0 to 1, of the image moved, stretched and slanted a little.
     pub fn moved(&self, random: &mut Random) -> [f32; N_PIXELS] {
         const SHIFT: f32 = 0.75;
         const STRETCH: f32 = 0.12;

@@ -80,7 +80,7 @@ pub(super) fn main(network: &ResNet, path: &str, text: &mut String) {
     text.push_str("}\n");
 }
 
-/// A character within a string of the program.
+/// Returns a character within a string of the program.
 fn escaped(character: char) -> String {
     match character {
         '"' | '\\' => format!("\\{character}"),

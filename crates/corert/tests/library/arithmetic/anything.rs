@@ -34,7 +34,7 @@ const TYPES: [DType; 18] = [
     DType::F8E5M2,
 ];
 
-/// Extents that are likely to fit others, or not.
+/// Returns extents that are likely to fit others, or not.
 fn extents(drawn: &mut Drawn, usual: &[usize]) -> Vec<usize> {
     match drawn.below(8) {
         0..4 => usual.to_vec(),
@@ -164,7 +164,7 @@ fn attributes(bed: &TestBed, drawn: &mut Drawn, definition: &OpDefinition) -> Op
     set
 }
 
-/// The seed of what is drawn, and how many times as many calls are tried: `TFRT_RANDOM=SEED` or `SEED:TIMES`.
+/// Returns the seed of what is drawn, and how many times as many calls are tried: `TFRT_RANDOM=SEED` or `SEED:TIMES`.
 fn random() -> (u64, usize) {
     let text = std::env::var("TFRT_RANDOM").unwrap_or_default();
     let (seed, times) = text.split_once(':').unwrap_or((&text, ""));

@@ -6,7 +6,7 @@ use tfrt_tensor::{Bool, F16, StringHostTensor, TensorFormat, TensorShape};
 
 use super::{TestBed, address, attrs, elements, extents, none};
 
-/// A shape, and something else.
+/// Returns a shape, and something else.
 fn shaped<V: tfrt_corert::IntoAttr>(shape: &[i64], name: &'static str, value: V) -> OpAttrs {
     let mut set = attrs([("shape", shape)]);
     set.set(name, value).unwrap();

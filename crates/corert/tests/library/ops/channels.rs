@@ -11,7 +11,7 @@ fn turned(caller: &Caller, x: &TensorHandle, order: &[i32]) -> TensorHandle {
     caller.call("tf.Transpose", &[x, &order], &none())
 }
 
-/// Numbers between -1 and 1 that are all different.
+/// Returns numbers between -1 and 1 that are all different.
 fn images(caller: &Caller, extents: &[usize]) -> TensorHandle {
     let n = extents.iter().product::<usize>();
     let list: Vec<f32> = (0..n).map(|at| (at as f32 * 1.7).sin()).collect();

@@ -102,7 +102,7 @@ pub(super) fn rows() -> Vec<Row> {
     rows
 }
 
-/// Elements that images don't have.
+/// Returns elements that images don't have.
 fn of_elements(user: &User) -> Vec<Row> {
     let truths = |extents: &[usize]| {
         let n = extents.iter().product::<usize>();

@@ -6,7 +6,7 @@ use tfrt_host::Error;
 use super::{Row, User, failure, none, row, settled};
 use crate::calls::gate;
 
-/// An operation of one's own.
+/// Returns an operation of one's own.
 pub(super) fn op_of(runtime: &CoreRuntime, definition: OpDefinition) -> CoreRuntimeOp {
     let (mut registry, name) = (OpRegistry::new(), definition.name().to_owned());
     registry.add(definition);

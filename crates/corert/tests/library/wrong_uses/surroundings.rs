@@ -66,7 +66,7 @@ fn transfers() -> Vec<Row> {
     ]
 }
 
-/// The functions of a program.
+/// Returns the functions of a program.
 fn program(host: &HostContext, text: &str) -> Program {
     let module = tfrt_ir::parse(&tfrt_ir::Source::new("program.mlir", text)).unwrap();
     let bytes = compile(&module, &CompileOptions::default()).unwrap();

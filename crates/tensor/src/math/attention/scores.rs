@@ -105,7 +105,7 @@ impl ScorePlan {
         })
     }
 
-    /// The scores of a query, as they are at a stage.
+    /// Returns the scores of a query, as they are at a stage.
     fn scores<T: Real>(
         &self,
         index: usize,

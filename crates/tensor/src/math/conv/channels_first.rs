@@ -374,7 +374,7 @@ fn images<T: MatmulElement + Real>(
     Ok(())
 }
 
-/// The elements with dimensions in another order.
+/// Returns the elements with dimensions in another order.
 fn moved<T: Element>(x: &TensorView<'_, T>, order: &[usize]) -> Result<Vec<T>, Error> {
     let movement = LayoutCopy::transpose(x.extents(), order)?;
     let n_elements = match x.extents().contains(&0) {
@@ -391,7 +391,7 @@ fn last_order(rank: usize) -> Vec<usize> {
     [0].into_iter().chain(2..rank).chain([1]).collect()
 }
 
-/// The way back.
+/// Returns the way back.
 fn first_order(rank: usize) -> Vec<usize> {
     [0, rank - 1].into_iter().chain(1..rank - 1).collect()
 }

@@ -256,7 +256,7 @@ impl DeformedPlan {
     }
 }
 
-/// The coordinates of an element by its number.
+/// Returns the coordinates of an element by its number.
 fn coordinates(mut place: usize, extents: &[usize]) -> SmallVec<[usize; 3]> {
     let mut list = SmallVec::from_elem(0, extents.len());
     for dimension in (0..extents.len()).rev() {

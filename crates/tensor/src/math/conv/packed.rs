@@ -271,7 +271,7 @@ impl PackedFilter {
         &self.elements
     }
 
-    /// The panels of a group.
+    /// Returns the panels of a group.
     fn panels<'p>(&self, elements: &'p [f32], group: usize) -> Panels<'p> {
         let len = elements.len() / self.groups;
         Panels {
@@ -358,7 +358,7 @@ struct ConvOperands<'a> {
     elements: &'a [f32],
 }
 
-/// The layout of a group, and how many elements all groups have.
+/// Returns the layout of a group, and how many elements all groups have.
 fn layout(
     set: InstructionSet,
     method: Method,

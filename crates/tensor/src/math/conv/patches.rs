@@ -57,7 +57,7 @@ impl<'a> Patches<'a> {
         patches
     }
 
-    /// Whether a window lies in the input.
+    /// Returns whether a window lies in the input.
     fn is_within(&self, at: [usize; 3]) -> bool {
         let mut dimensions = at.iter().zip(&self.plan.windows.0);
         dimensions.all(|(at, laid)| {
@@ -66,7 +66,7 @@ impl<'a> Patches<'a> {
         })
     }
 
-    /// The window of an output.
+    /// Returns the window of an output.
     fn origin(&self, output: usize) -> WindowOrigin {
         let [depth, height, width] = &self.plan.windows.0;
         let (image, own) = self.plan.image(output);
@@ -104,7 +104,7 @@ impl<'a> Patches<'a> {
         });
     }
 
-    /// Whether the joined taps of an output lie in the input, in the last dimension: wholly, or partly.
+    /// Returns whether the joined taps of an output lie in the input, in the last dimension: wholly, or partly.
     fn joined(&self, x: usize) -> TapOverlap {
         let width = &self.plan.windows.0[2];
         let end = x.wrapping_add(width.window.extent);

@@ -71,7 +71,7 @@ fn number(place: &[usize], extents: &[usize]) -> usize {
         })
 }
 
-/// All triples of elements (output, input, filter) of which a convolution multiplies the last two and adds to
+/// Returns all triples of elements (output, input, filter) of which a convolution multiplies the last two and adds to
 /// the first: its definition, and by exchanging roles that of its gradients.
 pub(super) fn products(case: &Case, output: &[usize]) -> Vec<[usize; 3]> {
     let rank = case.convolution.windows.len();

@@ -78,7 +78,7 @@ impl TransposedConvolution {
         Ok(extents)
     }
 
-    /// The convolution of which this is the way back, and how its tensors lie.
+    /// Returns the convolution of which this is the way back, and how its tensors lie.
     fn plan(&self, input: &[usize], filter: &[usize], out: &[usize]) -> Result<ConvPlan, Error> {
         let wanted = self.output_extents(input, filter)?;
         if wanted[..] != *out {
@@ -108,7 +108,7 @@ impl TransposedConvolution {
     }
 }
 
-/// The extent of the output in one dimension.
+/// Returns the extent of the output in one dimension.
 fn extent(window: &Window, more: usize, input: usize) -> Result<usize, Error> {
     let Window {
         extent,
@@ -250,7 +250,7 @@ fn finish_rows<T: Real>(epilogue: ConvEpilogue<'_, T>, n: usize, out: &mut [T]) 
     }
 }
 
-/// The channels of the way back are the filters.
+/// Returns the channels of the way back are the filters.
 fn expect_lists(plan: &ConvPlan, lens: [Option<usize>; 2]) -> Result<(), Error> {
     let wanted = plan.channels;
     match lens.into_iter().flatten().find(|len| *len != wanted) {

@@ -106,17 +106,17 @@ impl Method {
         }
     }
 
-    /// Whether a filter can be packed for it.
+    /// Returns whether a filter can be packed for it.
     pub(super) fn takes(self, extents: &[usize], groups: usize) -> bool {
         self == Method::Direct || (matches!(extents, [3, 3, _, _]) && groups == 1)
     }
 
-    /// Whether a filter's elements are such that it can be transformed.
+    /// Returns whether a filter's elements are such that it can be transformed.
     pub(super) fn is_tame(filter: &[f32]) -> bool {
         filter.iter().all(|element| element.abs() <= MAX_ELEMENT)
     }
 
-    /// Whether it can be used for these windows.
+    /// Returns whether it can be used for these windows.
     pub(super) fn fits(self, plan: &ConvPlan) -> bool {
         let is_dense = |laid: &crate::math::window::WindowAxis| {
             (laid.window.stride, laid.window.dilation) == (1, 1)
@@ -125,7 +125,7 @@ impl Method {
     }
 }
 
-/// The layout of a filter at one place of the patch: columns that fill their vectors.
+/// Returns the layout of a filter at one place of the patch: columns that fill their vectors.
 pub(super) fn layout(set: InstructionSet, channels: usize, filters: usize) -> Option<Layout> {
     Some(Layout {
         set,
@@ -235,14 +235,14 @@ impl Tiling {
         }
     }
 
-    /// The first output of a row of squares, by its number in all images.
+    /// Returns the first output of a row of squares, by its number in all images.
     fn first_output(&self, tile_row: usize) -> usize {
         let [rows, columns] = self.outputs;
         let (image, row) = (tile_row / self.tiles[0], tile_row % self.tiles[0]);
         (image * rows + row * self.method.tile()) * columns
     }
 
-    /// The rows of squares whose outputs these are.
+    /// Returns the rows of squares whose outputs these are.
     fn tile_rows(&self, outputs: Range<usize>) -> Range<usize> {
         let [rows, columns] = self.outputs;
         let row = |output: usize| {
@@ -416,7 +416,7 @@ impl Geometry<'_> {
         self.tile_rows.len() * self.tiling.tiles[1]
     }
 
-    /// A square, by its number in the block.
+    /// Returns a square, by its number in the block.
     fn place(&self, tile: usize) -> SquarePos {
         let [rows, columns] = self.tiling.tiles;
         let row = self.tile_rows.start + tile / columns;
@@ -428,7 +428,7 @@ impl Geometry<'_> {
         }
     }
 
-    /// Where the element of an image is that lies at an offset from the first output's window; `None` in the
+    /// Returns where the element of an image is that lies at an offset from the first output's window; `None` in the
     /// padding.
     #[inline(always)]
     fn element(&self, place: SquarePos, y: usize, x: usize) -> Option<usize> {
@@ -439,7 +439,7 @@ impl Geometry<'_> {
             .then(|| ((place.image * height.input + y) * width.input + x) * self.plan.channels)
     }
 
-    /// The number of an output in the block; `None` if there is none.
+    /// Returns the number of an output in the block; `None` if there is none.
     #[inline(always)]
     fn output(&self, place: SquarePos, y: usize, x: usize) -> Option<usize> {
         let [rows, columns] = self.tiling.outputs;

@@ -35,7 +35,7 @@ pub(super) struct Piece {
 }
 
 impl Axis {
-    /// All positions in their order.
+    /// Returns all positions in their order.
     pub(crate) fn whole(extent: usize) -> Axis {
         Axis::Regular {
             extent,
@@ -44,7 +44,7 @@ impl Axis {
         }
     }
 
-    /// Position 0 over and over.
+    /// Returns position 0 over and over.
     pub(crate) fn first_repeated(extent: usize) -> Axis {
         Axis::Regular {
             extent,
@@ -53,7 +53,7 @@ impl Axis {
         }
     }
 
-    /// The number of positions.
+    /// Returns the number of positions.
     pub(super) fn extent(&self) -> usize {
         match self {
             Axis::Regular { extent, .. } => *extent,
@@ -67,7 +67,7 @@ impl Axis {
         }
     }
 
-    /// The longest piece that is found without a search, from one of the positions on.
+    /// Returns the longest piece that is found without a search, from one of the positions on.
     #[inline]
     pub(super) fn piece_at(&self, index: usize) -> Piece {
         match self {
@@ -96,13 +96,13 @@ impl Axis {
     }
 }
 
-/// The largest extents are half of all integers ([`TensorShape::n_elements`](crate::TensorShape)), or nothing
+/// Returns the largest extents are half of all integers ([`TensorShape::n_elements`](crate::TensorShape)), or nothing
 /// is moved.
 pub(super) fn signed(value: usize) -> isize {
     isize::try_from(value).unwrap_or(isize::MAX)
 }
 
-/// A piece of `middle` positions with others before and behind.
+/// Returns a piece of `middle` positions with others before and behind.
 fn padded(index: usize, before: usize, middle: usize, extent: usize, edge: Edge) -> Piece {
     if let Some(position) = index.checked_sub(before).filter(|place| *place < middle) {
         return Piece {
@@ -165,7 +165,7 @@ fn padded(index: usize, before: usize, middle: usize, extent: usize, edge: Edge)
     }
 }
 
-/// The first of a list, and those that follow it one apart.
+/// Returns the first of a list, and those that follow it one apart.
 fn listed(list: &[usize]) -> Piece {
     let start = list.first().copied();
     let Some(first) = start else {

@@ -116,7 +116,7 @@ fn join_views<T: Element>(
     })
 }
 
-/// Whether rows are so short that their elements are better written one by one.
+/// Returns whether rows are so short that their elements are better written one by one.
 fn is_thin(lens: &[usize]) -> bool {
     let row = lens
         .iter()
@@ -210,7 +210,7 @@ fn bytes_into(
     })
 }
 
-/// The elements of a part that lie in one piece in the result, which is not empty.
+/// Returns the elements of a part that lie in one piece in the result, which is not empty.
 fn row_len(shape: &[usize], dimension: usize) -> usize {
     shape[dimension..].iter().product()
 }

@@ -55,7 +55,7 @@ impl StridedAxis {
         self.axis.extent()
     }
 
-    /// The offsets from a position on.
+    /// Returns the offsets from a position on.
     #[inline]
     fn run_at(&self, index: usize) -> Run {
         if let Axis::Regular { extent, step, .. } = &self.axis {
@@ -78,7 +78,7 @@ impl StridedAxis {
         self.run_at(index).start
     }
 
-    /// The distance of neighbours, if it is the same for all.
+    /// Returns the distance of neighbours, if it is the same for all.
     fn step(&self) -> Option<isize> {
         match &self.axis {
             Axis::Regular { step, .. } => Some(*step),
@@ -123,8 +123,8 @@ impl Engine {
         engine
     }
 
-    /// An axis for squares, if that pays: neighbours of a row are at least a few elements apart, and there are
-    /// enough rows of which neighbours are neighbours.
+    /// Returns an axis for squares, if that pays: neighbours of a row are at least a few elements apart, and there
+    /// are enough rows of which neighbours are neighbours.
     fn turned_axis(&self) -> Option<usize> {
         let is_far = self.inner.step().is_some_and(|step| step.abs() >= 8);
         if self.block != 1 || !is_far {
@@ -145,7 +145,7 @@ impl Engine {
         }
     }
 
-    /// The elements of the result behind each position of an outer axis.
+    /// Returns the elements of the result behind each position of an outer axis.
     fn within(&self, axis: usize) -> usize {
         self.outer[axis + 1..]
             .iter()
@@ -474,7 +474,7 @@ fn push(outer: &mut SmallVec<[StridedAxis; 4]>, base: &mut isize, axis: Axis, st
     outer.push(StridedAxis { axis, stride: 1 });
 }
 
-/// An offset in the input. All of them are: a movement leads to positions of its input only.
+/// Returns an offset in the input. All of them are: a movement leads to positions of its input only.
 fn place(offset: isize) -> usize {
     usize::try_from(offset).expect("a movement leads to elements of its input")
 }
@@ -497,7 +497,7 @@ impl<'a> Odometer<'a> {
         Odometer { axes, places }
     }
 
-    /// Where all lead together; `None` if one of them leads nowhere.
+    /// Returns where all lead together; `None` if one of them leads nowhere.
     #[inline]
     fn offset(&self) -> Option<isize> {
         self.places

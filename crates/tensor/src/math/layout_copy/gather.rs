@@ -14,7 +14,7 @@ use crate::{
 
 /// Integers that name positions.
 pub trait Position: Element {
-    /// The number.
+    /// Returns the number.
     fn to_i128(self) -> i128;
 }
 
@@ -32,7 +32,7 @@ macro_rules! positions {
 
 positions!(u8 u16 u32 u64 i8 i16 i32 i64);
 
-/// The position in a dimension of this extent that a number means.
+/// Returns the position in a dimension of this extent that a number means.
 #[inline]
 pub(super) fn resolve<I: Position>(position: I, extent: usize) -> Option<usize> {
     let position = position.to_i128();
@@ -375,7 +375,7 @@ fn is_in_order(extents: &[usize], strides: &[usize]) -> bool {
     })
 }
 
-/// Where in `x` each list of positions leads.
+/// Returns where in `x` each list of positions leads.
 pub(super) fn offsets_of<I: Position>(
     extents: &[usize],
     strides: &[usize],

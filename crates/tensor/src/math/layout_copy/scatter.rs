@@ -32,7 +32,7 @@ pub enum Combine {
 }
 
 impl Combine {
-    /// The function of what is there and what comes.
+    /// Returns the function of what is there and what comes.
     fn function<T: Real>(self) -> fn(T, T) -> T {
         match self {
             Combine::Replace => |_, y| y,
@@ -316,7 +316,7 @@ pub fn scatter_nd<T: Element, I: Position>(
     Ok(())
 }
 
-/// Where in a tensor of these extents each list of positions leads, and how many elements are written there.
+/// Returns where in a tensor of these extents each list of positions leads, and how many elements are written there.
 fn targets<I: Position>(
     extents: &[usize],
     positions: &TensorView<'_, I>,

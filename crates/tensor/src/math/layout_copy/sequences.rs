@@ -137,7 +137,7 @@ pub fn append_sequences(
     Ok(out)
 }
 
-/// Where each batch begins, if all of it fits.
+/// Returns where each batch begins, if all of it fits.
 fn places(
     starts: Option<&[i64]>,
     n_batch: usize,

@@ -52,7 +52,7 @@ fn check(
     check_type::<Complex<f64>>(movement, layout, &place)
 }
 
-/// A layout, and a number for each of its dimensions.
+/// Returns a layout, and a number for each of its dimensions.
 fn with_each<S: Strategy>(of: impl Fn() -> S) -> impl Strategy<Value = (Layout, Vec<S::Value>)>
 where
     S::Value: Clone,

@@ -34,7 +34,7 @@ pub(super) fn no_size(dtype: DType) -> Error {
     Error::invalid_argument(format!("elements of type {dtype} are not of one size"))
 }
 
-/// The only element of a list, as the word of `W`'s size that it is.
+/// Returns the only element of a list, as the word of `W`'s size that it is.
 ///
 /// # Errors
 ///

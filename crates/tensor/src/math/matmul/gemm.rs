@@ -66,13 +66,13 @@ pub trait Sealed: Copy {
     /// multiplied as such, and the element itself for all others. The products are the same, bit for bit.
     type RhsElement: Element;
 
-    /// A number as an element.
+    /// Returns a number as an element.
     fn from_number(value: f64) -> Self;
 
-    /// The elements of a right factor, to be kept.
+    /// Returns the elements of a right factor, to be kept.
     fn widen_rhs(elements: Cow<'_, [Self]>) -> Cow<'_, [Self::RhsElement]>;
 
-    /// The product with a factor that is kept.
+    /// Returns the product with a factor that is kept.
     fn times_widened(self, factor: Self::RhsElement) -> Self;
 
     /// Writes the product to `out`, which has an element at least.

@@ -92,7 +92,7 @@ fn by_tiles<T: Number>(scale: Scale<T>, a: Matrix<'_, T>, b: Matrix<'_, T>, mut 
     }
 }
 
-/// The sums of products of some rows, whose elements lie `stride` apart, and a panel of columns.
+/// Returns the sums of products of some rows, whose elements lie `stride` apart, and a panel of columns.
 #[inline(always)]
 fn tile<T: Number>(
     rows: [&[T]; N_ROWS],

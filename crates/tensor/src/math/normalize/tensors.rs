@@ -140,7 +140,7 @@ fn make<T: Floating>(
     }
 }
 
-/// The mean of each row, and 1 / the root of its variance.
+/// Returns the mean of each row, and 1 / the root of its variance.
 ///
 /// # Errors
 ///
@@ -173,7 +173,7 @@ fn row_moments_of<T: Real>(
     Ok((means, inverses))
 }
 
-/// The mean and the variance of so many numbers.
+/// Returns the mean and the variance of so many numbers.
 fn moments(numbers: impl Iterator<Item = f64> + Clone, n: usize) -> (f64, f64) {
     #[allow(clippy::cast_precision_loss, reason = "of 2^53 numbers it is rounded")]
     let n = n as f64;
@@ -184,7 +184,7 @@ fn moments(numbers: impl Iterator<Item = f64> + Clone, n: usize) -> (f64, f64) {
     )
 }
 
-/// The mean and the variance of each channel of `[batch, channels, ..]`.
+/// Returns the mean and the variance of each channel of `[batch, channels, ..]`.
 ///
 /// # Errors
 ///

@@ -131,7 +131,7 @@ impl InstructionSet {
         }
     }
 
-    /// The right to use it.
+    /// Returns the right to use it.
     ///
     /// # Panics
     ///

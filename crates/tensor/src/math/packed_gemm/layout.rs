@@ -35,7 +35,7 @@ pub(crate) struct Panel {
 }
 
 impl Panel {
-    /// The columns that it holds.
+    /// Returns the columns that it holds.
     pub(crate) fn held(&self) -> Range<usize> {
         self.first..self.own.end
     }
@@ -71,7 +71,7 @@ impl Layout {
         self.n_widest() + self.narrow().into_iter().flatten().count()
     }
 
-    /// A panel.
+    /// Returns a panel.
     pub(crate) fn panel(self, index: usize) -> Panel {
         let (widest, n_widest) = (self.set.n_columns(), self.n_widest());
         let (start, width) = match (index.checked_sub(n_widest), self.narrow()) {
@@ -89,12 +89,12 @@ impl Layout {
         }
     }
 
-    /// All panels.
+    /// Returns all panels.
     pub(crate) fn panels(self) -> impl Iterator<Item = Panel> {
         (0..self.n_panels()).map(move |index| self.panel(index))
     }
 
-    /// The columns of some panels.
+    /// Returns the columns of some panels.
     pub(crate) fn columns_of(self, panels: &Range<usize>) -> Range<usize> {
         let end = match panels.is_empty() {
             true => panels.start,
@@ -103,7 +103,7 @@ impl Layout {
         self.panel(panels.start).own.start..self.panel(end).own.start
     }
 
-    /// Elements of a packed right side; `None` if they fit no memory.
+    /// Returns elements of a packed right side; `None` if they fit no memory.
     pub(crate) fn n_elements(self) -> Option<usize> {
         let narrow: usize = self.narrow().into_iter().flatten().sum();
         let n_columns = (self.n_widest() * self.set.n_columns()).checked_add(narrow)?;

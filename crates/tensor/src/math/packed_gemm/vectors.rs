@@ -5,7 +5,7 @@ use pulp::Simd;
 use super::tile::within;
 use super::{BlockEpilogue, Residual, multiply_add};
 
-/// The elements of a slice that is no longer than a vector; zeros behind them.
+/// Returns the elements of a slice that is no longer than a vector; zeros behind them.
 #[inline(always)]
 pub(crate) fn load<S: Simd>(simd: S, elements: &[f32]) -> S::f32s {
     match elements.len() == S::F32_LANES {

@@ -44,7 +44,7 @@ mod x86 {
 
     use crate::math::packed_gemm::InstructionSet;
 
-    /// Whether the processor has the instructions, and the process may use them.
+    /// Returns whether the processor has the instructions, and the process may use them.
     pub(super) fn is_available() -> bool {
         is_x86_feature_detected!("f16c") && InstructionSet::Avx2.is_available()
     }

@@ -77,7 +77,7 @@ macro_rules! unary {
                 }
             }
 
-            /// The function of this name.
+            /// Returns the function of this name.
             pub fn from_name(name: &str) -> Option<UnaryFunction> {
                 match name {
                     $($word => Some(UnaryFunction::$name),)*
@@ -96,7 +96,7 @@ macro_rules! unary {
                 }
             }
 
-            /// Whether it gives truth values.
+            /// Returns whether it gives truth values.
             pub fn is_predicate(self) -> bool {
                 matches!(self, $(UnaryFunction::$truth)|*)
             }
@@ -324,7 +324,7 @@ macro_rules! binary {
                 }
             }
 
-            /// The function of this name.
+            /// Returns the function of this name.
             pub fn from_name(name: &str) -> Option<BinaryFunction> {
                 match name {
                     $($word => Some(BinaryFunction::$name),)*
@@ -343,7 +343,7 @@ macro_rules! binary {
                 }
             }
 
-            /// Whether it gives truth values.
+            /// Returns whether it gives truth values.
             pub fn is_predicate(self) -> bool {
                 matches!(self, $(BinaryFunction::$truth)|*)
             }

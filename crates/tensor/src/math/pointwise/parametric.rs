@@ -35,7 +35,7 @@ macro_rules! floats {
                 }
             }
 
-            /// The function of this name.
+            /// Returns the function of this name.
             pub fn from_name(name: &str) -> Option<ParametricFunction> {
                 match name {
                     $($word => Some(ParametricFunction::$name),)*
@@ -117,13 +117,13 @@ floats! {
 }
 
 impl ParametricFunction {
-    /// Whether it gives truth values.
+    /// Returns whether it gives truth values.
     pub fn is_predicate(self) -> bool {
         self == ParametricFunction::IsInfinite
     }
 }
 
-/// The parameters of [`ParametricFunction::WholePowerOf`] for an exponent.
+/// Returns the parameters of [`ParametricFunction::WholePowerOf`] for an exponent.
 pub fn whole(exponent: i64) -> [f64; 2] {
     let low = u32::try_from(exponent & i64::from(u32::MAX)).unwrap_or_default();
     let high = i32::try_from(exponent >> 32).unwrap_or_default();

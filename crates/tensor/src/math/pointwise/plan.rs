@@ -110,7 +110,7 @@ impl ProgramPlan {
         Ok(plan)
     }
 
-    /// The type of the result.
+    /// Returns the type of the result.
     pub(super) fn gives(&self) -> DType {
         self.steps.last().map_or(DType::I1, |step| step.gives)
     }

@@ -143,7 +143,7 @@ impl Program {
         })
     }
 
-    /// A program of one step, which takes inputs only.
+    /// Returns a program of one step, which takes inputs only.
     pub(super) fn of(step: Step) -> Program {
         Program {
             n_inputs: step.operands().len(),
@@ -155,12 +155,12 @@ impl Program {
         }
     }
 
-    /// The number of inputs.
+    /// Returns the number of inputs.
     pub fn n_inputs(&self) -> usize {
         self.n_inputs
     }
 
-    /// The steps.
+    /// Returns the steps.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
@@ -170,7 +170,7 @@ impl Program {
         self.cost
     }
 
-    /// The type of the result for inputs of these types.
+    /// Returns the type of the result for inputs of these types.
     ///
     /// # Errors
     ///
@@ -182,13 +182,13 @@ impl Program {
         }
     }
 
-    /// The plan that was kept, if it is for inputs of these types.
+    /// Returns the plan that was kept, if it is for inputs of these types.
     fn kept(&self, inputs: &[DType]) -> Option<&Arc<ProgramPlan>> {
         let plan = self.plan.as_ref()?.get()?;
         (plan.inputs[..] == *inputs).then_some(plan)
     }
 
-    /// The plan for inputs of these types.
+    /// Returns the plan for inputs of these types.
     fn plan(&self, inputs: &[DType]) -> Result<Arc<ProgramPlan>, Error> {
         if let Some(plan) = self.kept(inputs) {
             return Ok(plan.clone());
@@ -412,8 +412,8 @@ impl Program {
     }
 }
 
-/// Whether the result is of the shape that the inputs are broadcast to, where that is seen without a look at extents:
-/// one input has that shape, all others have it, too, or one element.
+/// Returns whether the result is of the shape that the inputs are broadcast to, where that is seen without a look at
+/// extents: one input has that shape, all others have it, too, or one element.
 fn is_spread_of(inputs: &[&DenseHostTensor], out: &DenseHostTensor) -> bool {
     let shape = out.shape();
     let mut is_there = false;

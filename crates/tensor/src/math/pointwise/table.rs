@@ -222,7 +222,8 @@ macro_rules! with_size {
 }
 pub(super) use with_size;
 
-/// The loop that takes elements of a type from the first list where a condition is true, else from the second.
+/// Returns the loop that takes elements of a type from the first list where a condition is true, else from the
+/// second.
 pub(super) fn select(dtype: DType) -> Option<SelectLoop> {
     with_size!(dtype.size_bytes(), T => Some(select_of::<T>), else None)
 }
@@ -240,7 +241,7 @@ fn select_of<T: Element>(condition: &[u8], [x, y]: [&[u8]; 2], out: &mut [u8]) {
     );
 }
 
-/// Whether [`fill`] writes elements of a type.
+/// Returns whether [`fill`] writes elements of a type.
 pub(super) fn has_numbers(dtype: DType) -> bool {
     dtype == DType::I1 || with_real!(dtype, T => T::DTYPE == dtype, else false)
 }

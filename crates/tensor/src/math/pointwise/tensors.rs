@@ -21,7 +21,7 @@ pub enum OperandOrder {
 }
 
 impl UnaryFunction {
-    /// The type of its results for elements of a type, if it is defined for them.
+    /// Returns the type of its results for elements of a type, if it is defined for them.
     pub fn result(self, dtype: DType) -> Option<DType> {
         Program::of(Step::Unary(self, Operand::Input(0)))
             .result(&[dtype])
@@ -30,7 +30,7 @@ impl UnaryFunction {
 }
 
 impl ParametricFunction {
-    /// The type of its results for elements of a type, if it is defined for them.
+    /// Returns the type of its results for elements of a type, if it is defined for them.
     pub fn result(self, dtype: DType) -> Option<DType> {
         Program::of(Step::Parametric(self, [0.0; 2], Operand::Input(0)))
             .result(&[dtype])
@@ -39,12 +39,12 @@ impl ParametricFunction {
 }
 
 impl BinaryFunction {
-    /// The type of its results for pairs of elements of a type, if it is defined for them.
+    /// Returns the type of its results for pairs of elements of a type, if it is defined for them.
     pub fn result(self, dtype: DType) -> Option<DType> {
         two(self).result(&[dtype, dtype]).ok()
     }
 
-    /// The function of two tensors whose elements are all the same, as one of this shape.
+    /// Returns the function of two tensors whose elements are all the same, as one of this shape.
     ///
     /// # Errors
     ///
@@ -235,7 +235,7 @@ pub fn select_into(
     program.run_into(execution, &[condition, x, y], out)
 }
 
-/// The program that takes so many inputs together, `f(f(a, b), c)`, and divides the result by `divisor`.
+/// Returns the program that takes so many inputs together, `f(f(a, b), c)`, and divides the result by `divisor`.
 ///
 /// # Errors
 ///

@@ -31,7 +31,7 @@ fn inputs() -> impl Strategy<Value = Vec<Layout>> {
     })
 }
 
-/// The functions of floats that give floats.
+/// Returns the functions of floats that give floats.
 fn unary_functions() -> Vec<UnaryFunction> {
     let all = UnaryFunction::ALL.iter().copied();
     all.filter(|function| function.result(DType::F32) == Some(DType::F32))
@@ -74,7 +74,7 @@ fn step(number: usize, n_inputs: usize, (which, operands): (usize, [usize; 3])) 
     }
 }
 
-/// The steps of a program one after the other, each for all elements.
+/// Returns the steps of a program one after the other, each for all elements.
 fn one_by_one<T: Floating>(
     program: &Program,
     inputs: &[TensorView<'_, T>],

@@ -18,7 +18,7 @@ const SELECT: &str = "select";
 const CAST: &str = "cast";
 
 impl Step {
-    /// The name of the step's function.
+    /// Returns the name of the step's function.
     pub fn name(&self) -> &'static str {
         match self {
             Step::Unary(function, _) => function.name(),

@@ -121,7 +121,7 @@ mod tests {
     use crate::math::window::Padding;
     use proptest::prelude::*;
 
-    /// The elements with channels behind the spatial dimensions.
+    /// Returns the elements with channels behind the spatial dimensions.
     fn last<T: Element>(x: &TensorView<'_, T>) -> (Vec<T>, Vec<usize>) {
         let order: Vec<usize> = [0].into_iter().chain(2..x.rank()).chain([1]).collect();
         let x = x.permute(&order).unwrap();

@@ -46,7 +46,8 @@ struct WindowElements<'a, T> {
 }
 
 impl<T: Real> WindowElements<'_, T> {
-    /// The position of the largest element, the first of several; what is no number is larger than all numbers.
+    /// Returns the position of the largest element, the first of several; what is no number is larger than all
+    /// numbers.
     fn largest(&self) -> usize {
         let mut best: Option<(T, usize)> = None;
         for position in self.positions {
@@ -61,7 +62,7 @@ impl<T: Real> WindowElements<'_, T> {
     }
 }
 
-/// The position of an element if the first of the image's dimensions were the innermost.
+/// Returns the position of an element if the first of the image's dimensions were the innermost.
 fn turned(position: usize, image: usize, extents: &[usize]) -> usize {
     let (mut rest, mut coordinates) = (position - image, Vec::new());
     for extent in extents.iter().rev() {

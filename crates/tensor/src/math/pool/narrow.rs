@@ -209,7 +209,7 @@ impl InnerWindows {
         }
     }
 
-    /// Where the first element of an output's window is, if the window is one of these.
+    /// Returns where the first element of an output's window is, if the window is one of these.
     #[inline(always)]
     fn first(&self, output: [usize; 3]) -> Option<usize> {
         let [depth, height, width] = &self.windows.0;

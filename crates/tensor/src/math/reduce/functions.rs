@@ -8,7 +8,7 @@ pub(crate) trait Reduce<T>: 'static {
     /// What is kept on the way.
     type Partial: Copy + Send;
 
-    /// The result of nothing.
+    /// Returns the result of nothing.
     fn empty() -> Self::Partial;
     /// Takes in an element.
     fn take(partial: Self::Partial, x: T) -> Self::Partial;

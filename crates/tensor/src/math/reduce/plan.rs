@@ -67,7 +67,7 @@ impl Walk {
         (self.extents[last], self.strides[last])
     }
 
-    /// The offset of an element, by its number in row-major order.
+    /// Returns the offset of an element, by its number in row-major order.
     #[inline]
     fn offset(&self, mut index: usize) -> usize {
         let mut offset = 0;
@@ -78,7 +78,7 @@ impl Walk {
         offset
     }
 
-    /// The offsets of the rows: of all dimensions but the innermost.
+    /// Returns the offsets of the rows: of all dimensions but the innermost.
     fn rows(&self) -> impl Iterator<Item = usize> + '_ {
         let inner = self.inner().0;
         let n_rows = self.n().checked_div(inner).unwrap_or(0);
@@ -136,7 +136,8 @@ impl ReducePlan {
         })
     }
 
-    /// Whether neighbours are kept, which then are reduced side by side; else each result is a walk of its own.
+    /// Returns whether neighbours are kept, which then are reduced side by side; else each result is a walk of its
+    /// own.
     fn is_side_by_side(&self) -> bool {
         let (kept_extent, kept_stride) = self.kept.inner();
         kept_stride == 1 && kept_extent > 1 && self.reduced.inner().1 != 1
@@ -147,7 +148,7 @@ impl ReducePlan {
         self.n_reduced
     }
 
-    /// Where the first element of a result lies.
+    /// Returns where the first element of a result lies.
     pub(super) fn start(&self, result: usize) -> usize {
         self.kept.offset(result)
     }

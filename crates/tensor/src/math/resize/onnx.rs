@@ -58,7 +58,7 @@ pub struct OnnxResizeOptions {
 }
 
 impl OnnxResizeOptions {
-    /// The bytes that the weights for these dimensions take: of each place of the result a list.
+    /// Returns the bytes that the weights for these dimensions take: of each place of the result a list.
     pub fn bytes_of_taps(&self, dimensions: &[OnnxResizeAxis]) -> usize {
         const OF_LIST: usize = size_of::<Vec<(usize, f64)>>() + 16;
         if dimensions.iter().any(|along| along.output == 0) {
@@ -86,7 +86,7 @@ impl OnnxResizeOptions {
         }
     }
 
-    /// The factor by which weights are taken from further away, where the picture becomes smaller.
+    /// Returns the factor by which weights are taken from further away, where the picture becomes smaller.
     fn shrunk(&self, along: &OnnxResizeAxis) -> f64 {
         if self.antialias {
             along.scale.min(1.0)
@@ -95,7 +95,7 @@ impl OnnxResizeOptions {
         }
     }
 
-    /// The first element that is looked at, from the one before the place.
+    /// Returns the first element that is looked at, from the one before the place.
     fn first_tap(&self, reach: f64, along: &OnnxResizeAxis) -> i64 {
         #[allow(
             clippy::cast_possible_truncation,
@@ -239,7 +239,7 @@ impl OnnxResize {
         )
     }
 
-    /// The sum over the dimensions of the lists, of which the last dimension is first.
+    /// Returns the sum over the dimensions of the lists, of which the last dimension is first.
     fn blend<T: Real>(
         &self,
         elements: &[T],
@@ -303,7 +303,7 @@ fn float(value: usize) -> f64 {
     value as f64
 }
 
-/// Where a place of the result is; nothing if that is outside and counts as such.
+/// Returns where a place of the result is; nothing if that is outside and counts as such.
 fn position(places: OnnxCoordinates, along: &OnnxResizeAxis, place: usize) -> Option<f64> {
     let (x, n, s) = (float(place), float(along.input), along.scale);
     let wanted = s * n;
@@ -333,7 +333,7 @@ fn position(places: OnnxCoordinates, along: &OnnxResizeAxis, place: usize) -> Op
     })
 }
 
-/// The elements that a place is made of, and their weights.
+/// Returns the elements that a place is made of, and their weights.
 fn of_place(
     scaling: &OnnxResizeOptions,
     along: &OnnxResizeAxis,

@@ -29,20 +29,20 @@ impl Taps {
         Ok(Taps { starts, list })
     }
 
-    /// The elements that a place is made of, and their weights.
+    /// Returns the elements that a place is made of, and their weights.
     pub(super) fn of(&self, place: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let range = self.starts[place]..self.starts[place + 1];
         self.list[range].iter().copied()
     }
 
-    /// The most that a place is made of.
+    /// Returns the most that a place is made of.
     pub(super) fn most(&self) -> usize {
         let lens = self.starts.windows(2).map(|pair| pair[1] - pair[0]);
         lens.max().unwrap_or(1)
     }
 }
 
-/// A list that has room for so many entries. Extents are what somebody asks for, not what there is.
+/// Returns a list that has room for so many entries. Extents are what somebody asks for, not what there is.
 pub(super) fn room_for<T>(n_entries: usize) -> Result<Vec<T>, Error> {
     let mut list = Vec::new();
     make_room(&mut list, n_entries)?;
@@ -63,7 +63,7 @@ fn float(value: usize) -> f64 {
     float
 }
 
-/// The nearest whole number below, of what is not far outside.
+/// Returns the nearest whole number below, of what is not far outside.
 fn whole(value: f64) -> i64 {
     #[allow(
         clippy::cast_possible_truncation,
@@ -73,7 +73,7 @@ fn whole(value: f64) -> i64 {
     whole
 }
 
-/// Where a place of the result lies in the input.
+/// Returns where a place of the result lies in the input.
 pub(super) fn position(coordinates: CoordinateMode, index: usize, from: usize, to: usize) -> f64 {
     let (place, scale) = (float(index), float(to) / float(from));
     match coordinates {
@@ -85,7 +85,7 @@ pub(super) fn position(coordinates: CoordinateMode, index: usize, from: usize, t
     }
 }
 
-/// The element that is nearest to a place.
+/// Returns the element that is nearest to a place.
 pub(super) fn nearest(
     coordinates: CoordinateMode,
     rounding: NearestMode,
@@ -103,7 +103,7 @@ pub(super) fn nearest(
     within(whole(rounded), from)
 }
 
-/// The position, or the outermost one on its side.
+/// Returns the position, or the outermost one on its side.
 fn within(position: i64, extent: usize) -> usize {
     let last = extent.saturating_sub(1);
     usize::try_from(position).map_or(0, |position| position.min(last))
@@ -162,7 +162,7 @@ fn push(
     Ok(())
 }
 
-/// The weight of an element at a distance.
+/// Returns the weight of an element at a distance.
 fn weight(kernel: ResizeKernel, d: f64) -> f64 {
     match kernel {
         ResizeKernel::Linear => (1.0 - d).max(0.0),

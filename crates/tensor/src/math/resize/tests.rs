@@ -12,7 +12,7 @@ fn ways() -> impl Strategy<Value = CoordinateMode> {
     ])
 }
 
-/// Where a place lies, as ONNX has it.
+/// Returns where a place lies, as ONNX has it.
 fn place(way: CoordinateMode, index: usize, from: usize, to: usize) -> f64 {
     let (x, from, to) = (index as f64, from as f64, to as f64);
     let scale = to / from;
@@ -36,7 +36,7 @@ fn place(way: CoordinateMode, index: usize, from: usize, to: usize) -> f64 {
     }
 }
 
-/// The value at a place of a line, by a sum over all that the kernel reaches.
+/// Returns the value at a place of a line, by a sum over all that the kernel reaches.
 fn at(
     line: &dyn Fn(usize) -> f64,
     n: usize,

@@ -200,7 +200,7 @@ impl<T: Floating> FlatTrees<T> {
     }
 }
 
-/// The kind of a question, and whether it is its opposite that is asked.
+/// Returns the kind of a question, and whether it is its opposite that is asked.
 fn kind_of<T: Floating>(question: &Question<T>) -> (u32, bool) {
     match question {
         Question::AtMost(_) => (AT_MOST, false),
@@ -213,7 +213,7 @@ fn kind_of<T: Floating>(question: &Question<T>) -> (u32, bool) {
     }
 }
 
-/// A number that was checked to fit.
+/// Returns a number that was checked to fit.
 fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

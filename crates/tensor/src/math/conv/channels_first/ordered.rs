@@ -103,7 +103,7 @@ impl<K: Element> FilterElements<K> {
     }
 }
 
-/// The elements of a filter in the order of [`conv`](crate::math::conv).
+/// Returns the elements of a filter in the order of [`conv`](crate::math::conv).
 pub(super) fn in_last_order<T: Element>(filter: &TensorView<'_, T>) -> Result<Vec<T>, Error> {
     let rank = filter.rank();
     moved(filter, &(2..rank).chain([1, 0]).collect::<Vec<usize>>())

@@ -14,7 +14,7 @@ fn allocator() -> Arc<dyn HostAllocator> {
     host.allocator().clone()
 }
 
-/// The sums of a case, by the definition.
+/// Returns the sums of a case, by the definition.
 fn sums(case: &Case, output: &[usize], x: &[f32], w: &[f32]) -> Vec<f64> {
     let mut sums = vec![0.0; output.iter().product()];
     for [out, input, filter] in products(case, output) {

@@ -61,7 +61,7 @@ impl<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize>
         }
     }
 
-    /// The nine taps of a channel, for the columns of a panel.
+    /// Returns the nine taps of a channel, for the columns of a panel.
     fn taps(&self, panel: usize, channel: usize) -> [[f32; MAX_WIDTH]; 9] {
         let (layout, filter) = (self.sides.tiling.layout, self.sides.filter);
         let len = filter.len() / (PATCH * PATCH);

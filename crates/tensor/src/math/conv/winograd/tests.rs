@@ -16,7 +16,7 @@ fn allocator() -> Arc<dyn HostAllocator> {
     host.allocator().clone()
 }
 
-/// Numbers that look random, between -1 and 1.
+/// Returns numbers that look random, between -1 and 1.
 fn random(n: usize, seed: u32) -> Vec<f32> {
     let mut state = seed;
     let mut next = || {

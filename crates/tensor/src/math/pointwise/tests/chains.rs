@@ -50,7 +50,7 @@ impl TestBed {
         DenseHostTensor::unspecified(self.host.allocator(), metadata).unwrap()
     }
 
-    /// Numbers of any type, some of which are none, or as large as any.
+    /// Returns numbers of any type, some of which are none, or as large as any.
     fn tensor(&self, dtype: DType, extents: &[usize], seed: u64) -> DenseHostTensor {
         let n: usize = extents.iter().product();
         let mut state = seed;
@@ -84,7 +84,7 @@ impl TestBed {
         out
     }
 
-    /// A step by itself.
+    /// Returns a step by itself.
     fn alone(&self, step: &Step, operands: &[DenseHostTensor]) -> DenseHostTensor {
         let e = &self.execution;
         let (x, dtype) = (&operands[0], operands[operands.len() - 1].dtype());
@@ -187,7 +187,7 @@ impl TestBed {
     }
 }
 
-/// Whether both are no number, of which the bits are left open.
+/// Returns whether both are no number, of which the bits are left open.
 fn are_none(dtype: DType, x: &[u8], y: &[u8]) -> bool {
     let is_none = |bytes: &[u8]| {
         let mut all = [0; 8];
@@ -204,7 +204,7 @@ fn are_none(dtype: DType, x: &[u8], y: &[u8]) -> bool {
     is_none(x) && is_none(y)
 }
 
-/// Every step that takes a value of this type first, with others of the same type.
+/// Returns every step that takes a value of this type first, with others of the same type.
 fn steps_of(dtype: DType, x: Operand, y: Operand, condition: Operand) -> Vec<Step> {
     let unary = UnaryFunction::ALL
         .iter()

@@ -8,7 +8,7 @@ use crate::math::broadcast::broadcast_extents;
 use crate::math::number::Number;
 use crate::{BF16, Bool, Complex, Element, F16, TensorView, TensorViewMut};
 
-/// Numbers that are likely to find mistakes.
+/// Returns numbers that are likely to find mistakes.
 fn floats() -> impl Strategy<Value = f32> {
     prop_oneof![
         4 => -100.0..100.0_f32,
@@ -20,7 +20,7 @@ fn floats() -> impl Strategy<Value = f32> {
     ]
 }
 
-/// A shape of up to four small extents, and two that broadcast to it, with strides of their own.
+/// Returns a shape of up to four small extents, and two that broadcast to it, with strides of their own.
 fn shapes() -> impl Strategy<Value = (Vec<usize>, [(Vec<usize>, bool); 2])> {
     prop::collection::vec(0..5_usize, 0..4).prop_flat_map(|shape| {
         let one = shape.clone();
@@ -46,7 +46,7 @@ fn shapes() -> impl Strategy<Value = (Vec<usize>, [(Vec<usize>, bool); 2])> {
     })
 }
 
-/// A view of elements of `values`, in reversed order of dimensions if asked for.
+/// Returns a view of elements of `values`, in reversed order of dimensions if asked for.
 fn view<'a>(values: &'a [f32], extents: &[usize], is_transposed: bool) -> TensorView<'a, f32> {
     let n: usize = extents.iter().product();
     if !is_transposed {
@@ -72,7 +72,7 @@ fn coordinates(mut index: usize, extents: &[usize]) -> Vec<usize> {
     list
 }
 
-/// The element of a broadcast view.
+/// Returns the element of a broadcast view.
 fn at(view: &TensorView<'_, f32>, coordinates: &[usize]) -> f32 {
     let missing = coordinates.len() - view.rank();
     let own: Vec<usize> = coordinates[missing..]
