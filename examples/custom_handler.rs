@@ -71,7 +71,7 @@ struct CountingHandler {
     counts: Arc<Counts>,
 }
 
-/// How often each operation was called, by name.
+/// Number of calls of each operation, by name.
 #[derive(Default)]
 struct Counts(Mutex<BTreeMap<String, usize>>);
 
@@ -112,7 +112,7 @@ struct CountedOp {
     counts: Arc<Counts>,
 }
 
-/// What the other operation says of itself is passed on. `try_fast` is not: it would take calls past the count.
+/// Forwards the other operation's properties, but not `try_fast`, which would take calls past the count.
 impl Op for CountedOp {
     fn name(&self) -> &str {
         self.op.name()

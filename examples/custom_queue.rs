@@ -64,7 +64,7 @@ struct State {
     stopping: bool,
 }
 
-/// What a thread of a queue does.
+/// The role of a queue's thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Compute,

@@ -80,7 +80,7 @@ pub struct OpAttrsRef<'a> {
     source: Source<'a>,
 }
 
-/// Whom to ask for a counted copy.
+/// Owner of the entries, from which a counted copy is made.
 #[derive(Clone, Copy)]
 enum Source<'a> {
     Nothing,
@@ -390,7 +390,7 @@ fn mistyped(name: &str, expected: impl fmt::Display, found: &AttrValue) -> Error
     ))
 }
 
-/// Says that an attribute is missing that an operation can't do without.
+/// Returns the error for a required attribute that is missing.
 #[cold]
 pub(crate) fn missing(op: &str, name: &str) -> Error {
     Error::invalid_argument(format!("{op} must have '{name}' attribute"))

@@ -11,7 +11,7 @@ use crate::attributes::OpAttrsRef;
 use crate::definition::Outputs;
 use crate::inputs::Inputs;
 
-/// One run of an operation: all of its inputs are there.
+/// One run of an operation, whose inputs are all there.
 pub struct Call<'a> {
     pub(crate) op: &'a str,
     pub(crate) execution: &'a ExecutionContext,

@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use tfrt_host::{Error, ExecutionContext, SourceLocation};
 
-/// Who called an operation.
+/// The place from which an operation was called, for error messages.
 #[derive(Clone, Copy, Debug)]
 pub enum CallSite {
     /// Code in Rust, at this place.
@@ -21,8 +21,8 @@ impl CallSite {
         CallSite::Rust(Location::caller())
     }
 
-    /// Gives an error the caller's place and the operation's name, unless it has them. For a kernel the executor
-    /// does that when the kernel fails.
+    /// Adds the place of the call and the operation's name to an error, unless it has them. For a kernel the executor
+    /// adds both when the kernel fails.
     #[cold]
     pub fn locate(self, op: &str, error: Error) -> Error {
         match self {
@@ -37,7 +37,7 @@ impl CallSite {
         }
     }
 
-    /// The same for an error that nobody returns: it is told to the diagnostic handler.
+    /// Locates an error that no call returns, and reports it to the diagnostic handler.
     #[cold]
     pub(crate) fn report(self, op: &str, error: Error, execution: &ExecutionContext) -> Error {
         if error.kernel().is_some() {

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tfrt_host::{AsyncValue, Promise, RequestContext, Value};
 
-/// What became of a tensor whose request was cancelled. What somebody has seen once stays so.
+/// Whether a tensor was there when its request was cancelled. The first look after the cancellation decides; later
+/// looks see its answer.
 #[derive(Debug, Default)]
 pub(crate) struct StateAtCancel(AtomicU8);
 
@@ -30,7 +31,8 @@ impl StateAtCancel {
     }
 }
 
-/// The same value, which fails with the reason if the request is cancelled before it is there.
+/// Returns a value that forwards `value`, or fails with the reason if the request is cancelled before `value`
+/// settles.
 pub(crate) fn until_cancelled<T: Value>(
     value: &AsyncValue<T>,
     request: &Arc<RequestContext>,

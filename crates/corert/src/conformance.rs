@@ -102,7 +102,7 @@ struct TestBed {
     handler: Arc<dyn OpHandler>,
     /// The results that `conformance.later` owes, in the order of the calls.
     owed: Receiver<Promise<Tensor>>,
-    /// What `conformance.note` was given.
+    /// First elements of the tensors that calls of `conformance.note` were given.
     noted: Arc<Mutex<Vec<f32>>>,
 }
 

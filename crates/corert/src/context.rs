@@ -19,10 +19,11 @@ use crate::op::{CoreRuntimeOp, Handles, OpCall};
 use crate::record::Recorder;
 use crate::runtime::CoreRuntime;
 
-/// How many operations may wait unless a context is told otherwise.
+/// Maximum number of operations that may wait, unless a context sets another.
 pub const DEFAULT_MAX_IN_FLIGHT: usize = 1 << 20;
 
-/// What calls of operations have in common. Clones share all of it.
+/// State shared by calls of operations: the order of side effects, cancellation, and the limit on waiting operations.
+/// Clones share it.
 ///
 /// # Order
 ///
@@ -67,12 +68,12 @@ pub struct Context {
     recorder: Option<Arc<Recorder>>,
 }
 
-/// What lasts from one reset to the next.
+/// State of a context between two resets.
 #[derive(Clone)]
 struct Generation {
     execution: ExecutionContext,
     in_flight: Arc<InFlight>,
-    /// What comes after the side effects of all calls so far.
+    /// The chain that is ready after the side effects of all calls so far.
     chain: Arc<Mutex<AsyncValue<Chain>>>,
 }
 
@@ -142,7 +143,7 @@ impl Context {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same context, of which `recorder` keeps all calls.
+    /// Returns this context with a `recorder` that keeps all its calls.
     pub(crate) fn with_recorder(&self, recorder: Arc<Recorder>) -> Context {
         Context {
             recorder: Some(recorder),
@@ -186,9 +187,9 @@ impl Context {
         self.generation().request().cancellation().cloned()
     }
 
-    /// Begins anew after a cancellation, with all clones: calls work again, side effects don't wait for what was before,
-    /// and what waited is not counted. Does nothing if the context is not cancelled, as when another thread has
-    /// begun anew.
+    /// Starts a new generation after a cancellation, for all clones: calls work again, side effects no longer wait
+    /// for earlier ones, and operations that still wait are not counted. Does nothing if the context is not
+    /// cancelled, as when another thread has reset it.
     pub fn reset(&mut self) {
         let mut latest = self.lock_latest();
         let before = latest.clone();
@@ -202,8 +203,8 @@ impl Context {
         self.generation = generation;
     }
 
-    /// This context as it is after a reset of a clone, if that is not seen here yet. Calls with either are the same; those
-    /// with this one look for the other each time.
+    /// Returns this context in the generation that a clone's reset has started, if this context does not see that
+    /// yet. Calls with either behave alike; those with this one look the generation up each time.
     #[inline]
     pub fn renewed(&self) -> Option<Context> {
         match self.generation() {
@@ -245,7 +246,7 @@ impl Context {
         recorder.is_some_and(|recorder| recorder.is_recording())
     }
 
-    /// How many operations wait for inputs, or for a worker.
+    /// Returns the number of operations that wait for inputs or for a worker.
     pub fn in_flight(&self) -> usize {
         self.generation().in_flight.count()
     }
@@ -257,14 +258,15 @@ impl Context {
         in_flight.count() >= in_flight.max
     }
 
-    /// There when at most half as many operations wait as may; it fails when the context is cancelled.
+    /// Returns a chain that resolves when at most half as many operations wait as may; it fails when the context is
+    /// cancelled.
     pub fn room(&self) -> AsyncValue<Chain> {
         let generation = self.generation();
         until_cancelled(&generation.in_flight.room(), generation.request())
     }
 
-    /// There when the side effects of all calls so far have happened; it fails with the first that failed, and when the
-    /// context is cancelled.
+    /// Returns a chain that resolves when the side effects of all calls so far have happened; it fails with the first
+    /// that failed, and when the context is cancelled.
     pub fn effects(&self) -> AsyncValue<Chain> {
         let generation = self.generation();
         let chain = generation.lock_chain().clone();
@@ -287,7 +289,7 @@ impl Context {
         self.call_for(op, inputs, attrs, (caller, None))
     }
 
-    /// The same of an operation that is to have so many results, if the caller says so.
+    /// Calls an operation, and checks its number of results if the caller expects one.
     #[inline]
     fn call_for(
         &self,
@@ -365,7 +367,7 @@ impl Context {
         (promise, handle)
     }
 
-    /// The same of an operation with one result: [`CoreRuntimeOp::call_one`] for those who call for others.
+    /// Calls an operation with one result for `caller`: [`CoreRuntimeOp::call_one`] for those who call for others.
     ///
     /// # Errors
     ///
@@ -399,7 +401,8 @@ impl Context {
         self.call_one_slow(op, inputs, attrs, caller)
     }
 
-    /// The same of a call without a short way. It stands apart: the short way is made part of its caller.
+    /// Calls an operation with one result without its fast path. Never inlined, so that the fast path can be inlined
+    /// into its caller.
     #[inline(never)]
     fn call_one_slow(
         &self,
@@ -457,11 +460,11 @@ impl Context {
     }
 }
 
-/// How an operation is called.
+/// Options of one call.
 #[derive(Clone, Copy)]
 struct CallOptions {
     caller: CallSite,
-    /// How many results it is to have, if the caller says so.
+    /// The number of results that the caller expects, if any.
     n_results: Option<usize>,
     /// See [`OpCall`].
     gives_back: bool,
@@ -476,7 +479,7 @@ impl fmt::Debug for Context {
     }
 }
 
-/// How many operations wait, and who waits until it is fewer.
+/// Counter of waiting operations, with the chain of those who wait for room.
 pub(crate) struct InFlight {
     // A statistic: nothing is read because of it.
     n: AtomicUsize,
@@ -484,7 +487,7 @@ pub(crate) struct InFlight {
     waiting: Mutex<Vec<Promise<Chain>>>,
 }
 
-/// One operation that waits, counted until this is dropped.
+/// Guard that counts one waiting operation until it is dropped.
 pub(crate) struct InFlightGuard(Arc<InFlight>);
 
 impl InFlight {

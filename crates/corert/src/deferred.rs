@@ -26,16 +26,16 @@ pub(crate) struct Deferred {
     attrs: FrozenOpAttrs,
     execution: ExecutionContext,
     caller: CallSite,
-    /// What the results will be, once it is known.
+    /// Types and shapes of the results, once they are known.
     metadata: Option<ResultMetadata>,
-    /// For those who want to know that before the results are there.
+    /// Promises of the results' metadata, for readers that need it before the tensors.
     described: SmallVec<[Promise<MetadataValue>; 1]>,
     results: SmallVec<[Promise<Tensor>; 1]>,
-    /// What comes before, and who waits for what comes after.
+    /// The chain to wait for, and the promise of the chain that follows this operation.
     chain: Option<(AsyncValue<Chain>, Promise<Chain>)>,
     /// Counted until it is done. None of a call by a kernel, which runs what is ready itself.
     guard: Option<InFlightGuard>,
-    /// Whether its first inputs are its results if it can't be done.
+    /// Whether the first inputs become the results if the operation can't be done.
     gives_back: bool,
 }
 

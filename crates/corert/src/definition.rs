@@ -17,10 +17,10 @@ use crate::call::Call;
 use crate::inputs::Inputs;
 use crate::rows::Function;
 
-/// What is known of the results before they are made.
+/// Types and shapes of results, known before the results are made.
 pub type ResultMetadata = SmallVec<[TensorMetadata; 1]>;
 
-/// What the metadata function of an operation is given.
+/// Arguments of an operation's metadata function.
 #[derive(Clone, Copy, Debug)]
 pub struct MetadataCall<'a> {
     /// The operation.
@@ -34,7 +34,7 @@ pub struct MetadataCall<'a> {
 }
 
 impl MetadataCall<'_> {
-    /// Says that an attribute is missing.
+    /// Returns the error for a missing attribute.
     pub fn missing(&self, name: &str) -> Error {
         attributes::missing(self.op, name)
     }
@@ -49,7 +49,7 @@ pub type DispatchFn = dyn Fn(&mut Call<'_>) -> Result<Outputs, Error> + Send + S
 /// About how many additions an operation takes.
 pub type CostFn = dyn Fn(&[&TensorMetadata], &[TensorMetadata]) -> u64 + Send + Sync;
 
-/// Of which kind an attribute is, for documentation.
+/// The kind of an attribute, for documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttrKind {
     /// A truth value.
@@ -98,15 +98,15 @@ impl AttrKind {
 /// An attribute that an operation knows.
 #[derive(Clone, Debug)]
 pub struct AttrDef {
-    /// Its name.
+    /// Name of the attribute.
     pub name: &'static str,
-    /// What it is.
+    /// Kind of its value.
     pub kind: AttrKind,
-    /// What it is for.
+    /// Sentence on its meaning, for documentation.
     pub summary: &'static str,
 }
 
-/// How many results an operation gives.
+/// Rule for the number of an operation's results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultCount {
     /// Always as many.
@@ -117,7 +117,7 @@ pub enum ResultCount {
     Inputs,
 }
 
-/// How many results an attribute may ask for: more would be a mistake, which should not take memory.
+/// Maximum number of results that an attribute may ask for. More would be a mistake, which should not take memory.
 const MAX_RESULTS: usize = 1 << 16;
 
 /// An operation.
@@ -153,8 +153,8 @@ pub struct OpDefinition {
 }
 
 impl OpDefinition {
-    /// Begins to define an operation. Unless said otherwise it takes any number of dense tensors, gives one whose
-    /// shape is known when it is there, takes any attributes, and has side effects.
+    /// Begins the definition of an operation. By default it takes any number of dense tensors, gives one whose shape
+    /// is known when it is there, takes any attributes, and has side effects.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         dispatch: impl Fn(&mut Call<'_>) -> Result<Outputs, Error> + Send + Sync + 'static,
@@ -177,54 +177,54 @@ impl OpDefinition {
         }
     }
 
-    /// Says in a sentence what it does.
+    /// Sets the sentence that describes the operation.
     pub fn summary(mut self, summary: &'static str) -> Self {
         self.summary = summary;
         self
     }
 
-    /// Says of which types its elements may be, for the documentation.
+    /// Sets the types of its elements, for documentation.
     pub fn elements(mut self, elements: &'static str) -> Self {
         self.elements = elements;
         self
     }
 
-    /// How many inputs it takes.
+    /// Sets the number of inputs.
     pub fn inputs(self, n: usize) -> Self {
         self.inputs_from(n..=n)
     }
 
-    /// How many inputs it may take.
+    /// Sets the range of the number of inputs.
     pub fn inputs_from(mut self, range: RangeInclusive<usize>) -> Self {
         self.n_inputs = range;
         self
     }
 
-    /// How many results it gives.
+    /// Sets the number of results.
     pub fn results(mut self, n: usize) -> Self {
         self.n_results = ResultCount::Always(n);
         self
     }
 
-    /// It gives as many results as an attribute says, which must be there.
+    /// Takes the number of results from a required attribute.
     pub fn results_by(mut self, attribute: &'static str) -> Self {
         self.n_results = ResultCount::Attribute(attribute);
         self
     }
 
-    /// It gives as many results as it is given inputs.
+    /// Makes the number of results that of the inputs.
     pub fn results_as_inputs(mut self) -> Self {
         self.n_results = ResultCount::Inputs;
         self
     }
 
-    /// Which formats it takes as they are.
+    /// Sets the formats of tensors that are not converted before a run.
     pub fn formats(mut self, formats: Formats) -> Self {
         self.formats = formats;
         self
     }
 
-    /// It has no side effects.
+    /// Marks the operation as free of side effects.
     pub fn pure(mut self) -> Self {
         self.is_pure = true;
         self
@@ -257,7 +257,7 @@ impl OpDefinition {
         self
     }
 
-    /// Says what it takes, about, in additions. Default: one for each element of inputs and results.
+    /// Sets the cost estimate, in additions. Default: one for each element of inputs and results.
     pub fn cost(
         mut self,
         cost: impl Fn(&[&TensorMetadata], &[TensorMetadata]) -> u64 + Send + Sync + 'static,
@@ -284,32 +284,32 @@ impl OpDefinition {
         self
     }
 
-    /// Its name.
+    /// Returns the operation's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it does.
+    /// Returns the sentence that describes the operation.
     pub fn description(&self) -> &'static str {
         self.summary
     }
 
-    /// Of which types its elements may be.
+    /// Returns the types of its elements, for documentation.
     pub fn element_types(&self) -> &'static str {
         self.elements
     }
 
-    /// How many inputs it may take.
+    /// Returns the range of the number of inputs.
     pub fn input_range(&self) -> &RangeInclusive<usize> {
         &self.n_inputs
     }
 
-    /// How many results it gives.
+    /// Returns the rule for the number of results.
     pub fn n_results(&self) -> ResultCount {
         self.n_results
     }
 
-    /// How many results it gives with these attributes, and so many inputs.
+    /// Returns the number of results of a call with these attributes and `n_inputs` inputs.
     ///
     /// # Errors
     ///
@@ -341,7 +341,7 @@ impl OpDefinition {
         })
     }
 
-    /// Which formats it takes as they are.
+    /// Returns the formats of tensors that are not converted before a run.
     pub fn input_formats(&self) -> Formats {
         self.formats
     }
@@ -385,7 +385,7 @@ impl OpDefinition {
         &*self.dispatch
     }
 
-    /// What it takes, about, in additions.
+    /// Returns the estimated cost of a call, in additions.
     ///
     /// # Errors
     ///
@@ -407,7 +407,7 @@ impl OpDefinition {
             .fold(0, u64::saturating_add))
     }
 
-    /// Tells whether there are as many inputs as it takes.
+    /// Checks the number of inputs.
     ///
     /// # Errors
     ///
@@ -430,7 +430,7 @@ impl OpDefinition {
         )))
     }
 
-    /// Tells whether it knows all of these attributes.
+    /// Checks that the operation knows all of these attributes.
     ///
     /// # Errors
     ///

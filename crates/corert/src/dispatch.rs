@@ -1,4 +1,4 @@
-//! From a call to results: the way of every operation of a registry.
+//! Dispatch of a call: checks, then a run at once or a deferred one. Every operation of a registry goes this way.
 //!
 //! 1. The call is looked at: number of inputs, runtime, device, attributes. What is wrong is the caller's to hear.
 //! 2. An input that has failed fails the results, the last one first.
@@ -338,7 +338,7 @@ pub(crate) fn run(
     }
 }
 
-/// Says that the author's code knows another number of results than the definition.
+/// Returns the error for an author's code that gives another number of results than the definition.
 #[cold]
 fn miscounted(definition: &OpDefinition, verb: &str, [expected, found]: [usize; 2]) -> Error {
     let name = definition.name();
@@ -419,7 +419,7 @@ fn convert_inputs(
     inputs.iter().enumerate().map(convert).collect()
 }
 
-/// Says that an input can't be made dense.
+/// Returns the error for an input that can't be made dense.
 #[cold]
 fn unfit(definition: &OpDefinition, index: usize, from: TensorFormat) -> Error {
     let (op, to) = (definition.name(), TensorFormat::DenseHost);
@@ -448,7 +448,7 @@ fn failed(
         .collect()
 }
 
-/// What comes after side effects that are done when the results are there.
+/// Returns the chain that follows side effects which are done when the results are there.
 fn after(results: &[TensorHandle]) -> AsyncValue<Chain> {
     let pending: Vec<_> = results
         .iter()
@@ -470,7 +470,7 @@ fn wrong_results(definition: &OpDefinition, n: usize, expected: usize) -> Error 
     ))
 }
 
-/// Says what is wrong with the place of an input.
+/// Checks that an input belongs to the runtime and the device of the call.
 #[cold]
 fn check_owner(
     definition: &OpDefinition,
@@ -493,7 +493,7 @@ fn check_owner(
     Err(Error::invalid_argument(message))
 }
 
-/// Says that an input was given away.
+/// Returns the error for an input that another operation has taken.
 #[cold]
 fn taken(op: &str, index: usize) -> Error {
     Error::invalid_argument(format!(
@@ -501,7 +501,7 @@ fn taken(op: &str, index: usize) -> Error {
     ))
 }
 
-/// Says that an input was made by another runtime.
+/// Returns the message for an input that another runtime made.
 #[cold]
 pub(crate) fn of_another_runtime(op: &str, index: usize) -> String {
     format!("input {index} of {op} belongs to another runtime")

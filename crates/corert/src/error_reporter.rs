@@ -8,7 +8,7 @@ use tfrt_tensor::Tensor;
 use crate::call_site::CallSite;
 use crate::definition::OpDefinition;
 
-/// What was called.
+/// The operation or transfer that a reported error belongs to.
 pub(crate) enum FailedCall {
     Op(Arc<OpDefinition>),
     Transfer,

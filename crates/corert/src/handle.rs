@@ -34,14 +34,14 @@ pub struct TensorHandle {
     traced: Option<TraceValue>,
 }
 
-/// Where a tensor belongs.
+/// The runtime and the device that a tensor belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Owner {
     pub(crate) runtime: RuntimeId,
     pub(crate) device: DeviceId,
 }
 
-/// Which value of which recording a handle stands for.
+/// A value of a recording that a handle stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TraceValue {
     pub(crate) recording: u32,
@@ -52,7 +52,7 @@ pub(crate) struct TraceValue {
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     address: usize,
-    /// Of one memory there may be several views.
+    /// Type and shape of a view: several views may share memory.
     metadata: Option<TensorMetadata>,
     owner: Owner,
 }
@@ -60,8 +60,8 @@ pub(crate) struct Identity {
 #[derive(Clone)]
 enum State {
     Tensor(Tensor),
-    /// With the request whose cancellation is the end of the wait: it lies in the handle so that to ask many handles,
-    /// which are all cancelled, takes nothing from memory but themselves.
+    /// A tensor to come, and the request whose cancellation ends the wait. The request lies in the handle itself, so
+    /// that asking many cancelled handles touches no other memory.
     Pending(Arc<PendingTensor>, Arc<RequestContext>),
     Failed(Error),
     /// An operation took it for good. Nobody else sees that.
@@ -75,12 +75,12 @@ pub(crate) struct PendingTensor {
     outcome: StateAtCancel,
 }
 
-/// What is known of a tensor that is to come.
+/// When the type and shape of a pending tensor become known.
 pub(crate) enum PendingMetadata {
     Known(TensorMetadata),
-    /// It will be known before the tensor is there.
+    /// Before the tensor is there, as this value.
     Before(AsyncValue<MetadataValue>),
-    /// It will be known when the tensor is there.
+    /// Together with the tensor.
     WithTensor,
 }
 
@@ -168,7 +168,7 @@ impl TensorHandle {
         }
     }
 
-    /// The same, to be written if nobody else holds its memory.
+    /// Returns the dense tensor in the handle itself, to be written if nobody else holds its memory.
     #[inline(always)]
     pub(crate) fn as_dense_mut(&mut self) -> Option<&mut DenseHostTensor> {
         match &mut self.state {
@@ -249,8 +249,8 @@ impl TensorHandle {
         }
     }
 
-    /// What settles when the tensor is there, without regard to cancellation: for operations that wait, which
-    /// look at their own request when they begin. `None` if it is settled.
+    /// Returns the value that settles with the tensor, regardless of cancellation, or `None` if it is settled. For
+    /// operations that wait: they look at their own request when they begin.
     #[inline]
     pub(crate) fn awaited(&self) -> Option<&AnyAsyncValue> {
         match &self.state {
@@ -261,8 +261,8 @@ impl TensorHandle {
         }
     }
 
-    /// The same for an operation of a request. One of the same request looks at that when it begins; the end of another
-    /// request is waited for.
+    /// Returns the value that an operation of `request` has to wait for. A handle of the same request ignores its
+    /// cancellation, which the operation looks at when it begins; the end of another request is waited for.
     pub(crate) fn awaited_in(&self, request: &Arc<RequestContext>) -> Option<AnyAsyncValue> {
         let awaited = self.awaited()?;
         match &self.state {
@@ -284,7 +284,8 @@ impl TensorHandle {
         }
     }
 
-    /// What tells this tensor from all others, as long as a handle to it is held. Some can't be told apart.
+    /// Returns the identity of the tensor, unique as long as a handle to it is held; `None` for tensors that can't be
+    /// told apart.
     pub(crate) fn identity(&self) -> Option<Identity> {
         match &self.state {
             State::Tensor(Tensor::Dense(dense)) => Some(Identity {
@@ -306,7 +307,7 @@ impl TensorHandle {
         matches!(self.state, State::Taken)
     }
 
-    /// Gives back what was taken.
+    /// Puts a dense tensor back into a handle that it was taken from.
     pub(crate) fn put_back(&mut self, tensor: DenseHostTensor) {
         self.state = State::Tensor(tensor.into());
     }

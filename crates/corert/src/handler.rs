@@ -45,7 +45,7 @@ pub use logging::LoggingOpHandler;
 /// # Ok::<(), Error>(())
 /// ```
 pub trait OpHandler: Send + Sync + 'static {
-    /// Its name, for traces and messages.
+    /// Returns the handler's name, for traces and messages.
     fn name(&self) -> &str;
 
     /// Returns the device that the results of its operations are on.

@@ -24,7 +24,7 @@ pub(crate) enum UnaryOperand<'a> {
     Owned(&'a mut TensorHandle),
 }
 
-/// Two inputs.
+/// Two dense inputs: both borrowed, or both handles given for good.
 pub(crate) enum BinaryOperands<'a> {
     Borrowed(&'a DenseHostTensor, &'a DenseHostTensor),
     Owned(&'a mut TensorHandle, &'a mut TensorHandle),
@@ -37,7 +37,7 @@ impl<'a> Inputs<'a> {
         Inputs(InputHandles::Borrowed(handles))
     }
 
-    /// The same, of handles that don't lie side by side.
+    /// Wraps handles that the caller keeps and that don't lie side by side.
     #[inline]
     pub fn borrowed_each(handles: &'a [&'a TensorHandle]) -> Self {
         Inputs(InputHandles::BorrowedEach(handles))
@@ -131,7 +131,7 @@ impl<'a> Inputs<'a> {
         (0..self.len()).map(|index| self.get(index))
     }
 
-    /// The same handles, for another operation.
+    /// Returns the handles again, for another operation.
     pub fn reborrow(&mut self) -> Inputs<'_> {
         Inputs(match &mut self.0 {
             InputHandles::Borrowed(handles) => InputHandles::Borrowed(handles),
@@ -179,7 +179,7 @@ impl fmt::Debug for Inputs<'_> {
     }
 }
 
-/// What may be given to an operation: arrays and lists of handles for good, slices of them lent.
+/// Conversion to the inputs of an operation: arrays and lists are given for good, slices are borrowed.
 pub trait IntoInputs {
     /// Hands the inputs to `call`.
     fn with<R>(self, call: impl FnOnce(Inputs<'_>) -> R) -> R;

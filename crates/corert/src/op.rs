@@ -18,13 +18,14 @@ use crate::runtime::{CoreRuntime, RuntimeId};
 /// The results of an operation.
 pub type Handles = SmallVec<[TensorHandle; 1]>;
 
-/// What the short way of an operation gives: a handle where that of a call's result lies, which is not moved then.
+/// Outcome of a fast path: the only result, `Err(None)` if there is no fast path for the inputs, or an error. The
+/// handle is written in place, so that it is not moved.
 pub type FastPath = Result<TensorHandle, Option<Error>>;
 
 /// Something that can be called with tensors: an operation of a registry, a function, or what a handler puts around
 /// another operation.
 pub trait Op: Send + Sync + 'static {
-    /// Its name, for messages.
+    /// Returns the operation's name, for messages.
     fn name(&self) -> &str;
 
     /// Returns whether it has no side effects, so that a call needs no chain.
@@ -63,17 +64,17 @@ pub struct OpCall<'a> {
     pub inputs: Inputs<'a>,
     /// The attributes.
     pub attrs: OpAttrsRef<'a>,
-    /// What comes before its side effects; becomes what comes after them.
+    /// The chain before the operation's side effects; replaced by the chain after them.
     pub chain: Option<&'a mut AsyncValue<Chain>>,
     /// The number of results that the caller expects, if he says so.
     pub n_results: Option<usize>,
     pub(crate) execution: &'a ExecutionContext,
     pub(crate) runtime: RuntimeId,
     pub(crate) caller: CallSite,
-    /// Where operations are counted that wait, if the call was not made by a kernel. Then what takes long is left to the
+    /// Counter of waiting operations, unless a kernel made the call. With a counter, long operations are left to the
     /// queue's workers.
     pub(crate) in_flight: Option<&'a Arc<InFlight>>,
-    /// Whether an operation that is left for later, and then can't be done, gives its first inputs for results.
+    /// Whether a deferred operation that can't be done gives its first inputs as results.
     pub(crate) gives_back: bool,
 }
 
@@ -103,7 +104,7 @@ impl<'a> OpCall<'a> {
         self.execution
     }
 
-    /// Who calls.
+    /// Returns the place of the call.
     pub fn caller(&self) -> CallSite {
         self.caller
     }
@@ -132,7 +133,7 @@ impl<'a> OpCall<'a> {
 #[derive(Clone)]
 pub struct CoreRuntimeOp {
     op: Arc<dyn Op>,
-    /// Who found it; nobody finds a function.
+    /// The handler that found it; `None` for a function.
     handler: Option<Arc<dyn OpHandler>>,
     runtime: RuntimeId,
 }
@@ -150,7 +151,7 @@ impl CoreRuntimeOp {
         }
     }
 
-    /// Its name.
+    /// Returns the operation's name.
     pub fn name(&self) -> &str {
         self.op.name()
     }
@@ -193,7 +194,7 @@ impl CoreRuntimeOp {
         inputs.with(|inputs| context.call(self, inputs, attrs, caller))
     }
 
-    /// The same of an operation with one result.
+    /// Calls an operation with one result, and returns that result at once.
     ///
     /// # Errors
     ///

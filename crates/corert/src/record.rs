@@ -41,7 +41,7 @@ pub struct Recording {
     recorder: Arc<Recorder>,
 }
 
-/// What was recorded. Values are numbered: each is an input, a constant, or a result of one call.
+/// A finished recording. Values are numbered: each is an input, a constant, or a result of one call.
 #[derive(Debug)]
 pub struct Trace {
     /// The parameters of the function, with the tensors that they stood for.
@@ -54,22 +54,22 @@ pub struct Trace {
     pub results: Vec<u32>,
 }
 
-/// One call that was recorded.
+/// One recorded call.
 #[derive(Debug)]
 pub struct TracedCall {
     /// The operation.
     pub op: CoreRuntimeOp,
-    /// What it was given.
+    /// Numbers of the input values.
     pub inputs: Vec<u32>,
-    /// Its attributes.
+    /// Attributes of the call.
     pub attrs: FrozenOpAttrs,
-    /// What it gave.
+    /// Numbers of the result values.
     pub results: Vec<u32>,
 }
 
-/// Where calls are kept.
+/// The shared log of calls behind a [`Recording`].
 pub(crate) struct Recorder {
-    /// Tells recordings apart.
+    /// Number that tells recordings apart.
     id: u32,
     /// `None` once the recording has ended.
     recorded: Mutex<Option<RecordedCalls>>,
@@ -80,10 +80,11 @@ struct RecordedCalls {
     n_values: u32,
     inputs: Vec<(u32, TensorHandle)>,
     constants: Vec<(u32, TensorHandle)>,
-    /// Which value a tensor from outside is. The constants keep it, so that no other can take its place.
+    /// Numbers of tensors from outside, by identity. The constants hold these tensors, so that an identity is not
+    /// reused.
     values: HashMap<Identity, u32>,
     n_places: u64,
-    /// By their places in the order of all calls.
+    /// Calls by their place in the order of all calls.
     calls: BTreeMap<u64, TracedCall>,
 }
 
@@ -91,7 +92,7 @@ struct RecordedCalls {
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 impl Recording {
-    /// Begins to record calls made with a context like this one.
+    /// Begins to record calls, made with a copy of this context.
     pub fn begin(context: &Context) -> Recording {
         // Ordering: a statistic.
         let id = NEXT.fetch_add(1, Ordering::Relaxed);

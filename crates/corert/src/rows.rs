@@ -131,9 +131,9 @@ struct Row {
     dialect: &'static str,
     name: Option<&'static Name>,
     op: &'static OpDef,
-    /// Whether some attribute must be stated.
+    /// Whether some attribute is required.
     asks: bool,
-    /// How many results a call gives, if that is always the same.
+    /// Number of results, if all calls have as many.
     n_results: Option<usize>,
 }
 
@@ -234,7 +234,7 @@ impl Row {
             .fast_path(function)
     }
 
-    /// Says how an operation is called.
+    /// Adds inputs, results, attributes and documentation of the row to a definition.
     fn described(self, mut definition: OpDefinition) -> OpDefinition {
         let op = self.op;
         let is_required = |input: &&tfrt_ops::ValueDef| match input.arity {

@@ -17,7 +17,7 @@ use crate::handler::{CpuOpHandler, OpHandler};
 use crate::op::CoreRuntimeOp;
 use crate::rows::{DeviceOpHandler, FindKernel, RowOpHandler};
 
-/// Tells runtimes apart.
+/// Number that tells runtimes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RuntimeId(u32);
 
@@ -45,7 +45,7 @@ pub struct CoreRuntime {
     shared: Arc<Shared>,
 }
 
-/// What all runtimes of a host share. It does not lead back to the host, which keeps it.
+/// State shared by all runtimes of a host. It does not hold the host, which holds it.
 struct Shared {
     id: RuntimeId,
     handlers: RwLock<BTreeMap<String, Arc<dyn OpHandler>>>,
@@ -139,7 +139,7 @@ impl CoreRuntime {
         Arc::new(RowOpHandler::new(find, device, next))
     }
 
-    /// Says what runs operations on devices beside the host. Told once, before a handler of such a device is asked for;
+    /// Sets the kernels of devices beside the host. Called once, before a handler of such a device is asked for;
     /// later calls change nothing.
     pub fn set_device_kernels(&self, kernels: Arc<[OpKernel]>) {
         let _ = self.shared.device_kernels.set(kernels);
@@ -207,7 +207,7 @@ impl CoreRuntime {
         ))
     }
 
-    /// Gives a handler a name under which programs find it.
+    /// Registers a handler under a name by which programs find it.
     ///
     /// # Errors
     ///

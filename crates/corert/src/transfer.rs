@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error_reporter::{ErrorReporter, FailedCall};
 use crate::handle::{Owner, PendingMetadata, PendingTensor};
 
-/// What is converted by a [`Context`].
+/// Transfers of tensors to other formats and devices.
 impl Context {
     /// Returns a handle to the tensor in a format, on a device: the same one where nothing changes.
     ///
@@ -49,7 +49,7 @@ impl Context {
     }
 }
 
-/// How tensors are transferred.
+/// A transfer of a tensor to a format on a device.
 pub(crate) struct Transfer<'a> {
     pub(crate) device: &'a DeviceRef,
     pub(crate) format: TensorFormat,

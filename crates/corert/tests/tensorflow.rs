@@ -15,7 +15,7 @@ use tfrt_tensor::{Bool, StringHostTensor, Tensor, TensorShape, with_real};
 
 const RECORDED: &str = include_str!("recorded/tensorflow.txt");
 
-/// What is known to differ: the beginning of a line, and why.
+/// Known differences: the beginning of a line, and the reason.
 const OTHERS: &[(&str, &str)] = &[("Selu {} | f64", "the row's numbers are those of f32")];
 
 #[test]

@@ -9,12 +9,12 @@ use tfrt_host::kernel::{
 
 /// A type of elements that attributes can list.
 pub trait Listed: Element {
-    /// What stands in the list: elements, or their real and imaginary parts in turn. Its bytes are those
+    /// Type of the numbers in the list: the elements, or their real and imaginary parts in turn. Its bytes are those
     /// of the elements.
     type Part: ScalarAttr + Element;
-    /// What the list is called in signatures.
+    /// Name of the list in signatures.
     const KIND: &'static str;
-    /// How many parts an element has.
+    /// Number of parts of an element.
     const N_PARTS: usize = size_of::<Self>() / size_of::<Self::Part>();
 }
 
@@ -82,7 +82,7 @@ impl<'a, T: Listed> Values<'a, T> {
     }
 }
 
-/// Says that a list has more or fewer numbers than a tensor has elements.
+/// Returns the error for a list with more or fewer numbers than a tensor has elements.
 #[cold]
 pub fn wrong_count(found: usize, wanted: usize, is_complex: bool) -> Error {
     let (values, tensor) = match is_complex {

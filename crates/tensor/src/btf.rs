@@ -30,14 +30,14 @@ const HEADER_BYTES: u64 = 16;
 /// Records and payloads begin at multiples of this.
 const ALIGNMENT_BYTES: u64 = 8;
 
-/// What a record says of its tensor before the extents.
+/// Header of a record: rank, type and layout of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BtfHeader {
     /// The number of dimensions.
     pub rank: u64,
     /// The type of the elements.
     pub dtype: BtfDType,
-    /// How the elements are kept.
+    /// Layout of the elements.
     pub layout: BtfLayout,
 }
 
@@ -104,7 +104,7 @@ impl BtfLayout {
     pub const COO: BtfLayout = BtfLayout(1);
 }
 
-/// In the words of the original.
+/// Prints the name that TFRT's C++ implementation uses.
 impl fmt::Display for BtfLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match *self {

@@ -155,7 +155,7 @@ pub fn read_tensor(
     Tensor::read(decoder, context)
 }
 
-/// Sees a part as a tensor; a copy of it, if it begins where its elements may not.
+/// Returns a part as a dense tensor; as a copy if the part is not aligned for its elements.
 fn dense(
     metadata: TensorMetadata,
     part: HostBuffer,
@@ -305,7 +305,7 @@ impl Encoded for TensorShape {
     }
 }
 
-/// Whether the rank is known, then the rank, then the extents, with -1 for one that is not known.
+/// Whether the rank is known, then the rank, then the extents, with -1 for an unknown one.
 impl Encoded for PartialTensorShape {
     fn write(&self, encoder: &mut Encoder) -> Result<(), Error> {
         let Some(extents) = self.extents() else {

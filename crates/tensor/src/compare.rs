@@ -1,4 +1,4 @@
-//! Whether tensors are the same, or nearly.
+//! Comparison of tensors, exact or up to rounding.
 
 use tfrt_host::{DType, Error};
 

@@ -35,7 +35,7 @@ pub struct DenseHostTensor {
 }
 
 impl DenseHostTensor {
-    /// Sees a buffer as a tensor.
+    /// Wraps a buffer as a tensor.
     ///
     /// # Errors
     ///
@@ -279,14 +279,14 @@ impl DenseHostTensor {
         self.buffer.thaw()
     }
 
-    /// Says that the elements will not be written any more while several hold them, if nobody else does now:
-    /// [`HostBuffer::freeze`].
+    /// Freezes the elements: they are never written again while several tensors hold them. Does nothing if several do
+    /// now; see [`HostBuffer::freeze`].
     #[inline]
     pub fn freeze(&mut self) {
         self.buffer.freeze();
     }
 
-    /// The same elements with another shape, in the same buffer.
+    /// Returns the elements with another shape, in the same buffer.
     ///
     /// # Errors
     ///
@@ -303,7 +303,7 @@ impl DenseHostTensor {
         })
     }
 
-    /// The same elements in one dimension, in the same buffer.
+    /// Returns the elements in one dimension, in the same buffer.
     pub fn flatten(&self) -> Self {
         let shape = TensorShape::new(&[self.n_elements()]).expect("so many fit the memory");
         DenseHostTensor {
@@ -312,7 +312,7 @@ impl DenseHostTensor {
         }
     }
 
-    /// What lies at these coordinates of the leading dimensions, in the same buffer.
+    /// Returns the slice at these coordinates of the leading dimensions, in the same buffer.
     ///
     /// # Errors
     ///

@@ -79,7 +79,7 @@ impl TensorMetadata {
         )))
     }
 
-    /// How many bytes the elements take in a dense tensor.
+    /// Returns the number of bytes of the elements in a dense tensor.
     ///
     /// # Errors
     ///

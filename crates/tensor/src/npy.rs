@@ -94,7 +94,7 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::invalid_argument(format!("not a readable .npy file: {}", message.into()))
 }
 
-/// What the elements are.
+/// Kind of an array's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ElementKind {
     Numbers(DType),

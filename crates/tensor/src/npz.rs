@@ -11,7 +11,7 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::{Tensor, npy};
 
-/// What each name in the archive ends in.
+/// Suffix of each name in the archive.
 const SUFFIX: &str = ".npy";
 /// A deflated file is at most about so many times as long as it is stored.
 const MAX_EXPANSION: u64 = 1_100;

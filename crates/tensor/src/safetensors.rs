@@ -41,9 +41,9 @@ const COMPACT_TYPES: [(Dtype, SubbyteType); 6] = [
 /// A tensor of a file.
 #[derive(Clone, Debug)]
 pub enum FileTensor {
-    /// Of elements that can be calculated with.
+    /// A tensor of elements that can be calculated with.
     Dense(DenseHostTensor),
-    /// Of floats of 8 bits or 4.
+    /// A tensor of floats of 8 bits or 4.
     Compact(SubbyteTensor),
 }
 

@@ -12,7 +12,7 @@ use crate::{
 /// The most bytes that an element takes.
 const MAX_ELEMENT_BYTES: usize = 16;
 
-/// One value, seen as a tensor of any shape.
+/// A tensor of any shape whose elements all have one value.
 ///
 /// # Examples
 ///
@@ -76,7 +76,7 @@ impl ScalarHostTensor {
         self.metadata.dtype
     }
 
-    /// The same value as a tensor of another shape.
+    /// Returns the value as a tensor of another shape.
     pub fn with_shape(&self, shape: TensorShape) -> ScalarHostTensor {
         ScalarHostTensor {
             metadata: TensorMetadata::new(self.dtype(), shape),

@@ -30,7 +30,7 @@ pub type Dims = SmallVec<[usize; 6]>;
 #[derive(Clone)]
 pub struct TensorShape(Extents);
 
-/// What extents are kept in: always the first that can hold them, so that equal shapes are of one kind.
+/// Storage of extents: always the first that can hold them, so that equal shapes are of one kind.
 #[derive(Clone)]
 enum Extents {
     /// Up to seven, each below 2^16.
@@ -183,8 +183,7 @@ impl TensorShape {
         (product <= max).then_some(product)
     }
 
-    /// How far apart neighbours lie in each dimension, in elements, if the elements lie in row-major
-    /// order. What does not fit is the largest number.
+    /// Returns the row-major strides in elements. A stride that does not fit is the largest number.
     pub fn strides(&self) -> Dims {
         let mut strides: Dims = self.to_dims();
         let mut stride = 1_usize;
@@ -305,7 +304,7 @@ impl PartialTensorShape {
     /// The extent that stands for an unknown one in attributes and text.
     pub const UNKNOWN: i64 = -1;
 
-    /// Nothing is known, not even the number of dimensions.
+    /// A shape of which nothing is known, not even the number of dimensions.
     pub const UNRANKED: PartialTensorShape = PartialTensorShape { extents: None };
 
     /// Returns the shape with these extents, [`UNKNOWN`](Self::UNKNOWN) for one that is not known.

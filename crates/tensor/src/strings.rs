@@ -9,10 +9,10 @@ use tfrt_host::{DType, Error, HostAllocator};
 use crate::text::MAX_PRINTED;
 use crate::{TensorMetadata, TensorShape};
 
-/// From so many strings on, the text of a tensor says that there are more than it shows.
+/// Number of strings from which on the text of a tensor says that there are more than it shows.
 const ELIDED_FROM: usize = 33;
 
-/// What a string takes beside its bytes: its place in the list, and what the heap adds to a block.
+/// Memory of a string beside its bytes: its place in the list, and the heap's overhead of a block.
 const BYTES_PER_STRING: usize = size_of::<Vec<u8>>() + 16;
 
 /// Strings in row-major order; they need not be UTF-8. Clones share them until one is changed.
@@ -31,7 +31,7 @@ pub struct StringHostTensor {
     metadata: TensorMetadata,
     // Invariant: as many as the shape says.
     strings: Arc<Vec<Vec<u8>>>,
-    /// What a limit on memory counts for them.
+    /// Reservation of memory for the strings, where there is a limit.
     aside: Option<Arc<Aside>>,
 }
 
@@ -88,7 +88,7 @@ impl StringHostTensor {
         &self.metadata
     }
 
-    /// The same strings with another shape, not copied.
+    /// Returns the strings with another shape, not copied.
     ///
     /// # Errors
     ///

@@ -53,7 +53,7 @@ pub enum SubbyteType {
     Ui2,
 }
 
-/// What becomes of numbers that are larger than the largest of a type.
+/// Treatment of numbers that are larger than the largest of a type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
     /// The largest; of the types without infinity and -0, an infinity is no number.
@@ -134,7 +134,7 @@ impl SubbyteType {
         }
     }
 
-    /// How many bytes so many elements take.
+    /// Returns the number of bytes of `n_elements` elements.
     pub fn len_bytes(self, n_elements: usize) -> usize {
         n_elements.div_ceil(8 / self.n_bits())
     }
@@ -233,7 +233,7 @@ pub struct SubbyteTensor {
 }
 
 impl SubbyteTensor {
-    /// Sees a buffer as a tensor.
+    /// Wraps a buffer as a tensor.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use crate::{
     TensorMetadata,
 };
 
-/// How the elements of a tensor are kept, and where.
+/// Storage format of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TensorFormat {
     /// [`DenseHostTensor`]
@@ -82,7 +82,7 @@ impl Tensor {
         }
     }
 
-    /// How the elements are kept.
+    /// Returns the storage format of the elements.
     pub fn format(&self) -> TensorFormat {
         match self {
             Tensor::Dense(_) => TensorFormat::DenseHost,

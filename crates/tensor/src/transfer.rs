@@ -197,7 +197,7 @@ fn allocate(
     })
 }
 
-/// Says that a device is at work for a request until a copy is over.
+/// Marks a device as working for a request until a copy is over.
 fn watch(copied: &AsyncValue<Chain>, request: &Arc<RequestContext>) {
     if !copied.is_settled() {
         let guard = request.external();

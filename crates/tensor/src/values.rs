@@ -22,12 +22,12 @@ use crate::Tensor;
 #[derive(Clone, Debug, Default)]
 pub struct Sequence {
     tensors: Arc<Vec<Tensor>>,
-    /// What a limit on memory counts for them.
+    /// Reservation of memory for the tensors, where there is a limit.
     _aside: Option<Arc<Aside>>,
 }
 
 impl Sequence {
-    /// What a tensor of a sequence takes beside its elements: its value, its shape, its place in lists.
+    /// Memory of a tensor of a sequence beside its elements: its value, its shape, its place in lists.
     pub const BYTES_PER_TENSOR: usize = 512;
 
     /// Tensors for which memory was set aside, as long as there is the sequence: [`BYTES_PER_TENSOR`] of each, as they
@@ -84,7 +84,7 @@ impl Value for Optional {
     type Storage = Heap;
 }
 
-/// What stands for an operand that is left out.
+/// Placeholder for an operand that is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NoValue;
 
@@ -145,7 +145,7 @@ impl Map {
         &self.0.values
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.0.keys.metadata().shape.n_elements().unwrap_or(0)
     }
@@ -194,7 +194,7 @@ impl Maps {
         &self.0.values
     }
 
-    /// How many maps there are.
+    /// Returns the number of maps.
     pub fn len(&self) -> usize {
         self.0.values.metadata().shape.to_dims()[0]
     }

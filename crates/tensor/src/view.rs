@@ -27,7 +27,7 @@ pub struct TensorView<'a, T> {
 }
 
 impl<'a, T: Element> TensorView<'a, T> {
-    /// Sees a slice as a tensor in row-major order.
+    /// Wraps a slice as a tensor in row-major order.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ impl<'a, T: Element> TensorView<'a, T> {
         })
     }
 
-    /// Sees elements of a slice at the given distances from the first and from each other.
+    /// Wraps elements of a slice with the given strides.
     ///
     /// # Errors
     ///
@@ -162,8 +162,7 @@ impl<'a, T: Element> TensorView<'a, T> {
         })
     }
 
-    /// The same elements seen with larger extents: dimensions of extent 1, and those in front that are
-    /// missing, are repeated.
+    /// Returns a view with larger extents: dimensions of extent 1, and missing ones in front, are repeated.
     ///
     /// # Errors
     ///
@@ -190,7 +189,7 @@ impl<'a, T: Element> TensorView<'a, T> {
         })
     }
 
-    /// What lies at these coordinates of the leading dimensions, seen with the others.
+    /// Returns the view at these coordinates of the leading dimensions.
     ///
     /// # Errors
     ///
@@ -241,7 +240,7 @@ pub struct TensorViewMut<'a, T> {
 }
 
 impl<'a, T: Element> TensorViewMut<'a, T> {
-    /// Sees a slice as a tensor in row-major order.
+    /// Wraps a slice as a tensor in row-major order.
     ///
     /// # Errors
     ///
@@ -273,7 +272,7 @@ impl<'a, T: Element> TensorViewMut<'a, T> {
         self.elements
     }
 
-    /// The same elements for reading.
+    /// Returns a view of the elements for reading.
     pub fn as_view(&self) -> TensorView<'_, T> {
         TensorView {
             elements: self.elements,
@@ -294,7 +293,7 @@ impl<'a, T: Element> TensorViewMut<'a, T> {
         self.elements.fill(value);
     }
 
-    /// What lies at these coordinates of the leading dimensions, seen with the others.
+    /// Returns the view at these coordinates of the leading dimensions.
     ///
     /// # Errors
     ///
@@ -352,7 +351,7 @@ impl<'a> Offsets<'a> {
         }
     }
 
-    /// The same from some element on; none if there are not so many.
+    /// Returns the offsets from some element on; none if there are fewer elements.
     pub(crate) fn starting_at(extents: &'a [usize], strides: &'a [usize], first: usize) -> Self {
         let mut offsets = Offsets::new(extents, strides);
         let (mut rest, mut start) = (first, 0_usize);

@@ -388,7 +388,7 @@ fn chains_go_through_conditions_and_bodies() {
     check(&text, &[("n", 0.0)], &[0.0, 0.0], &[0.0]);
 }
 
-/// What a function does to a resource it does in the order of the chains, and as often as it is called.
+/// The effects of a function on a resource happen in the order of the chains, as often as it is called.
 #[test]
 fn chains_go_through_functions_that_are_called() {
     let body = "\

@@ -28,16 +28,16 @@ use data::{Digit, N_CLASSES, N_PIXELS};
 
 /// The images that a program takes at a time.
 pub const BATCH: usize = 32;
-/// How much of a target belongs to all classes alike, so that the network does not get too sure (Szegedy and
-/// others, "Rethinking the Inception Architecture for Computer Vision", 2016).
+/// Label smoothing: the part of a target that is spread evenly over all classes (Szegedy and others, "Rethinking the
+/// Inception Architecture for Computer Vision", 2016).
 const SMOOTHING: f32 = 0.1;
 
-/// Which network.
+/// The network to train.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
     /// 256 hidden numbers.
     Mlp,
-    /// Two convolutions, 128 hidden numbers.
+    /// A convolutional network: two convolutions, 128 hidden numbers.
     Cnn,
 }
 
@@ -57,7 +57,7 @@ impl Model {
         }
     }
 
-    /// How often each image is seen, if nobody says otherwise.
+    /// Returns the default number of epochs.
     pub fn epochs(self) -> usize {
         match self {
             Model::Mlp => 60,
@@ -196,7 +196,7 @@ impl<'r> Training<'r> {
         Ok(sum / n_batches.max(1) as f32)
     }
 
-    /// How many steps an epoch has.
+    /// Returns the number of steps of an epoch.
     pub fn n_steps_of_epoch(digits: &[Digit]) -> usize {
         digits.len() / BATCH
     }

@@ -32,12 +32,12 @@ impl Numbers {
         }
     }
 
-    /// Of which type they are.
+    /// Returns the type of the numbers.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// How many there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.n
     }

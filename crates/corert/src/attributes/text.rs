@@ -1,4 +1,4 @@
-//! How attributes are printed: by the logging handler, and by kernels for tests.
+//! Text form of attributes, as the logging handler and kernels for tests print them.
 
 use std::fmt;
 

@@ -13,7 +13,7 @@ use super::Numbers;
 /// Bytes of a text that are held in place.
 const INLINE_BYTES: usize = 24;
 
-/// What an attribute is.
+/// The value of an attribute.
 #[derive(Clone)]
 pub enum AttrValue {
     /// A number.
@@ -69,7 +69,8 @@ impl Text {
     }
 }
 
-/// What becomes the value of an attribute: numbers, arrays and slices of them, texts, types, shapes, tensors.
+/// Conversion to the value of an attribute, from numbers, arrays and slices of numbers, texts, types, shapes and
+/// tensors.
 pub trait IntoAttr {
     /// Returns the value.
     fn into_attr(self) -> AttrValue;

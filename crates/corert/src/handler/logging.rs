@@ -16,7 +16,7 @@ use super::OpHandler;
 use crate::TensorHandle;
 use crate::op::{Handles, Op, OpCall};
 
-/// Tells of each operation that another handler runs.
+/// A handler that logs each operation that another handler runs.
 ///
 /// A call is told when it is made; inputs and results are told when they are there, which the handler does not wait for:
 /// each is one write, so that lines of several operations don't mix.
@@ -25,7 +25,7 @@ pub struct LoggingOpHandler {
     log: Arc<Log>,
 }
 
-/// What the operations of a handler share.
+/// Settings and output shared by the logged operations of a handler.
 struct Log {
     with_results: bool,
     // A statistic, which numbers the calls.
@@ -131,7 +131,7 @@ impl Log {
         self.output.log(text.strip_suffix('\n').unwrap_or(text));
     }
 
-    /// Tells of tensors when all of them are there.
+    /// Logs tensors when all of them are there.
     fn tell_all<'a>(
         self: &Arc<Self>,
         number: u64,

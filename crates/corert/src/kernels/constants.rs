@@ -116,7 +116,7 @@ fn strings(
     Ok(runtime(execution).handle(StringHostTensor::new(shape, texts)?))
 }
 
-/// One string stands for no more than so many.
+/// Maximum number of elements that one string may stand for.
 const MAX_SPLAT: usize = 1 << 20;
 
 /// A list of strings.

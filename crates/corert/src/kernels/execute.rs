@@ -138,7 +138,7 @@ fn values(handles: Handles) -> Results {
     Results(handles.into_iter().map(handle_as_value).collect())
 }
 
-/// What a kernel is asked to call an operation with.
+/// An operation call that a kernel's operands and attributes describe.
 struct ExecuteCall<'a> {
     runtime: CoreRuntime,
     execution: &'a ExecutionContext,

@@ -11,7 +11,7 @@ use super::Row;
 use crate::attributes::{AttrValue, Numbers, OpAttrsRef, missing};
 use crate::definition::AttrKind;
 
-/// What operands say that are attributes of a row.
+/// Row attributes that operands of the call state, each with its integers.
 pub(super) type OperandLists = SmallVec<[(&'static str, SmallVec<[i64; 8]>); 1]>;
 
 /// The attributes of a call, as those of its row.
@@ -105,7 +105,7 @@ impl Row {
         }
     }
 
-    /// Tells whether attributes are of the kinds that the row has, and whether none is missing.
+    /// Checks that attributes are of the row's kinds, and that none is missing.
     ///
     /// # Errors
     ///
@@ -210,7 +210,7 @@ impl Row {
     }
 }
 
-/// Tells whether an attribute is of a kind; truth values are integers.
+/// Checks that an attribute is of a kind; truth values are integers.
 fn check(attrs: OpAttrsRef<'_>, name: &str, kind: AttrKind) -> Result<(), Error> {
     match kind {
         AttrKind::Integer if matches!(attrs.bool(name), Ok(Some(_))) => (),

@@ -196,7 +196,7 @@ impl Row {
 struct TransferringOp {
     inner: Arc<dyn Op>,
     device: DeviceId,
-    /// Whether it takes tensors of the host as they are.
+    /// Whether tensors of the host are taken as they are.
     takes_host: bool,
 }
 

@@ -12,7 +12,7 @@ use super::operands;
 use crate::attributes::FrozenOpAttrs;
 use crate::definition::{MetadataCall, ResultMetadata};
 
-/// What the results of the last call were.
+/// Cache of the results' metadata of the last call.
 #[derive(Default)]
 pub(super) struct LastResults(Mutex<Option<LastCall>>);
 

@@ -17,13 +17,13 @@ use super::attributes::OperandLists;
 use crate::attributes::{AttrValue, Numbers, OpAttrsRef};
 use crate::inputs::Inputs;
 
-/// Where an operand of a row comes from.
+/// The source of a row's operand.
 pub(super) enum OperandSource {
     /// An input of the call.
     Input(usize),
     /// Something that is made for it.
     Made(NameOperand),
-    /// It is left out.
+    /// Nothing: the operand is left out.
     Nowhere,
 }
 
@@ -220,7 +220,7 @@ impl Row {
 pub(super) struct RowOperands<'c, 'a> {
     pub row: Row,
     pub inputs: &'c mut Inputs<'a>,
-    /// By index: those that were made. Empty if none is.
+    /// Operands made for the row, by index. Empty if none is made.
     pub made: SmallVec<[Option<Tensor>; 2]>,
 }
 

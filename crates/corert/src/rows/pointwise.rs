@@ -21,9 +21,9 @@ use crate::op::FastPath;
 /// A function of elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Function {
-    /// Of one.
+    /// Of one element.
     Unary(UnaryFunction),
-    /// Of two.
+    /// Of two elements.
     Binary(BinaryFunction),
 }
 

@@ -15,7 +15,7 @@ use crate::call::Call;
 use crate::definition::{Output, Outputs};
 
 impl Row {
-    /// Says what a kernel says by the row's name, or by the one that ONNX has for it, of the operation as it is called.
+    /// Returns a kernel's error with the called operation's name in place of the row's or ONNX's.
     #[cold]
     pub(super) fn renamed(self, op: &str, error: Error) -> Error {
         let is_own = |name: &str| {

@@ -1,4 +1,4 @@
-//! What operations calculate: values, types, shapes, memory that is used again, formats, and what is refused.
+//! Arithmetic of operations: values, types, shapes, reused memory, formats, and refused calls.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl TestBed {
         TestBed::on(HostContext::builder(KernelRegistry::new()))
     }
 
-    /// One whose tensors take no more bytes than that.
+    /// Returns a bed whose tensors take no more than `n_bytes` bytes.
     fn within(n_bytes: usize) -> TestBed {
         let system: Arc<dyn HostAllocator> = Arc::new(SystemAllocator::new());
         let limited = Arc::new(LimitedAllocator::new(system, n_bytes));

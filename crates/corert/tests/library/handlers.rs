@@ -47,7 +47,7 @@ fn handlers_keep_the_contract() {
 #[test]
 #[should_panic(expected = "shapes differ")]
 fn handlers_that_break_the_contract_are_found() {
-    /// Says nothing of errors.
+    /// A handler whose operations swallow errors: a failed call gives no results.
     struct Deaf(Arc<dyn OpHandler>);
     struct DeafOp(Arc<dyn Op>);
     impl OpHandler for Deaf {

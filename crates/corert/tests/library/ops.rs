@@ -102,7 +102,7 @@ impl Caller {
         results.remove(0)
     }
 
-    /// What is said of a call that fails.
+    /// Returns the message of a call that fails.
     fn error(&self, op: &str, inputs: &[&TensorHandle], attrs: &OpAttrs) -> String {
         let error = self.try_all(op, inputs, attrs).unwrap_err();
         error.message().to_owned()

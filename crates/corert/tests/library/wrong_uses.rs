@@ -1,5 +1,5 @@
-//! What is said of wrong uses: each is made, and what comes of it is a row of `docs/wrong-uses.md`.
-//! `cargo xtask bless` rewrites the page.
+//! Wrong uses of operations, each with its message: the rows of `docs/wrong-uses.md`. `cargo xtask bless` rewrites
+//! the page.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, mpsc};
@@ -48,7 +48,7 @@ fn row(what: &'static str, error: Error) -> Row {
 struct User {
     runtime: CoreRuntime,
     context: Context,
-    /// Its result is of the input's type and shape, and comes when a promise is kept.
+    /// An operation whose result is of the input's type and shape, and comes when a promise is kept.
     later: CoreRuntimeOp,
     promises: Arc<Mutex<Vec<Promise<Tensor>>>>,
 }
@@ -125,7 +125,8 @@ impl User {
         error
     }
 
-    /// The same of what is known when the inputs are there: what is in them, or that no memory holds the results.
+    /// Returns the error of a call that is only found when the inputs are there: by their elements, or since no
+    /// memory holds the results.
     #[track_caller]
     fn late_refusal(&self, op: &str, inputs: impl IntoInputs, attrs: &OpAttrs) -> Error {
         self.failure_of(op, inputs, attrs)

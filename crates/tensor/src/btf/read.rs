@@ -41,7 +41,7 @@ pub struct BtfReader<S> {
     n_tensors: u64,
 }
 
-/// Where a payload goes on.
+/// Offset at which a payload continues.
 type Position = u64;
 
 impl<S: Read + Seek> BtfReader<S> {
@@ -74,7 +74,7 @@ impl<S: Read + Seek> BtfReader<S> {
         Ok(())
     }
 
-    /// How many tensors the file says it has.
+    /// Returns the number of tensors that the file states.
     pub fn n_tensors(&self) -> u64 {
         self.n_tensors
     }
@@ -102,7 +102,7 @@ impl<S: Read + Seek> BtfReader<S> {
             .map_err(|error| self.named(index, error))
     }
 
-    /// Has an error say which tensor of which file it is about.
+    /// Adds the file's name and the tensor's index to an error.
     #[cold]
     fn named(&self, index: u64, error: Error) -> Error {
         let name = &self.name;

@@ -39,20 +39,20 @@ pub trait AttentionElement: Floating<Wide: Floating<Wide = Self::Wide> + MatmulE
 
 impl<T: Floating<Wide: Floating<Wide = T::Wide> + MatmulElement>> AttentionElement for T {}
 
-/// How queries look at keys.
+/// Options of scaled dot-product attention.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Attention {
     /// The factor of scores; 1 / √depth if there is none.
     pub scale: Option<f64>,
-    /// For sequences of which nobody looks ahead: query `i` looks at the first `i + 1` keys and as many more as
-    /// this says, which come before those of the queries.
+    /// Causal attention: query `i` attends to the first `i + 1 + causal` keys, where `causal` is the number of keys
+    /// before those of the queries, as in a cache.
     pub causal: Option<usize>,
 }
 
-/// What is done with scores before softmax.
+/// A mask on scores, applied before softmax.
 #[derive(Clone, Debug, Default)]
 pub enum Mask<'a, T> {
-    /// Nothing.
+    /// No mask.
     #[default]
     None,
     /// Numbers are added.
@@ -64,7 +64,7 @@ pub enum Mask<'a, T> {
 /// As [`Mask`], of dense tensors.
 #[derive(Clone, Debug, Default)]
 pub enum TensorMask {
-    /// Nothing.
+    /// No mask.
     #[default]
     None,
     /// Numbers are added.

@@ -1,11 +1,11 @@
 //! Boxes in pictures, of which those are dropped that overlap a better one.
 
-/// What is kept of boxes.
+/// Options of non-maximum suppression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NonMaxSuppression {
-    /// How many are kept at most.
+    /// Maximum number of boxes that are kept.
     pub most: usize,
-    /// How large the common part of two may be, of all that both cover.
+    /// Intersection over union above which the worse of two boxes is dropped.
     pub overlap: f64,
     /// The score that a box has to exceed, if any.
     pub score: Option<f64>,

@@ -10,7 +10,7 @@ use crate::{Dims, TensorShape};
 /// Dimensions that all tensors walk alike are taken together: two dense tensors of one shape are one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Broadcast<const N: usize> {
-    /// Those of the result, with dimensions taken together; at least one.
+    /// Extents of the result, with adjacent dimensions merged; at least one.
     extents: Dims,
     strides: [Dims; N],
 }

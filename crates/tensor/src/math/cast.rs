@@ -12,7 +12,7 @@ use super::parallel;
 use crate::subbyte::{Overflow, SubbyteType};
 use crate::{BF16, Bool, DType, DenseHostTensor, F16, from_bytes, from_bytes_mut};
 
-/// Which power of two a number becomes, of those of [`SubbyteType::F8E8M0`].
+/// Rounding of a number to a power of two, for [`SubbyteType::F8E8M0`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PowerRounding {
     /// The next above.
@@ -24,12 +24,12 @@ pub enum PowerRounding {
     Nearest,
 }
 
-/// How numbers are converted that a type does not have.
+/// Conversion of numbers that the target type can't represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Casting {
-    /// What becomes of numbers above the largest of a small float.
+    /// Treatment of numbers above the largest of a small float.
     pub overflow: Overflow,
-    /// What becomes of numbers between powers of two.
+    /// Rounding of numbers between powers of two.
     pub powers: PowerRounding,
 }
 
@@ -141,7 +141,7 @@ fn convert_by<const N: usize>(
     store(casting, to, &wide[..n], out)
 }
 
-/// Does something for the Rust type of a number that the processor knows.
+/// Expands `body` for the Rust type of a number that the processor knows.
 macro_rules! with_plain {
     ($dtype:expr, ($($name:ident $type:ty),*), $T:ident => $body:expr, else $other:expr) => {
         match $dtype {

@@ -57,7 +57,7 @@ pub struct Convolution {
     pub groups: usize,
 }
 
-/// What is done with each output after the sum: `x * scale + shift`, then the larger of that and 0.
+/// Epilogue of a convolution, applied to each output: `x * scale + shift`, then relu.
 ///
 /// `scale` and `shift` have an entry for each filter; what is missing is left out.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,11 +66,11 @@ pub struct ConvEpilogue<'a, T> {
     pub scale: Option<&'a [T]>,
     /// Summands: the bias.
     pub shift: Option<&'a [T]>,
-    /// Whether what is below 0 becomes 0.
+    /// Whether relu is applied.
     pub relu: bool,
 }
 
-/// How a convolution's tensors lie.
+/// Extents of a convolution's tensors.
 #[derive(Clone, Copy, Debug)]
 struct ConvPlan {
     windows: Windows,
@@ -203,7 +203,7 @@ pub struct TensorConvEpilogue {
     pub scale: Option<DenseHostTensor>,
     /// Summands: `[filters]`.
     pub shift: Option<DenseHostTensor>,
-    /// Whether what is below 0 becomes 0.
+    /// Whether relu is applied.
     pub relu: bool,
 }
 
@@ -327,7 +327,7 @@ impl ConvPlan {
         self.windows.n_taps() * (self.channels / self.groups)
     }
 
-    /// How many outputs are made by one product of matrices.
+    /// Returns the number of outputs that one matrix product makes.
     fn block_len(&self) -> usize {
         (MAX_PATCHES / self.n_columns().max(1)).clamp(1, BLOCK)
     }
@@ -372,8 +372,8 @@ impl ConvPlan {
         (start, output % n_outputs)
     }
 
-    /// How far neighbours of a run of the last dimension are apart in the input. It wraps around only where no
-    /// window has two elements of the input.
+    /// Returns the distance in the input between neighbours of a run of the last dimension. It wraps around only
+    /// where no window has two elements of the input.
     fn step(&self) -> usize {
         let dilation = self.windows.0[2].window.dilation;
         dilation.wrapping_mul(self.channels)
@@ -484,7 +484,7 @@ impl ConvPlan {
     }
 }
 
-/// Does what follows a convolution, for rows of `n` filters.
+/// Applies the epilogue of a convolution to rows of `n` filters.
 fn finish<T: Real>(epilogue: ConvEpilogue<'_, T>, n: usize, out: &mut [T]) {
     let ConvEpilogue { scale, shift, relu } = epilogue;
     if scale.is_none() && shift.is_none() && !relu {

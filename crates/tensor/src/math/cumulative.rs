@@ -12,7 +12,7 @@ use crate::{
 /// Results whose elements are neighbours that are made side by side.
 const SIDE_BY_SIDE: usize = 256;
 
-/// What is made of all elements up to each.
+/// The operation of a cumulative reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cumulation {
     /// The sum; integers wrap around.
@@ -21,16 +21,16 @@ pub enum Cumulation {
     Product,
 }
 
-/// Which elements are taken in at each place.
+/// Direction of a scan, and whether each place includes its own element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScanOrder {
-    /// Those before it, without its own.
+    /// Whether the element at a place itself is left out.
     pub exclusive: bool,
-    /// Those behind it in place of those before it.
+    /// Whether the scan runs from the end to the beginning.
     pub reverse: bool,
 }
 
-/// What is before, at and behind a dimension.
+/// Extents before, of and behind the scanned dimension.
 #[derive(Clone, Copy, Debug)]
 struct CumulativePlan {
     extent: usize,

@@ -1,5 +1,5 @@
-//! From types of elements to Rust types: the families of numbers. [`with_element!`](crate::with_element) is for all
-//! types.
+//! Macros that expand code for the Rust type of a [`DType`], by families of numbers.
+//! [`with_element!`](crate::with_element) is for all types.
 
 use tfrt_host::{DType, Error};
 
@@ -55,7 +55,7 @@ impl Family {
     }
 }
 
-/// Does something for the Rust type of a float: `with_floating!(dtype, T => body, else other)`.
+/// Expands `body` for the Rust type of a float: `with_floating!(dtype, T => body, else other)`.
 ///
 /// # Examples
 ///
@@ -85,7 +85,7 @@ macro_rules! with_floating {
     }};
 }
 
-/// Does something for the Rust type of an integer.
+/// Expands `body` for the Rust type of an integer.
 #[macro_export]
 macro_rules! with_integer {
     ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {{
@@ -109,7 +109,7 @@ macro_rules! with_integer {
     }};
 }
 
-/// Does something for the Rust type of a real number: a float or an integer.
+/// Expands `body` for the Rust type of a real number: a float or an integer.
 #[macro_export]
 macro_rules! with_real {
     ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {
@@ -118,7 +118,7 @@ macro_rules! with_real {
     };
 }
 
-/// Does something for the Rust type of a number: also of a complex one.
+/// Expands `body` for the Rust type of a number, complex ones included.
 #[macro_export]
 macro_rules! with_number {
     ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {

@@ -11,13 +11,13 @@ use crate::math::Family;
 use crate::with_real;
 use crate::{DenseHostTensor, Dims, Element};
 
-/// Which dimensions of several tensors are one.
+/// Labelled dimensions of an einsum: the output's extents, the summed extents, and strides of each input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels {
     output: Dims,
     /// The extents of what is summed over.
     summed: Dims,
-    /// For each input: how far apart neighbours are along each dimension of the output and of what is summed over.
+    /// For each input the strides along the dimensions of the output, and along the summed ones.
     strides: Vec<[Dims; 2]>,
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn unary_slice<F: Unary<T>, T: Element>(x: &[T], out: &mut [F::Output
     );
 }
 
-/// Tells whether two shapes are the same.
+/// Checks that two shapes are equal.
 ///
 /// # Errors
 ///

@@ -8,23 +8,23 @@ use crate::math::Family;
 use crate::with_number;
 use crate::{DenseHostTensor, Dims};
 
-/// How patches lie along one dimension of a picture.
+/// Patches along one dimension of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PatchAxis {
     /// The extent of the picture.
     pub picture: usize,
-    /// How many elements of a patch there are along this dimension.
+    /// Number of elements of a patch along this dimension.
     pub taps: usize,
-    /// How far they are from each other.
+    /// Distance between elements of a patch.
     pub dilation: usize,
-    /// How far patches are from each other.
+    /// Distance between patches.
     pub stride: usize,
-    /// How much is put before and behind the picture.
+    /// Padding before and behind the picture.
     pub pads: (usize, usize),
 }
 
 impl PatchAxis {
-    /// How many patches there are.
+    /// Returns the number of patches.
     ///
     /// # Errors
     ///

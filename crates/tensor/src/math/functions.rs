@@ -116,7 +116,7 @@ fn within(x: f32, limit: f32) -> f32 {
     choose(x.abs() > limit, limit.copysign(x), x)
 }
 
-/// One of two floats, both of which are calculated: a branch would keep a loop from becoming vectors.
+/// Selects one of two floats, both calculated: a branch would keep a loop from being vectorized.
 #[inline(always)]
 fn choose(condition: bool, yes: f32, no: f32) -> f32 {
     let mask = u32::from(condition).wrapping_neg();

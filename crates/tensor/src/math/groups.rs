@@ -13,14 +13,14 @@ use crate::math::Family;
 use crate::with_floating;
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
-/// Which channels are normalised together, and what by.
+/// Options of group norm: the channel dimension, the groups, and epsilon.
 #[derive(Clone, Copy, Debug)]
 pub struct Groups<T> {
     /// The dimension of channels, behind that of examples: 1 if channels come first, the last if they come last.
     pub dimension: usize,
-    /// In how many groups of neighbours channels are divided; as many as there are channels for instance norm.
+    /// Number of groups of neighbouring channels; that of the channels for instance norm.
     pub n_groups: usize,
-    /// What is added to the variance.
+    /// Added to the variance.
     pub epsilon: T,
 }
 
@@ -33,7 +33,7 @@ pub struct ChannelAffine<'a, T> {
     pub shift: Option<&'a [T]>,
 }
 
-/// How the elements of an example lie: so many times all channels, each of so many elements.
+/// Extents of an example: outer repetitions, channels, and elements of a channel.
 #[derive(Clone, Copy, Debug)]
 struct GroupPlan {
     before: usize,

@@ -55,7 +55,7 @@ pub use update::update_slice;
 pub(crate) use axis::Axis;
 use engine::Engine;
 
-/// Where each element of a result comes from in one tensor.
+/// A strided copy: for each element of a result its place in one input.
 ///
 /// # Examples
 ///
@@ -75,14 +75,15 @@ use engine::Engine;
 pub struct LayoutCopy {
     input: Dims,
     output: Dims,
-    /// In the order of the result's dimensions; their extents have the product of the result's.
+    /// For each dimension of the result its source; the product of their extents is that of the result's.
     ///
     /// Invariant: unless the result is empty, each position that an axis leads to is one of its dimension in
     /// the input.
     sources: SmallVec<[SourceAxis; 6]>,
 }
 
-/// Which dimension of the input a dimension of the result walks, and how. Without one it repeats.
+/// Dimension of the input that a dimension of the result walks, with the walked positions; without a dimension it
+/// repeats.
 #[derive(Clone, Debug)]
 struct SourceAxis {
     dimension: Option<usize>,
@@ -334,7 +335,7 @@ impl LayoutCopy {
         Ok(TensorMetadata::new(input.dtype, shape))
     }
 
-    /// Nothing is moved yet.
+    /// Returns the identity, to be changed by each constructor.
     fn all_of(input: &[usize]) -> LayoutCopy {
         LayoutCopy {
             input: Dims::from_slice(input),

@@ -9,11 +9,11 @@ use crate::math::Family;
 use crate::with_floating;
 use crate::{DenseHostTensor, Element};
 
-/// How elements are divided by their neighbours in other channels: by
-/// `(bias + alpha / size * sum of the squares of size channels around) ^ beta`.
+/// Options of local response normalization: elements are divided by `(bias + alpha / size * sum of squares of size
+/// channels) ^ beta`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lrn {
-    /// How many channels are looked at, the element's own in the middle; of an even number one more behind.
+    /// Number of channels in the sum, with the element's own in the middle; an even number has one more behind.
     pub size: usize,
     /// The factor of the squares.
     pub alpha: f64,

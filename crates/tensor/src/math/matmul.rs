@@ -37,8 +37,8 @@ const MAX_NEAR: usize = 1 << 19;
 /// ... so there are no more parts than this.
 const FAR_PARTS: usize = 8;
 
-/// What becomes of the product and of what stood in the result before: `product * of_product + before *
-/// of_result`. Where `of_result` is 0, what stood there is not looked at.
+/// Factors of a product and of the result's old elements: `product * of_product + before * of_result`. Where
+/// `of_result` is 0, the old elements are not read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale<T> {
     /// The factor of the product.
@@ -200,7 +200,7 @@ fn fill<T: MatmulElement, R: Element>(
     })
 }
 
-/// How the matrices of a product lie.
+/// Extents and strides of a product's matrices.
 #[derive(Clone, Debug)]
 struct MatmulPlan {
     m: usize,
@@ -279,7 +279,7 @@ impl MatmulPlan {
         })
     }
 
-    /// How the result is cut: into strips of rows, or parts of one if matrices have but one.
+    /// Returns the parts of the result: strips of rows, or parts of a row if matrices have one.
     fn parts(&self) -> Parts {
         // Where one extent is 0, the others may be of any size.
         let times = |product: usize, extent: &usize| product.saturating_mul(*extent);

@@ -27,8 +27,7 @@ pub use channels::{ChannelTensors, channels_in_place, channels_into};
 pub use concat::concat_affine_into;
 pub use tensors::{RowNorm, channel_affine_into, channel_moments, row_moments, rows_into};
 
-/// What is done with normalised rows: `x * scale + shift`, element by element of a row. What is missing is left
-/// out.
+/// Scale and shift of normalized rows, element by element of a row: `x * scale + shift`. A missing one is left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Affine<'a, T> {
     /// A factor for each element of a row.
@@ -231,7 +230,7 @@ pub struct Channels<'a, T> {
     pub scale: &'a [T],
     /// The summand.
     pub shift: &'a [T],
-    /// What is added to the variance.
+    /// Added to the variance.
     pub epsilon: T,
 }
 
@@ -351,9 +350,9 @@ pub fn channel_statistics<T: Floating>(x: &TensorView<'_, T>) -> Result<(Vec<T>,
 /// The gradients of [`channels`] whose mean and variance are those of the batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelGradients<T> {
-    /// Of the scales.
+    /// Gradient of the scales.
     pub scale: Vec<T>,
-    /// Of the shifts.
+    /// Gradient of the shifts.
     pub shift: Vec<T>,
 }
 

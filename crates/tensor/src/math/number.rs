@@ -7,8 +7,8 @@ use crate::{BF16, Complex, Element, F16};
 /// Integers wrap around. Half-precision numbers are calculated with as `f32` and rounded, to nearest, ties to
 /// even.
 pub trait Number: Element {
-    /// What sums of many are kept in: wide enough that a step on the way does not lose what the result can
-    /// hold. For integers 64 bits, for half-precision numbers `f32`, else the type itself.
+    /// Accumulator type for sums of many elements, wide enough that no step loses what the result can hold: 64 bits
+    /// for integers, `f32` for half-precision numbers, else the type itself.
     type Wide: Number;
 
     /// The number 1.
@@ -26,7 +26,7 @@ pub trait Number: Element {
     fn negated(self) -> Self;
     /// Returns the number in the type of sums.
     fn widened(self) -> Self::Wide;
-    /// Back from the type of sums: integers wrap around, floats are rounded.
+    /// Converts back from the accumulator type: integers wrap around, floats are rounded.
     fn narrowed(wide: Self::Wide) -> Self;
 }
 
@@ -49,7 +49,7 @@ pub trait Real: Number {
     fn magnitude(self) -> Self;
     /// -1, 0 or 1, as the number; a zero, or what is no number, is itself.
     fn signum(self) -> Self;
-    /// What a division leaves, with the sign of the dividend; 0 for integers where the divisor is 0.
+    /// Returns the remainder of a division, with the sign of the dividend; 0 for integers where the divisor is 0.
     fn remainder(self, other: Self) -> Self;
     /// Returns the quotient, rounded down; 0 for integers where the divisor is 0.
     fn floored(self, other: Self) -> Self;
@@ -57,7 +57,7 @@ pub trait Real: Number {
     fn mean(sum: Self::Wide, n: usize) -> Self;
     /// As an `f64`: exact for all but large 64-bit integers.
     fn to_f64(self) -> f64;
-    /// From an `f64`: floats are rounded to nearest, integers towards zero and to their range; what is no
+    /// Converts from an `f64`: floats are rounded to nearest, integers towards zero and to their range; what is no
     /// number becomes 0.
     fn from_f64(value: f64) -> Self;
 }
@@ -564,7 +564,7 @@ macro_rules! complex {
                 }
             }
 
-            /// By Smith's method, which does not overflow where the result does not.
+            /// Divides by Smith's method, which does not overflow where the result does not.
             #[inline(always)]
             fn over(self, other: Self) -> Self {
                 let (c, d) = (other.real, other.imaginary);

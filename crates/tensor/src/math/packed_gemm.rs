@@ -44,10 +44,10 @@ pub(crate) use tile::{Residual, TileEpilogue, finish, multiply_add};
 
 /// A left side: rows of as many elements as the right side is deep, in parts of one length.
 pub(crate) trait Lhs {
-    /// How many parts a row has, and how long each is.
+    /// Returns the number of parts of a row, and the length of each.
     fn parts(&self) -> (usize, usize);
 
-    /// How far parts of neighbouring rows are apart, about.
+    /// Returns the approximate distance between parts of neighbouring rows.
     fn row_stride(&self) -> usize;
 
     /// Appends copies of what can't be read in place for these rows.
@@ -65,21 +65,21 @@ pub(crate) trait Lhs {
     );
 }
 
-/// What becomes of sums, for a whole product: see [`TileEpilogue`].
+/// Epilogue of a block's sums; [`TileEpilogue`] is the part for one tile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockEpilogue<'f> {
     /// Factors: one for each column.
     pub scale: Option<&'f [f32]>,
     /// Summands: one for each column.
     pub shift: Option<&'f [f32]>,
-    /// What is added, as seen from the first column of the block's first row.
+    /// Addend, seen from the first column of the block's first row.
     pub residual: Residual<'f>,
     pub least: f32,
     pub greatest: f32,
 }
 
 impl<'f> BlockEpilogue<'f> {
-    /// For some neighbouring columns, from a row of the block on.
+    /// Returns the epilogue of a tile: of these columns, from a row of the block on.
     #[inline(always)]
     pub(crate) fn of(&self, row: usize, columns: Range<usize>) -> TileEpilogue<'f> {
         TileEpilogue {
@@ -250,7 +250,7 @@ impl LhsBlock<'_> {
 #[derive(Clone, Debug)]
 pub(crate) struct Line<'l> {
     pub elements: &'l [f32],
-    /// For each depth where the first row's element is; those of the others follow.
+    /// For each depth the offset of the first row's element; those of the other rows follow it.
     pub offsets: &'l [usize],
     /// Their numbers in the block.
     pub rows: Range<usize>,
@@ -365,9 +365,9 @@ impl RowTiles {
     }
 }
 
-/// How a result is cut into blocks; it depends on shapes alone.
+/// A partition of a result into blocks. It depends on shapes alone.
 pub(crate) trait Partition {
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     fn len(&self) -> usize;
 
     /// Returns a block.
@@ -385,7 +385,7 @@ pub(crate) trait Partition {
     }
 }
 
-/// How a product is cut into blocks.
+/// Blocks of a product: a grid of row ranges and panel ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockGrid {
     n_rows: usize,
@@ -399,9 +399,9 @@ pub(crate) struct BlockGrid {
 
 /// Multiplications of a block, about: some 100 microseconds.
 const BLOCK_OPERATIONS: usize = 5 << 20;
-/// The same for a block of some columns, which costs more to put in its place.
+/// Approximate multiplications of a block of some columns, which costs more to put in its place.
 const COLUMN_BLOCK_OPERATIONS: usize = 12 << 20;
-/// The same for a block of all groups, where there would be but one.
+/// Approximate multiplications of a block of all groups, where there would be but one.
 const GROUPS_BLOCK_OPERATIONS: usize = 1 << 19;
 /// Bytes of a left side that the second cache holds beside a panel.
 const BLOCK_BYTES: usize = 192 << 10;
@@ -466,8 +466,8 @@ impl BlockGrid {
         }
     }
 
-    /// The same for so many products side by side, whose columns together make a row: with all columns in each block,
-    /// so that there are more blocks of some rows.
+    /// Returns the grid of `n_groups` products side by side, whose columns together make a row. Each block has all
+    /// columns, so that there are more blocks of some rows.
     pub(crate) fn of_groups(self, n_groups: usize) -> BlockGrid {
         let per_row = self.layout.depth.saturating_mul(self.layout.n_columns);
         let operations = per_row.saturating_mul(self.n_rows).saturating_mul(n_groups);
@@ -484,7 +484,7 @@ impl BlockGrid {
         }
     }
 
-    /// The same with all columns in each block.
+    /// Returns the grid with all columns in each block.
     pub(crate) fn with_whole_rows(self) -> BlockGrid {
         BlockGrid {
             n_panel_blocks: 1,

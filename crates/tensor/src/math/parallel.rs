@@ -39,7 +39,7 @@ pub(crate) fn part_start(n_units: usize, n_parts: usize, index: usize) -> usize 
     each * index + n_longer as usize
 }
 
-/// How a result is cut into parts; it depends on the problem alone, never on the number of threads.
+/// A partition of a result into chunks. It depends on the problem alone, never on the number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
     n_elements: usize,
@@ -81,7 +81,7 @@ impl Parts {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of parts.
     pub(crate) fn len(&self) -> usize {
         self.n_parts
     }
@@ -168,7 +168,7 @@ pub fn fill_bytes(
     spread(execution, output, size, parts, Box::new(body))
 }
 
-/// What makes the bytes of elements from one on.
+/// Function that makes the bytes of the elements from one on.
 type Body = Box<dyn Fn(usize, &mut [u8]) -> Result<(), Error> + Send + Sync>;
 
 /// Fills a tensor of elements of so many bytes in parts. Compiled once, whatever fills it: there are
@@ -211,7 +211,7 @@ fn spread(
     )
 }
 
-/// What makes the parts of a tensor, and its memory.
+/// Work of filling a tensor in parts: the function and the memory.
 struct Work {
     body: Body,
     memory: PartedBytes,
@@ -258,7 +258,7 @@ impl PartedBytes {
 /// it was made of.
 struct WorkState {
     n_left: usize,
-    /// Which parts were lent.
+    /// For each part whether it was lent.
     is_lent: Vec<bool>,
     work: Option<Arc<Work>>,
 }

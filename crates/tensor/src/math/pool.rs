@@ -27,7 +27,7 @@ pub use general::{WindowFunction, largest_positions_into, pool_by_into};
 pub use gradient::{gradient, gradient_into};
 pub use vectors::pool_f32_into;
 
-/// What becomes of the elements of a window.
+/// The reduction of a window's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
     /// The largest; of a window in the padding alone, the lowest number of the type.
@@ -38,7 +38,7 @@ pub enum Pooling {
     MeanWithPadding,
 }
 
-/// How a pooling's tensors lie.
+/// Extents of a pooling's tensors.
 #[derive(Clone, Copy, Debug)]
 struct PoolPlan {
     pooling: Pooling,

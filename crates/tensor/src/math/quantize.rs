@@ -19,7 +19,7 @@ pub struct QuantParams {
     layout: ScaleLayout,
 }
 
-/// Which scale an element has.
+/// Mapping from elements to scales.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ScaleLayout {
     One,

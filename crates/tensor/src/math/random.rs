@@ -25,7 +25,7 @@ pub struct CounterRng {
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl CounterRng {
-    /// Begins with a seed; seeds that are close to each other have nothing in common.
+    /// Returns the generator of a seed; seeds that are close to each other have nothing in common.
     pub fn new(seed: u64) -> CounterRng {
         CounterRng { seed: mixed(seed) }
     }

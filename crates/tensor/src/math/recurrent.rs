@@ -1,4 +1,4 @@
-//! What goes from place to place of a sequence and carries a state: recurrent networks, linear attention.
+//! Sequence layers with a state: recurrent networks, linear attention.
 //!
 //! [`Layer`] and linear attention are calculated in `f64`, place by place: every step waits for the one before. Layers of
 //! `f32` are faster with packed weights: [`PackedLayer`].
@@ -15,25 +15,25 @@ fn misfit() -> Error {
     Error::invalid_argument(message)
 }
 
-/// How a cell's state follows from the one before.
+/// The cell of a recurrent layer: how its state follows from the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell {
     /// `h = f(x W + h R + b)`
     Plain,
     /// Long short-term memory: gates in, out, forget, and the candidate; a second state.
     Lstm {
-        /// Whether what is forgotten is what is not taken in.
+        /// Whether the forget gate is 1 minus the input gate.
         couples: bool,
     },
     /// Gated recurrent unit: gates update, reset, and the candidate.
     Gru {
-        /// Whether the state is multiplied by its matrix before it is reset.
+        /// Whether the state is multiplied by its matrix before the reset gate is applied.
         resets_late: bool,
     },
 }
 
 impl Cell {
-    /// How many rows of the hidden size a matrix of weights has.
+    /// Returns the number of gates, each with as many rows of weights as there are hidden states.
     pub fn n_gates(self) -> usize {
         match self {
             Cell::Plain => 1,
@@ -71,7 +71,7 @@ pub enum Gate {
 }
 
 impl Gate {
-    /// Calculates it.
+    /// Calculates the function.
     pub fn apply(self, x: f64) -> f64 {
         match self {
             Gate::Relu => x.max(0.0),
@@ -110,11 +110,11 @@ impl Gate {
 /// A recurrent layer in one direction.
 #[derive(Clone, Debug)]
 pub struct Layer<'a> {
-    /// How its state goes on.
+    /// Type of cell.
     pub cell: Cell,
     /// The functions of gates, of candidates, and of the second state.
     pub gates: [Gate; 3],
-    /// What gates see is within this of 0.
+    /// Bound that inputs of gates are clipped to.
     pub clip: Option<f64>,
     /// The number of inputs.
     pub n_inputs: usize,

@@ -41,7 +41,7 @@ pub const FEW_LANES: usize = 16;
 /// Elements that are reduced in lanes before the results are combined.
 pub const BLOCK: usize = 1024;
 
-/// How elements become one.
+/// A reduction of many elements to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     /// The sum; integers wrap around.
@@ -238,7 +238,7 @@ pub fn reduce_into(
     })
 }
 
-/// Tells whether there is something to reduce where there are results that need it.
+/// Checks that there are elements to reduce where results need some.
 fn expect_some(reduction: Reduction, plan: &ReducePlan, n_results: usize) -> Result<(), Error> {
     match plan.n_reduced() == 0 && !reduction.has_result_of_nothing() && n_results > 0 {
         true => Err(nothing_to_reduce()),

@@ -17,12 +17,12 @@ pub(crate) use onnx::cubic;
 pub use onnx::{OnnxCoordinates, OnnxResize, OnnxResizeAxis, OnnxResizeKernel, OnnxResizeOptions};
 use taps::Taps;
 
-/// Where in the input a place of the result is.
+/// The mapping from places of the result to the input (PyTorch's `align_corners` and others).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoordinateMode {
     /// Elements are areas: `(x + 0.5) / scale - 0.5`.
     HalfPixel,
-    /// As `HalfPixel`, but 0 where the result has one element.
+    /// [`HalfPixel`](Self::HalfPixel), but 0 where the result has one element.
     PytorchHalfPixel,
     /// The first and last elements of both lie on each other: `x * (input - 1) / (output - 1)`.
     AlignCorners,
@@ -30,7 +30,7 @@ pub enum CoordinateMode {
     Asymmetric,
 }
 
-/// Which of two elements is the nearest.
+/// The rounding of a place to the nearest element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NearestMode {
     /// The nearer one, of two as near the lower.
@@ -43,7 +43,7 @@ pub enum NearestMode {
     Ceil,
 }
 
-/// What an element is made of.
+/// The interpolation kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ResizeKernel {
     /// The two nearest along each dimension, by their distance.
@@ -52,16 +52,16 @@ pub enum ResizeKernel {
     Cubic(f64),
 }
 
-/// How a picture is made smaller or larger between elements.
+/// Options of a resize by interpolation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interpolation {
-    /// What an element is made of.
+    /// Interpolation kernel.
     pub kernel: ResizeKernel,
-    /// Where the elements lie.
+    /// Mapping of coordinates.
     pub coordinates: CoordinateMode,
-    /// Whether, where the picture becomes smaller, more elements are looked at, so that none is left out.
+    /// Whether the kernel is widened where the picture becomes smaller, so that no element is left out.
     pub antialias: bool,
-    /// Whether elements outside count for nothing, instead of being the outermost.
+    /// Whether elements outside get weight 0, instead of those of the outermost.
     pub exclude_outside: bool,
 }
 
@@ -287,7 +287,7 @@ impl Resize {
         }
     }
 
-    /// Gives the elements that a place of a dimension is made of.
+    /// Calls `body` with the elements that a place of a dimension is made of, and their weights.
     fn taps_of(&self, dimension: usize, place: usize, mut body: impl FnMut(usize, f64)) {
         match &self.taps[dimension] {
             Some(taps) => taps
@@ -320,13 +320,13 @@ impl Resize {
     }
 }
 
-/// How a row of the result is made of one of the input: along the last dimension that is resized.
+/// Interpolation of a row along the last resized dimension.
 struct Row<'a> {
     taps: Option<&'a Taps>,
     stride: usize,
-    /// Where the elements behind each place lie.
+    /// Offsets of the elements behind each place.
     block: &'a [usize],
-    /// They lie in one piece.
+    /// Whether these elements are contiguous.
     is_dense: bool,
 }
 

@@ -9,7 +9,7 @@ use super::parallel::part_start;
 /// Operations of a block, about: some 10 microseconds.
 const BLOCK_OPERATIONS: usize = 1 << 18;
 
-/// How rows are cut into blocks; it depends on shapes alone.
+/// A partition of rows into blocks. It depends on shapes alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowBlocks {
     n_rows: usize,

@@ -7,7 +7,7 @@ use std::ops::{Range, RangeInclusive};
 use super::{parallel, vectorized};
 use crate::{Element, to_bytes, to_bytes_mut};
 
-/// How far ahead memory is asked for, in bytes, at least: so long does it take to arrive.
+/// Minimum prefetch distance in bytes: memory takes so long to arrive.
 const AHEAD: usize = 2048;
 /// Bytes that come from memory together.
 const LINE: usize = 64;
@@ -25,23 +25,24 @@ const STREAMED_BYTES: usize = 32 << 20;
 /// what is between their passes would not stay near.
 const STREAMED_ROW_BYTES: RangeInclusive<usize> = 8 * LINE..=64 << 10;
 
-/// What will be read and written after a row.
+/// Prefetch state of a row: elements that will be read and written next.
 ///
 /// While a row is calculated with, nothing would be asked of memory; and all at once is more than the processor
 /// can wait for. So whoever calculates asks for some of it now and then: [`step`](Self::step).
 #[derive(Debug)]
 pub(crate) struct Prefetch<'a, T> {
     x: &'a [T],
-    /// Where as many elements will be written, unless they are streamed. It is never read or written through.
+    /// Address of the elements that will be written next, unless they are streamed. It is never read or written
+    /// through.
     out: Option<*const T>,
-    /// How many elements were asked for.
+    /// Number of elements that were prefetched.
     n_asked: usize,
     /// Elements of a step.
     n_each: usize,
 }
 
 impl<T> Prefetch<'_, T> {
-    /// Nothing.
+    /// Returns a state without anything to prefetch.
     fn none() -> Self {
         Prefetch {
             x: &[],
@@ -63,19 +64,19 @@ impl<T> Prefetch<'_, T> {
     }
 }
 
-/// Where a row goes from memory that stays near.
+/// Destination of a row that is streamed past the caches.
 #[derive(Debug)]
 struct StreamTarget<'r, T> {
     /// Whole lines, but for the first and the last of a chunk.
     to: &'r mut [T],
-    /// How many elements that go there stand before the row: the end of the one before, which shares a line with it.
+    /// Number of elements before the row that are streamed with it: the end of the row before, which shares a line
+    /// with it.
     n_before: usize,
     /// Comes before anybody else sees what was streamed.
     end: &'r StreamFence,
 }
 
-/// How many of the first so many elements lie before the last line that begins among them, or that begins right after
-/// them.
+/// Returns the number of the first `n` elements before the last line that begins among them, or right after them.
 #[inline(always)]
 fn whole_lines<T>(elements: &[T], n: usize) -> usize {
     let head = elements.as_ptr().align_offset(LINE);
@@ -104,9 +105,9 @@ pub(crate) struct Row<'r, T> {
     x: Option<&'r [T]>,
     /// The row, and what is before it.
     out: &'r mut [T],
-    /// Where the row begins.
+    /// Index of the row's first element.
     first: usize,
-    /// Where the last pass writes what fills lines.
+    /// Destination of whole lines in the last pass.
     streams: Option<StreamTarget<'r, T>>,
     ahead: Prefetch<'r, T>,
 }
@@ -252,8 +253,8 @@ pub(crate) fn is_streamed<T>(n_elements: usize, row: usize) -> bool {
     bytes(n_elements) > STREAMED_BYTES && STREAMED_ROW_BYTES.contains(&bytes(row))
 }
 
-/// How many elements a chunk of whole rows has, as of [`parallel::chunk_len`]. Of what is streamed it has more: each
-/// chunk needs memory for a row, and waits for the end of its streams.
+/// Returns the number of elements of a chunk of whole rows, see [`parallel::chunk_len`]. Streamed chunks are longer:
+/// each needs memory for a row, and waits for the end of its streams.
 pub(crate) fn chunk_len(
     is_streamed: bool,
     operations_per_element: usize,
@@ -507,7 +508,7 @@ mod tests {
     }
 
     thread_local! {
-        /// How many streams have ended on this thread.
+        /// Number of streams that have ended on this thread.
         pub(super) static N_ENDS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
     }
 

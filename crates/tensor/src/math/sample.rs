@@ -11,18 +11,18 @@ use crate::math::Family;
 use crate::{DenseHostTensor, Dims};
 use crate::{with_floating, with_real};
 
-/// What an element is made of.
+/// The interpolation of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampling {
     /// The nearest element, of two as near the even one.
     Nearest,
-    /// Two along each dimension.
+    /// From two elements along each dimension.
     Linear,
-    /// Four along each dimension.
+    /// From four elements along each dimension.
     Cubic,
 }
 
-/// What lies outside.
+/// The value of samples outside the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PaddingMode {
     /// Zeros.
@@ -33,12 +33,12 @@ pub enum PaddingMode {
     Reflection,
 }
 
-/// How a grid is understood.
+/// Options of grid sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GridSample {
-    /// What an element is made of.
+    /// Interpolation.
     pub sampling: Sampling,
-    /// What lies outside.
+    /// Value of samples outside.
     pub outside: PaddingMode,
     /// Whether -1 and 1 are the middles of the outermost elements, not their edges.
     pub align_corners: bool,
@@ -177,7 +177,7 @@ impl GridSample {
         (x >= 0.0 && x < float(extent)).then_some(x as usize)
     }
 
-    /// What is seen at a place, the first dimension first.
+    /// Returns the sample at a place, the first dimension first.
     fn sample<T: Real>(&self, image: &[T], extents: &[usize], at: &[f64], start: usize) -> f64 {
         let ([extent, extents @ ..], [x, at @ ..]) = (extents, at) else {
             return image[start].to_f64();
@@ -227,16 +227,16 @@ fn reflected(x: f64, least: f64, largest: f64) -> f64 {
     }
 }
 
-/// How regions are looked at.
+/// Options of RoI align.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoiAlign {
     /// The factor from the coordinates of regions to those of pictures.
     pub scale: f64,
-    /// How many places a cell has along each dimension; 0: as many as elements.
+    /// Number of samples of a cell along each dimension; 0 for as many as it has elements.
     pub ratio: usize,
     /// Whether the middles of elements lie at half numbers.
     pub half_pixel: bool,
-    /// Whether the largest of a cell's parts counts, not the mean.
+    /// Whether a cell takes its largest sample, not the mean.
     pub takes_largest: bool,
 }
 

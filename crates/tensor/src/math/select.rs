@@ -106,19 +106,19 @@ pub fn coordinates_into(
     }
 }
 
-/// Which of several things differ, and which are the same.
+/// Equal things grouped into kinds, as NumPy's `unique` returns them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unique {
-    /// Where each kind occurs first.
+    /// Index of the first thing of each kind.
     pub firsts: Vec<usize>,
-    /// Of which kind each thing is.
+    /// Kind of each thing.
     pub kinds: Vec<usize>,
-    /// How many there are of each kind.
+    /// Number of things of each kind.
     pub counts: Vec<usize>,
 }
 
 impl Unique {
-    /// What finding them takes at most for each thing: its place before and after sorting, its group, and the lists.
+    /// Maximum memory of [`unique_by`] for each thing: its place before and after sorting, its group, and the lists.
     pub const BYTES_PER_THING: usize = 7 * size_of::<usize>();
 }
 

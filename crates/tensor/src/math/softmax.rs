@@ -14,7 +14,7 @@ use crate::math::Family;
 use crate::with_floating;
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
-/// What is made of each row.
+/// Softmax or its logarithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// e^x / the sum of all e^x

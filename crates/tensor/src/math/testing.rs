@@ -1,4 +1,5 @@
-//! What tests of several modules need: strided views of any kind, coordinates, elements of any type, numbers that find mistakes.
+//! Helpers for tests of several modules: strided views of any kind, coordinates, elements of any type, numbers that
+//! find mistakes.
 
 use proptest::prelude::*;
 
@@ -13,7 +14,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Sees elements of the list, which is long enough, so.
+    /// Returns a view with this layout on a list that is long enough.
     pub(crate) fn view<'a, T: Element>(&self, elements: &'a [T]) -> TensorView<'a, T> {
         TensorView::strided(&elements[..self.len], &self.extents, &self.strides).unwrap()
     }

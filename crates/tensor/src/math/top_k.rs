@@ -13,7 +13,7 @@ use super::number::Real;
 use super::{Family, parallel};
 use crate::{DType, DenseHostTensor, Dims, TensorView, TensorViewMut, from_bytes, with_real};
 
-/// Which elements are looked for.
+/// The order of top-k results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TopKOrder {
     /// The largest, which come first.
@@ -22,7 +22,7 @@ pub enum TopKOrder {
     Smallest,
 }
 
-/// How a dimension is looked through.
+/// Extents around the searched dimension.
 #[derive(Clone, Debug)]
 struct TopKPlan {
     which: TopKOrder,
@@ -213,7 +213,7 @@ impl TopKPlan {
     }
 }
 
-/// What is no number comes last.
+/// Compares numbers; what is no number comes last.
 #[inline]
 fn compare<T: Real>(x: T, y: T) -> Ordering {
     match (x.less(y), y.less(x)) {

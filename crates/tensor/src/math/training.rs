@@ -1,4 +1,4 @@
-//! What training needs beside the gradients of layers: a loss, and a step that makes it smaller.
+//! Training: a loss, and the step of an optimizer.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -26,13 +26,13 @@ mod tests;
 /// learning" (2013).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Momentum<T> {
-    /// How far to go.
+    /// Learning rate.
     pub rate: T,
-    /// How much of the velocity stays. 0 is gradient descent.
+    /// Momentum: the part of the velocity that stays. 0 is gradient descent.
     pub of_velocity: T,
-    /// How much weights are drawn to 0.
+    /// Weight decay.
     pub decay: T,
-    /// Whether to look ahead.
+    /// Whether to use Nesterov's momentum.
     pub is_nesterov: bool,
 }
 

@@ -13,26 +13,26 @@ mod flat;
 
 use flat::{FlatTrees, LANES};
 
-/// What a node asks of a feature.
+/// The question that a node asks of a feature.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Question<T> {
-    /// Whether it is at most this.
+    /// Whether the feature is at most this number.
     AtMost(T),
-    /// Whether it is less.
+    /// Whether the feature is less than this number.
     Less(T),
-    /// Whether it is at least this.
+    /// Whether the feature is at least this number.
     AtLeast(T),
-    /// Whether it is greater.
+    /// Whether the feature is greater than this number.
     Greater(T),
-    /// Whether it is this.
+    /// Whether the feature is this number.
     Equal(T),
-    /// Whether it is not this.
+    /// Whether the feature is not this number.
     NotEqual(T),
-    /// Whether it is one of these.
+    /// Whether the feature is one of these numbers.
     OneOf(Vec<T>),
 }
 
-/// Where a branch leads.
+/// Destination of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Branch {
     /// To a node.
@@ -46,22 +46,22 @@ pub enum Branch {
 pub struct Node<T> {
     /// The feature that is looked at.
     pub feature: usize,
-    /// What is asked of it.
+    /// Question about the feature.
     pub question: Question<T>,
     /// The answer if the feature is no number; else questions but [`Question::NotEqual`] have the answer no.
     pub missing_is_yes: bool,
-    /// Where yes leads.
+    /// Destination if the answer is yes.
     pub yes: Branch,
-    /// Where no leads.
+    /// Destination if the answer is no.
     pub no: Branch,
 }
 
-/// What a path through a tree adds.
+/// A contribution of a leaf to a result.
 #[derive(Clone, Copy, Debug)]
 pub struct Vote<T> {
     /// To which of the results.
     pub target: usize,
-    /// How much.
+    /// Amount that is added.
     pub weight: T,
 }
 
@@ -88,7 +88,7 @@ impl<T> Leaves<T> {
         self.starts.push(self.votes.len());
     }
 
-    /// How many leaves there are.
+    /// Returns the number of leaves.
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
@@ -109,7 +109,7 @@ impl<T> Default for Leaves<T> {
     }
 }
 
-/// What results are made of what trees say.
+/// Aggregation of the trees' votes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aggregate {
     /// The sum over trees divided by their number.
@@ -176,22 +176,22 @@ impl<T: Floating> Trees<T> {
         })
     }
 
-    /// How many features a row has at least: one, and those that nodes look at.
+    /// Returns the minimum number of features of a row: one, and those that nodes look at.
     pub fn n_features(&self) -> usize {
         self.flat.n_features()
     }
 
-    /// How many results there are.
+    /// Returns the number of results.
     pub fn n_targets(&self) -> usize {
         self.n_targets
     }
 
-    /// How many trees there are.
+    /// Returns the number of trees.
     pub fn n_trees(&self) -> usize {
         self.flat.roots().len()
     }
 
-    /// The same trees with numbers of another type.
+    /// Converts the trees' numbers to another type.
     pub fn map<U: Floating>(&self, mut number: impl FnMut(T) -> U) -> Trees<U> {
         let votes = self.leaves.votes.iter().map(|vote| Vote {
             target: vote.target,

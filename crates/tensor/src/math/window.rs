@@ -3,28 +3,28 @@
 use smallvec::SmallVec;
 use tfrt_host::Error;
 
-/// What is put around an input.
+/// Padding around an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {
-    /// Nothing: windows lie within the input.
+    /// No padding: windows lie within the input.
     Valid,
-    /// So much that there is an output for each stride, as even as it can be, the rest behind.
+    /// So much padding that there is an output for each stride, evenly before and behind; an odd element goes behind.
     Same,
-    /// So many elements before and behind.
+    /// This padding before and behind.
     Explicit(usize, usize),
 }
 
-/// What of a dimension is looked at: `extent` elements, `dilation` apart; the next window begins `stride`
-/// elements further.
+/// A window along one dimension: `extent` elements, `dilation` apart; the next window begins `stride` elements
+/// further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// How many elements are looked at.
+    /// Number of elements.
     pub extent: usize,
-    /// How far windows are apart.
+    /// Distance between windows.
     pub stride: usize,
-    /// How far elements of a window are apart.
+    /// Distance between elements of a window.
     pub dilation: usize,
-    /// What is put around the input.
+    /// Padding around the input.
     pub padding: Padding,
 }
 
@@ -190,17 +190,17 @@ impl Windows {
         Ok(Windows(laid))
     }
 
-    /// How many elements a window looks at.
+    /// Returns the number of elements of a window.
     pub(crate) fn n_taps(&self) -> usize {
         self.0.iter().map(|laid| laid.window.extent).product()
     }
 
-    /// How many outputs there are.
+    /// Returns the number of outputs.
     pub(crate) fn n_outputs(&self) -> usize {
         self.0.iter().map(|laid| laid.output).product()
     }
 
-    /// How many elements the input has.
+    /// Returns the number of elements of the input.
     pub(crate) fn n_inputs(&self) -> usize {
         self.0.iter().map(|laid| laid.input).product()
     }
@@ -210,8 +210,8 @@ impl Windows {
         self.0[3 - rank..].iter().map(|laid| laid.output).collect()
     }
 
-    /// How many outputs from one on, in its row, look at the same elements of their windows: each of them at what
-    /// lies a stride further in the last dimension than what the one before it looks at.
+    /// Returns the number of outputs, from one on in its row, whose windows have the same elements within the input,
+    /// each a stride further in the last dimension.
     #[inline]
     pub(crate) fn n_alike(&self, output: usize) -> usize {
         let WindowAxis {
@@ -232,8 +232,8 @@ impl Windows {
         }
     }
 
-    /// Gives the runs of elements that an output looks at: the number of the first in the window, that in the
-    /// input, and how many there are, `dilation` of the last dimension apart in the input.
+    /// Calls `body` for each run of elements that an output reads: number of the first in the window, number in the
+    /// input, and length; elements are `dilation` of the last dimension apart.
     #[inline(always)]
     pub(crate) fn runs(&self, output: usize, mut body: impl FnMut(usize, usize, usize)) {
         let [depth, height, width] = &self.0;

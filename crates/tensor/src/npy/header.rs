@@ -5,7 +5,7 @@ use tfrt_host::Error;
 use super::{ALIGNMENT_BYTES, ElementKind, MAGIC, NUMBERS, invalid};
 use crate::TensorShape;
 
-/// What an array's header says.
+/// Header of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub descr: String,
@@ -153,7 +153,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// What a `descr` means, and whether the bytes are in the other order.
+/// Returns the kind that a `descr` names, and whether the bytes are in the other order.
 fn kind(descr: &str) -> Result<(ElementKind, bool), Error> {
     let unknown = || {
         Error::invalid_argument(format!(

@@ -7,9 +7,9 @@ use tfrt_ops::{Attrs, Fact, infer};
 use super::{OpCall, OpResults};
 use crate::{DeviceTensor, Tensor, TensorMetadata, allocate_on};
 
-/// One run of an operation on a device beside the host: its operands are there, and what its results are follows by the
-/// row's rule. A kernel takes memory for these ([`output`](Self::output)), has the device work as soon as the operands
-/// are [ready](Self::after), and keeps the promise that this is done.
+/// A call of an operation on a device beside the host. Operands are there, and types and shapes of results follow by
+/// the row's rule. A kernel takes memory for results ([`output`](Self::output)), has the device work as soon as the
+/// operands are [ready](Self::after), and keeps the promise that the work is done.
 ///
 /// # Examples
 ///
@@ -29,7 +29,7 @@ use crate::{DeviceTensor, Tensor, TensorMetadata, allocate_on};
 /// ```
 #[derive(Debug)]
 pub struct DeviceCall<'a> {
-    /// What the row is called, for messages.
+    /// Name of the row, for messages.
     pub name: &'static str,
     /// The attributes, by the names of the row.
     pub attrs: Attrs<'a>,
@@ -42,7 +42,7 @@ pub struct DeviceCall<'a> {
 }
 
 impl<'a> DeviceCall<'a> {
-    /// Sees a run of an operation so.
+    /// Makes the call from that of an [`OpKernel`](super::OpKernel).
     ///
     /// # Errors
     ///

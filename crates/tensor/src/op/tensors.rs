@@ -33,20 +33,20 @@ pub trait Operands {
     /// Takes the dense tensor at `index` if it was given for good and nobody else holds its memory: to be written over.
     fn take_sole(&mut self, index: usize) -> Option<DenseHostTensor>;
 
-    /// Gives back what was taken and not written to.
+    /// Puts back a tensor that was taken and not written to.
     fn put_back(&mut self, index: usize, tensor: DenseHostTensor);
 }
 
 /// A tensor that an operation has made, or will have made.
 #[derive(Debug)]
 pub enum Output {
-    /// It is there.
+    /// A finished tensor.
     Ready(Tensor),
-    /// It is to come.
+    /// A tensor to come.
     Later(AsyncValue<Tensor>),
 }
 
-/// What an operation has made.
+/// Results of an operation.
 pub type Outputs = SmallVec<[Output; 1]>;
 
 /// `outputs!(DenseHostTensor)` makes a dense tensor the only output.
@@ -89,7 +89,7 @@ pub fn made(tensor: DenseHostTensor, chain: AsyncValue<Chain>) -> Result<Output,
     }
 }
 
-/// Which formats of tensors an operation takes, beside dense ones.
+/// Formats of tensors that an operation takes beside dense ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Formats {
     /// Tensors whose elements are all the same.
@@ -139,16 +139,16 @@ impl Formats {
     }
 }
 
-/// What runs an operation on tensors, on the processor.
+/// A kernel of an operation on tensors, on the processor.
 #[derive(Clone, Copy)]
 pub struct TensorKernel {
     /// The name of the row.
     pub op: &'static str,
-    /// Of which types the elements of operand 0 are; all, if nothing is said. Whoever calls it looks at that first.
+    /// Types that the elements of operand 0 may have; all if `None`. Checked before the kernel is called.
     pub family: Option<Family>,
-    /// Which formats it takes as they are.
+    /// Formats that are not converted before a call.
     pub formats: Formats,
-    /// Runs it.
+    /// Runs the operation.
     pub run: TensorRunFn,
 }
 
@@ -191,19 +191,19 @@ impl fmt::Debug for TensorKernel {
 /// Those of [`RunFn`](super::RunFn).
 pub type TensorRunFn = fn(&mut TensorCall<'_>) -> Result<Outputs, Error>;
 
-/// One run of an operation on tensors.
+/// A call of an operation on tensors.
 pub struct TensorCall<'a> {
     /// The operation's row.
     pub op: &'static OpDef,
-    /// What the caller calls it, for messages.
+    /// Name that the caller uses for the operation, for messages.
     pub name: &'a str,
-    /// Its attributes, by the names of the row.
+    /// Attributes, by the names of the row.
     pub attrs: Attrs<'a>,
-    /// Its operands.
+    /// Operands.
     pub operands: &'a mut dyn Operands,
     /// Types and shapes of the results, as the row's rule has them; none if it can't say all.
     pub results: &'a [TensorMetadata],
-    /// How many results the caller takes.
+    /// Number of results that the caller takes.
     pub n_results: usize,
     /// The request that it runs for.
     pub execution: &'a ExecutionContext,
@@ -313,7 +313,7 @@ impl TensorCall<'_> {
         Error::invalid_argument(format!("{}: {message}", self.name))
     }
 
-    /// Says for whom a function has failed that does not know it.
+    /// Adds the operation's name to the error of a function that does not know it.
     ///
     /// # Errors
     ///
@@ -392,7 +392,7 @@ fn dense(operands: &dyn Operands, index: usize) -> Result<&DenseHostTensor, Erro
         .as_dense()
 }
 
-/// Says that an operation does not calculate with elements of a type.
+/// Returns the error for a type of elements that an operation does not calculate with.
 #[cold]
 pub fn unsupported(op: &str, dtype: DType) -> Error {
     Error::invalid_argument(format!("unsupported dtype for {op}: {dtype}"))

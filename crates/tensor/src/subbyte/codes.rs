@@ -2,7 +2,7 @@
 
 use super::{Overflow, SubbyteType};
 
-/// How a float's code is put together.
+/// Bit layout of a float's code.
 #[derive(Clone, Copy)]
 struct FloatFormat {
     n_bits: u32,
@@ -13,16 +13,16 @@ struct FloatFormat {
     special: Special,
 }
 
-/// Which codes are no finite numbers.
+/// Codes that are no finite numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Special {
-    /// None.
+    /// No codes: all are finite.
     None,
-    /// That above the largest number is no number.
+    /// The code above the largest number, which is no number.
     Above,
-    /// That above the largest number is infinity, those behind it are no numbers.
+    /// The code above the largest number, which is infinity; those behind it are no numbers.
     Infinity,
-    /// That of -0 is no number.
+    /// The code of -0, which is no number.
     NegativeZero,
 }
 

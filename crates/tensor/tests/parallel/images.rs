@@ -106,7 +106,7 @@ impl TestBed {
         all
     }
 
-    /// What joins images.
+    /// Returns the bits of functions that join images.
     fn joined(&self, [h, w, c]: [usize; 3], x: &DenseHostTensor) -> Vec<Vec<u32>> {
         let e = &self.execution;
         let (y, z) = (self.random(&[2, h, w, c], 5), self.random(&[2, h, w, 7], 6));

@@ -1,4 +1,4 @@
-//! What is made of whole rows, pictures and dimensions, on a queue's workers.
+//! Functions of whole rows, pictures and dimensions, on a queue's workers.
 
 use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::attention::{

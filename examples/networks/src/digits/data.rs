@@ -22,7 +22,7 @@ const INK: f32 = 16.0;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Digit {
     pixels: [u8; N_PIXELS],
-    /// Which digit it is.
+    /// The digit's class.
     pub class: usize,
 }
 
@@ -84,7 +84,7 @@ impl Digit {
         })
     }
 
-    /// What is at a place between pixels; nothing, beyond the edges.
+    /// Returns the interpolated value between pixels; 0 beyond the edges.
     fn between(&self, x: f32, y: f32) -> f32 {
         let (left, top) = (x.floor(), y.floor());
         let (right_share, bottom_share) = (x - left, y - top);

@@ -14,7 +14,7 @@ pub struct EagerResNet {
     eager: Eager,
     first: Layer,
     pool: OpAttrs,
-    /// Of all stages, in order.
+    /// Blocks of all stages, in order.
     blocks: Vec<Block>,
     /// `[features, classes]`
     weight: Handle,

@@ -1,4 +1,4 @@
-//! What the network is made of.
+//! Layers of the network.
 
 use super::ResNet;
 
@@ -26,7 +26,7 @@ pub struct Convolution {
 pub struct Stage {
     /// 2 to 5, as they are counted with the first convolution.
     pub number: usize,
-    /// How many blocks it has.
+    /// Number of blocks.
     pub blocks: usize,
     /// The channels within a block; four times as many leave it.
     pub width: usize,

@@ -124,7 +124,7 @@ impl Body<'_> {
         );
     }
 
-    /// What comes before the stages.
+    /// Writes the layers before the stages.
     fn stem(&mut self) -> Image {
         let (width, image) = (self.network.width, self.network.image);
         let images = Image {

@@ -164,7 +164,7 @@ impl Body<'_> {
         );
     }
 
-    /// What comes before the stages.
+    /// Writes the layers before the stages.
     fn stem(&mut self) -> Image {
         let padded = Image {
             name: "padded".to_owned(),

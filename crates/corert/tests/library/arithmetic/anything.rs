@@ -203,7 +203,7 @@ fn operations_take_anything_without_a_panic() {
     assert!(n_made * 4 > n_own * 3, "{never:?}");
 }
 
-/// The same tensor, which is there a little later: of results less is known then, but what is said is kept.
+/// Returns a pending copy of a tensor: its type and shape are known later than those of a finished one.
 fn to_come(bed: &TestBed, handle: &TensorHandle) -> TensorHandle {
     let noop = bed.runtime.op("tfrt_test.async.noop", &bed.runtime.cpu());
     let later = noop

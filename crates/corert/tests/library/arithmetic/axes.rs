@@ -1,4 +1,4 @@
-//! What is made along dimensions.
+//! Operations along dimensions.
 
 use tfrt_corert::OpAttrs;
 use tfrt_host::DType;

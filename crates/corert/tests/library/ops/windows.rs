@@ -38,7 +38,7 @@ impl Over {
     }
 }
 
-/// What each output sees: `see(output, tap, input)` of one dimension.
+/// Returns, for each output, pairs `(tap, input)` along one dimension.
 pub(super) fn places(over: Over, input: usize, extent: usize) -> Vec<Vec<(usize, usize)>> {
     let (output, before) = over.output(input, extent);
     let of = |output: usize| {

@@ -1,4 +1,4 @@
-//! What fails the results, and operations whose authors err.
+//! Failures of results, and operations whose authors err.
 
 use tfrt_corert::{CoreRuntime, CoreRuntimeOp, OpDefinition, OpRegistry, Outputs, same_metadata};
 use tfrt_host::Error;

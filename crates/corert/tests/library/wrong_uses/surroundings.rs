@@ -1,4 +1,4 @@
-//! What stands around operations: handlers, devices, functions, recordings, tensors.
+//! Wrong uses around operations: handlers, devices, functions, recordings, tensors.
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ const N_QUERIES: usize = 64;
 /// Keys of a block.
 const N_KEYS: usize = 128;
 
-/// How the tensors lie. All have four dimensions.
+/// Extents of attention's tensors, all of four dimensions.
 #[derive(Clone, Debug)]
 pub(super) struct AttentionPlan {
     heads: usize,
@@ -34,7 +34,7 @@ pub(super) struct AttentionPlan {
     causal: Option<usize>,
 }
 
-/// What is kept of a block of queries, and room for what is made on the way.
+/// Running softmax state of a block of queries, with scratch memory.
 struct Block<W> {
     queries: Vec<W>,
     keys: Vec<W>,
@@ -42,7 +42,7 @@ struct Block<W> {
     scores: Vec<W>,
     /// Sums of values so far, as scaled by the largest score.
     sums: Vec<W>,
-    /// Of each query the largest score so far, and the sum of all e^(score - largest).
+    /// For each query the largest score so far, and the sum of all e^(score - largest).
     states: Vec<(W, W)>,
 }
 
@@ -102,7 +102,7 @@ impl AttentionPlan {
         })
     }
 
-    /// Sees a mask with the shape of all scores.
+    /// Broadcasts a mask to the shape of all scores.
     pub(super) fn broadcast<'a, T: Element>(
         &self,
         mask: &Mask<'a, T>,
@@ -253,7 +253,7 @@ impl AttentionPlan {
         }
     }
 
-    /// How many keys a query looks at.
+    /// Returns the number of keys that a query attends to.
     fn n_seen(&self, query: usize) -> usize {
         let most = self.causal.map_or(self.n_keys, |before| {
             before.saturating_add(query).saturating_add(1)
@@ -280,7 +280,7 @@ impl AttentionPlan {
         multiply(scale, queries, keys, scores);
     }
 
-    /// Adds up values by their weights.
+    /// Adds values, each times its weight, to the sums.
     fn add<W: Real + crate::math::matmul::MatmulElement>(
         &self,
         block: &mut Block<W>,
@@ -343,7 +343,7 @@ fn pack<T: Number>(
     }
 }
 
-/// Does what a mask says with some scores of a query, from a key on.
+/// Applies a mask to the scores of a query and a range of keys.
 fn mask_row<T: AttentionElement>(
     mask: &Mask<'_, T>,
     [batch, head, query, key]: [usize; 4],

@@ -88,7 +88,7 @@ pub fn attention_merged_heads_into(
     })
 }
 
-/// Sees heads as a dimension of their own, the second.
+/// Returns the plan for heads seen as the second dimension.
 fn plan(
     options: &Attention,
     heads: usize,

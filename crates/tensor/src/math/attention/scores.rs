@@ -12,7 +12,7 @@ use crate::math::parallel;
 use crate::with_floating;
 use crate::{Bool, DType, DenseHostTensor, Dims};
 
-/// What is done with scores.
+/// Options of attention with soft capping and lengths, beyond those of [`Attention`](super::Attention).
 #[derive(Clone, Debug)]
 pub struct ScoreOptions {
     /// The factor of scores.
@@ -21,18 +21,18 @@ pub struct ScoreOptions {
     pub softcap: f64,
     /// Query `i` looks at the first `i + 1` keys and as many more as this says.
     pub causal: Option<usize>,
-    /// For each of the batch, how many keys there are.
+    /// Number of keys of each batch.
     pub lens: Option<Vec<usize>>,
 }
 
-/// What is asked for of each query and key.
+/// The stage of scores that a caller asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScoreStage {
     /// The product, scaled.
     Product,
-    /// That behind `softcap`.
+    /// Scores after `softcap`.
     Capped,
-    /// That with the mask.
+    /// Scores after the mask.
     Masked,
     /// The share of the key.
     Softmax,
@@ -44,7 +44,7 @@ struct ScorePlan {
     scoring: ScoreOptions,
     queries: DenseHostTensor,
     keys: DenseHostTensor,
-    /// Its extents, padded to four, and what is looked at behind the last of its keys: nothing.
+    /// The mask with its extents, padded to four. Keys behind its last are not attended to.
     mask: Option<(DenseHostTensor, [usize; 4])>,
     heads: usize,
     key_heads: usize,
@@ -191,7 +191,7 @@ impl ScorePlan {
     }
 }
 
-/// Of scores that are all minus infinity all shares are 0.
+/// Applies softmax to scores in place. If all scores are minus infinity, all results are 0.
 fn softmax(scores: &mut [f64]) {
     let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY {

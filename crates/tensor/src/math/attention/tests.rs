@@ -59,7 +59,7 @@ fn value(seed: usize) -> f64 {
     ((seed * 7919 + 13) % 1009) as f64 / 200.0 - 2.5
 }
 
-/// By the definition: all scores, softmax, and the sum of values.
+/// Returns attention by its definition: all scores, softmax, and the sum of values.
 fn composed(case: &Case, [q, k, v]: [&TensorView<'_, f64>; 3], mask: &Mask<'_, f64>) -> Vec<f64> {
     let (shape, width) = (q.extents(), v.extents()[3]);
     let [n_keys, depth] = [k.extents()[2], shape[3]];
@@ -130,7 +130,7 @@ fn composed(case: &Case, [q, k, v]: [&TensorView<'_, f64>; 3], mask: &Mask<'_, f
     out
 }
 
-/// What attention gives for elements of some type.
+/// Returns the result of attention for elements of a type.
 fn fused<T: AttentionElement>(case: &Case, lists: &[Vec<f64>; 4], seen: &[Bool]) -> Vec<f64> {
     let lists: Vec<Vec<T>> = lists
         .iter()

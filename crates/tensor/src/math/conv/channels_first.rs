@@ -327,7 +327,7 @@ fn convolve_transposed_of<T: MatmulElement + Real>(
     })
 }
 
-/// How the tensors lie once channels are last.
+/// Returns the plan of the convolution with channels last.
 fn plan(
     convolution: &Convolution,
     input: &[usize],

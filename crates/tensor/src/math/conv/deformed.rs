@@ -74,7 +74,7 @@ impl DeformableConvolution {
     }
 }
 
-/// How the tensors lie.
+/// Extents of a deformable convolution's tensors.
 struct DeformedPlan {
     windows: Vec<Window>,
     /// The padding before each dimension.
@@ -266,7 +266,7 @@ fn coordinates(mut place: usize, extents: &[usize]) -> SmallVec<[usize; 3]> {
     list
 }
 
-/// What lies at a place between elements, by the distances to its neighbours; outside is 0.
+/// Returns the value at a fractional place, interpolated linearly from its neighbours; outside is 0.
 pub(crate) fn interpolated<T: Real>(image: &[T], extents: &[usize], at: &[f64]) -> f64 {
     let mut sum = 0.0;
     'corners: for corner in 0..1_usize << at.len() {

@@ -82,7 +82,7 @@ struct Pixels<'p> {
     filter: &'p [f32],
     rows: Range<usize>,
     block_epilogue: BlockEpilogue<'p>,
-    /// Begins with the first row.
+    /// Outputs to write, from the first row on.
     out: &'p mut [f32],
 }
 
@@ -137,14 +137,14 @@ struct Line<'p, S: Simd> {
     block_epilogue: &'p BlockEpilogue<'p>,
     input: &'p [f32],
     filter: &'p [f32],
-    /// Where the first channel of each tap of the first output is, in the input and in the filter.
+    /// Offsets of each tap's first channel for the first output, in the input and in the filter.
     taps: &'p [(usize, usize)],
-    /// How far what an output looks at lies behind that of the one before.
+    /// Distance in the input between the windows of neighbouring outputs.
     stride: usize,
     /// The number of the first output in the block.
     row: usize,
     channels: usize,
-    /// Begins with the first output.
+    /// Outputs to write, from the first one on.
     out: &'p mut [f32],
 }
 

@@ -25,11 +25,11 @@ pub use concat::{convolve_concat_extents, convolve_concat_into};
 /// the elements.
 #[derive(Clone, Debug)]
 pub struct PackedFilter {
-    /// That of the filter: `[window.., channels / groups, filters]`.
+    /// Extents of the filter: `[window.., channels / groups, filters]`.
     extents: Dims,
     groups: usize,
     method: Method,
-    /// Of one group, or of one place of a patch.
+    /// Layout of one group, or of one place of a patch.
     // Invariant: its instruction set is one that the processor has.
     layout: Layout,
     // Invariant: `f32`s, as many as the groups' layouts say.
@@ -300,7 +300,7 @@ impl PackedFilter {
         Tiling::new(plan, self.method, self.layout)
     }
 
-    /// How the outputs are cut into blocks, by the definition.
+    /// Returns the blocks of outputs for the direct method.
     fn grid(&self, plan: &ConvPlan) -> BlockGrid {
         let width = plan
             .windows
@@ -349,12 +349,13 @@ impl PackedFilter {
     }
 }
 
-/// What is multiplied.
+/// Operands of a direct convolution, which runs as a matrix product: an image, and a packed filter. Borrowed for one
+/// call.
 #[derive(Clone, Copy, Debug)]
 struct ConvOperands<'a> {
     plan: &'a ConvPlan,
     input: &'a [f32],
-    /// Those of the packed filter.
+    /// Elements of the packed filter.
     elements: &'a [f32],
 }
 
@@ -369,7 +370,7 @@ fn layout(
     layout_of(set, method, extents, groups)
 }
 
-/// The same, whether the processor has the instructions or not.
+/// Returns the layout, whether the processor has the instructions or not.
 fn layout_of(
     set: InstructionSet,
     method: Method,

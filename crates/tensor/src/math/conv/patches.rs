@@ -1,4 +1,4 @@
-//! What the windows of a convolution look at, as the left side of a product: read in place.
+//! Windows of a convolution as the left side of a matrix product, read in place (an implicit im2col).
 
 use std::ops::Range;
 
@@ -16,11 +16,11 @@ pub(super) struct Patches<'a> {
     input: &'a [f32],
     /// The first channel of the group, and how many it has.
     channels: (usize, usize),
-    /// Whether the taps of a row are one part.
+    /// Whether the taps of a row are merged into one part.
     is_joined: bool,
-    /// Whether each output looks at the element of the same number, and that is read in place.
+    /// Whether output `i` reads exactly element `i`, in place: a window of one element.
     is_in_place: bool,
-    /// Where parts begin, seen from where the window does, if all of it lies in the input.
+    /// Offsets of parts from the window's first element, for windows within the input.
     offsets: Vec<usize>,
 }
 
@@ -79,8 +79,8 @@ impl<'a> Patches<'a> {
         WindowOrigin { at, image, n_alike }
     }
 
-    /// Gives, for each row of taps of a window, its place in the dimensions but the last, and its number in the
-    /// image; both wrap around.
+    /// Calls `body` for each row of taps of a window, with its place in all dimensions but the last, and its number
+    /// in the image; both wrap around.
     #[inline(always)]
     fn taps(&self, [z, y, _]: [usize; 3], mut body: impl FnMut([usize; 2], usize)) {
         let [depth, height, width] = &self.plan.windows.0;
@@ -94,8 +94,8 @@ impl<'a> Patches<'a> {
         }
     }
 
-    /// For each row of taps that an output looks at: where it begins in the image, if it is in the
-    /// input but for the last dimension.
+    /// Calls `body` for each row of taps of an output, with the row's start in the image, or `None` if the row lies
+    /// in the padding.
     #[inline(always)]
     fn lines(&self, at: [usize; 3], mut body: impl FnMut(Option<usize>)) {
         let [depth, height, _] = &self.plan.windows.0;
@@ -124,21 +124,21 @@ impl<'a> Patches<'a> {
     }
 }
 
-/// Where a window begins.
+/// Position of a window.
 #[derive(Clone, Copy, Debug)]
 struct WindowOrigin {
-    /// In each dimension, wrapped around if it begins before the input.
+    /// First element in each dimension, wrapped around if it lies before the input.
     at: [usize; 3],
-    /// Where its image begins in the input.
+    /// Start of the window's image in the input.
     image: usize,
-    /// How many outputs from this one on look at the same taps, each a stride further than the one before.
+    /// Number of outputs from this one on that read the same taps, each a stride further.
     n_alike: usize,
 }
 
-/// How taps lie to the input, in the last dimension.
+/// Overlap of merged taps with the input, in the last dimension.
 enum TapOverlap {
     Within,
-    /// These taps are within.
+    /// Only these taps lie within.
     Partly(Range<usize>),
     Outside,
 }
@@ -250,7 +250,7 @@ impl Lhs for Patches<'_> {
 }
 
 impl Patches<'_> {
-    /// Gives the parts of an output whose window looks at padding, where that is not zeros.
+    /// Lays the parts of an output whose window overlaps padding.
     fn lay_around<'s: 'p, 'p>(
         &'s self,
         WindowOrigin { at, image, .. }: WindowOrigin,

@@ -27,8 +27,8 @@ pub struct TransposedConvolution {
     /// A window of the output for each spatial dimension: windows of neighbouring elements are `stride` apart, and
     /// padding is what is cut off the output. With [`Padding::Same`] the output is `stride` times as large.
     pub windows: SmallVec<[Window; 3]>,
-    /// How many elements the output has behind, of those that no window reaches or that are cut off, in each
-    /// dimension: fewer than the stride.
+    /// Number of elements appended behind the output in each dimension, fewer than the stride: elements that no window
+    /// reaches, or that padding would cut off.
     pub output_padding: SmallVec<[usize; 3]>,
     /// Groups: the first part of the channels is seen by the first part of the filters, and so on.
     pub groups: usize,

@@ -31,7 +31,7 @@ mod transform;
 use tiles::{Inputs, Outputs};
 use transform::{FourOutputs, Transform, TwoOutputs};
 
-/// How a packed filter is applied.
+/// The algorithm of a convolution by a packed filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// As the definition says, by any windows.
@@ -52,7 +52,7 @@ const MAX_FOUR: usize = 160 * 160;
 const MAX_ELEMENT: f32 = (1_u64 << 40) as f32;
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Method; 3] = [Method::Direct, Method::Winograd2, Method::Winograd4];
 
     /// Returns the one that is likely the fastest for a convolution by a filter of these extents.
@@ -172,7 +172,7 @@ fn pack_by<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize>(
     }
 }
 
-/// How the outputs of a convolution are cut into squares, and these into blocks; it depends on shapes alone.
+/// Cut of a convolution's outputs into squares, and of squares into blocks. It depends on shapes alone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tiling {
     method: Method,
@@ -227,7 +227,7 @@ impl Tiling {
         }
     }
 
-    /// The same with all columns in each block.
+    /// Returns the tiling with all columns in each block.
     pub(super) fn with_whole_rows(self) -> Tiling {
         Tiling {
             n_panel_blocks: 1,
@@ -280,7 +280,7 @@ impl Partition for Tiling {
     }
 }
 
-/// What is multiplied, and how it lies.
+/// Operands of a Winograd convolution: an image and a transformed, packed filter. Borrowed for one call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WinogradOperands<'a> {
     pub plan: &'a ConvPlan,
@@ -384,7 +384,7 @@ impl WinogradOperands<'_> {
 /// Elements between the places of patches, so that they don't meet in the same places of the caches.
 const APART: usize = 16;
 
-/// How transformed patches lie: place by place, in each a row for each square.
+/// Layout of transformed patches: place by place, each with a row for each square.
 #[derive(Clone, Copy, Debug)]
 struct PatchLayout {
     /// Elements from one row to the next.
@@ -393,12 +393,12 @@ struct PatchLayout {
     place: usize,
 }
 
-/// Where squares and their patches are.
+/// Positions of a block's squares and patches.
 #[derive(Clone, Debug)]
 struct Geometry<'g> {
     plan: &'g ConvPlan,
     tiling: &'g Tiling,
-    /// Those of a block.
+    /// Rows of squares in the block.
     tile_rows: Range<usize>,
 }
 
@@ -406,7 +406,7 @@ struct Geometry<'g> {
 #[derive(Clone, Copy, Debug)]
 struct SquarePos {
     image: usize,
-    /// Its first output, in the image.
+    /// First row of its outputs, in the image.
     y: usize,
     x: usize,
 }

@@ -13,9 +13,9 @@ use crate::{Element, TensorView, TensorViewMut};
 /// Of a tensor without elements they are as many as factors were given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowGradients<T> {
-    /// Of the factors.
+    /// Gradient of the factors.
     pub scale: Vec<T>,
-    /// Of the summands.
+    /// Gradient of the summands.
     pub shift: Vec<T>,
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::math::normalize::{Affine, rows};
 use crate::math::testing::layout_of;
 
-/// How the sum of `g` times a function's results changes with its argument, by small steps.
+/// Returns the gradient of the sum of `g` times a function's results, by small differences.
 fn slopes(x: &[f64], g: &[f64], f: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64> {
     let loss = |x: &[f64]| -> f64 { f(x).iter().zip(g).map(|(y, g)| y * g).sum() };
     let slope = |index: usize| {

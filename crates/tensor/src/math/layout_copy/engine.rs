@@ -24,7 +24,7 @@ const BLOCK_SIDE: usize = 64;
 /// Axes laid over elements.
 #[derive(Clone, Debug)]
 pub(super) struct Engine {
-    /// Where the element is to which all axes lead at their position 0, but for those that tell by themselves.
+    /// Offset of the element at position 0 of all axes, without listed and padded ones.
     base: isize,
     outer: SmallVec<[StridedAxis; 4]>,
     inner: StridedAxis,
@@ -337,11 +337,11 @@ impl Engine {
 /// A matrix of the result whose columns lie in one piece each in the input.
 #[derive(Clone, Copy)]
 struct TransposeBlock {
-    /// Where the first column begins in the input.
+    /// Offset of the first column in the input.
     from: isize,
-    /// How far columns lie apart there.
+    /// Distance between columns in the input.
     step: isize,
-    /// How far rows lie apart in the result.
+    /// Distance between rows in the result.
     within: usize,
 }
 

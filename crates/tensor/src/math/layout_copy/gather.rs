@@ -45,7 +45,8 @@ pub(super) fn resolve<I: Position>(position: I, extent: usize) -> Option<usize> 
         .filter(|place| *place < extent)
 }
 
-/// What is said of a position that there is not, the `index`-th in row-major order of a tensor of positions.
+/// Returns the error for a position outside its dimension, the `index`-th in row-major order of a tensor of
+/// positions.
 #[cold]
 pub(super) fn outside<I: Position>(
     position: I,

@@ -4,7 +4,7 @@ use tfrt_host::Error;
 
 use super::{Axis, LayoutCopy, SourceAxis, too_large};
 
-/// What is put around a tensor.
+/// Padding mode of a tensor's borders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
     /// The value that [`LayoutCopy::run_around`] is given.

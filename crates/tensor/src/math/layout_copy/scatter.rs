@@ -16,10 +16,10 @@ use crate::{
     from_bytes_mut, with_real,
 };
 
-/// How an update goes together with the element that it comes to.
+/// Combination of an update with the element at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Combine {
-    /// In its place: for elements of any type.
+    /// The update replaces the element, of any type.
     Replace,
     /// As a sum; integers wrap around.
     Add,
@@ -148,7 +148,7 @@ pub fn scatter_elements_into(
     })
 }
 
-/// Tells whether tensors are of types that go together so; returns that of the elements.
+/// Checks that the tensors' types go together, and returns the type of the elements.
 fn expect_types(
     combine: Combine,
     x: &DenseHostTensor,

@@ -79,7 +79,7 @@ pub fn reverse_sequences_into(
 pub enum EndPolicy {
     /// Nowhere: all has to fit.
     Stop,
-    /// At its beginning again.
+    /// At the beginning again.
     Wrap,
 }
 

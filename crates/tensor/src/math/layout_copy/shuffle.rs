@@ -55,7 +55,7 @@ pub fn shuffle_into(
     })
 }
 
-/// The same for a pixel, of so many groups.
+/// Deals out the channels of one pixel, of `GROUPS` groups.
 fn deal<const GROUPS: usize>(x: &[f32], out: &mut [f32]) {
     let own = x.len() / GROUPS;
     let groups: [&[f32]; GROUPS] = std::array::from_fn(|group| &x[group * own..][..own]);

@@ -4,7 +4,7 @@ use tfrt_host::Error;
 
 use super::{Axis, LayoutCopy, SourceAxis, expect_dimension};
 
-/// Which elements of a dimension are taken: from `start` on, `step` apart, as far as they lie before `end`.
+/// Slice of a dimension: elements from `start` on, `step` apart, before `end`.
 ///
 /// As in NumPy: a negative `start` or `end` counts from behind, one that lies outside is the outermost; with a
 /// negative `step` elements are taken backwards, as far as they lie behind `end`.
@@ -12,9 +12,9 @@ use super::{Axis, LayoutCopy, SourceAxis, expect_dimension};
 pub struct Slice {
     /// The first element.
     pub start: i64,
-    /// Where to stop; [`i64::MAX`] or [`i64::MIN`] for nowhere.
+    /// End, not included; [`i64::MAX`] or [`i64::MIN`] for no end.
     pub end: i64,
-    /// How far elements are apart.
+    /// Distance between elements.
     pub step: i64,
 }
 

@@ -6,12 +6,12 @@ use super::{expect_result, size_of_elements};
 use crate::DenseHostTensor;
 use crate::math::parallel;
 
-/// Which part of a matrix is kept, the diagonal included.
+/// The triangle of a matrix that is kept, diagonal included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Triangle {
-    /// Where the column is that of the diagonal, or behind it.
+    /// Columns at the diagonal and behind it.
     Upper,
-    /// Where the column is that of the diagonal, or before it.
+    /// Columns at the diagonal and before it.
     Lower,
 }
 

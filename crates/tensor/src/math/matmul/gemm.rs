@@ -17,7 +17,7 @@ pub(crate) struct Matrix<'a, T> {
 }
 
 impl<'a, T> Matrix<'a, T> {
-    /// Sees a matrix that begins at `start`.
+    /// Wraps a matrix that begins at `start`.
     ///
     /// # Panics
     ///
@@ -60,10 +60,10 @@ pub trait MatmulElement: Number + Sealed {}
 
 impl<T: Number + Sealed> MatmulElement for T {}
 
-/// How elements are multiplied.
+/// Multiplication of matrices of one type of elements.
 pub trait Sealed: Copy {
-    /// What an element of a right factor is kept as that is multiplied by again and again: `f32` for halves, which are
-    /// multiplied as such, and the element itself for all others. The products are the same, bit for bit.
+    /// Element type of a right factor that is kept for many products: `f32` for halves, the element itself for all
+    /// others. The products are the same, bit for bit.
     type RhsElement: Element;
 
     /// Returns a number as an element.
@@ -136,7 +136,7 @@ pub(crate) struct Rows<'a, T> {
 }
 
 impl<'a, T> Rows<'a, T> {
-    /// Sees rows, of which each begins `stride` elements behind the one before.
+    /// Wraps rows, each of which begins `stride` elements behind the one before.
     ///
     /// # Panics
     ///
@@ -234,7 +234,8 @@ trait Foreign: MatmulElement {
     );
 }
 
-/// One stride as the crates take it. One that is larger than memory is that of a single row or column, and never taken.
+/// Returns a stride as the gemm crates take it. A stride larger than memory belongs to a single row or column, and is
+/// never taken.
 fn signed(stride: usize) -> isize {
     isize::try_from(stride).unwrap_or(0)
 }
@@ -340,7 +341,7 @@ complex!(f32, f64);
 
 const PARTS: &str = "a complex number is two parts";
 
-/// Sees complex numbers as real and imaginary parts in turns.
+/// Casts complex numbers to real and imaginary parts in turn.
 fn parts<T: Element>(elements: &[Complex<T>]) -> &[T]
 where
     Complex<T>: Element,

@@ -63,7 +63,7 @@ impl<T: Number<Wide = f32>> Rhs<'_, T> {
         }
     }
 
-    /// How many elements a block of `n` takes.
+    /// Returns the number of elements of a block of `n`.
     fn len(&self, n: usize) -> usize {
         match self {
             Rhs::Halves(_) => n,

@@ -172,7 +172,7 @@ impl PackedRhs {
         &self.elements
     }
 
-    /// How many rows a left side of this shape has, all its matrices together.
+    /// Returns the number of rows of all left matrices of this shape together.
     fn n_rows(&self, left: &[usize], out: &[usize]) -> Result<usize, Error> {
         let [k, n] = self.extents();
         let fits = match (left.split_last(), out.split_last()) {

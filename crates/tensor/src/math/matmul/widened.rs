@@ -15,14 +15,14 @@ use crate::{DType, DenseHostTensor, TensorMetadata, TensorShape};
 /// Clones share the elements.
 #[derive(Clone, Debug)]
 pub struct WidenedRhs {
-    /// What it was made of.
+    /// Type of the elements before widening.
     dtype: DType,
     // Invariant: of the type that elements of `dtype` are kept as.
     elements: DenseHostTensor,
 }
 
 impl WidenedRhs {
-    /// Makes it of a tensor.
+    /// Widens a tensor.
     ///
     /// # Errors
     ///

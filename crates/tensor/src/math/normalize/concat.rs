@@ -15,7 +15,7 @@ use crate::math::packed_gemm::{
 };
 use crate::math::row_blocks::RowBlocks;
 
-/// What an element costs beside an operation on those that are near: it comes from afar.
+/// Cost of an element that is read from memory, in operations on cached elements.
 const OPERATIONS_PER_ELEMENT: usize = 8;
 
 /// Joins tensors along their last dimension, multiplies by factors, adds summands, and applies a function at
@@ -91,7 +91,7 @@ struct ConcatRows<'r> {
     parts: Vec<(&'r [f32], usize)>,
     rows: Range<usize>,
     block_epilogue: BlockEpilogue<'r>,
-    /// Begins with the first row.
+    /// Outputs to write, from the first row on.
     out: &'r mut [f32],
 }
 

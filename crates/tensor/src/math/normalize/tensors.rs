@@ -12,7 +12,7 @@ use crate::math::rows::{chunk_len, is_streamed};
 use crate::with_floating;
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
-/// What rows are divided by.
+/// The divisor of normalized rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowNorm {
     /// The mean is taken away, then the root of the variance: layer norm.

@@ -1,4 +1,4 @@
-//! What follows a product, while its sums are still in registers.
+//! Epilogues of products: scale, shift, addend and activation, applied while sums are still in registers.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::{DenseHostTensor, TensorViewMut};
 /// A function at the end that is done while sums are in registers: by bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activation {
-    /// None.
+    /// No activation.
     #[default]
     None,
-    /// What is below 0 becomes 0.
+    /// `max(x, 0)`.
     Relu,
-    /// The same, and what is above 6 becomes 6.
+    /// `min(max(x, 0), 6)`.
     Relu6,
 }
 
@@ -32,19 +32,19 @@ impl Activation {
     }
 }
 
-/// What is added to a product, before the activation.
+/// The addend of an [`Epilogue`], before the activation.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Addend<'a> {
-    /// Nothing.
+    /// No addend.
     #[default]
     Nothing,
-    /// What stood in the result, element by element, times a factor.
+    /// The result's old elements, times a factor.
     Result(f32),
     /// As many elements as the result has.
     Elements(&'a [f32]),
 }
 
-/// What is done with each sum: `sum * scale + shift + added`, then the activation.
+/// Epilogue of a product, applied to each sum: `sum * scale + shift + added`, then the activation, then a program.
 ///
 /// `scale` and `shift` have an element for each column of the result.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,11 +53,11 @@ pub struct Epilogue<'a> {
     pub scale: Option<&'a [f32]>,
     /// Summands: the bias.
     pub shift: Option<&'a [f32]>,
-    /// What else is added.
+    /// Further addend.
     pub added: Addend<'a>,
     /// The function at the end.
     pub activation: Activation,
-    /// What is done with the result of that, element by element: a program of one input of `f32`, whose result is of `f32`.
+    /// Program that is run over the activated elements: of one input of `f32`, with a result of `f32`.
     pub then: Option<&'a Program>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Epilogue<'a> {
         }
     }
 
-    /// The same for the elements of the result from the `first` on.
+    /// Returns the epilogue for the elements of the result from the `first` on.
     pub(crate) fn from(&self, first: usize) -> Epilogue<'a> {
         let added = match self.added {
             Addend::Elements(elements) => Addend::Elements(&elements[first..]),
@@ -82,7 +82,7 @@ impl<'a> Epilogue<'a> {
         Epilogue { added, ..*self }
     }
 
-    /// Does what is done when a block is complete, while a cache holds it.
+    /// Runs the program of `then` over a finished block, while a cache holds it.
     pub(crate) fn finish(&self, block: &mut [f32]) -> Result<(), Error> {
         let Some(program) = self.then else {
             return Ok(());
@@ -91,7 +91,7 @@ impl<'a> Epilogue<'a> {
         program.run_over(TensorViewMut::new(block, &extents)?.into(), &[])
     }
 
-    /// For these columns of the result.
+    /// Returns the epilogue for these columns of the result.
     pub(crate) fn for_block(&self, columns: Range<usize>, stride: usize) -> BlockEpilogue<'a> {
         let (least, greatest) = self.activation.bounds();
         BlockEpilogue {
@@ -126,13 +126,13 @@ fn expect_added(wanted: usize, found: usize) -> Result<(), Error> {
     )))
 }
 
-/// What is added to a product of tensors.
+/// The addend of a [`TensorEpilogue`].
 #[derive(Clone, Debug, Default)]
 pub enum TensorAddend {
-    /// Nothing.
+    /// No addend.
     #[default]
     Nothing,
-    /// What stood in the result.
+    /// The result's old elements.
     Result,
     /// A tensor of as many elements.
     Tensor(DenseHostTensor),
@@ -145,11 +145,11 @@ pub struct TensorEpilogue {
     pub scale: Option<DenseHostTensor>,
     /// Summands: one for each column.
     pub shift: Option<DenseHostTensor>,
-    /// What else is added.
+    /// Further addend.
     pub added: TensorAddend,
     /// The function at the end.
     pub activation: Activation,
-    /// What is done with the result of that, as in [`Epilogue::then`].
+    /// Program that is run over the activated elements, see [`Epilogue::then`].
     pub then: Option<Arc<Program>>,
 }
 

@@ -21,8 +21,8 @@ pub(super) const MAX_PANELS: usize = 4;
 /// The most rows that more than one panel is multiplied by at once.
 const MAX_ROWS: usize = 3;
 
-/// How many panels so many rows are multiplied by at once: as many as there are registers for sums; 1 if these are
-/// for a tile.
+/// Returns the number of panels that `n_rows` rows are multiplied by at once: as many as there are registers for
+/// sums, and 1 if there are enough rows for a tile.
 pub(super) fn n_panels(set: InstructionSet, n_rows: usize) -> usize {
     match n_rows {
         1..=MAX_ROWS => MAX_PANELS.min(set.max_rows() / n_rows),
@@ -86,7 +86,7 @@ impl LhsBlock<'_> {
     }
 }
 
-/// Some rows and widest panels whose product is to be made.
+/// Operands of a product of few rows and several full panels.
 #[derive(Debug)]
 pub(super) struct FewRows<'t> {
     rows: RowParts<'t>,
@@ -103,7 +103,7 @@ pub(super) struct FewRows<'t> {
 struct FullPanel<'t> {
     elements: &'t [f32],
     finish: TileEpilogue<'t>,
-    /// Where its first column is in the first row of the result.
+    /// Offset of its first column in the first row of the result.
     first: usize,
 }
 
@@ -143,7 +143,7 @@ impl FewRows<'_> {
     }
 }
 
-/// So many rows and panels.
+/// A tile of few rows and several panels, whose sizes are known when it is compiled.
 struct MultiPanelTile<'t, const N_ROWS: usize, const N_PANELS: usize>(FewRows<'t>);
 
 impl<const N_ROWS: usize, const N_PANELS: usize> WithSimd for MultiPanelTile<'_, N_ROWS, N_PANELS> {

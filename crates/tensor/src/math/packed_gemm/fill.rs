@@ -12,7 +12,7 @@ use super::epilogue::{Addend, Epilogue, TensorEpilogue};
 use super::{Block, Partition};
 use crate::{DenseHostTensor, from_bytes, from_bytes_mut};
 
-/// What takes less is shared with workers that have nothing to do, rather than handed out as tasks.
+/// Duration below which blocks are shared with idle workers rather than handed out as tasks.
 const SHORT_NS: usize = 100_000;
 
 /// Makes a tensor whose rows are `n` columns: `body(block, epilogue, out, stride)` makes a block, from its first

@@ -14,7 +14,7 @@ use super::tile::{FullVectors, RowSource, TileOfWidth};
 /// Each has all that those before it have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InstructionSet {
-    /// What the compiler makes of vectors of four elements: SSE2 on x86-64.
+    /// Vectors of four elements, as the compiler makes them: SSE2 on x86-64.
     Plain,
     /// AVX2 with FMA: vectors of eight elements.
     Avx2,
@@ -26,7 +26,7 @@ pub enum InstructionSet {
 static LIMIT: OnceLock<InstructionSet> = OnceLock::new();
 
 impl InstructionSet {
-    /// All of them, whether this processor has them or not.
+    /// All instruction sets, whether this processor has them or not.
     pub const ALL: [InstructionSet; 3] = [
         InstructionSet::Plain,
         InstructionSet::Avx2,
@@ -108,7 +108,7 @@ impl InstructionSet {
         Err(Error::failed_precondition(message))
     }
 
-    /// How many elements a vector has.
+    /// Returns the number of elements of a vector.
     pub(crate) const fn n_lanes(self) -> usize {
         match self {
             InstructionSet::Plain => 4,
@@ -117,12 +117,12 @@ impl InstructionSet {
         }
     }
 
-    /// How many columns a panel has.
+    /// Returns the number of columns of a panel.
     pub(crate) const fn n_columns(self) -> usize {
         super::tile::VECTORS * self.n_lanes()
     }
 
-    /// How many rows a tile has at most.
+    /// Returns the maximum number of rows of a tile.
     pub(crate) const fn max_rows(self) -> usize {
         match self {
             InstructionSet::Plain => 4,
@@ -203,7 +203,7 @@ mod processor {
             }
         }
 
-        /// Does something by vectors.
+        /// Runs an operation on vectors.
         #[inline]
         pub(crate) fn vectorize(self, operation: impl pulp::WithSimd<Output = ()>) {
             use pulp::Simd;
@@ -215,7 +215,7 @@ mod processor {
             }
         }
 
-        /// What it has.
+        /// Returns the instruction set.
         pub(in super::super) fn set(self) -> InstructionSet {
             match self {
                 Processor::Plain => InstructionSet::Plain,
@@ -279,12 +279,12 @@ mod processor {
             few.with(FullVectors(pulp::Scalar128b));
         }
 
-        /// Does something by vectors.
+        /// Runs an operation on vectors.
         pub(crate) fn vectorize(self, operation: impl pulp::WithSimd<Output = ()>) {
             pulp::Simd::vectorize(pulp::Scalar128b, operation);
         }
 
-        /// What it has.
+        /// Returns the instruction set.
         pub(in super::super) fn set(self) -> InstructionSet {
             InstructionSet::Plain
         }

@@ -1,4 +1,4 @@
-//! How the right side of a product is laid out: panels of neighbouring columns, row after row.
+//! Layout of a packed right side: panels of neighbouring columns, each row after row.
 //!
 //! Panels are as wide as two vectors. The last one or two are as narrow as can be; the last begins so far ahead of
 //! the columns that no other panel holds that it is full, since making some sums again costs nothing where there is
@@ -12,7 +12,7 @@ use tfrt_host::{DType, Error, HostAllocator};
 use super::InstructionSet;
 use crate::{DenseHostTensor, TensorMetadata, TensorShape};
 
-/// How a right side is laid out.
+/// Extents of a packed right side, and the instruction set that its panels are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Layout {
     pub set: InstructionSet,
@@ -21,16 +21,16 @@ pub(crate) struct Layout {
     pub n_columns: usize,
 }
 
-/// Where a panel lies, and what it holds.
+/// Place and columns of a panel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Panel {
     /// The columns that no panel before it holds.
     pub own: Range<usize>,
     /// The first column that it holds.
     pub first: usize,
-    /// How many columns it has room for.
+    /// Number of columns that it has room for.
     pub width: usize,
-    /// Where it lies among the elements.
+    /// Range of its elements.
     pub elements: Range<usize>,
 }
 
@@ -42,13 +42,13 @@ impl Panel {
 }
 
 impl Layout {
-    /// How many panels have as many columns as there can be.
+    /// Returns the number of panels of full width.
     fn n_widest(self) -> usize {
         self.n_columns / self.set.n_columns()
     }
 
-    /// How wide the panels behind the widest ones are, where there are such: the narrowest that the rest fits in, if
-    /// there are so many columns in all; two otherwise.
+    /// Returns the widths of the panels behind the full ones, if any: the narrowest that holds the remaining columns,
+    /// if there are enough columns in all; two otherwise.
     fn narrow(self) -> [Option<usize>; 2] {
         let rest = self.n_columns % self.set.n_columns();
         let widths = self.set.panel_columns().iter().copied();
@@ -66,7 +66,7 @@ impl Layout {
         }
     }
 
-    /// How many panels there are.
+    /// Returns the number of panels.
     pub(crate) fn n_panels(self) -> usize {
         self.n_widest() + self.narrow().into_iter().flatten().count()
     }

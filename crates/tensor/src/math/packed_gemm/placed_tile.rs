@@ -1,4 +1,5 @@
-//! One tile in its place, where its panel may have columns that are not there, or that another panel has, too.
+//! A tile with its place in the result, where the panel may have columns beyond the result, or columns that another
+//! panel has, too.
 
 use super::Residual;
 use super::instructions::Processor;
@@ -13,11 +14,12 @@ pub(super) struct PlacedTile<'t, R> {
     pub panel: &'t [f32],
     /// Columns that are there.
     pub n_columns: usize,
-    /// How many of these another panel has, too.
+    /// Number of these columns that another panel has, too.
     pub n_again: usize,
     /// Columns of the panel.
     pub width: usize,
-    /// Whether what lies behind the columns of a row are those of the next, which is made later.
+    /// Whether elements behind the columns of a row may be overwritten: they belong to the next row, which is made
+    /// later.
     pub may_spill: bool,
 }
 

@@ -22,7 +22,7 @@ use pulp::{Simd, WithSimd};
 use super::instructions::Processor;
 use super::prefetch;
 
-/// What becomes of a sum: `sum * scale + shift + residual`, kept between `least` and `greatest`.
+/// Epilogue of a tile's sums: `sum * scale + shift + residual`, clamped to `least` and `greatest`.
 ///
 /// What is not a number stays that.
 #[derive(Clone, Copy, Debug)]
@@ -36,18 +36,18 @@ pub(crate) struct TileEpilogue<'t> {
     pub greatest: f32,
 }
 
-/// What is added to what a product gave.
+/// The addend of a product's sums.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Residual<'t> {
-    /// Nothing.
+    /// No addend.
     None,
-    /// What stood in the result, times a factor.
+    /// The result's old elements, times a factor.
     Result(f32),
     /// Rows that begin so many elements apart.
     Rows(&'t [f32], usize),
 }
 
-/// What the rows of a tile are read from.
+/// Source of a tile's left rows.
 pub(crate) trait RowSource: Copy {
     /// Fails unless it is of so many rows.
     ///
@@ -85,7 +85,7 @@ pub(crate) struct RowParts<'t> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AdjacentRows<'t> {
     pub elements: &'t [f32],
-    /// For each depth where the first row's element is; those of the others follow.
+    /// For each depth the offset of the first row's element; those of the other rows follow it.
     pub offsets: &'t [usize],
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct AdjacentRows<'t> {
 pub(crate) struct Tile<'t, R> {
     pub rows: R,
     pub n_rows: usize,
-    /// For each element of a row a factor for each column.
+    /// Panel: for each depth a factor for each column.
     pub panel: &'t [f32],
     pub finish: TileEpilogue<'t>,
     /// Rows that begin `stride` elements apart, of as many columns as the panel has.
@@ -105,7 +105,7 @@ pub(crate) struct Tile<'t, R> {
 /// Elements of a line of the caches.
 const LINE: usize = 16;
 
-/// How many rows of a panel are asked for ahead: it may come from memory, some hundred cycles away.
+/// Number of panel rows that are prefetched ahead: memory is some hundred cycles away.
 const AHEAD: usize = 16;
 
 /// Vectors of a whole panel.
@@ -153,7 +153,7 @@ impl<R: RowSource, const N_VECTORS: usize> TileOfWidth<'_, R, N_VECTORS> {
         }
     }
 
-    /// The same, for up to six rows.
+    /// Chooses the code for up to six rows.
     #[inline(always)]
     pub(super) fn with_middle(self, code: impl SimdTarget) {
         match self.0.n_rows {
@@ -163,7 +163,7 @@ impl<R: RowSource, const N_VECTORS: usize> TileOfWidth<'_, R, N_VECTORS> {
         }
     }
 
-    /// The same, for up to four rows.
+    /// Chooses the code for up to four rows.
     #[inline(always)]
     pub(super) fn with_few(self, code: impl SimdTarget) {
         match self.0.n_rows {
@@ -175,7 +175,7 @@ impl<R: RowSource, const N_VECTORS: usize> TileOfWidth<'_, R, N_VECTORS> {
     }
 }
 
-/// What code for tiles is compiled for.
+/// Vector type that the code of tiles is compiled for.
 pub(super) trait SimdTarget {
     fn run(self, rows: impl WithSimd<Output = ()>);
 }
@@ -326,7 +326,7 @@ pub(crate) fn multiply_add<S: Simd>(simd: S, a: S::f32s, b: S::f32s, c: S::f32s)
     }
 }
 
-/// Does what follows to the sums of some rows, and writes them to rows that begin `stride` elements apart.
+/// Applies the epilogue to the sums of some rows, and writes them to rows that begin `stride` elements apart.
 #[inline(always)]
 pub(crate) fn finish<S: Simd, const N_ROWS: usize, const N_VECTORS: usize>(
     simd: S,
@@ -386,7 +386,7 @@ pub(crate) fn finish<S: Simd, const N_ROWS: usize, const N_VECTORS: usize>(
     }
 }
 
-/// What is not below and not above; what is no number stays that.
+/// Clamps to a range; what is no number stays that.
 #[inline(always)]
 pub(super) fn within<S: Simd>(simd: S, sum: S::f32s, least: S::f32s, greatest: S::f32s) -> S::f32s {
     match S::F32_LANES > 4 {

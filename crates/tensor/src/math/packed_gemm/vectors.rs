@@ -23,7 +23,7 @@ pub(crate) fn store<S: Simd>(simd: S, to: &mut [f32], value: S::f32s) {
     }
 }
 
-/// What becomes of a sum, in vectors.
+/// Epilogue of single sums, in vectors.
 #[derive(Clone, Copy)]
 pub(crate) struct VectorEpilogue<'f, S: Simd> {
     simd: S,
@@ -57,7 +57,7 @@ impl<'f, S: Simd> VectorEpilogue<'f, S> {
         Some([of(scale, 1.0), of(shift, 0.0)])
     }
 
-    /// What is written to `out`, which begins at a row and a column of the block.
+    /// Applies the epilogue to the sums that go to `out`, at a row and a column of the block.
     #[inline(always)]
     pub(crate) fn apply(
         &self,

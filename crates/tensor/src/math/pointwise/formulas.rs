@@ -12,19 +12,19 @@ const CHEAP: usize = 8;
 
 /// A formula of one element.
 pub trait Unary<T>: 'static {
-    /// What it gives.
+    /// Type of the results.
     type Output: Element;
 
-    /// Calculates it.
+    /// Calculates the function of an element.
     fn apply(x: T) -> Self::Output;
 }
 
 /// A formula of two elements.
 pub trait Binary<T>: 'static {
-    /// What it gives.
+    /// Type of the results.
     type Output: Element;
 
-    /// Calculates it.
+    /// Calculates the function of two elements.
     fn apply(x: T, y: T) -> Self::Output;
 }
 
@@ -68,7 +68,7 @@ macro_rules! unary {
                 $(UnaryFunction::$name,)* $(UnaryFunction::$other,)* $(UnaryFunction::$truth,)*
             ];
 
-            /// Its name in the text of programs: that of the operation.
+            /// Returns the function's name in the text of programs: that of the operation.
             pub fn name(self) -> &'static str {
                 match self {
                     $(UnaryFunction::$name => $word,)*
@@ -101,12 +101,12 @@ macro_rules! unary {
                 matches!(self, $(UnaryFunction::$truth)|*)
             }
 
-            /// Its loop for a type of elements.
+            /// Returns the function's loop for a type of elements.
             pub(super) fn find(self, dtype: DType) -> Option<UnaryLoop> {
                 self.find_for(dtype, false)
             }
 
-            /// Its loop for a type of elements, of which there are few.
+            /// Returns the function's loop for few elements of a type.
             pub(super) fn find_for_few(self, dtype: DType) -> Option<UnaryLoop> {
                 self.find_for(dtype, self.cost() <= CHEAP)
             }
@@ -315,7 +315,7 @@ macro_rules! binary {
                 $(BinaryFunction::$name,)* $(BinaryFunction::$truth,)* $(BinaryFunction::$other,)*
             ];
 
-            /// Its name in the text of programs: that of the operation.
+            /// Returns the function's name in the text of programs: that of the operation.
             pub fn name(self) -> &'static str {
                 match self {
                     $(BinaryFunction::$name => $word,)*
@@ -348,12 +348,12 @@ macro_rules! binary {
                 matches!(self, $(BinaryFunction::$truth)|*)
             }
 
-            /// Its loop for a type of elements.
+            /// Returns the function's loop for a type of elements.
             pub(super) fn find(self, dtype: DType) -> Option<BinaryLoop> {
                 self.find_for(dtype, false)
             }
 
-            /// Its loop for a type of elements, of which there are few.
+            /// Returns the function's loop for few elements of a type.
             pub(super) fn find_for_few(self, dtype: DType) -> Option<BinaryLoop> {
                 self.find_for(dtype, self.cost() <= CHEAP)
             }
@@ -385,9 +385,9 @@ binary! {
         Minimum "min": Real, reals, 1, |x, y| x.least(y);
         /// The larger one; no number, if one is none
         Maximum "max": Real, reals, 1, |x, y| x.greatest(y);
-        /// What a division leaves, with the sign of the dividend
+        /// The remainder of a division, with the sign of the dividend
         Remainder "rem": Real, library_reals, 16, |x, y| x.remainder(y);
-        /// What a division leaves, with the sign of the divisor
+        /// The remainder of a division, with the sign of the divisor
         Modulo "mod": Real, library_reals, 16, |x, y| {
             let rest = x.remainder(y);
             let is_other = !rest.same(T::ZERO) && rest.less(T::ZERO) != y.less(T::ZERO);

@@ -4,14 +4,14 @@ use super::table::{repeat, seen, seen_mut, with_size};
 use crate::math::broadcast::Broadcast;
 use crate::{Element, TensorShape};
 
-/// How an input lies by the result's elements.
+/// The way in which blocks of an input are read, as it is broadcast.
 #[derive(Clone, Debug)]
 pub(super) enum InputAccess {
     /// Element by element behind each other.
     Dense,
-    /// One for all.
+    /// One element for all.
     One,
-    /// In the result itself, and so copied, block by block, before it is written.
+    /// From the result itself: copied block by block before the block is written.
     Result,
     /// Otherwise: copied, block by block. In front the result, so that its dimensions are all there.
     Spread(Box<Broadcast<2>>),

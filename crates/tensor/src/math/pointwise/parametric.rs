@@ -27,7 +27,7 @@ macro_rules! floats {
             pub const ALL: &'static [ParametricFunction] =
                 &[$(ParametricFunction::$name,)* $(ParametricFunction::$other,)*];
 
-            /// Its name in the text of programs: that of the operation.
+            /// Returns the function's name in the text of programs: that of the operation.
             pub fn name(self) -> &'static str {
                 match self {
                     $(ParametricFunction::$name => $word,)*
@@ -44,7 +44,7 @@ macro_rules! floats {
                 }
             }
 
-            /// How many parameters it has; those behind are 0.
+            /// Returns the number of parameters; those behind are 0.
             pub fn n_parameters(self) -> usize {
                 match self {
                     $(ParametricFunction::$name => $n,)*
@@ -60,7 +60,7 @@ macro_rules! floats {
                 }
             }
 
-            /// Its loop for a type of elements.
+            /// Returns the function's loop for a type of elements.
             pub(super) fn find(self, dtype: DType) -> Option<ParametricLoop> {
                 match (self, dtype) {
                     $((ParametricFunction::$name, DType::F32) => Some(|parameters, x, out| {

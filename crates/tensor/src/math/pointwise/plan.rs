@@ -21,7 +21,7 @@ pub(super) struct ProgramPlan {
     pub(super) out_size: usize,
     /// The bytes of the largest element that is read or made.
     pub(super) most_bytes: usize,
-    /// How many operands of steps are numbers.
+    /// Number of operands that are numbers.
     pub(super) n_numbers: usize,
     /// Whether elements are converted between steps.
     pub(super) converts: bool,
@@ -48,7 +48,7 @@ pub(super) struct OperandPlan {
     pub(super) taken: DType,
 }
 
-/// Where an operand comes from.
+/// Source of a step's operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum OperandSource {
     Input(usize),
@@ -64,7 +64,7 @@ pub(super) enum Loop {
     Parametric(ParametricLoop, [f64; 2]),
     Binary(BinaryLoop),
     Select(SelectLoop),
-    /// From a type to another.
+    /// Conversion from one type to another.
     Cast([DType; 2]),
 }
 

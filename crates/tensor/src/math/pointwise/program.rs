@@ -14,7 +14,7 @@ use crate::math::broadcast::broadcast_extents;
 use crate::math::parallel;
 use crate::{DType, DenseHostTensor, Dims, TensorShape};
 
-/// What a step takes.
+/// An operand of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Operand {
     /// The input of this number.
@@ -28,11 +28,11 @@ pub enum Operand {
 /// A function of elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// Of one element.
+    /// A function of one element.
     Unary(UnaryFunction, Operand),
-    /// Of one element, with parameters.
+    /// A function of one element, with parameters.
     Parametric(ParametricFunction, [f64; 2], Operand),
-    /// Of two.
+    /// A function of two elements.
     Binary(BinaryFunction, [Operand; 2]),
     /// The second operand where the first, a truth value, is true, else the third.
     Select([Operand; 3]),
@@ -41,7 +41,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// What the step takes.
+    /// Returns the operands of the step.
     pub fn operands(&self) -> &[Operand] {
         match self {
             Step::Unary(_, operand) | Step::Parametric(_, _, operand) | Step::Cast(_, operand) => {
@@ -96,8 +96,8 @@ pub struct Program {
     n_inputs: usize,
     /// Invariant: there is a step, and operands are inputs below `n_inputs` and steps before their own.
     steps: Arc<[Step]>,
-    /// Which block of memory each step writes to; the last writes to the result. Invariant: none that holds what
-    /// this step or one behind it reads.
+    /// Number of the block of memory that each step writes to; the last writes to the result. Invariant: it is none
+    /// that holds an operand of this step or a later one.
     pub(super) blocks: Arc<[usize]>,
     pub(super) n_blocks: usize,
     /// About how many additions an element costs.
@@ -424,8 +424,8 @@ fn is_spread_of(inputs: &[&DenseHostTensor], out: &DenseHostTensor) -> bool {
     }) && is_there
 }
 
-/// Gives each step a block of memory, as few as that takes: a block is free again behind the last step that
-/// reads it. Returns how many there are.
+/// Assigns a block of memory to each step, as few as possible: a block is free again behind the last step that reads
+/// it. Returns the blocks and their number.
 pub(super) fn blocks(steps: &[Step]) -> (Vec<usize>, usize) {
     // The last step that reads each; of what nobody reads, itself.
     let mut last_use: Vec<usize> = (0..steps.len()).collect();

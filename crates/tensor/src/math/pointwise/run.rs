@@ -16,7 +16,7 @@ const BLOCK: usize = 1024;
 /// by one.
 const LEAST: usize = 16;
 
-/// Of no more additions so many elements are made as they are.
+/// Cost in additions up to which fewer than [`LEAST`] elements are made as they are, not as a whole block.
 const CHEAP: usize = 4;
 
 /// The words of the largest element.
@@ -28,14 +28,14 @@ const N_CONVERTED: usize = 4;
 /// Memory of a few small blocks lies on the stack.
 type Memory = SmallVec<[u64; 80]>;
 
-/// What steps read beside each other's results.
+/// Inputs, copies and numbers that the steps of a block read, besides each other's results.
 struct BlockInputs<'a> {
     plan: &'a ProgramPlan,
     bound: &'a [InputAccess],
     inputs: &'a [&'a [u8]],
     /// Copies of inputs that are not read where they lie, then the numbers; one slot each.
     copies: &'a [u8],
-    /// Whether the block is a few elements, of which all inputs have copies.
+    /// Whether the block is so short that all inputs have copies.
     is_few: bool,
     /// The bytes of a slot.
     slot: usize,

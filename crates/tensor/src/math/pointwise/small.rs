@@ -20,7 +20,7 @@ const FEW: usize = 64;
 /// Words of what is kept on the stack.
 const BLOCK: usize = 64;
 
-/// How two tensors are walked through that need no broadcasting by dimensions.
+/// Pairing of two tensors' elements without broadcasting by dimensions.
 #[derive(Clone, Copy)]
 enum ElementPairing {
     /// Each element with the other's at the same place.

@@ -32,13 +32,13 @@ pub(super) type BinaryLoop = fn(&[u8], &[u8], &mut [u8]);
 /// A loop over conditions and the elements that they choose from.
 pub(super) type SelectLoop = fn(&[u8], [&[u8]; 2], &mut [u8]);
 
-/// Sees the bytes of a loop's operand as elements.
+/// Casts the bytes of a loop's operand to elements.
 #[inline(always)]
 pub(super) fn seen<T: Element>(bytes: &[u8]) -> &[T] {
     from_bytes(bytes).expect(ALIGNED)
 }
 
-/// Sees the bytes of a loop's result as elements.
+/// Casts the bytes of a loop's result to elements.
 #[inline(always)]
 pub(super) fn seen_mut<T: Element>(bytes: &mut [u8]) -> &mut [T] {
     from_bytes_mut(bytes).expect(ALIGNED)
@@ -192,7 +192,7 @@ pub(super) mod binary {
     }
 }
 
-/// Does something for a Rust type of elements of so many bytes, which stands for all of that size.
+/// Expands `body` for a Rust type of elements of so many bytes, which stands for all types of that size.
 macro_rules! with_size {
     ($size:expr, $T:ident => $body:expr, else $other:expr) => {
         match $size {

@@ -126,7 +126,7 @@ fn one_by_one<T: Floating>(
     results.pop().unwrap()
 }
 
-/// By the formulas' own names, which a test must not leave to a table; of halves in `f32`, rounded once.
+/// Calculates the function by its formula, which a test must not leave to a table; halves in `f32`, rounded once.
 fn unary<T: Floating>(function: UnaryFunction, x: T) -> T {
     macro_rules! call {
         ($($name:ident)*) => {

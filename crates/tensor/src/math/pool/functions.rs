@@ -1,16 +1,16 @@
-//! What pools of `f32` make of the elements of a window, vector by vector.
+//! Pooling functions of `f32` windows, in vectors.
 
 use pulp::Simd;
 
-/// What is made of the elements of windows.
+/// A reduction of a window's elements.
 pub(super) trait PoolFunction {
-    /// What there is before the first.
+    /// Returns the state before the first element.
     fn start<S: Simd>(&self, simd: S) -> S::f32s;
 
-    /// With one more.
+    /// Returns the state after one more element.
     fn with<S: Simd>(&self, simd: S, before: S::f32s, x: S::f32s) -> S::f32s;
 
-    /// What is made of all.
+    /// Returns the result of all elements.
     fn end<S: Simd>(&self, simd: S, made: S::f32s) -> S::f32s;
 }
 

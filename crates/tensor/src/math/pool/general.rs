@@ -9,7 +9,7 @@ use crate::math::window::Window;
 use crate::math::{Family, parallel};
 use crate::{DenseHostTensor, Element, with_floating, with_real};
 
-/// What is made of the elements that a window sees.
+/// The function of a window's elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WindowFunction {
     /// Their sum, divided by the number of elements that the window has in the image and in the padding that counts.
@@ -39,9 +39,9 @@ struct WindowElements<'a, T> {
     elements: &'a [T],
     /// The positions of those that the window sees, in their order.
     positions: &'a [usize],
-    /// Where the window's image begins, of one channel.
+    /// Start of the window's image, of one channel.
     image: usize,
-    /// How many elements the window has in the image and in the padding that counts.
+    /// Number of the window's elements in the image and in the padding that counts.
     n_counted: usize,
 }
 

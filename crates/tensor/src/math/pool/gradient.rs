@@ -120,7 +120,7 @@ impl PoolPlan {
         }
     }
 
-    /// Where the elements that an output looks at begin in an image.
+    /// Calls `body` with the start in an image of each element that an output reads.
     fn each(&self, output: usize, mut body: impl FnMut(usize)) {
         let dilation = self.windows.0[2].window.dilation;
         self.windows.runs(output, |_, place, n_run| {

@@ -22,7 +22,7 @@ pub(super) struct NarrowImages<'p> {
     pub plan: &'p PoolPlan,
     pub input: &'p [f32],
     pub rows: Range<usize>,
-    /// Begins with the first row, and ends with the last.
+    /// Outputs to write: all rows.
     pub out: &'p mut [f32],
 }
 
@@ -105,7 +105,7 @@ const NEIGHBOURS: usize = 4;
 struct NeighbourOutputs<'p, S> {
     simd: S,
     taps: &'p [usize],
-    /// How far neighbours are apart in the input, and in the output.
+    /// Distances between neighbours in the input, and in the output.
     strides: [usize; 2],
 }
 
@@ -162,9 +162,9 @@ fn make<S: Simd>(simd: S, by: &impl PoolFunction, input: &[f32], taps: &[usize],
 /// Windows that lie in the input as a whole.
 struct InnerWindows {
     windows: Windows,
-    /// In each dimension the outputs whose windows these are.
+    /// Range of outputs in each dimension whose windows lie within the input.
     outputs: [Range<usize>; 3],
-    /// Where a window's elements are, seen from the first; nothing if there are no such windows.
+    /// Offsets of a window's elements from its first; empty if there are no such windows.
     offsets: Vec<usize>,
 }
 

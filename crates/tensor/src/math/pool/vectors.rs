@@ -73,7 +73,7 @@ struct Pixels<'p> {
     plan: &'p PoolPlan,
     input: &'p [f32],
     rows: Range<usize>,
-    /// Begins with the first row.
+    /// Outputs to write, from the first row on.
     out: &'p mut [f32],
 }
 
@@ -130,13 +130,13 @@ impl WithSimd for Pixels<'_> {
 struct Line<'p, S: Simd> {
     simd: S,
     input: &'p [f32],
-    /// Where the first channel of each element of the first output's window is.
+    /// Offset of each window element's first channel, for the first output.
     taps: &'p [usize],
-    /// How far what an output looks at lies behind that of the one before.
+    /// Distance in the input between the windows of neighbouring outputs.
     stride: usize,
     // Invariant: as many as a vector has elements, or more.
     channels: usize,
-    /// Begins with the first output.
+    /// Outputs to write, from the first one on.
     out: &'p mut [f32],
 }
 

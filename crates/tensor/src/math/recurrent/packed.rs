@@ -18,9 +18,9 @@ use crate::{DenseHostTensor, TensorView, TensorViewMut};
 /// The weights of a layer in one direction, as ONNX has them: gates of a cell behind each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Weights<'a> {
-    /// Of inputs: `[gates * hidden, inputs]`.
+    /// Weights of inputs: `[gates * hidden, inputs]`.
     pub w: &'a [f32],
-    /// Of states: `[gates * hidden, hidden]`.
+    /// Weights of states: `[gates * hidden, hidden]`.
     pub r: &'a [f32],
     /// Summands of both: `[2 * gates * hidden]`, or none.
     pub b: &'a [f32],
@@ -32,29 +32,29 @@ pub struct Weights<'a> {
 #[derive(Clone, Debug)]
 pub struct PackedLayer {
     cell: Cell,
-    /// Of inputs: `[inputs, gates * hidden]`.
+    /// Packed weights of inputs: `[inputs, gates * hidden]`.
     w: PackedRhs,
-    /// Of states: `[hidden, gates * hidden]`, without the candidate of a cell that is reset early.
+    /// Packed weights of states: `[hidden, gates * hidden]`, without the candidate of a cell that is reset early.
     r: PackedRhs,
-    /// Of states that were reset: `[hidden, hidden]`.
+    /// Packed weights of reset states: `[hidden, hidden]`.
     reset: Option<PackedRhs>,
-    /// What is added to the sums of inputs: `[gates * hidden]`.
+    /// Bias of the sums of inputs: `[gates * hidden]`.
     bias: DenseHostTensor,
-    /// What is added to the candidate of states before it is reset: `[hidden]`, or none.
+    /// Bias of the candidate's state product, added before the reset gate: `[hidden]`, or empty.
     late: Vec<f32>,
     peepholes: Vec<f32>,
 }
 
-/// How sequences lie, and how far they go.
+/// Options of a run over sequences: their lengths, rows and direction.
 #[derive(Clone, Copy)]
 pub struct Sequences<'a> {
     /// The length of each.
     pub lens: &'a [usize],
-    /// Whether they are gone through from their ends.
+    /// Whether sequences are walked from their ends.
     pub is_reverse: bool,
     /// The row of inputs of a place and a sequence.
     pub row: &'a dyn Fn(usize, usize) -> usize,
-    /// What gates see is within this of 0.
+    /// Bound that inputs of gates are clipped to.
     pub clip: Option<f32>,
     /// The functions of gates, of candidates, and of the second state.
     pub gates: [Gate; 3],

@@ -32,7 +32,7 @@ impl Scratch for [f32; BLOCK] {
 pub(super) trait ReduceElement: Element {
     /// The elements that the loops take.
     type Loop: Element;
-    /// Where a block of these lies.
+    /// Memory for a block of widened elements.
     type Buffer: Scratch;
     /// Results whose elements are neighbours that are made side by side, at most.
     const SIDE_BY_SIDE: usize;

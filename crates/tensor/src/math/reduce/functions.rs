@@ -1,11 +1,11 @@
-//! How elements become one: a type for each [`Reduction`](super::Reduction), as the inner loops know it.
+//! Inner functions of reductions: a type for each [`Reduction`](super::Reduction).
 
 use crate::Element;
 use crate::math::number::{Floating, Number, Real};
 
-/// How elements become one.
+/// A reduction, as the inner loops know it.
 pub(crate) trait Reduce<T>: 'static {
-    /// What is kept on the way.
+    /// State of an unfinished reduction.
     type Partial: Copy + Send;
 
     /// Returns the result of nothing.
@@ -14,9 +14,9 @@ pub(crate) trait Reduce<T>: 'static {
     fn take(partial: Self::Partial, x: T) -> Self::Partial;
     /// Puts two results together.
     fn combine(x: Self::Partial, y: Self::Partial) -> Self::Partial;
-    /// What comes out after so many elements.
+    /// Returns the result of `n_elements` elements.
     fn finish(partial: Self::Partial, n_elements: usize) -> T;
-    /// What comes out, as a float of a type for which `T` stands while it is reduced.
+    /// Returns the result as a float of a type for which `T` stands while it is reduced.
     #[inline(always)]
     fn finish_as<H: Real>(partial: Self::Partial, n_elements: usize) -> H
     where

@@ -14,7 +14,7 @@ use crate::math::parallel;
 /// Results side by side in a chunk, at most.
 const NEIGHBOURS: usize = 512;
 
-/// Which dimensions are kept and which are reduced, with those that are walked alike taken together.
+/// Kept and reduced dimensions, with adjacent ones that are walked alike merged.
 #[derive(Clone, Debug)]
 pub(crate) struct ReducePlan {
     kept: Walk,
@@ -46,7 +46,7 @@ impl Walk {
         self.strides.push(stride);
     }
 
-    /// So that there always is an innermost dimension.
+    /// Adds an innermost dimension if there is none.
     fn complete(mut self) -> Walk {
         if self.extents.is_empty() {
             self.extents.push(1);
@@ -143,7 +143,7 @@ impl ReducePlan {
         kept_stride == 1 && kept_extent > 1 && self.reduced.inner().1 != 1
     }
 
-    /// How many elements become one.
+    /// Returns the number of elements that make one result.
     pub(super) fn n_reduced(&self) -> usize {
         self.n_reduced
     }
@@ -153,7 +153,7 @@ impl ReducePlan {
         self.kept.offset(result)
     }
 
-    /// How many results a chunk has.
+    /// Returns the number of results of a chunk.
     pub(super) fn chunk_len(&self) -> NonZeroUsize {
         let neighbours = match self.is_side_by_side() {
             true => self.kept.inner().0.min(NEIGHBOURS),

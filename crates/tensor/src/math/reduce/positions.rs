@@ -7,7 +7,7 @@ use crate::math::number::Real;
 use crate::math::{Family, parallel};
 use crate::{DType, DenseHostTensor, Element, TensorView, TensorViewMut, from_bytes, with_real};
 
-/// Which element is looked for.
+/// The extremum that is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extremum {
     /// The largest.
@@ -16,7 +16,7 @@ pub enum Extremum {
     Least,
 }
 
-/// Which of several elements that are as good is taken.
+/// The element that is taken where several are equally good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ties {
     /// The first.

@@ -12,14 +12,14 @@ use crate::math::parallel;
 use crate::with_real;
 use crate::{DenseHostTensor, Dims, TensorShape};
 
-/// Where in the input a place of the result is, by the factor `s`; of `n` elements `s n` are made.
+/// ONNX's mapping from a place `x` of the result to the input, by the factor `s`; `n` elements become `s n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnnxCoordinates {
     /// `(x + 0.5) / s - 0.5`
     HalfPixel,
-    /// The same, about the middle of the picture.
+    /// [`HalfPixel`](Self::HalfPixel), about the middle of the picture.
     HalfPixelSymmetric,
-    /// The same, but -0.5 where the result has one element.
+    /// [`HalfPixel`](Self::HalfPixel), but -0.5 where the result has one element.
     PytorchHalfPixel,
     /// `x (n - 1) / (s n - 1)`
     AlignCorners,
@@ -31,29 +31,29 @@ pub enum OnnxCoordinates {
     CropAndResize,
 }
 
-/// What an element is made of.
+/// The interpolation kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OnnxResizeKernel {
     /// The nearest one.
     Nearest(NearestMode),
-    /// Two along each dimension.
+    /// From two elements along each dimension.
     Linear,
-    /// Four along each dimension, by a cubic polynomial with this coefficient.
+    /// From four elements along each dimension, by a cubic polynomial with this coefficient.
     Cubic(f64),
 }
 
-/// How a picture is resized.
+/// Options of a resize as ONNX defines it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OnnxResizeOptions {
-    /// What an element is made of.
+    /// Interpolation kernel.
     pub blend: OnnxResizeKernel,
-    /// Where the elements lie.
+    /// Mapping of coordinates.
     pub places: OnnxCoordinates,
-    /// Whether, where the picture becomes smaller, more elements are looked at.
+    /// Whether the kernel is widened where the picture becomes smaller.
     pub antialias: bool,
-    /// Whether elements outside count for nothing, instead of being the outermost.
+    /// Whether elements outside get weight 0, instead of those of the outermost.
     pub exclude_outside: bool,
-    /// What lies outside, where a part of the picture leads there.
+    /// Value of places outside, where a part of the picture leads there.
     pub extrapolation: f64,
 }
 
@@ -77,7 +77,7 @@ impl OnnxResizeOptions {
         bytes.fold(0, usize::saturating_add)
     }
 
-    /// How far from a place its elements lie, unless it is made of the nearest.
+    /// Returns the radius of the kernel, or `None` for the nearest element.
     fn reach(&self) -> Option<f64> {
         match self.blend {
             OnnxResizeKernel::Nearest(_) => None,
@@ -133,7 +133,7 @@ pub struct OnnxResize {
     extrapolation: f64,
 }
 
-/// For each place of a dimension, elements and their weights; none where it lies outside.
+/// For each place of a dimension its elements and their weights; none where it lies outside.
 type Taps = Vec<Vec<(usize, f64)>>;
 
 impl OnnxResize {

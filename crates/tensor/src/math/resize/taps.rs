@@ -7,13 +7,13 @@ use super::{CoordinateMode, Interpolation, NearestMode, ResizeKernel};
 /// Elements and weights for each place.
 #[derive(Clone, Debug)]
 pub(super) struct Taps {
-    /// Where the list of a place begins; one more than there are places.
+    /// Start of each place's list; one more than there are places.
     starts: Vec<usize>,
     list: Vec<(usize, f64)>,
 }
 
 impl Taps {
-    /// Finds them for `to` places in `from` elements. Fails if there is no memory for them.
+    /// Finds the weights for `to` places in `from` elements. Fails if there is no memory for them.
     pub(super) fn new(
         interpolation: &Interpolation,
         from: usize,

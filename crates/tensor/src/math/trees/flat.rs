@@ -22,7 +22,7 @@ pub(super) const LANES: usize = 8;
 
 /// The answer if the feature is no number, in [`FlatNode::feature`].
 const MISSING_IS_YES: u32 = 1 << 31;
-/// Where the kind of the question begins in [`FlatNode::feature`].
+/// First bit of the question's kind in [`FlatNode::feature`].
 const KIND_SHIFT: u32 = 28;
 /// The bits of the feature in [`FlatNode::feature`].
 const FEATURE: u32 = (1 << KIND_SHIFT) - 1;
@@ -39,11 +39,11 @@ const MIXED: u32 = u32::MAX;
 /// A node or a leaf.
 #[derive(Clone, Copy, Debug)]
 struct FlatNode<T> {
-    /// What the feature is compared with; of a leaf what is no number, so that the answer is no.
+    /// Number that the feature is compared with; NaN for a leaf, so that the answer is no.
     limit: T,
     /// The feature, the kind of the question, and the answer if the feature is no number.
     feature: u32,
-    /// Where yes leads.
+    /// Index of the node behind the answer yes.
     next: u32,
 }
 
@@ -223,14 +223,14 @@ struct FlatBuilder<T> {
     nodes: Vec<Node<T>>,
     /// The number of each node's set, if it asks for one.
     sets_at: Vec<usize>,
-    /// Where the branches of each node lie, if they have a place.
+    /// Index of each node's branches, once they have one.
     branches_at: Vec<Option<u32>>,
     /// Places whose branches have none yet, with their nodes.
     open: VecDeque<(usize, usize)>,
 }
 
 impl<T: Floating> FlatBuilder<T> {
-    /// Gives what a branch leads to a place.
+    /// Appends the node that a branch leads to.
     fn place(&mut self, branch: Branch) -> Result<(), Error> {
         let at = self.flat.places.len();
         let nothing = T::from_f64(f64::NAN);
@@ -279,7 +279,7 @@ impl<T: Floating> FlatBuilder<T> {
         Ok(())
     }
 
-    /// Gives what all open places lead to a place.
+    /// Appends the nodes that all open branches lead to.
     fn finish(&mut self) -> Result<(), Error> {
         while let Some((at, index)) = self.open.pop_front() {
             let next = match self.branches_at[index] {

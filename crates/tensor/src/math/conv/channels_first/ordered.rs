@@ -72,9 +72,9 @@ impl OrderedFilter {
 /// The elements of a filter in order, as they are kept.
 #[derive(Debug)]
 pub(super) enum FilterElements<K> {
-    /// Made for one convolution.
+    /// Made for one convolution, and dropped with it.
     Owned(Vec<K>),
-    /// Made for many.
+    /// Kept by an [`OrderedFilter`], for many convolutions.
     Shared(DenseHostTensor),
 }
 

@@ -18,7 +18,7 @@ const MAX_COPIED: usize = 1 << 13;
 /// Elements that the lines of one output may be at most.
 const MAX_LINES: usize = 1 << 16;
 
-/// How lines of one group's channels are taken apart.
+/// Plan of deinterleaving the lines of one group's channels.
 #[derive(Clone, Debug)]
 pub(super) struct Planes<'p> {
     plan: &'p ConvPlan,
@@ -30,7 +30,7 @@ pub(super) struct Planes<'p> {
     run_len: usize,
     /// Elements of a line.
     line_len: usize,
-    /// For each element of a window where it is, seen from the output's.
+    /// Offset of each window element from the output's element.
     offsets: Vec<usize>,
 }
 
@@ -119,7 +119,7 @@ impl<'p> Planes<'p> {
         });
     }
 
-    /// How many lines of the input so many neighbouring lines of the output see.
+    /// Returns the number of input lines that `n_lines` neighbouring lines of the output read.
     fn n_copied(&self, n_lines: usize) -> usize {
         let Window { extent, stride, .. } = self.height.window;
         n_lines.saturating_sub(1) * stride + extent

@@ -13,9 +13,9 @@ pub(super) struct DirectTile<'t, T, const PATCH: usize, const TILE: usize> {
     pub transform: PhantomData<T>,
     pub geometry: &'t Geometry<'t>,
     pub sides: WinogradOperands<'t>,
-    /// Those of the block.
+    /// Panels of the block.
     pub panels: Range<usize>,
-    /// Its number in the block.
+    /// Number of the square in the block.
     pub tile: usize,
 }
 
@@ -83,7 +83,7 @@ impl<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize>
     }
 }
 
-/// What becomes of a sum, at a row and a column of the block.
+/// Applies the epilogue to a sum at a row and a column of the block.
 fn finish(
     block_epilogue: &BlockEpilogue<'_>,
     sum: f32,

@@ -19,7 +19,7 @@ pub(super) struct Inputs<'i, T, const PATCH: usize, const TILE: usize> {
     pub transform: PhantomData<T>,
     pub geometry: &'i Geometry<'i>,
     pub input: &'i [f32],
-    /// What is written.
+    /// Transformed patches, written.
     pub v: &'i mut [f32],
     pub lay: PatchLayout,
     /// Takes the squares with elements that are large, or not finite.
@@ -78,7 +78,7 @@ impl<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize> WithSimd
                         ),
                     );
                     for x in 0..PATCH {
-                        if T::TELLING[y] && T::TELLING[x] {
+                        if T::CHECKED[y] && T::CHECKED[x] {
                             telling = multiply_add(simd, line[x], simd.splat_f32s(WILD), telling);
                         }
                         let to = &mut v[(y * PATCH + x) * self.lay.place..][..S::F32_LANES];

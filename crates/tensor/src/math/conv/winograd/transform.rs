@@ -19,8 +19,9 @@ use crate::math::packed_gemm::multiply_add;
 
 /// A transform, of patches of `PATCH` elements in a row, for `TILE` outputs.
 pub(super) trait Transform<const PATCH: usize, const TILE: usize>: Copy {
-    /// Some of the transformed elements: if one of the patch is not finite, or large, one of these is, too.
-    const TELLING: [bool; PATCH];
+    /// Elements of a transformed line to check: if an element of the patch is not finite, or large, one of these is,
+    /// too.
+    const CHECKED: [bool; PATCH];
 
     /// Transforms a line of an image.
     fn patch<S: Simd>(simd: S, line: [S::f32s; PATCH]) -> [S::f32s; PATCH];
@@ -35,12 +36,12 @@ pub(super) trait Transform<const PATCH: usize, const TILE: usize>: Copy {
     fn filter_back(line: [f32; PATCH]) -> [f32; 3];
 }
 
-/// Two outputs from four elements.
+/// F(2, 3): two outputs from four elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TwoOutputs;
 
 impl Transform<4, 2> for TwoOutputs {
-    const TELLING: [bool; 4] = [true; 4];
+    const CHECKED: [bool; 4] = [true; 4];
 
     #[inline(always)]
     fn patch<S: Simd>(simd: S, [d0, d1, d2, d3]: [S::f32s; 4]) -> [S::f32s; 4] {
@@ -69,7 +70,7 @@ impl Transform<4, 2> for TwoOutputs {
     }
 }
 
-/// Four outputs from six elements.
+/// F(4, 3): four outputs from six elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FourOutputs;
 
@@ -87,7 +88,7 @@ const OF_A: f64 = 2.0 * (A_2 * (A_2 - B_2)) as f64;
 const OF_B: f64 = 2.0 * (B_2 * (B_2 - A_2)) as f64;
 
 impl Transform<6, 4> for FourOutputs {
-    const TELLING: [bool; 6] = [true, true, true, false, false, true];
+    const CHECKED: [bool; 6] = [true, true, true, false, false, true];
 
     #[inline(always)]
     fn patch<S: Simd>(simd: S, [d0, d1, d2, d3, d4, d5]: [S::f32s; 6]) -> [S::f32s; 6] {
