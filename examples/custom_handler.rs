@@ -1,6 +1,6 @@
 //! A handler of operations of one's own: it counts how often each operation is called, and leaves the work to another.
 //!
-//! What a handler must promise is in the documentation of `OpHandler`; that this one does is tried by the conformance
+//! The promises of a handler are in the documentation of `OpHandler`; that this one does is tried by the conformance
 //! suite before operations are called on it, one at a time and by a program.
 
 use std::collections::BTreeMap;

@@ -65,7 +65,7 @@ impl Name {
 #[derive(Default)]
 pub struct OpAttrs {
     entries: Entries,
-    /// The frozen copy of the entries as they are, if somebody needed one.
+    /// Frozen copy of the entries, made when one is first asked for.
     frozen: OnceLock<FrozenOpAttrs>,
 }
 
@@ -155,8 +155,8 @@ impl FrozenOpAttrs {
 }
 
 impl<'a> OpAttrsRef<'a> {
-    /// Returns whether the attributes are the same ones, in the same order. Tensors and lists of several kinds are looked at
-    /// by nobody: with one of these it says no.
+    /// Returns whether two sets have equal attributes in the same order. Tensors and lists of several kinds are not
+    /// compared: with one of these the answer is no.
     pub(crate) fn is(self, other: OpAttrsRef<'_>) -> bool {
         let mut pairs = self.entries.iter().zip(other.entries);
         self.entries.len() == other.entries.len()
@@ -410,7 +410,7 @@ impl<'a> From<&'a FrozenOpAttrs> for OpAttrsRef<'a> {
     }
 }
 
-/// Readers of a set that may change are those of [`OpAttrsRef`].
+/// `readers!` declares the readers of [`OpAttrs`], which are those of [`OpAttrsRef`].
 macro_rules! readers {
     ($($name:ident $(<$t:ident: $bound:ident>)? -> $result:ty;)*) => {$(
         #[doc = concat!("See [`OpAttrsRef::", stringify!($name), "`].")]

@@ -67,8 +67,8 @@ impl<'a> Call<'a> {
         self.tensor(index)?.as_dense()
     }
 
-    /// Takes a dense input of this type and shape if it was given for good and nobody else holds its memory: to be
-    /// written over.
+    /// Takes a dense input of this type and shape, to be overwritten, if it was given for good and nobody else holds
+    /// its memory.
     #[inline]
     pub fn take_like(&mut self, index: usize, like: &TensorMetadata) -> Option<DenseHostTensor> {
         match self.inputs.get_mut(index)?.metadata()? == like {
@@ -77,7 +77,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Takes a dense input if it was given for good and nobody else holds its memory: to be written over.
+    /// Takes a dense input, to be overwritten, if it was given for good and nobody else holds its memory.
     #[inline]
     pub fn take_sole(&mut self, index: usize) -> Option<DenseHostTensor> {
         self.inputs.get_mut(index)?.take_sole()
@@ -145,7 +145,7 @@ impl<'a> Call<'a> {
         Ok(smallvec![made(tensor, chain)?])
     }
 
-    /// Calculates a function of each element of the only input, in its memory if nobody else holds it.
+    /// Calculates a function of each element of the only input, in the input's memory if nobody else holds it.
     ///
     /// # Errors
     ///

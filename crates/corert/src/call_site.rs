@@ -1,4 +1,4 @@
-//! [`CallSite`]: who called an operation, for errors.
+//! [`CallSite`]: the place from which an operation was called, for errors.
 
 use std::panic::Location;
 
@@ -14,7 +14,7 @@ pub enum CallSite {
 }
 
 impl CallSite {
-    /// Returns the place of whoever calls this.
+    /// Returns the place of the caller in Rust code.
     #[inline]
     #[track_caller]
     pub fn here() -> CallSite {

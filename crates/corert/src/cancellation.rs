@@ -10,13 +10,14 @@ use tfrt_host::{AsyncValue, Promise, RequestContext, Value};
 #[derive(Debug, Default)]
 pub(crate) struct StateAtCancel(AtomicU8);
 
-/// Nobody has looked since the cancellation.
+/// The state before the first look after the cancellation.
 const UNSEEN: u8 = 0;
 const THERE: u8 = 1;
 const LOST: u8 = 2;
 
 impl StateAtCancel {
-    /// Returns whether the tensor was there when somebody looked first. To be asked after the cancellation.
+    /// Returns whether the tensor was there at the first look after the cancellation. Called only after the
+    /// cancellation.
     #[inline]
     pub(crate) fn is_there(&self, is_settled: impl FnOnce() -> bool) -> bool {
         // Ordering: whoever reads that it is there finds it there, as whoever looked first did.

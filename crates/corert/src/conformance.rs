@@ -95,7 +95,7 @@ pub fn suite(make: &Make<'_>) {
     }
 }
 
-/// A handler that is tried, and what stands around it.
+/// A handler under test, with the runtime and operations around it.
 struct TestBed {
     runtime: CoreRuntime,
     context: Context,

@@ -109,8 +109,8 @@ impl Context {
         }
     }
 
-    /// Lets so many operations wait at most. Default: [`DEFAULT_MAX_IN_FLIGHT`]. Clones that were made before are other
-    /// contexts from now on.
+    /// Sets the maximum number of waiting operations. Default: [`DEFAULT_MAX_IN_FLIGHT`]. Clones made before are
+    /// other contexts from now on.
     pub fn with_max_in_flight(self, max: usize) -> Self {
         let in_flight = Arc::new(InFlight::new(max));
         let generation = Generation {
@@ -161,13 +161,12 @@ impl Context {
         self.generation().execution.clone()
     }
 
-    /// Stops all that is to come: handles that are not settled fail, calls that come do, too.
+    /// Cancels the context: unsettled handles fail, and so do later calls.
     pub fn cancel(&self) {
         self.generation().request().cancel();
     }
 
-    /// Stops all that is to come with an error of one's own. The first reason is final, until
-    /// [`reset`](Self::reset).
+    /// Cancels the context with an error of the caller's. The first reason is final, until [`reset`](Self::reset).
     pub fn cancel_with(&self, reason: Error) {
         self.generation().request().cancel_with(reason);
     }
@@ -251,7 +250,7 @@ impl Context {
         self.generation().in_flight.count()
     }
 
-    /// Returns whether so many operations wait that the next that would is refused.
+    /// Returns whether the limit of waiting operations is reached, so that the next one that would wait is refused.
     #[inline]
     pub fn is_full(&self) -> bool {
         let in_flight = &self.generation().in_flight;
@@ -357,7 +356,8 @@ impl Context {
         }
     }
 
-    /// Returns a handle to a tensor that somebody promises, on the host's device. It fails when the context is cancelled.
+    /// Returns a handle to a tensor on the host's device, and the promise of the tensor. The handle fails when the
+    /// context is cancelled.
     pub fn promise(&self, metadata: Option<TensorMetadata>) -> (Promise<Tensor>, TensorHandle) {
         let (promise, tensor) = AsyncValue::pending();
         let metadata = metadata.map_or(PendingMetadata::WithTensor, PendingMetadata::Known);

@@ -1,4 +1,4 @@
-//! [`Deferred`]: an operation whose inputs are to come, or that is left to a worker.
+//! [`Deferred`]: an operation that waits for inputs or for a worker.
 
 use std::sync::Arc;
 
@@ -40,8 +40,8 @@ pub(crate) struct Deferred {
 }
 
 impl Deferred {
-    /// Leaves an operation for later, and gives its results. `chain` is what comes before its side effects, and becomes
-    /// what comes after them.
+    /// Defers an operation, and returns its pending results. `chain` is the chain before its side effects, and is
+    /// replaced by the chain after them.
     pub(crate) fn start(
         definition: &Arc<OpDefinition>,
         owner: Owner,
@@ -94,7 +94,7 @@ impl Deferred {
         Ok(handles)
     }
 
-    /// Finds out what the results will be when that of the inputs is known.
+    /// Finds types and shapes of the results when those of the inputs are known.
     fn describe(mut self: Box<Self>) {
         if self.described.is_empty() {
             return self.wait();
@@ -257,7 +257,7 @@ impl Deferred {
             .cloned()
     }
 
-    /// Fails the results with an error that nobody has told yet.
+    /// Fails the results with a new error, which is reported to the diagnostic handler.
     #[cold]
     fn report(self: Box<Self>, error: Error) {
         let error = self
@@ -266,7 +266,7 @@ impl Deferred {
         self.fail(error);
     }
 
-    /// Fails the results with an error of somebody else, or gives back the inputs in their place.
+    /// Fails the results with an error that was reported before, or gives back the inputs in their place.
     #[cold]
     fn fail(self: Box<Self>, error: Error) {
         let Deferred {

@@ -23,13 +23,13 @@ pub type ResultMetadata = SmallVec<[TensorMetadata; 1]>;
 /// Arguments of an operation's metadata function.
 #[derive(Clone, Copy, Debug)]
 pub struct MetadataCall<'a> {
-    /// The operation.
+    /// Name of the operation.
     pub op: &'a str,
     /// Types and shapes of the inputs.
     pub inputs: &'a [&'a TensorMetadata],
-    /// The attributes.
+    /// Attributes of the call.
     pub attrs: OpAttrsRef<'a>,
-    /// The inputs themselves, which may be to come.
+    /// The input handles, which may be pending.
     pub(crate) handles: &'a Inputs<'a>,
 }
 
@@ -212,7 +212,7 @@ impl OpDefinition {
         self
     }
 
-    /// Makes the number of results that of the inputs.
+    /// Gives as many results as there are inputs.
     pub fn results_as_inputs(mut self) -> Self {
         self.n_results = ResultCount::Inputs;
         self
@@ -266,7 +266,7 @@ impl OpDefinition {
         self
     }
 
-    /// Takes attributes of these names, too, and does not look at them.
+    /// Accepts attributes of these names, too, and ignores them.
     pub(crate) fn unread(mut self, names: &'static [&'static str]) -> Self {
         self.unread = names;
         self

@@ -266,8 +266,8 @@ pub(crate) fn known_metadata<'a>(inputs: &'a Inputs<'_>) -> InputMetadata<'a> {
     all
 }
 
-/// Asks the metadata function, if there is one, about inputs of these types and shapes. Nothing is described if values
-/// of inputs decide that are not there.
+/// Calls the metadata function, if there is one, with the types and shapes of inputs. Returns `None` if the results
+/// depend on values of inputs that are not there.
 #[inline]
 pub(crate) fn result_metadata(
     definition: &OpDefinition,
@@ -507,7 +507,7 @@ pub(crate) fn of_another_runtime(op: &str, index: usize) -> String {
     format!("input {index} of {op} belongs to another runtime")
 }
 
-/// Returns the results as a list of handles that are to come.
+/// Returns the results as pending handles.
 pub(crate) fn pending_handles(
     owner: Owner,
     tensors: impl Iterator<Item = (AsyncValue<Tensor>, PendingMetadata)>,

@@ -23,8 +23,8 @@ impl FailedCall {
     }
 }
 
-/// Stands between the tensors that a call will have made and its results: errors are told to the diagnostic handler, each
-/// once for all results, and what comes after a cancellation nobody sees.
+/// The link between the tensors that a call will have made and its results: reports each error to the diagnostic
+/// handler once for all results, and hides errors after a cancellation.
 pub(crate) struct ErrorReporter {
     called: FailedCall,
     execution: ExecutionContext,

@@ -1,4 +1,4 @@
-//! [`TensorHandle`]: a tensor that may be still to come, of which some things are known already.
+//! [`TensorHandle`]: a tensor that may be pending, with its device and, if known, its type and shape.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 use crate::cancellation::{StateAtCancel, until_cancelled};
 use crate::runtime::RuntimeId;
 
-/// A tensor, one that is to come, or why there will be none.
+/// A handle to a finished tensor, to a pending one, or to an error.
 ///
 /// Type and shape are known at once wherever they can be, the device always. Clones lead to the same tensor.
 /// An operation that is given the only handle to a tensor may write its result into the memory of that tensor. Nobody
@@ -64,11 +64,11 @@ enum State {
     /// that asking many cancelled handles touches no other memory.
     Pending(Arc<PendingTensor>, Arc<RequestContext>),
     Failed(Error),
-    /// An operation took it for good. Nobody else sees that.
+    /// Moved out by an operation that was given the only handle.
     Taken,
 }
 
-/// A tensor that is to come.
+/// A pending tensor.
 pub(crate) struct PendingTensor {
     tensor: AsyncValue<Tensor>,
     metadata: PendingMetadata,
@@ -94,8 +94,8 @@ impl Value for MetadataValue {
 }
 
 impl TensorHandle {
-    /// Returns a handle to a tensor that is finished: from now on it is written by operations only that are given the
-    /// only handle to it.
+    /// Returns a handle to a finished tensor, and freezes the tensor: from now on it is written only by operations
+    /// that are given the only handle.
     #[inline]
     pub(crate) fn of_tensor(owner: Owner, mut tensor: Tensor) -> TensorHandle {
         if let Tensor::Dense(dense) = &mut tensor {
@@ -117,7 +117,7 @@ impl TensorHandle {
         }
     }
 
-    /// Returns a handle to a tensor that is to come, at the latest when the request is cancelled.
+    /// Returns a handle to a pending tensor. It fails when the request is cancelled.
     pub(crate) fn of_pending(
         owner: Owner,
         later: PendingTensor,
@@ -142,7 +142,7 @@ impl TensorHandle {
         self.traced = Some(traced);
     }
 
-    /// Returns the tensor or why there is none; `None` while it is to come.
+    /// Returns the tensor or the error; `None` while the tensor is pending.
     #[inline]
     pub fn tensor(&self) -> Option<Result<&Tensor, &Error>> {
         match &self.state {
@@ -343,7 +343,7 @@ impl TensorHandle {
         }
     }
 
-    /// Takes a tensor that has come out of its cell if nobody else can see that.
+    /// Moves a settled tensor out of its cell into the handle, if nobody else can see the cell.
     fn settle(&mut self) {
         let State::Pending(later, request) = std::mem::replace(&mut self.state, State::Taken)
         else {
@@ -435,7 +435,7 @@ impl Value for TensorHandle {
     };
 }
 
-/// The tensor as it is printed, or what is known of it: `f32 [2], to come`.
+/// Prints the tensor, or the known part of its type and shape: `f32 [2], to come`.
 impl fmt::Display for TensorHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.tensor(), self.metadata()) {

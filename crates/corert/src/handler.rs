@@ -1,4 +1,4 @@
-//! [`OpHandler`]: whoever finds an operation by its name.
+//! [`OpHandler`]: the interface of handlers, which find operations by name.
 //!
 //! Handlers stand one behind the other: one that does not know an operation asks the next.
 
@@ -17,7 +17,7 @@ pub use logging::LoggingOpHandler;
 
 /// Finds operations by name, for a device.
 ///
-/// What a handler promises is what [`conformance::suite`](crate::conformance::suite) tries.
+/// [`conformance::suite`](crate::conformance::suite) tests what a handler promises.
 ///
 /// # Examples
 ///
@@ -104,7 +104,7 @@ impl OpHandler for NullOpHandler {
     }
 }
 
-/// Handlers in a row: the first that knows an operation has it. Who fails otherwise than with `NotFound` ends the search.
+/// A row of handlers: the first that knows an operation has it. A failure other than `NotFound` ends the search.
 pub struct FallbackOpHandler {
     name: String,
     // Invariant: not empty.

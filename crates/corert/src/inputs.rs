@@ -9,7 +9,7 @@ use crate::TensorHandle;
 use crate::handle::Owner;
 use crate::op::Handles;
 
-/// Handles that an operation is given. Of those that are given for good it may reuse the memory.
+/// The input handles of an operation, borrowed or given for good. An operation may reuse the memory of the latter.
 pub struct Inputs<'a>(InputHandles<'a>);
 
 enum InputHandles<'a> {

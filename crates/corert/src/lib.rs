@@ -1,4 +1,4 @@
-//! The core runtime: one operation at a time, by name, on tensors that may be still to come.
+//! The core runtime: operations called one at a time, by name, on tensors that may be pending.
 //!
 //! | To | Look at |
 //! | --- | --- |

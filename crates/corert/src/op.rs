@@ -53,7 +53,7 @@ pub trait Op: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// What is wrong with the call itself; whatever goes wrong later fails the handles.
+    /// Mistakes of the call itself; whatever goes wrong later fails the handles.
     fn call(&self, call: OpCall<'_>) -> Result<Handles, Error>;
 }
 
@@ -62,7 +62,7 @@ pub trait Op: Send + Sync + 'static {
 pub struct OpCall<'a> {
     /// The handles that it is given.
     pub inputs: Inputs<'a>,
-    /// The attributes.
+    /// Attributes of the call.
     pub attrs: OpAttrsRef<'a>,
     /// The chain before the operation's side effects; replaced by the chain after them.
     pub chain: Option<&'a mut AsyncValue<Chain>>,

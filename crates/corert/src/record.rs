@@ -16,7 +16,7 @@ use crate::op::{CoreRuntimeOp, Handles};
 
 /// Calls that are made with its [`context`](Recording::context), kept in the order in which side effects happen.
 ///
-/// What a call is given is a parameter ([`input`](Self::input)), a result of a recorded call, or anything else: then
+/// An input of a recorded call is a parameter ([`input`](Self::input)), a result of a recorded call, or anything else: then
 /// it is a constant of the recorded function, one for all uses of a tensor. Calls after the end are not kept.
 ///
 /// # Examples
@@ -57,7 +57,7 @@ pub struct Trace {
 /// One recorded call.
 #[derive(Debug)]
 pub struct TracedCall {
-    /// The operation.
+    /// The operation that was called.
     pub op: CoreRuntimeOp,
     /// Numbers of the input values.
     pub inputs: Vec<u32>,
@@ -111,7 +111,7 @@ impl Recording {
         &self.context
     }
 
-    /// Makes a tensor a parameter of the function: the handle that this returns stands for it.
+    /// Makes a tensor a parameter of the function; the returned handle stands for the parameter.
     pub fn input(&self, tensor: TensorHandle) -> TensorHandle {
         let mut recorded = self.recorder.lock();
         // Only `finish` ends a recording, and takes it.

@@ -1,6 +1,7 @@
-//! [`RowOpHandler`]: every row of the table of operations, called by its own name, by TensorFlow's, or by that of tests.
+//! [`RowOpHandler`]: finds every row of the table of operations, by its own name, by TensorFlow's, or by that of
+//! tests.
 //!
-//! What the results will be follows by the row's rule, from types and shapes and, where inputs are there, from small
+//! Types and shapes of results follow by the row's rule, from types and shapes and, where inputs are there, from small
 //! lists of integers. What runs a row comes from a crate of kernels ([`Runs`]); pointwise functions are those of
 //! [`tfrt_tensor::math::pointwise`].
 
@@ -332,7 +333,7 @@ impl Row {
         named.and_then(NameAttr::source).unwrap_or("n")
     }
 
-    /// Returns how many results a call with these attributes and so many inputs gives.
+    /// Returns the number of results of a call with these attributes and `n_inputs` inputs.
     fn counted(self, attrs: OpAttrsRef<'_>, n_inputs: usize) -> Result<usize, Error> {
         match self.n_results {
             Some(n) => Ok(n),

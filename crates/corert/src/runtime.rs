@@ -52,9 +52,9 @@ struct Shared {
     cpu: OnceLock<Arc<dyn OpHandler>>,
     /// Finds what runs rows.
     kernels: OnceLock<FindKernel>,
-    /// What runs rows on devices beside the host.
+    /// Kernels of rows on devices beside the host.
     device_kernels: OnceLock<Arc<[OpKernel]>>,
-    /// Handlers of these devices that were asked for.
+    /// Handlers of devices that were asked for.
     devices: RwLock<BTreeMap<DeviceId, Arc<dyn OpHandler>>>,
 }
 
@@ -192,7 +192,7 @@ impl CoreRuntime {
     }
 
     /// Returns a handler of operations of one's own, on the host's device; what it does not know `next` is asked for.
-    /// What is recorded of its calls asks for a handler of this name: [`register`](Self::register) it under that.
+    /// Recordings of its calls ask for a handler of this name: [`register`](Self::register) it under that.
     pub fn handler_of(
         &self,
         name: &str,

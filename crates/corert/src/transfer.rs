@@ -65,7 +65,8 @@ impl Transfer<'_> {
         is_here && matches!(handle.tensor(), Some(Ok(tensor)) if is_so(tensor))
     }
 
-    /// Returns the tensor of a handle; if it is to come, what `begin` gives is kept until it is there.
+    /// Transfers the tensor of a handle. For a pending tensor, the guard that `begin` makes is kept until it is
+    /// there.
     pub(crate) fn of<G: Send + 'static>(
         &self,
         handle: &TensorHandle,

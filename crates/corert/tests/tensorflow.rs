@@ -1,5 +1,5 @@
-//! Operations beside TensorFlow: `recorded/tensorflow.txt` has calls, and what TensorFlow made of them. How it is written,
-//! and its form, is said in `recorded/record.py`.
+//! Operations compared with TensorFlow: `recorded/tensorflow.txt` has calls, and the results that TensorFlow gave.
+//! `recorded/record.py` writes it and describes its form.
 //!
 //! Types, shapes, integers, truth values and strings are the same; floats differ in their last places. What TensorFlow
 //! refuses is refused.

@@ -1,4 +1,4 @@
-//! Codecs of tensors and of what is made of them ([`CODECS`]): shapes, sequences, maps.
+//! Codecs of tensors, shapes, sequences and maps ([`CODECS`]).
 //!
 //! A tensor's head is its format, its type and its extents; what follows is by format:
 //!

@@ -76,8 +76,8 @@ impl DenseHostTensor {
         Ok(DenseHostTensor { metadata, buffer })
     }
 
-    /// Allocates a tensor whose contents are unspecified: the caller must write every element before the tensor leaves
-    /// the kernel. Memory that another tensor has left is not cleared for it.
+    /// Allocates a tensor whose contents are unspecified: the caller must write every element before the tensor
+    /// leaves the kernel. The memory of former tensors is not cleared.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl DenseHostTensor {
         Ok(DenseHostTensor { metadata, buffer })
     }
 
-    /// Returns a tensor of this one's shape, whose elements of a type take so many bytes, and are written by `write`.
+    /// Allocates a tensor of this one's shape, with elements of `dtype` in `len_bytes` bytes, which `write` fills.
     ///
     /// # Errors
     ///

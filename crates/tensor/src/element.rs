@@ -112,7 +112,7 @@ unsafe impl<const TYPE: usize> Element for Small<TYPE> {
     }
 }
 
-/// `small!(I4 0, Ui4 1)` names the small types, and asserts that they are those of these numbers.
+/// `small!(I4 0, Ui4 1)` names the small types, and asserts that they have these numbers.
 macro_rules! small {
     ($($name:ident $index:literal $doc:literal,)*) => {$(
         #[doc = $doc]

@@ -56,7 +56,7 @@ impl<const RANK: usize> fmt::Display for FixedRankShape<RANK> {
     }
 }
 
-/// `values!(2 "!ts.fixed_rank_shape.2")` makes a `FixedRankShape<2>` a value of that type.
+/// `values!(2 "!ts.fixed_rank_shape.2")` makes a `FixedRankShape<2>` a value of type `!ts.fixed_rank_shape.2`.
 macro_rules! values {
     ($($rank:literal $name:literal),*) => {$(
         impl Value for FixedRankShape<$rank> {

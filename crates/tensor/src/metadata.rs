@@ -39,7 +39,7 @@ impl TensorMetadata {
         TensorMetadata { dtype, shape }
     }
 
-    /// Returns what the rules of rows are told of such a tensor.
+    /// Returns the fact about such a tensor, for the rules of rows.
     pub fn to_fact(&self) -> Fact {
         let extents = self.shape.extents().map(Dim::from);
         Fact::new(Some(self.dtype), Some(extents.collect()))

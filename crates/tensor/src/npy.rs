@@ -98,9 +98,9 @@ fn invalid(message: impl Into<String>) -> Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ElementKind {
     Numbers(DType),
-    /// Strings of so many bytes, with 0s behind.
+    /// Strings of this many bytes, padded with 0s.
     Bytes(usize),
-    /// Strings of so many characters of four bytes, with 0s behind.
+    /// Strings of this many characters of four bytes, padded with 0s.
     Characters(usize),
 }
 

@@ -54,7 +54,7 @@ impl fmt::Debug for OpCall<'_> {
     }
 }
 
-/// Results of a run: values that are there, or are to come.
+/// Results of a run: values that may be pending.
 pub type OpResults = SmallVec<[AnyAsyncValue; 1]>;
 
 /// Runs an operation.
@@ -87,9 +87,9 @@ pub struct OpKernel {
 /// Preparation of constants, once for each node of a model: packed weights, parsed attributes.
 #[derive(Clone, Copy, Debug)]
 pub struct Prepare {
-    /// The operands that it takes, by their places. All of them that are not left out must be constants.
+    /// The places of the operands that are prepared. All of them that are not left out must be constants.
     pub inputs: &'static [usize],
-    /// The types of elements that the first of them may have; any if there are none.
+    /// The types of elements that the first prepared operand may have; any if there are none.
     pub types: &'static [DType],
     /// Whether the attributes are prepared, too: then calls have none.
     pub takes_attributes: bool,
@@ -122,7 +122,8 @@ impl Value for Prepared {
 
 /// A kernel's own form of constants.
 pub trait PreparedState: Any + fmt::Debug + Send + Sync {
-    /// Writes it for a file, laid out for the encoder's target. Nothing is written if files keep the constants instead.
+    /// Writes the state for a file, laid out for the encoder's target. Nothing is written if files keep the constants
+    /// instead.
     fn encode(&self, _: &mut Encoder) -> Option<Result<(), Error>> {
         None
     }
@@ -162,15 +163,15 @@ impl OpKernel {
         OpKernel { priority, ..self }
     }
 
-    /// Returns whether it takes operands of these types, as far as they are known.
+    /// Returns whether the kernel takes operands of these types, as far as they are known.
     pub fn takes(&self, types: impl IntoIterator<Item = Option<DType>>) -> bool {
         let takes = |dtype: Option<DType>| dtype.is_none_or(|dtype| self.types.contains(&dtype));
         self.types.is_empty() || types.into_iter().all(takes)
     }
 }
 
-/// Returns the kernel of a list that runs a row on a kind of device, for operands of these types, as far as they are
-/// known: the first one of the highest priority.
+/// Returns the first kernel of the highest priority that runs a row on a kind of device, for operands of these types,
+/// as far as they are known.
 pub fn select<'k>(
     kernels: &'k [OpKernel],
     op: &str,

@@ -89,7 +89,7 @@ pub fn read(
         .collect()
 }
 
-/// As [`read`], with the tensors of floats of 8 bits and 4.
+/// Reads all tensors, those of floats of 8 bits and 4 included; see [`read`].
 ///
 /// # Errors
 ///
@@ -218,7 +218,7 @@ pub fn write<'t>(
     write_all(stored.iter().map(|(name, stored)| (*name, stored)))
 }
 
-/// As [`write()`], with tensors of floats of 8 bits and 4.
+/// Writes tensors, those of floats of 8 bits and 4 included; see [`write()`].
 ///
 /// # Errors
 ///

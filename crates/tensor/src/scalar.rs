@@ -48,7 +48,7 @@ impl ScalarHostTensor {
         }
     }
 
-    /// Returns a tensor whose every element is made of these bytes; `None` if elements of its type are not of so many.
+    /// Returns a tensor whose every element has these bytes; `None` if elements of its type have another size.
     pub fn from_element_bytes(
         metadata: TensorMetadata,
         element: &[u8],

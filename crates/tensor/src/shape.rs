@@ -195,8 +195,7 @@ impl TensorShape {
         strides
     }
 
-    /// Returns the shape with so many dimensions, at least one: the first swallows the leading ones, or ones are put
-    /// in front.
+    /// Returns the shape with `rank` dimensions, at least one: the leading ones are merged, or ones are put in front.
     ///
     /// # Errors
     ///

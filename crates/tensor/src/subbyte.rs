@@ -156,7 +156,7 @@ impl SubbyteType {
 
     /// Returns the code of the nearest number, of two as near that with an even code.
     ///
-    /// What is no number becomes so, or the largest (`F4E2M1`), or 0 (integers). Integers are rounded and
+    /// NaN becomes NaN, or the largest (`F4E2M1`), or 0 (integers). Integers are rounded and
     /// saturate, as when numbers are quantised. Of `F8E8M0` the code is that of the next power of two above, as
     /// ONNX rounds unless told otherwise; numbers below the least get that, and negative ones are none.
     ///

@@ -6,7 +6,7 @@
 //! | [`data`] | images, in a stratified split, shifted a little each time they are seen |
 //! | [`Training`] | weights; shuffles, hands images to the program, counts what it gets right |
 //!
-//! The same seed gives the same bits on any number of threads.
+//! A seed gives the same bits on any number of threads.
 
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// What is wrong with the text, which is nothing.
+    /// Mistakes of the text, of which there are none.
     pub fn open(self, runtime: &Runtime) -> Result<Program, OpenError> {
         let source = Source::new(self.name(), self.text());
         let mut module = parse(&source).map_err(OpenError::Text)?;

@@ -1,4 +1,4 @@
-//! [`Numbers`]: a number of an attribute, or a list of them, of any type.
+//! [`Numbers`]: the value of an attribute that is a number, or a list of numbers of one type.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Keeps a copy of these numbers.
+    /// Copies these numbers.
     pub fn new<T: Element>(elements: &[T]) -> Numbers {
         const { assert!(align_of::<T>() <= align_of::<u64>()) };
         let bytes = to_bytes(elements);

@@ -76,7 +76,7 @@ pub trait IntoAttr {
     fn into_attr(self) -> AttrValue;
 }
 
-/// `numbers!(i32)` makes an `i32`, an array and a slice of them attributes.
+/// `numbers!(i32)` implements [`IntoAttr`] for `i32`, and for arrays and slices of `i32`.
 macro_rules! numbers {
     ($($type:ty)*) => {$(
         impl IntoAttr for $type {

@@ -1,4 +1,4 @@
-//! [`LoggingOpHandler`]: says what is called, with what, and what comes of it.
+//! [`LoggingOpHandler`]: logs operations, their inputs and their results.
 //!
 //! ```text
 //! [1] dispatch 'tfrt_test.odd_collector' 1 argument, 1 result, no attributes
@@ -77,7 +77,7 @@ impl std::fmt::Debug for LoggingOpHandler {
     }
 }
 
-/// An operation that is told of.
+/// An operation whose calls are logged.
 struct LoggedOp {
     op: Arc<dyn Op>,
     log: Arc<Log>,

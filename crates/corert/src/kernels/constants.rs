@@ -19,7 +19,7 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("corert.const_dense_tensor", dense)
         .add("corert_sync.const_dense_tensor", dense)
         .add("corert.const_string_tensor", strings);
-    /// `of_values!(f32 "f32")` adds the kernels of both dialects that make tensors of that type.
+    /// `of_values!(f32 "f32")` adds the kernels of both dialects that make tensors of `f32`.
     macro_rules! of_values {
         ($($type:ty, $name:literal;)*) => {$(
             registry.add(concat!("corert.create_dense_tensor.", $name), of_values::<$type>);

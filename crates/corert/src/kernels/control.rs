@@ -63,7 +63,7 @@ fn choose(
     Ok(Call::new(callee, behind(chain, arguments)))
 }
 
-/// Returns the chain, and the values behind it.
+/// Returns the chain followed by the values.
 fn behind(chain: Chain, mut values: Rest) -> Vec<AnyAsyncValue> {
     values.0.insert(0, AnyAsyncValue::new(chain));
     values.0

@@ -1,4 +1,4 @@
-//! The attributes of a call, as those of a row.
+//! Attributes of a call, translated to those of its row.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::definition::AttrKind;
 /// Row attributes that operands of the call state, each with its integers.
 pub(super) type OperandLists = SmallVec<[(&'static str, SmallVec<[i64; 8]>); 1]>;
 
-/// The attributes of a call, as those of its row.
+/// Attributes of a call, read by the names of its row.
 pub(super) struct RowAttrs<'a> {
     pub stated: CallAttrs<'a>,
     pub row: Row,

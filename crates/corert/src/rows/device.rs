@@ -1,4 +1,4 @@
-//! [`DeviceOpHandler`]: rows on a device beside the host, by the kernels that it has of them.
+//! [`DeviceOpHandler`]: finds rows by the kernels that a device beside the host has.
 //!
 //! A client chooses the device by asking its handler; [`select`] chooses the kernel at each call, by the types of the
 //! operands. Tensors of the host are copied to the device when a kernel needs them, after attributes and extents were

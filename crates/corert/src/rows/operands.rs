@@ -1,5 +1,5 @@
-//! The operands of a row, made of what a call is given: handles, some of which are attributes of the row, and attributes
-//! that are operands of it.
+//! Operands of a row: made of a call's handles, some of which are attributes of the row, and of its attributes, some
+//! of which are operands.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ use crate::inputs::Inputs;
 pub(super) enum OperandSource {
     /// An input of the call.
     Input(usize),
-    /// Something that is made for it.
+    /// A tensor made by this rule.
     Made(NameOperand),
     /// Nothing: the operand is left out.
     Nowhere,
 }
 
 impl Row {
-    /// Returns the number of operands that a call with so many inputs gives the row.
+    /// Returns the number of operands that a call with `n_inputs` inputs gives the row.
     pub(super) fn n_operands(self, n_inputs: usize) -> usize {
         match self.name {
             None => n_inputs,

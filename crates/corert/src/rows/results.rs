@@ -1,4 +1,4 @@
-//! Types and shapes of a call's results, before it runs: the row's rule finds them from what is known of the operands.
+//! Types and shapes of a call's results before it runs: the row's rule infers them from facts about the operands.
 
 use smallvec::SmallVec;
 use tfrt_host::{DType, Error};

@@ -1,4 +1,4 @@
-//! The run of a row: its operands and attributes made of those of a call, and handed to what runs it.
+//! Run of a row: translates operands and attributes of a call, and hands them to the row's kernel.
 
 use smallvec::SmallVec;
 use tfrt_host::{AnyAsyncValue, AsyncValue, DType, Error};
@@ -76,8 +76,8 @@ impl Row {
         }
     }
 
-    /// Makes attributes and operands of the row of those of a call, and hands them to what runs it, with the number of
-    /// results.
+    /// Translates the operands and attributes of a call to those of the row, and hands them with the number of
+    /// results to `run`.
     pub(super) fn with_operands<R>(
         self,
         call: &mut Call<'_>,

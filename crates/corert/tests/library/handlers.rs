@@ -1,4 +1,4 @@
-//! Handlers: the contract, what the logging handler says, who is asked in which order.
+//! Handlers: the contract, the text of the logging handler, and the order of searches.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -36,7 +36,7 @@ fn runtime_of(host: &HostContext) -> CoreRuntime {
     runtime
 }
 
-/// Whoever calls operations.
+/// A runtime with a context that calls operations.
 struct Caller {
     runtime: CoreRuntime,
     context: Context,
@@ -109,7 +109,7 @@ impl Caller {
     }
 }
 
-/// Waits.
+/// Waits until a handle is settled.
 fn settled(handle: &TensorHandle) {
     let (sender, receiver) = mpsc::channel();
     handle.to_async().and_then(move || sender.send(()).unwrap());

@@ -34,7 +34,7 @@ fn runtime_of(host: &HostContext) -> CoreRuntime {
     runtime
 }
 
-/// A wrong use, and what came of it.
+/// A wrong use and the resulting message.
 struct Row {
     what: &'static str,
     error: Error,
@@ -44,7 +44,7 @@ fn row(what: &'static str, error: Error) -> Row {
     Row { what, error }
 }
 
-/// Whoever does something wrong.
+/// A runtime, context and operations to misuse.
 struct User {
     runtime: CoreRuntime,
     context: Context,
@@ -85,7 +85,7 @@ impl User {
         }
     }
 
-    /// Returns a tensor of which type and shape are known, and that is to come.
+    /// Returns a pending tensor of which type and shape are known.
     fn later(&self, like: &TensorHandle) -> TensorHandle {
         let later = self.later.call_one(&self.context, [like], &none());
         // A handle of another runtime, say.
@@ -108,8 +108,8 @@ impl User {
         self.runtime.handle(tensor)
     }
 
-    /// Why an operation can't be called so: neither with inputs that are there nor, if types and shapes are enough to
-    /// know it, with inputs that are to come.
+    /// Returns the error of a call that can't be made: with inputs that are there, and with pending ones if types and
+    /// shapes are enough to know it.
     #[track_caller]
     fn refusal(&self, op: &str, inputs: impl IntoInputs, attrs: &OpAttrs) -> Error {
         let given: Vec<TensorHandle> = inputs.with(|inputs| inputs.iter().cloned().collect());
@@ -138,8 +138,8 @@ impl User {
         failure(op.call(&self.context, inputs, attrs))
     }
 
-    /// Tensors of the same types and shapes that are to come: of the first input, and of all others but those
-    /// of integers, which may say something about the results.
+    /// Returns pending tensors of the types and shapes of the inputs. Lists of integers behind the first input stay
+    /// as they are, since the results may depend on them.
     fn to_come(&self, inputs: &[TensorHandle]) -> Vec<TensorHandle> {
         let to_come = |(index, input): (usize, &TensorHandle)| {
             let is_kept = index > 0 && input.dtype().is_some_and(DType::is_integer);
@@ -165,7 +165,7 @@ fn failure(results: Result<Handles, Error>) -> Error {
     }
 }
 
-/// Waits.
+/// Waits until a handle is settled.
 fn settled(handle: &TensorHandle) {
     let (sender, receiver) = mpsc::channel();
     handle

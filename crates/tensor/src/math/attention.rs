@@ -61,7 +61,7 @@ pub enum Mask<'a, T> {
     Boolean(TensorView<'a, Bool>),
 }
 
-/// As [`Mask`], of dense tensors.
+/// A [`Mask`] of dense tensors.
 #[derive(Clone, Debug, Default)]
 pub enum TensorMask {
     /// No mask.
@@ -117,7 +117,7 @@ pub fn attention<T: AttentionElement>(
     Ok(())
 }
 
-/// As [`attention()`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`attention()`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// # Errors
 ///

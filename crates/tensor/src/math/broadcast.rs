@@ -5,7 +5,7 @@ use tfrt_host::Error;
 
 use crate::{Dims, TensorShape};
 
-/// The shape that tensors are broadcast to, and how to walk each of them by it.
+/// A shape that tensors are broadcast to, with the strides of each tensor along it.
 ///
 /// Dimensions that all tensors walk alike are taken together: two dense tensors of one shape are one run.
 #[derive(Clone, Debug)]
@@ -15,8 +15,7 @@ pub(crate) struct Broadcast<const N: usize> {
     strides: [Dims; N],
 }
 
-/// A stretch of the innermost dimension: so many elements, and for each tensor the first and how far apart
-/// the others are.
+/// A run along the innermost dimension: its length, and for each tensor the first element and the stride.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run<const N: usize> {
     pub len: usize,
@@ -123,7 +122,7 @@ impl<const N: usize> Broadcast<N> {
         (self.extents.len() == 1).then(|| std::array::from_fn(|input| self.strides[input][0]))
     }
 
-    /// Walks `len` elements of the result from the `first` on, in row-major order, run by run. All of them
+    /// Walks `len` elements of the result from the `first` on, in row-major order, run by run. All of these elements
     /// exist.
     #[inline(always)]
     pub(crate) fn walk(&self, first: usize, len: usize, mut body: impl FnMut(Run<N>)) {

@@ -51,7 +51,7 @@ const MAX_PATCHES: usize = 1 << 20;
 /// A convolution: its windows, and in how many groups channels and filters are divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Convolution {
-    /// A window for each spatial dimension; its extent is that of the filter.
+    /// A window for each spatial dimension, of the filter's extent.
     pub windows: SmallVec<[Window; 3]>,
     /// Groups: the first part of the channels is seen by the first part of the filters, and so on.
     pub groups: usize,
@@ -62,7 +62,7 @@ pub struct Convolution {
 /// `scale` and `shift` have an entry for each filter; what is missing is left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConvEpilogue<'a, T> {
-    /// Factors.
+    /// Factor of each filter.
     pub scale: Option<&'a [T]>,
     /// Summands: the bias.
     pub shift: Option<&'a [T]>,
@@ -154,7 +154,7 @@ impl Convolution {
     }
 }
 
-/// Convolves.
+/// Calculates a convolution.
 ///
 /// # Shapes
 ///
@@ -207,7 +207,7 @@ pub struct TensorConvEpilogue {
     pub relu: bool,
 }
 
-/// As [`convolve`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`convolve`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Cumulative sums, products and extrema: at each place along a dimension, the reduction of all before it.
+//! Cumulative sums, products and extrema: at each place along a dimension, the reduction of all elements before it.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -79,7 +79,7 @@ pub fn cumulative<T: Element>(
     }
 }
 
-/// As [`cumulative()`], of dense tensors, on the workers of the request's queue if they are large: what differs
+/// Applies [`cumulative()`] to dense tensors, on the workers of the request's queue if they are large: what differs
 /// in a dimension before `dimension` is made side by side.
 ///
 /// # Errors

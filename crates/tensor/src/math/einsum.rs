@@ -22,8 +22,8 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Returns what labels say: those of the result, once each, are kept; the others are summed over. A label that
-    /// stands twice in an input is its diagonal, and an extent of 1 is repeated.
+    /// Returns the dimensions that labels describe: labels of the result, once each, are kept, and the others are
+    /// summed over. A label that stands twice in an input is its diagonal, and an extent of 1 is repeated.
     ///
     /// # Errors
     ///

@@ -146,7 +146,7 @@ fn add<T: Number>(columns: &[T], patches: &[PatchAxis], counts: &[usize], pictur
     }
 }
 
-/// Returns where an element lies in the picture, unless that is around it.
+/// Returns the place of an element in the picture, unless it lies in the padding.
 fn place(
     mut tap: usize,
     mut patch: usize,

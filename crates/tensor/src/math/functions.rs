@@ -46,7 +46,7 @@ pub trait Float: Copy {
 }
 
 const LOG2_E: f32 = std::f32::consts::LOG2_E;
-/// ln 2 in two parts: the first has zeros at its end, so that a small multiple of it is exact.
+/// ln 2 in two parts: the first ends in zeros, so that a small multiple of it is exact.
 const LN_2_HIGH: f32 = 0.693_359_375;
 const LN_2_LOW: f32 = -2.121_944_4e-4;
 const TWO_TO_MINUS_64: f32 = 1.0 / (u64::MAX as f32);

@@ -63,7 +63,7 @@ pub fn softmax<T: Floating>(
     Ok(())
 }
 
-/// As [`softmax`], of dense tensors, on the workers of the request's queue if they are large.
+/// Applies [`softmax`] to dense tensors, on the workers of the request's queue if they are large.
 ///
 /// # Errors
 ///

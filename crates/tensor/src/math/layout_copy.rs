@@ -14,7 +14,7 @@
 //! | turn sequences around, write behind them | [`reverse_sequences_into`], [`append_sequences`] |
 //!
 //! A [`LayoutCopy`] is a description: it is made from shapes alone, may be kept, and runs on elements of any type.
-//! What is moved are words of the elements' size: there is one loop for all types of a size, and no bit of a
+//! Copies move words of the elements' size: there is one loop for all types of a size, and no bit of a
 //! float changes.
 
 use smallvec::SmallVec;
@@ -75,7 +75,7 @@ use engine::Engine;
 pub struct LayoutCopy {
     input: Dims,
     output: Dims,
-    /// For each dimension of the result its source; the product of their extents is that of the result's.
+    /// Source of each dimension of the result; the product of their extents is the result's number of elements.
     ///
     /// Invariant: unless the result is empty, each position that an axis leads to is one of its dimension in
     /// the input.
@@ -141,7 +141,7 @@ impl LayoutCopy {
         Ok(movement)
     }
 
-    /// Repeats the tensor so many times along each dimension.
+    /// Repeats the tensor along each dimension, `times` each.
     ///
     /// # Errors
     ///
@@ -251,7 +251,7 @@ impl LayoutCopy {
         self.run_around(x, T::ZERO, out)
     }
 
-    /// As [`run`](Self::run), with the value of what [`pad`](Self::pad) adds around.
+    /// Moves elements, with `around` as the value that [`pad`](Self::pad) adds.
     ///
     /// # Errors
     ///
@@ -268,7 +268,7 @@ impl LayoutCopy {
         engine.run_bytes(T::DTYPE, x, to_bytes(&[around]), 0, out)
     }
 
-    /// As [`run`](Self::run), of dense tensors, on the workers of the request's queue if they are large.
+    /// Moves elements of dense tensors, on the workers of the request's queue if they are large.
     ///
     /// # Errors
     ///
@@ -282,8 +282,8 @@ impl LayoutCopy {
         self.run_bytes_into(execution, x, vec![0; size_of_elements(x)], out)
     }
 
-    /// As [`run_around`](Self::run_around), of dense tensors, on the workers of the request's queue if they are
-    /// large; what [`pad`](Self::pad) adds around is the only element of a tensor.
+    /// Moves elements of dense tensors, on the workers of the request's queue if they are large, with the only
+    /// element of a tensor as the value that [`pad`](Self::pad) adds.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Determinants.
+//! Determinants of matrices.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 

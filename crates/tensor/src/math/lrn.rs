@@ -23,7 +23,7 @@ pub struct Lrn {
     pub bias: f64,
 }
 
-/// Divides elements by those of neighbouring channels.
+/// Divides each element by a power of the sum of squares of neighbouring channels.
 ///
 /// # Shapes
 ///
@@ -92,7 +92,7 @@ fn neighbours_of<T: Real>(
     })
 }
 
-/// As [`lrn_into`], of `f32` whose channels come last, in `f32`.
+/// Calculates [`lrn_into`] of `f32` whose channels come last, in `f32`.
 ///
 /// # Shapes
 ///

@@ -67,7 +67,7 @@ impl Scale<f64> {
     }
 }
 
-/// Multiplies matrices, or stacks of them.
+/// Calculates products of matrices, or of stacks of matrices.
 ///
 /// A factor that is to be transposed is given as a view whose last dimensions are exchanged
 /// ([`TensorView::permute`]).
@@ -108,7 +108,7 @@ pub fn matmul<T: MatmulElement>(
     Ok(())
 }
 
-/// As [`matmul`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`matmul`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// With `transpose` a factor's last two dimensions are exchanged first: that of `a`, that of `b`.
 ///
@@ -144,7 +144,7 @@ pub fn matmul_of<T: MatmulElement>(
     fill::<T, T>(execution, multiply, scale, [a, b], transpose, out)
 }
 
-/// As [`matmul_into`], by a right factor that was kept.
+/// Calculates [`matmul_into`] by a widened right factor.
 ///
 /// # Errors
 ///

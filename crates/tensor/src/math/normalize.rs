@@ -71,7 +71,7 @@ pub fn rows<T: Floating>(
     by_variance(x, epsilon, affine, is_streamed, out)
 }
 
-/// As [`rows`], of the whole or a part of a result that is streamed or not.
+/// Normalizes rows by their variance, for the whole or a part of a result, streamed or not.
 fn by_variance<T: Floating>(
     x: &TensorView<'_, T>,
     epsilon: T,
@@ -120,7 +120,7 @@ pub fn rows_root_mean_square<T: Floating>(
     by_root_mean_square(x, epsilon, affine, is_streamed, out)
 }
 
-/// As [`rows_root_mean_square`], of the whole or a part of a result that is streamed or not.
+/// Normalizes rows by their root mean square, for the whole or a part of a result, streamed or not.
 fn by_root_mean_square<T: Floating>(
     x: &TensorView<'_, T>,
     epsilon: T,
@@ -222,13 +222,13 @@ fn finish_row<T: Floating>(row: Row<'_, T>, squares: T::Wide, epsilon: T, affine
 /// Mean and variance of each channel, and what its elements are scaled and shifted by.
 #[derive(Clone, Copy, Debug)]
 pub struct Channels<'a, T> {
-    /// The mean.
+    /// Mean of each channel.
     pub mean: &'a [T],
-    /// The variance.
+    /// Variance of each channel.
     pub variance: &'a [T],
-    /// The factor.
+    /// Factor of each channel.
     pub scale: &'a [T],
-    /// The summand.
+    /// Summand of each channel.
     pub shift: &'a [T],
     /// Added to the variance.
     pub epsilon: T,
@@ -347,7 +347,7 @@ pub fn channel_statistics<T: Floating>(x: &TensorView<'_, T>) -> Result<(Vec<T>,
     Ok((mean, variance))
 }
 
-/// The gradients of [`channels`] whose mean and variance are those of the batch.
+/// Gradients of [`channels`] by batch statistics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelGradients<T> {
     /// Gradient of the scales.
@@ -356,8 +356,8 @@ pub struct ChannelGradients<T> {
     pub shift: Vec<T>,
 }
 
-/// Calculates the gradients of [`channels`]: that of `x` is written to `out`, those of scale and shift are
-/// returned.
+/// Calculates the gradients of [`channels`]: writes the gradient of `x` to `out`, and returns the gradients of scale
+/// and shift.
 ///
 /// With g the gradient of the output, r = 1 / sqrt(variance + epsilon) and d = x - mean, means being over all
 /// elements of a channel:

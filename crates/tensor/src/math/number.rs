@@ -37,13 +37,13 @@ pub trait Real: Number {
     /// The greatest number, or infinity.
     const HIGHEST: Self;
 
-    /// Returns whether this number is less than the other; never, if one of them is none.
+    /// Returns whether this number is less than the other; false if one of them is no number.
     fn less(self, other: Self) -> bool;
-    /// Returns whether the two are the same number; never, if one of them is none.
+    /// Returns whether the two are the same number; false if one of them is no number.
     fn same(self, other: Self) -> bool;
-    /// Returns the smaller one; what is no number, if one of them is none.
+    /// Returns the smaller number; what is no number, if one of them is none.
     fn least(self, other: Self) -> Self;
-    /// Returns the larger one; what is no number, if one of them is none.
+    /// Returns the larger number; what is no number, if one of them is none.
     fn greatest(self, other: Self) -> Self;
     /// Returns the size.
     fn magnitude(self) -> Self;

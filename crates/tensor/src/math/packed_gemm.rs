@@ -79,7 +79,7 @@ pub(crate) struct BlockEpilogue<'f> {
 }
 
 impl<'f> BlockEpilogue<'f> {
-    /// Returns the epilogue of a tile: of these columns, from a row of the block on.
+    /// Returns the epilogue of a tile, for these columns from a row of the block on.
     #[inline(always)]
     pub(crate) fn of(&self, row: usize, columns: Range<usize>) -> TileEpilogue<'f> {
         TileEpilogue {
@@ -199,7 +199,7 @@ pub(crate) fn multiply_rows<'l>(
     }
 }
 
-/// Rows of a tile, if those of the left side lie so far apart.
+/// Returns the maximum number of rows of a tile, for left rows that lie `row_stride` elements apart.
 fn max_rows(set: InstructionSet, row_stride: usize) -> usize {
     match row_stride.is_multiple_of(ALIASING) {
         true => set.max_rows().min(ALIASED_ROWS),
@@ -211,7 +211,7 @@ fn max_rows(set: InstructionSet, row_stride: usize) -> usize {
 const NEAR_BYTES: usize = 384 << 10;
 /// Rows this many elements apart, or a multiple, meet in the same places of the first cache ...
 const ALIASING: usize = 1024;
-/// ... which has room for so many of them.
+/// ... which has room for this many of them.
 const ALIASED_ROWS: usize = 7;
 /// Parts that are laid at once at most, unless one tile has more.
 const MAX_PARTS: usize = 1 << 16;
@@ -282,7 +282,7 @@ impl<'p> RhsBlock<'p> {
         }
     }
 
-    /// Makes a part of a block of a product; `out` and `stride` are those of the block.
+    /// Makes a part of a block of a product: the rows of a line. `out` and `stride` are the block's.
     pub(crate) fn multiply_line(
         &self,
         line: &Line<'_>,
@@ -405,10 +405,10 @@ const COLUMN_BLOCK_OPERATIONS: usize = 12 << 20;
 const GROUPS_BLOCK_OPERATIONS: usize = 1 << 19;
 /// Bytes of a left side that the second cache holds beside a panel.
 const BLOCK_BYTES: usize = 192 << 10;
-/// Blocks that rows are cut into, if there are enough of them; blocks have about two tiles at least, so that a panel
-/// that comes from afar is used more than once.
+/// Blocks that rows are cut into, if there are enough rows; blocks have about two tiles at least, so that a panel
+/// from memory is used more than once.
 const ROW_BLOCKS: usize = 8;
-/// Multiplications of such a block, at least: some 20 microseconds, more than it costs to wake another worker.
+/// Minimum multiplications of a row block: some 20 microseconds, more than it costs to wake another worker.
 const SHARE_OPERATIONS: usize = 1 << 20;
 /// Elements of the right side for a block of few rows, at least: one to two microseconds.
 const FEW_ELEMENTS: usize = 1 << 15;
@@ -420,7 +420,7 @@ const ELEMENTS_PER_NS: usize = 24;
 const FEW_ROWS: usize = 3;
 
 impl BlockGrid {
-    /// Cuts a product of so many rows, of which each reads about `row_len` elements that others don't.
+    /// Cuts a product of `n_rows` rows, each of which reads about `row_len` elements that others don't.
     pub(crate) fn new(n_rows: usize, layout: Layout, row_len: usize) -> BlockGrid {
         let n_panels = layout.n_panels();
         let tile = layout.set.max_rows();

@@ -13,11 +13,10 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use crate::{DenseHostTensor, Element, from_bytes_mut};
 
-/// Chunks take about so many operations on elements: some 10 microseconds, many times what it costs to hand
-/// one to another worker.
+/// Approximate operations of a chunk: some 10 microseconds, many times the cost of handing one to another worker.
 const CHUNK_OPERATIONS: usize = 1 << 15;
 
-/// Returns how many elements a chunk has, if each takes about so many operations; a multiple of `multiple`.
+/// Returns the number of elements of a chunk, if each takes about this many operations; a multiple of `multiple`.
 ///
 /// It depends on the problem alone, never on the number of threads.
 pub fn chunk_len(operations_per_element: usize, multiple: usize) -> NonZeroUsize {
@@ -27,8 +26,8 @@ pub fn chunk_len(operations_per_element: usize, multiple: usize) -> NonZeroUsize
     NonZeroUsize::new(len).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Returns where part `index` begins if so many units are cut into `n_parts`, of which there is one at least; where
-/// the last one ends, if `index` is their number.
+/// Returns the beginning of part `index` of `n_units` units cut into `n_parts`, at least one; the end of the last one
+/// if `index` is `n_parts`.
 ///
 /// Any two runs of as many parts differ by one unit at most: the longer parts are spread over all, so that threads
 /// which begin with halves, or quarters, end at the same time.
@@ -50,8 +49,8 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Parts that are as even as whole units allow, `most` at most, if each element takes about so many
-    /// operations. Of an even number, so that two threads get the same share.
+    /// Cuts elements into at most `most` parts, as even as whole units allow, if each element takes about this many
+    /// operations. Their number is even, so that two threads get the same share.
     pub(crate) fn even(
         n_elements: usize,
         unit: usize,
@@ -72,7 +71,7 @@ impl Parts {
         }
     }
 
-    /// Parts of so many elements each, but for the last one.
+    /// Cuts elements into parts of `chunk` elements each, but for the last one.
     pub(crate) fn of_chunks(n_elements: usize, chunk: NonZeroUsize) -> Parts {
         Parts {
             n_elements,
@@ -99,7 +98,7 @@ impl Parts {
     }
 }
 
-/// As [`fill`], in parts.
+/// Runs [`fill`] with these parts.
 ///
 /// # Errors
 ///
@@ -124,7 +123,7 @@ pub(crate) fn fill_parts<T: Element>(
 /// Fills a tensor: `body(first, elements)` makes the elements from the `first` on, one chunk after the other,
 /// or side by side on the queue's workers if there are several.
 ///
-/// What `body` reads it borrows for itself, chunk by chunk, and `body` is dropped before the result settles, unless
+/// `body` borrows its operands for itself, chunk by chunk, and `body` is dropped before the result settles, unless
 /// that is cancelled: nothing is held then.
 /// Between chunks the request's cancellation is looked at. The result settles when all elements are made: at
 /// once, if they are one chunk.
@@ -143,7 +142,7 @@ pub fn fill<T: Element>(
     fill_parts(execution, output, parts, body)
 }
 
-/// As [`fill`], of elements of any type, as bytes: `body(first, bytes)` makes the bytes of the elements from the
+/// Runs [`fill`] for elements of any type as bytes: `body(first, bytes)` makes the bytes of the elements from the
 /// `first` on.
 ///
 /// # Errors
@@ -171,8 +170,8 @@ pub fn fill_bytes(
 /// Function that makes the bytes of the elements from one on.
 type Body = Box<dyn Fn(usize, &mut [u8]) -> Result<(), Error> + Send + Sync>;
 
-/// Fills a tensor of elements of so many bytes in parts. Compiled once, whatever fills it: there are
-/// thousands of kinds.
+/// Fills a tensor of elements of `size` bytes in parts. Not generic, so that it is compiled once for the thousands of
+/// callers.
 fn spread(
     execution: &ExecutionContext,
     output: &DenseHostTensor,
@@ -232,7 +231,7 @@ unsafe impl Send for PartedBytes {}
 // SAFETY: as above; threads that share it get parts that have no byte in common.
 unsafe impl Sync for PartedBytes {}
 
-/// The number of a part that is lent to whoever has this.
+/// Number of a part; its holder alone has the part.
 struct PartToken(usize);
 
 impl PartedBytes {
@@ -254,8 +253,8 @@ impl PartedBytes {
     }
 }
 
-/// The work, until the last part is made: who sees the result settle may be the only holder of its memory, and of what
-/// it was made of.
+/// State of the work until the last part is made. The work is dropped before the result settles: readers of the
+/// result may be the only holders of its memory.
 struct WorkState {
     n_left: usize,
     /// For each part whether it was lent.

@@ -32,7 +32,7 @@ pub use vectors::pool_f32_into;
 pub enum Pooling {
     /// The largest; of a window in the padding alone, the lowest number of the type.
     Maximum,
-    /// The mean of those in the input; of a window in the padding alone, 0.
+    /// The mean of the elements in the input; 0 for a window in the padding alone.
     Mean,
     /// The sum divided by the number of elements of the window, padding included.
     MeanWithPadding,
@@ -57,7 +57,7 @@ pub fn output_extents(input: &[usize], windows: &[Window]) -> Result<Dims, Error
     Ok(PoolPlan::new(Pooling::Maximum, input, windows)?.output_extents())
 }
 
-/// Pools.
+/// Calculates a pooling.
 ///
 /// # Errors
 ///
@@ -93,7 +93,7 @@ pub fn pool<T: Real>(
     Ok(())
 }
 
-/// As [`pool`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`pool`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// # Errors
 ///

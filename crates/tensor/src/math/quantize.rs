@@ -28,7 +28,7 @@ enum ScaleLayout {
         extent: usize,
         stride: usize,
     },
-    /// Blocks of so many neighbours along a dimension.
+    /// One scale for each block of neighbours along a dimension.
     Blocks {
         extent: usize,
         stride: usize,
@@ -37,7 +37,7 @@ enum ScaleLayout {
 }
 
 impl QuantParams {
-    /// Returns scales for a tensor of these extents.
+    /// Returns the parameters for a tensor of these extents.
     ///
     /// # Shapes
     ///
@@ -209,7 +209,7 @@ pub fn dequantize_into(
     })
 }
 
-/// Makes each element by a function of its index and of that of `x`.
+/// Makes each element by a function of its index and of the element of `x`.
 fn each_stretch(
     execution: &ExecutionContext,
     casting: Casting,

@@ -156,8 +156,8 @@ impl Layer<'_> {
         self.gates[index].apply(x)
     }
 
-    /// Goes through a sequence: `input(place)` are the inputs of a place, `output(place, states)` gets the states
-    /// behind it; `h` and `c` are the states before and afterwards.
+    /// Runs the layer over a sequence: `input(place)` returns the inputs of a place, `output(place, states)` gets the
+    /// states behind it; `h` and `c` are the states before and afterwards.
     ///
     /// # Errors
     ///
@@ -251,7 +251,7 @@ impl Layer<'_> {
 /// Attention by a matrix for each head that keys and values are written to, and queries read from.
 #[derive(Clone, Copy, Debug)]
 pub struct LinearAttention {
-    /// Heads of queries: a multiple of those of keys.
+    /// Heads of queries: a multiple of the key heads.
     pub heads: usize,
     /// Heads of keys and values.
     pub key_heads: usize,

@@ -34,7 +34,8 @@ use element::ReduceElement;
 use logarithm::{LogSum, LogSumExp};
 use plan::ReducePlan;
 
-/// Partial results that are kept side by side: more than one vector of them, since a sum waits for the last.
+/// Number of partial results that are kept side by side: more than one vector, since each sum waits for the one
+/// before.
 pub const LANES: usize = 64;
 /// Partial results that are kept of what is too short for [`LANES`].
 pub const FEW_LANES: usize = 16;

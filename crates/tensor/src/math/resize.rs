@@ -171,7 +171,7 @@ impl Resize {
         })
     }
 
-    /// Resizes.
+    /// Resizes a tensor.
     ///
     /// # Shapes
     ///
@@ -190,7 +190,7 @@ impl Resize {
         Ok(())
     }
 
-    /// As [`run`](Self::run), of dense tensors, on the workers of the request's queue if there is much to do.
+    /// Resizes a dense tensor, on the workers of the request's queue if there is much to do.
     ///
     /// # Errors
     ///
@@ -231,7 +231,7 @@ impl Resize {
         )))
     }
 
-    /// Returns the last dimension that is resized: rows of the result are made of it and what is behind it.
+    /// Returns the last resized dimension: rows of the result are made along it and the dimensions behind it.
     fn split(&self) -> usize {
         let last = self.taps.iter().rposition(Option::is_some);
         last.unwrap_or(self.taps.len().saturating_sub(1))

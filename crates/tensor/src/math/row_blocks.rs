@@ -18,7 +18,7 @@ pub(crate) struct RowBlocks {
 }
 
 impl RowBlocks {
-    /// Cuts rows of so many columns, each of which takes about so many operations.
+    /// Cuts rows of `n_columns` columns, each of which takes about this many operations.
     pub(crate) fn new(n_rows: usize, n_columns: usize, operations_per_row: usize) -> RowBlocks {
         let operations = n_rows.saturating_mul(operations_per_row);
         // Of an even number two threads get the same share.

@@ -15,11 +15,11 @@ const LINE: usize = 64;
 const N_PASSES: usize = 2;
 /// Elements between which it is told what will be read next.
 pub(crate) const SEGMENT: usize = 256;
-/// Elements that are streamed together: whole lines of them, whatever their size is.
+/// Elements that are streamed together: whole lines, whatever the size of an element.
 const GROUP: usize = LINE;
 /// Processors take a load to be of what an earlier store writes if these lowest bits of their addresses are the same.
 const ALIASES: usize = 4096;
-/// Results of more bytes are streamed: no cache holds them until somebody reads them.
+/// Bytes from which on results are streamed: no cache would hold them until they are read.
 const STREAMED_BYTES: usize = 32 << 20;
 /// Bytes of rows that are streamed. Of shorter ones much is parts of lines, which are not streamed; of longer ones
 /// what is between their passes would not stay near.
@@ -94,7 +94,7 @@ const fn line_len<T>() -> usize {
     }
 }
 
-/// A row that is made of another, or of itself, in passes, all of them within what is [`vectorized`].
+/// A row that is made of another, or in place, in passes, all of them within [`vectorized`].
 ///
 /// It is written by a pass that calculates, rather than copied first: so the processor fetches the lines that are
 /// written while it is busy. Or, of a large result, passes write to memory that stays near, and the last one streams
@@ -103,7 +103,7 @@ const fn line_len<T>() -> usize {
 pub(crate) struct Row<'r, T> {
     // Invariant: as long as `out` without what is before the row.
     x: Option<&'r [T]>,
-    /// The row, and what is before it.
+    /// The row, and elements before it.
     out: &'r mut [T],
     /// Index of the row's first element.
     first: usize,
@@ -196,7 +196,7 @@ impl<'r, T: Element> Row<'r, T> {
 
     /// Changes the elements, and streams those that fill lines. The others are left where they are near.
     ///
-    /// What is streamed is made in registers: stores to memory that is near would wait for the streams before them.
+    /// Streamed elements are made in registers: stores to memory that is near would wait for the streams before them.
     #[inline(always)]
     fn stream<F: FnMut(usize, &mut [T])>(self, streams: StreamTarget<'r, T>, mut make: F) {
         let Row {
@@ -247,7 +247,7 @@ impl<'r, T: Element> Row<'r, T> {
     }
 }
 
-/// Returns whether a result of so many elements, in rows of `row`, is streamed.
+/// Returns whether a result of `n_elements` elements, in rows of `row`, is streamed.
 pub(crate) fn is_streamed<T>(n_elements: usize, row: usize) -> bool {
     let bytes = |n: usize| n.saturating_mul(size_of::<T>());
     bytes(n_elements) > STREAMED_BYTES && STREAMED_ROW_BYTES.contains(&bytes(row))

@@ -230,7 +230,7 @@ fn reflected(x: f64, least: f64, largest: f64) -> f64 {
 /// Options of RoI align.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoiAlign {
-    /// The factor from the coordinates of regions to those of pictures.
+    /// Factor from the coordinates of regions to those of pictures.
     pub scale: f64,
     /// Number of samples of a cell along each dimension; 0 for as many as it has elements.
     pub ratio: usize,

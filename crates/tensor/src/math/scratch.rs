@@ -13,8 +13,8 @@ const MAX_KEPT: usize = 2 << 20;
 /// Elements of a line of the caches.
 const LINE: usize = 16;
 
-/// Calls `body` with memory for so many elements, of any value: what others left there. It begins with a line of
-/// the caches, where the allocator lets it.
+/// Calls `body` with scratch memory of `len` elements, of any value. It begins with a line of the caches, if the
+/// allocator allows.
 pub(crate) fn with<R>(len: usize, body: impl FnOnce(&mut [f32]) -> R) -> R {
     let mut memory = KEPT.take();
     let wanted = len.saturating_add(LINE);

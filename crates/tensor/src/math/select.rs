@@ -1,4 +1,4 @@
-//! Choosing: what is not zero, what differs from all before it.
+//! Selection: coordinates of elements that are not zero, and unique elements.
 
 use std::cmp::Ordering;
 
@@ -122,8 +122,7 @@ impl Unique {
     pub const BYTES_PER_THING: usize = 7 * size_of::<usize>();
 }
 
-/// Sorts `n` things into kinds by an order of them: the kinds come in that order, or in that of their first
-/// occurrences.
+/// Sorts `n` things into kinds by an order: the kinds come in that order, or in that of their first occurrences.
 ///
 /// # Examples
 ///

@@ -19,7 +19,7 @@ use crate::{DenseHostTensor, TensorView, TensorViewMut};
 pub enum Kind {
     /// e^x / the sum of all e^x
     Softmax,
-    /// x - the logarithm of that sum
+    /// x - ln(the sum of all e^x)
     LogSoftmax,
 }
 
@@ -67,7 +67,7 @@ pub fn softmax<T: Floating>(
     Ok(())
 }
 
-/// As [`softmax`], on the workers of the request's queue if the tensors are large.
+/// Applies [`softmax`] on the workers of the request's queue if the tensors are large.
 ///
 /// # Errors
 ///
@@ -126,7 +126,7 @@ fn rows<T: Floating>(kind: Kind, row: usize, x: &[T], is_streamed: bool, out: &m
     });
 }
 
-/// Elements of a row for whose results there is memory at hand: to clear more takes longer than to make such a row.
+/// Length up to which a row's scratch memory is at hand: to clear more takes longer than to make such a row.
 const FEW: usize = 32;
 
 /// Calls a function with memory for the results of a row, as far as this kind needs some.
@@ -149,8 +149,7 @@ pub fn row_in_place<T: Floating>(kind: Kind, row: &mut [T]) {
     });
 }
 
-/// The largest of those that are numbers; `LOWEST` where there are none. What is no number is passed over: the sum
-/// tells of it.
+/// The largest number; `LOWEST` where there is none. What is no number is passed over: the sum shows it.
 struct Largest;
 
 impl<T: Floating> Reduce<T> for Largest {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::{Element, TensorView, from_bytes_mut, to_bytes_mut};
 
-/// Extents and strides of a view, and how many elements must lie in the slice behind it.
+/// Extents and strides of a view, and the least number of elements of the slice behind it.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub extents: Vec<usize>,
@@ -20,7 +20,8 @@ impl Layout {
     }
 }
 
-/// Returns a way to lay these extents out: dimensions in any order in memory, with gaps, repeated, or none of that.
+/// Returns a strategy for layouts with these extents: dimensions in any order in memory, with gaps, repeated, or none
+/// of that.
 pub(crate) fn layout_of(extents: Vec<usize>) -> impl Strategy<Value = Layout> {
     let rank = extents.len();
     let order = Just((0..rank).collect::<Vec<usize>>()).prop_shuffle();

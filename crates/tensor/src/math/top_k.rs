@@ -2,7 +2,7 @@
 //!
 //! # Order
 //!
-//! What is no number counts as larger than all numbers, as NumPy sorts it; -0 and 0 are the same. Of equal
+//! NaN counts as larger than all numbers, as NumPy sorts it; -0 and 0 are the same. Of equal
 //! elements the one at the lower position comes first. So positions are the same whatever the way there.
 
 use std::cmp::Ordering;
@@ -160,7 +160,7 @@ impl TopKPlan {
         })
     }
 
-    /// Makes the results from the `first` on: whole slabs of the dimension and what is behind it.
+    /// Makes the results from the `first` on, in whole slabs.
     fn run<T: Real>(
         &self,
         x: &[T],

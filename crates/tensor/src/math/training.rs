@@ -206,7 +206,7 @@ fn descend_of<T: Floating>(
     })
 }
 
-/// As [`momentum`], of dense tensors, on the workers of the request's queue if they are large.
+/// Applies [`momentum`] to dense tensors, on the workers of the request's queue if they are large.
 ///
 /// # Errors
 ///

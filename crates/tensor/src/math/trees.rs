@@ -283,8 +283,8 @@ impl<T: Floating> Trees<T> {
     }
 }
 
-/// Returns a node from which a path leads back to it, or that is behind such a one: what is left when nodes that no
-/// other leads to are taken away, one after the other.
+/// Returns a node on a cycle, or behind one: a node that is left when nodes without incoming branches are removed one
+/// after the other.
 fn node_on_cycle<T>(nodes: &[Node<T>]) -> Option<usize> {
     let next = |node: &Node<T>| {
         let branches = [node.yes, node.no].into_iter();

@@ -39,7 +39,7 @@ pub(crate) struct WindowAxis {
 }
 
 impl Window {
-    /// Returns a window of so many neighbours.
+    /// Returns a window of `extent` neighbours.
     pub fn new(extent: usize, stride: usize, padding: Padding) -> Window {
         Window {
             extent,

@@ -1,4 +1,4 @@
-//! [`DeviceCall`]: one run of an operation on a device beside the host, as kernels of such a device see it.
+//! [`DeviceCall`]: a call of an operation on a device beside the host, as the device's kernels see it.
 
 use smallvec::SmallVec;
 use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, DeviceRef, Error, ExecutionContext, Promise};

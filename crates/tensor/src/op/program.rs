@@ -105,13 +105,13 @@ fn add_prepare(registry: &mut KernelRegistry, kernels: Arc<[OpKernel]>, kind: De
     registry.add(&format!("{kind}.graph.prepare"), prepare);
 }
 
-/// The constants themselves, where a kernel makes nothing of them.
+/// Constants that are kept as they are, where a kernel prepares nothing.
 #[derive(Debug)]
 struct Constants(Vec<AnyAsyncValue>);
 
 impl PreparedState for Constants {}
 
-/// Returns all operands in their places: those of a call, and in the places that were taken the constants, or nothing.
+/// Returns all operands in their places: those of a call, and prepared constants, or nothing, in the others.
 fn in_places(
     inputs: &[AnyAsyncValue],
     taken: &[usize],

@@ -30,7 +30,8 @@ pub trait Operands {
     /// Returns the tensor at `index`; nothing if it is left out, or was taken.
     fn get(&self, index: usize) -> Option<&Tensor>;
 
-    /// Takes the dense tensor at `index` if it was given for good and nobody else holds its memory: to be written over.
+    /// Takes the dense tensor at `index`, to be overwritten, if it was given for good and nobody else holds its
+    /// memory.
     fn take_sole(&mut self, index: usize) -> Option<DenseHostTensor>;
 
     /// Puts back a tensor that was taken and not written to.
@@ -42,7 +43,7 @@ pub trait Operands {
 pub enum Output {
     /// A finished tensor.
     Ready(Tensor),
-    /// A tensor to come.
+    /// A pending tensor.
     Later(AsyncValue<Tensor>),
 }
 
@@ -119,7 +120,7 @@ impl Formats {
         string: true,
         coo: false,
     };
-    /// All.
+    /// All formats.
     pub const ALL: Formats = Formats {
         scalar: true,
         string: true,
@@ -292,8 +293,8 @@ impl TensorCall<'_> {
         )
     }
 
-    /// Calculates a function of each pair of elements of the first two operands, in the memory of one of them if it can
-    /// be.
+    /// Calculates a function of each pair of elements of the first two operands, in the memory of one of them if
+    /// possible.
     ///
     /// # Errors
     ///
@@ -323,8 +324,8 @@ impl TensorCall<'_> {
     }
 }
 
-/// Calculates a function of each element of the first operand, in its memory if nobody else holds that and it is of the
-/// result's type.
+/// Calculates a function of each element of the first operand, in its memory if nobody else holds it and its type is
+/// the result's.
 ///
 /// # Errors
 ///

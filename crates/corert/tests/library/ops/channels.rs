@@ -1,4 +1,4 @@
-//! Images whose channels come first: what is calculated is that of images whose channels come last.
+//! Images whose channels come first: results agree with those of images whose channels come last.
 
 use tfrt_corert::{OpAttrs, TensorHandle};
 use tfrt_tensor::DType;

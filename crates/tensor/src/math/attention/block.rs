@@ -1,4 +1,4 @@
-//! Blocks of queries, and what is kept of them from one block of keys to the next.
+//! Flash attention: blocks of queries that walk over blocks of keys with a running softmax.
 
 use std::num::NonZeroUsize;
 
@@ -114,7 +114,7 @@ impl AttentionPlan {
         })
     }
 
-    /// As [`chunk_len`](Self::chunk_len), of a result as [`run_merged_heads`](Self::run_merged_heads) makes it.
+    /// Returns the chunk length of a result with merged heads, for [`run_merged_heads`](Self::run_merged_heads).
     pub(super) fn chunk_len_merged_heads(&self) -> NonZeroUsize {
         let row = self.heads.saturating_mul(self.width);
         let operations = self.n_keys.saturating_mul(2) / 8;
@@ -159,7 +159,7 @@ impl AttentionPlan {
         }
     }
 
-    /// As [`run`](Self::run), of a result that lies `[batch, n_queries, heads, width]`: whole rows of all heads.
+    /// Makes whole rows of a result with merged heads, `[batch, n_queries, heads, width]`.
     pub(super) fn run_merged_heads<T: AttentionElement>(
         &self,
         elements: [&[T]; 3],

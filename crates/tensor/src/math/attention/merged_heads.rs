@@ -17,7 +17,7 @@ use super::{Attention, AttentionElement, Mask, TensorMask, dims};
 use crate::math::parallel;
 use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 
-/// As [`attention()`](super::attention()), of `heads` that lie side by side in rows.
+/// Calculates [`attention()`](super::attention()) of `heads` that lie side by side in rows.
 ///
 /// # Shapes
 ///
@@ -57,7 +57,7 @@ pub fn attention_merged_heads<T: AttentionElement>(
     Ok(())
 }
 
-/// As [`attention_merged_heads`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`attention_merged_heads`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// # Errors
 ///

@@ -44,7 +44,7 @@ pub fn output_extents(
     Ok(channels_first(&output))
 }
 
-/// Convolves.
+/// Calculates a convolution of images whose channels come first.
 ///
 /// # Shapes
 ///
@@ -92,7 +92,7 @@ pub fn convolve<T: MatmulElement + Real>(
 /// A filter, by its extents.
 type FilterOf<'f, T> = (&'f [usize], FilterElements<<T as Sealed>::RhsElement>);
 
-/// As [`convolve`], of dense tensors, on the workers of the request's queue if there are several images.
+/// Applies [`convolve`] to dense tensors, on the workers of the request's queue if there are several images.
 ///
 /// # Errors
 ///
@@ -113,7 +113,7 @@ pub fn convolve_into(
     }, else Err(Family::Floats.lacks(dtype)))
 }
 
-/// As [`convolve_into`], by a filter that is in order.
+/// Applies [`convolve_into`] to a filter that was reordered ahead.
 ///
 /// # Errors
 ///
@@ -230,7 +230,7 @@ pub fn transposed_extents(
     Ok(channels_first(&output))
 }
 
-/// As [`convolve_transposed`], of dense tensors, on the workers of the request's queue if there are several
+/// Applies [`convolve_transposed`] to dense tensors, on the workers of the request's queue if there are several
 /// images.
 ///
 /// # Errors
@@ -254,7 +254,7 @@ pub fn convolve_transposed_into(
     }, else Err(Family::Floats.lacks(dtype)))
 }
 
-/// As [`convolve_transposed_into`], by a filter that is in order.
+/// Applies [`convolve_transposed_into`] to a filter that was reordered ahead.
 ///
 /// # Errors
 ///

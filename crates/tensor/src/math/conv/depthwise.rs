@@ -75,7 +75,7 @@ pub fn convolve_depthwise_into(
     )
 }
 
-/// Outputs that are to be made.
+/// Outputs of a depthwise convolution, to be written.
 struct Pixels<'p> {
     plan: &'p ConvPlan,
     input: &'p [f32],
@@ -170,7 +170,7 @@ impl<S: Simd> Line<'_, S> {
         }
     }
 
-    /// Makes channels that fill so many vectors.
+    /// Makes `N` vectors of channels of all outputs.
     #[inline(always)]
     fn column<const N: usize>(&mut self, channel: usize) {
         let n = self.out.len() / self.channels;
@@ -185,7 +185,7 @@ impl<S: Simd> Line<'_, S> {
         }
     }
 
-    /// Makes so many vectors of so many outputs.
+    /// Makes `N` vectors of channels of `P` outputs.
     #[inline(always)]
     fn whole<const P: usize, const N: usize>(&mut self, pixel: usize, channel: usize) {
         let n = N * S::F32_LANES;

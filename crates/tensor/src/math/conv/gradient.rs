@@ -33,7 +33,7 @@ pub fn filter_gradient<T: MatmulElement + Real>(
     Ok(())
 }
 
-/// As [`filter_gradient`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`filter_gradient`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// # Errors
 ///
@@ -83,7 +83,7 @@ pub fn input_gradient<T: MatmulElement + Real>(
     Ok(())
 }
 
-/// As [`input_gradient`], of dense tensors, on the workers of the request's queue if there are several images.
+/// Applies [`input_gradient`] to dense tensors, on the workers of the request's queue if there are several images.
 ///
 /// # Errors
 ///

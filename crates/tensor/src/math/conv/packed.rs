@@ -76,8 +76,8 @@ impl PackedFilter {
         Self::pack_for(allocator, set, Method::Direct, filter, groups)
     }
 
-    /// As [`pack`](Self::pack), by the [`best`](Method::best) method for a convolution: the packed filter may be
-    /// for windows of its stride and dilation alone.
+    /// Packs a filter by the [`best`](Method::best) method for a convolution: the packed filter may be for windows of
+    /// its stride and dilation alone.
     ///
     /// # Errors
     ///
@@ -92,8 +92,8 @@ impl PackedFilter {
         Self::pack_for(allocator, set, method, filter, groups)
     }
 
-    /// As [`pack`](Self::pack), for an instruction set and a method. A filter with elements that are not finite, or
-    /// larger than 2^40, is packed for [`Method::Direct`].
+    /// Packs a filter for an instruction set and a method. A filter with elements that are not finite, or larger than
+    /// 2^40, is packed for [`Method::Direct`].
     ///
     /// # Errors
     ///
@@ -137,8 +137,8 @@ impl PackedFilter {
         })
     }
 
-    /// Takes elements that were packed before, as [`elements`](Self::elements) gave them, for a filter of these
-    /// extents. How many there are tells the method.
+    /// Wraps elements that [`elements`](Self::elements) gave, for a filter of these extents. Their number tells the
+    /// method.
     ///
     /// # Errors
     ///
@@ -415,7 +415,7 @@ fn layout_of(
     Ok((layout, n_elements))
 }
 
-/// As [`convolve`](super::convolve), by a packed filter.
+/// Calculates a convolution by a packed filter; see [`convolve`](super::convolve).
 ///
 /// # Errors
 ///
@@ -473,7 +473,7 @@ pub fn convolve_packed(
     Ok(())
 }
 
-/// As [`convolve_packed`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`convolve_packed`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// # Errors
 ///

@@ -71,8 +71,8 @@ fn number(place: &[usize], extents: &[usize]) -> usize {
         })
 }
 
-/// Returns all triples of elements (output, input, filter) of which a convolution multiplies the last two and adds to
-/// the first: its definition, and by exchanging roles that of its gradients.
+/// Returns all triples (output, input, filter) of elements of a convolution: the product of the last two is added to
+/// the first. With exchanged roles, the triples define the gradients.
 pub(super) fn products(case: &Case, output: &[usize]) -> Vec<[usize; 3]> {
     let rank = case.convolution.windows.len();
     let n = |extents: &[usize]| extents.iter().product::<usize>();

@@ -179,7 +179,7 @@ pub fn convolve_transposed<T: MatmulElement + Real>(
     convolve_transposed_by_elements(transposed, input, filter, epilogue, out)
 }
 
-/// As [`convolve_transposed`], by the elements of a filter of these extents that were kept.
+/// Calculates [`convolve_transposed`] by the kept elements of a filter of these extents.
 pub(super) fn convolve_transposed_by_elements<T: MatmulElement + Real>(
     transposed: &TransposedConvolution,
     input: &TensorView<'_, T>,
@@ -195,7 +195,7 @@ pub(super) fn convolve_transposed_by_elements<T: MatmulElement + Real>(
     Ok(())
 }
 
-/// As [`convolve_transposed`], of dense tensors, on the workers of the request's queue if there are several
+/// Applies [`convolve_transposed`] to dense tensors, on the workers of the request's queue if there are several
 /// images.
 ///
 /// # Errors

@@ -55,7 +55,7 @@ impl Method {
     /// All methods.
     pub const ALL: [Method; 3] = [Method::Direct, Method::Winograd2, Method::Winograd4];
 
-    /// Returns the one that is likely the fastest for a convolution by a filter of these extents.
+    /// Returns the method that is likely the fastest for a convolution by a filter of these extents.
     ///
     /// Where outputs are but two or three in a row and a column, [`Direct`](Self::Direct) is faster than what this
     /// returns.
@@ -106,12 +106,12 @@ impl Method {
         }
     }
 
-    /// Returns whether a filter can be packed for it.
+    /// Returns whether a filter can be packed for this method.
     pub(super) fn takes(self, extents: &[usize], groups: usize) -> bool {
         self == Method::Direct || (matches!(extents, [3, 3, _, _]) && groups == 1)
     }
 
-    /// Returns whether a filter's elements are such that it can be transformed.
+    /// Returns whether a filter can be transformed: all its elements are finite, and none is too large.
     pub(super) fn is_tame(filter: &[f32]) -> bool {
         filter.iter().all(|element| element.abs() <= MAX_ELEMENT)
     }
@@ -402,7 +402,7 @@ struct Geometry<'g> {
     tile_rows: Range<usize>,
 }
 
-/// A square.
+/// Position of a square of outputs in its image.
 #[derive(Clone, Copy, Debug)]
 struct SquarePos {
     image: usize,

@@ -19,8 +19,8 @@ pub struct RowGradients<T> {
     pub shift: Vec<T>,
 }
 
-/// Calculates the gradients of [`normalize::rows`](crate::math::normalize::rows): that of the input is written,
-/// those of factors and summands are returned.
+/// Calculates the gradients of [`normalize::rows`](crate::math::normalize::rows): writes the gradient of the input,
+/// and returns the gradients of factors and summands.
 ///
 /// With n the normalised row, r = 1 / sqrt(variance + epsilon) and h = gradient * scale, the gradient of the
 /// input is `r (h - mean of h - n (mean of h n))`.
@@ -84,7 +84,7 @@ fn normalise<T: Floating>(row: &mut [T], epsilon: T) -> T {
     factor
 }
 
-/// Makes the gradient of a row from that of its result and the normalised row.
+/// Calculates the gradient of a row from the gradient of its result and the normalized row.
 fn one_row<T: Floating>(g: &[T], normal: &[T], factor: T, scale: Option<&[T]>, out: &mut [T]) {
     match scale {
         Some(scale) => {

@@ -25,8 +25,8 @@ pub(crate) enum Axis {
     Listed(Arc<[usize]>),
 }
 
-/// Positions that follow each other: so many, from the `start` on, `step` apart. Without a start there is
-/// nothing in the input.
+/// A run of positions: their number, the `start`, and the `step` between them. Without a start they lie outside the
+/// input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub len: usize,

@@ -13,7 +13,7 @@ use crate::{
 /// Short rows that are written together.
 const THIN_ROWS: usize = 512;
 
-/// Returns the shape of tensors of these shapes behind each other along a dimension.
+/// Returns the shape of the concatenation of tensors of these shapes along a dimension.
 ///
 /// # Errors
 ///
@@ -81,7 +81,7 @@ pub fn concat<T: Element>(
     join_views(parts, &lens, out)
 }
 
-/// As [`concat()`], of dense tensors, on the workers of the request's queue if they are large.
+/// Applies [`concat()`] to dense tensors, on the workers of the request's queue if they are large.
 ///
 /// # Errors
 ///
@@ -98,7 +98,7 @@ pub fn concat_into(
     bytes_into(execution, parts, &shapes, dimension, out)
 }
 
-/// Copies rows of parts, pieces of these lengths, to the result.
+/// Copies rows, each of the parts' pieces of these lengths, to the result.
 fn join_views<T: Element>(
     parts: &[TensorView<'_, T>],
     lens: &[usize],
@@ -146,7 +146,7 @@ fn thin<T: Element>(lens: &[usize], parts: &[&[T]], first: usize, out: &mut [T])
     }
 }
 
-/// As [`thin`], of elements given as bytes.
+/// Runs [`thin`] on elements given as bytes.
 fn thin_bytes(
     dtype: DType,
     lens: &[usize],
@@ -244,7 +244,7 @@ fn walk<T>(
     Ok(())
 }
 
-/// Returns the shape of tensors of these shapes behind each other along a new dimension.
+/// Returns the shape of the stack of tensors of these shapes along a new dimension.
 ///
 /// # Errors
 ///
@@ -311,7 +311,7 @@ pub fn stack<T: Element>(
     join_views(parts, &lens, out)
 }
 
-/// As [`stack`], of dense tensors, on the workers of the request's queue if they are large.
+/// Applies [`stack`] to dense tensors, on the workers of the request's queue if they are large.
 ///
 /// # Errors
 ///

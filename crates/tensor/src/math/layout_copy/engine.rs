@@ -14,11 +14,11 @@ use super::words::{only, with_word};
 use crate::math::vectorized;
 use crate::{Element, from_bytes, from_bytes_mut};
 
-/// Longer rows are walked as such: a block is never shared by two chunks of a result.
+/// Maximum length of rows that are handled as blocks: a block is never shared by two chunks of a result.
 const MAX_BLOCK: usize = 4096;
 /// A side of the squares that are copied by way of a buffer: at most a few lines of the cache.
 const SIDE: usize = 16;
-/// A side of the blocks of such squares, which read a few lines of each page that they touch.
+/// Side of the blocks of squares, which read a few lines of each page that they touch.
 const BLOCK_SIDE: usize = 64;
 
 /// Axes laid over elements.
@@ -43,7 +43,8 @@ struct StridedAxis {
     stride: isize,
 }
 
-/// Offsets that follow each other: so many, from the `start` on, `step` apart. Without a start there is nothing.
+/// A run of offsets: their number, the `start`, and the `step` between them. Without a start they lie outside the
+/// input.
 struct Run {
     len: usize,
     start: Option<isize>,
@@ -134,7 +135,7 @@ impl Engine {
         self.outer.iter().position(is_near)
     }
 
-    /// Chunks of the result have a multiple of so many elements.
+    /// Returns the number of elements that chunks of the result have a multiple of.
     pub(super) fn multiple(&self) -> usize {
         match self.turned {
             None => self.block,
@@ -373,7 +374,7 @@ impl TransposeBlock {
         }
     }
 
-    /// Copies the matrix of so many columns, whose rows lie one behind the other.
+    /// Copies a matrix of `N` columns, whose rows lie one behind the other.
     fn few<W: Element, const N: usize>(self, x: &[W], n_rows: usize, out: &mut [W]) {
         let columns: [&[W]; N] = std::array::from_fn(|column| {
             let start = place(self.from + signed(column) * self.step);
@@ -474,7 +475,7 @@ fn push(outer: &mut SmallVec<[StridedAxis; 4]>, base: &mut isize, axis: Axis, st
     outer.push(StridedAxis { axis, stride: 1 });
 }
 
-/// Returns an offset in the input. All of them are: a movement leads to positions of its input only.
+/// Converts an offset in the input. It can't be negative: a copy leads to positions of its input only.
 fn place(offset: isize) -> usize {
     usize::try_from(offset).expect("a movement leads to elements of its input")
 }
@@ -497,7 +498,7 @@ impl<'a> Odometer<'a> {
         Odometer { axes, places }
     }
 
-    /// Returns where all lead together; `None` if one of them leads nowhere.
+    /// Returns the sum of the offsets; `None` if one of the axes leads outside.
     #[inline]
     fn offset(&self) -> Option<isize> {
         self.places

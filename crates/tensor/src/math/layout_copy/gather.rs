@@ -167,8 +167,8 @@ pub fn gather_elements<T: Element, I: Position>(
     )
 }
 
-/// As [`gather_elements`], of dense tensors of any type, on the workers of the request's queue if there is much to do.
-/// Positions are `i64`s.
+/// Applies [`gather_elements`] to dense tensors of any type, on the workers of the request's queue if there is much
+/// to do. Positions are `i64`s.
 ///
 /// # Errors
 ///
@@ -307,7 +307,7 @@ pub fn gather_nd<T: Element, I: Position>(
     Ok(())
 }
 
-/// As [`gather_nd`], of dense tensors of any type, on the workers of the request's queue if there is much to do.
+/// Applies [`gather_nd`] to dense tensors of any type, on the workers of the request's queue if there is much to do.
 /// Positions are `i64`s.
 ///
 /// # Errors

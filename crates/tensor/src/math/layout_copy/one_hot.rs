@@ -78,7 +78,7 @@ pub fn one_hot<T: Element, I: Position>(
     Ok(())
 }
 
-/// As [`one_hot()`], of dense tensors of any type, on the workers of the request's queue if there is much to do.
+/// Applies [`one_hot()`] to dense tensors of any type, on the workers of the request's queue if there is much to do.
 /// Positions are `i64`s; what stands elsewhere and at a position are tensors of one element.
 ///
 /// # Errors
@@ -117,7 +117,7 @@ pub fn one_hot_into(
     })
 }
 
-/// Makes marks from the `first` on, of positions in so many rows of a tensor, which has so many elements behind each.
+/// Writes the marks from the `first` on: `depth` rows for each row of `inner` positions.
 fn mark<W: Element>(
     (positions, depth, inner): (&[i64], usize, usize),
     [off, on]: [W; 2],

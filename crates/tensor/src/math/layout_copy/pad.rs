@@ -18,9 +18,9 @@ pub enum Edge {
 }
 
 impl LayoutCopy {
-    /// Puts so many elements before and behind each dimension; fewer than none cut off.
+    /// Adds elements before and behind each dimension; negative numbers cut off.
     ///
-    /// What is cut off goes first: the rest is what is repeated, mirrored or wrapped, as often as it takes.
+    /// Elements are cut off first: the rest is repeated, mirrored or wrapped, as often as it takes.
     ///
     /// # Errors
     ///

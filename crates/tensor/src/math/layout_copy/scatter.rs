@@ -1,6 +1,6 @@
 //! Scattering: elements written to, or taken together with, what a tensor of positions names.
 //!
-//! What comes of each position is a function of what is there and what comes ([`Combine`]). Of several that go to one
+//! The result at each position is a function of the old element and the update ([`Combine`]). Of several that go to one
 //! position the first in row-major order goes first.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
@@ -105,7 +105,7 @@ pub fn scatter_elements<T: Element, I: Position>(
     )
 }
 
-/// As [`scatter_elements`], of dense tensors, on the workers of the request's queue if there is much to do: what
+/// Applies [`scatter_elements`] to dense tensors, on the workers of the request's queue if there is much to do: what
 /// differs in a dimension before `dimension` is made side by side. Positions are `i64`s.
 ///
 /// # Errors
@@ -166,7 +166,7 @@ fn expect_types(
     })
 }
 
-/// As [`elements_part`], of elements given as bytes.
+/// Runs [`elements_part`] on elements given as bytes.
 fn bytes_part<T: Element>(
     combine: impl Fn(T, T) -> T,
     (dimension, extents, first): (usize, &[usize], usize),
@@ -316,7 +316,8 @@ pub fn scatter_nd<T: Element, I: Position>(
     Ok(())
 }
 
-/// Returns where in a tensor of these extents each list of positions leads, and how many elements are written there.
+/// Returns the offset in a tensor of these extents that each list of positions names, and the number of elements that
+/// are written there.
 fn targets<I: Position>(
     extents: &[usize],
     positions: &TensorView<'_, I>,
@@ -339,7 +340,7 @@ fn targets<I: Position>(
     Ok((starts, wanted[n_places..].iter().product()))
 }
 
-/// As [`scatter_nd`], of dense tensors, by one worker: updates go one after the other. Positions are `i64`s.
+/// Applies [`scatter_nd`] to dense tensors, by one worker: updates go one after the other. Positions are `i64`s.
 ///
 /// # Errors
 ///
@@ -388,7 +389,7 @@ pub fn scatter_nd_into(
     parallel::fill_bytes(execution, out, all, body)
 }
 
-/// Takes blocks of updates together with those of the result that begin at each of `starts`.
+/// Combines blocks of updates with the blocks of the result that begin at each of `starts`.
 fn combine_blocks<T: Element>(
     combine: fn(T, T) -> T,
     starts: &[usize],

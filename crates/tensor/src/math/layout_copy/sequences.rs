@@ -137,7 +137,7 @@ pub fn append_sequences(
     Ok(out)
 }
 
-/// Returns where each batch begins, if all of it fits.
+/// Returns the beginning of each batch, if all updates fit.
 fn places(
     starts: Option<&[i64]>,
     n_batch: usize,

@@ -1,4 +1,4 @@
-//! Slices: every so many elements of a range; parts of a tensor.
+//! Slices: every `step`-th element of a range; parts of a tensor.
 
 use tfrt_host::Error;
 
@@ -97,7 +97,7 @@ impl LayoutCopy {
         Ok(movement)
     }
 
-    /// Cuts a dimension in parts of these extents, one by one: there may be as many as elements.
+    /// Splits a dimension in parts of these extents, one by one: there may be as many as elements.
     ///
     /// # Errors
     ///

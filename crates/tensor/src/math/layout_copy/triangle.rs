@@ -16,8 +16,8 @@ pub enum Triangle {
 }
 
 impl Triangle {
-    /// Returns the first column that is kept in a row, and the first behind those; the diagonal is that of the
-    /// columns `row + diagonal`.
+    /// Returns the first kept column of a row, and the first behind the kept ones; the diagonal is at the column `row
+    /// + diagonal`.
     fn columns(self, row: usize, diagonal: i64, n_columns: usize) -> (usize, usize) {
         let within = |column: i128| {
             usize::try_from(column.max(0))

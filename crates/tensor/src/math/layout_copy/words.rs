@@ -2,9 +2,8 @@
 
 use tfrt_host::{DType, Error};
 
-/// Does something for the Rust type of words that are as large as elements of a type, and begin where these do:
-/// `with_word!(dtype, W => body)`, where `body` is a `Result` of this crate's errors. There are six such types for the
-/// thirty of elements.
+/// Expands `body` for the Rust type of words of the size and alignment of a [`DType`]'s elements: `with_word!(dtype,
+/// W => body)`, where `body` is a `Result` of this crate's errors. Six word types stand for all types of elements.
 macro_rules! with_word {
     ($dtype:expr, $W:ident => $body:expr) => {{
         // Expands to `match .. { (Some(1), _) => { type W = u8; body } .. }`.

@@ -83,7 +83,7 @@ pub trait Sealed: Copy {
     #[expect(private_interfaces, reason = "nobody else calls it")]
     fn multiply(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: Rows<'_, Self>);
 
-    /// As [`multiply`](Self::multiply), by a factor that is kept.
+    /// Calculates [`multiply`](Self::multiply) by a widened factor.
     ///
     /// # Panics
     ///
@@ -188,7 +188,7 @@ pub(crate) fn multiply<T: MatmulElement>(
     }
 }
 
-/// As [`multiply`], by a factor that is kept.
+/// Calculates [`multiply`] by a widened factor.
 ///
 /// # Panics
 ///
@@ -216,8 +216,8 @@ fn product_extents<T, R>(a: &Matrix<'_, T>, b: &Matrix<'_, R>, out: &Rows<'_, T>
     [m, k, n]
 }
 
-/// Elements that a crate multiplies matrices of: each matrix by its address, where an element's next in the row and in
-/// the column lie so many elements apart.
+/// Element type whose products a gemm crate calculates: matrices are given by address, and by strides of rows and
+/// columns.
 trait Foreign: MatmulElement {
     /// Adds `of_product` times the product of `a` and `b` to `of_result` times the result, which is not read if that is 0.
     ///

@@ -10,7 +10,7 @@ use crate::math::vectorized;
 /// Rows of the right factor that are added to the result at once.
 const N_ROWS: usize = 8;
 
-/// Multiplies, if the product is such a one and the rows of `b` lie in a row in memory.
+/// Multiplies if a factor is a vector and the rows of `b` are contiguous; returns whether it did.
 pub(super) fn multiply<T: Number>(
     scale: Scale<T>,
     a: Matrix<'_, T>,

@@ -1,5 +1,5 @@
-//! Products of integers: tiles of sums that stay in registers. All of it wraps around in the type of the elements, so that
-//! neither the order nor the width of sums shows.
+//! Products of integers: tiles of sums that stay in registers. Arithmetic wraps around in the type of the elements,
+//! so that neither the order nor the width of sums shows.
 
 use super::gemm::{Matrix, Rows, Sealed, rhs_as_it_is};
 use super::{Scale, gemv};

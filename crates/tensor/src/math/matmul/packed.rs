@@ -23,8 +23,8 @@ pub struct PackedRhs {
 }
 
 impl PackedRhs {
-    /// Packs a matrix for the best instruction set of this processor. One that is to be transposed is given as
-    /// a view with exchanged dimensions ([`TensorView::permute`]).
+    /// Packs a matrix for the best instruction set of this processor. A transposed matrix is given as a view with
+    /// exchanged dimensions ([`TensorView::permute`]).
     ///
     /// # Shapes
     ///
@@ -58,7 +58,7 @@ impl PackedRhs {
         Self::pack_for(allocator, InstructionSet::best(), right)
     }
 
-    /// As [`pack`](Self::pack), for an instruction set.
+    /// Packs a matrix for an instruction set; see [`pack`](Self::pack).
     ///
     /// # Errors
     ///
@@ -247,7 +247,7 @@ pub fn matmul_packed(
     Ok(())
 }
 
-/// As [`matmul_packed`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`matmul_packed`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// # Errors
 ///

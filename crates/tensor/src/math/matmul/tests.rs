@@ -19,7 +19,7 @@ fn transposed<T: Copy>(x: &[T], [rows, columns]: [usize; 2]) -> Vec<T> {
         .collect()
 }
 
-/// Puts the product over what is in `out`, of so many rows and columns.
+/// Multiplies matrices over the old elements of `out`.
 fn multiplied<T: MatmulElement>(
     scale: Scale<T>,
     a: &TensorView<'_, T>,

@@ -9,8 +9,8 @@ use crate::math::Family;
 use crate::with_number;
 use crate::{DType, DenseHostTensor, TensorMetadata, TensorShape};
 
-/// A right factor of products, or a filter: halves as `f32`, which each product would make of them, and all others as they
-/// are. What is multiplied by it is the same, bit for bit.
+/// A right factor of products, or a filter, in the form that is multiplied: halves widened to `f32`, other types as
+/// they are. Products by it have the same bits.
 ///
 /// Clones share the elements.
 #[derive(Clone, Debug)]

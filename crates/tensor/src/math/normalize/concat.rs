@@ -1,5 +1,5 @@
-//! Images of `f32` with their channels last, joined and scaled channel by channel in one pass: what stands in
-//! front of a layer whose input grows by each layer before it.
+//! Concatenation and per-channel affine of `f32` images with channels last, in one pass: the normalization before a
+//! layer of a dense block, whose input grows by each layer before it.
 
 use std::ops::Range;
 
@@ -85,9 +85,9 @@ pub fn concat_affine_into(
     )
 }
 
-/// Rows that are to be made.
+/// Rows of a concatenation, to be written.
 struct ConcatRows<'r> {
-    /// All elements, and how many of them each row has.
+    /// Elements of each part, and their number in a row.
     parts: Vec<(&'r [f32], usize)>,
     rows: Range<usize>,
     block_epilogue: BlockEpilogue<'r>,

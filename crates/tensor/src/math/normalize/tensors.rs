@@ -21,7 +21,7 @@ pub enum RowNorm {
     RootMeanSquare,
 }
 
-/// As [`rows`](super::rows) and [`rows_root_mean_square`](super::rows_root_mean_square), of dense tensors.
+/// Applies [`rows`](super::rows) or [`rows_root_mean_square`](super::rows_root_mean_square) to dense tensors.
 ///
 /// # Shapes
 ///
@@ -173,7 +173,7 @@ fn row_moments_of<T: Real>(
     Ok((means, inverses))
 }
 
-/// Returns the mean and the variance of so many numbers.
+/// Returns the mean and the variance of `n` numbers.
 fn moments(numbers: impl Iterator<Item = f64> + Clone, n: usize) -> (f64, f64) {
     #[allow(clippy::cast_precision_loss, reason = "of 2^53 numbers it is rounded")]
     let n = n as f64;

@@ -49,7 +49,7 @@ pub enum Addend<'a> {
 /// `scale` and `shift` have an element for each column of the result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Epilogue<'a> {
-    /// Factors.
+    /// Factor of each column.
     pub scale: Option<&'a [f32]>,
     /// Summands: the bias.
     pub shift: Option<&'a [f32]>,
@@ -62,7 +62,7 @@ pub struct Epilogue<'a> {
 }
 
 impl<'a> Epilogue<'a> {
-    /// Fails unless it fits a result of so many columns and elements.
+    /// Checks that the epilogue fits a result of these columns and elements.
     pub(crate) fn check(&self, n_columns: usize, n_elements: usize) -> Result<(), Error> {
         for list in [self.scale, self.shift].into_iter().flatten() {
             expect_per_column(n_columns, list.len())?;
@@ -138,7 +138,7 @@ pub enum TensorAddend {
     Tensor(DenseHostTensor),
 }
 
-/// As [`Epilogue`], of tensors.
+/// An [`Epilogue`] of dense tensors.
 #[derive(Clone, Debug, Default)]
 pub struct TensorEpilogue {
     /// Factors: one for each column.
@@ -154,7 +154,7 @@ pub struct TensorEpilogue {
 }
 
 impl TensorEpilogue {
-    /// Fails unless it fits a result of so many columns and elements.
+    /// Checks that the epilogue fits a result of these columns and elements.
     pub(crate) fn check(&self, n_columns: usize, n_elements: usize) -> Result<(), Error> {
         for list in [&self.scale, &self.shift].into_iter().flatten() {
             expect_dtype::<f32>(list.metadata())?;
@@ -169,7 +169,7 @@ impl TensorEpilogue {
         }
     }
 
-    /// Lends what it has, and calls `body` with it.
+    /// Locks the tensors for reading, and calls `body` with their elements.
     pub(super) fn lend<R>(
         &self,
         body: impl FnOnce(&Epilogue<'_>) -> Result<R, Error>,

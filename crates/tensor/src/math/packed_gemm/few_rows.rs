@@ -123,7 +123,7 @@ impl FewRows<'_> {
         processor.run_few(self);
     }
 
-    /// Chooses the code for so many rows and panels.
+    /// Chooses the code for the number of rows and panels.
     #[inline(always)]
     pub(super) fn with(self, code: impl SimdTarget) {
         match (self.n_rows, self.panels.len()) {

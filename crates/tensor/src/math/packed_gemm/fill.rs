@@ -18,7 +18,7 @@ const SHORT_NS: usize = 100_000;
 /// Makes a tensor whose rows are `n` columns: `body(block, epilogue, out, stride)` makes a block, from its first
 /// element on, in rows that are `stride` apart. What is added by `epilogue` is as seen from the block's first row.
 ///
-/// What `body` reads it borrows for itself, block by block. Between blocks the request's cancellation is
+/// `body` borrows its operands for itself, block by block. Between blocks the request's cancellation is
 /// looked at. The result settles when all is made: at once, if there is one block.
 ///
 /// # Errors

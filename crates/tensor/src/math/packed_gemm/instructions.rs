@@ -9,7 +9,7 @@ use super::few_rows::FewRows;
 use super::tile::HalfVectors;
 use super::tile::{FullVectors, RowSource, TileOfWidth};
 
-/// An instruction set, with the panels that are laid out for it.
+/// An instruction set that panels are laid out for.
 ///
 /// Each has all that those before it have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -24,7 +24,7 @@ pub(crate) struct Layout {
 /// Place and columns of a panel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Panel {
-    /// The columns that no panel before it holds.
+    /// Columns that no earlier panel holds.
     pub own: Range<usize>,
     /// The first column that it holds.
     pub first: usize,

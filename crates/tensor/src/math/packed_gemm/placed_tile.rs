@@ -5,7 +5,7 @@ use super::Residual;
 use super::instructions::Processor;
 use super::tile::{RowSource, Tile, TileEpilogue};
 
-/// The rows and columns of a tile that is to be made.
+/// A tile with its operands and place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlacedTile<'t, R> {
     pub processor: Processor,
@@ -14,7 +14,7 @@ pub(super) struct PlacedTile<'t, R> {
     pub panel: &'t [f32],
     /// Columns that are there.
     pub n_columns: usize,
-    /// Number of these columns that another panel has, too.
+    /// Number of these columns that another panel holds, too.
     pub n_again: usize,
     /// Columns of the panel.
     pub width: usize,

@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use super::*;
 
-/// Rows of so many elements.
+/// Rows of a number of elements.
 struct Whole<'a>(&'a [f32], usize);
 
 impl Lhs for Whole<'_> {
@@ -38,7 +38,7 @@ fn numbers(n: usize, factor: usize) -> Vec<f32> {
         .collect()
 }
 
-/// Makes a product with what follows it by blocks of so many panels, and compares it with the definition.
+/// Makes a product with its epilogue in blocks of `each` panels, and compares it with the definition.
 fn check(set: InstructionSet, [n_rows, n]: [usize; 2], each: usize, residual: Residual<'_>) {
     let depth = 5;
     let (left, right) = (numbers(n_rows * depth, 5), numbers(depth * n, 7));

@@ -24,7 +24,7 @@ use super::prefetch;
 
 /// Epilogue of a tile's sums: `sum * scale + shift + residual`, clamped to `least` and `greatest`.
 ///
-/// What is not a number stays that.
+/// NaN stays NaN.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TileEpilogue<'t> {
     /// A factor for each column.
@@ -43,13 +43,13 @@ pub(crate) enum Residual<'t> {
     None,
     /// The result's old elements, times a factor.
     Result(f32),
-    /// Rows that begin so many elements apart.
+    /// Elements of rows, and the distance between rows.
     Rows(&'t [f32], usize),
 }
 
 /// Source of a tile's left rows.
 pub(crate) trait RowSource: Copy {
-    /// Fails unless it is of so many rows.
+    /// Checks that the source has `n_rows` rows.
     ///
     /// # Panics
     ///
@@ -89,7 +89,7 @@ pub(crate) struct AdjacentRows<'t> {
     pub offsets: &'t [usize],
 }
 
-/// A tile that is to be made.
+/// Operands and output of a tile.
 #[derive(Debug)]
 pub(crate) struct Tile<'t, R> {
     pub rows: R,
@@ -133,11 +133,11 @@ impl<R: RowSource> Tile<'_, R> {
     }
 }
 
-/// A tile whose panel is of so many vectors.
+/// A tile whose panel has `N_VECTORS` vectors.
 pub(super) struct TileOfWidth<'t, R, const N_VECTORS: usize>(Tile<'t, R>);
 
 impl<R: RowSource, const N_VECTORS: usize> TileOfWidth<'_, R, N_VECTORS> {
-    /// Chooses the code for so many rows.
+    /// Chooses the code for the number of rows.
     #[inline(always)]
     pub(super) fn with_wide(self, code: impl SimdTarget) {
         match self.0.n_rows {
@@ -212,7 +212,7 @@ impl<S: Simd, H: Simd> SimdTarget for HalfVectors<S, H> {
     }
 }
 
-/// A tile of so many rows and vectors.
+/// A tile of `N_ROWS` rows and `N_VECTORS` vectors.
 struct RegisterTile<'t, R, const N_ROWS: usize, const N_VECTORS: usize>(Tile<'t, R>);
 
 impl<R: RowSource, const N_ROWS: usize, const N_VECTORS: usize> WithSimd

@@ -1,4 +1,4 @@
-//! Vectors of sums, and what becomes of them before they are written.
+//! Epilogue of sums in vectors.
 
 use pulp::Simd;
 

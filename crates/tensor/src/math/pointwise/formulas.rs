@@ -68,7 +68,7 @@ macro_rules! unary {
                 $(UnaryFunction::$name,)* $(UnaryFunction::$other,)* $(UnaryFunction::$truth,)*
             ];
 
-            /// Returns the function's name in the text of programs: that of the operation.
+            /// Returns the function's name in the text of programs, which is the operation's.
             pub fn name(self) -> &'static str {
                 match self {
                     $(UnaryFunction::$name => $word,)*
@@ -315,7 +315,7 @@ macro_rules! binary {
                 $(BinaryFunction::$name,)* $(BinaryFunction::$truth,)* $(BinaryFunction::$other,)*
             ];
 
-            /// Returns the function's name in the text of programs: that of the operation.
+            /// Returns the function's name in the text of programs, which is the operation's.
             pub fn name(self) -> &'static str {
                 match self {
                     $(BinaryFunction::$name => $word,)*
@@ -441,13 +441,13 @@ binary! {
         And "and": truth, 1;
         /// Whether one or both are true
         Or "or": truth, 1;
-        /// Whether one of them is true
+        /// Whether exactly one is true
         Xor "xor": truth, 1;
         /// The bits that both have
         BitAnd "bit_and": bits, 1;
         /// The bits that one or both have
         BitOr "bit_or": bits, 1;
-        /// The bits that one of them has
+        /// The bits that exactly one has
         BitXor "bit_xor": bits, 1;
         /// The bits shifted up; by as many as there are, or more, 0
         ShiftLeft "shift_left": unsigned, 1;

@@ -40,8 +40,8 @@ impl InputAccess {
         InputAccess::new(&own.to_dims(), &own.strides(), &out.to_dims())
     }
 
-    /// Copies the elements, of so many bytes, that stand by those of the result from the `first` on, of which `result`
-    /// has the bytes.
+    /// Copies the elements that stand beside those of the result from the `first` on, of `size` bytes each. `result`
+    /// has the result's bytes.
     pub(super) fn copy(&self, size: usize, x: &[u8], first: usize, result: &[u8], out: &mut [u8]) {
         match self {
             InputAccess::Dense => out.copy_from_slice(&x[first * size..][..out.len()]),

@@ -27,7 +27,7 @@ macro_rules! floats {
             pub const ALL: &'static [ParametricFunction] =
                 &[$(ParametricFunction::$name,)* $(ParametricFunction::$other,)*];
 
-            /// Returns the function's name in the text of programs: that of the operation.
+            /// Returns the function's name in the text of programs, which is the operation's.
             pub fn name(self) -> &'static str {
                 match self {
                     $(ParametricFunction::$name => $word,)*

@@ -10,7 +10,7 @@ use super::table::{self, BinaryLoop, ParametricLoop, SelectLoop, UnaryLoop};
 use crate::DType;
 use crate::math::cast::is_castable;
 
-/// A program for inputs of these types.
+/// Plan of a program for inputs of certain types.
 #[derive(Clone, Debug)]
 pub(super) struct ProgramPlan {
     pub(super) steps: SmallVec<[StepPlan; 2]>,

@@ -63,7 +63,7 @@ impl Step {
     }
 }
 
-/// A program of steps; the result is that of the last.
+/// A program of steps over elements; its result is that of the last step.
 ///
 /// # Types
 ///
@@ -182,7 +182,7 @@ impl Program {
         }
     }
 
-    /// Returns the plan that was kept, if it is for inputs of these types.
+    /// Returns the cached plan, if it is for inputs of these types.
     fn kept(&self, inputs: &[DType]) -> Option<&Arc<ProgramPlan>> {
         let plan = self.plan.as_ref()?.get()?;
         (plan.inputs[..] == *inputs).then_some(plan)
@@ -276,8 +276,8 @@ impl Program {
         self.fill(execution, plan, bound, inputs, out)
     }
 
-    /// Runs the program for the elements of a tensor, which are its input 0, and those of other tensors; the results take
-    /// their place.
+    /// Runs the program over the elements of a tensor, which are its input 0, and other tensors; the results replace
+    /// the elements of the first.
     ///
     /// # Shapes
     ///
@@ -375,8 +375,7 @@ impl Program {
         Ok(plan)
     }
 
-    /// Runs the program on this thread, without a word to others: for a few elements those cost more than
-    /// what is to be done.
+    /// Runs the program on this thread, without tasks: for a few elements those cost more than the work.
     fn at_once(
         &self,
         plan: &ProgramPlan,

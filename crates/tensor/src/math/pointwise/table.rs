@@ -246,8 +246,8 @@ pub(super) fn has_numbers(dtype: DType) -> bool {
     dtype == DType::I1 || with_real!(dtype, T => T::DTYPE == dtype, else false)
 }
 
-/// Writes a number, rounded to a type, to each place for an element of it; a truth value where it is not 0. Returns
-/// false if it is no type of real numbers or truth values.
+/// Fills `out` with a number, rounded to a type; a truth value is true unless the number is 0. Returns false if the
+/// type has no real numbers or truth values.
 pub(super) fn fill(dtype: DType, value: f64, out: &mut [u8]) -> bool {
     if dtype == DType::I1 {
         seen_mut::<Bool>(out).fill((value != 0.0).into());

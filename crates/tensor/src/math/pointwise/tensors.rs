@@ -11,7 +11,7 @@ use crate::math::broadcast::broadcast_extents;
 use crate::math::elementwise::expect_same;
 use crate::{DType, DenseHostTensor, ScalarHostTensor, TensorMetadata, TensorShape, to_bytes_mut};
 
-/// The order in which a function of two elements is given that of the target and the other.
+/// Order in which a function of two elements takes the target's and the other's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperandOrder {
     /// First the target's.
@@ -235,7 +235,7 @@ pub fn select_into(
     program.run_into(execution, &[condition, x, y], out)
 }
 
-/// Returns the program that takes so many inputs together, `f(f(a, b), c)`, and divides the result by `divisor`.
+/// Returns the program that folds its inputs, `f(f(a, b), c)`, and divides the result by `divisor`.
 ///
 /// # Errors
 ///

@@ -22,7 +22,7 @@ pub fn channels_first_extents(input: &[usize], windows: &[Window]) -> Result<Dim
     Ok(extents)
 }
 
-/// As [`pool()`], with input `[batch, channels, spatial..]` and output `[batch, channels, output..]`.
+/// Applies [`pool()`] to input `[batch, channels, spatial..]` and output `[batch, channels, output..]`.
 ///
 /// # Errors
 ///
@@ -41,7 +41,7 @@ pub fn pool_channels_first<T: Real>(
     pool(pooling, &input, windows, &mut out)
 }
 
-/// As [`pool_channels_first`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`pool_channels_first`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// # Errors
 ///
@@ -61,7 +61,7 @@ pub fn pool_channels_first_into(
     pool_into(execution, pooling, &input, windows, &out)
 }
 
-/// As [`gradient()`], with input `[batch, channels, spatial..]` and its gradients alike.
+/// Calculates [`gradient()`] with input `[batch, channels, spatial..]` and its gradients alike.
 ///
 /// # Errors
 ///

@@ -14,7 +14,7 @@ pub(super) trait PoolFunction {
     fn end<S: Simd>(&self, simd: S, made: S::f32s) -> S::f32s;
 }
 
-/// The largest; what is no number where one of them is none.
+/// The largest element; what is no number where one of them is none.
 pub(super) struct MaxPool;
 
 impl PoolFunction for MaxPool {
@@ -39,7 +39,7 @@ impl PoolFunction for MaxPool {
     }
 }
 
-/// The sum divided by so many.
+/// The sum divided by this number.
 pub(super) struct MeanPool(pub f32);
 
 impl PoolFunction for MeanPool {

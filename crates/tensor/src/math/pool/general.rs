@@ -14,7 +14,7 @@ use crate::{DenseHostTensor, Element, with_floating, with_real};
 pub enum WindowFunction {
     /// Their sum, divided by the number of elements that the window has in the image and in the padding that counts.
     Mean,
-    /// Their norm of this order: the root of the sum of such powers of their sizes.
+    /// The norm of this order: the root of the sum of the elements' sizes to that power.
     Norm(f64),
 }
 
@@ -37,7 +37,7 @@ impl WindowFunction {
 struct WindowElements<'a, T> {
     /// All elements of the tensor.
     elements: &'a [T],
-    /// The positions of those that the window sees, in their order.
+    /// Positions of the elements that the window sees, in their order.
     positions: &'a [usize],
     /// Start of the window's image, of one channel.
     image: usize,
@@ -202,7 +202,7 @@ fn pool_by<T: Real, U: Element>(
     })
 }
 
-/// Finds the positions that the window at a place sees, and how many elements of it count.
+/// Finds the positions that the window at a place sees; returns the number of its elements that count.
 fn see(laid: &[PaddedAxis], image: usize, mut place: usize, positions: &mut Vec<usize>) -> usize {
     positions.clear();
     positions.push(image);

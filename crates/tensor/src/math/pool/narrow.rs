@@ -17,12 +17,12 @@ use super::{PoolPlan, Pooling};
 use crate::math::packed_gemm::vectors::{load, store};
 use crate::math::window::{Window, WindowAxis, Windows};
 
-/// Outputs that are to be made.
+/// Pooling of images with few channels, to be written.
 pub(super) struct NarrowImages<'p> {
     pub plan: &'p PoolPlan,
     pub input: &'p [f32],
     pub rows: Range<usize>,
-    /// Outputs to write: all rows.
+    /// Outputs to write: exactly these rows.
     pub out: &'p mut [f32],
 }
 
@@ -209,7 +209,7 @@ impl InnerWindows {
         }
     }
 
-    /// Returns where the first element of an output's window is, if the window is one of these.
+    /// Returns the offset of the first element of an output's window, if the window lies within the input.
     #[inline(always)]
     fn first(&self, output: [usize; 3]) -> Option<usize> {
         let [depth, height, width] = &self.windows.0;

@@ -21,8 +21,7 @@ use crate::math::window::Window;
 /// Means of more elements are taken of sums of `f64`.
 const MOST_ADDED: usize = 64;
 
-/// As [`pool_into`], of `f32`; means of windows of up to 64 elements are of sums that are rounded to `f32` element by
-/// element.
+/// Applies [`pool_into`] to `f32`; sums of windows of up to 64 elements are rounded to `f32` element by element.
 ///
 /// # Errors
 ///
@@ -68,7 +67,7 @@ pub fn pool_f32_into(
     })
 }
 
-/// Outputs that are to be made, of as many channels as a vector has elements, or more.
+/// Outputs of a pooling, to be written, of as many channels as a vector has elements, or more.
 struct Pixels<'p> {
     plan: &'p PoolPlan,
     input: &'p [f32],
@@ -158,7 +157,7 @@ impl<S: Simd> Line<'_, S> {
         }
     }
 
-    /// Makes channels that fill so many vectors.
+    /// Makes `N` vectors of channels of all outputs.
     #[inline(always)]
     fn column<const N: usize>(&mut self, by: &impl PoolFunction, channel: usize) {
         let n = self.out.len() / self.channels;
@@ -173,7 +172,7 @@ impl<S: Simd> Line<'_, S> {
         }
     }
 
-    /// Makes so many vectors of so many outputs.
+    /// Makes `N` vectors of channels of `P` outputs.
     #[inline(always)]
     fn whole<const P: usize, const N: usize>(
         &mut self,

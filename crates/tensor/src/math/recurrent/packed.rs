@@ -1,6 +1,6 @@
 //! [`PackedLayer`]: a recurrent layer of `f32` whose weights are packed.
 //!
-//! What inputs contribute to the gates is one product for all places of all sequences; at each place there is one product
+//! The contribution of inputs to the gates is one product for all places of all sequences; at each place there is one product
 //! for the states of all sequences. Gates are calculated in vectors.
 
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl std::fmt::Debug for Sequences<'_> {
 }
 
 impl PackedLayer {
-    /// Packs the weights of a layer with so many inputs and states, each at least one.
+    /// Packs the weights of a layer with these inputs and states, each at least one.
     ///
     /// # Errors
     ///
@@ -135,12 +135,12 @@ impl PackedLayer {
         [self.w.extents()[0], self.r.extents()[0]]
     }
 
-    /// Returns the number of sums of a place: those of all gates.
+    /// Returns the number of sums of a place: one for each gate and state.
     pub fn n_sums(&self) -> usize {
         self.w.extents()[1]
     }
 
-    /// Replaces packed elements by others that are the same: those that somebody else holds.
+    /// Replaces packed elements by equal ones that are shared.
     pub fn map_elements(self, of: impl Fn(DenseHostTensor) -> DenseHostTensor) -> PackedLayer {
         PackedLayer {
             w: self.w.map_elements(&of),

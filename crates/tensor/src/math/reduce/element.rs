@@ -4,8 +4,8 @@ use super::{BLOCK, Reduce};
 use crate::math::number::Number;
 use crate::{BF16, Complex, Element, F16};
 
-/// Results whose elements are neighbours that are made side by side, at most: so many lie in the first cache,
-/// and rows of so many are fetched ahead by the processor.
+/// Maximum number of neighbouring results that are made side by side: this many lie in the first cache, and the
+/// processor prefetches rows of this length.
 const SIDE_BY_SIDE: usize = 4096;
 /// Rows that are loaded together, at most.
 const N_ROWS: usize = 4;
@@ -45,7 +45,7 @@ pub(super) trait ReduceElement: Element {
         rows: [&'a [Self]; N],
         buffer: &'a mut Self::Buffer,
     ) -> [&'a [Self::Loop]; N];
-    /// Returns the result of a reduction of so many elements.
+    /// Returns the result of a reduction of `n_elements` elements.
     fn finish<R: Reduce<Self::Loop>>(partial: R::Partial, n_elements: usize) -> Self;
 }
 

@@ -140,7 +140,7 @@ fn in_lanes<R: Reduce<T>, T: Element>(block: &[T]) -> R::Partial {
     lanes[0]
 }
 
-/// Partial results that are put together pair by pair, as they come: in place `i` lies that of 2^i.
+/// Partial results that are combined pair by pair as they come: place `i` holds that of 2^i blocks.
 pub(super) struct Tree<R: Reduce<T>, T> {
     levels: SmallVec<[Option<R::Partial>; 8]>,
 }

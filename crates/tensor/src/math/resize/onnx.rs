@@ -1,5 +1,5 @@
-//! [`OnnxResize`]: resizing by factors that need not be those of the extents, of parts of a picture, and as all of ONNX's
-//! coordinates have it.
+//! [`OnnxResize`]: resizing with all of ONNX's coordinate modes, by factors that need not be those of the extents,
+//! and of parts of a picture.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -106,7 +106,7 @@ impl OnnxResizeOptions {
     }
 }
 
-/// As many elements lie behind a place as before it.
+/// Returns the number of taps from the first one on: as many lie behind a place as before it.
 fn n_taps(first: i64) -> usize {
     usize::try_from(2_i64.saturating_sub(first.saturating_mul(2))).unwrap_or(usize::MAX)
 }
@@ -118,7 +118,7 @@ pub struct OnnxResizeAxis {
     pub input: usize,
     /// The extent of the result.
     pub output: usize,
-    /// The factor.
+    /// Factor by which the dimension is scaled.
     pub scale: f64,
     /// The first and last place that are shown, of a picture from 0 to 1.
     pub part: (f64, f64),
@@ -257,7 +257,8 @@ impl OnnxResize {
         list.iter().map(of_tap).sum()
     }
 
-    /// As [`run_into`](Self::run_into), for elements of any type, if each is made of one.
+    /// Resizes elements of any type by picking the nearest, on the workers of the request's queue if there is much to
+    /// do.
     ///
     /// # Errors
     ///
@@ -303,7 +304,7 @@ fn float(value: usize) -> f64 {
     value as f64
 }
 
-/// Returns where a place of the result is; nothing if that is outside and counts as such.
+/// Returns the place in the input of a place of the result; `None` if it lies outside and is extrapolated.
 fn position(places: OnnxCoordinates, along: &OnnxResizeAxis, place: usize) -> Option<f64> {
     let (x, n, s) = (float(place), float(along.input), along.scale);
     let wanted = s * n;

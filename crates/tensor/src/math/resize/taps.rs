@@ -42,7 +42,7 @@ impl Taps {
     }
 }
 
-/// Returns a list that has room for so many entries. Extents are what somebody asks for, not what there is.
+/// Returns a list with room for `n_entries` entries. Extents come from outside, so memory may be missing.
 pub(super) fn room_for<T>(n_entries: usize) -> Result<Vec<T>, Error> {
     let mut list = Vec::new();
     make_room(&mut list, n_entries)?;

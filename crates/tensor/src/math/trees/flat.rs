@@ -47,7 +47,7 @@ struct FlatNode<T> {
     next: u32,
 }
 
-/// Nodes in the order in which walks meet them, those of a tree behind one another.
+/// Nodes of all trees in the order of walks, tree by tree.
 #[derive(Clone, Debug)]
 pub(super) struct FlatTrees<T> {
     // Invariant: `next` and the place behind it are places, of leaves the one before them and themselves; features

@@ -22,7 +22,7 @@ pub struct OrderedFilter {
 }
 
 impl OrderedFilter {
-    /// Brings a filter into order. What is convolved with it is the same, bit for bit.
+    /// Reorders a filter. Convolutions by it have the same bits.
     ///
     /// # Shapes
     ///
@@ -94,7 +94,7 @@ impl<K: Element> FilterElements<K> {
         FilterElements::Shared(elements)
     }
 
-    /// Calls a function of them.
+    /// Calls a function of the elements.
     pub(super) fn with(&self, then: impl FnOnce(&[K]) -> Result<(), Error>) -> Result<(), Error> {
         match self {
             FilterElements::Owned(elements) => then(elements),

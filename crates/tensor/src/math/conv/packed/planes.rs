@@ -1,5 +1,5 @@
-//! Images of few channels, taken apart: what a tap sees of neighbouring outputs lies side by side then, so that their
-//! sums take one address for all of them, where parts would be a few elements each.
+//! Deinterleaved images of few channels: elements of neighbouring outputs that a tap reads lie side by side, so that
+//! sums read one address instead of short parts.
 //!
 //! Some lines of the input at a time are copied, with their padding: of each line the channels one by one, and of
 //! each channel first what stands at multiples of the stride, then what stands one further, and so on.
@@ -9,7 +9,7 @@ use crate::math::packed_gemm::{Block, BlockEpilogue, Line, Panels, RhsBlock};
 use crate::math::scratch;
 use crate::math::window::{Window, WindowAxis};
 
-/// Parts of rows are long enough if they have so many elements.
+/// Length from which on parts of rows are long enough to be read in place.
 const LONG: usize = 24;
 /// Outputs that a line has at least.
 const LEAST_OUTPUTS: usize = 4;

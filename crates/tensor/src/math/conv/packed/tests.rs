@@ -198,7 +198,7 @@ fn few_channels_are_taken_apart() {
     check_shapes([2, 7, 1], &line, [21]);
 }
 
-/// Checks a convolution of two images of so many channels by so many filters in so many groups.
+/// Checks a convolution of two images, of these channels, filters and groups.
 fn check_shapes<const N: usize>(
     [channels, filters, groups]: [usize; 3],
     windows: &[Window; N],

@@ -8,7 +8,7 @@ use super::transform::Transform;
 use super::{Geometry, WinogradOperands};
 use crate::math::packed_gemm::{BlockEpilogue, Residual};
 
-/// A square.
+/// A square of outputs, calculated by the definition.
 pub(super) struct DirectTile<'t, T, const PATCH: usize, const TILE: usize> {
     pub transform: PhantomData<T>,
     pub geometry: &'t Geometry<'t>,

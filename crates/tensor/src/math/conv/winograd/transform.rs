@@ -32,7 +32,7 @@ pub(super) trait Transform<const PATCH: usize, const TILE: usize>: Copy {
     /// Transforms a line of a filter.
     fn filter(line: [f64; 3]) -> [f64; PATCH];
 
-    /// Returns the line of the filter from what was made of it.
+    /// Returns the line of the filter from the transformed line.
     fn filter_back(line: [f32; PATCH]) -> [f32; 3];
 }
 
