@@ -36,7 +36,7 @@ use std::time::Duration;
 
 use tfrt_async::queue::ConcurrentWorkQueue;
 use tfrt_corert::{
-    CallSite, Context, CoreRuntime, CoreRuntimeOp, Handles, Inputs, OpAttrs, OpAttrsRef, Recording,
+    CallSite, Context, CoreRuntime, CoreRuntimeOp, Handles, Inputs, OpAttrsRef, Recording,
     TensorHandle,
 };
 use tfrt_host::{AnyAsyncValue, Error};
@@ -304,19 +304,6 @@ impl Eager {
     ) -> Result<Handles, Error> {
         make_room(self.context());
         self.context().call(op, inputs, attrs, caller)
-    }
-
-    /// The same of an operation with one result.
-    fn run_one(
-        &self,
-        name: Name,
-        inputs: Inputs<'_>,
-        attrs: &OpAttrs,
-        caller: CallSite,
-    ) -> Result<TensorHandle, Error> {
-        make_room(self.context());
-        let op = self.op_of(name)?;
-        self.context().call_one(op, inputs, attrs.into(), caller)
     }
 
     fn op_of(&self, name: Name) -> Result<&CoreRuntimeOp, Error> {

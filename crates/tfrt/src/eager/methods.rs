@@ -3,11 +3,11 @@
 use std::fmt::Write;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use tfrt_corert::{CallSite, Inputs, OpAttrs};
+use tfrt_corert::{CallSite, Inputs, OpAttrs, TensorHandle};
 use tfrt_host::{DType, Error};
 
 use super::names::Name;
-use super::{Eager, Handle};
+use super::{Eager, Handle, make_room};
 
 /// No attributes.
 fn none() -> OpAttrs {
@@ -310,17 +310,29 @@ fn call(
         eager.or_recording(input.eager())
     });
     let eager = eager.latest();
-    let result = match inputs {
-        [x] => eager.run_one(name, Inputs::borrowed_each(&[x.handle()]), attrs, caller),
+    let (one, two, more);
+    let handles: &[&TensorHandle] = match inputs {
+        [x] => {
+            one = [x.handle()];
+            &one
+        }
         [x, y] => {
-            let handles = [x.handle(), y.handle()];
-            eager.run_one(name, Inputs::borrowed_each(&handles), attrs, caller)
+            two = [x.handle(), y.handle()];
+            &two
         }
         inputs => {
-            let handles: Vec<_> = inputs.iter().map(|input| input.handle()).collect();
-            eager.run_one(name, Inputs::borrowed_each(&handles), attrs, caller)
+            more = inputs
+                .iter()
+                .map(|input| input.handle())
+                .collect::<Vec<_>>();
+            &more
         }
     };
+    make_room(eager.context());
+    let result = eager.op_of(name).and_then(|op| {
+        let inputs = Inputs::borrowed_each(handles);
+        eager.context().call_one(op, inputs, attrs.into(), caller)
+    });
     match result {
         Ok(handle) => Ok(eager.wrap(handle)),
         Err(error) => Err(described(method, inputs, error)),
