@@ -1,4 +1,4 @@
-//! [`OpAttrs`]: what an operation is told beside its inputs, by name.
+//! [`OpAttrs`]: attributes of a call of an operation, by name.
 //!
 //! A set is written once, on the stack: up to six entries whose texts and lists are short take no memory from
 //! anywhere. What outlives the call that it was made for, because inputs are still to come, is a counted copy
@@ -18,19 +18,19 @@ mod value;
 pub use numbers::Numbers;
 pub use value::{AttrValue, IntoAttr, Text};
 
-/// Entries that a set holds in place.
+/// Number of entries that a set holds in place.
 const INLINE_ENTRIES: usize = 6;
 
 type Entries = SmallVec<[Entry; INLINE_ENTRIES]>;
 
-/// A name and what it stands for.
+/// Name and value of an attribute.
 #[derive(Clone, Debug)]
 struct Entry {
     name: Name,
     value: AttrValue,
 }
 
-/// The name of an attribute, which operations and most callers write into their code.
+/// Name of an attribute: a literal of the code, or a counted text.
 #[derive(Clone, Debug)]
 enum Name {
     Static(&'static str),
@@ -46,7 +46,7 @@ impl Name {
     }
 }
 
-/// Attributes by name.
+/// A set of attributes by name, built by a caller.
 ///
 /// # Examples
 ///
@@ -69,11 +69,11 @@ pub struct OpAttrs {
     frozen: OnceLock<FrozenOpAttrs>,
 }
 
-/// Attributes that do not change, counted.
+/// An immutable, counted set of attributes.
 #[derive(Clone, Default)]
 pub struct FrozenOpAttrs(Option<Arc<Entries>>);
 
-/// Attributes of a set that may change, or of one that does not.
+/// A borrowed view of attributes, whether their set may change or is frozen.
 #[derive(Clone, Copy)]
 pub struct OpAttrsRef<'a> {
     entries: &'a [Entry],
@@ -104,7 +104,7 @@ impl OpAttrs {
         self.insert(Name::Static(name), value.into_attr())
     }
 
-    /// Adds an entry whose name is not in the code.
+    /// Adds an entry whose name is only known at run time.
     ///
     /// # Errors
     ///
@@ -184,13 +184,13 @@ impl<'a> OpAttrsRef<'a> {
         self.entries.len()
     }
 
-    /// Returns whether there is none.
+    /// Returns whether there are no entries.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Names and values, in the order in which they were set.
+    /// Returns names and values, in the order in which they were set.
     pub fn iter(self) -> impl Iterator<Item = (&'a str, &'a AttrValue)> {
         let entries = self.entries.iter();
         entries.map(|entry| (entry.name.as_str(), &entry.value))

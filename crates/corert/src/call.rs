@@ -1,4 +1,4 @@
-//! [`Call`]: what an operation is given when it runs.
+//! [`Call`]: the arguments of an operation's author's function.
 
 use smallvec::smallvec;
 use tfrt_host::{AsyncValue, Chain, DType, Error, ExecutionContext};
@@ -22,12 +22,12 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Returns the operation.
+    /// Returns the operation's name.
     pub fn op(&self) -> &'a str {
         self.op
     }
 
-    /// Returns the request that it runs for.
+    /// Returns the context of the request that the call belongs to.
     pub fn execution(&self) -> &'a ExecutionContext {
         self.execution
     }
@@ -83,7 +83,7 @@ impl<'a> Call<'a> {
         self.inputs.get_mut(index)?.take_sole()
     }
 
-    /// Type and shape of the result at `index`, as the metadata function said.
+    /// Returns type and shape of the result at `index`, as the metadata function has found them.
     ///
     /// # Errors
     ///

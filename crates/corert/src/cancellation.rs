@@ -1,4 +1,4 @@
-//! The end of what is awaited: a value, or the cancellation of its request, whichever comes first.
+//! Values that end with the cancellation of a request, and the state of tensors after it.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -32,10 +32,10 @@ use crate::op::{CoreRuntimeOp, Handles};
 use crate::runtime::CoreRuntime;
 use crate::{Call, TensorHandle};
 
-/// Puts a handler in front of another.
+/// Function that wraps the handler under test around another handler.
 pub type Make<'a> = dyn Fn(&CoreRuntime, Arc<dyn OpHandler>) -> Arc<dyn OpHandler> + 'a;
 
-/// A promise of the contract, and what tries it.
+/// A promise of the contract, with its test.
 type Check = (&'static str, fn(&TestBed));
 
 const CHECKS: &[Check] = &[
@@ -100,7 +100,7 @@ struct TestBed {
     runtime: CoreRuntime,
     context: Context,
     handler: Arc<dyn OpHandler>,
-    /// The results that `conformance.later` owes, in the order of the calls.
+    /// The promises that `conformance.later` owes, in the order of the calls.
     owed: Receiver<Promise<Tensor>>,
     /// First elements of the tensors that calls of `conformance.note` were given.
     noted: Arc<Mutex<Vec<f32>>>,
@@ -175,7 +175,7 @@ impl TestBed {
     }
 }
 
-/// `conformance.sum`: of two tensors of one shape.
+/// Defines `conformance.sum`: the sum of two tensors of one shape.
 fn sum() -> OpDefinition {
     OpDefinition::new("conformance.sum", |call| {
         call.binary(BinaryFunction::Add, OperandOrder::TargetFirst)
@@ -195,7 +195,7 @@ fn same_shapes(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
     }
 }
 
-/// `conformance.later`: a tensor that comes, or not, by the promise that it leaves.
+/// Defines `conformance.later`: a pending tensor, whose promise is handed to `leave`.
 fn later(leave: impl Fn(Promise<Tensor>) + Send + Sync + 'static) -> OpDefinition {
     let dispatch = move |_: &mut Call<'_>| {
         let (promise, tensor) = AsyncValue::pending();
@@ -207,7 +207,7 @@ fn later(leave: impl Fn(Promise<Tensor>) + Send + Sync + 'static) -> OpDefinitio
         .pure()
 }
 
-/// `conformance.note`: keeps the first element of a tensor, and gives nothing.
+/// Defines `conformance.note`: keeps the first element of a tensor, and has no results.
 fn note(noted: Arc<Mutex<Vec<f32>>>) -> OpDefinition {
     let dispatch = move |call: &mut Call<'_>| {
         let first = call.dense(0)?.read()?.elements::<f32>()?.first().copied();

@@ -1,4 +1,4 @@
-//! [`Context`]: what calls of operations have in common: order, cancellation, and how many may wait.
+//! [`Context`]: state shared by calls of operations.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -63,7 +63,7 @@ pub struct Context {
     runtime: CoreRuntime,
     // Invariant: the latest one, or cancelled.
     generation: Generation,
-    /// The latest round of this and of all clones.
+    /// The latest generation of this context and of its clones.
     latest: Arc<Mutex<Generation>>,
     recorder: Option<Arc<Recorder>>,
 }
@@ -97,10 +97,10 @@ impl Generation {
 
 impl Context {
     pub(crate) fn new(runtime: CoreRuntime, request: Arc<RequestContext>) -> Context {
-        Context::of_round(runtime, Generation::new(request, DEFAULT_MAX_IN_FLIGHT))
+        Context::of_generation(runtime, Generation::new(request, DEFAULT_MAX_IN_FLIGHT))
     }
 
-    fn of_round(runtime: CoreRuntime, generation: Generation) -> Context {
+    fn of_generation(runtime: CoreRuntime, generation: Generation) -> Context {
         Context {
             runtime,
             latest: Arc::new(Mutex::new(generation.clone())),
@@ -119,18 +119,18 @@ impl Context {
         };
         Context {
             recorder: self.recorder,
-            ..Context::of_round(self.runtime, generation)
+            ..Context::of_generation(self.runtime, generation)
         }
     }
 
-    /// Returns a context like this one of which nothing is cancelled with this one.
+    /// Returns a context of the same limits whose work is not cancelled with this context.
     pub fn apart(&self) -> Context {
         let generation = self.generation();
         let generation = Generation::new(generation.request().renewed(), generation.in_flight.max);
-        Context::of_round(self.runtime.clone(), generation)
+        Context::of_generation(self.runtime.clone(), generation)
     }
 
-    /// Returns the round that calls belong to.
+    /// Returns the generation that calls belong to.
     #[inline]
     fn generation(&self) -> Cow<'_, Generation> {
         match self.generation.request().is_cancelled() {
@@ -156,7 +156,7 @@ impl Context {
         &self.runtime
     }
 
-    /// Returns the context that the host runtime takes.
+    /// Returns the execution context of calls into the host runtime.
     pub fn execution(&self) -> ExecutionContext {
         self.generation().execution.clone()
     }
@@ -181,7 +181,7 @@ impl Context {
         self.generation().request().is_cancelled()
     }
 
-    /// Why the context is cancelled, if it is.
+    /// Returns the reason of the cancellation, if the context is cancelled.
     pub fn cancellation(&self) -> Option<Error> {
         self.generation().request().cancellation().cloned()
     }
@@ -223,7 +223,7 @@ impl Context {
         }
     }
 
-    /// Counts one more that waits.
+    /// Counts one more waiting operation.
     ///
     /// # Errors
     ///
@@ -311,10 +311,10 @@ impl Context {
         result.map_err(|error| caller.locate(op.name(), error))
     }
 
-    /// Calls an operation that makes new states of old ones: weights, and what is kept of the steps before. They are its
-    /// first inputs, as many as it has results, and are given for good. What can't be done leaves them as they are: if
-    /// that is known now, in `inputs`, else as results, and the reason is told to the diagnostic handler. The step is not
-    /// recorded.
+    /// Calls an operation that updates states in place: weights, and an optimizer's state. The states are its first
+    /// inputs, as many as it has results, and are given for good. If the operation can't be done, the states stay as
+    /// they are: in `inputs` if that is known now, else as results, and the reason is reported to the diagnostic
+    /// handler. The step is not recorded.
     ///
     /// An operation that fails after it has begun to write loses the states.
     ///
@@ -416,7 +416,8 @@ impl Context {
             .map_err(|error| caller.locate(op.name(), error))
     }
 
-    /// `begin` is called where the call takes its place in the order of all calls.
+    /// Calls an operation without recording. `begin` is called where the call takes its place in the order of all
+    /// calls.
     #[inline]
     fn call_unrecorded(
         &self,
@@ -504,7 +505,7 @@ impl InFlight {
         self.n.load(Ordering::Relaxed)
     }
 
-    /// Counts one more.
+    /// Counts one more waiting operation.
     ///
     /// # Errors
     ///

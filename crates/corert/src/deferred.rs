@@ -19,7 +19,7 @@ use crate::handle::{MetadataValue, Owner, PendingMetadata};
 use crate::inputs::Inputs;
 use crate::op::{Handles, OpCall};
 
-/// An operation that waits, with all that it needs.
+/// An operation that waits for inputs or a worker, with the promises of its results.
 pub(crate) struct Deferred {
     definition: Arc<OpDefinition>,
     inputs: SmallVec<[TensorHandle; 2]>,
@@ -33,7 +33,8 @@ pub(crate) struct Deferred {
     results: SmallVec<[Promise<Tensor>; 1]>,
     /// The chain to wait for, and the promise of the chain that follows this operation.
     chain: Option<(AsyncValue<Chain>, Promise<Chain>)>,
-    /// Counted until it is done. None of a call by a kernel, which runs what is ready itself.
+    /// Count among the waiting operations, until the operation is done. `None` for a call by a kernel, which runs
+    /// ready operations itself.
     guard: Option<InFlightGuard>,
     /// Whether the first inputs become the results if the operation can't be done.
     gives_back: bool,
@@ -134,7 +135,7 @@ impl Deferred {
         });
     }
 
-    /// Goes on when the inputs are there, and what comes before.
+    /// Waits for the inputs and the chain before, then begins.
     fn wait(self: Box<Self>) {
         let request = self.execution.request();
         let mut awaited: Vec<AnyAsyncValue> = self

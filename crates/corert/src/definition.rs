@@ -1,5 +1,5 @@
-//! [`OpDefinition`]: an operation as its author writes it: what it takes, what its result will be, and how that is
-//! made; [`OpRegistry`]: operations by name.
+//! [`OpDefinition`]: an operation as its author writes it: its arity, metadata function and code; [`OpRegistry`]:
+//! operations by name.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -40,13 +40,13 @@ impl MetadataCall<'_> {
     }
 }
 
-/// Finds types and shapes of the results. It is called before anything runs, and takes no long time.
+/// Function that finds types and shapes of the results. Called before the operation runs; returns fast.
 pub type MetadataFn = dyn Fn(&MetadataCall<'_>) -> Result<ResultMetadata, Error> + Send + Sync;
 
-/// Makes the results.
+/// Function that makes the results.
 pub type DispatchFn = dyn Fn(&mut Call<'_>) -> Result<Outputs, Error> + Send + Sync;
 
-/// About how many additions an operation takes.
+/// Function that estimates the cost of a call, in additions.
 pub type CostFn = dyn Fn(&[&TensorMetadata], &[TensorMetadata]) -> u64 + Send + Sync;
 
 /// The kind of an attribute, for documentation.
@@ -77,7 +77,7 @@ pub enum AttrKind {
 }
 
 impl AttrKind {
-    /// As the documentation has it.
+    /// Returns the name of the kind in the documentation.
     pub fn name(self) -> &'static str {
         match self {
             AttrKind::Bool => "truth value",
@@ -95,7 +95,7 @@ impl AttrKind {
     }
 }
 
-/// An attribute that an operation knows.
+/// Definition of an attribute that an operation takes.
 #[derive(Clone, Debug)]
 pub struct AttrDef {
     /// Name of the attribute.
@@ -109,18 +109,18 @@ pub struct AttrDef {
 /// Rule for the number of an operation's results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultCount {
-    /// Always as many.
+    /// This number.
     Always(usize),
-    /// As many as the attribute of this name says.
+    /// The value of the attribute of this name.
     Attribute(&'static str),
-    /// As many as it is given inputs.
+    /// The number of inputs.
     Inputs,
 }
 
 /// Maximum number of results that an attribute may ask for. More would be a mistake, which should not take memory.
 const MAX_RESULTS: usize = 1 << 16;
 
-/// An operation.
+/// Definition of an operation.
 ///
 /// # Examples
 ///
@@ -230,13 +230,13 @@ impl OpDefinition {
         self
     }
 
-    /// Takes no attributes but those that are named by this and [`attribute`](Self::attribute).
+    /// Refuses attributes that neither this nor [`attribute`](Self::attribute) names.
     pub fn no_attributes(mut self) -> Self {
         self.attributes.get_or_insert_default();
         self
     }
 
-    /// Takes an attribute; those that are not named are refused, but for names that begin with `_`.
+    /// Declares an attribute. Undeclared ones are refused then, but for names that begin with `_`.
     pub fn attribute(mut self, name: &'static str, kind: AttrKind, summary: &'static str) -> Self {
         let attribute = AttrDef {
             name,
@@ -247,8 +247,8 @@ impl OpDefinition {
         self
     }
 
-    /// Finds types and shapes of the results before they are made. It describes all of them, or none if they depend on
-    /// the values of inputs that are not there: then they are known with the results.
+    /// Sets the metadata function, which finds types and shapes of the results before they are made: of all of them,
+    /// or of none if they depend on values of inputs that are not there.
     pub fn metadata(
         mut self,
         metadata: impl Fn(&MetadataCall<'_>) -> Result<ResultMetadata, Error> + Send + Sync + 'static,
@@ -272,13 +272,13 @@ impl OpDefinition {
         self
     }
 
-    /// Offers a short way for calls without attributes and side effects whose inputs are there and dense.
+    /// Sets a fast path for calls without attributes and side effects whose inputs are there and dense.
     pub(crate) fn fast_path(mut self, fast_path: Function) -> Self {
         self.fast_path = Some(fast_path);
         self
     }
 
-    /// Takes tensors of any format, on its device or on the host: it moves them itself.
+    /// Takes tensors of any format, on the operation's device or on the host: its code moves them.
     pub(crate) fn moves_inputs(mut self) -> Self {
         self.moves_inputs = true;
         self
@@ -346,28 +346,28 @@ impl OpDefinition {
         self.formats
     }
 
-    /// Returns whether it takes tensors of a format as they are.
+    /// Returns whether tensors of a format are taken without conversion.
     #[inline]
     pub(crate) fn takes(&self, format: TensorFormat) -> bool {
         self.formats.takes(format) || self.moves_inputs
     }
 
-    /// Returns whether it takes tensors of any device.
+    /// Returns whether tensors of any device are taken.
     pub(crate) fn takes_any_device(&self) -> bool {
         self.moves_inputs
     }
 
-    /// Returns whether it has no side effects.
+    /// Returns whether the operation has no side effects.
     pub fn is_pure(&self) -> bool {
         self.is_pure
     }
 
-    /// Returns the attributes that it knows; `None` if it takes any.
+    /// Returns the declared attributes; `None` if any are taken.
     pub fn attributes(&self) -> Option<&[AttrDef]> {
         self.attributes.as_deref()
     }
 
-    /// Returns whether types and shapes of its results are known before they are there.
+    /// Returns whether types and shapes of the results are known before the results are there.
     pub fn has_metadata(&self) -> bool {
         self.metadata.is_some()
     }
@@ -469,7 +469,7 @@ impl fmt::Debug for OpDefinition {
     }
 }
 
-/// Returns the metadata function of operations whose result is like the first input.
+/// Returns the metadata of the first input: the metadata function of operations whose result is like it.
 ///
 /// # Errors
 ///
@@ -484,7 +484,7 @@ pub fn same_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
     }
 }
 
-/// Operations by name.
+/// A registry of operations by name.
 #[derive(Clone, Debug, Default)]
 pub struct OpRegistry {
     ops: BTreeMap<String, Arc<OpDefinition>>,

@@ -26,7 +26,7 @@ use crate::handle::{Owner, PendingMetadata, PendingTensor};
 use crate::inputs::Inputs;
 use crate::op::{FastPath, Handles, Op, OpCall};
 
-/// Operations that take more additions than this, about, are left to the queue's workers: some 20 microseconds.
+/// Approximate additions from which on operations are left to the queue's workers: some 20 microseconds.
 const LONG: u64 = 1 << 16;
 
 /// Types and shapes of inputs.
@@ -124,7 +124,7 @@ impl Op for RegisteredOp {
 }
 
 impl RegisteredOp {
-    /// An operation with side effects comes after what came before.
+    /// Calls an operation with side effects, after those of earlier calls.
     fn call_in_order(
         &self,
         owner: Owner,
@@ -156,8 +156,8 @@ impl RegisteredOp {
         }
     }
 
-    /// Runs with inputs that are there. What comes before the side effects of an operation that has any, which is there,
-    /// becomes what comes after them.
+    /// Runs the operation with inputs that are there. `chain` is the resolved chain before its side effects, if it
+    /// has any, and is replaced by the chain after them.
     #[inline]
     fn run(
         &self,
@@ -211,7 +211,7 @@ impl RegisteredOp {
         Ok(results)
     }
 
-    /// Leaves the operation for when its inputs are there.
+    /// Defers the operation until its inputs are there.
     fn defer(
         &self,
         owner: Owner,
@@ -254,7 +254,7 @@ impl RegisteredOp {
     }
 }
 
-/// Types and shapes of inputs that are there.
+/// Returns types and shapes of inputs that are there.
 #[inline]
 pub(crate) fn known_metadata<'a>(inputs: &'a Inputs<'_>) -> InputMetadata<'a> {
     let mut all = InputMetadata::new();
@@ -299,7 +299,7 @@ pub(crate) fn result_metadata(
     }
 }
 
-/// Returns whether an operation takes long.
+/// Returns whether an operation is long enough to be left to a worker.
 pub(crate) fn is_long(
     definition: &OpDefinition,
     inputs: &Inputs<'_>,
@@ -429,7 +429,7 @@ fn unfit(definition: &OpDefinition, index: usize, from: TensorFormat) -> Error {
     ))
 }
 
-/// Results that have all failed, and the chain with them.
+/// Returns results that have all failed, and fails the chain.
 #[cold]
 fn failed(
     definition: &OpDefinition,

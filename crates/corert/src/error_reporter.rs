@@ -1,4 +1,4 @@
-//! [`ErrorReporter`]: what is said of tensors that a call will have made.
+//! [`ErrorReporter`]: reports errors of pending tensors.
 
 use std::sync::{Arc, OnceLock};
 
@@ -29,7 +29,7 @@ pub(crate) struct ErrorReporter {
     called: FailedCall,
     execution: ExecutionContext,
     caller: CallSite,
-    /// The first error, as it came and as it was told.
+    /// The first error, as it arrived and as it was reported.
     told: OnceLock<(Error, Error)>,
 }
 

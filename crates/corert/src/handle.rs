@@ -48,7 +48,7 @@ pub(crate) struct TraceValue {
     pub(crate) value: u32,
 }
 
-/// See [`TensorHandle::identity`].
+/// Identity of a tensor, see [`TensorHandle::identity`].
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     address: usize,
@@ -84,7 +84,7 @@ pub(crate) enum PendingMetadata {
     WithTensor,
 }
 
-/// Type and shape as a value.
+/// Type and shape of a tensor, as the value of an [`AsyncValue`].
 #[derive(Clone, Debug)]
 pub(crate) struct MetadataValue(pub(crate) TensorMetadata);
 
@@ -188,12 +188,12 @@ impl TensorHandle {
         }
     }
 
-    /// Why there is no tensor, if that is known.
+    /// Returns the error, if it is known that there is no tensor.
     pub fn error(&self) -> Option<&Error> {
         self.tensor()?.err()
     }
 
-    /// Type and shape, if they are known.
+    /// Returns type and shape, if they are known.
     #[inline]
     pub fn metadata(&self) -> Option<&TensorMetadata> {
         match &self.state {
@@ -213,13 +213,12 @@ impl TensorHandle {
         Some(&self.metadata()?.shape)
     }
 
-    /// Returns where the tensor is, or will be: a number in the list of the host's devices.
+    /// Returns the device that the tensor is on, or will be, by its number in the list of the host's devices.
     pub fn device(&self) -> DeviceId {
         self.owner.device
     }
 
-    /// Returns the tensor as a value to be waited for. It fails at the latest when the context is cancelled that the
-    /// operation was called with.
+    /// Returns the tensor as a value to wait for. It fails at the latest when the context of the call is cancelled.
     pub fn to_async(&self) -> AsyncValue<Tensor> {
         match &self.state {
             State::Tensor(tensor) => AsyncValue::available(tensor.clone()),
@@ -229,7 +228,7 @@ impl TensorHandle {
         }
     }
 
-    /// Type and shape as a value to be waited for.
+    /// Returns type and shape as a value to wait for.
     pub(crate) fn described(&self) -> AsyncValue<MetadataValue> {
         if let Some(metadata) = self.metadata() {
             return AsyncValue::available(MetadataValue(metadata.clone()));
@@ -273,7 +272,8 @@ impl TensorHandle {
         }
     }
 
-    /// Type and shape as a value to be waited for, in the same way.
+    /// Returns type and shape as a value that an operation of `request` can wait for; see
+    /// [`awaited_in`](Self::awaited_in).
     pub(crate) fn described_in(&self, request: &Arc<RequestContext>) -> AsyncValue<MetadataValue> {
         let described = self.described();
         match &self.state {
@@ -312,7 +312,7 @@ impl TensorHandle {
         self.state = State::Tensor(tensor.into());
     }
 
-    /// Takes the dense tensor if this is the only holder of its memory, and leaves a handle behind that leads nowhere.
+    /// Takes the dense tensor if this is the only holder of its memory, and leaves an empty handle behind.
     #[inline]
     pub(crate) fn take_sole(&mut self) -> Option<DenseHostTensor> {
         if matches!(self.state, State::Pending(..)) {
@@ -331,7 +331,7 @@ impl TensorHandle {
         }
     }
 
-    /// Takes the dense tensor that lies in the handle itself, and leaves a handle behind that leads nowhere.
+    /// Takes the dense tensor that lies in the handle itself, and leaves an empty handle behind.
     #[inline(always)]
     pub(crate) fn take_dense(&mut self) -> Option<DenseHostTensor> {
         match std::mem::replace(&mut self.state, State::Taken) {
@@ -363,7 +363,7 @@ impl TensorHandle {
         };
     }
 
-    /// Leaves a handle behind that leads nowhere.
+    /// Takes the handle, and leaves an empty one behind.
     #[inline]
     pub(crate) fn take(&mut self) -> TensorHandle {
         let empty = TensorHandle {
@@ -381,7 +381,7 @@ fn taken() -> Error {
 }
 
 impl PendingTensor {
-    /// Returns a tensor that is there when the value is, or never once its request is cancelled.
+    /// Returns a pending tensor that resolves with the value, or fails when its request is cancelled.
     pub(crate) fn new(tensor: AsyncValue<Tensor>, metadata: PendingMetadata) -> PendingTensor {
         PendingTensor {
             tensor,

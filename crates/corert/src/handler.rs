@@ -15,7 +15,7 @@ mod logging;
 pub use cpu::CpuOpHandler;
 pub use logging::LoggingOpHandler;
 
-/// Finds operations by name, for a device.
+/// A handler: finds operations by name, for a device.
 ///
 /// [`conformance::suite`](crate::conformance::suite) tests what a handler promises.
 ///
@@ -74,14 +74,14 @@ impl fmt::Debug for OpHandlerRef {
     }
 }
 
-/// The end of a row of handlers: it knows no operation.
+/// The end of a chain of handlers, which knows no operation.
 #[derive(Debug)]
 pub struct NullOpHandler {
     device: DeviceId,
 }
 
 impl NullOpHandler {
-    /// Returns a handler that knows nothing, for a device.
+    /// Returns a handler for a device that knows no operation.
     pub fn new(device: DeviceId) -> NullOpHandler {
         NullOpHandler { device }
     }

@@ -1,4 +1,4 @@
-//! [`Inputs`]: the handles that an operation is given, lent or for good.
+//! [`Inputs`]: the input handles of an operation, borrowed or given for good.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ enum InputHandles<'a> {
     Owned(&'a mut [TensorHandle]),
 }
 
-/// The only input, which is dense.
+/// The only input, which is dense: borrowed, or a handle given for good.
 pub(crate) enum UnaryOperand<'a> {
     Borrowed(&'a DenseHostTensor),
     Owned(&'a mut TensorHandle),
@@ -31,7 +31,7 @@ pub(crate) enum BinaryOperands<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    /// Handles that the caller keeps.
+    /// Wraps handles that the caller keeps.
     #[inline]
     pub fn borrowed(handles: &'a [TensorHandle]) -> Self {
         Inputs(InputHandles::Borrowed(handles))
@@ -43,7 +43,7 @@ impl<'a> Inputs<'a> {
         Inputs(InputHandles::BorrowedEach(handles))
     }
 
-    /// Handles that the caller does not need any more: those that an operation has taken no other takes.
+    /// Wraps handles that the caller gives for good. An operation may take some; the others stay as they are.
     #[inline]
     pub fn owned(handles: &'a mut [TensorHandle]) -> Self {
         Inputs(InputHandles::Owned(handles))
@@ -59,7 +59,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no handles.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -88,7 +88,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Returns whether all handles belong to one place.
+    /// Returns whether all handles have this owner.
     #[inline(always)]
     pub(crate) fn are_at(&self, owner: Owner) -> bool {
         match &self.0 {
@@ -100,7 +100,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Returns the dense tensor that lies in the only handle, and whether it was given for good.
+    /// Returns the dense tensor of the only handle, if it lies in the handle.
     #[inline(always)]
     pub(crate) fn one(&mut self) -> Option<UnaryOperand<'_>> {
         Some(match &mut self.0 {
@@ -111,7 +111,7 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// Returns the two dense tensors that lie in two handles, and whether they were given for good.
+    /// Returns the dense tensors of two handles, if they lie in the handles.
     #[inline(always)]
     pub(crate) fn two(&mut self) -> Option<BinaryOperands<'_>> {
         Some(match &mut self.0 {
@@ -140,7 +140,7 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// Handles of one's own: those that were given for good, clones of the others.
+    /// Returns owned handles: those that were given for good, and clones of the others.
     pub fn into_vec<V: FromIterator<TensorHandle>>(self) -> V {
         match self.0 {
             InputHandles::Borrowed(handles) => handles.iter().cloned().collect(),

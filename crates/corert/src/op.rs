@@ -1,4 +1,4 @@
-//! [`Op`]: something that can be called with tensors; [`CoreRuntimeOp`]: one that was found, to be called often.
+//! [`Op`]: an operation that can be called with tensors; [`CoreRuntimeOp`]: an operation that a handler has found.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,24 +22,24 @@ pub type Handles = SmallVec<[TensorHandle; 1]>;
 /// handle is written in place, so that it is not moved.
 pub type FastPath = Result<TensorHandle, Option<Error>>;
 
-/// Something that can be called with tensors: an operation of a registry, a function, or what a handler puts around
-/// another operation.
+/// An operation that can be called with tensors: one of a registry, a function, or a handler's wrapper around
+/// another.
 pub trait Op: Send + Sync + 'static {
     /// Returns the operation's name, for messages.
     fn name(&self) -> &str;
 
-    /// Returns whether it has no side effects, so that a call needs no chain.
+    /// Returns whether the operation has no side effects, so that a call needs no chain.
     fn is_pure(&self) -> bool {
         false
     }
 
-    /// Returns the number of its results, if it is always the same.
+    /// Returns the number of results, if all calls have as many.
     fn n_results(&self) -> Option<usize> {
         None
     }
 
-    /// Returns the short way of an operation with one result, for inputs so short that what is done around the
-    /// arithmetic matters.
+    /// Calls an operation with one result on its fast path, for inputs so short that the work around the arithmetic
+    /// matters.
     ///
     /// # Errors
     ///
@@ -49,7 +49,8 @@ pub trait Op: Send + Sync + 'static {
         Err(None)
     }
 
-    /// Calls it. What has to do with shapes and types is found now if they are known; the tensors may come later.
+    /// Calls the operation. Mistakes of types and shapes are found now if these are known; the tensors may come
+    /// later.
     ///
     /// # Errors
     ///
@@ -60,13 +61,13 @@ pub trait Op: Send + Sync + 'static {
 /// A call of an operation.
 #[derive(Debug)]
 pub struct OpCall<'a> {
-    /// The handles that it is given.
+    /// Input handles.
     pub inputs: Inputs<'a>,
     /// Attributes of the call.
     pub attrs: OpAttrsRef<'a>,
     /// The chain before the operation's side effects; replaced by the chain after them.
     pub chain: Option<&'a mut AsyncValue<Chain>>,
-    /// The number of results that the caller expects, if he says so.
+    /// The number of results that the caller expects, if any.
     pub n_results: Option<usize>,
     pub(crate) execution: &'a ExecutionContext,
     pub(crate) runtime: RuntimeId,
@@ -110,7 +111,7 @@ impl<'a> OpCall<'a> {
     }
 }
 
-/// An operation that was found: to be made once and called often.
+/// An operation that a handler has found, to be called often.
 ///
 /// # Examples
 ///
@@ -156,26 +157,26 @@ impl CoreRuntimeOp {
         self.op.name()
     }
 
-    /// Returns whether it has no side effects.
+    /// Returns whether the operation has no side effects.
     #[inline]
     pub fn is_pure(&self) -> bool {
         self.op.is_pure()
     }
 
-    /// Returns the number of its results, if it is always the same.
+    /// Returns the number of results, if all calls have as many.
     pub fn n_results(&self) -> Option<usize> {
         self.op.n_results()
     }
 
-    /// Returns the name of the handler that found it; `composite` of a function.
+    /// Returns the name of the handler that found the operation; `composite` for a function.
     pub fn handler(&self) -> &str {
         self.handler
             .as_ref()
             .map_or("composite", |handler| handler.name())
     }
 
-    /// Calls it, and gives its results at once: the tensors may come later. Side effects happen in the order of the
-    /// calls with one context.
+    /// Calls the operation, and returns its results at once: the tensors may come later. Side effects happen in the
+    /// order of the calls with one context.
     ///
     /// # Errors
     ///
@@ -214,7 +215,7 @@ impl CoreRuntimeOp {
         )
     }
 
-    /// Returns the only result of a call that had to go the long way.
+    /// Returns the only result of a call without fast path.
     pub(crate) fn only(&self, mut results: Handles) -> Result<TensorHandle, Error> {
         match (results.pop(), results.is_empty()) {
             (Some(only), true) => Ok(only),
@@ -226,7 +227,7 @@ impl CoreRuntimeOp {
         }
     }
 
-    /// See [`Op::try_fast`].
+    /// Calls the operation on its fast path, unless the host traces calls; see [`Op::try_fast`].
     ///
     /// # Errors
     ///
@@ -239,7 +240,7 @@ impl CoreRuntimeOp {
         }
     }
 
-    /// Calls it for a kernel.
+    /// Calls the operation for a kernel.
     ///
     /// # Errors
     ///
@@ -254,7 +255,7 @@ impl CoreRuntimeOp {
         self.op.call(call)
     }
 
-    /// Returns whether a runtime made this.
+    /// Returns whether a runtime made this operation.
     #[inline]
     pub(crate) fn is_of(&self, runtime: RuntimeId) -> bool {
         self.runtime == runtime

@@ -1,4 +1,4 @@
-//! [`Recording`]: calls of operations, kept to be made a function.
+//! [`Recording`]: recorded calls of operations, from which a function is made.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::handle::{Identity, TraceValue};
 use crate::inputs::Inputs;
 use crate::op::{CoreRuntimeOp, Handles};
 
-/// Calls that are made with its [`context`](Recording::context), kept in the order in which side effects happen.
+/// A recording of the calls made with its [`context`](Recording::context), in the order in which side effects happen.
 ///
 /// An input of a recorded call is a parameter ([`input`](Self::input)), a result of a recorded call, or anything else: then
 /// it is a constant of the recorded function, one for all uses of a tensor. Calls after the end are not kept.
@@ -71,7 +71,7 @@ pub struct TracedCall {
 pub(crate) struct Recorder {
     /// Number that tells recordings apart.
     id: u32,
-    /// `None` once the recording has ended.
+    /// The recorded calls; `None` once the recording has ended.
     recorded: Mutex<Option<RecordedCalls>>,
 }
 
@@ -88,7 +88,7 @@ struct RecordedCalls {
     calls: BTreeMap<u64, TracedCall>,
 }
 
-/// The next number of a recording: a statistic, which tells them apart.
+/// Number of the next recording: a statistic, which orders no memory.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 impl Recording {
@@ -121,7 +121,7 @@ impl Recording {
         self.recorder.mark(tensor, value)
     }
 
-    /// Ends the recording: these are the results of the function.
+    /// Ends the recording, with these results of the function.
     ///
     /// # Errors
     ///
@@ -187,7 +187,7 @@ impl Recorder {
         self.lock().is_some()
     }
 
-    /// Returns whether a handle stands for a value of this recording, which goes on.
+    /// Returns whether a handle stands for a value of this recording, if the recording goes on.
     pub(crate) fn records(&self, handle: &TensorHandle) -> bool {
         self.value_of(handle).is_some() && self.is_recording()
     }
@@ -214,8 +214,8 @@ impl Recorder {
         handle
     }
 
-    /// Makes a call, and keeps it if it is right. `call` calls back where the call takes its place in the order of all
-    /// calls.
+    /// Makes a call, and records it unless it is refused. `call` calls back where the call takes its place in the
+    /// order of all calls.
     pub(crate) fn call(
         &self,
         op: &CoreRuntimeOp,

@@ -34,15 +34,15 @@ pub use device::DeviceOpHandler;
 use last_results::LastResults;
 pub(crate) use pointwise::Function;
 
-/// The product of two tensors of fewer elements takes no long time.
+/// Number of elements below which the product of two tensors takes no long time.
 const SMALL: u64 = 1 << 9;
 
-/// Finds what runs a row, if anything does.
+/// Function that finds the kernel of a row, if there is one.
 pub type FindKernel = fn(&'static OpDef) -> Option<RowKernel>;
 
-/// Finds operations by the names of rows, `relu`, `onnx.NonMaxSuppression`, and by those of TensorFlow and of tests that
-/// are rows, `tf.LeakyRelu`, `tfrt_test.matmul`; what is none the next handler is asked for. A definition is made when it
-/// is first asked for, and kept.
+/// A handler of rows: finds operations by the names of rows (`relu`, `onnx.NonMaxSuppression`), and by those of
+/// TensorFlow and of tests that are rows (`tf.LeakyRelu`, `tfrt_test.matmul`), and asks the next handler for others.
+/// A definition is made when it is first asked for, and kept.
 pub struct RowOpHandler {
     find: FindKernel,
     device: DeviceId,
@@ -65,7 +65,7 @@ impl RowOpHandler {
         }
     }
 
-    /// Returns the definition of an operation, if it is a row that something runs.
+    /// Returns the definition of an operation, if it is a row that has a kernel.
     pub fn definition(&self, op: &str) -> Option<Arc<OpDefinition>> {
         let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(definition) = found.get(op) {
@@ -79,7 +79,7 @@ impl RowOpHandler {
     }
 }
 
-/// Returns all names of operations that are rows, whether something runs them or not.
+/// Returns all names of operations that are rows, whether they have kernels or not.
 pub fn names() -> impl Iterator<Item = String> {
     let of = |dialect: &'static str, names: &'static [Name]| {
         names
@@ -125,10 +125,10 @@ impl OpHandler for RowOpHandler {
     }
 }
 
-/// A row under a name.
+/// A row of the table under one of its names.
 #[derive(Clone, Copy)]
 struct Row {
-    /// The dialect of the name that is called, if it has names of its own.
+    /// Dialect of the name, if the name has a dialect of its own.
     dialect: &'static str,
     name: Option<&'static Name>,
     op: &'static OpDef,
@@ -159,7 +159,7 @@ impl Row {
         self.name.map_or(&[], |name| name.attrs)
     }
 
-    /// Returns whether operands and results are tensors alone, and it has no regions.
+    /// Returns whether operands and results are tensors alone, and the row has no regions.
     fn is_callable(self) -> bool {
         let op = self.op;
         let mut values = op.inputs.iter().chain(op.results);
@@ -167,7 +167,7 @@ impl Row {
         !op.is(Traits::CONTROL) && op.regions.is_empty() && !has_object
     }
 
-    /// Returns the name that it is called by.
+    /// Returns the name by which the operation is called.
     fn called(self) -> Cow<'static, str> {
         match self.name {
             Some(name) => format!("{}.{}", self.dialect, name.name).into(),
@@ -175,7 +175,7 @@ impl Row {
         }
     }
 
-    /// Returns what makes the operation of an eager call, if something runs it.
+    /// Returns the definition of the operation, if the row has a kernel.
     fn definition(self, find: FindKernel) -> Option<OpDefinition> {
         if !self.is_callable() {
             return None;
@@ -327,7 +327,7 @@ impl Row {
         definition
     }
 
-    /// Returns the attribute that says how many results a call gives.
+    /// Returns the attribute that states the number of results.
     fn count(self) -> &'static str {
         let named = self.names().iter().find(|attr| attr.row() == "n");
         named.and_then(NameAttr::source).unwrap_or("n")
@@ -346,8 +346,8 @@ impl Row {
     }
 }
 
-/// Returns how many results a call gives, if that is always the same: those that may not be left out; of a recurrent
-/// network, which may leave out any, all states and the last one.
+/// Returns the number of results, if all calls have as many: the required ones. A recurrent network, whose results
+/// are all optional, gives all states and the last one.
 fn n_results(op: &OpDef) -> Option<usize> {
     if counts_results(op) {
         return None;
@@ -364,7 +364,7 @@ fn n_results(op: &OpDef) -> Option<usize> {
     })
 }
 
-/// Returns whether some attribute must be stated, or else an operand be there that says it.
+/// Returns whether some attribute must be stated, or else an operand in its place.
 fn asks(name: Option<&Name>, op: &OpDef) -> bool {
     let is_required = |attr: &tfrt_ops::AttrDef| attr.default == tfrt_ops::Default::Required;
     let is_operand = |name: &Name| {

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use tfrt_host::DType;
 use tfrt_tensor::{Element, from_bytes, to_bytes, to_bytes_mut, with_element};
 
-/// Words that numbers hold in place: two complex numbers, or eight `i32`.
+/// Number of words that are held in place: two complex numbers, or eight `i32`.
 const INLINE_WORDS: usize = 4;
 
 /// Numbers of one type, which are equal if all their bits are.
@@ -42,7 +42,7 @@ impl Numbers {
         self.n
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.n == 0
     }

@@ -6,7 +6,7 @@ use tfrt_host::DType;
 
 use super::{AttrValue, Numbers, OpAttrsRef};
 
-/// The most numbers of a list that are printed.
+/// Maximum number of a list's elements that are printed.
 const MAX_PRINTED: usize = 5;
 
 /// `OpAttrs is empty`, or `OpAttrs contains 2 entries:` and a line for each, by name.

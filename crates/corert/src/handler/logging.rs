@@ -34,8 +34,7 @@ struct Log {
 }
 
 impl LoggingOpHandler {
-    /// Returns a handler that tells what `next` runs on the standard error of `output`; with the results if
-    /// `with_results`.
+    /// Returns a handler that logs what `next` runs on the standard error of `output`; results too if `with_results`.
     pub fn new(next: Arc<dyn OpHandler>, with_results: bool, output: Output) -> LoggingOpHandler {
         LoggingOpHandler {
             next,

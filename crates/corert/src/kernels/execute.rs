@@ -1,4 +1,4 @@
-//! Operations, executed by name or made before.
+//! Kernels that call operations, by name or found before.
 
 use smallvec::SmallVec;
 use tfrt_host::kernel::param::kinds::Itself;
@@ -120,7 +120,7 @@ fn execute_synchronously(
     ))
 }
 
-/// As many results as the program asks for, all of which are there.
+/// Results of a synchronous call, all there, as many as the program asks for.
 struct ReadyResults(Vec<AnyAsyncValue>);
 
 impl KernelReturn<Itself> for ReadyResults {

@@ -1,4 +1,4 @@
-//! Between handles and what they lead to: tensors, shapes, numbers; transfers; printing.
+//! Kernels that convert between handles and tensors, shapes or numbers; transfers; printing.
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, Chain, DeviceRef, Error, ExecutionContext, InPlace, Value};

@@ -96,7 +96,8 @@ fn floats(numbers: &Numbers) -> Option<Vec<f64>> {
 }
 
 impl Row {
-    /// Returns the names of an attribute of the row in a call; none if the name states it, or an operand.
+    /// Returns the names under which a call states an attribute of the row; none if the operation's name or an
+    /// operand states it.
     pub(super) fn stated_names(self, name: &'static str) -> SmallVec<[&'static str; 2]> {
         match self.names().iter().find(|own| own.row() == name) {
             None => SmallVec::from_slice(&[name]),
@@ -189,7 +190,8 @@ impl Row {
         Ok(())
     }
 
-    /// Returns where the operand is that says an attribute of the row, or may say it in place of one, if it is given.
+    /// Returns the index of the operand that states an attribute of the row, or may state it in place of one, if the
+    /// operand is given.
     fn operand_of(self, name: &str, n_inputs: usize) -> Option<usize> {
         let index = match self.operand_position(name) {
             Some(names::LAST) => return n_inputs.checked_sub(1),
@@ -199,7 +201,7 @@ impl Row {
         (index < n_inputs).then_some(index)
     }
 
-    /// Returns which operand says an attribute of the row.
+    /// Returns the position of the operand that states an attribute of the row.
     fn operand_position(self, name: &str) -> Option<usize> {
         self.names().iter().find_map(|attr| match attr {
             NameAttr::Operand(own, index) | NameAttr::OperandOr(own, index, _) => {
@@ -256,14 +258,14 @@ pub(super) fn held_kind(held: Held) -> AttrKind {
     }
 }
 
-/// Returns whether a row has an attribute that a call counts its results by.
+/// Returns whether an attribute of the row states the number of results.
 pub(super) fn counts_results(op: &OpDef) -> bool {
     op.results
         .iter()
         .any(|result| matches!(result.arity, tfrt_ops::Arity::Rest(_)))
 }
 
-/// Returns whether a row gives a result for each of its operands, of which it takes any number.
+/// Returns whether a row has a result for each of its operands, of which there may be any number.
 pub(super) fn gives_as_inputs(op: &OpDef) -> bool {
     let is_rest = |value: &tfrt_ops::ValueDef| matches!(value.arity, tfrt_ops::Arity::Rest(_));
     match (op.inputs, op.results) {

@@ -23,14 +23,15 @@ use crate::inputs::Inputs;
 use crate::op::{FastPath, Handles, Op, OpCall};
 use crate::transfer::Transfer;
 
-/// Finds operations by the names that [`RowOpHandler`](super::RowOpHandler) has for rows, if the device has a kernel of
-/// the row; what it has none of the next handler is asked for, whose operations are given their operands where they run.
+/// A handler of rows on a device beside the host: finds operations by the names that
+/// [`RowOpHandler`](super::RowOpHandler) has for rows, if the device has a kernel of the row. For others it asks the
+/// next handler, whose operations are given their operands where they run.
 pub struct DeviceOpHandler {
     kernels: DeviceKernels,
     next: Option<Arc<dyn OpHandler>>,
 }
 
-/// A device, and kernels, some of which are for its kind.
+/// A device, and kernels of devices, some of which are for its kind.
 #[derive(Clone)]
 struct DeviceKernels {
     device: DeviceRef,
@@ -100,7 +101,7 @@ impl DeviceKernels {
         select(&self.all, row.op.name, self.device.kind(), types)
     }
 
-    /// Returns the kernel of a row, or says that none takes the types.
+    /// Returns the kernel of a row, or the error that none takes the types.
     fn expect(&self, row: Row, op: &str, types: &[Option<DType>]) -> Result<&OpKernel, Error> {
         self.select(row, types).ok_or_else(|| {
             let found: Vec<String> = types.iter().flatten().map(DType::to_string).collect();
@@ -113,7 +114,7 @@ impl DeviceKernels {
 }
 
 impl Row {
-    /// Returns what makes the operation of an eager call on a device, if that has a kernel of the row.
+    /// Returns the definition of the operation on a device, if the device has a kernel of the row.
     fn on_device(self, kernels: &DeviceKernels) -> Option<OpDefinition> {
         if !self.is_callable() || kernels.select(self, &[]).is_none() {
             return None;

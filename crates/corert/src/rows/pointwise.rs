@@ -28,7 +28,7 @@ pub(crate) enum Function {
 }
 
 impl Function {
-    /// Returns the function of a row that is pointwise, whose operands are of one type, and that has no attributes.
+    /// Returns the function of a pointwise row without attributes whose operands are of one type.
     pub(super) fn of(op: &OpDef) -> Option<Function> {
         let is_typed = op.inputs.iter().all(|input| input.types != Types::Any);
         if !op.is(Traits::POINTWISE) || op.is(Traits::VIEW) || !op.attrs.is_empty() || !is_typed {
@@ -120,8 +120,8 @@ impl Function {
 }
 
 impl Function {
-    /// Returns the short way: a function of a few elements, at once, without a look at anything else. The long way
-    /// says what is wrong.
+    /// Calculates a function of a few elements at once, without checks beyond those of the loops. The full path finds
+    /// mistakes.
     #[inline]
     pub(crate) fn try_fast(
         self,
@@ -154,7 +154,7 @@ impl Function {
     }
 }
 
-/// Returns the short way for two handles that are given for good.
+/// Calculates a function of two handles that are given for good, in the memory of one of them if possible.
 #[inline]
 fn try_fast_in_place(
     function: BinaryFunction,

@@ -41,7 +41,7 @@ pub trait Float: Copy {
     fn sigmoid(self) -> Self;
     /// ln (1 + e^x), without overflow; results below the normal numbers may be 0
     fn softplus(self) -> Self;
-    /// Returns the error function
+    /// Returns the error function.
     fn erf(self) -> Self;
 }
 

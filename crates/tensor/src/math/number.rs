@@ -66,9 +66,9 @@ pub trait Real: Number {
 pub trait Floating: Real {
     /// Returns the root of a sum.
     fn root(sum: Self::Wide) -> Self;
-    /// Returns a function of an `f32` or `f64`, whichever is as exact.
+    /// Applies a function of an `f32` or `f64`, whichever is as exact.
     fn map(self, narrow: impl Fn(f32) -> f32, wide: impl Fn(f64) -> f64) -> Self;
-    /// Returns a function of two.
+    /// Applies a function of two numbers, of an `f32` or `f64`, whichever is as exact.
     fn map2(
         self,
         other: Self,

@@ -188,7 +188,7 @@ pub fn quantize_into(
     })
 }
 
-/// Returns the way back: `(q - zero) * scale`.
+/// Dequantizes: `(q - zero) * scale`.
 ///
 /// # Shapes
 ///

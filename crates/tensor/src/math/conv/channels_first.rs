@@ -391,7 +391,7 @@ fn last_order(rank: usize) -> Vec<usize> {
     [0].into_iter().chain(2..rank).chain([1]).collect()
 }
 
-/// Returns the way back.
+/// Returns the order from channels last back to channels first.
 fn first_order(rank: usize) -> Vec<usize> {
     [0, rank - 1].into_iter().chain(1..rank - 1).collect()
 }

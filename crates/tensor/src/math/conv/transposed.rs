@@ -78,7 +78,7 @@ impl TransposedConvolution {
         Ok(extents)
     }
 
-    /// Returns the convolution of which this is the way back, and how its tensors lie.
+    /// Returns the plan of the convolution whose input gradient this is.
     fn plan(&self, input: &[usize], filter: &[usize], out: &[usize]) -> Result<ConvPlan, Error> {
         let wanted = self.output_extents(input, filter)?;
         if wanted[..] != *out {
@@ -250,7 +250,7 @@ fn finish_rows<T: Real>(epilogue: ConvEpilogue<'_, T>, n: usize, out: &mut [T]) 
     }
 }
 
-/// Returns the channels of the way back are the filters.
+/// Checks the lists of the epilogue: the channels of the underlying convolution are the filters.
 fn expect_lists(plan: &ConvPlan, lens: [Option<usize>; 2]) -> Result<(), Error> {
     let wanted = plan.channels;
     match lens.into_iter().flatten().find(|len| *len != wanted) {

@@ -32,7 +32,7 @@ pub enum Combine {
 }
 
 impl Combine {
-    /// Returns the function of what is there and what comes.
+    /// Returns the function of the old element and the update.
     fn function<T: Real>(self) -> fn(T, T) -> T {
         match self {
             Combine::Replace => |_, y| y,

@@ -52,7 +52,7 @@ fn is_short(x: &DenseHostTensor) -> bool {
     x.buffer().len_bytes() <= SHORT
 }
 
-/// Returns the type of a function's results, and how many bytes they take in place of a tensor's elements.
+/// Returns the type of a function's results, and the number of bytes that they take.
 #[inline(always)]
 fn result(x: &DenseHostTensor, is_predicate: bool) -> (DType, usize) {
     let len_bytes = x.buffer().len_bytes();

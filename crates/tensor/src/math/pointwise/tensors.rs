@@ -44,7 +44,7 @@ impl BinaryFunction {
         two(self).result(&[dtype, dtype]).ok()
     }
 
-    /// Returns the function of two tensors whose elements are all the same, as one of this shape.
+    /// Calculates the function of two tensors whose elements are all the same, as such a tensor.
     ///
     /// # Errors
     ///
