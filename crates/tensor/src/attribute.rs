@@ -1,4 +1,4 @@
-//! [`Values`]: elements of tensors as attributes have them, for kernels.
+//! [`Values`]: a kernel parameter that lists elements of tensors, from an attribute.
 
 use crate::{BF16, Bool, Complex, Element, F16, from_bytes, to_bytes};
 use tfrt_host::Error;
@@ -46,7 +46,7 @@ listed! {
     Complex<f64>: f64, "array of f64";
 }
 
-/// A list of elements: a parameter of kernels.
+/// A kernel parameter: a list of elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a, T: Listed>(&'a [T::Part]);
 

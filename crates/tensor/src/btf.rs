@@ -1,4 +1,4 @@
-//! The binary tensor format: files of tensors, each found by its offset.
+//! The binary tensor format (BTF): files of tensors, each found by its offset.
 //!
 //! ```text
 //! file    := u64 n_tensors, u64 offset[n_tensors], record*
@@ -27,7 +27,7 @@ pub use write::write;
 /// The first part of a record.
 const HEADER_BYTES: u64 = 16;
 
-/// Records and payloads begin at multiples of this.
+/// Alignment of records and payloads.
 const ALIGNMENT_BYTES: u64 = 8;
 
 /// Header of a record: rank, type and layout of a tensor.
@@ -41,7 +41,7 @@ pub struct BtfHeader {
     pub layout: BtfLayout,
 }
 
-/// The number that stands for a type of elements. Any number may stand in a file.
+/// Number of a type of elements in a file. Any number may stand in a file.
 ///
 /// # Examples
 ///
@@ -93,7 +93,7 @@ impl fmt::Display for BtfDType {
     }
 }
 
-/// The number that stands for a way to keep elements. Any number may stand in a file.
+/// Number of a layout of elements in a file. Any number may stand in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BtfLayout(pub u8);
 
@@ -115,7 +115,7 @@ impl fmt::Display for BtfLayout {
     }
 }
 
-/// Turns elements around where the processor does not have them as files do.
+/// Swaps the bytes of elements on processors with another byte order than files.
 fn swap_to_native(bytes: &mut [u8], dtype: DType) {
     if cfg!(target_endian = "big") {
         let size = dtype.size_bytes().unwrap_or(1);

@@ -44,7 +44,7 @@ const SCALAR: u8 = 1;
 const COO: u8 = 2;
 const STRING: u8 = 3;
 
-/// The fewest bytes of a tensor's head: format, type, rank.
+/// Minimum bytes of a tensor's head: format, type, rank.
 const MIN_TENSOR_BYTES: usize = 3;
 
 /// A type of values that has a codec.
@@ -134,7 +134,7 @@ impl Encoded for Tensor {
     }
 }
 
-/// Writes a tensor to the value that it is a piece of.
+/// Writes a tensor as a part of a value.
 ///
 /// # Errors
 ///
@@ -143,7 +143,7 @@ pub fn write_tensor(tensor: &Tensor, encoder: &mut Encoder) -> Result<(), Error>
     tensor.write(encoder)
 }
 
-/// Reads a tensor that is a piece of a value; see [`write_tensor`].
+/// Reads a tensor that is a part of a value; see [`write_tensor`].
 ///
 /// # Errors
 ///

@@ -21,8 +21,8 @@ pub fn equal(a: &DenseHostTensor, b: &DenseHostTensor) -> Result<bool, Error> {
     }, else Ok(true))
 }
 
-/// Returns whether two tensors are of the same type and shape and have nearly the same elements: floats, and parts of
-/// complex numbers, up to `n_ulps`; all others exactly.
+/// Returns whether two tensors have the same type and shape, and nearly the same elements: floats and parts of
+/// complex numbers up to `n_ulps`, all others exactly.
 ///
 /// Two floats are near if `|x - y| <= epsilon * |x + y| * n_ulps`, or if they differ by less than the
 /// smallest normal number (the rule of the original).

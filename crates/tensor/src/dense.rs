@@ -130,7 +130,7 @@ impl DenseHostTensor {
         Self::from_bytes(allocator, metadata, to_bytes(elements))
     }
 
-    /// Returns a tensor of what a function gives for each element, in row-major order.
+    /// Returns a tensor of a function of each element, in row-major order.
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ impl DenseHostTensor {
         &self.buffer
     }
 
-    /// Lets go of the tensor but for its bytes.
+    /// Returns the buffer of the elements, and drops the rest of the tensor.
     pub fn into_buffer(self) -> HostBuffer {
         self.buffer
     }
@@ -272,8 +272,8 @@ impl DenseHostTensor {
         self.buffer.as_bytes_mut()
     }
 
-    /// Returns whether nobody else holds the memory of the elements, and it may be written. Then it may even if it
-    /// was [frozen](Self::freeze).
+    /// Returns whether nobody else holds the memory of the elements, so that it may be written, even if it was
+    /// [frozen](Self::freeze).
     #[inline]
     pub fn is_sole(&mut self) -> bool {
         self.buffer.thaw()
@@ -355,7 +355,7 @@ impl DenseHostTensor {
         Self::from_bytes(allocator, self.metadata.clone(), &self.read()?.bytes)
     }
 
-    /// Writes the elements of a tensor of the same type and shape to this one's.
+    /// Copies the elements of a tensor of the same type and shape to this one.
     ///
     /// # Errors
     ///
@@ -395,7 +395,7 @@ impl DenseHostTensor {
     }
 }
 
-/// Writes elements, which are the first of `n_elements`, as a list.
+/// Writes the first of `n_elements` elements as a list.
 pub(crate) fn print_elements<T: Element>(
     elements: &[T],
     n_elements: usize,

@@ -67,7 +67,7 @@ impl<const TYPE: usize> Small<TYPE> {
     /// The sub-byte type of this number.
     pub const COMPACT: SubbyteType = SubbyteType::ALL[TYPE];
 
-    /// Returns the nearest number; the largest of the type, for what is larger.
+    /// Returns the nearest number of the type; the largest one for larger numbers.
     pub fn of(value: f32) -> Self {
         Small(Self::COMPACT.encode(value, Overflow::Saturate))
     }
@@ -82,7 +82,7 @@ impl<const TYPE: usize> Small<TYPE> {
     }
 }
 
-/// Numbers are the same if their codes are; the upper bits of what has less than 8 are not looked at.
+/// Compares codes; of codes below 8 bits the upper bits are ignored.
 impl<const TYPE: usize> PartialEq for Small<TYPE> {
     fn eq(&self, other: &Self) -> bool {
         self.code() == other.code()
@@ -138,7 +138,7 @@ small! {
     Ui2 9 "An integer from 0 to 3.",
 }
 
-/// A type of which a dense tensor is made.
+/// A type of elements of dense tensors.
 ///
 /// # Safety
 ///
@@ -147,7 +147,7 @@ small! {
 pub unsafe trait Element: Copy + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// Number of the type in programs and files.
     const DTYPE: DType;
-    /// The number 0, or false: what memory of zeros holds.
+    /// The number 0, or false: the element of zeroed memory.
     const ZERO: Self;
 
     /// Writes the element as tensors are printed.

@@ -1,4 +1,4 @@
-//! [`FixedRankShape`]: extents whose number is part of the type.
+//! [`FixedRankShape`]: extents of a rank that is part of the type.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Tensors: what programs compute with.
+//! Tensors, the values that programs calculate with.
 //!
 //! | To | Look at |
 //! | --- | --- |

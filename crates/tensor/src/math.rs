@@ -119,8 +119,8 @@ pub(crate) fn vectorized<R>(body: impl FnOnce() -> R) -> R {
     packed_gemm::arch().dispatch(Body(body))
 }
 
-/// Runs a loop over elements of a type: [`vectorized`] for floats of 32 and 64 bits, whose speed models wait for; for
-/// other types compiled once, for the instructions that every processor has.
+/// Runs a loop over elements of a type: [`vectorized`] for floats of 32 and 64 bits, whose speed matters to models;
+/// for other types compiled once, for the instructions that every processor has.
 #[inline(always)]
 pub(crate) fn vectorized_for<T: crate::Element, R>(body: impl FnOnce() -> R) -> R {
     if matches!(T::DTYPE, crate::DType::F32 | crate::DType::F64) {

@@ -28,7 +28,7 @@ mod header;
 use header::Header;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// Elements begin at a multiple of this.
+/// Alignment of the elements.
 const ALIGNMENT_BYTES: usize = 64;
 
 /// Reads an array.
@@ -132,7 +132,7 @@ fn read_numbers(
     Ok(tensor)
 }
 
-/// Turns the bytes of each number around; a complex one is two.
+/// Swaps the bytes of each number; a complex one is two numbers.
 fn swap<T: Element>(tensor: &mut DenseHostTensor) -> Result<(), Error> {
     let size = match T::DTYPE {
         DType::Complex64 | DType::Complex128 => size_of::<T>() / 2,
@@ -194,7 +194,7 @@ fn read_strings(
     StringHostTensor::new(shape, strings)
 }
 
-/// Characters of four bytes, as UTF-8.
+/// Converts characters of four bytes to UTF-8.
 fn characters(bytes: &[u8], is_swapped: bool) -> Result<Vec<u8>, Error> {
     let mut text = String::new();
     let (codes, _) = bytes.as_chunks::<4>();
@@ -214,8 +214,8 @@ fn characters(bytes: &[u8], is_swapped: bool) -> Result<Vec<u8>, Error> {
     Ok(text.into_bytes())
 }
 
-/// Writes a tensor as an array: of strings as bytes, of all else that there is a `descr` for. A tensor that is
-/// not dense is converted first ([`convert`](crate::convert)).
+/// Writes a tensor as an array: strings as bytes, all else with a `descr` of its own. A tensor that is not dense is
+/// converted first ([`convert`](crate::convert)).
 ///
 /// # Errors
 ///

@@ -16,7 +16,7 @@ const SUFFIX: &str = ".npy";
 /// Approximate maximum factor by which a deflated file expands.
 const MAX_EXPANSION: u64 = 1_100;
 
-/// Reads all arrays, in the order of the archive. Files that are no arrays are left out.
+/// Reads all arrays, in the order of the archive. Other files are left out.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! [`OpKernel`]: what runs an operation of the table on one kind of device; and [`Prepared`], what it makes of constants.
+//! [`OpKernel`]: a kernel of an operation on one kind of device; [`Prepared`]: a kernel's prepared constants.
 //!
 //! A row of `tfrt-ops` says what an operation is; crates of kernels say how it is run. Eager calls come here directly;
 //! programs by kernels of the host that [`register`] makes of them.
@@ -38,7 +38,7 @@ pub struct OpCall<'a> {
     pub n_results: usize,
     /// Prepared form of the operands that are left out, if the kernel was asked to prepare.
     pub prepared: Option<&'a Prepared>,
-    /// The device that it runs on; none is the host's processor.
+    /// Device of the call; `None` for the host's processor.
     pub device: Option<&'a DeviceRef>,
     /// The request that it runs for.
     pub execution: &'a ExecutionContext,
@@ -76,7 +76,7 @@ pub struct OpKernel {
     pub device: DeviceKind,
     /// The types of elements that all operands may have; any if there are none.
     pub types: &'static [DType],
-    /// Kernels of a higher one come first.
+    /// Priority: kernels of higher ones come first.
     pub priority: i32,
     /// Preparation of constants, if the kernel has any.
     pub prepare: Option<Prepare>,
@@ -97,8 +97,8 @@ pub struct Prepare {
     pub make: PrepareFn,
 }
 
-/// Prepares an operation. Nothing is prepared where the kernel does as well with the constants themselves; not if it takes
-/// the attributes.
+/// Function that prepares an operation. It returns `None` where the kernel does as well with the constants
+/// themselves, but never if attributes are prepared.
 ///
 /// # Errors
 ///
@@ -120,7 +120,7 @@ impl Value for Prepared {
     type Storage = Heap;
 }
 
-/// A kernel's own form of constants.
+/// State that a kernel has prepared.
 pub trait PreparedState: Any + fmt::Debug + Send + Sync {
     /// Writes the state for a file, laid out for the encoder's target. Nothing is written if files keep the constants
     /// instead.

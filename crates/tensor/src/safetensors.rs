@@ -38,7 +38,7 @@ const COMPACT_TYPES: [(Dtype, SubbyteType); 6] = [
     (Dtype::F8_E5M2FNUZ, SubbyteType::F8E5M2FNUZ),
 ];
 
-/// A tensor of a file.
+/// A tensor in a file.
 #[derive(Clone, Debug)]
 pub enum FileTensor {
     /// A tensor of elements that can be calculated with.
@@ -47,8 +47,8 @@ pub enum FileTensor {
     Compact(SubbyteTensor),
 }
 
-/// Reads all tensors, in the order in which their elements lie. Each is a slice of `buffer`, a mapped file for
-/// example, if its elements lie there as they have to in memory; else it is a copy.
+/// Reads all tensors, in the order of their elements in the file. Each is a slice of `buffer`, a mapped file for
+/// example, if its elements are aligned; else it is a copy.
 ///
 /// # Errors
 ///
@@ -177,7 +177,7 @@ fn invalid(reason: &dyn std::fmt::Display) -> Error {
     Error::invalid_argument(format!("not a readable safetensors file: {reason}"))
 }
 
-/// A tensor whose elements were copied, in the order of the format.
+/// A tensor's elements as bytes of the format.
 struct SerializedTensor {
     dtype: Dtype,
     shape: Vec<usize>,

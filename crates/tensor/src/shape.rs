@@ -163,7 +163,7 @@ impl TensorShape {
         }
     }
 
-    /// Returns the number of elements of a tensor of this shape; `None` if it does not fit the memory of any machine.
+    /// Returns the number of elements of a tensor of this shape; `None` if they fit the memory of no machine.
     pub fn n_elements(&self) -> Option<usize> {
         let max = usize::MAX / 2;
         if let Extents::Small { rank, extents } = &self.0
@@ -280,7 +280,7 @@ impl Value for TensorShape {
     type Storage = Heap;
 }
 
-/// Extents of which some, or even their number, are unknown.
+/// Extents some of which, or even their number, are unknown.
 ///
 /// # Examples
 ///
@@ -306,7 +306,7 @@ impl PartialTensorShape {
     /// A shape of which nothing is known, not even the number of dimensions.
     pub const UNRANKED: PartialTensorShape = PartialTensorShape { extents: None };
 
-    /// Returns the shape with these extents, [`UNKNOWN`](Self::UNKNOWN) for one that is not known.
+    /// Returns the shape with these extents; [`UNKNOWN`](Self::UNKNOWN) stands for an unknown one.
     ///
     /// # Errors
     ///
@@ -342,7 +342,7 @@ impl PartialTensorShape {
         self.extents.as_ref().map(SmallVec::len)
     }
 
-    /// Returns the extents, `None` where one is unknown; nothing if not even their number is known.
+    /// Returns the extents, `None` where one is unknown; `None` if their number is unknown.
     pub fn extents(&self) -> Option<impl ExactSizeIterator<Item = Option<u64>> + '_> {
         Some(self.extents.as_ref()?.iter().copied())
     }

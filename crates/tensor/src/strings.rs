@@ -36,8 +36,8 @@ pub struct StringHostTensor {
 }
 
 impl StringHostTensor {
-    /// Returns a tensor of strings that are made one by one. Memory for them is set aside with the allocator, for as long
-    /// as there is the tensor: what they take on the heap counts where there is a limit, before there are many of them.
+    /// Returns a tensor of strings that are made one by one. Memory for them is reserved with the allocator as long
+    /// as there is the tensor, so that a limit counts their memory on the heap before there are many of them.
     ///
     /// # Errors
     ///
@@ -111,7 +111,7 @@ impl StringHostTensor {
         &self.strings
     }
 
-    /// Returns the strings, to be changed; copies them if they are shared.
+    /// Returns the strings for changes; copies them if they are shared.
     pub fn strings_mut(&mut self) -> &mut [Vec<u8>] {
         Arc::make_mut(&mut self.strings).as_mut_slice()
     }

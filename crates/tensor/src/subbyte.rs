@@ -35,7 +35,7 @@ pub enum SubbyteType {
     I4,
     /// 0 to 15.
     Ui4,
-    /// 4 bits of exponent, finite but for one code of each sign.
+    /// 4 bits of exponent, finite except for one NaN of each sign.
     F8E4M3FN,
     /// 4 bits of exponent, finite, one zero.
     F8E4M3FNUZ,
@@ -56,10 +56,10 @@ pub enum SubbyteType {
 /// Treatment of numbers that are larger than the largest of a type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
-    /// The largest; of the types without infinity and -0, an infinity is no number.
+    /// The largest number. In types without infinity and -0, an infinity becomes NaN.
     #[default]
     Saturate,
-    /// An infinity if the type has one, else no number, if it has that.
+    /// Infinity if the type has it, else NaN, if the type has that.
     Escape,
 }
 
@@ -139,8 +139,7 @@ impl SubbyteType {
         n_elements.div_ceil(8 / self.n_bits())
     }
 
-    /// Returns the number that a code stands for, which `f32` has; of smaller types the upper bits are not
-    /// looked at.
+    /// Returns the number of a code; every such number is an `f32`. Of codes below 8 bits the upper bits are ignored.
     ///
     /// # Examples
     ///
@@ -172,7 +171,7 @@ impl SubbyteType {
         codes::encode(self, value, overflow)
     }
 
-    /// Writes the numbers of elements from the `first` on; what lies behind the bytes is left as it is.
+    /// Writes the numbers of elements from the `first` on; numbers beyond the bytes are left as they are.
     pub fn unpack(self, bytes: &[u8], first: usize, out: &mut [f32]) {
         let numbers: [f32; 256] = std::array::from_fn(|code| {
             self.decode(u8::try_from(code).expect("there are 256 codes"))

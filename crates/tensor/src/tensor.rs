@@ -1,4 +1,4 @@
-//! [`Tensor`]: a tensor of any format, as it sits in a register.
+//! [`Tensor`]: a tensor of any format, the value of a register.
 
 use std::fmt;
 

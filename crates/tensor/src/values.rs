@@ -1,4 +1,4 @@
-//! [`Sequence`], [`Map`], [`Maps`], [`Optional`], [`NoValue`]: what registers hold beside single tensors.
+//! [`Sequence`], [`Map`], [`Maps`], [`Optional`], [`NoValue`]: values of models beside single tensors.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tfrt_host::{DType, Error, Heap, InPlace, Value};
 
 use crate::Tensor;
 
-/// Tensors in a row. Clones share them.
+/// A list of tensors. Clones share them.
 ///
 /// # Examples
 ///
@@ -30,8 +30,8 @@ impl Sequence {
     /// Memory of a tensor of a sequence beside its elements: its value, its shape, its place in lists.
     pub const BYTES_PER_TENSOR: usize = 512;
 
-    /// Tensors for which memory was set aside, as long as there is the sequence: [`BYTES_PER_TENSOR`] of each, as they
-    /// are made.
+    /// Returns a sequence of tensors with the memory that was reserved for it: [`BYTES_PER_TENSOR`] of each, as long
+    /// as there is the sequence.
     ///
     /// [`BYTES_PER_TENSOR`]: Self::BYTES_PER_TENSOR
     pub fn set_aside(tensors: Vec<Tensor>, aside: Aside) -> Sequence {
@@ -46,7 +46,7 @@ impl Sequence {
         &self.tensors
     }
 
-    /// Lets go of the sequence but for its tensors.
+    /// Returns the tensors, and drops the rest of the sequence.
     pub fn into_tensors(self) -> Vec<Tensor> {
         Arc::unwrap_or_clone(self.tensors)
     }
@@ -93,7 +93,7 @@ impl Value for NoValue {
     type Storage = InPlace;
 }
 
-/// Values by keys: both are tensors of one dimension and of as many elements. Clones share them.
+/// A map: keys and values are tensors of one dimension and of as many elements. Clones share them.
 ///
 /// # Examples
 ///
@@ -161,7 +161,7 @@ impl Value for Map {
     type Storage = Heap;
 }
 
-/// Maps in a row that have the same keys: the values are the rows of a matrix. Clones share them.
+/// A list of maps with the same keys: the values are the rows of a matrix. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Maps(
     // Invariant: keys as those of a map; values of two dimensions, the second as many as keys.

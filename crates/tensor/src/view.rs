@@ -4,7 +4,7 @@ use tfrt_host::Error;
 
 use crate::{Dims, Element, TensorShape};
 
-/// Elements that lie at regular distances in a slice.
+/// A strided view of elements in a slice.
 ///
 /// # Examples
 ///
@@ -103,7 +103,7 @@ impl<'a, T: Element> TensorView<'a, T> {
             .fold(1, |product, extent| product.saturating_mul(*extent))
     }
 
-    /// Returns all elements in row-major order, if that is how they lie.
+    /// Returns all elements in row-major order, if they are contiguous.
     #[inline]
     pub fn as_slice(&self) -> Option<&'a [T]> {
         let mut stride = 1_usize;
@@ -132,7 +132,7 @@ impl<'a, T: Element> TensorView<'a, T> {
         self.elements.get(offset).copied()
     }
 
-    /// Returns the dimensions in another order: dimension `i` of the result is `order[i]` of this view.
+    /// Returns a view with permuted dimensions: dimension `i` of the result is `order[i]` of this view.
     ///
     /// # Errors
     ///
@@ -267,7 +267,7 @@ impl<'a, T: Element> TensorViewMut<'a, T> {
         self.elements
     }
 
-    /// Returns all elements, in row-major order, for as long as they are lent.
+    /// Returns all elements, in row-major order, for the lifetime of the view.
     pub(crate) fn into_mut_slice(self) -> &'a mut [T] {
         self.elements
     }
@@ -332,7 +332,7 @@ fn offset(extents: &[usize], strides: &[usize], coordinates: &[usize]) -> Option
     Some(offset)
 }
 
-/// The distances of all elements from the first, in row-major order.
+/// The offsets of all elements from the first, in row-major order.
 pub(crate) struct Offsets<'a> {
     extents: &'a [usize],
     strides: &'a [usize],

@@ -1,4 +1,4 @@
-//! Files of tensors, written.
+//! Writer of files of tensors.
 
 use std::io::Write;
 

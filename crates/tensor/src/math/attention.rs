@@ -1,4 +1,4 @@
-//! Attention in one go: `softmax(q kᵀ scale + mask) v`, without ever holding all scores.
+//! Fused attention: `softmax(q kᵀ scale + mask) v`, without ever holding all scores.
 //!
 //! Queries are taken in blocks, and for each of these keys and values in blocks. Of a block the scores are
 //! made, of which the largest so far and the sum of all e^(score - largest) are kept for each query; when the
@@ -34,7 +34,7 @@ use block::AttentionPlan;
 pub use merged_heads::{attention_merged_heads, attention_merged_heads_into};
 pub use scores::{ScoreOptions, ScoreStage, scored_into, scores_into};
 
-/// Numbers that attention is calculated of, and what is calculated with.
+/// A type of elements that attention is calculated for; sums are of a wider type.
 pub trait AttentionElement: Floating<Wide: Floating<Wide = Self::Wide> + MatmulElement> {}
 
 impl<T: Floating<Wide: Floating<Wide = T::Wide> + MatmulElement>> AttentionElement for T {}
@@ -160,12 +160,12 @@ fn attention_of<T: AttentionElement>(
 }
 
 impl TensorMask {
-    /// Fails unless it broadcasts to all scores.
+    /// Checks that the mask broadcasts to all scores.
     fn check<T: AttentionElement>(&self, plan: &AttentionPlan) -> Result<(), Error> {
         self.lend(|mask: &Mask<'_, T>| plan.broadcast(mask).map(drop))
     }
 
-    /// Lends its elements.
+    /// Locks the mask for reading, and returns its elements.
     fn lend<T: AttentionElement>(
         &self,
         body: impl FnOnce(&Mask<'_, T>) -> Result<(), Error>,

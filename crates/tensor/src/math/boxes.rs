@@ -1,4 +1,4 @@
-//! Boxes in pictures, of which those are dropped that overlap a better one.
+//! Boxes in pictures, and non-maximum suppression: boxes that overlap a better one are dropped.
 
 /// Options of non-maximum suppression.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,7 +11,7 @@ pub struct NonMaxSuppression {
     pub score: Option<f64>,
 }
 
-/// A box by its sides.
+/// A box, given by its sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoundingBox {
     /// The sides along the first and the second dimension, the smaller first.
@@ -41,7 +41,7 @@ impl BoundingBox {
             .product()
     }
 
-    /// Returns the common part of two boxes, of all that both cover; 0 for what has no area.
+    /// Returns the intersection over union of two boxes; 0 for boxes without area.
     pub fn overlap(&self, other: &BoundingBox) -> f64 {
         let mut common = 1.0;
         for (own, other) in self.sides.iter().zip(&other.sides) {
@@ -61,7 +61,7 @@ impl BoundingBox {
     }
 }
 
-/// Returns the boxes that are kept, the best first; of two as good the one before.
+/// Returns the boxes that are kept, the best first; of equally good ones the earlier first.
 pub fn suppress(
     suppression: &NonMaxSuppression,
     boxes: &[BoundingBox],

@@ -1,4 +1,4 @@
-//! [`Broadcast`]: how several tensors of different shapes are walked side by side.
+//! [`Broadcast`]: walks tensors of different shapes side by side.
 
 use smallvec::SmallVec;
 use tfrt_host::Error;
@@ -72,7 +72,7 @@ fn mismatch(shapes: &[&[usize]]) -> Error {
 }
 
 impl<const N: usize> Broadcast<N> {
-    /// Finds how to walk tensors, given by extents and strides.
+    /// Finds the common shape of tensors, given by extents and strides.
     pub(crate) fn new(inputs: [(&[usize], &[usize]); N]) -> Result<Self, Error> {
         let shape = broadcast_extents(&inputs.map(|(extents, _)| extents))?;
         let mut extents = Dims::new();

@@ -1,4 +1,4 @@
-//! Conversions between all types of elements but complex ones, small ones and truth values included.
+//! Conversions between all types of elements but complex ones; small types and truth values are included.
 //!
 //! Integers to integers keep the low bits. Floats to integers are rounded towards 0 and to the range; of small
 //! integers the low bits are kept then. All else is rounded to nearest, ties to even, once. Truth is 1, and what
@@ -33,7 +33,7 @@ pub struct Casting {
     pub powers: PowerRounding,
 }
 
-/// Elements that are converted at a time: they lie in the first cache.
+/// Number of elements that are converted at a time: they lie in the first cache.
 pub(super) const STRETCH: usize = 512;
 /// Elements that are few.
 const FEW: usize = 32;
@@ -288,7 +288,8 @@ pub fn encode(casting: Casting, compact: SubbyteType, value: f64) -> u8 {
     compact.encode(if is_upper { 2.0 * lower } else { lower }, casting.overflow)
 }
 
-/// Returns a number as an `f32`, whose last bit is 1 if it was rounded: rounding that again is as rounding once.
+/// Returns a number as an `f32` whose last bit is 1 if the number was rounded. Rounding the result again gives the
+/// bits of rounding once.
 fn to_odd(value: f64) -> f32 {
     #[allow(
         clippy::cast_possible_truncation,

@@ -1,5 +1,5 @@
-//! Convolutions of one to three dimensions, channels last, and their gradients; transposed ones
-//! ([`convolve_transposed`]); those of tensors whose channels come first ([`channels_first`]).
+//! Convolutions of one to three dimensions with channels last, their gradients, transposed ones
+//! ([`convolve_transposed`]), and those with channels first ([`channels_first`]).
 //!
 //! # Shapes
 //!
@@ -43,17 +43,17 @@ pub use packed::{convolve_concat_extents, convolve_concat_into};
 pub use transposed::{TransposedConvolution, convolve_transposed, convolve_transposed_into};
 pub use winograd::Method;
 
-/// Outputs that are made by one product of matrices at most.
+/// Maximum number of outputs that one matrix product makes.
 const BLOCK: usize = 96;
-/// A matrix of patches has no more elements than this, unless one row has.
+/// Maximum number of elements of a matrix of patches, unless one row has more.
 const MAX_PATCHES: usize = 1 << 20;
 
-/// A convolution: its windows, and in how many groups channels and filters are divided.
+/// A convolution: its windows, and the number of groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Convolution {
     /// A window for each spatial dimension, of the filter's extent.
     pub windows: SmallVec<[Window; 3]>,
-    /// Groups: the first part of the channels is seen by the first part of the filters, and so on.
+    /// Number of groups: the first part of the channels is seen by the first part of the filters, and so on.
     pub groups: usize,
 }
 
@@ -365,7 +365,7 @@ impl ConvPlan {
         }
     }
 
-    /// Returns where the image of an output begins in the input, and the output's number in its image.
+    /// Returns the beginning of an output's image in the input, and the output's number in its image.
     fn image(&self, output: usize) -> (usize, usize) {
         let n_outputs = self.windows.n_outputs();
         let start = output / n_outputs * self.windows.n_inputs() * self.channels;
@@ -422,7 +422,7 @@ impl ConvPlan {
         }
     }
 
-    /// Gathers what `n` outputs from `output` on look at, of some channels, a row for each.
+    /// Gathers the elements that `n` outputs from `output` on read, of some channels, into a row for each (im2col).
     fn gather<T: Number>(
         &self,
         input: &[T],

@@ -9,7 +9,7 @@ use crate::{
     from_bytes_mut, to_bytes, to_bytes_mut, with_floating,
 };
 
-/// Results whose elements are neighbours that are made side by side.
+/// Number of neighbouring results that are made side by side.
 const SIDE_BY_SIDE: usize = 256;
 
 /// The operation of a cumulative reduction.
@@ -38,7 +38,7 @@ struct CumulativePlan {
     order: ScanOrder,
 }
 
-/// Makes, at each place along a dimension, the sum or product of all elements up to it.
+/// Calculates, at each place along a dimension, the sum or product of all elements up to it.
 ///
 /// Elements are taken in one after the other, in the type of sums, and each result is rounded from that.
 ///
@@ -106,7 +106,7 @@ pub fn cumulative_into(
     })
 }
 
-/// Makes whole slabs, of elements and to elements given as bytes.
+/// Loop that makes whole slabs, of elements given as bytes.
 type Run = fn(&CumulativePlan, &[u8], &mut [u8]) -> Result<(), Error>;
 
 impl Cumulation {
@@ -222,7 +222,7 @@ mod tests {
     use crate::math::testing::{coordinates, layouts};
     use proptest::prelude::*;
 
-    /// Returns the results by the definition: for each place a fold over those that it is made of.
+    /// Calculates the results by the definition: for each place a fold over its elements.
     fn folds<R: Reduce<T>, T: Element>(
         x: &TensorView<'_, T>,
         dimension: usize,

@@ -3,7 +3,7 @@
 
 use tfrt_host::{DType, Error};
 
-/// A family of types of elements that arithmetic is defined for.
+/// A family of element types that arithmetic is defined for.
 ///
 /// # Examples
 ///
@@ -22,7 +22,7 @@ pub enum Family {
     Integers,
     /// Floats and integers.
     Reals,
-    /// Real numbers and complex ones.
+    /// Real and complex numbers.
     Numbers,
 }
 

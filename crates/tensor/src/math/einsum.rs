@@ -1,4 +1,4 @@
-//! Sums of products of elements, along dimensions that have labels: what Einstein's convention writes.
+//! Einsum: sums of products of elements along labelled dimensions.
 //!
 //! Every result is a sum of its own, in the order of the labels. That is as fast as it is short: products of large
 //! matrices are better made by [`matmul`](super::matmul).
@@ -194,7 +194,7 @@ impl Labels {
     }
 }
 
-/// Returns where an element lies, by its number in row-major order.
+/// Returns the offset of an element by its number in row-major order.
 fn offset(mut number: usize, extents: &[usize], strides: &[usize]) -> usize {
     let mut offset = 0;
     for (extent, stride) in extents.iter().zip(strides).rev() {

@@ -1,4 +1,4 @@
-//! Columns of patches, laid back over the picture that they were taken from: where patches overlap they are added.
+//! Folding (col2im): columns of patches are laid back over a picture, and added where patches overlap.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -51,8 +51,8 @@ impl PatchAxis {
     }
 }
 
-/// Adds patches to a picture of zeros, on the workers of the request's queue if there is much to do: pictures are made
-/// side by side.
+/// Adds patches to a picture of zeros, on the workers of the request's queue if there is much to do; pictures are
+/// made in parallel.
 ///
 /// # Shapes
 ///

@@ -1,5 +1,5 @@
-//! Functions of one number, written so that the compiler turns loops over them into vectors: no branches,
-//! no tables, no calls.
+//! Functions of one number, written so that the compiler vectorizes loops over them: no branches, no tables, no
+//! calls.
 //!
 //! | Function | Computed by | Error in `f32`, at most |
 //! | --- | --- | --- |
@@ -27,7 +27,7 @@
 pub trait Float: Copy {
     /// e^x
     fn exp(self) -> Self;
-    /// e^x for an x of at most 0, where results below the normal numbers may be 0
+    /// Returns e^x for an x of at most 0; results below the normal numbers may be 0.
     fn exp_below_0(self) -> Self;
     /// e^x - 1, exact near 0
     fn expm1(self) -> Self;
@@ -50,7 +50,7 @@ const LOG2_E: f32 = std::f32::consts::LOG2_E;
 const LN_2_HIGH: f32 = 0.693_359_375;
 const LN_2_LOW: f32 = -2.121_944_4e-4;
 const TWO_TO_MINUS_64: f32 = 1.0 / (u64::MAX as f32);
-/// Adding this to a small float rounds it to a whole number, which then stands in the lowest bits.
+/// Number that rounds a small float to a whole number when added, which then stands in the lowest bits.
 const ROUNDER: f32 = 12_582_912.0;
 
 /// Above this e^x is infinite.
@@ -59,7 +59,7 @@ const EXP_MAX: f32 = 88.722_84;
 const EXP_MIN: f32 = -104.5;
 /// Below this e^x is smaller than the normal numbers.
 const EXP_MIN_NORMAL: f32 = -87.0;
-/// Here the power of two nearest to e^x is 2^-127.
+/// Argument at which the power of two nearest to e^x is 2^-127.
 const EXP_NO_POWER: f32 = -88.0;
 
 /// x as n ln 2 + r, and e^r.
@@ -68,7 +68,7 @@ struct ReducedArgument {
     fraction: f32,
     /// n
     n: f32,
-    /// A float in whose lowest bits n stands.
+    /// A float that holds n in its lowest bits.
     n_in_bits: f32,
 }
 
@@ -102,7 +102,7 @@ fn polynomial<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
     value
 }
 
-/// 2^n for a whole n of at most 127 in size.
+/// Returns 2^n for a whole n of at most 127 in size.
 #[inline(always)]
 fn power_of_two(n: f32) -> f32 {
     // Adding n to 1.5 * 2^23 puts it into the lowest bits; shifted, it is the exponent.
@@ -110,7 +110,7 @@ fn power_of_two(n: f32) -> f32 {
     f32::from_bits(bits << 23)
 }
 
-/// Returns the nearest number that is not above the limit in size; what is no number stays none.
+/// Clamps to a size; what is no number stays so.
 #[inline(always)]
 fn within(x: f32, limit: f32) -> f32 {
     choose(x.abs() > limit, limit.copysign(x), x)

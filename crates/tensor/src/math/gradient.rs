@@ -1,4 +1,4 @@
-//! Gradients that training needs, of what is not its own gradient's neighbour.
+//! Gradients that training needs, beside those that stand with their functions.
 //!
 //! | Of | Is |
 //! | --- | --- |
@@ -251,7 +251,7 @@ fn expect_rows(x: &[usize], gradient: &[usize], out: &[usize]) -> Result<usize, 
     }
 }
 
-/// Returns the elements in row-major order, copied if they don't lie so.
+/// Returns the elements in row-major order, as a copy unless they are contiguous.
 fn in_order<'a, T: Element>(view: &TensorView<'a, T>) -> std::borrow::Cow<'a, [T]> {
     match view.as_slice() {
         Some(elements) => elements.into(),

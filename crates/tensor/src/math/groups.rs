@@ -24,7 +24,7 @@ pub struct Groups<T> {
     pub epsilon: T,
 }
 
-/// A factor and a summand for each channel; what is missing is left out.
+/// A factor and a summand for each channel; a missing one is left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChannelAffine<'a, T> {
     /// Factor of each channel.
@@ -211,7 +211,7 @@ impl GroupPlan {
         }
     }
 
-    /// Writes a piece, all channels of a group once, scaled and shifted.
+    /// Scales and shifts a piece: the elements of all channels of a group, once.
     fn finish<T: Floating>(
         &self,
         from: &[T],

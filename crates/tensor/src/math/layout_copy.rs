@@ -171,8 +171,7 @@ impl LayoutCopy {
         Ok(movement)
     }
 
-    /// Repeats dimensions of extent 1, and puts those that are missing in front, to get a tensor of the given
-    /// shape.
+    /// Broadcasts the tensor: dimensions of extent 1, and missing ones in front, are repeated to get the given shape.
     ///
     /// # Errors
     ///
@@ -201,8 +200,8 @@ impl LayoutCopy {
         })
     }
 
-    /// Takes, along each dimension, the positions of a list, which has as many as the result; all are in the
-    /// input, unless the result is empty. Fails if a list does.
+    /// Picks positions along each dimension by a list, as long as the result's extent. All positions are in the
+    /// input, unless the result is empty. Fails if a list fails.
     pub(crate) fn by_lists(
         input: &[usize],
         output: &[usize],
@@ -359,7 +358,7 @@ impl LayoutCopy {
         )))
     }
 
-    /// Lays the movement over elements with these strides.
+    /// Binds the copy to elements with these strides.
     fn bind(&self, strides: &[usize]) -> Engine {
         let axes = self.sources.iter().map(|source| {
             let stride = source.dimension.map_or(0, |dimension| strides[dimension]);

@@ -1,4 +1,4 @@
-//! Normalisation by what is near: by the squares of neighbouring channels, and by the norm along a dimension.
+//! Local response normalization by neighbouring channels, and normalization by the norm along a dimension.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -135,7 +135,7 @@ pub fn lrn_channels_last_into(
     })
 }
 
-/// Divides the channels of a pixel. In front of the squares and behind them are zeros.
+/// Normalizes the channels of a pixel. The squares have zeros in front and behind.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "the elements are no wider")]
 fn divide(
@@ -174,8 +174,8 @@ fn divide(
     }
 }
 
-/// Divides elements by the norm of all along a dimension: of the sizes, or of the squares. Where that is 0, so are
-/// the results.
+/// Divides elements by their norm along a dimension: the sum of sizes, or the root of the sum of squares. Where the
+/// norm is 0, so are the results.
 ///
 /// # Shapes
 ///

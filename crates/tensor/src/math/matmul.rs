@@ -27,11 +27,11 @@ pub(crate) use gemm::{Matrix, Rows, Sealed, multiply, multiply_widened};
 pub use packed::{PackedRhs, matmul_packed, matmul_packed_into};
 pub use widened::WidenedRhs;
 
-/// Rows that the inner loop of `gemm` makes at once.
+/// Number of rows that the inner loop of `gemm` makes at once.
 const STRIP: usize = 6;
-/// Rows of a result that are made at once at least: each part goes through the right factor, which has to pay.
+/// Minimum number of rows of a part: each part reads the whole right factor, which has to pay.
 const MIN_ROWS: usize = 5 * STRIP;
-/// Elements of a right factor that the second cache holds. One that it does not is rearranged, which pays for more
+/// Number of elements of a right factor that the second cache holds. A larger one is rearranged, which pays for more
 /// rows ...
 const MAX_NEAR: usize = 1 << 19;
 /// ... so there are no more parts than this.
@@ -126,8 +126,8 @@ pub fn matmul_into(
     with_number!(dtype, T => matmul_of::<T>(execution, scale.rounded(), factors, transpose, out), else Err(Family::Numbers.lacks(dtype)))
 }
 
-/// Multiplies dense tensors as [`matmul_into`] does, with factors of their own type of elements: an `i64` may be one
-/// that no `f64` is.
+/// Multiplies dense tensors as [`matmul_into`] does, with factors in the type of the elements: an `i64` may be no
+/// `f64`.
 ///
 /// # Errors
 ///
@@ -164,7 +164,7 @@ pub fn matmul_widened_into(
     }, else Err(Family::Numbers.lacks(dtype)))
 }
 
-/// Multiplies two matrices, the right one of elements of its own.
+/// Function that multiplies two matrices, whose elements may differ in type.
 type Multiply<T, R> = fn(Scale<T>, Matrix<'_, T>, Matrix<'_, R>, Rows<'_, T>);
 
 /// Multiplies dense tensors on the workers of the request's queue.
@@ -212,7 +212,7 @@ struct MatmulPlan {
     b: Factor,
 }
 
-/// A factor's strides: of its leading dimensions as they are broadcast, of rows, and of columns.
+/// Strides of a factor: of its broadcast leading dimensions, of rows, and of columns.
 #[derive(Clone, Debug)]
 struct Factor {
     batch: Dims,
@@ -221,7 +221,7 @@ struct Factor {
 }
 
 impl Factor {
-    /// Returns where the matrix of some number begins.
+    /// Returns the offset of a matrix by its number.
     fn offset(&self, mut number: usize, batch: &[usize]) -> usize {
         let mut offset = 0;
         for (extent, stride) in batch.iter().zip(&self.batch).rev() {
@@ -307,8 +307,8 @@ impl MatmulPlan {
         Parts::even(n_elements, strip.saturating_mul(self.n), self.k / 16, most)
     }
 
-    /// Makes the elements of the result from the `first` on: part of a row, whole rows, part of a row, for as
-    /// many matrices as they are of.
+    /// Makes the elements of the result from the `first` on: part of a row, whole rows, part of a row, over as many
+    /// matrices as they span.
     fn run<T: MatmulElement, R>(
         &self,
         by: Multiply<T, R>,

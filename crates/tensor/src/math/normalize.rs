@@ -1,4 +1,4 @@
-//! Normalisation: by the mean and variance of rows, or by those that are given for each channel.
+//! Normalisation by the mean and variance of rows, or by given ones of each channel.
 //!
 //! | Function | Normalises |
 //! | --- | --- |
@@ -184,7 +184,7 @@ fn row_len<T>(x: &[usize], out: &[usize], affine: &Affine<'_, T>) -> Result<usiz
     Ok(row.max(1))
 }
 
-/// Divides a row by the root of the mean of its squares, whose sum is given, and does what follows.
+/// Divides a row by its root mean square, given the sum of squares, then scales and shifts.
 #[inline(always)]
 fn finish_row<T: Floating>(row: Row<'_, T>, squares: T::Wide, epsilon: T, affine: Affine<'_, T>) {
     let mean_square = T::mean(squares, row.elements().len());
@@ -219,7 +219,7 @@ fn finish_row<T: Floating>(row: Row<'_, T>, squares: T::Wide, epsilon: T, affine
     );
 }
 
-/// Mean and variance of each channel, and what its elements are scaled and shifted by.
+/// Batch norm of channels: mean, variance, scale and shift of each channel.
 #[derive(Clone, Copy, Debug)]
 pub struct Channels<'a, T> {
     /// Mean of each channel.

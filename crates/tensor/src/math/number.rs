@@ -1,4 +1,4 @@
-//! [`Number`], [`Real`]: what can be calculated with elements of every type.
+//! [`Number`], [`Real`]: arithmetic of elements of every type.
 
 use crate::{BF16, Complex, Element, F16};
 
@@ -30,7 +30,7 @@ pub trait Number: Element {
     fn narrowed(wide: Self::Wide) -> Self;
 }
 
-/// Numbers that lie on a line.
+/// Numbers with an order.
 pub trait Real: Number {
     /// The least number, or minus infinity.
     const LOWEST: Self;
@@ -47,7 +47,7 @@ pub trait Real: Number {
     fn greatest(self, other: Self) -> Self;
     /// Returns the size.
     fn magnitude(self) -> Self;
-    /// -1, 0 or 1, as the number; a zero, or what is no number, is itself.
+    /// Returns the sign as a number: -1, 0 or 1; a zero or NaN is returned itself.
     fn signum(self) -> Self;
     /// Returns the remainder of a division, with the sign of the dividend; 0 for integers where the divisor is 0.
     fn remainder(self, other: Self) -> Self;

@@ -1,5 +1,4 @@
-//! Products whose right side is packed into panels ahead: what matrix products and convolutions of `f32` with
-//! constant weights run on.
+//! Products with a packed right side, for matrix products and convolutions of `f32` with constant weights.
 //!
 //! # How
 //!
@@ -42,7 +41,7 @@ use placed_tile::PlacedTile;
 use tile::{AdjacentRows, RowParts, RowSource};
 pub(crate) use tile::{Residual, TileEpilogue, finish, multiply_add};
 
-/// A left side: rows of as many elements as the right side is deep, in parts of one length.
+/// A left side: rows as long as the right side is deep, in parts of one length.
 pub(crate) trait Lhs {
     /// Returns the number of parts of a row, and the length of each.
     fn parts(&self) -> (usize, usize);
@@ -50,7 +49,7 @@ pub(crate) trait Lhs {
     /// Returns the approximate distance between parts of neighbouring rows.
     fn row_stride(&self) -> usize;
 
-    /// Appends copies of what can't be read in place for these rows.
+    /// Appends copies of the parts of these rows that can't be read in place.
     fn copy(&self, rows: Range<usize>, copies: &mut Vec<f32>);
 
     /// Appends the parts of a tile's rows: the first of all rows, the second of all rows.
@@ -68,9 +67,9 @@ pub(crate) trait Lhs {
 /// Epilogue of a block's sums; [`TileEpilogue`] is the part for one tile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockEpilogue<'f> {
-    /// Factors: one for each column.
+    /// Factor of each column.
     pub scale: Option<&'f [f32]>,
-    /// Summands: one for each column.
+    /// Summand of each column.
     pub shift: Option<&'f [f32]>,
     /// Addend, seen from the first column of the block's first row.
     pub residual: Residual<'f>,
@@ -207,20 +206,20 @@ fn max_rows(set: InstructionSet, row_stride: usize) -> usize {
     }
 }
 
-/// Bytes of a right side that the second cache holds beside the rest.
+/// Bytes of a right side that the second cache holds beside other data.
 const NEAR_BYTES: usize = 384 << 10;
 /// Rows this many elements apart, or a multiple, meet in the same places of the first cache ...
 const ALIASING: usize = 1024;
 /// ... which has room for this many of them.
 const ALIASED_ROWS: usize = 7;
-/// Parts that are laid at once at most, unless one tile has more.
+/// Maximum number of parts that are laid at once, unless one tile has more.
 const MAX_PARTS: usize = 1 << 16;
 
 /// Rows whose parts are laid.
 #[derive(Clone, Copy, Debug)]
 struct LhsBlock<'l> {
     parts: &'l [&'l [f32]],
-    /// Parts of a row.
+    /// Number of parts of a row.
     n_parts: usize,
     part_len: usize,
     /// The first row, by its number in the block.
@@ -246,7 +245,7 @@ impl LhsBlock<'_> {
     }
 }
 
-/// Rows of a product that lie side by side: neighbours in a line of an image.
+/// Adjacent rows of a product: neighbours in a line of an image.
 #[derive(Clone, Debug)]
 pub(crate) struct Line<'l> {
     pub elements: &'l [f32],
@@ -263,7 +262,7 @@ pub(crate) struct RhsBlock<'p> {
     panels: SmallVec<[Panel; 8]>,
     /// The first column.
     column: usize,
-    /// Columns of the whole product, if they are one panel.
+    /// Number of columns of the whole product, if they are one panel.
     n_columns: Option<usize>,
     processor: Processor,
 }
@@ -303,7 +302,7 @@ impl<'p> RhsBlock<'p> {
         }
     }
 
-    /// Makes the tile of some rows and a panel. Rows are counted from the block's first, with which `out` begins.
+    /// Makes the tile of some rows and a panel. Rows are counted from the block's first row, with which `out` begins.
     fn tile(
         &self,
         source: impl RowSource,
@@ -346,7 +345,7 @@ impl Panel {
     }
 }
 
-/// Rows cut into tiles as even as they can be.
+/// Rows cut into tiles, as evenly as possible.
 #[derive(Clone, Copy, Debug)]
 struct RowTiles {
     n_rows: usize,
@@ -379,7 +378,7 @@ pub(crate) trait Partition {
     /// Returns whether blocks have all columns.
     fn has_whole_rows(&self) -> bool;
 
-    /// Nanoseconds that all blocks together take on one thread, about.
+    /// Returns the approximate time of all blocks on one thread, in nanoseconds.
     fn cost_ns(&self) -> usize {
         usize::MAX
     }
@@ -390,14 +389,14 @@ pub(crate) trait Partition {
 pub(crate) struct BlockGrid {
     n_rows: usize,
     layout: Layout,
-    /// Blocks of as many rows as can be.
+    /// Number of blocks along rows.
     n_row_blocks: usize,
     n_panel_blocks: usize,
-    /// Products side by side, all of which are in each block.
+    /// Number of products side by side, all of which are in each block.
     n_groups: usize,
 }
 
-/// Multiplications of a block, about: some 100 microseconds.
+/// Approximate multiplications of a block: some 100 microseconds.
 const BLOCK_OPERATIONS: usize = 5 << 20;
 /// Approximate multiplications of a block of some columns, which costs more to put in its place.
 const COLUMN_BLOCK_OPERATIONS: usize = 12 << 20;
@@ -410,11 +409,11 @@ const BLOCK_BYTES: usize = 192 << 10;
 const ROW_BLOCKS: usize = 8;
 /// Minimum multiplications of a row block: some 20 microseconds, more than it costs to wake another worker.
 const SHARE_OPERATIONS: usize = 1 << 20;
-/// Elements of the right side for a block of few rows, at least: one to two microseconds.
+/// Minimum elements of the right side for a block of few rows: one to two microseconds.
 const FEW_ELEMENTS: usize = 1 << 15;
-/// Blocks that the columns of few rows are cut into, at most.
+/// Maximum number of blocks that the columns of few rows are cut into.
 const FEW_BLOCKS: usize = 32;
-/// Elements of a right side that arrive in a nanosecond, about, from the second cache and the third.
+/// Approximate elements of a right side that arrive in a nanosecond from the second cache and the third.
 const ELEMENTS_PER_NS: usize = 24;
 /// Rows whose products take as long as their right side takes to arrive.
 const FEW_ROWS: usize = 3;

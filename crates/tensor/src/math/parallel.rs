@@ -1,4 +1,4 @@
-//! An output made in chunks, on the workers of a queue.
+//! Filling of an output in chunks, on the workers of a queue.
 //!
 //! A tensor that is made in several parts is held for writing as a whole, once; this module lends its parts itself, each
 //! to one thread, so that no part is looked up in the memory's table of holders, and the memory is not divided.
@@ -42,7 +42,7 @@ pub(crate) fn part_start(n_units: usize, n_parts: usize, index: usize) -> usize 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
     n_elements: usize,
-    /// Elements that are not cut, but for the last ones.
+    /// Number of elements of a unit, which is not cut but for the last one.
     unit: usize,
     // Invariant: at least one.
     n_parts: usize,
@@ -273,7 +273,7 @@ impl WorkState {
         Some((work.clone(), PartToken(index)))
     }
 
-    /// Counts a part as made. After the last one gives the work back, to be dropped without the lock.
+    /// Counts a part as made. After the last one returns the work, to be dropped without the lock.
     fn finish_part(&mut self) -> Option<Arc<Work>> {
         self.n_left = self.n_left.saturating_sub(1);
         match self.n_left {

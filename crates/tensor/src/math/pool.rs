@@ -30,7 +30,7 @@ pub use vectors::pool_f32_into;
 /// The reduction of a window's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
-    /// The largest; of a window in the padding alone, the lowest number of the type.
+    /// The largest element; for a window in the padding alone, the lowest number of the type.
     Maximum,
     /// The mean of the elements in the input; 0 for a window in the padding alone.
     Mean,

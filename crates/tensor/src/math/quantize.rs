@@ -10,11 +10,11 @@ use super::parallel;
 use crate::subbyte::SubbyteType;
 use crate::{BF16, DType, DenseHostTensor, F16};
 
-/// Scales, and the zero points that go with them.
+/// Scales and zero points of quantization.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuantParams {
     scales: Vec<f64>,
-    /// As many, or none for zeros.
+    /// Zero points, as many as scales, or none for zeros.
     zeros: Vec<f64>,
     layout: ScaleLayout,
 }
@@ -154,8 +154,8 @@ fn rounded(dtype: DType, value: f64) -> f64 {
     }
 }
 
-/// Quantises: `x / scale`, calculated in the float type `precision`, rounded to integers, ties to even, plus the
-/// zero point, saturated; small floats get `x / scale + zero` as a conversion has it.
+/// Quantises: `x / scale`, calculated in the float type `precision`, rounded to integers, ties to even, plus the zero
+/// point, saturated. Small floats get `x / scale + zero`, converted.
 ///
 /// # Shapes
 ///

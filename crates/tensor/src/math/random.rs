@@ -1,10 +1,11 @@
-//! Random numbers that depend on a seed and a place alone: the same on any number of threads.
+//! Counter-based random numbers: each depends on a seed and a place alone, so that they are the same on any number of
+//! threads.
 //!
 //! Each place has a number of its own: the place, times an odd constant, plus the seed, through the mixing function
 //! of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014). These are no numbers
 //! for secrets.
 
-/// A source of random numbers.
+/// A counter-based generator of random numbers.
 ///
 /// # Examples
 ///
@@ -36,7 +37,7 @@ impl CounterRng {
         mixed(self.seed.wrapping_add(place.wrapping_mul(STEP)))
     }
 
-    /// Returns a number from 0 to below 1, each multiple of 2^-53 as likely.
+    /// Returns a number from 0 to below 1: a multiple of 2^-53, each equally likely.
     #[inline]
     pub fn uniform(self, place: u64) -> f64 {
         (self.bits(place) >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)

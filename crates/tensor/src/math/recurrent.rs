@@ -43,10 +43,10 @@ impl Cell {
     }
 }
 
-/// A function of a gate.
+/// The activation of a gate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Gate {
-    /// The larger of x and 0
+    /// max(x, 0)
     Relu,
     /// The hyperbolic tangent
     Tanh,
@@ -124,9 +124,9 @@ pub struct Layer<'a> {
     pub w: &'a [f64],
     /// Weights of states: `[gates * hidden, hidden]`.
     pub r: &'a [f64],
-    /// Summands of both, `[2 * gates * hidden]`, or none.
+    /// Biases of inputs and states, `[2 * gates * hidden]`, or none.
     pub b: &'a [f64],
-    /// Weights of the second state for the gates in, out, forget: `[3 * hidden]`, or none.
+    /// Peephole weights of the gates in, out, forget: `[3 * hidden]`, or none.
     pub peepholes: &'a [f64],
 }
 
@@ -142,7 +142,7 @@ impl Layer<'_> {
                 || self.n_hidden.checked_mul(3) == Some(self.peepholes.len()))
     }
 
-    /// A row of the sums that a gate sees, of inputs or of states.
+    /// Calculates a row of sums of a gate, of inputs or of states.
     fn sums(weights: &[f64], bias: &[f64], x: &[f64], out: &mut [f64]) {
         for (row, out) in out.iter_mut().enumerate() {
             let weights = &weights[row * x.len()..][..x.len()];
@@ -253,7 +253,7 @@ impl Layer<'_> {
 pub struct LinearAttention {
     /// Heads of queries: a multiple of the key heads.
     pub heads: usize,
-    /// Heads of keys and values.
+    /// Number of heads of keys and values.
     pub key_heads: usize,
     /// The width of queries and keys.
     pub depth: usize,
@@ -263,8 +263,9 @@ pub struct LinearAttention {
     pub scale: f64,
 }
 
-/// Goes through sequences: at each place the state decays by e^decay, the key's value is written (or with `beta`
-/// so much of what differs from what is read for the key), and what is read for the query is the result.
+/// Runs linear attention over sequences. At each place the state decays by e^decay, then the key's value is written
+/// (with `beta`, that part of its difference from the value that the key reads), and the result is what the query
+/// reads.
 ///
 /// # Shapes
 ///

@@ -1,4 +1,4 @@
-//! Reductions: many elements become one.
+//! Reductions of many elements to one.
 //!
 //! # Order
 //!
@@ -37,7 +37,7 @@ use plan::ReducePlan;
 /// Number of partial results that are kept side by side: more than one vector, since each sum waits for the one
 /// before.
 pub const LANES: usize = 64;
-/// Partial results that are kept of what is too short for [`LANES`].
+/// Number of partial results for rows that are too short for [`LANES`].
 pub const FEW_LANES: usize = 16;
 /// Elements that are reduced in lanes before the results are combined.
 pub const BLOCK: usize = 1024;
@@ -49,25 +49,25 @@ pub enum Reduction {
     Sum,
     /// The product; integers wrap around.
     Product,
-    /// The sum of the sizes; integers wrap around.
+    /// The sum of absolute values; integers wrap around.
     SumOfSizes,
     /// The sum of the squares; integers wrap around.
     SumOfSquares,
     /// The root of the sum of the squares.
     Norm,
-    /// The sum divided by the number; of integers, rounded towards 0.
+    /// The mean; of integers, rounded towards 0.
     Mean,
-    /// The smallest; no number, if one is none.
+    /// The smallest element; NaN, if one is.
     Minimum,
-    /// The largest; no number, if one is none.
+    /// The largest element; NaN, if one is.
     Maximum,
     /// The logarithm of the sum.
     LogSum,
-    /// The logarithm of the sum of all e^x; minus infinity for nothing.
+    /// The logarithm of the sum of all e^x; minus infinity for no elements.
     LogSumExp,
 }
 
-/// Makes the results from one on, of elements and to elements given as bytes.
+/// Loop that makes the results from one on, of elements given as bytes.
 type Run = fn(&ReducePlan, &[u8], usize, &mut [u8]) -> Result<(), Error>;
 
 impl Reduction {

@@ -24,9 +24,9 @@ pub enum CoordinateMode {
     HalfPixel,
     /// [`HalfPixel`](Self::HalfPixel), but 0 where the result has one element.
     PytorchHalfPixel,
-    /// The first and last elements of both lie on each other: `x * (input - 1) / (output - 1)`.
+    /// The first and the last elements coincide: `x * (input - 1) / (output - 1)`.
     AlignCorners,
-    /// The first elements lie on each other: `x / scale`.
+    /// The first elements coincide: `x / scale`.
     Asymmetric,
 }
 
@@ -80,7 +80,7 @@ impl Interpolation {
     };
 }
 
-/// Describes a result that shows of each place the nearest element, of any type.
+/// Returns the copy that takes the nearest element for each place of the result, of any type.
 ///
 /// # Errors
 ///
@@ -115,7 +115,7 @@ pub fn nearest(
     })
 }
 
-/// A resizing with its weights.
+/// A resize, with its weights.
 ///
 /// # Examples
 ///
@@ -134,7 +134,7 @@ pub fn nearest(
 pub struct Resize {
     input: Dims,
     output: Dims,
-    /// The weights of each dimension; `None` for those that stay as they are.
+    /// Weights of each dimension; `None` for dimensions that keep their extent.
     taps: Vec<Option<Taps>>,
 }
 
@@ -297,8 +297,8 @@ impl Resize {
         }
     }
 
-    /// Finds what a row is made of, in the dimensions before the last resized one: where it begins, and its
-    /// weight.
+    /// Finds the input rows of a result's row, in the dimensions before the last resized one, with their beginnings
+    /// and weights.
     fn rows(&self, number: usize, split: usize, strides: &[usize], rows: &mut Vec<(usize, f64)>) {
         rows.clear();
         rows.push((0, 1.0));
@@ -331,7 +331,7 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// Adds a row of the input, times a factor, to the sums.
+    /// Adds a row of the input, times a factor and resized, to the sums.
     #[inline(always)]
     fn add<T: Floating<Wide: Real>>(&self, x: &[T], factor: f64, sums: &mut [T::Wide]) {
         for (place, sums) in sums.chunks_exact_mut(self.block.len()).enumerate() {

@@ -1,12 +1,11 @@
-//! Results whose rows are alike, cut into blocks of whole rows: images with their channels last, made pixel by
-//! pixel.
+//! Partition of rows that cost alike into blocks of whole rows: images with channels last, made pixel by pixel.
 
 use std::ops::Range;
 
 use super::packed_gemm::{Block, Partition};
 use super::parallel::part_start;
 
-/// Operations of a block, about: some 10 microseconds.
+/// Approximate operations of a block: some 10 microseconds.
 const BLOCK_OPERATIONS: usize = 1 << 18;
 
 /// A partition of rows into blocks. It depends on shapes alone.

@@ -1,4 +1,4 @@
-//! Rows that are made one by one.
+//! Results made row by row, with prefetching and streaming stores.
 
 use std::mem::size_of_val;
 use std::num::NonZeroUsize;
@@ -9,20 +9,20 @@ use crate::{Element, to_bytes, to_bytes_mut};
 
 /// Minimum prefetch distance in bytes: memory takes so long to arrive.
 const AHEAD: usize = 2048;
-/// Bytes that come from memory together.
+/// Bytes of a cache line.
 const LINE: usize = 64;
-/// Passes over a row that ask for what comes next.
+/// Number of passes over a row that prefetch.
 const N_PASSES: usize = 2;
-/// Elements between which it is told what will be read next.
+/// Number of elements between prefetches.
 pub(crate) const SEGMENT: usize = 256;
 /// Elements that are streamed together: whole lines, whatever the size of an element.
 const GROUP: usize = LINE;
-/// Processors take a load to be of what an earlier store writes if these lowest bits of their addresses are the same.
+/// Processors take a load to depend on an earlier store if these lowest bits of their addresses are equal.
 const ALIASES: usize = 4096;
 /// Bytes from which on results are streamed: no cache would hold them until they are read.
 const STREAMED_BYTES: usize = 32 << 20;
-/// Bytes of rows that are streamed. Of shorter ones much is parts of lines, which are not streamed; of longer ones
-/// what is between their passes would not stay near.
+/// Bytes of rows that are streamed. Much of shorter rows is parts of lines, which are not streamed; scratch memory
+/// for longer ones would leave the caches.
 const STREAMED_ROW_BYTES: RangeInclusive<usize> = 8 * LINE..=64 << 10;
 
 /// Prefetch state of a row: elements that will be read and written next.
@@ -37,7 +37,7 @@ pub(crate) struct Prefetch<'a, T> {
     out: Option<*const T>,
     /// Number of elements that were prefetched.
     n_asked: usize,
-    /// Elements of a step.
+    /// Number of elements of a step.
     n_each: usize,
 }
 
@@ -52,7 +52,7 @@ impl<T> Prefetch<'_, T> {
         }
     }
 
-    /// Asks for what comes next, once for each [`SEGMENT`] of each of [`N_PASSES`] passes.
+    /// Prefetches once for each [`SEGMENT`] of each of [`N_PASSES`] passes.
     #[inline(always)]
     pub(crate) fn step(&mut self) {
         let end = self.x.len().min(self.n_asked + self.n_each);
@@ -67,12 +67,12 @@ impl<T> Prefetch<'_, T> {
 /// Destination of a row that is streamed past the caches.
 #[derive(Debug)]
 struct StreamTarget<'r, T> {
-    /// Whole lines, but for the first and the last of a chunk.
+    /// Destination: whole lines, but for the first and the last of a chunk.
     to: &'r mut [T],
     /// Number of elements before the row that are streamed with it: the end of the row before, which shares a line
     /// with it.
     n_before: usize,
-    /// Comes before anybody else sees what was streamed.
+    /// Fence, dropped before anybody else sees the streamed elements.
     end: &'r StreamFence,
 }
 
@@ -86,7 +86,7 @@ fn whole_lines<T>(elements: &[T], n: usize) -> usize {
     }
 }
 
-/// Returns elements of a line.
+/// Returns the number of elements of a line.
 const fn line_len<T>() -> usize {
     match size_of::<T>() {
         size @ 1..=LINE => LINE / size,
@@ -129,8 +129,8 @@ impl<'r, T: Element> Row<'r, T> {
         self.x.unwrap_or(&self.out[self.first..])
     }
 
-    /// Returns the elements, as they are now; memory for as many that is near and not read until the last pass writes
-    /// to it, if there is some; and what comes after the row.
+    /// Returns the elements as they are now; scratch memory of as many elements in the caches, if any, which is not
+    /// read until the last pass writes to it; and the prefetch state of the next row.
     pub(crate) fn parts(&mut self) -> (&[T], Option<&mut [T]>, &mut Prefetch<'r, T>) {
         let out = &mut self.out[self.first..];
         match (self.x, &self.streams) {
@@ -140,7 +140,7 @@ impl<'r, T: Element> Row<'r, T> {
         }
     }
 
-    /// Writes a function of each element: these are the elements from now on.
+    /// Replaces each element by a function of it.
     #[inline(always)]
     pub(crate) fn write(&mut self, function: impl Fn(T) -> T + Copy) {
         let mut x = self.x.take().map(|x| x.chunks(SEGMENT));
@@ -161,7 +161,7 @@ impl<'r, T: Element> Row<'r, T> {
         }
     }
 
-    /// Writes a function of each element, for the last time.
+    /// Replaces each element by a function of it, in the last pass.
     #[inline(always)]
     pub(crate) fn finish(mut self, function: impl Fn(T) -> T + Copy) {
         match self.streams.take() {
@@ -178,8 +178,8 @@ impl<'r, T: Element> Row<'r, T> {
         }
     }
 
-    /// Changes the elements, once all are written, for the last time: `make` is given part by part, each with the
-    /// number of its first element.
+    /// Changes the elements in parts, after the last pass: `make` is given each part with the number of its first
+    /// element.
     #[inline(always)]
     pub(crate) fn finish_parts(mut self, mut make: impl FnMut(usize, &mut [T])) {
         debug_assert!(self.x.is_none(), "something was written");
@@ -194,7 +194,7 @@ impl<'r, T: Element> Row<'r, T> {
         }
     }
 
-    /// Changes the elements, and streams those that fill lines. The others are left where they are near.
+    /// Changes the elements, and streams those that fill lines. The others are left in the caches.
     ///
     /// Streamed elements are made in registers: stores to memory that is near would wait for the streams before them.
     #[inline(always)]
@@ -267,8 +267,8 @@ pub(crate) fn chunk_len(
     parallel::chunk_len(operations, row)
 }
 
-/// Makes each row of `out`, which is the whole or a part of a result that is streamed or not, of that of `x`. What is
-/// left of `x` after the last whole row is left out. `make`, which is to be inlined, runs [`vectorized`].
+/// Makes each row of `out` from that of `x`; `out` is the whole or a part of a result that is streamed or not.
+/// Elements of `x` behind the last whole row are ignored. `make`, which is to be inlined, runs [`vectorized`].
 ///
 /// # Panics
 ///
@@ -346,7 +346,7 @@ pub(crate) fn each_row<T: Element>(
     );
 }
 
-/// Copies elements past the caches, to as many. Other threads may see it after the end.
+/// Copies elements past the caches. Other threads may see them after the fence.
 #[inline(always)]
 fn stream<T: Element>(from: &[T], to: &mut [T], end: &StreamFence) {
     #[cfg(target_arch = "x86_64")]
@@ -370,8 +370,8 @@ fn stream<T: Element>(from: &[T], to: &mut [T], end: &StreamFence) {
     }
 }
 
-/// Copies whole lines past the caches, to as many, the first of which begins where a line begins. By one store for
-/// each line where there is one: by several a line may leave in parts, when others come in between.
+/// Copies whole lines past the caches, to as many elements, from the beginning of a line on. By one store for each
+/// line where there is one: by several a line may leave in parts, when others come in between.
 ///
 /// # Safety
 ///
@@ -467,7 +467,7 @@ mod tests {
 
     use super::*;
 
-    /// Twice each element, plus its place in the row, by three passes.
+    /// Makes twice each element plus its place in the row, by three passes.
     fn made(x: &[f32], row: usize, out: &mut [f32], is_streamed: bool) {
         each_row(
             x,

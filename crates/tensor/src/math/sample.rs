@@ -1,4 +1,4 @@
-//! Pictures looked at in places that lie anywhere: sampling by a grid, and of regions.
+//! Sampling of pictures at any places: by a grid, and in regions.
 
 use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
@@ -47,7 +47,7 @@ pub struct GridSample {
 /// The coefficient of cubic interpolation.
 const CUBIC: f64 = -0.75;
 
-/// Looks at each picture in the places of a grid.
+/// Samples each picture at the places of a grid.
 ///
 /// # Shapes
 ///
@@ -159,7 +159,7 @@ impl GridSample {
         }
     }
 
-    /// Returns the element at a whole number; nothing if it is 0.
+    /// Returns the index of the element at a whole number; `None` if the element is 0.
     fn element(&self, x: f64, extent: usize) -> Option<usize> {
         let x = match self.outside {
             PaddingMode::Zeros => x,
@@ -240,7 +240,7 @@ pub struct RoiAlign {
     pub takes_largest: bool,
 }
 
-/// Looks at regions of pictures, cell by cell.
+/// Pools regions of pictures, cell by cell.
 ///
 /// # Shapes
 ///

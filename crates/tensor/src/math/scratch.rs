@@ -1,5 +1,4 @@
-//! Memory that a thread keeps between the blocks that it makes: to get it anew, cleared, costs as much as to write
-//! it twice.
+//! Scratch memory that a thread keeps between blocks: new memory, cleared, costs as much as writing it twice.
 
 use std::cell::Cell;
 
@@ -10,7 +9,7 @@ thread_local! {
 /// Elements that a thread keeps at most: 8 MiB.
 const MAX_KEPT: usize = 2 << 20;
 
-/// Elements of a line of the caches.
+/// Number of elements of a cache line.
 const LINE: usize = 16;
 
 /// Calls `body` with scratch memory of `len` elements, of any value. It begins with a line of the caches, if the

@@ -5,12 +5,12 @@ use std::cmp::Ordering;
 use super::number::Real;
 use crate::{BF16, Bool, Complex, Element, F16};
 
-/// Elements that can be told from zero, and put in an order.
+/// A type of elements with a zero and an order.
 pub trait Sortable: Element {
     /// Returns whether the element is zero, of any sign, or false.
     fn is_zero(self) -> bool;
-    /// Returns the order of numbers; what is no number comes last, and is the same as what is none. Complex numbers
-    /// are ordered by their real parts, then by their imaginary ones.
+    /// Compares numbers; NaN comes last, and equals NaN. Complex numbers are ordered by their real parts, then by
+    /// their imaginary ones.
     fn order(self, other: Self) -> Ordering;
 }
 
@@ -73,9 +73,9 @@ fn number_order<T: Real>(a: T, b: T) -> Ordering {
     (!a.same(a)).cmp(&!b.same(b))
 }
 
-/// Writes the places of elements for which `is_wanted` holds, in row-major order: all first coordinates, then all second
-/// ones, and so on, as a tensor `[rank, n]`; of a tensor without dimensions `[0, n]`. `out` has room for them, `n` times
-/// the rank.
+/// Writes the coordinates of elements for which `is_wanted` holds, in row-major order: all first coordinates, then
+/// all second ones, and so on, as a tensor `[rank, n]`, or `[0, n]` for a tensor without dimensions. `out` has room
+/// for `n` times the rank.
 ///
 /// # Examples
 ///

@@ -111,7 +111,7 @@ fn row_len(x: &[usize], out: &[usize]) -> Result<usize, Error> {
     }
 }
 
-/// Makes rows. The slices are of one length.
+/// Calculates rows. The slices are of one length.
 fn rows<T: Floating>(kind: Kind, row: usize, x: &[T], is_streamed: bool, out: &mut [T]) {
     let row = row.max(1);
     with_results(kind, row, |results| {
@@ -129,7 +129,7 @@ fn rows<T: Floating>(kind: Kind, row: usize, x: &[T], is_streamed: bool, out: &m
 /// Length up to which a row's scratch memory is at hand: to clear more takes longer than to make such a row.
 const FEW: usize = 32;
 
-/// Calls a function with memory for the results of a row, as far as this kind needs some.
+/// Calls a function with scratch memory for the results of a row, if this kind needs any.
 #[inline(always)]
 fn with_results<T: Floating>(kind: Kind, row: usize, then: impl FnOnce(&mut [T])) {
     match kind {
@@ -139,7 +139,7 @@ fn with_results<T: Floating>(kind: Kind, row: usize, then: impl FnOnce(&mut [T])
     }
 }
 
-/// Makes one row, in place.
+/// Calculates one row, in place.
 pub fn row_in_place<T: Floating>(kind: Kind, row: &mut [T]) {
     with_results(kind, row.len(), |results| {
         vectorized(
@@ -179,7 +179,7 @@ impl<T: Floating> Reduce<T> for Largest {
     }
 }
 
-/// Makes a row, within what is vectorized. `results` is memory that is used again ([`with_results`]).
+/// Calculates a row, within [`vectorized`]. `results` is scratch memory ([`with_results`]).
 #[inline(always)]
 fn make_row<T: Floating>(kind: Kind, mut row: Row<'_, T>, results: &mut [T]) {
     let largest = block::<Largest, T>(row.elements());

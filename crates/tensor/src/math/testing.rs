@@ -49,7 +49,7 @@ pub(crate) fn layout_of(extents: Vec<usize>) -> impl Strategy<Value = Layout> {
     })
 }
 
-/// Views of up to `rank` dimensions with extents below `extent`.
+/// Returns a strategy for views of up to `rank` dimensions with extents below `extent`.
 pub(crate) fn layouts(rank: usize, extent: usize) -> impl Strategy<Value = Layout> {
     prop::collection::vec(0..extent, 0..=rank).prop_flat_map(layout_of)
 }
@@ -64,7 +64,7 @@ pub(crate) fn coordinates(mut index: usize, extents: &[usize]) -> Vec<usize> {
     list
 }
 
-/// Returns elements of any type, all bits of which look random, the same each time.
+/// Returns pseudo-random elements of any type, with all bits in use.
 pub(crate) fn elements<T: Element>(n: usize) -> Vec<T> {
     let mut list = vec![T::ZERO; n];
     let mut state = 1_u64;

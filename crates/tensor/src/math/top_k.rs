@@ -32,7 +32,7 @@ struct TopKPlan {
     dimension: usize,
 }
 
-/// Finds the `k` largest or smallest elements along a dimension, and where they are.
+/// Finds the `k` largest or smallest elements along a dimension, and their positions.
 ///
 /// With as many as there are, this sorts.
 ///
@@ -79,7 +79,7 @@ pub fn top_k<T: Real>(
     Ok(())
 }
 
-/// Finds where the `k` largest or smallest elements along a dimension are, of dense tensors, on the workers of
+/// Finds the positions of the `k` largest or smallest elements along a dimension of a dense tensor, on the workers of
 /// the request's queue if there is much to do.
 ///
 /// The elements themselves are what [`gather_elements_into`](super::layout_copy::gather_elements_into) takes from
@@ -114,7 +114,7 @@ pub fn top_k_positions_into(
     })
 }
 
-/// Makes positions from one on, of elements given as bytes.
+/// Loop that makes positions from one on, of elements given as bytes.
 type Find = fn(&TopKPlan, &[u8], usize, &mut [i64]) -> Result<(), Error>;
 
 fn find_of(dtype: DType) -> Result<Find, Error> {
@@ -195,7 +195,7 @@ impl TopKPlan {
         }
     }
 
-    /// Brings those that are wanted to the front, in their order.
+    /// Moves the results to the front, in their order.
     fn select<T: Real>(&self, row: &mut [(T, usize)]) {
         let order = |x: &(T, usize), y: &(T, usize)| {
             let by_value = match self.which {
@@ -223,7 +223,7 @@ fn compare<T: Real>(x: T, y: T) -> Ordering {
     }
 }
 
-/// Returns where the element of some number is, in row-major order.
+/// Returns the offset of an element by its number in row-major order.
 fn offset(mut number: usize, extents: &[usize], strides: &[usize]) -> usize {
     let mut offset = 0;
     for (extent, stride) in extents.iter().zip(strides).rev() {

@@ -12,7 +12,7 @@ use crate::{DenseHostTensor, TensorView, TensorViewMut, from_bytes_mut};
 #[cfg(test)]
 mod tests;
 
-/// How [`momentum`] goes on.
+/// Options of stochastic gradient descent with momentum.
 ///
 /// For each weight `w` with gradient `g` and velocity `v`:
 ///
@@ -116,7 +116,7 @@ pub fn softmax_cross_entropy<T: Floating>(
     Ok(T::from_f64(loss / n_rows as f64))
 }
 
-/// Takes a step: changes weights and velocities as [`Momentum`] says.
+/// Takes a step of [`Momentum`]: changes weights and velocities.
 ///
 /// # Panics
 ///
@@ -165,7 +165,7 @@ pub fn momentum<T: Floating>(
     );
 }
 
-/// Takes a step against the gradient: each weight becomes `w - rate g`, on the workers of the request's queue if there
+/// Takes a step of gradient descent: each weight becomes `w - rate g`, on the workers of the request's queue if there
 /// are many.
 ///
 /// # Errors

@@ -59,7 +59,7 @@ pub struct Node<T> {
 /// A contribution of a leaf to a result.
 #[derive(Clone, Copy, Debug)]
 pub struct Vote<T> {
-    /// To which of the results.
+    /// Index of the result.
     pub target: usize,
     /// Amount that is added.
     pub weight: T,
@@ -116,9 +116,9 @@ pub enum Aggregate {
     Average,
     /// The sum.
     Sum,
-    /// The least; where no tree says something, 0.
+    /// The least vote; 0 without votes.
     Least,
-    /// The greatest; where no tree says something, 0.
+    /// The greatest vote; 0 without votes.
     Greatest,
 }
 

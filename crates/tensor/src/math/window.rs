@@ -1,4 +1,4 @@
-//! [`Window`]: what of an input one element of an output looks at, in one dimension.
+//! [`Window`]: elements of an input that one element of an output reads, in one dimension.
 
 use smallvec::SmallVec;
 use tfrt_host::Error;
@@ -34,7 +34,7 @@ pub(crate) struct WindowAxis {
     pub window: Window,
     pub input: usize,
     pub output: usize,
-    /// Elements of padding before the input.
+    /// Number of elements of padding before the input.
     pub before: usize,
 }
 
@@ -128,8 +128,8 @@ impl Window {
 }
 
 impl WindowAxis {
-    /// Returns the elements of the window that lie in the input, for an output: the first and the end, by their
-    /// number in the window, and where in the input the first is.
+    /// Returns the part of an output's window that lies in the input: the first element and the end, by their numbers
+    /// in the window, and the position of the first in the input.
     #[inline]
     pub(crate) fn seen(&self, output: usize) -> (usize, usize, usize) {
         let Window {
@@ -157,7 +157,7 @@ impl WindowAxis {
     }
 }
 
-/// Windows in up to three dimensions, with missing ones put in front.
+/// Windows in three dimensions; missing ones are put in front.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Windows(pub [WindowAxis; 3]);
 

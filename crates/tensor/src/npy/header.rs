@@ -10,7 +10,7 @@ use crate::TensorShape;
 pub(super) struct Header {
     pub descr: String,
     pub kind: ElementKind,
-    /// The bytes of numbers are in the other order than the processor's.
+    /// Whether numbers are in the other byte order than the processor's.
     pub is_swapped: bool,
     /// The first dimension is the innermost.
     pub is_fortran: bool,
@@ -18,7 +18,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads the header; the elements are what follows.
+    /// Reads the header, and returns it with the elements' bytes.
     pub(super) fn read(bytes: &[u8]) -> Result<(Header, &[u8]), Error> {
         let rest = bytes.strip_prefix(MAGIC);
         let Some([major, _minor, rest @ ..]) = rest else {

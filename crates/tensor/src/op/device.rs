@@ -90,14 +90,14 @@ impl<'a> DeviceCall<'a> {
         found.ok_or_else(|| self.error(format_args!("operand {index} is left out")))
     }
 
-    /// Returns what the kernel's work comes after: the operands are ready.
+    /// Returns the values that the kernel's work has to wait for: the operands are ready then.
     pub fn after(&self) -> Vec<AnyAsyncValue> {
         let ready = self.inputs().map(|input| input.ready().as_any().clone());
         ready.collect()
     }
 
-    /// Takes memory of the device for the result at `index`. Its contents are unspecified: the kernel writes every
-    /// element, and resolves the promise when readers on the device may enqueue work.
+    /// Allocates memory of the device for the result at `index`. Its contents are unspecified: the kernel writes
+    /// every element, and resolves the promise when readers on the device may enqueue work.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Kernels of operations as kernels of programs.
+//! Registration of operations' kernels as kernels of programs.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use tfrt_ops::{AttrKind, AttrSource, AttrValue, Attrs, OpDef, Table};
 use super::{OpCall, OpKernel, Prepared, PreparedState, select};
 use crate::{NoValue, Tensor};
 
-/// Adds a kernel of programs for each row and kind of device that kernels are for:
+/// Registers a kernel of programs for each row and kind of device that `kernels` are for:
 ///
 /// ```mlir
 /// %y = "fake.graph.add"(%a, %b) {attributes = [], device = "FAKE:0"} : (!t.tensor, !t.tensor) -> !t.tensor
@@ -79,7 +79,7 @@ pub fn register(registry: &mut KernelRegistry, kernels: &[OpKernel], rows: &Tabl
     }
 }
 
-/// Adds the kernel that prepares for a kind of device.
+/// Adds the kernel that prepares constants for a kind of device.
 fn add_prepare(registry: &mut KernelRegistry, kernels: Arc<[OpKernel]>, kind: DeviceKind) {
     let prepare = move |operands: Rest,
                         attributes: Attr<AttributeView<'_>>,
@@ -130,7 +130,7 @@ fn in_places(
     all
 }
 
-/// A call of a program.
+/// Operands and attributes of a program's kernel call.
 struct Call<'a> {
     op: &'a OpDef,
     kind: DeviceKind,
@@ -261,7 +261,7 @@ impl Call<'_> {
     }
 }
 
-/// Returns the type of a tensor's elements; nothing of other values.
+/// Returns the type of a tensor's elements; `None` for other values.
 fn dtype(value: &AnyAsyncValue) -> Option<DType> {
     Some(value.get::<Tensor>()?.metadata().dtype)
 }

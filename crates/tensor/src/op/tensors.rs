@@ -1,5 +1,5 @@
-//! [`TensorKernel`]: what runs an operation of which operands and results are tensors. It may write results into the
-//! memory of operands that it is given for good.
+//! [`TensorKernel`]: a kernel whose operands and results are tensors. It may write results into the memory of
+//! operands that are given for good.
 
 use std::fmt;
 
@@ -17,9 +17,9 @@ use crate::{
     TensorMetadata,
 };
 
-/// The tensors that one run of an operation is given. They are there.
+/// Operands of a [`TensorCall`], all there.
 pub trait Operands {
-    /// Returns how many there are, with those that are left out before the last.
+    /// Returns the number of operands, with those that are left out before the last.
     fn len(&self) -> usize;
 
     /// Returns whether there are none.
@@ -27,7 +27,7 @@ pub trait Operands {
         self.len() == 0
     }
 
-    /// Returns the tensor at `index`; nothing if it is left out, or was taken.
+    /// Returns the tensor at `index`; `None` if it is left out, or was taken.
     fn get(&self, index: usize) -> Option<&Tensor>;
 
     /// Takes the dense tensor at `index`, to be overwritten, if it was given for good and nobody else holds its
@@ -38,7 +38,7 @@ pub trait Operands {
     fn put_back(&mut self, index: usize, tensor: DenseHostTensor);
 }
 
-/// A tensor that an operation has made, or will have made.
+/// A result of an operation: finished or pending.
 #[derive(Debug)]
 pub enum Output {
     /// A finished tensor.
@@ -102,13 +102,13 @@ pub struct Formats {
 }
 
 impl Formats {
-    /// Dense tensors alone; others are converted if they can be.
+    /// Dense tensors alone; others are converted if possible.
     pub const DENSE: Formats = Formats {
         scalar: false,
         string: false,
         coo: false,
     };
-    /// And scalar ones.
+    /// Dense and scalar tensors.
     pub const SCALAR: Formats = Formats {
         scalar: true,
         string: false,
@@ -164,13 +164,13 @@ impl TensorKernel {
         }
     }
 
-    /// Sets of which types the elements of operand 0 are.
+    /// Sets the types that the elements of operand 0 may have.
     pub const fn of(mut self, family: Family) -> TensorKernel {
         self.family = Some(family);
         self
     }
 
-    /// Sets which formats it takes as they are.
+    /// Sets the formats that are not converted before a call.
     pub const fn formats(mut self, formats: Formats) -> TensorKernel {
         self.formats = formats;
         self
@@ -202,7 +202,7 @@ pub struct TensorCall<'a> {
     pub attrs: Attrs<'a>,
     /// Operands.
     pub operands: &'a mut dyn Operands,
-    /// Types and shapes of the results, as the row's rule has them; none if it can't say all.
+    /// Types and shapes of the results, by the row's rule; empty if the rule does not know all.
     pub results: &'a [TensorMetadata],
     /// Number of results that the caller takes.
     pub n_results: usize,
@@ -245,7 +245,8 @@ impl TensorCall<'_> {
         self.tensor(index)?.as_dense()
     }
 
-    /// Takes a dense operand of this type and shape if it was given for good and nobody else holds its memory.
+    /// Takes a dense operand of this type and shape, to be overwritten, if it was given for good and nobody else
+    /// holds its memory.
     pub fn take_like(&mut self, index: usize, like: &TensorMetadata) -> Option<DenseHostTensor> {
         match self.operands.get(index)?.metadata() == like {
             true => self.operands.take_sole(index),

@@ -1,4 +1,4 @@
-//! Codes of numbers, and numbers of codes.
+//! Encoding and decoding of small numbers.
 
 use super::{Overflow, SubbyteType};
 
@@ -26,7 +26,7 @@ enum Special {
     NegativeZero,
 }
 
-/// Returns the float of a type; `None` for integers and for powers of two.
+/// Returns the bit layout of a float type; `None` for integers and for powers of two.
 fn float(dtype: SubbyteType) -> Option<FloatFormat> {
     let (n_bits, n_mantissa, bias, largest, special) = match dtype {
         SubbyteType::F8E4M3FN => (8, 3, 7, 0x7e, Special::Above),
@@ -169,8 +169,8 @@ impl FloatFormat {
         }
     }
 
-    /// Returns the code of the nearest number to one that is not negative; `None` if it is above the largest when it
-    /// is rounded to as many bits.
+    /// Returns the code of the nearest number to one that is not negative; `None` if it rounds to more than the
+    /// largest number.
     fn nearest(self, value: f32) -> Option<u8> {
         if value.is_infinite() {
             return None;

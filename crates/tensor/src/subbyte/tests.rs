@@ -59,8 +59,8 @@ fn table(dtype: SubbyteType) -> Vec<f64> {
     codes(dtype).map(of).collect()
 }
 
-/// Returns the code by a search of the table: the nearest, of two as near the even one; `None` for what is above the
-/// largest by half of the last step or more.
+/// Finds the code in the table: the nearest, ties to even; `None` for numbers above the largest by half of the last
+/// step or more.
 fn search(dtype: SubbyteType, table: &[f64], value: f32) -> Option<u8> {
     let value = f64::from(value);
     let largest = table

@@ -12,9 +12,9 @@ use crate::math::reduce::{Maximum, Sum, block};
 use crate::math::{parallel, vectorized};
 use crate::{Dims, Element, TensorView};
 
-/// Queries of a block.
+/// Number of queries of a block.
 const N_QUERIES: usize = 64;
-/// Keys of a block.
+/// Number of keys of a block.
 const N_KEYS: usize = 128;
 
 /// Extents of attention's tensors, all of four dimensions.
@@ -40,7 +40,7 @@ struct Block<W> {
     keys: Vec<W>,
     values: Vec<W>,
     scores: Vec<W>,
-    /// Sums of values so far, as scaled by the largest score.
+    /// Sums of values so far, scaled by the largest score.
     sums: Vec<W>,
     /// For each query the largest score so far, and the sum of all e^(score - largest).
     states: Vec<(W, W)>,
@@ -121,7 +121,7 @@ impl AttentionPlan {
         parallel::chunk_len(operations, row.saturating_mul(N_QUERIES))
     }
 
-    /// Chunks of the result have whole blocks of queries.
+    /// Returns the chunk length of a result: whole blocks of queries.
     pub(super) fn chunk_len(&self) -> NonZeroUsize {
         let operations = self.n_keys.saturating_mul(2) / 8;
         parallel::chunk_len(operations, self.width.saturating_mul(N_QUERIES))
@@ -383,7 +383,7 @@ fn mask_row<T: AttentionElement>(
     }
 }
 
-/// Makes scores of a query to weights, by the largest so far; scales down what was summed up if that grows.
+/// Turns scores of a query into weights by the largest score so far; scales the sums down if that grows.
 fn weigh<W>(scores: &mut [W], (largest, sum): &mut (W, W), sums: &mut [W])
 where
     W: crate::math::number::Floating<Wide = W>,

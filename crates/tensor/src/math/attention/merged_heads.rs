@@ -1,4 +1,4 @@
-//! Attention of heads that lie side by side, as products make them: nothing is transposed before or after.
+//! Attention of heads that lie side by side, as projections make them: nothing is transposed before or after.
 //!
 //! # Shapes
 //!

@@ -19,7 +19,7 @@ pub struct ScoreOptions {
     pub scale: f64,
     /// Above 0, scores become `softcap * tanh(score / softcap)`.
     pub softcap: f64,
-    /// Query `i` looks at the first `i + 1` keys and as many more as this says.
+    /// Causal attention: query `i` attends to the first `i + 1 + causal` keys.
     pub causal: Option<usize>,
     /// Number of keys of each batch.
     pub lens: Option<Vec<usize>>,

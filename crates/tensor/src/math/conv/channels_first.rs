@@ -1,4 +1,4 @@
-//! Convolutions of tensors whose channels come first, with filters as ONNX has them.
+//! Convolutions with channels first, and filters in ONNX's order.
 //!
 //! Images are brought into the order of [`conv`](super) and back one by one, the filter once: what is multiplied
 //! lies side by side there. A filter of many convolutions is brought there ahead ([`OrderedFilter`]). Models that run often
@@ -89,7 +89,7 @@ pub fn convolve<T: MatmulElement + Real>(
     images(&plan, input, &filter, epilogue, 0, out.as_mut_slice())
 }
 
-/// A filter, by its extents.
+/// Extents and elements of a filter.
 type FilterOf<'f, T> = (&'f [usize], FilterElements<<T as Sealed>::RhsElement>);
 
 /// Applies [`convolve`] to dense tensors, on the workers of the request's queue if there are several images.
@@ -192,7 +192,7 @@ pub fn convolve_transposed<T: MatmulElement + Real>(
     transposed_image(transposed, input, filter, epilogue, out)
 }
 
-/// Convolves by a filter that is in order.
+/// Calculates a transposed convolution by a reordered filter.
 fn transposed_image<T: MatmulElement + Real>(
     transposed: &TransposedConvolution,
     input: &TensorView<'_, T>,

@@ -1,5 +1,5 @@
-//! Deformable convolutions: each element of a window is moved by an offset of its own, and what lies there between
-//! elements is interpolated linearly. Outside an image is 0.
+//! Deformable convolutions: each element of a window is moved by its own offset, and read by linear interpolation.
+//! Outside an image is 0.
 //!
 //! # Shapes
 //!
@@ -27,9 +27,9 @@ use crate::{DenseHostTensor, Dims};
 pub struct DeformableConvolution {
     /// A window for each spatial dimension.
     pub windows: Vec<Window>,
-    /// Groups: the first part of the channels is seen by the first part of the filters, and so on.
+    /// Number of groups: the first part of the channels is seen by the first part of the filters, and so on.
     pub groups: usize,
-    /// Groups of channels that have offsets in common.
+    /// Number of groups of channels that share offsets.
     pub offset_groups: usize,
 }
 
@@ -100,7 +100,7 @@ struct Elements<'a, T> {
     mask: Option<&'a [T]>,
 }
 
-/// Convolves, on the workers of the request's queue if there is much to do.
+/// Calculates a deformable convolution, on the workers of the request's queue if there is much to do.
 ///
 /// # Shapes
 ///

@@ -1,4 +1,4 @@
-//! Convolutions of `f32` whose channels don't mix: the sums of a pixel's channels stay in registers.
+//! Depthwise convolutions of `f32`: the sums of a pixel's channels stay in registers.
 
 #![allow(
     clippy::needless_range_loop,
@@ -19,8 +19,9 @@ use crate::math::packed_gemm::{
 };
 use crate::math::row_blocks::RowBlocks;
 
-/// Convolves where each channel is a group of its own, on the workers of the request's queue if there is much to
-/// do. Each sum is taken tap by tap, and rounded as in [`convolve_packed_into`](super::convolve_packed_into).
+/// Calculates a depthwise convolution, where each channel is a group, on the workers of the request's queue if there
+/// is much to do. Each sum is taken tap by tap, and rounded as in
+/// [`convolve_packed_into`](super::convolve_packed_into).
 ///
 /// # Shapes
 ///
@@ -86,8 +87,8 @@ struct Pixels<'p> {
     out: &'p mut [f32],
 }
 
-/// Vectors of a pixel at a time, and neighbouring pixels that go with them: as many chains of additions as hide how
-/// long one takes, for which a factor is loaded but once.
+/// Number of vectors of a pixel at a time, with as many neighbouring pixels that their additions hide each other's
+/// latency; a factor is loaded once for all of them.
 const VECTORS: usize = 4;
 const NEIGHBOURS: usize = 4;
 
@@ -131,7 +132,7 @@ impl WithSimd for Pixels<'_> {
     }
 }
 
-/// Outputs side by side that look at the same elements of their windows.
+/// Neighbouring outputs that read the same elements of their windows.
 struct Line<'p, S: Simd> {
     simd: S,
     block_epilogue: &'p BlockEpilogue<'p>,

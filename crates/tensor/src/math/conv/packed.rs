@@ -1,4 +1,4 @@
-//! Convolutions of `f32` by filters that are packed ahead.
+//! Convolutions of `f32` by packed filters.
 
 use std::sync::Arc;
 
@@ -175,9 +175,9 @@ impl PackedFilter {
         })
     }
 
-    /// Takes elements that were packed for any instruction set, by [`elements_for`](Self::elements_for) on this
-    /// processor or another: as they are if `to` is that set, laid out again otherwise. The products are those
-    /// of a filter that was packed for `to`.
+    /// Wraps elements that [`elements_for`](Self::elements_for) packed for any instruction set, on this processor or
+    /// another: as they are if `to` is that set, repacked otherwise. The products are those of a filter that was
+    /// packed for `to`.
     ///
     /// # Errors
     ///
@@ -236,7 +236,7 @@ impl PackedFilter {
         lay_all_again(allocator, &self.elements, n_parts, [self.layout, layout])
     }
 
-    /// Returns into how many groups channels and filters are divided.
+    /// Returns the number of groups.
     pub fn groups(&self) -> usize {
         self.groups
     }
@@ -246,17 +246,17 @@ impl PackedFilter {
         &self.extents
     }
 
-    /// Returns what it is laid out for.
+    /// Returns the instruction set that the filter is packed for.
     pub fn instruction_set(&self) -> InstructionSet {
         self.layout.set
     }
 
-    /// Returns how it is applied.
+    /// Returns the algorithm that the filter is packed for.
     pub fn method(&self) -> Method {
         self.method
     }
 
-    /// Puts an equal tensor in the place of the elements, so that several filters share one.
+    /// Replaces the elements by an equal tensor, so that several filters share one.
     #[must_use]
     pub fn map_elements(mut self, of: impl FnOnce(DenseHostTensor) -> DenseHostTensor) -> Self {
         let elements = of(self.elements.clone());
@@ -319,7 +319,7 @@ impl PackedFilter {
         }
     }
 
-    /// Makes a block of all groups.
+    /// Makes a block of the output, of all groups.
     fn block(
         &self,
         sides: ConvOperands<'_>,

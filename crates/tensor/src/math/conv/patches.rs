@@ -6,7 +6,7 @@ use super::ConvPlan;
 use crate::math::packed_gemm::Lhs;
 use crate::math::window::WindowAxis;
 
-/// A part of fewer elements is not worth the start of a loop: taps that lie side by side are one part then.
+/// Length below which parts are not worth the start of a loop: adjacent taps are one part then.
 const SHORT: usize = 24;
 
 /// The windows of one group.
@@ -104,7 +104,7 @@ impl<'a> Patches<'a> {
         });
     }
 
-    /// Returns whether the joined taps of an output lie in the input, in the last dimension: wholly, or partly.
+    /// Returns the overlap of an output's merged taps with the input, in the last dimension.
     fn joined(&self, x: usize) -> TapOverlap {
         let width = &self.plan.windows.0[2];
         let end = x.wrapping_add(width.window.extent);

@@ -25,12 +25,12 @@ use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransposedConvolution {
     /// A window of the output for each spatial dimension: windows of neighbouring elements are `stride` apart, and
-    /// padding is what is cut off the output. With [`Padding::Same`] the output is `stride` times as large.
+    /// padding is cut off the output. With [`Padding::Same`] the output is `stride` times as large.
     pub windows: SmallVec<[Window; 3]>,
     /// Number of elements appended behind the output in each dimension, fewer than the stride: elements that no window
     /// reaches, or that padding would cut off.
     pub output_padding: SmallVec<[usize; 3]>,
-    /// Groups: the first part of the channels is seen by the first part of the filters, and so on.
+    /// Number of groups: the first part of the channels is seen by the first part of the filters, and so on.
     pub groups: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Convolutions by windows of 3x3 and stride 1 with fewer multiplications (Winograd's way): 16 for each four outputs,
-//! or 36 for each sixteen, where the definition has 36 and 144.
+//! Winograd convolutions by windows of 3x3 and stride 1: 16 multiplications for each four outputs, or 36 for each
+//! sixteen, where the definition has 36 and 144.
 //!
 //! # How
 //!
@@ -34,21 +34,21 @@ use transform::{FourOutputs, Transform, TwoOutputs};
 /// The algorithm of a convolution by a packed filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// As the definition says, by any windows.
+    /// The direct method, by any windows.
     Direct,
-    /// Squares of 2x2 outputs together, by windows of 3x3 with stride 1: 4/9 of the multiplications, of
-    /// a filter of 16/9 of the elements.
+    /// Winograd in squares of 2x2 outputs, by windows of 3x3 with stride 1: 4/9 of the multiplications, of a filter
+    /// of 16/9 of the elements.
     Winograd2,
-    /// Squares of 4x4 outputs: 1/4 of the multiplications, of a filter of 4 times the elements, with twice the
-    /// rounding error.
+    /// Winograd in squares of 4x4 outputs: 1/4 of the multiplications, of a filter of 4 times the elements, with
+    /// twice the rounding error.
     Winograd4,
 }
 
 /// Channels and filters from which on fewer multiplications pay for the transforms.
 const MIN_CHANNELS: usize = 16;
-/// Channels times filters of which the third cache holds the transformed filter of large squares.
+/// Maximum product of channels and filters for which the third cache holds the transformed filter of large squares.
 const MAX_FOUR: usize = 160 * 160;
-/// The largest element of a filter that is transformed: no sum overflows if the image has no element above 2^48.
+/// Largest element of a filter that is transformed: no sum overflows if the image has no element above 2^48.
 const MAX_ELEMENT: f32 = (1_u64 << 40) as f32;
 
 impl Method {
@@ -74,7 +74,7 @@ impl Method {
         }
     }
 
-    /// Returns its name, as packed filters tell it.
+    /// Returns the method's name, as in files of packed filters.
     pub const fn name(self) -> &'static str {
         match self {
             Method::Direct => "direct",
@@ -88,7 +88,7 @@ impl Method {
         Method::ALL.into_iter().find(|method| method.name() == name)
     }
 
-    /// Outputs of a square, in a row.
+    /// Returns the number of outputs of a square, in a row.
     fn tile(self) -> usize {
         match self {
             Method::Direct => 1,
@@ -97,7 +97,7 @@ impl Method {
         }
     }
 
-    /// Places of a patch: transformed filters for each filter.
+    /// Returns the number of places of a patch: transformed filters for each filter.
     pub(super) fn n_places(self) -> usize {
         match self {
             Method::Direct => 1,
@@ -125,7 +125,7 @@ impl Method {
     }
 }
 
-/// Returns the layout of a filter at one place of the patch: columns that fill their vectors.
+/// Returns the layout of a filter at one place of the patch; columns fill their vectors.
 pub(super) fn layout(set: InstructionSet, channels: usize, filters: usize) -> Option<Layout> {
     Some(Layout {
         set,
@@ -188,7 +188,7 @@ pub(super) struct Tiling {
     n_panel_blocks: usize,
 }
 
-/// Squares of a block, about.
+/// Approximate number of squares of a block.
 const TILES_OF_TWO: usize = 56;
 const TILES_OF_FOUR: usize = 20;
 /// Blocks that are wanted at least ...
@@ -381,15 +381,15 @@ impl WinogradOperands<'_> {
     }
 }
 
-/// Elements between the places of patches, so that they don't meet in the same places of the caches.
+/// Number of elements between the places of patches, so that they don't meet in the same places of the caches.
 const APART: usize = 16;
 
 /// Layout of transformed patches: place by place, each with a row for each square.
 #[derive(Clone, Copy, Debug)]
 struct PatchLayout {
-    /// Elements from one row to the next.
+    /// Number of elements from one row to the next.
     row: usize,
-    /// Elements from one place to the next.
+    /// Number of elements from one place to the next.
     place: usize,
 }
 
@@ -428,7 +428,7 @@ impl Geometry<'_> {
         }
     }
 
-    /// Returns where the element of an image is that lies at an offset from the first output's window; `None` in the
+    /// Returns the place in the image of the element at an offset from the first output's window; `None` in the
     /// padding.
     #[inline(always)]
     fn element(&self, place: SquarePos, y: usize, x: usize) -> Option<usize> {
@@ -439,7 +439,7 @@ impl Geometry<'_> {
             .then(|| ((place.image * height.input + y) * width.input + x) * self.plan.channels)
     }
 
-    /// Returns the number of an output in the block; `None` if there is none.
+    /// Returns the number of an output in the block; `None` if there is no such output.
     #[inline(always)]
     fn output(&self, place: SquarePos, y: usize, x: usize) -> Option<usize> {
         let [rows, columns] = self.tiling.outputs;

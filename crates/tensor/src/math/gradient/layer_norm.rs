@@ -74,7 +74,7 @@ pub fn layer_norm<T: Floating>(
     })
 }
 
-/// Normalises a row in place; returns what its differences from the mean were multiplied with.
+/// Normalises a row in place; returns the factor of its differences from the mean.
 fn normalise<T: Floating>(row: &mut [T], epsilon: T) -> T {
     let mean = <Mean as Reduce<T>>::finish(block::<Mean, T>(row), row.len());
     row.iter_mut().for_each(|x| *x = x.minus(mean));

@@ -1,4 +1,4 @@
-//! [`Axis`]: which positions of a dimension of the input follow each other in the result.
+//! [`Axis`]: positions of an input's dimension, in the order of the result.
 
 use std::sync::Arc;
 
@@ -96,8 +96,8 @@ impl Axis {
     }
 }
 
-/// Returns the largest extents are half of all integers ([`TensorShape::n_elements`](crate::TensorShape)), or nothing
-/// is moved.
+/// Converts to a signed number. Extents are at most half of all integers
+/// ([`TensorShape::n_elements`](crate::TensorShape)), unless the tensor is empty.
 pub(super) fn signed(value: usize) -> isize {
     isize::try_from(value).unwrap_or(isize::MAX)
 }

@@ -1,4 +1,4 @@
-//! Joining: tensors behind each other along a dimension, or along a new one.
+//! Concatenation: tensors behind each other along a dimension, or along a new one.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -124,7 +124,7 @@ fn is_thin(lens: &[usize]) -> bool {
     row.is_some_and(|row| (1..=16).contains(&row))
 }
 
-/// Copies whole short rows from the `first` on: the same element of each, a block of rows at a time.
+/// Copies whole short rows from the `first` on, a block of rows at a time: the same element of each row.
 fn thin<T: Element>(lens: &[usize], parts: &[&[T]], first: usize, out: &mut [T]) {
     let row: usize = lens.iter().sum();
     for (number, out) in out.chunks_mut(row * THIN_ROWS).enumerate() {
@@ -215,8 +215,8 @@ fn row_len(shape: &[usize], dimension: usize) -> usize {
     shape[dimension..].iter().product()
 }
 
-/// Walks the result from the `first` element on: rows of pieces, one of each part. Gives for each piece its
-/// part, the first of its elements in the part, and where they go.
+/// Walks the result from the `first` element on, in rows of one piece of each part. Gives for each piece its part,
+/// its first element in the part, and its range in the result.
 fn walk<T>(
     lens: &[usize],
     first: usize,

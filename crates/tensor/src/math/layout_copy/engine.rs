@@ -1,4 +1,4 @@
-//! [`Engine`]: walks the elements of a result and copies each from where its axes lead.
+//! [`Engine`]: walks the elements of a result, and copies each from the place that its axes lead to.
 //!
 //! A result is rows of blocks: a block is what lies in one piece in the input behind each position of the
 //! innermost axis that does not; the axes before it lead from row to row. Where neighbours of the input are
@@ -16,7 +16,7 @@ use crate::{Element, from_bytes, from_bytes_mut};
 
 /// Maximum length of rows that are handled as blocks: a block is never shared by two chunks of a result.
 const MAX_BLOCK: usize = 4096;
-/// A side of the squares that are copied by way of a buffer: at most a few lines of the cache.
+/// Side of the squares that are copied by way of a buffer: at most a few lines of the cache.
 const SIDE: usize = 16;
 /// Side of the blocks of squares, which read a few lines of each page that they touch.
 const BLOCK_SIDE: usize = 64;
@@ -28,14 +28,14 @@ pub(super) struct Engine {
     base: isize,
     outer: SmallVec<[StridedAxis; 4]>,
     inner: StridedAxis,
-    /// Elements in one piece behind each position of `inner`.
+    /// Number of contiguous elements behind each position of `inner`.
     block: usize,
     n_elements: usize,
     /// The outer axis along which neighbours of the input are neighbours, if the inner one is not that.
     turned: Option<usize>,
 }
 
-/// An axis, and how far its positions lie apart in the input.
+/// An axis with the stride of its positions in the input.
 #[derive(Clone, Debug)]
 struct StridedAxis {
     // Invariant: a regular axis has offsets in place of positions, the first of which is 0, and a stride of 1.
@@ -89,7 +89,7 @@ impl StridedAxis {
 }
 
 impl Engine {
-    /// Lays axes over elements, outermost first, each with its stride.
+    /// Binds axes to elements, outermost first, each with its stride.
     pub(super) fn new(axes: impl Iterator<Item = (Axis, usize)>) -> Engine {
         let mut outer: SmallVec<[StridedAxis; 4]> = SmallVec::new();
         let (mut base, mut n_elements) = (0_isize, 1_usize);
@@ -124,8 +124,8 @@ impl Engine {
         engine
     }
 
-    /// Returns an axis for squares, if that pays: neighbours of a row are at least a few elements apart, and there
-    /// are enough rows of which neighbours are neighbours.
+    /// Returns an axis for squares, if they pay: neighbours of a row are at least a few elements apart, and enough
+    /// rows are contiguous in the other direction.
     fn turned_axis(&self) -> Option<usize> {
         let is_far = self.inner.step().is_some_and(|step| step.abs() >= 8);
         if self.block != 1 || !is_far {
@@ -157,7 +157,7 @@ impl Engine {
         self.inner.extent() * self.block
     }
 
-    /// Makes the elements of the result from the `first` on, of a type whose bytes these are.
+    /// Makes the elements of the result from the `first` on, given as bytes of a type.
     ///
     /// # Errors
     ///
@@ -269,7 +269,7 @@ impl Engine {
         }
     }
 
-    /// Copies blocks that lie `step` apart.
+    /// Copies blocks, `step` apart in the input.
     #[inline]
     fn copy<W: Element>(&self, x: &[W], offset: isize, step: isize, out: &mut [W]) {
         let (block, first) = (self.block, place(offset));
@@ -305,7 +305,7 @@ impl Engine {
         );
     }
 
-    /// Makes whole positions of an outer axis along which neighbours are neighbours, from the `first` on.
+    /// Makes whole positions of an outer axis that is contiguous in the input, from the `first` on.
     fn squares<W: Element>(&self, axis: usize, x: &[W], around: W, first: usize, out: &mut [W]) {
         let (within, n_columns) = (self.within(axis), self.inner.extent());
         let extent = self.outer[axis].extent();
@@ -335,7 +335,7 @@ impl Engine {
     }
 }
 
-/// A matrix of the result whose columns lie in one piece each in the input.
+/// A matrix of the result whose columns are contiguous in the input.
 #[derive(Clone, Copy)]
 struct TransposeBlock {
     /// Offset of the first column in the input.
@@ -417,7 +417,7 @@ impl TransposeBlock {
         }
     }
 
-    /// Copies a whole square by way of a buffer.
+    /// Copies a square by way of a buffer.
     #[inline(always)]
     fn square<W: Element>(
         self,
@@ -437,7 +437,7 @@ impl TransposeBlock {
     }
 }
 
-/// Adds an axis behind others, in one with the last if it goes on where that one makes a step.
+/// Adds an axis behind others; merges it with the last one if it continues that.
 fn push(outer: &mut SmallVec<[StridedAxis; 4]>, base: &mut isize, axis: Axis, stride: isize) {
     let extent = axis.extent();
     let (start, step) = match &axis {
@@ -480,7 +480,7 @@ fn place(offset: isize) -> usize {
     usize::try_from(offset).expect("a movement leads to elements of its input")
 }
 
-/// Walks several axes side by side, the last one fastest, and adds up where they lead.
+/// Walks several axes side by side, the last one fastest, and adds up their offsets.
 struct Odometer<'a> {
     axes: &'a [StridedAxis],
     places: SmallVec<[(usize, Option<isize>); 4]>,

@@ -67,8 +67,7 @@ pub(super) fn outside<I: Position>(
 }
 
 impl LayoutCopy {
-    /// Takes, along one dimension, what a tensor of positions names; the dimensions of `positions` stand in its
-    /// place.
+    /// Gathers slices along one dimension by a tensor of positions, whose dimensions replace it.
     ///
     /// # Errors
     ///
@@ -116,7 +115,8 @@ impl LayoutCopy {
     }
 }
 
-/// Takes, at each place, the element at the same place but for one dimension, where `positions` names it.
+/// Gathers elements: each result is the element of `x` at the same place, but at the position of `positions` along
+/// `dimension`.
 ///
 /// # Shapes
 ///
@@ -260,8 +260,8 @@ pub fn gather_nd_extents(x: &[usize], n_batch: usize, positions: &[usize]) -> Re
     Ok(extents)
 }
 
-/// Takes what lists of positions name: each list, along the last dimension of `positions`, has a position for
-/// each of the first dimensions of `x`.
+/// Gathers slices by lists of positions: each list, along the last dimension of `positions`, has a position for each
+/// of the first dimensions of `x`.
 ///
 /// # Shapes
 ///
@@ -376,7 +376,7 @@ fn is_in_order(extents: &[usize], strides: &[usize]) -> bool {
     })
 }
 
-/// Returns where in `x` each list of positions leads.
+/// Returns the offsets in `x` of the lists of positions.
 pub(super) fn offsets_of<I: Position>(
     extents: &[usize],
     strides: &[usize],

@@ -1,4 +1,4 @@
-//! Marking: which position a number names, as a row of marks.
+//! One-hot encoding of positions.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -11,7 +11,7 @@ use crate::{
     DenseHostTensor, Dims, Element, TensorShape, TensorView, TensorViewMut, from_bytes_mut,
 };
 
-/// Returns the shape of what [`one_hot()`] makes of positions of this shape.
+/// Returns the shape of the result of [`one_hot()`] for positions of this shape.
 ///
 /// # Errors
 ///
@@ -27,7 +27,7 @@ pub fn one_hot_extents(positions: &[usize], depth: usize, dimension: usize) -> R
     Ok(extents)
 }
 
-/// Marks positions: along `dimension` of the result there is `on` where `positions` says, else `off`.
+/// Encodes positions: along `dimension` the result is `on` at the position, else `off`.
 ///
 /// A position that there is not is marked nowhere.
 ///

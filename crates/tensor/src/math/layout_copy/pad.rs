@@ -1,4 +1,4 @@
-//! Padding: what is put around a tensor, or cut off.
+//! Padding: elements put around a tensor, or cut off.
 
 use tfrt_host::Error;
 

@@ -1,4 +1,4 @@
-//! Scattering: elements written to, or taken together with, what a tensor of positions names.
+//! Scattering: updates written to, or combined with, the elements that a tensor of positions names.
 //!
 //! The result at each position is a function of the old element and the update ([`Combine`]). Of several that go to one
 //! position the first in row-major order goes first.
@@ -25,9 +25,9 @@ pub enum Combine {
     Add,
     /// As a product; integers wrap around.
     Multiply,
-    /// The smaller one stays; what is no number, if one of them is none.
+    /// The smaller one stays; NaN, if one of them is.
     Least,
-    /// The larger one stays; what is no number, if one of them is none.
+    /// The larger one stays; NaN, if one of them is.
     Greatest,
 }
 
@@ -51,8 +51,8 @@ impl Combine {
     }
 }
 
-/// Copies `x`, and takes each update together with the element at the same place but for one dimension, where
-/// `positions` names it.
+/// Copies `x`, and combines each update with the element at the same place, but at the position of `positions` along
+/// `dimension`.
 ///
 /// # Shapes
 ///
@@ -187,7 +187,7 @@ fn bytes_part<T: Element>(
     )
 }
 
-/// Copies elements to where they belong.
+/// Copies all elements.
 fn copy<T: Element>(x: &TensorView<'_, T>, out: &mut TensorViewMut<'_, T>) {
     for (out, x) in out.as_mut_slice().iter_mut().zip(x.iter()) {
         *out = x;
@@ -221,8 +221,7 @@ fn nowhere() -> Error {
     Error::invalid_argument("there are updates, and no position that they could go to")
 }
 
-/// Takes updates together with slabs of the result: all that differs in `dimension` and behind, from the
-/// `first` on.
+/// Combines updates with slabs of the result, from the `first` on: a slab spans `dimension` and those behind.
 fn elements_part<T: Element, I: Position>(
     combine: impl Fn(T, T) -> T,
     dimension: usize,
@@ -270,7 +269,7 @@ fn elements_part<T: Element, I: Position>(
     Ok(())
 }
 
-/// Copies `x`, and takes each update together with what a list of positions names: each list, along the last
+/// Copies `x`, and combines each update with the slice that a list of positions names: each list, along the last
 /// dimension of `positions`, has a position for each of the first dimensions of `x`.
 ///
 /// # Shapes

@@ -1,4 +1,4 @@
-//! Sequences of different lengths in one tensor: turned around, and written behind what is there.
+//! Sequences of different lengths in one tensor: reversed, and appended to a cache.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -6,8 +6,7 @@ use super::{expect_dimension, expect_result, size_of_elements};
 use crate::DenseHostTensor;
 use crate::math::parallel;
 
-/// Turns the first `lens[b]` elements along `time` around, where `b` is the place along `batch`; what is behind them
-/// stays.
+/// Reverses the first `lens[b]` elements along `time`, where `b` is the place along `batch`; the others stay.
 ///
 /// # Shapes
 ///
@@ -83,8 +82,8 @@ pub enum EndPolicy {
     Wrap,
 }
 
-/// Copies `past` with `update` written over it along `dimension`, from `starts[b]` on, where `b` is the place along
-/// the first dimension; by one worker.
+/// Copies `past`, and writes `update` over it along `dimension` from `starts[b]` on, where `b` is the place along the
+/// first dimension; by one worker.
 ///
 /// # Shapes
 ///

@@ -1,4 +1,4 @@
-//! Channels of groups that are dealt out: the first of each group, then the second of each.
+//! Channel shuffle: the first channel of each group, then the second of each.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -6,7 +6,7 @@ use crate::DenseHostTensor;
 use crate::dense::expect_dtype;
 use crate::math::parallel;
 
-/// Deals the channels of `groups` groups out: what was channel `i` of group `g` becomes channel `i * groups + g`.
+/// Shuffles channels of `groups` groups: channel `i` of group `g` becomes channel `i * groups + g`.
 ///
 /// # Shapes
 ///

@@ -1,4 +1,4 @@
-//! A part of a tensor, replaced.
+//! Replacement of a part of a tensor.
 
 use tfrt_host::{Error, ExecutionContext};
 

@@ -1,4 +1,4 @@
-//! Words: elements as moves see them, which know their size and not their type.
+//! Words: elements of which a copy knows the size and not the type.
 
 use tfrt_host::{DType, Error};
 
@@ -33,7 +33,7 @@ pub(super) fn no_size(dtype: DType) -> Error {
     Error::invalid_argument(format!("elements of type {dtype} are not of one size"))
 }
 
-/// Returns the only element of a list, as the word of `W`'s size that it is.
+/// Returns the only element of a list, as a word of the size of `W`.
 ///
 /// # Errors
 ///

@@ -55,7 +55,7 @@ impl<'a, T> Matrix<'a, T> {
     }
 }
 
-/// Elements of which matrices can be multiplied.
+/// A type of elements whose matrices can be multiplied.
 pub trait MatmulElement: Number + Sealed {}
 
 impl<T: Number + Sealed> MatmulElement for T {}
@@ -157,7 +157,7 @@ impl<'a, T> Rows<'a, T> {
 }
 
 impl<T: Number> Rows<'_, T> {
-    /// Multiplies each element by a factor; where that is 0, what stood there is not looked at.
+    /// Multiplies each element by a factor. If the factor is 0, the old elements are not read.
     pub(super) fn scale(&mut self, factor: T) {
         let [n_rows, n_columns] = self.extents;
         for row in self.elements.chunks_mut(self.stride).take(n_rows) {
@@ -219,7 +219,8 @@ fn product_extents<T, R>(a: &Matrix<'_, T>, b: &Matrix<'_, R>, out: &Rows<'_, T>
 /// Element type whose products a gemm crate calculates: matrices are given by address, and by strides of rows and
 /// columns.
 trait Foreign: MatmulElement {
-    /// Adds `of_product` times the product of `a` and `b` to `of_result` times the result, which is not read if that is 0.
+    /// Adds `of_product` times the product of `a` and `b` to `of_result` times the result, which is not read if
+    /// `of_result` is 0.
     ///
     /// # Safety
     ///
@@ -349,8 +350,8 @@ where
     from_bytes(to_bytes(elements)).expect(PARTS)
 }
 
-/// Multiplies complex matrices by products of their real and imaginary parts, which lie in them side by side: by four, or
-/// by eight if the factor of the product is no real number.
+/// Multiplies complex matrices by products of their interleaved real and imaginary parts: by four, or by eight if the
+/// factor of the product is no real number.
 fn by_parts<T: Foreign>(
     scale: Scale<Complex<T>>,
     a: Matrix<'_, Complex<T>>,

@@ -7,7 +7,7 @@ use crate::Element;
 use crate::math::number::Number;
 use crate::math::vectorized;
 
-/// Rows of the right factor that are added to the result at once.
+/// Number of rows of the right factor that are added to the result at once.
 const N_ROWS: usize = 8;
 
 /// Multiplies if a factor is a vector and the rows of `b` are contiguous; returns whether it did.

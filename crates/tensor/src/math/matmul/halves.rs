@@ -49,9 +49,9 @@ halves!(F16, BF16);
 /// A right factor.
 #[derive(Clone, Copy, Debug)]
 enum Rhs<'a, T> {
-    /// As it is, to be converted block by block.
+    /// Halves, to be converted block by block.
     Halves(Matrix<'a, T>),
-    /// As it was kept.
+    /// Halves that were widened ahead.
     Wide(Matrix<'a, f32>),
 }
 
@@ -149,8 +149,8 @@ fn by_blocks<T: MatmulElement + Number<Wide = f32>>(
     );
 }
 
-/// Converts a block of a matrix, whose first element lies at `from`, to `f32`: its rows, or its columns if it is these that
-/// lie in a row in memory.
+/// Converts a block of a matrix, whose first element lies at `from`, to `f32`: its rows, or its columns if those are
+/// contiguous.
 fn widened<'m, T: Number<Wide = f32>>(
     matrix: Matrix<'_, T>,
     from: [usize; 2],

@@ -7,11 +7,11 @@ use crate::math::number::{Number, Real};
 use crate::math::vectorized;
 use crate::{Element, from_bytes, from_bytes_mut, to_bytes, to_bytes_mut};
 
-/// Rows of a tile.
+/// Number of rows of a tile.
 const N_ROWS: usize = 4;
-/// Columns of a tile.
+/// Number of columns of a tile.
 const N_COLUMNS: usize = 16;
-/// Depth of a block of columns that is laid side by side.
+/// Depth of a block of columns that is rearranged.
 const MAX_DEPTH: usize = 512;
 
 /// `integers!(i32 as u32)` multiplies matrices of `i32` as if they were of `u32`, whose products wrap around to the same bits.

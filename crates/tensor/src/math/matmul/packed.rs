@@ -1,4 +1,4 @@
-//! Products of `f32` matrices whose right side is packed ahead.
+//! Products of `f32` matrices with a packed right side.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -92,8 +92,8 @@ impl PackedRhs {
         Ok(PackedRhs { layout, elements })
     }
 
-    /// Takes elements that were packed for any instruction set, by [`elements_for`](Self::elements_for) on this
-    /// processor or another: as they are if `to` is that set, laid out again otherwise.
+    /// Wraps elements that [`elements_for`](Self::elements_for) packed for any instruction set, on this processor or
+    /// another: as they are if `to` is that set, repacked otherwise.
     ///
     /// # Shapes
     ///
@@ -152,12 +152,12 @@ impl PackedRhs {
         [self.layout.depth, self.layout.n_columns]
     }
 
-    /// Returns what it is laid out for.
+    /// Returns the instruction set that the matrix is packed for.
     pub fn instruction_set(&self) -> InstructionSet {
         self.layout.set
     }
 
-    /// Puts an equal tensor in the place of the elements, so that several matrices share one.
+    /// Replaces the elements by an equal tensor, so that several matrices share one.
     #[must_use]
     pub fn map_elements(mut self, of: impl FnOnce(DenseHostTensor) -> DenseHostTensor) -> Self {
         let elements = of(self.elements.clone());
@@ -288,7 +288,7 @@ pub fn matmul_packed_into(
     )
 }
 
-/// Rows of `len` elements, one behind the other.
+/// Contiguous rows of `len` elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DenseRows<'a> {
     elements: &'a [f32],

@@ -71,7 +71,7 @@ impl WidenedRhs {
         Ok(WidenedRhs { dtype, elements })
     }
 
-    /// Puts an equal tensor in the place of the elements, so that several factors share one.
+    /// Replaces the elements by an equal tensor, so that several factors share one.
     #[must_use]
     pub fn map_elements(mut self, of: impl FnOnce(DenseHostTensor) -> DenseHostTensor) -> Self {
         let elements = of(self.elements.clone());

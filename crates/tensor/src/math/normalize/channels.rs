@@ -1,4 +1,4 @@
-//! [`channels`](super::channels), of dense tensors.
+//! Batch norm of dense tensors.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 

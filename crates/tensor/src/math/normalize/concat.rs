@@ -18,8 +18,8 @@ use crate::math::row_blocks::RowBlocks;
 /// Cost of an element that is read from memory, in operations on cached elements.
 const OPERATIONS_PER_ELEMENT: usize = 8;
 
-/// Joins tensors along their last dimension, multiplies by factors, adds summands, and applies a function at
-/// the end, on the workers of the request's queue if there is much to do. Product and sum are rounded once.
+/// Concatenates tensors along their last dimension, multiplies by factors, adds summands, and applies an activation,
+/// on the workers of the request's queue if there is much to do. Product and sum are rounded once.
 ///
 /// # Shapes
 ///

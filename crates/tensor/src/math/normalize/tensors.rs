@@ -15,7 +15,7 @@ use crate::{DenseHostTensor, TensorView, TensorViewMut};
 /// The divisor of normalized rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowNorm {
-    /// The mean is taken away, then the root of the variance: layer norm.
+    /// Layer norm: the mean is subtracted, then divided by the root of the variance.
     Variance,
     /// The root of the mean of the squares.
     RootMeanSquare,

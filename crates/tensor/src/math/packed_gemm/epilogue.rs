@@ -10,7 +10,7 @@ use crate::dense::expect_dtype;
 use crate::math::pointwise::Program;
 use crate::{DenseHostTensor, TensorViewMut};
 
-/// A function at the end that is done while sums are in registers: by bounds.
+/// An activation that is applied while sums are in registers, as bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activation {
     /// No activation.
@@ -134,16 +134,16 @@ pub enum TensorAddend {
     Nothing,
     /// The result's old elements.
     Result,
-    /// A tensor of as many elements.
+    /// A tensor with as many elements as the result.
     Tensor(DenseHostTensor),
 }
 
 /// An [`Epilogue`] of dense tensors.
 #[derive(Clone, Debug, Default)]
 pub struct TensorEpilogue {
-    /// Factors: one for each column.
+    /// Factor of each column.
     pub scale: Option<DenseHostTensor>,
-    /// Summands: one for each column.
+    /// Summand of each column.
     pub shift: Option<DenseHostTensor>,
     /// Further addend.
     pub added: TensorAddend,

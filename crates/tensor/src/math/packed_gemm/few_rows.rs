@@ -91,14 +91,14 @@ impl LhsBlock<'_> {
 pub(super) struct FewRows<'t> {
     rows: RowParts<'t>,
     n_rows: usize,
-    /// As many as `n_panels` says at most.
+    /// Full panels, at most `n_panels` of them.
     panels: &'t [FullPanel<'t>],
     /// Rows that begin `stride` elements apart.
     out: &'t mut [f32],
     stride: usize,
 }
 
-/// A panel of full width, and what becomes of its sums.
+/// A panel of full width with its epilogue.
 #[derive(Clone, Copy, Debug)]
 struct FullPanel<'t> {
     elements: &'t [f32],

@@ -1,4 +1,4 @@
-//! A tensor made block by block, on the workers of a queue.
+//! Filling of a tensor block by block, on the workers of a queue.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -76,8 +76,8 @@ pub(crate) fn fill(
     )
 }
 
-/// Makes a block of some columns aside, and copies it to its rows: others write to the rest of the rows. They take
-/// turns at that, since to hold a part of each row would take a lock for each.
+/// Makes a block of some columns in scratch memory, and copies it to its rows. Blocks beside it write the other
+/// columns: they take turns, since to lock a part of each row would take a lock for each.
 fn aside(
     rows: &HostBuffer,
     turn: &Mutex<()>,

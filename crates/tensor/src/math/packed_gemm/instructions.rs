@@ -59,7 +59,7 @@ impl InstructionSet {
         best.unwrap_or(plain)
     }
 
-    /// Returns true if this processor has it, and the process may use it.
+    /// Returns whether this processor has the instructions, and the process may use them.
     pub fn is_available(self) -> bool {
         if LIMIT.get().is_some_and(|limit| self > *limit) {
             return false;
@@ -71,7 +71,7 @@ impl InstructionSet {
         }
     }
 
-    /// Returns its name, as packed filters tell it.
+    /// Returns the set's name, as in files of packed weights.
     pub const fn name(self) -> &'static str {
         match self {
             InstructionSet::Plain => "plain",
@@ -86,8 +86,8 @@ impl InstructionSet {
         all.find(|set| set.name() == name)
     }
 
-    /// Returns how many columns a panel has, then how many narrow last ones have, the widest first: what else
-    /// tells how packed elements lie.
+    /// Returns the number of columns of a panel, then those of narrow last panels, the widest first: with the
+    /// extents, the layout of packed elements.
     pub const fn panel_columns(self) -> &'static [usize] {
         match self {
             InstructionSet::Plain => &[8, 4],
@@ -96,7 +96,7 @@ impl InstructionSet {
         }
     }
 
-    /// Fails with `FailedPrecondition` unless this processor has it.
+    /// Fails with `FailedPrecondition` unless this processor has the instructions.
     pub(crate) fn expect_available(self) -> Result<(), Error> {
         if self.is_available() {
             return Ok(());
@@ -145,7 +145,7 @@ impl InstructionSet {
     }
 }
 
-/// Returns what loops are compiled for that this process may use.
+/// Returns pulp's token of the best instructions that this process may use.
 #[inline(never)]
 pub(crate) fn arch() -> pulp::Arch {
     match LIMIT.get() {
@@ -269,7 +269,7 @@ mod processor {
             tile.with_few(FullVectors(pulp::Scalar128b));
         }
 
-        /// Makes a tile of half a vector: there is none.
+        /// Makes a tile of half a vector, of which this processor has none.
         pub(in super::super) fn run_half<R: RowSource>(self, tile: TileOfWidth<'_, R, 1>) {
             self.run(tile);
         }

@@ -103,7 +103,7 @@ impl Layout {
         self.panel(panels.start).own.start..self.panel(end).own.start
     }
 
-    /// Returns elements of a packed right side; `None` if they fit no memory.
+    /// Returns the number of elements of a packed right side; `None` if they fit no memory.
     pub(crate) fn n_elements(self) -> Option<usize> {
         let narrow: usize = self.narrow().into_iter().flatten().sum();
         let n_columns = (self.n_widest() * self.set.n_columns()).checked_add(narrow)?;
@@ -139,8 +139,8 @@ pub(crate) fn pack(
     }
 }
 
-/// Lays a packed right side out for another instruction set: the same elements in panels of other widths. Columns
-/// that only one side has are there to fill vectors, and are zeros. Writes every element of `packed`.
+/// Repacks a right side for another instruction set: the same elements in panels of other widths. Columns that only
+/// one side has fill vectors, and are zeros. Writes every element of `packed`.
 fn lay_again(from: Panels<'_>, to: Layout, packed: &mut [f32]) {
     packed.fill(0.0);
     for panel in to.panels() {
@@ -160,7 +160,7 @@ fn lay_again(from: Panels<'_>, to: Layout, packed: &mut [f32]) {
     }
 }
 
-/// Lays several right sides of one layout, one behind the other, out for another instruction set.
+/// Repacks several right sides of one layout, one behind the other, for another instruction set.
 ///
 /// # Errors
 ///

@@ -12,20 +12,20 @@ pub(super) struct PlacedTile<'t, R> {
     pub source: R,
     pub n_rows: usize,
     pub panel: &'t [f32],
-    /// Columns that are there.
+    /// Number of columns within the result.
     pub n_columns: usize,
     /// Number of these columns that another panel holds, too.
     pub n_again: usize,
-    /// Columns of the panel.
+    /// Number of columns of the panel.
     pub width: usize,
     /// Whether elements behind the columns of a row may be overwritten: they belong to the next row, which is made
     /// later.
     pub may_spill: bool,
 }
 
-/// Elements of the largest tile.
+/// Number of elements of the largest tile.
 const MAX_TILE: usize = 14 * 32;
-/// Columns of the widest panel.
+/// Number of columns of the widest panel.
 const MAX_WIDTH: usize = 32;
 
 impl<R: RowSource> PlacedTile<'_, R> {

@@ -1,6 +1,6 @@
-//! Asking the caches ahead for what is needed soon.
+//! Prefetch hints to the caches.
 
-/// Asks for the line of an element that will be written.
+/// Prefetches the cache line of an element that will be written.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn for_writing(element: &f32) {
@@ -12,12 +12,12 @@ pub(super) fn for_writing(element: &f32) {
     }
 }
 
-/// Asks for the line of an element that will be written: not here.
+/// Does nothing: other processors have no such hint here.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub(super) fn for_writing(_: &f32) {}
 
-/// Asks for the line `n` elements behind one that is read: there need not be one.
+/// Prefetches the cache line `n` elements behind one that is read. There need not be an element.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn for_reading<T>(element: &T, n: usize) {
@@ -30,7 +30,7 @@ pub(super) fn for_reading<T>(element: &T, n: usize) {
     }
 }
 
-/// Asks for the line `n` elements behind one that is read: not here.
+/// Does nothing: other processors have no such hint here.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub(super) fn for_reading<T>(_: &T, _: usize) {}

@@ -72,16 +72,16 @@ pub(crate) trait RowSource: Copy {
 type Sums<S, const N_ROWS: usize, const N_VECTORS: usize> =
     [[<S as Simd>::f32s; N_VECTORS]; N_ROWS];
 
-/// Rows in parts that lie anywhere.
+/// Rows in parts that lie anywhere in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowParts<'t> {
-    /// Slices that lie in a piece: of all rows the first part, then of all rows the second.
+    /// Contiguous slices: the first part of all rows, then the second part of all rows.
     pub parts: &'t [&'t [f32]],
-    /// Elements of a part that count.
+    /// Number of elements of a part that count.
     pub part_len: usize,
 }
 
-/// Rows whose elements of the same depth lie side by side.
+/// Rows whose elements of one depth are adjacent in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AdjacentRows<'t> {
     pub elements: &'t [f32],
@@ -97,22 +97,22 @@ pub(crate) struct Tile<'t, R> {
     /// Panel: for each depth a factor for each column.
     pub panel: &'t [f32],
     pub finish: TileEpilogue<'t>,
-    /// Rows that begin `stride` elements apart, of as many columns as the panel has.
+    /// Output rows that begin `stride` elements apart, of as many columns as the panel has.
     pub out: &'t mut [f32],
     pub stride: usize,
 }
 
-/// Elements of a line of the caches.
+/// Number of elements of a cache line.
 const LINE: usize = 16;
 
 /// Number of panel rows that are prefetched ahead: memory is some hundred cycles away.
 const AHEAD: usize = 16;
 
-/// Vectors of a whole panel.
+/// Number of vectors of a whole panel.
 pub(super) const VECTORS: usize = 2;
 
 impl<R: RowSource> Tile<'_, R> {
-    /// Makes the tile, whose panel is so wide.
+    /// Makes the tile, whose panel has `width` columns.
     ///
     /// # Panics
     ///
@@ -180,7 +180,7 @@ pub(super) trait SimdTarget {
     fn run(self, rows: impl WithSimd<Output = ()>);
 }
 
-/// Vectors of an instruction set.
+/// Full vectors of an instruction set.
 pub(super) struct FullVectors<S>(pub S);
 
 impl<S: Simd> SimdTarget for FullVectors<S> {

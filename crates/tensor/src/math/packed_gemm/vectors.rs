@@ -5,7 +5,7 @@ use pulp::Simd;
 use super::tile::within;
 use super::{BlockEpilogue, Residual, multiply_add};
 
-/// Returns the elements of a slice that is no longer than a vector; zeros behind them.
+/// Loads a slice that is no longer than a vector, padded with zeros.
 #[inline(always)]
 pub(crate) fn load<S: Simd>(simd: S, elements: &[f32]) -> S::f32s {
     match elements.len() == S::F32_LANES {
@@ -14,7 +14,7 @@ pub(crate) fn load<S: Simd>(simd: S, elements: &[f32]) -> S::f32s {
     }
 }
 
-/// Writes as many elements of a vector as the slice has.
+/// Stores as many elements of a vector as the slice has.
 #[inline(always)]
 pub(crate) fn store<S: Simd>(simd: S, to: &mut [f32], value: S::f32s) {
     match to.len() == S::F32_LANES {
@@ -32,7 +32,7 @@ pub(crate) struct VectorEpilogue<'f, S: Simd> {
 }
 
 impl<'f, S: Simd> VectorEpilogue<'f, S> {
-    /// Takes what becomes of a block's sums.
+    /// Makes the vector epilogue of a block.
     #[inline(always)]
     pub(crate) fn new(simd: S, block_epilogue: &'f BlockEpilogue<'f>) -> Self {
         VectorEpilogue {
@@ -43,7 +43,7 @@ impl<'f, S: Simd> VectorEpilogue<'f, S> {
         }
     }
 
-    /// Factors and summands of some columns.
+    /// Returns factors and summands of some columns, if there are any.
     #[inline(always)]
     pub(crate) fn per_column(&self, column: usize, width: usize) -> Option<[S::f32s; 2]> {
         let BlockEpilogue { scale, shift, .. } = *self.block_epilogue;

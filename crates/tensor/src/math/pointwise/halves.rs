@@ -91,7 +91,7 @@ fn to_f16(value: f32) -> u16 {
     /// Bits of 2^16, from which on all is infinite.
     const TOO_LARGE: u32 = (127 + 16) << 23;
     const LEAST_NORMAL: u32 = (127 - 14) << 23;
-    /// Adding this to a number below the normal ones leaves its rounded bits in the lowest ones.
+    /// Number that leaves the rounded bits of a subnormal in the lowest bits, when added.
     const ROUNDER: u32 = (127 - 15 + 23 - 10 + 1) << 23;
     let bits = value.to_bits();
     let size = bits & 0x7fff_ffff;

@@ -13,7 +13,7 @@ pub(super) enum InputAccess {
     One,
     /// From the result itself: copied block by block before the block is written.
     Result,
-    /// Otherwise: copied, block by block. In front the result, so that its dimensions are all there.
+    /// Copied block by block, by a walk over the result's dimensions, which come first.
     Spread(Box<Broadcast<2>>),
 }
 
@@ -29,7 +29,7 @@ impl InputAccess {
         }
     }
 
-    /// Looks at an input by its shape; most are seen through at once.
+    /// Finds the access of an input by its shape, at once for most.
     pub(super) fn of(own: &TensorShape, out: &TensorShape) -> InputAccess {
         if own == out {
             return InputAccess::Dense;

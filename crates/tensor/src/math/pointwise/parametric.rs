@@ -52,7 +52,7 @@ macro_rules! floats {
                 }
             }
 
-            /// About how many additions it costs.
+            /// Returns the function's approximate cost, in additions.
             pub fn cost(self) -> usize {
                 match self {
                     $(ParametricFunction::$name => $cost,)*
@@ -109,7 +109,7 @@ floats! {
         Shrink "shrink" 2: 4, shrink;
         /// x^α, calculated in `f64`
         PowerOf "power_of" 1: 64, power_of;
-        /// x^n for a whole n, which [`whole`] makes parameters of; integers wrap around
+        /// x^n for a whole n, with the parameters of [`whole`]; integers wrap around
         WholePowerOf "whole_power_of" 2: 16, whole_power_of;
         /// Whether it is infinite: above 0 if α is not 0, below 0 if β is not 0
         IsInfinite "is_inf" 2: 2, is_infinite;

@@ -1,4 +1,4 @@
-//! [`ProgramPlan`]: the types of a program's steps and their loops, once the types of its inputs are known.
+//! [`ProgramPlan`]: types and loops of a program's steps, for inputs of certain types.
 
 use smallvec::SmallVec;
 use tfrt_host::Error;
@@ -194,7 +194,7 @@ impl ProgramPlan {
     }
 }
 
-/// A loop, and what it is for.
+/// The loop of a step, with its types.
 struct LoopMatch {
     run: Loop,
     /// The type that the loop takes: `f32` for halves.

@@ -1,4 +1,4 @@
-//! [`Program`]: steps, as data, and what it is run on.
+//! [`Program`]: steps over elements, as data, and their runs.
 
 use std::sync::{Arc, OnceLock};
 
@@ -36,7 +36,7 @@ pub enum Step {
     Binary(BinaryFunction, [Operand; 2]),
     /// The second operand where the first, a truth value, is true, else the third.
     Select([Operand; 3]),
-    /// The element as one of another type, see [`cast`](crate::math::cast).
+    /// A conversion to another type, see [`cast`](crate::math::cast).
     Cast(DType, Operand),
 }
 
@@ -100,9 +100,9 @@ pub struct Program {
     /// that holds an operand of this step or a later one.
     pub(super) blocks: Arc<[usize]>,
     pub(super) n_blocks: usize,
-    /// About how many additions an element costs.
+    /// Approximate cost of an element, in additions.
     cost: usize,
-    /// The plan for the types of the first run: what is run often is mostly run for the same.
+    /// Plan for the types of the first run: most programs run for the same types again.
     plan: Option<Arc<OnceLock<Arc<ProgramPlan>>>>,
 }
 
@@ -165,7 +165,7 @@ impl Program {
         &self.steps
     }
 
-    /// About how many additions an element costs.
+    /// Returns the approximate cost of an element, in additions.
     pub(super) fn cost(&self) -> usize {
         self.cost
     }
@@ -226,7 +226,8 @@ impl Program {
         Ok(())
     }
 
-    /// Runs the program for the elements of `target`, which are its input 0, and for others; the results take their place.
+    /// Runs the program over the elements of `target`, which are its input 0, and over others; the results replace
+    /// those of `target`.
     ///
     /// # Errors
     ///
@@ -334,8 +335,8 @@ impl Program {
         })
     }
 
-    /// Runs the program as [`run_into`](Self::run_into), if that would be done when it returns, and if nobody else holds
-    /// the result, which then needs no lock; or else does nothing. Tells which.
+    /// Runs the program as [`run_into`](Self::run_into) does, if that would finish before returning, and nobody else
+    /// holds the result, which then needs no lock. Returns whether it ran.
     ///
     /// # Errors
     ///
@@ -411,8 +412,8 @@ impl Program {
     }
 }
 
-/// Returns whether the result is of the shape that the inputs are broadcast to, where that is seen without a look at
-/// extents: one input has that shape, all others have it, too, or one element.
+/// Returns whether the result has the shape that the inputs are broadcast to, as far as that is seen without
+/// comparing extents: one input has that shape, and all others have it, too, or one element.
 fn is_spread_of(inputs: &[&DenseHostTensor], out: &DenseHostTensor) -> bool {
     let shape = out.shape();
     let mut is_there = false;

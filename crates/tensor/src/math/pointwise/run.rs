@@ -9,11 +9,11 @@ use super::table::{fill, repeat};
 use crate::math::cast::cast;
 use crate::{DType, to_bytes_mut};
 
-/// Elements of a block: a few blocks lie in the first cache.
+/// Number of elements of a block: a few blocks lie in the first cache.
 const BLOCK: usize = 1024;
 
-/// Fewer elements are made as if they were as many: a whole vector takes less time than some of its elements one
-/// by one.
+/// Minimum number of elements that are made at once: a whole vector takes less time than some of its elements one by
+/// one.
 const LEAST: usize = 16;
 
 /// Cost in additions up to which fewer than [`LEAST`] elements are made as they are, not as a whole block.
@@ -22,10 +22,10 @@ const CHEAP: usize = 4;
 /// The words of the largest element.
 const MOST_WORDS: usize = 2;
 
-/// Elements that a step converts at most: its operands and its result.
+/// Maximum number of elements that a step converts: its operands and its result.
 const N_CONVERTED: usize = 4;
 
-/// Memory of a few small blocks lies on the stack.
+/// Memory of blocks: on the stack, if they are few and small.
 type Memory = SmallVec<[u64; 80]>;
 
 /// Inputs, copies and numbers that the steps of a block read, besides each other's results.
@@ -33,7 +33,7 @@ struct BlockInputs<'a> {
     plan: &'a ProgramPlan,
     bound: &'a [InputAccess],
     inputs: &'a [&'a [u8]],
-    /// Copies of inputs that are not read where they lie, then the numbers; one slot each.
+    /// Copies of inputs that can't be read in place, then the numbers; one slot each.
     copies: &'a [u8],
     /// Whether the block is so short that all inputs have copies.
     is_few: bool,
@@ -126,8 +126,8 @@ impl Program {
         }
     }
 
-    /// Runs a program of one step over inputs that lie element by element behind each other, all at once. Returns false
-    /// if it is not that.
+    /// Runs a program of one step over contiguous inputs, all at once. Returns false if the program or the inputs are
+    /// not such.
     fn is_one_loop(
         &self,
         plan: &ProgramPlan,
@@ -214,7 +214,7 @@ impl Program {
     }
 }
 
-/// Writes each number that steps take to a slot of its own.
+/// Fills a slot with each number that steps take.
 fn write_numbers(plan: &ProgramPlan, block: usize, slot: usize, slots: &mut [u8]) {
     for operand in plan.steps.iter().flat_map(|step| &step.operands) {
         if let OperandSource::Number(index, value) = operand.from {

@@ -1,4 +1,4 @@
-//! Functions of the elements of short tensors, at once, on the calling thread.
+//! Functions of short tensors, at once on the calling thread.
 //!
 //! For a few elements it matters what is done around the loop: nothing here is counted, shared or put on a list. Where
 //! a function has no loop for a type, as for most halves, or where operands are broadcast by dimensions, the caller takes
@@ -13,11 +13,11 @@ use super::table::{BinaryLoop, repeat};
 use crate::math::pointwise::OperandOrder;
 use crate::{DType, DenseHostTensor, to_bytes_mut};
 
-/// Tensors of more bytes are worth cutting.
+/// Bytes from which on tensors are worth cutting.
 const SHORT: usize = 1 << 14;
-/// Tensors of so few bytes are no work for vectors.
+/// Bytes up to which tensors are too short for vectors.
 const FEW: usize = 64;
-/// Words of what is kept on the stack.
+/// Number of words of scratch memory on the stack.
 const BLOCK: usize = 64;
 
 /// Pairing of two tensors' elements without broadcasting by dimensions.
@@ -25,14 +25,14 @@ const BLOCK: usize = 64;
 enum ElementPairing {
     /// Each element with the other's at the same place.
     Pairs,
-    /// Each element of the first with the only one of the second.
+    /// Each element of the first tensor with the only one of the second.
     WithOne,
     /// The only element of the first with each of the second.
     OfOne,
 }
 
 impl ElementPairing {
-    /// Returns nothing if there is more to it.
+    /// Returns the pairing of two tensors, or `None` if they need broadcasting by dimensions.
     #[inline(always)]
     fn of(x: &DenseHostTensor, y: &DenseHostTensor) -> Option<ElementPairing> {
         if x.shape() == y.shape() {
@@ -91,8 +91,8 @@ impl UnaryFunction {
         x.written_like(allocator, result, write).map(Some)
     }
 
-    /// Replaces each element of a short tensor by the function of it. Returns whether that was done: if the tensor is
-    /// short, and nobody else holds it.
+    /// Replaces each element of a short tensor by the function of it. Returns whether it did: if the tensor is short,
+    /// and nobody else holds it.
     pub fn apply_small_in_place(self, x: &mut DenseHostTensor) -> bool {
         let found = self.find(x.dtype()).filter(|_| !self.is_predicate());
         let (Some(run), true) = (found, is_short(x)) else {
@@ -230,7 +230,7 @@ impl BinaryFunction {
     }
 }
 
-/// Runs a loop over elements, each with the same other one, block by block.
+/// Runs a loop over elements, all with one other element, block by block.
 fn with_one(
     xs: &[u8],
     one: &[u8],

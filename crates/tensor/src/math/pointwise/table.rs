@@ -1,4 +1,5 @@
-//! The innermost loops: of a function, for a type of elements, over as many elements of each operand as of the result.
+//! The innermost loops: each runs a function for a type of elements, over as many elements of each operand as of the
+//! result.
 //!
 //! Loops see bytes, so that whoever calls them is compiled once. They are made for the functions in [`formulas`](super::formulas)
 //! by family, which says for which types:
@@ -259,7 +260,7 @@ pub(super) fn fill(dtype: DType, value: f64, out: &mut [u8]) -> bool {
     }, else false)
 }
 
-/// Writes one element to each place.
+/// Fills `out` with one element.
 pub(super) fn repeat(element: &[u8], out: &mut [u8]) {
     with_size!(Some(element.len()), T => {
         if let Some(one) = seen::<T>(element).first() {

@@ -1,4 +1,4 @@
-//! Single functions of tensors: programs of one step, or of a few.
+//! Single functions of tensors, as programs of one step or of a few.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -162,7 +162,7 @@ pub fn parametric_into(
     program.run_into(execution, &[x], out)
 }
 
-/// Replaces each element of a tensor by a function of it.
+/// Applies a function to each element of a tensor, in place.
 ///
 /// # Errors
 ///
@@ -196,7 +196,8 @@ pub fn binary_into(
     two(function).run_into(execution, &[x, y], out)
 }
 
-/// Replaces each element of `target` by a function of it and the element of `other` at the same place.
+/// Applies a function to each element of `target` and the element of `other` at the same place; the results replace
+/// `target`.
 ///
 /// # Shapes
 ///
@@ -220,7 +221,7 @@ pub fn binary_in_place(
     program.run_in_place(execution, target, &[other])
 }
 
-/// Takes each element from `x` where `condition` is true, else from `y`; all three are broadcast.
+/// Selects each element from `x` where `condition` is true, else from `y`; all three are broadcast.
 ///
 /// # Errors
 ///
@@ -268,7 +269,7 @@ pub fn folded(
     Program::new(n_inputs, &steps)
 }
 
-/// Type and shape of what [`binary_into`] makes of two tensors.
+/// Returns type and shape of the result of [`binary_into`].
 ///
 /// # Errors
 ///

@@ -44,7 +44,7 @@ fn binary_functions() -> Vec<BinaryFunction> {
         .collect()
 }
 
-/// Steps of any functions, of any operands before them.
+/// Returns steps of any functions, with any operands before them.
 fn steps() -> impl Strategy<Value = Vec<(usize, [usize; 3])>> {
     prop::collection::vec((any::<usize>(), any::<[usize; 3]>()), 1..9)
 }
@@ -161,7 +161,7 @@ fn binary<T: Floating>(function: BinaryFunction, x: T, y: T) -> T {
         ReluGradient EqualAsNumber FloorDivide DivideNoNan MultiplyNoNan XLogY XLog1pY XDivideY)
 }
 
-/// Runs a program at once and in parts, and compares the bits, but of what is no number.
+/// Runs a program at once and in parts, and compares the bits, except of NaN.
 fn check<T: Floating>(
     program: &Program,
     layouts: &[Layout],

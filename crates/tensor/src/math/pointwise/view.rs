@@ -5,7 +5,7 @@ use crate::{
     to_bytes, to_bytes_mut,
 };
 
-/// Elements of any type, with a shape and a stride in each dimension: a [`TensorView`] that has forgotten its type.
+/// A [`TensorView`] whose type of elements is only known at run time: a shape, and a stride in each dimension.
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
     dtype: DType,
@@ -68,7 +68,7 @@ impl<'a, T: Element> From<&TensorView<'a, T>> for Elements<'a> {
     }
 }
 
-/// Elements of any type in row-major order, to be written: a [`TensorViewMut`] that has forgotten its type.
+/// A [`TensorViewMut`] whose type of elements is only known at run time: elements in row-major order, to be written.
 #[derive(Debug)]
 pub struct ElementsMut<'a> {
     dtype: DType,

@@ -1,4 +1,4 @@
-//! Pooling of tensors whose channels come first.
+//! Pooling with channels first.
 //!
 //! Nothing is copied: each channel of each image is an image of its own, with one channel. Where there are many
 //! channels, pooling them side by side, channels last, is faster.
@@ -10,7 +10,7 @@ use crate::math::number::{Floating, Real};
 use crate::math::window::Window;
 use crate::{DenseHostTensor, Dims, Element, TensorShape, TensorView, TensorViewMut};
 
-/// Returns the shape of what pooling makes of an input `[batch, channels, spatial..]`.
+/// Returns the shape of a pooling's result for an input `[batch, channels, spatial..]`.
 ///
 /// # Errors
 ///

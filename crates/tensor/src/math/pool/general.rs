@@ -1,4 +1,4 @@
-//! Pooling by functions of all that a window sees, of tensors whose channels come first.
+//! Pooling by functions of all elements of a window, with channels first.
 
 use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
@@ -12,7 +12,7 @@ use crate::{DenseHostTensor, Element, with_floating, with_real};
 /// The function of a window's elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WindowFunction {
-    /// Their sum, divided by the number of elements that the window has in the image and in the padding that counts.
+    /// The sum, divided by the number of the window's elements in the image and in the padding that counts.
     Mean,
     /// The norm of this order: the root of the sum of the elements' sizes to that power.
     Norm(f64),
@@ -46,8 +46,7 @@ struct WindowElements<'a, T> {
 }
 
 impl<T: Real> WindowElements<'_, T> {
-    /// Returns the position of the largest element, the first of several; what is no number is larger than all
-    /// numbers.
+    /// Returns the position of the largest element, the first of several; NaN is larger than all numbers.
     fn largest(&self) -> usize {
         let mut best: Option<(T, usize)> = None;
         for position in self.positions {
@@ -62,7 +61,7 @@ impl<T: Real> WindowElements<'_, T> {
     }
 }
 
-/// Returns the position of an element if the first of the image's dimensions were the innermost.
+/// Returns the position of an element in the order in which the first of the image's dimensions is the innermost.
 fn turned(position: usize, image: usize, extents: &[usize]) -> usize {
     let (mut rest, mut coordinates) = (position - image, Vec::new());
     for extent in extents.iter().rev() {
@@ -87,8 +86,8 @@ struct PaddedAxis {
     counted: usize,
 }
 
-/// Makes each result by a function of the elements that its window sees, on the workers of the request's queue if there
-/// is much to do.
+/// Makes each result by a function of the elements of its window, on the workers of the request's queue if there is
+/// much to do.
 ///
 /// Of the padding behind each dimension so much as `behind` says counts for [`WindowFunction::Mean`].
 ///
@@ -115,9 +114,9 @@ pub fn pool_by_into(
     }, else Err(Family::Floats.lacks(dtype)))
 }
 
-/// Finds where the largest element is that each window sees, on the workers of the request's queue if there is much to
-/// do: its number in row-major order, or, `by_columns`, in the order in which the first of an image's dimensions is the
-/// innermost.
+/// Finds the position of the largest element of each window, on the workers of the request's queue if there is much
+/// to do: its number in row-major order, or, `by_columns`, in the order in which the first of an image's dimensions
+/// is the innermost.
 ///
 /// # Shapes
 ///

@@ -1,4 +1,4 @@
-//! Pools of images of `f32` with fewer channels than a vector has elements.
+//! Pooling of `f32` images with fewer channels than a vector has elements.
 //!
 //! Vectors are read and written as a whole where there is room: what they hold too many of is that of the pixels
 //! behind, which are made later.
@@ -98,10 +98,10 @@ impl WithSimd for NarrowImages<'_> {
     }
 }
 
-/// Outputs that are made together, of which there are enough.
+/// Number of outputs that are made together, if there are enough.
 const NEIGHBOURS: usize = 4;
 
-/// Outputs that look at elements in the same places, seen from where they begin to.
+/// Neighbouring outputs whose windows have the same offsets.
 struct NeighbourOutputs<'p, S> {
     simd: S,
     taps: &'p [usize],
@@ -110,7 +110,7 @@ struct NeighbourOutputs<'p, S> {
 }
 
 impl<S: Simd> NeighbourOutputs<'_, S> {
-    /// Makes some of `n` outputs, the first of which `input` and `out` begin with; returns how many.
+    /// Makes some of `n` outputs, from the beginning of `input` and `out` on; returns their number.
     #[inline(always)]
     fn some(&self, by: &impl PoolFunction, input: &[f32], out: &mut [f32], n: usize) -> usize {
         // Taps come in order.
@@ -159,7 +159,7 @@ fn make<S: Simd>(simd: S, by: &impl PoolFunction, input: &[f32], taps: &[usize],
     store(simd, out, by.end(simd, made));
 }
 
-/// Windows that lie in the input as a whole.
+/// Windows that lie within the input.
 struct InnerWindows {
     windows: Windows,
     /// Range of outputs in each dimension whose windows lie within the input.

@@ -1,4 +1,4 @@
-//! Pools of images of `f32` with their channels last: what is made of a pixel's channels stays in registers.
+//! Pooling of `f32` images with channels last: the state of a pixel's channels stays in registers.
 
 #![allow(
     clippy::needless_range_loop,
@@ -18,7 +18,7 @@ use crate::math::packed_gemm::{InstructionSet, TensorEpilogue, fill};
 use crate::math::row_blocks::RowBlocks;
 use crate::math::window::Window;
 
-/// Means of more elements are taken of sums of `f64`.
+/// Maximum number of elements whose mean is a sum of `f32`; larger windows are summed in `f64`.
 const MOST_ADDED: usize = 64;
 
 /// Applies [`pool_into`] to `f32`; sums of windows of up to 64 elements are rounded to `f32` element by element.
@@ -76,7 +76,7 @@ struct Pixels<'p> {
     out: &'p mut [f32],
 }
 
-/// Vectors of a pixel at a time, and neighbouring pixels that go with them.
+/// Number of vectors of a pixel at a time, with some neighbouring pixels.
 const VECTORS: usize = 2;
 const NEIGHBOURS: usize = 4;
 
@@ -125,7 +125,7 @@ impl WithSimd for Pixels<'_> {
     }
 }
 
-/// Outputs side by side that look at the same elements of their windows.
+/// Neighbouring outputs that read the same elements of their windows.
 struct Line<'p, S: Simd> {
     simd: S,
     input: &'p [f32],

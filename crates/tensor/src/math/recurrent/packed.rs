@@ -15,16 +15,16 @@ use crate::math::packed_gemm::{Addend, Epilogue, InstructionSet, TensorEpilogue}
 use crate::math::vectorized;
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
-/// The weights of a layer in one direction, as ONNX has them: gates of a cell behind each other.
+/// Weights of a layer in one direction, in ONNX's order: the gates of a cell behind each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Weights<'a> {
     /// Weights of inputs: `[gates * hidden, inputs]`.
     pub w: &'a [f32],
     /// Weights of states: `[gates * hidden, hidden]`.
     pub r: &'a [f32],
-    /// Summands of both: `[2 * gates * hidden]`, or none.
+    /// Biases of inputs and states: `[2 * gates * hidden]`, or none.
     pub b: &'a [f32],
-    /// Weights of the second state for the gates in, out, forget: `[3 * hidden]`, or none.
+    /// Peephole weights of the gates in, out, forget: `[3 * hidden]`, or none.
     pub peepholes: &'a [f32],
 }
 
@@ -172,8 +172,9 @@ impl PackedLayer {
         matmul_packed_into(execution, x, &self.w, epilogue, out)
     }
 
-    /// Goes through sequences. `sums` are what inputs contribute, `[rows, gates * hidden]`; `h` and `c` are the states before
-    /// and afterwards, `[sequences, hidden]`. `output(place, sequence, states)` gets the states behind each place.
+    /// Runs the layer over sequences. `sums` are the contributions of inputs, `[rows, gates * hidden]`; `h` and `c`
+    /// are the states before and afterwards, `[sequences, hidden]`. `output(place, sequence, states)` gets the states
+    /// behind each place.
     ///
     /// # Errors
     ///
@@ -274,7 +275,7 @@ impl PackedLayer {
         matches!(self.cell, Cell::Gru { resets_late: true })
     }
 
-    /// Multiplies states that were reset; the products stand in the scratch list. Gates are calculated.
+    /// Multiplies the reset states; the products go to the scratch list. Gates were calculated before.
     fn reset_states(
         &self,
         sequences: &Sequences<'_>,
@@ -384,7 +385,8 @@ impl PackedLayer {
         Ok(())
     }
 
-    /// Reads what [`encode`](Self::encode) wrote: laid out for the first instruction set, to be used by the second.
+    /// Reads a layer that [`encode`](Self::encode) wrote for the first instruction set, and repacks it for the
+    /// second.
     ///
     /// # Errors
     ///

@@ -10,13 +10,13 @@ const SIDE_BY_SIDE: usize = 4096;
 /// Rows that are loaded together, at most.
 const N_ROWS: usize = 4;
 
-/// Memory for elements that stand for others.
+/// Scratch memory for elements that are widened.
 pub(super) trait Scratch {
     /// Memory that nothing was written to.
     const EMPTY: Self;
 }
 
-/// No memory: elements stand for themselves.
+/// No scratch memory: elements are reduced as they are.
 pub(super) struct NoScratch;
 
 impl Scratch for NoScratch {
@@ -27,19 +27,19 @@ impl Scratch for [f32; BLOCK] {
     const EMPTY: Self = [0.0; BLOCK];
 }
 
-/// Elements of a tensor as the inner loops take them. Halves are widened block by block, so that there is no loop of
-/// their own for each reduction.
+/// A type of elements as the inner loops take it. Halves are widened block by block, so that they need no loops of
+/// their own.
 pub(super) trait ReduceElement: Element {
     /// The elements that the loops take.
     type Loop: Element;
     /// Memory for a block of widened elements.
     type Buffer: Scratch;
-    /// Results whose elements are neighbours that are made side by side, at most.
+    /// Maximum number of neighbouring results that are made side by side.
     const SIDE_BY_SIDE: usize;
 
     /// Returns an element as the loops take it.
     fn one(self) -> Self::Loop;
-    /// Returns rows as the loops take them: all of one length, and not more elements than the buffer takes, if it takes
+    /// Returns rows as the loops take them: of one length, with no more elements than the buffer holds, if it holds
     /// any.
     fn loaded<'a, const N: usize>(
         rows: [&'a [Self]; N],

@@ -1,4 +1,4 @@
-//! [`ReducePlan`]: which elements become one, and where they lie.
+//! [`ReducePlan`]: extents and strides of a reduction.
 
 use std::num::NonZeroUsize;
 
@@ -22,7 +22,7 @@ pub(crate) struct ReducePlan {
     n_reduced: usize,
 }
 
-/// Extents and strides; at least one.
+/// Extents and strides of some dimensions; at least one.
 #[derive(Clone, Debug, Default)]
 struct Walk {
     extents: Dims,
@@ -136,8 +136,8 @@ impl ReducePlan {
         })
     }
 
-    /// Returns whether neighbours are kept, which then are reduced side by side; else each result is a walk of its
-    /// own.
+    /// Returns whether neighbours belong to different results, which then are reduced side by side; else each result
+    /// is a walk of its own.
     fn is_side_by_side(&self) -> bool {
         let (kept_extent, kept_stride) = self.kept.inner();
         kept_stride == 1 && kept_extent > 1 && self.reduced.inner().1 != 1
@@ -148,7 +148,7 @@ impl ReducePlan {
         self.n_reduced
     }
 
-    /// Returns where the first element of a result lies.
+    /// Returns the offset of a result's first element.
     pub(super) fn start(&self, result: usize) -> usize {
         self.kept.offset(result)
     }
@@ -194,7 +194,7 @@ impl ReducePlan {
         }
     }
 
-    /// Reduces what one result is made of.
+    /// Reduces the elements of one result.
     fn one<R: Reduce<T::Loop>, T: ReduceElement>(
         &self,
         x: &[T],

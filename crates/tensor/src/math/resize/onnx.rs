@@ -58,7 +58,7 @@ pub struct OnnxResizeOptions {
 }
 
 impl OnnxResizeOptions {
-    /// Returns the bytes that the weights for these dimensions take: of each place of the result a list.
+    /// Returns the bytes of the weights of these dimensions, a list for each place of the result.
     pub fn bytes_of_taps(&self, dimensions: &[OnnxResizeAxis]) -> usize {
         const OF_LIST: usize = size_of::<Vec<(usize, f64)>>() + 16;
         if dimensions.iter().any(|along| along.output == 0) {
@@ -124,7 +124,7 @@ pub struct OnnxResizeAxis {
     pub part: (f64, f64),
 }
 
-/// A resizing with its weights.
+/// A resize as ONNX defines it, with its weights.
 #[derive(Clone, Debug)]
 pub struct OnnxResize {
     input: Dims,
@@ -178,7 +178,7 @@ impl OnnxResize {
         expect_same(out.shape(), &TensorShape::new(&self.output)?)
     }
 
-    /// Resizes, on the workers of the request's queue if there is much to do.
+    /// Resizes a tensor, on the workers of the request's queue if there is much to do.
     ///
     /// # Shapes
     ///
@@ -397,7 +397,7 @@ fn of_place(
     Ok(list)
 }
 
-/// Keys' cubic convolution (1981), of a distance that is not negative.
+/// Returns the weight of Keys' cubic convolution (1981) at a distance that is not negative.
 pub(crate) fn cubic(a: f64, x: f64) -> f64 {
     match x {
         x if x <= 1.0 => ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0,

@@ -1,4 +1,4 @@
-//! [`Taps`]: of which elements a place of the result is made, along one dimension.
+//! [`Taps`]: elements and weights of each place of the result, along one dimension.
 
 use tfrt_host::Error;
 
@@ -73,7 +73,7 @@ fn whole(value: f64) -> i64 {
     whole
 }
 
-/// Returns where a place of the result lies in the input.
+/// Returns the place in the input of a place of the result.
 pub(super) fn position(coordinates: CoordinateMode, index: usize, from: usize, to: usize) -> f64 {
     let (place, scale) = (float(index), float(to) / float(from));
     match coordinates {
@@ -109,7 +109,7 @@ fn within(position: i64, extent: usize) -> usize {
     usize::try_from(position).map_or(0, |position| position.min(last))
 }
 
-/// Adds the elements of one place.
+/// Appends the elements and weights of one place.
 fn push(
     interpolation: &Interpolation,
     index: usize,

@@ -12,7 +12,7 @@ fn ways() -> impl Strategy<Value = CoordinateMode> {
     ])
 }
 
-/// Returns where a place lies, as ONNX has it.
+/// Returns the place in the input by ONNX's definition.
 fn place(way: CoordinateMode, index: usize, from: usize, to: usize) -> f64 {
     let (x, from, to) = (index as f64, from as f64, to as f64);
     let scale = to / from;

@@ -33,7 +33,7 @@ const EQUAL: u32 = 2;
 const NOT_EQUAL: u32 = 3;
 const ONE_OF: u32 = 4;
 
-/// Questions of several kinds, which are told apart at each node.
+/// Kind of questions of several kinds, which are told apart at each node.
 const MIXED: u32 = u32::MAX;
 
 /// A node or a leaf.
@@ -59,7 +59,7 @@ pub(super) struct FlatTrees<T> {
     // Invariant: they are places.
     roots: Vec<u32>,
     n_features: usize,
-    /// The one kind of all questions, or [`MIXED`].
+    /// Kind of all questions, or [`MIXED`].
     kind: u32,
 }
 
@@ -142,7 +142,7 @@ impl<T: Floating> FlatTrees<T> {
         }
     }
 
-    /// Follows paths from places, each with the features that begin at an element of `rows`; returns the leaves.
+    /// Follows paths from nodes, each with the features from an element of `rows` on; returns the leaves.
     pub(super) fn walk(
         &self,
         at: [u32; LANES],
@@ -221,11 +221,11 @@ fn number(index: usize) -> u32 {
 struct FlatBuilder<T> {
     flat: FlatTrees<T>,
     nodes: Vec<Node<T>>,
-    /// The number of each node's set, if it asks for one.
+    /// Number of each node's set, if its question has one.
     sets_at: Vec<usize>,
     /// Index of each node's branches, once they have one.
     branches_at: Vec<Option<u32>>,
-    /// Places whose branches have none yet, with their nodes.
+    /// Nodes whose branches are not placed yet, with their original numbers.
     open: VecDeque<(usize, usize)>,
 }
 

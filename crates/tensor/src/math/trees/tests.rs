@@ -105,7 +105,7 @@ fn deep_trees_are_followed_to_their_ends() {
     assert_eq!(out, [1.0, 2.0]);
 }
 
-/// Numbers that are not random, but look like it.
+/// Pseudo-random numbers.
 struct Numbers(u64);
 
 impl Numbers {

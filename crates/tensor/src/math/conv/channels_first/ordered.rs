@@ -1,4 +1,4 @@
-//! Filters in the order of [`conv`](crate::math::conv): for one convolution, or for many.
+//! Filters reordered for [`conv`](crate::math::conv): for one convolution, or for many.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{DType, DenseHostTensor, Dims, Element, TensorView};
 /// Clones share the elements.
 #[derive(Clone, Debug)]
 pub struct OrderedFilter {
-    /// As the table of [`channels_first`](super) has them.
+    /// Extents in the order of [`channels_first`](super).
     extents: Dims,
     // Invariant: in the other order.
     elements: WidenedRhs,
@@ -61,7 +61,7 @@ impl OrderedFilter {
         self.elements.dtype()
     }
 
-    /// Puts an equal tensor in the place of the elements, so that several filters share one.
+    /// Replaces the elements by an equal tensor, so that several filters share one.
     #[must_use]
     pub fn map_elements(self, of: impl FnOnce(DenseHostTensor) -> DenseHostTensor) -> Self {
         let elements = self.elements.map_elements(of);
@@ -79,7 +79,7 @@ pub(super) enum FilterElements<K> {
 }
 
 impl<K: Element> FilterElements<K> {
-    /// Brings a filter into order for one convolution.
+    /// Reorders a filter for one convolution.
     pub(super) fn of<T: MatmulElement + Sealed<RhsElement = K>>(
         filter: &DenseHostTensor,
     ) -> Result<FilterElements<K>, Error> {
@@ -103,7 +103,7 @@ impl<K: Element> FilterElements<K> {
     }
 }
 
-/// Returns the elements of a filter in the order of [`conv`](crate::math::conv).
+/// Returns the elements of a filter, reordered for [`conv`](crate::math::conv).
 pub(super) fn in_last_order<T: Element>(filter: &TensorView<'_, T>) -> Result<Vec<T>, Error> {
     let rank = filter.rank();
     moved(filter, &(2..rank).chain([1, 0]).collect::<Vec<usize>>())

@@ -1,5 +1,4 @@
-//! Convolutions by windows of one element of images that are joined along their channels, which are read where they
-//! are.
+//! Pointwise convolutions of images that are concatenated along their channels, and read in place.
 
 use std::ops::Range;
 
@@ -43,8 +42,9 @@ pub fn convolve_concat_extents(parts: &[&[usize]], filter: &PackedFilter) -> Res
     Ok(extents)
 }
 
-/// Convolves images joined along their channels by windows of one element and stride 1, on the workers of the
-/// request's queue if there is much to do. The result has the bits of [`convolve_packed_into`] of the joined image.
+/// Convolves a concatenation of images along their channels by windows of one element and stride 1, on the workers of
+/// the request's queue if there is much to do. The result has the bits of [`convolve_packed_into`] of the
+/// concatenated image.
 ///
 /// [`convolve_packed_into`]: super::convolve_packed_into
 ///
@@ -114,10 +114,10 @@ pub fn convolve_concat_into(
     )
 }
 
-/// Rows of which each part lies in an image of its own.
+/// Left rows, each part of which lies in an image of its own.
 struct ConcatRows<'a> {
     parts: Vec<&'a [f32]>,
-    /// Elements of a part.
+    /// Number of elements of a part.
     len: usize,
 }
 

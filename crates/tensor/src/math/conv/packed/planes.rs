@@ -13,9 +13,10 @@ use crate::math::window::{Window, WindowAxis};
 const LONG: usize = 24;
 /// Outputs that a line has at least.
 const LEAST_OUTPUTS: usize = 4;
-/// Elements that are copied at a time, unless the lines of one output are more: they stay in the first cache.
+/// Number of elements that are copied at a time, unless the lines of one output are more: they stay in the first
+/// cache.
 const MAX_COPIED: usize = 1 << 13;
-/// Elements that the lines of one output may be at most.
+/// Maximum number of elements of the lines of one output.
 const MAX_LINES: usize = 1 << 16;
 
 /// Plan of deinterleaving the lines of one group's channels.
@@ -26,16 +27,16 @@ pub(super) struct Planes<'p> {
     channels: (usize, usize),
     height: WindowAxis,
     width: WindowAxis,
-    /// Elements of a channel that are a stride apart.
+    /// Number of elements of a channel that are a stride apart.
     run_len: usize,
-    /// Elements of a line.
+    /// Number of elements of a line.
     line_len: usize,
     /// Offset of each window element from the output's element.
     offsets: Vec<usize>,
 }
 
 impl<'p> Planes<'p> {
-    /// Returns how lines are taken apart, if that pays for these windows.
+    /// Returns the plan, if deinterleaving pays for these windows.
     pub(super) fn new(plan: &'p ConvPlan, group: usize) -> Option<Planes<'p>> {
         let [depth, height, width] = plan.windows.0;
         let own = plan.channels / plan.groups;
@@ -125,7 +126,7 @@ impl<'p> Planes<'p> {
         n_lines.saturating_sub(1) * stride + extent
     }
 
-    /// Takes a line of an image apart; it is counted from the first of the padding.
+    /// Deinterleaves a line of an image, counted from the first of the padding.
     fn copy(&self, image: &[f32], line: usize, to: &mut [f32]) {
         let WindowAxis { input, before, .. } = self.width;
         let line = line.checked_sub(self.height.before);

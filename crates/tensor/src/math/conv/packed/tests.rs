@@ -23,7 +23,7 @@ fn sums(case: &Case, output: &[usize], x: &[f32], w: &[f32]) -> Vec<f64> {
     sums
 }
 
-/// Convolves on all instruction sets, with all that can follow, and compares with what is `wanted` of each sum.
+/// Convolves on all instruction sets, with all epilogues, and compares with what is `wanted` of each sum.
 fn check(case: &Case, output: &[usize], x: &[f32], w: &[f32], tolerance: f64) {
     let (filters, n_out) = (*output.last().unwrap(), output.iter().product::<usize>());
     let numbers = |n: usize, least: i32| -> Vec<f32> {
@@ -306,7 +306,7 @@ fn filters_that_do_not_fit_are_told() {
     assert!(again.unwrap_err().message().contains("elements, found"));
 }
 
-/// Convolves on all instruction sets, and gives what comes out of each.
+/// Convolves on all instruction sets, and returns the result of each.
 fn outs(convolution: &Convolution, input: &[usize], filter: &[usize], x: &[f32]) -> Vec<Vec<f32>> {
     let extents = convolution.output_extents(input, filter).unwrap();
     let n = |extents: &[usize]| extents.iter().product::<usize>();

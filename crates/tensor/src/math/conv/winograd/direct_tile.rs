@@ -1,5 +1,5 @@
-//! Squares made by the definition, of the filter as it is got back from the transformed one: where elements are not
-//! finite, or so large that transforming them could overflow.
+//! Squares calculated directly, by the filter transformed back: used where elements are not finite, or so large that
+//! transforming them could overflow.
 
 use std::marker::PhantomData;
 use std::ops::Range;

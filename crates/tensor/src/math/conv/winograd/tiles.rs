@@ -1,4 +1,4 @@
-//! Patches of a block, transformed: of the input, and of the results back.
+//! Transforms of a block's patches: of the input, and of the results back.
 
 #![allow(
     clippy::needless_range_loop,
@@ -14,7 +14,7 @@ use super::{Geometry, PatchLayout};
 use crate::math::packed_gemm::vectors::{VectorEpilogue, store};
 use crate::math::packed_gemm::{BlockEpilogue, multiply_add};
 
-/// Transforms the patches of the input.
+/// Transform of the input's patches, to run on vectors.
 pub(super) struct Inputs<'i, T, const PATCH: usize, const TILE: usize> {
     pub transform: PhantomData<T>,
     pub geometry: &'i Geometry<'i>,
@@ -26,7 +26,7 @@ pub(super) struct Inputs<'i, T, const PATCH: usize, const TILE: usize> {
     pub wild: &'i mut Vec<usize>,
 }
 
-/// Times this, what is above 2^48 is above the largest float.
+/// Factor by which numbers above 2^48 become infinite.
 const WILD: f32 = f32::from_bits((127 + 79) << 23);
 
 impl<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize> WithSimd
@@ -96,13 +96,13 @@ impl<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize> WithSimd
     }
 }
 
-/// Transforms the results back, and writes them with what follows.
+/// Transform of the results back, with the epilogue, to run on vectors.
 pub(super) struct Outputs<'o, T, const PATCH: usize, const TILE: usize> {
     pub transform: PhantomData<T>,
     pub geometry: &'o Geometry<'o>,
     pub m: &'o [f32],
     pub lay: PatchLayout,
-    /// Columns that are there.
+    /// Number of columns within the result.
     pub n_columns: usize,
     /// Squares that are left out, in order.
     pub wild: &'o [usize],

@@ -1,4 +1,4 @@
-//! The transforms of images, filters and results: products of polynomials at some points.
+//! The transforms of images, filters and results: polynomial products by evaluation at some points.
 //!
 //! An output `y[i] = sum of d[i + j] g[j]` of three taps is found from values of polynomials at points `p`: the
 //! filter's `g[0] + g[1] p + g[2] p²`, divided by the product of the differences from all other points; the
@@ -17,7 +17,7 @@ use pulp::Simd;
 
 use crate::math::packed_gemm::multiply_add;
 
-/// A transform, of patches of `PATCH` elements in a row, for `TILE` outputs.
+/// A Winograd transform of patches of `PATCH` elements in a row, for `TILE` outputs.
 pub(super) trait Transform<const PATCH: usize, const TILE: usize>: Copy {
     /// Elements of a transformed line to check: if an element of the patch is not finite, or large, one of these is,
     /// too.
@@ -82,7 +82,7 @@ const B: f32 = 1.5;
 const B_2: f32 = B * B;
 const B_3: f32 = B * B * B;
 
-/// The products of the differences of a point from all others: of 0, ±a and ±b.
+/// Products of the differences of a point from all others, among 0, ±a and ±b.
 const OF_0: f64 = (A_2 * B_2) as f64;
 const OF_A: f64 = 2.0 * (A_2 * (A_2 - B_2)) as f64;
 const OF_B: f64 = 2.0 * (B_2 * (B_2 - A_2)) as f64;

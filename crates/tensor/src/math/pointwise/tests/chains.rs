@@ -1,4 +1,4 @@
-//! Random chains over mixed types, beside their steps one after the other, each by the kernel of a single function.
+//! Random chains over mixed types, compared with their steps one by one, each run as a single function.
 
 use proptest::prelude::*;
 use tfrt_host::kernel::KernelRegistry;
@@ -50,7 +50,7 @@ impl TestBed {
         DenseHostTensor::unspecified(self.host.allocator(), metadata).unwrap()
     }
 
-    /// Returns numbers of any type, some of which are none, or as large as any.
+    /// Returns numbers of any type, NaN and the largest ones included.
     fn tensor(&self, dtype: DType, extents: &[usize], seed: u64) -> DenseHostTensor {
         let n: usize = extents.iter().product();
         let mut state = seed;
@@ -204,7 +204,7 @@ fn are_none(dtype: DType, x: &[u8], y: &[u8]) -> bool {
     is_none(x) && is_none(y)
 }
 
-/// Returns every step that takes a value of this type first, with others of the same type.
+/// Returns every step with a first operand of this type and others of the same type.
 fn steps_of(dtype: DType, x: Operand, y: Operand, condition: Operand) -> Vec<Step> {
     let unary = UnaryFunction::ALL
         .iter()

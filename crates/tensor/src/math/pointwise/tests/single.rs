@@ -1,4 +1,4 @@
-//! Tests of single functions: each loop beside the formula, for every type that has it.
+//! Tests of single functions: each loop compared with the formula, for every type that has it.
 
 use proptest::prelude::*;
 
@@ -221,7 +221,7 @@ fn shapes_that_do_not_fit_are_told() {
     assert_eq!(error.message(), "bit_not is not defined for f32");
 }
 
-/// All pairs of bytes, by a function and by a formula.
+/// Compares a function with a formula for all pairs of bytes.
 fn check_bytes<F: Binary<T>, T: Element>(function: BinaryFunction) {
     let bytes: Vec<u8> = (0..=u8::MAX).collect();
     let list = crate::from_bytes::<T>(&bytes).unwrap();
