@@ -22,7 +22,7 @@ use tfrt_tensor::math::matmul::{Scale, matmul};
 use tfrt_tensor::math::normalize::{Affine, rows};
 use tfrt_tensor::math::pointwise::{BinaryFunction, UnaryFunction, binary, unary};
 use tfrt_tensor::math::reduce::{Reduction, reduce};
-use tfrt_tensor::math::softmax::{Kind, softmax};
+use tfrt_tensor::math::softmax::{SoftmaxKind, softmax};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{TensorView, TensorViewMut};
 
@@ -240,10 +240,10 @@ fn elements() {
             with_itself(BinaryFunction::Add, x, out)
         }),
         ("softmax of rows of 1024", |x, out| {
-            softmax(Kind::Softmax, x, out).unwrap()
+            softmax(SoftmaxKind::Softmax, x, out).unwrap()
         }),
         ("log-softmax of rows of 1024", |x, out| {
-            softmax(Kind::LogSoftmax, x, out).unwrap()
+            softmax(SoftmaxKind::LogSoftmax, x, out).unwrap()
         }),
         ("layer norm of rows of 1024", |x, out| {
             let list = [1.5; 1024];

@@ -8,7 +8,7 @@ use tfrt_host::kernel::{
 };
 
 /// A type of elements that attributes can list.
-pub trait Listed: Element {
+pub trait AttrElement: Element {
     /// Type of the numbers in the list: the elements, or their real and imaginary parts in turn. Its bytes are those
     /// of the elements.
     type Part: ScalarAttr + Element;
@@ -21,7 +21,7 @@ pub trait Listed: Element {
 /// `listed!(Bool: u8 "array of i1")` says that a list of truth values is bytes.
 macro_rules! listed {
     ($($type:ty: $part:ty, $kind:literal;)*) => {$(
-        impl Listed for $type {
+        impl AttrElement for $type {
             type Part = $part;
             const KIND: &'static str = $kind;
         }
@@ -48,9 +48,9 @@ listed! {
 
 /// A kernel parameter: a list of elements.
 #[derive(Clone, Copy, Debug)]
-pub struct Values<'a, T: Listed>(&'a [T::Part]);
+pub struct Values<'a, T: AttrElement>(&'a [T::Part]);
 
-impl<'a, T: Listed> Values<'a, T> {
+impl<'a, T: AttrElement> Values<'a, T> {
     /// Returns the elements, of which there are `n`.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ pub fn wrong_count(found: usize, wanted: usize, is_complex: bool) -> Error {
     ))
 }
 
-impl<T: Listed> KernelParam<kinds::Itself> for Values<'_, T> {
+impl<T: AttrElement> KernelParam<kinds::Itself> for Values<'_, T> {
     type Guard<'f> = HeldAttribute;
     type Item<'a> = Values<'a, T>;
 
@@ -112,6 +112,6 @@ impl<T: Listed> KernelParam<kinds::Itself> for Values<'_, T> {
     }
 }
 
-fn read<T: Listed>(view: AttributeView<'_>) -> Option<&[T::Part]> {
+fn read<T: AttrElement>(view: AttributeView<'_>) -> Option<&[T::Part]> {
     T::Part::read_array(view)
 }

@@ -16,7 +16,7 @@
 //! | [`matmul`] | matrix products: transposed, batched, with what follows them |
 //! | [`einsum`] | sums of products along labelled dimensions |
 //! | [`linear`] | determinants |
-//! | [`movement`] | transposition, slices, padding, tiles, gathering and scattering, joining and splitting |
+//! | [`copy`] | transposition, slices, padding, tiles, gathering and scattering, joining and splitting |
 //! | [`attention`] | attention in one go |
 //! | [`recurrent`] | recurrent networks, attention by a state |
 //! | [`number`] | what can be calculated with elements of each type |

@@ -12,12 +12,12 @@ use tfrt_tensor::math::conv::{self, Convolution, Method, PackedFilter, TensorCon
 use tfrt_tensor::math::matmul::{PackedRhs, Scale, matmul_into, matmul_packed_into};
 use tfrt_tensor::math::packed_gemm::{Activation, InstructionSet, TensorAddend, TensorEpilogue};
 use tfrt_tensor::math::pointwise::{
-    BinaryFunction, OperandOrder, Program, Step, UnaryFunction, binary_in_place, binary_into,
-    unary_in_place, unary_into,
+    BinaryFunction, OperandOrder, PointwiseProgram, Step, UnaryFunction, binary_in_place,
+    binary_into, unary_in_place, unary_into,
 };
 use tfrt_tensor::math::pool::{Pooling, pool_into};
 use tfrt_tensor::math::reduce::{Reduction, reduce_into};
-use tfrt_tensor::math::softmax::{Kind, softmax_into};
+use tfrt_tensor::math::softmax::{SoftmaxKind, softmax_into};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape};
 
@@ -101,7 +101,7 @@ impl TestBed {
                 &out,
             ),
             self.bits(unary_in_place(e, UnaryFunction::Exp, &out), &out),
-            self.bits(softmax_into(e, Kind::LogSoftmax, &x, &out), &out),
+            self.bits(softmax_into(e, SoftmaxKind::LogSoftmax, &x, &out), &out),
         ];
         for (dimensions, extents) in [(&[0][..], &[500][..]), (&[1], &[300]), (&[0, 1], &[])] {
             let out = self.zeros(extents);
@@ -181,7 +181,7 @@ impl TestBed {
             let right = PackedRhs::pack(allocator, &reading.view().unwrap()).unwrap();
             let out = self.random(&[m, n], 14);
             let gelu: Step = "gelu a0".parse().unwrap();
-            let gelu = Arc::new(Program::new(1, &[gelu]).unwrap());
+            let gelu = Arc::new(PointwiseProgram::new(1, &[gelu]).unwrap());
             for (activation, added, then) in [
                 (Activation::None, TensorAddend::Nothing, None),
                 (Activation::None, TensorAddend::Nothing, Some(gelu)),
@@ -222,7 +222,7 @@ fn memory_that_was_made_in_parts_is_not_divided() {
     let e = &bed.execution;
     bed.bits(unary_into(e, UnaryFunction::Exp, &x, &out), &out);
     assert!(!out.buffer().is_divided());
-    bed.bits(softmax_into(e, Kind::LogSoftmax, &x, &out), &out);
+    bed.bits(softmax_into(e, SoftmaxKind::LogSoftmax, &x, &out), &out);
     assert!(!out.buffer().is_divided());
 }
 

@@ -6,7 +6,7 @@ use tfrt_host::kernel::{
 };
 use tfrt_host::memory::HostBuffer;
 use tfrt_host::{Error, ExecutionContext};
-use tfrt_tensor::attribute::{Listed, Values};
+use tfrt_tensor::attribute::{AttrElement, Values};
 use tfrt_tensor::{
     BF16, Bool, Complex, DenseHostTensor, F16, StringHostTensor, TensorMetadata, TensorShape,
 };
@@ -162,7 +162,7 @@ impl KernelParam<Itself> for Texts {
 
 /// `%t = corert.create_dense_tensor.f32 {shape = [2], value = [1.0 : f32, 2.0 : f32]}`: complex numbers are their real
 /// and imaginary parts in turn.
-fn of_values<T: Listed>(
+fn of_values<T: AttrElement>(
     shape: Attr<&[i64]>,
     value: Values<'_, T>,
     execution: &ExecutionContext,

@@ -4,7 +4,7 @@ use tfrt_host::Error;
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::layout_copy::LayoutCopy;
 use tfrt_tensor::math::number::Real;
-use tfrt_tensor::math::softmax::{Kind, softmax_into};
+use tfrt_tensor::math::softmax::{SoftmaxKind, softmax_into};
 use tfrt_tensor::{DenseHostTensor, Dims, Element, TensorShape};
 
 use super::outputs::IntoValue;
@@ -69,8 +69,8 @@ impl Rows {
 /// `softmax`: exponentials divided by their sum along `axis`, or the logarithms of that (`log`).
 fn softmax(node: &Node<'_>) -> Result<Outputs, Error> {
     let kind = match node.attributes.flag("log", false)? {
-        true => Kind::LogSoftmax,
-        false => Kind::Softmax,
+        true => SoftmaxKind::LogSoftmax,
+        false => SoftmaxKind::Softmax,
     };
     let x = node.inputs.dense(0)?;
     let dtype = x.dtype();

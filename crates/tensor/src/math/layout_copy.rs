@@ -124,7 +124,7 @@ impl LayoutCopy {
     ///
     /// `InvalidArgument` if a dimension is missing or named twice.
     pub fn reverse(input: &[usize], dimensions: &[usize]) -> Result<LayoutCopy, Error> {
-        let mut movement = LayoutCopy::all_of(input);
+        let mut copy = LayoutCopy::all_of(input);
         let mut seen = Dims::from_elem(0, input.len());
         for dimension in dimensions {
             expect_dimension(input, *dimension)?;
@@ -132,13 +132,13 @@ impl LayoutCopy {
                 let message = format!("dimension {dimension} is named twice");
                 return Err(Error::invalid_argument(message));
             }
-            movement.sources[*dimension].axis = Axis::Regular {
+            copy.sources[*dimension].axis = Axis::Regular {
                 extent: input[*dimension],
                 start: input[*dimension].saturating_sub(1),
                 step: -1,
             };
         }
-        Ok(movement)
+        Ok(copy)
     }
 
     /// Repeats the tensor along each dimension, `times` each.
@@ -155,20 +155,20 @@ impl LayoutCopy {
             );
             return Err(Error::invalid_argument(message));
         }
-        let mut movement = LayoutCopy::all_of(input);
-        movement.sources.clear();
+        let mut copy = LayoutCopy::all_of(input);
+        copy.sources.clear();
         for (dimension, times) in times.iter().enumerate() {
             let extent = input[dimension];
-            movement.output[dimension] = extent
+            copy.output[dimension] = extent
                 .checked_mul(*times)
                 .ok_or_else(|| too_large(dimension))?;
-            movement.sources.push(SourceAxis {
+            copy.sources.push(SourceAxis {
                 dimension: None,
                 axis: Axis::first_repeated(*times),
             });
-            movement.sources.push(whole(dimension, extent));
+            copy.sources.push(whole(dimension, extent));
         }
-        Ok(movement)
+        Ok(copy)
     }
 
     /// Broadcasts the tensor: dimensions of extent 1, and missing ones in front, are repeated to get the given shape.
@@ -207,10 +207,10 @@ impl LayoutCopy {
         output: &[usize],
         list: impl Fn(usize) -> Result<Vec<usize>, Error>,
     ) -> Result<LayoutCopy, Error> {
-        let mut movement = LayoutCopy::all_of(input);
-        movement.output = Dims::from_slice(output);
+        let mut copy = LayoutCopy::all_of(input);
+        copy.output = Dims::from_slice(output);
         let is_empty = output.contains(&0);
-        for (dimension, source) in movement.sources.iter_mut().enumerate() {
+        for (dimension, source) in copy.sources.iter_mut().enumerate() {
             if input[dimension] == output[dimension] {
                 continue;
             }
@@ -220,7 +220,7 @@ impl LayoutCopy {
                 false => Axis::Listed(list(dimension)?.into()),
             };
         }
-        Ok(movement)
+        Ok(copy)
     }
 
     /// Returns the extents of the result.

@@ -1,6 +1,6 @@
 //! Functions of single elements: arithmetic, comparisons, logic, selection; and chains of them in one pass.
 //!
-//! A function is a variant of [`UnaryFunction`], [`ParametricFunction`] or [`BinaryFunction`], and a [`Program`] is a list
+//! A function is a variant of [`UnaryFunction`], [`ParametricFunction`] or [`BinaryFunction`], and a [`PointwiseProgram`] is a list
 //! of steps, each a function and what it takes. `y = tanh(x * s + b) + r`, step by step, reads and writes memory four
 //! times; as a program it reads what goes in and writes what comes out, once. Each result is rounded as by the same steps
 //! one after the other, so that taking them together changes no bit.
@@ -40,7 +40,7 @@ mod view;
 
 pub use formulas::{BinaryFunction, UnaryFunction};
 pub use parametric::{ParametricFunction, whole};
-pub use program::{Operand, Program, Step};
+pub use program::{Operand, PointwiseProgram, Step};
 pub use tensors::{
     OperandOrder, binary, binary_in_place, binary_into, binary_metadata, folded, parametric_into,
     select_into, unary, unary_in_place, unary_into,

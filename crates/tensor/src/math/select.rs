@@ -127,7 +127,7 @@ impl Unique {
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::select::classes;
+/// use tfrt_tensor::math::select::unique_by;
 ///
 /// let letters = ['c', 'a', 'c', 'b'];
 /// let sorted = unique_by(4, true, &|a, b| letters[a].cmp(&letters[b]));

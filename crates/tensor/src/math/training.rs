@@ -3,7 +3,7 @@
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::number::{Floating, Real};
-use super::softmax::{Kind, row_in_place};
+use super::softmax::{SoftmaxKind, row_in_place};
 use super::{parallel, vectorized};
 use crate::math::Family;
 use crate::with_floating;
@@ -104,8 +104,8 @@ pub fn softmax_cross_entropy<T: Floating>(
     let (mut loss, mut logarithms) = (0.0, vec![T::ZERO; row]);
     for (gradient, wanted) in gradient.chunks_exact_mut(row).zip(wanted.chunks_exact(row)) {
         logarithms.copy_from_slice(gradient);
-        row_in_place(Kind::LogSoftmax, &mut logarithms);
-        row_in_place(Kind::Softmax, gradient);
+        row_in_place(SoftmaxKind::LogSoftmax, &mut logarithms);
+        row_in_place(SoftmaxKind::Softmax, gradient);
         for ((gradient, wanted), logarithm) in gradient.iter_mut().zip(wanted).zip(&logarithms) {
             *gradient = gradient.minus(*wanted).times(share);
             if !wanted.same(T::ZERO) {

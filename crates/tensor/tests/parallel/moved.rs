@@ -16,13 +16,13 @@ fn positions(bed: &TestBed, extents: &[usize], extent: i64) -> DenseHostTensor {
 }
 
 /// Returns the bits of a movement, which are those of views.
-fn moved(bed: &TestBed, movement: &LayoutCopy, x: &DenseHostTensor) -> Vec<u32> {
-    let out = bed.zeros(movement.extents());
-    let bits = bed.bits(movement.run_into(&bed.execution, x, &out), &out);
+fn moved(bed: &TestBed, copy: &LayoutCopy, x: &DenseHostTensor) -> Vec<u32> {
+    let out = bed.zeros(copy.extents());
+    let bits = bed.bits(copy.run_into(&bed.execution, x, &out), &out);
     assert_eq!(
         bits,
-        seen(movement.extents(), |out| {
-            movement.run(&x.read().unwrap().view().unwrap(), out)
+        seen(copy.extents(), |out| {
+            copy.run(&x.read().unwrap().view().unwrap(), out)
         })
     );
     bits
@@ -58,7 +58,7 @@ pub fn all(bed: &TestBed) -> Vec<Vec<u32>> {
     ];
     let mut all: Vec<Vec<u32>> = movements
         .iter()
-        .map(|movement| moved(bed, movement.as_ref().unwrap(), &x))
+        .map(|copy| moved(bed, copy.as_ref().unwrap(), &x))
         .collect();
     let out = bed.zeros(&[3, 220, 101]);
     all.push(bed.bits(concat_into(e, &[&x, &y], 1, &out), &out));

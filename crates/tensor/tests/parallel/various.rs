@@ -10,10 +10,12 @@ use tfrt_tensor::math::cumulative::{Cumulation, ScanOrder, cumulative_into};
 use tfrt_tensor::math::gradient;
 use tfrt_tensor::math::groups::{Groups, groups_into};
 use tfrt_tensor::math::layout_copy::gather_elements_into;
-use tfrt_tensor::math::pointwise::{BinaryFunction, Operand, Program, Step, UnaryFunction};
+use tfrt_tensor::math::pointwise::{
+    BinaryFunction, Operand, PointwiseProgram, Step, UnaryFunction,
+};
 use tfrt_tensor::math::pool::{self, Pooling};
 use tfrt_tensor::math::resize::{Interpolation, Resize};
-use tfrt_tensor::math::softmax::Kind;
+use tfrt_tensor::math::softmax::SoftmaxKind;
 use tfrt_tensor::math::top_k::{TopKOrder, top_k_positions_into};
 
 use super::{Padding, TestBed, Window};
@@ -55,7 +57,7 @@ pub fn all(bed: &TestBed) -> Vec<Vec<u32>> {
     let done = groups_into(e, &x, &groups, [Some(&list), None], &out);
     all.push(bed.bits(done, &out));
     let g = bed.random(&[5, 120, 130], 22);
-    let done = gradient::softmax_into::<f32>(e, Kind::Softmax, &x, &g, &out);
+    let done = gradient::softmax_into::<f32>(e, SoftmaxKind::Softmax, &x, &g, &out);
     all.push(bed.bits(done, &out));
     let windows = [Window::new(3, 2, Padding::Valid)];
     let (g, out) = (bed.random(&[5, 59, 130], 23), bed.zeros(&[5, 120, 130]));
@@ -93,7 +95,10 @@ pub fn all(bed: &TestBed) -> Vec<Vec<u32>> {
         ),
         Step::Unary(UnaryFunction::Gelu, Operand::Step(0)),
     ];
-    let (program, out) = (Program::new(2, &steps).unwrap(), bed.zeros(&[5, 120, 130]));
+    let (program, out) = (
+        PointwiseProgram::new(2, &steps).unwrap(),
+        bed.zeros(&[5, 120, 130]),
+    );
     let done = program.run_into(e, &[&x, &list], &out);
     all.push(bed.bits(done, &out));
     let windows = [Window::new(3, 2, Padding::Explicit(1, 0)); 2];
@@ -138,7 +143,7 @@ fn a_few_elements_are_those_of_the_definition() {
             [Operand::Step(2), Operand::Step(0)],
         ),
     ];
-    let program = Program::new(3, &steps).unwrap();
+    let program = PointwiseProgram::new(3, &steps).unwrap();
     let out = [2, 3, 4];
     for (shapes, extents) in [
         ([&out[..], &out, &out], &out[..]),

@@ -5,7 +5,7 @@ use tfrt_host::{Error, ExecutionContext};
 use tfrt_tensor::math::cast::{Casting, cast_into};
 use tfrt_tensor::math::elementwise::expect_same;
 use tfrt_tensor::math::pointwise::{
-    BinaryFunction, Operand, OperandOrder, Program, Step, UnaryFunction, binary_in_place,
+    BinaryFunction, Operand, OperandOrder, PointwiseProgram, Step, UnaryFunction, binary_in_place,
     binary_into, unary_in_place, unary_into,
 };
 use tfrt_tensor::{DType, DenseHostTensor, Tensor};
@@ -130,7 +130,7 @@ fn with_itself(
     tensor: &DenseHostTensor,
 ) -> Written {
     let step = Step::Binary(function, [Operand::Input(0); 2]);
-    Program::new(1, &[step])?.run_in_place(execution, tensor, &[])
+    PointwiseProgram::new(1, &[step])?.run_in_place(execution, tensor, &[])
 }
 
 /// `%c1 = "tfrt_test.cast.i32_to_f32"(%a, %b, %c0)`

@@ -376,13 +376,13 @@ fn images<T: MatmulElement + Real>(
 
 /// Returns the elements with dimensions in another order.
 fn moved<T: Element>(x: &TensorView<'_, T>, order: &[usize]) -> Result<Vec<T>, Error> {
-    let movement = LayoutCopy::transpose(x.extents(), order)?;
+    let copy = LayoutCopy::transpose(x.extents(), order)?;
     let n_elements = match x.extents().contains(&0) {
         true => 0,
         false => x.n_elements(),
     };
     let mut out = vec![T::ZERO; n_elements];
-    movement.run(x, &mut TensorViewMut::new(&mut out, movement.extents())?)?;
+    copy.run(x, &mut TensorViewMut::new(&mut out, copy.extents())?)?;
     Ok(out)
 }
 

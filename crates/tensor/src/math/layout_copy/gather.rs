@@ -105,13 +105,13 @@ impl LayoutCopy {
         let mut output = Dims::from_slice(&input[..dimension]);
         output.extend_from_slice(positions.extents());
         output.extend_from_slice(&input[dimension + 1..]);
-        let mut movement = LayoutCopy::all_of(input);
-        movement.output = output;
-        movement.sources[dimension] = SourceAxis {
+        let mut copy = LayoutCopy::all_of(input);
+        copy.output = output;
+        copy.sources[dimension] = SourceAxis {
             dimension: Some(dimension),
             axis: Axis::Listed(list.into()),
         };
-        Ok(movement)
+        Ok(copy)
     }
 }
 

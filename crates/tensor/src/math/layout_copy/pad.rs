@@ -48,16 +48,16 @@ impl LayoutCopy {
             );
             return Err(Error::invalid_argument(message));
         }
-        let mut movement = LayoutCopy::all_of(input);
+        let mut copy = LayoutCopy::all_of(input);
         for (dimension, (pads, extent)) in pads.iter().zip(input).enumerate() {
             let axis = axis(dimension, *extent, *pads, edge)?;
-            movement.output[dimension] = axis.extent();
-            movement.sources[dimension] = SourceAxis {
+            copy.output[dimension] = axis.extent();
+            copy.sources[dimension] = SourceAxis {
                 dimension: Some(dimension),
                 axis,
             };
         }
-        Ok(movement)
+        Ok(copy)
     }
 }
 

@@ -87,14 +87,14 @@ impl LayoutCopy {
             );
             return Err(Error::invalid_argument(message));
         }
-        let mut movement = LayoutCopy::all_of(input);
+        let mut copy = LayoutCopy::all_of(input);
         for (dimension, (slice, extent)) in slices.iter().zip(input).enumerate() {
             let (start, len) = slice.positions(*extent)?;
             // A step that is larger than any dimension is not taken.
             let step = if len > 1 { slice.step } else { 1 };
-            movement.set_range(dimension, start, len, isize::try_from(step).unwrap_or(1));
+            copy.set_range(dimension, start, len, isize::try_from(step).unwrap_or(1));
         }
-        Ok(movement)
+        Ok(copy)
     }
 
     /// Splits a dimension in parts of these extents, one by one: there may be as many as elements.
@@ -119,10 +119,10 @@ impl LayoutCopy {
         }
         let mut start = 0;
         let part = move |len: &usize| {
-            let mut movement = LayoutCopy::all_of(input);
-            movement.set_range(dimension, start, *len, 1);
+            let mut copy = LayoutCopy::all_of(input);
+            copy.set_range(dimension, start, *len, 1);
             start += len;
-            movement
+            copy
         };
         Ok(extents.iter().map(part))
     }

@@ -7,26 +7,24 @@ use crate::{BF16, Bool, Complex, Quantized, to_bytes};
 /// Moves elements of one type, at once and in chunks, and compares with what `place` says: where in the input
 /// each element of the result is.
 fn check_type<T: Element>(
-    movement: &LayoutCopy,
+    copy: &LayoutCopy,
     layout: &Layout,
     place: &dyn Fn(&[usize]) -> Option<Vec<usize>>,
 ) -> Result<(), TestCaseError> {
     let all = elements::<T>(layout.len + 1);
     let (x, around) = (layout.view(&all), all[layout.len]);
-    let n: usize = movement.extents().iter().product();
+    let n: usize = copy.extents().iter().product();
     let wanted: Vec<T> = (0..n)
-        .map(
-            |index| match place(&coordinates(index, movement.extents())) {
-                Some(place) => x.get(&place).unwrap(),
-                None => around,
-            },
-        )
+        .map(|index| match place(&coordinates(index, copy.extents())) {
+            Some(place) => x.get(&place).unwrap(),
+            None => around,
+        })
         .collect();
     let mut out = vec![T::ZERO; n];
-    let mut view = TensorViewMut::new(&mut out, movement.extents()).unwrap();
-    movement.run_around(&x, around, &mut view).unwrap();
+    let mut view = TensorViewMut::new(&mut out, copy.extents()).unwrap();
+    copy.run_around(&x, around, &mut view).unwrap();
     prop_assert_eq!(to_bytes(&out), to_bytes(&wanted), "{:?}", T::DTYPE);
-    let engine = movement.bind(x.strides());
+    let engine = copy.bind(x.strides());
     let small = if n < 500 { 1 } else { 97 };
     for chunk in [engine.multiple(), engine.multiple() * 3, small, 5 * small] {
         out.fill(T::ZERO);
@@ -39,17 +37,17 @@ fn check_type<T: Element>(
 }
 
 fn check(
-    movement: &LayoutCopy,
+    copy: &LayoutCopy,
     layout: &Layout,
     place: impl Fn(&[usize]) -> Option<Vec<usize>>,
 ) -> Result<(), TestCaseError> {
-    check_type::<Bool>(movement, layout, &place)?;
-    check_type::<BF16>(movement, layout, &place)?;
-    check_type::<f32>(movement, layout, &place)?;
-    check_type::<f64>(movement, layout, &place)?;
-    check_type::<Complex<f32>>(movement, layout, &place)?;
-    check_type::<Quantized<i16>>(movement, layout, &place)?;
-    check_type::<Complex<f64>>(movement, layout, &place)
+    check_type::<Bool>(copy, layout, &place)?;
+    check_type::<BF16>(copy, layout, &place)?;
+    check_type::<f32>(copy, layout, &place)?;
+    check_type::<f64>(copy, layout, &place)?;
+    check_type::<Complex<f32>>(copy, layout, &place)?;
+    check_type::<Quantized<i16>>(copy, layout, &place)?;
+    check_type::<Complex<f64>>(copy, layout, &place)
 }
 
 /// Returns a layout, and a number for each of its dimensions.
@@ -83,8 +81,8 @@ proptest! {
             (Just(layout), Just(order).prop_shuffle())
         })
     ) {
-        let movement = LayoutCopy::transpose(&layout.extents, &order).unwrap();
-        check(&movement, &layout, |place| {
+        let copy = LayoutCopy::transpose(&layout.extents, &order).unwrap();
+        check(&copy, &layout, |place| {
             let mut from = vec![0; place.len()];
             order.iter().zip(place).for_each(|(dimension, index)| from[*dimension] = *index);
             Some(from)
@@ -97,14 +95,14 @@ proptest! {
             .prop_flat_map(|(a, b, c, d)| layout_of(vec![a, b, c, d]))
             .prop_flat_map(|layout| (Just(layout), Just(vec![0, 1, 2, 3]).prop_shuffle()))
     ) {
-        let movement = LayoutCopy::transpose(&layout.extents, &order).unwrap();
+        let copy = LayoutCopy::transpose(&layout.extents, &order).unwrap();
         let place = |place: &[usize]| {
             let mut from = vec![0; place.len()];
             order.iter().zip(place).for_each(|(dimension, index)| from[*dimension] = *index);
             Some(from)
         };
-        check_type::<u8>(&movement, &layout, &place)?;
-        check_type::<f32>(&movement, &layout, &place)?;
+        check_type::<u8>(&copy, &layout, &place)?;
+        check_type::<f32>(&copy, &layout, &place)?;
     }
 
     #[test]
@@ -117,7 +115,7 @@ proptest! {
                 step: if is_backwards { -step } else { step },
             })
             .collect();
-        let movement = LayoutCopy::slice(&layout.extents, &slices).unwrap();
+        let copy = LayoutCopy::slice(&layout.extents, &slices).unwrap();
         // As the language has it: walk, and keep what is within.
         let taken: Vec<Vec<i64>> = slices.iter().zip(&layout.extents).map(|(slice, extent)| {
             let n = i64::try_from(*extent).unwrap();
@@ -132,8 +130,8 @@ proptest! {
             list
         }).collect();
         let extents: Vec<usize> = taken.iter().map(Vec::len).collect();
-        prop_assert_eq!(movement.extents(), &extents[..]);
-        check(&movement, &layout, |place| {
+        prop_assert_eq!(copy.extents(), &extents[..]);
+        check(&copy, &layout, |place| {
             Some(place.iter().zip(&taken).map(|(index, list)| usize::try_from(list[*index]).unwrap()).collect())
         })?;
     }
@@ -141,8 +139,8 @@ proptest! {
     #[test]
     fn dimensions_are_turned_around((layout, is_turned) in with_each(any::<bool>)) {
         let dimensions: Vec<usize> = (0..is_turned.len()).filter(|d| is_turned[*d]).collect();
-        let movement = LayoutCopy::reverse(&layout.extents, &dimensions).unwrap();
-        check(&movement, &layout, |place| {
+        let copy = LayoutCopy::reverse(&layout.extents, &dimensions).unwrap();
+        check(&copy, &layout, |place| {
             let from = |(dimension, index): (usize, &usize)| match is_turned[dimension] {
                 true => layout.extents[dimension] - 1 - index,
                 false => *index,
@@ -153,8 +151,8 @@ proptest! {
 
     #[test]
     fn tiles_repeat((layout, times) in with_each(|| 0..4_usize)) {
-        let movement = LayoutCopy::tile(&layout.extents, &times).unwrap();
-        check(&movement, &layout, |place| {
+        let copy = LayoutCopy::tile(&layout.extents, &times).unwrap();
+        check(&copy, &layout, |place| {
             Some(place.iter().zip(&layout.extents).map(|(index, extent)| index % extent).collect())
         })?;
     }
@@ -172,8 +170,8 @@ proptest! {
             }
         }
         let output: Vec<usize> = front.iter().chain(&layout.extents).copied().collect();
-        let movement = LayoutCopy::broadcast(&input.extents, &output).unwrap();
-        check(&movement, &input, |place| {
+        let copy = LayoutCopy::broadcast(&input.extents, &output).unwrap();
+        check(&copy, &input, |place| {
             let own = place[front.len()..].iter().zip(&ones);
             Some(own.map(|(index, one)| if *one { 0 } else { *index }).collect())
         })?;
@@ -184,7 +182,7 @@ proptest! {
         (layout, pads) in with_each(|| (-3..8_i64, -3..8_i64)),
         edge in edges(),
     ) {
-        let Ok(movement) = LayoutCopy::pad(&layout.extents, &pads, edge) else {
+        let Ok(copy) = LayoutCopy::pad(&layout.extents, &pads, edge) else {
             let is_impossible = |((before, behind), extent): (&(i64, i64), &usize)| {
                 let left = i64::try_from(*extent).unwrap() + before.min(&0) + behind.min(&0);
                 left < 0 || (left == 0 && (*before > 0 || *behind > 0) && edge != Edge::Constant)
@@ -192,7 +190,7 @@ proptest! {
             prop_assert!(pads.iter().zip(&layout.extents).any(is_impossible));
             return Ok(());
         };
-        check(&movement, &layout, |place| {
+        check(&copy, &layout, |place| {
             place.iter().zip(&pads).zip(&layout.extents).map(|((index, (before, behind)), extent)| {
                 let (cut, end) = (-before.min(&0), i64::try_from(*extent).unwrap() + behind.min(&0));
                 let n = end - cut;
@@ -270,9 +268,9 @@ proptest! {
         let extent = i64::try_from(layout.extents[dimension]).unwrap();
         let list: Vec<i64> = (0..positions.len).map(|i| i64::try_from((i * 7 + seed) % (2 * layout.extents[dimension])).unwrap() - extent).collect();
         let named = positions.view(&list);
-        let movement = LayoutCopy::gather(&layout.extents, dimension, &named).unwrap();
+        let copy = LayoutCopy::gather(&layout.extents, dimension, &named).unwrap();
         let n_named = positions.extents.len();
-        check(&movement, &layout, |place| {
+        check(&copy, &layout, |place| {
             let position = named.get(&place[dimension..dimension + n_named]).unwrap();
             let mut from = place[..dimension].to_vec();
             from.push(usize::try_from(position.rem_euclid(extent)).unwrap());
@@ -473,9 +471,9 @@ fn what_does_not_fit_is_told() {
 #[test]
 fn what_is_empty_may_be_of_any_size() {
     let empty = TensorView::<u8>::new(&[], &[0, 1 << 40, 1 << 40]).unwrap();
-    let large = |movement: LayoutCopy| {
-        let mut out = TensorViewMut::new(&mut [], movement.extents()).unwrap();
-        movement.run(&empty, &mut out).unwrap();
+    let large = |copy: LayoutCopy| {
+        let mut out = TensorViewMut::new(&mut [], copy.extents()).unwrap();
+        copy.run(&empty, &mut out).unwrap();
     };
     let extents = empty.extents();
     large(LayoutCopy::transpose(extents, &[2, 0, 1]).unwrap());

@@ -7,7 +7,7 @@ use tfrt_host::Error;
 
 use super::{BlockEpilogue, Residual};
 use crate::dense::expect_dtype;
-use crate::math::pointwise::Program;
+use crate::math::pointwise::PointwiseProgram;
 use crate::{DenseHostTensor, TensorViewMut};
 
 /// An activation that is applied while sums are in registers, as bounds.
@@ -58,7 +58,7 @@ pub struct Epilogue<'a> {
     /// The function at the end.
     pub activation: Activation,
     /// Program that is run over the activated elements: of one input of `f32`, with a result of `f32`.
-    pub then: Option<&'a Program>,
+    pub then: Option<&'a PointwiseProgram>,
 }
 
 impl<'a> Epilogue<'a> {
@@ -150,7 +150,7 @@ pub struct TensorEpilogue {
     /// The function at the end.
     pub activation: Activation,
     /// Program that is run over the activated elements, see [`Epilogue::then`].
-    pub then: Option<Arc<Program>>,
+    pub then: Option<Arc<PointwiseProgram>>,
 }
 
 impl TensorEpilogue {

@@ -5,7 +5,7 @@ use tfrt_host::Error;
 
 use super::formulas::UnaryFunction;
 use super::halves;
-use super::program::{Operand, Program, Step};
+use super::program::{Operand, PointwiseProgram, Step};
 use super::table::{self, BinaryLoop, ParametricLoop, SelectLoop, UnaryLoop};
 use crate::DType;
 use crate::math::cast::is_castable;
@@ -74,7 +74,7 @@ impl ProgramPlan {
     /// # Errors
     ///
     /// `InvalidArgument` if there are more or fewer inputs, or if a step is not defined for its operands.
-    pub(super) fn new(program: &Program, inputs: &[DType]) -> Result<ProgramPlan, Error> {
+    pub(super) fn new(program: &PointwiseProgram, inputs: &[DType]) -> Result<ProgramPlan, Error> {
         if inputs.len() != program.n_inputs() {
             let (wanted, found) = (program.n_inputs(), inputs.len());
             let message = format!("a program of {wanted} inputs was given {found}");

@@ -1,4 +1,4 @@
-//! [`Program`]: steps over elements, as data, and their runs.
+//! [`PointwiseProgram`]: steps over elements, as data, and their runs.
 
 use std::sync::{Arc, OnceLock};
 
@@ -75,11 +75,11 @@ impl Step {
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::pointwise::{BinaryFunction, Operand, Program, Step, UnaryFunction};
+/// use tfrt_tensor::math::pointwise::{BinaryFunction, Operand, PointwiseProgram, Step, UnaryFunction};
 /// use tfrt_tensor::{TensorView, TensorViewMut};
 ///
 /// // relu(x * 2 + b)
-/// let program = Program::new(2, &[
+/// let program = PointwiseProgram::new(2, &[
 ///     Step::Binary(BinaryFunction::Multiply, [Operand::Input(0), Operand::Number(2.0)]),
 ///     Step::Binary(BinaryFunction::Add, [Operand::Step(0), Operand::Input(1)]),
 ///     Step::Unary(UnaryFunction::Relu, Operand::Step(1)),
@@ -92,7 +92,7 @@ impl Step {
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct PointwiseProgram {
     n_inputs: usize,
     /// Invariant: there is a step, and operands are inputs below `n_inputs` and steps before their own.
     steps: Arc<[Step]>,
@@ -106,13 +106,13 @@ pub struct Program {
     plan: Option<Arc<OnceLock<Arc<ProgramPlan>>>>,
 }
 
-impl Program {
+impl PointwiseProgram {
     /// Puts a program together.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if there is no step, or for an operand that is no input and no step before its own.
-    pub fn new(n_inputs: usize, steps: &[Step]) -> Result<Program, Error> {
+    pub fn new(n_inputs: usize, steps: &[Step]) -> Result<PointwiseProgram, Error> {
         if steps.is_empty() {
             let message = "a program of elementwise functions has a step or more, found none";
             return Err(Error::invalid_argument(message));
@@ -133,7 +133,7 @@ impl Program {
         }
         let (blocks, n_blocks) = blocks(steps);
         let costs = steps.iter().map(Step::cost);
-        Ok(Program {
+        Ok(PointwiseProgram {
             cost: costs.fold(0, usize::saturating_add),
             n_inputs,
             steps: steps.into(),
@@ -144,8 +144,8 @@ impl Program {
     }
 
     /// Returns a program of one step, which takes inputs only.
-    pub(super) fn of(step: Step) -> Program {
-        Program {
+    pub(super) fn of(step: Step) -> PointwiseProgram {
+        PointwiseProgram {
             n_inputs: step.operands().len(),
             cost: step.cost(),
             steps: Arc::new([step]),

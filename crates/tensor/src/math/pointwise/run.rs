@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::input::InputAccess;
 use super::plan::{Loop, OperandSource, ProgramPlan, convert, size};
-use super::program::Program;
+use super::program::PointwiseProgram;
 use super::table::{fill, repeat};
 use crate::math::cast::cast;
 use crate::{DType, to_bytes_mut};
@@ -62,7 +62,7 @@ impl<'a> BlockInputs<'a> {
     }
 }
 
-impl Program {
+impl PointwiseProgram {
     /// Makes the results from the `first` on.
     pub(super) fn part(
         &self,

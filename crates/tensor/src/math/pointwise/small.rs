@@ -2,7 +2,7 @@
 //!
 //! For a few elements it matters what is done around the loop: nothing here is counted, shared or put on a list. Where
 //! a function has no loop for a type, as for most halves, or where operands are broadcast by dimensions, the caller takes
-//! a [`Program`](super::Program).
+//! a [`PointwiseProgram`](super::PointwiseProgram).
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@
 //! | `bits`, `unsigned` | integers; those that differ in sign alone share a loop; those without sign |
 //! | `truth`, `equalities` | truth values; numbers but complex ones, and truth values |
 //!
-//! `f16` and `bf16` have loops of their own only where these look at bits; else [`Program`](super::Program) takes them
+//! `f16` and `bf16` have loops of their own only where these look at bits; else [`PointwiseProgram`](super::PointwiseProgram) takes them
 //! through `f32`. Loops over floats are compiled for each instruction set, but for those that call the system's library
 //! for each element; loops over integers once: memory is what they wait for.
 

@@ -5,7 +5,7 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::formulas::{BinaryFunction, UnaryFunction};
 use super::parametric::ParametricFunction;
 use super::plan::size;
-use super::program::{Operand, Program, Step};
+use super::program::{Operand, PointwiseProgram, Step};
 use super::view::{Elements, ElementsMut};
 use crate::math::broadcast::broadcast_extents;
 use crate::math::elementwise::expect_same;
@@ -23,7 +23,7 @@ pub enum OperandOrder {
 impl UnaryFunction {
     /// Returns the type of its results for elements of a type, if it is defined for them.
     pub fn result(self, dtype: DType) -> Option<DType> {
-        Program::of(Step::Unary(self, Operand::Input(0)))
+        PointwiseProgram::of(Step::Unary(self, Operand::Input(0)))
             .result(&[dtype])
             .ok()
     }
@@ -32,7 +32,7 @@ impl UnaryFunction {
 impl ParametricFunction {
     /// Returns the type of its results for elements of a type, if it is defined for them.
     pub fn result(self, dtype: DType) -> Option<DType> {
-        Program::of(Step::Parametric(self, [0.0; 2], Operand::Input(0)))
+        PointwiseProgram::of(Step::Parametric(self, [0.0; 2], Operand::Input(0)))
             .result(&[dtype])
             .ok()
     }
@@ -67,9 +67,9 @@ impl BinaryFunction {
     }
 }
 
-fn two(function: BinaryFunction) -> Program {
+fn two(function: BinaryFunction) -> PointwiseProgram {
     let operands = [Operand::Input(0), Operand::Input(1)];
-    Program::of(Step::Binary(function, operands))
+    PointwiseProgram::of(Step::Binary(function, operands))
 }
 
 /// Calculates a function of each element.
@@ -91,7 +91,7 @@ fn two(function: BinaryFunction) -> Program {
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
 pub fn unary(function: UnaryFunction, x: &Elements<'_>, out: ElementsMut<'_>) -> Result<(), Error> {
-    let program = Program::of(Step::Unary(function, Operand::Input(0)));
+    let program = PointwiseProgram::of(Step::Unary(function, Operand::Input(0)));
     program.run(std::slice::from_ref(x), out)
 }
 
@@ -133,7 +133,7 @@ pub fn binary(
 /// # Errors
 ///
 /// `InvalidArgument` if they are not, or if the function is not defined for these types, and those of
-/// [`Program::run_into`].
+/// [`PointwiseProgram::run_into`].
 pub fn unary_into(
     execution: &ExecutionContext,
     function: UnaryFunction,
@@ -141,7 +141,7 @@ pub fn unary_into(
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     expect_same(x.shape(), out.shape())?;
-    let program = Program::of(Step::Unary(function, Operand::Input(0)));
+    let program = PointwiseProgram::of(Step::Unary(function, Operand::Input(0)));
     program.run_into(execution, &[x], out)
 }
 
@@ -158,7 +158,7 @@ pub fn parametric_into(
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     expect_same(x.shape(), out.shape())?;
-    let program = Program::of(Step::Parametric(function, parameters, Operand::Input(0)));
+    let program = PointwiseProgram::of(Step::Parametric(function, parameters, Operand::Input(0)));
     program.run_into(execution, &[x], out)
 }
 
@@ -166,13 +166,13 @@ pub fn parametric_into(
 ///
 /// # Errors
 ///
-/// Those of [`Program::run_in_place`].
+/// Those of [`PointwiseProgram::run_in_place`].
 pub fn unary_in_place(
     execution: &ExecutionContext,
     function: UnaryFunction,
     tensor: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    let program = Program::of(Step::Unary(function, Operand::Input(0)));
+    let program = PointwiseProgram::of(Step::Unary(function, Operand::Input(0)));
     program.run_in_place(execution, tensor, &[])
 }
 
@@ -185,7 +185,7 @@ pub fn unary_in_place(
 ///
 /// # Errors
 ///
-/// Those of [`Program::run_into`].
+/// Those of [`PointwiseProgram::run_into`].
 pub fn binary_into(
     execution: &ExecutionContext,
     function: BinaryFunction,
@@ -205,7 +205,7 @@ pub fn binary_into(
 ///
 /// # Errors
 ///
-/// Those of [`Program::run_in_place`].
+/// Those of [`PointwiseProgram::run_in_place`].
 pub fn binary_in_place(
     execution: &ExecutionContext,
     function: BinaryFunction,
@@ -217,7 +217,7 @@ pub fn binary_in_place(
         OperandOrder::TargetFirst => [Operand::Input(0), Operand::Input(1)],
         OperandOrder::OtherFirst => [Operand::Input(1), Operand::Input(0)],
     };
-    let program = Program::of(Step::Binary(function, operands));
+    let program = PointwiseProgram::of(Step::Binary(function, operands));
     program.run_in_place(execution, target, &[other])
 }
 
@@ -225,14 +225,14 @@ pub fn binary_in_place(
 ///
 /// # Errors
 ///
-/// Those of [`Program::run_into`].
+/// Those of [`PointwiseProgram::run_into`].
 pub fn select_into(
     execution: &ExecutionContext,
     condition: &DenseHostTensor,
     [x, y]: [&DenseHostTensor; 2],
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    let program = Program::of(Step::Select([0, 1, 2].map(Operand::Input)));
+    let program = PointwiseProgram::of(Step::Select([0, 1, 2].map(Operand::Input)));
     program.run_into(execution, &[condition, x, y], out)
 }
 
@@ -245,7 +245,7 @@ pub fn folded(
     function: BinaryFunction,
     n_inputs: usize,
     divisor: Option<f64>,
-) -> Result<Program, Error> {
+) -> Result<PointwiseProgram, Error> {
     if n_inputs == 0 {
         return Err(Error::invalid_argument("there is nothing to take together"));
     }
@@ -266,7 +266,7 @@ pub fn folded(
     if steps.is_empty() {
         steps.push(Step::Unary(UnaryFunction::Identity, so_far));
     }
-    Program::new(n_inputs, &steps)
+    PointwiseProgram::new(n_inputs, &steps)
 }
 
 /// Returns type and shape of the result of [`binary_into`].

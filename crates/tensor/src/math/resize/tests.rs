@@ -152,9 +152,9 @@ proptest! {
     ) {
         let all = crate::math::testing::elements::<u16>(layout.len);
         let x = layout.view(&all);
-        let movement = nearest(&layout.extents, &output, way, rounding).unwrap();
+        let copy = nearest(&layout.extents, &output, way, rounding).unwrap();
         let mut out = vec![0; output.iter().product()];
-        movement.run(&x, &mut TensorViewMut::new(&mut out, &output).unwrap()).unwrap();
+        copy.run(&x, &mut TensorViewMut::new(&mut out, &output).unwrap()).unwrap();
         for (index, found) in out.iter().enumerate() {
             let from: Vec<usize> = coordinates(index, &output).iter().zip(&layout.extents).zip(&output).map(|((own, from), to)| {
                 let x = place(way, *own, *from, *to);
@@ -200,7 +200,7 @@ fn what_does_not_fit_is_told() {
         .run(&x, &mut TensorViewMut::new(&mut out, &[]).unwrap())
         .unwrap();
     assert_eq!(out, [3.0]);
-    let movement = nearest(
+    let copy = nearest(
         &[0, 3],
         &large,
         CoordinateMode::HalfPixel,
@@ -208,8 +208,7 @@ fn what_does_not_fit_is_told() {
     )
     .unwrap();
     let x = TensorView::<u8>::new(&[], &[0, 3]).unwrap();
-    movement
-        .run(&x, &mut TensorViewMut::new(&mut [], &large).unwrap())
+    copy.run(&x, &mut TensorViewMut::new(&mut [], &large).unwrap())
         .unwrap();
 }
 

@@ -119,7 +119,11 @@ impl TestBed {
     }
 
     /// Runs a program at once and step by step.
-    fn check(&self, program: &Program, inputs: &[DenseHostTensor]) -> Result<(), TestCaseError> {
+    fn check(
+        &self,
+        program: &PointwiseProgram,
+        inputs: &[DenseHostTensor],
+    ) -> Result<(), TestCaseError> {
         let mut results: Vec<DenseHostTensor> = Vec::new();
         for step in program.steps() {
             let mut types = step.operands().iter().filter_map(|operand| match operand {
@@ -158,7 +162,7 @@ impl TestBed {
         }
         // The result of the steps alone may have fewer dimensions.
         let all = self.empty(wanted.dtype(), &shape);
-        let copy = Program::new(
+        let copy = PointwiseProgram::new(
             2,
             &[Step::Select([
                 Operand::Number(1.0),
@@ -253,7 +257,10 @@ fn each_function_in_each_type_gives_the_same_bits_in_a_chain() {
             ) {
                 let types = [dtype, dtype, DType::I1];
                 let two = [first, step];
-                let made = Program::new(3, &two).unwrap().result(&types).unwrap();
+                let made = PointwiseProgram::new(3, &two)
+                    .unwrap()
+                    .result(&types)
+                    .unwrap();
                 let of_made = steps_of(
                     made,
                     Operand::Step(1),
@@ -261,7 +268,7 @@ fn each_function_in_each_type_gives_the_same_bits_in_a_chain() {
                     Operand::Input(2),
                 );
                 for last in of_made.into_iter().step_by(if n > 3 { 7 } else { 1 }) {
-                    let program = Program::new(3, &[first, step, last]).unwrap();
+                    let program = PointwiseProgram::new(3, &[first, step, last]).unwrap();
                     bed.check(&program, &inputs).unwrap();
                 }
             }
@@ -297,17 +304,17 @@ proptest! {
             let step = all[which % all.len()];
             steps.push(step);
             let types: Vec<DType> = inputs.iter().map(DenseHostTensor::dtype).collect();
-            let made = Program::new(inputs.len(), &steps).unwrap().result(&types).unwrap();
+            let made = PointwiseProgram::new(inputs.len(), &steps).unwrap().result(&types).unwrap();
             values.push((made, Operand::Step(steps.len() - 1)));
         }
-        bed.check(&Program::new(inputs.len(), &steps).unwrap(), &inputs)?;
+        bed.check(&PointwiseProgram::new(inputs.len(), &steps).unwrap(), &inputs)?;
     }
 }
 
 #[test]
 fn types_that_do_not_fit_are_told() {
     let told = |step: Step, types: &[DType]| {
-        let program = Program::new(types.len(), &[step]).unwrap();
+        let program = PointwiseProgram::new(types.len(), &[step]).unwrap();
         program.result(types).unwrap_err().message().to_owned()
     };
     let [a, b, c] = [0, 1, 2].map(Operand::Input);
@@ -342,7 +349,7 @@ fn types_that_do_not_fit_are_told() {
         bed.tensor(DType::F32, &[2], 2),
     );
     let out = bed.empty(DType::I1, x.shape());
-    let error = Program::new(2, &[add])
+    let error = PointwiseProgram::new(2, &[add])
         .unwrap()
         .run_into(&bed.execution, &[&x, &y], &out);
     assert_eq!(
@@ -355,7 +362,7 @@ fn types_that_do_not_fit_are_told() {
 fn a_program_runs_for_other_types_than_those_of_its_first_run() {
     let bed = TestBed::new();
     let program =
-        Program::new(1, &[Step::Unary(UnaryFunction::Negate, Operand::Input(0))]).unwrap();
+        PointwiseProgram::new(1, &[Step::Unary(UnaryFunction::Negate, Operand::Input(0))]).unwrap();
     for dtype in [DType::F32, DType::I64, DType::F32, DType::F16] {
         bed.check(&program, &[bed.tensor(dtype, &[9], 3)]).unwrap();
     }

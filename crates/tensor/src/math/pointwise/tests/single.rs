@@ -118,7 +118,7 @@ proptest! {
         let mut out = vec![7.0_f32; extents.iter().product()];
         let condition_element = [Bool::from(condition)];
         let condition_view = TensorView::new(&condition_element, &[]).unwrap();
-        let program = Program::new(3, &[Step::Select([0, 1, 2].map(Operand::Input))]).unwrap();
+        let program = PointwiseProgram::new(3, &[Step::Select([0, 1, 2].map(Operand::Input))]).unwrap();
         let to = TensorViewMut::new(&mut out, &extents).unwrap();
         program.run(&[(&condition_view).into(), (&x).into(), (&y).into()], to.into()).unwrap();
         for (index, out) in out.iter().enumerate() {
