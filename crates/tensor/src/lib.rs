@@ -9,7 +9,7 @@
 //! | hold several, or perhaps none | [`Sequence`], [`Optional`] |
 //! | read and write elements | [`DenseHostTensor::read`], [`DenseHostTensor::write`], [`TensorView`] |
 //! | go from format to format | [`convert`] |
-//! | store numbers in 8 bits or 4 | [`compact`] |
+//! | store numbers in 8 bits or 4 | [`subbyte`] |
 //! | do something for whatever type elements are of | [`with_element!`], [`with_number!`], [`with_real!`], [`with_floating!`], [`with_integer!`] |
 //! | compare | [`compare`] |
 //! | calculate | [`math`] |

@@ -8,35 +8,35 @@
 //! | [`cast`] | conversions between all types, small ones too |
 //! | [`reduce`] | sums, means, products, extrema, norms over any dimensions; positions of extrema |
 //! | [`cumulative`] | sums, products and extrema of all elements up to each |
-//! | [`top_k`] | the largest or smallest elements, in order, and where they are |
-//! | [`select`] | what is not zero, what differs; orders of elements |
-//! | [`random`] | random numbers by place |
+//! | [`top_k`] | the largest or smallest elements in order, and their positions |
+//! | [`select`] | coordinates of elements that are not zero, unique elements; orders of elements |
+//! | [`random`] | counter-based random numbers |
 //! | [`quantize`] | integers and small floats with a scale and a zero point |
 //! | [`softmax`] | softmax and its logarithm over any dimension |
-//! | [`matmul`] | matrix products: transposed, batched, with what follows them |
-//! | [`einsum`] | sums of products along labelled dimensions |
+//! | [`matmul`] | matrix products: transposed, batched, with epilogues |
+//! | [`einsum`] | einsum: sums of products along labelled dimensions |
 //! | [`linear`] | determinants |
-//! | [`copy`] | transposition, slices, padding, tiles, gathering and scattering, joining and splitting |
-//! | [`attention`] | attention in one go |
-//! | [`recurrent`] | recurrent networks, attention by a state |
-//! | [`number`] | what can be calculated with elements of each type |
+//! | [`layout_copy`] | copies of elements: transpose, slice, pad, tile, gather, scatter, concatenate, split |
+//! | [`attention`] | fused attention |
+//! | [`recurrent`] | recurrent networks, linear attention |
+//! | [`number`] | arithmetic of elements of each type |
 //! | [`conv`] | convolutions and their gradients |
 //! | [`normalize`] | layer, batch and RMS norm |
 //! | [`groups`] | group and instance norm |
-//! | [`gradient`] | gradients of softmax, cross entropy, layer norm; where the others are |
-//! | [`near`] | normalisation by neighbours and by norms along a dimension |
+//! | [`gradient`] | gradients of softmax, cross entropy, layer norm; a list of the others |
+//! | [`lrn`] | local response normalization, and normalization by the norm along a dimension |
 //! | [`pool`] | largest elements and means of windows |
 //! | [`resize`] | pictures of other extents: nearest, linear, cubic |
-//! | [`sample`] | pictures looked at by a grid, and in regions |
-//! | [`boxes`] | boxes in pictures that overlap |
+//! | [`sample`] | grid sampling, and pooling of regions (RoI align) |
+//! | [`boxes`] | boxes in pictures, non-maximum suppression |
 //! | [`fourier`] | discrete Fourier transforms |
-//! | [`training`] | losses with their gradients, and steps of weights |
+//! | [`training`] | losses with their gradients, and steps of optimizers |
 //! | [`trees`] | ensembles of decision trees |
-//! | [`fold`] | patches laid back over a picture |
-//! | [`window`] | where windows lie |
+//! | [`fold`] | patches added back to a picture (col2im) |
+//! | [`window`] | windows of convolutions and pools: stride, dilation, padding |
 //! | [`functions`] | the functions of one number that the processor does not have |
-//! | [`panel`] | what matrix products and convolutions of packed weights have in common |
-//! | [`parallel`] | the same work cut into chunks, for a queue's workers |
+//! | [`packed_gemm`] | products by packed weights, for matrix products and convolutions |
+//! | [`parallel`] | work on tensors cut into chunks, for a queue's workers |
 //!
 //! # The contract of chunks
 //!

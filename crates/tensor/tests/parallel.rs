@@ -23,8 +23,8 @@ use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape};
 
 #[path = "parallel/images.rs"]
 mod images;
-#[path = "parallel/moved.rs"]
-mod moved;
+#[path = "parallel/layout_copy.rs"]
+mod layout_copy;
 #[path = "parallel/various.rs"]
 mod various;
 
@@ -133,7 +133,7 @@ impl TestBed {
         let windows = [Window::new(2, 2, Padding::Valid); 2];
         let done = pool_into(e, Pooling::Maximum, &input, &windows, &pooled);
         all.push(self.bits(done, &pooled));
-        all.extend(moved::all(self));
+        all.extend(layout_copy::all(self));
         all.extend(various::all(self));
         all
     }

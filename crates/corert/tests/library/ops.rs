@@ -10,8 +10,8 @@ use tfrt_tensor::{Element, ScalarHostTensor, StringHostTensor, Tensor, TensorSha
 
 #[path = "ops/channels.rs"]
 mod channels;
-#[path = "ops/movement.rs"]
-mod movement;
+#[path = "ops/layout_copy.rs"]
+mod layout_copy;
 #[path = "ops/names.rs"]
 mod names;
 #[path = "ops/pool.rs"]

@@ -237,7 +237,7 @@ impl LayoutCopy {
     ///
     /// # Shapes
     ///
-    /// `x` of the shape that the movement was made for, `out` of [`extents`](Self::extents).
+    /// `x` of the shape that the copy was made for, `out` of [`extents`](Self::extents).
     ///
     /// # Errors
     ///
@@ -326,7 +326,7 @@ impl LayoutCopy {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if `input` is not of the shape that the movement was made for, or if the result has
+    /// `InvalidArgument` if `input` is not of the shape that the copy was made for, or if the result has
     /// an extent that no shape has.
     pub fn metadata(&self, input: &TensorMetadata) -> Result<TensorMetadata, Error> {
         self.expect_shapes(&input.shape.to_dims(), &self.output)?;

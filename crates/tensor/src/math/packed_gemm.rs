@@ -10,7 +10,7 @@
 //! The result is made tile by tile (`tile`): each panel meets all tiles of a *block* before the next one
 //! does, so that the panel is read from the second cache, and the block's left side, too. Where the second cache
 //! holds all panels, it is the other way around.
-//! Of few rows several panels are gone through at once (`few`).
+//! Of few rows several panels are gone through at once (`few_rows`).
 //! Blocks are what threads divide among themselves (`BlockGrid`).
 
 use std::ops::Range;

@@ -20,7 +20,7 @@
 //! | `input` | how inputs are read as they are broadcast |
 //! | `run` | blocks, which a program makes step by step |
 //! | `tensors` | single functions of tensors |
-//! | `short` | the same of few elements |
+//! | `small` | functions of few elements, at once |
 //! | `text` | steps as text, by the names of their functions |
 
 #[allow(unsafe_code, reason = "a listed module")]

@@ -12,7 +12,7 @@
 //! thread keeps.
 //!
 //! Sums of large or infinite elements can be no numbers where the definition has infinities, so squares with such
-//! elements are made by the definition (`wild`), and filters with such are packed for it.
+//! elements are made by the definition (`direct_tile`), and filters with such are packed for it.
 
 use std::marker::PhantomData;
 use std::ops::Range;

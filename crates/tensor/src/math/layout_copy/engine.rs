@@ -477,7 +477,7 @@ fn push(outer: &mut SmallVec<[StridedAxis; 4]>, base: &mut isize, axis: Axis, st
 
 /// Converts an offset in the input. It can't be negative: a copy leads to positions of its input only.
 fn place(offset: isize) -> usize {
-    usize::try_from(offset).expect("a movement leads to elements of its input")
+    usize::try_from(offset).expect("a copy leads to elements of its input")
 }
 
 /// Walks several axes side by side, the last one fastest, and adds up their offsets.

@@ -1,4 +1,4 @@
-//! Elements moved on a queue's workers: what views give.
+//! Copies of elements on a queue's workers, compared with those of views.
 
 use tfrt_tensor::math::layout_copy::*;
 use tfrt_tensor::{DenseHostTensor, TensorViewMut};
@@ -15,8 +15,8 @@ fn positions(bed: &TestBed, extents: &[usize], extent: i64) -> DenseHostTensor {
     DenseHostTensor::from_slice(bed.host.allocator(), extents, &list).unwrap()
 }
 
-/// Returns the bits of a movement, which are those of views.
-fn moved(bed: &TestBed, copy: &LayoutCopy, x: &DenseHostTensor) -> Vec<u32> {
+/// Returns the bits of a copy, which are those of views.
+fn copied(bed: &TestBed, copy: &LayoutCopy, x: &DenseHostTensor) -> Vec<u32> {
     let out = bed.zeros(copy.extents());
     let bits = bed.bits(copy.run_into(&bed.execution, x, &out), &out);
     assert_eq!(
@@ -46,7 +46,7 @@ pub fn all(bed: &TestBed) -> Vec<Vec<u32>> {
     let rows = positions(bed, &[2, 150], 110);
     let reading = rows.read().unwrap();
     let rows = reading.view::<i64>().unwrap();
-    let movements = [
+    let copies = [
         LayoutCopy::transpose(&extents, &[2, 0, 1]),
         LayoutCopy::transpose(&extents, &[0, 2, 1]),
         LayoutCopy::reverse(&extents, &[0, 2]),
@@ -56,9 +56,9 @@ pub fn all(bed: &TestBed) -> Vec<Vec<u32>> {
         LayoutCopy::slice(&extents, &[Slice::ALL, Slice::new(-1, 0, -1), Slice::ALL]),
         LayoutCopy::gather(&extents, 1, &rows),
     ];
-    let mut all: Vec<Vec<u32>> = movements
+    let mut all: Vec<Vec<u32>> = copies
         .iter()
-        .map(|copy| moved(bed, copy.as_ref().unwrap(), &x))
+        .map(|copy| copied(bed, copy.as_ref().unwrap(), &x))
         .collect();
     let out = bed.zeros(&[3, 220, 101]);
     all.push(bed.bits(concat_into(e, &[&x, &y], 1, &out), &out));
