@@ -51,7 +51,7 @@ pub fn main() {
     );
 }
 
-/// Gives out at most a number of bytes of the system's memory at once.
+/// An allocator that gives out at most a number of bytes of the system's memory at once.
 struct Budget {
     system: SystemAllocator,
     limit: usize,

@@ -1,6 +1,6 @@
 //! A handler of operations of one's own: it counts how often each operation is called, and leaves the work to another.
 //!
-//! What a handler must promise is in the documentation of `OpHandler`; that this one does is tried by the conformance
+//! The promises of a handler are in the documentation of `OpHandler`; that this one does is tried by the conformance
 //! suite before operations are called on it, one at a time and by a program.
 
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ struct CountingHandler {
     counts: Arc<Counts>,
 }
 
-/// How often each operation was called, by name.
+/// Number of calls of each operation, by name.
 #[derive(Default)]
 struct Counts(Mutex<BTreeMap<String, usize>>);
 
@@ -112,7 +112,7 @@ struct CountedOp {
     counts: Arc<Counts>,
 }
 
-/// What the other operation says of itself is passed on. `call_short` is not: it would take calls past the count.
+/// Forwards the other operation's properties, but not `try_fast`, which would take calls past the count.
 impl Op for CountedOp {
     fn name(&self) -> &str {
         self.op.name()

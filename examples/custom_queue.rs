@@ -64,7 +64,7 @@ struct State {
     stopping: bool,
 }
 
-/// What a thread of a queue does.
+/// The role of a queue's thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Compute,
@@ -89,7 +89,7 @@ impl StackQueue {
         StackQueue { shared, threads }
     }
 
-    /// The role of the calling thread in this queue.
+    /// Returns the role of the calling thread in this queue.
     fn role(&self) -> Option<Role> {
         let (queue, role) = MINE.get()?;
         ptr::eq(queue, &*self.shared).then_some(role)

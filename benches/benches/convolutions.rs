@@ -26,7 +26,7 @@ use tfrt_benches::peers::process::{PeerProcess, onednn, python};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, Chain, ExecutionContext, HostContext, Promise, RequestContext};
 use tfrt_tensor::math::conv::{Convolution, PackedFilter, convolve_packed_into};
-use tfrt_tensor::math::panel::TensorAfter;
+use tfrt_tensor::math::packed_gemm::TensorEpilogue;
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, TensorView};
 
@@ -233,9 +233,9 @@ fn ours(
     let convolution = Convolution::new(&[Window::new(window, stride, around); 2]);
     let filter = PackedFilter::pack_best(host.allocator(), &convolution, &filter);
     let filter = filter.expect("there is memory");
-    let after = TensorAfter {
+    let after = TensorEpilogue {
         shift: Some(tensor(&[filters])),
-        ..TensorAfter::default()
+        ..TensorEpilogue::default()
     };
     let work = Arc::new(OurWork {
         execution,
@@ -265,7 +265,7 @@ struct OurWork {
     convolution: Convolution,
     x: DenseHostTensor,
     filter: PackedFilter,
-    after: TensorAfter,
+    after: TensorEpilogue,
     out: DenseHostTensor,
 }
 

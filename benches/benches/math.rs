@@ -17,12 +17,12 @@ use std::hint::black_box;
 mod scaling;
 
 use tfrt_benches::measure::Times;
-use tfrt_tensor::math::conv::{Convolution, Epilogue, convolve};
+use tfrt_tensor::math::conv::{ConvEpilogue, Convolution, convolve};
 use tfrt_tensor::math::matmul::{Scale, matmul};
 use tfrt_tensor::math::normalize::{Affine, rows};
 use tfrt_tensor::math::pointwise::{BinaryFunction, UnaryFunction, binary, unary};
 use tfrt_tensor::math::reduce::{Reduction, reduce};
-use tfrt_tensor::math::softmax::{Kind, softmax};
+use tfrt_tensor::math::softmax::{SoftmaxKind, softmax};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{TensorView, TensorViewMut};
 
@@ -197,7 +197,7 @@ fn convolutions() {
                 let x = TensorView::new(&x, &shapes[0]).unwrap();
                 let w = TensorView::new(&w, &shapes[1]).unwrap();
                 let mut out = TensorViewMut::new(&mut out, &output).unwrap();
-                convolve(&convolution, &x, &w, Epilogue::default(), &mut out).unwrap();
+                convolve(&convolution, &x, &w, ConvEpilogue::default(), &mut out).unwrap();
             },
             || gemm_alone(product, &patches, &w, &mut theirs),
         );
@@ -240,10 +240,10 @@ fn elements() {
             with_itself(BinaryFunction::Add, x, out)
         }),
         ("softmax of rows of 1024", |x, out| {
-            softmax(Kind::Softmax, x, out).unwrap()
+            softmax(SoftmaxKind::Softmax, x, out).unwrap()
         }),
         ("log-softmax of rows of 1024", |x, out| {
-            softmax(Kind::LogSoftmax, x, out).unwrap()
+            softmax(SoftmaxKind::LogSoftmax, x, out).unwrap()
         }),
         ("layer norm of rows of 1024", |x, out| {
             let list = [1.5; 1024];

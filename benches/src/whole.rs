@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use tfrt::eager::{Eager, Handle};
 use tfrt::tensor::DenseHostTensor;
-use tfrt::tensor::math::panel::InstructionSet;
+use tfrt::tensor::math::packed_gemm::InstructionSet;
 use tfrt::{DType, Error, Runtime, SingleThreadedWorkQueue};
 
 use crate::folders;

@@ -1,4 +1,4 @@
-//! [`OpAttrs`]: what an operation is told beside its inputs, by name.
+//! [`OpAttrs`]: attributes of a call of an operation, by name.
 //!
 //! A set is written once, on the stack: up to six entries whose texts and lists are short take no memory from
 //! anywhere. What outlives the call that it was made for, because inputs are still to come, is a counted copy
@@ -18,19 +18,19 @@ mod value;
 pub use numbers::Numbers;
 pub use value::{AttrValue, IntoAttr, Text};
 
-/// Entries that a set holds in place.
+/// Number of entries that a set holds in place.
 const INLINE_ENTRIES: usize = 6;
 
 type Entries = SmallVec<[Entry; INLINE_ENTRIES]>;
 
-/// A name and what it stands for.
+/// Name and value of an attribute.
 #[derive(Clone, Debug)]
 struct Entry {
     name: Name,
     value: AttrValue,
 }
 
-/// The name of an attribute, which operations and most callers write into their code.
+/// Name of an attribute: a literal of the code, or a counted text.
 #[derive(Clone, Debug)]
 enum Name {
     Static(&'static str),
@@ -46,7 +46,7 @@ impl Name {
     }
 }
 
-/// Attributes by name.
+/// A set of attributes by name, built by a caller.
 ///
 /// # Examples
 ///
@@ -65,22 +65,22 @@ impl Name {
 #[derive(Default)]
 pub struct OpAttrs {
     entries: Entries,
-    /// The frozen copy of the entries as they are, if somebody needed one.
+    /// Frozen copy of the entries, made when one is first asked for.
     frozen: OnceLock<FrozenOpAttrs>,
 }
 
-/// Attributes that do not change, counted.
+/// An immutable, counted set of attributes.
 #[derive(Clone, Default)]
 pub struct FrozenOpAttrs(Option<Arc<Entries>>);
 
-/// Attributes of a set that may change, or of one that does not.
+/// A borrowed view of attributes, whether their set may change or is frozen.
 #[derive(Clone, Copy)]
 pub struct OpAttrsRef<'a> {
     entries: &'a [Entry],
     source: Source<'a>,
 }
 
-/// Whom to ask for a counted copy.
+/// Owner of the entries, from which a counted copy is made.
 #[derive(Clone, Copy)]
 enum Source<'a> {
     Nothing,
@@ -104,7 +104,7 @@ impl OpAttrs {
         self.insert(Name::Static(name), value.into_attr())
     }
 
-    /// Adds an entry whose name is not in the code.
+    /// Adds an entry whose name is only known at run time.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl OpAttrs {
         self.frozen.get_or_init(make).clone()
     }
 
-    /// The attributes, to be read.
+    /// Returns the attributes, to be read.
     #[inline]
     pub fn as_ref(&self) -> OpAttrsRef<'_> {
         OpAttrsRef {
@@ -144,7 +144,7 @@ impl OpAttrs {
 }
 
 impl FrozenOpAttrs {
-    /// The attributes, to be read.
+    /// Returns the attributes, to be read.
     #[inline]
     pub fn as_ref(&self) -> OpAttrsRef<'_> {
         OpAttrsRef {
@@ -155,8 +155,8 @@ impl FrozenOpAttrs {
 }
 
 impl<'a> OpAttrsRef<'a> {
-    /// Returns whether the attributes are the same ones, in the same order. Tensors and lists of several kinds are looked at
-    /// by nobody: with one of these it says no.
+    /// Returns whether two sets have equal attributes in the same order. Tensors and lists of several kinds are not
+    /// compared: with one of these the answer is no.
     pub(crate) fn is(self, other: OpAttrsRef<'_>) -> bool {
         let mut pairs = self.entries.iter().zip(other.entries);
         self.entries.len() == other.entries.len()
@@ -178,19 +178,19 @@ impl<'a> OpAttrsRef<'a> {
         source: Source::Nothing,
     };
 
-    /// The number of entries.
+    /// Returns the number of entries.
     #[inline]
     pub fn len(self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no entries.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Names and values, in the order in which they were set.
+    /// Returns names and values, in the order in which they were set.
     pub fn iter(self) -> impl Iterator<Item = (&'a str, &'a AttrValue)> {
         let entries = self.entries.iter();
         entries.map(|entry| (entry.name.as_str(), &entry.value))
@@ -205,13 +205,13 @@ impl<'a> OpAttrsRef<'a> {
         }
     }
 
-    /// The value of this name.
+    /// Returns the value of this name.
     #[inline]
     pub fn value(self, name: &str) -> Option<&'a AttrValue> {
         find(self.entries, name)
     }
 
-    /// The number of this name.
+    /// Returns the number of this name.
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
-    /// The truth value of this name.
+    /// Returns the truth value of this name.
     ///
     /// # Errors
     ///
@@ -232,7 +232,7 @@ impl<'a> OpAttrsRef<'a> {
         Ok(self.get::<tfrt_tensor::Bool>(name)?.map(bool::from))
     }
 
-    /// The integer of this name, of whatever width.
+    /// Returns the integer of this name, of whatever width.
     ///
     /// # Errors
     ///
@@ -244,7 +244,7 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
-    /// The numbers of this name.
+    /// Returns the numbers of this name.
     ///
     /// # Errors
     ///
@@ -257,7 +257,7 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
-    /// The integers of this name, of whatever width.
+    /// Returns the integers of this name, of whatever width.
     ///
     /// # Errors
     ///
@@ -270,7 +270,7 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
-    /// The text of this name.
+    /// Returns the text of this name.
     ///
     /// # Errors
     ///
@@ -282,7 +282,7 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
-    /// The texts of this name.
+    /// Returns the texts of this name.
     ///
     /// # Errors
     ///
@@ -299,7 +299,7 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
-    /// The type of elements of this name.
+    /// Returns the type of elements of this name.
     ///
     /// # Errors
     ///
@@ -311,7 +311,7 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
-    /// The tensor of this name.
+    /// Returns the tensor of this name.
     ///
     /// # Errors
     ///
@@ -323,7 +323,7 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
-    /// The shape of this name, written as a shape or as a list of extents.
+    /// Returns the shape of this name, written as a shape or as a list of extents.
     ///
     /// # Errors
     ///
@@ -346,7 +346,7 @@ impl<'a> OpAttrsRef<'a> {
         shape.map(Some).map_err(place)
     }
 
-    /// The shape of this name, of which some extents may be unknown.
+    /// Returns the shape of this name, of which some extents may be unknown.
     ///
     /// # Errors
     ///
@@ -390,7 +390,7 @@ fn mistyped(name: &str, expected: impl fmt::Display, found: &AttrValue) -> Error
     ))
 }
 
-/// Says that an attribute is missing that an operation can't do without.
+/// Returns the error for a required attribute that is missing.
 #[cold]
 pub(crate) fn missing(op: &str, name: &str) -> Error {
     Error::invalid_argument(format!("{op} must have '{name}' attribute"))
@@ -410,7 +410,7 @@ impl<'a> From<&'a FrozenOpAttrs> for OpAttrsRef<'a> {
     }
 }
 
-/// Readers of a set that may change are those of [`OpAttrsRef`].
+/// `readers!` declares the readers of [`OpAttrs`], which are those of [`OpAttrsRef`].
 macro_rules! readers {
     ($($name:ident $(<$t:ident: $bound:ident>)? -> $result:ty;)*) => {$(
         #[doc = concat!("See [`OpAttrsRef::", stringify!($name), "`].")]

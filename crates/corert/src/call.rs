@@ -1,8 +1,8 @@
-//! [`Call`]: what an operation is given when it runs.
+//! [`Call`]: the arguments of an operation's author's function.
 
 use smallvec::smallvec;
 use tfrt_host::{AsyncValue, Chain, DType, Error, ExecutionContext};
-use tfrt_tensor::math::pointwise::{BinaryFunction, Order, UnaryFunction};
+use tfrt_tensor::math::pointwise::{BinaryFunction, OperandOrder, UnaryFunction};
 pub use tfrt_tensor::op::made;
 use tfrt_tensor::op::{binary_of, unary_of, unsupported};
 use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata};
@@ -11,7 +11,7 @@ use crate::attributes::OpAttrsRef;
 use crate::definition::Outputs;
 use crate::inputs::Inputs;
 
-/// One run of an operation: all of its inputs are there.
+/// One run of an operation, whose inputs are all there.
 pub struct Call<'a> {
     pub(crate) op: &'a str,
     pub(crate) execution: &'a ExecutionContext,
@@ -22,27 +22,27 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// The operation.
+    /// Returns the operation's name.
     pub fn op(&self) -> &'a str {
         self.op
     }
 
-    /// The request that it runs for.
+    /// Returns the context of the request that the call belongs to.
     pub fn execution(&self) -> &'a ExecutionContext {
         self.execution
     }
 
-    /// The attributes.
+    /// Returns the attributes.
     pub fn attrs(&self) -> OpAttrsRef<'a> {
         self.attrs
     }
 
-    /// The number of inputs.
+    /// Returns the number of inputs.
     pub fn n_inputs(&self) -> usize {
         self.inputs.len()
     }
 
-    /// The input at `index`.
+    /// Returns the input at `index`.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl<'a> Call<'a> {
         Err(self.no_input(index))
     }
 
-    /// The input at `index`, which is dense.
+    /// Returns the input at `index`, which is dense.
     ///
     /// # Errors
     ///
@@ -67,8 +67,8 @@ impl<'a> Call<'a> {
         self.tensor(index)?.as_dense()
     }
 
-    /// Takes a dense input of this type and shape if it was given for good and nobody else holds its memory: to be
-    /// written over.
+    /// Takes a dense input of this type and shape, to be overwritten, if it was given for good and nobody else holds
+    /// its memory.
     #[inline]
     pub fn take_like(&mut self, index: usize, like: &TensorMetadata) -> Option<DenseHostTensor> {
         match self.inputs.get_mut(index)?.metadata()? == like {
@@ -77,13 +77,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Takes a dense input if it was given for good and nobody else holds its memory: to be written over.
+    /// Takes a dense input, to be overwritten, if it was given for good and nobody else holds its memory.
     #[inline]
     pub fn take_sole(&mut self, index: usize) -> Option<DenseHostTensor> {
         self.inputs.get_mut(index)?.take_sole()
     }
 
-    /// Type and shape of the result at `index`, as the metadata function said.
+    /// Returns type and shape of the result at `index`, as the metadata function has found them.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl<'a> Call<'a> {
         DenseHostTensor::zeroed(self.execution.host().allocator(), metadata)
     }
 
-    /// The only output: a tensor that is there when the chain is.
+    /// Returns the only output: a tensor that is there when the chain is.
     ///
     /// # Errors
     ///
@@ -145,7 +145,7 @@ impl<'a> Call<'a> {
         Ok(smallvec![made(tensor, chain)?])
     }
 
-    /// Calculates a function of each element of the only input, in its memory if nobody else holds it.
+    /// Calculates a function of each element of the only input, in the input's memory if nobody else holds it.
     ///
     /// # Errors
     ///
@@ -158,13 +158,17 @@ impl<'a> Call<'a> {
     }
 
     /// Calculates a function of each pair of elements of the two inputs, in the memory of one of them if nobody else
-    /// holds that and it is of the result's type and shape. [`Order::OtherFirst`] hands the second input's to the function
+    /// holds that and it is of the result's type and shape. [`OperandOrder::OtherFirst`] hands the second input's to the function
     /// first.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if the function is not defined for the inputs' type, or if they can't be broadcast.
-    pub fn binary(&mut self, function: BinaryFunction, order: Order) -> Result<Outputs, Error> {
+    pub fn binary(
+        &mut self,
+        function: BinaryFunction,
+        order: OperandOrder,
+    ) -> Result<Outputs, Error> {
         let dtype = self.dense(0)?.dtype();
         self.expect_defined(function.result(dtype), dtype)?;
         let result = self.result(0)?;

@@ -7,7 +7,7 @@ use tfrt_tensor::Tensor;
 
 use crate::TensorHandle;
 use crate::dispatch::of_another_runtime;
-use crate::handle::{Described, Home, Later, LaterMetadata};
+use crate::handle::{MetadataValue, Owner, PendingMetadata, PendingTensor};
 use crate::kernels::handle_as_value;
 use crate::op::{CoreRuntimeOp, Handles, Op, OpCall};
 use crate::runtime::CoreRuntime;
@@ -15,7 +15,7 @@ use crate::runtime::CoreRuntime;
 /// A function `(chain, tensorhandle...) -> (chain, tensorhandle...)` as an operation.
 struct CompositeOp {
     function: Function,
-    home: Home,
+    owner: Owner,
 }
 
 impl CoreRuntime {
@@ -30,7 +30,7 @@ impl CoreRuntime {
         check(&function, "gives", function.result_types())?;
         let op = Arc::new(CompositeOp {
             function,
-            home: self.home(),
+            owner: self.owner(),
         });
         Ok(CoreRuntimeOp::new(op, None, self.id()))
     }
@@ -100,7 +100,7 @@ impl Op for CompositeOp {
             let message = format!("{name} has {n} results, the caller expects {expected}");
             return Err(Error::invalid_argument(message));
         }
-        let is_foreign = |handle: &TensorHandle| handle.home().runtime != self.home.runtime;
+        let is_foreign = |handle: &TensorHandle| handle.owner().runtime != self.owner.runtime;
         if let Some(index) = call.inputs.iter().position(is_foreign) {
             return Err(Error::invalid_argument(of_another_runtime(name, index)));
         }
@@ -133,29 +133,29 @@ impl Op for CompositeOp {
         }
         let request = call.execution.request();
         let to_handle = |value: AnyAsyncValue| match value.downcast::<TensorHandle>() {
-            Ok(value) => value_as_handle(value, self.home, request),
+            Ok(value) => value_as_handle(value, self.owner, request),
             Err(_) => {
                 let error = Error::internal("a result of a function is no tensor handle");
-                TensorHandle::of_error(self.home, error)
+                TensorHandle::of_error(self.owner, error)
             }
         };
         Ok(results.map(to_handle).collect())
     }
 }
 
-/// The value of a register as a handle.
+/// Returns the value of a register as a handle.
 fn value_as_handle(
     value: AsyncValue<TensorHandle>,
-    home: Home,
+    owner: Owner,
     request: &Arc<tfrt_host::RequestContext>,
 ) -> TensorHandle {
     match value.get() {
         Some(Ok(handle)) => return handle.clone(),
-        Some(Err(error)) => return TensorHandle::of_error(home, error.clone()),
+        Some(Err(error)) => return TensorHandle::of_error(owner, error.clone()),
         None => (),
     }
-    let metadata: AsyncValue<Described> = value.clone().and_then_value(TensorHandle::described);
+    let metadata: AsyncValue<MetadataValue> = value.clone().and_then_value(TensorHandle::described);
     let tensor: AsyncValue<Tensor> = value.and_then_value(TensorHandle::to_async);
-    let metadata = LaterMetadata::Before(metadata);
-    TensorHandle::of_later(home, Later::new(tensor, metadata), request)
+    let metadata = PendingMetadata::Before(metadata);
+    TensorHandle::of_pending(owner, PendingTensor::new(tensor, metadata), request)
 }

@@ -21,7 +21,7 @@ use std::thread;
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, Chain, Error, ErrorCode, HostContext, Promise, SourceLocation};
-use tfrt_tensor::math::pointwise::{BinaryFunction, Order};
+use tfrt_tensor::math::pointwise::{BinaryFunction, OperandOrder};
 use tfrt_tensor::{Tensor, TensorMetadata};
 
 use crate::attributes::OpAttrs;
@@ -32,11 +32,11 @@ use crate::op::{CoreRuntimeOp, Handles};
 use crate::runtime::CoreRuntime;
 use crate::{Call, TensorHandle};
 
-/// Puts a handler in front of another.
+/// Function that wraps the handler under test around another handler.
 pub type Make<'a> = dyn Fn(&CoreRuntime, Arc<dyn OpHandler>) -> Arc<dyn OpHandler> + 'a;
 
-/// A promise of the contract, and what tries it.
-type Check = (&'static str, fn(&Bed));
+/// A promise of the contract, with its test.
+type Check = (&'static str, fn(&TestBed));
 
 const CHECKS: &[Check] = &[
     (
@@ -87,7 +87,7 @@ const CHECKS: &[Check] = &[
 /// Panics if a handler breaks a promise of the contract.
 pub fn suite(make: &Make<'_>) {
     for &(promise, check) in CHECKS {
-        let bed = Bed::new(make);
+        let bed = TestBed::new(make);
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| check(&bed))) {
             eprintln!("'{}' breaks a promise: {promise}", bed.handler.name());
             resume_unwind(payload);
@@ -95,19 +95,19 @@ pub fn suite(make: &Make<'_>) {
     }
 }
 
-/// A handler that is tried, and what stands around it.
-struct Bed {
+/// A handler under test, with the runtime and operations around it.
+struct TestBed {
     runtime: CoreRuntime,
     context: Context,
     handler: Arc<dyn OpHandler>,
-    /// The results that `conformance.later` owes, in the order of the calls.
+    /// The promises that `conformance.later` owes, in the order of the calls.
     owed: Receiver<Promise<Tensor>>,
-    /// What `conformance.note` was given.
+    /// First elements of the tensors that calls of `conformance.note` were given.
     noted: Arc<Mutex<Vec<f32>>>,
 }
 
-impl Bed {
-    fn new(make: &Make<'_>) -> Bed {
+impl TestBed {
+    fn new(make: &Make<'_>) -> TestBed {
         let runtime = CoreRuntime::new(&HostContext::builder(KernelRegistry::new()).build());
         let (sender, owed) = channel();
         let noted = Arc::new(Mutex::new(Vec::new()));
@@ -120,7 +120,7 @@ impl Bed {
             }))
             .add(note(noted.clone()));
         let handler = make(&runtime, runtime.handler_of("own", registry, None));
-        Bed {
+        TestBed {
             context: runtime.context(),
             runtime,
             handler,
@@ -143,7 +143,7 @@ impl Bed {
         self.op(name).call(&self.context, inputs, &OpAttrs::new())
     }
 
-    /// The only result of a call that is right.
+    /// Returns the only result of a call that is right.
     fn result(&self, name: &str, inputs: &[&TensorHandle]) -> TensorHandle {
         let results = self.call(name, inputs);
         let mut results = results.unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -151,7 +151,7 @@ impl Bed {
         results.remove(0)
     }
 
-    /// The promise of the first result that is owed.
+    /// Returns the promise of the first result that is owed.
     fn promise(&self) -> Promise<Tensor> {
         self.owed.recv().expect("the operation has run")
     }
@@ -162,7 +162,7 @@ impl Bed {
         waited.expect("this is no thread of the queue");
     }
 
-    /// The elements of a tensor that has not failed, awaited.
+    /// Returns the elements of a tensor that has not failed, awaited.
     fn elements(&self, handle: &TensorHandle) -> Vec<f32> {
         self.wait(handle);
         let read = || {
@@ -175,10 +175,10 @@ impl Bed {
     }
 }
 
-/// `conformance.sum`: of two tensors of one shape.
+/// Defines `conformance.sum`: the sum of two tensors of one shape.
 fn sum() -> OpDefinition {
     OpDefinition::new("conformance.sum", |call| {
-        call.binary(BinaryFunction::Add, Order::TargetFirst)
+        call.binary(BinaryFunction::Add, OperandOrder::TargetFirst)
     })
     .inputs(2)
     .metadata(same_shapes)
@@ -195,7 +195,7 @@ fn same_shapes(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
     }
 }
 
-/// `conformance.later`: a tensor that comes, or not, by the promise that it leaves.
+/// Defines `conformance.later`: a pending tensor, whose promise is handed to `leave`.
 fn later(leave: impl Fn(Promise<Tensor>) + Send + Sync + 'static) -> OpDefinition {
     let dispatch = move |_: &mut Call<'_>| {
         let (promise, tensor) = AsyncValue::pending();
@@ -207,7 +207,7 @@ fn later(leave: impl Fn(Promise<Tensor>) + Send + Sync + 'static) -> OpDefinitio
         .pure()
 }
 
-/// `conformance.note`: keeps the first element of a tensor, and gives nothing.
+/// Defines `conformance.note`: keeps the first element of a tensor, and has no results.
 fn note(noted: Arc<Mutex<Vec<f32>>>) -> OpDefinition {
     let dispatch = move |call: &mut Call<'_>| {
         let first = call.dense(0)?.read()?.elements::<f32>()?.first().copied();
@@ -220,7 +220,7 @@ fn note(noted: Arc<Mutex<Vec<f32>>>) -> OpDefinition {
         .results(0)
 }
 
-fn unknown_operations(bed: &Bed) {
+fn unknown_operations(bed: &TestBed) {
     let name = "conformance.unknown";
     match bed.handler.find(name) {
         Ok(op) => panic!("{} was found", op.name()),
@@ -231,12 +231,12 @@ fn unknown_operations(bed: &Bed) {
     }
 }
 
-fn name_and_device(bed: &Bed) {
+fn name_and_device(bed: &TestBed) {
     assert!(!bed.handler.name().is_empty());
     assert_eq!(bed.handler.device(), bed.handler.device());
 }
 
-fn what_is_found(bed: &Bed) {
+fn what_is_found(bed: &TestBed) {
     let x = bed.vector(&[1.0]);
     for (name, n_results, is_pure) in [("conformance.sum", 1, true), ("conformance.note", 0, false)]
     {
@@ -252,7 +252,7 @@ fn what_is_found(bed: &Bed) {
     );
 }
 
-fn device_of_results(bed: &Bed) {
+fn device_of_results(bed: &TestBed) {
     let x = bed.vector(&[1.0]);
     let (now, to_come) = (
         bed.result("conformance.sum", &[&x, &x]),
@@ -263,7 +263,7 @@ fn device_of_results(bed: &Bed) {
     }
 }
 
-fn errors_of_calls(bed: &Bed) {
+fn errors_of_calls(bed: &TestBed) {
     let (x, y) = (bed.vector(&[1.0]), bed.vector(&[1.0, 2.0]));
     let error = bed.call("conformance.sum", &[&x, &y]);
     let error = error.expect_err("the shapes differ");
@@ -272,7 +272,7 @@ fn errors_of_calls(bed: &Bed) {
     assert!(has_place, "{error:?}");
 }
 
-fn errors_of_results(bed: &Bed) {
+fn errors_of_results(bed: &TestBed) {
     let x = bed.vector(&[1.0]);
     let result = bed.result("conformance.later", &[&x]);
     bed.promise().fail(Error::data_loss("the disk is gone"));
@@ -281,7 +281,7 @@ fn errors_of_results(bed: &Bed) {
     assert_eq!(code, Some(ErrorCode::DataLoss));
 }
 
-fn failed_inputs(bed: &Bed) {
+fn failed_inputs(bed: &TestBed) {
     let reason = Error::unavailable("the file is gone");
     let (x, failed) = (bed.vector(&[1.0]), bed.runtime.failed(reason.clone()));
     let result = bed.result("conformance.sum", &[&x, &failed]);
@@ -289,7 +289,7 @@ fn failed_inputs(bed: &Bed) {
     assert!(result.error().is_some_and(|error| error.same(&reason)));
 }
 
-fn inputs_to_come(bed: &Bed) {
+fn inputs_to_come(bed: &TestBed) {
     let x = bed.vector(&[1.0]);
     let to_come = bed.result("conformance.later", &[&x]);
     let sum = bed.result("conformance.sum", &[&to_come, &x]);
@@ -299,7 +299,7 @@ fn inputs_to_come(bed: &Bed) {
     assert_eq!(bed.elements(&sum), [6.0]);
 }
 
-fn cancellation(bed: &Bed) {
+fn cancellation(bed: &TestBed) {
     let x = bed.vector(&[1.0]);
     let to_come = bed.result("conformance.later", &[&x]);
     let sum = bed.result("conformance.sum", &[&to_come, &x]);
@@ -312,7 +312,7 @@ fn cancellation(bed: &Bed) {
     assert_eq!(error.code(), ErrorCode::Cancelled);
 }
 
-fn lent_inputs(bed: &Bed) {
+fn lent_inputs(bed: &TestBed) {
     let (x, y) = (bed.vector(&[1.0]), bed.vector(&[2.0]));
     assert_eq!(
         bed.elements(&bed.result("conformance.sum", &[&x, &y])),
@@ -328,7 +328,7 @@ fn lent_inputs(bed: &Bed) {
     assert_eq!(bed.elements(&x), [1.0]);
 }
 
-fn order_of_effects(bed: &Bed) {
+fn order_of_effects(bed: &TestBed) {
     let to_come = bed.result("conformance.later", &[&bed.vector(&[0.0])]);
     let now = bed.vector(&[2.0]);
     for handle in [&to_come, &now] {
@@ -345,7 +345,7 @@ fn order_of_effects(bed: &Bed) {
     assert_eq!(*noted, [1.0, 2.0]);
 }
 
-fn calls_of_threads(bed: &Bed) {
+fn calls_of_threads(bed: &TestBed) {
     let (op, context) = (bed.op("conformance.sum"), &bed.context);
     let sums = thread::scope(|scope| {
         let call = |number: u8| {

@@ -1,4 +1,4 @@
-//! [`Context`]: what calls of operations have in common: order, cancellation, and how many may wait.
+//! [`Context`]: state shared by calls of operations.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,18 +11,19 @@ use tfrt_tensor::{Tensor, TensorMetadata};
 
 use crate::TensorHandle;
 use crate::attributes::OpAttrsRef;
-use crate::caller::Caller;
-use crate::ending::until_cancelled;
-use crate::handle::{Later, LaterMetadata};
+use crate::call_site::CallSite;
+use crate::cancellation::until_cancelled;
+use crate::handle::{PendingMetadata, PendingTensor};
 use crate::inputs::Inputs;
 use crate::op::{CoreRuntimeOp, Handles, OpCall};
 use crate::record::Recorder;
 use crate::runtime::CoreRuntime;
 
-/// How many operations may wait unless a context is told otherwise.
+/// Maximum number of operations that may wait, unless a context sets another.
 pub const DEFAULT_MAX_IN_FLIGHT: usize = 1 << 20;
 
-/// What calls of operations have in common. Clones share all of it.
+/// State shared by calls of operations: the order of side effects, cancellation, and the limit on waiting operations.
+/// Clones share it.
 ///
 /// # Order
 ///
@@ -61,24 +62,24 @@ pub const DEFAULT_MAX_IN_FLIGHT: usize = 1 << 20;
 pub struct Context {
     runtime: CoreRuntime,
     // Invariant: the latest one, or cancelled.
-    round: Round,
-    /// The latest round of this and of all clones.
-    latest: Arc<Mutex<Round>>,
+    generation: Generation,
+    /// The latest generation of this context and of its clones.
+    latest: Arc<Mutex<Generation>>,
     recorder: Option<Arc<Recorder>>,
 }
 
-/// What lasts from one reset to the next.
+/// State of a context between two resets.
 #[derive(Clone)]
-struct Round {
+struct Generation {
     execution: ExecutionContext,
     in_flight: Arc<InFlight>,
-    /// What comes after the side effects of all calls so far.
+    /// The chain that is ready after the side effects of all calls so far.
     chain: Arc<Mutex<AsyncValue<Chain>>>,
 }
 
-impl Round {
-    fn new(request: Arc<RequestContext>, max_in_flight: usize) -> Round {
-        Round {
+impl Generation {
+    fn new(request: Arc<RequestContext>, max_in_flight: usize) -> Generation {
+        Generation {
             execution: request.into(),
             in_flight: Arc::new(InFlight::new(max_in_flight)),
             chain: Arc::new(Mutex::new(AsyncValue::available(Chain))),
@@ -96,53 +97,53 @@ impl Round {
 
 impl Context {
     pub(crate) fn new(runtime: CoreRuntime, request: Arc<RequestContext>) -> Context {
-        Context::of_round(runtime, Round::new(request, DEFAULT_MAX_IN_FLIGHT))
+        Context::of_generation(runtime, Generation::new(request, DEFAULT_MAX_IN_FLIGHT))
     }
 
-    fn of_round(runtime: CoreRuntime, round: Round) -> Context {
+    fn of_generation(runtime: CoreRuntime, generation: Generation) -> Context {
         Context {
             runtime,
-            latest: Arc::new(Mutex::new(round.clone())),
-            round,
+            latest: Arc::new(Mutex::new(generation.clone())),
+            generation,
             recorder: None,
         }
     }
 
-    /// Lets so many operations wait at most. Default: [`DEFAULT_MAX_IN_FLIGHT`]. Clones that were made before are other
-    /// contexts from now on.
+    /// Sets the maximum number of waiting operations. Default: [`DEFAULT_MAX_IN_FLIGHT`]. Clones made before are
+    /// other contexts from now on.
     pub fn with_max_in_flight(self, max: usize) -> Self {
         let in_flight = Arc::new(InFlight::new(max));
-        let round = Round {
+        let generation = Generation {
             in_flight,
-            ..self.round().into_owned()
+            ..self.generation().into_owned()
         };
         Context {
             recorder: self.recorder,
-            ..Context::of_round(self.runtime, round)
+            ..Context::of_generation(self.runtime, generation)
         }
     }
 
-    /// A context like this one of which nothing is cancelled with this one.
+    /// Returns a context of the same limits whose work is not cancelled with this context.
     pub fn apart(&self) -> Context {
-        let round = self.round();
-        let round = Round::new(round.request().renewed(), round.in_flight.max);
-        Context::of_round(self.runtime.clone(), round)
+        let generation = self.generation();
+        let generation = Generation::new(generation.request().renewed(), generation.in_flight.max);
+        Context::of_generation(self.runtime.clone(), generation)
     }
 
-    /// The round that calls belong to.
+    /// Returns the generation that calls belong to.
     #[inline]
-    fn round(&self) -> Cow<'_, Round> {
-        match self.round.request().is_cancelled() {
-            false => Cow::Borrowed(&self.round),
+    fn generation(&self) -> Cow<'_, Generation> {
+        match self.generation.request().is_cancelled() {
+            false => Cow::Borrowed(&self.generation),
             true => Cow::Owned(self.lock_latest().clone()),
         }
     }
 
-    fn lock_latest(&self) -> MutexGuard<'_, Round> {
+    fn lock_latest(&self) -> MutexGuard<'_, Generation> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same context, of which `recorder` keeps all calls.
+    /// Returns this context with a `recorder` that keeps all its calls.
     pub(crate) fn with_recorder(&self, recorder: Arc<Recorder>) -> Context {
         Context {
             recorder: Some(recorder),
@@ -150,69 +151,70 @@ impl Context {
         }
     }
 
-    /// The runtime.
+    /// Returns the runtime.
     pub fn runtime(&self) -> &CoreRuntime {
         &self.runtime
     }
 
-    /// The context that the host runtime takes.
+    /// Returns the execution context of calls into the host runtime.
     pub fn execution(&self) -> ExecutionContext {
-        self.round().execution.clone()
+        self.generation().execution.clone()
     }
 
-    /// Stops all that is to come: handles that are not settled fail, calls that come do, too.
+    /// Cancels the context: unsettled handles fail, and so do later calls.
     pub fn cancel(&self) {
-        self.round().request().cancel();
+        self.generation().request().cancel();
     }
 
-    /// Stops all that is to come with an error of one's own. The first reason is final, until
-    /// [`reset`](Self::reset).
+    /// Cancels the context with an error of the caller's. The first reason is final, until [`reset`](Self::reset).
     pub fn cancel_with(&self, reason: Error) {
-        self.round().request().cancel_with(reason);
+        self.generation().request().cancel_with(reason);
     }
 
     /// Cancels at a time, with code `DeadlineExceeded`.
     pub fn set_deadline(&self, deadline: Instant) {
-        self.round().request().set_deadline(deadline);
+        self.generation().request().set_deadline(deadline);
     }
 
-    /// Whether the context is cancelled.
+    /// Returns whether the context is cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.round().request().is_cancelled()
+        self.generation().request().is_cancelled()
     }
 
-    /// Why the context is cancelled, if it is.
+    /// Returns the reason of the cancellation, if the context is cancelled.
     pub fn cancellation(&self) -> Option<Error> {
-        self.round().request().cancellation().cloned()
+        self.generation().request().cancellation().cloned()
     }
 
-    /// Begins anew after a cancellation, with all clones: calls work again, side effects don't wait for what was before,
-    /// and what waited is not counted. Does nothing if the context is not cancelled, as when another thread has
-    /// begun anew.
+    /// Starts a new generation after a cancellation, for all clones: calls work again, side effects no longer wait
+    /// for earlier ones, and operations that still wait are not counted. Does nothing if the context is not
+    /// cancelled, as when another thread has reset it.
     pub fn reset(&mut self) {
         let mut latest = self.lock_latest();
         let before = latest.clone();
         if before.request().is_cancelled() {
-            *latest = Round::new(before.request().renewed(), before.in_flight.max);
+            *latest = Generation::new(before.request().renewed(), before.in_flight.max);
         }
-        let round = latest.clone();
+        let generation = latest.clone();
         drop(latest);
         // Without the lock: data of the request may be dropped with it.
         drop(before);
-        self.round = round;
+        self.generation = generation;
     }
 
-    /// This context as it is after a reset of a clone, if that is not seen here yet. Calls with either are the same; those
-    /// with this one look for the other each time.
+    /// Returns this context in the generation that a clone's reset has started, if this context does not see that
+    /// yet. Calls with either behave alike; those with this one look the generation up each time.
     #[inline]
     pub fn renewed(&self) -> Option<Context> {
-        match self.round() {
-            Cow::Owned(round) if !Arc::ptr_eq(round.request(), self.round.request()) => {
+        match self.generation() {
+            Cow::Owned(generation)
+                if !Arc::ptr_eq(generation.request(), self.generation.request()) =>
+            {
                 let (runtime, latest) = (self.runtime.clone(), self.latest.clone());
                 let recorder = self.recorder.clone();
                 Some(Context {
                     runtime,
-                    round,
+                    generation,
                     latest,
                     recorder,
                 })
@@ -221,52 +223,53 @@ impl Context {
         }
     }
 
-    /// Counts one more that waits.
+    /// Counts one more waiting operation.
     ///
     /// # Errors
     ///
     /// `ResourceExhausted` if there are as many as may be.
     pub(crate) fn begin_waiting(&self) -> Result<InFlightGuard, Error> {
-        self.round().in_flight.begin()
+        self.generation().in_flight.begin()
     }
 
-    /// Whether a handle stands for a value of the recording that calls are kept in.
+    /// Returns whether a handle stands for a value of the recording that calls are kept in.
     pub(crate) fn records(&self, handle: &TensorHandle) -> bool {
         let recorder = self.recorder.as_ref();
         recorder.is_some_and(|recorder| recorder.records(handle))
     }
 
-    /// Whether calls are recorded.
+    /// Returns whether calls are recorded.
     #[inline]
     pub fn is_recording(&self) -> bool {
         let recorder = self.recorder.as_ref();
         recorder.is_some_and(|recorder| recorder.is_recording())
     }
 
-    /// How many operations wait for inputs, or for a worker.
+    /// Returns the number of operations that wait for inputs or for a worker.
     pub fn in_flight(&self) -> usize {
-        self.round().in_flight.count()
+        self.generation().in_flight.count()
     }
 
-    /// Whether so many operations wait that the next that would is refused.
+    /// Returns whether the limit of waiting operations is reached, so that the next one that would wait is refused.
     #[inline]
     pub fn is_full(&self) -> bool {
-        let in_flight = &self.round().in_flight;
+        let in_flight = &self.generation().in_flight;
         in_flight.count() >= in_flight.max
     }
 
-    /// There when at most half as many operations wait as may; it fails when the context is cancelled.
+    /// Returns a chain that resolves when at most half as many operations wait as may; it fails when the context is
+    /// cancelled.
     pub fn room(&self) -> AsyncValue<Chain> {
-        let round = self.round();
-        until_cancelled(&round.in_flight.room(), round.request())
+        let generation = self.generation();
+        until_cancelled(&generation.in_flight.room(), generation.request())
     }
 
-    /// There when the side effects of all calls so far have happened; it fails with the first that failed, and when the
-    /// context is cancelled.
+    /// Returns a chain that resolves when the side effects of all calls so far have happened; it fails with the first
+    /// that failed, and when the context is cancelled.
     pub fn effects(&self) -> AsyncValue<Chain> {
-        let round = self.round();
-        let chain = round.lock_chain().clone();
-        until_cancelled(&chain, round.request())
+        let generation = self.generation();
+        let chain = generation.lock_chain().clone();
+        until_cancelled(&chain, generation.request())
     }
 
     /// Calls an operation for `caller`: [`CoreRuntimeOp::call`] for those who call for others.
@@ -280,38 +283,38 @@ impl Context {
         op: &CoreRuntimeOp,
         inputs: Inputs<'_>,
         attrs: OpAttrsRef<'_>,
-        caller: Caller,
+        caller: CallSite,
     ) -> Result<Handles, Error> {
         self.call_for(op, inputs, attrs, (caller, None))
     }
 
-    /// The same of an operation that is to have so many results, if the caller says so.
+    /// Calls an operation, and checks its number of results if the caller expects one.
     #[inline]
     fn call_for(
         &self,
         op: &CoreRuntimeOp,
         inputs: Inputs<'_>,
         attrs: OpAttrsRef<'_>,
-        (caller, n_results): (Caller, Option<usize>),
+        (caller, n_results): (CallSite, Option<usize>),
     ) -> Result<Handles, Error> {
-        let how = How {
+        let options = CallOptions {
             caller,
             n_results,
             gives_back: false,
         };
         let result = match &self.recorder {
-            None => self.call_unrecorded(op, inputs, attrs, how, || ()),
+            None => self.call_unrecorded(op, inputs, attrs, options, || ()),
             Some(recorder) => recorder.call(op, inputs, attrs, |inputs, begin| {
-                self.call_unrecorded(op, inputs, attrs, how, begin)
+                self.call_unrecorded(op, inputs, attrs, options, begin)
             }),
         };
         result.map_err(|error| caller.locate(op.name(), error))
     }
 
-    /// Calls an operation that makes new states of old ones: weights, and what is kept of the steps before. They are its
-    /// first inputs, as many as it has results, and are given for good. What can't be done leaves them as they are: if
-    /// that is known now, in `inputs`, else as results, and the reason is told to the diagnostic handler. The step is not
-    /// recorded.
+    /// Calls an operation that updates states in place: weights, and an optimizer's state. The states are its first
+    /// inputs, as many as it has results, and are given for good. If the operation can't be done, the states stay as
+    /// they are: in `inputs` if that is known now, else as results, and the reason is reported to the diagnostic
+    /// handler. The step is not recorded.
     ///
     /// An operation that fails after it has begun to write loses the states.
     ///
@@ -323,17 +326,17 @@ impl Context {
         op: &CoreRuntimeOp,
         inputs: &mut [TensorHandle],
         attrs: OpAttrsRef<'_>,
-        caller: Caller,
+        caller: CallSite,
     ) -> Result<Handles, Error> {
         if let Some(error) = inputs.iter().rev().find_map(TensorHandle::error) {
             return Err(error.clone());
         }
-        let how = How {
+        let options = CallOptions {
             caller,
             n_results: None,
             gives_back: true,
         };
-        match self.call_unrecorded(op, Inputs::owned(inputs), attrs, how, || ()) {
+        match self.call_unrecorded(op, Inputs::owned(inputs), attrs, options, || ()) {
             Ok(mut results) => {
                 // An input may have failed since.
                 for (result, input) in results.iter_mut().zip(inputs) {
@@ -346,23 +349,25 @@ impl Context {
             Err(error) => {
                 let error = caller.locate(op.name(), error);
                 for input in inputs.iter_mut().filter(|input| input.is_taken()) {
-                    *input = TensorHandle::of_error(input.home(), error.clone());
+                    *input = TensorHandle::of_error(input.owner(), error.clone());
                 }
                 Err(error)
             }
         }
     }
 
-    /// Returns a handle to a tensor that somebody promises, on the host's device. It fails when the context is cancelled.
+    /// Returns a handle to a tensor on the host's device, and the promise of the tensor. The handle fails when the
+    /// context is cancelled.
     pub fn promise(&self, metadata: Option<TensorMetadata>) -> (Promise<Tensor>, TensorHandle) {
         let (promise, tensor) = AsyncValue::pending();
-        let metadata = metadata.map_or(LaterMetadata::WithTensor, LaterMetadata::Known);
-        let later = Later::new(tensor, metadata);
-        let handle = TensorHandle::of_later(self.runtime.home(), later, self.round().request());
+        let metadata = metadata.map_or(PendingMetadata::WithTensor, PendingMetadata::Known);
+        let later = PendingTensor::new(tensor, metadata);
+        let handle =
+            TensorHandle::of_pending(self.runtime.owner(), later, self.generation().request());
         (promise, handle)
     }
 
-    /// The same of an operation with one result: [`CoreRuntimeOp::call_one`] for those who call for others.
+    /// Calls an operation with one result for `caller`: [`CoreRuntimeOp::call_one`] for those who call for others.
     ///
     /// # Errors
     ///
@@ -373,7 +378,7 @@ impl Context {
         op: &CoreRuntimeOp,
         mut inputs: Inputs<'_>,
         attrs: OpAttrsRef<'_>,
-        caller: Caller,
+        caller: CallSite,
     ) -> Result<TensorHandle, Error> {
         if self.recorder.is_none() && op.is_of(self.runtime.id()) {
             let mut call = OpCall {
@@ -381,59 +386,61 @@ impl Context {
                 attrs,
                 chain: None,
                 n_results: None,
-                execution: &self.round.execution,
+                execution: &self.generation.execution,
                 runtime: self.runtime.id(),
                 caller,
-                in_flight: Some(&self.round.in_flight),
+                in_flight: Some(&self.generation.in_flight),
                 gives_back: false,
             };
-            match op.run_short(&mut call) {
+            match op.try_fast(&mut call) {
                 Ok(result) => return Ok(result),
                 Err(None) => (),
                 Err(Some(error)) => return Err(caller.locate(op.name(), error)),
             }
         }
-        self.call_one_long(op, inputs, attrs, caller)
+        self.call_one_slow(op, inputs, attrs, caller)
     }
 
-    /// The same of a call without a short way. It stands apart: the short way is made part of its caller.
+    /// Calls an operation with one result without its fast path. Never inlined, so that the fast path can be inlined
+    /// into its caller.
     #[inline(never)]
-    fn call_one_long(
+    fn call_one_slow(
         &self,
         op: &CoreRuntimeOp,
         inputs: Inputs<'_>,
         attrs: OpAttrsRef<'_>,
-        caller: Caller,
+        caller: CallSite,
     ) -> Result<TensorHandle, Error> {
         self.call_for(op, inputs, attrs, (caller, Some(1)))
             .and_then(|results| op.only(results))
             .map_err(|error| caller.locate(op.name(), error))
     }
 
-    /// `begin` is called where the call takes its place in the order of all calls.
+    /// Calls an operation without recording. `begin` is called where the call takes its place in the order of all
+    /// calls.
     #[inline]
     fn call_unrecorded(
         &self,
         op: &CoreRuntimeOp,
         inputs: Inputs<'_>,
         attrs: OpAttrsRef<'_>,
-        how: How,
+        options: CallOptions,
         begin: impl FnOnce(),
     ) -> Result<Handles, Error> {
         if !op.is_of(self.runtime.id()) {
             return Err(op.of_another_runtime());
         }
-        let round = self.round();
+        let generation = self.generation();
         let mut call = OpCall {
             inputs,
             attrs,
             chain: None,
-            n_results: how.n_results,
-            execution: &round.execution,
+            n_results: options.n_results,
+            execution: &generation.execution,
             runtime: self.runtime.id(),
-            caller: how.caller,
-            in_flight: Some(&round.in_flight),
-            gives_back: how.gives_back,
+            caller: options.caller,
+            in_flight: Some(&generation.in_flight),
+            gives_back: options.gives_back,
         };
         if op.is_pure() {
             begin();
@@ -443,7 +450,7 @@ impl Context {
         // chain that is to come, and nobody waits for a lock.
         let (promise, after) = AsyncValue::pending();
         let mut chain = {
-            let mut chain = round.lock_chain();
+            let mut chain = generation.lock_chain();
             begin();
             std::mem::replace(&mut *chain, after)
         };
@@ -454,11 +461,11 @@ impl Context {
     }
 }
 
-/// How an operation is called.
+/// Options of one call.
 #[derive(Clone, Copy)]
-struct How {
-    caller: Caller,
-    /// How many results it is to have, if the caller says so.
+struct CallOptions {
+    caller: CallSite,
+    /// The number of results that the caller expects, if any.
     n_results: Option<usize>,
     /// See [`OpCall`].
     gives_back: bool,
@@ -473,7 +480,7 @@ impl fmt::Debug for Context {
     }
 }
 
-/// How many operations wait, and who waits until it is fewer.
+/// Counter of waiting operations, with the chain of those who wait for room.
 pub(crate) struct InFlight {
     // A statistic: nothing is read because of it.
     n: AtomicUsize,
@@ -481,7 +488,7 @@ pub(crate) struct InFlight {
     waiting: Mutex<Vec<Promise<Chain>>>,
 }
 
-/// One operation that waits, counted until this is dropped.
+/// Guard that counts one waiting operation until it is dropped.
 pub(crate) struct InFlightGuard(Arc<InFlight>);
 
 impl InFlight {
@@ -498,7 +505,7 @@ impl InFlight {
         self.n.load(Ordering::Relaxed)
     }
 
-    /// Counts one more.
+    /// Counts one more waiting operation.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! [`Deferred`]: an operation whose inputs are to come, or that is left to a worker.
+//! [`Deferred`]: an operation that waits for inputs or for a worker.
 
 use std::sync::Arc;
 
@@ -10,41 +10,42 @@ use tfrt_tensor::Tensor;
 
 use crate::TensorHandle;
 use crate::attributes::FrozenOpAttrs;
-use crate::caller::Caller;
+use crate::call_site::CallSite;
 use crate::context::InFlightGuard;
 use crate::definition::{OpDefinition, Output, ResultMetadata};
-use crate::dispatch::{self, converted, known_metadata, later_handles, result_metadata};
-use crate::handle::{Described, Home, LaterMetadata};
+use crate::dispatch::{self, converted, known_metadata, pending_handles, result_metadata};
+use crate::error_reporter::{ErrorReporter, FailedCall};
+use crate::handle::{MetadataValue, Owner, PendingMetadata};
 use crate::inputs::Inputs;
 use crate::op::{Handles, OpCall};
-use crate::telling::{Called, Telling};
 
-/// An operation that waits, with all that it needs.
+/// An operation that waits for inputs or a worker, with the promises of its results.
 pub(crate) struct Deferred {
     definition: Arc<OpDefinition>,
     inputs: SmallVec<[TensorHandle; 2]>,
     attrs: FrozenOpAttrs,
     execution: ExecutionContext,
-    caller: Caller,
-    /// What the results will be, once it is known.
+    caller: CallSite,
+    /// Types and shapes of the results, once they are known.
     metadata: Option<ResultMetadata>,
-    /// For those who want to know that before the results are there.
-    described: SmallVec<[Promise<Described>; 1]>,
+    /// Promises of the results' metadata, for readers that need it before the tensors.
+    described: SmallVec<[Promise<MetadataValue>; 1]>,
     results: SmallVec<[Promise<Tensor>; 1]>,
-    /// What comes before, and who waits for what comes after.
+    /// The chain to wait for, and the promise of the chain that follows this operation.
     chain: Option<(AsyncValue<Chain>, Promise<Chain>)>,
-    /// Counted until it is done. None of a call by a kernel, which runs what is ready itself.
+    /// Count among the waiting operations, until the operation is done. `None` for a call by a kernel, which runs
+    /// ready operations itself.
     guard: Option<InFlightGuard>,
-    /// Whether its first inputs are its results if it can't be done.
+    /// Whether the first inputs become the results if the operation can't be done.
     gives_back: bool,
 }
 
 impl Deferred {
-    /// Leaves an operation for later, and gives its results. `chain` is what comes before its side effects, and becomes
-    /// what comes after them.
+    /// Defers an operation, and returns its pending results. `chain` is the chain before its side effects, and is
+    /// replaced by the chain after them.
     pub(crate) fn start(
         definition: &Arc<OpDefinition>,
-        home: Home,
+        owner: Owner,
         call: OpCall<'_>,
         metadata: Option<ResultMetadata>,
         chain: Option<&mut AsyncValue<Chain>>,
@@ -54,21 +55,25 @@ impl Deferred {
         let (results, tensors): (SmallVec<[_; 1]>, SmallVec<[_; 1]>) =
             (0..n_results).map(|_| AsyncValue::pending()).unzip();
         let mut described = SmallVec::new();
-        let known: SmallVec<[LaterMetadata; 1]> = match (&metadata, definition.metadata_fn()) {
-            (Some(metadata), Some(_)) if !metadata.is_empty() => {
-                metadata.iter().cloned().map(LaterMetadata::Known).collect()
-            }
+        let known: SmallVec<[PendingMetadata; 1]> = match (&metadata, definition.metadata_fn()) {
+            (Some(metadata), Some(_)) if !metadata.is_empty() => metadata
+                .iter()
+                .cloned()
+                .map(PendingMetadata::Known)
+                .collect(),
             (None, Some(_)) => {
                 let pending = |_| {
                     let (promise, value) = AsyncValue::pending();
                     described.push(promise);
-                    LaterMetadata::Before(value)
+                    PendingMetadata::Before(value)
                 };
                 (0..n_results).map(pending).collect()
             }
-            _ => (0..n_results).map(|_| LaterMetadata::WithTensor).collect(),
+            _ => (0..n_results)
+                .map(|_| PendingMetadata::WithTensor)
+                .collect(),
         };
-        let handles = later_handles(home, tensors.into_iter().zip(known), call.execution);
+        let handles = pending_handles(owner, tensors.into_iter().zip(known), call.execution);
         let chain = chain.map(|chain| {
             let (promise, after) = AsyncValue::pending();
             (std::mem::replace(chain, after), promise)
@@ -90,7 +95,7 @@ impl Deferred {
         Ok(handles)
     }
 
-    /// Finds out what the results will be when that of the inputs is known.
+    /// Finds types and shapes of the results when those of the inputs are known.
     fn describe(mut self: Box<Self>) {
         if self.described.is_empty() {
             return self.wait();
@@ -120,7 +125,7 @@ impl Deferred {
             match found {
                 Ok(metadata) => {
                     for (promise, metadata) in self.described.drain(..).zip(&metadata) {
-                        promise.resolve(Described(metadata.clone()));
+                        promise.resolve(MetadataValue(metadata.clone()));
                     }
                     self.metadata = Some(metadata);
                     self.wait();
@@ -130,7 +135,7 @@ impl Deferred {
         });
     }
 
-    /// Goes on when the inputs are there, and what comes before.
+    /// Waits for the inputs and the chain before, then begins.
     fn wait(self: Box<Self>) {
         let request = self.execution.request();
         let mut awaited: Vec<AnyAsyncValue> = self
@@ -233,8 +238,8 @@ impl Deferred {
                 },
                 Output::Later(tensor) => {
                     pending.push(tensor.as_any().clone());
-                    let called = || Called::Op(self.definition.clone());
-                    let tell = || Telling::new(called(), &self.execution, self.caller);
+                    let called = || FailedCall::Op(self.definition.clone());
+                    let tell = || ErrorReporter::new(called(), &self.execution, self.caller);
                     telling.get_or_insert_with(tell).keep(promise, tensor);
                 }
             }
@@ -244,7 +249,7 @@ impl Deferred {
         }
     }
 
-    /// The error of the last input that has failed.
+    /// Returns the error of the last input that has failed.
     fn failed_input(&self) -> Option<Error> {
         self.inputs
             .iter()
@@ -253,7 +258,7 @@ impl Deferred {
             .cloned()
     }
 
-    /// Fails the results with an error that nobody has told yet.
+    /// Fails the results with a new error, which is reported to the diagnostic handler.
     #[cold]
     fn report(self: Box<Self>, error: Error) {
         let error = self
@@ -262,7 +267,7 @@ impl Deferred {
         self.fail(error);
     }
 
-    /// Fails the results with an error of somebody else, or gives back the inputs in their place.
+    /// Fails the results with an error that was reported before, or gives back the inputs in their place.
     #[cold]
     fn fail(self: Box<Self>, error: Error) {
         let Deferred {

@@ -1,5 +1,5 @@
-//! [`OpDefinition`]: an operation as its author writes it: what it takes, what its result will be, and how that is
-//! made; [`OpRegistry`]: operations by name.
+//! [`OpDefinition`]: an operation as its author writes it: its arity, metadata function and code; [`OpRegistry`]:
+//! operations by name.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,39 +17,39 @@ use crate::call::Call;
 use crate::inputs::Inputs;
 use crate::rows::Function;
 
-/// What is known of the results before they are made.
+/// Types and shapes of results, known before the results are made.
 pub type ResultMetadata = SmallVec<[TensorMetadata; 1]>;
 
-/// What the metadata function of an operation is given.
+/// Arguments of an operation's metadata function.
 #[derive(Clone, Copy, Debug)]
 pub struct MetadataCall<'a> {
-    /// The operation.
+    /// Name of the operation.
     pub op: &'a str,
     /// Types and shapes of the inputs.
     pub inputs: &'a [&'a TensorMetadata],
-    /// The attributes.
+    /// Attributes of the call.
     pub attrs: OpAttrsRef<'a>,
-    /// The inputs themselves, which may be to come.
+    /// The input handles, which may be pending.
     pub(crate) handles: &'a Inputs<'a>,
 }
 
 impl MetadataCall<'_> {
-    /// Says that an attribute is missing.
+    /// Returns the error for a missing attribute.
     pub fn missing(&self, name: &str) -> Error {
         attributes::missing(self.op, name)
     }
 }
 
-/// Finds types and shapes of the results. It is called before anything runs, and takes no long time.
+/// Function that finds types and shapes of the results. Called before the operation runs; returns fast.
 pub type MetadataFn = dyn Fn(&MetadataCall<'_>) -> Result<ResultMetadata, Error> + Send + Sync;
 
-/// Makes the results.
+/// Function that makes the results.
 pub type DispatchFn = dyn Fn(&mut Call<'_>) -> Result<Outputs, Error> + Send + Sync;
 
-/// About how many additions an operation takes.
+/// Function that estimates the cost of a call, in additions.
 pub type CostFn = dyn Fn(&[&TensorMetadata], &[TensorMetadata]) -> u64 + Send + Sync;
 
-/// Of which kind an attribute is, for documentation.
+/// The kind of an attribute, for documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttrKind {
     /// A truth value.
@@ -77,7 +77,7 @@ pub enum AttrKind {
 }
 
 impl AttrKind {
-    /// As the documentation has it.
+    /// Returns the name of the kind in the documentation.
     pub fn name(self) -> &'static str {
         match self {
             AttrKind::Bool => "truth value",
@@ -95,32 +95,32 @@ impl AttrKind {
     }
 }
 
-/// An attribute that an operation knows.
+/// Definition of an attribute that an operation takes.
 #[derive(Clone, Debug)]
 pub struct AttrDef {
-    /// Its name.
+    /// Name of the attribute.
     pub name: &'static str,
-    /// What it is.
+    /// Kind of its value.
     pub kind: AttrKind,
-    /// What it is for.
+    /// Sentence on its meaning, for documentation.
     pub summary: &'static str,
 }
 
-/// How many results an operation gives.
+/// Rule for the number of an operation's results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultCount {
-    /// Always as many.
+    /// This number.
     Always(usize),
-    /// As many as the attribute of this name says.
+    /// The value of the attribute of this name.
     Attribute(&'static str),
-    /// As many as it is given inputs.
+    /// The number of inputs.
     Inputs,
 }
 
-/// How many results an attribute may ask for: more would be a mistake, which should not take memory.
+/// Maximum number of results that an attribute may ask for. More would be a mistake, which should not take memory.
 const MAX_RESULTS: usize = 1 << 16;
 
-/// An operation.
+/// Definition of an operation.
 ///
 /// # Examples
 ///
@@ -148,13 +148,13 @@ pub struct OpDefinition {
     dispatch: Box<DispatchFn>,
     cost: Option<Box<CostFn>>,
     unread: &'static [&'static str],
-    short: Option<Function>,
+    fast_path: Option<Function>,
     moves_inputs: bool,
 }
 
 impl OpDefinition {
-    /// Begins to define an operation. Unless said otherwise it takes any number of dense tensors, gives one whose
-    /// shape is known when it is there, takes any attributes, and has side effects.
+    /// Begins the definition of an operation. By default it takes any number of dense tensors, gives one whose shape
+    /// is known when it is there, takes any attributes, and has side effects.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         dispatch: impl Fn(&mut Call<'_>) -> Result<Outputs, Error> + Send + Sync + 'static,
@@ -172,71 +172,71 @@ impl OpDefinition {
             dispatch: Box::new(dispatch),
             cost: None,
             unread: &[],
-            short: None,
+            fast_path: None,
             moves_inputs: false,
         }
     }
 
-    /// Says in a sentence what it does.
+    /// Sets the sentence that describes the operation.
     pub fn summary(mut self, summary: &'static str) -> Self {
         self.summary = summary;
         self
     }
 
-    /// Says of which types its elements may be, for the documentation.
+    /// Sets the types of its elements, for documentation.
     pub fn elements(mut self, elements: &'static str) -> Self {
         self.elements = elements;
         self
     }
 
-    /// How many inputs it takes.
+    /// Sets the number of inputs.
     pub fn inputs(self, n: usize) -> Self {
         self.inputs_from(n..=n)
     }
 
-    /// How many inputs it may take.
+    /// Sets the range of the number of inputs.
     pub fn inputs_from(mut self, range: RangeInclusive<usize>) -> Self {
         self.n_inputs = range;
         self
     }
 
-    /// How many results it gives.
+    /// Sets the number of results.
     pub fn results(mut self, n: usize) -> Self {
         self.n_results = ResultCount::Always(n);
         self
     }
 
-    /// It gives as many results as an attribute says, which must be there.
+    /// Takes the number of results from a required attribute.
     pub fn results_by(mut self, attribute: &'static str) -> Self {
         self.n_results = ResultCount::Attribute(attribute);
         self
     }
 
-    /// It gives as many results as it is given inputs.
+    /// Gives as many results as there are inputs.
     pub fn results_as_inputs(mut self) -> Self {
         self.n_results = ResultCount::Inputs;
         self
     }
 
-    /// Which formats it takes as they are.
+    /// Sets the formats of tensors that are not converted before a run.
     pub fn formats(mut self, formats: Formats) -> Self {
         self.formats = formats;
         self
     }
 
-    /// It has no side effects.
+    /// Marks the operation as free of side effects.
     pub fn pure(mut self) -> Self {
         self.is_pure = true;
         self
     }
 
-    /// Takes no attributes but those that are named by this and [`attribute`](Self::attribute).
+    /// Refuses attributes that neither this nor [`attribute`](Self::attribute) names.
     pub fn no_attributes(mut self) -> Self {
         self.attributes.get_or_insert_default();
         self
     }
 
-    /// Takes an attribute; those that are not named are refused, but for names that begin with `_`.
+    /// Declares an attribute. Undeclared ones are refused then, but for names that begin with `_`.
     pub fn attribute(mut self, name: &'static str, kind: AttrKind, summary: &'static str) -> Self {
         let attribute = AttrDef {
             name,
@@ -247,8 +247,8 @@ impl OpDefinition {
         self
     }
 
-    /// Finds types and shapes of the results before they are made. It describes all of them, or none if they depend on
-    /// the values of inputs that are not there: then they are known with the results.
+    /// Sets the metadata function, which finds types and shapes of the results before they are made: of all of them,
+    /// or of none if they depend on values of inputs that are not there.
     pub fn metadata(
         mut self,
         metadata: impl Fn(&MetadataCall<'_>) -> Result<ResultMetadata, Error> + Send + Sync + 'static,
@@ -257,7 +257,7 @@ impl OpDefinition {
         self
     }
 
-    /// Says what it takes, about, in additions. Default: one for each element of inputs and results.
+    /// Sets the cost estimate, in additions. Default: one for each element of inputs and results.
     pub fn cost(
         mut self,
         cost: impl Fn(&[&TensorMetadata], &[TensorMetadata]) -> u64 + Send + Sync + 'static,
@@ -266,50 +266,50 @@ impl OpDefinition {
         self
     }
 
-    /// Takes attributes of these names, too, and does not look at them.
+    /// Accepts attributes of these names, too, and ignores them.
     pub(crate) fn unread(mut self, names: &'static [&'static str]) -> Self {
         self.unread = names;
         self
     }
 
-    /// Offers a short way for calls without attributes and side effects whose inputs are there and dense.
-    pub(crate) fn short(mut self, short: Function) -> Self {
-        self.short = Some(short);
+    /// Sets a fast path for calls without attributes and side effects whose inputs are there and dense.
+    pub(crate) fn fast_path(mut self, fast_path: Function) -> Self {
+        self.fast_path = Some(fast_path);
         self
     }
 
-    /// Takes tensors of any format, on its device or on the host: it moves them itself.
+    /// Takes tensors of any format, on the operation's device or on the host: its code moves them.
     pub(crate) fn moves_inputs(mut self) -> Self {
         self.moves_inputs = true;
         self
     }
 
-    /// Its name.
+    /// Returns the operation's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it does.
+    /// Returns the sentence that describes the operation.
     pub fn description(&self) -> &'static str {
         self.summary
     }
 
-    /// Of which types its elements may be.
+    /// Returns the types of its elements, for documentation.
     pub fn element_types(&self) -> &'static str {
         self.elements
     }
 
-    /// How many inputs it may take.
+    /// Returns the range of the number of inputs.
     pub fn input_range(&self) -> &RangeInclusive<usize> {
         &self.n_inputs
     }
 
-    /// How many results it gives.
+    /// Returns the rule for the number of results.
     pub fn n_results(&self) -> ResultCount {
         self.n_results
     }
 
-    /// How many results it gives with these attributes, and so many inputs.
+    /// Returns the number of results of a call with these attributes and `n_inputs` inputs.
     ///
     /// # Errors
     ///
@@ -341,33 +341,33 @@ impl OpDefinition {
         })
     }
 
-    /// Which formats it takes as they are.
+    /// Returns the formats of tensors that are not converted before a run.
     pub fn input_formats(&self) -> Formats {
         self.formats
     }
 
-    /// Whether it takes tensors of a format as they are.
+    /// Returns whether tensors of a format are taken without conversion.
     #[inline]
     pub(crate) fn takes(&self, format: TensorFormat) -> bool {
         self.formats.takes(format) || self.moves_inputs
     }
 
-    /// Whether it takes tensors of any device.
+    /// Returns whether tensors of any device are taken.
     pub(crate) fn takes_any_device(&self) -> bool {
         self.moves_inputs
     }
 
-    /// Whether it has no side effects.
+    /// Returns whether the operation has no side effects.
     pub fn is_pure(&self) -> bool {
         self.is_pure
     }
 
-    /// The attributes that it knows; `None` if it takes any.
+    /// Returns the declared attributes; `None` if any are taken.
     pub fn attributes(&self) -> Option<&[AttrDef]> {
         self.attributes.as_deref()
     }
 
-    /// Whether types and shapes of its results are known before they are there.
+    /// Returns whether types and shapes of the results are known before the results are there.
     pub fn has_metadata(&self) -> bool {
         self.metadata.is_some()
     }
@@ -377,15 +377,15 @@ impl OpDefinition {
     }
 
     #[inline]
-    pub(crate) fn short_fn(&self) -> Option<Function> {
-        self.short
+    pub(crate) fn fast_path_fn(&self) -> Option<Function> {
+        self.fast_path
     }
 
     pub(crate) fn dispatch_fn(&self) -> &DispatchFn {
         &*self.dispatch
     }
 
-    /// What it takes, about, in additions.
+    /// Returns the estimated cost of a call, in additions.
     ///
     /// # Errors
     ///
@@ -407,7 +407,7 @@ impl OpDefinition {
             .fold(0, u64::saturating_add))
     }
 
-    /// Tells whether there are as many inputs as it takes.
+    /// Checks the number of inputs.
     ///
     /// # Errors
     ///
@@ -430,7 +430,7 @@ impl OpDefinition {
         )))
     }
 
-    /// Tells whether it knows all of these attributes.
+    /// Checks that the operation knows all of these attributes.
     ///
     /// # Errors
     ///
@@ -469,7 +469,7 @@ impl fmt::Debug for OpDefinition {
     }
 }
 
-/// The metadata function of operations whose result is like the first input.
+/// Returns the metadata of the first input: the metadata function of operations whose result is like it.
 ///
 /// # Errors
 ///
@@ -484,7 +484,7 @@ pub fn same_metadata(call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
     }
 }
 
-/// Operations by name.
+/// A registry of operations by name.
 #[derive(Clone, Debug, Default)]
 pub struct OpRegistry {
     ops: BTreeMap<String, Arc<OpDefinition>>,
@@ -508,7 +508,7 @@ impl OpRegistry {
         self.ops.get(name)
     }
 
-    /// All operations, by name.
+    /// Returns all operations, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<OpDefinition>> {
         self.ops.values()
     }

@@ -1,4 +1,4 @@
-//! From a call to results: the way of every operation of a registry.
+//! Dispatch of a call: checks, then a run at once or a deferred one. Every operation of a registry goes this way.
 //!
 //! 1. The call is looked at: number of inputs, runtime, device, attributes. What is wrong is the caller's to hear.
 //! 2. An input that has failed fails the results, the last one first.
@@ -18,15 +18,15 @@ use tfrt_tensor::{Tensor, TensorFormat, TensorMetadata, convert};
 use crate::TensorHandle;
 use crate::attributes::OpAttrsRef;
 use crate::call::Call;
-use crate::caller::Caller;
+use crate::call_site::CallSite;
 use crate::deferred::Deferred;
 use crate::definition::{MetadataCall, OpDefinition, Output, Outputs, ResultCount, ResultMetadata};
-use crate::handle::{Home, Later, LaterMetadata};
+use crate::error_reporter::{ErrorReporter, FailedCall};
+use crate::handle::{Owner, PendingMetadata, PendingTensor};
 use crate::inputs::Inputs;
-use crate::op::{Handles, Op, OpCall, Short};
-use crate::telling::{Called, Telling};
+use crate::op::{FastPath, Handles, Op, OpCall};
 
-/// Operations that take more additions than this, about, are left to the queue's workers: some 20 microseconds.
+/// Approximate additions from which on operations are left to the queue's workers: some 20 microseconds.
 const LONG: u64 = 1 << 16;
 
 /// Types and shapes of inputs.
@@ -55,19 +55,19 @@ impl Op for RegisteredOp {
     }
 
     #[inline]
-    fn call_short(&self, call: &mut OpCall<'_>) -> Short {
-        let Some(short) = self.definition.short_fn() else {
+    fn try_fast(&self, call: &mut OpCall<'_>) -> FastPath {
+        let Some(fast_path) = self.definition.fast_path_fn() else {
             return Err(None);
         };
         let request = call.execution.request();
-        let home = Home {
+        let owner = Owner {
             runtime: call.runtime,
             device: self.device,
         };
-        if request.is_cancelled() || !call.attrs.is_empty() || !call.inputs.are_at(home) {
+        if request.is_cancelled() || !call.attrs.is_empty() || !call.inputs.are_at(owner) {
             return Err(None);
         }
-        short.short(&mut call.inputs, request.host().allocator(), home)
+        fast_path.try_fast(&mut call.inputs, request.host().allocator(), owner)
     }
 
     fn call(&self, call: OpCall<'_>) -> Result<Handles, Error> {
@@ -82,15 +82,15 @@ impl Op for RegisteredOp {
         {
             return Err(wrong_results(definition, n_results, expected));
         }
-        let home = Home {
+        let owner = Owner {
             runtime: call.runtime,
             device: self.device,
         };
         let mut is_settled = true;
         for index in (0..call.inputs.len()).rev() {
             let input = call.inputs.get(index);
-            if input.home() != home {
-                check_home(definition, index, input, (home, call.execution.host()))?;
+            if input.owner() != owner {
+                check_owner(definition, index, input, (owner, call.execution.host()))?;
             }
             if input.is_there() {
                 continue;
@@ -101,10 +101,10 @@ impl Op for RegisteredOp {
                     let error = error.clone();
                     // What is wrong with the call itself is said first.
                     for before in 0..index {
-                        let place = (home, call.execution.host());
-                        check_home(definition, before, call.inputs.get(before), place)?;
+                        let place = (owner, call.execution.host());
+                        check_owner(definition, before, call.inputs.get(before), place)?;
                     }
-                    return Ok(failed(definition, home, n_results, error, call.chain));
+                    return Ok(failed(definition, owner, n_results, error, call.chain));
                 }
                 None if input.is_taken() => return Err(taken(definition.name(), index)),
                 None => is_settled = false,
@@ -114,20 +114,20 @@ impl Op for RegisteredOp {
             return Err(reason.clone());
         }
         if !definition.is_pure() {
-            return self.call_in_order(home, call, is_settled);
+            return self.call_in_order(owner, call, is_settled);
         }
         match is_settled {
-            true => self.run(home, call, None),
-            false => self.defer(home, call, None),
+            true => self.run(owner, call, None),
+            false => self.defer(owner, call, None),
         }
     }
 }
 
 impl RegisteredOp {
-    /// An operation with side effects comes after what came before.
+    /// Calls an operation with side effects, after those of earlier calls.
     fn call_in_order(
         &self,
-        home: Home,
+        owner: Owner,
         mut call: OpCall<'_>,
         is_settled: bool,
     ) -> Result<Handles, Error> {
@@ -145,31 +145,31 @@ impl RegisteredOp {
                     .n_results_with(call.attrs, call.inputs.len())?;
                 Ok(failed(
                     &self.definition,
-                    home,
+                    owner,
                     n_results,
                     error,
                     Some(chain),
                 ))
             }
-            Some(Ok(_)) if is_settled => self.run(home, call, Some(chain)),
-            _ => self.defer(home, call, Some(chain)),
+            Some(Ok(_)) if is_settled => self.run(owner, call, Some(chain)),
+            _ => self.defer(owner, call, Some(chain)),
         }
     }
 
-    /// Runs with inputs that are there. What comes before the side effects of an operation that has any, which is there,
-    /// becomes what comes after them.
+    /// Runs the operation with inputs that are there. `chain` is the resolved chain before its side effects, if it
+    /// has any, and is replaced by the chain after them.
     #[inline]
     fn run(
         &self,
-        home: Home,
+        owner: Owner,
         call: OpCall<'_>,
         chain: Option<&mut AsyncValue<Chain>>,
     ) -> Result<Handles, Error> {
         match converted(&self.definition, &call.inputs, call.execution)? {
-            None => self.run_converted(home, call, chain),
+            None => self.run_converted(owner, call, chain),
             Some(mut converted) => {
                 let inputs = Inputs::owned(&mut converted);
-                self.run_converted(home, OpCall { inputs, ..call }, chain)
+                self.run_converted(owner, OpCall { inputs, ..call }, chain)
             }
         }
     }
@@ -177,7 +177,7 @@ impl RegisteredOp {
     #[inline]
     fn run_converted(
         &self,
-        home: Home,
+        owner: Owner,
         call: OpCall<'_>,
         chain: Option<&mut AsyncValue<Chain>>,
     ) -> Result<Handles, Error> {
@@ -187,7 +187,7 @@ impl RegisteredOp {
         let metadata = result_metadata(definition, known, call.attrs, call.execution)?;
         if call.in_flight.is_some() && definition.cost_of(&inputs, &metadata)? > LONG {
             drop(inputs);
-            return self.defer_with(home, call, Some(metadata), chain);
+            return self.defer_with(owner, call, Some(metadata), chain);
         }
         drop(inputs);
         let OpCall {
@@ -200,7 +200,7 @@ impl RegisteredOp {
         let outputs = run(definition, execution, inputs, attrs, &metadata)?;
         let results = handles(
             &self.definition,
-            home,
+            owner,
             outputs,
             metadata,
             (execution, caller),
@@ -211,10 +211,10 @@ impl RegisteredOp {
         Ok(results)
     }
 
-    /// Leaves the operation for when its inputs are there.
+    /// Defers the operation until its inputs are there.
     fn defer(
         &self,
-        home: Home,
+        owner: Owner,
         call: OpCall<'_>,
         chain: Option<&mut AsyncValue<Chain>>,
     ) -> Result<Handles, Error> {
@@ -236,12 +236,12 @@ impl RegisteredOp {
             )?),
             _ => None,
         };
-        self.defer_with(home, call, metadata, chain)
+        self.defer_with(owner, call, metadata, chain)
     }
 
     fn defer_with(
         &self,
-        home: Home,
+        owner: Owner,
         call: OpCall<'_>,
         metadata: Option<ResultMetadata>,
         chain: Option<&mut AsyncValue<Chain>>,
@@ -250,11 +250,11 @@ impl RegisteredOp {
             Some(in_flight) => Some(in_flight.begin()?),
             None => None,
         };
-        Deferred::start(&self.definition, home, call, metadata, chain, guard)
+        Deferred::start(&self.definition, owner, call, metadata, chain, guard)
     }
 }
 
-/// Types and shapes of inputs that are there.
+/// Returns types and shapes of inputs that are there.
 #[inline]
 pub(crate) fn known_metadata<'a>(inputs: &'a Inputs<'_>) -> InputMetadata<'a> {
     let mut all = InputMetadata::new();
@@ -266,8 +266,8 @@ pub(crate) fn known_metadata<'a>(inputs: &'a Inputs<'_>) -> InputMetadata<'a> {
     all
 }
 
-/// Asks the metadata function, if there is one, about inputs of these types and shapes. Nothing is described if values
-/// of inputs decide that are not there.
+/// Calls the metadata function, if there is one, with the types and shapes of inputs. Returns `None` if the results
+/// depend on values of inputs that are not there.
 #[inline]
 pub(crate) fn result_metadata(
     definition: &OpDefinition,
@@ -302,7 +302,7 @@ pub(crate) fn result_metadata(
     }
 }
 
-/// Whether an operation takes long.
+/// Returns whether an operation is long enough to be left to a worker.
 pub(crate) fn is_long(
     definition: &OpDefinition,
     inputs: &Inputs<'_>,
@@ -341,7 +341,7 @@ pub(crate) fn run(
     }
 }
 
-/// Says that the author's code knows another number of results than the definition.
+/// Returns the error for an author's code that gives another number of results than the definition.
 #[cold]
 fn miscounted(definition: &OpDefinition, verb: &str, [expected, found]: [usize; 2]) -> Error {
     let name = definition.name();
@@ -351,14 +351,14 @@ fn miscounted(definition: &OpDefinition, verb: &str, [expected, found]: [usize; 
     ))
 }
 
-/// The outputs as handles.
+/// Returns the outputs as handles.
 #[inline]
 fn handles(
     definition: &Arc<OpDefinition>,
-    home: Home,
+    owner: Owner,
     outputs: Outputs,
     metadata: ResultMetadata,
-    (execution, caller): (&ExecutionContext, Caller),
+    (execution, caller): (&ExecutionContext, CallSite),
 ) -> Handles {
     let mut results = Handles::new();
     let mut metadata = metadata.into_iter();
@@ -366,19 +366,24 @@ fn handles(
     for output in outputs {
         let metadata = metadata.next();
         results.push(match output {
-            Output::Ready(tensor) => TensorHandle::of_tensor(home, tensor),
+            Output::Ready(tensor) => TensorHandle::of_tensor(owner, tensor),
             Output::Later(tensor) => {
-                let known = metadata.map_or(LaterMetadata::WithTensor, LaterMetadata::Known);
-                let tell = || Telling::new(Called::Op(definition.clone()), execution, caller);
+                let known = metadata.map_or(PendingMetadata::WithTensor, PendingMetadata::Known);
+                let tell =
+                    || ErrorReporter::new(FailedCall::Op(definition.clone()), execution, caller);
                 let tensor = telling.get_or_insert_with(tell).result(tensor);
-                TensorHandle::of_later(home, Later::new(tensor, known), execution.request())
+                TensorHandle::of_pending(
+                    owner,
+                    PendingTensor::new(tensor, known),
+                    execution.request(),
+                )
             }
         });
     }
     results
 }
 
-/// The inputs in formats that the operation takes, if they are not yet.
+/// Returns the inputs in formats that the operation takes, if they are not yet.
 #[inline]
 pub(crate) fn converted(
     definition: &OpDefinition,
@@ -410,14 +415,14 @@ fn convert_inputs(
                 return Err(unfit(definition, index, from));
             }
             let tensor = convert::to_format(tensor, to, execution.host().allocator())?;
-            Ok(TensorHandle::of_tensor(handle.home(), tensor))
+            Ok(TensorHandle::of_tensor(handle.owner(), tensor))
         }
         _ => Ok(handle.clone()),
     };
     inputs.iter().enumerate().map(convert).collect()
 }
 
-/// Says that an input can't be made dense.
+/// Returns the error for an input that can't be made dense.
 #[cold]
 fn unfit(definition: &OpDefinition, index: usize, from: TensorFormat) -> Error {
     let (op, to) = (definition.name(), TensorFormat::DenseHost);
@@ -427,11 +432,11 @@ fn unfit(definition: &OpDefinition, index: usize, from: TensorFormat) -> Error {
     ))
 }
 
-/// Results that have all failed, and the chain with them.
+/// Returns results that have all failed, and fails the chain.
 #[cold]
 fn failed(
     definition: &OpDefinition,
-    home: Home,
+    owner: Owner,
     n_results: usize,
     error: Error,
     chain: Option<&mut AsyncValue<Chain>>,
@@ -442,11 +447,11 @@ fn failed(
         *chain = AsyncValue::from_error(error.clone());
     }
     (0..n_results)
-        .map(|_| TensorHandle::of_error(home, error.clone()))
+        .map(|_| TensorHandle::of_error(owner, error.clone()))
         .collect()
 }
 
-/// What comes after side effects that are done when the results are there.
+/// Returns the chain that follows side effects which are done when the results are there.
 fn after(results: &[TensorHandle]) -> AsyncValue<Chain> {
     let pending: Vec<_> = results
         .iter()
@@ -468,22 +473,22 @@ fn wrong_results(definition: &OpDefinition, n: usize, expected: usize) -> Error 
     ))
 }
 
-/// Says what is wrong with the place of an input.
+/// Checks that an input belongs to the runtime and the device of the call.
 #[cold]
-fn check_home(
+fn check_owner(
     definition: &OpDefinition,
     index: usize,
     input: &TensorHandle,
-    (home, host): (Home, &HostContext),
+    (owner, host): (Owner, &HostContext),
 ) -> Result<(), Error> {
-    let (op, found) = (definition.name(), input.home());
-    let message = if found.runtime != home.runtime {
+    let (op, found) = (definition.name(), input.owner());
+    let message = if found.runtime != owner.runtime {
         of_another_runtime(op, index)
-    } else if found.device != home.device && !definition.takes_any_device() {
+    } else if found.device != owner.device && !definition.takes_any_device() {
         format!(
             "input {index} of {op} is on device {}, the operation runs on device {}: transfer it there",
             host.devices().name_of(found.device),
-            host.devices().name_of(home.device)
+            host.devices().name_of(owner.device)
         )
     } else {
         return Ok(());
@@ -491,7 +496,7 @@ fn check_home(
     Err(Error::invalid_argument(message))
 }
 
-/// Says that an input was given away.
+/// Returns the error for an input that another operation has taken.
 #[cold]
 fn taken(op: &str, index: usize) -> Error {
     Error::invalid_argument(format!(
@@ -499,20 +504,24 @@ fn taken(op: &str, index: usize) -> Error {
     ))
 }
 
-/// Says that an input was made by another runtime.
+/// Returns the message for an input that another runtime made.
 #[cold]
 pub(crate) fn of_another_runtime(op: &str, index: usize) -> String {
     format!("input {index} of {op} belongs to another runtime")
 }
 
-/// The results as a list of handles that are to come.
-pub(crate) fn later_handles(
-    home: Home,
-    tensors: impl Iterator<Item = (AsyncValue<Tensor>, LaterMetadata)>,
+/// Returns the results as pending handles.
+pub(crate) fn pending_handles(
+    owner: Owner,
+    tensors: impl Iterator<Item = (AsyncValue<Tensor>, PendingMetadata)>,
     execution: &ExecutionContext,
 ) -> Handles {
     let handle = |(tensor, metadata)| {
-        TensorHandle::of_later(home, Later::new(tensor, metadata), execution.request())
+        TensorHandle::of_pending(
+            owner,
+            PendingTensor::new(tensor, metadata),
+            execution.request(),
+        )
     };
     let mut all: Handles = smallvec![];
     all.extend(tensors.map(handle));

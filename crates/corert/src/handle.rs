@@ -1,4 +1,4 @@
-//! [`TensorHandle`]: a tensor that may be still to come, of which some things are known already.
+//! [`TensorHandle`]: a tensor that may be pending, with its device and, if known, its type and shape.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tfrt_host::{AnyAsyncValue, AsyncValue, DeviceId, Error, Heap, Record, RequestContext, Value};
 use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
-use crate::ending::{Outcome, until_cancelled};
+use crate::cancellation::{StateAtCancel, until_cancelled};
 use crate::runtime::RuntimeId;
 
-/// A tensor, one that is to come, or why there will be none.
+/// A handle to a finished tensor, to a pending one, or to an error.
 ///
 /// Type and shape are known at once wherever they can be, the device always. Clones lead to the same tensor.
 /// An operation that is given the only handle to a tensor may write its result into the memory of that tensor. Nobody
@@ -30,136 +30,136 @@ use crate::runtime::RuntimeId;
 #[derive(Clone)]
 pub struct TensorHandle {
     state: State,
-    home: Home,
-    traced: Option<Traced>,
+    owner: Owner,
+    traced: Option<TraceValue>,
 }
 
-/// Where a tensor belongs.
+/// The runtime and the device that a tensor belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Home {
+pub(crate) struct Owner {
     pub(crate) runtime: RuntimeId,
     pub(crate) device: DeviceId,
 }
 
-/// Which value of which recording a handle stands for.
+/// A value of a recording that a handle stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Traced {
+pub(crate) struct TraceValue {
     pub(crate) recording: u32,
     pub(crate) value: u32,
 }
 
-/// See [`TensorHandle::identity`].
+/// Identity of a tensor, see [`TensorHandle::identity`].
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     address: usize,
-    /// Of one memory there may be several views.
+    /// Type and shape of a view: several views may share memory.
     metadata: Option<TensorMetadata>,
-    home: Home,
+    owner: Owner,
 }
 
 #[derive(Clone)]
 enum State {
     Tensor(Tensor),
-    /// With the request whose cancellation is the end of the wait: it lies in the handle so that to ask many handles,
-    /// which are all cancelled, takes nothing from memory but themselves.
-    Later(Arc<Later>, Arc<RequestContext>),
+    /// A tensor to come, and the request whose cancellation ends the wait. The request lies in the handle itself, so
+    /// that asking many cancelled handles touches no other memory.
+    Pending(Arc<PendingTensor>, Arc<RequestContext>),
     Failed(Error),
-    /// An operation took it for good. Nobody else sees that.
+    /// Moved out by an operation that was given the only handle.
     Taken,
 }
 
-/// A tensor that is to come.
-pub(crate) struct Later {
+/// A pending tensor.
+pub(crate) struct PendingTensor {
     tensor: AsyncValue<Tensor>,
-    metadata: LaterMetadata,
-    outcome: Outcome,
+    metadata: PendingMetadata,
+    outcome: StateAtCancel,
 }
 
-/// What is known of a tensor that is to come.
-pub(crate) enum LaterMetadata {
+/// When the type and shape of a pending tensor become known.
+pub(crate) enum PendingMetadata {
     Known(TensorMetadata),
-    /// It will be known before the tensor is there.
-    Before(AsyncValue<Described>),
-    /// It will be known when the tensor is there.
+    /// Before the tensor is there, as this value.
+    Before(AsyncValue<MetadataValue>),
+    /// Together with the tensor.
     WithTensor,
 }
 
-/// Type and shape as a value.
+/// Type and shape of a tensor, as the value of an [`AsyncValue`].
 #[derive(Clone, Debug)]
-pub(crate) struct Described(pub(crate) TensorMetadata);
+pub(crate) struct MetadataValue(pub(crate) TensorMetadata);
 
-impl Value for Described {
+impl Value for MetadataValue {
     const NAME: &'static str = "!corert.tensor_metadata";
     type Storage = Heap;
 }
 
 impl TensorHandle {
-    /// A handle to a tensor that is finished: from now on it is written by operations only that are given the only
-    /// handle to it.
+    /// Returns a handle to a finished tensor, and freezes the tensor: from now on it is written only by operations
+    /// that are given the only handle.
     #[inline]
-    pub(crate) fn of_tensor(home: Home, mut tensor: Tensor) -> TensorHandle {
+    pub(crate) fn of_tensor(owner: Owner, mut tensor: Tensor) -> TensorHandle {
         if let Tensor::Dense(dense) = &mut tensor {
             dense.freeze();
         }
         TensorHandle {
             state: State::Tensor(tensor),
-            home,
+            owner,
             traced: None,
         }
     }
 
     #[inline]
-    pub(crate) fn of_error(home: Home, error: Error) -> TensorHandle {
+    pub(crate) fn of_error(owner: Owner, error: Error) -> TensorHandle {
         TensorHandle {
             state: State::Failed(error),
-            home,
+            owner,
             traced: None,
         }
     }
 
-    /// A handle to a tensor that is to come, at the latest when the request is cancelled.
-    pub(crate) fn of_later(
-        home: Home,
-        later: Later,
+    /// Returns a handle to a pending tensor. It fails when the request is cancelled.
+    pub(crate) fn of_pending(
+        owner: Owner,
+        later: PendingTensor,
         request: &Arc<RequestContext>,
     ) -> TensorHandle {
         TensorHandle {
-            state: State::Later(Arc::new(later), request.clone()),
-            home,
+            state: State::Pending(Arc::new(later), request.clone()),
+            owner,
             traced: None,
         }
     }
 
-    pub(crate) fn home(&self) -> Home {
-        self.home
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
     }
 
-    pub(crate) fn traced(&self) -> Option<Traced> {
+    pub(crate) fn traced(&self) -> Option<TraceValue> {
         self.traced
     }
 
-    pub(crate) fn set_traced(&mut self, traced: Traced) {
+    pub(crate) fn set_traced(&mut self, traced: TraceValue) {
         self.traced = Some(traced);
     }
 
-    /// The tensor or why there is none; `None` while it is to come.
+    /// Returns the tensor or the error; `None` while the tensor is pending.
     #[inline]
     pub fn tensor(&self) -> Option<Result<&Tensor, &Error>> {
         match &self.state {
             State::Tensor(tensor) => Some(Ok(tensor)),
-            State::Later(later, request) => later.get(request),
+            State::Pending(later, request) => later.get(request),
             State::Failed(error) => Some(Err(error)),
             State::Taken => None,
         }
     }
 
-    /// Whether the tensor lies in the handle itself.
+    /// Returns whether the tensor lies in the handle itself.
     #[inline(always)]
     pub(crate) fn is_there(&self) -> bool {
         matches!(self.state, State::Tensor(_))
     }
 
-    /// The dense tensor in the handle itself.
+    /// Returns the dense tensor in the handle itself.
     #[inline(always)]
     pub(crate) fn as_dense(&self) -> Option<&DenseHostTensor> {
         match &self.state {
@@ -168,7 +168,7 @@ impl TensorHandle {
         }
     }
 
-    /// The same, to be written if nobody else holds its memory.
+    /// Returns the dense tensor in the handle itself, to be written if nobody else holds its memory.
     #[inline(always)]
     pub(crate) fn as_dense_mut(&mut self) -> Option<&mut DenseHostTensor> {
         match &mut self.state {
@@ -177,142 +177,145 @@ impl TensorHandle {
         }
     }
 
-    /// Whether the tensor is there, or will never be.
+    /// Returns whether the tensor is there, or will never be.
     #[inline]
     pub fn is_settled(&self) -> bool {
         match &self.state {
             State::Tensor(_) | State::Failed(_) => true,
             // The request is in the cache.
-            State::Later(later, request) => request.is_cancelled() || later.tensor.is_settled(),
+            State::Pending(later, request) => request.is_cancelled() || later.tensor.is_settled(),
             State::Taken => false,
         }
     }
 
-    /// Why there is no tensor, if that is known.
+    /// Returns the error, if it is known that there is no tensor.
     pub fn error(&self) -> Option<&Error> {
         self.tensor()?.err()
     }
 
-    /// Type and shape, if they are known.
+    /// Returns type and shape, if they are known.
     #[inline]
     pub fn metadata(&self) -> Option<&TensorMetadata> {
         match &self.state {
             State::Tensor(tensor) => Some(tensor.metadata()),
-            State::Later(later, _) => later.metadata(),
+            State::Pending(later, _) => later.metadata(),
             State::Failed(_) | State::Taken => None,
         }
     }
 
-    /// The type of elements, if it is known.
+    /// Returns the type of elements, if it is known.
     pub fn dtype(&self) -> Option<DType> {
         Some(self.metadata()?.dtype)
     }
 
-    /// The extents, if they are known.
+    /// Returns the extents, if they are known.
     pub fn shape(&self) -> Option<&TensorShape> {
         Some(&self.metadata()?.shape)
     }
 
-    /// Where the tensor is, or will be: a number in the list of the host's devices.
+    /// Returns the device that the tensor is on, or will be, by its number in the list of the host's devices.
     pub fn device(&self) -> DeviceId {
-        self.home.device
+        self.owner.device
     }
 
-    /// The tensor as a value to be waited for. It fails at the latest when the context is cancelled that the
-    /// operation was called with.
+    /// Returns the tensor as a value to wait for. It fails at the latest when the context of the call is cancelled.
     pub fn to_async(&self) -> AsyncValue<Tensor> {
         match &self.state {
             State::Tensor(tensor) => AsyncValue::available(tensor.clone()),
             State::Failed(error) => AsyncValue::from_error(error.clone()),
-            State::Later(later, request) => later.to_async(request),
+            State::Pending(later, request) => later.to_async(request),
             State::Taken => AsyncValue::from_error(taken()),
         }
     }
 
-    /// Type and shape as a value to be waited for.
-    pub(crate) fn described(&self) -> AsyncValue<Described> {
+    /// Returns type and shape as a value to wait for.
+    pub(crate) fn described(&self) -> AsyncValue<MetadataValue> {
         if let Some(metadata) = self.metadata() {
-            return AsyncValue::available(Described(metadata.clone()));
+            return AsyncValue::available(MetadataValue(metadata.clone()));
         }
         match &self.state {
-            State::Later(later, request) => match &later.metadata {
-                LaterMetadata::Before(described) => described.clone(),
+            State::Pending(later, request) => match &later.metadata {
+                PendingMetadata::Before(described) => described.clone(),
                 _ => later
                     .to_async(request)
-                    .map(|tensor| Described(tensor.metadata().clone())),
+                    .map(|tensor| MetadataValue(tensor.metadata().clone())),
             },
-            State::Tensor(tensor) => AsyncValue::available(Described(tensor.metadata().clone())),
+            State::Tensor(tensor) => {
+                AsyncValue::available(MetadataValue(tensor.metadata().clone()))
+            }
             State::Failed(error) => AsyncValue::from_error(error.clone()),
             State::Taken => AsyncValue::from_error(taken()),
         }
     }
 
-    /// What settles when the tensor is there, without regard to cancellation: for operations that wait, which
-    /// look at their own request when they begin. `None` if it is settled.
+    /// Returns the value that settles with the tensor, regardless of cancellation, or `None` if it is settled. For
+    /// operations that wait: they look at their own request when they begin.
     #[inline]
     pub(crate) fn awaited(&self) -> Option<&AnyAsyncValue> {
         match &self.state {
-            State::Later(later, request) if later.get(request).is_none() => {
+            State::Pending(later, request) if later.get(request).is_none() => {
                 Some(later.tensor.as_any())
             }
             _ => None,
         }
     }
 
-    /// The same for an operation of a request. One of the same request looks at that when it begins; the end of another
-    /// request is waited for.
+    /// Returns the value that an operation of `request` has to wait for. A handle of the same request ignores its
+    /// cancellation, which the operation looks at when it begins; the end of another request is waited for.
     pub(crate) fn awaited_in(&self, request: &Arc<RequestContext>) -> Option<AnyAsyncValue> {
         let awaited = self.awaited()?;
         match &self.state {
-            State::Later(later, other) if !Arc::ptr_eq(other, request) => {
+            State::Pending(later, other) if !Arc::ptr_eq(other, request) => {
                 Some(later.to_async(other).into_any())
             }
             _ => Some(awaited.clone()),
         }
     }
 
-    /// Type and shape as a value to be waited for, in the same way.
-    pub(crate) fn described_in(&self, request: &Arc<RequestContext>) -> AsyncValue<Described> {
+    /// Returns type and shape as a value that an operation of `request` can wait for; see
+    /// [`awaited_in`](Self::awaited_in).
+    pub(crate) fn described_in(&self, request: &Arc<RequestContext>) -> AsyncValue<MetadataValue> {
         let described = self.described();
         match &self.state {
-            State::Later(_, other) if !Arc::ptr_eq(other, request) => {
+            State::Pending(_, other) if !Arc::ptr_eq(other, request) => {
                 until_cancelled(&described, other)
             }
             _ => described,
         }
     }
 
-    /// What tells this tensor from all others, as long as a handle to it is held. Some can't be told apart.
+    /// Returns the identity of the tensor, unique as long as a handle to it is held; `None` for tensors that can't be
+    /// told apart.
     pub(crate) fn identity(&self) -> Option<Identity> {
         match &self.state {
             State::Tensor(Tensor::Dense(dense)) => Some(Identity {
                 address: dense.buffer().address(),
                 metadata: Some(dense.metadata().clone()),
-                home: self.home,
+                owner: self.owner,
             }),
-            State::Later(later, _) => Some(Identity {
+            State::Pending(later, _) => Some(Identity {
                 address: Arc::as_ptr(later).addr(),
                 metadata: None,
-                home: self.home,
+                owner: self.owner,
             }),
             _ => None,
         }
     }
 
-    /// Whether an operation has taken the tensor.
+    /// Returns whether an operation has taken the tensor.
     pub(crate) fn is_taken(&self) -> bool {
         matches!(self.state, State::Taken)
     }
 
-    /// Gives back what was taken.
+    /// Puts a dense tensor back into a handle that it was taken from.
     pub(crate) fn put_back(&mut self, tensor: DenseHostTensor) {
         self.state = State::Tensor(tensor.into());
     }
 
-    /// Takes the dense tensor if this is the only holder of its memory, and leaves a handle behind that leads nowhere.
+    /// Takes the dense tensor if this is the only holder of its memory, and leaves an empty handle behind.
     #[inline]
     pub(crate) fn take_sole(&mut self) -> Option<DenseHostTensor> {
-        if matches!(self.state, State::Later(..)) {
+        if matches!(self.state, State::Pending(..)) {
             self.settle();
         }
         let is_sole = match &mut self.state {
@@ -328,7 +331,7 @@ impl TensorHandle {
         }
     }
 
-    /// Takes the dense tensor that lies in the handle itself, and leaves a handle behind that leads nowhere.
+    /// Takes the dense tensor that lies in the handle itself, and leaves an empty handle behind.
     #[inline(always)]
     pub(crate) fn take_dense(&mut self) -> Option<DenseHostTensor> {
         match std::mem::replace(&mut self.state, State::Taken) {
@@ -340,29 +343,32 @@ impl TensorHandle {
         }
     }
 
-    /// Takes a tensor that has come out of its cell if nobody else can see that.
+    /// Moves a settled tensor out of its cell into the handle, if nobody else can see the cell.
     fn settle(&mut self) {
-        let State::Later(later, request) = std::mem::replace(&mut self.state, State::Taken) else {
+        let State::Pending(later, request) = std::mem::replace(&mut self.state, State::Taken)
+        else {
             return;
         };
         self.state = match Arc::try_unwrap(later) {
-            Err(shared) => State::Later(shared, request),
+            Err(shared) => State::Pending(shared, request),
             Ok(later) => match later.get(&request) {
                 Some(Ok(_)) => match later.tensor.settled().try_into_value() {
                     Ok(tensor) => State::Tensor(tensor),
-                    Err(tensor) => State::Later(Arc::new(Later { tensor, ..later }), request),
+                    Err(tensor) => {
+                        State::Pending(Arc::new(PendingTensor { tensor, ..later }), request)
+                    }
                 },
-                _ => State::Later(Arc::new(later), request),
+                _ => State::Pending(Arc::new(later), request),
             },
         };
     }
 
-    /// Leaves a handle behind that leads nowhere.
+    /// Takes the handle, and leaves an empty one behind.
     #[inline]
     pub(crate) fn take(&mut self) -> TensorHandle {
         let empty = TensorHandle {
             state: State::Taken,
-            home: self.home,
+            owner: self.owner,
             traced: self.traced,
         };
         std::mem::replace(self, empty)
@@ -374,13 +380,13 @@ fn taken() -> Error {
     Error::internal("an operation has taken this tensor")
 }
 
-impl Later {
-    /// A tensor that is there when the value is, or never once its request is cancelled.
-    pub(crate) fn new(tensor: AsyncValue<Tensor>, metadata: LaterMetadata) -> Later {
-        Later {
+impl PendingTensor {
+    /// Returns a pending tensor that resolves with the value, or fails when its request is cancelled.
+    pub(crate) fn new(tensor: AsyncValue<Tensor>, metadata: PendingMetadata) -> PendingTensor {
+        PendingTensor {
             tensor,
             metadata,
-            outcome: Outcome::default(),
+            outcome: StateAtCancel::default(),
         }
     }
 
@@ -397,13 +403,13 @@ impl Later {
 
     fn metadata(&self) -> Option<&TensorMetadata> {
         match &self.metadata {
-            LaterMetadata::Known(metadata) => Some(metadata),
-            LaterMetadata::Before(described) => match described.get() {
+            PendingMetadata::Known(metadata) => Some(metadata),
+            PendingMetadata::Before(described) => match described.get() {
                 Some(Ok(described)) => Some(&described.0),
                 // Values of inputs may have decided, so that the tensor alone says it.
                 _ => self.tensor_metadata(),
             },
-            LaterMetadata::WithTensor => self.tensor_metadata(),
+            PendingMetadata::WithTensor => self.tensor_metadata(),
         }
     }
 
@@ -429,7 +435,7 @@ impl Value for TensorHandle {
     };
 }
 
-/// The tensor as it is printed, or what is known of it: `f32 [2], to come`.
+/// Prints the tensor, or the known part of its type and shape: `f32 [2], to come`.
 impl fmt::Display for TensorHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.tensor(), self.metadata()) {

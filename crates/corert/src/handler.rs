@@ -1,4 +1,4 @@
-//! [`OpHandler`]: whoever finds an operation by its name.
+//! [`OpHandler`]: the interface of handlers, which find operations by name.
 //!
 //! Handlers stand one behind the other: one that does not know an operation asks the next.
 
@@ -15,9 +15,9 @@ mod logging;
 pub use cpu::CpuOpHandler;
 pub use logging::LoggingOpHandler;
 
-/// Finds operations by name, for a device.
+/// A handler: finds operations by name, for a device.
 ///
-/// What a handler promises is what [`conformance::suite`](crate::conformance::suite) tries.
+/// [`conformance::suite`](crate::conformance::suite) tests what a handler promises.
 ///
 /// # Examples
 ///
@@ -45,10 +45,10 @@ pub use logging::LoggingOpHandler;
 /// # Ok::<(), Error>(())
 /// ```
 pub trait OpHandler: Send + Sync + 'static {
-    /// Its name, for traces and messages.
+    /// Returns the handler's name, for traces and messages.
     fn name(&self) -> &str;
 
-    /// The device that the results of its operations are on.
+    /// Returns the device that the results of its operations are on.
     fn device(&self) -> DeviceId;
 
     /// Finds an operation.
@@ -74,14 +74,14 @@ impl fmt::Debug for OpHandlerRef {
     }
 }
 
-/// The end of a row of handlers: it knows no operation.
+/// The end of a chain of handlers, which knows no operation.
 #[derive(Debug)]
 pub struct NullOpHandler {
     device: DeviceId,
 }
 
 impl NullOpHandler {
-    /// Returns a handler that knows nothing, for a device.
+    /// Returns a handler for a device that knows no operation.
     pub fn new(device: DeviceId) -> NullOpHandler {
         NullOpHandler { device }
     }
@@ -104,7 +104,7 @@ impl OpHandler for NullOpHandler {
     }
 }
 
-/// Handlers in a row: the first that knows an operation has it. Who fails otherwise than with `NotFound` ends the search.
+/// A row of handlers: the first that knows an operation has it. A failure other than `NotFound` ends the search.
 pub struct FallbackOpHandler {
     name: String,
     // Invariant: not empty.

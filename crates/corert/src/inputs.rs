@@ -1,4 +1,4 @@
-//! [`Inputs`]: the handles that an operation is given, lent or for good.
+//! [`Inputs`]: the input handles of an operation, borrowed or given for good.
 
 use std::fmt;
 
@@ -6,66 +6,66 @@ use tfrt_tensor::op::Operands;
 use tfrt_tensor::{DenseHostTensor, Tensor};
 
 use crate::TensorHandle;
-use crate::handle::Home;
+use crate::handle::Owner;
 use crate::op::Handles;
 
-/// Handles that an operation is given. Of those that are given for good it may reuse the memory.
-pub struct Inputs<'a>(Given<'a>);
+/// The input handles of an operation, borrowed or given for good. An operation may reuse the memory of the latter.
+pub struct Inputs<'a>(InputHandles<'a>);
 
-enum Given<'a> {
-    Lent(&'a [TensorHandle]),
-    LentOneByOne(&'a [&'a TensorHandle]),
+enum InputHandles<'a> {
+    Borrowed(&'a [TensorHandle]),
+    BorrowedEach(&'a [&'a TensorHandle]),
     Owned(&'a mut [TensorHandle]),
 }
 
-/// The only input, which is dense.
-pub(crate) enum One<'a> {
-    Lent(&'a DenseHostTensor),
+/// The only input, which is dense: borrowed, or a handle given for good.
+pub(crate) enum UnaryOperand<'a> {
+    Borrowed(&'a DenseHostTensor),
     Owned(&'a mut TensorHandle),
 }
 
-/// Two inputs.
-pub(crate) enum Two<'a> {
-    Lent(&'a DenseHostTensor, &'a DenseHostTensor),
+/// Two dense inputs: both borrowed, or both handles given for good.
+pub(crate) enum BinaryOperands<'a> {
+    Borrowed(&'a DenseHostTensor, &'a DenseHostTensor),
     Owned(&'a mut TensorHandle, &'a mut TensorHandle),
 }
 
 impl<'a> Inputs<'a> {
-    /// Handles that the caller keeps.
+    /// Wraps handles that the caller keeps.
     #[inline]
-    pub fn lent(handles: &'a [TensorHandle]) -> Self {
-        Inputs(Given::Lent(handles))
+    pub fn borrowed(handles: &'a [TensorHandle]) -> Self {
+        Inputs(InputHandles::Borrowed(handles))
     }
 
-    /// The same, of handles that don't lie side by side.
+    /// Wraps handles that the caller keeps and that don't lie side by side.
     #[inline]
-    pub fn lent_one_by_one(handles: &'a [&'a TensorHandle]) -> Self {
-        Inputs(Given::LentOneByOne(handles))
+    pub fn borrowed_each(handles: &'a [&'a TensorHandle]) -> Self {
+        Inputs(InputHandles::BorrowedEach(handles))
     }
 
-    /// Handles that the caller does not need any more: those that an operation has taken no other takes.
+    /// Wraps handles that the caller gives for good. An operation may take some; the others stay as they are.
     #[inline]
     pub fn owned(handles: &'a mut [TensorHandle]) -> Self {
-        Inputs(Given::Owned(handles))
+        Inputs(InputHandles::Owned(handles))
     }
 
-    /// The number of handles.
+    /// Returns the number of handles.
     #[inline]
     pub fn len(&self) -> usize {
         match &self.0 {
-            Given::Lent(handles) => handles.len(),
-            Given::LentOneByOne(handles) => handles.len(),
-            Given::Owned(handles) => handles.len(),
+            InputHandles::Borrowed(handles) => handles.len(),
+            InputHandles::BorrowedEach(handles) => handles.len(),
+            InputHandles::Owned(handles) => handles.len(),
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no handles.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The handle at `index`.
+    /// Returns the handle at `index`.
     ///
     /// # Panics
     ///
@@ -73,73 +73,79 @@ impl<'a> Inputs<'a> {
     #[inline]
     pub fn get(&self, index: usize) -> &TensorHandle {
         match &self.0 {
-            Given::Lent(handles) => &handles[index],
-            Given::LentOneByOne(handles) => handles[index],
-            Given::Owned(handles) => &handles[index],
+            InputHandles::Borrowed(handles) => &handles[index],
+            InputHandles::BorrowedEach(handles) => handles[index],
+            InputHandles::Owned(handles) => &handles[index],
         }
     }
 
-    /// The handle at `index` to be written to, if it was given for good.
+    /// Returns the handle at `index` to be written to, if it was given for good.
     #[inline]
     pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut TensorHandle> {
         match &mut self.0 {
-            Given::Owned(handles) => handles.get_mut(index),
+            InputHandles::Owned(handles) => handles.get_mut(index),
             _ => None,
         }
     }
 
-    /// Whether all handles belong to one place.
+    /// Returns whether all handles have this owner.
     #[inline(always)]
-    pub(crate) fn are_at(&self, home: Home) -> bool {
+    pub(crate) fn are_at(&self, owner: Owner) -> bool {
         match &self.0 {
-            Given::Lent(handles) => handles.iter().all(|handle| handle.home() == home),
-            Given::LentOneByOne(handles) => handles.iter().all(|handle| handle.home() == home),
-            Given::Owned(handles) => handles.iter().all(|handle| handle.home() == home),
+            InputHandles::Borrowed(handles) => handles.iter().all(|handle| handle.owner() == owner),
+            InputHandles::BorrowedEach(handles) => {
+                handles.iter().all(|handle| handle.owner() == owner)
+            }
+            InputHandles::Owned(handles) => handles.iter().all(|handle| handle.owner() == owner),
         }
     }
 
-    /// The dense tensor that lies in the only handle, and whether it was given for good.
+    /// Returns the dense tensor of the only handle, if it lies in the handle.
     #[inline(always)]
-    pub(crate) fn one(&mut self) -> Option<One<'_>> {
+    pub(crate) fn one(&mut self) -> Option<UnaryOperand<'_>> {
         Some(match &mut self.0 {
-            Given::Lent([x]) => One::Lent(x.as_dense()?),
-            Given::LentOneByOne([x]) => One::Lent(x.as_dense()?),
-            Given::Owned([x]) => One::Owned(x),
+            InputHandles::Borrowed([x]) => UnaryOperand::Borrowed(x.as_dense()?),
+            InputHandles::BorrowedEach([x]) => UnaryOperand::Borrowed(x.as_dense()?),
+            InputHandles::Owned([x]) => UnaryOperand::Owned(x),
             _ => return None,
         })
     }
 
-    /// The two dense tensors that lie in two handles, and whether they were given for good.
+    /// Returns the dense tensors of two handles, if they lie in the handles.
     #[inline(always)]
-    pub(crate) fn two(&mut self) -> Option<Two<'_>> {
+    pub(crate) fn two(&mut self) -> Option<BinaryOperands<'_>> {
         Some(match &mut self.0 {
-            Given::Lent([x, y]) => Two::Lent(x.as_dense()?, y.as_dense()?),
-            Given::LentOneByOne([x, y]) => Two::Lent(x.as_dense()?, y.as_dense()?),
-            Given::Owned([x, y]) => Two::Owned(x, y),
+            InputHandles::Borrowed([x, y]) => {
+                BinaryOperands::Borrowed(x.as_dense()?, y.as_dense()?)
+            }
+            InputHandles::BorrowedEach([x, y]) => {
+                BinaryOperands::Borrowed(x.as_dense()?, y.as_dense()?)
+            }
+            InputHandles::Owned([x, y]) => BinaryOperands::Owned(x, y),
             _ => return None,
         })
     }
 
-    /// All handles.
+    /// Returns all handles.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &TensorHandle> {
         (0..self.len()).map(|index| self.get(index))
     }
 
-    /// The same handles, for another operation.
+    /// Returns the handles again, for another operation.
     pub fn reborrow(&mut self) -> Inputs<'_> {
         Inputs(match &mut self.0 {
-            Given::Lent(handles) => Given::Lent(handles),
-            Given::LentOneByOne(handles) => Given::LentOneByOne(handles),
-            Given::Owned(handles) => Given::Owned(handles),
+            InputHandles::Borrowed(handles) => InputHandles::Borrowed(handles),
+            InputHandles::BorrowedEach(handles) => InputHandles::BorrowedEach(handles),
+            InputHandles::Owned(handles) => InputHandles::Owned(handles),
         })
     }
 
-    /// Handles of one's own: those that were given for good, clones of the others.
+    /// Returns owned handles: those that were given for good, and clones of the others.
     pub fn into_vec<V: FromIterator<TensorHandle>>(self) -> V {
         match self.0 {
-            Given::Lent(handles) => handles.iter().cloned().collect(),
-            Given::LentOneByOne(handles) => handles.iter().copied().cloned().collect(),
-            Given::Owned(handles) => handles.iter_mut().map(TensorHandle::take).collect(),
+            InputHandles::Borrowed(handles) => handles.iter().cloned().collect(),
+            InputHandles::BorrowedEach(handles) => handles.iter().copied().cloned().collect(),
+            InputHandles::Owned(handles) => handles.iter_mut().map(TensorHandle::take).collect(),
         }
     }
 }
@@ -173,7 +179,7 @@ impl fmt::Debug for Inputs<'_> {
     }
 }
 
-/// What may be given to an operation: arrays and lists of handles for good, slices of them lent.
+/// Conversion to the inputs of an operation: arrays and lists are given for good, slices are borrowed.
 pub trait IntoInputs {
     /// Hands the inputs to `call`.
     fn with<R>(self, call: impl FnOnce(Inputs<'_>) -> R) -> R;
@@ -201,46 +207,46 @@ impl IntoInputs for Handles {
 
 impl IntoInputs for &Vec<TensorHandle> {
     fn with<R>(self, call: impl FnOnce(Inputs<'_>) -> R) -> R {
-        call(Inputs::lent(self))
+        call(Inputs::borrowed(self))
     }
 }
 
 impl IntoInputs for &Handles {
     fn with<R>(self, call: impl FnOnce(Inputs<'_>) -> R) -> R {
-        call(Inputs::lent(self))
+        call(Inputs::borrowed(self))
     }
 }
 
 impl<const N: usize> IntoInputs for &[TensorHandle; N] {
     #[inline]
     fn with<R>(self, call: impl FnOnce(Inputs<'_>) -> R) -> R {
-        call(Inputs::lent(self))
+        call(Inputs::borrowed(self))
     }
 }
 
 impl IntoInputs for &[TensorHandle] {
     fn with<R>(self, call: impl FnOnce(Inputs<'_>) -> R) -> R {
-        call(Inputs::lent(self))
+        call(Inputs::borrowed(self))
     }
 }
 
 impl<const N: usize> IntoInputs for [&TensorHandle; N] {
     #[inline]
     fn with<R>(self, call: impl FnOnce(Inputs<'_>) -> R) -> R {
-        call(Inputs::lent_one_by_one(&self))
+        call(Inputs::borrowed_each(&self))
     }
 }
 
 impl IntoInputs for &[&TensorHandle] {
     fn with<R>(self, call: impl FnOnce(Inputs<'_>) -> R) -> R {
-        call(Inputs::lent_one_by_one(self))
+        call(Inputs::borrowed_each(self))
     }
 }
 
 /// No inputs.
 impl IntoInputs for () {
     fn with<R>(self, call: impl FnOnce(Inputs<'_>) -> R) -> R {
-        call(Inputs::lent(&[]))
+        call(Inputs::borrowed(&[]))
     }
 }
 

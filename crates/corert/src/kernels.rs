@@ -38,12 +38,12 @@ pub fn register(registry: &mut KernelRegistry) {
     });
 }
 
-/// The runtime of a kernel's host.
+/// Returns the runtime of a kernel's host.
 fn runtime(execution: &ExecutionContext) -> CoreRuntime {
     CoreRuntime::new(execution.host())
 }
 
-/// A handle as the value of a register: settled when its tensor is.
+/// Returns a handle as the value of a register: settled when its tensor is.
 pub(crate) fn handle_as_value(handle: TensorHandle) -> AnyAsyncValue {
     match handle.tensor() {
         Some(Ok(_)) => return AnyAsyncValue::new(handle),
@@ -59,7 +59,7 @@ pub(crate) fn handle_as_value(handle: TensorHandle) -> AnyAsyncValue {
     value.into_any()
 }
 
-/// The handle in a register: the register's own if nobody else reads it.
+/// Returns the handle in a register: the register's own if nobody else reads it.
 fn take_handle(value: AnyAsyncValue) -> Option<TensorHandle> {
     match value.take::<TensorHandle>() {
         Ok(own) => Some(own),

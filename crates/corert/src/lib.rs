@@ -1,4 +1,4 @@
-//! The core runtime: one operation at a time, by name, on tensors that may be still to come.
+//! The core runtime: operations called one at a time, by name, on tensors that may be pending.
 //!
 //! | To | Look at |
 //! | --- | --- |
@@ -20,14 +20,15 @@
 
 mod attributes;
 mod call;
-mod caller;
+mod call_site;
+mod cancellation;
 mod composite;
 pub mod conformance;
 mod context;
 mod deferred;
 mod definition;
 mod dispatch;
-mod ending;
+mod error_reporter;
 mod handle;
 mod handler;
 mod inputs;
@@ -36,12 +37,11 @@ mod op;
 mod record;
 mod rows;
 mod runtime;
-mod telling;
 mod transfer;
 
 pub use attributes::{AttrValue, FrozenOpAttrs, IntoAttr, Numbers, OpAttrs, OpAttrsRef, Text};
 pub use call::{Call, made};
-pub use caller::Caller;
+pub use call_site::CallSite;
 pub use context::{Context, DEFAULT_MAX_IN_FLIGHT};
 pub use definition::{
     AttrDef, AttrKind, Formats, MetadataCall, OpDefinition, OpRegistry, Output, Outputs,
@@ -52,7 +52,7 @@ pub use handler::{
     CpuOpHandler, FallbackOpHandler, LoggingOpHandler, NullOpHandler, OpHandler, OpHandlerRef,
 };
 pub use inputs::{Inputs, IntoInputs};
-pub use op::{CoreRuntimeOp, Handles, Op, OpCall, Short};
+pub use op::{CoreRuntimeOp, FastPath, Handles, Op, OpCall};
 pub use record::{Recording, Trace, TracedCall};
 pub use rows::{DeviceOpHandler, FindKernel, RowOpHandler, names};
 pub use runtime::CoreRuntime;

@@ -1,4 +1,4 @@
-//! [`Op`]: something that can be called with tensors; [`CoreRuntimeOp`]: one that was found, to be called often.
+//! [`Op`]: an operation that can be called with tensors; [`CoreRuntimeOp`]: an operation that a handler has found.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use crate::TensorHandle;
 use crate::attributes::OpAttrsRef;
-use crate::caller::Caller;
+use crate::call_site::CallSite;
 use crate::context::{Context, InFlight};
 use crate::handler::OpHandler;
 use crate::inputs::{Inputs, IntoInputs};
@@ -18,67 +18,69 @@ use crate::runtime::{CoreRuntime, RuntimeId};
 /// The results of an operation.
 pub type Handles = SmallVec<[TensorHandle; 1]>;
 
-/// What the short way of an operation gives: a handle where that of a call's result lies, which is not moved then.
-pub type Short = Result<TensorHandle, Option<Error>>;
+/// Outcome of a fast path: the only result, `Err(None)` if there is no fast path for the inputs, or an error. The
+/// handle is written in place, so that it is not moved.
+pub type FastPath = Result<TensorHandle, Option<Error>>;
 
-/// Something that can be called with tensors: an operation of a registry, a function, or what a handler puts around
-/// another operation.
+/// An operation that can be called with tensors: one of a registry, a function, or a handler's wrapper around
+/// another.
 pub trait Op: Send + Sync + 'static {
-    /// Its name, for messages.
+    /// Returns the operation's name, for messages.
     fn name(&self) -> &str;
 
-    /// Whether it has no side effects, so that a call needs no chain.
+    /// Returns whether the operation has no side effects, so that a call needs no chain.
     fn is_pure(&self) -> bool {
         false
     }
 
-    /// The number of its results, if it is always the same.
+    /// Returns the number of results, if all calls have as many.
     fn n_results(&self) -> Option<usize> {
         None
     }
 
-    /// The short way of an operation with one result, for inputs so short that what is done around the arithmetic
+    /// Calls an operation with one result on its fast path, for inputs so short that the work around the arithmetic
     /// matters.
     ///
     /// # Errors
     ///
     /// Those of [`call`](Self::call); `None` if there is no short way for these inputs, which are as they were then.
-    fn call_short(&self, call: &mut OpCall<'_>) -> Short {
+    fn try_fast(&self, call: &mut OpCall<'_>) -> FastPath {
         let _ = call;
         Err(None)
     }
 
-    /// Calls it. What has to do with shapes and types is found now if they are known; the tensors may come later.
+    /// Calls the operation. Mistakes of types and shapes are found now if these are known; the tensors may come
+    /// later.
     ///
     /// # Errors
     ///
-    /// What is wrong with the call itself; whatever goes wrong later fails the handles.
+    /// Mistakes of the call itself; whatever goes wrong later fails the handles.
     fn call(&self, call: OpCall<'_>) -> Result<Handles, Error>;
 }
 
 /// A call of an operation.
 #[derive(Debug)]
 pub struct OpCall<'a> {
-    /// The handles that it is given.
+    /// Input handles.
     pub inputs: Inputs<'a>,
-    /// The attributes.
+    /// Attributes of the call.
     pub attrs: OpAttrsRef<'a>,
-    /// What comes before its side effects; becomes what comes after them.
+    /// The chain before the operation's side effects; replaced by the chain after them.
     pub chain: Option<&'a mut AsyncValue<Chain>>,
-    /// The number of results that the caller expects, if he says so.
+    /// The number of results that the caller expects, if any.
     pub n_results: Option<usize>,
     pub(crate) execution: &'a ExecutionContext,
     pub(crate) runtime: RuntimeId,
-    pub(crate) caller: Caller,
-    /// Where operations are counted that wait, if the call was not made by a kernel. Then what takes long is left to the
+    pub(crate) caller: CallSite,
+    /// Counter of waiting operations, unless a kernel made the call. With a counter, long operations are left to the
     /// queue's workers.
     pub(crate) in_flight: Option<&'a Arc<InFlight>>,
-    /// Whether an operation that is left for later, and then can't be done, gives its first inputs for results.
+    /// Whether a deferred operation that can't be done gives its first inputs as results.
     pub(crate) gives_back: bool,
 }
 
 impl<'a> OpCall<'a> {
-    /// A call by a kernel: long operations run on its thread.
+    /// Returns a call by a kernel: long operations run on its thread.
     pub fn by_kernel(
         runtime: &CoreRuntime,
         execution: &'a ExecutionContext,
@@ -92,24 +94,24 @@ impl<'a> OpCall<'a> {
             n_results: None,
             execution,
             runtime: runtime.id(),
-            caller: Caller::Kernel,
+            caller: CallSite::Kernel,
             in_flight: None,
             gives_back: false,
         }
     }
 
-    /// The request that the call belongs to.
+    /// Returns the request that the call belongs to.
     pub fn execution(&self) -> &'a ExecutionContext {
         self.execution
     }
 
-    /// Who calls.
-    pub fn caller(&self) -> Caller {
+    /// Returns the place of the call.
+    pub fn caller(&self) -> CallSite {
         self.caller
     }
 }
 
-/// An operation that was found: to be made once and called often.
+/// An operation that a handler has found, to be called often.
 ///
 /// # Examples
 ///
@@ -132,7 +134,7 @@ impl<'a> OpCall<'a> {
 #[derive(Clone)]
 pub struct CoreRuntimeOp {
     op: Arc<dyn Op>,
-    /// Who found it; nobody finds a function.
+    /// The handler that found it; `None` for a function.
     handler: Option<Arc<dyn OpHandler>>,
     runtime: RuntimeId,
 }
@@ -150,31 +152,31 @@ impl CoreRuntimeOp {
         }
     }
 
-    /// Its name.
+    /// Returns the operation's name.
     pub fn name(&self) -> &str {
         self.op.name()
     }
 
-    /// Whether it has no side effects.
+    /// Returns whether the operation has no side effects.
     #[inline]
     pub fn is_pure(&self) -> bool {
         self.op.is_pure()
     }
 
-    /// The number of its results, if it is always the same.
+    /// Returns the number of results, if all calls have as many.
     pub fn n_results(&self) -> Option<usize> {
         self.op.n_results()
     }
 
-    /// The name of the handler that found it; `composite` of a function.
+    /// Returns the name of the handler that found the operation; `composite` for a function.
     pub fn handler(&self) -> &str {
         self.handler
             .as_ref()
             .map_or("composite", |handler| handler.name())
     }
 
-    /// Calls it, and gives its results at once: the tensors may come later. Side effects happen in the order of the
-    /// calls with one context.
+    /// Calls the operation, and returns its results at once: the tensors may come later. Side effects happen in the
+    /// order of the calls with one context.
     ///
     /// # Errors
     ///
@@ -189,11 +191,11 @@ impl CoreRuntimeOp {
         inputs: impl IntoInputs,
         attrs: impl Into<OpAttrsRef<'a>>,
     ) -> Result<Handles, Error> {
-        let (caller, attrs) = (Caller::here(), attrs.into());
+        let (caller, attrs) = (CallSite::here(), attrs.into());
         inputs.with(|inputs| context.call(self, inputs, attrs, caller))
     }
 
-    /// The same of an operation with one result.
+    /// Calls an operation with one result, and returns that result at once.
     ///
     /// # Errors
     ///
@@ -206,14 +208,14 @@ impl CoreRuntimeOp {
         inputs: impl IntoInputs,
         attrs: impl Into<OpAttrsRef<'a>>,
     ) -> Result<TensorHandle, Error> {
-        let (caller, attrs) = (Caller::here(), attrs.into());
+        let (caller, attrs) = (CallSite::here(), attrs.into());
         inputs.with(
             #[inline(always)]
             |inputs| context.call_one(self, inputs, attrs, caller),
         )
     }
 
-    /// The only result of a call that had to go the long way.
+    /// Returns the only result of a call without fast path.
     pub(crate) fn only(&self, mut results: Handles) -> Result<TensorHandle, Error> {
         match (results.pop(), results.is_empty()) {
             (Some(only), true) => Ok(only),
@@ -225,20 +227,20 @@ impl CoreRuntimeOp {
         }
     }
 
-    /// See [`Op::call_short`].
+    /// Calls the operation on its fast path, unless the host traces calls; see [`Op::try_fast`].
     ///
     /// # Errors
     ///
-    /// Those of [`Op::call_short`].
+    /// Those of [`Op::try_fast`].
     #[inline(always)]
-    pub fn run_short(&self, call: &mut OpCall<'_>) -> Short {
+    pub fn try_fast(&self, call: &mut OpCall<'_>) -> FastPath {
         match call.execution.host().trace() {
-            None => self.op.call_short(call),
+            None => self.op.try_fast(call),
             Some(_) => Err(None),
         }
     }
 
-    /// Calls it for a kernel.
+    /// Calls the operation for a kernel.
     ///
     /// # Errors
     ///
@@ -253,7 +255,7 @@ impl CoreRuntimeOp {
         self.op.call(call)
     }
 
-    /// Whether a runtime made this.
+    /// Returns whether a runtime made this operation.
     #[inline]
     pub(crate) fn is_of(&self, runtime: RuntimeId) -> bool {
         self.runtime == runtime

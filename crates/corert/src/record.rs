@@ -1,4 +1,4 @@
-//! [`Recording`]: calls of operations, kept to be made a function.
+//! [`Recording`]: recorded calls of operations, from which a function is made.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -10,13 +10,13 @@ use tfrt_host::Error;
 use crate::TensorHandle;
 use crate::attributes::{FrozenOpAttrs, OpAttrsRef};
 use crate::context::Context;
-use crate::handle::{Identity, Traced};
+use crate::handle::{Identity, TraceValue};
 use crate::inputs::Inputs;
 use crate::op::{CoreRuntimeOp, Handles};
 
-/// Calls that are made with its [`context`](Recording::context), kept in the order in which side effects happen.
+/// A recording of the calls made with its [`context`](Recording::context), in the order in which side effects happen.
 ///
-/// What a call is given is a parameter ([`input`](Self::input)), a result of a recorded call, or anything else: then
+/// An input of a recorded call is a parameter ([`input`](Self::input)), a result of a recorded call, or anything else: then
 /// it is a constant of the recorded function, one for all uses of a tensor. Calls after the end are not kept.
 ///
 /// # Examples
@@ -41,7 +41,7 @@ pub struct Recording {
     recorder: Arc<Recorder>,
 }
 
-/// What was recorded. Values are numbered: each is an input, a constant, or a result of one call.
+/// A finished recording. Values are numbered: each is an input, a constant, or a result of one call.
 #[derive(Debug)]
 pub struct Trace {
     /// The parameters of the function, with the tensors that they stood for.
@@ -54,50 +54,51 @@ pub struct Trace {
     pub results: Vec<u32>,
 }
 
-/// One call that was recorded.
+/// One recorded call.
 #[derive(Debug)]
 pub struct TracedCall {
-    /// The operation.
+    /// The operation that was called.
     pub op: CoreRuntimeOp,
-    /// What it was given.
+    /// Numbers of the input values.
     pub inputs: Vec<u32>,
-    /// Its attributes.
+    /// Attributes of the call.
     pub attrs: FrozenOpAttrs,
-    /// What it gave.
+    /// Numbers of the result values.
     pub results: Vec<u32>,
 }
 
-/// Where calls are kept.
+/// The shared log of calls behind a [`Recording`].
 pub(crate) struct Recorder {
-    /// Tells recordings apart.
+    /// Number that tells recordings apart.
     id: u32,
-    /// `None` once the recording has ended.
-    kept: Mutex<Option<Kept>>,
+    /// The recorded calls; `None` once the recording has ended.
+    recorded: Mutex<Option<RecordedCalls>>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct RecordedCalls {
     n_values: u32,
     inputs: Vec<(u32, TensorHandle)>,
     constants: Vec<(u32, TensorHandle)>,
-    /// Which value a tensor from outside is. The constants keep it, so that no other can take its place.
+    /// Numbers of tensors from outside, by identity. The constants hold these tensors, so that an identity is not
+    /// reused.
     values: HashMap<Identity, u32>,
     n_places: u64,
-    /// By their places in the order of all calls.
+    /// Calls by their place in the order of all calls.
     calls: BTreeMap<u64, TracedCall>,
 }
 
-/// The next number of a recording: a statistic, which tells them apart.
+/// Number of the next recording: a statistic, which orders no memory.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 impl Recording {
-    /// Begins to record calls made with a context like this one.
+    /// Begins to record calls, made with a copy of this context.
     pub fn begin(context: &Context) -> Recording {
         // Ordering: a statistic.
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let recorder = Arc::new(Recorder {
             id,
-            kept: Mutex::new(Some(Kept::default())),
+            recorded: Mutex::new(Some(RecordedCalls::default())),
         });
         Recording {
             context: context.with_recorder(recorder.clone()),
@@ -105,22 +106,22 @@ impl Recording {
         }
     }
 
-    /// The context whose calls are recorded.
+    /// Returns the context whose calls are recorded.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// Makes a tensor a parameter of the function: the handle that this returns stands for it.
+    /// Makes a tensor a parameter of the function; the returned handle stands for the parameter.
     pub fn input(&self, tensor: TensorHandle) -> TensorHandle {
-        let mut kept = self.recorder.lock();
+        let mut recorded = self.recorder.lock();
         // Only `finish` ends a recording, and takes it.
-        let kept = kept.get_or_insert_default();
-        let value = kept.next_value();
-        kept.inputs.push((value, tensor.clone()));
+        let recorded = recorded.get_or_insert_default();
+        let value = recorded.next_value();
+        recorded.inputs.push((value, tensor.clone()));
         self.recorder.mark(tensor, value)
     }
 
-    /// Ends the recording: these are the results of the function.
+    /// Ends the recording, with these results of the function.
     ///
     /// # Errors
     ///
@@ -138,7 +139,7 @@ impl Recording {
             .enumerate()
             .map(value)
             .collect::<Result<_, _>>()?;
-        let Kept {
+        let RecordedCalls {
             inputs,
             constants,
             calls,
@@ -153,14 +154,14 @@ impl Recording {
     }
 }
 
-impl Kept {
+impl RecordedCalls {
     fn next_value(&mut self) -> u32 {
         let value = self.n_values;
         self.n_values += 1;
         value
     }
 
-    /// The number of a tensor from outside.
+    /// Returns the number of a tensor from outside.
     fn constant(&mut self, handle: TensorHandle) -> u32 {
         let identity = handle.identity();
         let known = identity.as_ref().and_then(|known| self.values.get(known));
@@ -177,44 +178,44 @@ impl Kept {
 }
 
 impl Recorder {
-    fn lock(&self) -> MutexGuard<'_, Option<Kept>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<RecordedCalls>> {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the recording goes on.
+    /// Returns whether the recording goes on.
     pub(crate) fn is_recording(&self) -> bool {
         self.lock().is_some()
     }
 
-    /// Whether a handle stands for a value of this recording, which goes on.
+    /// Returns whether a handle stands for a value of this recording, if the recording goes on.
     pub(crate) fn records(&self, handle: &TensorHandle) -> bool {
         self.value_of(handle).is_some() && self.is_recording()
     }
 
-    /// The next place in the order of all calls.
+    /// Returns the next place in the order of all calls.
     fn next_place(&self) -> u64 {
-        self.lock().as_mut().map_or(0, |kept| {
-            kept.n_places += 1;
-            kept.n_places
+        self.lock().as_mut().map_or(0, |recorded| {
+            recorded.n_places += 1;
+            recorded.n_places
         })
     }
 
-    /// The number of a handle's value in this recording.
+    /// Returns the number of a handle's value in this recording.
     fn value_of(&self, handle: &TensorHandle) -> Option<u32> {
         let traced = handle.traced()?;
         (traced.recording == self.id).then_some(traced.value)
     }
 
     fn mark(&self, mut handle: TensorHandle, value: u32) -> TensorHandle {
-        handle.set_traced(Traced {
+        handle.set_traced(TraceValue {
             recording: self.id,
             value,
         });
         handle
     }
 
-    /// Makes a call, and keeps it if it is right. `call` calls back where the call takes its place in the order of all
-    /// calls.
+    /// Makes a call, and records it unless it is refused. `call` calls back where the call takes its place in the
+    /// order of all calls.
     pub(crate) fn call(
         &self,
         op: &CoreRuntimeOp,
@@ -229,17 +230,17 @@ impl Recorder {
         let given: Vec<TensorHandle> = inputs.iter().cloned().collect();
         let mut place = 0;
         let results = call(inputs, &mut || place = self.next_place())?;
-        let mut kept = self.lock();
-        let Some(kept) = kept.as_mut() else {
+        let mut recorded = self.lock();
+        let Some(recorded) = recorded.as_mut() else {
             return Ok(results);
         };
         let number = |handle| match self.value_of(&handle) {
             Some(value) => value,
-            None => kept.constant(handle),
+            None => recorded.constant(handle),
         };
         let numbers = given.into_iter().map(number).collect();
         let mark = |handle| {
-            let value = kept.next_value();
+            let value = recorded.next_value();
             self.mark(handle, value)
         };
         let results: Handles = results.into_iter().map(mark).collect();
@@ -250,16 +251,16 @@ impl Recorder {
             attrs: attrs.freeze(),
             results: values.collect(),
         };
-        kept.calls.insert(place, call);
+        recorded.calls.insert(place, call);
         Ok(results)
     }
 }
 
 impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kept = self.recorder.lock();
-        let n_calls = kept.as_ref().map_or(0, |kept| kept.calls.len());
-        drop(kept);
+        let recorded = self.recorder.lock();
+        let n_calls = recorded.as_ref().map_or(0, |recorded| recorded.calls.len());
+        drop(recorded);
         f.debug_struct("Recording")
             .field("n_calls", &n_calls)
             .finish_non_exhaustive()

@@ -1,6 +1,7 @@
-//! [`RowOpHandler`]: every row of the table of operations, called by its own name, by TensorFlow's, or by that of tests.
+//! [`RowOpHandler`]: finds every row of the table of operations, by its own name, by TensorFlow's, or by that of
+//! tests.
 //!
-//! What the results will be follows by the row's rule, from types and shapes and, where inputs are there, from small
+//! Types and shapes of results follow by the row's rule, from types and shapes and, where inputs are there, from small
 //! lists of integers. What runs a row comes from a crate of kernels ([`Runs`]); pointwise functions are those of
 //! [`tfrt_tensor::math::pointwise`].
 
@@ -12,7 +13,7 @@ use tfrt_host::{DeviceId, DeviceKind, Error};
 use tfrt_ops::names::{self, AllowedAttr, Name, NameAttr, NameOperand};
 use tfrt_ops::{Arity, Infer, OpDef, Traits, Types};
 use tfrt_tensor::Tensor;
-use tfrt_tensor::op::Runs;
+use tfrt_tensor::op::RowKernel;
 
 use crate::attributes::OpAttrsRef;
 use crate::definition::{AttrKind, Formats, OpDefinition};
@@ -22,7 +23,7 @@ use crate::op::Op;
 
 mod attributes;
 mod device;
-mod last;
+mod last_results;
 mod operands;
 mod pointwise;
 mod results;
@@ -30,18 +31,18 @@ mod run;
 
 use attributes::{counts_results, gives_as_inputs, held_kind, kind};
 pub use device::DeviceOpHandler;
-use last::LastResults;
+use last_results::LastResults;
 pub(crate) use pointwise::Function;
 
-/// The product of two tensors of fewer elements takes no long time.
+/// Number of elements below which the product of two tensors takes no long time.
 const SMALL: u64 = 1 << 9;
 
-/// Finds what runs a row, if anything does.
-pub type FindKernel = fn(&'static OpDef) -> Option<Runs>;
+/// Function that finds the kernel of a row, if there is one.
+pub type FindKernel = fn(&'static OpDef) -> Option<RowKernel>;
 
-/// Finds operations by the names of rows, `relu`, `onnx.NonMaxSuppression`, and by those of TensorFlow and of tests that
-/// are rows, `tf.LeakyRelu`, `tfrt_test.matmul`; what is none the next handler is asked for. A definition is made when it
-/// is first asked for, and kept.
+/// A handler of rows: finds operations by the names of rows (`relu`, `onnx.NonMaxSuppression`), and by those of
+/// TensorFlow and of tests that are rows (`tf.LeakyRelu`, `tfrt_test.matmul`), and asks the next handler for others.
+/// A definition is made when it is first asked for, and kept.
 pub struct RowOpHandler {
     find: FindKernel,
     device: DeviceId,
@@ -64,7 +65,7 @@ impl RowOpHandler {
         }
     }
 
-    /// Returns the definition of an operation, if it is a row that something runs.
+    /// Returns the definition of an operation, if it is a row that has a kernel.
     pub fn definition(&self, op: &str) -> Option<Arc<OpDefinition>> {
         let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(definition) = found.get(op) {
@@ -78,7 +79,7 @@ impl RowOpHandler {
     }
 }
 
-/// Returns all names of operations that are rows, whether something runs them or not.
+/// Returns all names of operations that are rows, whether they have kernels or not.
 pub fn names() -> impl Iterator<Item = String> {
     let of = |dialect: &'static str, names: &'static [Name]| {
         names
@@ -124,16 +125,16 @@ impl OpHandler for RowOpHandler {
     }
 }
 
-/// A row under a name.
+/// A row of the table under one of its names.
 #[derive(Clone, Copy)]
 struct Row {
-    /// The dialect of the name that is called, if it has names of its own.
+    /// Dialect of the name, if the name has a dialect of its own.
     dialect: &'static str,
     name: Option<&'static Name>,
     op: &'static OpDef,
-    /// Whether some attribute must be stated.
+    /// Whether some attribute is required.
     asks: bool,
-    /// How many results a call gives, if that is always the same.
+    /// Number of results, if all calls have as many.
     n_results: Option<usize>,
 }
 
@@ -158,7 +159,7 @@ impl Row {
         self.name.map_or(&[], |name| name.attrs)
     }
 
-    /// Returns whether operands and results are tensors alone, and it has no regions.
+    /// Returns whether operands and results are tensors alone, and the row has no regions.
     fn is_callable(self) -> bool {
         let op = self.op;
         let mut values = op.inputs.iter().chain(op.results);
@@ -166,7 +167,7 @@ impl Row {
         !op.is(Traits::CONTROL) && op.regions.is_empty() && !has_object
     }
 
-    /// Returns the name that it is called by.
+    /// Returns the name by which the operation is called.
     fn called(self) -> Cow<'static, str> {
         match self.name {
             Some(name) => format!("{}.{}", self.dialect, name.name).into(),
@@ -174,7 +175,7 @@ impl Row {
         }
     }
 
-    /// Returns what makes the operation of an eager call, if something runs it.
+    /// Returns the definition of the operation, if the row has a kernel.
     fn definition(self, find: FindKernel) -> Option<OpDefinition> {
         if !self.is_callable() {
             return None;
@@ -185,8 +186,8 @@ impl Row {
             (Some(function), kernel) => self.pointwise(name, function, kernel),
             (None, Some(kernel)) => {
                 let (formats, family) = match kernel {
-                    Runs::Tensors(kernel) => (kernel.formats, kernel.family),
-                    Runs::Values(_) => (Formats::STRING, None),
+                    RowKernel::Tensors(kernel) => (kernel.formats, kernel.family),
+                    RowKernel::Values(_) => (Formats::STRING, None),
                 };
                 let last = LastResults::default();
                 OpDefinition::new(name, move |call| self.run(call, kernel))
@@ -204,7 +205,7 @@ impl Row {
         self,
         name: Cow<'static, str>,
         function: Function,
-        kernel: Option<Runs>,
+        kernel: Option<RowKernel>,
     ) -> OpDefinition {
         let kernel_of_strings = kernel.filter(|_| matches!(self.op.infer, Infer::BroadcastBool));
         let definition = OpDefinition::new(name, move |call| {
@@ -231,10 +232,10 @@ impl Row {
                 let n = results.first().and_then(|result| result.shape.n_elements());
                 n.unwrap_or(usize::MAX).saturating_mul(function.cost()) as u64
             })
-            .short(function)
+            .fast_path(function)
     }
 
-    /// Says how an operation is called.
+    /// Adds inputs, results, attributes and documentation of the row to a definition.
     fn described(self, mut definition: OpDefinition) -> OpDefinition {
         let op = self.op;
         let is_required = |input: &&tfrt_ops::ValueDef| match input.arity {
@@ -326,13 +327,13 @@ impl Row {
         definition
     }
 
-    /// Returns the attribute that says how many results a call gives.
+    /// Returns the attribute that states the number of results.
     fn count(self) -> &'static str {
         let named = self.names().iter().find(|attr| attr.row() == "n");
         named.and_then(NameAttr::source).unwrap_or("n")
     }
 
-    /// Returns how many results a call with these attributes and so many inputs gives.
+    /// Returns the number of results of a call with these attributes and `n_inputs` inputs.
     fn counted(self, attrs: OpAttrsRef<'_>, n_inputs: usize) -> Result<usize, Error> {
         match self.n_results {
             Some(n) => Ok(n),
@@ -345,8 +346,8 @@ impl Row {
     }
 }
 
-/// Returns how many results a call gives, if that is always the same: those that may not be left out; of a recurrent
-/// network, which may leave out any, all states and the last one.
+/// Returns the number of results, if all calls have as many: the required ones. A recurrent network, whose results
+/// are all optional, gives all states and the last one.
 fn n_results(op: &OpDef) -> Option<usize> {
     if counts_results(op) {
         return None;
@@ -363,7 +364,7 @@ fn n_results(op: &OpDef) -> Option<usize> {
     })
 }
 
-/// Returns whether some attribute must be stated, or else an operand be there that says it.
+/// Returns whether some attribute must be stated, or else an operand in its place.
 fn asks(name: Option<&Name>, op: &OpDef) -> bool {
     let is_required = |attr: &tfrt_ops::AttrDef| attr.default == tfrt_ops::AttrDefault::Required;
     let is_operand = |name: &Name| {

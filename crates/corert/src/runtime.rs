@@ -12,12 +12,12 @@ use tfrt_tensor::{DenseHostTensor, Element, Tensor, device_of};
 use crate::TensorHandle;
 use crate::context::Context;
 use crate::definition::OpRegistry;
-use crate::handle::Home;
+use crate::handle::Owner;
 use crate::handler::{CpuOpHandler, OpHandler};
 use crate::op::CoreRuntimeOp;
 use crate::rows::{DeviceOpHandler, FindKernel, RowOpHandler};
 
-/// Tells runtimes apart.
+/// Number that tells runtimes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RuntimeId(u32);
 
@@ -45,16 +45,16 @@ pub struct CoreRuntime {
     shared: Arc<Shared>,
 }
 
-/// What all runtimes of a host share. It does not lead back to the host, which keeps it.
+/// State shared by all runtimes of a host. It does not hold the host, which holds it.
 struct Shared {
     id: RuntimeId,
     handlers: RwLock<BTreeMap<String, Arc<dyn OpHandler>>>,
     cpu: OnceLock<Arc<dyn OpHandler>>,
     /// Finds what runs rows.
     kernels: OnceLock<FindKernel>,
-    /// What runs rows on devices beside the host.
+    /// Kernels of rows on devices beside the host.
     device_kernels: OnceLock<Arc<[OpKernel]>>,
-    /// Handlers of these devices that were asked for.
+    /// Handlers of devices that were asked for.
     devices: RwLock<BTreeMap<DeviceId, Arc<dyn OpHandler>>>,
 }
 
@@ -83,26 +83,26 @@ impl CoreRuntime {
         self.shared.id
     }
 
-    /// The host.
+    /// Returns the host.
     pub fn host(&self) -> &HostContext {
         &self.host
     }
 
-    /// The host's own device.
+    /// Returns the host's own device.
     pub fn device(&self) -> DeviceRef {
         let device = self.host.devices().by_id(DeviceId::HOST);
         device.expect("every host has it")
     }
 
-    /// The device that a tensor is on, or will be.
+    /// Returns the device that a tensor is on, or will be.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` for a handle of another runtime.
     pub fn device_of(&self, handle: &TensorHandle) -> Result<DeviceRef, Error> {
-        let home = handle.home();
-        let device = match home.runtime == self.id() {
-            true => self.host.devices().by_id(home.device),
+        let owner = handle.owner();
+        let device = match owner.runtime == self.id() {
+            true => self.host.devices().by_id(owner.device),
             false => None,
         };
         device.ok_or_else(|| {
@@ -139,7 +139,7 @@ impl CoreRuntime {
         Arc::new(RowOpHandler::new(find, device, next))
     }
 
-    /// Says what runs operations on devices beside the host. Told once, before a handler of such a device is asked for;
+    /// Sets the kernels of devices beside the host. Called once, before a handler of such a device is asked for;
     /// later calls change nothing.
     pub fn set_device_kernels(&self, kernels: Arc<[OpKernel]>) {
         let _ = self.shared.device_kernels.set(kernels);
@@ -192,7 +192,7 @@ impl CoreRuntime {
     }
 
     /// Returns a handler of operations of one's own, on the host's device; what it does not know `next` is asked for.
-    /// What is recorded of its calls asks for a handler of this name: [`register`](Self::register) it under that.
+    /// Recordings of its calls ask for a handler of this name: [`register`](Self::register) it under that.
     pub fn handler_of(
         &self,
         name: &str,
@@ -207,7 +207,7 @@ impl CoreRuntime {
         ))
     }
 
-    /// Gives a handler a name under which programs find it.
+    /// Registers a handler under a name by which programs find it.
     ///
     /// # Errors
     ///
@@ -231,8 +231,8 @@ impl CoreRuntime {
         Ok(())
     }
 
-    /// The handler of this name. Unless another has the name, `cpu` is [`cpu`](Self::cpu), and that of a device
-    /// [`on`](Self::on).
+    /// Returns the handler of this name. Unless another has the name, `cpu` is [`cpu`](Self::cpu), and that of a
+    /// device [`on`](Self::on).
     ///
     /// # Errors
     ///
@@ -276,16 +276,16 @@ impl CoreRuntime {
     /// Returns a handle to a tensor, on the device that it is on.
     pub fn handle(&self, tensor: impl Into<Tensor>) -> TensorHandle {
         let tensor = tensor.into();
-        let home = Home {
+        let owner = Owner {
             device: device_of(&tensor),
-            ..self.home()
+            ..self.owner()
         };
-        TensorHandle::of_tensor(home, tensor)
+        TensorHandle::of_tensor(owner, tensor)
     }
 
     /// Returns a handle without a tensor.
     pub fn failed(&self, error: Error) -> TensorHandle {
-        TensorHandle::of_error(self.home(), error)
+        TensorHandle::of_error(self.owner(), error)
     }
 
     /// Returns a handle to a dense tensor of these elements.
@@ -305,8 +305,8 @@ impl CoreRuntime {
         )?))
     }
 
-    pub(crate) fn home(&self) -> Home {
-        Home {
+    pub(crate) fn owner(&self) -> Owner {
+        Owner {
             runtime: self.id(),
             device: DeviceId::HOST,
         }

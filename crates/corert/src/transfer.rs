@@ -4,12 +4,12 @@ use tfrt_host::{AsyncValue, DeviceRef, Error, ExecutionContext};
 use tfrt_tensor::{Tensor, TensorFormat, convert, transfer};
 
 use crate::TensorHandle;
-use crate::caller::Caller;
+use crate::call_site::CallSite;
 use crate::context::Context;
-use crate::handle::{Home, Later, LaterMetadata};
-use crate::telling::{Called, Telling};
+use crate::error_reporter::{ErrorReporter, FailedCall};
+use crate::handle::{Owner, PendingMetadata, PendingTensor};
 
-/// What is converted by a [`Context`].
+/// Transfers of tensors to other formats and devices.
 impl Context {
     /// Returns a handle to the tensor in a format, on a device: the same one where nothing changes.
     ///
@@ -26,7 +26,7 @@ impl Context {
         device: &DeviceRef,
         format: TensorFormat,
     ) -> Result<TensorHandle, Error> {
-        let caller = Caller::here();
+        let caller = CallSite::here();
         let execution = self.execution();
         let transfer = Transfer {
             device,
@@ -34,7 +34,7 @@ impl Context {
             execution: &execution,
             caller,
         };
-        let result = match handle.home().runtime == self.runtime().id() {
+        let result = match handle.owner().runtime == self.runtime().id() {
             false => Err(Error::invalid_argument(
                 "the tensor to be transferred belongs to another runtime than the context",
             )),
@@ -49,23 +49,24 @@ impl Context {
     }
 }
 
-/// How tensors are transferred.
+/// A transfer of a tensor to a format on a device.
 pub(crate) struct Transfer<'a> {
     pub(crate) device: &'a DeviceRef,
     pub(crate) format: TensorFormat,
     pub(crate) execution: &'a ExecutionContext,
-    pub(crate) caller: Caller,
+    pub(crate) caller: CallSite,
 }
 
 impl Transfer<'_> {
-    /// Whether a tensor is known to be there already, as it should.
+    /// Returns whether a tensor is known to be there already, as it should.
     fn is_needless(&self, handle: &TensorHandle) -> bool {
         let is_so = |tensor: &Tensor| tensor.format() == self.format;
-        let is_here = handle.home().device == self.device.id();
+        let is_here = handle.owner().device == self.device.id();
         is_here && matches!(handle.tensor(), Some(Ok(tensor)) if is_so(tensor))
     }
 
-    /// The tensor of a handle; if it is to come, what `begin` gives is kept until it is there.
+    /// Transfers the tensor of a handle. For a pending tensor, the guard that `begin` makes is kept until it is
+    /// there.
     pub(crate) fn of<G: Send + 'static>(
         &self,
         handle: &TensorHandle,
@@ -82,22 +83,22 @@ impl Transfer<'_> {
         if self.is_needless(handle) {
             return Ok(handle.clone());
         }
-        let home = Home {
+        let owner = Owner {
             device: self.device.id(),
-            ..handle.home()
+            ..handle.owner()
         };
         let known = match handle.tensor() {
-            Some(Err(error)) => return Ok(TensorHandle::of_error(home, error.clone())),
+            Some(Err(error)) => return Ok(TensorHandle::of_error(owner, error.clone())),
             Some(Ok(tensor)) => Some(moved(tensor, self.device, self.format, self.execution)?),
             None => None,
         };
         if let Some(Ok(tensor)) = known.as_ref().and_then(|tensor| tensor.get()) {
-            return Ok(TensorHandle::of_tensor(home, tensor.clone()));
+            return Ok(TensorHandle::of_tensor(owner, tensor.clone()));
         }
         let guard = begin()?;
         let metadata = match handle.metadata() {
-            Some(metadata) => LaterMetadata::Known(metadata.clone()),
-            None => LaterMetadata::Before(handle.described()),
+            Some(metadata) => PendingMetadata::Known(metadata.clone()),
+            None => PendingMetadata::Before(handle.described()),
         };
         let tensor = known.unwrap_or_else(|| {
             let (device, format) = (self.device.clone(), self.format);
@@ -110,10 +111,10 @@ impl Transfer<'_> {
             let _counted = guard;
             tensor.clone()
         });
-        let telling = Telling::new(Called::Transfer, self.execution, self.caller);
-        let later = Later::new(telling.result(tensor), metadata);
+        let telling = ErrorReporter::new(FailedCall::Transfer, self.execution, self.caller);
+        let later = PendingTensor::new(telling.result(tensor), metadata);
         let request = self.execution.request();
-        Ok(TensorHandle::of_later(home, later, request))
+        Ok(TensorHandle::of_pending(owner, later, request))
     }
 }
 

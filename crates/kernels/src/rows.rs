@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use tfrt_host::Error;
 use tfrt_ops::{InferError, OpDef};
-use tfrt_tensor::op::{Runs, TensorCall, TensorKernel};
+use tfrt_tensor::op::{RowKernel, TensorCall, TensorKernel};
 
 mod detection;
 mod diagonals;
@@ -54,10 +54,10 @@ pub fn kernels() -> impl Iterator<Item = &'static TensorKernel> {
 }
 
 /// Returns the kernels of a row on the processor, if there are some.
-pub fn find(op: &'static OpDef) -> Option<Runs> {
+pub fn find(op: &'static OpDef) -> Option<RowKernel> {
     match BY_NAME.get(op.name) {
-        Some(kernel) => Some(Runs::Tensors(*kernel)),
-        None => crate::onnx::kernel_of(op).map(Runs::Values),
+        Some(kernel) => Some(RowKernel::Tensors(*kernel)),
+        None => crate::onnx::kernel_of(op).map(RowKernel::Values),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use tfrt::Error;
 use tfrt::model::Datum;
-use tfrt::tensor::compact::CompactType;
+use tfrt::tensor::subbyte::SubbyteType;
 use tfrt::tensor::{BF16, Bool, Complex, DType, F16, Optional, Sequence, Tensor};
 
 /// The relative tolerance: that of ONNX's own runner.
@@ -103,7 +103,7 @@ fn numbers(tensor: &Tensor) -> Result<Vec<f64>, String> {
     let told = |error: Error| error.message().to_owned();
     let dense = tensor.as_dense().map_err(told)?;
     let reading = dense.read().map_err(told)?;
-    if let Some(small) = CompactType::of_dtype(dense.dtype()) {
+    if let Some(small) = SubbyteType::of_dtype(dense.dtype()) {
         return Ok(reading
             .bytes()
             .iter()

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tfrt::Error;
 use tfrt::model::Datum;
-use tfrt::tensor::math::panel::InstructionSet;
+use tfrt::tensor::math::packed_gemm::InstructionSet;
 use tfrt::tensor::{Optional, Tensor};
 
 use crate::verdict::Verdict;

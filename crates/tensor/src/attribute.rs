@@ -1,4 +1,4 @@
-//! [`Values`]: elements of tensors as attributes have them, for kernels.
+//! [`Values`]: a kernel parameter that lists elements of tensors, from an attribute.
 
 use crate::{BF16, Bool, Complex, Element, F16, from_bytes, to_bytes};
 use tfrt_host::Error;
@@ -8,20 +8,20 @@ use tfrt_host::kernel::{
 };
 
 /// A type of elements that attributes can list.
-pub trait Listed: Element {
-    /// What stands in the list: elements, or their real and imaginary parts in turn. Its bytes are those
+pub trait AttrElement: Element {
+    /// Type of the numbers in the list: the elements, or their real and imaginary parts in turn. Its bytes are those
     /// of the elements.
     type Part: ScalarAttr + Element;
-    /// What the list is called in signatures.
+    /// Name of the list in signatures.
     const KIND: &'static str;
-    /// How many parts an element has.
+    /// Number of parts of an element.
     const N_PARTS: usize = size_of::<Self>() / size_of::<Self::Part>();
 }
 
 /// `listed!(Bool: u8 "array of i1")` says that a list of truth values is bytes.
 macro_rules! listed {
     ($($type:ty: $part:ty, $kind:literal;)*) => {$(
-        impl Listed for $type {
+        impl AttrElement for $type {
             type Part = $part;
             const KIND: &'static str = $kind;
         }
@@ -46,12 +46,12 @@ listed! {
     Complex<f64>: f64, "array of f64";
 }
 
-/// A list of elements: a parameter of kernels.
+/// A kernel parameter: a list of elements.
 #[derive(Clone, Copy, Debug)]
-pub struct Values<'a, T: Listed>(&'a [T::Part]);
+pub struct Values<'a, T: AttrElement>(&'a [T::Part]);
 
-impl<'a, T: Listed> Values<'a, T> {
-    /// The elements, of which there are `n`.
+impl<'a, T: AttrElement> Values<'a, T> {
+    /// Returns the elements, of which there are `n`.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl<'a, T: Listed> Values<'a, T> {
         self.elements()
     }
 
-    /// The one element that this is, if it is one.
+    /// Returns the one element that this is, if it is one.
     pub fn single(self) -> Result<Option<T>, Error> {
         match self.0.len() == T::N_PARTS {
             true => Ok(self.elements()?.first().copied()),
@@ -72,7 +72,7 @@ impl<'a, T: Listed> Values<'a, T> {
         }
     }
 
-    /// The number of parts.
+    /// Returns the number of parts.
     pub fn n_parts(self) -> usize {
         self.0.len()
     }
@@ -82,7 +82,7 @@ impl<'a, T: Listed> Values<'a, T> {
     }
 }
 
-/// Says that a list has more or fewer numbers than a tensor has elements.
+/// Returns the error for a list with more or fewer numbers than a tensor has elements.
 #[cold]
 pub fn wrong_count(found: usize, wanted: usize, is_complex: bool) -> Error {
     let (values, tensor) = match is_complex {
@@ -94,7 +94,7 @@ pub fn wrong_count(found: usize, wanted: usize, is_complex: bool) -> Error {
     ))
 }
 
-impl<T: Listed> KernelParam<kinds::Itself> for Values<'_, T> {
+impl<T: AttrElement> KernelParam<kinds::Itself> for Values<'_, T> {
     type Guard<'f> = HeldAttribute;
     type Item<'a> = Values<'a, T>;
 
@@ -112,6 +112,6 @@ impl<T: Listed> KernelParam<kinds::Itself> for Values<'_, T> {
     }
 }
 
-fn read<T: Listed>(view: AttributeView<'_>) -> Option<&[T::Part]> {
+fn read<T: AttrElement>(view: AttributeView<'_>) -> Option<&[T::Part]> {
     T::Part::read_array(view)
 }

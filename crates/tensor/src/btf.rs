@@ -1,4 +1,4 @@
-//! The binary tensor format: files of tensors, each found by its offset.
+//! The binary tensor format (BTF): files of tensors, each found by its offset.
 //!
 //! ```text
 //! file    := u64 n_tensors, u64 offset[n_tensors], record*
@@ -27,21 +27,21 @@ pub use write::write;
 /// The first part of a record.
 const HEADER_BYTES: u64 = 16;
 
-/// Records and payloads begin at multiples of this.
+/// Alignment of records and payloads.
 const ALIGNMENT_BYTES: u64 = 8;
 
-/// What a record says of its tensor before the extents.
+/// Header of a record: rank, type and layout of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BtfHeader {
     /// The number of dimensions.
     pub rank: u64,
     /// The type of the elements.
     pub dtype: BtfDType,
-    /// How the elements are kept.
+    /// Layout of the elements.
     pub layout: BtfLayout,
 }
 
-/// The number that stands for a type of elements. Any number may stand in a file.
+/// Number of a type of elements in a file. Any number may stand in a file.
 ///
 /// # Examples
 ///
@@ -71,13 +71,13 @@ const DTYPES: [DType; 10] = [
 ];
 
 impl BtfDType {
-    /// The number of a type, if the format has it.
+    /// Returns the number of a type, if the format has it.
     pub fn of(dtype: DType) -> Option<BtfDType> {
         let index = DTYPES.iter().position(|known| *known == dtype)?;
         u8::try_from(index).ok().map(BtfDType)
     }
 
-    /// The type, if there is one of this number.
+    /// Returns the type, if there is one of this number.
     pub fn dtype(self) -> Option<DType> {
         DTYPES.get(usize::from(self.0)).copied()
     }
@@ -93,7 +93,7 @@ impl fmt::Display for BtfDType {
     }
 }
 
-/// The number that stands for a way to keep elements. Any number may stand in a file.
+/// Number of a layout of elements in a file. Any number may stand in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BtfLayout(pub u8);
 
@@ -104,7 +104,7 @@ impl BtfLayout {
     pub const COO: BtfLayout = BtfLayout(1);
 }
 
-/// In the words of the original.
+/// Prints the name that TFRT's C++ implementation uses.
 impl fmt::Display for BtfLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match *self {
@@ -115,7 +115,7 @@ impl fmt::Display for BtfLayout {
     }
 }
 
-/// Turns elements around where the processor does not have them as files do.
+/// Swaps the bytes of elements on processors with another byte order than files.
 fn swap_to_native(bytes: &mut [u8], dtype: DType) {
     if cfg!(target_endian = "big") {
         let size = dtype.size_bytes().unwrap_or(1);

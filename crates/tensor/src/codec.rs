@@ -1,4 +1,4 @@
-//! Codecs of tensors and of what is made of them ([`CODECS`]): shapes, sequences, maps.
+//! Codecs of tensors, shapes, sequences and maps ([`CODECS`]).
 //!
 //! A tensor's head is its format, its type and its extents; what follows is by format:
 //!
@@ -44,16 +44,16 @@ const SCALAR: u8 = 1;
 const COO: u8 = 2;
 const STRING: u8 = 3;
 
-/// The fewest bytes of a tensor's head: format, type, rank.
+/// Minimum bytes of a tensor's head: format, type, rank.
 const MIN_TENSOR_BYTES: usize = 3;
 
 /// A type of values that has a codec.
-trait Encoded: Value {
+trait HasCodec: Value {
     fn write(&self, encoder: &mut Encoder) -> Result<(), Error>;
     fn read(decoder: &mut Decoder<'_>, context: &DecodeContext<'_>) -> Result<Self, Error>;
 }
 
-const fn of<T: Encoded>() -> ValueCodec {
+const fn of<T: HasCodec>() -> ValueCodec {
     ValueCodec {
         type_name: T::NAME,
         version: 1,
@@ -62,7 +62,7 @@ const fn of<T: Encoded>() -> ValueCodec {
     }
 }
 
-impl Encoded for Tensor {
+impl HasCodec for Tensor {
     fn write(&self, encoder: &mut Encoder) -> Result<(), Error> {
         let begin = |encoder: &mut Encoder, format, metadata: &TensorMetadata| {
             encoder.u8(format);
@@ -134,7 +134,7 @@ impl Encoded for Tensor {
     }
 }
 
-/// Writes a tensor to the value that it is a piece of.
+/// Writes a tensor as a part of a value.
 ///
 /// # Errors
 ///
@@ -143,7 +143,7 @@ pub fn write_tensor(tensor: &Tensor, encoder: &mut Encoder) -> Result<(), Error>
     tensor.write(encoder)
 }
 
-/// Reads a tensor that is a piece of a value; see [`write_tensor`].
+/// Reads a tensor that is a part of a value; see [`write_tensor`].
 ///
 /// # Errors
 ///
@@ -155,7 +155,7 @@ pub fn read_tensor(
     Tensor::read(decoder, context)
 }
 
-/// Sees a part as a tensor; a copy of it, if it begins where its elements may not.
+/// Returns a part as a dense tensor; as a copy if the part is not aligned for its elements.
 fn dense(
     metadata: TensorMetadata,
     part: HostBuffer,
@@ -216,7 +216,7 @@ fn read_extents(decoder: &mut Decoder<'_>) -> Result<TensorShape, Error> {
     TensorShape::new(&extents.collect::<Result<Vec<usize>, Error>>()?)
 }
 
-impl Encoded for Sequence {
+impl HasCodec for Sequence {
     fn write(&self, encoder: &mut Encoder) -> Result<(), Error> {
         encoder.usize(self.tensors().len());
         let mut tensors = self.tensors().iter();
@@ -237,7 +237,7 @@ impl Encoded for Sequence {
     }
 }
 
-impl Encoded for Optional {
+impl HasCodec for Optional {
     fn write(&self, encoder: &mut Encoder) -> Result<(), Error> {
         match self {
             Optional::Nothing => {
@@ -265,7 +265,7 @@ impl Encoded for Optional {
     }
 }
 
-impl Encoded for NoValue {
+impl HasCodec for NoValue {
     fn write(&self, _: &mut Encoder) -> Result<(), Error> {
         Ok(())
     }
@@ -275,10 +275,10 @@ impl Encoded for NoValue {
     }
 }
 
-/// `pairs!(Map)` makes a type of keys and values, which has `keys`, `values` and `new`, [`Encoded`].
+/// `pairs!(Map)` makes a type of keys and values, which has `keys`, `values` and `new`, [`HasCodec`].
 macro_rules! pairs {
     ($($type:ident),*) => {$(
-        impl Encoded for $type {
+        impl HasCodec for $type {
             fn write(&self, encoder: &mut Encoder) -> Result<(), Error> {
                 self.keys().write(encoder)?;
                 self.values().write(encoder)
@@ -294,7 +294,7 @@ macro_rules! pairs {
 
 pairs!(Map, Maps);
 
-impl Encoded for TensorShape {
+impl HasCodec for TensorShape {
     fn write(&self, encoder: &mut Encoder) -> Result<(), Error> {
         write_extents(self, encoder);
         Ok(())
@@ -305,8 +305,8 @@ impl Encoded for TensorShape {
     }
 }
 
-/// Whether the rank is known, then the rank, then the extents, with -1 for one that is not known.
-impl Encoded for PartialTensorShape {
+/// Whether the rank is known, then the rank, then the extents, with -1 for an unknown one.
+impl HasCodec for PartialTensorShape {
     fn write(&self, encoder: &mut Encoder) -> Result<(), Error> {
         let Some(extents) = self.extents() else {
             encoder.u8(0);
@@ -333,7 +333,7 @@ impl Encoded for PartialTensorShape {
     }
 }
 
-impl<const RANK: usize> Encoded for FixedRankShape<RANK>
+impl<const RANK: usize> HasCodec for FixedRankShape<RANK>
 where
     FixedRankShape<RANK>: Value,
 {

@@ -1,10 +1,10 @@
-//! Whether tensors are the same, or nearly.
+//! Comparison of tensors, exact or up to rounding.
 
 use tfrt_host::{DType, Error};
 
 use crate::{Complex, CooHostTensor, DenseHostTensor, Element, with_element};
 
-/// Whether two tensors are of the same type and shape and have the same elements.
+/// Returns whether two tensors are of the same type and shape and have the same elements.
 ///
 /// Floats are compared by IEEE 754: 0 is -0, and what is no number equals nothing.
 ///
@@ -21,8 +21,8 @@ pub fn equal(a: &DenseHostTensor, b: &DenseHostTensor) -> Result<bool, Error> {
     }, else Ok(true))
 }
 
-/// Whether two tensors are of the same type and shape and have nearly the same elements: floats, and
-/// parts of complex numbers, up to `n_ulps`; all others exactly.
+/// Returns whether two tensors have the same type and shape, and nearly the same elements: floats and parts of
+/// complex numbers up to `n_ulps`, all others exactly.
 ///
 /// Two floats are near if `|x - y| <= epsilon * |x + y| * n_ulps`, or if they differ by less than the
 /// smallest normal number (the rule of the original).
@@ -61,7 +61,7 @@ pub fn all_close(a: &DenseHostTensor, b: &DenseHostTensor, n_ulps: u32) -> Resul
     }
 }
 
-/// Whether two sparse tensors have the same shape and indices, and nearly the same values.
+/// Returns whether two sparse tensors have the same shape and indices, and nearly the same values.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! From one format of tensors to another.
+//! Conversion between formats of tensors.
 
 use std::sync::Arc;
 

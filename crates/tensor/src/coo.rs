@@ -89,7 +89,7 @@ impl CooHostTensor {
         })))
     }
 
-    /// Lists the elements of a dense tensor that are not 0, in row-major order.
+    /// Makes a sparse tensor of the elements of a dense one that are not 0, in row-major order.
     ///
     /// # Errors
     ///
@@ -127,8 +127,8 @@ impl CooHostTensor {
         }, else Err(Error::invalid_argument("a dense tensor has elements of one size")))
     }
 
-    /// Returns a dense tensor with the values at their places and 0 elsewhere. Of values at one place
-    /// the last counts.
+    /// Returns a dense tensor with the values at their places and 0 elsewhere. If values share a place, the last
+    /// counts.
     ///
     /// # Errors
     ///
@@ -166,12 +166,12 @@ impl CooHostTensor {
         &self.0.metadata
     }
 
-    /// The coordinates: `i64 [n_values, rank]`.
+    /// Returns the coordinates: `i64 [n_values, rank]`.
     pub fn indices(&self) -> &DenseHostTensor {
         &self.0.indices
     }
 
-    /// The values: `[n_values]`.
+    /// Returns the values: `[n_values]`.
     pub fn values(&self) -> &DenseHostTensor {
         &self.0.values
     }

@@ -35,7 +35,7 @@ pub struct DenseHostTensor {
 }
 
 impl DenseHostTensor {
-    /// Sees a buffer as a tensor.
+    /// Wraps a buffer as a tensor.
     ///
     /// # Errors
     ///
@@ -76,8 +76,8 @@ impl DenseHostTensor {
         Ok(DenseHostTensor { metadata, buffer })
     }
 
-    /// Allocates a tensor whose contents are unspecified: the caller must write every element before the tensor leaves
-    /// the kernel. Memory that another tensor has left is not cleared for it.
+    /// Allocates a tensor whose contents are unspecified: the caller must write every element before the tensor
+    /// leaves the kernel. The memory of former tensors is not cleared.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl DenseHostTensor {
         Ok(DenseHostTensor { metadata, buffer })
     }
 
-    /// Returns a tensor of this one's shape, whose elements of a type take so many bytes, and are written by `write`.
+    /// Allocates a tensor of this one's shape, with elements of `dtype` in `len_bytes` bytes, which `write` fills.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl DenseHostTensor {
         Self::from_bytes(allocator, metadata, to_bytes(elements))
     }
 
-    /// Returns a tensor of what a function gives for each element, in row-major order.
+    /// Returns a tensor of a function of each element, in row-major order.
     ///
     /// # Errors
     ///
@@ -199,31 +199,31 @@ impl DenseHostTensor {
         &self.metadata
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     #[inline]
     pub fn dtype(&self) -> DType {
         self.metadata.dtype
     }
 
-    /// The extents.
+    /// Returns the extents.
     #[inline]
     pub fn shape(&self) -> &TensorShape {
         &self.metadata.shape
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[inline]
     pub fn n_elements(&self) -> usize {
         let size = self.dtype().size_bytes().unwrap_or(1);
         self.buffer.len_bytes() / size
     }
 
-    /// The bytes behind the elements.
+    /// Returns the bytes behind the elements.
     pub fn buffer(&self) -> &HostBuffer {
         &self.buffer
     }
 
-    /// Lets go of the tensor but for its bytes.
+    /// Returns the buffer of the elements, and drops the rest of the tensor.
     pub fn into_buffer(self) -> HostBuffer {
         self.buffer
     }
@@ -255,7 +255,7 @@ impl DenseHostTensor {
         })
     }
 
-    /// The elements for writing if nobody else holds them.
+    /// Returns the elements for writing if nobody else holds them.
     ///
     /// # Errors
     ///
@@ -266,27 +266,27 @@ impl DenseHostTensor {
         self.buffer.as_bytes_mut().map(from_bytes_mut).transpose()
     }
 
-    /// The bytes of the elements for writing if nobody else holds them.
+    /// Returns the bytes of the elements for writing if nobody else holds them.
     #[inline]
     pub(crate) fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         self.buffer.as_bytes_mut()
     }
 
-    /// Whether nobody else holds the memory of the elements, and it may be written. Then it may even if it was
+    /// Returns whether nobody else holds the memory of the elements, so that it may be written, even if it was
     /// [frozen](Self::freeze).
     #[inline]
     pub fn is_sole(&mut self) -> bool {
         self.buffer.thaw()
     }
 
-    /// Says that the elements will not be written any more while several hold them, if nobody else does now:
-    /// [`HostBuffer::freeze`].
+    /// Freezes the elements: they are never written again while several tensors hold them. Does nothing if several do
+    /// now; see [`HostBuffer::freeze`].
     #[inline]
     pub fn freeze(&mut self) {
         self.buffer.freeze();
     }
 
-    /// The same elements with another shape, in the same buffer.
+    /// Returns the elements with another shape, in the same buffer.
     ///
     /// # Errors
     ///
@@ -303,7 +303,7 @@ impl DenseHostTensor {
         })
     }
 
-    /// The same elements in one dimension, in the same buffer.
+    /// Returns the elements in one dimension, in the same buffer.
     pub fn flatten(&self) -> Self {
         let shape = TensorShape::new(&[self.n_elements()]).expect("so many fit the memory");
         DenseHostTensor {
@@ -312,7 +312,7 @@ impl DenseHostTensor {
         }
     }
 
-    /// What lies at these coordinates of the leading dimensions, in the same buffer.
+    /// Returns the slice at these coordinates of the leading dimensions, in the same buffer.
     ///
     /// # Errors
     ///
@@ -346,7 +346,7 @@ impl DenseHostTensor {
         Ok(DenseHostTensor { metadata, buffer })
     }
 
-    /// A tensor of its own with the same elements.
+    /// Returns a tensor of its own with the same elements.
     ///
     /// # Errors
     ///
@@ -355,7 +355,7 @@ impl DenseHostTensor {
         Self::from_bytes(allocator, self.metadata.clone(), &self.read()?.bytes)
     }
 
-    /// Writes the elements of a tensor of the same type and shape to this one's.
+    /// Copies the elements of a tensor of the same type and shape to this one.
     ///
     /// # Errors
     ///
@@ -395,7 +395,7 @@ impl DenseHostTensor {
     }
 }
 
-/// Writes elements, which are the first of `n_elements`, as a list.
+/// Writes the first of `n_elements` elements as a list.
 pub(crate) fn print_elements<T: Element>(
     elements: &[T],
     n_elements: usize,
@@ -438,7 +438,7 @@ impl<'t> DenseReading<'t> {
         self.metadata
     }
 
-    /// All elements, in row-major order.
+    /// Returns all elements, in row-major order.
     ///
     /// # Errors
     ///
@@ -449,7 +449,7 @@ impl<'t> DenseReading<'t> {
         from_bytes(&self.bytes)
     }
 
-    /// The elements with their shape.
+    /// Returns the elements with their shape.
     ///
     /// # Errors
     ///
@@ -459,7 +459,7 @@ impl<'t> DenseReading<'t> {
         TensorView::new(self.elements()?, &extents)
     }
 
-    /// The bytes of all elements.
+    /// Returns the bytes of all elements.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -478,7 +478,7 @@ impl<'t> DenseWriting<'t> {
         self.metadata
     }
 
-    /// All elements, in row-major order.
+    /// Returns all elements, in row-major order.
     ///
     /// # Errors
     ///
@@ -489,7 +489,7 @@ impl<'t> DenseWriting<'t> {
         from_bytes_mut(&mut self.bytes)
     }
 
-    /// The elements with their shape.
+    /// Returns the elements with their shape.
     ///
     /// # Errors
     ///
@@ -499,7 +499,7 @@ impl<'t> DenseWriting<'t> {
         TensorViewMut::new(self.elements_mut()?, &extents)
     }
 
-    /// The bytes of all elements.
+    /// Returns the bytes of all elements.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }

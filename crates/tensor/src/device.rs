@@ -26,8 +26,8 @@ struct Parts {
 }
 
 impl DeviceTensor {
-    /// Sees a part of a device's memory as a tensor. `ready` says that readers on that device may enqueue work; it
-    /// fails if there will be no elements.
+    /// Wraps a part of a device's memory as a tensor. `ready` resolves when readers on that device may enqueue work;
+    /// it fails if there will be no elements.
     ///
     /// # Errors
     ///
@@ -62,23 +62,23 @@ impl DeviceTensor {
         &self.0.metadata
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> &DeviceRef {
         &self.0.device
     }
 
-    /// The memory of the elements.
+    /// Returns the memory of the elements.
     pub fn elements(&self) -> &DeviceSlice {
         &self.0.elements
     }
 
-    /// What is there when readers on the device may enqueue work.
+    /// Returns the chain that resolves when readers on the device may enqueue work.
     pub fn ready(&self) -> &AsyncValue<Chain> {
         &self.0.ready
     }
 }
 
-/// What the device says of its memory.
+/// Prints the device's description of its memory.
 impl fmt::Display for DeviceTensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.elements.memory().describe())

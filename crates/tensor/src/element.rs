@@ -15,7 +15,7 @@ use std::fmt;
 use tfrt_host::kernel::{BF16, Complex, F16};
 use tfrt_host::{DType, Error};
 
-use crate::compact::{CompactType, Overflow};
+use crate::subbyte::{Overflow, SubbyteType};
 use crate::text;
 
 /// A truth value as tensors hold it: a byte, of which any but 0 is true.
@@ -49,7 +49,7 @@ impl Eq for Bool {}
 #[repr(transparent)]
 pub struct Quantized<T>(pub T);
 
-/// A number of the type `CompactType::ALL[TYPE]`: its code, in the low bits of a byte.
+/// A number of the type `SubbyteType::ALL[TYPE]`: its code, in the low bits of a byte.
 ///
 /// # Examples
 ///
@@ -64,15 +64,15 @@ pub struct Quantized<T>(pub T);
 pub struct Small<const TYPE: usize>(pub u8);
 
 impl<const TYPE: usize> Small<TYPE> {
-    /// What type it is of.
-    pub const COMPACT: CompactType = CompactType::ALL[TYPE];
+    /// The sub-byte type of this number.
+    pub const COMPACT: SubbyteType = SubbyteType::ALL[TYPE];
 
-    /// The nearest number; the largest of the type, for what is larger.
+    /// Returns the nearest number of the type; the largest one for larger numbers.
     pub fn of(value: f32) -> Self {
         Small(Self::COMPACT.encode(value, Overflow::Saturate))
     }
 
-    /// The number.
+    /// Returns the number.
     pub fn to_f32(self) -> f32 {
         Self::COMPACT.decode(self.0)
     }
@@ -82,7 +82,7 @@ impl<const TYPE: usize> Small<TYPE> {
     }
 }
 
-/// Numbers are the same if their codes are; the upper bits of what has less than 8 are not looked at.
+/// Compares codes; of codes below 8 bits the upper bits are ignored.
 impl<const TYPE: usize> PartialEq for Small<TYPE> {
     fn eq(&self, other: &Self) -> bool {
         self.code() == other.code()
@@ -112,7 +112,7 @@ unsafe impl<const TYPE: usize> Element for Small<TYPE> {
     }
 }
 
-/// `small!(I4 0, Ui4 1)` names the small types, and asserts that they are those of these numbers.
+/// `small!(I4 0, Ui4 1)` names the small types, and asserts that they have these numbers.
 macro_rules! small {
     ($($name:ident $index:literal $doc:literal,)*) => {$(
         #[doc = $doc]
@@ -138,16 +138,16 @@ small! {
     Ui2 9 "An integer from 0 to 3.",
 }
 
-/// A type of which a dense tensor is made.
+/// A type of elements of dense tensors.
 ///
 /// # Safety
 ///
 /// Bytes are read as elements and elements as bytes: the type has no padding, any bits are a value of
 /// it, and its size and alignment are those of [`DTYPE`](Element::DTYPE).
 pub unsafe trait Element: Copy + PartialEq + fmt::Debug + Send + Sync + 'static {
-    /// Its number in programs and files.
+    /// Number of the type in programs and files.
     const DTYPE: DType;
-    /// The number 0, or false: what memory of zeros holds.
+    /// The number 0, or false: the element of zeroed memory.
     const ZERO: Self;
 
     /// Writes the element as tensors are printed.
@@ -207,8 +207,8 @@ elements! {
     Quantized<i32>, Qint32, Quantized(0) => |value, f| write!(f, "qi32({})", value.0);
 }
 
-/// Does something for the Rust type of a [`DType`]: `with_element!(dtype, T => body, else other)`, where
-/// `body` may use the type `T`, and `other` is for types without elements of one size.
+/// Expands `body` for the Rust type of a [`DType`]: `with_element!(dtype, T => body, else other)`, where `body` may
+/// use the type `T`, and `other` is for types without elements of one size.
 ///
 /// # Examples
 ///
@@ -268,7 +268,7 @@ macro_rules! with_element {
 
 const CLAIMS_TOO_MUCH: bool = cfg!(tfrt_planted = "claim-past-end");
 
-/// Sees bytes as elements.
+/// Casts bytes to elements.
 ///
 /// # Errors
 ///
@@ -287,7 +287,7 @@ pub fn from_bytes<T: Element>(bytes: &[u8]) -> Result<&[T], Error> {
     Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), n_elements) })
 }
 
-/// Sees bytes as elements that may be changed.
+/// Casts bytes to elements that may be changed.
 ///
 /// # Errors
 ///
@@ -300,14 +300,14 @@ pub fn from_bytes_mut<T: Element>(bytes: &mut [u8]) -> Result<&mut [T], Error> {
     Ok(unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), n_elements) })
 }
 
-/// Sees elements as the bytes that they are, in the order of the processor.
+/// Casts elements to their bytes, in the order of the processor.
 pub fn to_bytes<T: Element>(elements: &[T]) -> &[u8] {
     let len_bytes = size_of_val(elements);
     // SAFETY: a `T` has no padding (`Element`), so all bytes are initialised; the result borrows them.
     unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), len_bytes) }
 }
 
-/// Sees elements as bytes that may be changed.
+/// Casts elements to bytes that may be changed.
 pub fn to_bytes_mut<T: Element>(elements: &mut [T]) -> &mut [u8] {
     let len_bytes = size_of_val(elements);
     // SAFETY: as in `to_bytes`; whatever is written there is a `T`, since any bits are one (`Element`).

@@ -1,4 +1,4 @@
-//! [`FixedRankShape`]: extents whose number is part of the type.
+//! [`FixedRankShape`]: extents of a rank that is part of the type.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ impl<const RANK: usize> FixedRankShape<RANK> {
         }
     }
 
-    /// The extents, outermost first.
+    /// Returns the extents, outermost first.
     pub fn extents(&self) -> &[usize; RANK] {
         &self.0
     }
@@ -56,7 +56,7 @@ impl<const RANK: usize> fmt::Display for FixedRankShape<RANK> {
     }
 }
 
-/// `values!(2 "!ts.fixed_rank_shape.2")` makes a `FixedRankShape<2>` a value of that type.
+/// `values!(2 "!ts.fixed_rank_shape.2")` makes a `FixedRankShape<2>` a value of type `!ts.fixed_rank_shape.2`.
 macro_rules! values {
     ($($rank:literal $name:literal),*) => {$(
         impl Value for FixedRankShape<$rank> {

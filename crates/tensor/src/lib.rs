@@ -1,4 +1,4 @@
-//! Tensors: what programs compute with.
+//! Tensors, the values that programs calculate with.
 //!
 //! | To | Look at |
 //! | --- | --- |
@@ -9,7 +9,7 @@
 //! | hold several, or perhaps none | [`Sequence`], [`Optional`] |
 //! | read and write elements | [`DenseHostTensor::read`], [`DenseHostTensor::write`], [`TensorView`] |
 //! | go from format to format | [`convert`] |
-//! | store numbers in 8 bits or 4 | [`compact`] |
+//! | store numbers in 8 bits or 4 | [`subbyte`] |
 //! | do something for whatever type elements are of | [`with_element!`], [`with_number!`], [`with_real!`], [`with_floating!`], [`with_integer!`] |
 //! | compare | [`compare`] |
 //! | calculate | [`math`] |
@@ -33,7 +33,6 @@
 pub mod attribute;
 pub mod btf;
 pub mod codec;
-pub mod compact;
 pub mod compare;
 pub mod convert;
 mod coo;
@@ -51,6 +50,7 @@ pub mod safetensors;
 mod scalar;
 mod shape;
 mod strings;
+pub mod subbyte;
 mod tensor;
 mod text;
 mod transfer;

@@ -8,35 +8,35 @@
 //! | [`cast`] | conversions between all types, small ones too |
 //! | [`reduce`] | sums, means, products, extrema, norms over any dimensions; positions of extrema |
 //! | [`cumulative`] | sums, products and extrema of all elements up to each |
-//! | [`top_k`] | the largest or smallest elements, in order, and where they are |
-//! | [`select`] | what is not zero, what differs; orders of elements |
-//! | [`random`] | random numbers by place |
+//! | [`top_k`] | the largest or smallest elements in order, and their positions |
+//! | [`select`] | coordinates of elements that are not zero, unique elements; orders of elements |
+//! | [`random`] | counter-based random numbers |
 //! | [`quantize`] | integers and small floats with a scale and a zero point |
 //! | [`softmax`] | softmax and its logarithm over any dimension |
-//! | [`matmul`] | matrix products: transposed, batched, with what follows them |
-//! | [`einsum`] | sums of products along labelled dimensions |
+//! | [`matmul`] | matrix products: transposed, batched, with epilogues |
+//! | [`einsum`] | einsum: sums of products along labelled dimensions |
 //! | [`linear`] | determinants |
-//! | [`movement`] | transposition, slices, padding, tiles, gathering and scattering, joining and splitting |
-//! | [`attention`] | attention in one go |
-//! | [`recurrent`] | recurrent networks, attention by a state |
-//! | [`number`] | what can be calculated with elements of each type |
+//! | [`layout_copy`] | copies of elements: transpose, slice, pad, tile, gather, scatter, concatenate, split |
+//! | [`attention`] | fused attention |
+//! | [`recurrent`] | recurrent networks, linear attention |
+//! | [`number`] | arithmetic of elements of each type |
 //! | [`conv`] | convolutions and their gradients |
 //! | [`normalize`] | layer, batch and RMS norm |
 //! | [`groups`] | group and instance norm |
-//! | [`gradient`] | gradients of softmax, cross entropy, layer norm; where the others are |
-//! | [`near`] | normalisation by neighbours and by norms along a dimension |
+//! | [`gradient`] | gradients of softmax, cross entropy, layer norm; a list of the others |
+//! | [`lrn`] | local response normalization, and normalization by the norm along a dimension |
 //! | [`pool`] | largest elements and means of windows |
 //! | [`resize`] | pictures of other extents: nearest, linear, cubic |
-//! | [`sample`] | pictures looked at by a grid, and in regions |
-//! | [`boxes`] | boxes in pictures that overlap |
+//! | [`sample`] | grid sampling, and pooling of regions (RoI align) |
+//! | [`boxes`] | boxes in pictures, non-maximum suppression |
 //! | [`fourier`] | discrete Fourier transforms |
-//! | [`training`] | losses with their gradients, and steps of weights |
+//! | [`training`] | losses with their gradients, and steps of optimizers |
 //! | [`trees`] | ensembles of decision trees |
-//! | [`fold`] | patches laid back over a picture |
-//! | [`window`] | where windows lie |
+//! | [`fold`] | patches added back to a picture (col2im) |
+//! | [`window`] | windows of convolutions and pools: stride, dilation, padding |
 //! | [`functions`] | the functions of one number that the processor does not have |
-//! | [`panel`] | what matrix products and convolutions of packed weights have in common |
-//! | [`parallel`] | the same work cut into chunks, for a queue's workers |
+//! | [`packed_gemm`] | products by packed weights, for matrix products and convolutions |
+//! | [`parallel`] | work on tensors cut into chunks, for a queue's workers |
 //!
 //! # The contract of chunks
 //!
@@ -72,14 +72,13 @@ pub mod fourier;
 pub mod functions;
 pub mod gradient;
 pub mod groups;
+pub mod layout_copy;
 pub mod linear;
-mod lines;
+pub mod lrn;
 pub mod matmul;
-pub mod movement;
-pub mod near;
 pub mod normalize;
 pub mod number;
-pub mod panel;
+pub mod packed_gemm;
 #[allow(unsafe_code, reason = "a listed module")]
 pub mod parallel;
 pub mod pointwise;
@@ -89,6 +88,7 @@ pub mod random;
 pub mod recurrent;
 pub mod reduce;
 pub mod resize;
+mod row_blocks;
 #[allow(unsafe_code, reason = "a listed module")]
 mod rows;
 pub mod sample;
@@ -116,11 +116,11 @@ pub(crate) fn vectorized<R>(body: impl FnOnce() -> R) -> R {
             (self.0)()
         }
     }
-    panel::arch().dispatch(Body(body))
+    packed_gemm::arch().dispatch(Body(body))
 }
 
-/// Runs a loop over elements of a type: [`vectorized`] for floats of 32 and 64 bits, whose speed models wait for; for
-/// other types compiled once, for the instructions that every processor has.
+/// Runs a loop over elements of a type: [`vectorized`] for floats of 32 and 64 bits, whose speed matters to models;
+/// for other types compiled once, for the instructions that every processor has.
 #[inline(always)]
 pub(crate) fn vectorized_for<T: crate::Element, R>(body: impl FnOnce() -> R) -> R {
     if matches!(T::DTYPE, crate::DType::F32 | crate::DType::F64) {

@@ -1,4 +1,4 @@
-//! [`TensorMetadata`]: what is known of a tensor without its elements.
+//! [`TensorMetadata`]: type and shape of a tensor.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use tfrt_ops::{Dim, Fact};
 
 use crate::TensorShape;
 
-/// The type of a tensor's elements, and its shape.
+/// Type of a tensor's elements, and its shape.
 ///
 /// # Examples
 ///
@@ -39,13 +39,13 @@ impl TensorMetadata {
         TensorMetadata { dtype, shape }
     }
 
-    /// Returns what the rules of rows are told of such a tensor.
+    /// Returns the fact about such a tensor, for the rules of rows.
     pub fn to_fact(&self) -> Fact {
         let extents = self.shape.extents().map(Dim::from);
         Fact::new(Some(self.dtype), Some(extents.collect()))
     }
 
-    /// Returns type and shape, if all of both is known.
+    /// Returns type and shape, if all of both are known.
     pub fn of_fact(fact: &Fact) -> Option<TensorMetadata> {
         let dims = fact.dims.as_ref()?.iter();
         let extents = dims.map(|dim| usize::try_from(dim.value()?).ok());
@@ -54,7 +54,7 @@ impl TensorMetadata {
         Some(TensorMetadata::new(fact.dtype?, shape))
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl TensorMetadata {
         self.shape.n_elements().ok_or_else(|| self.too_large())
     }
 
-    /// Checks a number of elements.
+    /// Checks the number of elements.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ impl TensorMetadata {
         )))
     }
 
-    /// How many bytes the elements take in a dense tensor.
+    /// Returns the number of bytes of the elements in a dense tensor.
     ///
     /// # Errors
     ///
@@ -120,14 +120,14 @@ impl TensorMetadata {
         Error::resource_exhausted(format!("a tensor of {self} does not fit any memory"))
     }
 
-    /// Returns the metadata as it is sent and stored: the number of the type, then the extents.
+    /// Returns the metadata as words for files: the number of the type, then the extents.
     pub fn to_words(&self) -> Vec<u64> {
         let dtype = u64::from(self.dtype.byte());
         let extents = self.shape.extents().map(|extent| extent as u64);
         std::iter::once(dtype).chain(extents).collect()
     }
 
-    /// Reads what [`to_words`](Self::to_words) has made.
+    /// Reads metadata from the words of [`to_words`](Self::to_words).
     ///
     /// # Errors
     ///

@@ -28,7 +28,7 @@ mod header;
 use header::Header;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// Elements begin at a multiple of this.
+/// Alignment of the elements.
 const ALIGNMENT_BYTES: usize = 64;
 
 /// Reads an array.
@@ -71,11 +71,11 @@ pub fn read(bytes: &[u8], allocator: &Arc<dyn HostAllocator>) -> Result<Tensor, 
         return Err(invalid(format!("{n_elements} strings of no bytes")));
     }
     match header.kind {
-        Kind::Numbers(dtype) => {
+        ElementKind::Numbers(dtype) => {
             let metadata = TensorMetadata::new(dtype, shape);
             Ok(read_numbers(metadata, &header, data, allocator)?.into())
         }
-        Kind::Bytes(len) => Ok(read_strings(shape, &header, data, len, |bytes| {
+        ElementKind::Bytes(len) => Ok(read_strings(shape, &header, data, len, |bytes| {
             let end = bytes
                 .iter()
                 .rposition(|byte| *byte != 0)
@@ -83,7 +83,7 @@ pub fn read(bytes: &[u8], allocator: &Arc<dyn HostAllocator>) -> Result<Tensor, 
             Ok(bytes[..end].to_vec())
         })?
         .into()),
-        Kind::Characters(len) => Ok(read_strings(shape, &header, data, len * 4, |bytes| {
+        ElementKind::Characters(len) => Ok(read_strings(shape, &header, data, len * 4, |bytes| {
             characters(bytes, header.is_swapped)
         })?
         .into()),
@@ -94,22 +94,22 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::invalid_argument(format!("not a readable .npy file: {}", message.into()))
 }
 
-/// What the elements are.
+/// Kind of an array's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ElementKind {
     Numbers(DType),
-    /// Strings of so many bytes, with 0s behind.
+    /// Strings of this many bytes, padded with 0s.
     Bytes(usize),
-    /// Strings of so many characters of four bytes, with 0s behind.
+    /// Strings of this many characters of four bytes, padded with 0s.
     Characters(usize),
 }
 
-impl Kind {
+impl ElementKind {
     fn len_bytes(self) -> usize {
         match self {
-            Kind::Numbers(dtype) => dtype.size_bytes().unwrap_or(0),
-            Kind::Bytes(len) => len,
-            Kind::Characters(len) => len.saturating_mul(4),
+            ElementKind::Numbers(dtype) => dtype.size_bytes().unwrap_or(0),
+            ElementKind::Bytes(len) => len,
+            ElementKind::Characters(len) => len.saturating_mul(4),
         }
     }
 }
@@ -132,7 +132,7 @@ fn read_numbers(
     Ok(tensor)
 }
 
-/// Turns the bytes of each number around; a complex one is two.
+/// Swaps the bytes of each number; a complex one is two numbers.
 fn swap<T: Element>(tensor: &mut DenseHostTensor) -> Result<(), Error> {
     let size = match T::DTYPE {
         DType::Complex64 | DType::Complex128 => size_of::<T>() / 2,
@@ -146,7 +146,7 @@ fn swap<T: Element>(tensor: &mut DenseHostTensor) -> Result<(), Error> {
     Ok(())
 }
 
-/// The array whose elements lie in the order of Fortran, in ours.
+/// Returns the array whose elements lie in the order of Fortran, in ours.
 fn turn<T: Element>(
     tensor: &DenseHostTensor,
     allocator: &Arc<dyn HostAllocator>,
@@ -194,7 +194,7 @@ fn read_strings(
     StringHostTensor::new(shape, strings)
 }
 
-/// Characters of four bytes, as UTF-8.
+/// Converts characters of four bytes to UTF-8.
 fn characters(bytes: &[u8], is_swapped: bool) -> Result<Vec<u8>, Error> {
     let mut text = String::new();
     let (codes, _) = bytes.as_chunks::<4>();
@@ -214,8 +214,8 @@ fn characters(bytes: &[u8], is_swapped: bool) -> Result<Vec<u8>, Error> {
     Ok(text.into_bytes())
 }
 
-/// Writes a tensor as an array: of strings as bytes, of all else that there is a `descr` for. A tensor that is
-/// not dense is converted first ([`convert`](crate::convert)).
+/// Writes a tensor as an array: strings as bytes, all else with a `descr` of its own. A tensor that is not dense is
+/// converted first ([`convert`](crate::convert)).
 ///
 /// # Errors
 ///

@@ -11,12 +11,12 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::{Tensor, npy};
 
-/// What each name in the archive ends in.
+/// Suffix of each name in the archive.
 const SUFFIX: &str = ".npy";
-/// A deflated file is at most about so many times as long as it is stored.
+/// Approximate maximum factor by which a deflated file expands.
 const MAX_EXPANSION: u64 = 1_100;
 
-/// Reads all arrays, in the order of the archive. Files that are no arrays are left out.
+/// Reads all arrays, in the order of the archive. Other files are left out.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! [`OpKernel`]: what runs an operation of the table on one kind of device; and [`Prepared`], what it makes of constants.
+//! [`OpKernel`]: a kernel of an operation on one kind of device; [`Prepared`]: a kernel's prepared constants.
 //!
 //! A row of `tfrt-ops` says what an operation is; crates of kernels say how it is run. Eager calls come here directly;
 //! programs by kernels of the host that [`register`] makes of them.
@@ -25,20 +25,20 @@ pub use tensors::{
     unary_of, unsupported,
 };
 
-/// One run of an operation.
+/// A call of an operation on values of any kind.
 #[derive(Clone, Copy)]
 pub struct OpCall<'a> {
     /// The operation's row.
     pub op: &'a OpDef,
-    /// Its attributes, by the names of the row.
+    /// Attributes, by the names of the row.
     pub attrs: Attrs<'a>,
-    /// Its operands, which are there: tensors, and [`NoValue`](crate::NoValue) for what is left out.
+    /// Operands, all there: tensors, and [`NoValue`](crate::NoValue) for those that are left out.
     pub inputs: &'a [AnyAsyncValue],
-    /// How many results the caller takes: the first ones.
+    /// Number of results that the caller takes: the first ones.
     pub n_results: usize,
-    /// What the kernel has made of the operands that are left out, if it was asked to.
+    /// Prepared form of the operands that are left out, if the kernel was asked to prepare.
     pub prepared: Option<&'a Prepared>,
-    /// The device that it runs on; none is the host's processor.
+    /// Device of the call; `None` for the host's processor.
     pub device: Option<&'a DeviceRef>,
     /// The request that it runs for.
     pub execution: &'a ExecutionContext,
@@ -54,7 +54,7 @@ impl fmt::Debug for OpCall<'_> {
     }
 }
 
-/// What a run gives: values that are there, or are to come.
+/// Results of a run: values that may be pending.
 pub type OpResults = SmallVec<[AnyAsyncValue; 1]>;
 
 /// Runs an operation.
@@ -65,7 +65,7 @@ pub type OpResults = SmallVec<[AnyAsyncValue; 1]>;
 /// results. What goes wrong later fails the results.
 pub type RunFn = fn(&OpCall<'_>) -> Result<OpResults, Error>;
 
-/// What runs an operation on one kind of device.
+/// A kernel: the function that runs an operation on one kind of device.
 ///
 /// Of several kernels of one row and kind the first one is chosen that takes the types of the operands, by priority.
 #[derive(Clone, Copy)]
@@ -76,43 +76,42 @@ pub struct OpKernel {
     pub device: DeviceKind,
     /// The types of elements that all operands may have; any if there are none.
     pub types: &'static [DType],
-    /// Kernels of a higher one come first.
+    /// Priority: kernels of higher ones come first.
     pub priority: i32,
-    /// What it makes of constants, if it makes anything.
+    /// Preparation of constants, if the kernel has any.
     pub prepare: Option<Prepare>,
-    /// Runs it. All operands may be there, and nothing prepared.
+    /// Runs the operation. All operands may be there, and nothing prepared.
     pub run: RunFn,
 }
 
-/// How a kernel makes of constants, once for each node of a model, what it needs of them in each call: packed weights,
-/// attributes that were read.
+/// Preparation of constants, once for each node of a model: packed weights, parsed attributes.
 #[derive(Clone, Copy, Debug)]
 pub struct Prepare {
-    /// The operands that it takes, by their places. All of them that are not left out must be constants.
+    /// The places of the operands that are prepared. All of them that are not left out must be constants.
     pub inputs: &'static [usize],
-    /// The types of elements that the first of them may have; any if there are none.
+    /// The types of elements that the first prepared operand may have; any if there are none.
     pub types: &'static [DType],
-    /// Whether it takes the attributes, too: then calls have none.
+    /// Whether the attributes are prepared, too: then calls have none.
     pub takes_attributes: bool,
-    /// Makes it. Operands that it does not take are left out.
+    /// Prepares the operands. Those that are not prepared are left out.
     pub make: PrepareFn,
 }
 
-/// Prepares an operation. Nothing is prepared where the kernel does as well with the constants themselves; not if it takes
-/// the attributes.
+/// Function that prepares an operation. It returns `None` where the kernel does as well with the constants
+/// themselves, but never if attributes are prepared.
 ///
 /// # Errors
 ///
 /// `InvalidArgument` for constants and attributes that don't fit, `ResourceExhausted` if there is no memory.
 pub type PrepareFn = fn(&OpCall<'_>) -> Result<Option<Prepared>, Error>;
 
-/// What a kernel has made of an operation's constants: made when a model is opened, or when it is compiled and stored in
-/// its file; shared by all calls, and dropped with the model.
+/// Prepared constants of an operation: made when a model is opened, or when it is compiled and stored in its file;
+/// shared by all calls, and dropped with the model.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     /// The row of the operation that it is for.
     pub op: &'static str,
-    /// What was made. Only the kernel that made it knows its type.
+    /// Prepared state. Only the kernel that made it knows its type.
     pub state: Arc<dyn PreparedState>,
 }
 
@@ -121,9 +120,10 @@ impl Value for Prepared {
     type Storage = Heap;
 }
 
-/// A kernel's own form of constants.
+/// State that a kernel has prepared.
 pub trait PreparedState: Any + fmt::Debug + Send + Sync {
-    /// Writes it for a file, laid out for the encoder's target. Nothing is written if files keep the constants instead.
+    /// Writes the state for a file, laid out for the encoder's target. Nothing is written if files keep the constants
+    /// instead.
     fn encode(&self, _: &mut Encoder) -> Option<Result<(), Error>> {
         None
     }
@@ -163,15 +163,15 @@ impl OpKernel {
         OpKernel { priority, ..self }
     }
 
-    /// Returns whether it takes operands of these types, as far as they are known.
+    /// Returns whether the kernel takes operands of these types, as far as they are known.
     pub fn takes(&self, types: impl IntoIterator<Item = Option<DType>>) -> bool {
         let takes = |dtype: Option<DType>| dtype.is_none_or(|dtype| self.types.contains(&dtype));
         self.types.is_empty() || types.into_iter().all(takes)
     }
 }
 
-/// Returns the kernel of a list that runs a row on a kind of device, for operands of these types, as far as they are
-/// known: the first one of the highest priority.
+/// Returns the first kernel of the highest priority that runs a row on a kind of device, for operands of these types,
+/// as far as they are known.
 pub fn select<'k>(
     kernels: &'k [OpKernel],
     op: &str,
@@ -185,12 +185,12 @@ pub fn select<'k>(
     own.rev().max_by_key(|kernel| kernel.priority)
 }
 
-/// What runs a row on the processor.
+/// A kernel of a row on the processor.
 #[derive(Clone, Copy, Debug)]
-pub enum Runs {
-    /// On tensors, some of whose memory it may take.
+pub enum RowKernel {
+    /// A kernel on tensors, which may reuse memory of operands.
     Tensors(TensorKernel),
-    /// On values of any kind.
+    /// A kernel on values of any kind.
     Values(OpKernel),
 }
 

@@ -7,7 +7,7 @@ use safetensors::tensor::{Dtype, SafeTensors, View};
 use tfrt_host::memory::HostBuffer;
 use tfrt_host::{DType, Error, HostAllocator};
 
-use crate::compact::{CompactTensor, CompactType};
+use crate::subbyte::{SubbyteTensor, SubbyteType};
 use crate::{DenseHostTensor, TensorMetadata, TensorShape};
 
 /// The types of the format that tensors have.
@@ -29,26 +29,26 @@ const TYPES: [(Dtype, DType); 14] = [
 ];
 
 /// The types of the format that compact tensors have.
-const COMPACT_TYPES: [(Dtype, CompactType); 6] = [
-    (Dtype::F4, CompactType::F4E2M1),
-    (Dtype::F8_E5M2, CompactType::F8E5M2),
-    (Dtype::F8_E4M3, CompactType::F8E4M3FN),
-    (Dtype::F8_E8M0, CompactType::F8E8M0),
-    (Dtype::F8_E4M3FNUZ, CompactType::F8E4M3FNUZ),
-    (Dtype::F8_E5M2FNUZ, CompactType::F8E5M2FNUZ),
+const COMPACT_TYPES: [(Dtype, SubbyteType); 6] = [
+    (Dtype::F4, SubbyteType::F4E2M1),
+    (Dtype::F8_E5M2, SubbyteType::F8E5M2),
+    (Dtype::F8_E4M3, SubbyteType::F8E4M3FN),
+    (Dtype::F8_E8M0, SubbyteType::F8E8M0),
+    (Dtype::F8_E4M3FNUZ, SubbyteType::F8E4M3FNUZ),
+    (Dtype::F8_E5M2FNUZ, SubbyteType::F8E5M2FNUZ),
 ];
 
-/// A tensor of a file.
+/// A tensor in a file.
 #[derive(Clone, Debug)]
-pub enum Stored {
-    /// Of elements that can be calculated with.
+pub enum FileTensor {
+    /// A tensor of elements that can be calculated with.
     Dense(DenseHostTensor),
-    /// Of floats of 8 bits or 4.
-    Compact(CompactTensor),
+    /// A tensor of floats of 8 bits or 4.
+    Compact(SubbyteTensor),
 }
 
-/// Reads all tensors, in the order in which their elements lie. Each is a slice of `buffer`, a mapped file for
-/// example, if its elements lie there as they have to in memory; else it is a copy.
+/// Reads all tensors, in the order of their elements in the file. Each is a slice of `buffer`, a mapped file for
+/// example, if its elements are aligned; else it is a copy.
 ///
 /// # Errors
 ///
@@ -74,9 +74,9 @@ pub fn read(
     buffer: &HostBuffer,
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Vec<(String, DenseHostTensor)>, Error> {
-    let dense = |(name, stored): (String, Stored)| match stored {
-        Stored::Dense(tensor) => Ok((name, tensor)),
-        Stored::Compact(tensor) => {
+    let dense = |(name, stored): (String, FileTensor)| match stored {
+        FileTensor::Dense(tensor) => Ok((name, tensor)),
+        FileTensor::Compact(tensor) => {
             let dtype = tensor.dtype().name();
             Err(invalid(&format!(
                 "tensor '{name}': elements of type {dtype} are no dense tensor's"
@@ -89,7 +89,7 @@ pub fn read(
         .collect()
 }
 
-/// As [`read`], with the tensors of floats of 8 bits and 4.
+/// Reads all tensors, those of floats of 8 bits and 4 included; see [`read`].
 ///
 /// # Errors
 ///
@@ -100,23 +100,23 @@ pub fn read(
 /// ```
 /// use tfrt_host::memory::HostBuffer;
 /// use tfrt_host::{HostContext, kernel::KernelRegistry};
-/// use tfrt_tensor::compact::{CompactTensor, CompactType};
-/// use tfrt_tensor::safetensors::{self, Stored};
+/// use tfrt_tensor::subbyte::{SubbyteTensor, SubbyteType};
+/// use tfrt_tensor::safetensors::{self, FileTensor};
 /// use tfrt_tensor::TensorShape;
 ///
 /// let host = HostContext::builder(KernelRegistry::new()).build();
 /// let (shape, allocator) = (TensorShape::new(&[2])?, host.allocator());
-/// let ones = CompactTensor::from_bytes(CompactType::F8E4M3FN, shape, &[0x38, 0x38], allocator)?;
-/// let bytes = safetensors::write_all([("ones", &Stored::Compact(ones))])?;
+/// let ones = SubbyteTensor::from_bytes(SubbyteType::F8E4M3FN, shape, &[0x38, 0x38], allocator)?;
+/// let bytes = safetensors::write_all([("ones", &FileTensor::Compact(ones))])?;
 /// let tensors = safetensors::read_all(&HostBuffer::from_owner(bytes), allocator)?;
-/// let Stored::Compact(ones) = &tensors[0].1 else { panic!("it was written as such") };
+/// let FileTensor::Compact(ones) = &tensors[0].1 else { panic!("it was written as such") };
 /// assert_eq!(ones.to_dense(allocator)?.read()?.elements::<f32>()?, [1.0, 1.0]);
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
 pub fn read_all(
     buffer: &HostBuffer,
     allocator: &Arc<dyn HostAllocator>,
-) -> Result<Vec<(String, Stored)>, Error> {
+) -> Result<Vec<(String, FileTensor)>, Error> {
     let reading = buffer.read()?;
     let file = SafeTensors::deserialize(&reading).map_err(|error| invalid(&error))?;
     let mut tensors: Vec<_> = file.iter().collect();
@@ -133,8 +133,8 @@ pub fn read_all(
             .iter()
             .find(|(theirs, _)| *theirs == view.dtype());
         if let Some((_, dtype)) = compact {
-            let tensor = CompactTensor::new(*dtype, shape, slice(view.data()))?;
-            return Ok(Stored::Compact(tensor));
+            let tensor = SubbyteTensor::new(*dtype, shape, slice(view.data()))?;
+            return Ok(FileTensor::Compact(tensor));
         }
         let own = TYPES.iter().find(|(theirs, _)| *theirs == view.dtype());
         let Some((_, dtype)) = own else {
@@ -144,10 +144,10 @@ pub fn read_all(
         let metadata = TensorMetadata::new(*dtype, shape);
         let alignment = dtype.alignment_bytes().unwrap_or(1);
         if !view.data().as_ptr().addr().is_multiple_of(alignment) || cfg!(target_endian = "big") {
-            return Ok(Stored::Dense(copy(metadata, view.data(), allocator)?));
+            return Ok(FileTensor::Dense(copy(metadata, view.data(), allocator)?));
         }
         let tensor = DenseHostTensor::new(metadata, slice(view.data()))?;
-        Ok(Stored::Dense(tensor))
+        Ok(FileTensor::Dense(tensor))
     };
     let with_name = |(name, view): (&str, _)| Ok((name.to_owned(), read_one(name, &view)?));
     tensors.into_iter().map(with_name).collect()
@@ -177,14 +177,14 @@ fn invalid(reason: &dyn std::fmt::Display) -> Error {
     Error::invalid_argument(format!("not a readable safetensors file: {reason}"))
 }
 
-/// A tensor whose elements were copied, in the order of the format.
-struct Copied {
+/// A tensor's elements as bytes of the format.
+struct SerializedTensor {
     dtype: Dtype,
     shape: Vec<usize>,
     bytes: Vec<u8>,
 }
 
-impl View for Copied {
+impl View for SerializedTensor {
     fn dtype(&self) -> Dtype {
         self.dtype
     }
@@ -211,27 +211,27 @@ impl View for Copied {
 pub fn write<'t>(
     tensors: impl IntoIterator<Item = (&'t str, &'t DenseHostTensor)>,
 ) -> Result<Vec<u8>, Error> {
-    let stored: Vec<(&str, Stored)> = tensors
+    let stored: Vec<(&str, FileTensor)> = tensors
         .into_iter()
-        .map(|(name, tensor)| (name, Stored::Dense(tensor.clone())))
+        .map(|(name, tensor)| (name, FileTensor::Dense(tensor.clone())))
         .collect();
     write_all(stored.iter().map(|(name, stored)| (*name, stored)))
 }
 
-/// As [`write()`], with tensors of floats of 8 bits and 4.
+/// Writes tensors, those of floats of 8 bits and 4 included; see [`write()`].
 ///
 /// # Errors
 ///
 /// Those of [`write()`], and `InvalidArgument` for an odd number of elements of 4 bits, which the format does not
 /// have.
 pub fn write_all<'t>(
-    tensors: impl IntoIterator<Item = (&'t str, &'t Stored)>,
+    tensors: impl IntoIterator<Item = (&'t str, &'t FileTensor)>,
 ) -> Result<Vec<u8>, Error> {
-    let mut copies: Vec<(&str, Copied)> = Vec::new();
+    let mut copies: Vec<(&str, SerializedTensor)> = Vec::new();
     for (name, stored) in tensors {
         let copied = match stored {
-            Stored::Dense(tensor) => copied(name, tensor)?,
-            Stored::Compact(tensor) => compact_copied(name, tensor)?,
+            FileTensor::Dense(tensor) => copied(name, tensor)?,
+            FileTensor::Compact(tensor) => compact_copied(name, tensor)?,
         };
         if copies.iter().any(|(other, _)| *other == name) {
             return Err(Error::invalid_argument(format!(
@@ -249,7 +249,7 @@ fn no_type(name: &str, dtype: &dyn std::fmt::Display) -> Error {
     ))
 }
 
-fn copied(name: &str, tensor: &DenseHostTensor) -> Result<Copied, Error> {
+fn copied(name: &str, tensor: &DenseHostTensor) -> Result<SerializedTensor, Error> {
     let known = TYPES.iter().find(|(_, own)| *own == tensor.dtype());
     let (dtype, _) = known.ok_or_else(|| no_type(name, &tensor.dtype()))?;
     let mut bytes = tensor.read()?.bytes().to_vec();
@@ -260,14 +260,14 @@ fn copied(name: &str, tensor: &DenseHostTensor) -> Result<Copied, Error> {
         };
         bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
     }
-    Ok(Copied {
+    Ok(SerializedTensor {
         dtype: *dtype,
         shape: tensor.shape().to_dims().to_vec(),
         bytes,
     })
 }
 
-fn compact_copied(name: &str, tensor: &CompactTensor) -> Result<Copied, Error> {
+fn compact_copied(name: &str, tensor: &SubbyteTensor) -> Result<SerializedTensor, Error> {
     let known = COMPACT_TYPES.iter().find(|(_, own)| *own == tensor.dtype());
     let (dtype, _) = known.ok_or_else(|| no_type(name, &tensor.dtype().name()))?;
     if tensor.dtype().n_bits() == 4 && tensor.n_elements() % 2 == 1 {
@@ -275,7 +275,7 @@ fn compact_copied(name: &str, tensor: &CompactTensor) -> Result<Copied, Error> {
         let message = format!("tensor '{name}': the format has no odd number of 4 bits, found {n}");
         return Err(Error::invalid_argument(message));
     }
-    Ok(Copied {
+    Ok(SerializedTensor {
         dtype: *dtype,
         shape: tensor.shape().to_dims().to_vec(),
         bytes: tensor.buffer().read()?.to_vec(),
@@ -331,30 +331,30 @@ mod tests {
 
     #[test]
     fn floats_of_few_bits_are_stored() {
-        let of = |dtype: CompactType, extents: &[usize], bytes: &[u8]| {
+        let of = |dtype: SubbyteType, extents: &[usize], bytes: &[u8]| {
             let shape = TensorShape::new(extents).unwrap();
-            CompactTensor::from_bytes(dtype, shape, bytes, &allocator()).unwrap()
+            SubbyteTensor::from_bytes(dtype, shape, bytes, &allocator()).unwrap()
         };
         for (_, dtype) in COMPACT_TYPES {
             let bytes: Vec<u8> = (0..24).collect();
             let tensor = of(dtype, &[4, 6], &bytes[..dtype.len_bytes(24)]);
-            let file = write_all([("a", &Stored::Compact(tensor.clone()))]).unwrap();
+            let file = write_all([("a", &FileTensor::Compact(tensor.clone()))]).unwrap();
             let buffer = HostBuffer::from_owner(file);
             let tensors = read_all(&buffer, &allocator()).unwrap();
-            let [(_, Stored::Compact(found))] = &tensors[..] else {
+            let [(_, FileTensor::Compact(found))] = &tensors[..] else {
                 panic!("{tensors:?}");
             };
             assert_eq!(found.to_text().unwrap(), tensor.to_text().unwrap());
             let error = read(&buffer, &allocator()).unwrap_err();
             assert!(error.message().contains(dtype.name()), "{error}");
         }
-        let stored = |tensor| write_all([("a", &Stored::Compact(tensor))]);
-        let error = stored(of(CompactType::I4, &[2], &[0])).unwrap_err();
+        let stored = |tensor| write_all([("a", &FileTensor::Compact(tensor))]);
+        let error = stored(of(SubbyteType::I4, &[2], &[0])).unwrap_err();
         assert_eq!(
             error.message(),
             "tensor 'a': the format has no type of elements for i4"
         );
-        let error = stored(of(CompactType::F4E2M1, &[3], &[0, 0])).unwrap_err();
+        let error = stored(of(SubbyteType::F4E2M1, &[3], &[0, 0])).unwrap_err();
         assert_eq!(
             error.message(),
             "tensor 'a': the format has no odd number of 4 bits, found 3"

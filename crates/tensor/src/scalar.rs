@@ -12,7 +12,7 @@ use crate::{
 /// The most bytes that an element takes.
 const MAX_ELEMENT_BYTES: usize = 16;
 
-/// One value, seen as a tensor of any shape.
+/// A tensor of any shape whose elements all have one value.
 ///
 /// # Examples
 ///
@@ -48,7 +48,7 @@ impl ScalarHostTensor {
         }
     }
 
-    /// Returns a tensor whose every element is made of these bytes; `None` if elements of its type are not of so many.
+    /// Returns a tensor whose every element has these bytes; `None` if elements of its type have another size.
     pub fn from_element_bytes(
         metadata: TensorMetadata,
         element: &[u8],
@@ -61,7 +61,7 @@ impl ScalarHostTensor {
         Some(ScalarHostTensor { metadata, bytes })
     }
 
-    /// The bytes of the element.
+    /// Returns the bytes of the element.
     pub(crate) fn element_bytes(&self) -> &[u8] {
         &self.bytes.0[..self.dtype().size_bytes().unwrap_or(0)]
     }
@@ -71,12 +71,12 @@ impl ScalarHostTensor {
         &self.metadata
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     pub fn dtype(&self) -> DType {
         self.metadata.dtype
     }
 
-    /// The same value as a tensor of another shape.
+    /// Returns the value as a tensor of another shape.
     pub fn with_shape(&self, shape: TensorShape) -> ScalarHostTensor {
         ScalarHostTensor {
             metadata: TensorMetadata::new(self.dtype(), shape),
@@ -84,7 +84,7 @@ impl ScalarHostTensor {
         }
     }
 
-    /// The value of all elements.
+    /// Returns the value of all elements.
     ///
     /// # Errors
     ///

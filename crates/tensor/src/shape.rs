@@ -30,7 +30,7 @@ pub type Dims = SmallVec<[usize; 6]>;
 #[derive(Clone)]
 pub struct TensorShape(Extents);
 
-/// What extents are kept in: always the first that can hold them, so that equal shapes are of one kind.
+/// Storage of extents: always the first that can hold them, so that equal shapes are of one kind.
 #[derive(Clone)]
 enum Extents {
     /// Up to seven, each below 2^16.
@@ -118,7 +118,7 @@ impl TensorShape {
         Ok(TensorShape(Extents::Large(Box::new(extents.collect()))))
     }
 
-    /// The number of dimensions.
+    /// Returns the number of dimensions.
     #[inline]
     pub fn rank(&self) -> usize {
         match &self.0 {
@@ -127,7 +127,7 @@ impl TensorShape {
         }
     }
 
-    /// The extent of a dimension, if the shape has it.
+    /// Returns the extent of a dimension, if the shape has it.
     #[inline]
     pub fn extent(&self, dimension: usize) -> Option<usize> {
         if dimension >= self.rank() {
@@ -143,14 +143,14 @@ impl TensorShape {
         Some(usize::try_from(extent).unwrap_or(usize::MAX))
     }
 
-    /// The extents, outermost first.
+    /// Returns the extents, outermost first.
     pub fn extents(
         &self,
     ) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone + '_ {
         (0..self.rank()).map(|dimension| self.extent(dimension).unwrap_or(0))
     }
 
-    /// The extents in a list.
+    /// Returns the extents in a list.
     #[inline]
     pub fn to_dims(&self) -> Dims {
         match &self.0 {
@@ -163,8 +163,7 @@ impl TensorShape {
         }
     }
 
-    /// The number of elements of a tensor of this shape; `None` if it does not fit the memory of any
-    /// machine.
+    /// Returns the number of elements of a tensor of this shape; `None` if they fit the memory of no machine.
     pub fn n_elements(&self) -> Option<usize> {
         let max = usize::MAX / 2;
         if let Extents::Small { rank, extents } = &self.0
@@ -184,8 +183,7 @@ impl TensorShape {
         (product <= max).then_some(product)
     }
 
-    /// How far apart neighbours lie in each dimension, in elements, if the elements lie in row-major
-    /// order. What does not fit is the largest number.
+    /// Returns the row-major strides in elements. A stride that does not fit is the largest number.
     pub fn strides(&self) -> Dims {
         let mut strides: Dims = self.to_dims();
         let mut stride = 1_usize;
@@ -197,8 +195,7 @@ impl TensorShape {
         strides
     }
 
-    /// The shape with so many dimensions, at least one: the first swallows the leading ones, or ones are put
-    /// in front.
+    /// Returns the shape with `rank` dimensions, at least one: the leading ones are merged, or ones are put in front.
     ///
     /// # Errors
     ///
@@ -283,7 +280,7 @@ impl Value for TensorShape {
     type Storage = Heap;
 }
 
-/// Extents of which some, or even their number, are unknown.
+/// Extents some of which, or even their number, are unknown.
 ///
 /// # Examples
 ///
@@ -306,10 +303,10 @@ impl PartialTensorShape {
     /// The extent that stands for an unknown one in attributes and text.
     pub const UNKNOWN: i64 = -1;
 
-    /// Nothing is known, not even the number of dimensions.
+    /// A shape of which nothing is known, not even the number of dimensions.
     pub const UNRANKED: PartialTensorShape = PartialTensorShape { extents: None };
 
-    /// Returns the shape with these extents, [`UNKNOWN`](Self::UNKNOWN) for one that is not known.
+    /// Returns the shape with these extents; [`UNKNOWN`](Self::UNKNOWN) stands for an unknown one.
     ///
     /// # Errors
     ///
@@ -340,12 +337,12 @@ impl PartialTensorShape {
         })
     }
 
-    /// The number of dimensions, if it is known.
+    /// Returns the number of dimensions, if it is known.
     pub fn rank(&self) -> Option<usize> {
         self.extents.as_ref().map(SmallVec::len)
     }
 
-    /// The extents, `None` where one is unknown; nothing if not even their number is known.
+    /// Returns the extents, `None` where one is unknown; `None` if their number is unknown.
     pub fn extents(&self) -> Option<impl ExactSizeIterator<Item = Option<u64>> + '_> {
         Some(self.extents.as_ref()?.iter().copied())
     }

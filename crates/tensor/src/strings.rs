@@ -9,10 +9,10 @@ use tfrt_host::{DType, Error, HostAllocator};
 use crate::text::MAX_PRINTED;
 use crate::{TensorMetadata, TensorShape};
 
-/// From so many strings on, the text of a tensor says that there are more than it shows.
+/// Number of strings from which on the text of a tensor says that there are more than it shows.
 const ELIDED_FROM: usize = 33;
 
-/// What a string takes beside its bytes: its place in the list, and what the heap adds to a block.
+/// Memory of a string beside its bytes: its place in the list, and the heap's overhead of a block.
 const BYTES_PER_STRING: usize = size_of::<Vec<u8>>() + 16;
 
 /// Strings in row-major order; they need not be UTF-8. Clones share them until one is changed.
@@ -31,13 +31,13 @@ pub struct StringHostTensor {
     metadata: TensorMetadata,
     // Invariant: as many as the shape says.
     strings: Arc<Vec<Vec<u8>>>,
-    /// What a limit on memory counts for them.
+    /// Reservation of memory for the strings, where there is a limit.
     aside: Option<Arc<MemoryReservation>>,
 }
 
 impl StringHostTensor {
-    /// Returns a tensor of strings that are made one by one. Memory for them is set aside with the allocator, for as long
-    /// as there is the tensor: what they take on the heap counts where there is a limit, before there are many of them.
+    /// Returns a tensor of strings that are made one by one. Memory for them is reserved with the allocator as long
+    /// as there is the tensor, so that a limit counts their memory on the heap before there are many of them.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl StringHostTensor {
         &self.metadata
     }
 
-    /// The same strings with another shape, not copied.
+    /// Returns the strings with another shape, not copied.
     ///
     /// # Errors
     ///
@@ -106,12 +106,12 @@ impl StringHostTensor {
         })
     }
 
-    /// The strings, in row-major order.
+    /// Returns the strings, in row-major order.
     pub fn strings(&self) -> &[Vec<u8>] {
         &self.strings
     }
 
-    /// The strings, to be changed; copies them if they are shared.
+    /// Returns the strings for changes; copies them if they are shared.
     pub fn strings_mut(&mut self) -> &mut [Vec<u8>] {
         Arc::make_mut(&mut self.strings).as_mut_slice()
     }

@@ -1,4 +1,4 @@
-//! [`Tensor`]: a tensor of any format, as it sits in a register.
+//! [`Tensor`]: a tensor of any format, the value of a register.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::{
     TensorMetadata,
 };
 
-/// How the elements of a tensor are kept, and where.
+/// Storage format of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TensorFormat {
     /// [`DenseHostTensor`]
@@ -25,7 +25,7 @@ pub enum TensorFormat {
 }
 
 impl TensorFormat {
-    /// The name that programs and messages use.
+    /// Returns the name that programs and messages use.
     pub fn name(self) -> &'static str {
         match self {
             TensorFormat::DenseHost => "DenseHost",
@@ -82,7 +82,7 @@ impl Tensor {
         }
     }
 
-    /// How the elements are kept.
+    /// Returns the storage format of the elements.
     pub fn format(&self) -> TensorFormat {
         match self {
             Tensor::Dense(_) => TensorFormat::DenseHost,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Tensors print so many elements at most.
+/// Maximum number of elements that are printed.
 pub(crate) const MAX_PRINTED: usize = 16;
 
 /// Writes a float as C's `%e` does: `1.500000e+00`; `nan`, `INF` and `-INF` for those without digits.

@@ -1,4 +1,4 @@
-//! Tensors on their way from one device to another.
+//! Transfers of tensors between devices.
 //!
 //! Which device copies is said by [`route`]. Other devices than the host keep dense tensors alone: what is of another
 //! format is made dense first, and strings stay where they are.
@@ -89,7 +89,7 @@ pub fn device_of(tensor: &Tensor) -> DeviceId {
     }
 }
 
-/// The format that a tensor has on a device by default.
+/// Returns the format that a tensor has on a device by default.
 ///
 /// # Errors
 ///
@@ -155,7 +155,7 @@ fn download(
     Ok(copied.try_map(move |_| Ok(DenseHostTensor::new(metadata, buffer)?.into())))
 }
 
-/// Returns a tensor in new memory of a device, for the result of a kernel there. The kernel writes every element, and
+/// Allocates a tensor in memory of a device, for the result of a kernel there. The kernel writes every element, and
 /// settles `ready` when readers on the device may enqueue work.
 ///
 /// # Errors
@@ -173,7 +173,7 @@ pub fn allocate_on(
     DeviceTensor::new(device.clone(), metadata, elements, ready)
 }
 
-/// Takes memory of a device; if there is none, once more when the device has given back what it keeps.
+/// Allocates memory of a device; if there is none, once more after the device has freed idle memory.
 fn allocate(
     metadata: &TensorMetadata,
     device: &Arc<dyn Device>,
@@ -197,7 +197,7 @@ fn allocate(
     })
 }
 
-/// Says that a device is at work for a request until a copy is over.
+/// Marks a device as working for a request until a copy is over.
 fn watch(copied: &AsyncValue<Chain>, request: &Arc<RequestContext>) {
     if !copied.is_settled() {
         let guard = request.external();

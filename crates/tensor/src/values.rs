@@ -1,4 +1,4 @@
-//! [`Sequence`], [`Map`], [`Maps`], [`Optional`], [`NoValue`]: what registers hold beside single tensors.
+//! [`Sequence`], [`Map`], [`Maps`], [`Optional`], [`NoValue`]: values of models beside single tensors.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tfrt_host::{DType, Error, Heap, InPlace, Value};
 
 use crate::Tensor;
 
-/// Tensors in a row. Clones share them.
+/// A list of tensors. Clones share them.
 ///
 /// # Examples
 ///
@@ -22,16 +22,16 @@ use crate::Tensor;
 #[derive(Clone, Debug, Default)]
 pub struct Sequence {
     tensors: Arc<Vec<Tensor>>,
-    /// What a limit on memory counts for them.
+    /// Reservation of memory for the tensors, where there is a limit.
     _aside: Option<Arc<MemoryReservation>>,
 }
 
 impl Sequence {
-    /// What a tensor of a sequence takes beside its elements: its value, its shape, its place in lists.
+    /// Memory of a tensor of a sequence beside its elements: its value, its shape, its place in lists.
     pub const BYTES_PER_TENSOR: usize = 512;
 
-    /// Tensors for which memory was set aside, as long as there is the sequence: [`BYTES_PER_TENSOR`] of each, as they
-    /// are made.
+    /// Returns a sequence of tensors with the memory that was reserved for it: [`BYTES_PER_TENSOR`] of each, as long
+    /// as there is the sequence.
     ///
     /// [`BYTES_PER_TENSOR`]: Self::BYTES_PER_TENSOR
     pub fn set_aside(tensors: Vec<Tensor>, aside: MemoryReservation) -> Sequence {
@@ -41,12 +41,12 @@ impl Sequence {
         }
     }
 
-    /// The tensors.
+    /// Returns the tensors.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
     }
 
-    /// Lets go of the sequence but for its tensors.
+    /// Returns the tensors, and drops the rest of the sequence.
     pub fn into_tensors(self) -> Vec<Tensor> {
         Arc::unwrap_or_clone(self.tensors)
     }
@@ -84,7 +84,7 @@ impl Value for Optional {
     type Storage = Heap;
 }
 
-/// What stands for an operand that is left out.
+/// Placeholder for an operand that is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NoValue;
 
@@ -93,7 +93,7 @@ impl Value for NoValue {
     type Storage = InPlace;
 }
 
-/// Values by keys: both are tensors of one dimension and of as many elements. Clones share them.
+/// A map: keys and values are tensors of one dimension and of as many elements. Clones share them.
 ///
 /// # Examples
 ///
@@ -135,22 +135,22 @@ impl Map {
         Ok(Map(Arc::new(KeysAndValues { keys, values })))
     }
 
-    /// The keys, in any order.
+    /// Returns the keys, in any order.
     pub fn keys(&self) -> &Tensor {
         &self.0.keys
     }
 
-    /// The values, in the order of the keys.
+    /// Returns the values, in the order of the keys.
     pub fn values(&self) -> &Tensor {
         &self.0.values
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.0.keys.metadata().shape.n_elements().unwrap_or(0)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -161,7 +161,7 @@ impl Value for Map {
     type Storage = Heap;
 }
 
-/// Maps in a row that have the same keys: the values are the rows of a matrix. Clones share them.
+/// A list of maps with the same keys: the values are the rows of a matrix. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Maps(
     // Invariant: keys as those of a map; values of two dimensions, the second as many as keys.
@@ -184,22 +184,22 @@ impl Maps {
         Ok(Maps(Arc::new(KeysAndValues { keys, values })))
     }
 
-    /// The keys of all maps.
+    /// Returns the keys of all maps.
     pub fn keys(&self) -> &Tensor {
         &self.0.keys
     }
 
-    /// The values: a row for each map, in the order of the keys.
+    /// Returns the values: a row for each map, in the order of the keys.
     pub fn values(&self) -> &Tensor {
         &self.0.values
     }
 
-    /// How many maps there are.
+    /// Returns the number of maps.
     pub fn len(&self) -> usize {
         self.0.values.metadata().shape.to_dims()[0]
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

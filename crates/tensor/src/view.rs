@@ -4,7 +4,7 @@ use tfrt_host::Error;
 
 use crate::{Dims, Element, TensorShape};
 
-/// Elements that lie at regular distances in a slice.
+/// A strided view of elements in a slice.
 ///
 /// # Examples
 ///
@@ -27,7 +27,7 @@ pub struct TensorView<'a, T> {
 }
 
 impl<'a, T: Element> TensorView<'a, T> {
-    /// Sees a slice as a tensor in row-major order.
+    /// Wraps a slice as a tensor in row-major order.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ impl<'a, T: Element> TensorView<'a, T> {
         })
     }
 
-    /// Sees elements of a slice at the given distances from the first and from each other.
+    /// Wraps elements of a slice with the given strides.
     ///
     /// # Errors
     ///
@@ -76,25 +76,25 @@ impl<'a, T: Element> TensorView<'a, T> {
         })
     }
 
-    /// The extents, outermost first.
+    /// Returns the extents, outermost first.
     #[inline]
     pub fn extents(&self) -> &[usize] {
         &self.extents
     }
 
-    /// The distances between neighbours, in elements.
+    /// Returns the distances between neighbours, in elements.
     #[inline]
     pub fn strides(&self) -> &[usize] {
         &self.strides
     }
 
-    /// The number of dimensions.
+    /// Returns the number of dimensions.
     #[inline]
     pub fn rank(&self) -> usize {
         self.extents.len()
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn n_elements(&self) -> usize {
         // The elements are there, or strides are 0; then the product was checked when the shape was
         // made, or is what somebody broadcasts to.
@@ -103,7 +103,7 @@ impl<'a, T: Element> TensorView<'a, T> {
             .fold(1, |product, extent| product.saturating_mul(*extent))
     }
 
-    /// All elements in row-major order, if that is how they lie.
+    /// Returns all elements in row-major order, if they are contiguous.
     #[inline]
     pub fn as_slice(&self) -> Option<&'a [T]> {
         let mut stride = 1_usize;
@@ -119,20 +119,20 @@ impl<'a, T: Element> TensorView<'a, T> {
         self.elements.get(..stride)
     }
 
-    /// The elements from the first of the view on, for whoever walks by strides.
+    /// Returns the elements from the first of the view on, for whoever walks by strides.
     #[inline]
     pub fn elements(&self) -> &'a [T] {
         self.elements
     }
 
-    /// The element at these coordinates, if there is one.
+    /// Returns the element at these coordinates, if there is one.
     #[inline]
     pub fn get(&self, coordinates: &[usize]) -> Option<T> {
         let offset = offset(&self.extents, &self.strides, coordinates)?;
         self.elements.get(offset).copied()
     }
 
-    /// The dimensions in another order: dimension `i` of the result is `order[i]` of this view.
+    /// Returns a view with permuted dimensions: dimension `i` of the result is `order[i]` of this view.
     ///
     /// # Errors
     ///
@@ -162,8 +162,7 @@ impl<'a, T: Element> TensorView<'a, T> {
         })
     }
 
-    /// The same elements seen with larger extents: dimensions of extent 1, and those in front that are
-    /// missing, are repeated.
+    /// Returns a view with larger extents: dimensions of extent 1, and missing ones in front, are repeated.
     ///
     /// # Errors
     ///
@@ -190,7 +189,7 @@ impl<'a, T: Element> TensorView<'a, T> {
         })
     }
 
-    /// What lies at these coordinates of the leading dimensions, seen with the others.
+    /// Returns the view at these coordinates of the leading dimensions.
     ///
     /// # Errors
     ///
@@ -212,7 +211,7 @@ impl<'a, T: Element> TensorView<'a, T> {
         })
     }
 
-    /// The elements in row-major order.
+    /// Returns the elements in row-major order.
     pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
         Offsets::new(&self.extents, &self.strides).map(|offset| self.elements[offset])
     }
@@ -241,7 +240,7 @@ pub struct TensorViewMut<'a, T> {
 }
 
 impl<'a, T: Element> TensorViewMut<'a, T> {
-    /// Sees a slice as a tensor in row-major order.
+    /// Wraps a slice as a tensor in row-major order.
     ///
     /// # Errors
     ///
@@ -256,24 +255,24 @@ impl<'a, T: Element> TensorViewMut<'a, T> {
         })
     }
 
-    /// The extents, outermost first.
+    /// Returns the extents, outermost first.
     #[inline]
     pub fn extents(&self) -> &[usize] {
         &self.extents
     }
 
-    /// All elements, in row-major order.
+    /// Returns all elements, in row-major order.
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         self.elements
     }
 
-    /// All elements, in row-major order, for as long as they are lent.
+    /// Returns all elements, in row-major order, for the lifetime of the view.
     pub(crate) fn into_mut_slice(self) -> &'a mut [T] {
         self.elements
     }
 
-    /// The same elements for reading.
+    /// Returns a view of the elements for reading.
     pub fn as_view(&self) -> TensorView<'_, T> {
         TensorView {
             elements: self.elements,
@@ -282,7 +281,7 @@ impl<'a, T: Element> TensorViewMut<'a, T> {
         }
     }
 
-    /// The element at these coordinates, if there is one.
+    /// Returns the element at these coordinates, if there is one.
     #[inline]
     pub fn get_mut(&mut self, coordinates: &[usize]) -> Option<&mut T> {
         let offset = offset(&self.extents, &self.strides, coordinates)?;
@@ -294,7 +293,7 @@ impl<'a, T: Element> TensorViewMut<'a, T> {
         self.elements.fill(value);
     }
 
-    /// What lies at these coordinates of the leading dimensions, seen with the others.
+    /// Returns the view at these coordinates of the leading dimensions.
     ///
     /// # Errors
     ///
@@ -316,7 +315,7 @@ impl<'a, T: Element> TensorViewMut<'a, T> {
     }
 }
 
-/// The distance from the first element to that at some coordinates.
+/// Returns the distance from the first element to that at some coordinates.
 #[inline]
 fn offset(extents: &[usize], strides: &[usize], coordinates: &[usize]) -> Option<usize> {
     if coordinates.len() != extents.len() {
@@ -333,7 +332,7 @@ fn offset(extents: &[usize], strides: &[usize], coordinates: &[usize]) -> Option
     Some(offset)
 }
 
-/// The distances of all elements from the first, in row-major order.
+/// The offsets of all elements from the first, in row-major order.
 pub(crate) struct Offsets<'a> {
     extents: &'a [usize],
     strides: &'a [usize],
@@ -352,7 +351,7 @@ impl<'a> Offsets<'a> {
         }
     }
 
-    /// The same from some element on; none if there are not so many.
+    /// Returns the offsets from some element on; none if there are fewer elements.
     pub(crate) fn starting_at(extents: &'a [usize], strides: &'a [usize], first: usize) -> Self {
         let mut offsets = Offsets::new(extents, strides);
         let (mut rest, mut start) = (first, 0_usize);

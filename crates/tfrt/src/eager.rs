@@ -36,7 +36,7 @@ use std::time::Duration;
 
 use tfrt_async::queue::ConcurrentWorkQueue;
 use tfrt_corert::{
-    Caller, Context, CoreRuntime, CoreRuntimeOp, Handles, Inputs, OpAttrs, OpAttrsRef, Recording,
+    CallSite, Context, CoreRuntime, CoreRuntimeOp, Handles, Inputs, OpAttrsRef, Recording,
     TensorHandle,
 };
 use tfrt_host::{AnyAsyncValue, Error};
@@ -194,7 +194,7 @@ impl Eager {
         inputs: impl Into<OpInputs<'i>>,
         attrs: impl Into<OpAttrsRef<'a>>,
     ) -> Result<Vec<Handle>, Error> {
-        let (caller, inputs) = (Caller::here(), inputs.into());
+        let (caller, inputs) = (CallSite::here(), inputs.into());
         let op = self.core().op(name, &self.core().cpu())?;
         let place = inputs.place(self);
         let eager = place.latest();
@@ -300,23 +300,10 @@ impl Eager {
         op: &CoreRuntimeOp,
         inputs: Inputs<'_>,
         attrs: OpAttrsRef<'_>,
-        caller: Caller,
+        caller: CallSite,
     ) -> Result<Handles, Error> {
         make_room(self.context());
         self.context().call(op, inputs, attrs, caller)
-    }
-
-    /// Calls an operation with one result, as [`run`](Self::run) does.
-    fn run_one(
-        &self,
-        name: Name,
-        inputs: Inputs<'_>,
-        attrs: &OpAttrs,
-        caller: Caller,
-    ) -> Result<TensorHandle, Error> {
-        make_room(self.context());
-        let op = self.op_of(name)?;
-        self.context().call_one(op, inputs, attrs.into(), caller)
     }
 
     fn op_of(&self, name: Name) -> Result<&CoreRuntimeOp, Error> {

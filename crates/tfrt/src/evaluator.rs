@@ -15,7 +15,7 @@ use tfrt_ir::{Attribute, Module};
 use tfrt_kernels::graph::stored::{KERNEL, store};
 use tfrt_kernels::onnx::{kernel_of, prepare_of};
 use tfrt_tensor::Tensor;
-use tfrt_tensor::math::panel::InstructionSet;
+use tfrt_tensor::math::packed_gemm::InstructionSet;
 use tfrt_tensor::op::{OpKernel, Prepare, select};
 
 use crate::error::OpenError;

@@ -13,7 +13,7 @@ use tfrt_import::onnx as importer;
 use tfrt_import::{FileHead, Imported, ModelBytes, ReadLimits};
 use tfrt_ir::verifier::Chains;
 use tfrt_ir::{Diagnostics, Module, Source};
-use tfrt_tensor::math::panel::InstructionSet;
+use tfrt_tensor::math::packed_gemm::InstructionSet;
 
 use crate::error::OpenError;
 use crate::evaluator::HostEvaluator;
@@ -418,7 +418,7 @@ impl Input {
     /// use tfrt::compiler::CompileOptions;
     /// use tfrt::input::Input;
     /// use tfrt::{Model, OpenOptions};
-    /// use tfrt::tensor::math::panel::InstructionSet;
+    /// use tfrt::tensor::math::packed_gemm::InstructionSet;
     ///
     /// let input = Input::read("examples/layer.onnx")?;
     /// let (how, set) = (CompileOptions::default(), InstructionSet::best());

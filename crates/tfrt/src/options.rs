@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use tfrt::host::trace;
-use tfrt::tensor::math::panel::InstructionSet;
+use tfrt::tensor::math::packed_gemm::InstructionSet;
 use tfrt::{Limits, Untrusted};
 use tfrt_compiler::pipeline::Pipeline;
 use tfrt_run::QueueOption;

@@ -82,7 +82,7 @@ fn import(source: &Source<'_>, limits: &ReadLimits) -> Result<Imported, Diagnost
     })
 }
 
-/// What is wrong, and with which part of the text.
+/// An error with the part of the text that it is about.
 type Wrong<'s> = (&'s str, String);
 
 fn wrong<'s>(part: &'s str, message: &str) -> Wrong<'s> {

@@ -1,4 +1,4 @@
-//! What the device calculates.
+//! Kernels of the device.
 
 use tfrt::Error;
 use tfrt::host::DType;
@@ -7,7 +7,7 @@ use tfrt::tensor::op::{DeviceCall, OpCall, OpKernel, OpResults};
 
 use crate::{KIND, lock, memory_of};
 
-/// What the device can do with `f32`: functions of the elements of operands of one shape, and products of two matrices.
+/// Kernels for `f32`: functions of the elements of operands of one shape, and products of two matrices.
 pub const KERNELS: &[OpKernel] = &[
     kernel("add", |call| elements(call, |x| x[0] + x[1])),
     kernel("mul", |call| elements(call, |x| x[0] * x[1])),
@@ -19,7 +19,7 @@ const fn kernel(op: &'static str, run: fn(&OpCall<'_>) -> Result<OpResults, Erro
     OpKernel::new(op, KIND, run).types(&[DType::F32])
 }
 
-/// Has the device make the only result of what the operands hold.
+/// Enqueues the calculation of the only result from the operands' elements.
 fn run(
     call: &DeviceCall<'_>,
     make: impl FnOnce(Vec<Vec<f32>>) -> Vec<f32> + Send + 'static,

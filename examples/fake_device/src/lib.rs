@@ -26,13 +26,13 @@ pub use kernels::KERNELS;
 /// The kind of such devices.
 pub const KIND: DeviceKind = DeviceKind::new("fake");
 
-/// What memory holds that nobody wrote to.
+/// Byte value of memory that nobody wrote to.
 const POISON: u8 = 0xa5;
 
 /// A device.
 pub struct FakeDevice(Arc<Shared>);
 
-/// What a device and its memory share.
+/// State shared by a device and its memory.
 struct Shared {
     id: DeviceId,
     name: String,
@@ -41,7 +41,7 @@ struct Shared {
     progress: Arc<Progress>,
 }
 
-/// How far the device's thread is.
+/// Progress of the device's thread.
 struct Progress {
     delay: Duration,
     // A statistic.
@@ -95,13 +95,13 @@ impl FakeDevice {
         self.0.progress.changed.notify_all();
     }
 
-    /// How many copies and kernels are done.
+    /// Returns the number of finished copies and kernels.
     pub fn n_done(&self) -> usize {
         // Ordering: a statistic.
         self.0.progress.n_done.load(Ordering::Relaxed)
     }
 
-    /// How many bytes of the device are held.
+    /// Returns the number of bytes of the device that are held.
     pub fn held_bytes(&self) -> usize {
         self.0.budget.held()
     }

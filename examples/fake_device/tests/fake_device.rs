@@ -18,19 +18,19 @@ use tfrt_example_fake_device::{FakeDevice, KERNELS, KIND};
 const DELAY: Duration = Duration::from_micros(200);
 
 /// A runtime with a fake device.
-struct Bed {
+struct TestBed {
     runtime: Runtime,
     core: CoreRuntime,
     device: DeviceRef,
     fake: Arc<FakeDevice>,
 }
 
-impl Bed {
-    fn new() -> Bed {
+impl TestBed {
+    fn new() -> TestBed {
         let runtime = Runtime::builder().op_kernels(KERNELS).build();
         let (device, fake) = add(&runtime, "FAKE:0", 1 << 20);
         let core = CoreRuntime::new(runtime.host());
-        Bed {
+        TestBed {
             runtime,
             core,
             device,
@@ -78,7 +78,7 @@ fn a_device_of_ones_own_keeps_the_promises_of_the_contract() {
 
 #[test]
 fn tensors_go_to_the_device_and_come_back() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let x = bed.core.dense(&[2, 2], &[1.0_f32, 2.0, 3.0, 4.0]).unwrap();
     let there = bed.there(&x).unwrap();
     assert_eq!(there.device(), bed.device.id());
@@ -94,7 +94,7 @@ fn tensors_go_to_the_device_and_come_back() {
 
 #[test]
 fn tensors_of_other_formats_are_made_dense_and_strings_stay() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let shape = TensorShape::new(&[3]).unwrap();
     let sevens = ScalarHostTensor::new(shape.clone(), 7.0_f32);
     let there = bed.there(&bed.core.handle(sevens)).unwrap();
@@ -110,7 +110,7 @@ fn tensors_of_other_formats_are_made_dense_and_strings_stay() {
 
 #[test]
 fn tensors_go_from_one_device_to_another_through_the_host() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let (other, fake) = add(&bed.runtime, "FAKE:1", 1 << 20);
     let x = bed.core.dense(&[2], &[1.0_f32, 2.0]).unwrap();
     let (there, context) = (bed.there(&x).unwrap(), bed.core.context());
@@ -135,7 +135,7 @@ func.func @main(%t: !t.tensor) -> !t.tensor {
   %r = "corert.tensorhandle_to_ht"(%back, %c) : (!corert.tensorhandle, !tfrt.chain) -> !t.tensor
   tfrt.return %r : !t.tensor
 }"#;
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let program = bed.runtime.compile("transfer.mlir", TEXT).unwrap();
     let x = bed.core.dense(&[2], &[1.0_f32, 2.0]).unwrap();
     let tensor = x.tensor().unwrap().unwrap().clone();
@@ -147,7 +147,7 @@ func.func @main(%t: !t.tensor) -> !t.tensor {
 
 #[test]
 fn kernels_of_the_host_name_the_device_of_what_they_can_not_read() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let x = bed.core.dense(&[2], &[1.0_f32, 2.0]).unwrap();
     let there = bed.there(&x).unwrap();
     let relu = bed.core.op("tf.Relu", &bed.core.cpu()).unwrap();
@@ -174,7 +174,7 @@ fn kernels_of_the_host_name_the_device_of_what_they_can_not_read() {
 
 #[test]
 fn operations_of_the_device_copy_what_is_on_the_host_and_give_tensors_there() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let handler = bed.core.on(&bed.device).unwrap();
     let same = bed.core.handler("FAKE:0").unwrap();
     assert!(Arc::ptr_eq(&handler, &same));
@@ -209,7 +209,7 @@ fn operations_of_the_device_copy_what_is_on_the_host_and_give_tensors_there() {
 
 #[test]
 fn operations_of_the_device_wait_for_their_operands() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let handler = bed.core.on(&bed.device).unwrap();
     let context = bed.core.context();
     let add = bed.core.op("tf.AddV2", &handler).unwrap();
@@ -243,7 +243,7 @@ fn operations_of_the_device_wait_for_their_operands() {
 
 #[test]
 fn what_the_device_has_no_kernel_for_is_said_or_done_by_the_next_handler() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let handler = bed.core.on(&bed.device).unwrap();
     let context = bed.core.context();
     let error = bed.core.op("tf.Exp", &handler).unwrap_err();
@@ -275,7 +275,7 @@ fn what_the_device_has_no_kernel_for_is_said_or_done_by_the_next_handler() {
 
 #[test]
 fn memory_that_there_is_not_is_an_error_of_the_transfer() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let (small, fake) = add(&bed.runtime, "FAKE:1", 10);
     let x = bed.core.dense(&[3], &[1.0_f32; 3]).unwrap();
     let context = bed.core.context();
@@ -288,7 +288,7 @@ fn memory_that_there_is_not_is_an_error_of_the_transfer() {
 
 #[test]
 fn cancelled_transfers_fail_at_once_and_their_copies_end_later() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let x = bed.core.dense(&[2], &[1.0_f32, 2.0]).unwrap();
     let there = bed.there(&x).unwrap();
     bed.wait(&bed.back(&there).unwrap()).unwrap();
@@ -310,7 +310,7 @@ fn cancelled_transfers_fail_at_once_and_their_copies_end_later() {
 
 #[test]
 fn nothing_is_held_when_all_handles_are_dropped() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     for _ in 0..10 {
         let x = bed.core.dense(&[64], &[1.0_f32; 64]).unwrap();
         let there = bed.there(&x).unwrap();

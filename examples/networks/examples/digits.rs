@@ -109,7 +109,7 @@ fn run(options: &Options) -> Result<(), Box<dyn error::Error>> {
     Ok(())
 }
 
-/// How far the training is, on a terminal.
+/// Progress bar of the training, on a terminal.
 struct Bar {
     n_steps: usize,
     n_cells_shown: Option<usize>,

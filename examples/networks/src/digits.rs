@@ -6,7 +6,7 @@
 //! | [`data`] | images, in a stratified split, shifted a little each time they are seen |
 //! | [`Training`] | weights; shuffles, hands images to the program, counts what it gets right |
 //!
-//! The same seed gives the same bits on any number of threads.
+//! A seed gives the same bits on any number of threads.
 
 use std::sync::Arc;
 
@@ -28,21 +28,21 @@ use data::{Digit, N_CLASSES, N_PIXELS};
 
 /// The images that a program takes at a time.
 pub const BATCH: usize = 32;
-/// How much of a target belongs to all classes alike, so that the network does not get too sure (Szegedy and
-/// others, "Rethinking the Inception Architecture for Computer Vision", 2016).
+/// Label smoothing: the part of a target that is spread evenly over all classes (Szegedy and others, "Rethinking the
+/// Inception Architecture for Computer Vision", 2016).
 const SMOOTHING: f32 = 0.1;
 
-/// Which network.
+/// The network to train.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
     /// 256 hidden numbers.
     Mlp,
-    /// Two convolutions, 128 hidden numbers.
+    /// A convolutional network: two convolutions, 128 hidden numbers.
     Cnn,
 }
 
 impl Model {
-    /// The text of its program.
+    /// Returns the text of its program.
     pub fn text(self) -> &'static str {
         match self {
             Model::Mlp => include_str!("../programs/mlp.mlir"),
@@ -57,7 +57,7 @@ impl Model {
         }
     }
 
-    /// How often each image is seen, if nobody says otherwise.
+    /// Returns the default number of epochs.
     pub fn epochs(self) -> usize {
         match self {
             Model::Mlp => 60,
@@ -65,7 +65,7 @@ impl Model {
         }
     }
 
-    /// The rate of the first step; that of the last is near 0.
+    /// Returns the rate of the first step; that of the last is near 0.
     fn rate(self) -> f32 {
         match self {
             Model::Mlp => 0.05,
@@ -73,8 +73,8 @@ impl Model {
         }
     }
 
-    /// The extents of its weights, in the order of its functions' arguments: of products and convolutions, and
-    /// of what is added.
+    /// Returns the extents of its weights, in the order of its functions' arguments: of products and convolutions,
+    /// and of what is added.
     fn weights(self) -> &'static [&'static [usize]] {
         match self {
             Model::Mlp => &[&[N_PIXELS, 256], &[256], &[256, N_CLASSES], &[N_CLASSES]],
@@ -91,7 +91,7 @@ impl Model {
         }
     }
 
-    /// The extents of the images that it takes.
+    /// Returns the extents of the images that it takes.
     fn images(self) -> &'static [usize] {
         match self {
             Model::Mlp => &[BATCH, N_PIXELS],
@@ -103,7 +103,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// What is wrong with the text, which is nothing.
+    /// Mistakes of the text, of which there are none.
     pub fn open(self, runtime: &Runtime) -> Result<Program, OpenError> {
         let source = Source::new(self.name(), self.text());
         let mut module = parse(&source).map_err(OpenError::Text)?;
@@ -196,7 +196,7 @@ impl<'r> Training<'r> {
         Ok(sum / n_batches.max(1) as f32)
     }
 
-    /// How many steps an epoch has.
+    /// Returns the number of steps of an epoch.
     pub fn n_steps_of_epoch(digits: &[Digit]) -> usize {
         digits.len() / BATCH
     }
@@ -289,7 +289,7 @@ impl<'r> Training<'r> {
         Ok(tensors)
     }
 
-    /// A number that tells weights apart, by their bits (FNV-1a).
+    /// Returns a number that tells weights apart, by their bits (FNV-1a).
     ///
     /// # Errors
     ///
@@ -305,7 +305,7 @@ impl<'r> Training<'r> {
     }
 }
 
-/// The rate of a step: rises over the first twentieth, then falls to 0, both along lines.
+/// Returns the rate of a step: rises over the first twentieth, then falls to 0, both along lines.
 fn rate(highest: f32, done: usize, of: usize) -> f32 {
     let (done, of) = (done as f32, of.max(1) as f32);
     let rise = of / 20.0;

@@ -22,7 +22,7 @@ impl Random {
         Random(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -31,17 +31,17 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// A number from 0 up to, not including, 1; a multiple of 2^-24, so that it is exact.
+    /// Returns a number from 0 up to, not including, 1; a multiple of 2^-24, so that it is exact.
     pub fn unit(&mut self) -> f32 {
         (self.next_u64() >> 40) as f32 / 16_777_216.0
     }
 
-    /// A number between `-bound` and `bound`.
+    /// Returns a number between `-bound` and `bound`.
     pub fn within(&mut self, bound: f32) -> f32 {
         (self.unit() * 2.0 - 1.0) * bound
     }
 
-    /// A number below `n`, each as often but for one part in 2^64 / n; 0 if `n` is 0.
+    /// Returns a number below `n`, each as often but for one part in 2^64 / n; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         let wide = u128::from(self.next_u64()) * n as u128;
         usize::try_from(wide >> 64).expect("it is below n")

@@ -40,7 +40,7 @@ mod text;
 pub use eager::EagerResNet;
 pub use layers::{Convolution, Stage};
 
-/// How the layers are told apart in the program.
+/// The form of the layers in the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// A kernel for each convolution, each batch norm, each relu, as in the original's program.
@@ -48,8 +48,8 @@ pub enum Form {
     Plain,
     /// Batch norm, and relu where it follows, in the convolution's kernel.
     Fused,
-    /// The same by filters that a function of their own packs ahead, sums with shortcuts included; the images
-    /// of a stage share their memory.
+    /// Packed filters: [`Fused`](Self::Fused) with filters that a function of their own packs ahead, sums with
+    /// shortcuts included; the images of a stage share their memory.
     Packed,
 }
 
@@ -76,7 +76,7 @@ pub struct ResNet {
     pub blocks: [usize; 4],
     /// The number of logits.
     pub classes: usize,
-    /// How the program is put.
+    /// Form of the program.
     pub form: Form,
 }
 
@@ -91,7 +91,7 @@ impl ResNet {
         form: Form::Plain,
     };
 
-    /// The names of the weights in the order of the file, where an image stands before them.
+    /// Returns the names of the weights in the order of the file, where an image stands before them.
     pub fn names(&self) -> Vec<String> {
         let convolutions = self.convolutions();
         let of = |convolution: &Convolution| {
@@ -171,7 +171,7 @@ impl ResNet {
     }
 }
 
-/// The bound of evenly drawn weights under which sums of so many products keep their size behind a relu.
+/// Returns the bound of evenly drawn weights under which sums of so many products keep their size behind a relu.
 fn he_bound(fan_in: usize) -> f32 {
     (6.0 / fan_in.max(1) as f32).sqrt()
 }

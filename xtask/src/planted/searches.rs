@@ -87,7 +87,7 @@ pub const RANGES: Search = Search {
 pub const PROPERTIES: Search = Search {
     method: "property tests: tensors",
     tests: &["-p", "tfrt-tensor", "--lib"],
-    filter: &["math::movement"],
+    filter: &["math::layout_copy"],
     variable: None,
     seconds: 300,
 };

@@ -1,4 +1,4 @@
-//! [`Numbers`]: a number of an attribute, or a list of them, of any type.
+//! [`Numbers`]: the value of an attribute that is a number, or a list of numbers of one type.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use tfrt_host::DType;
 use tfrt_tensor::{Element, from_bytes, to_bytes, to_bytes_mut, with_element};
 
-/// Words that numbers hold in place: two complex numbers, or eight `i32`.
+/// Number of words that are held in place: two complex numbers, or eight `i32`.
 const INLINE_WORDS: usize = 4;
 
 /// Numbers of one type, which are equal if all their bits are.
@@ -19,7 +19,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Keeps a copy of these numbers.
+    /// Copies these numbers.
     pub fn new<T: Element>(elements: &[T]) -> Numbers {
         const { assert!(align_of::<T>() <= align_of::<u64>()) };
         let bytes = to_bytes(elements);
@@ -32,22 +32,22 @@ impl Numbers {
         }
     }
 
-    /// Of which type they are.
+    /// Returns the type of the numbers.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// How many there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.n
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.n == 0
     }
 
-    /// The numbers, if they are `T`s.
+    /// Returns the numbers, if they are `T`s.
     #[inline]
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
         if self.dtype != T::DTYPE {
@@ -57,7 +57,7 @@ impl Numbers {
         from_bytes::<T>(bytes).ok()
     }
 
-    /// The numbers, if they are integers that fit 64 bits with a sign.
+    /// Returns the numbers, if they are integers that fit 64 bits with a sign.
     pub fn integers(&self) -> Option<SmallVec<[i64; 8]>> {
         /// `widen!(i8 u8)` tries one type after the other.
         macro_rules! widen {

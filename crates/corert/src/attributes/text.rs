@@ -1,4 +1,4 @@
-//! How attributes are printed: by the logging handler, and by kernels for tests.
+//! Text form of attributes, as the logging handler and kernels for tests print them.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use tfrt_host::DType;
 
 use super::{AttrValue, Numbers, OpAttrsRef};
 
-/// The most numbers of a list that are printed.
+/// Maximum number of a list's elements that are printed.
 const MAX_PRINTED: usize = 5;
 
 /// `OpAttrs is empty`, or `OpAttrs contains 2 entries:` and a line for each, by name.
@@ -108,7 +108,7 @@ fn list(numbers: &Numbers, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_str("]")
 }
 
-/// The name of a type where attributes are printed, which the original spells in its own way.
+/// Returns the name of a type where attributes are printed, which the original spells in its own way.
 fn type_name(dtype: DType) -> &'static str {
     match dtype {
         DType::Ui8 => "UI8",

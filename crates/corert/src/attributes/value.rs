@@ -1,4 +1,4 @@
-//! [`AttrValue`]: what an attribute may be.
+//! [`AttrValue`]: the value of an attribute.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use tfrt_tensor::{Bool, DenseHostTensor, PartialTensorShape, TensorShape};
 
 use super::Numbers;
 
-/// Bytes of a text that are held in place.
+/// Number of bytes of a text that are held in place.
 const INLINE_BYTES: usize = 24;
 
-/// What an attribute is.
+/// The value of an attribute.
 #[derive(Clone)]
 pub enum AttrValue {
     /// A number.
     // Invariant: one.
     Scalar(Numbers),
-    /// Numbers in a row.
+    /// Numbers of one type.
     List(Numbers),
     /// A type of elements.
     DType(DType),
@@ -27,16 +27,16 @@ pub enum AttrValue {
     Text(Text),
     /// The name of a function.
     Function(Text),
-    /// A shape, of which not all needs to be known.
+    /// A shape, parts of which may be unknown.
     Shape(PartialTensorShape),
     /// A tensor.
     Dense(DenseHostTensor),
-    /// Values in a row that are not all numbers of one type.
+    /// Values that are not all numbers of one type.
     Aggregate(Arc<[AttrValue]>),
 }
 
 impl AttrValue {
-    /// Returns whether both are the same, bit for bit; of tensors and lists of several kinds nothing is known.
+    /// Returns whether both values are equal, bit for bit. Tensors and lists of several kinds never are.
     pub(crate) fn is(&self, other: &AttrValue) -> bool {
         match (self, other) {
             (AttrValue::Scalar(own), AttrValue::Scalar(other))
@@ -58,24 +58,25 @@ pub struct Text(
 );
 
 impl Text {
-    /// Keeps a copy of a text.
+    /// Copies a text.
     pub fn new(text: &str) -> Text {
         Text(SmallVec::from_slice(text.as_bytes()))
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("a text was put in")
     }
 }
 
-/// What becomes the value of an attribute: numbers, arrays and slices of them, texts, types, shapes, tensors.
+/// Conversion to the value of an attribute, from numbers, arrays and slices of numbers, texts, types, shapes and
+/// tensors.
 pub trait IntoAttr {
-    /// The value.
+    /// Returns the value.
     fn into_attr(self) -> AttrValue;
 }
 
-/// `numbers!(i32)` makes an `i32`, an array and a slice of them attributes.
+/// `numbers!(i32)` implements [`IntoAttr`] for `i32`, and for arrays and slices of `i32`.
 macro_rules! numbers {
     ($($type:ty)*) => {$(
         impl IntoAttr for $type {
@@ -154,7 +155,7 @@ impl IntoAttr for AttrValue {
     }
 }
 
-/// As messages have it: `i32 1`, `a list of i64 [2, 3]`, `the text 'f32'`.
+/// Prints the value as messages have it: `i32 1`, `a list of i64 [2, 3]`, `the text 'f32'`.
 impl fmt::Display for AttrValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -9,7 +9,7 @@ use crate::definition::OpRegistry;
 use crate::dispatch::RegisteredOp;
 use crate::op::Op;
 
-/// Finds operations in a registry; what is not there the next handler is asked for.
+/// A handler that finds operations in a registry, and asks the next handler for others.
 pub struct CpuOpHandler {
     name: String,
     registry: Arc<OpRegistry>,

@@ -1,4 +1,4 @@
-//! [`LoggingOpHandler`]: says what is called, with what, and what comes of it.
+//! [`LoggingOpHandler`]: logs operations, their inputs and their results.
 //!
 //! ```text
 //! [1] dispatch 'tfrt_test.odd_collector' 1 argument, 1 result, no attributes
@@ -16,7 +16,7 @@ use super::OpHandler;
 use crate::TensorHandle;
 use crate::op::{Handles, Op, OpCall};
 
-/// Tells of each operation that another handler runs.
+/// A handler that logs each operation that another handler runs.
 ///
 /// A call is told when it is made; inputs and results are told when they are there, which the handler does not wait for:
 /// each is one write, so that lines of several operations don't mix.
@@ -25,7 +25,7 @@ pub struct LoggingOpHandler {
     log: Arc<Log>,
 }
 
-/// What the operations of a handler share.
+/// Settings and output shared by the logged operations of a handler.
 struct Log {
     with_results: bool,
     // A statistic, which numbers the calls.
@@ -34,8 +34,7 @@ struct Log {
 }
 
 impl LoggingOpHandler {
-    /// Returns a handler that tells what `next` runs on the standard error of `output`; with the results if
-    /// `with_results`.
+    /// Returns a handler that logs what `next` runs on the standard error of `output`; results too if `with_results`.
     pub fn new(next: Arc<dyn OpHandler>, with_results: bool, output: Output) -> LoggingOpHandler {
         LoggingOpHandler {
             next,
@@ -62,7 +61,7 @@ impl OpHandler for LoggingOpHandler {
 
     fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error> {
         let op = self.next.find(op)?;
-        Ok(Arc::new(Logged {
+        Ok(Arc::new(LoggedOp {
             op,
             log: self.log.clone(),
         }))
@@ -77,13 +76,13 @@ impl std::fmt::Debug for LoggingOpHandler {
     }
 }
 
-/// An operation that is told of.
-struct Logged {
+/// An operation whose calls are logged.
+struct LoggedOp {
     op: Arc<dyn Op>,
     log: Arc<Log>,
 }
 
-impl Op for Logged {
+impl Op for LoggedOp {
     fn name(&self) -> &str {
         self.op.name()
     }
@@ -131,7 +130,7 @@ impl Log {
         self.output.log(text.strip_suffix('\n').unwrap_or(text));
     }
 
-    /// Tells of tensors when all of them are there.
+    /// Logs tensors when all of them are there.
     fn tell_all<'a>(
         self: &Arc<Self>,
         number: u64,

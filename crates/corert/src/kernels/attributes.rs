@@ -34,7 +34,7 @@ pub(super) fn register(registry: &mut KernelRegistry) {
 struct Attributes(Arc<Mutex<OpAttrs>>);
 
 impl Attributes {
-    /// Adds a value, unless there is one of that name.
+    /// Adds a value unless the name is taken.
     fn put(&self, name: &str, value: AttrValue) -> Chain {
         let _present = self.lock().set_named(name, value);
         Chain

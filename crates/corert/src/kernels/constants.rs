@@ -6,7 +6,7 @@ use tfrt_host::kernel::{
 };
 use tfrt_host::memory::HostBuffer;
 use tfrt_host::{Error, ExecutionContext};
-use tfrt_tensor::attribute::{Listed, Values};
+use tfrt_tensor::attribute::{AttrElement, Values};
 use tfrt_tensor::{
     BF16, Bool, Complex, DenseHostTensor, F16, StringHostTensor, TensorMetadata, TensorShape,
 };
@@ -19,7 +19,7 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("corert.const_dense_tensor", dense)
         .add("corert_sync.const_dense_tensor", dense)
         .add("corert.const_string_tensor", strings);
-    /// `of_values!(f32 "f32")` adds the kernels of both dialects that make tensors of that type.
+    /// `of_values!(f32 "f32")` adds the kernels of both dialects that make tensors of `f32`.
     macro_rules! of_values {
         ($($type:ty, $name:literal;)*) => {$(
             registry.add(concat!("corert.create_dense_tensor.", $name), of_values::<$type>);
@@ -116,7 +116,7 @@ fn strings(
     Ok(runtime(execution).handle(StringHostTensor::new(shape, texts)?))
 }
 
-/// One string stands for no more than so many.
+/// Maximum number of elements that one string may stand for.
 const MAX_SPLAT: usize = 1 << 20;
 
 /// A list of strings.
@@ -162,7 +162,7 @@ impl KernelParam<Itself> for Texts {
 
 /// `%t = corert.create_dense_tensor.f32 {shape = [2], value = [1.0 : f32, 2.0 : f32]}`: complex numbers are their real
 /// and imaginary parts in turn.
-fn of_values<T: Listed>(
+fn of_values<T: AttrElement>(
     shape: Attr<&[i64]>,
     value: Values<'_, T>,
     execution: &ExecutionContext,

@@ -12,7 +12,7 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("corert.while", while_loop);
 }
 
-/// Whether a tensor stands for true: one number that is not 0, or strings of which the first is not empty.
+/// Returns whether a tensor stands for true: one number that is not 0, or strings of which the first is not empty.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ fn choose(
     Ok(Call::new(callee, behind(chain, arguments)))
 }
 
-/// The chain, and the values behind it.
+/// Returns the chain followed by the values.
 fn behind(chain: Chain, mut values: Rest) -> Vec<AnyAsyncValue> {
     values.0.insert(0, AnyAsyncValue::new(chain));
     values.0

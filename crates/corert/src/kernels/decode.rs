@@ -102,7 +102,7 @@ impl Pairs {
         })
     }
 
-    /// The dense value of the pair at `index`, where it lies.
+    /// Returns the dense value of the pair at `index`, where it lies.
     fn dense(&self, index: usize) -> Result<DenseHostTensor, Error> {
         let elements = Elements {
             pairs: self.0.clone(),

@@ -1,4 +1,4 @@
-//! Operations, executed by name or made before.
+//! Kernels that call operations, by name or found before.
 
 use smallvec::SmallVec;
 use tfrt_host::kernel::param::kinds::Itself;
@@ -36,7 +36,7 @@ fn execute(
     n: ResultCount,
     execution: &ExecutionContext,
 ) -> Result<Results, Error> {
-    let asked = Asked::new(operands, [Some(&attrs), Some(&functions)], n.0, execution)?;
+    let asked = ExecuteCall::new(operands, [Some(&attrs), Some(&functions)], n.0, execution)?;
     let op = asked.runtime.op(*name, &handler.0)?;
     asked.run(&op, None).map(values)
 }
@@ -57,7 +57,7 @@ fn execute_in_order(
     execution: &ExecutionContext,
 ) -> Result<Results, Error> {
     let n = n.0.saturating_sub(1);
-    let asked = Asked::new(operands, [Some(&attrs), Some(&functions)], n, execution)?;
+    let asked = ExecuteCall::new(operands, [Some(&attrs), Some(&functions)], n, execution)?;
     let op = asked.runtime.op(*name, &handler.0)?;
     let mut chain = AsyncValue::available(chain);
     let Results(mut all) = asked.run(&op, Some(&mut chain)).map(values)?;
@@ -76,7 +76,7 @@ fn execute_made(
     n: ResultCount,
     execution: &ExecutionContext,
 ) -> Result<Results, Error> {
-    let asked = Asked::new(operands, [Some(&attrs), Some(&functions)], n.0, execution)?;
+    let asked = ExecuteCall::new(operands, [Some(&attrs), Some(&functions)], n.0, execution)?;
     let mut chain = AsyncValue::available(Chain);
     asked.run(op, Some(&mut chain)).map(values)
 }
@@ -97,8 +97,8 @@ fn execute_synchronously(
     name: Attr<&str>,
     n: ResultCount,
     execution: &ExecutionContext,
-) -> Result<Finished, Error> {
-    let asked = Asked::new(operands, [Some(&attrs), None], n.0, execution)?;
+) -> Result<ReadyResults, Error> {
+    let asked = ExecuteCall::new(operands, [Some(&attrs), None], n.0, execution)?;
     let op = asked.runtime.op(*name, &handler.0)?;
     let mut chain = AsyncValue::available(Chain);
     let handles = asked.run(&op, Some(&mut chain))?;
@@ -112,7 +112,7 @@ fn execute_synchronously(
             )))
         }
     };
-    Ok(Finished(
+    Ok(ReadyResults(
         handles
             .into_iter()
             .map(finished)
@@ -120,10 +120,10 @@ fn execute_synchronously(
     ))
 }
 
-/// As many results as the program asks for, all of which are there.
-struct Finished(Vec<AnyAsyncValue>);
+/// Results of a synchronous call, all there, as many as the program asks for.
+struct ReadyResults(Vec<AnyAsyncValue>);
 
-impl KernelReturn<Itself> for Finished {
+impl KernelReturn<Itself> for ReadyResults {
     const PARTS: &'static [&'static Part] = &[&Part::AnyResults(Completion::Synchronous)];
 
     fn put(self, frame: &mut KernelFrame<'_, '_>) {
@@ -133,13 +133,13 @@ impl KernelReturn<Itself> for Finished {
     }
 }
 
-/// The results as values of registers.
+/// Returns the results as values of registers.
 fn values(handles: Handles) -> Results {
     Results(handles.into_iter().map(handle_as_value).collect())
 }
 
-/// What a kernel is asked to call an operation with.
-struct Asked<'a> {
+/// An operation call that a kernel's operands and attributes describe.
+struct ExecuteCall<'a> {
     runtime: CoreRuntime,
     execution: &'a ExecutionContext,
     inputs: SmallVec<[TensorHandle; 4]>,
@@ -147,7 +147,7 @@ struct Asked<'a> {
     n_results: usize,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ExecuteCall<'a> {
     /// Reads operands and attributes: values, and names of functions.
     fn new(
         operands: Rest,
@@ -167,7 +167,7 @@ impl<'a> Asked<'a> {
         let mut all = OpAttrs::new();
         attrs.map_or(Ok(()), |attrs| attrs.add_to(&mut all))?;
         functions.map_or(Ok(()), |functions| functions.add_functions_to(&mut all))?;
-        Ok(Asked {
+        Ok(ExecuteCall {
             runtime: runtime(execution),
             execution,
             inputs,
@@ -187,7 +187,7 @@ impl<'a> Asked<'a> {
         call.n_results = Some(self.n_results);
         call.chain = chain;
         if self.n_results == 1 {
-            match op.run_short(&mut call) {
+            match op.try_fast(&mut call) {
                 Ok(only) => return Ok(Handles::from_iter([only])),
                 Err(Some(error)) => return Err(error),
                 Err(None) => (),

@@ -1,4 +1,4 @@
-//! Handlers, made and found by name.
+//! Kernels that make and find handlers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Between handles and what they lead to: tensors, shapes, numbers; transfers; printing.
+//! Kernels that convert between handles and tensors, shapes or numbers; transfers; printing.
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, Chain, DeviceRef, Error, ExecutionContext, InPlace, Value};
@@ -6,7 +6,7 @@ use tfrt_tensor::{DType, Tensor, TensorFormat, TensorShape, convert, default_for
 
 use super::{handle_as_value, runtime};
 use crate::TensorHandle;
-use crate::caller::Caller;
+use crate::call_site::CallSite;
 use crate::transfer::Transfer;
 
 pub(super) fn register(registry: &mut KernelRegistry) {
@@ -102,12 +102,12 @@ fn transfer_to(
         device,
         format: format.0,
         execution,
-        caller: Caller::Kernel,
+        caller: CallSite::Kernel,
     };
     Ok(there(transfer.of(handle, || Ok(()))?))
 }
 
-/// The value of a handle when its tensor is there.
+/// Returns the value of a handle when its tensor is there.
 fn there(handle: TensorHandle) -> AsyncValue<TensorHandle> {
     let value = handle_as_value(handle).downcast();
     value.unwrap_or_else(|_| AsyncValue::from_error(Error::internal("a handle is none")))
@@ -146,7 +146,7 @@ fn without_metadata(_: &Tensor, _: Chain) -> Result<TensorHandle, Error> {
     Err(Error::unknown("invalid tensor metadata"))
 }
 
-/// The tensor of a handle in a register, which is there.
+/// Returns the tensor of a handle in a register, which is there.
 fn tensor_of(handle: &TensorHandle) -> Result<&Tensor, Error> {
     match handle.tensor() {
         Some(Ok(tensor)) => Ok(tensor),

@@ -1,4 +1,4 @@
-//! The attributes of a call, as those of a row.
+//! Attributes of a call, translated to those of its row.
 
 use std::borrow::Cow;
 
@@ -11,15 +11,15 @@ use super::Row;
 use crate::attributes::{AttrValue, Numbers, OpAttrsRef, missing};
 use crate::definition::AttrKind;
 
-/// What operands say that are attributes of a row.
-pub(super) type Lists = SmallVec<[(&'static str, SmallVec<[i64; 8]>); 1]>;
+/// Row attributes that operands of the call state, each with its integers.
+pub(super) type OperandLists = SmallVec<[(&'static str, SmallVec<[i64; 8]>); 1]>;
 
-/// The attributes of a call, as those of its row.
+/// Attributes of a call, read by the names of its row.
 pub(super) struct RowAttrs<'a> {
-    pub stated: Stated<'a>,
+    pub stated: CallAttrs<'a>,
     pub row: Row,
     pub n_inputs: usize,
-    pub lists: &'a Lists,
+    pub lists: &'a OperandLists,
 }
 
 impl AttrSource for RowAttrs<'_> {
@@ -44,9 +44,9 @@ impl AttrSource for RowAttrs<'_> {
 }
 
 /// The attributes that a call states.
-pub(super) struct Stated<'a>(pub OpAttrsRef<'a>);
+pub(super) struct CallAttrs<'a>(pub OpAttrsRef<'a>);
 
-impl AttrSource for Stated<'_> {
+impl AttrSource for CallAttrs<'_> {
     fn get(&self, name: &str) -> Option<RowValue<'_>> {
         Some(match self.0.value(name)? {
             AttrValue::Scalar(numbers) => {
@@ -96,7 +96,8 @@ fn floats(numbers: &Numbers) -> Option<Vec<f64>> {
 }
 
 impl Row {
-    /// Returns the names of an attribute of the row in a call; none if the name states it, or an operand.
+    /// Returns the names under which a call states an attribute of the row; none if the operation's name or an
+    /// operand states it.
     pub(super) fn stated_names(self, name: &'static str) -> SmallVec<[&'static str; 2]> {
         match self.names().iter().find(|own| own.row() == name) {
             None => SmallVec::from_slice(&[name]),
@@ -105,7 +106,7 @@ impl Row {
         }
     }
 
-    /// Tells whether attributes are of the kinds that the row has, and whether none is missing.
+    /// Checks that attributes are of the row's kinds, and that none is missing.
     ///
     /// # Errors
     ///
@@ -139,7 +140,7 @@ impl Row {
         let Some(name) = self.name else {
             return Ok(());
         };
-        let stated = Stated(attrs);
+        let stated = CallAttrs(attrs);
         for (name, only) in name.only {
             let only = match only {
                 AllowedAttr::Int(only) => only,
@@ -189,7 +190,8 @@ impl Row {
         Ok(())
     }
 
-    /// Returns where the operand is that says an attribute of the row, or may say it in place of one, if it is given.
+    /// Returns the index of the operand that states an attribute of the row, or may state it in place of one, if the
+    /// operand is given.
     fn operand_of(self, name: &str, n_inputs: usize) -> Option<usize> {
         let index = match self.operand_position(name) {
             Some(names::LAST) => return n_inputs.checked_sub(1),
@@ -199,7 +201,7 @@ impl Row {
         (index < n_inputs).then_some(index)
     }
 
-    /// Returns which operand says an attribute of the row.
+    /// Returns the position of the operand that states an attribute of the row.
     fn operand_position(self, name: &str) -> Option<usize> {
         self.names().iter().find_map(|attr| match attr {
             NameAttr::Operand(own, index) | NameAttr::OperandOr(own, index, _) => {
@@ -210,7 +212,7 @@ impl Row {
     }
 }
 
-/// Tells whether an attribute is of a kind; truth values are integers.
+/// Checks that an attribute is of a kind; truth values are integers.
 fn check(attrs: OpAttrsRef<'_>, name: &str, kind: AttrKind) -> Result<(), Error> {
     match kind {
         AttrKind::Integer if matches!(attrs.bool(name), Ok(Some(_))) => (),
@@ -256,14 +258,14 @@ pub(super) fn held_kind(held: AttrForm) -> AttrKind {
     }
 }
 
-/// Returns whether a row has an attribute that a call counts its results by.
+/// Returns whether an attribute of the row states the number of results.
 pub(super) fn counts_results(op: &OpDef) -> bool {
     op.results
         .iter()
         .any(|result| matches!(result.arity, tfrt_ops::Arity::Rest(_)))
 }
 
-/// Returns whether a row gives a result for each of its operands, of which it takes any number.
+/// Returns whether a row has a result for each of its operands, of which there may be any number.
 pub(super) fn gives_as_inputs(op: &OpDef) -> bool {
     let is_rest = |value: &tfrt_ops::ValueDef| matches!(value.arity, tfrt_ops::Arity::Rest(_));
     match (op.inputs, op.results) {

@@ -1,4 +1,4 @@
-//! [`DeviceOpHandler`]: rows on a device beside the host, by the kernels that it has of them.
+//! [`DeviceOpHandler`]: finds rows by the kernels that a device beside the host has.
 //!
 //! A client chooses the device by asking its handler; [`select`] chooses the kernel at each call, by the types of the
 //! operands. Tensors of the host are copied to the device when a kernel needs them, after attributes and extents were
@@ -11,7 +11,7 @@ use tfrt_host::{AnyAsyncValue, DType, DeviceId, DeviceRef, Error};
 use tfrt_tensor::op::{OpCall as KernelCall, OpKernel, Operands as _, select};
 use tfrt_tensor::{NoValue, Tensor, TensorFormat, device_of, transfer};
 
-use super::operands::Source;
+use super::operands::OperandSource;
 use super::{Row, run};
 use crate::TensorHandle;
 use crate::call::Call;
@@ -20,17 +20,18 @@ use crate::definition::{MetadataCall, OpDefinition, Output, Outputs};
 use crate::dispatch::RegisteredOp;
 use crate::handler::OpHandler;
 use crate::inputs::Inputs;
-use crate::op::{Handles, Op, OpCall, Short};
+use crate::op::{FastPath, Handles, Op, OpCall};
 use crate::transfer::Transfer;
 
-/// Finds operations by the names that [`RowOpHandler`](super::RowOpHandler) has for rows, if the device has a kernel of
-/// the row; what it has none of the next handler is asked for, whose operations are given their operands where they run.
+/// A handler of rows on a device beside the host: finds operations by the names that
+/// [`RowOpHandler`](super::RowOpHandler) has for rows, if the device has a kernel of the row. For others it asks the
+/// next handler, whose operations are given their operands where they run.
 pub struct DeviceOpHandler {
     kernels: DeviceKernels,
     next: Option<Arc<dyn OpHandler>>,
 }
 
-/// A device, and kernels, some of which are for its kind.
+/// A device, and kernels of devices, some of which are for its kind.
 #[derive(Clone)]
 struct DeviceKernels {
     device: DeviceRef,
@@ -73,7 +74,7 @@ impl OpHandler for DeviceOpHandler {
         if let Some(definition) = Row::of(op).and_then(|row| row.on_device(&self.kernels)) {
             let definition = Arc::new(definition);
             let device = self.device();
-            return Ok(Arc::new(Brought {
+            return Ok(Arc::new(TransferringOp {
                 inner: Arc::new(RegisteredOp { definition, device }),
                 device,
                 takes_host: true,
@@ -85,7 +86,7 @@ impl OpHandler for DeviceOpHandler {
                 "op '{op}' is not supported on {device}: it has no kernel of such a row"
             )));
         };
-        Ok(Arc::new(Brought {
+        Ok(Arc::new(TransferringOp {
             inner: next.find(op)?,
             device: next.device(),
             takes_host: false,
@@ -100,7 +101,7 @@ impl DeviceKernels {
         select(&self.all, row.op.name, self.device.kind(), types)
     }
 
-    /// Returns the kernel of a row, or says that none takes the types.
+    /// Returns the kernel of a row, or the error that none takes the types.
     fn expect(&self, row: Row, op: &str, types: &[Option<DType>]) -> Result<&OpKernel, Error> {
         self.select(row, types).ok_or_else(|| {
             let found: Vec<String> = types.iter().flatten().map(DType::to_string).collect();
@@ -113,7 +114,7 @@ impl DeviceKernels {
 }
 
 impl Row {
-    /// Returns what makes the operation of an eager call on a device, if that has a kernel of the row.
+    /// Returns the definition of the operation on a device, if the device has a kernel of the row.
     fn on_device(self, kernels: &DeviceKernels) -> Option<OpDefinition> {
         if !self.is_callable() || kernels.select(self, &[]).is_none() {
             return None;
@@ -136,8 +137,8 @@ impl Row {
         let n_inputs = call.inputs.len();
         let operands = 0..self.n_operands(n_inputs);
         let dtype = |index| match self.source(index, n_inputs) {
-            Source::Input(input) => Some(call.inputs.get(input)?.dtype),
-            Source::Made(_) | Source::Nowhere => None,
+            OperandSource::Input(input) => Some(call.inputs.get(input)?.dtype),
+            OperandSource::Made(_) | OperandSource::Nowhere => None,
         };
         operands.map(dtype).collect()
     }
@@ -193,14 +194,14 @@ impl Row {
 }
 
 /// An operation whose operands are brought to where it runs.
-struct Brought {
+struct TransferringOp {
     inner: Arc<dyn Op>,
     device: DeviceId,
-    /// Whether it takes tensors of the host as they are.
+    /// Whether tensors of the host are taken as they are.
     takes_host: bool,
 }
 
-impl Op for Brought {
+impl Op for TransferringOp {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -213,8 +214,8 @@ impl Op for Brought {
         self.inner.n_results()
     }
 
-    fn call_short(&self, call: &mut OpCall<'_>) -> Short {
-        self.inner.call_short(call)
+    fn try_fast(&self, call: &mut OpCall<'_>) -> FastPath {
+        self.inner.try_fast(call)
     }
 
     fn call(&self, call: OpCall<'_>) -> Result<Handles, Error> {
@@ -247,13 +248,13 @@ impl Op for Brought {
     }
 }
 
-impl Brought {
+impl TransferringOp {
     /// Returns whether a tensor is where the operation takes it, or is of another runtime, which the operation says.
     fn fits(&self, handle: &TensorHandle, call: &OpCall<'_>) -> bool {
-        let home = handle.home();
+        let owner = handle.owner();
         let is_host = || {
             let devices = call.execution.host().devices();
-            let device = devices.by_id(home.device);
+            let device = devices.by_id(owner.device);
             device.is_some_and(|device| {
                 devices
                     .contract(&device)
@@ -261,6 +262,6 @@ impl Brought {
             })
         };
         let is_as_is = self.takes_host || self.device == DeviceId::HOST;
-        home.runtime != call.runtime || home.device == self.device || (is_as_is && is_host())
+        owner.runtime != call.runtime || owner.device == self.device || (is_as_is && is_host())
     }
 }

@@ -1,5 +1,5 @@
-//! The operands of a row, made of what a call is given: handles, some of which are attributes of the row, and attributes
-//! that are operands of it.
+//! Operands of a row: made of a call's handles, some of which are attributes of the row, and of its attributes, some
+//! of which are operands.
 
 use std::sync::Arc;
 
@@ -13,22 +13,22 @@ use tfrt_tensor::{
 };
 
 use super::Row;
-use super::attributes::Lists;
+use super::attributes::OperandLists;
 use crate::attributes::{AttrValue, Numbers, OpAttrsRef};
 use crate::inputs::Inputs;
 
-/// Where an operand of a row comes from.
-pub(super) enum Source {
+/// The source of a row's operand.
+pub(super) enum OperandSource {
     /// An input of the call.
     Input(usize),
-    /// Something that is made for it.
+    /// A tensor made by this rule.
     Made(NameOperand),
-    /// It is left out.
+    /// Nothing: the operand is left out.
     Nowhere,
 }
 
 impl Row {
-    /// Returns the number of operands that a call with so many inputs gives the row.
+    /// Returns the number of operands that a call with `n_inputs` inputs gives the row.
     pub(super) fn n_operands(self, n_inputs: usize) -> usize {
         match self.name {
             None => n_inputs,
@@ -45,10 +45,10 @@ impl Row {
     }
 
     /// Returns where an operand of the row comes from.
-    pub(super) fn source(self, index: usize, n_inputs: usize) -> Source {
+    pub(super) fn source(self, index: usize, n_inputs: usize) -> OperandSource {
         let input = |index: usize| match index < n_inputs {
-            true => Source::Input(index),
-            false => Source::Nowhere,
+            true => OperandSource::Input(index),
+            false => OperandSource::Nowhere,
         };
         let Some(name) = self.name else {
             return input(index);
@@ -57,12 +57,13 @@ impl Row {
             None if name.attrs.is_empty() => input(index),
             None => {
                 let mut own = (0..n_inputs).filter(|own| !name.is_attr(*own, n_inputs));
-                own.nth(index).map_or(Source::Nowhere, Source::Input)
+                own.nth(index)
+                    .map_or(OperandSource::Nowhere, OperandSource::Input)
             }
             Some(operands) => match operands.get(index) {
                 Some(NameOperand::At(index)) => input(*index),
-                Some(made) => Source::Made(*made),
-                None => Source::Nowhere,
+                Some(made) => OperandSource::Made(*made),
+                None => OperandSource::Nowhere,
             },
         }
     }
@@ -72,8 +73,12 @@ impl Row {
     /// # Errors
     ///
     /// `InvalidArgument` if one is no tensor of integers.
-    pub(super) fn lists(self, op: &str, inputs: &Inputs<'_>) -> Result<Option<Lists>, Error> {
-        let mut lists = Lists::new();
+    pub(super) fn lists(
+        self,
+        op: &str,
+        inputs: &Inputs<'_>,
+    ) -> Result<Option<OperandLists>, Error> {
+        let mut lists = OperandLists::new();
         for attr in self.names() {
             let (NameAttr::Operand(name, index) | NameAttr::OperandOr(name, index, _)) = attr
             else {
@@ -137,12 +142,12 @@ impl Row {
             )
         };
         Ok(match self.source(index, inputs.len()) {
-            Source::Nowhere => None,
-            Source::Input(input) => {
+            OperandSource::Nowhere => None,
+            OperandSource::Input(input) => {
                 let tensor = inputs.get(input).tensor().and_then(Result::ok);
                 metadata.get(input).map(|metadata| fact(metadata, tensor))
             }
-            Source::Made(NameOperand::Attr(name, held)) => match (held, attrs.value(name)) {
+            OperandSource::Made(NameOperand::Attr(name, held)) => match (held, attrs.value(name)) {
                 (_, None) => None,
                 (AttrForm::Shape, _) => attrs.shape(name)?.map(|shape| of_list(extents(&shape))),
                 (AttrForm::Ints, _) => attrs
@@ -152,7 +157,7 @@ impl Row {
                 (_, Some(AttrValue::Dense(tensor))) => Some(fact(tensor.metadata(), None)),
                 (_, Some(value)) => Some(of_value(value)),
             },
-            Source::Made(made) => Some(match listed(op, made, inputs)? {
+            OperandSource::Made(made) => Some(match listed(op, made, inputs)? {
                 Some(list) => of_list(list),
                 None => Fact::UNKNOWN,
             }),
@@ -172,7 +177,7 @@ impl Row {
         allocator: &Arc<dyn HostAllocator>,
         index: usize,
     ) -> Result<Option<Tensor>, Error> {
-        let Source::Made(made) = self.source(index, inputs.len()) else {
+        let OperandSource::Made(made) = self.source(index, inputs.len()) else {
             return Ok(None);
         };
         let of_list = |list: &[i64]| DenseHostTensor::from_slice(allocator, &[list.len()], list);
@@ -212,35 +217,35 @@ impl Row {
 }
 
 /// The operands of a row.
-pub(super) struct Given<'c, 'a> {
+pub(super) struct RowOperands<'c, 'a> {
     pub row: Row,
     pub inputs: &'c mut Inputs<'a>,
-    /// By index: those that were made. Empty if none is.
+    /// Operands made for the row, by index. Empty if none is made.
     pub made: SmallVec<[Option<Tensor>; 2]>,
 }
 
-impl Operands for Given<'_, '_> {
+impl Operands for RowOperands<'_, '_> {
     fn len(&self) -> usize {
         self.row.n_operands(self.inputs.len())
     }
 
     fn get(&self, index: usize) -> Option<&Tensor> {
         match self.row.source(index, self.inputs.len()) {
-            Source::Input(input) => self.inputs.get(input).tensor()?.ok(),
-            Source::Made(_) => self.made.get(index)?.as_ref(),
-            Source::Nowhere => None,
+            OperandSource::Input(input) => self.inputs.get(input).tensor()?.ok(),
+            OperandSource::Made(_) => self.made.get(index)?.as_ref(),
+            OperandSource::Nowhere => None,
         }
     }
 
     fn take_sole(&mut self, index: usize) -> Option<DenseHostTensor> {
         match self.row.source(index, self.inputs.len()) {
-            Source::Input(input) => self.inputs.take_sole(input),
+            OperandSource::Input(input) => self.inputs.take_sole(input),
             _ => None,
         }
     }
 
     fn put_back(&mut self, index: usize, tensor: DenseHostTensor) {
-        if let Source::Input(input) = self.row.source(index, self.inputs.len()) {
+        if let OperandSource::Input(input) = self.row.source(index, self.inputs.len()) {
             self.inputs.put_back(input, tensor);
         }
     }

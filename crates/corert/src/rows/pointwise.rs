@@ -7,28 +7,28 @@ use smallvec::{SmallVec, smallvec};
 use tfrt_host::{DType, Error, HostAllocator};
 use tfrt_ops::{OpDef, Traits, Types};
 use tfrt_tensor::math::elementwise::broadcast_extents;
-use tfrt_tensor::math::pointwise::{BinaryFunction, Order, UnaryFunction};
+use tfrt_tensor::math::pointwise::{BinaryFunction, OperandOrder, UnaryFunction};
 use tfrt_tensor::op::{binary_of, unary_of};
 use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
 use crate::TensorHandle;
 use crate::call::Call;
 use crate::definition::{MetadataCall, Outputs, ResultMetadata};
-use crate::handle::Home;
-use crate::inputs::{Inputs, One, Two};
-use crate::op::Short;
+use crate::handle::Owner;
+use crate::inputs::{BinaryOperands, Inputs, UnaryOperand};
+use crate::op::FastPath;
 
 /// A function of elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Function {
-    /// Of one.
+    /// Of one element.
     Unary(UnaryFunction),
-    /// Of two.
+    /// Of two elements.
     Binary(BinaryFunction),
 }
 
 impl Function {
-    /// Returns the function of a row that is pointwise, whose operands are of one type, and that has no attributes.
+    /// Returns the function of a pointwise row without attributes whose operands are of one type.
     pub(super) fn of(op: &OpDef) -> Option<Function> {
         let is_typed = op.inputs.iter().all(|input| input.types != Types::Any);
         if !op.is(Traits::POINTWISE) || op.is(Traits::VIEW) || !op.attrs.is_empty() || !is_typed {
@@ -100,7 +100,7 @@ impl Function {
             Function::Unary(function) => {
                 return unary_of(call.execution, &mut call.inputs, function, result);
             }
-            Function::Binary(function) => (function, Order::TargetFirst),
+            Function::Binary(function) => (function, OperandOrder::TargetFirst),
         };
         match (call.tensor(0)?, call.tensor(1)?) {
             (Tensor::Dense(_), Tensor::Dense(_)) => {
@@ -120,43 +120,43 @@ impl Function {
 }
 
 impl Function {
-    /// The short way: a function of a few elements, at once, without a look at anything else. The long way says what is
-    /// wrong.
+    /// Calculates a function of a few elements at once, without checks beyond those of the loops. The full path finds
+    /// mistakes.
     #[inline]
-    pub(crate) fn short(
+    pub(crate) fn try_fast(
         self,
         inputs: &mut Inputs<'_>,
         allocator: &Arc<dyn HostAllocator>,
-        home: Home,
-    ) -> Short {
+        owner: Owner,
+    ) -> FastPath {
         let made = match self {
             Function::Unary(function) => match inputs.one() {
-                Some(One::Lent(x)) => function.short(allocator, x)?,
-                Some(One::Owned(handle)) => match handle.as_dense_mut() {
-                    Some(x) => match function.short_in_place(x) {
+                Some(UnaryOperand::Borrowed(x)) => function.apply_small(allocator, x)?,
+                Some(UnaryOperand::Owned(handle)) => match handle.as_dense_mut() {
+                    Some(x) => match function.apply_small_in_place(x) {
                         true => handle.take_dense(),
-                        false => function.short(allocator, x)?,
+                        false => function.apply_small(allocator, x)?,
                     },
                     None => None,
                 },
                 None => None,
             },
             Function::Binary(function) => match inputs.two() {
-                Some(Two::Lent(x, y)) => function.short(allocator, x, y)?,
-                Some(Two::Owned(x, y)) => owned_short(function, x, y, allocator)?,
+                Some(BinaryOperands::Borrowed(x, y)) => function.apply_small(allocator, x, y)?,
+                Some(BinaryOperands::Owned(x, y)) => try_fast_in_place(function, x, y, allocator)?,
                 None => None,
             },
         };
         match made {
-            Some(tensor) => Ok(TensorHandle::of_tensor(home, tensor.into())),
+            Some(tensor) => Ok(TensorHandle::of_tensor(owner, tensor.into())),
             None => Err(None),
         }
     }
 }
 
-/// The short way for two handles that are given for good.
+/// Calculates a function of two handles that are given for good, in the memory of one of them if possible.
 #[inline]
-fn owned_short(
+fn try_fast_in_place(
     function: BinaryFunction,
     x_handle: &mut TensorHandle,
     y_handle: &mut TensorHandle,
@@ -165,13 +165,13 @@ fn owned_short(
     let (Some(x), Some(y)) = (x_handle.as_dense_mut(), y_handle.as_dense_mut()) else {
         return Ok(None);
     };
-    if function.short_in_place(x, y, Order::TargetFirst)? {
+    if function.apply_small_in_place(x, y, OperandOrder::TargetFirst)? {
         return Ok(x_handle.take_dense());
     }
-    if function.short_in_place(y, x, Order::OtherFirst)? {
+    if function.apply_small_in_place(y, x, OperandOrder::OtherFirst)? {
         return Ok(y_handle.take_dense());
     }
-    function.short(allocator, x, y)
+    function.apply_small(allocator, x, y)
 }
 
 /// Returns the two inputs as dense ones. Where the result has the shape of the dense one, the other becomes a tensor of
@@ -182,7 +182,7 @@ fn dense_ones(call: &mut Call<'_>) -> Result<SmallVec<[TensorHandle; 2]>, Error>
     let is_whole =
         |tensor: &Tensor| matches!(tensor, Tensor::Dense(_)) && tensor.metadata().shape == *shape;
     let is_one_enough = (0..call.n_inputs()).any(|index| call.tensor(index).is_ok_and(is_whole));
-    let inputs = std::mem::replace(&mut call.inputs, Inputs::lent(&[]));
+    let inputs = std::mem::replace(&mut call.inputs, Inputs::borrowed(&[]));
     let mut handles: SmallVec<[TensorHandle; 2]> = inputs.into_vec();
     for handle in &mut handles {
         let Some(Ok(Tensor::Scalar(scalar))) = handle.tensor() else {
@@ -192,7 +192,7 @@ fn dense_ones(call: &mut Call<'_>) -> Result<SmallVec<[TensorHandle; 2]>, Error>
             true => scalar.with_shape(TensorShape::SCALAR).to_dense(allocator)?,
             false => scalar.to_dense(allocator)?,
         };
-        *handle = TensorHandle::of_tensor(handle.home(), dense.into());
+        *handle = TensorHandle::of_tensor(handle.owner(), dense.into());
     }
     Ok(handles)
 }

@@ -1,4 +1,4 @@
-//! Types and shapes of a call's results, before it runs: the row's rule finds them from what is known of the operands.
+//! Types and shapes of a call's results before it runs: the row's rule infers them from facts about the operands.
 
 use smallvec::SmallVec;
 use tfrt_host::{DType, Error};
@@ -8,7 +8,7 @@ use tfrt_tensor::TensorMetadata;
 use tfrt_tensor::math::Family;
 use tfrt_tensor::op::unsupported;
 
-use super::attributes::{RowAttrs, Stated};
+use super::attributes::{CallAttrs, RowAttrs};
 use super::{Row, SMALL};
 use crate::attributes::OpAttrsRef;
 use crate::definition::{MetadataCall, ResultMetadata};
@@ -43,7 +43,7 @@ impl Row {
             return Err(unsupported_of(op, dtype, |dtype| family.has(dtype)));
         }
         let source = RowAttrs {
-            stated: Stated(call.attrs),
+            stated: CallAttrs(call.attrs),
             row: self,
             n_inputs,
             lists: &lists,
@@ -62,7 +62,7 @@ impl Row {
         Ok(known)
     }
 
-    /// Says what a rule says, of the operation as it is called.
+    /// Returns a rule's error, in the name of the operation that was called.
     fn named(self, op: &str, error: &tfrt_ops::InferError) -> Error {
         let text = error.to_string();
         let rest = text
@@ -74,7 +74,8 @@ impl Row {
         })
     }
 
-    /// Tells whether operands that share a type have one, and whether those of a name have its numbers of dimensions.
+    /// Checks that operands that share a type have one, and that operands of a named shape have its number of
+    /// dimensions.
     fn check_operands(self, op: &str, inputs: &[Option<Fact>]) -> Result<(), Error> {
         let mut shared: SmallVec<[(&str, usize, DType); 3]> = SmallVec::new();
         // Of ONNX some take what follows in several types.
@@ -133,7 +134,7 @@ impl Row {
         Ok(())
     }
 
-    /// Tells whether attributes that repeat the type of an operand's elements say that.
+    /// Checks that attributes which repeat the type of an operand's elements agree with it.
     fn check_types(self, op: &str, call: &MetadataCall<'_>) -> Result<(), Error> {
         let all = self.name.map_or(&[][..], |name| name.only);
         for (name, only) in all {
@@ -198,7 +199,8 @@ impl Row {
     }
 }
 
-/// Says that an operation does not calculate with elements of a type, and with which it does.
+/// Returns the error for a type of elements that an operation does not calculate with; it lists the types that it
+/// does.
 #[cold]
 pub(super) fn unsupported_of(op: &str, dtype: DType, takes: impl Fn(DType) -> bool) -> Error {
     let all = DType::ALL.into_iter().filter(|dtype| takes(*dtype));

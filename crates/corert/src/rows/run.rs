@@ -1,21 +1,21 @@
-//! The run of a row: its operands and attributes made of those of a call, and handed to what runs it.
+//! Run of a row: translates operands and attributes of a call, and hands them to the row's kernel.
 
 use smallvec::SmallVec;
 use tfrt_host::{AnyAsyncValue, AsyncValue, DType, Error};
 use tfrt_ops::names;
 use tfrt_ops::{AttrSource, Attrs};
 use tfrt_tensor::math::cast::{Casting, cast_into};
-use tfrt_tensor::op::{OpCall, Operands, Runs, TensorCall, made};
+use tfrt_tensor::op::{OpCall, Operands, RowKernel, TensorCall, made};
 use tfrt_tensor::{DenseHostTensor, NoValue, Tensor, TensorMetadata};
 
 use super::Row;
-use super::attributes::{RowAttrs, Stated};
-use super::operands::{self, Given};
+use super::attributes::{CallAttrs, RowAttrs};
+use super::operands::{self, RowOperands};
 use crate::call::Call;
 use crate::definition::{Output, Outputs};
 
 impl Row {
-    /// Says what a kernel says by the row's name, or by the one that ONNX has for it, of the operation as it is called.
+    /// Returns a kernel's error with the called operation's name in place of the row's or ONNX's.
     #[cold]
     pub(super) fn renamed(self, op: &str, error: Error) -> Error {
         let is_own = |name: &str| {
@@ -36,10 +36,10 @@ impl Row {
         }
     }
 
-    pub(super) fn run(self, call: &mut Call<'_>, kernel: Runs) -> Result<Outputs, Error> {
+    pub(super) fn run(self, call: &mut Call<'_>, kernel: RowKernel) -> Result<Outputs, Error> {
         let (op, attrs, execution, results) = (call.op, call.attrs, call.execution, call.metadata);
         let outputs = self.with_operands(call, |attrs, given, n_results| match kernel {
-            Runs::Tensors(kernel) => (kernel.run)(&mut TensorCall {
+            RowKernel::Tensors(kernel) => (kernel.run)(&mut TensorCall {
                 op: self.op,
                 name: op,
                 attrs,
@@ -48,7 +48,7 @@ impl Row {
                 n_results,
                 execution,
             }),
-            Runs::Values(kernel) => {
+            RowKernel::Values(kernel) => {
                 let inputs = (0..given.len()).map(|index| match given.get(index) {
                     Some(tensor) => AnyAsyncValue::new::<Tensor>(tensor.clone()),
                     None => AnyAsyncValue::new(NoValue),
@@ -76,12 +76,12 @@ impl Row {
         }
     }
 
-    /// Makes attributes and operands of the row of those of a call, and hands them to what runs it, with the number of
-    /// results.
+    /// Translates the operands and attributes of a call to those of the row, and hands them with the number of
+    /// results to `run`.
     pub(super) fn with_operands<R>(
         self,
         call: &mut Call<'_>,
-        run: impl FnOnce(Attrs<'_>, &mut Given<'_, '_>, usize) -> Result<R, Error>,
+        run: impl FnOnce(Attrs<'_>, &mut RowOperands<'_, '_>, usize) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let (op, attrs, n_inputs) = (call.op, call.attrs, call.inputs.len());
         let lists = self.lists(op, &call.inputs)?.ok_or_else(|| {
@@ -98,14 +98,14 @@ impl Row {
         }
         let n_results = self.counted(attrs, n_inputs)?;
         let source = RowAttrs {
-            stated: Stated(attrs),
+            stated: CallAttrs(attrs),
             row: self,
             n_inputs,
             lists: &lists,
         };
         let is_plain = attrs.is_empty() && self.names().is_empty();
         let source: &dyn AttrSource = if is_plain { &() } else { &source };
-        let mut given = Given {
+        let mut given = RowOperands {
             row: self,
             inputs: &mut call.inputs,
             made: all_made,

@@ -1,4 +1,4 @@
-//! What operations calculate: values, types, shapes, memory that is used again, formats, and what is refused.
+//! Arithmetic of operations: values, types, shapes, reused memory, formats, and refused calls.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ mod testing;
 #[path = "arithmetic/training.rs"]
 mod training;
 
-/// The runtime of a host, with all kernels.
+/// Returns the runtime of a host, with all kernels.
 fn runtime_of(host: &HostContext) -> CoreRuntime {
     let runtime = CoreRuntime::new(host);
     runtime.set_kernels(tfrt_kernels::rows::find);
@@ -30,37 +30,38 @@ fn runtime_of(host: &HostContext) -> CoreRuntime {
 }
 
 /// A runtime, and what is printed there.
-struct Bed {
+struct TestBed {
     runtime: CoreRuntime,
     context: tfrt_corert::Context,
     printed: tfrt_host::CapturedOutput,
 }
 
-impl Bed {
-    fn new() -> Bed {
-        Bed::on(HostContext::builder(KernelRegistry::new()))
+impl TestBed {
+    fn new() -> TestBed {
+        TestBed::on(HostContext::builder(KernelRegistry::new()))
     }
 
-    /// One whose tensors take no more bytes than that.
-    fn within(n_bytes: usize) -> Bed {
+    /// Returns a bed whose tensors take no more than `n_bytes` bytes.
+    fn within(n_bytes: usize) -> TestBed {
         let system: Arc<dyn HostAllocator> = Arc::new(SystemAllocator::new());
         let limited = Arc::new(LimitedAllocator::new(system, n_bytes));
-        Bed::on(HostContext::builder(KernelRegistry::new()).allocator(limited))
+        TestBed::on(HostContext::builder(KernelRegistry::new()).allocator(limited))
     }
 
-    fn on(host: HostContextBuilder) -> Bed {
+    fn on(host: HostContextBuilder) -> TestBed {
         let (output, printed) = Output::captured();
         let host = host.output(output).build();
         let runtime = runtime_of(&host);
         let context = runtime.context();
-        Bed {
+        TestBed {
             runtime,
             context,
             printed,
         }
     }
 
-    /// The results of an operation, settled; the error of the call, or that of the last result that has failed.
+    /// Returns the results of an operation, settled; the error of the call, or that of the last result that has
+    /// failed.
     fn all(
         &self,
         name: &str,
@@ -87,7 +88,7 @@ impl Bed {
         Ok(self.all(name, inputs, attrs)?.remove(0))
     }
 
-    /// The message of the error that a call gives.
+    /// Returns the message of the error that a call gives.
     #[track_caller]
     fn refusal(&self, name: &str, inputs: impl tfrt_corert::IntoInputs, attrs: &OpAttrs) -> String {
         match self.all(name, inputs, attrs) {
@@ -110,14 +111,14 @@ impl Bed {
         self.runtime.handle(ScalarHostTensor::new(shape, value))
     }
 
-    /// A tensor of a type, of these numbers.
+    /// Returns a tensor of a type, of these numbers.
     fn numbers(&self, dtype: DType, extents: &[usize], elements: &[f64]) -> TensorHandle {
         let wide = self.dense(extents, elements);
         self.one("tf.Cast", [&wide], &attrs([("DstT", dtype)]))
             .unwrap()
     }
 
-    /// The elements of a tensor of real numbers.
+    /// Returns the elements of a tensor of real numbers.
     fn read(&self, handle: &TensorHandle) -> Vec<f64> {
         let wide = self
             .one("tf.Cast", [handle], &attrs([("DstT", DType::F64)]))
@@ -187,7 +188,7 @@ const REALS: [DType; 12] = [
     DType::F64,
 ];
 
-/// The position of an element of a result in an operand that was broadcast to it.
+/// Returns the position of an element of a result in an operand that was broadcast to it.
 fn source(mut index: usize, result: &[usize], operand: &[usize]) -> usize {
     let mut coordinates = vec![0; result.len()];
     for (coordinate, extent) in coordinates.iter_mut().zip(result).rev() {

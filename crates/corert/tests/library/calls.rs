@@ -18,7 +18,7 @@ mod recordings;
 #[path = "calls/steps.rs"]
 mod steps;
 
-/// The runtime of a host, with all kernels.
+/// Returns the runtime of a host, with all kernels.
 fn runtime_of(host: &HostContext) -> CoreRuntime {
     let runtime = CoreRuntime::new(host);
     runtime.set_kernels(tfrt_kernels::rows::find);
@@ -33,7 +33,7 @@ fn none() -> OpAttrs {
     OpAttrs::new()
 }
 
-/// A runtime whose host keeps what the diagnostic handler is told.
+/// Returns a runtime whose host keeps what the diagnostic handler is told.
 fn listening() -> (CoreRuntime, Arc<Mutex<Vec<String>>>) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let handler = told.clone();
@@ -43,8 +43,8 @@ fn listening() -> (CoreRuntime, Arc<Mutex<Vec<String>>>) {
     (runtime_of(&host), told)
 }
 
-/// The operation `gate`: its results come when the promises that it leaves are kept. `knows_metadata`: they have
-/// the metadata of its operand, known at once.
+/// Returns the operation `gate`: its results come when the promises that it leaves are kept. `knows_metadata`: they
+/// have the metadata of its operand, known at once.
 pub(crate) fn gate(
     runtime: &CoreRuntime,
     knows_metadata: bool,

@@ -1,4 +1,4 @@
-//! Handlers: the contract, what the logging handler says, who is asked in which order.
+//! Handlers: the contract, the text of the logging handler, and the order of searches.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use tfrt_corert::{
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{CapturedOutput, DeviceId, Error, ErrorCode, HostContext, Output};
 
-/// The runtime of a host, with all kernels.
+/// Returns the runtime of a host, with all kernels.
 fn runtime_of(host: &HostContext) -> CoreRuntime {
     let runtime = CoreRuntime::new(host);
     runtime.set_kernels(tfrt_kernels::rows::find);
@@ -47,7 +47,7 @@ fn handlers_keep_the_contract() {
 #[test]
 #[should_panic(expected = "shapes differ")]
 fn handlers_that_break_the_contract_are_found() {
-    /// Says nothing of errors.
+    /// A handler whose operations swallow errors: a failed call gives no results.
     struct Deaf(Arc<dyn OpHandler>);
     struct DeafOp(Arc<dyn Op>);
     impl OpHandler for Deaf {

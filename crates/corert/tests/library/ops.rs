@@ -10,8 +10,8 @@ use tfrt_tensor::{Element, ScalarHostTensor, StringHostTensor, Tensor, TensorSha
 
 #[path = "ops/channels.rs"]
 mod channels;
-#[path = "ops/movement.rs"]
-mod movement;
+#[path = "ops/layout_copy.rs"]
+mod layout_copy;
 #[path = "ops/names.rs"]
 mod names;
 #[path = "ops/pool.rs"]
@@ -29,14 +29,14 @@ mod stated;
 #[path = "ops/windows.rs"]
 mod windows;
 
-/// The runtime of a host, with all kernels.
+/// Returns the runtime of a host, with all kernels.
 fn runtime_of(host: &HostContext) -> CoreRuntime {
     let runtime = CoreRuntime::new(host);
     runtime.set_kernels(tfrt_kernels::rows::find);
     runtime
 }
 
-/// Whoever calls operations.
+/// A runtime with a context that calls operations.
 struct Caller {
     runtime: CoreRuntime,
     context: Context,
@@ -58,14 +58,14 @@ impl Caller {
         self.runtime.dense(extents, elements).unwrap()
     }
 
-    /// A tensor of numbers that are all different, and exact.
+    /// Returns a tensor of numbers that are all different, and exact.
     fn counting(&self, extents: &[usize]) -> TensorHandle {
         let n = extents.iter().product::<usize>();
         let elements: Vec<f32> = (0..n).map(|index| index as f32).collect();
         self.dense(extents, &elements)
     }
 
-    /// A tensor whose elements are all the same, however many.
+    /// Returns a tensor whose elements are all the same, however many.
     fn all<T: Element>(&self, extents: &[usize], value: T) -> TensorHandle {
         let shape = TensorShape::new(extents).unwrap();
         self.runtime.handle(ScalarHostTensor::new(shape, value))
@@ -95,21 +95,21 @@ impl Caller {
         Ok(results)
     }
 
-    /// The only result.
+    /// Returns the only result.
     fn call(&self, op: &str, inputs: &[&TensorHandle], attrs: &OpAttrs) -> TensorHandle {
         let mut results = self.try_all(op, inputs, attrs).unwrap();
         assert_eq!(results.len(), 1);
         results.remove(0)
     }
 
-    /// What is said of a call that fails.
+    /// Returns the message of a call that fails.
     fn error(&self, op: &str, inputs: &[&TensorHandle], attrs: &OpAttrs) -> String {
         let error = self.try_all(op, inputs, attrs).unwrap_err();
         error.message().to_owned()
     }
 }
 
-/// Waits.
+/// Waits until a handle is settled.
 fn settled(handle: &TensorHandle) {
     let (sender, receiver) = mpsc::channel();
     handle.to_async().and_then(move || sender.send(()).unwrap());

@@ -1,5 +1,5 @@
-//! Operations beside TensorFlow: `recorded/tensorflow.txt` has calls, and what TensorFlow made of them. How it is written,
-//! and its form, is said in `recorded/record.py`.
+//! Operations compared with TensorFlow: `recorded/tensorflow.txt` has calls, and the results that TensorFlow gave.
+//! `recorded/record.py` writes it and describes its form.
 //!
 //! Types, shapes, integers, truth values and strings are the same; floats differ in their last places. What TensorFlow
 //! refuses is refused.
@@ -15,7 +15,7 @@ use tfrt_tensor::{Bool, StringHostTensor, Tensor, TensorShape, with_real};
 
 const RECORDED: &str = include_str!("recorded/tensorflow.txt");
 
-/// What is known to differ: the beginning of a line, and why.
+/// Known differences: the beginning of a line, and the reason.
 const OTHERS: &[(&str, &str)] = &[("Selu {} | f64", "the row's numbers are those of f32")];
 
 #[test]
@@ -23,7 +23,7 @@ fn operations_are_those_of_tensorflow() {
     let host = HostContext::builder(KernelRegistry::new()).build();
     let runtime = CoreRuntime::new(&host);
     runtime.set_kernels(tfrt_kernels::rows::find);
-    let bed = Bed {
+    let bed = TestBed {
         context: runtime.context(),
         runtime,
     };
@@ -47,12 +47,12 @@ fn operations_are_those_of_tensorflow() {
     assert_eq!(used, vec![true; OTHERS.len()], "some differ no longer");
 }
 
-struct Bed {
+struct TestBed {
     runtime: CoreRuntime,
     context: Context,
 }
 
-impl Bed {
+impl TestBed {
     fn check(&self, line: &str) -> Result<(), String> {
         let (call, wanted) = line.split_once(" -> ").unwrap();
         let mut parts = call.split(" | ");
@@ -160,7 +160,7 @@ fn number<T: Real>(word: &str) -> T {
     }
 }
 
-/// A text in quotes: `\x20` is the byte.
+/// Returns a text in quotes: `\x20` is the byte.
 fn unquoted(word: &str) -> Vec<u8> {
     let text = word
         .strip_prefix('"')
@@ -257,7 +257,7 @@ fn same(found: &TensorHandle, wanted: &str) -> Result<(), String> {
         .ok_or_else(|| format!("gave {}", tensor.to_text().unwrap()))
 }
 
-/// Whether two numbers are the same, of floats but for the last places of the largest one beside them.
+/// Returns whether two numbers are the same, of floats but for the last places of the largest one beside them.
 fn is_near<T: Real>(one: T, other: T, largest: f64) -> bool {
     let near = match T::DTYPE {
         DType::F32 => 2e-6,

@@ -1,5 +1,5 @@
-//! What is said of wrong uses: each is made, and what comes of it is a row of `docs/wrong-uses.md`.
-//! `cargo xtask bless` rewrites the page.
+//! Wrong uses of operations, each with its message: the rows of `docs/wrong-uses.md`. `cargo xtask bless` rewrites
+//! the page.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, mpsc};
@@ -27,14 +27,14 @@ mod surroundings;
 #[path = "wrong_uses/tensors.rs"]
 mod tensors;
 
-/// The runtime of a host, with all kernels.
+/// Returns the runtime of a host, with all kernels.
 fn runtime_of(host: &HostContext) -> CoreRuntime {
     let runtime = CoreRuntime::new(host);
     runtime.set_kernels(tfrt_kernels::rows::find);
     runtime
 }
 
-/// A wrong use, and what came of it.
+/// A wrong use and the resulting message.
 struct Row {
     what: &'static str,
     error: Error,
@@ -44,11 +44,11 @@ fn row(what: &'static str, error: Error) -> Row {
     Row { what, error }
 }
 
-/// Whoever does something wrong.
+/// A runtime, context and operations to misuse.
 struct User {
     runtime: CoreRuntime,
     context: Context,
-    /// Its result is of the input's type and shape, and comes when a promise is kept.
+    /// An operation whose result is of the input's type and shape, and comes when a promise is kept.
     later: CoreRuntimeOp,
     promises: Arc<Mutex<Vec<Promise<Tensor>>>>,
 }
@@ -85,7 +85,7 @@ impl User {
         }
     }
 
-    /// A tensor of which type and shape are known, and that is to come.
+    /// Returns a pending tensor of which type and shape are known.
     fn later(&self, like: &TensorHandle) -> TensorHandle {
         let later = self.later.call_one(&self.context, [like], &none());
         // A handle of another runtime, say.
@@ -96,7 +96,7 @@ impl User {
         self.runtime.dense(extents, elements).unwrap()
     }
 
-    /// A tensor of ones.
+    /// Returns a tensor of ones.
     fn ones(&self, extents: &[usize]) -> TensorHandle {
         self.dense(extents, &vec![1.0_f32; extents.iter().product()])
     }
@@ -108,8 +108,8 @@ impl User {
         self.runtime.handle(tensor)
     }
 
-    /// Why an operation can't be called so: neither with inputs that are there nor, if types and shapes are enough to
-    /// know it, with inputs that are to come.
+    /// Returns the error of a call that can't be made: with inputs that are there, and with pending ones if types and
+    /// shapes are enough to know it.
     #[track_caller]
     fn refusal(&self, op: &str, inputs: impl IntoInputs, attrs: &OpAttrs) -> Error {
         let given: Vec<TensorHandle> = inputs.with(|inputs| inputs.iter().cloned().collect());
@@ -125,7 +125,8 @@ impl User {
         error
     }
 
-    /// The same of what is known when the inputs are there: what is in them, or that no memory holds the results.
+    /// Returns the error of a call that is only found when the inputs are there: by their elements, or since no
+    /// memory holds the results.
     #[track_caller]
     fn late_refusal(&self, op: &str, inputs: impl IntoInputs, attrs: &OpAttrs) -> Error {
         self.failure_of(op, inputs, attrs)
@@ -137,8 +138,8 @@ impl User {
         failure(op.call(&self.context, inputs, attrs))
     }
 
-    /// Tensors of the same types and shapes that are to come: of the first input, and of all others but those
-    /// of integers, which may say something about the results.
+    /// Returns pending tensors of the types and shapes of the inputs. Lists of integers behind the first input stay
+    /// as they are, since the results may depend on them.
     fn to_come(&self, inputs: &[TensorHandle]) -> Vec<TensorHandle> {
         let to_come = |(index, input): (usize, &TensorHandle)| {
             let is_kept = index > 0 && input.dtype().is_some_and(DType::is_integer);
@@ -151,7 +152,7 @@ impl User {
     }
 }
 
-/// The error of a call, or of the results when they are settled.
+/// Returns the error of a call, or of the results when they are settled.
 #[track_caller]
 fn failure(results: Result<Handles, Error>) -> Error {
     match results {
@@ -164,7 +165,7 @@ fn failure(results: Result<Handles, Error>) -> Error {
     }
 }
 
-/// Waits.
+/// Waits until a handle is settled.
 fn settled(handle: &TensorHandle) {
     let (sender, receiver) = mpsc::channel();
     handle

@@ -2,7 +2,7 @@
 
 use tfrt_host::ExecutionContext;
 use tfrt_host::kernel::{Attr, Operands};
-use tfrt_tensor::math::attention::{Attention, TensorMask, attention_beside_into};
+use tfrt_tensor::math::attention::{Attention, TensorMask, attention_merged_heads_into};
 
 use super::{TensorResult, dense, made, memory};
 
@@ -26,7 +26,7 @@ pub(super) fn attend(
     ];
     let mask = match operands.len() {
         3 => TensorMask::None,
-        _ => TensorMask::Added(dense(&operands, 3)?.clone()),
+        _ => TensorMask::Additive(dense(&operands, 3)?.clone()),
     };
     let heads = usize::try_from(*heads).unwrap_or(0);
     let options = Attention {
@@ -40,6 +40,6 @@ pub(super) fn attend(
         *last = hidden;
     }
     let out = memory::output(execution, &extents)?;
-    let chain = attention_beside_into(execution, &options, heads, inputs, mask, &out)?;
+    let chain = attention_merged_heads_into(execution, &options, heads, inputs, mask, &out)?;
     Ok(made(out, chain))
 }

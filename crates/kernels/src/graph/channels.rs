@@ -3,10 +3,10 @@
 use tfrt_host::kernel::{Attr, Operands};
 use tfrt_host::{Error, ExecutionContext};
 use tfrt_tensor::DenseHostTensor;
-use tfrt_tensor::math::movement::{concat_extents, shuffle_into};
-use tfrt_tensor::math::near::{Neighbours, neighbours_last_into};
-use tfrt_tensor::math::normalize::scale_joined_into;
-use tfrt_tensor::math::panel::Activation;
+use tfrt_tensor::math::layout_copy::{concat_extents, shuffle_into};
+use tfrt_tensor::math::lrn::{Lrn, lrn_channels_last_into};
+use tfrt_tensor::math::normalize::concat_affine_into;
+use tfrt_tensor::math::packed_gemm::Activation;
 
 use super::{TensorResult, dense, made, memory};
 
@@ -29,7 +29,7 @@ pub(super) fn channel_affine(
     let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
     let rank = shapes.first().map_or(0, |shape| shape.len());
     let out = memory::output(execution, &concat_extents(&shapes, rank.saturating_sub(1))?)?;
-    let chain = scale_joined_into(execution, &parts, lists, activation(&name)?, &out)?;
+    let chain = concat_affine_into(execution, &parts, lists, activation(&name)?, &out)?;
     Ok(made(out, chain))
 }
 
@@ -66,14 +66,14 @@ pub(super) fn lrn(
         let message = "expected a number of channels above 0 to divide by";
         return Err(Error::invalid_argument(message));
     }
-    let neighbours = Neighbours {
+    let neighbours = Lrn {
         size,
         alpha: f64::from(*alpha),
         beta: f64::from(*beta),
         bias: f64::from(*bias),
     };
     let out = memory::output(execution, &x.shape().to_dims())?;
-    let chain = neighbours_last_into(execution, neighbours, x, &out)?;
+    let chain = lrn_channels_last_into(execution, neighbours, x, &out)?;
     Ok(made(out, chain))
 }
 

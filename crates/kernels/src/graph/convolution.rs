@@ -6,10 +6,10 @@ use tfrt_host::codec::{DecodeContext, Decoder, Encoder};
 use tfrt_host::kernel::{Attr, AttributeView, Operands};
 use tfrt_host::{Error, ExecutionContext};
 use tfrt_tensor::math::conv::{
-    Convolution, Method, PackedFilter, convolve_depthwise_into, convolve_joined_into,
-    convolve_packed_into, joined_extents,
+    Convolution, Method, PackedFilter, convolve_concat_extents, convolve_concat_into,
+    convolve_depthwise_into, convolve_packed_into,
 };
-use tfrt_tensor::math::panel::{AddedTensor, TensorAfter};
+use tfrt_tensor::math::packed_gemm::{TensorAddend, TensorEpilogue};
 use tfrt_tensor::op::PreparedState;
 use tfrt_tensor::{DType, DenseHostTensor};
 
@@ -278,10 +278,10 @@ pub(super) fn convolve(
     let extents = convolution.output_extents(&x.shape().to_dims(), &filter.extents)?;
     let out = memory::output(execution, &extents)?;
     let added = match operands.len() {
-        1 => AddedTensor::Nothing,
-        _ => AddedTensor::Tensor(dense(operands, 1)?.clone()),
+        1 => TensorAddend::Nothing,
+        _ => TensorAddend::Tensor(dense(operands, 1)?.clone()),
     };
-    let after = TensorAfter {
+    let after = TensorEpilogue {
         scale: None,
         shift: filter.shift.clone(),
         added,
@@ -325,14 +325,14 @@ pub(super) fn convolve_concat(
     let parts: Vec<&DenseHostTensor> = parts.collect::<Result<_, _>>()?;
     let shapes: Vec<_> = parts.iter().map(|part| part.shape().to_dims()).collect();
     let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
-    let out = memory::output(execution, &joined_extents(&shapes, packed)?)?;
-    let after = TensorAfter {
+    let out = memory::output(execution, &convolve_concat_extents(&shapes, packed)?)?;
+    let after = TensorEpilogue {
         scale: None,
         shift: filter.shift.clone(),
-        added: AddedTensor::Nothing,
+        added: TensorAddend::Nothing,
         activation: filter.epilogue.activation,
         then: filter.epilogue.then.clone(),
     };
-    let chain = convolve_joined_into(execution, &parts, packed, after, &out)?;
+    let chain = convolve_concat_into(execution, &parts, packed, after, &out)?;
     Ok(made(out, chain))
 }

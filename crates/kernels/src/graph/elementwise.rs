@@ -20,7 +20,7 @@ use super::{TensorResult, dense, made, memory};
 
 /// A program that was parsed when the model was opened.
 #[derive(Clone, Debug)]
-struct Program(pointwise::Program);
+struct Program(pointwise::PointwiseProgram);
 
 impl PreparedState for Program {}
 
@@ -53,7 +53,7 @@ fn read(node: &NodeCall<'_>) -> Result<Program, Error> {
         })?);
     }
     let n_inputs = node.attributes.size_or("inputs", 0)?;
-    Ok(Program(pointwise::Program::new(n_inputs, &all)?))
+    Ok(Program(pointwise::PointwiseProgram::new(n_inputs, &all)?))
 }
 
 /// `%y = "cpu.fused.elementwise"(%a, %b, %p)`

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tfrt_host::Error;
 use tfrt_host::codec::{Decoder, Encoder};
-use tfrt_tensor::math::panel::Activation;
-use tfrt_tensor::math::pointwise::{Program, Step};
+use tfrt_tensor::math::packed_gemm::Activation;
+use tfrt_tensor::math::pointwise::{PointwiseProgram, Step};
 
 use crate::onnx::NodeCall;
 
@@ -17,7 +17,7 @@ pub(super) struct Epilogue {
     /// The steps as text, for files.
     steps: Vec<String>,
     pub(super) activation: Activation,
-    pub(super) then: Option<Arc<Program>>,
+    pub(super) then: Option<Arc<PointwiseProgram>>,
 }
 
 /// Programs that are simple activations.
@@ -48,7 +48,10 @@ impl Epilogue {
             None => {
                 let parsed = steps.iter().map(|step| step.parse::<Step>());
                 let parsed: Vec<Step> = parsed.collect::<Result<_, _>>()?;
-                (Activation::None, Some(Arc::new(Program::new(1, &parsed)?)))
+                (
+                    Activation::None,
+                    Some(Arc::new(PointwiseProgram::new(1, &parsed)?)),
+                )
             }
         };
         Ok(Epilogue {

@@ -6,8 +6,8 @@ use tfrt_host::codec::{DecodeContext, Decoder, Encoder};
 use tfrt_host::kernel::{Attr, AttributeView, Operands};
 use tfrt_host::{Error, ExecutionContext};
 use tfrt_tensor::DenseHostTensor;
-use tfrt_tensor::math::matmul::{PackedRight, matmul_packed_into};
-use tfrt_tensor::math::panel::{AddedTensor, TensorAfter};
+use tfrt_tensor::math::matmul::{PackedRhs, matmul_packed_into};
+use tfrt_tensor::math::packed_gemm::{TensorAddend, TensorEpilogue};
 use tfrt_tensor::op::PreparedState;
 
 use crate::onnx::{NodeCall, PrepareRow, state};
@@ -28,7 +28,7 @@ pub(super) const PREPARE: [PrepareRow; 1] = [PrepareRow {
 /// A packed right-hand side, with the summands of each row.
 #[derive(Clone, Debug)]
 struct Matrix {
-    packed: PackedRight,
+    packed: PackedRhs,
     shift: Option<DenseHostTensor>,
     epilogue: Epilogue,
 }
@@ -61,7 +61,7 @@ impl Matrix {
         }
         let [k, n] = [decoder.usize()?, decoder.usize()?];
         let (elements, shift) = stored::read_packed(n, decoder, context)?;
-        let packed = PackedRight::restore(context.allocator(), sets, [k, n], elements)?;
+        let packed = PackedRhs::restore(context.allocator(), sets, [k, n], elements)?;
         Ok(Matrix {
             packed,
             shift,
@@ -87,8 +87,8 @@ fn pack(node: &NodeCall<'_>) -> Result<Matrix, Error> {
     let reading = right.read()?;
     let view = reading.view()?;
     let packed = match node.attributes.flag("transposed", false)? {
-        false => PackedRight::pack(host.allocator(), &view)?,
-        true => PackedRight::pack(host.allocator(), &view.permute(&[1, 0])?)?,
+        false => PackedRhs::pack(host.allocator(), &view)?,
+        true => PackedRhs::pack(host.allocator(), &view.permute(&[1, 0])?)?,
     };
     let packed = packed.map_elements(|elements| shared::share(host, elements));
     let [_, n] = packed.extents();
@@ -137,12 +137,12 @@ pub(super) fn multiply(
         None => return Err(Error::invalid_argument("expected a matrix, found a number")),
     }
     let out = memory::output(execution, &extents)?;
-    let after = TensorAfter {
+    let after = TensorEpilogue {
         scale: None,
         shift: right.shift.clone(),
         added: match operands.len() {
-            1 => AddedTensor::Nothing,
-            _ => AddedTensor::Tensor(dense(operands, 1)?.clone()),
+            1 => TensorAddend::Nothing,
+            _ => TensorAddend::Tensor(dense(operands, 1)?.clone()),
         },
         activation: right.epilogue.activation,
         then: right.epilogue.then.clone(),

@@ -24,7 +24,7 @@ use tfrt_host::codec::{DecodeContext, Decoder, EncodedValue, Encoder, ValueCodec
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AnyAsyncValue, Error, HostContext};
 use tfrt_tensor::codec::{read_tensor, write_tensor};
-use tfrt_tensor::math::panel::InstructionSet;
+use tfrt_tensor::math::packed_gemm::InstructionSet;
 use tfrt_tensor::op::Prepared;
 use tfrt_tensor::{DenseHostTensor, Tensor};
 

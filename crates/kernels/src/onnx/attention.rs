@@ -3,9 +3,9 @@
 use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::attention::{
-    self, Scoring, Stage, TensorMask, attention_into, scored_into, scores_into,
+    self, ScoreOptions, ScoreStage, TensorMask, attention_into, scored_into, scores_into,
 };
-use tfrt_tensor::math::movement::{Movement, concat_extents, concat_into};
+use tfrt_tensor::math::layout_copy::{LayoutCopy, concat_extents, concat_into};
 use tfrt_tensor::{DType, DenseHostTensor, Dims, TensorShape};
 
 use super::outputs::IntoValue;
@@ -42,7 +42,7 @@ fn by_heads(node: &NodeCall<'_>, index: usize, heads: &str) -> Result<PendingTen
         return Err(node.attributes.error(heads, message));
     }
     let apart = [batch, length, n_heads, hidden / n_heads];
-    let movement = Movement::transpose(&apart, &[0, 2, 1, 3])?;
+    let movement = LayoutCopy::transpose(&apart, &[0, 2, 1, 3])?;
     let out = node.output(x.dtype(), movement.extents())?;
     let chain = movement.run_into(node.execution, &x.reshape(TensorShape::new(&apart)?)?, &out)?;
     Ok((out, chain))
@@ -95,7 +95,7 @@ fn attention(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         .attributes
         .float("scale")?
         .map_or(1.0 / depth.sqrt(), f64::from);
-    let scoring = Scoring {
+    let scoring = ScoreOptions {
         scale,
         softcap: node.attributes.float_or("softcap", 0.0)?.into(),
         causal: is_causal.then_some(past),
@@ -129,8 +129,8 @@ fn attention(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         };
         let mask = match mask {
             None => TensorMask::None,
-            Some(mask) if mask.dtype() == DType::I1 => TensorMask::Seen(mask),
-            Some(mask) => TensorMask::Added(mask),
+            Some(mask) if mask.dtype() == DType::I1 => TensorMask::Boolean(mask),
+            Some(mask) => TensorMask::Additive(mask),
         };
         attention_into(&execution, &options, inputs, mask, &written).into_value()
     });
@@ -148,10 +148,10 @@ fn attention(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         extents[3] = k[2];
         let scores = node.output(dtype, &extents)?;
         let stage = match node.attributes.integer_or("scores_mode", 0)? {
-            0 => Stage::Product,
-            1 => Stage::Capped,
-            2 => Stage::Masked,
-            3 => Stage::Softmax,
+            0 => ScoreStage::Product,
+            1 => ScoreStage::Capped,
+            2 => ScoreStage::Masked,
+            3 => ScoreStage::Softmax,
             mode => {
                 let message = format_args!("is expected to be 0 to 3, found {mode}");
                 return Err(node.attributes.error("scores_mode", message));
@@ -198,7 +198,7 @@ fn flattened(
     chain: AsyncValue<Chain>,
     extents: &[usize],
 ) -> Result<Outputs, Error> {
-    let movement = Movement::transpose(extents, &[0, 2, 1, 3])?;
+    let movement = LayoutCopy::transpose(extents, &[0, 2, 1, 3])?;
     let out = node.output(x.dtype(), movement.extents())?;
     let (execution, written) = (node.execution.clone(), out.clone());
     let chain =

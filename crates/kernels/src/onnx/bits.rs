@@ -2,7 +2,7 @@
 
 use tfrt_host::Error;
 use tfrt_tensor::DType;
-use tfrt_tensor::compact::CompactType;
+use tfrt_tensor::subbyte::SubbyteType;
 
 use super::opaque::retyped;
 use super::{NodeCall, Operations, Outputs};
@@ -16,7 +16,7 @@ fn bit_cast(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         .attributes
         .dtype("to")?
         .ok_or_else(|| node.attributes.missing("to"))?;
-    let n_bits = |dtype: DType| match CompactType::of_dtype(dtype) {
+    let n_bits = |dtype: DType| match SubbyteType::of_dtype(dtype) {
         Some(small) => Some(small.n_bits()),
         None => dtype.size_bytes().map(|n_bytes| n_bytes * 8),
     };

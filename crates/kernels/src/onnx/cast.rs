@@ -1,9 +1,9 @@
 //! `cast` and `CastLike`: conversion of any type to any other, strings included.
 
 use tfrt_host::{AsyncValue, Chain, Error};
-use tfrt_tensor::compact::Overflow;
 use tfrt_tensor::math::cast::{Casting, PowerRounding, cast_into};
 use tfrt_tensor::math::number::Real;
+use tfrt_tensor::subbyte::Overflow;
 use tfrt_tensor::{DType, DenseHostTensor, StringHostTensor, Tensor};
 
 use super::dispatch::{to_f64, with_integer};

@@ -14,7 +14,7 @@ use tfrt_host::kernel::{
 };
 use tfrt_host::memory::MemoryReservation;
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext};
-use tfrt_tensor::math::movement::{stack_extents, stack_into};
+use tfrt_tensor::math::layout_copy::{stack_extents, stack_into};
 use tfrt_tensor::{
     Bool, DType, DenseHostTensor, Dims, NoValue, Sequence, StringHostTensor, Tensor,
     TensorMetadata, TensorShape,

@@ -10,8 +10,8 @@ use tfrt_tensor::math::conv::channels_first::{
     OrderedFilter, convolve_into, convolve_ordered_into, convolve_transposed_into,
     convolve_transposed_ordered_into, output_extents,
 };
-use tfrt_tensor::math::conv::{Convolution, TensorEpilogue, Transposed};
-use tfrt_tensor::math::quantize::{Scaling, quantize_into};
+use tfrt_tensor::math::conv::{Convolution, TensorConvEpilogue, TransposedConvolution};
+use tfrt_tensor::math::quantize::{QuantParams, quantize_into};
 use tfrt_tensor::{DType, DenseHostTensor, Dims};
 
 use super::cast::converted;
@@ -87,7 +87,7 @@ impl Filter<'_> {
         self,
         node: &NodeCall<'_>,
         convolution: &Convolution,
-        after: TensorEpilogue,
+        after: TensorConvEpilogue,
         out: &DenseHostTensor,
     ) -> Result<AsyncValue<Chain>, Error> {
         let (x, execution) = (node.inputs.dense(0)?, node.execution);
@@ -105,8 +105,8 @@ impl Filter<'_> {
     fn convolve_transposed(
         self,
         node: &NodeCall<'_>,
-        transposed: &Transposed,
-        after: TensorEpilogue,
+        transposed: &TransposedConvolution,
+        after: TensorConvEpilogue,
         out: &DenseHostTensor,
     ) -> Result<AsyncValue<Chain>, Error> {
         let (x, execution) = (node.inputs.dense(0)?, node.execution);
@@ -157,9 +157,9 @@ fn convolution_by(node: &NodeCall<'_>, filter: Filter<'_>) -> Result<Outputs, Er
     let (convolution, output) = described(node, |rank| filter.extents(node, rank), "groups")?;
     let shift = node.inputs.optional_dense(2)?.cloned();
     let out = node.output(dtype, &output)?;
-    let after = TensorEpilogue {
+    let after = TensorConvEpilogue {
         shift,
-        ..TensorEpilogue::default()
+        ..TensorConvEpilogue::default()
     };
     node.inputs.expect(0, Family::Floats)?;
     let chain = filter.convolve(node, &convolution, after, &out)?;
@@ -195,9 +195,9 @@ fn exact(
         .and_then_value(move |_| filter_chain)
         .and_then_value(move |_| shift_chain);
     let chain = ready.and_then_value(move |_| {
-        let after = TensorEpilogue {
+        let after = TensorConvEpilogue {
             shift,
-            ..TensorEpilogue::default()
+            ..TensorConvEpilogue::default()
         };
         convolve_into(&execution, &convolution, [&x, &filter], after, &written).into_value()
     });
@@ -235,7 +235,7 @@ fn quantized(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     } else {
         &count[..]
     };
-    let scaling = Scaling::new(&extents, Some(1), 0, (shape, scales), zeros)
+    let scaling = QuantParams::new(&extents, Some(1), 0, (shape, scales), zeros)
         .map_err(|error| node.with_name(&error))?;
     let out = node.output(dtype, &extents)?;
     let (execution, written) = (node.execution.clone(), out.clone());

@@ -1,7 +1,7 @@
 //! Operations that create tensors: of one value, of a range, of ones on a diagonal.
 
 use tfrt_host::{AsyncValue, Chain, Error};
-use tfrt_tensor::math::movement::Movement;
+use tfrt_tensor::math::layout_copy::LayoutCopy;
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::math::parallel;
 use tfrt_tensor::{DType, DenseHostTensor, Element};
@@ -34,7 +34,7 @@ fn constant_of_shape(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     }
     let value = reshaped(&value, &[])?;
     let mut outputs = Outputs::new();
-    outputs.push(node.moved(&value, &Movement::broadcast(&[], &shape)?)?);
+    outputs.push(node.moved(&value, &LayoutCopy::broadcast(&[], &shape)?)?);
     Ok(outputs)
 }
 

@@ -2,9 +2,9 @@
 
 use tfrt_host::Error;
 use tfrt_tensor::math::Family;
-use tfrt_tensor::math::boxes::{Sides, Suppression, suppress};
+use tfrt_tensor::math::boxes::{BoundingBox, NonMaxSuppression, suppress};
 use tfrt_tensor::math::number::Real;
-use tfrt_tensor::math::sample::{Regions, regions_into};
+use tfrt_tensor::math::sample::{RoiAlign, roi_align_into};
 
 use super::{NodeCall, Operations, Outputs, with_floating};
 
@@ -34,7 +34,7 @@ fn suppression(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     } else {
         0
     };
-    let suppression = Suppression {
+    let suppression = NonMaxSuppression {
         most: usize::try_from(most).unwrap_or(0),
         overlap: if node.inputs.has(3) {
             node.inputs.number(3)?
@@ -51,12 +51,12 @@ fn suppression(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let sides = boxes.chunks_exact(4).map(|one| {
         let four = [one[0], one[1], one[2], one[3]];
         if by_middles {
-            Sides::of_middle(four)
+            BoundingBox::of_middle(four)
         } else {
-            Sides::of_corners(four)
+            BoundingBox::of_corners(four)
         }
     });
-    let sides: Vec<Sides> = sides.collect();
+    let sides: Vec<BoundingBox> = sides.collect();
     let mut kept = Vec::new();
     for (image, sides) in sides.chunks(n.max(1)).enumerate() {
         for class in 0..classes {
@@ -108,7 +108,7 @@ fn align(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     } else {
         "half_pixel"
     };
-    let options = Regions {
+    let options = RoiAlign {
         scale: node.attributes.float_or("spatial_scale", 1.0)?.into(),
         ratio: node.attributes.size_or("sampling_ratio", 0)?,
         half_pixel: node
@@ -137,7 +137,7 @@ fn align(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     ];
     let out = node.output(dtype, &output)?;
     node.inputs.expect(0, Family::Floats)?;
-    let chain = regions_into(node.execution, options, x, list, images, &out)
+    let chain = roi_align_into(node.execution, options, x, list, images, &out)
         .map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }

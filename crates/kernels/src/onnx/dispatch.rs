@@ -13,7 +13,7 @@ pub(in crate::onnx) use tfrt_tensor::{with_floating, with_integer, with_number, 
 pub fn to_f64(tensor: &DenseHostTensor) -> Result<Vec<f64>, Error> {
     let reading = tensor.read()?;
     let dtype = tensor.dtype();
-    if let Some(compact) = tfrt_tensor::compact::CompactType::of_dtype(dtype) {
+    if let Some(compact) = tfrt_tensor::subbyte::SubbyteType::of_dtype(dtype) {
         let codes = reading.bytes().iter();
         return Ok(codes.map(|code| compact.decode(*code).into()).collect());
     }

@@ -3,7 +3,7 @@
 use tfrt_host::Error;
 use tfrt_tensor::Dims;
 use tfrt_tensor::math::Family;
-use tfrt_tensor::math::fold::{Patches, fold_into};
+use tfrt_tensor::math::fold::{PatchAxis, fold_into};
 
 use super::movement::sizes;
 use super::{NodeCall, Operations, Outputs};
@@ -35,14 +35,14 @@ fn col2im(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     }
     let (strides, dilations) = (list("strides", rank, 1)?, list("dilations", rank, 1)?);
     let pads = list("pads", rank * 2, 0)?;
-    let patches = |dimension: usize| Patches {
+    let patches = |dimension: usize| PatchAxis {
         picture: picture[dimension],
         taps: block[dimension],
         dilation: dilations[dimension],
         stride: strides[dimension],
         pads: (pads[dimension], pads[rank + dimension]),
     };
-    let patches: Vec<Patches> = (0..rank).map(patches).collect();
+    let patches: Vec<PatchAxis> = (0..rank).map(patches).collect();
     let n_taps = block
         .iter()
         .try_fold(1_usize, |product, taps| product.checked_mul(*taps));

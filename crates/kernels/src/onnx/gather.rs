@@ -1,8 +1,8 @@
 //! Operations that gather elements by positions, or by truth values.
 
 use tfrt_host::Error;
-use tfrt_tensor::math::movement::{
-    Movement, gather_elements_into, gather_nd_extents, gather_nd_into, one_hot_extents,
+use tfrt_tensor::math::layout_copy::{
+    LayoutCopy, gather_elements_into, gather_nd_extents, gather_nd_into, one_hot_extents,
     one_hot_into,
 };
 use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor, TensorView};
@@ -32,7 +32,7 @@ fn gather(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         .reserve(positions.n_elements(), BYTES_PER_POSITION)?;
     let movement = {
         let reading = positions.read()?;
-        Movement::gather(&found, axis, &reading.view::<i64>()?)
+        LayoutCopy::gather(&found, axis, &reading.view::<i64>()?)
     };
     let movement = movement.map_err(|error| node.with_name(&error))?;
     let mut outputs = Outputs::new();
@@ -91,7 +91,7 @@ fn compress(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         }
     };
     let positions = TensorView::new(&marked, &[marked.len()])?;
-    let movement = Movement::gather(&extents(x), axis, &positions);
+    let movement = LayoutCopy::gather(&extents(x), axis, &positions);
     let mut outputs = Outputs::new();
     outputs.push(node.moved(x, &movement.map_err(|error| node.with_name(&error))?)?);
     Ok(outputs)
@@ -108,7 +108,7 @@ fn array_feature_extractor(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = reshaped(x, &found)?;
     let axis = node.axis(-1, found.len())?;
     node.workspace.reserve(list.len(), BYTES_PER_POSITION)?;
-    let movement = Movement::gather(&found, axis, &TensorView::new(&list, &[list.len()])?);
+    let movement = LayoutCopy::gather(&found, axis, &TensorView::new(&list, &[list.len()])?);
     let mut outputs = Outputs::new();
     outputs.push(node.moved(&x, &movement.map_err(|error| node.with_name(&error))?)?);
     Ok(outputs)

@@ -4,8 +4,10 @@ use tfrt_host::Error;
 use tfrt_tensor::DType;
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::number::Real;
-use tfrt_tensor::math::resize::{Along, Blend, Places, Rounding, Scaled, Scaling};
-use tfrt_tensor::math::sample::{Grid, Outside, Sampling, grid_into};
+use tfrt_tensor::math::resize::{
+    NearestMode, OnnxCoordinates, OnnxResize, OnnxResizeAxis, OnnxResizeKernel, OnnxResizeOptions,
+};
+use tfrt_tensor::math::sample::{GridSample, PaddingMode, Sampling, grid_sample_into};
 
 use super::{NodeCall, Operations, Outputs, with_floating};
 
@@ -41,7 +43,7 @@ fn old_rounding(node: &NodeCall<'_>) -> Result<&'static str, Error> {
     }
 }
 
-fn scaling(node: &NodeCall<'_>) -> Result<Scaling, Error> {
+fn scaling(node: &NodeCall<'_>) -> Result<OnnxResizeOptions, Error> {
     let (places, nearest) = match is_old(node) {
         true => ("asymmetric", old_rounding(node)?),
         false => (
@@ -57,31 +59,31 @@ fn scaling(node: &NodeCall<'_>) -> Result<Scaling, Error> {
         )
     };
     let places = match places {
-        "half_pixel" => Places::HalfPixel,
-        "half_pixel_symmetric" => Places::HalfPixelSymmetric,
-        "pytorch_half_pixel" => Places::PytorchHalfPixel,
-        "align_corners" => Places::AlignCorners,
-        "asymmetric" => Places::Asymmetric,
-        "tf_half_pixel_for_nn" => Places::HalfPixelForNearest,
-        "tf_crop_and_resize" => Places::CropAndResize,
+        "half_pixel" => OnnxCoordinates::HalfPixel,
+        "half_pixel_symmetric" => OnnxCoordinates::HalfPixelSymmetric,
+        "pytorch_half_pixel" => OnnxCoordinates::PytorchHalfPixel,
+        "align_corners" => OnnxCoordinates::AlignCorners,
+        "asymmetric" => OnnxCoordinates::Asymmetric,
+        "tf_half_pixel_for_nn" => OnnxCoordinates::HalfPixelForNearest,
+        "tf_crop_and_resize" => OnnxCoordinates::CropAndResize,
         other => return Err(unknown("coordinates", other)),
     };
     let rounding = match nearest {
-        "round_prefer_floor" => Rounding::HalfDown,
-        "round_prefer_ceil" => Rounding::HalfUp,
-        "floor" => Rounding::Floor,
-        "ceil" => Rounding::Ceil,
+        "round_prefer_floor" => NearestMode::HalfDown,
+        "round_prefer_ceil" => NearestMode::HalfUp,
+        "floor" => NearestMode::Floor,
+        "ceil" => NearestMode::Ceil,
         other => return Err(unknown("nearest_mode", other)),
     };
     let blend = match node.attributes.string_or("mode", "nearest")? {
-        "nearest" => Blend::Nearest(rounding),
-        "linear" | "bilinear" => Blend::Linear,
+        "nearest" => OnnxResizeKernel::Nearest(rounding),
+        "linear" | "bilinear" => OnnxResizeKernel::Linear,
         "cubic" | "bicubic" => {
-            Blend::Cubic(node.attributes.float_or("cubic_coeff_a", -0.75)?.into())
+            OnnxResizeKernel::Cubic(node.attributes.float_or("cubic_coeff_a", -0.75)?.into())
         }
         other => return Err(unknown("mode", other)),
     };
-    Ok(Scaling {
+    Ok(OnnxResizeOptions {
         blend,
         places,
         antialias: node.attributes.flag("antialias", false)?,
@@ -91,7 +93,7 @@ fn scaling(node: &NodeCall<'_>) -> Result<Scaling, Error> {
 }
 
 /// Returns how each dimension is resized, by factors or extents.
-fn dimensions(node: &NodeCall<'_>, extents: &[usize]) -> Result<Vec<Along>, Error> {
+fn dimensions(node: &NodeCall<'_>, extents: &[usize]) -> Result<Vec<OnnxResizeAxis>, Error> {
     let axes = match node.attributes.integers("axes")? {
         None => (0..extents.len()).collect(),
         Some(axes) => axes
@@ -99,13 +101,13 @@ fn dimensions(node: &NodeCall<'_>, extents: &[usize]) -> Result<Vec<Along>, Erro
             .map(|axis| node.axis(*axis, extents.len()))
             .collect::<Result<Vec<_>, _>>()?,
     };
-    let whole = |extent: &usize| Along {
+    let whole = |extent: &usize| OnnxResizeAxis {
         input: *extent,
         output: *extent,
         scale: 1.0,
         part: (0.0, 1.0),
     };
-    let mut list: Vec<Along> = extents.iter().map(whole).collect();
+    let mut list: Vec<OnnxResizeAxis> = extents.iter().map(whole).collect();
     let (scales_at, sizes_at) = if is_old(node) {
         (1, usize::MAX)
     } else {
@@ -234,9 +236,9 @@ fn resize(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let out = node.output(dtype, &output)?;
     node.workspace
         .reserve(scaling.bytes_of_taps(&dimensions), 1)?;
-    let scaled = Scaled::new(&scaling, &dimensions).map_err(|error| node.with_name(&error))?;
-    let is_picked =
-        matches!(scaling.blend, Blend::Nearest(_)) && scaling.places != Places::CropAndResize;
+    let scaled = OnnxResize::new(&scaling, &dimensions).map_err(|error| node.with_name(&error))?;
+    let is_picked = matches!(scaling.blend, OnnxResizeKernel::Nearest(_))
+        && scaling.places != OnnxCoordinates::CropAndResize;
     let chain = match is_picked {
         true => scaled.pick_into(node.execution, x, &out)?,
         false => {
@@ -256,7 +258,7 @@ fn grid_sample(node: &NodeCall<'_>) -> Result<Outputs, Error> {
             format_args!("is not recognized: '{}'", found.escape_debug()),
         )
     };
-    let options = Grid {
+    let options = GridSample {
         sampling: match node.attributes.string_or("mode", "linear")? {
             "nearest" => Sampling::Nearest,
             "linear" | "bilinear" => Sampling::Linear,
@@ -264,9 +266,9 @@ fn grid_sample(node: &NodeCall<'_>) -> Result<Outputs, Error> {
             other => return Err(unknown("mode", other)),
         },
         outside: match node.attributes.string_or("padding_mode", "zeros")? {
-            "zeros" => Outside::Zeros,
-            "border" => Outside::Border,
-            "reflection" => Outside::Reflection,
+            "zeros" => PaddingMode::Zeros,
+            "border" => PaddingMode::Border,
+            "reflection" => PaddingMode::Reflection,
             other => return Err(unknown("padding_mode", other)),
         },
         align_corners: node.attributes.flag("align_corners", false)?,
@@ -282,7 +284,7 @@ fn grid_sample(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let out = node.output(dtype, &output)?;
     node.inputs.expect(0, Family::Reals)?;
     node.inputs.expect(1, Family::Floats)?;
-    let chain = grid_into(node.execution, options, x, grid, &out);
+    let chain = grid_sample_into(node.execution, options, x, grid, &out);
     Ok(Outputs::later(
         out,
         chain.map_err(|error| node.with_name(&error))?,

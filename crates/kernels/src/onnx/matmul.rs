@@ -7,10 +7,10 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::cast::{Casting, cast_into};
 use tfrt_tensor::math::elementwise::broadcast_extents;
+use tfrt_tensor::math::layout_copy::LayoutCopy;
 use tfrt_tensor::math::linear::determinants_into;
-use tfrt_tensor::math::matmul::{KeptFactor, Scale, matmul_into, matmul_kept_into};
-use tfrt_tensor::math::movement::Movement;
-use tfrt_tensor::math::quantize::{Scaling, dequantize_into, quantize_into};
+use tfrt_tensor::math::matmul::{Scale, WidenedRhs, matmul_into, matmul_widened_into};
+use tfrt_tensor::math::quantize::{QuantParams, dequantize_into, quantize_into};
 use tfrt_tensor::{DType, DenseHostTensor, Dims, TensorShape};
 
 use super::outputs::IntoValue;
@@ -56,12 +56,12 @@ pub(super) const PREPARE: &[PrepareRow] = &[
 /// bytes from memory takes longer than converting halves.
 const MOST_KEPT: usize = 1 << 20;
 
-fn keep(node: &NodeCall<'_>) -> Result<Option<KeptFactor>, Error> {
+fn keep(node: &NodeCall<'_>) -> Result<Option<WidenedRhs>, Error> {
     let (right, host) = (node.inputs.dense(1)?, node.execution.host());
     if right.n_elements() > MOST_KEPT {
         return Ok(None);
     }
-    let kept = KeptFactor::new(host.allocator(), right)?;
+    let kept = WidenedRhs::new(host.allocator(), right)?;
     let kept = kept.map_elements(|elements| crate::graph::share(host, elements));
     Ok(Some(kept))
 }
@@ -90,7 +90,7 @@ enum Rhs {
     /// A right-hand side that is an operand.
     Operand(DenseHostTensor),
     /// A constant right-hand side that was converted.
-    Prepared(KeptFactor),
+    Prepared(WidenedRhs),
 }
 
 impl Rhs {
@@ -121,7 +121,7 @@ impl Rhs {
     ) -> Result<AsyncValue<Chain>, Error> {
         match self {
             Rhs::Operand(b) => matmul_into(execution, scale, [a, b], flips, out),
-            Rhs::Prepared(b) => matmul_kept_into(execution, scale, (a, b), flips, out),
+            Rhs::Prepared(b) => matmul_widened_into(execution, scale, (a, b), flips, out),
         }
     }
 }
@@ -261,7 +261,7 @@ fn gemm_by(node: &NodeCall<'_>, b: &Rhs) -> Result<Outputs, Error> {
             .map_err(|error| node.with_name(&error))?;
         return Ok(Outputs::later(out, chain));
     };
-    let movement = Movement::broadcast(&c.shape().to_dims(), &extents)
+    let movement = LayoutCopy::broadcast(&c.shape().to_dims(), &extents)
         .map_err(|error| node.inputs.error(2, error.message()))?;
     let chain = movement
         .run_into(execution, c, &out)
@@ -287,7 +287,7 @@ pub(super) fn centred(
     let ones = vec![1.0; zeros.len().max(1)];
     let count = [ones.len()];
     let scale_extents = if ones.len() == 1 { &[][..] } else { &count[..] };
-    let scaling = Scaling::new(&extents, Some(dimension), 0, (scale_extents, ones), zeros)
+    let scaling = QuantParams::new(&extents, Some(dimension), 0, (scale_extents, ones), zeros)
         .map_err(|error| node.with_name(&error))?;
     let out = node.output(DType::F64, &extents)?;
     let chain = dequantize_into(node.execution, scaling, x, &out)
@@ -381,7 +381,7 @@ fn quantized(node: &NodeCall<'_>) -> Result<Outputs, Error> {
             }
         };
     let zeros = vec![zeros.first().copied().unwrap_or(0.0); scales.len()];
-    let scaling = Scaling::new(
+    let scaling = QuantParams::new(
         &extents,
         Some(dimension),
         block,

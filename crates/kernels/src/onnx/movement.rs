@@ -2,9 +2,9 @@
 
 use tfrt_host::Error;
 use tfrt_tensor::math::elementwise::broadcast_extents;
-use tfrt_tensor::math::movement::{
-    AtTheEnd, Edge, Movement, Slice, Triangle, centered, concat_extents, concat_into,
-    reverse_sequences_into, triangle_into, update_slice, write_behind,
+use tfrt_tensor::math::layout_copy::{
+    Edge, EndPolicy, LayoutCopy, Slice, Triangle, append_sequences, centered, concat_extents,
+    concat_into, reverse_sequences_into, triangle_into, update_slice,
 };
 use tfrt_tensor::{Dims, Tensor};
 
@@ -37,7 +37,7 @@ fn transpose(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         Some(order) => node.dimensions(order, found.len())?,
         None => (0..found.len()).rev().collect(),
     };
-    let movement = Movement::transpose(&found, &order)?;
+    let movement = LayoutCopy::transpose(&found, &order)?;
     // Elements stay where they are unless dimensions that have several change places.
     let several = order.iter().filter(|dimension| found[**dimension] != 1);
     match several.is_sorted() {
@@ -52,14 +52,14 @@ fn expand(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let found = extents(x);
     let wanted = sizes(node, &node.inputs.integers(1)?)?;
     let shape = broadcast_extents(&[&found, &wanted]).map_err(|error| node.with_name(&error))?;
-    moved(node, x, &Movement::broadcast(&found, &shape)?)
+    moved(node, x, &LayoutCopy::broadcast(&found, &shape)?)
 }
 
 /// `Tile(x, repeats)`.
 fn tile(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let x = node.inputs.tensor(0)?;
     let times = sizes(node, &node.inputs.integers(1)?)?;
-    moved(node, x, &Movement::tile(&extents(x), &times)?)
+    moved(node, x, &LayoutCopy::tile(&extents(x), &times)?)
 }
 
 /// `Concat(xs..)`, attribute `axis`.
@@ -118,7 +118,7 @@ fn split(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         return Err(node.error(message));
     }
     let mut outputs = Outputs::new();
-    for part in Movement::split(&found, axis, &parts)?.take(node.n_results) {
+    for part in LayoutCopy::split(&found, axis, &parts)?.take(node.n_results) {
         outputs.push(node.moved(x, &part)?);
     }
     Ok(outputs)
@@ -177,7 +177,7 @@ fn slice(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         };
         slices[*axis] = Slice::new(start, ends[index], steps[index]);
     }
-    moved(node, x, &Movement::slice(&found, &slices)?)
+    moved(node, x, &LayoutCopy::slice(&found, &slices)?)
 }
 
 /// `Pad(x, pads, value, axes)`, attribute `mode`; before version 11 `pads` and `value` are attributes.
@@ -217,7 +217,7 @@ fn pad(node: &NodeCall<'_>) -> Result<Outputs, Error> {
             return Err(node.attributes.error("mode", message));
         }
     };
-    let movement = Movement::pad(&found, &around, edge)?;
+    let movement = LayoutCopy::pad(&found, &around, edge)?;
     let value = match node.inputs.optional_tensor(2)? {
         Some(value) => Some(value.clone()),
         None => match node.attributes.float("value")? {
@@ -336,7 +336,7 @@ fn turned(
     let Some(shape) = shape.into_iter().collect::<Option<Dims>>() else {
         return Err(node.error("the result has an extent above the largest integer"));
     };
-    let movement = Movement::transpose(seen, order)?;
+    let movement = LayoutCopy::transpose(seen, order)?;
     let opaque = OpaqueTensors::new(node, &[x])?;
     let words = opaque.tensors[0].reshape(tfrt_tensor::TensorShape::new(seen)?)?;
     let out = opaque.output(node, movement.extents())?;
@@ -369,7 +369,7 @@ fn reverse(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let axes = axes.ok_or_else(|| node.attributes.missing("axes"))?;
     let found = extents(x);
     let axes = node.dimensions(axes, found.len())?;
-    moved(node, x, &Movement::reverse(&found, &axes)?)
+    moved(node, x, &LayoutCopy::reverse(&found, &axes)?)
 }
 
 /// `update_slice(x, update, starts)`: an update that goes beyond the end is moved back.
@@ -423,7 +423,7 @@ fn center_crop_pad(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     for (axis, extent) in axes.iter().zip(&wanted) {
         pads[*axis] = centered(found[*axis], *extent);
     }
-    moved(node, x, &Movement::pad(&found, &pads, Edge::Constant)?)
+    moved(node, x, &LayoutCopy::pad(&found, &pads, Edge::Constant)?)
 }
 
 /// `TensorScatter(past, update, starts)`, attributes `axis`, `mode`: writes an update to a cache.
@@ -432,8 +432,8 @@ fn tensor_scatter(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let starts = node.inputs.optional_integers(2)?;
     let axis = node.axis(node.attributes.integer_or("axis", -2)?, extents(past).len())?;
     let end = match node.attributes.string_or("mode", "linear")? {
-        "linear" => AtTheEnd::Stop,
-        "circular" => AtTheEnd::Wrap,
+        "linear" => EndPolicy::Stop,
+        "circular" => EndPolicy::Wrap,
         other => {
             let message = format_args!("is expected to be linear or circular, found '{other}'");
             return Err(node.attributes.error("mode", message));
@@ -443,11 +443,11 @@ fn tensor_scatter(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let [past, update] = &opaque.tensors[..] else {
         unreachable!("there are as many as were given");
     };
-    let out = write_behind(node.execution, past, update, axis, starts.as_deref(), end)?;
+    let out = append_sequences(node.execution, past, update, axis, starts.as_deref(), end)?;
     opaque.outputs(out, tfrt_host::AsyncValue::available(tfrt_host::Chain))
 }
 
-fn moved(node: &NodeCall<'_>, x: &Tensor, movement: &Movement) -> Result<Outputs, Error> {
+fn moved(node: &NodeCall<'_>, x: &Tensor, movement: &LayoutCopy) -> Result<Outputs, Error> {
     let mut outputs = Outputs::new();
     outputs.push(node.moved(x, movement)?);
     Ok(outputs)

@@ -3,8 +3,8 @@
 use tfrt_host::Error;
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::groups::{Groups, groups_into};
-use tfrt_tensor::math::movement::Movement;
-use tfrt_tensor::math::near::{Neighbours, neighbours_into, norm_into};
+use tfrt_tensor::math::layout_copy::LayoutCopy;
+use tfrt_tensor::math::lrn::{Lrn, lp_norm_into, lrn_into};
 use tfrt_tensor::math::normalize::{
     RowNorm, channel_affine_into, channel_moments, row_moments, rows_into,
 };
@@ -112,7 +112,7 @@ fn rows(node: &NodeCall<'_>, norm: RowNorm) -> Result<Outputs, Error> {
         if list.shape().to_dims()[..] == *row_extents {
             return Ok(Some(list.clone()));
         }
-        let movement = Movement::broadcast(&list.shape().to_dims(), row_extents)
+        let movement = LayoutCopy::broadcast(&list.shape().to_dims(), row_extents)
             .map_err(|error| node.inputs.error(index, error.message()))?;
         let out = node.output(list.dtype(), row_extents)?;
         let chain = movement.run_into(node.execution, list, &out)?;
@@ -206,7 +206,7 @@ fn neighbours(node: &NodeCall<'_>) -> Result<Outputs, Error> {
             .attributes
             .error("size", "is expected to be stated, and above 0"));
     }
-    let neighbours = Neighbours {
+    let neighbours = Lrn {
         size,
         alpha: node.attributes.float_or("alpha", 0.0001)?.into(),
         beta: node.attributes.float_or("beta", 0.75)?.into(),
@@ -214,8 +214,8 @@ fn neighbours(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     };
     let out = node.output(dtype, &x.shape().to_dims())?;
     node.inputs.expect(0, Family::Floats)?;
-    let chain = neighbours_into(node.execution, neighbours, x, &out)
-        .map_err(|error| node.with_name(&error))?;
+    let chain =
+        lrn_into(node.execution, neighbours, x, &out).map_err(|error| node.with_name(&error))?;
     Ok(Outputs::later(out, chain))
 }
 
@@ -234,7 +234,7 @@ fn norm(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     };
     let out = node.output(dtype, &extents)?;
     node.inputs.expect(0, Family::Floats)?;
-    let chain = norm_into(node.execution, axis, is_of_squares, x, &out)?;
+    let chain = lp_norm_into(node.execution, axis, is_of_squares, x, &out)?;
     Ok(Outputs::later(out, chain))
 }
 

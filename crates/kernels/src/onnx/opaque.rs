@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, ExecutionContext, HostAllocator};
-use tfrt_tensor::math::movement::Movement;
+use tfrt_tensor::math::layout_copy::LayoutCopy;
 use tfrt_tensor::{DType, DenseHostTensor, StringHostTensor, Tensor, TensorMetadata, TensorShape};
 
 use super::{NodeCall, Outputs};
@@ -174,11 +174,11 @@ impl NodeCall<'_> {
     ///
     /// # Errors
     ///
-    /// Those of [`Movement::run_into`].
+    /// Those of [`LayoutCopy::run_into`].
     pub(super) fn moved(
         &self,
         tensor: &Tensor,
-        movement: &Movement,
+        movement: &LayoutCopy,
     ) -> Result<AnyAsyncValue, Error> {
         let opaque = OpaqueTensors::new(self, &[tensor])?;
         let out = opaque.output(self, movement.extents())?;

@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::math::Family;
-use tfrt_tensor::math::cumulative::{Cumulation, Order, cumulative_into};
-use tfrt_tensor::math::movement::{Movement, gather_elements_into};
-use tfrt_tensor::math::select::{Classes, Sortable, classes, coordinates_into};
-use tfrt_tensor::math::top_k::{Which, top_k_positions_into};
+use tfrt_tensor::math::cumulative::{Cumulation, ScanOrder, cumulative_into};
+use tfrt_tensor::math::layout_copy::{LayoutCopy, gather_elements_into};
+use tfrt_tensor::math::select::{Sortable, Unique, coordinates_into, unique_by};
+use tfrt_tensor::math::top_k::{TopKOrder, top_k_positions_into};
 use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor};
 
 use super::dispatch::with_number;
@@ -58,8 +58,8 @@ fn top_k(node: &NodeCall<'_>) -> Result<Outputs, Error> {
             ))
         })?;
     let which = match node.attributes.flag("largest", true)? {
-        true => Which::Largest,
-        false => Which::Smallest,
+        true => TopKOrder::Largest,
+        false => TopKOrder::Smallest,
     };
     node.inputs.expect(0, Family::Reals)?;
     first_of(node, [x, x], axis, k, which)
@@ -71,8 +71,8 @@ fn sort(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let shape = x.shape().to_dims();
     let axis = node.axis(node.attributes.integer_or("axis", -1)?, shape.len())?;
     let which = match node.attributes.flag("descending", false)? {
-        true => Which::Largest,
-        false => Which::Smallest,
+        true => TopKOrder::Largest,
+        false => TopKOrder::Smallest,
     };
     // Truth values have the order of the bytes that they are.
     let bytes;
@@ -95,7 +95,7 @@ fn first_of(
     [keys, x]: [&DenseHostTensor; 2],
     axis: usize,
     k: usize,
-    which: Which,
+    which: TopKOrder,
 ) -> Result<Outputs, Error> {
     let mut shape = x.shape().to_dims();
     let extent = std::mem::replace(&mut shape[axis], k);
@@ -150,10 +150,10 @@ fn cumulative(node: &NodeCall<'_>) -> Result<Outputs, Error> {
 
 fn cumulation<'a>(
     node: &NodeCall<'a>,
-) -> Result<(&'a tfrt_tensor::DenseHostTensor, usize, Order), Error> {
+) -> Result<(&'a tfrt_tensor::DenseHostTensor, usize, ScanOrder), Error> {
     let x = node.inputs.dense(0)?;
     let axis = node.axis(node.inputs.integer(1)?, x.shape().rank())?;
-    let order = Order {
+    let order = ScanOrder {
         exclusive: node.attributes.flag("exclusive", false)?,
         reverse: node.attributes.flag("reverse", false)?,
     };
@@ -209,7 +209,7 @@ fn unique(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let n_outer = count(&shape[..axis]);
     let n_slices = shape[axis];
     node.expect_slices(&shape, n_slices)?;
-    node.workspace.reserve(n_slices, Classes::BYTES_PER_THING)?;
+    node.workspace.reserve(n_slices, Unique::BYTES_PER_THING)?;
     let places = |slice: usize| {
         let start = move |outer: usize| (outer * n_slices + slice) * inner;
         let n_outer = if inner == 0 { 0 } else { n_outer };
@@ -218,7 +218,7 @@ fn unique(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let found = match x {
         Tensor::String(strings) => {
             let strings = strings.strings();
-            classes(n_slices, is_sorted, &|a, b| {
+            unique_by(n_slices, is_sorted, &|a, b| {
                 let pairs = places(a).zip(places(b));
                 first_difference(pairs.map(|(a, b)| strings[a].cmp(&strings[b])))
             })
@@ -228,7 +228,7 @@ fn unique(node: &NodeCall<'_>) -> Result<Outputs, Error> {
             let reading = x.read()?;
             with_sortable!(x.dtype(), T => {
                 let elements = reading.elements::<T>()?;
-                classes(n_slices, is_sorted, &|a, b| {
+                unique_by(n_slices, is_sorted, &|a, b| {
                     let pairs = places(a).zip(places(b));
                     first_difference(pairs.map(|(a, b)| elements[a].order(elements[b])))
                 })
@@ -243,7 +243,7 @@ fn unique(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         Ok(out)
     };
     let firsts = list(&found.firsts)?;
-    let movement = Movement::gather(&shape, axis, &firsts.read()?.view::<i64>()?)?;
+    let movement = LayoutCopy::gather(&shape, axis, &firsts.read()?.view::<i64>()?)?;
     let mut outputs = Outputs::new();
     outputs.push(node.moved(x, &movement)?);
     Ok(outputs

@@ -3,7 +3,7 @@
 use tfrt_host::Error;
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::pool::{
-    Pooling, Seeing, channels_first_extents, largest_positions_into, pool_by_into,
+    Pooling, WindowFunction, channels_first_extents, largest_positions_into, pool_by_into,
     pool_channels_first_into,
 };
 use tfrt_tensor::math::window::{Padding, Window};
@@ -79,7 +79,7 @@ fn average(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     node.inputs.expect(0, Family::Floats)?;
     let chain = match counts_padding {
         false => pool_channels_first_into(execution, Pooling::Mean, x, &windows, &out)?,
-        true => pool_by_into(execution, Seeing::Mean, x, &windows, &behind, &out)?,
+        true => pool_by_into(execution, WindowFunction::Mean, x, &windows, &behind, &out)?,
     };
     Ok(Outputs::later(out, chain))
 }
@@ -108,7 +108,14 @@ fn norm(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (windows, behind, output) = laid(node)?;
     let out = node.output(dtype, &output)?;
     node.inputs.expect(0, Family::Floats)?;
-    let chain = pool_by_into(node.execution, Seeing::Norm(p), x, &windows, &behind, &out)?;
+    let chain = pool_by_into(
+        node.execution,
+        WindowFunction::Norm(p),
+        x,
+        &windows,
+        &behind,
+        &out,
+    )?;
     Ok(Outputs::later(out, chain))
 }
 
@@ -129,7 +136,14 @@ fn global(node: &NodeCall<'_>, pooling: Option<Pooling>) -> Result<Outputs, Erro
         Some(pooling) => pool_channels_first_into(execution, pooling, x, &windows, &out)?,
         None => {
             let (p, behind) = (exponent(node)?, vec![0; windows.len()]);
-            pool_by_into(execution, Seeing::Norm(p), x, &windows, &behind, &out)?
+            pool_by_into(
+                execution,
+                WindowFunction::Norm(p),
+                x,
+                &windows,
+                &behind,
+                &out,
+            )?
         }
     };
     Ok(Outputs::later(out, chain))

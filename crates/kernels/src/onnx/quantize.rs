@@ -1,9 +1,9 @@
 //! Quantisation: integers or small floats with a scale and a zero point.
 
 use tfrt_host::Error;
-use tfrt_tensor::compact::Overflow;
 use tfrt_tensor::math::cast::Casting;
-use tfrt_tensor::math::quantize::{Scaling, dequantize_into, quantize_into};
+use tfrt_tensor::math::quantize::{QuantParams, dequantize_into, quantize_into};
+use tfrt_tensor::subbyte::Overflow;
 use tfrt_tensor::{DType, DenseHostTensor};
 
 use super::dispatch::to_f64;
@@ -16,7 +16,7 @@ pub(super) const OPERATIONS: &Operations = &[
 ];
 
 /// Returns the scales and zero points for a tensor, which are operands 1 and 2.
-fn scaling(node: &NodeCall<'_>, x: &DenseHostTensor) -> Result<Scaling, Error> {
+fn scaling(node: &NodeCall<'_>, x: &DenseHostTensor) -> Result<QuantParams, Error> {
     let extents = x.shape().to_dims();
     let scale = node.inputs.dense(1)?;
     let axis = node.attributes.integer_or("axis", 1)?;
@@ -32,7 +32,8 @@ fn scaling(node: &NodeCall<'_>, x: &DenseHostTensor) -> Result<Scaling, Error> {
     } else {
         Some(node.axis(axis, extents.len())?)
     };
-    Scaling::new(&extents, dimension, block, scales, zeros).map_err(|error| node.with_name(&error))
+    QuantParams::new(&extents, dimension, block, scales, zeros)
+        .map_err(|error| node.with_name(&error))
 }
 
 fn quantize(node: &NodeCall<'_>) -> Result<Outputs, Error> {
@@ -109,7 +110,7 @@ fn dynamic(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let extents = x.shape().to_dims();
     // Of zeros any scale is right.
     let divisor = if scale > 0.0 { scale } else { 1.0 };
-    let scaling = Scaling::new(
+    let scaling = QuantParams::new(
         &extents,
         None,
         0,

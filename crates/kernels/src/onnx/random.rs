@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use tfrt_host::Error;
 use tfrt_tensor::math::number::{Number, Real};
-use tfrt_tensor::math::random::Source;
+use tfrt_tensor::math::random::CounterRng;
 use tfrt_tensor::{Bool, DType, Dims, Element};
 
 use super::create::fill;
@@ -44,13 +44,13 @@ fn type_of_input(node: &NodeCall<'_>) -> Result<DType, Error> {
 }
 
 /// Makes a generator of the attribute `seed`, a float, or of a new seed.
-fn source(node: &NodeCall<'_>) -> Result<Source, Error> {
+fn source(node: &NodeCall<'_>) -> Result<CounterRng, Error> {
     let seed = match node.attributes.float("seed")? {
         Some(seed) => u64::from(seed.to_bits()),
         // Each of these has keys of its own.
         None => RandomState::new().build_hasher().finish(),
     };
-    Ok(Source::new(seed))
+    Ok(CounterRng::new(seed))
 }
 
 /// Draws normal numbers, by the attributes `mean`, `scale`, `seed`, `dtype`.

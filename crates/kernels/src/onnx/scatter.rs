@@ -3,7 +3,7 @@
 use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::DenseHostTensor;
 use tfrt_tensor::math::Family;
-use tfrt_tensor::math::movement::{Combine, scatter_elements_into, scatter_nd_into};
+use tfrt_tensor::math::layout_copy::{Combine, scatter_elements_into, scatter_nd_into};
 
 use super::opaque::OpaqueTensors;
 use super::{NodeCall, Operations, Outputs};

@@ -2,7 +2,7 @@
 
 use tfrt_host::memory::MemoryReservation;
 use tfrt_host::{AnyAsyncValue, Error};
-use tfrt_tensor::math::movement::{Movement, stack_extents, stack_into};
+use tfrt_tensor::math::layout_copy::{LayoutCopy, stack_extents, stack_into};
 use tfrt_tensor::{Dims, Optional, Sequence, Tensor};
 
 use super::opaque::{OpaqueTensors, extents, reshaped};
@@ -184,7 +184,7 @@ fn split_to_sequence(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     rest.remove(axis);
     let aside = aside(node, parts.len())?;
     let mut values = Vec::with_capacity(parts.len());
-    for movement in Movement::split(&found, axis, &parts)? {
+    for movement in LayoutCopy::split(&found, axis, &parts)? {
         values.push(node.moved(x, &movement)?);
     }
     node.sequence_of(values, aside, (!keeps).then_some(rest))

@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use tfrt_host::Error;
 use tfrt_ops::names::onnx;
-use tfrt_tensor::math::fourier::{Pair, bytes_beside, transform};
+use tfrt_tensor::math::fourier::{Pair, scratch_bytes, transform};
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{DType, DenseHostTensor};
 
@@ -176,7 +176,7 @@ fn reserve_for_row(node: &NodeCall<'_>, len: usize, out: &DenseHostTensor) -> Re
         return Ok(());
     }
     node.workspace.reserve(len, size_of::<Pair>())?;
-    node.workspace.reserve(bytes_beside(len), 1)
+    node.workspace.reserve(scratch_bytes(len), 1)
 }
 
 /// `STFT`: transforms of windowed frames of a signal

@@ -2,9 +2,9 @@
 
 use tfrt_host::Error;
 use tfrt_tensor::math::Family;
-use tfrt_tensor::math::movement::Movement;
+use tfrt_tensor::math::layout_copy::LayoutCopy;
 use tfrt_tensor::math::number::Real;
-use tfrt_tensor::math::softmax::{Kind, softmax_into};
+use tfrt_tensor::math::softmax::{SoftmaxKind, softmax_into};
 use tfrt_tensor::{DenseHostTensor, Dims, Element, TensorShape};
 
 use super::outputs::IntoValue;
@@ -69,8 +69,8 @@ impl Rows {
 /// `softmax`: exponentials divided by their sum along `axis`, or the logarithms of that (`log`).
 fn softmax(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let kind = match node.attributes.flag("log", false)? {
-        true => Kind::LogSoftmax,
-        false => Kind::Softmax,
+        true => SoftmaxKind::LogSoftmax,
+        false => SoftmaxKind::Softmax,
     };
     let x = node.inputs.dense(0)?;
     let dtype = x.dtype();
@@ -84,8 +84,8 @@ fn softmax(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         return Ok(Outputs::later(out, chain));
     };
     let turned = node.output(dtype, &rows.extents)?;
-    let there = Movement::transpose(&x.shape().to_dims(), &order)?;
-    let back = Movement::transpose(&rows.extents, &order)?;
+    let there = LayoutCopy::transpose(&x.shape().to_dims(), &order)?;
+    let back = LayoutCopy::transpose(&rows.extents, &order)?;
     let chain = there.run_into(node.execution, x, &turned)?;
     let (result, execution) = (node.output(dtype, &rows.extents)?, node.execution.clone());
     let (rows, execution_back) = (result.clone(), execution.clone());

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use regex::RegexBuilder;
 use tfrt_host::Error;
 use tfrt_tensor::math::elementwise::broadcast_extents;
-use tfrt_tensor::math::movement::Movement;
+use tfrt_tensor::math::layout_copy::LayoutCopy;
 use tfrt_tensor::{Bool, DType, StringHostTensor, Tensor, TensorShape};
 
 use super::shape::to_i64;
@@ -36,7 +36,7 @@ fn string_concat(node: &NodeCall<'_>) -> Result<Outputs, Error> {
             }
             let moved = node.moved(
                 &Tensor::from(strings.clone()),
-                &Movement::broadcast(own, &shape)?,
+                &LayoutCopy::broadcast(own, &shape)?,
             )?;
             let tensor = moved.get::<Tensor>();
             tensor.map_or_else(

@@ -3,7 +3,7 @@
 use smallvec::smallvec;
 use tfrt_host::{DType, Error};
 use tfrt_tensor::math::Family;
-use tfrt_tensor::math::boxes::{Sides, Suppression, suppress};
+use tfrt_tensor::math::boxes::{BoundingBox, NonMaxSuppression, suppress};
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::op::{Outputs, TensorCall, TensorKernel, unsupported};
 use tfrt_tensor::with_real;
@@ -68,7 +68,7 @@ fn kept(call: &TensorCall<'_>) -> Result<Vec<usize>, Error> {
         )));
     }
     let most = integers(call, 2)?.first().copied().unwrap_or(0);
-    let suppression = Suppression {
+    let suppression = NonMaxSuppression {
         most: usize::try_from(most).unwrap_or(0),
         overlap,
         score: match call.operands.get(4) {
@@ -78,8 +78,8 @@ fn kept(call: &TensorCall<'_>) -> Result<Vec<usize>, Error> {
     };
     let sides = boxes
         .chunks_exact(4)
-        .map(|one| Sides::of_corners([one[0], one[1], one[2], one[3]].map(f64::from)));
-    let sides: Vec<Sides> = sides.collect();
+        .map(|one| BoundingBox::of_corners([one[0], one[1], one[2], one[3]].map(f64::from)));
+    let sides: Vec<BoundingBox> = sides.collect();
     let scores: Vec<f64> = scores.iter().map(|score| f64::from(*score)).collect();
     Ok(suppress(&suppression, &sides, &scores))
 }

@@ -12,14 +12,14 @@ use tfrt_host::{DType, Error};
 use tfrt_ops::tf::images::{self, Bias, FusedOps, per_dimension};
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::conv::{
-    Convolution, PackedFilter, TensorEpilogue, convolve_depthwise_into, convolve_into,
+    Convolution, PackedFilter, TensorConvEpilogue, convolve_depthwise_into, convolve_into,
     convolve_packed_into, filter_gradient_into, input_gradient_into,
 };
 use tfrt_tensor::math::normalize::{ChannelTensors, channels_in_place, channels_into};
-use tfrt_tensor::math::panel::{Activation, AddedTensor, InstructionSet, TensorAfter};
+use tfrt_tensor::math::packed_gemm::{Activation, InstructionSet, TensorAddend, TensorEpilogue};
 use tfrt_tensor::math::pointwise::{BinaryFunction, binary_into};
 use tfrt_tensor::math::pool::{Pooling, pool_f32_into, pool_into};
-use tfrt_tensor::math::resize::{Coordinates, Interpolation, Resize, Rounding, nearest};
+use tfrt_tensor::math::resize::{CoordinateMode, Interpolation, NearestMode, Resize, nearest};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::op::{Outputs, TensorCall, TensorKernel, made, unsupported};
 use tfrt_tensor::{DenseHostTensor, TensorShape};
@@ -71,8 +71,8 @@ pub(super) const KERNELS: &[TensorKernel] = &[
         let (x, out) = (call.dense(0)?, call.output(0)?);
         let coordinates = coordinates(call);
         let rounding = match coordinates {
-            Coordinates::Asymmetric => Rounding::Floor,
-            _ => Rounding::HalfUp,
+            CoordinateMode::Asymmetric => NearestMode::Floor,
+            _ => NearestMode::HalfUp,
         };
         let extents = [x, &out].map(|tensor| tensor.shape().to_dims());
         let movement = call.named(nearest(&extents[0], &extents[1], coordinates, rounding))?;
@@ -222,11 +222,11 @@ fn convolution(
 }
 
 /// Returns the coordinates by which images are resized.
-fn coordinates(call: &TensorCall<'_>) -> Coordinates {
+fn coordinates(call: &TensorCall<'_>) -> CoordinateMode {
     match ["align_corners", "half_pixel_centers"].map(|name| call.attrs.flag(name)) {
-        [true, _] => Coordinates::AlignCorners,
-        [_, true] => Coordinates::HalfPixel,
-        _ => Coordinates::Asymmetric,
+        [true, _] => CoordinateMode::AlignCorners,
+        [_, true] => CoordinateMode::HalfPixel,
+        _ => CoordinateMode::Asymmetric,
     }
 }
 
@@ -241,7 +241,7 @@ fn expect_single(call: &TensorCall<'_>) -> Result<(), Error> {
 }
 
 /// Returns the epilogue of the sums, and the tensor of the result: the residual, if nobody else holds it.
-fn followers(call: &mut TensorCall<'_>) -> Result<(TensorAfter, DenseHostTensor), Error> {
+fn followers(call: &mut TensorCall<'_>) -> Result<(TensorEpilogue, DenseHostTensor), Error> {
     let fused = FusedOps::of(&call.attrs).map_err(of_call(call))?;
     let (scale, shift) = match fused.bias {
         Bias::Nothing => (None, None),
@@ -251,10 +251,10 @@ fn followers(call: &mut TensorCall<'_>) -> Result<(TensorAfter, DenseHostTensor)
             (Some(factors), Some(summands))
         }
     };
-    let mut after = TensorAfter {
+    let mut after = TensorEpilogue {
         scale,
         shift,
-        added: AddedTensor::Nothing,
+        added: TensorAddend::Nothing,
         activation: match fused.function {
             None => Activation::None,
             Some("Relu") => Activation::Relu,
@@ -268,10 +268,10 @@ fn followers(call: &mut TensorCall<'_>) -> Result<(TensorAfter, DenseHostTensor)
     }
     let index = 2 + fused.n_lists();
     if let Some(out) = call.take_like(index, &result) {
-        after.added = AddedTensor::Result;
+        after.added = TensorAddend::Result;
         return Ok((after, out));
     }
-    after.added = AddedTensor::Tensor(call.dense(index)?.clone());
+    after.added = TensorAddend::Tensor(call.dense(index)?.clone());
     Ok((after, call.allocate(result)?))
 }
 
@@ -312,7 +312,7 @@ fn convolve_depthwise(call: &mut TensorCall<'_>, shape: &ConvShape) -> Result<Ou
 fn convolve_numbers(call: &TensorCall<'_>, shape: &ConvShape) -> Result<Outputs, Error> {
     let x = call.dense(0)?;
     let filter = call.dense(1)?.reshape(TensorShape::new(&shape.filter)?)?;
-    let (out, after) = (call.output(0)?, TensorEpilogue::default());
+    let (out, after) = (call.output(0)?, TensorConvEpilogue::default());
     let chain = convolve_into(
         call.execution,
         &shape.convolution,

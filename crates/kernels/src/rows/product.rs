@@ -6,7 +6,7 @@ use tfrt_ops::tf::images::has_channels_first;
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::matmul::{Scale, matmul_into};
 use tfrt_tensor::math::pointwise::{
-    BinaryFunction, Operand, Order, Program, Step, UnaryFunction, binary_into,
+    BinaryFunction, Operand, OperandOrder, PointwiseProgram, Step, UnaryFunction, binary_into,
 };
 use tfrt_tensor::op::{Outputs, TensorCall, TensorKernel, made, unsupported};
 use tfrt_tensor::{DenseHostTensor, Dims, TensorShape};
@@ -17,7 +17,7 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("dot", dot).of(Family::Numbers),
     TensorKernel::new("tf.BiasAdd", |call| {
         if !has_channels_first(&call.attrs).map_err(of_call(call))? {
-            return call.binary(BinaryFunction::Add, Order::TargetFirst);
+            return call.binary(BinaryFunction::Add, OperandOrder::TargetFirst);
         }
         let (x, bias) = (call.dense(0)?, call.dense(1)?);
         // An element of the bias for each of the second dimension.
@@ -87,7 +87,7 @@ fn fused(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         [0, 1].map(Operand::Input),
     )];
     steps.extend(then.map(|function| Step::Unary(function, Operand::Step(0))));
-    let finish = Program::new(2, &steps)?;
+    let finish = PointwiseProgram::new(2, &steps)?;
     let (out, bias) = (call.output(0)?, call.dense(2)?.clone());
     let (written, execution) = (out.clone(), call.execution.clone());
     let factors = [call.dense(0)?, call.dense(1)?];

@@ -5,7 +5,7 @@ use tfrt_host::memory::MemoryReservation;
 use tfrt_host::{DType, Error};
 use tfrt_ops::tf::blocks::{gathered, mirrored_edge};
 use tfrt_ops::tf::images::has_channels_first;
-use tfrt_tensor::math::movement::Movement;
+use tfrt_tensor::math::layout_copy::LayoutCopy;
 use tfrt_tensor::op::{Formats, Output, Outputs, TensorCall, TensorKernel};
 use tfrt_tensor::{
     Bool, DenseHostTensor, Dims, StringHostTensor, Tensor, TensorMetadata, TensorShape,
@@ -207,7 +207,7 @@ fn blocks(call: &mut TensorCall<'_>, to_space: bool) -> Result<Outputs, Error> {
         }
     };
     let x = call.named(reshaped(x, &seen_as))?;
-    let movement = call.named(Movement::transpose(&seen_as, &order))?;
+    let movement = call.named(LayoutCopy::transpose(&seen_as, &order))?;
     Ok(smallvec![moved(call, &x, &movement, &result)?])
 }
 
@@ -350,8 +350,8 @@ fn gather(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     }
     if n_batch == 0 {
         let movement = match call.dense(1)?.dtype() {
-            DType::I32 => Movement::gather(&own, at, &indices.view::<i32>()?),
-            _ => Movement::gather(&own, at, &indices.view::<i64>()?),
+            DType::I32 => LayoutCopy::gather(&own, at, &indices.view::<i32>()?),
+            _ => LayoutCopy::gather(&own, at, &indices.view::<i64>()?),
         };
         return Ok(smallvec![moved(call, x, &call.named(movement)?, &result)?]);
     }
@@ -374,7 +374,7 @@ fn gather(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     let table = [n_batches * n_outer * extent, product(&own[at + 1..])];
     let x = call.named(reshaped(x, &table))?;
     let rows = tfrt_tensor::TensorView::new(&rows, &[rows.len()])?;
-    let movement = call.named(Movement::gather(&table, 0, &rows))?;
+    let movement = call.named(LayoutCopy::gather(&table, 0, &rows))?;
     Ok(smallvec![moved(call, &x, &movement, &result)?])
 }
 

@@ -6,7 +6,7 @@ use smallvec::smallvec;
 use tfrt_host::{DType, Error};
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::number::Real;
-use tfrt_tensor::math::select::{Classes, classes};
+use tfrt_tensor::math::select::{Unique, unique_by};
 use tfrt_tensor::op::{Formats, Outputs, TensorCall, TensorKernel, unsupported};
 use tfrt_tensor::{
     Bool, DenseHostTensor, Dims, Element, Tensor, TensorView, with_number, with_real,
@@ -212,14 +212,14 @@ fn unique(call: &mut TensorCall<'_>, has_counts: bool) -> Result<Outputs, Error>
         x => ordered(call, x.as_dense()?, places)?,
     };
     // Slices without elements may be more than fit any memory.
-    drop(list_of::<[u8; Classes::BYTES_PER_THING]>(call, n)?);
-    let found = classes(n, false, &*order);
+    drop(list_of::<[u8; Unique::BYTES_PER_THING]>(call, n)?);
+    let found = unique_by(n, false, &*order);
     drop(order);
     let firsts: Vec<i64> = found.firsts.iter().map(|first| *first as i64).collect();
     let mut result: Dims = own.clone();
     result[axis] = firsts.len();
     let firsts = TensorView::new(&firsts, &[firsts.len()])?;
-    let movement = tfrt_tensor::math::movement::Movement::gather(&own, axis, &firsts);
+    let movement = tfrt_tensor::math::layout_copy::LayoutCopy::gather(&own, axis, &firsts);
     let index = call.attrs.dtype("out_idx").unwrap_or(DType::I32);
     let mut outputs: Outputs = smallvec![
         moved(call, x, &call.named(movement)?, &result)?,

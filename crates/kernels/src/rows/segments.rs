@@ -2,7 +2,7 @@
 
 use smallvec::smallvec;
 use tfrt_host::{DType, Error};
-use tfrt_tensor::math::movement::{Combine, scatter_nd_into};
+use tfrt_tensor::math::layout_copy::{Combine, scatter_nd_into};
 use tfrt_tensor::math::number::{Number, Real};
 use tfrt_tensor::op::{Outputs, TensorCall, TensorKernel, made, unsupported};
 use tfrt_tensor::{DenseHostTensor, Element, TensorMetadata, TensorShape, with_real};

@@ -4,7 +4,9 @@ use smallvec::{SmallVec, smallvec};
 use tfrt_host::{AsyncValue, Chain, DType, Error};
 use tfrt_ops::axis_of;
 use tfrt_ops::tf::{StridedAxis, strided_axes};
-use tfrt_tensor::math::movement::{Movement, Slice, concat_extents, concat_into, one_hot_into};
+use tfrt_tensor::math::layout_copy::{
+    LayoutCopy, Slice, concat_extents, concat_into, one_hot_into,
+};
 use tfrt_tensor::math::number::Number;
 use tfrt_tensor::op::{Formats, Output, Outputs, TensorCall, TensorKernel, made, unsupported};
 use tfrt_tensor::{
@@ -114,7 +116,7 @@ fn finished(
 pub(super) fn moved(
     call: &TensorCall<'_>,
     x: &Tensor,
-    movement: &Movement,
+    movement: &LayoutCopy,
     extents: &[usize],
 ) -> Result<Output, Error> {
     if let Tensor::Dense(dense) = x {
@@ -232,7 +234,7 @@ fn unpack(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     // An extent of a shape fits 63 bits.
     for index in 0..found[axis] as i64 {
         slices[axis] = Slice::new(index, index + 1, 1);
-        let movement = call.named(Movement::slice(&found, &slices))?;
+        let movement = call.named(LayoutCopy::slice(&found, &slices))?;
         parts.push(moved(call, x, &movement, &part)?);
     }
     Ok(parts)
@@ -272,7 +274,7 @@ fn reverse(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
     for axis in integers(call, 1)? {
         slices[axis_in(call, axis, found.len())?] = Slice::new(i64::MAX, i64::MIN, -1);
     }
-    let movement = call.named(Movement::slice(&found, &slices))?;
+    let movement = call.named(LayoutCopy::slice(&found, &slices))?;
     Ok(smallvec![moved(call, x, &movement, &found)?])
 }
 
@@ -306,6 +308,6 @@ fn strided_slice(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
             }
         }
     }
-    let movement = call.named(Movement::slice(&found, &slices))?;
+    let movement = call.named(LayoutCopy::slice(&found, &slices))?;
     Ok(smallvec![moved(call, x, &movement, &sizes)?])
 }

@@ -6,10 +6,10 @@ use smallvec::smallvec;
 use tfrt_host::{AsyncValue, DType, Error};
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::cast::{Casting, cast_into};
-use tfrt_tensor::math::movement::Movement;
+use tfrt_tensor::math::layout_copy::LayoutCopy;
 use tfrt_tensor::math::number::Number;
 use tfrt_tensor::math::parallel;
-use tfrt_tensor::math::pointwise::{BinaryFunction, Order};
+use tfrt_tensor::math::pointwise::{BinaryFunction, OperandOrder};
 use tfrt_tensor::math::reduce::{Extremum, Reduction, Ties, positions_into, reduce_into};
 use tfrt_tensor::op::{Formats, Output, Outputs, TensorCall, TensorKernel, made, unsupported};
 use tfrt_tensor::{
@@ -36,7 +36,7 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("tfrt_test.async.noop_no_md", later).formats(Formats::SCALAR),
     TensorKernel::new("tfrt_test.broadcast", |call| {
         let (x, out) = (call.dense(0)?, call.output(0)?);
-        let movement = Movement::broadcast(&x.shape().to_dims(), &out.shape().to_dims())?;
+        let movement = LayoutCopy::broadcast(&x.shape().to_dims(), &out.shape().to_dims())?;
         let chain = movement.run_into(call.execution, x, &out)?;
         Ok(smallvec![made(out, chain)?])
     }),
@@ -62,7 +62,7 @@ pub(super) const KERNELS: &[TensorKernel] = &[
         }
     }),
     TensorKernel::new("tfrt_test.equal", |call| {
-        call.binary(BinaryFunction::EqualAsNumber, Order::TargetFirst)
+        call.binary(BinaryFunction::EqualAsNumber, OperandOrder::TargetFirst)
     })
     .of(Family::Reals),
     TensorKernel::new("tfrt_test.error.tensor", |_| {
@@ -110,7 +110,7 @@ fn sum(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
             let value = function.of_scalars(x, y, &call.result(0)?.shape)?;
             Ok(smallvec![value.into()])
         }
-        (Tensor::Dense(_), Tensor::Dense(_)) => call.binary(function, Order::TargetFirst),
+        (Tensor::Dense(_), Tensor::Dense(_)) => call.binary(function, OperandOrder::TargetFirst),
         _ => {
             let dense = |tensor: &Tensor| match tensor {
                 Tensor::Scalar(scalar) => scalar.to_dense(allocator),

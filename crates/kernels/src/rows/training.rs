@@ -6,9 +6,9 @@ use smallvec::smallvec;
 use tfrt_host::{AsyncValue, Chain, DType, Error};
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::gradient::{cross_entropy, cross_entropy_gradient};
-use tfrt_tensor::math::movement::Position;
+use tfrt_tensor::math::layout_copy::Position;
 use tfrt_tensor::math::number::Floating;
-use tfrt_tensor::math::pointwise::{BinaryFunction, Order};
+use tfrt_tensor::math::pointwise::{BinaryFunction, OperandOrder};
 use tfrt_tensor::math::reduce::{Reduction, reduce_into};
 use tfrt_tensor::math::training::{Momentum, descend_into, momentum_into};
 use tfrt_tensor::op::{Outputs, TensorCall, TensorKernel, made, unsupported};
@@ -17,7 +17,7 @@ use tfrt_tensor::{DenseHostTensor, Dims, Element, TensorView, with_floating};
 pub(super) const KERNELS: &[TensorKernel] = &[
     TensorKernel::new("tf.BiasAddGrad", bias_gradient).of(Family::Numbers),
     TensorKernel::new("tf.ReluGrad", |call| {
-        call.binary(BinaryFunction::ReluGradient, Order::OtherFirst)
+        call.binary(BinaryFunction::ReluGradient, OperandOrder::OtherFirst)
     })
     .of(Family::Reals),
     TensorKernel::new("tf.SparseSoftmaxCrossEntropyWithLogits", sparse_loss).of(Family::Floats),

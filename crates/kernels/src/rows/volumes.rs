@@ -4,7 +4,7 @@ use smallvec::smallvec;
 use tfrt_host::Error;
 use tfrt_ops::tf::volumes::{self, per_dimension};
 use tfrt_tensor::math::Family;
-use tfrt_tensor::math::conv::{Convolution, TensorEpilogue, convolve_into};
+use tfrt_tensor::math::conv::{Convolution, TensorConvEpilogue, convolve_into};
 use tfrt_tensor::math::pool::{Pooling, pool_into};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::op::{Outputs, TensorCall, TensorKernel, made};
@@ -23,7 +23,7 @@ pub(super) const KERNELS: &[TensorKernel] = &[
         };
         let convolution = Convolution::new(&windows(call, [depth, height, width])?);
         let out = call.output(0)?;
-        let (operands, after) = ([x, filter], TensorEpilogue::default());
+        let (operands, after) = ([x, filter], TensorConvEpilogue::default());
         let chain = convolve_into(call.execution, &convolution, operands, after, &out);
         Ok(smallvec![made(out, call.named(chain)?)?])
     })

@@ -13,7 +13,7 @@ use std::io::{Cursor, Read};
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, DType, Error, ExecutionContext, HostContext};
-use tfrt_tensor::math::resize::{Coordinates, Interpolation, Resize};
+use tfrt_tensor::math::resize::{CoordinateMode, Interpolation, Resize};
 use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
@@ -146,7 +146,7 @@ fn resize(
         }
     }
     let interpolation = Interpolation {
-        coordinates: Coordinates::Asymmetric,
+        coordinates: CoordinateMode::Asymmetric,
         ..Interpolation::LINEAR
     };
     let resize = Resize::new(interpolation, &own.to_dims(), &scaled.shape().to_dims())?;

@@ -3,13 +3,13 @@
 
 use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Operands};
 use tfrt_host::{AnyAsyncValue, Error};
+use tfrt_tensor::math::layout_copy::{self, LayoutCopy};
 use tfrt_tensor::math::matmul::{self, MatmulElement, Scale};
-use tfrt_tensor::math::movement::{self, Movement};
 use tfrt_tensor::math::number::Floating;
 use tfrt_tensor::math::pointwise::{
-    self, BinaryFunction, Elements, ElementsMut, Program, Step, UnaryFunction,
+    self, BinaryFunction, Elements, ElementsMut, PointwiseProgram, Step, UnaryFunction,
 };
-use tfrt_tensor::math::softmax::{self, Kind};
+use tfrt_tensor::math::softmax::{self, SoftmaxKind};
 use tfrt_tensor::{
     DType, DenseReading, Element, ScalarHostTensor, Tensor, TensorMetadata, TensorShape, TensorView,
 };
@@ -213,8 +213,8 @@ fn unary(function: UnaryFunction, dtype: DType, x: &Tensor, out: &Tensor) -> Res
 /// `"tf_sync.Softmax.<t>"(%x, %out)`, along the last dimension
 fn softmax<T: Floating, const LOG: bool>(x: &Tensor, out: &Tensor) -> Result<(), Error> {
     let kind = match LOG {
-        true => Kind::LogSoftmax,
-        false => Kind::Softmax,
+        true => SoftmaxKind::LogSoftmax,
+        false => SoftmaxKind::Softmax,
     };
     let x = Input::<T>::new(x)?;
     let mut out = out.as_dense()?.write()?;
@@ -259,16 +259,16 @@ fn concat<T: Element>(axis: i32, tensors: Operands<'_>) -> Result<(), Error> {
         return Err(Error::invalid_argument(message));
     };
     let mut out = out.as_dense()?.write()?;
-    movement::concat(&views, dimension, &mut out.view_mut()?)
+    layout_copy::concat(&views, dimension, &mut out.view_mut()?)
 }
 
 /// `"tf_sync.Tile.<t>"(%x, %multiples, %out)`
 fn tile<T: Element>(x: &Tensor, multiples: &Tensor, out: &Tensor) -> Result<(), Error> {
     let x = Input::<T>::new(x)?;
     let x = x.view()?;
-    let movement = Movement::tile(x.extents(), &counts(multiples)?)?;
+    let layout_copy = LayoutCopy::tile(x.extents(), &counts(multiples)?)?;
     let mut out = out.as_dense()?.write()?;
-    movement.run(&x, &mut out.view_mut()?)
+    layout_copy.run(&x, &mut out.view_mut()?)
 }
 
 /// Returns how often to repeat each dimension: a vector of numbers of 0 or more.
@@ -332,7 +332,7 @@ fn turned<'a, T: Element>(
 }
 
 /// Reads the operations behind a product: a bias, and maybe a function.
-fn finish(fused: AttributeView<'_>) -> Result<Program, Error> {
+fn finish(fused: AttributeView<'_>) -> Result<PointwiseProgram, Error> {
     use pointwise::Operand::{Input, Step as Made};
     let list = fused.aggregate().filter(|list| !list.is_empty());
     let list =
@@ -340,9 +340,9 @@ fn finish(fused: AttributeView<'_>) -> Result<Program, Error> {
     let names = (0..list.len()).map(|index| list.get(index).and_then(|name| name.as_bytes()));
     let names: Vec<&[u8]> = names.map(Option::unwrap_or_default).collect();
     let add = Step::Binary(BinaryFunction::Add, [Input(0), Input(1)]);
-    let then = |function| Program::new(2, &[add, Step::Unary(function, Made(0))]);
+    let then = |function| PointwiseProgram::new(2, &[add, Step::Unary(function, Made(0))]);
     match names[..] {
-        [b"BiasAdd"] => Program::new(2, &[add]),
+        [b"BiasAdd"] => PointwiseProgram::new(2, &[add]),
         [b"BiasAdd", b"Relu"] => then(UnaryFunction::Relu),
         [b"BiasAdd", b"Relu6"] => then(UnaryFunction::Relu6),
         [b"BiasAdd", b"Elu"] => then(UnaryFunction::Elu),

@@ -1,4 +1,4 @@
-//! [`BtfReader`]: tensors out of a file, one at a time.
+//! [`BtfReader`]: reads tensors of a file, one at a time.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tfrt_host::{DType, Error, HostAllocator};
 use super::{BtfDType, BtfHeader, BtfLayout, HEADER_BYTES, swap_to_native};
 use crate::{CooHostTensor, DenseHostTensor, MAX_RANK, Tensor, TensorMetadata, TensorShape};
 
-/// A file of tensors, or bytes that are one, open for reading.
+/// A reader of a file of tensors, or of its bytes.
 ///
 /// Only the record of the tensor that is asked for is read.
 ///
@@ -41,11 +41,11 @@ pub struct BtfReader<S> {
     n_tensors: u64,
 }
 
-/// Where a payload goes on.
+/// Offset at which a payload continues.
 type Position = u64;
 
 impl<S: Read + Seek> BtfReader<S> {
-    /// Reads how many tensors there are; `name` is what messages call the file.
+    /// Reads the number of tensors; `name` stands for the file in messages.
     ///
     /// # Errors
     ///
@@ -74,12 +74,12 @@ impl<S: Read + Seek> BtfReader<S> {
         Ok(())
     }
 
-    /// How many tensors the file says it has.
+    /// Returns the number of tensors that the file states.
     pub fn n_tensors(&self) -> u64 {
         self.n_tensors
     }
 
-    /// The error for an index that no tensor of the file has.
+    /// Returns the error for an index that no tensor of the file has.
     #[cold]
     pub fn no_tensor(&self, index: impl std::fmt::Display) -> Error {
         let (name, n_tensors) = (&self.name, self.n_tensors);
@@ -89,7 +89,7 @@ impl<S: Read + Seek> BtfReader<S> {
         ))
     }
 
-    /// Reads what a record says of its tensor before the extents.
+    /// Reads the header of a record: rank, type and layout.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl<S: Read + Seek> BtfReader<S> {
             .map_err(|error| self.named(index, error))
     }
 
-    /// Has an error say which tensor of which file it is about.
+    /// Adds the file's name and the tensor's index to an error.
     #[cold]
     fn named(&self, index: u64, error: Error) -> Error {
         let name = &self.name;
@@ -147,7 +147,7 @@ impl<S: Read + Seek> BtfReader<S> {
         }
     }
 
-    /// Reads a dense tensor of a type and a rank that are known beforehand.
+    /// Reads a dense tensor, and checks that it is of this type and rank.
     ///
     /// # Errors
     ///
@@ -165,7 +165,7 @@ impl<S: Read + Seek> BtfReader<S> {
         tensor.map_err(|error| self.named(index, error))
     }
 
-    /// Reads a sparse tensor of a type and a rank that are known beforehand.
+    /// Reads a sparse tensor, and checks that it is of this type and rank.
     ///
     /// # Errors
     ///
@@ -182,7 +182,7 @@ impl<S: Read + Seek> BtfReader<S> {
         tensor.map_err(|error| self.named(index, error))
     }
 
-    /// Reads the header of a record, and says where the record begins.
+    /// Reads the header of a record, and returns it with the record's position.
     fn find(&mut self, index: u64) -> Result<(BtfHeader, Position), Error> {
         if index >= self.n_tensors {
             return Err(self.no_tensor(index));
@@ -212,7 +212,7 @@ impl<S: Read + Seek> BtfReader<S> {
         Ok((header, offset))
     }
 
-    /// Finds a record and compares its header with what is expected.
+    /// Finds a record, and checks its header.
     fn expect(
         &mut self,
         index: u64,
@@ -239,7 +239,7 @@ impl<S: Read + Seek> BtfReader<S> {
         Ok((header.rank, offset))
     }
 
-    /// Reads a dense payload; `record` is where its record begins, for messages.
+    /// Reads a dense payload; `record` is the position of its record, for messages.
     fn dense(
         &mut self,
         record: Position,
@@ -304,7 +304,7 @@ impl<S: Read + Seek> BtfReader<S> {
         })
     }
 
-    /// Reads extents, and says where they end.
+    /// Reads extents, and returns them with the position behind them.
     fn extents(
         &mut self,
         record: Position,
@@ -338,7 +338,7 @@ impl<S: Read + Seek> BtfReader<S> {
         Ok(u64::from_le_bytes(word))
     }
 
-    /// Reads as many bytes as there is room for, or says why not.
+    /// Fills `bytes` from the file, or returns the reason of failure.
     fn fill(&mut self, position: Position, bytes: &mut [u8]) -> Result<(), String> {
         self.check_there(position, bytes.len() as u64)?;
         self.source

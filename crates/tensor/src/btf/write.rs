@@ -1,4 +1,4 @@
-//! Files of tensors, written.
+//! Writer of files of tensors.
 
 use std::io::Write;
 
@@ -70,7 +70,7 @@ fn unhandled(tensor: &Tensor) -> Error {
         .with_note(format!("it is a {format} tensor of {metadata}"))
 }
 
-/// How many bytes a payload has without the 0s behind it.
+/// Returns the number of bytes of a payload without its padding.
 fn payload_bytes(tensor: &Tensor) -> u64 {
     let extents = |shape: &TensorShape| 8 * shape.rank() as u64;
     let dense =

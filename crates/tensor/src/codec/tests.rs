@@ -22,7 +22,7 @@ fn strings(list: &[&[u8]]) -> Tensor {
         .into()
 }
 
-/// A value of each type and format.
+/// Returns a value of each type and format.
 fn values(host: &HostContext) -> Vec<AnyAsyncValue> {
     let allocator = host.allocator();
     let dense = |extents: &[usize], elements: &[f32]| {

@@ -1,4 +1,4 @@
-//! Attention in one go: `softmax(q kᵀ scale + mask) v`, without ever holding all scores.
+//! Fused attention: `softmax(q kᵀ scale + mask) v`, without ever holding all scores.
 //!
 //! Queries are taken in blocks, and for each of these keys and values in blocks. Of a block the scores are
 //! made, of which the largest so far and the sum of all e^(score - largest) are kept for each query; when the
@@ -26,51 +26,51 @@ use crate::math::Family;
 use crate::with_floating;
 use crate::{Bool, DenseHostTensor, Dims, TensorView, TensorViewMut};
 
-mod beside;
 mod block;
+mod merged_heads;
 mod scores;
 
-pub use beside::{attention_beside, attention_beside_into};
 use block::AttentionPlan;
-pub use scores::{Scoring, Stage, scored_into, scores_into};
+pub use merged_heads::{attention_merged_heads, attention_merged_heads_into};
+pub use scores::{ScoreOptions, ScoreStage, scored_into, scores_into};
 
-/// Numbers that attention is calculated of, and what is calculated with.
+/// A type of elements that attention is calculated for; sums are of a wider type.
 pub trait AttentionElement: Floating<Wide: Floating<Wide = Self::Wide> + MatmulElement> {}
 
 impl<T: Floating<Wide: Floating<Wide = T::Wide> + MatmulElement>> AttentionElement for T {}
 
-/// How queries look at keys.
+/// Options of scaled dot-product attention.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Attention {
     /// The factor of scores; 1 / √depth if there is none.
     pub scale: Option<f64>,
-    /// For sequences of which nobody looks ahead: query `i` looks at the first `i + 1` keys and as many more as
-    /// this says, which come before those of the queries.
+    /// Causal attention: query `i` attends to the first `i + 1 + causal` keys, where `causal` is the number of keys
+    /// before those of the queries, as in a cache.
     pub causal: Option<usize>,
 }
 
-/// What is done with scores before softmax.
+/// A mask on scores, applied before softmax.
 #[derive(Clone, Debug, Default)]
 pub enum Mask<'a, T> {
-    /// Nothing.
+    /// No mask.
     #[default]
     None,
     /// Numbers are added.
-    Added(TensorView<'a, T>),
+    Additive(TensorView<'a, T>),
     /// Only keys for which there is true are looked at.
-    Seen(TensorView<'a, Bool>),
+    Boolean(TensorView<'a, Bool>),
 }
 
-/// As [`Mask`], of dense tensors.
+/// A [`Mask`] of dense tensors.
 #[derive(Clone, Debug, Default)]
 pub enum TensorMask {
-    /// Nothing.
+    /// No mask.
     #[default]
     None,
     /// Numbers are added.
-    Added(DenseHostTensor),
+    Additive(DenseHostTensor),
     /// Only keys for which there is true are looked at.
-    Seen(DenseHostTensor),
+    Boolean(DenseHostTensor),
 }
 
 /// Calculates attention.
@@ -117,7 +117,7 @@ pub fn attention<T: AttentionElement>(
     Ok(())
 }
 
-/// As [`attention()`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`attention()`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// # Errors
 ///
@@ -160,20 +160,20 @@ fn attention_of<T: AttentionElement>(
 }
 
 impl TensorMask {
-    /// Fails unless it broadcasts to all scores.
+    /// Checks that the mask broadcasts to all scores.
     fn check<T: AttentionElement>(&self, plan: &AttentionPlan) -> Result<(), Error> {
         self.lend(|mask: &Mask<'_, T>| plan.broadcast(mask).map(drop))
     }
 
-    /// Lends its elements.
+    /// Locks the mask for reading, and returns its elements.
     fn lend<T: AttentionElement>(
         &self,
         body: impl FnOnce(&Mask<'_, T>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         match self {
             TensorMask::None => body(&Mask::None),
-            TensorMask::Added(tensor) => body(&Mask::Added(tensor.read()?.view()?)),
-            TensorMask::Seen(tensor) => body(&Mask::Seen(tensor.read()?.view()?)),
+            TensorMask::Additive(tensor) => body(&Mask::Additive(tensor.read()?.view()?)),
+            TensorMask::Boolean(tensor) => body(&Mask::Boolean(tensor.read()?.view()?)),
         }
     }
 }

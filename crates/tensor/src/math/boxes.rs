@@ -1,35 +1,35 @@
-//! Boxes in pictures, of which those are dropped that overlap a better one.
+//! Boxes in pictures, and non-maximum suppression: boxes that overlap a better one are dropped.
 
-/// What is kept of boxes.
+/// Options of non-maximum suppression.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Suppression {
-    /// How many are kept at most.
+pub struct NonMaxSuppression {
+    /// Maximum number of boxes that are kept.
     pub most: usize,
-    /// How large the common part of two may be, of all that both cover.
+    /// Intersection over union above which the worse of two boxes is dropped.
     pub overlap: f64,
     /// The score that a box has to exceed, if any.
     pub score: Option<f64>,
 }
 
-/// A box by its sides.
+/// A box, given by its sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sides {
+pub struct BoundingBox {
     /// The sides along the first and the second dimension, the smaller first.
     pub sides: [(f64, f64); 2],
 }
 
-impl Sides {
+impl BoundingBox {
     /// Returns the box between two corners, each the first dimension first.
-    pub fn of_corners([a, b, c, d]: [f64; 4]) -> Sides {
-        Sides {
+    pub fn of_corners([a, b, c, d]: [f64; 4]) -> BoundingBox {
+        BoundingBox {
             sides: [(a.min(c), a.max(c)), (b.min(d), b.max(d))],
         }
     }
 
     /// Returns the box about a middle `[x, y]` of a width and a height.
-    pub fn of_middle([x, y, width, height]: [f64; 4]) -> Sides {
+    pub fn of_middle([x, y, width, height]: [f64; 4]) -> BoundingBox {
         let around = |middle: f64, extent: f64| (middle - extent / 2.0, middle + extent / 2.0);
-        Sides {
+        BoundingBox {
             sides: [around(y, height), around(x, width)],
         }
     }
@@ -41,8 +41,8 @@ impl Sides {
             .product()
     }
 
-    /// The common part of two boxes, of all that both cover; 0 for what has no area.
-    pub fn overlap(&self, other: &Sides) -> f64 {
+    /// Returns the intersection over union of two boxes; 0 for boxes without area.
+    pub fn overlap(&self, other: &BoundingBox) -> f64 {
         let mut common = 1.0;
         for (own, other) in self.sides.iter().zip(&other.sides) {
             let extent = own.1.min(other.1) - own.0.max(other.0);
@@ -61,8 +61,12 @@ impl Sides {
     }
 }
 
-/// The boxes that are kept, the best first; of two as good the one before.
-pub fn suppress(suppression: &Suppression, boxes: &[Sides], scores: &[f64]) -> Vec<usize> {
+/// Returns the boxes that are kept, the best first; of equally good ones the earlier first.
+pub fn suppress(
+    suppression: &NonMaxSuppression,
+    boxes: &[BoundingBox],
+    scores: &[f64],
+) -> Vec<usize> {
     let mut order: Vec<usize> = (0..boxes.len().min(scores.len()))
         .filter(|index| suppression.score.is_none_or(|least| scores[*index] > least))
         .collect();
@@ -93,8 +97,8 @@ mod tests {
             [0.0, 0.1, 1.0, 1.1],
             [0.0, 10.0, 1.0, 11.0],
         ]
-        .map(Sides::of_corners);
-        let all = Suppression {
+        .map(BoundingBox::of_corners);
+        let all = NonMaxSuppression {
             most: 9,
             overlap: 0.5,
             score: None,
@@ -102,7 +106,7 @@ mod tests {
         assert_eq!(suppress(&all, &boxes, &[0.9, 0.95, 0.1]), [1, 2]);
         assert_eq!(
             suppress(
-                &Suppression {
+                &NonMaxSuppression {
                     score: Some(0.5),
                     ..all
                 },
@@ -111,12 +115,19 @@ mod tests {
             ),
             [1]
         );
-        assert!(suppress(&Suppression { most: 0, ..all }, &boxes, &[0.9, 0.95, 0.1]).is_empty());
-        assert_eq!(
-            Sides::of_middle([0.5, 1.0, 1.0, 2.0]),
-            Sides::of_corners([0.0, 0.0, 2.0, 1.0])
+        assert!(
+            suppress(
+                &NonMaxSuppression { most: 0, ..all },
+                &boxes,
+                &[0.9, 0.95, 0.1]
+            )
+            .is_empty()
         );
-        let nothing = Sides::of_corners([0.0; 4]);
+        assert_eq!(
+            BoundingBox::of_middle([0.5, 1.0, 1.0, 2.0]),
+            BoundingBox::of_corners([0.0, 0.0, 2.0, 1.0])
+        );
+        let nothing = BoundingBox::of_corners([0.0; 4]);
         assert_eq!(nothing.overlap(&nothing), 0.0);
     }
 }

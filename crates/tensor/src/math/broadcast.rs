@@ -1,22 +1,21 @@
-//! [`Broadcast`]: how several tensors of different shapes are walked side by side.
+//! [`Broadcast`]: walks tensors of different shapes side by side.
 
 use smallvec::SmallVec;
 use tfrt_host::Error;
 
 use crate::{Dims, TensorShape};
 
-/// The shape that tensors are broadcast to, and how to walk each of them by it.
+/// A shape that tensors are broadcast to, with the strides of each tensor along it.
 ///
 /// Dimensions that all tensors walk alike are taken together: two dense tensors of one shape are one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Broadcast<const N: usize> {
-    /// Those of the result, with dimensions taken together; at least one.
+    /// Extents of the result, with adjacent dimensions merged; at least one.
     extents: Dims,
     strides: [Dims; N],
 }
 
-/// A stretch of the innermost dimension: so many elements, and for each tensor the first and how far apart
-/// the others are.
+/// A run along the innermost dimension: its length, and for each tensor the first element and the stride.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run<const N: usize> {
     pub len: usize,
@@ -73,7 +72,7 @@ fn mismatch(shapes: &[&[usize]]) -> Error {
 }
 
 impl<const N: usize> Broadcast<N> {
-    /// Finds how to walk tensors, given by extents and strides.
+    /// Finds the common shape of tensors, given by extents and strides.
     pub(crate) fn new(inputs: [(&[usize], &[usize]); N]) -> Result<Self, Error> {
         let shape = broadcast_extents(&inputs.map(|(extents, _)| extents))?;
         let mut extents = Dims::new();
@@ -118,12 +117,12 @@ impl<const N: usize> Broadcast<N> {
         Ok(Broadcast { extents, strides })
     }
 
-    /// The strides, if all elements are walked as one run.
+    /// Returns the strides, if all elements are walked as one run.
     pub(crate) fn single(&self) -> Option<[usize; N]> {
         (self.extents.len() == 1).then(|| std::array::from_fn(|input| self.strides[input][0]))
     }
 
-    /// Walks `len` elements of the result from the `first` on, in row-major order, run by run. All of them
+    /// Walks `len` elements of the result from the `first` on, in row-major order, run by run. All of these elements
     /// exist.
     #[inline(always)]
     pub(crate) fn walk(&self, first: usize, len: usize, mut body: impl FnMut(Run<N>)) {

@@ -1,4 +1,4 @@
-//! Conversions between all types of elements but complex ones, small ones and truth values included.
+//! Conversions between all types of elements but complex ones; small types and truth values are included.
 //!
 //! Integers to integers keep the low bits. Floats to integers are rounded towards 0 and to the range; of small
 //! integers the low bits are kept then. All else is rounded to nearest, ties to even, once. Truth is 1, and what
@@ -9,10 +9,10 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::elementwise::expect_same;
 use super::number::Real;
 use super::parallel;
-use crate::compact::{CompactType, Overflow};
+use crate::subbyte::{Overflow, SubbyteType};
 use crate::{BF16, Bool, DType, DenseHostTensor, F16, from_bytes, from_bytes_mut};
 
-/// Which power of two a number becomes, of those of [`CompactType::F8E8M0`].
+/// Rounding of a number to a power of two, for [`SubbyteType::F8E8M0`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PowerRounding {
     /// The next above.
@@ -24,16 +24,16 @@ pub enum PowerRounding {
     Nearest,
 }
 
-/// How numbers are converted that a type does not have.
+/// Conversion of numbers that the target type can't represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Casting {
-    /// What becomes of numbers above the largest of a small float.
+    /// Treatment of numbers above the largest of a small float.
     pub overflow: Overflow,
-    /// What becomes of numbers between powers of two.
+    /// Rounding of numbers between powers of two.
     pub powers: PowerRounding,
 }
 
-/// Elements that are converted at a time: they lie in the first cache.
+/// Number of elements that are converted at a time: they lie in the first cache.
 pub(super) const STRETCH: usize = 512;
 /// Elements that are few.
 const FEW: usize = 32;
@@ -79,18 +79,18 @@ pub fn cast_into(
     })
 }
 
-/// Whether elements of a type can be converted.
+/// Returns whether elements of a type can be converted.
 pub fn is_castable(dtype: DType) -> bool {
-    is_whole(dtype) || CompactType::of_dtype(dtype).is_some() || is_float(dtype)
+    is_whole(dtype) || SubbyteType::of_dtype(dtype).is_some() || is_float(dtype)
 }
 
 fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64)
 }
 
-/// Whether elements are integers or truth values.
+/// Returns whether elements are integers or truth values.
 fn is_whole(dtype: DType) -> bool {
-    let is_small = CompactType::of_dtype(dtype).is_some_and(CompactType::is_integer);
+    let is_small = SubbyteType::of_dtype(dtype).is_some_and(SubbyteType::is_integer);
     dtype.is_integer() || dtype == DType::I1 || is_small
 }
 
@@ -141,7 +141,7 @@ fn convert_by<const N: usize>(
     store(casting, to, &wide[..n], out)
 }
 
-/// Does something for the Rust type of a number that the processor knows.
+/// Expands `body` for the Rust type of a number that the processor knows.
 macro_rules! with_plain {
     ($dtype:expr, ($($name:ident $type:ty),*), $T:ident => $body:expr, else $other:expr) => {
         match $dtype {
@@ -172,7 +172,7 @@ fn load_whole(dtype: DType, bytes: &[u8], out: &mut [i64]) -> Result<(), Error> 
     Ok(())
 }
 
-/// The integer of a byte.
+/// Returns the integer of a byte.
 fn small_whole(dtype: DType, byte: u8) -> i64 {
     match dtype {
         DType::I1 => i64::from(byte != 0),
@@ -205,9 +205,9 @@ fn store_whole(dtype: DType, x: &[i64], out: &mut [u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The bits of a byte that the code of an element has.
+/// Returns the bits of a byte that the code of an element has.
 fn mask(dtype: DType) -> u8 {
-    let n_bits = CompactType::of_dtype(dtype).map_or(8, CompactType::n_bits);
+    let n_bits = SubbyteType::of_dtype(dtype).map_or(8, SubbyteType::n_bits);
     u8::MAX >> (8 - n_bits)
 }
 
@@ -217,7 +217,7 @@ pub(super) fn load(dtype: DType, bytes: &[u8], out: &mut [f64]) -> Result<(), Er
         for (out, x) in out.iter_mut().zip(from_bytes::<T>(bytes)?) {
             *out = x.to_f64();
         }
-    }, else match CompactType::of_dtype(dtype) {
+    }, else match SubbyteType::of_dtype(dtype) {
         Some(compact) => {
             for (out, x) in out.iter_mut().zip(bytes) {
                 *out = compact.decode(*x).into();
@@ -243,7 +243,7 @@ pub(super) fn store(
         for (out, x) in from_bytes_mut::<T>(out)?.iter_mut().zip(x) {
             *out = T::from_f64(*x);
         }
-    }, else match CompactType::of_dtype(dtype) {
+    }, else match SubbyteType::of_dtype(dtype) {
         Some(compact) if compact.is_integer() => {
             let mask = mask(dtype);
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the low bits of what is rounded")]
@@ -265,16 +265,16 @@ pub(super) fn store(
     Ok(())
 }
 
-/// The code of a number in a small float, as ONNX has it: where numbers that are too large become the largest,
-/// infinities do as well; what is no number becomes -0 of [`CompactType::F4E2M1`], which has nothing better.
-pub fn encode(casting: Casting, compact: CompactType, value: f64) -> u8 {
+/// Returns the code of a number in a small float, as ONNX has it: where numbers that are too large become the
+/// largest, infinities do as well; what is no number becomes -0 of [`SubbyteType::F4E2M1`], which has nothing better.
+pub fn encode(casting: Casting, compact: SubbyteType, value: f64) -> u8 {
     let saturates = casting.overflow == Overflow::Saturate;
     let narrow = match to_odd(value) {
-        none if none.is_nan() && compact == CompactType::F4E2M1 => return 0x8,
+        none if none.is_nan() && compact == SubbyteType::F4E2M1 => return 0x8,
         infinite if infinite.is_infinite() && saturates => f32::MAX.copysign(infinite),
         narrow => narrow,
     };
-    if compact != CompactType::F8E8M0 || casting.powers == PowerRounding::Up {
+    if compact != SubbyteType::F8E8M0 || casting.powers == PowerRounding::Up {
         return compact.encode(narrow, casting.overflow);
     }
     // What is below the least normal number is the least power, or half of the next.
@@ -288,7 +288,8 @@ pub fn encode(casting: Casting, compact: CompactType, value: f64) -> u8 {
     compact.encode(if is_upper { 2.0 * lower } else { lower }, casting.overflow)
 }
 
-/// A number as an `f32`, whose last bit is 1 if it was rounded: rounding that again is as rounding once.
+/// Returns a number as an `f32` whose last bit is 1 if the number was rounded. Rounding the result again gives the
+/// bits of rounding once.
 fn to_odd(value: f64) -> f32 {
     #[allow(
         clippy::cast_possible_truncation,

@@ -1,5 +1,5 @@
-//! Convolutions of one to three dimensions, channels last, and their gradients; transposed ones
-//! ([`convolve_transposed`]); those of tensors whose channels come first ([`channels_first`]).
+//! Convolutions of one to three dimensions with channels last, their gradients, transposed ones
+//! ([`convolve_transposed`]), and those with channels first ([`channels_first`]).
 //!
 //! # Shapes
 //!
@@ -19,7 +19,7 @@
 use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::matmul::{MatmulElement, Matrix, Rows, Scale, multiply_kept};
+use super::matmul::{MatmulElement, Matrix, Rows, Scale, multiply_widened};
 use super::number::{Number, Real};
 use super::window::{Window, Windows};
 use super::{parallel, vectorized};
@@ -39,38 +39,38 @@ mod winograd;
 pub use depthwise::convolve_depthwise_into;
 pub use gradient::{filter_gradient, filter_gradient_into, input_gradient, input_gradient_into};
 pub use packed::{PackedFilter, convolve_packed, convolve_packed_into};
-pub use packed::{convolve_joined_into, joined_extents};
-pub use transposed::{Transposed, convolve_transposed, convolve_transposed_into};
+pub use packed::{convolve_concat_extents, convolve_concat_into};
+pub use transposed::{TransposedConvolution, convolve_transposed, convolve_transposed_into};
 pub use winograd::Method;
 
-/// Outputs that are made by one product of matrices at most.
+/// Maximum number of outputs that one matrix product makes.
 const BLOCK: usize = 96;
-/// A matrix of patches has no more elements than this, unless one row has.
+/// Maximum number of elements of a matrix of patches, unless one row has more.
 const MAX_PATCHES: usize = 1 << 20;
 
-/// A convolution: its windows, and in how many groups channels and filters are divided.
+/// A convolution: its windows, and the number of groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Convolution {
-    /// A window for each spatial dimension; its extent is that of the filter.
+    /// A window for each spatial dimension, of the filter's extent.
     pub windows: SmallVec<[Window; 3]>,
-    /// Groups: the first part of the channels is seen by the first part of the filters, and so on.
+    /// Number of groups: the first part of the channels is seen by the first part of the filters, and so on.
     pub groups: usize,
 }
 
-/// What is done with each output after the sum: `x * scale + shift`, then the larger of that and 0.
+/// Epilogue of a convolution, applied to each output: `x * scale + shift`, then relu.
 ///
 /// `scale` and `shift` have an entry for each filter; what is missing is left out.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Epilogue<'a, T> {
-    /// Factors.
+pub struct ConvEpilogue<'a, T> {
+    /// Factor of each filter.
     pub scale: Option<&'a [T]>,
     /// Summands: the bias.
     pub shift: Option<&'a [T]>,
-    /// Whether what is below 0 becomes 0.
+    /// Whether relu is applied.
     pub relu: bool,
 }
 
-/// How a convolution's tensors lie.
+/// Extents of a convolution's tensors.
 #[derive(Clone, Copy, Debug)]
 struct ConvPlan {
     windows: Windows,
@@ -154,7 +154,7 @@ impl Convolution {
     }
 }
 
-/// Convolves.
+/// Calculates a convolution.
 ///
 /// # Shapes
 ///
@@ -167,7 +167,7 @@ impl Convolution {
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::conv::{Convolution, Epilogue, convolve};
+/// use tfrt_tensor::math::conv::{Convolution, ConvEpilogue, convolve};
 /// use tfrt_tensor::math::window::{Padding, Window};
 /// use tfrt_tensor::{TensorView, TensorViewMut};
 ///
@@ -176,7 +176,7 @@ impl Convolution {
 /// let filter = TensorView::new(&[1.0, 1.0], &[2, 1, 1])?;
 /// let mut out = [0.0; 3];
 /// let convolution = Convolution::new(&[Window::new(2, 1, Padding::Valid)]);
-/// convolve(&convolution, &x, &filter, Epilogue::default(), &mut TensorViewMut::new(&mut out, &[1, 3, 1])?)?;
+/// convolve(&convolution, &x, &filter, ConvEpilogue::default(), &mut TensorViewMut::new(&mut out, &[1, 3, 1])?)?;
 /// assert_eq!(out, [3.0, 5.0, 7.0]);
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
@@ -184,30 +184,30 @@ pub fn convolve<T: MatmulElement + Real>(
     convolution: &Convolution,
     input: &TensorView<'_, T>,
     filter: &TensorView<'_, T>,
-    epilogue: Epilogue<'_, T>,
+    epilogue: ConvEpilogue<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
     let plan = convolution.plan(input.extents(), filter.extents())?;
     plan.expect_output(out.extents())?;
     plan.expect_epilogue(&epilogue)?;
     let (input, filter) = (in_order(input)?, in_order(filter)?);
-    let filter = T::keep(filter.into());
+    let filter = T::widen_rhs(filter.into());
     plan.run(input, &filter, epilogue, 0, out.as_mut_slice());
     Ok(())
 }
 
-/// The tensors of an [`Epilogue`].
+/// The tensors of an [`ConvEpilogue`].
 #[derive(Clone, Debug, Default)]
-pub struct TensorEpilogue {
+pub struct TensorConvEpilogue {
     /// Factors: `[filters]`.
     pub scale: Option<DenseHostTensor>,
     /// Summands: `[filters]`.
     pub shift: Option<DenseHostTensor>,
-    /// Whether what is below 0 becomes 0.
+    /// Whether relu is applied.
     pub relu: bool,
 }
 
-/// As [`convolve`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`convolve`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// # Errors
 ///
@@ -216,7 +216,7 @@ pub fn convolve_into(
     execution: &ExecutionContext,
     convolution: &Convolution,
     operands: [&DenseHostTensor; 2],
-    epilogue: TensorEpilogue,
+    epilogue: TensorConvEpilogue,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let dtype = operands[0].dtype();
@@ -227,7 +227,7 @@ fn convolve_of<T: MatmulElement + Real>(
     execution: &ExecutionContext,
     convolution: &Convolution,
     [input, filter]: [&DenseHostTensor; 2],
-    epilogue: TensorEpilogue,
+    epilogue: TensorConvEpilogue,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     for tensor in [
@@ -262,12 +262,12 @@ fn convolve_of<T: MatmulElement + Real>(
                 .as_ref()
                 .map(DenseHostTensor::read)
                 .transpose()?;
-            let epilogue = Epilogue {
+            let epilogue = ConvEpilogue {
                 scale: scale.as_ref().map(|scale| scale.elements()).transpose()?,
                 shift: shift.as_ref().map(|shift| shift.elements()).transpose()?,
                 relu: epilogue.relu,
             };
-            let filter = T::keep(filter.elements()?.into());
+            let filter = T::widen_rhs(filter.elements()?.into());
             plan.run(input.elements()?, &filter, epilogue, first, part);
             Ok(())
         },
@@ -301,7 +301,7 @@ impl ConvPlan {
         )))
     }
 
-    fn expect_epilogue<T>(&self, epilogue: &Epilogue<'_, T>) -> Result<(), Error> {
+    fn expect_epilogue<T>(&self, epilogue: &ConvEpilogue<'_, T>) -> Result<(), Error> {
         [epilogue.scale, epilogue.shift]
             .into_iter()
             .flatten()
@@ -322,12 +322,12 @@ impl ConvPlan {
         self.groups == self.channels && self.filters == self.channels && self.groups > 1
     }
 
-    /// The columns of the matrix of patches, of one group.
+    /// Returns the columns of the matrix of patches, of one group.
     fn n_columns(&self) -> usize {
         self.windows.n_taps() * (self.channels / self.groups)
     }
 
-    /// How many outputs are made by one product of matrices.
+    /// Returns the number of outputs that one matrix product makes.
     fn block_len(&self) -> usize {
         (MAX_PATCHES / self.n_columns().max(1)).clamp(1, BLOCK)
     }
@@ -344,8 +344,8 @@ impl ConvPlan {
     fn run<T: MatmulElement + Real>(
         &self,
         input: &[T],
-        filter: &[T::Kept],
-        epilogue: Epilogue<'_, T>,
+        filter: &[T::RhsElement],
+        epilogue: ConvEpilogue<'_, T>,
         first: usize,
         out: &mut [T],
     ) {
@@ -365,25 +365,25 @@ impl ConvPlan {
         }
     }
 
-    /// Where the image of an output begins in the input, and the output's number in its image.
+    /// Returns the beginning of an output's image in the input, and the output's number in its image.
     fn image(&self, output: usize) -> (usize, usize) {
         let n_outputs = self.windows.n_outputs();
         let start = output / n_outputs * self.windows.n_inputs() * self.channels;
         (start, output % n_outputs)
     }
 
-    /// How far neighbours of a run of the last dimension are apart in the input. It wraps around only where no
-    /// window has two elements of the input.
+    /// Returns the distance in the input between neighbours of a run of the last dimension. It wraps around only
+    /// where no window has two elements of the input.
     fn step(&self) -> usize {
         let dilation = self.windows.0[2].window.dilation;
         dilation.wrapping_mul(self.channels)
     }
 
-    /// Whether the windows look at one element each, and every element has one.
+    /// Returns whether the windows look at one element each, and every element has one.
     fn is_pointwise(&self) -> bool {
         self.windows.n_taps() == 1 && self.windows.n_outputs() == self.windows.n_inputs() && {
             let untouched =
-                |laid: &super::window::Laid| laid.before == 0 && laid.window.stride == 1;
+                |laid: &super::window::WindowAxis| laid.before == 0 && laid.window.stride == 1;
             self.windows.0.iter().all(untouched)
         }
     }
@@ -391,7 +391,7 @@ impl ConvPlan {
     fn block<T: MatmulElement + Real>(
         &self,
         input: &[T],
-        filter: &[T::Kept],
+        filter: &[T::RhsElement],
         output: usize,
         out: &mut [T],
         patches: &mut Vec<T>,
@@ -418,11 +418,11 @@ impl ConvPlan {
                 [n, own_filters],
                 self.filters,
             );
-            multiply_kept(Scale::default(), a, b, out);
+            multiply_widened(Scale::default(), a, b, out);
         }
     }
 
-    /// Gathers what `n` outputs from `output` on look at, of some channels, a row for each.
+    /// Gathers the elements that `n` outputs from `output` on read, of some channels, into a row for each (im2col).
     fn gather<T: Number>(
         &self,
         input: &[T],
@@ -458,7 +458,7 @@ impl ConvPlan {
     fn depthwise<T: MatmulElement>(
         &self,
         input: &[T],
-        filter: &[T::Kept],
+        filter: &[T::RhsElement],
         output: usize,
         out: &mut [T],
     ) {
@@ -474,7 +474,7 @@ impl ConvPlan {
                         #[inline(always)]
                         || {
                             for ((out, x), factor) in out.iter_mut().zip(x).zip(factors) {
-                                *out = out.plus(x.times_kept(*factor));
+                                *out = out.plus(x.times_widened(*factor));
                             }
                         },
                     );
@@ -484,9 +484,9 @@ impl ConvPlan {
     }
 }
 
-/// Does what follows a convolution, for rows of `n` filters.
-fn finish<T: Real>(epilogue: Epilogue<'_, T>, n: usize, out: &mut [T]) {
-    let Epilogue { scale, shift, relu } = epilogue;
+/// Applies the epilogue of a convolution to rows of `n` filters.
+fn finish<T: Real>(epilogue: ConvEpilogue<'_, T>, n: usize, out: &mut [T]) {
+    let ConvEpilogue { scale, shift, relu } = epilogue;
     if scale.is_none() && shift.is_none() && !relu {
         return;
     }

@@ -1,4 +1,4 @@
-//! Cumulative sums, products and extrema: at each place along a dimension, the reduction of all before it.
+//! Cumulative sums, products and extrema: at each place along a dimension, the reduction of all elements before it.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -9,10 +9,10 @@ use crate::{
     from_bytes_mut, to_bytes, to_bytes_mut, with_floating,
 };
 
-/// Results whose elements are neighbours that are made side by side.
+/// Number of neighbouring results that are made side by side.
 const SIDE_BY_SIDE: usize = 256;
 
-/// What is made of all elements up to each.
+/// The operation of a cumulative reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cumulation {
     /// The sum; integers wrap around.
@@ -21,24 +21,24 @@ pub enum Cumulation {
     Product,
 }
 
-/// Which elements are taken in at each place.
+/// Direction of a scan, and whether each place includes its own element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Order {
-    /// Those before it, without its own.
+pub struct ScanOrder {
+    /// Whether the element at a place itself is left out.
     pub exclusive: bool,
-    /// Those behind it in place of those before it.
+    /// Whether the scan runs from the end to the beginning.
     pub reverse: bool,
 }
 
-/// What is before, at and behind a dimension.
+/// Extents before, of and behind the scanned dimension.
 #[derive(Clone, Copy, Debug)]
 struct CumulativePlan {
     extent: usize,
     inner: usize,
-    order: Order,
+    order: ScanOrder,
 }
 
-/// Makes, at each place along a dimension, the sum or product of all elements up to it.
+/// Calculates, at each place along a dimension, the sum or product of all elements up to it.
 ///
 /// Elements are taken in one after the other, in the type of sums, and each result is rounded from that.
 ///
@@ -53,13 +53,13 @@ struct CumulativePlan {
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::cumulative::{Cumulation, Order, cumulative};
+/// use tfrt_tensor::math::cumulative::{Cumulation, ScanOrder, cumulative};
 /// use tfrt_tensor::{TensorView, TensorViewMut};
 ///
 /// let x = TensorView::new(&[1, 2, 3], &[3])?;
 /// let mut out = [0; 3];
 /// let mut result = TensorViewMut::new(&mut out, &[3])?;
-/// cumulative(Cumulation::Sum, &x, 0, Order::default(), &mut result)?;
+/// cumulative(Cumulation::Sum, &x, 0, ScanOrder::default(), &mut result)?;
 /// assert_eq!(out, [1, 3, 6]);
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
@@ -67,7 +67,7 @@ pub fn cumulative<T: Element>(
     cumulation: Cumulation,
     x: &TensorView<'_, T>,
     dimension: usize,
-    order: Order,
+    order: ScanOrder,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
     let run = cumulation.run(T::DTYPE)?;
@@ -79,7 +79,7 @@ pub fn cumulative<T: Element>(
     }
 }
 
-/// As [`cumulative()`], of dense tensors, on the workers of the request's queue if they are large: what differs
+/// Applies [`cumulative()`] to dense tensors, on the workers of the request's queue if they are large: what differs
 /// in a dimension before `dimension` is made side by side.
 ///
 /// # Errors
@@ -90,7 +90,7 @@ pub fn cumulative_into(
     cumulation: Cumulation,
     x: &DenseHostTensor,
     dimension: usize,
-    order: Order,
+    order: ScanOrder,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let run = cumulation.run(x.dtype())?;
@@ -106,11 +106,11 @@ pub fn cumulative_into(
     })
 }
 
-/// Makes whole slabs, of elements and to elements given as bytes.
+/// Loop that makes whole slabs, of elements given as bytes.
 type Run = fn(&CumulativePlan, &[u8], &mut [u8]) -> Result<(), Error>;
 
 impl Cumulation {
-    /// The loops for elements of a type.
+    /// Returns the loops for elements of a type.
     fn run(self, dtype: DType) -> Result<Run, Error> {
         match self {
             Cumulation::Sum => run_of::<Sum>(dtype),
@@ -151,7 +151,7 @@ impl CumulativePlan {
     fn new(
         x: &[usize],
         dimension: usize,
-        order: Order,
+        order: ScanOrder,
         out: &[usize],
     ) -> Result<CumulativePlan, Error> {
         let Some((extent, rest)) = x.get(dimension..).and_then(<[usize]>::split_first) else {
@@ -222,11 +222,11 @@ mod tests {
     use crate::math::testing::{coordinates, layouts};
     use proptest::prelude::*;
 
-    /// The results by the definition: for each place a fold over those that it is made of.
+    /// Calculates the results by the definition: for each place a fold over its elements.
     fn folds<R: Reduce<T>, T: Element>(
         x: &TensorView<'_, T>,
         dimension: usize,
-        order: Order,
+        order: ScanOrder,
     ) -> Vec<T> {
         let extent = x.extents()[dimension];
         let one = |index: usize| {
@@ -256,7 +256,7 @@ mod tests {
         cumulation: Cumulation,
         x: &TensorView<'_, T>,
         dimension: usize,
-        order: Order,
+        order: ScanOrder,
     ) -> Result<(), TestCaseError> {
         let wanted = folds::<R, T>(x, dimension, order);
         let mut out = vec![T::ZERO; wanted.len()];
@@ -275,7 +275,7 @@ mod tests {
             values in prop::collection::vec(crate::math::testing::floats(), 1024),
         ) {
             prop_assume!(dimension < layout.extents.len() && layout.len <= values.len());
-            let order = Order { exclusive, reverse };
+            let order = ScanOrder { exclusive, reverse };
             // A sum of several that are no number has one or the other's bits.
             let x: Vec<f32> = values.iter().map(|x| if x.is_nan() { f32::NAN } else { *x }).collect();
             let halves: Vec<F16> = values.iter().map(|x| F16(half::f16::from_f32(x.clamp(-9.0, 9.0)).to_bits())).collect();
@@ -298,12 +298,12 @@ mod tests {
         let x = TensorView::new(&[1.0_f32, f32::NAN, 2.0], &[3]).unwrap();
         let mut out = [0.0; 3];
         let mut view = TensorViewMut::new(&mut out, &[3]).unwrap();
-        let exclusive = Order {
+        let exclusive = ScanOrder {
             exclusive: true,
             reverse: false,
         };
         assert!(cumulative(Cumulation::Sum, &x, 1, exclusive, &mut view).is_err());
-        cumulative(Cumulation::Sum, &x, 0, Order::default(), &mut view).unwrap();
+        cumulative(Cumulation::Sum, &x, 0, ScanOrder::default(), &mut view).unwrap();
         assert!(out[0] == 1.0 && out[1].is_nan() && out[2].is_nan());
         let scalar = TensorView::new(&[1.0_f32], &[]).unwrap();
         let mut out = [0.0];

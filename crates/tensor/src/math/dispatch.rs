@@ -1,9 +1,9 @@
-//! From types of elements to Rust types: the families of numbers. [`with_element!`](crate::with_element) is for all
-//! types.
+//! Macros that expand code for the Rust type of a [`DType`], by families of numbers.
+//! [`with_element!`](crate::with_element) is for all types.
 
 use tfrt_host::{DType, Error};
 
-/// A family of types of elements that arithmetic is defined for.
+/// A family of element types that arithmetic is defined for.
 ///
 /// # Examples
 ///
@@ -22,7 +22,7 @@ pub enum Family {
     Integers,
     /// Floats and integers.
     Reals,
-    /// Real numbers and complex ones.
+    /// Real and complex numbers.
     Numbers,
 }
 
@@ -42,7 +42,7 @@ impl Family {
         }
     }
 
-    /// An error about a tensor of a type that is none of the family.
+    /// Returns an error about a tensor of a type that is none of the family.
     #[cold]
     pub(crate) fn lacks(self, dtype: DType) -> Error {
         let wanted = match self {
@@ -55,7 +55,7 @@ impl Family {
     }
 }
 
-/// Does something for the Rust type of a float: `with_floating!(dtype, T => body, else other)`.
+/// Expands `body` for the Rust type of a float: `with_floating!(dtype, T => body, else other)`.
 ///
 /// # Examples
 ///
@@ -85,7 +85,7 @@ macro_rules! with_floating {
     }};
 }
 
-/// Does something for the Rust type of an integer.
+/// Expands `body` for the Rust type of an integer.
 #[macro_export]
 macro_rules! with_integer {
     ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {{
@@ -109,7 +109,7 @@ macro_rules! with_integer {
     }};
 }
 
-/// Does something for the Rust type of a real number: a float or an integer.
+/// Expands `body` for the Rust type of a real number: a float or an integer.
 #[macro_export]
 macro_rules! with_real {
     ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {
@@ -118,7 +118,7 @@ macro_rules! with_real {
     };
 }
 
-/// Does something for the Rust type of a number: also of a complex one.
+/// Expands `body` for the Rust type of a number, complex ones included.
 #[macro_export]
 macro_rules! with_number {
     ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {

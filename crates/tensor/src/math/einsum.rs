@@ -1,4 +1,4 @@
-//! Sums of products of elements, along dimensions that have labels: what Einstein's convention writes.
+//! Einsum: sums of products of elements along labelled dimensions.
 //!
 //! Every result is a sum of its own, in the order of the labels. That is as fast as it is short: products of large
 //! matrices are better made by [`matmul`](super::matmul).
@@ -11,19 +11,19 @@ use crate::math::Family;
 use crate::with_real;
 use crate::{DenseHostTensor, Dims, Element};
 
-/// Which dimensions of several tensors are one.
+/// Labelled dimensions of an einsum: the output's extents, the summed extents, and strides of each input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels {
     output: Dims,
     /// The extents of what is summed over.
     summed: Dims,
-    /// For each input: how far apart neighbours are along each dimension of the output and of what is summed over.
+    /// For each input the strides along the dimensions of the output, and along the summed ones.
     strides: Vec<[Dims; 2]>,
 }
 
 impl Labels {
-    /// Returns what labels say: those of the result, once each, are kept; the others are summed over. A label that
-    /// stands twice in an input is its diagonal, and an extent of 1 is repeated.
+    /// Returns the dimensions that labels describe: labels of the result, once each, are kept, and the others are
+    /// summed over. A label that stands twice in an input is its diagonal, and an extent of 1 is repeated.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl Labels {
         })
     }
 
-    /// The extents of the result.
+    /// Returns the extents of the result.
     pub fn output(&self) -> &[usize] {
         &self.output
     }
@@ -194,7 +194,7 @@ impl Labels {
     }
 }
 
-/// Where an element lies, by its number in row-major order.
+/// Returns the offset of an element by its number in row-major order.
 fn offset(mut number: usize, extents: &[usize], strides: &[usize]) -> usize {
     let mut offset = 0;
     for (extent, stride) in extents.iter().zip(strides).rev() {

@@ -1,5 +1,5 @@
-//! Formulas of single elements over typed slices and views, for whoever has them in a loop of his own. All else is
-//! [`pointwise`](super::pointwise)'s.
+//! Formulas of single elements over typed slices and views, for callers with loops of their own.
+//! [`pointwise`](super::pointwise) has all else.
 
 use tfrt_host::Error;
 
@@ -59,7 +59,7 @@ pub(crate) fn unary_slice<F: Unary<T>, T: Element>(x: &[T], out: &mut [F::Output
     );
 }
 
-/// Tells whether two shapes are the same.
+/// Checks that two shapes are equal.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Columns of patches, laid back over the picture that they were taken from: where patches overlap they are added.
+//! Folding (col2im): columns of patches are laid back over a picture, and added where patches overlap.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -8,23 +8,23 @@ use crate::math::Family;
 use crate::with_number;
 use crate::{DenseHostTensor, Dims};
 
-/// How patches lie along one dimension of a picture.
+/// Patches along one dimension of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patches {
+pub struct PatchAxis {
     /// The extent of the picture.
     pub picture: usize,
-    /// How many elements of a patch there are along this dimension.
+    /// Number of elements of a patch along this dimension.
     pub taps: usize,
-    /// How far they are from each other.
+    /// Distance between elements of a patch.
     pub dilation: usize,
-    /// How far patches are from each other.
+    /// Distance between patches.
     pub stride: usize,
-    /// How much is put before and behind the picture.
+    /// Padding before and behind the picture.
     pub pads: (usize, usize),
 }
 
-impl Patches {
-    /// How many patches there are.
+impl PatchAxis {
+    /// Returns the number of patches.
     ///
     /// # Errors
     ///
@@ -51,8 +51,8 @@ impl Patches {
     }
 }
 
-/// Adds patches to a picture of zeros, on the workers of the request's queue if there is much to do: pictures are made
-/// side by side.
+/// Adds patches to a picture of zeros, on the workers of the request's queue if there is much to do; pictures are
+/// made in parallel.
 ///
 /// # Shapes
 ///
@@ -65,7 +65,7 @@ impl Patches {
 pub fn fold_into(
     execution: &ExecutionContext,
     x: &DenseHostTensor,
-    patches: &[Patches],
+    patches: &[PatchAxis],
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let dtype = x.dtype();
@@ -75,13 +75,13 @@ pub fn fold_into(
 fn fold_of<T: Number>(
     execution: &ExecutionContext,
     x: &DenseHostTensor,
-    patches: &[Patches],
+    patches: &[PatchAxis],
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     crate::dense::expect_dtype::<T>(x.metadata())?;
     let counts: Dims = patches
         .iter()
-        .map(Patches::n_patches)
+        .map(PatchAxis::n_patches)
         .collect::<Result<_, _>>()?;
     let product = |numbers: Dims| {
         numbers
@@ -135,7 +135,7 @@ fn fold_of<T: Number>(
 }
 
 /// Adds the rows of columns, one for each tap, to the picture.
-fn add<T: Number>(columns: &[T], patches: &[Patches], counts: &[usize], picture: &mut [T]) {
+fn add<T: Number>(columns: &[T], patches: &[PatchAxis], counts: &[usize], picture: &mut [T]) {
     let n_patches: usize = counts.iter().product();
     for (tap, row) in columns.chunks_exact(n_patches.max(1)).enumerate() {
         for (patch, value) in row.iter().enumerate() {
@@ -146,8 +146,13 @@ fn add<T: Number>(columns: &[T], patches: &[Patches], counts: &[usize], picture:
     }
 }
 
-/// Where an element lies in the picture, unless that is around it.
-fn place(mut tap: usize, mut patch: usize, patches: &[Patches], counts: &[usize]) -> Option<usize> {
+/// Returns the place of an element in the picture, unless it lies in the padding.
+fn place(
+    mut tap: usize,
+    mut patch: usize,
+    patches: &[PatchAxis],
+    counts: &[usize],
+) -> Option<usize> {
     let (mut place, mut stride) = (0, 1);
     for (patches, count) in patches.iter().zip(counts).rev() {
         let at = (patch % count) * patches.stride + (tap % patches.taps) * patches.dilation;

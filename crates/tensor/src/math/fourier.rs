@@ -1,5 +1,5 @@
-//! Discrete Fourier transforms, of any length: by halves where it is a power of two, else as a convolution of such a
-//! length (Bluestein, 1970).
+//! Discrete Fourier transforms of any length: by halves if the length is a power of two, else as a convolution of
+//! such a length (Bluestein, 1970).
 
 use std::f64::consts::PI;
 
@@ -12,7 +12,7 @@ fn times((a, b): Pair, (c, d): Pair) -> Pair {
     (a * c - b * d, a * d + b * c)
 }
 
-/// The number on the unit circle at so many turns of `n`.
+/// Returns e^(sign · 2πi · turns / n).
 #[allow(clippy::cast_precision_loss, reason = "lengths are far below 2^53")]
 fn unit(turns: usize, n: usize, sign: f64) -> Pair {
     let angle = sign * 2.0 * PI * (turns % n) as f64 / n as f64;
@@ -55,9 +55,9 @@ pub fn transform(x: &mut [Pair], is_inverse: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// The most bytes that [`transform`] takes beside the numbers, of which there are so many: factors, or two lists of twice
-/// as many, at least, and a power of two.
-pub fn bytes_beside(n: usize) -> usize {
+/// Returns the maximum bytes that [`transform`] allocates for `n` numbers: factors, or at least two lists of twice as
+/// many, of a power of two.
+pub fn scratch_bytes(n: usize) -> usize {
     let n_of_two = match n.is_power_of_two() {
         true => n / 2,
         false => (n.saturating_mul(2).checked_next_power_of_two())

@@ -1,5 +1,5 @@
-//! Functions of one number, written so that the compiler turns loops over them into vectors: no branches,
-//! no tables, no calls.
+//! Functions of one number, written so that the compiler vectorizes loops over them: no branches, no tables, no
+//! calls.
 //!
 //! | Function | Computed by | Error in `f32`, at most |
 //! | --- | --- | --- |
@@ -27,30 +27,30 @@
 pub trait Float: Copy {
     /// e^x
     fn exp(self) -> Self;
-    /// e^x for an x of at most 0, where results below the normal numbers may be 0
+    /// Returns e^x for an x of at most 0; results below the normal numbers may be 0.
     fn exp_below_0(self) -> Self;
     /// e^x - 1, exact near 0
     fn expm1(self) -> Self;
-    /// The natural logarithm
+    /// Returns the natural logarithm
     fn ln(self) -> Self;
-    /// The natural logarithm of 1 + x, exact near 0
+    /// Returns the natural logarithm of 1 + x, exact near 0
     fn ln_1p(self) -> Self;
-    /// The hyperbolic tangent
+    /// Returns the hyperbolic tangent
     fn tanh(self) -> Self;
     /// 1 / (1 + e^-x)
     fn sigmoid(self) -> Self;
     /// ln (1 + e^x), without overflow; results below the normal numbers may be 0
     fn softplus(self) -> Self;
-    /// The error function
+    /// Returns the error function.
     fn erf(self) -> Self;
 }
 
 const LOG2_E: f32 = std::f32::consts::LOG2_E;
-/// ln 2 in two parts: the first has zeros at its end, so that a small multiple of it is exact.
+/// ln 2 in two parts: the first ends in zeros, so that a small multiple of it is exact.
 const LN_2_HIGH: f32 = 0.693_359_375;
 const LN_2_LOW: f32 = -2.121_944_4e-4;
 const TWO_TO_MINUS_64: f32 = 1.0 / (u64::MAX as f32);
-/// Adding this to a small float rounds it to a whole number, which then stands in the lowest bits.
+/// Number that rounds a small float to a whole number when added, which then stands in the lowest bits.
 const ROUNDER: f32 = 12_582_912.0;
 
 /// Above this e^x is infinite.
@@ -59,21 +59,21 @@ const EXP_MAX: f32 = 88.722_84;
 const EXP_MIN: f32 = -104.5;
 /// Below this e^x is smaller than the normal numbers.
 const EXP_MIN_NORMAL: f32 = -87.0;
-/// Here the power of two nearest to e^x is 2^-127.
+/// Argument at which the power of two nearest to e^x is 2^-127.
 const EXP_NO_POWER: f32 = -88.0;
 
 /// x as n ln 2 + r, and e^r.
-struct Reduced {
+struct ReducedArgument {
     /// e^r - 1
     fraction: f32,
     /// n
     n: f32,
-    /// A float in whose lowest bits n stands.
+    /// A float that holds n in its lowest bits.
     n_in_bits: f32,
 }
 
 #[inline(always)]
-fn reduce_exp(x: f32) -> Reduced {
+fn reduce_exp(x: f32) -> ReducedArgument {
     let n_in_bits = x.mul_add(LOG2_E, ROUNDER);
     let n = n_in_bits - ROUNDER;
     let r = n.mul_add(-LN_2_HIGH, x);
@@ -85,14 +85,14 @@ fn reduce_exp(x: f32) -> Reduced {
         r.mul_add(0.008_368_745_13, 0.041_668_390_8),
     ];
     let series = square.mul_add(square.mul_add(0.001_381_453_99, b), a);
-    Reduced {
+    ReducedArgument {
         fraction: square.mul_add(series, r),
         n,
         n_in_bits,
     }
 }
 
-/// The value of a polynomial, by Horner's rule; the coefficient of the highest power is the last.
+/// Returns the value of a polynomial, by Horner's rule; the coefficient of the highest power is the last.
 #[inline(always)]
 fn polynomial<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
     let mut value = coefficients[N - 1];
@@ -102,7 +102,7 @@ fn polynomial<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
     value
 }
 
-/// 2^n for a whole n of at most 127 in size.
+/// Returns 2^n for a whole n of at most 127 in size.
 #[inline(always)]
 fn power_of_two(n: f32) -> f32 {
     // Adding n to 1.5 * 2^23 puts it into the lowest bits; shifted, it is the exponent.
@@ -110,20 +110,20 @@ fn power_of_two(n: f32) -> f32 {
     f32::from_bits(bits << 23)
 }
 
-/// The nearest number that is not above the limit in size; what is no number stays none.
+/// Clamps to a size; what is no number stays so.
 #[inline(always)]
 fn within(x: f32, limit: f32) -> f32 {
     choose(x.abs() > limit, limit.copysign(x), x)
 }
 
-/// One of two floats, both of which are calculated: a branch would keep a loop from becoming vectors.
+/// Selects one of two floats, both calculated: a branch would keep a loop from being vectorized.
 #[inline(always)]
 fn choose(condition: bool, yes: f32, no: f32) -> f32 {
     let mask = u32::from(condition).wrapping_neg();
     f32::from_bits((yes.to_bits() & mask) | (no.to_bits() & !mask))
 }
 
-/// The logarithm of a normal number above 0 and a little more, and n ln 2.
+/// Returns the logarithm of a normal number above 0 and a little more, and n ln 2.
 #[inline(always)]
 fn logarithm(x: f32, more: f32, n: f32) -> f32 {
     // The exponent of x / sqrt(1/2), so that the rest lies between sqrt(1/2) and sqrt(2).
@@ -148,7 +148,7 @@ impl Float for f32 {
     #[inline(always)]
     fn exp(self) -> f32 {
         let x = if self < EXP_MIN { EXP_MIN } else { self };
-        let Reduced {
+        let ReducedArgument {
             fraction,
             n_in_bits,
             ..
@@ -169,7 +169,7 @@ impl Float for f32 {
         } else {
             self
         };
-        let Reduced {
+        let ReducedArgument {
             fraction,
             n_in_bits,
             ..
@@ -182,7 +182,7 @@ impl Float for f32 {
     #[inline(always)]
     fn expm1(self) -> f32 {
         let x = self.clamp(-20.0, 89.0);
-        let Reduced { fraction, n, .. } = reduce_exp(x);
+        let ReducedArgument { fraction, n, .. } = reduce_exp(x);
         let half = (n * 0.5 + ROUNDER) - ROUNDER;
         let (a, b) = (power_of_two(half), power_of_two(n - half));
         // 2^n (1 + f) - 1 = 2^n f + (2^n - 1), where the second is exact for small n.
@@ -354,7 +354,7 @@ impl Float for f64 {
 mod tests {
     use super::Float;
 
-    /// The error of `found` in units of the last place of `exact`.
+    /// Returns the error of `found` in units of the last place of `exact`.
     fn error_ulps(found: f32, exact: f64) -> f64 {
         #[allow(clippy::cast_possible_truncation, reason = "it is what is wanted")]
         let nearest = exact as f32;

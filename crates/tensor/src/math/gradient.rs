@@ -1,4 +1,4 @@
-//! Gradients that training needs, of what is not its own gradient's neighbour.
+//! Gradients that training needs, beside those that stand with their functions.
 //!
 //! | Of | Is |
 //! | --- | --- |
@@ -14,10 +14,10 @@
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::elementwise::{Exp, Log, Unary};
-use super::movement::Position;
+use super::layout_copy::Position;
 use super::number::Floating;
 use super::reduce::{Maximum, Sum, block};
-use super::softmax::{Kind, row_in_place};
+use super::softmax::{SoftmaxKind, row_in_place};
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Element, TensorView, TensorViewMut};
 
@@ -42,17 +42,17 @@ pub use layer_norm::{RowGradients, layer_norm};
 ///
 /// ```
 /// use tfrt_tensor::math::gradient::softmax;
-/// use tfrt_tensor::math::softmax::Kind;
+/// use tfrt_tensor::math::softmax::SoftmaxKind;
 /// use tfrt_tensor::{TensorView, TensorViewMut};
 ///
 /// let (y, g) = (TensorView::new(&[0.25_f32, 0.75], &[2])?, TensorView::new(&[1.0, 0.0], &[2])?);
 /// let mut out = [0.0; 2];
-/// softmax(Kind::Softmax, &y, &g, &mut TensorViewMut::new(&mut out, &[2])?)?;
+/// softmax(SoftmaxKind::Softmax, &y, &g, &mut TensorViewMut::new(&mut out, &[2])?)?;
 /// assert_eq!(out, [0.1875, -0.1875]);
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
 pub fn softmax<T: Floating>(
-    kind: Kind,
+    kind: SoftmaxKind,
     result: &TensorView<'_, T>,
     gradient: &TensorView<'_, T>,
     out: &mut TensorViewMut<'_, T>,
@@ -63,14 +63,14 @@ pub fn softmax<T: Floating>(
     Ok(())
 }
 
-/// As [`softmax`], of dense tensors, on the workers of the request's queue if they are large.
+/// Applies [`softmax`] to dense tensors, on the workers of the request's queue if they are large.
 ///
 /// # Errors
 ///
 /// Those of [`softmax`], if the types differ, and those of [`parallel::fill`].
 pub fn softmax_into<T: Floating>(
     execution: &ExecutionContext,
-    kind: Kind,
+    kind: SoftmaxKind,
     result: &DenseHostTensor,
     gradient: &DenseHostTensor,
     out: &DenseHostTensor,
@@ -93,14 +93,14 @@ pub fn softmax_into<T: Floating>(
     })
 }
 
-fn softmax_rows<T: Floating>(kind: Kind, row: usize, y: &[T], g: &[T], out: &mut [T]) {
+fn softmax_rows<T: Floating>(kind: SoftmaxKind, row: usize, y: &[T], g: &[T], out: &mut [T]) {
     if row == 0 {
         return;
     }
     let each = y.chunks_exact(row).zip(g.chunks_exact(row));
     for (out, (y, g)) in out.chunks_exact_mut(row).zip(each) {
         match kind {
-            Kind::Softmax => {
+            SoftmaxKind::Softmax => {
                 vectorized(
                     #[inline(always)]
                     || times(g, y, out),
@@ -115,7 +115,7 @@ fn softmax_rows<T: Floating>(kind: Kind, row: usize, y: &[T], g: &[T], out: &mut
                     },
                 );
             }
-            Kind::LogSoftmax => {
+            SoftmaxKind::LogSoftmax => {
                 let sum = T::narrowed(block::<Sum, T>(g));
                 vectorized(
                     #[inline(always)]
@@ -207,14 +207,14 @@ pub fn cross_entropy_gradient<T: Floating, I: Position>(
     super::elementwise::unary::<super::elementwise::Identity, T>(scores, out)?;
     let rows = out.as_mut_slice().chunks_exact_mut(n_classes.max(1));
     for ((row, label), g) in rows.zip(&labels).zip(gradient.iter()) {
-        row_in_place(Kind::Softmax, row);
+        row_in_place(SoftmaxKind::Softmax, row);
         row[*label] = row[*label].minus(T::ONE);
         row.iter_mut().for_each(|x| *x = x.times(g));
     }
     Ok(())
 }
 
-/// The class that each label names.
+/// Returns the class that each label names.
 fn class_list<I: Position>(
     labels: &TensorView<'_, I>,
     n_classes: usize,
@@ -251,7 +251,7 @@ fn expect_rows(x: &[usize], gradient: &[usize], out: &[usize]) -> Result<usize, 
     }
 }
 
-/// The elements in row-major order, copied if they don't lie so.
+/// Returns the elements in row-major order, as a copy unless they are contiguous.
 fn in_order<'a, T: Element>(view: &TensorView<'a, T>) -> std::borrow::Cow<'a, [T]> {
     match view.as_slice() {
         Some(elements) => elements.into(),

@@ -13,27 +13,27 @@ use crate::math::Family;
 use crate::with_floating;
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
-/// Which channels are normalised together, and what by.
+/// Options of group norm: the channel dimension, the groups, and epsilon.
 #[derive(Clone, Copy, Debug)]
 pub struct Groups<T> {
-    /// The dimension of channels, behind that of examples: 1 if channels come first, the last if they come last.
+    /// The dimension of channels, behind the examples: 1 if channels come first, the last if they come last.
     pub dimension: usize,
-    /// In how many groups of neighbours channels are divided; as many as there are channels for instance norm.
+    /// Number of groups of neighbouring channels; as many as channels for instance norm.
     pub n_groups: usize,
-    /// What is added to the variance.
+    /// Added to the variance.
     pub epsilon: T,
 }
 
-/// A factor and a summand for each channel; what is missing is left out.
+/// A factor and a summand for each channel; a missing one is left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChannelAffine<'a, T> {
-    /// The factors.
+    /// Factor of each channel.
     pub scale: Option<&'a [T]>,
-    /// The summands.
+    /// Summand of each channel.
     pub shift: Option<&'a [T]>,
 }
 
-/// How the elements of an example lie: so many times all channels, each of so many elements.
+/// Extents of an example: outer repetitions, channels, and elements of a channel.
 #[derive(Clone, Copy, Debug)]
 struct GroupPlan {
     before: usize,
@@ -79,7 +79,7 @@ pub fn groups<T: Floating>(
     Ok(())
 }
 
-/// As [`groups()`], of dense tensors, on the workers of the request's queue if there are several examples.
+/// Applies [`groups()`] to dense tensors, on the workers of the request's queue if there are several examples.
 ///
 /// # Errors
 ///
@@ -211,7 +211,7 @@ impl GroupPlan {
         }
     }
 
-    /// Writes a piece, all channels of a group once, scaled and shifted.
+    /// Scales and shifts a piece: the elements of all channels of a group, once.
     fn finish<T: Floating>(
         &self,
         from: &[T],
@@ -242,7 +242,7 @@ impl GroupPlan {
     }
 }
 
-/// Takes the mean from all elements; returns what they are to be multiplied with then.
+/// Subtracts the mean from all elements, and returns the factor that normalizes their variance.
 fn centre<T: Floating>(group: &mut [T], epsilon: T) -> T {
     let mean = <Mean as Reduce<T>>::finish(block::<Mean, T>(group), group.len());
     vectorized(

@@ -1,4 +1,4 @@
-//! Determinants.
+//! Determinants of matrices.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -94,7 +94,7 @@ fn determinant(mut matrix: Vec<f64>, n: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// By the definition: the sum over the first row.
+    /// Returns the determinant by expansion along the first row.
     fn expanded(matrix: &[f64], n: usize) -> f64 {
         if n == 0 {
             return 1.0;

@@ -3,7 +3,7 @@
 //! Products of `f32` and `f64` go through the crates `gemm-f32` and `gemm-f64`, without threads of their own: rows of the
 //! result are cut into chunks for our queue. Those of complex numbers are four products of their parts, those of halves
 //! products of `f32`; integers have loops of their own. What is multiplied by again and again is packed once, ahead, for
-//! a kernel of our own ([`PackedRight`]).
+//! a kernel of our own ([`PackedRhs`]).
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -16,29 +16,29 @@ use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 
 #[allow(unsafe_code, reason = "a listed module")]
 mod gemm;
+mod gemv;
 mod halves;
 mod integers;
-mod kept;
 mod packed;
-mod thin;
+mod widened;
 
 pub use gemm::MatmulElement;
-pub(crate) use gemm::{Matrix, Rows, Sealed, multiply, multiply_kept};
-pub use kept::KeptFactor;
-pub use packed::{PackedRight, matmul_packed, matmul_packed_into};
+pub(crate) use gemm::{Matrix, Rows, Sealed, multiply, multiply_widened};
+pub use packed::{PackedRhs, matmul_packed, matmul_packed_into};
+pub use widened::WidenedRhs;
 
-/// Rows that the inner loop of `gemm` makes at once.
+/// Number of rows that the inner loop of `gemm` makes at once.
 const STRIP: usize = 6;
-/// Rows of a result that are made at once at least: each part goes through the right factor, which has to pay.
+/// Minimum number of rows of a part: each part reads the whole right factor, which has to pay.
 const MIN_ROWS: usize = 5 * STRIP;
-/// Elements of a right factor that the second cache holds. One that it does not is rearranged, which pays for more
+/// Number of elements of a right factor that the second cache holds. A larger one is rearranged, which pays for more
 /// rows ...
 const MAX_NEAR: usize = 1 << 19;
 /// ... so there are no more parts than this.
 const FAR_PARTS: usize = 8;
 
-/// What becomes of the product and of what stood in the result before: `product * of_product + before *
-/// of_result`. Where `of_result` is 0, what stood there is not looked at.
+/// Factors of a product and of the result's old elements: `product * of_product + before * of_result`. Where
+/// `of_result` is 0, the old elements are not read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale<T> {
     /// The factor of the product.
@@ -48,7 +48,7 @@ pub struct Scale<T> {
 }
 
 impl<T: Number> Default for Scale<T> {
-    /// The product alone.
+    /// Returns the product alone.
     fn default() -> Self {
         Scale {
             of_product: T::ONE,
@@ -58,7 +58,7 @@ impl<T: Number> Default for Scale<T> {
 }
 
 impl Scale<f64> {
-    /// The factors in the type of the elements.
+    /// Returns the factors in the type of the elements.
     fn rounded<T: MatmulElement>(self) -> Scale<T> {
         Scale {
             of_product: T::from_number(self.of_product),
@@ -67,7 +67,7 @@ impl Scale<f64> {
     }
 }
 
-/// Multiplies matrices, or stacks of them.
+/// Calculates products of matrices, or of stacks of matrices.
 ///
 /// A factor that is to be transposed is given as a view whose last dimensions are exchanged
 /// ([`TensorView::permute`]).
@@ -108,7 +108,7 @@ pub fn matmul<T: MatmulElement>(
     Ok(())
 }
 
-/// As [`matmul`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`matmul`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// With `transpose` a factor's last two dimensions are exchanged first: that of `a`, that of `b`.
 ///
@@ -126,8 +126,8 @@ pub fn matmul_into(
     with_number!(dtype, T => matmul_of::<T>(execution, scale.rounded(), factors, transpose, out), else Err(Family::Numbers.lacks(dtype)))
 }
 
-/// Multiplies dense tensors as [`matmul_into`] does, with factors of their own type of elements: an `i64` may be one
-/// that no `f64` is.
+/// Multiplies dense tensors as [`matmul_into`] does, with factors in the type of the elements: an `i64` may be no
+/// `f64`.
 ///
 /// # Errors
 ///
@@ -144,15 +144,15 @@ pub fn matmul_of<T: MatmulElement>(
     fill::<T, T>(execution, multiply, scale, [a, b], transpose, out)
 }
 
-/// As [`matmul_into`], by a right factor that was kept.
+/// Calculates [`matmul_into`] by a widened right factor.
 ///
 /// # Errors
 ///
 /// See [`matmul_into`].
-pub fn matmul_kept_into(
+pub fn matmul_widened_into(
     execution: &ExecutionContext,
     scale: Scale<f64>,
-    (a, b): (&DenseHostTensor, &KeptFactor),
+    (a, b): (&DenseHostTensor, &WidenedRhs),
     transpose: [bool; 2],
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
@@ -160,11 +160,11 @@ pub fn matmul_kept_into(
     let factors = [a, b.elements()];
     with_number!(dtype, T => {
         crate::dense::expect_dtype::<T>(a.metadata())?;
-        fill::<T, <T as Sealed>::Kept>(execution, multiply_kept, scale.rounded(), factors, transpose, out)
+        fill::<T, <T as Sealed>::RhsElement>(execution, multiply_widened, scale.rounded(), factors, transpose, out)
     }, else Err(Family::Numbers.lacks(dtype)))
 }
 
-/// Multiplies two matrices, the right one of elements of its own.
+/// Function that multiplies two matrices, whose elements may differ in type.
 type Multiply<T, R> = fn(Scale<T>, Matrix<'_, T>, Matrix<'_, R>, Rows<'_, T>);
 
 /// Multiplies dense tensors on the workers of the request's queue.
@@ -200,7 +200,7 @@ fn fill<T: MatmulElement, R: Element>(
     })
 }
 
-/// How the matrices of a product lie.
+/// Extents and strides of a product's matrices.
 #[derive(Clone, Debug)]
 struct MatmulPlan {
     m: usize,
@@ -212,7 +212,7 @@ struct MatmulPlan {
     b: Factor,
 }
 
-/// A factor's strides: of its leading dimensions as they are broadcast, of rows, and of columns.
+/// Strides of a factor: of its broadcast leading dimensions, of rows, and of columns.
 #[derive(Clone, Debug)]
 struct Factor {
     batch: Dims,
@@ -221,7 +221,7 @@ struct Factor {
 }
 
 impl Factor {
-    /// Where the matrix of some number begins.
+    /// Returns the offset of a matrix by its number.
     fn offset(&self, mut number: usize, batch: &[usize]) -> usize {
         let mut offset = 0;
         for (extent, stride) in batch.iter().zip(&self.batch).rev() {
@@ -279,7 +279,7 @@ impl MatmulPlan {
         })
     }
 
-    /// How the result is cut: into strips of rows, or parts of one if matrices have but one.
+    /// Returns the parts of the result: strips of rows, or parts of a row if matrices have one.
     fn parts(&self) -> Parts {
         // Where one extent is 0, the others may be of any size.
         let times = |product: usize, extent: &usize| product.saturating_mul(*extent);
@@ -307,8 +307,8 @@ impl MatmulPlan {
         Parts::even(n_elements, strip.saturating_mul(self.n), self.k / 16, most)
     }
 
-    /// Makes the elements of the result from the `first` on: part of a row, whole rows, part of a row, for as
-    /// many matrices as they are of.
+    /// Makes the elements of the result from the `first` on: part of a row, whole rows, part of a row, over as many
+    /// matrices as they span.
     fn run<T: MatmulElement, R>(
         &self,
         by: Multiply<T, R>,

@@ -1,4 +1,4 @@
-//! Normalisation: by the mean and variance of rows, or by those that are given for each channel.
+//! Normalisation by the mean and variance of rows, or by given ones of each channel.
 //!
 //! | Function | Normalises |
 //! | --- | --- |
@@ -20,15 +20,14 @@ use super::vectorized;
 use crate::{Element, TensorView, TensorViewMut};
 
 mod channels;
-mod joined;
+mod concat;
 mod tensors;
 
 pub use channels::{ChannelTensors, channels_in_place, channels_into};
-pub use joined::scale_joined_into;
+pub use concat::concat_affine_into;
 pub use tensors::{RowNorm, channel_affine_into, channel_moments, row_moments, rows_into};
 
-/// What is done with normalised rows: `x * scale + shift`, element by element of a row. What is missing is left
-/// out.
+/// Scale and shift of normalized rows, element by element of a row: `x * scale + shift`. A missing one is left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Affine<'a, T> {
     /// A factor for each element of a row.
@@ -72,7 +71,7 @@ pub fn rows<T: Floating>(
     by_variance(x, epsilon, affine, is_streamed, out)
 }
 
-/// As [`rows`], of the whole or a part of a result that is streamed or not.
+/// Normalizes rows by their variance, for the whole or a part of a result, streamed or not.
 fn by_variance<T: Floating>(
     x: &TensorView<'_, T>,
     epsilon: T,
@@ -121,7 +120,7 @@ pub fn rows_root_mean_square<T: Floating>(
     by_root_mean_square(x, epsilon, affine, is_streamed, out)
 }
 
-/// As [`rows_root_mean_square`], of the whole or a part of a result that is streamed or not.
+/// Normalizes rows by their root mean square, for the whole or a part of a result, streamed or not.
 fn by_root_mean_square<T: Floating>(
     x: &TensorView<'_, T>,
     epsilon: T,
@@ -168,7 +167,7 @@ fn each_row<T: Floating>(
     Ok(())
 }
 
-/// The length of rows; 1 if there is nothing to normalise.
+/// Returns the length of rows; 1 if there is nothing to normalise.
 fn row_len<T>(x: &[usize], out: &[usize], affine: &Affine<'_, T>) -> Result<usize, Error> {
     let row = x.last().copied().unwrap_or(0);
     let fits = |list: Option<&[T]>| list.is_none_or(|list| list.len() == row);
@@ -185,7 +184,7 @@ fn row_len<T>(x: &[usize], out: &[usize], affine: &Affine<'_, T>) -> Result<usiz
     Ok(row.max(1))
 }
 
-/// Divides a row by the root of the mean of its squares, whose sum is given, and does what follows.
+/// Divides a row by its root mean square, given the sum of squares, then scales and shifts.
 #[inline(always)]
 fn finish_row<T: Floating>(row: Row<'_, T>, squares: T::Wide, epsilon: T, affine: Affine<'_, T>) {
     let mean_square = T::mean(squares, row.elements().len());
@@ -220,18 +219,18 @@ fn finish_row<T: Floating>(row: Row<'_, T>, squares: T::Wide, epsilon: T, affine
     );
 }
 
-/// Mean and variance of each channel, and what its elements are scaled and shifted by.
+/// Batch norm of channels: mean, variance, scale and shift of each channel.
 #[derive(Clone, Copy, Debug)]
 pub struct Channels<'a, T> {
-    /// The mean.
+    /// Mean of each channel.
     pub mean: &'a [T],
-    /// The variance.
+    /// Variance of each channel.
     pub variance: &'a [T],
-    /// The factor.
+    /// Factor of each channel.
     pub scale: &'a [T],
-    /// The summand.
+    /// Summand of each channel.
     pub shift: &'a [T],
-    /// What is added to the variance.
+    /// Added to the variance.
     pub epsilon: T,
 }
 
@@ -348,17 +347,17 @@ pub fn channel_statistics<T: Floating>(x: &TensorView<'_, T>) -> Result<(Vec<T>,
     Ok((mean, variance))
 }
 
-/// The gradients of [`channels`] whose mean and variance are those of the batch.
+/// Gradients of [`channels`] by batch statistics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelGradients<T> {
-    /// Of the scales.
+    /// Gradient of the scales.
     pub scale: Vec<T>,
-    /// Of the shifts.
+    /// Gradient of the shifts.
     pub shift: Vec<T>,
 }
 
-/// Calculates the gradients of [`channels`]: that of `x` is written to `out`, those of scale and shift are
-/// returned.
+/// Calculates the gradients of [`channels`]: writes the gradient of `x` to `out`, and returns the gradients of scale
+/// and shift.
 ///
 /// With g the gradient of the output, r = 1 / sqrt(variance + epsilon) and d = x - mean, means being over all
 /// elements of a channel:

@@ -1,4 +1,4 @@
-//! [`Number`], [`Real`]: what can be calculated with elements of every type.
+//! [`Number`], [`Real`]: arithmetic of elements of every type.
 
 use crate::{BF16, Complex, Element, F16};
 
@@ -7,68 +7,68 @@ use crate::{BF16, Complex, Element, F16};
 /// Integers wrap around. Half-precision numbers are calculated with as `f32` and rounded, to nearest, ties to
 /// even.
 pub trait Number: Element {
-    /// What sums of many are kept in: wide enough that a step on the way does not lose what the result can
-    /// hold. For integers 64 bits, for half-precision numbers `f32`, else the type itself.
+    /// Accumulator type for sums of many elements, wide enough that no step loses what the result can hold: 64 bits
+    /// for integers, `f32` for half-precision numbers, else the type itself.
     type Wide: Number;
 
     /// The number 1.
     const ONE: Self;
 
-    /// The sum.
+    /// Returns the sum.
     fn plus(self, other: Self) -> Self;
-    /// The difference.
+    /// Returns the difference.
     fn minus(self, other: Self) -> Self;
-    /// The product.
+    /// Returns the product.
     fn times(self, other: Self) -> Self;
-    /// The quotient; of integers, rounded towards zero, and 0 where the divisor is 0.
+    /// Returns the quotient; of integers, rounded towards zero, and 0 where the divisor is 0.
     fn over(self, other: Self) -> Self;
-    /// The number with the other sign.
+    /// Returns the number with the other sign.
     fn negated(self) -> Self;
-    /// The number in the type of sums.
+    /// Returns the number in the type of sums.
     fn widened(self) -> Self::Wide;
-    /// Back from the type of sums: integers wrap around, floats are rounded.
+    /// Converts back from the accumulator type: integers wrap around, floats are rounded.
     fn narrowed(wide: Self::Wide) -> Self;
 }
 
-/// Numbers that lie on a line.
+/// Numbers with an order.
 pub trait Real: Number {
     /// The least number, or minus infinity.
     const LOWEST: Self;
     /// The greatest number, or infinity.
     const HIGHEST: Self;
 
-    /// Whether this number is less than the other; never, if one of them is none.
+    /// Returns whether this number is less than the other; false if one of them is no number.
     fn less(self, other: Self) -> bool;
-    /// Whether the two are the same number; never, if one of them is none.
+    /// Returns whether the two are the same number; false if one of them is no number.
     fn same(self, other: Self) -> bool;
-    /// The smaller one; what is no number, if one of them is none.
+    /// Returns the smaller number; what is no number, if one of them is none.
     fn least(self, other: Self) -> Self;
-    /// The larger one; what is no number, if one of them is none.
+    /// Returns the larger number; what is no number, if one of them is none.
     fn greatest(self, other: Self) -> Self;
-    /// The size.
+    /// Returns the size.
     fn magnitude(self) -> Self;
-    /// -1, 0 or 1, as the number; a zero, or what is no number, is itself.
+    /// Returns the sign as a number: -1, 0 or 1; a zero or NaN is returned itself.
     fn signum(self) -> Self;
-    /// What a division leaves, with the sign of the dividend; 0 for integers where the divisor is 0.
+    /// Returns the remainder of a division, with the sign of the dividend; 0 for integers where the divisor is 0.
     fn remainder(self, other: Self) -> Self;
-    /// The quotient, rounded down; 0 for integers where the divisor is 0.
+    /// Returns the quotient, rounded down; 0 for integers where the divisor is 0.
     fn floored(self, other: Self) -> Self;
-    /// A sum divided by the number of its terms; of integers, rounded towards zero.
+    /// Returns a sum divided by the number of its terms; of integers, rounded towards zero.
     fn mean(sum: Self::Wide, n: usize) -> Self;
     /// As an `f64`: exact for all but large 64-bit integers.
     fn to_f64(self) -> f64;
-    /// From an `f64`: floats are rounded to nearest, integers towards zero and to their range; what is no
+    /// Converts from an `f64`: floats are rounded to nearest, integers towards zero and to their range; what is no
     /// number becomes 0.
     fn from_f64(value: f64) -> Self;
 }
 
 /// Floats of any width.
 pub trait Floating: Real {
-    /// The root of a sum.
+    /// Returns the root of a sum.
     fn root(sum: Self::Wide) -> Self;
-    /// A function of an `f32` or `f64`, whichever is as exact.
+    /// Applies a function of an `f32` or `f64`, whichever is as exact.
     fn map(self, narrow: impl Fn(f32) -> f32, wide: impl Fn(f64) -> f64) -> Self;
-    /// A function of two.
+    /// Applies a function of two numbers, of an `f32` or `f64`, whichever is as exact.
     fn map2(
         self,
         other: Self,
@@ -564,7 +564,7 @@ macro_rules! complex {
                 }
             }
 
-            /// By Smith's method, which does not overflow where the result does not.
+            /// Divides by Smith's method, which does not overflow where the result does not.
             #[inline(always)]
             fn over(self, other: Self) -> Self {
                 let (c, d) = (other.real, other.imaginary);

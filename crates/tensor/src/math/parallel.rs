@@ -1,4 +1,4 @@
-//! An output made in chunks, on the workers of a queue.
+//! Filling of an output in chunks, on the workers of a queue.
 //!
 //! A tensor that is made in several parts is held for writing as a whole, once; this module lends its parts itself, each
 //! to one thread, so that no part is looked up in the memory's table of holders, and the memory is not divided.
@@ -13,11 +13,10 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use crate::{DenseHostTensor, Element, from_bytes_mut};
 
-/// Chunks take about so many operations on elements: some 10 microseconds, many times what it costs to hand
-/// one to another worker.
+/// Approximate operations of a chunk: some 10 microseconds, many times the cost of handing one to another worker.
 const CHUNK_OPERATIONS: usize = 1 << 15;
 
-/// Returns how many elements a chunk has, if each takes about so many operations; a multiple of `multiple`.
+/// Returns the number of elements of a chunk, if each takes about this many operations; a multiple of `multiple`.
 ///
 /// It depends on the problem alone, never on the number of threads.
 pub fn chunk_len(operations_per_element: usize, multiple: usize) -> NonZeroUsize {
@@ -27,8 +26,8 @@ pub fn chunk_len(operations_per_element: usize, multiple: usize) -> NonZeroUsize
     NonZeroUsize::new(len).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Returns where part `index` begins if so many units are cut into `n_parts`, of which there is one at least; where
-/// the last one ends, if `index` is their number.
+/// Returns the beginning of part `index` of `n_units` units cut into `n_parts`, at least one; the end of the last one
+/// if `index` is `n_parts`.
 ///
 /// Any two runs of as many parts differ by one unit at most: the longer parts are spread over all, so that threads
 /// which begin with halves, or quarters, end at the same time.
@@ -39,19 +38,19 @@ pub(crate) fn part_start(n_units: usize, n_parts: usize, index: usize) -> usize 
     each * index + n_longer as usize
 }
 
-/// How a result is cut into parts; it depends on the problem alone, never on the number of threads.
+/// A partition of a result into chunks. It depends on the problem alone, never on the number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
     n_elements: usize,
-    /// Elements that are not cut, but for the last ones.
+    /// Number of elements of a unit, which is not cut but for the last one.
     unit: usize,
     // Invariant: at least one.
     n_parts: usize,
 }
 
 impl Parts {
-    /// Parts that are as even as whole units allow, `most` at most, if each element takes about so many
-    /// operations. Of an even number, so that two threads get the same share.
+    /// Cuts elements into at most `most` parts, as even as whole units allow, if each element takes about this many
+    /// operations. Their number is even, so that two threads get the same share.
     pub(crate) fn even(
         n_elements: usize,
         unit: usize,
@@ -72,7 +71,7 @@ impl Parts {
         }
     }
 
-    /// Parts of so many elements each, but for the last one.
+    /// Cuts elements into parts of `chunk` elements each, but for the last one.
     pub(crate) fn of_chunks(n_elements: usize, chunk: NonZeroUsize) -> Parts {
         Parts {
             n_elements,
@@ -81,12 +80,12 @@ impl Parts {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of parts.
     pub(crate) fn len(&self) -> usize {
         self.n_parts
     }
 
-    /// The elements of a part.
+    /// Returns the elements of a part.
     pub(crate) fn part(&self, index: usize) -> Range<usize> {
         self.start(index)..self.start(index + 1)
     }
@@ -99,7 +98,7 @@ impl Parts {
     }
 }
 
-/// As [`fill`], in parts.
+/// Runs [`fill`] with these parts.
 ///
 /// # Errors
 ///
@@ -124,7 +123,7 @@ pub(crate) fn fill_parts<T: Element>(
 /// Fills a tensor: `body(first, elements)` makes the elements from the `first` on, one chunk after the other,
 /// or side by side on the queue's workers if there are several.
 ///
-/// What `body` reads it borrows for itself, chunk by chunk, and `body` is dropped before the result settles, unless
+/// `body` borrows its operands for itself, chunk by chunk, and `body` is dropped before the result settles, unless
 /// that is cancelled: nothing is held then.
 /// Between chunks the request's cancellation is looked at. The result settles when all elements are made: at
 /// once, if they are one chunk.
@@ -143,7 +142,7 @@ pub fn fill<T: Element>(
     fill_parts(execution, output, parts, body)
 }
 
-/// As [`fill`], of elements of any type, as bytes: `body(first, bytes)` makes the bytes of the elements from the
+/// Runs [`fill`] for elements of any type as bytes: `body(first, bytes)` makes the bytes of the elements from the
 /// `first` on.
 ///
 /// # Errors
@@ -168,11 +167,11 @@ pub fn fill_bytes(
     spread(execution, output, size, parts, Box::new(body))
 }
 
-/// What makes the bytes of elements from one on.
+/// Function that makes the bytes of the elements from one on.
 type Body = Box<dyn Fn(usize, &mut [u8]) -> Result<(), Error> + Send + Sync>;
 
-/// Fills a tensor of elements of so many bytes in parts. Compiled once, whatever fills it: there are
-/// thousands of kinds.
+/// Fills a tensor of elements of `size` bytes in parts. Not generic, so that it is compiled once for the thousands of
+/// callers.
 fn spread(
     execution: &ExecutionContext,
     output: &DenseHostTensor,
@@ -182,12 +181,12 @@ fn spread(
 ) -> Result<AsyncValue<Chain>, Error> {
     let memory = output.buffer().clone().write_owned()?;
     let n_parts = parts.len();
-    let held = Mutex::new(Held {
+    let held = Mutex::new(WorkState {
         n_left: n_parts,
         is_lent: vec![false; n_parts],
         work: Some(Arc::new(Work {
             body,
-            memory: Lent {
+            memory: PartedBytes {
                 start: memory.start(),
                 parts,
                 size,
@@ -211,14 +210,14 @@ fn spread(
     )
 }
 
-/// What makes the parts of a tensor, and its memory.
+/// Work of filling a tensor in parts: the function and the memory.
 struct Work {
     body: Body,
-    memory: Lent,
+    memory: PartedBytes,
 }
 
 /// The bytes of a tensor, held for writing, and lent in parts.
-struct Lent {
+struct PartedBytes {
     // Invariant: the address of the first of the bytes that `writing` holds.
     start: NonNull<u8>,
     parts: Parts,
@@ -228,21 +227,21 @@ struct Lent {
 }
 
 // SAFETY: the address leads to bytes that the right beside it holds for writing, which goes to any thread.
-unsafe impl Send for Lent {}
+unsafe impl Send for PartedBytes {}
 // SAFETY: as above; threads that share it get parts that have no byte in common.
-unsafe impl Sync for Lent {}
+unsafe impl Sync for PartedBytes {}
 
-/// The number of a part that is lent to whoever has this.
-struct PartLent(usize);
+/// Number of a part; its holder alone has the part.
+struct PartToken(usize);
 
-impl Lent {
+impl PartedBytes {
     /// Returns the bytes of a part.
     ///
     /// # Safety
     ///
     /// The token is of this memory's list, which gives each part once.
     #[expect(clippy::mut_from_ref, reason = "each part is lent once")]
-    unsafe fn part(&self, part: PartLent) -> &mut [u8] {
+    unsafe fn part(&self, part: PartToken) -> &mut [u8] {
         let elements = self.parts.part(part.0);
         let bytes = elements.start * self.size..elements.end * self.size;
         assert!(bytes.end <= self.writing.len_bytes(), "parts are within");
@@ -254,27 +253,27 @@ impl Lent {
     }
 }
 
-/// The work, until the last part is made: who sees the result settle may be the only holder of its memory, and of what
-/// it was made of.
-struct Held {
+/// State of the work until the last part is made. The work is dropped before the result settles: readers of the
+/// result may be the only holders of its memory.
+struct WorkState {
     n_left: usize,
-    /// Which parts were lent.
+    /// For each part whether it was lent.
     is_lent: Vec<bool>,
     work: Option<Arc<Work>>,
 }
 
-impl Held {
+impl WorkState {
     /// Lends a part to be made, unless it was lent before.
-    fn lend(&mut self, index: usize) -> Option<(Arc<Work>, PartLent)> {
+    fn lend(&mut self, index: usize) -> Option<(Arc<Work>, PartToken)> {
         let work = self.work.as_ref()?;
         let is_lent = self.is_lent.get_mut(index)?;
         if std::mem::replace(is_lent, true) {
             return None;
         }
-        Some((work.clone(), PartLent(index)))
+        Some((work.clone(), PartToken(index)))
     }
 
-    /// Counts a part as made. After the last one gives the work back, to be dropped without the lock.
+    /// Counts a part as made. After the last one returns the work, to be dropped without the lock.
     fn finish_part(&mut self) -> Option<Arc<Work>> {
         self.n_left = self.n_left.saturating_sub(1);
         match self.n_left {
@@ -284,7 +283,7 @@ impl Held {
     }
 }
 
-fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
+fn lock(held: &Mutex<WorkState>) -> MutexGuard<'_, WorkState> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

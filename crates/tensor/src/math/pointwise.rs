@@ -1,6 +1,6 @@
 //! Functions of single elements: arithmetic, comparisons, logic, selection; and chains of them in one pass.
 //!
-//! A function is a variant of [`UnaryFunction`], [`ParametricFunction`] or [`BinaryFunction`], and a [`Program`] is a list
+//! A function is a variant of [`UnaryFunction`], [`ParametricFunction`] or [`BinaryFunction`], and a [`PointwiseProgram`] is a list
 //! of steps, each a function and what it takes. `y = tanh(x * s + b) + r`, step by step, reads and writes memory four
 //! times; as a program it reads what goes in and writes what comes out, once. Each result is rounded as by the same steps
 //! one after the other, so that taking them together changes no bit.
@@ -20,7 +20,7 @@
 //! | `input` | how inputs are read as they are broadcast |
 //! | `run` | blocks, which a program makes step by step |
 //! | `tensors` | single functions of tensors |
-//! | `short` | the same of few elements |
+//! | `small` | functions of few elements, at once |
 //! | `text` | steps as text, by the names of their functions |
 
 #[allow(unsafe_code, reason = "a listed module")]
@@ -32,7 +32,7 @@ mod parametric;
 mod plan;
 mod program;
 mod run;
-mod short;
+mod small;
 mod table;
 mod tensors;
 mod text;
@@ -40,9 +40,9 @@ mod view;
 
 pub use formulas::{BinaryFunction, UnaryFunction};
 pub use parametric::{ParametricFunction, whole};
-pub use program::{Operand, Program, Step};
+pub use program::{Operand, PointwiseProgram, Step};
 pub use tensors::{
-    Order, binary, binary_in_place, binary_into, binary_metadata, folded, parametric_into,
+    OperandOrder, binary, binary_in_place, binary_into, binary_metadata, folded, parametric_into,
     select_into, unary, unary_in_place, unary_into,
 };
 pub use view::{Elements, ElementsMut};

@@ -15,7 +15,7 @@ use crate::with_real;
 use crate::{DenseHostTensor, Dims, Element, TensorView, TensorViewMut};
 
 mod channels_first;
-mod gathered;
+mod functions;
 mod general;
 mod gradient;
 mod narrow;
@@ -23,22 +23,22 @@ mod vectors;
 
 pub use channels_first::{channels_first_extents, gradient_channels_first};
 pub use channels_first::{pool_channels_first, pool_channels_first_into};
-pub use general::{Seeing, largest_positions_into, pool_by_into};
+pub use general::{WindowFunction, largest_positions_into, pool_by_into};
 pub use gradient::{gradient, gradient_into};
 pub use vectors::pool_f32_into;
 
-/// What becomes of the elements of a window.
+/// The reduction of a window's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
-    /// The largest; of a window in the padding alone, the lowest number of the type.
+    /// The largest element; for a window in the padding alone, the lowest number of the type.
     Maximum,
-    /// The mean of those in the input; of a window in the padding alone, 0.
+    /// The mean of the elements in the input; 0 for a window in the padding alone.
     Mean,
     /// The sum divided by the number of elements of the window, padding included.
     MeanWithPadding,
 }
 
-/// How a pooling's tensors lie.
+/// Extents of a pooling's tensors.
 #[derive(Clone, Copy, Debug)]
 struct PoolPlan {
     pooling: Pooling,
@@ -57,7 +57,7 @@ pub fn output_extents(input: &[usize], windows: &[Window]) -> Result<Dims, Error
     Ok(PoolPlan::new(Pooling::Maximum, input, windows)?.output_extents())
 }
 
-/// Pools.
+/// Calculates a pooling.
 ///
 /// # Errors
 ///
@@ -93,7 +93,7 @@ pub fn pool<T: Real>(
     Ok(())
 }
 
-/// As [`pool`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`pool`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// # Errors
 ///

@@ -7,28 +7,28 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::cast::{self, Casting, STRETCH};
 use super::parallel;
-use crate::compact::CompactType;
+use crate::subbyte::SubbyteType;
 use crate::{BF16, DType, DenseHostTensor, F16};
 
-/// Scales, and the zero points that go with them.
+/// Scales and zero points of quantization.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Scaling {
+pub struct QuantParams {
     scales: Vec<f64>,
-    /// As many, or none for zeros.
+    /// Zero points, as many as scales, or none for zeros.
     zeros: Vec<f64>,
-    layout: Layout,
+    layout: ScaleLayout,
 }
 
-/// Which scale an element has.
+/// Mapping from elements to scales.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Layout {
+enum ScaleLayout {
     One,
     /// The scale at `index / stride / block % extent`.
     Along {
         extent: usize,
         stride: usize,
     },
-    /// Blocks of so many neighbours along a dimension.
+    /// One scale for each block of neighbours along a dimension.
     Blocks {
         extent: usize,
         stride: usize,
@@ -36,8 +36,8 @@ enum Layout {
     },
 }
 
-impl Scaling {
-    /// Returns scales for a tensor of these extents.
+impl QuantParams {
+    /// Returns the parameters for a tensor of these extents.
     ///
     /// # Shapes
     ///
@@ -53,7 +53,7 @@ impl Scaling {
         block: usize,
         (scale_extents, scales): (&[usize], Vec<f64>),
         zeros: Vec<f64>,
-    ) -> Result<Scaling, Error> {
+    ) -> Result<QuantParams, Error> {
         let misfit = || {
             Error::invalid_argument(format!(
                 "scales of shape {scale_extents:?} with {} zero points don't fit a tensor of shape {extents:?} \
@@ -68,11 +68,13 @@ impl Scaling {
         };
         let found = dimension.filter(|dimension| *dimension < extents.len());
         let layout = match (scale_extents, found) {
-            _ if scales.len() == 1 && block == 0 => Layout::One,
-            ([n], Some(dimension)) if block == 0 && *n == extents[dimension] => Layout::Along {
-                extent: *n,
-                stride: stride(dimension).ok_or_else(misfit)?,
-            },
+            _ if scales.len() == 1 && block == 0 => ScaleLayout::One,
+            ([n], Some(dimension)) if block == 0 && *n == extents[dimension] => {
+                ScaleLayout::Along {
+                    extent: *n,
+                    stride: stride(dimension).ok_or_else(misfit)?,
+                }
+            }
             (blocks, Some(dimension)) if block > 0 && blocks.len() == extents.len() => {
                 let fits = blocks
                     .iter()
@@ -85,7 +87,7 @@ impl Scaling {
                     return Err(misfit());
                 }
                 let stride = stride(dimension).ok_or_else(misfit)?;
-                Layout::Blocks {
+                ScaleLayout::Blocks {
                     extent: extents[dimension],
                     stride,
                     block,
@@ -96,19 +98,19 @@ impl Scaling {
         if !zeros.is_empty() && zeros.len() != scales.len() {
             return Err(misfit());
         }
-        Ok(Scaling {
+        Ok(QuantParams {
             scales,
             zeros,
             layout,
         })
     }
 
-    /// The scale and the zero point of an element.
+    /// Returns the scale and the zero point of an element.
     fn of(&self, index: usize) -> (f64, f64) {
         let index = match self.layout {
-            Layout::One => 0,
-            Layout::Along { extent, stride } => index / stride % extent,
-            Layout::Blocks {
+            ScaleLayout::One => 0,
+            ScaleLayout::Along { extent, stride } => index / stride % extent,
+            ScaleLayout::Blocks {
                 extent,
                 stride,
                 block,
@@ -125,7 +127,7 @@ impl Scaling {
     }
 }
 
-/// The range of the integers that numbers are quantised to.
+/// Returns the range of the integers that numbers are quantised to.
 fn range(dtype: DType) -> Option<(f64, f64)> {
     Some(match dtype {
         DType::Ui8 => (0.0, 255.0),
@@ -141,7 +143,7 @@ fn range(dtype: DType) -> Option<(f64, f64)> {
     })
 }
 
-/// A quotient as a float type has it.
+/// Returns a quotient as a float type has it.
 fn rounded(dtype: DType, value: f64) -> f64 {
     use super::number::Real;
     match dtype {
@@ -152,8 +154,8 @@ fn rounded(dtype: DType, value: f64) -> f64 {
     }
 }
 
-/// Quantises: `x / scale`, calculated in the float type `precision`, rounded to integers, ties to even, plus the
-/// zero point, saturated; small floats get `x / scale + zero` as a conversion has it.
+/// Quantises: `x / scale`, calculated in the float type `precision`, rounded to integers, ties to even, plus the zero
+/// point, saturated. Small floats get `x / scale + zero`, converted.
 ///
 /// # Shapes
 ///
@@ -165,14 +167,14 @@ fn rounded(dtype: DType, value: f64) -> f64 {
 /// [`parallel::fill_bytes`].
 pub fn quantize_into(
     execution: &ExecutionContext,
-    scaling: Scaling,
+    scaling: QuantParams,
     (precision, casting): (DType, Casting),
     x: &DenseHostTensor,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let to = out.dtype();
     let range = range(to);
-    if range.is_none() && CompactType::of_dtype(to).is_none() {
+    if range.is_none() && SubbyteType::of_dtype(to).is_none() {
         let message = format!("numbers can't be quantised to {to}");
         return Err(Error::invalid_argument(message));
     }
@@ -186,7 +188,7 @@ pub fn quantize_into(
     })
 }
 
-/// The way back: `(q - zero) * scale`.
+/// Dequantizes: `(q - zero) * scale`.
 ///
 /// # Shapes
 ///
@@ -197,7 +199,7 @@ pub fn quantize_into(
 /// `InvalidArgument` if they are not, and those of [`parallel::fill_bytes`].
 pub fn dequantize_into(
     execution: &ExecutionContext,
-    scaling: Scaling,
+    scaling: QuantParams,
     x: &DenseHostTensor,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
@@ -207,7 +209,7 @@ pub fn dequantize_into(
     })
 }
 
-/// Makes each element by a function of its index and of that of `x`.
+/// Makes each element by a function of its index and of the element of `x`.
 fn each_stretch(
     execution: &ExecutionContext,
     casting: Casting,
@@ -248,18 +250,21 @@ mod tests {
 
     #[test]
     fn scales_belong_to_places() {
-        let of = |scaling: &Scaling| (0..8).map(|index| scaling.of(index).0).collect::<Vec<_>>();
+        let of =
+            |scaling: &QuantParams| (0..8).map(|index| scaling.of(index).0).collect::<Vec<_>>();
         let extents = [2, 4];
-        let one = Scaling::new(&extents, Some(1), 0, (&[], vec![3.0]), Vec::new()).unwrap();
+        let one = QuantParams::new(&extents, Some(1), 0, (&[], vec![3.0]), Vec::new()).unwrap();
         assert_eq!(of(&one), [3.0; 8]);
         let rows =
-            Scaling::new(&extents, Some(0), 0, (&[2], vec![1.0, 2.0]), vec![5.0, 6.0]).unwrap();
+            QuantParams::new(&extents, Some(0), 0, (&[2], vec![1.0, 2.0]), vec![5.0, 6.0]).unwrap();
         assert_eq!(of(&rows), [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0]);
         assert_eq!(rows.of(7), (2.0, 6.0));
         let blocks = vec![1.0, 2.0, 3.0, 4.0];
-        let blocks = Scaling::new(&extents, Some(1), 3, (&[2, 2], blocks), Vec::new()).unwrap();
+        let blocks = QuantParams::new(&extents, Some(1), 3, (&[2, 2], blocks), Vec::new()).unwrap();
         assert_eq!(of(&blocks), [1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 3.0, 4.0]);
-        assert!(Scaling::new(&extents, Some(1), 3, (&[2, 3], vec![1.0; 6]), Vec::new()).is_err());
-        assert!(Scaling::new(&extents, Some(5), 0, (&[4], vec![1.0; 4]), Vec::new()).is_err());
+        assert!(
+            QuantParams::new(&extents, Some(1), 3, (&[2, 3], vec![1.0; 6]), Vec::new()).is_err()
+        );
+        assert!(QuantParams::new(&extents, Some(5), 0, (&[4], vec![1.0; 4]), Vec::new()).is_err());
     }
 }

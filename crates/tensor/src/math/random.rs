@@ -1,48 +1,49 @@
-//! Random numbers that depend on a seed and a place alone: the same on any number of threads.
+//! Counter-based random numbers: each depends on a seed and a place alone, so that they are the same on any number of
+//! threads.
 //!
 //! Each place has a number of its own: the place, times an odd constant, plus the seed, through the mixing function
 //! of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014). These are no numbers
 //! for secrets.
 
-/// A source of random numbers.
+/// A counter-based generator of random numbers.
 ///
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::random::Source;
+/// use tfrt_tensor::math::random::CounterRng;
 ///
-/// let source = Source::new(7);
-/// assert_eq!(source.uniform(3), Source::new(7).uniform(3));
+/// let source = CounterRng::new(7);
+/// assert_eq!(source.uniform(3), CounterRng::new(7).uniform(3));
 /// assert_ne!(source.uniform(3), source.uniform(4));
 /// assert!((0.0..1.0).contains(&source.uniform(5)));
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Source {
+pub struct CounterRng {
     seed: u64,
 }
 
 /// 2^64 divided by the golden ratio, made odd.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-impl Source {
-    /// Begins with a seed; seeds that are close to each other have nothing in common.
-    pub fn new(seed: u64) -> Source {
-        Source { seed: mixed(seed) }
+impl CounterRng {
+    /// Returns the generator of a seed; seeds that are close to each other have nothing in common.
+    pub fn new(seed: u64) -> CounterRng {
+        CounterRng { seed: mixed(seed) }
     }
 
-    /// The 64 bits of a place.
+    /// Returns the 64 bits of a place.
     #[inline]
     pub fn bits(self, place: u64) -> u64 {
         mixed(self.seed.wrapping_add(place.wrapping_mul(STEP)))
     }
 
-    /// A number from 0 to below 1, each multiple of 2^-53 as likely.
+    /// Returns a number from 0 to below 1: a multiple of 2^-53, each equally likely.
     #[inline]
     pub fn uniform(self, place: u64) -> f64 {
         (self.bits(place) >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// A number of the normal distribution around 0 with deviation 1, by the method of Box and Muller.
+    /// Returns a number of the normal distribution around 0 with deviation 1, by the method of Box and Muller.
     #[inline]
     pub fn normal(self, place: u64) -> f64 {
         let place = place.wrapping_mul(2);
@@ -79,7 +80,7 @@ mod tests {
     #[test]
     fn numbers_have_the_moments_of_their_distributions() {
         for seed in [0, 1, u64::MAX] {
-            let source = Source::new(seed);
+            let source = CounterRng::new(seed);
             let (mean, variance) = moments(|place| source.uniform(place));
             assert!((mean - 0.5).abs() < 0.01 && (variance - 1.0 / 12.0).abs() < 0.01);
             let (mean, variance) = moments(|place| source.normal(place));

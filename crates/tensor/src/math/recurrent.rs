@@ -1,4 +1,4 @@
-//! What goes from place to place of a sequence and carries a state: recurrent networks, linear attention.
+//! Sequence layers with a state: recurrent networks, linear attention.
 //!
 //! [`Layer`] and linear attention are calculated in `f64`, place by place: every step waits for the one before. Layers of
 //! `f32` are faster with packed weights: [`PackedLayer`].
@@ -15,25 +15,25 @@ fn misfit() -> Error {
     Error::invalid_argument(message)
 }
 
-/// How a cell's state follows from the one before.
+/// The cell of a recurrent layer: how its state follows from the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell {
     /// `h = f(x W + h R + b)`
     Plain,
     /// Long short-term memory: gates in, out, forget, and the candidate; a second state.
     Lstm {
-        /// Whether what is forgotten is what is not taken in.
+        /// Whether the forget gate is 1 minus the input gate.
         couples: bool,
     },
     /// Gated recurrent unit: gates update, reset, and the candidate.
     Gru {
-        /// Whether the state is multiplied by its matrix before it is reset.
+        /// Whether the state is multiplied by its matrix before the reset gate is applied.
         resets_late: bool,
     },
 }
 
 impl Cell {
-    /// How many rows of the hidden size a matrix of weights has.
+    /// Returns the number of gates, each with as many rows of weights as there are hidden states.
     pub fn n_gates(self) -> usize {
         match self {
             Cell::Plain => 1,
@@ -43,10 +43,10 @@ impl Cell {
     }
 }
 
-/// A function of a gate.
+/// The activation of a gate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Gate {
-    /// The larger of x and 0
+    /// max(x, 0)
     Relu,
     /// The hyperbolic tangent
     Tanh,
@@ -71,7 +71,7 @@ pub enum Gate {
 }
 
 impl Gate {
-    /// Calculates it.
+    /// Calculates the function.
     pub fn apply(self, x: f64) -> f64 {
         match self {
             Gate::Relu => x.max(0.0),
@@ -110,11 +110,11 @@ impl Gate {
 /// A recurrent layer in one direction.
 #[derive(Clone, Debug)]
 pub struct Layer<'a> {
-    /// How its state goes on.
+    /// Type of cell.
     pub cell: Cell,
     /// The functions of gates, of candidates, and of the second state.
     pub gates: [Gate; 3],
-    /// What gates see is within this of 0.
+    /// Bound that inputs of gates are clipped to.
     pub clip: Option<f64>,
     /// The number of inputs.
     pub n_inputs: usize,
@@ -124,14 +124,14 @@ pub struct Layer<'a> {
     pub w: &'a [f64],
     /// Weights of states: `[gates * hidden, hidden]`.
     pub r: &'a [f64],
-    /// Summands of both, `[2 * gates * hidden]`, or none.
+    /// Biases of inputs and states, `[2 * gates * hidden]`, or none.
     pub b: &'a [f64],
-    /// Weights of the second state for the gates in, out, forget: `[3 * hidden]`, or none.
+    /// Peephole weights of the gates in, out, forget: `[3 * hidden]`, or none.
     pub peepholes: &'a [f64],
 }
 
 impl Layer<'_> {
-    /// Whether all lists have the lengths that they should.
+    /// Returns whether all lists have the lengths that they should.
     fn fits(&self) -> bool {
         let rows = self.cell.n_gates().checked_mul(self.n_hidden);
         let of = |n: usize| rows.and_then(|rows| rows.checked_mul(n));
@@ -142,7 +142,7 @@ impl Layer<'_> {
                 || self.n_hidden.checked_mul(3) == Some(self.peepholes.len()))
     }
 
-    /// A row of the sums that a gate sees, of inputs or of states.
+    /// Calculates a row of sums of a gate, of inputs or of states.
     fn sums(weights: &[f64], bias: &[f64], x: &[f64], out: &mut [f64]) {
         for (row, out) in out.iter_mut().enumerate() {
             let weights = &weights[row * x.len()..][..x.len()];
@@ -156,8 +156,8 @@ impl Layer<'_> {
         self.gates[index].apply(x)
     }
 
-    /// Goes through a sequence: `input(place)` are the inputs of a place, `output(place, states)` gets the states
-    /// behind it; `h` and `c` are the states before and afterwards.
+    /// Runs the layer over a sequence: `input(place)` returns the inputs of a place, `output(place, states)` gets the
+    /// states behind it; `h` and `c` are the states before and afterwards.
     ///
     /// # Errors
     ///
@@ -251,9 +251,9 @@ impl Layer<'_> {
 /// Attention by a matrix for each head that keys and values are written to, and queries read from.
 #[derive(Clone, Copy, Debug)]
 pub struct LinearAttention {
-    /// Heads of queries: a multiple of those of keys.
+    /// Heads of queries: a multiple of the key heads.
     pub heads: usize,
-    /// Heads of keys and values.
+    /// Number of heads of keys and values.
     pub key_heads: usize,
     /// The width of queries and keys.
     pub depth: usize,
@@ -263,8 +263,9 @@ pub struct LinearAttention {
     pub scale: f64,
 }
 
-/// Goes through sequences: at each place the state decays by e^decay, the key's value is written (or with `beta`
-/// so much of what differs from what is read for the key), and what is read for the query is the result.
+/// Runs linear attention over sequences. At each place the state decays by e^decay, then the key's value is written
+/// (with `beta`, that part of its difference from the value that the key reads), and the result is what the query
+/// reads.
 ///
 /// # Shapes
 ///

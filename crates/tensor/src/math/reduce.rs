@@ -1,4 +1,4 @@
-//! Reductions: many elements become one.
+//! Reductions of many elements to one.
 //!
 //! # Order
 //!
@@ -17,12 +17,12 @@ use crate::{
     from_bytes_mut, to_bytes, to_bytes_mut,
 };
 
+mod element;
 mod functions;
 mod lanes;
 mod logarithm;
 mod plan;
 mod positions;
-mod source;
 
 pub(crate) use functions::{
     Maximum, Mean, Minimum, Norm, Product, Reduce, Sum, SumOfSizes, SumOfSquares,
@@ -30,47 +30,48 @@ pub(crate) use functions::{
 pub(crate) use lanes::{block, block_by};
 pub use positions::{Extremum, Ties, position, positions_into};
 
+use element::ReduceElement;
 use logarithm::{LogSum, LogSumExp};
 use plan::ReducePlan;
-use source::Source;
 
-/// Partial results that are kept side by side: more than one vector of them, since a sum waits for the last.
+/// Number of partial results that are kept side by side: more than one vector, since each sum waits for the one
+/// before.
 pub const LANES: usize = 64;
-/// Partial results that are kept of what is too short for [`LANES`].
+/// Number of partial results for rows that are too short for [`LANES`].
 pub const FEW_LANES: usize = 16;
 /// Elements that are reduced in lanes before the results are combined.
 pub const BLOCK: usize = 1024;
 
-/// How elements become one.
+/// A reduction of many elements to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     /// The sum; integers wrap around.
     Sum,
     /// The product; integers wrap around.
     Product,
-    /// The sum of the sizes; integers wrap around.
+    /// The sum of absolute values; integers wrap around.
     SumOfSizes,
     /// The sum of the squares; integers wrap around.
     SumOfSquares,
     /// The root of the sum of the squares.
     Norm,
-    /// The sum divided by the number; of integers, rounded towards 0.
+    /// The mean; of integers, rounded towards 0.
     Mean,
-    /// The smallest; no number, if one is none.
+    /// The smallest element; NaN, if one is.
     Minimum,
-    /// The largest; no number, if one is none.
+    /// The largest element; NaN, if one is.
     Maximum,
     /// The logarithm of the sum.
     LogSum,
-    /// The logarithm of the sum of all e^x; minus infinity for nothing.
+    /// The logarithm of the sum of all e^x; minus infinity for no elements.
     LogSumExp,
 }
 
-/// Makes the results from one on, of elements and to elements given as bytes.
+/// Loop that makes the results from one on, of elements given as bytes.
 type Run = fn(&ReducePlan, &[u8], usize, &mut [u8]) -> Result<(), Error>;
 
 impl Reduction {
-    /// The types of elements that can be reduced so.
+    /// Returns the types of elements that can be reduced so.
     pub fn family(self) -> Family {
         match self {
             Reduction::Sum | Reduction::Product | Reduction::SumOfSquares => Family::Numbers,
@@ -81,7 +82,7 @@ impl Reduction {
         }
     }
 
-    /// Whether there is a result of no elements at all.
+    /// Returns whether there is a result of no elements at all.
     fn has_result_of_nothing(self) -> bool {
         !matches!(
             self,
@@ -89,7 +90,7 @@ impl Reduction {
         )
     }
 
-    /// The loops for elements of a type.
+    /// Returns the loops for elements of a type.
     fn run(self, dtype: DType) -> Result<Run, Error> {
         // Sums and products that wrap around are the same bits whether there is a sign or not.
         let run = match self {
@@ -108,7 +109,7 @@ impl Reduction {
     }
 }
 
-/// The loops of a reduction of floats.
+/// Returns the loops of a reduction of floats.
 fn floats<R: Reduce<f32> + Reduce<f64>>(dtype: DType) -> Option<Run> {
     match dtype {
         DType::F32 => Some(run::<R, f32>),
@@ -119,7 +120,7 @@ fn floats<R: Reduce<f32> + Reduce<f64>>(dtype: DType) -> Option<Run> {
     }
 }
 
-/// The loops of a reduction of numbers, of which integers wrap around.
+/// Returns the loops of a reduction of numbers, of which integers wrap around.
 fn wrapping<R>(dtype: DType) -> Option<Run>
 where
     R: Reduce<f32> + Reduce<f64> + Reduce<u8> + Reduce<u16> + Reduce<u32> + Reduce<u64>,
@@ -136,7 +137,7 @@ where
     }
 }
 
-/// The loops of a reduction of real numbers.
+/// Returns the loops of a reduction of real numbers.
 fn reals<R>(dtype: DType) -> Option<Run>
 where
     R: Reduce<f32> + Reduce<f64> + Reduce<u8> + Reduce<u16> + Reduce<u32> + Reduce<u64>,
@@ -155,7 +156,7 @@ where
     }
 }
 
-fn run<R: Reduce<T::Loop>, T: Source>(
+fn run<R: Reduce<T::Loop>, T: ReduceElement>(
     plan: &ReducePlan,
     x: &[u8],
     first: usize,
@@ -238,7 +239,7 @@ pub fn reduce_into(
     })
 }
 
-/// Tells whether there is something to reduce where there are results that need it.
+/// Checks that there are elements to reduce where results need some.
 fn expect_some(reduction: Reduction, plan: &ReducePlan, n_results: usize) -> Result<(), Error> {
     match plan.n_reduced() == 0 && !reduction.has_result_of_nothing() && n_results > 0 {
         true => Err(nothing_to_reduce()),

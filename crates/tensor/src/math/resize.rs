@@ -5,34 +5,34 @@
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::movement::Movement;
+use super::layout_copy::LayoutCopy;
 use super::number::{Floating, Number, Real};
 use super::{parallel, vectorized};
 use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 
-mod scaled;
+mod onnx;
 mod taps;
 
-pub(crate) use scaled::cubic;
-pub use scaled::{Along, Blend, Places, Scaled, Scaling};
+pub(crate) use onnx::cubic;
+pub use onnx::{OnnxCoordinates, OnnxResize, OnnxResizeAxis, OnnxResizeKernel, OnnxResizeOptions};
 use taps::Taps;
 
-/// Where in the input a place of the result is.
+/// The mapping from places of the result to the input (PyTorch's `align_corners` and others).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coordinates {
+pub enum CoordinateMode {
     /// Elements are areas: `(x + 0.5) / scale - 0.5`.
     HalfPixel,
-    /// As `HalfPixel`, but 0 where the result has one element.
+    /// [`HalfPixel`](Self::HalfPixel), but 0 where the result has one element.
     PytorchHalfPixel,
-    /// The first and last elements of both lie on each other: `x * (input - 1) / (output - 1)`.
+    /// The first and the last elements coincide: `x * (input - 1) / (output - 1)`.
     AlignCorners,
-    /// The first elements lie on each other: `x / scale`.
+    /// The first elements coincide: `x / scale`.
     Asymmetric,
 }
 
-/// Which of two elements is the nearest.
+/// The rounding of a place to the nearest element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rounding {
+pub enum NearestMode {
     /// The nearer one, of two as near the lower.
     HalfDown,
     /// The nearer one, of two as near the upper.
@@ -43,44 +43,44 @@ pub enum Rounding {
     Ceil,
 }
 
-/// What an element is made of.
+/// The interpolation kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kernel {
+pub enum ResizeKernel {
     /// The two nearest along each dimension, by their distance.
     Linear,
     /// The four nearest along each dimension, by a cubic polynomial with this coefficient: -0.75 or -0.5.
     Cubic(f64),
 }
 
-/// How a picture is made smaller or larger between elements.
+/// Options of a resize by interpolation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interpolation {
-    /// What an element is made of.
-    pub kernel: Kernel,
-    /// Where the elements lie.
-    pub coordinates: Coordinates,
-    /// Whether, where the picture becomes smaller, more elements are looked at, so that none is left out.
+    /// Interpolation kernel.
+    pub kernel: ResizeKernel,
+    /// Mapping of coordinates.
+    pub coordinates: CoordinateMode,
+    /// Whether the kernel is widened where the picture becomes smaller, so that no element is left out.
     pub antialias: bool,
-    /// Whether elements outside count for nothing, instead of being the outermost.
+    /// Whether elements outside get weight 0, instead of those of the outermost.
     pub exclude_outside: bool,
 }
 
 impl Interpolation {
     /// Returns a linear interpolation, of half pixels.
     pub const LINEAR: Interpolation = Interpolation {
-        kernel: Kernel::Linear,
-        coordinates: Coordinates::HalfPixel,
+        kernel: ResizeKernel::Linear,
+        coordinates: CoordinateMode::HalfPixel,
         antialias: false,
         exclude_outside: false,
     };
     /// Returns a cubic interpolation, of half pixels.
     pub const CUBIC: Interpolation = Interpolation {
-        kernel: Kernel::Cubic(-0.75),
+        kernel: ResizeKernel::Cubic(-0.75),
         ..Interpolation::LINEAR
     };
 }
 
-/// Describes a result that shows of each place the nearest element, of any type.
+/// Returns the copy that takes the nearest element for each place of the result, of any type.
 ///
 /// # Errors
 ///
@@ -90,11 +90,11 @@ impl Interpolation {
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::resize::{Coordinates, Rounding, nearest};
+/// use tfrt_tensor::math::resize::{CoordinateMode, NearestMode, nearest};
 /// use tfrt_tensor::{TensorView, TensorViewMut};
 ///
 /// let x = TensorView::new(&[1_u8, 2], &[2])?;
-/// let twice = nearest(&[2], &[4], Coordinates::HalfPixel, Rounding::HalfDown)?;
+/// let twice = nearest(&[2], &[4], CoordinateMode::HalfPixel, NearestMode::HalfDown)?;
 /// let mut out = [0; 4];
 /// twice.run(&x, &mut TensorViewMut::new(&mut out, &[4])?)?;
 /// assert_eq!(out, [1, 1, 2, 2]);
@@ -103,11 +103,11 @@ impl Interpolation {
 pub fn nearest(
     input: &[usize],
     output: &[usize],
-    coordinates: Coordinates,
-    rounding: Rounding,
-) -> Result<Movement, Error> {
+    coordinates: CoordinateMode,
+    rounding: NearestMode,
+) -> Result<LayoutCopy, Error> {
     expect_shapes(input, output)?;
-    Movement::by_lists(input, output, |dimension| {
+    LayoutCopy::by_lists(input, output, |dimension| {
         let (from, to) = (input[dimension], output[dimension]);
         let mut list = taps::room_for(to)?;
         list.extend((0..to).map(|index| taps::nearest(coordinates, rounding, index, from, to)));
@@ -115,7 +115,7 @@ pub fn nearest(
     })
 }
 
-/// A resizing with its weights.
+/// A resize, with its weights.
 ///
 /// # Examples
 ///
@@ -134,7 +134,7 @@ pub fn nearest(
 pub struct Resize {
     input: Dims,
     output: Dims,
-    /// The weights of each dimension; `None` for those that stay as they are.
+    /// Weights of each dimension; `None` for dimensions that keep their extent.
     taps: Vec<Option<Taps>>,
 }
 
@@ -151,7 +151,7 @@ impl Resize {
         output: &[usize],
     ) -> Result<Resize, Error> {
         expect_shapes(input, output)?;
-        if let Kernel::Cubic(a) = interpolation.kernel
+        if let ResizeKernel::Cubic(a) = interpolation.kernel
             && !a.is_finite()
         {
             let message = format!("expected a finite coefficient of a cubic, found {a}");
@@ -171,7 +171,7 @@ impl Resize {
         })
     }
 
-    /// Resizes.
+    /// Resizes a tensor.
     ///
     /// # Shapes
     ///
@@ -190,7 +190,7 @@ impl Resize {
         Ok(())
     }
 
-    /// As [`run`](Self::run), of dense tensors, on the workers of the request's queue if there is much to do.
+    /// Resizes a dense tensor, on the workers of the request's queue if there is much to do.
     ///
     /// # Errors
     ///
@@ -215,7 +215,7 @@ impl Resize {
         })
     }
 
-    /// The weights that a result has at most, in all dimensions together.
+    /// Returns the weights that a result has at most, in all dimensions together.
     fn cost(&self) -> usize {
         let lens = self.taps.iter().flatten().map(Taps::most);
         lens.fold(1_usize, usize::saturating_mul)
@@ -231,7 +231,7 @@ impl Resize {
         )))
     }
 
-    /// The last dimension that is resized: rows of the result are made of it and what is behind it.
+    /// Returns the last resized dimension: rows of the result are made along it and the dimensions behind it.
     fn split(&self) -> usize {
         let last = self.taps.iter().rposition(Option::is_some);
         last.unwrap_or(self.taps.len().saturating_sub(1))
@@ -287,7 +287,7 @@ impl Resize {
         }
     }
 
-    /// Gives the elements that a place of a dimension is made of.
+    /// Calls `body` with the elements that a place of a dimension is made of, and their weights.
     fn taps_of(&self, dimension: usize, place: usize, mut body: impl FnMut(usize, f64)) {
         match &self.taps[dimension] {
             Some(taps) => taps
@@ -297,8 +297,8 @@ impl Resize {
         }
     }
 
-    /// Finds what a row is made of, in the dimensions before the last resized one: where it begins, and its
-    /// weight.
+    /// Finds the input rows of a result's row, in the dimensions before the last resized one, with their beginnings
+    /// and weights.
     fn rows(&self, number: usize, split: usize, strides: &[usize], rows: &mut Vec<(usize, f64)>) {
         rows.clear();
         rows.push((0, 1.0));
@@ -320,18 +320,18 @@ impl Resize {
     }
 }
 
-/// How a row of the result is made of one of the input: along the last dimension that is resized.
+/// Interpolation of a row along the last resized dimension.
 struct Row<'a> {
     taps: Option<&'a Taps>,
     stride: usize,
-    /// Where the elements behind each place lie.
+    /// Offsets of the elements behind each place.
     block: &'a [usize],
-    /// They lie in one piece.
+    /// Whether these elements are contiguous.
     is_dense: bool,
 }
 
 impl Row<'_> {
-    /// Adds a row of the input, times a factor, to the sums.
+    /// Adds a row of the input, times a factor and resized, to the sums.
     #[inline(always)]
     fn add<T: Floating<Wide: Real>>(&self, x: &[T], factor: f64, sums: &mut [T::Wide]) {
         for (place, sums) in sums.chunks_exact_mut(self.block.len()).enumerate() {

@@ -1,4 +1,4 @@
-//! Rows that are made one by one.
+//! Results made row by row, with prefetching and streaming stores.
 
 use std::mem::size_of_val;
 use std::num::NonZeroUsize;
@@ -7,43 +7,44 @@ use std::ops::{Range, RangeInclusive};
 use super::{parallel, vectorized};
 use crate::{Element, to_bytes, to_bytes_mut};
 
-/// How far ahead memory is asked for, in bytes, at least: so long does it take to arrive.
+/// Minimum prefetch distance in bytes: memory takes so long to arrive.
 const AHEAD: usize = 2048;
-/// Bytes that come from memory together.
+/// Bytes of a cache line.
 const LINE: usize = 64;
-/// Passes over a row that ask for what comes next.
+/// Number of passes over a row that prefetch.
 const N_PASSES: usize = 2;
-/// Elements between which it is told what will be read next.
+/// Number of elements between prefetches.
 pub(crate) const SEGMENT: usize = 256;
-/// Elements that are streamed together: whole lines of them, whatever their size is.
+/// Elements that are streamed together: whole lines, whatever the size of an element.
 const GROUP: usize = LINE;
-/// Processors take a load to be of what an earlier store writes if these lowest bits of their addresses are the same.
+/// Processors take a load to depend on an earlier store if these lowest bits of their addresses are equal.
 const ALIASES: usize = 4096;
-/// Results of more bytes are streamed: no cache holds them until somebody reads them.
+/// Bytes from which on results are streamed: no cache would hold them until they are read.
 const STREAMED_BYTES: usize = 32 << 20;
-/// Bytes of rows that are streamed. Of shorter ones much is parts of lines, which are not streamed; of longer ones
-/// what is between their passes would not stay near.
+/// Bytes of rows that are streamed. Much of shorter rows is parts of lines, which are not streamed; scratch memory
+/// for longer ones would leave the caches.
 const STREAMED_ROW_BYTES: RangeInclusive<usize> = 8 * LINE..=64 << 10;
 
-/// What will be read and written after a row.
+/// Prefetch state of a row: elements that will be read and written next.
 ///
 /// While a row is calculated with, nothing would be asked of memory; and all at once is more than the processor
 /// can wait for. So whoever calculates asks for some of it now and then: [`step`](Self::step).
 #[derive(Debug)]
-pub(crate) struct Ahead<'a, T> {
+pub(crate) struct Prefetch<'a, T> {
     x: &'a [T],
-    /// Where as many elements will be written, unless they are streamed. It is never read or written through.
+    /// Address of the elements that will be written next, unless they are streamed. It is never read or written
+    /// through.
     out: Option<*const T>,
-    /// How many elements were asked for.
+    /// Number of elements that were prefetched.
     n_asked: usize,
-    /// Elements of a step.
+    /// Number of elements of a step.
     n_each: usize,
 }
 
-impl<T> Ahead<'_, T> {
-    /// Nothing.
+impl<T> Prefetch<'_, T> {
+    /// Returns a state without anything to prefetch.
     fn none() -> Self {
-        Ahead {
+        Prefetch {
             x: &[],
             out: None,
             n_asked: 0,
@@ -51,7 +52,7 @@ impl<T> Ahead<'_, T> {
         }
     }
 
-    /// Asks for what comes next, once for each [`SEGMENT`] of each of [`N_PASSES`] passes.
+    /// Prefetches once for each [`SEGMENT`] of each of [`N_PASSES`] passes.
     #[inline(always)]
     pub(crate) fn step(&mut self) {
         let end = self.x.len().min(self.n_asked + self.n_each);
@@ -63,19 +64,19 @@ impl<T> Ahead<'_, T> {
     }
 }
 
-/// Where a row goes from memory that stays near.
+/// Destination of a row that is streamed past the caches.
 #[derive(Debug)]
-struct Streams<'r, T> {
-    /// Whole lines, but for the first and the last of a chunk.
+struct StreamTarget<'r, T> {
+    /// Destination: whole lines, but for the first and the last of a chunk.
     to: &'r mut [T],
-    /// How many elements that go there stand before the row: the end of the one before, which shares a line with it.
+    /// Number of elements before the row that are streamed with it: the end of the row before, which shares a line
+    /// with it.
     n_before: usize,
-    /// Comes before anybody else sees what was streamed.
-    end: &'r EndOfStreams,
+    /// Fence, dropped before anybody else sees the streamed elements.
+    end: &'r StreamFence,
 }
 
-/// How many of the first so many elements lie before the last line that begins among them, or that begins right after
-/// them.
+/// Returns the number of the first `n` elements before the last line that begins among them, or right after them.
 #[inline(always)]
 fn whole_lines<T>(elements: &[T], n: usize) -> usize {
     let head = elements.as_ptr().align_offset(LINE);
@@ -85,7 +86,7 @@ fn whole_lines<T>(elements: &[T], n: usize) -> usize {
     }
 }
 
-/// Elements of a line.
+/// Returns the number of elements of a line.
 const fn line_len<T>() -> usize {
     match size_of::<T>() {
         size @ 1..=LINE => LINE / size,
@@ -93,7 +94,7 @@ const fn line_len<T>() -> usize {
     }
 }
 
-/// A row that is made of another, or of itself, in passes, all of them within what is [`vectorized`].
+/// A row that is made of another, or in place, in passes, all of them within [`vectorized`].
 ///
 /// It is written by a pass that calculates, rather than copied first: so the processor fetches the lines that are
 /// written while it is busy. Or, of a large result, passes write to memory that stays near, and the last one streams
@@ -102,35 +103,35 @@ const fn line_len<T>() -> usize {
 pub(crate) struct Row<'r, T> {
     // Invariant: as long as `out` without what is before the row.
     x: Option<&'r [T]>,
-    /// The row, and what is before it.
+    /// The row, and elements before it.
     out: &'r mut [T],
-    /// Where the row begins.
+    /// Index of the row's first element.
     first: usize,
-    /// Where the last pass writes what fills lines.
-    streams: Option<Streams<'r, T>>,
-    ahead: Ahead<'r, T>,
+    /// Destination of whole lines in the last pass.
+    streams: Option<StreamTarget<'r, T>>,
+    ahead: Prefetch<'r, T>,
 }
 
 impl<'r, T: Element> Row<'r, T> {
-    /// A row that is made of itself.
+    /// Returns a row that is made of itself.
     pub(crate) fn in_place(out: &'r mut [T]) -> Self {
         Row {
             x: None,
             out,
             first: 0,
             streams: None,
-            ahead: Ahead::none(),
+            ahead: Prefetch::none(),
         }
     }
 
-    /// The elements, as they are now.
+    /// Returns the elements, as they are now.
     pub(crate) fn elements(&self) -> &[T] {
         self.x.unwrap_or(&self.out[self.first..])
     }
 
-    /// The elements, as they are now; memory for as many that is near and not read until the last pass writes to it,
-    /// if there is some; and what comes after the row.
-    pub(crate) fn parts(&mut self) -> (&[T], Option<&mut [T]>, &mut Ahead<'r, T>) {
+    /// Returns the elements as they are now; scratch memory of as many elements in the caches, if any, which is not
+    /// read until the last pass writes to it; and the prefetch state of the next row.
+    pub(crate) fn parts(&mut self) -> (&[T], Option<&mut [T]>, &mut Prefetch<'r, T>) {
         let out = &mut self.out[self.first..];
         match (self.x, &self.streams) {
             (Some(x), Some(_)) => (x, Some(out), &mut self.ahead),
@@ -139,7 +140,7 @@ impl<'r, T: Element> Row<'r, T> {
         }
     }
 
-    /// Writes a function of each element: these are the elements from now on.
+    /// Replaces each element by a function of it.
     #[inline(always)]
     pub(crate) fn write(&mut self, function: impl Fn(T) -> T + Copy) {
         let mut x = self.x.take().map(|x| x.chunks(SEGMENT));
@@ -160,7 +161,7 @@ impl<'r, T: Element> Row<'r, T> {
         }
     }
 
-    /// Writes a function of each element, for the last time.
+    /// Replaces each element by a function of it, in the last pass.
     #[inline(always)]
     pub(crate) fn finish(mut self, function: impl Fn(T) -> T + Copy) {
         match self.streams.take() {
@@ -177,8 +178,8 @@ impl<'r, T: Element> Row<'r, T> {
         }
     }
 
-    /// Changes the elements, once all are written, for the last time: `make` is given part by part, each with the
-    /// number of its first element.
+    /// Changes the elements in parts, after the last pass: `make` is given each part with the number of its first
+    /// element.
     #[inline(always)]
     pub(crate) fn finish_parts(mut self, mut make: impl FnMut(usize, &mut [T])) {
         debug_assert!(self.x.is_none(), "something was written");
@@ -193,11 +194,11 @@ impl<'r, T: Element> Row<'r, T> {
         }
     }
 
-    /// Changes the elements, and streams those that fill lines. The others are left where they are near.
+    /// Changes the elements, and streams those that fill lines. The others are left in the caches.
     ///
-    /// What is streamed is made in registers: stores to memory that is near would wait for the streams before them.
+    /// Streamed elements are made in registers: stores to memory that is near would wait for the streams before them.
     #[inline(always)]
-    fn stream<F: FnMut(usize, &mut [T])>(self, streams: Streams<'r, T>, mut make: F) {
+    fn stream<F: FnMut(usize, &mut [T])>(self, streams: StreamTarget<'r, T>, mut make: F) {
         let Row {
             x,
             out,
@@ -205,7 +206,7 @@ impl<'r, T: Element> Row<'r, T> {
             mut ahead,
             ..
         } = self;
-        let Streams { to, n_before, end } = streams;
+        let StreamTarget { to, n_before, end } = streams;
         let (before, len) = (first - n_before, out.len() - first);
         let make_near = |out: &mut [T], part: Range<usize>, make: &mut F| {
             let near = &mut out[first..][part.clone()];
@@ -246,14 +247,14 @@ impl<'r, T: Element> Row<'r, T> {
     }
 }
 
-/// Whether a result of so many elements, in rows of `row`, is streamed.
+/// Returns whether a result of `n_elements` elements, in rows of `row`, is streamed.
 pub(crate) fn is_streamed<T>(n_elements: usize, row: usize) -> bool {
     let bytes = |n: usize| n.saturating_mul(size_of::<T>());
     bytes(n_elements) > STREAMED_BYTES && STREAMED_ROW_BYTES.contains(&bytes(row))
 }
 
-/// How many elements a chunk of whole rows has, as of [`parallel::chunk_len`]. Of what is streamed it has more: each
-/// chunk needs memory for a row, and waits for the end of its streams.
+/// Returns the number of elements of a chunk of whole rows, see [`parallel::chunk_len`]. Streamed chunks are longer:
+/// each needs memory for a row, and waits for the end of its streams.
 pub(crate) fn chunk_len(
     is_streamed: bool,
     operations_per_element: usize,
@@ -266,8 +267,8 @@ pub(crate) fn chunk_len(
     parallel::chunk_len(operations, row)
 }
 
-/// Makes each row of `out`, which is the whole or a part of a result that is streamed or not, of that of `x`. What is
-/// left of `x` after the last whole row is left out. `make`, which is to be inlined, runs [`vectorized`].
+/// Makes each row of `out` from that of `x`; `out` is the whole or a part of a result that is streamed or not.
+/// Elements of `x` behind the last whole row are ignored. `make`, which is to be inlined, runs [`vectorized`].
 ///
 /// # Panics
 ///
@@ -293,7 +294,7 @@ pub(crate) fn each_row<T: Element>(
     let mut n_left = 0;
     let distance = (AHEAD / size_of::<T>().max(1)).max(row) - row;
     let n_each = row.div_ceil(row.div_ceil(SEGMENT) * N_PASSES);
-    let end_of_streams = EndOfStreams { is_streamed };
+    let end_of_streams = StreamFence { is_streamed };
     vectorized(
         #[inline(always)]
         || {
@@ -301,7 +302,7 @@ pub(crate) fn each_row<T: Element>(
             for (index, from) in x.chunks_exact(row).take(n_rows).enumerate() {
                 let after = &x[(index + 1) * row..];
                 let skipped = distance.min(after.len());
-                let mut ahead = Ahead {
+                let mut ahead = Prefetch {
                     x: &after[skipped..],
                     out: None,
                     n_asked: 0,
@@ -331,7 +332,7 @@ pub(crate) fn each_row<T: Element>(
                     x,
                     out: &mut near[..end],
                     first: near_first,
-                    streams: Some(Streams {
+                    streams: Some(StreamTarget {
                         to,
                         n_before: n_left,
                         end: &end_of_streams,
@@ -345,9 +346,9 @@ pub(crate) fn each_row<T: Element>(
     );
 }
 
-/// Copies elements past the caches, to as many. Other threads may see it after the end.
+/// Copies elements past the caches. Other threads may see them after the fence.
 #[inline(always)]
-fn stream<T: Element>(from: &[T], to: &mut [T], end: &EndOfStreams) {
+fn stream<T: Element>(from: &[T], to: &mut [T], end: &StreamFence) {
     #[cfg(target_arch = "x86_64")]
     {
         let (from, to) = (to_bytes(from), to_bytes_mut(to));
@@ -369,14 +370,14 @@ fn stream<T: Element>(from: &[T], to: &mut [T], end: &EndOfStreams) {
     }
 }
 
-/// Copies whole lines past the caches, to as many, the first of which begins where a line begins. By one store for
-/// each line where there is one: by several a line may leave in parts, when others come in between.
+/// Copies whole lines past the caches, to as many elements, from the beginning of a line on. By one store for each
+/// line where there is one: by several a line may leave in parts, when others come in between.
 ///
 /// # Safety
 ///
 /// `to` is empty, or begins where a line begins.
 #[inline(always)]
-unsafe fn stream_lines<T: Element>(from: &[T], to: &mut [T], _end: &EndOfStreams) {
+unsafe fn stream_lines<T: Element>(from: &[T], to: &mut [T], _end: &StreamFence) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{__m128i, __m512i, _mm_stream_si128};
@@ -412,11 +413,11 @@ unsafe fn stream_lines<T: Element>(from: &[T], to: &mut [T], _end: &EndOfStreams
 /// reads or writes afterwards. [`each_row`] holds one, and has the memory for itself until it returns or unwinds: when a
 /// function of elements panics, the fence comes before the memory goes to anybody else.
 #[derive(Debug)]
-struct EndOfStreams {
+struct StreamFence {
     is_streamed: bool,
 }
 
-impl Drop for EndOfStreams {
+impl Drop for StreamFence {
     fn drop(&mut self) {
         if !self.is_streamed {
             return;
@@ -466,7 +467,7 @@ mod tests {
 
     use super::*;
 
-    /// Twice each element, plus its place in the row, by three passes.
+    /// Makes twice each element plus its place in the row, by three passes.
     fn made(x: &[f32], row: usize, out: &mut [f32], is_streamed: bool) {
         each_row(
             x,
@@ -507,7 +508,7 @@ mod tests {
     }
 
     thread_local! {
-        /// How many streams have ended on this thread.
+        /// Number of streams that have ended on this thread.
         pub(super) static N_ENDS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
     }
 

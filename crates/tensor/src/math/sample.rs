@@ -1,4 +1,4 @@
-//! Pictures looked at in places that lie anywhere: sampling by a grid, and of regions.
+//! Sampling of pictures at any places: by a grid, and in regions.
 
 use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
@@ -11,20 +11,20 @@ use crate::math::Family;
 use crate::{DenseHostTensor, Dims};
 use crate::{with_floating, with_real};
 
-/// What an element is made of.
+/// The interpolation of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampling {
     /// The nearest element, of two as near the even one.
     Nearest,
-    /// Two along each dimension.
+    /// From two elements along each dimension.
     Linear,
-    /// Four along each dimension.
+    /// From four elements along each dimension.
     Cubic,
 }
 
-/// What lies outside.
+/// The value of samples outside the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outside {
+pub enum PaddingMode {
     /// Zeros.
     Zeros,
     /// The outermost elements.
@@ -33,13 +33,13 @@ pub enum Outside {
     Reflection,
 }
 
-/// How a grid is understood.
+/// Options of grid sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid {
-    /// What an element is made of.
+pub struct GridSample {
+    /// Interpolation.
     pub sampling: Sampling,
-    /// What lies outside.
-    pub outside: Outside,
+    /// Value of samples outside.
+    pub outside: PaddingMode,
     /// Whether -1 and 1 are the middles of the outermost elements, not their edges.
     pub align_corners: bool,
 }
@@ -47,7 +47,7 @@ pub struct Grid {
 /// The coefficient of cubic interpolation.
 const CUBIC: f64 = -0.75;
 
-/// Looks at each picture in the places of a grid.
+/// Samples each picture at the places of a grid.
 ///
 /// # Shapes
 ///
@@ -57,9 +57,9 @@ const CUBIC: f64 = -0.75;
 /// # Errors
 ///
 /// `InvalidArgument` if the shapes or types are not that, and those of [`parallel::fill`].
-pub fn grid_into(
+pub fn grid_sample_into(
     execution: &ExecutionContext,
-    options: Grid,
+    options: GridSample,
     x: &DenseHostTensor,
     grid: &DenseHostTensor,
     out: &DenseHostTensor,
@@ -75,7 +75,7 @@ pub fn grid_into(
 
 fn grid_of<T: Real>(
     execution: &ExecutionContext,
-    options: Grid,
+    options: GridSample,
     x: &DenseHostTensor,
     grid: &DenseHostTensor,
     out: &DenseHostTensor,
@@ -130,8 +130,8 @@ fn float(value: usize) -> f64 {
     value as f64
 }
 
-impl Grid {
-    /// A place of the grid as a place among elements.
+impl GridSample {
+    /// Returns a place of the grid as a place among elements.
     fn place(&self, from_grid: f64, extent: usize) -> f64 {
         let n = float(extent);
         let x = match self.align_corners {
@@ -146,9 +146,9 @@ impl Grid {
         let (least, largest) = self.borders(extent);
         match self.outside {
             _ if (least..=largest).contains(&x) => x,
-            Outside::Zeros => x,
-            Outside::Border => x.clamp(0.0, n - 1.0),
-            Outside::Reflection => reflected(x, least, largest),
+            PaddingMode::Zeros => x,
+            PaddingMode::Border => x.clamp(0.0, n - 1.0),
+            PaddingMode::Reflection => reflected(x, least, largest),
         }
     }
 
@@ -159,12 +159,12 @@ impl Grid {
         }
     }
 
-    /// The element at a whole number; nothing if it is 0.
+    /// Returns the index of the element at a whole number; `None` if the element is 0.
     fn element(&self, x: f64, extent: usize) -> Option<usize> {
         let x = match self.outside {
-            Outside::Zeros => x,
-            Outside::Border => x.clamp(0.0, float(extent) - 1.0),
-            Outside::Reflection => {
+            PaddingMode::Zeros => x,
+            PaddingMode::Border => x.clamp(0.0, float(extent) - 1.0),
+            PaddingMode::Reflection => {
                 let (least, largest) = self.borders(extent);
                 reflected(x, least, largest)
             }
@@ -177,7 +177,7 @@ impl Grid {
         (x >= 0.0 && x < float(extent)).then_some(x as usize)
     }
 
-    /// What is seen at a place, the first dimension first.
+    /// Returns the sample at a place, the first dimension first.
     fn sample<T: Real>(&self, image: &[T], extents: &[usize], at: &[f64], start: usize) -> f64 {
         let ([extent, extents @ ..], [x, at @ ..]) = (extents, at) else {
             return image[start].to_f64();
@@ -205,7 +205,7 @@ impl Grid {
     }
 }
 
-/// A place mirrored at both borders until it is within.
+/// Returns a place mirrored at both borders until it is within.
 fn reflected(x: f64, least: f64, largest: f64) -> f64 {
     let range = largest - least;
     if !x.is_finite() || range <= 0.0 {
@@ -227,20 +227,20 @@ fn reflected(x: f64, least: f64, largest: f64) -> f64 {
     }
 }
 
-/// How regions are looked at.
+/// Options of RoI align.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Regions {
-    /// The factor from the coordinates of regions to those of pictures.
+pub struct RoiAlign {
+    /// Factor from the coordinates of regions to those of pictures.
     pub scale: f64,
-    /// How many places a cell has along each dimension; 0: as many as elements.
+    /// Number of samples of a cell along each dimension; 0 for as many as it has elements.
     pub ratio: usize,
     /// Whether the middles of elements lie at half numbers.
     pub half_pixel: bool,
-    /// Whether the largest of a cell's parts counts, not the mean.
+    /// Whether a cell takes its largest sample, not the mean.
     pub takes_largest: bool,
 }
 
-/// Looks at regions of pictures, cell by cell.
+/// Pools regions of pictures, cell by cell.
 ///
 /// # Shapes
 ///
@@ -251,9 +251,9 @@ pub struct Regions {
 ///
 /// `InvalidArgument` if the shapes are not that, if there is no such picture, or a region is no number or far too
 /// large, and those of [`parallel::fill`].
-pub fn regions_into(
+pub fn roi_align_into(
     execution: &ExecutionContext,
-    options: Regions,
+    options: RoiAlign,
     x: &DenseHostTensor,
     regions: Vec<[f64; 4]>,
     images: Vec<usize>,
@@ -265,7 +265,7 @@ pub fn regions_into(
 
 fn regions_of<T: Real>(
     execution: &ExecutionContext,
-    options: Regions,
+    options: RoiAlign,
     x: &DenseHostTensor,
     regions: Vec<[f64; 4]>,
     images: Vec<usize>,
@@ -323,7 +323,7 @@ fn regions_of<T: Real>(
     )
 }
 
-impl Regions {
+impl RoiAlign {
     fn cell<T: Real>(
         &self,
         image: &[T],
@@ -372,7 +372,7 @@ impl Regions {
     }
 }
 
-/// The four elements around a place times their weights; zeros far outside.
+/// Returns the four elements around a place times their weights; zeros far outside.
 fn bilinear<T: Real>(image: &[T], [height, width]: [usize; 2], y: f64, x: f64) -> [f64; 4] {
     if !(-1.0..=float(height)).contains(&y) || !(-1.0..=float(width)).contains(&x) {
         return [0.0; 4];
@@ -417,23 +417,23 @@ mod tests {
     #[test]
     fn samples_are_interpolated() {
         let image = [1.0_f32, 2.0, 3.0, 4.0];
-        let grid = Grid {
+        let grid = GridSample {
             sampling: Sampling::Linear,
-            outside: Outside::Zeros,
+            outside: PaddingMode::Zeros,
             align_corners: true,
         };
-        let at = |grid: &Grid, y, x| {
+        let at = |grid: &GridSample, y, x| {
             grid.sample(&image, &[2, 2], &[grid.place(y, 2), grid.place(x, 2)], 0)
         };
         assert_eq!(at(&grid, 0.0, 0.0), 2.5);
         assert_eq!(at(&grid, -1.0, 1.0), 2.0);
         assert_eq!(at(&grid, -1.0, 3.0), 0.0);
-        let border = Grid {
-            outside: Outside::Border,
+        let border = GridSample {
+            outside: PaddingMode::Border,
             ..grid
         };
         assert_eq!(at(&border, -1.0, 3.0), 2.0);
-        let cubic = Grid {
+        let cubic = GridSample {
             sampling: Sampling::Cubic,
             ..border
         };

@@ -1,5 +1,4 @@
-//! Memory that a thread keeps between the blocks that it makes: to get it anew, cleared, costs as much as to write
-//! it twice.
+//! Scratch memory that a thread keeps between blocks: new memory, cleared, costs as much as writing it twice.
 
 use std::cell::Cell;
 
@@ -10,11 +9,11 @@ thread_local! {
 /// Elements that a thread keeps at most: 8 MiB.
 const MAX_KEPT: usize = 2 << 20;
 
-/// Elements of a line of the caches.
+/// Number of elements of a cache line.
 const LINE: usize = 16;
 
-/// Calls `body` with memory for so many elements, of any value: what others left there. It begins with a line of
-/// the caches, where the allocator lets it.
+/// Calls `body` with scratch memory of `len` elements, of any value. It begins with a line of the caches, if the
+/// allocator allows.
 pub(crate) fn with<R>(len: usize, body: impl FnOnce(&mut [f32]) -> R) -> R {
     let mut memory = KEPT.take();
     let wanted = len.saturating_add(LINE);

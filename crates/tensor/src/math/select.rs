@@ -1,16 +1,16 @@
-//! Choosing: what is not zero, what differs from all before it.
+//! Selection: coordinates of elements that are not zero, and unique elements.
 
 use std::cmp::Ordering;
 
 use super::number::Real;
 use crate::{BF16, Bool, Complex, Element, F16};
 
-/// Elements that can be told from zero, and put in an order.
+/// A type of elements with a zero and an order.
 pub trait Sortable: Element {
-    /// Whether the element is zero, of any sign, or false.
+    /// Returns whether the element is zero, of any sign, or false.
     fn is_zero(self) -> bool;
-    /// The order of numbers; what is no number comes last, and is the same as what is none. Complex numbers are
-    /// ordered by their real parts, then by their imaginary ones.
+    /// Compares numbers; NaN comes last, and equals NaN. Complex numbers are ordered by their real parts, then by
+    /// their imaginary ones.
     fn order(self, other: Self) -> Ordering;
 }
 
@@ -73,9 +73,9 @@ fn number_order<T: Real>(a: T, b: T) -> Ordering {
     (!a.same(a)).cmp(&!b.same(b))
 }
 
-/// Writes the places of elements for which `is_wanted` holds, in row-major order: all first coordinates, then all second
-/// ones, and so on, as a tensor `[rank, n]`; of a tensor without dimensions `[0, n]`. `out` has room for them, `n` times
-/// the rank.
+/// Writes the coordinates of elements for which `is_wanted` holds, in row-major order: all first coordinates, then
+/// all second ones, and so on, as a tensor `[rank, n]`, or `[0, n]` for a tensor without dimensions. `out` has room
+/// for `n` times the rank.
 ///
 /// # Examples
 ///
@@ -106,37 +106,36 @@ pub fn coordinates_into(
     }
 }
 
-/// Which of several things differ, and which are the same.
+/// Equal things grouped into kinds, as NumPy's `unique` returns them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Classes {
-    /// Where each kind occurs first.
+pub struct Unique {
+    /// Index of the first thing of each kind.
     pub firsts: Vec<usize>,
-    /// Of which kind each thing is.
+    /// Kind of each thing.
     pub kinds: Vec<usize>,
-    /// How many there are of each kind.
+    /// Number of things of each kind.
     pub counts: Vec<usize>,
 }
 
-impl Classes {
-    /// What finding them takes at most for each thing: its place before and after sorting, its group, and the lists.
+impl Unique {
+    /// Maximum memory of [`unique_by`] for each thing: its place before and after sorting, its group, and the lists.
     pub const BYTES_PER_THING: usize = 7 * size_of::<usize>();
 }
 
-/// Sorts `n` things into kinds by an order of them: the kinds come in that order, or in that of their first
-/// occurrences.
+/// Sorts `n` things into kinds by an order: the kinds come in that order, or in that of their first occurrences.
 ///
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::select::classes;
+/// use tfrt_tensor::math::select::unique_by;
 ///
 /// let letters = ['c', 'a', 'c', 'b'];
-/// let sorted = classes(4, true, &|a, b| letters[a].cmp(&letters[b]));
+/// let sorted = unique_by(4, true, &|a, b| letters[a].cmp(&letters[b]));
 /// assert_eq!((sorted.firsts, sorted.kinds, sorted.counts), (vec![1, 3, 0], vec![2, 0, 2, 1], vec![1, 1, 2]));
-/// let found = classes(4, false, &|a, b| letters[a].cmp(&letters[b]));
+/// let found = unique_by(4, false, &|a, b| letters[a].cmp(&letters[b]));
 /// assert_eq!(found.firsts, [0, 1, 3]);
 /// ```
-pub fn classes(n: usize, is_sorted: bool, order: &dyn Fn(usize, usize) -> Ordering) -> Classes {
+pub fn unique_by(n: usize, is_sorted: bool, order: &dyn Fn(usize, usize) -> Ordering) -> Unique {
     let mut things: Vec<usize> = (0..n).collect();
     // Of the same kind the first comes first.
     things.sort_by(|a, b| order(*a, *b));
@@ -152,7 +151,7 @@ pub fn classes(n: usize, is_sorted: bool, order: &dyn Fn(usize, usize) -> Orderi
             kinds[*thing] = kind;
         }
     }
-    Classes {
+    Unique {
         firsts: groups.iter().map(|group| group[0]).collect(),
         kinds,
         counts: groups.iter().map(|group| group.len()).collect(),
@@ -166,7 +165,7 @@ mod tests {
     #[test]
     fn what_is_no_number_comes_last_and_is_one_kind() {
         let x = [f32::NAN, 1.0, -0.0, f32::NAN, 0.0];
-        let found = classes(5, true, &|a, b| x[a].order(x[b]));
+        let found = unique_by(5, true, &|a, b| x[a].order(x[b]));
         assert_eq!(found.firsts, [2, 1, 0]);
         assert_eq!(found.counts, [2, 1, 2]);
     }

@@ -14,12 +14,12 @@ use crate::math::Family;
 use crate::with_floating;
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
-/// What is made of each row.
+/// Softmax or its logarithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SoftmaxKind {
     /// e^x / the sum of all e^x
     Softmax,
-    /// x - the logarithm of that sum
+    /// x - ln(the sum of all e^x)
     LogSoftmax,
 }
 
@@ -38,17 +38,17 @@ pub enum Kind {
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::softmax::{Kind, softmax};
+/// use tfrt_tensor::math::softmax::{SoftmaxKind, softmax};
 /// use tfrt_tensor::{TensorView, TensorViewMut};
 ///
 /// let x = TensorView::new(&[1000.0_f32, 1000.0], &[2])?;
 /// let mut out = [0.0; 2];
-/// softmax(Kind::Softmax, &x, &mut TensorViewMut::new(&mut out, &[2])?)?;
+/// softmax(SoftmaxKind::Softmax, &x, &mut TensorViewMut::new(&mut out, &[2])?)?;
 /// assert_eq!(out, [0.5, 0.5]);
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
 pub fn softmax<T: Floating>(
-    kind: Kind,
+    kind: SoftmaxKind,
     x: &TensorView<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
@@ -67,14 +67,14 @@ pub fn softmax<T: Floating>(
     Ok(())
 }
 
-/// As [`softmax`], on the workers of the request's queue if the tensors are large.
+/// Applies [`softmax`] on the workers of the request's queue if the tensors are large.
 ///
 /// # Errors
 ///
 /// Those of [`softmax`], and those of [`parallel::fill`].
 pub fn softmax_into(
     execution: &ExecutionContext,
-    kind: Kind,
+    kind: SoftmaxKind,
     x: &DenseHostTensor,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
@@ -84,7 +84,7 @@ pub fn softmax_into(
 
 fn softmax_of<T: Floating>(
     execution: &ExecutionContext,
-    kind: Kind,
+    kind: SoftmaxKind,
     x: &DenseHostTensor,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
@@ -111,8 +111,8 @@ fn row_len(x: &[usize], out: &[usize]) -> Result<usize, Error> {
     }
 }
 
-/// Makes rows. The slices are of one length.
-fn rows<T: Floating>(kind: Kind, row: usize, x: &[T], is_streamed: bool, out: &mut [T]) {
+/// Calculates rows. The slices are of one length.
+fn rows<T: Floating>(kind: SoftmaxKind, row: usize, x: &[T], is_streamed: bool, out: &mut [T]) {
     let row = row.max(1);
     with_results(kind, row, |results| {
         each_row(
@@ -126,21 +126,21 @@ fn rows<T: Floating>(kind: Kind, row: usize, x: &[T], is_streamed: bool, out: &m
     });
 }
 
-/// Elements of a row for whose results there is memory at hand: to clear more takes longer than to make such a row.
+/// Length up to which a row's scratch memory is at hand: to clear more takes longer than to make such a row.
 const FEW: usize = 32;
 
-/// Calls a function with memory for the results of a row, as far as this kind needs some.
+/// Calls a function with scratch memory for the results of a row, if this kind needs any.
 #[inline(always)]
-fn with_results<T: Floating>(kind: Kind, row: usize, then: impl FnOnce(&mut [T])) {
+fn with_results<T: Floating>(kind: SoftmaxKind, row: usize, then: impl FnOnce(&mut [T])) {
     match kind {
-        Kind::Softmax => then(&mut []),
-        Kind::LogSoftmax if row <= FEW => then(&mut [T::ZERO; FEW]),
-        Kind::LogSoftmax => then(&mut [T::ZERO; BLOCK]),
+        SoftmaxKind::Softmax => then(&mut []),
+        SoftmaxKind::LogSoftmax if row <= FEW => then(&mut [T::ZERO; FEW]),
+        SoftmaxKind::LogSoftmax => then(&mut [T::ZERO; BLOCK]),
     }
 }
 
-/// Makes one row, in place.
-pub fn row_in_place<T: Floating>(kind: Kind, row: &mut [T]) {
+/// Calculates one row, in place.
+pub fn row_in_place<T: Floating>(kind: SoftmaxKind, row: &mut [T]) {
     with_results(kind, row.len(), |results| {
         vectorized(
             #[inline(always)]
@@ -149,8 +149,7 @@ pub fn row_in_place<T: Floating>(kind: Kind, row: &mut [T]) {
     });
 }
 
-/// The largest of those that are numbers; `LOWEST` where there are none. What is no number is passed over: the sum
-/// tells of it.
+/// The largest number; `LOWEST` where there is none. What is no number is passed over: the sum shows it.
 struct Largest;
 
 impl<T: Floating> Reduce<T> for Largest {
@@ -180,12 +179,12 @@ impl<T: Floating> Reduce<T> for Largest {
     }
 }
 
-/// Makes a row, within what is vectorized. `results` is memory that is used again ([`with_results`]).
+/// Calculates a row, within [`vectorized`]. `results` is scratch memory ([`with_results`]).
 #[inline(always)]
-fn make_row<T: Floating>(kind: Kind, mut row: Row<'_, T>, results: &mut [T]) {
+fn make_row<T: Floating>(kind: SoftmaxKind, mut row: Row<'_, T>, results: &mut [T]) {
     let largest = block::<Largest, T>(row.elements());
     match kind {
-        Kind::Softmax => {
+        SoftmaxKind::Softmax => {
             row.write(
                 #[inline(always)]
                 move |x| x.minus(largest).map(Float::exp_below_0, Float::exp_below_0),
@@ -197,7 +196,7 @@ fn make_row<T: Floating>(kind: Kind, mut row: Row<'_, T>, results: &mut [T]) {
                 move |x| x.times(scale),
             );
         }
-        Kind::LogSoftmax => {
+        SoftmaxKind::LogSoftmax => {
             let sum = block_by::<Sum, T>(
                 &mut row,
                 results,
@@ -219,7 +218,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn of(kind: Kind, x: &[f32], extents: &[usize]) -> Vec<f32> {
+    fn of(kind: SoftmaxKind, x: &[f32], extents: &[usize]) -> Vec<f32> {
         let mut out = vec![0.0; x.len()];
         let view = TensorView::new(x, extents).unwrap();
         softmax(
@@ -238,8 +237,8 @@ mod tests {
             values in prop::collection::vec(-200.0..200.0_f32, 160),
         ) {
             let values = &values[..rows * columns];
-            let soft = of(Kind::Softmax, values, &[rows, columns]);
-            let logarithms = of(Kind::LogSoftmax, values, &[rows, columns]);
+            let soft = of(SoftmaxKind::Softmax, values, &[rows, columns]);
+            let logarithms = of(SoftmaxKind::LogSoftmax, values, &[rows, columns]);
             for row in 0..rows {
                 let range = row * columns..(row + 1) * columns;
                 let wide = |x: &f32| f64::from(*x);
@@ -266,7 +265,7 @@ mod tests {
                     let row = &mut x[n..2 * n];
                     row.iter_mut().for_each(|x| *x = beside.unwrap_or(*x));
                     places.iter().for_each(|place| row[*place] = f32::NAN);
-                    for kind in [Kind::Softmax, Kind::LogSoftmax] {
+                    for kind in [SoftmaxKind::Softmax, SoftmaxKind::LogSoftmax] {
                         let found = of(kind, &x, &[3, n]);
                         let is_right = |(index, x): (usize, &f32)| x.is_nan() == (index / n == 1);
                         let told = format!("{kind:?} of {n}, at {places:?}, beside {beside:?}");
@@ -283,15 +282,15 @@ mod tests {
     #[test]
     fn infinities_and_wrong_shapes() {
         let inf = f32::INFINITY;
-        assert_eq!(of(Kind::Softmax, &[-inf, 0.0], &[2]), [0.0, 1.0]);
+        assert_eq!(of(SoftmaxKind::Softmax, &[-inf, 0.0], &[2]), [0.0, 1.0]);
         assert!(
-            of(Kind::Softmax, &[-inf, -inf], &[2])
+            of(SoftmaxKind::Softmax, &[-inf, -inf], &[2])
                 .iter()
                 .all(|x| x.is_nan())
         );
         let x = TensorView::new(&[1.0_f32], &[]).unwrap();
         let mut out = [0.0];
         let mut out = TensorViewMut::new(&mut out, &[]).unwrap();
-        assert!(softmax(Kind::Softmax, &x, &mut out).is_err());
+        assert!(softmax(SoftmaxKind::Softmax, &x, &mut out).is_err());
     }
 }

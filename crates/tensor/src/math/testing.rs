@@ -1,10 +1,11 @@
-//! What tests of several modules need: strided views of any kind, coordinates, elements of any type, numbers that find mistakes.
+//! Helpers for tests of several modules: strided views of any kind, coordinates, elements of any type, numbers that
+//! find mistakes.
 
 use proptest::prelude::*;
 
 use crate::{Element, TensorView, from_bytes_mut, to_bytes_mut};
 
-/// Extents and strides of a view, and how many elements must lie in the slice behind it.
+/// Extents and strides of a view, and the least number of elements of the slice behind it.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub extents: Vec<usize>,
@@ -13,13 +14,14 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Sees elements of the list, which is long enough, so.
+    /// Returns a view with this layout on a list that is long enough.
     pub(crate) fn view<'a, T: Element>(&self, elements: &'a [T]) -> TensorView<'a, T> {
         TensorView::strided(&elements[..self.len], &self.extents, &self.strides).unwrap()
     }
 }
 
-/// A way to lay these extents out: dimensions in any order in memory, with gaps, repeated, or none of that.
+/// Returns a strategy for layouts with these extents: dimensions in any order in memory, with gaps, repeated, or none
+/// of that.
 pub(crate) fn layout_of(extents: Vec<usize>) -> impl Strategy<Value = Layout> {
     let rank = extents.len();
     let order = Just((0..rank).collect::<Vec<usize>>()).prop_shuffle();
@@ -47,12 +49,12 @@ pub(crate) fn layout_of(extents: Vec<usize>) -> impl Strategy<Value = Layout> {
     })
 }
 
-/// Views of up to `rank` dimensions with extents below `extent`.
+/// Returns a strategy for views of up to `rank` dimensions with extents below `extent`.
 pub(crate) fn layouts(rank: usize, extent: usize) -> impl Strategy<Value = Layout> {
     prop::collection::vec(0..extent, 0..=rank).prop_flat_map(layout_of)
 }
 
-/// The coordinates of an element, by its number in row-major order.
+/// Returns the coordinates of an element, by its number in row-major order.
 pub(crate) fn coordinates(mut index: usize, extents: &[usize]) -> Vec<usize> {
     let mut list = vec![0; extents.len()];
     for (to, extent) in list.iter_mut().zip(extents).rev() {
@@ -62,7 +64,7 @@ pub(crate) fn coordinates(mut index: usize, extents: &[usize]) -> Vec<usize> {
     list
 }
 
-/// Elements of any type, all bits of which look random, the same each time.
+/// Returns pseudo-random elements of any type, with all bits in use.
 pub(crate) fn elements<T: Element>(n: usize) -> Vec<T> {
     let mut list = vec![T::ZERO; n];
     let mut state = 1_u64;
@@ -76,7 +78,7 @@ pub(crate) fn elements<T: Element>(n: usize) -> Vec<T> {
     assert!(from_bytes_mut::<T>(to_bytes_mut(&mut list)).is_ok());
     list
 }
-/// Numbers that are likely to find mistakes.
+/// Returns numbers that are likely to find mistakes.
 pub(crate) fn floats() -> impl Strategy<Value = f32> {
     prop_oneof![
         8 => -100.0..100.0_f32,

@@ -2,7 +2,7 @@
 //!
 //! # Order
 //!
-//! What is no number counts as larger than all numbers, as NumPy sorts it; -0 and 0 are the same. Of equal
+//! NaN counts as larger than all numbers, as NumPy sorts it; -0 and 0 are the same. Of equal
 //! elements the one at the lower position comes first. So positions are the same whatever the way there.
 
 use std::cmp::Ordering;
@@ -13,26 +13,26 @@ use super::number::Real;
 use super::{Family, parallel};
 use crate::{DType, DenseHostTensor, Dims, TensorView, TensorViewMut, from_bytes, with_real};
 
-/// Which elements are looked for.
+/// The order of top-k results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum TopKOrder {
     /// The largest, which come first.
     Largest,
     /// The smallest, which come first.
     Smallest,
 }
 
-/// How a dimension is looked through.
+/// Extents around the searched dimension.
 #[derive(Clone, Debug)]
 struct TopKPlan {
-    which: Which,
+    which: TopKOrder,
     n_wanted: usize,
     extents: Dims,
     strides: Dims,
     dimension: usize,
 }
 
-/// Finds the `k` largest or smallest elements along a dimension, and where they are.
+/// Finds the `k` largest or smallest elements along a dimension, and their positions.
 ///
 /// With as many as there are, this sorts.
 ///
@@ -48,18 +48,18 @@ struct TopKPlan {
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::top_k::{Which, top_k};
+/// use tfrt_tensor::math::top_k::{TopKOrder, top_k};
 /// use tfrt_tensor::{TensorView, TensorViewMut};
 ///
 /// let x = TensorView::new(&[3.0_f32, 9.0, 1.0, 9.0], &[4])?;
 /// let (mut values, mut positions) = ([0.0; 3], [0; 3]);
 /// let (v, p) = (TensorViewMut::new(&mut values, &[3])?, TensorViewMut::new(&mut positions, &[3])?);
-/// top_k(Which::Largest, &x, 0, v, p)?;
+/// top_k(TopKOrder::Largest, &x, 0, v, p)?;
 /// assert_eq!((values, positions), ([9.0, 9.0, 3.0], [1, 3, 0]));
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
 pub fn top_k<T: Real>(
-    which: Which,
+    which: TopKOrder,
     x: &TensorView<'_, T>,
     dimension: usize,
     mut values: TensorViewMut<'_, T>,
@@ -79,10 +79,10 @@ pub fn top_k<T: Real>(
     Ok(())
 }
 
-/// Finds where the `k` largest or smallest elements along a dimension are, of dense tensors, on the workers of
+/// Finds the positions of the `k` largest or smallest elements along a dimension of a dense tensor, on the workers of
 /// the request's queue if there is much to do.
 ///
-/// The elements themselves are what [`gather_elements_into`](super::movement::gather_elements_into) takes from
+/// The elements themselves are what [`gather_elements_into`](super::layout_copy::gather_elements_into) takes from
 /// there.
 ///
 /// # Shapes
@@ -94,7 +94,7 @@ pub fn top_k<T: Real>(
 /// Those of [`top_k()`], `InvalidArgument` if the elements are no real numbers, and those of [`parallel::fill`].
 pub fn top_k_positions_into(
     execution: &ExecutionContext,
-    which: Which,
+    which: TopKOrder,
     x: &DenseHostTensor,
     dimension: usize,
     positions: &DenseHostTensor,
@@ -114,7 +114,7 @@ pub fn top_k_positions_into(
     })
 }
 
-/// Makes positions from one on, of elements given as bytes.
+/// Loop that makes positions from one on, of elements given as bytes.
 type Find = fn(&TopKPlan, &[u8], usize, &mut [i64]) -> Result<(), Error>;
 
 fn find_of(dtype: DType) -> Result<Find, Error> {
@@ -132,7 +132,7 @@ fn find_of(dtype: DType) -> Result<Find, Error> {
 
 impl TopKPlan {
     fn new(
-        which: Which,
+        which: TopKOrder,
         (extents, strides): (&[usize], &[usize]),
         dimension: usize,
         out: &[usize],
@@ -160,7 +160,7 @@ impl TopKPlan {
         })
     }
 
-    /// Makes the results from the `first` on: whole slabs of the dimension and what is behind it.
+    /// Makes the results from the `first` on, in whole slabs.
     fn run<T: Real>(
         &self,
         x: &[T],
@@ -195,12 +195,12 @@ impl TopKPlan {
         }
     }
 
-    /// Brings those that are wanted to the front, in their order.
+    /// Moves the results to the front, in their order.
     fn select<T: Real>(&self, row: &mut [(T, usize)]) {
         let order = |x: &(T, usize), y: &(T, usize)| {
             let by_value = match self.which {
-                Which::Largest => compare(y.0, x.0),
-                Which::Smallest => compare(x.0, y.0),
+                TopKOrder::Largest => compare(y.0, x.0),
+                TopKOrder::Smallest => compare(x.0, y.0),
             };
             by_value.then(x.1.cmp(&y.1))
         };
@@ -213,7 +213,7 @@ impl TopKPlan {
     }
 }
 
-/// What is no number comes last.
+/// Compares numbers; what is no number comes last.
 #[inline]
 fn compare<T: Real>(x: T, y: T) -> Ordering {
     match (x.less(y), y.less(x)) {
@@ -223,7 +223,7 @@ fn compare<T: Real>(x: T, y: T) -> Ordering {
     }
 }
 
-/// Where the element of some number is, in row-major order.
+/// Returns the offset of an element by its number in row-major order.
 fn offset(mut number: usize, extents: &[usize], strides: &[usize]) -> usize {
     let mut offset = 0;
     for (extent, stride) in extents.iter().zip(strides).rev() {
@@ -255,7 +255,7 @@ mod tests {
             shape[dimension] = n_wanted;
             let n = shape.iter().product();
             let (mut found, mut places) = (vec![0.0; n], vec![0; n]);
-            let which = if is_largest { Which::Largest } else { Which::Smallest };
+            let which = if is_largest { TopKOrder::Largest } else { TopKOrder::Smallest };
             top_k(
                 which, &x, dimension,
                 TensorViewMut::new(&mut found, &shape).unwrap(),
@@ -287,7 +287,7 @@ mod tests {
         let mut of = |n: usize, m: usize, dimension| {
             let v = TensorViewMut::new(&mut v[..n], &[n]).unwrap();
             let p = TensorViewMut::new(&mut p[..m], &[m]).unwrap();
-            top_k(Which::Largest, &x, dimension, v, p)
+            top_k(TopKOrder::Largest, &x, dimension, v, p)
         };
         assert!(of(3, 3, 0).is_err());
         assert!(of(1, 2, 0).is_err());
@@ -297,6 +297,6 @@ mod tests {
         let x = TensorView::<u8>::new(&[], &large).unwrap();
         let v = TensorViewMut::new(&mut [], &large).unwrap();
         let p = TensorViewMut::new(&mut [], &large).unwrap();
-        top_k(Which::Smallest, &x, 2, v, p).unwrap();
+        top_k(TopKOrder::Smallest, &x, 2, v, p).unwrap();
     }
 }

@@ -1,9 +1,9 @@
-//! What training needs beside the gradients of layers: a loss, and a step that makes it smaller.
+//! Training: a loss, and the step of an optimizer.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::number::{Floating, Real};
-use super::softmax::{Kind, row_in_place};
+use super::softmax::{SoftmaxKind, row_in_place};
 use super::{parallel, vectorized};
 use crate::math::Family;
 use crate::with_floating;
@@ -12,7 +12,7 @@ use crate::{DenseHostTensor, TensorView, TensorViewMut, from_bytes_mut};
 #[cfg(test)]
 mod tests;
 
-/// How [`momentum`] goes on.
+/// Options of stochastic gradient descent with momentum.
 ///
 /// For each weight `w` with gradient `g` and velocity `v`:
 ///
@@ -26,18 +26,18 @@ mod tests;
 /// learning" (2013).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Momentum<T> {
-    /// How far to go.
+    /// Learning rate.
     pub rate: T,
-    /// How much of the velocity stays. 0 is gradient descent.
+    /// Momentum: the part of the velocity that stays. 0 is gradient descent.
     pub of_velocity: T,
-    /// How much weights are drawn to 0.
+    /// Weight decay.
     pub decay: T,
-    /// Whether to look ahead.
+    /// Whether to use Nesterov's momentum.
     pub is_nesterov: bool,
 }
 
 impl Momentum<f64> {
-    /// The numbers of the step in the type of the weights.
+    /// Returns the numbers of the step in the type of the weights.
     fn rounded<T: Floating>(self) -> Momentum<T> {
         Momentum {
             rate: T::from_f64(self.rate),
@@ -104,8 +104,8 @@ pub fn softmax_cross_entropy<T: Floating>(
     let (mut loss, mut logarithms) = (0.0, vec![T::ZERO; row]);
     for (gradient, wanted) in gradient.chunks_exact_mut(row).zip(wanted.chunks_exact(row)) {
         logarithms.copy_from_slice(gradient);
-        row_in_place(Kind::LogSoftmax, &mut logarithms);
-        row_in_place(Kind::Softmax, gradient);
+        row_in_place(SoftmaxKind::LogSoftmax, &mut logarithms);
+        row_in_place(SoftmaxKind::Softmax, gradient);
         for ((gradient, wanted), logarithm) in gradient.iter_mut().zip(wanted).zip(&logarithms) {
             *gradient = gradient.minus(*wanted).times(share);
             if !wanted.same(T::ZERO) {
@@ -116,7 +116,7 @@ pub fn softmax_cross_entropy<T: Floating>(
     Ok(T::from_f64(loss / n_rows as f64))
 }
 
-/// Takes a step: changes weights and velocities as [`Momentum`] says.
+/// Takes a step of [`Momentum`]: changes weights and velocities.
 ///
 /// # Panics
 ///
@@ -165,7 +165,7 @@ pub fn momentum<T: Floating>(
     );
 }
 
-/// Takes a step against the gradient: each weight becomes `w - rate g`, on the workers of the request's queue if there
+/// Takes a step of gradient descent: each weight becomes `w - rate g`, on the workers of the request's queue if there
 /// are many.
 ///
 /// # Errors
@@ -206,7 +206,7 @@ fn descend_of<T: Floating>(
     })
 }
 
-/// As [`momentum`], of dense tensors, on the workers of the request's queue if they are large.
+/// Applies [`momentum`] to dense tensors, on the workers of the request's queue if they are large.
 ///
 /// # Errors
 ///

@@ -11,28 +11,28 @@ use super::number::Floating;
 
 mod flat;
 
-use flat::{Flat, LANES};
+use flat::{FlatTrees, LANES};
 
-/// What a node asks of a feature.
+/// The question that a node asks of a feature.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Question<T> {
-    /// Whether it is at most this.
+    /// Whether the feature is at most this number.
     AtMost(T),
-    /// Whether it is less.
+    /// Whether the feature is less than this number.
     Less(T),
-    /// Whether it is at least this.
+    /// Whether the feature is at least this number.
     AtLeast(T),
-    /// Whether it is greater.
+    /// Whether the feature is greater than this number.
     Greater(T),
-    /// Whether it is this.
+    /// Whether the feature is this number.
     Equal(T),
-    /// Whether it is not this.
+    /// Whether the feature is not this number.
     NotEqual(T),
-    /// Whether it is one of these.
+    /// Whether the feature is one of these numbers.
     OneOf(Vec<T>),
 }
 
-/// Where a branch leads.
+/// Destination of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Branch {
     /// To a node.
@@ -46,22 +46,22 @@ pub enum Branch {
 pub struct Node<T> {
     /// The feature that is looked at.
     pub feature: usize,
-    /// What is asked of it.
+    /// Question about the feature.
     pub question: Question<T>,
     /// The answer if the feature is no number; else questions but [`Question::NotEqual`] have the answer no.
     pub missing_is_yes: bool,
-    /// Where yes leads.
+    /// Destination if the answer is yes.
     pub yes: Branch,
-    /// Where no leads.
+    /// Destination if the answer is no.
     pub no: Branch,
 }
 
-/// What a path through a tree adds.
+/// A contribution of a leaf to a result.
 #[derive(Clone, Copy, Debug)]
 pub struct Vote<T> {
-    /// To which of the results.
+    /// Index of the result.
     pub target: usize,
-    /// How much.
+    /// Amount that is added.
     pub weight: T,
 }
 
@@ -88,12 +88,12 @@ impl<T> Leaves<T> {
         self.starts.push(self.votes.len());
     }
 
-    /// How many leaves there are.
+    /// Returns the number of leaves.
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -109,23 +109,23 @@ impl<T> Default for Leaves<T> {
     }
 }
 
-/// What results are made of what trees say.
+/// Aggregation of the trees' votes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aggregate {
     /// The sum over trees divided by their number.
     Average,
     /// The sum.
     Sum,
-    /// The least; where no tree says something, 0.
+    /// The least vote; 0 without votes.
     Least,
-    /// The greatest; where no tree says something, 0.
+    /// The greatest vote; 0 without votes.
     Greatest,
 }
 
 /// Trees over the same features, which together give some numbers.
 #[derive(Clone, Debug)]
 pub struct Trees<T> {
-    flat: Flat<T>,
+    flat: FlatTrees<T>,
     // Invariant: targets are less than `n_targets`.
     leaves: Leaves<T>,
     n_targets: usize,
@@ -169,29 +169,29 @@ impl<T: Floating> Trees<T> {
             return Err(Error::invalid_argument(message));
         }
         Ok(Trees {
-            flat: Flat::new(nodes, &roots)?,
+            flat: FlatTrees::new(nodes, &roots)?,
             leaves,
             n_targets,
             aggregate,
         })
     }
 
-    /// How many features a row has at least: one, and those that nodes look at.
+    /// Returns the minimum number of features of a row: one, and those that nodes look at.
     pub fn n_features(&self) -> usize {
         self.flat.n_features()
     }
 
-    /// How many results there are.
+    /// Returns the number of results.
     pub fn n_targets(&self) -> usize {
         self.n_targets
     }
 
-    /// How many trees there are.
+    /// Returns the number of trees.
     pub fn n_trees(&self) -> usize {
         self.flat.roots().len()
     }
 
-    /// The same trees with numbers of another type.
+    /// Converts the trees' numbers to another type.
     pub fn map<U: Floating>(&self, mut number: impl FnMut(T) -> U) -> Trees<U> {
         let votes = self.leaves.votes.iter().map(|vote| Vote {
             target: vote.target,
@@ -283,8 +283,8 @@ impl<T: Floating> Trees<T> {
     }
 }
 
-/// A node from which a path leads back to it, or that is behind such a one: what is left when nodes that no other
-/// leads to are taken away, one after the other.
+/// Returns a node on a cycle, or behind one: a node that is left when nodes without incoming branches are removed one
+/// after the other.
 fn node_on_cycle<T>(nodes: &[Node<T>]) -> Option<usize> {
     let next = |node: &Node<T>| {
         let branches = [node.yes, node.no].into_iter();

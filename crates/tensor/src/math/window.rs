@@ -1,45 +1,45 @@
-//! [`Window`]: what of an input one element of an output looks at, in one dimension.
+//! [`Window`]: elements of an input that one element of an output reads, in one dimension.
 
 use smallvec::SmallVec;
 use tfrt_host::Error;
 
-/// What is put around an input.
+/// Padding around an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {
-    /// Nothing: windows lie within the input.
+    /// No padding: windows lie within the input.
     Valid,
-    /// So much that there is an output for each stride, as even as it can be, the rest behind.
+    /// So much padding that there is an output for each stride, evenly before and behind; an odd element goes behind.
     Same,
-    /// So many elements before and behind.
+    /// This padding before and behind.
     Explicit(usize, usize),
 }
 
-/// What of a dimension is looked at: `extent` elements, `dilation` apart; the next window begins `stride`
-/// elements further.
+/// A window along one dimension: `extent` elements, `dilation` apart; the next window begins `stride` elements
+/// further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// How many elements are looked at.
+    /// Number of elements.
     pub extent: usize,
-    /// How far windows are apart.
+    /// Distance between windows.
     pub stride: usize,
-    /// How far elements of a window are apart.
+    /// Distance between elements of a window.
     pub dilation: usize,
-    /// What is put around the input.
+    /// Padding around the input.
     pub padding: Padding,
 }
 
 /// A window laid over an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Laid {
+pub(crate) struct WindowAxis {
     pub window: Window,
     pub input: usize,
     pub output: usize,
-    /// Elements of padding before the input.
+    /// Number of elements of padding before the input.
     pub before: usize,
 }
 
 impl Window {
-    /// Returns a window of so many neighbours.
+    /// Returns a window of `extent` neighbours.
     pub fn new(extent: usize, stride: usize, padding: Padding) -> Window {
         Window {
             extent,
@@ -116,9 +116,9 @@ impl Window {
         Ok((room / stride + 1, before, behind))
     }
 
-    pub(crate) fn over(&self, input: usize) -> Result<Laid, Error> {
+    pub(crate) fn over(&self, input: usize) -> Result<WindowAxis, Error> {
         let (output, before, _) = self.output(input)?;
-        Ok(Laid {
+        Ok(WindowAxis {
             window: *self,
             input,
             output,
@@ -127,9 +127,9 @@ impl Window {
     }
 }
 
-impl Laid {
-    /// The elements of the window that lie in the input, for an output: the first and the end, by their number
-    /// in the window, and where in the input the first is.
+impl WindowAxis {
+    /// Returns the part of an output's window that lies in the input: the first element and the end, by their numbers
+    /// in the window, and the position of the first in the input.
     #[inline]
     pub(crate) fn seen(&self, output: usize) -> (usize, usize, usize) {
         let Window {
@@ -157,9 +157,9 @@ impl Laid {
     }
 }
 
-/// Windows in up to three dimensions, with missing ones put in front.
+/// Windows in three dimensions; missing ones are put in front.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Windows(pub [Laid; 3]);
+pub(crate) struct Windows(pub [WindowAxis; 3]);
 
 impl Windows {
     pub(crate) fn new(windows: &[Window], inputs: &[usize]) -> Result<Windows, Error> {
@@ -178,8 +178,8 @@ impl Windows {
             *laid = window.over(*input)?;
         }
         // Tensors without elements may have extents of any size, whose products are asked for later.
-        let fits = |of: fn(&Laid) -> usize| {
-            let product = |product: usize, laid: &Laid| product.checked_mul(of(laid).max(1));
+        let fits = |of: fn(&WindowAxis) -> usize| {
+            let product = |product: usize, laid: &WindowAxis| product.checked_mul(of(laid).max(1));
             laid.iter().try_fold(1_usize, product).is_some()
         };
         if !fits(|laid| laid.window.extent) || !fits(|laid| laid.input) || !fits(|laid| laid.output)
@@ -190,31 +190,31 @@ impl Windows {
         Ok(Windows(laid))
     }
 
-    /// How many elements a window looks at.
+    /// Returns the number of elements of a window.
     pub(crate) fn n_taps(&self) -> usize {
         self.0.iter().map(|laid| laid.window.extent).product()
     }
 
-    /// How many outputs there are.
+    /// Returns the number of outputs.
     pub(crate) fn n_outputs(&self) -> usize {
         self.0.iter().map(|laid| laid.output).product()
     }
 
-    /// How many elements the input has.
+    /// Returns the number of elements of the input.
     pub(crate) fn n_inputs(&self) -> usize {
         self.0.iter().map(|laid| laid.input).product()
     }
 
-    /// The extents of the output, in as many dimensions as were given.
+    /// Returns the extents of the output, in as many dimensions as were given.
     pub(crate) fn outputs(&self, rank: usize) -> SmallVec<[usize; 3]> {
         self.0[3 - rank..].iter().map(|laid| laid.output).collect()
     }
 
-    /// How many outputs from one on, in its row, look at the same elements of their windows: each of them at what
-    /// lies a stride further in the last dimension than what the one before it looks at.
+    /// Returns the number of outputs, from one on in its row, whose windows have the same elements within the input,
+    /// each a stride further in the last dimension.
     #[inline]
     pub(crate) fn n_alike(&self, output: usize) -> usize {
-        let Laid {
+        let WindowAxis {
             window,
             input,
             before,
@@ -232,8 +232,8 @@ impl Windows {
         }
     }
 
-    /// Gives the runs of elements that an output looks at: the number of the first in the window, that in the
-    /// input, and how many there are, `dilation` of the last dimension apart in the input.
+    /// Calls `body` for each run of elements that an output reads: number of the first in the window, number in the
+    /// input, and length; elements are `dilation` of the last dimension apart.
     #[inline(always)]
     pub(crate) fn runs(&self, output: usize, mut body: impl FnMut(usize, usize, usize)) {
         let [depth, height, width] = &self.0;

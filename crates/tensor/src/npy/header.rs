@@ -2,15 +2,15 @@
 
 use tfrt_host::Error;
 
-use super::{ALIGNMENT_BYTES, Kind, MAGIC, NUMBERS, invalid};
+use super::{ALIGNMENT_BYTES, ElementKind, MAGIC, NUMBERS, invalid};
 use crate::TensorShape;
 
-/// What an array's header says.
+/// Header of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub descr: String,
-    pub kind: Kind,
-    /// The bytes of numbers are in the other order than the processor's.
+    pub kind: ElementKind,
+    /// Whether numbers are in the other byte order than the processor's.
     pub is_swapped: bool,
     /// The first dimension is the innermost.
     pub is_fortran: bool,
@@ -18,7 +18,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads the header; the elements are what follows.
+    /// Reads the header, and returns it with the elements' bytes.
     pub(super) fn read(bytes: &[u8]) -> Result<(Header, &[u8]), Error> {
         let rest = bytes.strip_prefix(MAGIC);
         let Some([major, _minor, rest @ ..]) = rest else {
@@ -153,8 +153,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// What a `descr` means, and whether the bytes are in the other order.
-fn kind(descr: &str) -> Result<(Kind, bool), Error> {
+/// Returns the kind that a `descr` names, and whether the bytes are in the other order.
+fn kind(descr: &str) -> Result<(ElementKind, bool), Error> {
     let unknown = || {
         Error::invalid_argument(format!(
             "not a readable .npy file: elements of type '{}' are no tensor's; expected numbers or strings",
@@ -171,13 +171,13 @@ fn kind(descr: &str) -> Result<(Kind, bool), Error> {
         _ => false,
     };
     if let Some((_, dtype)) = NUMBERS.iter().find(|(known, _)| *known == name) {
-        return Ok((Kind::Numbers(*dtype), is_swapped));
+        return Ok((ElementKind::Numbers(*dtype), is_swapped));
     }
     let (letter, len) = name.split_at_checked(1).ok_or_else(unknown)?;
     let len = len.parse::<u32>().map_err(|_| unknown())? as usize;
     match letter {
-        "S" | "a" => Ok((Kind::Bytes(len), is_swapped)),
-        "U" => Ok((Kind::Characters(len), is_swapped)),
+        "S" | "a" => Ok((ElementKind::Bytes(len), is_swapped)),
+        "U" => Ok((ElementKind::Characters(len), is_swapped)),
         _ => Err(unknown()),
     }
 }

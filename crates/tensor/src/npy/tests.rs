@@ -9,7 +9,7 @@ fn allocator() -> Arc<dyn HostAllocator> {
     host.allocator().clone()
 }
 
-/// A file with a header of ours and these elements.
+/// Returns a file with a header of ours and these elements.
 fn file(header: &str, data: &[u8]) -> Vec<u8> {
     let len = u16::try_from(header.len()).unwrap().to_le_bytes();
     [MAGIC, &[1, 0], &len, header.as_bytes(), data].concat()

@@ -1,4 +1,4 @@
-//! [`DeviceCall`]: one run of an operation on a device beside the host, as kernels of such a device see it.
+//! [`DeviceCall`]: a call of an operation on a device beside the host, as the device's kernels see it.
 
 use smallvec::SmallVec;
 use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, DeviceRef, Error, ExecutionContext, Promise};
@@ -7,9 +7,9 @@ use tfrt_ops::{Attrs, Fact, infer};
 use super::{OpCall, OpResults};
 use crate::{DeviceTensor, Tensor, TensorMetadata, allocate_on};
 
-/// One run of an operation on a device beside the host: its operands are there, and what its results are follows by the
-/// row's rule. A kernel takes memory for these ([`output`](Self::output)), has the device work as soon as the operands
-/// are [ready](Self::after), and keeps the promise that this is done.
+/// A call of an operation on a device beside the host. Operands are there, and types and shapes of results follow by
+/// the row's rule. A kernel takes memory for results ([`output`](Self::output)), has the device work as soon as the
+/// operands are [ready](Self::after), and keeps the promise that the work is done.
 ///
 /// # Examples
 ///
@@ -29,7 +29,7 @@ use crate::{DeviceTensor, Tensor, TensorMetadata, allocate_on};
 /// ```
 #[derive(Debug)]
 pub struct DeviceCall<'a> {
-    /// What the row is called, for messages.
+    /// Name of the row, for messages.
     pub name: &'static str,
     /// The attributes, by the names of the row.
     pub attrs: Attrs<'a>,
@@ -42,7 +42,7 @@ pub struct DeviceCall<'a> {
 }
 
 impl<'a> DeviceCall<'a> {
-    /// Sees a run of an operation so.
+    /// Makes the call from that of an [`OpKernel`](super::OpKernel).
     ///
     /// # Errors
     ///
@@ -90,14 +90,14 @@ impl<'a> DeviceCall<'a> {
         found.ok_or_else(|| self.error(format_args!("operand {index} is left out")))
     }
 
-    /// Returns what the kernel's work comes after: the operands are ready.
+    /// Returns the values that the kernel's work has to wait for: the operands are ready then.
     pub fn after(&self) -> Vec<AnyAsyncValue> {
         let ready = self.inputs().map(|input| input.ready().as_any().clone());
         ready.collect()
     }
 
-    /// Takes memory of the device for the result at `index`. Its contents are unspecified: the kernel writes every
-    /// element, and resolves the promise when readers on the device may enqueue work.
+    /// Allocates memory of the device for the result at `index`. Its contents are unspecified: the kernel writes
+    /// every element, and resolves the promise when readers on the device may enqueue work.
     ///
     /// # Errors
     ///

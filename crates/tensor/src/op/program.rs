@@ -1,4 +1,4 @@
-//! Kernels of operations as kernels of programs.
+//! Registration of operations' kernels as kernels of programs.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use tfrt_ops::{AttrKind, AttrSource, AttrValue, Attrs, OpDef, Table};
 use super::{OpCall, OpKernel, Prepared, PreparedState, select};
 use crate::{NoValue, Tensor};
 
-/// Adds a kernel of programs for each row and kind of device that kernels are for:
+/// Registers a kernel of programs for each row and kind of device that `kernels` are for:
 ///
 /// ```mlir
 /// %y = "fake.graph.add"(%a, %b) {attributes = [], device = "FAKE:0"} : (!t.tensor, !t.tensor) -> !t.tensor
@@ -79,7 +79,7 @@ pub fn register(registry: &mut KernelRegistry, kernels: &[OpKernel], rows: &Tabl
     }
 }
 
-/// Adds the kernel that prepares for a kind of device.
+/// Adds the kernel that prepares constants for a kind of device.
 fn add_prepare(registry: &mut KernelRegistry, kernels: Arc<[OpKernel]>, kind: DeviceKind) {
     let prepare = move |operands: Rest,
                         attributes: Attr<AttributeView<'_>>,
@@ -105,13 +105,13 @@ fn add_prepare(registry: &mut KernelRegistry, kernels: Arc<[OpKernel]>, kind: De
     registry.add(&format!("{kind}.graph.prepare"), prepare);
 }
 
-/// The constants themselves, where a kernel makes nothing of them.
+/// Constants that are kept as they are, where a kernel prepares nothing.
 #[derive(Debug)]
 struct Constants(Vec<AnyAsyncValue>);
 
 impl PreparedState for Constants {}
 
-/// Returns all operands in their places: those of a call, and in the places that were taken the constants, or nothing.
+/// Returns all operands in their places: those of a call, and prepared constants, or nothing, in the others.
 fn in_places(
     inputs: &[AnyAsyncValue],
     taken: &[usize],
@@ -130,7 +130,7 @@ fn in_places(
     all
 }
 
-/// A call of a program.
+/// Operands and attributes of a program's kernel call.
 struct Call<'a> {
     op: &'a OpDef,
     kind: DeviceKind,
@@ -172,7 +172,7 @@ impl Call<'_> {
                 (&all[..], None)
             }
         };
-        let source = Stated { list, op: self.op };
+        let source = ProgramAttrs { list, op: self.op };
         let results = (kernel.run)(&OpCall {
             op: self.op,
             attrs: Attrs::new(&source, self.op.attrs),
@@ -208,7 +208,7 @@ impl Call<'_> {
             let name = self.device;
             Error::invalid_argument(format!("{op}: its kernel on {name} prepares nothing"))
         })?;
-        let source = Stated { list, op: self.op };
+        let source = ProgramAttrs { list, op: self.op };
         let made = (prepare.make)(&OpCall {
             op: self.op,
             attrs: Attrs::new(&source, self.op.attrs),
@@ -261,18 +261,18 @@ impl Call<'_> {
     }
 }
 
-/// The type of a tensor's elements; nothing of other values.
+/// Returns the type of a tensor's elements; `None` for other values.
 fn dtype(value: &AnyAsyncValue) -> Option<DType> {
     Some(value.get::<Tensor>()?.metadata().dtype)
 }
 
 /// The attributes that a program states.
-struct Stated<'a> {
+struct ProgramAttrs<'a> {
     list: AggregateView<'a>,
     op: &'a OpDef,
 }
 
-impl AttrSource for Stated<'_> {
+impl AttrSource for ProgramAttrs<'_> {
     fn get(&self, name: &str) -> Option<AttrValue<'_>> {
         let mut names = (0..self.list.len()).step_by(2);
         let index = names.find(|index| {

@@ -1,5 +1,5 @@
-//! [`TensorKernel`]: what runs an operation of which operands and results are tensors. It may write results into the
-//! memory of operands that it is given for good.
+//! [`TensorKernel`]: a kernel whose operands and results are tensors. It may write results into the memory of
+//! operands that are given for good.
 
 use std::fmt;
 
@@ -9,16 +9,17 @@ use tfrt_ops::{Attrs, OpDef};
 
 use crate::math::Family;
 use crate::math::pointwise::{
-    BinaryFunction, Order, UnaryFunction, binary_in_place, binary_into, unary_in_place, unary_into,
+    BinaryFunction, OperandOrder, UnaryFunction, binary_in_place, binary_into, unary_in_place,
+    unary_into,
 };
 use crate::{
     CooHostTensor, DenseHostTensor, ScalarHostTensor, StringHostTensor, Tensor, TensorFormat,
     TensorMetadata,
 };
 
-/// The tensors that one run of an operation is given. They are there.
+/// Operands of a [`TensorCall`], all there.
 pub trait Operands {
-    /// Returns how many there are, with those that are left out before the last.
+    /// Returns the number of operands, with those that are left out before the last.
     fn len(&self) -> usize;
 
     /// Returns whether there are none.
@@ -26,26 +27,27 @@ pub trait Operands {
         self.len() == 0
     }
 
-    /// Returns the tensor at `index`; nothing if it is left out, or was taken.
+    /// Returns the tensor at `index`; `None` if it is left out, or was taken.
     fn get(&self, index: usize) -> Option<&Tensor>;
 
-    /// Takes the dense tensor at `index` if it was given for good and nobody else holds its memory: to be written over.
+    /// Takes the dense tensor at `index`, to be overwritten, if it was given for good and nobody else holds its
+    /// memory.
     fn take_sole(&mut self, index: usize) -> Option<DenseHostTensor>;
 
-    /// Gives back what was taken and not written to.
+    /// Puts back a tensor that was taken and not written to.
     fn put_back(&mut self, index: usize, tensor: DenseHostTensor);
 }
 
-/// A tensor that an operation has made, or will have made.
+/// A result of an operation: finished or pending.
 #[derive(Debug)]
 pub enum Output {
-    /// It is there.
+    /// A finished tensor.
     Ready(Tensor),
-    /// It is to come.
+    /// A pending tensor.
     Later(AsyncValue<Tensor>),
 }
 
-/// What an operation has made.
+/// Results of an operation.
 pub type Outputs = SmallVec<[Output; 1]>;
 
 /// `outputs!(DenseHostTensor)` makes a dense tensor the only output.
@@ -88,7 +90,7 @@ pub fn made(tensor: DenseHostTensor, chain: AsyncValue<Chain>) -> Result<Output,
     }
 }
 
-/// Which formats of tensors an operation takes, beside dense ones.
+/// Formats of tensors that an operation takes beside dense ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Formats {
     /// Tensors whose elements are all the same.
@@ -100,13 +102,13 @@ pub struct Formats {
 }
 
 impl Formats {
-    /// Dense tensors alone; others are converted if they can be.
+    /// Dense tensors alone; others are converted if possible.
     pub const DENSE: Formats = Formats {
         scalar: false,
         string: false,
         coo: false,
     };
-    /// And scalar ones.
+    /// Dense and scalar tensors.
     pub const SCALAR: Formats = Formats {
         scalar: true,
         string: false,
@@ -118,14 +120,14 @@ impl Formats {
         string: true,
         coo: false,
     };
-    /// All.
+    /// All formats.
     pub const ALL: Formats = Formats {
         scalar: true,
         string: true,
         coo: true,
     };
 
-    /// Whether an operation takes tensors of this format as they are.
+    /// Returns whether an operation takes tensors of this format as they are.
     #[inline]
     pub fn takes(self, format: TensorFormat) -> bool {
         match format {
@@ -138,16 +140,16 @@ impl Formats {
     }
 }
 
-/// What runs an operation on tensors, on the processor.
+/// A kernel of an operation on tensors, on the processor.
 #[derive(Clone, Copy)]
 pub struct TensorKernel {
     /// The name of the row.
     pub op: &'static str,
-    /// Of which types the elements of operand 0 are; all, if nothing is said. Whoever calls it looks at that first.
+    /// Types that the elements of operand 0 may have; all if `None`. Checked before the kernel is called.
     pub family: Option<Family>,
-    /// Which formats it takes as they are.
+    /// Formats that are not converted before a call.
     pub formats: Formats,
-    /// Runs it.
+    /// Runs the operation.
     pub run: TensorRunFn,
 }
 
@@ -162,13 +164,13 @@ impl TensorKernel {
         }
     }
 
-    /// Sets of which types the elements of operand 0 are.
+    /// Sets the types that the elements of operand 0 may have.
     pub const fn of(mut self, family: Family) -> TensorKernel {
         self.family = Some(family);
         self
     }
 
-    /// Sets which formats it takes as they are.
+    /// Sets the formats that are not converted before a call.
     pub const fn formats(mut self, formats: Formats) -> TensorKernel {
         self.formats = formats;
         self
@@ -190,19 +192,19 @@ impl fmt::Debug for TensorKernel {
 /// Those of [`RunFn`](super::RunFn).
 pub type TensorRunFn = fn(&mut TensorCall<'_>) -> Result<Outputs, Error>;
 
-/// One run of an operation on tensors.
+/// A call of an operation on tensors.
 pub struct TensorCall<'a> {
     /// The operation's row.
     pub op: &'static OpDef,
-    /// What the caller calls it, for messages.
+    /// Name that the caller uses for the operation, for messages.
     pub name: &'a str,
-    /// Its attributes, by the names of the row.
+    /// Attributes, by the names of the row.
     pub attrs: Attrs<'a>,
-    /// Its operands.
+    /// Operands.
     pub operands: &'a mut dyn Operands,
-    /// Types and shapes of the results, as the row's rule has them; none if it can't say all.
+    /// Types and shapes of the results, by the row's rule; empty if the rule does not know all.
     pub results: &'a [TensorMetadata],
-    /// How many results the caller takes.
+    /// Number of results that the caller takes.
     pub n_results: usize,
     /// The request that it runs for.
     pub execution: &'a ExecutionContext,
@@ -243,7 +245,8 @@ impl TensorCall<'_> {
         self.tensor(index)?.as_dense()
     }
 
-    /// Takes a dense operand of this type and shape if it was given for good and nobody else holds its memory.
+    /// Takes a dense operand of this type and shape, to be overwritten, if it was given for good and nobody else
+    /// holds its memory.
     pub fn take_like(&mut self, index: usize, like: &TensorMetadata) -> Option<DenseHostTensor> {
         match self.operands.get(index)?.metadata() == like {
             true => self.operands.take_sole(index),
@@ -291,13 +294,17 @@ impl TensorCall<'_> {
         )
     }
 
-    /// Calculates a function of each pair of elements of the first two operands, in the memory of one of them if it can
-    /// be.
+    /// Calculates a function of each pair of elements of the first two operands, in the memory of one of them if
+    /// possible.
     ///
     /// # Errors
     ///
     /// See [`binary_of`] for errors.
-    pub fn binary(&mut self, function: BinaryFunction, order: Order) -> Result<Outputs, Error> {
+    pub fn binary(
+        &mut self,
+        function: BinaryFunction,
+        order: OperandOrder,
+    ) -> Result<Outputs, Error> {
         let result = self.result(0)?.clone();
         binary_of(self.execution, self.operands, (function, order), &result)
     }
@@ -308,7 +315,7 @@ impl TensorCall<'_> {
         Error::invalid_argument(format!("{}: {message}", self.name))
     }
 
-    /// Says for whom a function has failed that does not know it.
+    /// Adds the operation's name to the error of a function that does not know it.
     ///
     /// # Errors
     ///
@@ -318,8 +325,8 @@ impl TensorCall<'_> {
     }
 }
 
-/// Calculates a function of each element of the first operand, in its memory if nobody else holds that and it is of the
-/// result's type.
+/// Calculates a function of each element of the first operand, in its memory if nobody else holds it and its type is
+/// the result's.
 ///
 /// # Errors
 ///
@@ -344,7 +351,7 @@ pub fn unary_of(
 }
 
 /// Calculates a function of each pair of elements of the first two operands, in the memory of one of them if nobody else
-/// holds that and it is of the result's type and shape. [`Order::OtherFirst`] hands the second operand's to the function
+/// holds that and it is of the result's type and shape. [`OperandOrder::OtherFirst`] hands the second operand's to the function
 /// first.
 ///
 /// # Errors
@@ -353,12 +360,12 @@ pub fn unary_of(
 pub fn binary_of(
     execution: &ExecutionContext,
     operands: &mut dyn Operands,
-    (function, order): (BinaryFunction, Order),
+    (function, order): (BinaryFunction, OperandOrder),
     result: &TensorMetadata,
 ) -> Result<Outputs, Error> {
     let other_order = match order {
-        Order::TargetFirst => Order::OtherFirst,
-        Order::OtherFirst => Order::TargetFirst,
+        OperandOrder::TargetFirst => OperandOrder::OtherFirst,
+        OperandOrder::OtherFirst => OperandOrder::TargetFirst,
     };
     for (index, order) in [(0, order), (1, other_order)] {
         let is_like = |tensor: &Tensor| tensor.metadata() == result;
@@ -371,8 +378,8 @@ pub fn binary_of(
         }
     }
     let (x, y) = match order {
-        Order::TargetFirst => (dense(operands, 0)?, dense(operands, 1)?),
-        Order::OtherFirst => (dense(operands, 1)?, dense(operands, 0)?),
+        OperandOrder::TargetFirst => (dense(operands, 0)?, dense(operands, 1)?),
+        OperandOrder::OtherFirst => (dense(operands, 1)?, dense(operands, 0)?),
     };
     let out = DenseHostTensor::unspecified(execution.host().allocator(), result.clone())?;
     let chain = binary_into(execution, function, x, y, &out)?;
@@ -387,7 +394,7 @@ fn dense(operands: &dyn Operands, index: usize) -> Result<&DenseHostTensor, Erro
         .as_dense()
 }
 
-/// Says that an operation does not calculate with elements of a type.
+/// Returns the error for a type of elements that an operation does not calculate with.
 #[cold]
 pub fn unsupported(op: &str, dtype: DType) -> Error {
     Error::invalid_argument(format!("unsupported dtype for {op}: {dtype}"))

@@ -41,7 +41,7 @@ fn read_all(bytes: &[u8], allocator: &Arc<dyn HostAllocator>) -> Result<Vec<Stri
         .collect()
 }
 
-/// The file that the original's tests read: 152 bytes, three tensors of `i32`.
+/// Returns the file that the original's tests read: 152 bytes, three tensors of `i32`.
 fn sample() -> Vec<u8> {
     let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let ints = |ints: &[i32]| ints.iter().flat_map(|int| int.to_le_bytes()).collect();

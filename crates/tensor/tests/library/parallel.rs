@@ -8,31 +8,31 @@ use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
     AsyncValue, Chain, Error, ErrorCode, ExecutionContext, HostContext, RequestContext,
 };
-use tfrt_tensor::math::conv::{self, Convolution, Method, PackedFilter, TensorEpilogue};
-use tfrt_tensor::math::matmul::{PackedRight, Scale, matmul_into, matmul_packed_into};
-use tfrt_tensor::math::panel::{Activation, AddedTensor, InstructionSet, TensorAfter};
+use tfrt_tensor::math::conv::{self, Convolution, Method, PackedFilter, TensorConvEpilogue};
+use tfrt_tensor::math::matmul::{PackedRhs, Scale, matmul_into, matmul_packed_into};
+use tfrt_tensor::math::packed_gemm::{Activation, InstructionSet, TensorAddend, TensorEpilogue};
 use tfrt_tensor::math::pointwise::{
-    BinaryFunction, Order, Program, Step, UnaryFunction, binary_in_place, binary_into,
-    unary_in_place, unary_into,
+    BinaryFunction, OperandOrder, PointwiseProgram, Step, UnaryFunction, binary_in_place,
+    binary_into, unary_in_place, unary_into,
 };
 use tfrt_tensor::math::pool::{Pooling, pool_into};
 use tfrt_tensor::math::reduce::{Reduction, reduce_into};
-use tfrt_tensor::math::softmax::{Kind, softmax_into};
+use tfrt_tensor::math::softmax::{SoftmaxKind, softmax_into};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, TensorMetadata, TensorShape};
 
 mod images;
-mod moved;
+mod layout_copy;
 mod various;
 
 /// A request on a host of its own with so many workers; 0 is the queue of one thread.
-struct Bed {
+struct TestBed {
     host: HostContext,
     execution: ExecutionContext,
 }
 
-impl Bed {
-    fn new(n_workers: usize) -> Bed {
+impl TestBed {
+    fn new(n_workers: usize) -> TestBed {
         let queue: Arc<dyn ConcurrentWorkQueue> = match n_workers {
             0 => Arc::new(SingleThreadedWorkQueue::new()),
             n => Arc::new(MultiThreadedWorkQueue::new(n, 0).unwrap()),
@@ -41,10 +41,10 @@ impl Bed {
             .queue(queue)
             .build();
         let execution = ExecutionContext::new(&RequestContext::new(&host));
-        Bed { host, execution }
+        TestBed { host, execution }
     }
 
-    /// Numbers that look random, the same each time.
+    /// Returns numbers that look random, the same each time.
     fn random(&self, extents: &[usize], seed: u32) -> DenseHostTensor {
         let mut state = seed;
         let mut next = || {
@@ -79,7 +79,7 @@ impl Bed {
             .collect()
     }
 
-    /// The bits of something of everything.
+    /// Returns the bits of something of everything.
     fn all(&self) -> Vec<Vec<u32>> {
         let e = &self.execution;
         let (x, y) = (self.random(&[300, 500], 1), self.random(&[500], 2));
@@ -88,11 +88,17 @@ impl Bed {
             self.bits(binary_into(e, BinaryFunction::Add, &x, &y, &out), &out),
             self.bits(unary_into(e, UnaryFunction::Exp, &x, &out), &out),
             self.bits(
-                binary_in_place(e, BinaryFunction::Multiply, Order::TargetFirst, &out, &y),
+                binary_in_place(
+                    e,
+                    BinaryFunction::Multiply,
+                    OperandOrder::TargetFirst,
+                    &out,
+                    &y,
+                ),
                 &out,
             ),
             self.bits(unary_in_place(e, UnaryFunction::Exp, &out), &out),
-            self.bits(softmax_into(e, Kind::LogSoftmax, &x, &out), &out),
+            self.bits(softmax_into(e, SoftmaxKind::LogSoftmax, &x, &out), &out),
         ];
         for (dimensions, extents) in [(&[0][..], &[500][..]), (&[1], &[300]), (&[0, 1], &[])] {
             let out = self.zeros(extents);
@@ -108,9 +114,9 @@ impl Bed {
             self.random(&[3, 3, 8, 16], 6),
         );
         let out = self.zeros(&[3, 20, 21, 16]);
-        let epilogue = TensorEpilogue {
+        let epilogue = TensorConvEpilogue {
             relu: true,
-            ..TensorEpilogue::default()
+            ..TensorConvEpilogue::default()
         };
         let done = conv::convolve_into(e, &convolution, [&input, &filter], epilogue, &out);
         all.push(self.bits(done, &out));
@@ -124,12 +130,12 @@ impl Bed {
         let windows = [Window::new(2, 2, Padding::Valid); 2];
         let done = pool_into(e, Pooling::Maximum, &input, &windows, &pooled);
         all.push(self.bits(done, &pooled));
-        all.extend(moved::all(self));
+        all.extend(layout_copy::all(self));
         all.extend(various::all(self));
         all
     }
 
-    /// The bits of what is multiplied by packed weights: in blocks of rows, and of columns, too.
+    /// Returns the bits of what is multiplied by packed weights: in blocks of rows, and of columns, too.
     fn packed(&self) -> Vec<Vec<u32>> {
         let (e, allocator) = (&self.execution, self.host.allocator());
         let window = Convolution::new(&[Window::new(3, 1, Padding::Same); 2]);
@@ -148,14 +154,14 @@ impl Bed {
             let filter = PackedFilter::pack_for(allocator, set, method, &view, 1).unwrap();
             let out = self.random(&[1, spatial, spatial, filters], 9);
             for added in [
-                AddedTensor::Result,
-                AddedTensor::Tensor(self.random(&[1, spatial, spatial, filters], 10)),
+                TensorAddend::Result,
+                TensorAddend::Tensor(self.random(&[1, spatial, spatial, filters], 10)),
             ] {
-                let after = TensorAfter {
+                let after = TensorEpilogue {
                     shift: Some(self.random(&[filters], 11)),
                     added,
                     activation: Activation::Relu,
-                    ..TensorAfter::default()
+                    ..TensorEpilogue::default()
                 };
                 let done = conv::convolve_packed_into(e, &window, &input, &filter, after, &out);
                 all.push(self.bits(done, &out));
@@ -169,26 +175,26 @@ impl Bed {
         ] {
             let (a, b) = (self.random(&[m, k], 12), self.random(&[k, n], 13));
             let reading = b.read().unwrap();
-            let right = PackedRight::pack(allocator, &reading.view().unwrap()).unwrap();
+            let right = PackedRhs::pack(allocator, &reading.view().unwrap()).unwrap();
             let out = self.random(&[m, n], 14);
             let gelu: Step = "gelu a0".parse().unwrap();
-            let gelu = Arc::new(Program::new(1, &[gelu]).unwrap());
+            let gelu = Arc::new(PointwiseProgram::new(1, &[gelu]).unwrap());
             for (activation, added, then) in [
-                (Activation::None, AddedTensor::Nothing, None),
-                (Activation::None, AddedTensor::Nothing, Some(gelu)),
-                (Activation::Relu, AddedTensor::Result, None),
+                (Activation::None, TensorAddend::Nothing, None),
+                (Activation::None, TensorAddend::Nothing, Some(gelu)),
+                (Activation::Relu, TensorAddend::Result, None),
                 (
                     Activation::Relu,
-                    AddedTensor::Tensor(self.random(&[m, n], 15)),
+                    TensorAddend::Tensor(self.random(&[m, n], 15)),
                     None,
                 ),
             ] {
-                let after = TensorAfter {
+                let after = TensorEpilogue {
                     shift: Some(self.random(&[n], 16)),
                     added,
                     activation,
                     then,
-                    ..TensorAfter::default()
+                    ..TensorEpilogue::default()
                 };
                 let done = matmul_packed_into(e, &a, &right, after, &out);
                 all.push(self.bits(done, &out));
@@ -200,26 +206,26 @@ impl Bed {
 
 #[test]
 fn any_number_of_threads_gives_the_same_bits() {
-    let wanted = Bed::new(0).all();
+    let wanted = TestBed::new(0).all();
     for n_workers in [1, 2, 4] {
-        assert_eq!(Bed::new(n_workers).all(), wanted, "{n_workers} workers");
+        assert_eq!(TestBed::new(n_workers).all(), wanted, "{n_workers} workers");
     }
 }
 
 #[test]
 fn memory_that_was_made_in_parts_is_not_divided() {
-    let bed = Bed::new(2);
+    let bed = TestBed::new(2);
     let (x, out) = (bed.random(&[300, 5_000], 1), bed.zeros(&[300, 5_000]));
     let e = &bed.execution;
     bed.bits(unary_into(e, UnaryFunction::Exp, &x, &out), &out);
     assert!(!out.buffer().is_divided());
-    bed.bits(softmax_into(e, Kind::LogSoftmax, &x, &out), &out);
+    bed.bits(softmax_into(e, SoftmaxKind::LogSoftmax, &x, &out), &out);
     assert!(!out.buffer().is_divided());
 }
 
 #[test]
 fn a_tensor_in_use_is_refused() {
-    let bed = Bed::new(0);
+    let bed = TestBed::new(0);
     let (small, large) = (bed.zeros(&[4]), bed.zeros(&[1 << 20]));
     for tensor in [small, large] {
         let reading = tensor.read().unwrap();
@@ -241,7 +247,7 @@ fn a_tensor_in_use_is_refused() {
 
 #[test]
 fn a_cancelled_request_stops_between_chunks() {
-    let bed = Bed::new(0);
+    let bed = TestBed::new(0);
     let tensor = bed.zeros(&[1 << 20]);
     bed.execution.request().cancel();
     let done = unary_in_place(&bed.execution, UnaryFunction::Exp, &tensor).unwrap();
@@ -256,7 +262,7 @@ fn a_cancelled_request_stops_between_chunks() {
 
 #[test]
 fn who_sees_a_result_settle_holds_it_alone() {
-    let bed = Bed::new(4);
+    let bed = TestBed::new(4);
     for _ in 0..200 {
         let (mut x, mut out) = (bed.random(&[200_000], 1), bed.zeros(&[200_000]));
         let done = unary_into(&bed.execution, UnaryFunction::Relu, &x, &out).unwrap();

@@ -8,7 +8,7 @@ use tfrt::bef::{BefBuffer, BefFile};
 use tfrt::codes;
 use tfrt::input::{ExternalWeights, Input, STANDARD_INPUT};
 use tfrt::ir::{Diagnostics, Source};
-use tfrt::tensor::math::panel::InstructionSet;
+use tfrt::tensor::math::packed_gemm::InstructionSet;
 use tfrt::{OpenError, OpenOptions, Program, Runtime, SingleThreadedWorkQueue, Warnings};
 
 use super::output::{self, Delivery, files_of};

@@ -15,7 +15,7 @@ use tfrt::host::trace::{TraceLevel, TraceSink, TraceSpan};
 use tfrt::input::Input;
 use tfrt::ir::{similar, visible};
 use tfrt::kernels::graph::stored::repacked;
-use tfrt::tensor::math::panel::InstructionSet;
+use tfrt::tensor::math::packed_gemm::InstructionSet;
 use tfrt::{
     AnyAsyncValue, Error, Function, Model, OpenError, OpenOptions, Output, Program, Runtime,
     Warnings,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use tfrt::HostAllocator;
-use tfrt::tensor::compact::{CompactType, Overflow};
+use tfrt::tensor::subbyte::{Overflow, SubbyteType};
 use tfrt::tensor::{
     BF16, Bool, Complex, DType, DenseHostTensor, Element, F16, Tensor, TensorMetadata, TensorShape,
     to_bytes,
@@ -25,7 +25,7 @@ pub enum Kind {
 /// Returns the kind of a type.
 pub fn kind(element: DType) -> Kind {
     match element {
-        small if small.is_small() => match CompactType::of_dtype(small) {
+        small if small.is_small() => match SubbyteType::of_dtype(small) {
             Some(small) if small.is_integer() => Kind::Integer,
             _ => Kind::Float,
         },
@@ -69,7 +69,7 @@ pub fn push(bytes: &mut Vec<u8>, element: DType, cell: &Scalar) -> Result<(), St
             put(bytes, to_bytes(&[half]));
         }
         (cell, _) => {
-            let Some(small) = CompactType::of_dtype(element) else {
+            let Some(small) = SubbyteType::of_dtype(element) else {
                 return Err(format!("there are no elements of {element} here"));
             };
             let code = small.encode(narrow(number(cell)?), Overflow::Saturate);
@@ -108,7 +108,7 @@ fn integer_bytes(integer: i128, element: DType) -> Option<Vec<u8>> {
         _ => {
             let (first, n) = small_range(element)?;
             let is_in = (first..first + i128::from(n)).contains(&integer);
-            let small = CompactType::of_dtype(element).filter(|_| is_in)?;
+            let small = SubbyteType::of_dtype(element).filter(|_| is_in)?;
             let value = f32::from(i8::try_from(integer).ok()?);
             Some(vec![small.encode(value, Overflow::Saturate)])
         }

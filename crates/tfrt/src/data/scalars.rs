@@ -7,7 +7,7 @@ use std::ops::Range;
 use serde_json::{Number, Value as Json};
 use tfrt::Error;
 use tfrt::kernel::{BF16, Complex, F16};
-use tfrt::tensor::compact::CompactType;
+use tfrt::tensor::subbyte::SubbyteType;
 use tfrt::tensor::{Bool, Element, Quantized, Small, Tensor, with_element};
 
 /// One element of a tensor.
@@ -135,7 +135,7 @@ where
     Small<INDEX>: Element,
 {
     fn cell(self) -> Scalar {
-        let Some(small) = CompactType::of_dtype(Self::DTYPE) else {
+        let Some(small) = SubbyteType::of_dtype(Self::DTYPE) else {
             return Scalar::Single(f32::NAN);
         };
         let number = small.decode(self.0);

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use tfrt_corert::{Caller, Inputs, OpAttrs};
+use tfrt_corert::{CallSite, Inputs, OpAttrs, TensorHandle};
 use tfrt_host::{DType, Error};
 
 use super::names::Name;
-use super::{Eager, Handle};
+use super::{Eager, Handle, make_room};
 
 /// Returns no attributes.
 fn none() -> OpAttrs {
@@ -26,7 +26,7 @@ macro_rules! unary {
                 /// `InvalidArgument` if the operation has no such type, and those of [`Eager::op`].
                 #[track_caller]
                 pub fn $method(&self) -> Result<Handle, Error> {
-                    call(stringify!($method), Name::$name, &[self], &none(), Caller::here())
+                    call(stringify!($method), Name::$name, &[self], &none(), CallSite::here())
                 }
             )*
         }
@@ -70,7 +70,7 @@ macro_rules! binary {
                 /// `InvalidArgument` if types or shapes don't fit, and those of [`Eager::op`].
                 #[track_caller]
                 pub fn $method(&self, other: &Handle) -> Result<Handle, Error> {
-                    call(stringify!($method), Name::$name, &[self, other], &none(), Caller::here())
+                    call(stringify!($method), Name::$name, &[self, other], &none(), CallSite::here())
                 }
             )*
         }
@@ -119,7 +119,7 @@ impl Handle {
             Name::MatMul,
             &[self, other],
             &attrs,
-            Caller::here(),
+            CallSite::here(),
         )
     }
 
@@ -132,7 +132,7 @@ impl Handle {
     pub fn cast(&self, dtype: DType) -> Result<Handle, Error> {
         let mut attrs = none();
         attrs.set("DstT", dtype)?;
-        call("cast", Name::Cast, &[self], &attrs, Caller::here())
+        call("cast", Name::Cast, &[self], &attrs, CallSite::here())
     }
 
     /// Returns the indexes of the largest elements along a dimension, which goes; counted from the end if it is
@@ -145,7 +145,7 @@ impl Handle {
     pub fn argmax(&self, axis: i64) -> Result<Handle, Error> {
         let mut attrs = none();
         attrs.set("axis", axis)?;
-        call("argmax", Name::ArgMax, &[self], &attrs, Caller::here())
+        call("argmax", Name::ArgMax, &[self], &attrs, CallSite::here())
     }
 
     /// Returns the sum over some dimensions, which go; counted from the end if they are negative.
@@ -157,7 +157,7 @@ impl Handle {
     pub fn sum(&self, axes: &[i32]) -> Result<Handle, Error> {
         let mut attrs = none();
         attrs.set("axes", axes)?;
-        call("sum", Name::Sum, &[self], &attrs, Caller::here())
+        call("sum", Name::Sum, &[self], &attrs, CallSite::here())
     }
 
     /// Returns the mean over some dimensions, which go; counted from the end if they are negative.
@@ -167,7 +167,7 @@ impl Handle {
     /// `InvalidArgument` if there is no such dimension.
     #[track_caller]
     pub fn mean(&self, axes: &[i32]) -> Result<Handle, Error> {
-        self.reduce("mean", Name::Mean, axes, Caller::here())
+        self.reduce("mean", Name::Mean, axes, CallSite::here())
     }
 
     /// Returns the largest over some dimensions, which go; counted from the end if they are negative.
@@ -177,7 +177,7 @@ impl Handle {
     /// `InvalidArgument` if there is no such dimension.
     #[track_caller]
     pub fn max(&self, axes: &[i32]) -> Result<Handle, Error> {
-        self.reduce("max", Name::Max, axes, Caller::here())
+        self.reduce("max", Name::Max, axes, CallSite::here())
     }
 
     fn reduce(
@@ -185,7 +185,7 @@ impl Handle {
         method: &str,
         name: Name,
         axes: &[i32],
-        caller: Caller,
+        caller: CallSite,
     ) -> Result<Handle, Error> {
         let axes = self.eager().tensor(&[axes.len()], axes)?;
         call(method, name, &[self, &axes], &none(), caller)
@@ -204,7 +204,7 @@ impl Handle {
             Name::Reshape,
             &[self, &extents],
             &none(),
-            Caller::here(),
+            CallSite::here(),
         )
     }
 
@@ -221,7 +221,7 @@ impl Handle {
             Name::Transpose,
             &[self, &order],
             &none(),
-            Caller::here(),
+            CallSite::here(),
         )
     }
 
@@ -232,7 +232,7 @@ impl Handle {
     /// `InvalidArgument` if they differ in type or in another dimension, or if there is none.
     #[track_caller]
     pub fn concat(tensors: &[&Handle], axis: i32) -> Result<Handle, Error> {
-        let caller = Caller::here();
+        let caller = CallSite::here();
         let Some(first) = tensors.first() else {
             return Err(Error::invalid_argument("concat of no tensors"));
         };
@@ -250,11 +250,11 @@ impl Handle {
     /// `InvalidArgument` if types or shapes don't fit. A class that there is not fails the results.
     #[track_caller]
     pub fn softmax_cross_entropy(&self, classes: &Handle) -> Result<(Handle, Handle), Error> {
-        let caller = Caller::here();
+        let caller = CallSite::here();
         let eager = self.eager().or_recording(classes.eager()).latest();
         let inputs = [self.handle(), classes.handle()];
         let op = eager.op_of(Name::CrossEntropy)?;
-        let inputs = Inputs::lent_one_by_one(&inputs);
+        let inputs = Inputs::borrowed_each(&inputs);
         let results = eager.run(op, inputs, (&none()).into(), caller);
         let describe = |error| described("softmax_cross_entropy", &[self, classes], error);
         let mut results = results
@@ -294,7 +294,7 @@ impl Neg for &Handle {
 
     #[track_caller]
     fn neg(self) -> Result<Handle, Error> {
-        call("neg", Name::Negate, &[self], &none(), Caller::here())
+        call("neg", Name::Negate, &[self], &none(), CallSite::here())
     }
 }
 
@@ -304,24 +304,36 @@ fn call(
     name: Name,
     inputs: &[&Handle],
     attrs: &OpAttrs,
-    caller: Caller,
+    caller: CallSite,
 ) -> Result<Handle, Error> {
     let first = inputs[0].eager();
     let eager = inputs.iter().fold(first, |eager: &Eager, input| {
         eager.or_recording(input.eager())
     });
     let eager = eager.latest();
-    let result = match inputs {
-        [x] => eager.run_one(name, Inputs::lent_one_by_one(&[x.handle()]), attrs, caller),
+    let (one, two, more);
+    let handles: &[&TensorHandle] = match inputs {
+        [x] => {
+            one = [x.handle()];
+            &one
+        }
         [x, y] => {
-            let handles = [x.handle(), y.handle()];
-            eager.run_one(name, Inputs::lent_one_by_one(&handles), attrs, caller)
+            two = [x.handle(), y.handle()];
+            &two
         }
         inputs => {
-            let handles: Vec<_> = inputs.iter().map(|input| input.handle()).collect();
-            eager.run_one(name, Inputs::lent_one_by_one(&handles), attrs, caller)
+            more = inputs
+                .iter()
+                .map(|input| input.handle())
+                .collect::<Vec<_>>();
+            &more
         }
     };
+    make_room(eager.context());
+    let result = eager.op_of(name).and_then(|op| {
+        let inputs = Inputs::borrowed_each(handles);
+        eager.context().call_one(op, inputs, attrs.into(), caller)
+    });
     match result {
         Ok(handle) => Ok(eager.wrap(handle)),
         Err(error) => Err(described(method, inputs, error)),

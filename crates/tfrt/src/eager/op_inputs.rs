@@ -57,7 +57,7 @@ impl OpInputs<'_> {
             Tensors::Lent(tensors) => {
                 let handles: Vec<&TensorHandle> =
                     tensors.iter().map(|tensor| tensor.handle()).collect();
-                call(Inputs::lent_one_by_one(&handles))
+                call(Inputs::borrowed_each(&handles))
             }
             Tensors::Owned(tensors) => {
                 let mut handles: Vec<TensorHandle> =

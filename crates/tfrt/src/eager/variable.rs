@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tfrt_corert::{Caller, OpAttrs, TensorHandle};
+use tfrt_corert::{CallSite, OpAttrs, TensorHandle};
 use tfrt_host::Error;
 
 use super::methods::described;
@@ -85,7 +85,7 @@ impl Variable {
     /// failed; the reason of a cancellation.
     #[track_caller]
     pub fn descend(&self, gradient: &Handle, rate: f32) -> Result<(), Error> {
-        let caller = Caller::here();
+        let caller = CallSite::here();
         let mut attrs = OpAttrs::new();
         attrs.set("learning_rate", rate)?;
         let (name, step) = (Name::GradientDescent, ("descend", caller));
@@ -107,7 +107,7 @@ impl Variable {
         gradient: &Handle,
         [rate, momentum]: [f32; 2],
     ) -> Result<(), Error> {
-        let caller = Caller::here();
+        let caller = CallSite::here();
         if std::ptr::eq(self, velocity) {
             return Err(Error::invalid_argument(
                 "a variable can't be its own velocity",
@@ -144,7 +144,7 @@ impl Variable {
         name: Name,
         gradient: &Handle,
         attrs: &OpAttrs,
-        (method, caller): (&str, Caller),
+        (method, caller): (&str, CallSite),
         begin: impl FnOnce() -> [(&'v Variable, TensorHandle, Change); N],
     ) -> Result<(), Error> {
         refuse_recorded(gradient)?;

@@ -68,7 +68,7 @@ fn called(runtime: &Runtime, model: &Model) -> [Vec<f32>; 2] {
     ["h", "j"].map(|name| outputs.tensor(name).unwrap().to_vec().unwrap())
 }
 
-/// The same in plain Rust.
+/// Returns the expected results, calculated in plain Rust.
 fn expected() -> [Vec<f64>; 2] {
     let (x, w) = inputs();
     let wave = |x: f64, height: f64| height * (1.0 - (x.rem_euclid(2.0) - 1.0).abs());
@@ -91,7 +91,7 @@ fn expected() -> [Vec<f64>; 2] {
     [h, vec![j]]
 }
 
-/// By the series of the error function.
+/// Calculates gelu by the series of the error function.
 fn gelu(x: f64) -> f64 {
     let z = x / std::f64::consts::SQRT_2;
     let (mut term, mut sum) = (z, z);

@@ -6,7 +6,7 @@ use tfrt::compiler::CompileOptions;
 use tfrt::input::Input;
 use tfrt::kernel::{Attr, KernelRegistry};
 use tfrt::ops::{AttrDef, OpDef, Traits, ValueDef};
-use tfrt::tensor::math::panel::InstructionSet;
+use tfrt::tensor::math::packed_gemm::InstructionSet;
 use tfrt::{
     Chain, ConcurrentWorkQueue, Format, Formats, Model, MultiThreadedWorkQueue, OpenOptions,
     Runtime, SingleThreadedWorkQueue, Tensor,
@@ -46,7 +46,7 @@ fn note(log: &Log, x: &tfrt::tensor::Tensor) -> Result<(), tfrt::Error> {
     Ok(())
 }
 
-/// A runtime whose kernels of `log` write into a log.
+/// Returns a runtime whose kernels of `log` write into a log.
 fn runtime(queue: Arc<dyn ConcurrentWorkQueue>) -> (Runtime, Log) {
     let log = Log::default();
     let (noted, seen) = (log.clone(), log.clone());
@@ -118,7 +118,7 @@ fn called(runtime: &Runtime, model: &Model, inputs: &[(&str, f32)]) -> Vec<f32> 
     all
 }
 
-/// A text with a function of these inputs and outputs.
+/// Returns a text with a function of these inputs and outputs.
 fn text(inputs: &str, outputs: &str, body: &str) -> String {
     let names = |list: &str| {
         let names: Vec<String> = list.split(' ').map(|name| format!("{name:?}")).collect();
@@ -388,7 +388,7 @@ fn chains_go_through_conditions_and_bodies() {
     check(&text, &[("n", 0.0)], &[0.0, 0.0], &[0.0]);
 }
 
-/// What a function does to a resource it does in the order of the chains, and as often as it is called.
+/// The effects of a function on a resource happen in the order of the chains, as often as it is called.
 #[test]
 fn chains_go_through_functions_that_are_called() {
     let body = "\

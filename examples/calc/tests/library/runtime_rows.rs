@@ -21,7 +21,7 @@ fn times(x: &Tensor, factor: Attr<f32>, execution: &ExecutionContext) -> Result<
     Ok(DenseHostTensor::from_slice(allocator, &x.shape().to_dims(), &y)?.into())
 }
 
-/// A row of a library that was loaded, say.
+/// Returns a row of a library that was loaded, say.
 fn row(name: &str) -> OpDef {
     const ATTRS: &[AttrDef] = &[AttrDef::float("factor", 2.0)];
     OpDef::new(intern(name), "Each element times a factor.")

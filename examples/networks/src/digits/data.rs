@@ -22,7 +22,7 @@ const INK: f32 = 16.0;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Digit {
     pixels: [u8; N_PIXELS],
-    /// Which digit it is.
+    /// The digit's class.
     pub class: usize,
 }
 
@@ -62,12 +62,12 @@ pub fn split(digits: Vec<Digit>, seed: u64) -> (Vec<Digit>, Vec<Digit>) {
 }
 
 impl Digit {
-    /// The pixels, from 0 to 1.
+    /// Returns the pixels, from 0 to 1.
     pub fn unmoved(&self) -> [f32; N_PIXELS] {
         self.pixels.map(|pixel| f32::from(pixel) / INK)
     }
 
-    /// The pixels, from 0 to 1, of the image moved, stretched and slanted a little.
+    /// Returns the pixels, from 0 to 1, of the image moved, stretched and slanted a little.
     pub fn moved(&self, random: &mut Random) -> [f32; N_PIXELS] {
         const SHIFT: f32 = 0.75;
         const STRETCH: f32 = 0.12;
@@ -84,7 +84,7 @@ impl Digit {
         })
     }
 
-    /// What is at a place between pixels; nothing, beyond the edges.
+    /// Returns the interpolated value between pixels; 0 beyond the edges.
     fn between(&self, x: f32, y: f32) -> f32 {
         let (left, top) = (x.floor(), y.floor());
         let (right_share, bottom_share) = (x - left, y - top);

@@ -83,12 +83,12 @@ impl Perceptron {
         })
     }
 
-    /// Where its operations are called.
+    /// Returns where its operations are called.
     pub fn eager(&self) -> &Eager {
         &self.eager
     }
 
-    /// The numbers of each class for images, `[.., 64]`.
+    /// Returns the numbers of each class for images, `[.., 64]`.
     ///
     /// # Errors
     ///

@@ -14,7 +14,7 @@ pub struct EagerResNet {
     eager: Eager,
     first: Layer,
     pool: OpAttrs,
-    /// Of all stages, in order.
+    /// Blocks of all stages, in order.
     blocks: Vec<Block>,
     /// `[features, classes]`
     weight: Handle,
@@ -84,12 +84,12 @@ impl EagerResNet {
         })
     }
 
-    /// Where its operations are called.
+    /// Returns where its operations are called.
     pub fn eager(&self) -> &Eager {
         &self.eager
     }
 
-    /// The logits of images, `[batch, image, image, 3]` to `[batch, classes]`.
+    /// Returns the logits of images, `[batch, image, image, 3]` to `[batch, classes]`.
     ///
     /// # Errors
     ///
@@ -178,14 +178,14 @@ impl Layer {
     }
 }
 
-/// The next tensors of a list whose length was looked at.
+/// Returns the next tensors of a list whose length was looked at.
 fn next<const N: usize>(tensors: &mut impl Iterator<Item = Handle>) -> Result<[Handle; N], Error> {
     let next: Vec<Handle> = tensors.take(N).collect();
     next.try_into()
         .map_err(|_| Error::internal("there are fewer weights than names"))
 }
 
-/// The result of an operation that has one.
+/// Returns the result of an operation that has one.
 fn only(mut results: Vec<Handle>) -> Result<Handle, Error> {
     results
         .pop()

@@ -1,4 +1,4 @@
-//! What the network is made of.
+//! Layers of the network.
 
 use super::ResNet;
 
@@ -26,7 +26,7 @@ pub struct Convolution {
 pub struct Stage {
     /// 2 to 5, as they are counted with the first convolution.
     pub number: usize,
-    /// How many blocks it has.
+    /// Number of blocks.
     pub blocks: usize,
     /// The channels within a block; four times as many leave it.
     pub width: usize,
@@ -37,7 +37,7 @@ pub struct Stage {
 }
 
 impl ResNet {
-    /// The stages.
+    /// Returns the stages.
     pub fn stages(&self) -> [Stage; 4] {
         [0, 1, 2, 3].map(|index| Stage {
             number: index + 2,
@@ -52,12 +52,12 @@ impl ResNet {
         })
     }
 
-    /// The channels of the last stage.
+    /// Returns the channels of the last stage.
     pub(super) fn features(&self) -> usize {
         self.width * 32
     }
 
-    /// The first convolution.
+    /// Returns the first convolution.
     pub(super) fn first(&self) -> Convolution {
         Convolution {
             name: "conv1".to_owned(),
@@ -70,7 +70,7 @@ impl ResNet {
         }
     }
 
-    /// All convolutions, in the order of their weights.
+    /// Returns all convolutions, in the order of their weights.
     pub fn convolutions(&self) -> Vec<Convolution> {
         let mut all = vec![self.first()];
         for stage in self.stages() {
@@ -85,7 +85,7 @@ impl ResNet {
 }
 
 impl Stage {
-    /// The convolutions of a block, and that of its shortcut, if it has one.
+    /// Returns the convolutions of a block, and that of its shortcut, if it has one.
     pub(super) fn block(&self, index: usize) -> ([Convolution; 3], Option<Convolution>) {
         let block = format!("res{}_{}", self.number, index + 1);
         let outer = 4 * self.width;

@@ -15,14 +15,14 @@ macro_rules! line {
     };
 }
 
-/// The types of the packed weights: a filter for each convolution, and the last layer's matrix.
+/// Returns the types of the packed weights: a filter for each convolution, and the last layer's matrix.
 pub(super) fn types(network: &ResNet) -> String {
     let mut types = vec!["!cpu.filter"; network.convolutions().len()];
     types.push("!cpu.matrix");
     types.join(", ")
 }
 
-/// The names of the packed weights, in the order of the types.
+/// Returns the names of the packed weights, in the order of the types.
 fn names(network: &ResNet) -> Vec<String> {
     let convolutions = network.convolutions().into_iter();
     let mut names: Vec<String> = convolutions.map(|convolution| convolution.name).collect();
@@ -124,7 +124,7 @@ impl Body<'_> {
         );
     }
 
-    /// What comes before the stages.
+    /// Writes the layers before the stages.
     fn stem(&mut self) -> Image {
         let (width, image) = (self.network.width, self.network.image);
         let images = Image {

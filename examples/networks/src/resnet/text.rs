@@ -80,7 +80,7 @@ pub(super) fn main(network: &ResNet, path: &str, text: &mut String) {
     text.push_str("}\n");
 }
 
-/// A character within a string of the program.
+/// Returns a character within a string of the program.
 fn escaped(character: char) -> String {
     match character {
         '"' | '\\' => format!("\\{character}"),
@@ -164,7 +164,7 @@ impl Body<'_> {
         );
     }
 
-    /// What comes before the stages.
+    /// Writes the layers before the stages.
     fn stem(&mut self) -> Image {
         let padded = Image {
             name: "padded".to_owned(),

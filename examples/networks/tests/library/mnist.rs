@@ -24,7 +24,7 @@ fn printed(name: &str) -> Vec<Vec<f64>> {
     captured.printed().lines().map(values).collect()
 }
 
-/// The tensors of the file.
+/// Returns the tensors of the file.
 fn tensors() -> Vec<Vec<f64>> {
     let allocator: Arc<dyn HostAllocator> = Arc::new(SystemAllocator::new());
     let mut reader = BtfReader::new("mnist.btf", File::open("../mnist.btf").unwrap()).unwrap();

@@ -210,7 +210,7 @@ fn plain(network: &ResNet, tensors: &[Vec<f32>]) -> Vec<f64> {
     logits
 }
 
-/// How much is padded before and behind, for a filter of 3 whose output is as large as the stride allows.
+/// Returns the padding before and behind, for a filter of 3 whose output is as large as the stride allows.
 fn same(extent: usize, stride: usize) -> [usize; 2] {
     let needed = ((extent.div_ceil(stride) - 1) * stride + 3).saturating_sub(extent);
     [needed / 2, needed - needed / 2]

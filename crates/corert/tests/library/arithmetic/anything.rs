@@ -11,7 +11,7 @@ use tfrt_tensor::{
     TensorShape, with_element,
 };
 
-use super::{Bed, Drawn};
+use super::{Drawn, TestBed};
 
 const TYPES: [DType; 18] = [
     DType::F32,
@@ -34,7 +34,7 @@ const TYPES: [DType; 18] = [
     DType::F8E5M2,
 ];
 
-/// Extents that are likely to fit others, or not.
+/// Returns extents that are likely to fit others, or not.
 fn extents(drawn: &mut Drawn, usual: &[usize]) -> Vec<usize> {
     match drawn.below(8) {
         0..4 => usual.to_vec(),
@@ -44,7 +44,7 @@ fn extents(drawn: &mut Drawn, usual: &[usize]) -> Vec<usize> {
     }
 }
 
-fn tensor(bed: &Bed, drawn: &mut Drawn, usual: (DType, &[usize])) -> TensorHandle {
+fn tensor(bed: &TestBed, drawn: &mut Drawn, usual: (DType, &[usize])) -> TensorHandle {
     let dtype = match drawn.below(6) {
         0 => TYPES[drawn.below(TYPES.len())],
         _ => usual.0,
@@ -94,7 +94,7 @@ fn tensor(bed: &Bed, drawn: &mut Drawn, usual: (DType, &[usize])) -> TensorHandl
     bed.runtime.handle(dense)
 }
 
-fn attribute(bed: &Bed, drawn: &mut Drawn, kind: AttrKind) -> tfrt_corert::AttrValue {
+fn attribute(bed: &TestBed, drawn: &mut Drawn, kind: AttrKind) -> tfrt_corert::AttrValue {
     let kinds = [
         AttrKind::Bool,
         AttrKind::Integer,
@@ -153,7 +153,7 @@ fn attribute(bed: &Bed, drawn: &mut Drawn, kind: AttrKind) -> tfrt_corert::AttrV
     }
 }
 
-fn attributes(bed: &Bed, drawn: &mut Drawn, definition: &OpDefinition) -> OpAttrs {
+fn attributes(bed: &TestBed, drawn: &mut Drawn, definition: &OpDefinition) -> OpAttrs {
     let mut set = OpAttrs::new();
     for attribute_of in definition.attributes().unwrap_or_default() {
         if drawn.below(5) > 0 {
@@ -164,7 +164,7 @@ fn attributes(bed: &Bed, drawn: &mut Drawn, definition: &OpDefinition) -> OpAttr
     set
 }
 
-/// The seed of what is drawn, and how many times as many calls are tried: `TFRT_RANDOM=SEED` or `SEED:TIMES`.
+/// Returns the seed of what is drawn, and how many times as many calls are tried: `TFRT_RANDOM=SEED` or `SEED:TIMES`.
 fn random() -> (u64, usize) {
     let text = std::env::var("TFRT_RANDOM").unwrap_or_default();
     let (seed, times) = text.split_once(':').unwrap_or((&text, ""));
@@ -177,7 +177,7 @@ fn operations_take_anything_without_a_panic() {
     // Shown if the test fails.
     println!("TFRT_RANDOM={seed}:{times}");
     // Extents that are drawn may be large.
-    let (bed, mut drawn) = (Bed::within(1 << 28), Drawn(seed.wrapping_add(9)));
+    let (bed, mut drawn) = (TestBed::within(1 << 28), Drawn(seed.wrapping_add(9)));
     let rows = RowOpHandler::new(tfrt_kernels::rows::find, DeviceId::HOST, None);
     let all = tfrt_corert::names().filter_map(|name| rows.definition(&name));
     let all: Vec<Arc<OpDefinition>> = all.collect();
@@ -203,8 +203,8 @@ fn operations_take_anything_without_a_panic() {
     assert!(n_made * 4 > n_own * 3, "{never:?}");
 }
 
-/// The same tensor, which is there a little later: of results less is known then, but what is said is kept.
-fn to_come(bed: &Bed, handle: &TensorHandle) -> TensorHandle {
+/// Returns a pending copy of a tensor: its type and shape are known later than those of a finished one.
+fn to_come(bed: &TestBed, handle: &TensorHandle) -> TensorHandle {
     let noop = bed.runtime.op("tfrt_test.async.noop", &bed.runtime.cpu());
     let later = noop
         .unwrap()
@@ -212,7 +212,7 @@ fn to_come(bed: &Bed, handle: &TensorHandle) -> TensorHandle {
     later.unwrap_or_else(|_| handle.clone())
 }
 
-fn try_once(bed: &Bed, drawn: &mut Drawn, definition: &Arc<OpDefinition>) -> bool {
+fn try_once(bed: &TestBed, drawn: &mut Drawn, definition: &Arc<OpDefinition>) -> bool {
     let range = definition.input_range();
     let most = (*range.end()).min(*range.start() + 3);
     let n_inputs = range.start() + drawn.below(most - range.start() + 1);

@@ -1,9 +1,9 @@
-//! What is made along dimensions.
+//! Operations along dimensions.
 
 use tfrt_corert::OpAttrs;
 use tfrt_host::DType;
 
-use super::{Bed, Drawn, REALS, attrs, extents, none};
+use super::{Drawn, REALS, TestBed, attrs, extents, none};
 
 fn axes(list: &[i64], keeps: bool) -> OpAttrs {
     let mut set = attrs([("keep_dims", keeps)]);
@@ -13,7 +13,7 @@ fn axes(list: &[i64], keeps: bool) -> OpAttrs {
 
 #[test]
 fn sums_are_taken_along_dimensions() {
-    let (bed, mut drawn) = (Bed::new(), Drawn(4));
+    let (bed, mut drawn) = (TestBed::new(), Drawn(4));
     let shape = [2, 3, 4];
     let x = drawn.list(24, 0.0, 4);
     for dtype in REALS {
@@ -67,7 +67,7 @@ fn sums_are_taken_along_dimensions() {
 
 #[test]
 fn positions_of_the_largest_elements_are_found() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     for dtype in REALS {
         let x = bed.numbers(dtype, &[2, 3], &[1.0, 5.0, 2.0, 7.0, 0.0, 7.0]);
         let rows = bed

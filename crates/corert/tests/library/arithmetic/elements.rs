@@ -4,7 +4,7 @@ use tfrt_corert::TensorHandle;
 use tfrt_host::DType;
 use tfrt_tensor::{BF16, Bool, Complex, F16, TensorFormat};
 
-use super::{Bed, Drawn, REALS, address, attrs, elements, extents, none, source};
+use super::{Drawn, REALS, TestBed, address, attrs, elements, extents, none, source};
 
 /// A function of a number.
 type Unary = fn(f64) -> f64;
@@ -46,7 +46,7 @@ const SHAPES: [[&[usize]; 3]; 12] = [
 
 #[test]
 fn functions_of_two_are_those_of_their_elements_in_all_types() {
-    let (bed, mut drawn) = (Bed::new(), Drawn(1));
+    let (bed, mut drawn) = (TestBed::new(), Drawn(1));
     for [x_shape, y_shape, shape] in SHAPES {
         let n = |extents: &[usize]| extents.iter().product::<usize>();
         let x = drawn.list(n(x_shape), 9.0, 5);
@@ -101,7 +101,7 @@ fn functions_of_two_are_those_of_their_elements_in_all_types() {
 
 #[test]
 fn complex_numbers_are_calculated_with() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let complex = |real: f32, imaginary: f32| Complex { real, imaginary };
     let x = bed.dense(&[2], &[complex(1.0, 2.0), complex(0.0, -1.0)]);
     let y = bed.dense(&[], &[complex(0.0, 1.0)]);
@@ -137,7 +137,7 @@ fn complex_numbers_are_calculated_with() {
 
 #[test]
 fn functions_of_one_are_those_of_their_elements() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let functions: [(&str, Unary); 10] = [
         ("tf.Relu", |x| x.max(0.0)),
         ("tf.Neg", |x| -x),
@@ -199,7 +199,7 @@ fn functions_of_one_are_those_of_their_elements() {
 
 #[test]
 fn tensors_print_what_the_original_prints() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let x = [-1.0_f32, -0.5, 0.0, 0.5, 1.0, 1.5];
     let whole = [0.0_f32, 1.0, 2.0, 3.0, 4.0, 5.0];
     let (a, b) = (bed.dense(&[2, 3], &x), bed.dense(&[2, 3], &whole));
@@ -254,7 +254,7 @@ fn tensors_print_what_the_original_prints() {
 
 #[test]
 fn tensors_of_one_value_are_broadcast_like_others() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let long: Vec<i64> = (0..5000).collect();
     for (extents, n) in [(&[][..], 1), (&[3], 3), (&[5000], 5000), (&[2, 1], 2)] {
         let dense = bed.dense(extents, &long[..n]);
@@ -299,7 +299,7 @@ fn tensors_of_one_value_are_broadcast_like_others() {
 
 #[test]
 fn memory_of_operands_is_used_again_if_nobody_else_holds_it() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     for dtype in [DType::F32, DType::I8, DType::Bf16] {
         for n in [3, 5000, 100_000] {
             let ones = vec![1.0; n];
@@ -362,7 +362,7 @@ fn memory_of_operands_is_used_again_if_nobody_else_holds_it() {
 
 #[test]
 fn elements_are_converted_to_all_types() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let to = |dtype| attrs([("DstT", dtype)]);
     let x = bed.dense(&[4], &[-1.5_f32, 0.0, 2.75, 300.0]);
     let wanted = [
@@ -403,7 +403,7 @@ fn elements_are_converted_to_all_types() {
 
 #[test]
 fn what_does_not_fit_is_refused_by_the_call() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let (x, y) = (
         bed.dense(&[2], &[1.0_f32; 2]),
         bed.dense(&[3], &[1.0_f32; 3]),

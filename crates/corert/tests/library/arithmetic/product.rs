@@ -4,7 +4,7 @@ use tfrt_corert::OpAttrs;
 use tfrt_host::DType;
 use tfrt_tensor::Complex;
 
-use super::{Bed, Drawn, REALS, address, attrs, elements, extents, none};
+use super::{Drawn, REALS, TestBed, address, attrs, elements, extents, none};
 
 /// Rows of a matrix, or columns if it is transposed.
 fn at(matrix: &[f64], columns: usize, is_transposed: bool, row: usize, column: usize) -> f64 {
@@ -16,7 +16,7 @@ fn at(matrix: &[f64], columns: usize, is_transposed: bool, row: usize, column: u
 
 #[test]
 fn products_are_sums_of_products_in_all_types() {
-    let (bed, mut drawn) = (Bed::new(), Drawn(2));
+    let (bed, mut drawn) = (TestBed::new(), Drawn(2));
     for [m, k, n] in [
         [2, 3, 2],
         [1, 1, 1],
@@ -74,7 +74,7 @@ fn products_are_sums_of_products_in_all_types() {
 
 #[test]
 fn factors_that_do_not_fit_are_refused() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let new = |extents: &[usize]| bed.dense(extents, &vec![1.0_f32; extents.iter().product()]);
     let whole = bed.dense(&[1, 1], &[1_i32]);
     for name in ["tf.MatMul", "tfrt_test.matmul"] {
@@ -115,7 +115,7 @@ fn fusion(names: &[&'static str]) -> OpAttrs {
 
 #[test]
 fn products_are_followed_by_a_bias_and_a_function() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let a = bed.dense(&[2, 3], &[-1.0_f32, -0.5, 0.0, 0.5, 1.0, 1.5]);
     let b = bed.dense(&[3, 2], &[0.0_f32, 1.0, 2.0, 3.0, 4.0, 5.0]);
     let bias = bed.dense(&[2], &[1.0_f32, 2.0]);
@@ -199,7 +199,7 @@ fn products_are_followed_by_a_bias_and_a_function() {
 
 #[test]
 fn biases_are_added_to_the_last_dimension() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let bias = bed.dense(&[2], &[1.5_f32, 2.5]);
     let mut nhwc = attrs([("data_format", "NHWC")]);
     nhwc.set("T", DType::F32).unwrap();
@@ -242,7 +242,7 @@ fn biases_are_added_to_the_last_dimension() {
 
 #[test]
 fn rows_become_shares_of_one() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let x = bed.dense(&[2, 2], &[1.0_f32, 2.0, 3.0, 4.0]);
     let text = |name| bed.one(name, [&x], &none()).unwrap().to_string();
     assert!(

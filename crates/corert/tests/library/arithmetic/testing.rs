@@ -4,9 +4,9 @@ use tfrt_corert::OpAttrs;
 use tfrt_host::{DType, ErrorCode};
 use tfrt_tensor::{Bool, F16, StringHostTensor, TensorFormat, TensorShape};
 
-use super::{Bed, address, attrs, elements, extents, none};
+use super::{TestBed, address, attrs, elements, extents, none};
 
-/// A shape, and something else.
+/// Returns a shape, and something else.
 fn shaped<V: tfrt_corert::IntoAttr>(shape: &[i64], name: &'static str, value: V) -> OpAttrs {
     let mut set = attrs([("shape", shape)]);
     set.set(name, value).unwrap();
@@ -15,7 +15,7 @@ fn shaped<V: tfrt_corert::IntoAttr>(shape: &[i64], name: &'static str, value: V)
 
 #[test]
 fn tensors_are_made_of_attributes() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let dense = |set: &OpAttrs| {
         bed.one("tfrt_test.create_dense_tensor", (), set)
             .unwrap()
@@ -92,7 +92,7 @@ fn tensors_are_made_of_attributes() {
 
 #[test]
 fn sparse_tensors_are_made_and_added() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let (indices, values) = (
         bed.dense(&[2, 2], &[0_i64, 0, 1, 2]),
         bed.dense(&[2], &[1_i32, 1]),
@@ -141,7 +141,7 @@ fn sparse_tensors_are_made_and_added() {
 
 #[test]
 fn sums_are_made_of_values_and_dense_tensors() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let (value, dense) = (bed.scalar(&[2, 3], 1_i32), bed.dense(&[2, 3], &[2_i32; 6]));
     let twice = bed.one("tfrt_test.add", [&value, &value], &none()).unwrap();
     assert_eq!(
@@ -183,7 +183,7 @@ fn sums_are_made_of_values_and_dense_tensors() {
 
 #[test]
 fn small_networks_are_made_of_them() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let a = bed.dense(&[1, 4], &[1_i32, 0, 2, 0]);
     let twice = bed.one("tfrt_test.add", [&a, &a], &none()).unwrap();
     let same = bed.one("tfrt_test.equal", [&a, &twice], &none()).unwrap();
@@ -249,7 +249,7 @@ fn small_networks_are_made_of_them() {
 
 #[test]
 fn wrong_uses_are_told_as_the_original_tells_them() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let (x, matrix) = (
         bed.dense(&[2], &[1_i32, 2]),
         bed.dense(&[2, 2], &[1_i32; 4]),
@@ -317,7 +317,7 @@ fn wrong_uses_are_told_as_the_original_tells_them() {
 
 #[test]
 fn tensors_are_printed() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let (x, value) = (bed.dense(&[2], &[1_i32, 2]), bed.scalar(&[2], 1_i32));
     let strings =
         StringHostTensor::new(TensorShape::new(&[1]).unwrap(), vec![b"string".to_vec()]).unwrap();
@@ -346,7 +346,7 @@ fn tensors_are_printed() {
 
 #[test]
 fn tensors_come_later_or_never() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let value = bed.scalar(&[2, 2], 1_i32);
     for (name, knows_metadata) in [
         ("tfrt_test.async.noop", true),

@@ -3,11 +3,11 @@
 use tfrt_corert::{OpAttrs, TensorHandle};
 use tfrt_host::DType;
 
-use super::{Bed, Drawn, address, attrs, extents, none};
+use super::{Drawn, TestBed, address, attrs, extents, none};
 
 #[test]
 fn gradients_pass_where_relu_lets_numbers_pass() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let gradient = bed.dense(&[4], &[1.0_f32, 2.0, 3.0, 4.0]);
     let activation = bed.dense(&[4], &[-1.0_f32, 0.0, 0.5, 9.0]);
     let result = bed
@@ -31,7 +31,7 @@ fn gradients_pass_where_relu_lets_numbers_pass() {
 
 #[test]
 fn gradients_of_biases_are_sums_of_rows() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     for extents in [&[3, 2][..], &[1, 3, 2], &[3, 1, 1, 2]] {
         let gradient = bed.dense(extents, &[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0]);
         let result = bed.one("tf.BiasAddGrad", [&gradient], &none()).unwrap();
@@ -64,7 +64,7 @@ fn plain_loss(scores: &[f64], class: usize) -> f64 {
 
 #[test]
 fn the_gradient_of_a_loss_is_its_slope() {
-    let (bed, mut drawn) = (Bed::new(), Drawn(5));
+    let (bed, mut drawn) = (TestBed::new(), Drawn(5));
     let (n_rows, n_classes) = (6, 5);
     let scores: Vec<f64> = drawn
         .list(n_rows * n_classes, -10.0, 20)
@@ -152,7 +152,7 @@ fn rates(rate: f32, momentum: Option<f32>) -> OpAttrs {
 
 #[test]
 fn steps_change_weights_where_they_are() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     for n in [0, 1, 5000, 100_000] {
         let numbers = |seed: u64| Drawn(seed).list(n, -8.0, 16);
         let (w, v, g) = (numbers(6), numbers(7), numbers(8));

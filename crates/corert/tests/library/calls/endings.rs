@@ -1,4 +1,4 @@
-//! How waiting ends: cancellation and what comes after it, room, failures.
+//! Ends of waiting: cancellation and calls after it, room, failures.
 
 use tfrt_bef::BefFile;
 use tfrt_compiler::{CompileOptions, compile};

@@ -1,4 +1,4 @@
-//! What a recording keeps, and in which order.
+//! Contents and order of a recording.
 
 use tfrt_corert::Recording;
 use tfrt_tensor::TensorFormat;

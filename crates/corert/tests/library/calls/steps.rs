@@ -1,6 +1,6 @@
 //! Steps: operations that make new states of old ones, which are not lost.
 
-use tfrt_corert::{Caller, Inputs};
+use tfrt_corert::{CallSite, Inputs};
 use tfrt_host::Error;
 
 use super::*;
@@ -52,7 +52,7 @@ fn a_step_that_is_refused_has_taken_nothing() {
 
             let (mut inputs, held) = three();
             let writing = held[locked].write().unwrap();
-            let states = context.step(&op, &mut inputs, (&rates()).into(), Caller::here());
+            let states = context.step(&op, &mut inputs, (&rates()).into(), CallSite::here());
             let states = states.inspect(|states| states.iter().for_each(wait));
             drop(writing);
             let states = states.unwrap_or_else(|_| inputs[..2].iter().cloned().collect());
@@ -71,7 +71,7 @@ fn a_step_without_a_gradient_gives_the_states_back() {
     attrs.set("learning_rate", 0.5_f32).unwrap();
     let step = |weights: TensorHandle, gradient: &TensorHandle| {
         let mut inputs = [weights, gradient.clone()];
-        let states = steps.step(&op, &mut inputs, (&attrs).into(), Caller::here());
+        let states = steps.step(&op, &mut inputs, (&attrs).into(), CallSite::here());
         states.map(|mut states| states.pop().unwrap())
     };
     let weights = runtime.dense(&[1], &[1.0_f32]).unwrap();

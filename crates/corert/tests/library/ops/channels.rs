@@ -1,4 +1,4 @@
-//! Images whose channels come first: what is calculated is that of images whose channels come last.
+//! Images whose channels come first: results agree with those of images whose channels come last.
 
 use tfrt_corert::{OpAttrs, TensorHandle};
 use tfrt_tensor::DType;
@@ -11,7 +11,7 @@ fn turned(caller: &Caller, x: &TensorHandle, order: &[i32]) -> TensorHandle {
     caller.call("tf.Transpose", &[x, &order], &none())
 }
 
-/// Numbers between -1 and 1 that are all different.
+/// Returns numbers between -1 and 1 that are all different.
 fn images(caller: &Caller, extents: &[usize]) -> TensorHandle {
     let n = extents.iter().product::<usize>();
     let list: Vec<f32> = (0..n).map(|at| (at as f32 * 1.7).sin()).collect();

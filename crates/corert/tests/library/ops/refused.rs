@@ -1,4 +1,4 @@
-//! What convolutions don't take.
+//! Convolutions that are refused.
 
 use tfrt_corert::OpAttrs;
 

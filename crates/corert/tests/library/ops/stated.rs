@@ -1,4 +1,4 @@
-//! What graphs of TensorFlow state of operations, and what of it is refused.
+//! Attributes that graphs of TensorFlow state, and those that are refused.
 
 use tfrt_corert::TensorHandle;
 use tfrt_tensor::{DType, PartialTensorShape};

@@ -20,7 +20,7 @@ pub(super) struct Over {
 }
 
 impl Over {
-    /// The extent of the output, and the padding before.
+    /// Returns the extent of the output, and the padding before.
     fn output(self, input: usize, extent: usize) -> (usize, usize) {
         let covered = (extent - 1) * self.dilation + 1;
         match self.padding {
@@ -38,7 +38,7 @@ impl Over {
     }
 }
 
-/// What each output sees: `see(output, tap, input)` of one dimension.
+/// Returns, for each output, pairs `(tap, input)` along one dimension.
 pub(super) fn places(over: Over, input: usize, extent: usize) -> Vec<Vec<(usize, usize)>> {
     let (output, before) = over.output(input, extent);
     let of = |output: usize| {
@@ -51,7 +51,7 @@ pub(super) fn places(over: Over, input: usize, extent: usize) -> Vec<Vec<(usize,
     (0..output).map(of).collect()
 }
 
-/// The definition of a convolution in groups, which become channels of the output one behind the other.
+/// Returns the definition of a convolution in groups, which become channels of the output one behind the other.
 fn convolution(
     (x, [n, h, w, c]): (&[f32], [usize; 4]),
     (filter, [kh, kw, own, f]): (&[f32], [usize; 4]),

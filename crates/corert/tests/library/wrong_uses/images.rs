@@ -102,7 +102,7 @@ pub(super) fn rows() -> Vec<Row> {
     rows
 }
 
-/// Elements that images don't have.
+/// Returns elements that images don't have.
 fn of_elements(user: &User) -> Vec<Row> {
     let truths = |extents: &[usize]| {
         let n = extents.iter().product::<usize>();
@@ -167,7 +167,7 @@ fn with<const N: usize>(mut attrs: OpAttrs, fused: [&'static str; N]) -> OpAttrs
     attrs
 }
 
-/// What can't follow a convolution.
+/// Epilogues that can't follow a convolution.
 fn of_what_follows(user: &User) -> Vec<Row> {
     let x = user.ones(&[1, 4, 4, 2]);
     let filter = user.ones(&[3, 3, 2, 2]);

@@ -1,4 +1,4 @@
-//! What fails the results, and operations whose authors err.
+//! Failures of results, and operations whose authors err.
 
 use tfrt_corert::{CoreRuntime, CoreRuntimeOp, OpDefinition, OpRegistry, Outputs, same_metadata};
 use tfrt_host::Error;
@@ -6,7 +6,7 @@ use tfrt_host::Error;
 use super::{Row, User, failure, none, row, settled};
 use crate::calls::gate;
 
-/// An operation of one's own.
+/// Returns an operation of one's own.
 pub(super) fn op_of(runtime: &CoreRuntime, definition: OpDefinition) -> CoreRuntimeOp {
     let (mut registry, name) = (OpRegistry::new(), definition.name().to_owned());
     registry.add(definition);

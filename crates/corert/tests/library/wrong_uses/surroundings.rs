@@ -1,4 +1,4 @@
-//! What stands around operations: handlers, devices, functions, recordings, tensors.
+//! Wrong uses around operations: handlers, devices, functions, recordings, tensors.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ fn transfers() -> Vec<Row> {
     ]
 }
 
-/// The functions of a program.
+/// Returns the functions of a program.
 fn program(host: &HostContext, text: &str) -> Program {
     let module = tfrt_ir::parse(&tfrt_ir::Source::new("program.mlir", text)).unwrap();
     let bytes = compile(&module, &CompileOptions::default()).unwrap();
@@ -111,7 +111,12 @@ fn programs() -> Vec<Row> {
     let attrs = none();
     let by_kernel = || {
         let handles = std::slice::from_ref(&x);
-        OpCall::by_kernel(&runtime, &execution, Inputs::lent(handles), attrs.as_ref())
+        OpCall::by_kernel(
+            &runtime,
+            &execution,
+            Inputs::borrowed(handles),
+            attrs.as_ref(),
+        )
     };
     let mut two = by_kernel();
     two.n_results = Some(2);

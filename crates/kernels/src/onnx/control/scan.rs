@@ -7,7 +7,7 @@ use tfrt_host::kernel::{
     Attr, AttributeView, Callee, KernelRegistry, Loop, Rest, ResultCount, Turn, Turns,
 };
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext};
-use tfrt_tensor::math::movement::Movement;
+use tfrt_tensor::math::layout_copy::LayoutCopy;
 use tfrt_tensor::{
     DenseHostTensor, Dims, NoValue, Sequence, StringHostTensor, Tensor, TensorShape,
 };
@@ -155,7 +155,7 @@ fn axis_first(
     let mut order: Vec<usize> = (0..found.len()).collect();
     let first = order.remove(place);
     order.insert(0, first);
-    let movement = Movement::transpose(&found, &order)?;
+    let movement = LayoutCopy::transpose(&found, &order)?;
     let opaque = OpaqueTensors::of(execution, &[tensor])?;
     let out = opaque.output_in(execution, movement.extents())?;
     let chain = movement.run_into(execution, &opaque.tensors[0], &out)?;

@@ -3,7 +3,7 @@
 use tfrt_host::Error;
 use tfrt_tensor::Dims;
 use tfrt_tensor::math::Family;
-use tfrt_tensor::math::conv::deformed::{Deformed, deformed_into};
+use tfrt_tensor::math::conv::deformed::{DeformableConvolution, deformed_into};
 use tfrt_tensor::math::window::Window;
 
 use crate::onnx::pool::image;
@@ -24,7 +24,7 @@ pub(super) fn deformed(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let filter_extents = node.inputs.extents(1, extents.len())?;
     let spatial = SpatialAttributes::of(node, extents.len() - 2, Some(&filter_extents[2..]))?;
     let windows: Vec<Window> = spatial.windows(node, &extents[2..])?;
-    let deformed = Deformed {
+    let deformed = DeformableConvolution {
         windows,
         groups: node.attributes.size_or("group", 1)?,
         offset_groups: node.attributes.size_or("offset_group", 1)?,

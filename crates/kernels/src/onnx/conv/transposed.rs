@@ -1,10 +1,10 @@
-//! Transposed convolutions: each element of the input is multiplied by a whole window of the output.
+//! TransposedConvolution convolutions: each element of the input is multiplied by a whole window of the output.
 
 use tfrt_host::Error;
 use tfrt_tensor::Dims;
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::conv::channels_first::transposed_extents;
-use tfrt_tensor::math::conv::{TensorEpilogue, Transposed};
+use tfrt_tensor::math::conv::{TensorConvEpilogue, TransposedConvolution};
 use tfrt_tensor::math::window::{Padding, Window};
 
 use super::Filter;
@@ -20,9 +20,9 @@ pub(super) fn transposed(node: &NodeCall<'_>, filter: Filter<'_>) -> Result<Outp
         .map_err(|error| node.with_name(&error))?;
     let out = node.output(dtype, &output)?;
     let shift = node.inputs.optional_dense(2)?.cloned();
-    let after = TensorEpilogue {
+    let after = TensorConvEpilogue {
         shift,
-        ..TensorEpilogue::default()
+        ..TensorConvEpilogue::default()
     };
     node.inputs.expect(0, Family::Floats)?;
     let chain = filter.convolve_transposed(node, &transposed, after, &out)?;
@@ -33,7 +33,7 @@ fn described(
     node: &NodeCall<'_>,
     extents: &[usize],
     filter: &[usize],
-) -> Result<Transposed, Error> {
+) -> Result<TransposedConvolution, Error> {
     let rank = extents.len() - 2;
     let spatial = SpatialAttributes::of(node, rank, Some(&filter[2..]))?;
     let sizes = |name: &str| -> Result<Option<Vec<usize>>, Error> {
@@ -88,9 +88,9 @@ fn described(
         };
         windows.push(Window { padding, ..bare });
     }
-    Ok(Transposed {
+    Ok(TransposedConvolution {
         output_padding: more.into(),
         groups: node.attributes.size_or("groups", 1)?,
-        ..Transposed::new(&windows)
+        ..TransposedConvolution::new(&windows)
     })
 }

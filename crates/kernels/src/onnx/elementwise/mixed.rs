@@ -4,8 +4,8 @@ use tfrt_host::Error;
 use tfrt_tensor::math::cast::{Casting, cast_into};
 use tfrt_tensor::math::elementwise::broadcast_extents;
 use tfrt_tensor::math::pointwise::{
-    self, BinaryFunction, Operand, ParametricFunction, Program, Step, UnaryFunction, binary_into,
-    binary_metadata,
+    self, BinaryFunction, Operand, ParametricFunction, PointwiseProgram, Step, UnaryFunction,
+    binary_into, binary_metadata,
 };
 use tfrt_tensor::{Bool, DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
@@ -54,7 +54,8 @@ pub(super) fn clip(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         .map(|limit| limit.reshape(TensorShape::SCALAR));
     let limits = limits.collect::<Result<Vec<_>, _>>()?;
     let inputs: Vec<&DenseHostTensor> = std::iter::once(x).chain(&limits).collect();
-    let chain = Program::new(inputs.len(), &steps)?.run_into(node.execution, &inputs, &out)?;
+    let chain =
+        PointwiseProgram::new(inputs.len(), &steps)?.run_into(node.execution, &inputs, &out)?;
     Ok(Outputs::later(out, chain))
 }
 

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use tfrt_ops::tf::images::has_channels_first;
-use tfrt_tensor::math::movement::Movement;
+use tfrt_tensor::math::layout_copy::LayoutCopy;
 use tfrt_tensor::op::{Operands, Output, Outputs, TensorCall, made};
 use tfrt_tensor::{DenseHostTensor, Tensor, TensorMetadata, TensorShape, with_element};
 
@@ -84,7 +84,7 @@ fn channel_order(rank: usize, to_last: bool) -> SmallVec<[usize; 6]> {
 /// Transposes images to channels last.
 fn last(call: &TensorCall<'_>, x: &DenseHostTensor) -> Result<DenseHostTensor, Error> {
     let extents = x.shape().to_dims();
-    let movement = Movement::transpose(&extents, &channel_order(extents.len(), true))?;
+    let movement = LayoutCopy::transpose(&extents, &channel_order(extents.len(), true))?;
     let (dtype, out) = (x.dtype(), call.allocate(movement.metadata(x.metadata())?)?);
     {
         let (x, mut out) = (x.read()?, out.write()?);
@@ -100,7 +100,7 @@ fn first_into(
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let extents = x.shape().to_dims();
-    let movement = Movement::transpose(&extents, &channel_order(extents.len(), false))?;
+    let movement = LayoutCopy::transpose(&extents, &channel_order(extents.len(), false))?;
     movement.run_into(execution, x, out)
 }
 

@@ -4,8 +4,8 @@
 use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Error, ExecutionContext, Heap, HostContext, Value};
 use tfrt_tensor::math::conv::{Convolution, PackedFilter, convolve_packed_into};
-use tfrt_tensor::math::matmul::{PackedRight, matmul_packed_into};
-use tfrt_tensor::math::panel::{Activation, AddedTensor, TensorAfter};
+use tfrt_tensor::math::matmul::{PackedRhs, matmul_packed_into};
+use tfrt_tensor::math::packed_gemm::{Activation, TensorAddend, TensorEpilogue};
 use tfrt_tensor::math::window::{Padding, Window};
 use tfrt_tensor::{DenseHostTensor, Tensor};
 
@@ -42,7 +42,7 @@ impl Value for Filter {
 /// A packed right-hand side, with the summands of each row.
 #[derive(Clone, Debug)]
 struct Matrix {
-    packed: PackedRight,
+    packed: PackedRhs,
     shift: DenseHostTensor,
 }
 
@@ -145,13 +145,13 @@ fn convolution<const ADDS: bool>(
     }
     let windows = [(height, 0), (width, 1)]
         .map(|(extent, index)| Window::new(extent, strides[index], around[index]));
-    let after = TensorAfter {
+    let after = TensorEpilogue {
         scale: filter.scale.clone(),
         shift: filter.shift.clone(),
         added: if ADDS {
-            AddedTensor::Result
+            TensorAddend::Result
         } else {
-            AddedTensor::Nothing
+            TensorAddend::Nothing
         },
         activation: activation(&name)?,
         then: None,
@@ -205,7 +205,7 @@ fn activation(name: &str) -> Result<Activation, Error> {
 /// `b: [k, n]`, `bias: [n]`.
 fn pack_matrix(b: &Tensor, bias: &Tensor, host: &HostContext) -> Result<Matrix, Error> {
     let (b, bias) = (b.as_dense()?.read()?, bias.as_dense()?.read()?);
-    let packed = PackedRight::pack(host.allocator(), &b.view()?)?;
+    let packed = PackedRhs::pack(host.allocator(), &b.view()?)?;
     let (bias, [_, n]) = (bias.elements::<f32>()?, packed.extents());
     if bias.len() != n {
         let found = bias.len();
@@ -230,10 +230,10 @@ fn product(
     name: Attr<&str>,
     execution: &ExecutionContext,
 ) -> WriteResult {
-    let after = TensorAfter {
+    let after = TensorEpilogue {
         shift: Some(right.shift.clone()),
         activation: activation(&name)?,
-        ..TensorAfter::default()
+        ..TensorEpilogue::default()
     };
     matmul_packed_into(
         execution,

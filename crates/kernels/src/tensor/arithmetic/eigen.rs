@@ -2,7 +2,7 @@
 
 use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Chain, Error, ExecutionContext, HostContext};
-use tfrt_tensor::math::conv::{self, Convolution, TensorEpilogue};
+use tfrt_tensor::math::conv::{self, Convolution, TensorConvEpilogue};
 use tfrt_tensor::math::normalize::{self, ChannelTensors, Channels};
 use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorShape};
 
@@ -65,7 +65,7 @@ fn convolution(
 ) -> WriteResult {
     convolve(
         [x, filter, y],
-        TensorEpilogue::default(),
+        TensorConvEpilogue::default(),
         &padding,
         &strides,
         execution,
@@ -82,9 +82,9 @@ fn convolution_with_bias(
     strides: Attr<&[i64]>,
     execution: &ExecutionContext,
 ) -> WriteResult {
-    let epilogue = TensorEpilogue {
+    let epilogue = TensorConvEpilogue {
         shift: Some(bias.as_dense()?.clone()),
-        ..TensorEpilogue::default()
+        ..TensorConvEpilogue::default()
     };
     convolve([x, filter, y], epilogue, &padding, &strides, execution)
 }
@@ -112,7 +112,7 @@ fn convolution_with_batch_norm<const RELU: bool>(
     let of = |list: &[f32]| {
         DenseHostTensor::from_slice(execution.host().allocator(), &[list.len()], list)
     };
-    let epilogue = TensorEpilogue {
+    let epilogue = TensorConvEpilogue {
         scale: Some(of(&factors)?),
         shift: Some(of(&summands)?),
         relu: RELU,
@@ -136,7 +136,7 @@ pub(super) fn channel_tensors<'t>(
 
 fn convolve(
     [x, filter, y]: [&Tensor; 3],
-    epilogue: TensorEpilogue,
+    epilogue: TensorConvEpilogue,
     padding: &str,
     strides: &[i64],
     execution: &ExecutionContext,

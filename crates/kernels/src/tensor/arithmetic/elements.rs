@@ -5,8 +5,8 @@ use tfrt_host::{Error, ExecutionContext};
 use tfrt_tensor::math::cast::{Casting, cast_into};
 use tfrt_tensor::math::elementwise::expect_same;
 use tfrt_tensor::math::pointwise::{
-    BinaryFunction, Operand, Order, Program, Step, UnaryFunction, binary_in_place, binary_into,
-    unary_in_place, unary_into,
+    BinaryFunction, Operand, OperandOrder, PointwiseProgram, Step, UnaryFunction, binary_in_place,
+    binary_into, unary_in_place, unary_into,
 };
 use tfrt_tensor::{DType, DenseHostTensor, Tensor};
 
@@ -81,7 +81,13 @@ fn relu_gradient(
     expect_same(activation.shape(), gradient.shape())?;
     expect(dtype, &[activation, gradient])?;
     let function = BinaryFunction::ReluGradient;
-    binary_in_place(execution, function, Order::OtherFirst, gradient, activation)
+    binary_in_place(
+        execution,
+        function,
+        OperandOrder::OtherFirst,
+        gradient,
+        activation,
+    )
 }
 
 /// `%c1 = "tfrt_test.add.<t>"(%a, %b, %c, %c0)`: c = f(a, b), where c may be a or b
@@ -95,8 +101,8 @@ fn of_two(
     expect_same(a.shape(), b.shape())?;
     expect(dtype, &[a, b, c])?;
     match [a, b].map(|input| is_same(input, c)) {
-        [true, false] => binary_in_place(execution, function, Order::TargetFirst, c, b),
-        [false, true] => binary_in_place(execution, function, Order::OtherFirst, c, a),
+        [true, false] => binary_in_place(execution, function, OperandOrder::TargetFirst, c, b),
+        [false, true] => binary_in_place(execution, function, OperandOrder::OtherFirst, c, a),
         [true, true] => with_itself(execution, function, c),
         [false, false] => binary_into(execution, function, a, b, c),
     }
@@ -114,7 +120,7 @@ fn to_second(
     expect(dtype, &[a, b])?;
     match is_same(a, b) {
         true => with_itself(execution, function, b),
-        false => binary_in_place(execution, function, Order::TargetFirst, b, a),
+        false => binary_in_place(execution, function, OperandOrder::TargetFirst, b, a),
     }
 }
 
@@ -125,7 +131,7 @@ fn with_itself(
     tensor: &DenseHostTensor,
 ) -> WriteResult {
     let step = Step::Binary(function, [Operand::Input(0); 2]);
-    Program::new(1, &[step])?.run_in_place(execution, tensor, &[])
+    PointwiseProgram::new(1, &[step])?.run_in_place(execution, tensor, &[])
 }
 
 /// `%c1 = "tfrt_test.cast.i32_to_f32"(%a, %b, %c0)`

@@ -4,7 +4,7 @@ use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{Error, ExecutionContext, HostContext};
 use tfrt_tensor::math::number::Real;
 use tfrt_tensor::math::reduce::{Extremum, Reduction, position, reduce, reduce_into};
-use tfrt_tensor::math::softmax::{self, Kind};
+use tfrt_tensor::math::softmax::{self, SoftmaxKind};
 use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape, TensorViewMut};
 
 use super::{WriteResult, both, parallel};
@@ -92,7 +92,7 @@ fn softmax(a: &Tensor, execution: &ExecutionContext) -> WriteResult {
     let a = a.as_dense()?;
     a.metadata().expect_dtype(DType::F32)?;
     parallel::fill(execution, a, super::WHOLE, |_, elements: &mut [f32]| {
-        softmax::row_in_place(Kind::Softmax, elements);
+        softmax::row_in_place(SoftmaxKind::Softmax, elements);
         Ok(())
     })
 }

@@ -2,7 +2,7 @@
 
 use tfrt_host::kernel::{Attr, KernelRegistry, ScalarAttr};
 use tfrt_host::{Error, HostContext};
-use tfrt_tensor::attribute::{Listed, Values};
+use tfrt_tensor::attribute::{AttrElement, Values};
 use tfrt_tensor::{BF16, Bool, Complex, Element, F16, ScalarHostTensor, Tensor, TensorShape};
 
 use super::zeroed;
@@ -237,7 +237,7 @@ fn uninitialized<T: Element>(shape: Attr<&[i64]>, host: &HostContext) -> Result<
 
 /// `%t = "tfrt_dht_sync.create_dense_tensor.<t>"() {shape = [2], values = [1 : <t>, 2 : <t>]}`: one value
 /// is written everywhere.
-fn of_values<T: Listed>(
+fn of_values<T: AttrElement>(
     shape: Attr<&[i64]>,
     values: Values<'_, T>,
     host: &HostContext,
@@ -268,7 +268,7 @@ fn of_bool(shape: Attr<&[i64]>, value: Attr<bool>) -> Result<Tensor, Error> {
 }
 
 /// `%t = "tfrt_dht_sync.create_from_scalar.complex64"() {shape = [2], value = [1.0 : f32, 0.0 : f32]}`
-fn of_complex<T: Listed>(shape: Attr<&[i64]>, value: Values<'_, T>) -> Result<Tensor, Error> {
+fn of_complex<T: AttrElement>(shape: Attr<&[i64]>, value: Values<'_, T>) -> Result<Tensor, Error> {
     everywhere(&shape, complex(value)?)
 }
 

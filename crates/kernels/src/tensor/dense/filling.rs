@@ -2,7 +2,7 @@
 
 use tfrt_host::kernel::{Attr, KernelRegistry, Rest, ScalarAttr};
 use tfrt_host::{Chain, Error, Value};
-use tfrt_tensor::attribute::{Listed, Values, wrong_count};
+use tfrt_tensor::attribute::{AttrElement, Values, wrong_count};
 use tfrt_tensor::{BF16, Bool, Complex, Element, F16, Tensor};
 
 use crate::operands;
@@ -139,12 +139,12 @@ fn fill_bool(tensor: &Tensor, value: Attr<bool>) -> Result<Chain, Error> {
 }
 
 /// `%c1 = tfrt_dht.fill_tensor_with_constant.complex64 %t, %c0 [1.0 : f32, 0.0 : f32]`
-fn fill_complex<T: Listed>(tensor: &Tensor, value: Values<'_, T>) -> Result<Chain, Error> {
+fn fill_complex<T: AttrElement>(tensor: &Tensor, value: Values<'_, T>) -> Result<Chain, Error> {
     write_everywhere(tensor, complex(value)?)
 }
 
 /// Returns the complex number of a real and an imaginary part.
-pub(super) fn complex<T: Listed>(value: Values<'_, T>) -> Result<T, Error> {
+pub(super) fn complex<T: AttrElement>(value: Values<'_, T>) -> Result<T, Error> {
     value.single()?.ok_or_else(|| {
         let found = value.n_parts();
         Error::invalid_argument(format!("a complex value is two numbers, found {found}"))
@@ -158,7 +158,7 @@ fn write_everywhere<T: Element>(tensor: &Tensor, value: T) -> Result<Chain, Erro
 }
 
 /// `%c1 = tfrt_dht.set_tensor_with_constant_values.<t> %t, %c0 [1 : <t>, 2 : <t>]`
-fn set<T: Listed>(tensor: &Tensor, values: Values<'_, T>) -> Result<Chain, Error> {
+fn set<T: AttrElement>(tensor: &Tensor, values: Values<'_, T>) -> Result<Chain, Error> {
     let mut writing = tensor.as_dense()?.write()?;
     let elements = writing.elements_mut::<T>()?;
     elements.copy_from_slice(values.expect(elements.len())?);
@@ -166,7 +166,7 @@ fn set<T: Listed>(tensor: &Tensor, values: Values<'_, T>) -> Result<Chain, Error
 }
 
 /// `tfrt_dht_sync.set_tensor_with_constant_values.<t> %t [1 : <t>, 2 : <t>]`
-fn set_synchronously<T: Listed>(tensor: &Tensor, values: Values<'_, T>) -> Result<(), Error> {
+fn set_synchronously<T: AttrElement>(tensor: &Tensor, values: Values<'_, T>) -> Result<(), Error> {
     set(tensor, values).map(|_| ())
 }
 

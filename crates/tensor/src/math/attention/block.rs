@@ -1,4 +1,4 @@
-//! Blocks of queries, and what is kept of them from one block of keys to the next.
+//! Flash attention: blocks of queries that walk over blocks of keys with a running softmax.
 
 use std::num::NonZeroUsize;
 
@@ -12,12 +12,12 @@ use crate::math::reduce::{Maximum, Sum, block};
 use crate::math::{parallel, vectorized};
 use crate::{Dims, Element, TensorView};
 
-/// Queries of a block.
+/// Number of queries of a block.
 const N_QUERIES: usize = 64;
-/// Keys of a block.
+/// Number of keys of a block.
 const N_KEYS: usize = 128;
 
-/// How the tensors lie. All have four dimensions.
+/// Extents of attention's tensors, all of four dimensions.
 #[derive(Clone, Debug)]
 pub(super) struct AttentionPlan {
     heads: usize,
@@ -34,15 +34,15 @@ pub(super) struct AttentionPlan {
     causal: Option<usize>,
 }
 
-/// What is kept of a block of queries, and room for what is made on the way.
+/// Running softmax state of a block of queries, with scratch memory.
 struct Block<W> {
     queries: Vec<W>,
     keys: Vec<W>,
     values: Vec<W>,
     scores: Vec<W>,
-    /// Sums of values so far, as scaled by the largest score.
+    /// Sums of values so far, scaled by the largest score.
     sums: Vec<W>,
-    /// Of each query the largest score so far, and the sum of all e^(score - largest).
+    /// For each query the largest score so far, and the sum of all e^(score - largest).
     states: Vec<(W, W)>,
 }
 
@@ -102,26 +102,26 @@ impl AttentionPlan {
         })
     }
 
-    /// Sees a mask with the shape of all scores.
+    /// Broadcasts a mask to the shape of all scores.
     pub(super) fn broadcast<'a, T: Element>(
         &self,
         mask: &Mask<'a, T>,
     ) -> Result<Mask<'a, T>, Error> {
         Ok(match mask {
             Mask::None => Mask::None,
-            Mask::Added(view) => Mask::Added(view.broadcast(&self.scores)?),
-            Mask::Seen(view) => Mask::Seen(view.broadcast(&self.scores)?),
+            Mask::Additive(view) => Mask::Additive(view.broadcast(&self.scores)?),
+            Mask::Boolean(view) => Mask::Boolean(view.broadcast(&self.scores)?),
         })
     }
 
-    /// As [`chunk_len`](Self::chunk_len), of a result as [`run_beside`](Self::run_beside) makes it.
-    pub(super) fn chunk_len_beside(&self) -> NonZeroUsize {
+    /// Returns the chunk length of a result with merged heads, for [`run_merged_heads`](Self::run_merged_heads).
+    pub(super) fn chunk_len_merged_heads(&self) -> NonZeroUsize {
         let row = self.heads.saturating_mul(self.width);
         let operations = self.n_keys.saturating_mul(2) / 8;
         parallel::chunk_len(operations, row.saturating_mul(N_QUERIES))
     }
 
-    /// Chunks of the result have whole blocks of queries.
+    /// Returns the chunk length of a result: whole blocks of queries.
     pub(super) fn chunk_len(&self) -> NonZeroUsize {
         let operations = self.n_keys.saturating_mul(2) / 8;
         parallel::chunk_len(operations, self.width.saturating_mul(N_QUERIES))
@@ -159,8 +159,8 @@ impl AttentionPlan {
         }
     }
 
-    /// As [`run`](Self::run), of a result that lies `[batch, n_queries, heads, width]`: whole rows of all heads.
-    pub(super) fn run_beside<T: AttentionElement>(
+    /// Makes whole rows of a result with merged heads, `[batch, n_queries, heads, width]`.
+    pub(super) fn run_merged_heads<T: AttentionElement>(
         &self,
         elements: [&[T]; 3],
         mask: &Mask<'_, T>,
@@ -253,7 +253,7 @@ impl AttentionPlan {
         }
     }
 
-    /// How many keys a query looks at.
+    /// Returns the number of keys that a query attends to.
     fn n_seen(&self, query: usize) -> usize {
         let most = self.causal.map_or(self.n_keys, |before| {
             before.saturating_add(query).saturating_add(1)
@@ -280,7 +280,7 @@ impl AttentionPlan {
         multiply(scale, queries, keys, scores);
     }
 
-    /// Adds up values by their weights.
+    /// Adds values, each times its weight, to the sums.
     fn add<W: Real + crate::math::matmul::MatmulElement>(
         &self,
         block: &mut Block<W>,
@@ -343,7 +343,7 @@ fn pack<T: Number>(
     }
 }
 
-/// Does what a mask says with some scores of a query, from a key on.
+/// Applies a mask to the scores of a query and a range of keys.
 fn mask_row<T: AttentionElement>(
     mask: &Mask<'_, T>,
     [batch, head, query, key]: [usize; 4],
@@ -366,13 +366,13 @@ fn mask_row<T: AttentionElement>(
     let place = [batch, head, query, key];
     match mask {
         Mask::None => {}
-        Mask::Added(view) => {
+        Mask::Additive(view) => {
             let added = row(view, place, scores.len());
             for (score, added) in scores.iter_mut().zip(added) {
                 *score = score.plus(added.widened());
             }
         }
-        Mask::Seen(view) => {
+        Mask::Boolean(view) => {
             let seen = row(view, place, scores.len());
             for (score, is_seen) in scores.iter_mut().zip(seen) {
                 if !bool::from(is_seen) {
@@ -383,7 +383,7 @@ fn mask_row<T: AttentionElement>(
     }
 }
 
-/// Makes scores of a query to weights, by the largest so far; scales down what was summed up if that grows.
+/// Turns scores of a query into weights by the largest score so far; scales the sums down if that grows.
 fn weigh<W>(scores: &mut [W], (largest, sum): &mut (W, W), sums: &mut [W])
 where
     W: crate::math::number::Floating<Wide = W>,

@@ -12,27 +12,27 @@ use crate::math::parallel;
 use crate::with_floating;
 use crate::{Bool, DType, DenseHostTensor, Dims};
 
-/// What is done with scores.
+/// Options of attention with soft capping and lengths, beyond those of [`Attention`](super::Attention).
 #[derive(Clone, Debug)]
-pub struct Scoring {
+pub struct ScoreOptions {
     /// The factor of scores.
     pub scale: f64,
     /// Above 0, scores become `softcap * tanh(score / softcap)`.
     pub softcap: f64,
-    /// Query `i` looks at the first `i + 1` keys and as many more as this says.
+    /// Causal attention: query `i` attends to the first `i + 1 + causal` keys.
     pub causal: Option<usize>,
-    /// For each of the batch, how many keys there are.
+    /// Number of keys of each batch.
     pub lens: Option<Vec<usize>>,
 }
 
-/// What is asked for of each query and key.
+/// The stage of scores that a caller asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum ScoreStage {
     /// The product, scaled.
     Product,
-    /// That behind `softcap`.
+    /// Scores after `softcap`.
     Capped,
-    /// That with the mask.
+    /// Scores after the mask.
     Masked,
     /// The share of the key.
     Softmax,
@@ -41,10 +41,10 @@ pub enum Stage {
 /// The tensors, and how they lie.
 #[derive(Clone, Debug)]
 struct ScorePlan {
-    scoring: Scoring,
+    scoring: ScoreOptions,
     queries: DenseHostTensor,
     keys: DenseHostTensor,
-    /// Its extents, padded to four, and what is looked at behind the last of its keys: nothing.
+    /// The mask with its extents, padded to four. Keys behind its last are not attended to.
     mask: Option<(DenseHostTensor, [usize; 4])>,
     heads: usize,
     key_heads: usize,
@@ -55,7 +55,7 @@ struct ScorePlan {
 
 impl ScorePlan {
     fn new(
-        scoring: Scoring,
+        scoring: ScoreOptions,
         [queries, keys]: [&DenseHostTensor; 2],
         mask: Option<&DenseHostTensor>,
     ) -> Result<ScorePlan, Error> {
@@ -105,11 +105,11 @@ impl ScorePlan {
         })
     }
 
-    /// The scores of a query, as they are at a stage.
+    /// Returns the scores of a query, as they are at a stage.
     fn scores<T: Real>(
         &self,
         index: usize,
-        stage: Stage,
+        stage: ScoreStage,
         scores: &mut Vec<f64>,
     ) -> Result<(), Error> {
         let (rest, query) = (index / self.n_queries, index % self.n_queries);
@@ -129,7 +129,7 @@ impl ScorePlan {
                 .sum();
             scores.push(product * self.scoring.scale);
         }
-        if stage == Stage::Product {
+        if stage == ScoreStage::Product {
             return Ok(());
         }
         let softcap = self.scoring.softcap;
@@ -138,11 +138,11 @@ impl ScorePlan {
                 .iter_mut()
                 .for_each(|score| *score = softcap * (*score / softcap).tanh());
         }
-        if stage == Stage::Capped {
+        if stage == ScoreStage::Capped {
             return Ok(());
         }
         self.mask::<T>([batch, head, query], scores)?;
-        if stage == Stage::Softmax {
+        if stage == ScoreStage::Softmax {
             softmax(scores);
         }
         Ok(())
@@ -191,7 +191,7 @@ impl ScorePlan {
     }
 }
 
-/// Of scores that are all minus infinity all shares are 0.
+/// Applies softmax to scores in place. If all scores are minus infinity, all results are 0.
 fn softmax(scores: &mut [f64]) {
     let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY {
@@ -217,7 +217,7 @@ fn softmax(scores: &mut [f64]) {
 /// `InvalidArgument` if the shapes or types are not that, and those of [`parallel::fill`].
 pub fn scores_into(
     execution: &ExecutionContext,
-    wanted: (Scoring, Stage),
+    wanted: (ScoreOptions, ScoreStage),
     inputs: [&DenseHostTensor; 2],
     mask: Option<&DenseHostTensor>,
     out: &DenseHostTensor,
@@ -228,7 +228,7 @@ pub fn scores_into(
 
 fn scores_of<T: Real>(
     execution: &ExecutionContext,
-    (scoring, stage): (Scoring, Stage),
+    (scoring, stage): (ScoreOptions, ScoreStage),
     inputs: [&DenseHostTensor; 2],
     mask: Option<&DenseHostTensor>,
     out: &DenseHostTensor,
@@ -262,7 +262,7 @@ fn scores_of<T: Real>(
 /// `InvalidArgument` if the shapes or types are not that, and those of [`parallel::fill`].
 pub fn scored_into(
     execution: &ExecutionContext,
-    scoring: Scoring,
+    scoring: ScoreOptions,
     inputs: [&DenseHostTensor; 3],
     mask: Option<&DenseHostTensor>,
     out: &DenseHostTensor,
@@ -273,7 +273,7 @@ pub fn scored_into(
 
 fn scored_of<T: Real>(
     execution: &ExecutionContext,
-    scoring: Scoring,
+    scoring: ScoreOptions,
     [queries, keys, values]: [&DenseHostTensor; 3],
     mask: Option<&DenseHostTensor>,
     out: &DenseHostTensor,
@@ -301,7 +301,7 @@ fn scored_of<T: Real>(
             let (mut scores, mut sums) = (Vec::new(), vec![0.0; width]);
             for (index, part) in part.chunks_mut(row).enumerate() {
                 let index = first / row + index;
-                plan.scores::<T>(index, Stage::Softmax, &mut scores)?;
+                plan.scores::<T>(index, ScoreStage::Softmax, &mut scores)?;
                 let rest = index / plan.n_queries;
                 let (batch, head) = (rest / plan.heads, rest % plan.heads);
                 let key_head = head / (plan.heads / plan.key_heads);

@@ -59,7 +59,7 @@ fn value(seed: usize) -> f64 {
     ((seed * 7919 + 13) % 1009) as f64 / 200.0 - 2.5
 }
 
-/// By the definition: all scores, softmax, and the sum of values.
+/// Returns attention by its definition: all scores, softmax, and the sum of values.
 fn composed(case: &Case, [q, k, v]: [&TensorView<'_, f64>; 3], mask: &Mask<'_, f64>) -> Vec<f64> {
     let (shape, width) = (q.extents(), v.extents()[3]);
     let [n_keys, depth] = [k.extents()[2], shape[3]];
@@ -80,12 +80,12 @@ fn composed(case: &Case, [q, k, v]: [&TensorView<'_, f64>; 3], mask: &Mask<'_, f
                     .sum();
                 let added = match mask {
                     Mask::None => 0.0,
-                    Mask::Added(view) => view
+                    Mask::Additive(view) => view
                         .broadcast(&[shape[0], shape[1], shape[2], n_keys])
                         .unwrap()
                         .get(&[b, h, i, j])
                         .unwrap(),
-                    Mask::Seen(view) => {
+                    Mask::Boolean(view) => {
                         let is_seen = view
                             .broadcast(&[shape[0], shape[1], shape[2], n_keys])
                             .unwrap()
@@ -130,7 +130,7 @@ fn composed(case: &Case, [q, k, v]: [&TensorView<'_, f64>; 3], mask: &Mask<'_, f
     out
 }
 
-/// What attention gives for elements of some type.
+/// Returns the result of attention for elements of a type.
 fn fused<T: AttentionElement>(case: &Case, lists: &[Vec<f64>; 4], seen: &[Bool]) -> Vec<f64> {
     let lists: Vec<Vec<T>> = lists
         .iter()
@@ -139,8 +139,8 @@ fn fused<T: AttentionElement>(case: &Case, lists: &[Vec<f64>; 4], seen: &[Bool])
     let [q, k, v] = [0, 1, 2].map(|index: usize| case.layouts[index].view(&lists[index]));
     let mask = match &case.mask {
         None => Mask::None,
-        Some((layout, true)) => Mask::Seen(layout.view(seen)),
-        Some((layout, false)) => Mask::Added(layout.view(&lists[3])),
+        Some((layout, true)) => Mask::Boolean(layout.view(seen)),
+        Some((layout, false)) => Mask::Additive(layout.view(&lists[3])),
     };
     let shape = [
         q.extents()[0],
@@ -181,8 +181,8 @@ proptest! {
         let [q, k, v] = [0, 1, 2].map(|index: usize| case.layouts[index].view(&lists[index]));
         let mask = match &case.mask {
             None => Mask::None,
-            Some((layout, true)) => Mask::Seen(layout.view(&seen)),
-            Some((layout, false)) => Mask::Added(layout.view(&lists[3])),
+            Some((layout, true)) => Mask::Boolean(layout.view(&seen)),
+            Some((layout, false)) => Mask::Additive(layout.view(&lists[3])),
         };
         let wanted = composed(&case, [&q, &k, &v], &mask);
         let found = [
@@ -233,8 +233,8 @@ fn shapes_that_do_not_fit_are_told() {
     assert!(of(&fits, &[1, 0, 3, 4], &[1, 0, 3, 4], Mask::None, &fits).is_err());
     assert!(of(&fits, &fits, &fits, Mask::None, &[1, 2, 3, 5]).is_err());
     assert!(of(&fits[1..], &fits, &fits, Mask::None, &fits).is_err());
-    assert!(of(&fits, &fits, &fits, Mask::Added(view(&[2, 3])), &fits).is_err());
-    assert!(of(&fits, &fits, &fits, Mask::Added(view(&[3, 3])), &fits).is_ok());
+    assert!(of(&fits, &fits, &fits, Mask::Additive(view(&[2, 3])), &fits).is_err());
+    assert!(of(&fits, &fits, &fits, Mask::Additive(view(&[3, 3])), &fits).is_ok());
     let large = [1 << 40, 0, 1 << 40, 1 << 40];
     let empty = TensorView::<f32>::new(&[], &large).unwrap();
     let mut out = TensorViewMut::new(&mut [], &large).unwrap();
@@ -263,7 +263,7 @@ fn heads_side_by_side_are_those_behind_each_other() {
         );
         let v = list(3, batch * n_keys * heads * width);
         let added = list(4, batch * n_keys);
-        let mask = Mask::Added(TensorView::new(&added, &[batch, 1, 1, n_keys]).unwrap());
+        let mask = Mask::Additive(TensorView::new(&added, &[batch, 1, 1, n_keys]).unwrap());
         let lists = [
             (&q, n_queries, depth),
             (&k, n_keys, depth),
@@ -282,7 +282,7 @@ fn heads_side_by_side_are_those_behind_each_other() {
             causal: Some(2),
         };
         let mut out = TensorViewMut::new(&mut found, &[batch, n_queries, heads * width]).unwrap();
-        attention_beside(&options, heads, beside.each_ref(), &mask, &mut out).unwrap();
+        attention_merged_heads(&options, heads, beside.each_ref(), &mask, &mut out).unwrap();
         let mut out = TensorViewMut::new(&mut wanted, &[batch, heads, n_queries, width]).unwrap();
         attention(&options, apart.each_ref(), &mask, &mut out).unwrap();
         for (index, found) in found.iter().enumerate() {
@@ -298,7 +298,8 @@ fn heads_side_by_side_are_those_behind_each_other() {
     let mut out = TensorViewMut::new(&mut out, &[1, 2, 3]).unwrap();
     for heads in [0, 2] {
         let inputs = [&view; 3];
-        let wrong = attention_beside(&Attention::default(), heads, inputs, &Mask::None, &mut out);
+        let wrong =
+            attention_merged_heads(&Attention::default(), heads, inputs, &Mask::None, &mut out);
         assert!(wrong.unwrap_err().message().contains("heads side by side"));
     }
 }

@@ -1,4 +1,4 @@
-//! Convolutions of tensors whose channels come first, with filters as ONNX has them.
+//! Convolutions with channels first, and filters in ONNX's order.
 //!
 //! Images are brought into the order of [`conv`](super) and back one by one, the filter once: what is multiplied
 //! lies side by side there. A filter of many convolutions is brought there ahead ([`OrderedFilter`]). Models that run often
@@ -18,12 +18,12 @@ mod ordered;
 
 pub use ordered::OrderedFilter;
 
-use ordered::{Ordered, in_last_order};
+use ordered::{FilterElements, in_last_order};
 
-use super::{ConvPlan, Convolution, Epilogue, TensorEpilogue, Transposed};
+use super::{ConvEpilogue, ConvPlan, Convolution, TensorConvEpilogue, TransposedConvolution};
 use crate::math::Family;
+use crate::math::layout_copy::LayoutCopy;
 use crate::math::matmul::{MatmulElement, Sealed};
-use crate::math::movement::Movement;
 use crate::math::number::Real;
 use crate::math::parallel;
 use crate::with_floating;
@@ -44,7 +44,7 @@ pub fn output_extents(
     Ok(channels_first(&output))
 }
 
-/// Convolves.
+/// Calculates a convolution of images whose channels come first.
 ///
 /// # Shapes
 ///
@@ -57,7 +57,7 @@ pub fn output_extents(
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::conv::{Convolution, Epilogue, channels_first};
+/// use tfrt_tensor::math::conv::{Convolution, ConvEpilogue, channels_first};
 /// use tfrt_tensor::math::window::{Padding, Window};
 /// use tfrt_tensor::{TensorView, TensorViewMut};
 ///
@@ -67,7 +67,7 @@ pub fn output_extents(
 /// let convolution = Convolution::new(&[Window::new(2, 1, Padding::Valid)]);
 /// let mut out = [0.0; 2];
 /// let mut view = TensorViewMut::new(&mut out, &[1, 1, 2])?;
-/// channels_first::convolve(&convolution, &x, &filter, Epilogue::default(), &mut view)?;
+/// channels_first::convolve(&convolution, &x, &filter, ConvEpilogue::default(), &mut view)?;
 /// assert_eq!(out, [33.0, 55.0]);
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
@@ -75,7 +75,7 @@ pub fn convolve<T: MatmulElement + Real>(
     convolution: &Convolution,
     input: &TensorView<'_, T>,
     filter: &TensorView<'_, T>,
-    epilogue: Epilogue<'_, T>,
+    epilogue: ConvEpilogue<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
     let plan = plan(
@@ -85,14 +85,14 @@ pub fn convolve<T: MatmulElement + Real>(
         out.extents(),
     )?;
     plan.expect_epilogue(&epilogue)?;
-    let filter = T::keep(in_last_order(filter)?.into());
+    let filter = T::widen_rhs(in_last_order(filter)?.into());
     images(&plan, input, &filter, epilogue, 0, out.as_mut_slice())
 }
 
-/// A filter, by its extents.
-type FilterOf<'f, T> = (&'f [usize], Ordered<<T as Sealed>::Kept>);
+/// Extents and elements of a filter.
+type FilterOf<'f, T> = (&'f [usize], FilterElements<<T as Sealed>::RhsElement>);
 
-/// As [`convolve`], of dense tensors, on the workers of the request's queue if there are several images.
+/// Applies [`convolve`] to dense tensors, on the workers of the request's queue if there are several images.
 ///
 /// # Errors
 ///
@@ -101,7 +101,7 @@ pub fn convolve_into(
     execution: &ExecutionContext,
     convolution: &Convolution,
     [input, filter]: [&DenseHostTensor; 2],
-    epilogue: TensorEpilogue,
+    epilogue: TensorConvEpilogue,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let (dtype, extents) = (input.dtype(), filter.shape().to_dims());
@@ -109,11 +109,11 @@ pub fn convolve_into(
         crate::dense::expect_dtype::<T>(filter.metadata())?;
         // Shapes are looked at before memory is taken.
         plan(convolution, &input.shape().to_dims(), &extents, &out.shape().to_dims())?;
-        convolve_of::<T>(execution, convolution, (input, (&extents, Ordered::of::<T>(filter)?)), epilogue, out)
+        convolve_of::<T>(execution, convolution, (input, (&extents, FilterElements::of::<T>(filter)?)), epilogue, out)
     }, else Err(Family::Floats.lacks(dtype)))
 }
 
-/// As [`convolve_into`], by a filter that is in order.
+/// Applies [`convolve_into`] to a filter that was reordered ahead.
 ///
 /// # Errors
 ///
@@ -122,13 +122,13 @@ pub fn convolve_ordered_into(
     execution: &ExecutionContext,
     convolution: &Convolution,
     (input, filter): (&DenseHostTensor, &OrderedFilter),
-    epilogue: TensorEpilogue,
+    epilogue: TensorConvEpilogue,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let dtype = filter.dtype();
     let elements = filter.elements().clone();
     with_floating!(dtype, T => {
-        let filter = (filter.extents(), Ordered::kept(elements));
+        let filter = (filter.extents(), FilterElements::shared(elements));
         convolve_of::<T>(execution, convolution, (input, filter), epilogue, out)
     }, else Err(Family::Floats.lacks(dtype)))
 }
@@ -137,7 +137,7 @@ fn convolve_of<T: MatmulElement + Real>(
     execution: &ExecutionContext,
     convolution: &Convolution,
     (input, (filter_extents, filter)): (&DenseHostTensor, FilterOf<'_, T>),
-    epilogue: TensorEpilogue,
+    epilogue: TensorConvEpilogue,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let lists = [epilogue.scale.as_ref(), epilogue.shift.as_ref()];
@@ -158,7 +158,7 @@ fn convolve_of<T: MatmulElement + Real>(
             None => Ok::<_, Error>(None),
         };
         let (scale, shift) = (read(&epilogue.scale)?, read(&epilogue.shift)?);
-        let own = Epilogue {
+        let own = ConvEpilogue {
             scale: scale.as_deref(),
             shift: shift.as_deref(),
             relu: epilogue.relu,
@@ -173,31 +173,31 @@ fn convolve_of<T: MatmulElement + Real>(
 ///
 /// # Shapes
 ///
-/// As in the module's table, with the extents of [`Transposed::output_extents`].
+/// As in the module's table, with the extents of [`TransposedConvolution::output_extents`].
 ///
 /// # Errors
 ///
 /// `InvalidArgument` if the shapes are not that.
 pub fn convolve_transposed<T: MatmulElement + Real>(
-    transposed: &Transposed,
+    transposed: &TransposedConvolution,
     input: &TensorView<'_, T>,
     filter: &TensorView<'_, T>,
-    epilogue: Epilogue<'_, T>,
+    epilogue: ConvEpilogue<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
     let wanted = transposed_extents(transposed, input.extents(), filter.extents())?;
     expect_result(&wanted, out.extents())?;
-    let kept = T::keep(in_last_order(filter)?.into());
+    let kept = T::widen_rhs(in_last_order(filter)?.into());
     let filter = (filter.extents(), &kept[..]);
     transposed_image(transposed, input, filter, epilogue, out)
 }
 
-/// Convolves by a filter that is in order.
+/// Calculates a transposed convolution by a reordered filter.
 fn transposed_image<T: MatmulElement + Real>(
-    transposed: &Transposed,
+    transposed: &TransposedConvolution,
     input: &TensorView<'_, T>,
-    (filter_extents, filter): (&[usize], &[T::Kept]),
-    epilogue: Epilogue<'_, T>,
+    (filter_extents, filter): (&[usize], &[T::RhsElement]),
+    epilogue: ConvEpilogue<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
     let own_input = channels_last(input.extents())?;
@@ -205,14 +205,14 @@ fn transposed_image<T: MatmulElement + Real>(
     let wanted = transposed.output_extents(&own_input, &own_filter)?;
     let input = moved(input, &last_order(input.rank()))?;
     let mut result = vec![T::ZERO; out.as_mut_slice().len()];
-    super::transposed::convolve_transposed_kept(
+    super::transposed::convolve_transposed_by_elements(
         transposed,
         &TensorView::new(&input, &own_input)?,
         (&own_filter, filter),
         epilogue,
         &mut TensorViewMut::new(&mut result, &wanted)?,
     )?;
-    let back = Movement::transpose(&wanted, &first_order(wanted.len()))?;
+    let back = LayoutCopy::transpose(&wanted, &first_order(wanted.len()))?;
     back.run(&TensorView::new(&result, &wanted)?, out)
 }
 
@@ -220,9 +220,9 @@ fn transposed_image<T: MatmulElement + Real>(
 ///
 /// # Errors
 ///
-/// See [`Transposed::output_extents`].
+/// See [`TransposedConvolution::output_extents`].
 pub fn transposed_extents(
-    transposed: &Transposed,
+    transposed: &TransposedConvolution,
     input: &[usize],
     filter: &[usize],
 ) -> Result<Dims, Error> {
@@ -230,7 +230,7 @@ pub fn transposed_extents(
     Ok(channels_first(&output))
 }
 
-/// As [`convolve_transposed`], of dense tensors, on the workers of the request's queue if there are several
+/// Applies [`convolve_transposed`] to dense tensors, on the workers of the request's queue if there are several
 /// images.
 ///
 /// # Errors
@@ -238,9 +238,9 @@ pub fn transposed_extents(
 /// Those of [`convolve_transposed`], if the types differ, and those of [`parallel::fill`].
 pub fn convolve_transposed_into(
     execution: &ExecutionContext,
-    transposed: &Transposed,
+    transposed: &TransposedConvolution,
     [input, filter]: [&DenseHostTensor; 2],
-    epilogue: TensorEpilogue,
+    epilogue: TensorConvEpilogue,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let (dtype, extents) = (input.dtype(), filter.shape().to_dims());
@@ -249,36 +249,36 @@ pub fn convolve_transposed_into(
         // Shapes are looked at before memory is taken.
         let wanted = transposed_extents(transposed, &input.shape().to_dims(), &extents)?;
         expect_result(&wanted, &out.shape().to_dims())?;
-        let operands = (input, (&extents[..], Ordered::of::<T>(filter)?));
+        let operands = (input, (&extents[..], FilterElements::of::<T>(filter)?));
         convolve_transposed_of::<T>(execution, transposed, operands, epilogue, out)
     }, else Err(Family::Floats.lacks(dtype)))
 }
 
-/// As [`convolve_transposed_into`], by a filter that is in order.
+/// Applies [`convolve_transposed_into`] to a filter that was reordered ahead.
 ///
 /// # Errors
 ///
 /// See [`convolve_transposed_into`].
 pub fn convolve_transposed_ordered_into(
     execution: &ExecutionContext,
-    transposed: &Transposed,
+    transposed: &TransposedConvolution,
     (input, filter): (&DenseHostTensor, &OrderedFilter),
-    epilogue: TensorEpilogue,
+    epilogue: TensorConvEpilogue,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let dtype = filter.dtype();
     let elements = filter.elements().clone();
     with_floating!(dtype, T => {
-        let operands = (input, (filter.extents(), Ordered::kept(elements)));
+        let operands = (input, (filter.extents(), FilterElements::shared(elements)));
         convolve_transposed_of::<T>(execution, transposed, operands, epilogue, out)
     }, else Err(Family::Floats.lacks(dtype)))
 }
 
 fn convolve_transposed_of<T: MatmulElement + Real>(
     execution: &ExecutionContext,
-    transposed: &Transposed,
+    transposed: &TransposedConvolution,
     (input, (filter_extents, filter)): (&DenseHostTensor, FilterOf<'_, T>),
-    epilogue: TensorEpilogue,
+    epilogue: TensorConvEpilogue,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let lists = [epilogue.scale.as_ref(), epilogue.shift.as_ref()];
@@ -306,7 +306,7 @@ fn convolve_transposed_of<T: MatmulElement + Real>(
             None => Ok::<_, Error>(None),
         };
         let (scale, shift) = (read(&epilogue.scale)?, read(&epilogue.shift)?);
-        let own = Epilogue {
+        let own = ConvEpilogue {
             scale: scale.as_deref(),
             shift: shift.as_deref(),
             relu: epilogue.relu,
@@ -327,7 +327,7 @@ fn convolve_transposed_of<T: MatmulElement + Real>(
     })
 }
 
-/// How the tensors lie once channels are last.
+/// Returns the plan of the convolution with channels last.
 fn plan(
     convolution: &Convolution,
     input: &[usize],
@@ -351,8 +351,8 @@ fn expect_result(wanted: &[usize], found: &[usize]) -> Result<(), Error> {
 fn images<T: MatmulElement + Real>(
     plan: &ConvPlan,
     input: &TensorView<'_, T>,
-    filter: &[T::Kept],
-    epilogue: Epilogue<'_, T>,
+    filter: &[T::RhsElement],
+    epilogue: ConvEpilogue<'_, T>,
     first: usize,
     out: &mut [T],
 ) -> Result<(), Error> {
@@ -363,7 +363,7 @@ fn images<T: MatmulElement + Real>(
     let order: Vec<usize> = (1..input.rank() - 1).chain([0]).collect();
     let one = ConvPlan { batch: 1, ..*plan };
     let extents = [plan.windows.n_outputs(), plan.filters];
-    let back = Movement::transpose(&extents, &[1, 0])?;
+    let back = LayoutCopy::transpose(&extents, &[1, 0])?;
     let mut result = vec![T::ZERO; image_len];
     for (number, out) in out.chunks_exact_mut(image_len).enumerate() {
         let image = moved(&input.chip(&[first + number])?, &order)?;
@@ -374,15 +374,15 @@ fn images<T: MatmulElement + Real>(
     Ok(())
 }
 
-/// The elements with dimensions in another order.
+/// Returns the elements with dimensions in another order.
 fn moved<T: Element>(x: &TensorView<'_, T>, order: &[usize]) -> Result<Vec<T>, Error> {
-    let movement = Movement::transpose(x.extents(), order)?;
+    let copy = LayoutCopy::transpose(x.extents(), order)?;
     let n_elements = match x.extents().contains(&0) {
         true => 0,
         false => x.n_elements(),
     };
     let mut out = vec![T::ZERO; n_elements];
-    movement.run(x, &mut TensorViewMut::new(&mut out, movement.extents())?)?;
+    copy.run(x, &mut TensorViewMut::new(&mut out, copy.extents())?)?;
     Ok(out)
 }
 
@@ -391,7 +391,7 @@ fn last_order(rank: usize) -> Vec<usize> {
     [0].into_iter().chain(2..rank).chain([1]).collect()
 }
 
-/// The way back.
+/// Returns the order from channels last back to channels first.
 fn first_order(rank: usize) -> Vec<usize> {
     [0, rank - 1].into_iter().chain(1..rank - 1).collect()
 }
@@ -431,7 +431,7 @@ fn filter_last(extents: &[usize]) -> Result<Dims, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Transposed;
+    use super::super::TransposedConvolution;
     use super::*;
     use crate::math::testing::{Layout, layout_of};
     use crate::math::window::{Padding, Window};
@@ -491,7 +491,7 @@ mod tests {
             let (x, filter) = (case.input.view(&values), case.filter.view(&values[2000..]));
             if let Ok(extents) = output_extents(&convolution, x.extents(), filter.extents()) {
                 let bias = &values[..extents[1]];
-                let epilogue = Epilogue { shift: Some(bias), ..Epilogue::default() };
+                let epilogue = ConvEpilogue { shift: Some(bias), ..ConvEpilogue::default() };
                 let mut out = vec![7; extents.iter().product()];
                 convolve(&convolution, &x, &filter, epilogue, &mut TensorViewMut::new(&mut out, &extents).unwrap()).unwrap();
                 // As the other order has it, of copies.
@@ -509,21 +509,21 @@ mod tests {
                 let wanted: Vec<i64> = wanted.permute(&first_order(extents.len())).unwrap().iter().collect();
                 prop_assert_eq!(out, wanted);
             }
-            let mut transposed = Transposed::new(&case.windows);
+            let mut transposed = TransposedConvolution::new(&case.windows);
             transposed.groups = case.groups;
             let (x, filter) = (case.input.view(&values), case.back.view(&values[2000..]));
             let (own, own_filter) = (channels_last(x.extents()).unwrap(), filter_last(filter.extents()).unwrap());
             let Ok(extents) = transposed.output_extents(&own, &own_filter) else { return Ok(()) };
             let first = channels_first(&extents);
             let mut out = vec![7; extents.iter().product()];
-            convolve_transposed(&transposed, &x, &filter, Epilogue::default(), &mut TensorViewMut::new(&mut out, &first).unwrap()).unwrap();
+            convolve_transposed(&transposed, &x, &filter, ConvEpilogue::default(), &mut TensorViewMut::new(&mut out, &first).unwrap()).unwrap();
             let mut wanted = vec![7; out.len()];
             let x: Vec<i64> = x.permute(&last_order(x.rank())).unwrap().iter().collect();
             let order: Vec<usize> = (2..filter.rank()).chain([1, 0]).collect();
             let f: Vec<i64> = filter.permute(&order).unwrap().iter().collect();
             super::super::convolve_transposed(
                 &transposed, &TensorView::new(&x, &own).unwrap(), &TensorView::new(&f, &own_filter).unwrap(),
-                Epilogue::default(), &mut TensorViewMut::new(&mut wanted, &extents).unwrap(),
+                ConvEpilogue::default(), &mut TensorViewMut::new(&mut wanted, &extents).unwrap(),
             ).unwrap();
             let wanted = TensorView::new(&wanted, &extents).unwrap();
             let wanted: Vec<i64> = wanted.permute(&first_order(extents.len())).unwrap().iter().collect();

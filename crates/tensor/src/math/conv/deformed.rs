@@ -1,5 +1,5 @@
-//! Deformable convolutions: each element of a window is moved by an offset of its own, and what lies there between
-//! elements is interpolated linearly. Outside an image is 0.
+//! Deformable convolutions: each element of a window is moved by its own offset, and read by linear interpolation.
+//! Outside an image is 0.
 //!
 //! # Shapes
 //!
@@ -24,16 +24,16 @@ use crate::{DenseHostTensor, Dims};
 
 /// A deformable convolution.
 #[derive(Clone, Debug)]
-pub struct Deformed {
+pub struct DeformableConvolution {
     /// A window for each spatial dimension.
     pub windows: Vec<Window>,
-    /// Groups: the first part of the channels is seen by the first part of the filters, and so on.
+    /// Number of groups: the first part of the channels is seen by the first part of the filters, and so on.
     pub groups: usize,
-    /// Groups of channels that have offsets in common.
+    /// Number of groups of channels that share offsets.
     pub offset_groups: usize,
 }
 
-impl Deformed {
+impl DeformableConvolution {
     /// Returns the shape of the output.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Deformed {
     }
 }
 
-/// How the tensors lie.
+/// Extents of a deformable convolution's tensors.
 struct DeformedPlan {
     windows: Vec<Window>,
     /// The padding before each dimension.
@@ -100,7 +100,7 @@ struct Elements<'a, T> {
     mask: Option<&'a [T]>,
 }
 
-/// Convolves, on the workers of the request's queue if there is much to do.
+/// Calculates a deformable convolution, on the workers of the request's queue if there is much to do.
 ///
 /// # Shapes
 ///
@@ -111,7 +111,7 @@ struct Elements<'a, T> {
 /// `InvalidArgument` if the shapes are not that, or if types differ, and those of [`parallel::fill`].
 pub fn deformed_into(
     execution: &ExecutionContext,
-    deformed: &Deformed,
+    deformed: &DeformableConvolution,
     operands: [&DenseHostTensor; 3],
     optional: [Option<&DenseHostTensor>; 2],
     out: &DenseHostTensor,
@@ -122,7 +122,7 @@ pub fn deformed_into(
 
 fn deformed_of<T: Real>(
     execution: &ExecutionContext,
-    deformed: &Deformed,
+    deformed: &DeformableConvolution,
     [input, filter, offsets]: [&DenseHostTensor; 3],
     [bias, mask]: [Option<&DenseHostTensor>; 2],
     out: &DenseHostTensor,
@@ -256,7 +256,7 @@ impl DeformedPlan {
     }
 }
 
-/// The coordinates of an element by its number.
+/// Returns the coordinates of an element by its number.
 fn coordinates(mut place: usize, extents: &[usize]) -> SmallVec<[usize; 3]> {
     let mut list = SmallVec::from_elem(0, extents.len());
     for dimension in (0..extents.len()).rev() {
@@ -266,7 +266,7 @@ fn coordinates(mut place: usize, extents: &[usize]) -> SmallVec<[usize; 3]> {
     list
 }
 
-/// What lies at a place between elements, by the distances to its neighbours; outside is 0.
+/// Returns the value at a fractional place, interpolated linearly from its neighbours; outside is 0.
 pub(crate) fn interpolated<T: Real>(image: &[T], extents: &[usize], at: &[f64]) -> f64 {
     let mut sum = 0.0;
     'corners: for corner in 0..1_usize << at.len() {

@@ -1,4 +1,4 @@
-//! Convolutions of `f32` whose channels don't mix: the sums of a pixel's channels stay in registers.
+//! Depthwise convolutions of `f32`: the sums of a pixel's channels stay in registers.
 
 #![allow(
     clippy::needless_range_loop,
@@ -13,14 +13,15 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use super::{ConvPlan, Convolution};
 use crate::DenseHostTensor;
 use crate::dense::expect_dtype;
-use crate::math::lines::Lines;
-use crate::math::panel::vectors::{self, load, store};
-use crate::math::panel::{
-    Finishing, InstructionSet, Residual, TensorAfter, fill, finish, multiply_add,
+use crate::math::packed_gemm::vectors::{self, load, store};
+use crate::math::packed_gemm::{
+    BlockEpilogue, InstructionSet, Residual, TensorEpilogue, fill, finish, multiply_add,
 };
+use crate::math::row_blocks::RowBlocks;
 
-/// Convolves where each channel is a group of its own, on the workers of the request's queue if there is much to
-/// do. Each sum is taken tap by tap, and rounded as in [`convolve_packed_into`](super::convolve_packed_into).
+/// Calculates a depthwise convolution, where each channel is a group, on the workers of the request's queue if there
+/// is much to do. Each sum is taken tap by tap, and rounded as in
+/// [`convolve_packed_into`](super::convolve_packed_into).
 ///
 /// # Shapes
 ///
@@ -34,7 +35,7 @@ pub fn convolve_depthwise_into(
     execution: &ExecutionContext,
     convolution: &Convolution,
     [input, filter]: [&DenseHostTensor; 2],
-    after: TensorAfter,
+    epilogue: TensorEpilogue,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     expect_dtype::<f32>(input.metadata())?;
@@ -48,25 +49,25 @@ pub fn convolve_depthwise_into(
             plan.channels
         )));
     }
-    after.check(plan.filters, out.n_elements())?;
+    epilogue.check(plan.filters, out.n_elements())?;
     let (input, filter, n) = (input.clone(), filter.clone(), plan.filters);
     let per_row = plan.windows.n_taps().saturating_mul(n);
     let n_rows = plan.batch.saturating_mul(plan.windows.n_outputs());
-    let lines = Lines::new(n_rows, n, per_row);
+    let lines = RowBlocks::new(n_rows, n, per_row);
     fill(
         execution,
         out,
         n,
         lines,
-        after,
-        move |block, after, out, _| {
+        epilogue,
+        move |block, epilogue, out, _| {
             let (input, filter) = (input.read()?, filter.read()?);
             let pixels = Pixels {
                 plan: &plan,
                 input: input.elements()?,
                 filter: filter.elements()?,
                 rows: block.rows.clone(),
-                finishing: after.finishing(0..n, n),
+                block_epilogue: epilogue.for_block(0..n, n),
                 out,
             };
             InstructionSet::best().processor().vectorize(pixels);
@@ -75,19 +76,19 @@ pub fn convolve_depthwise_into(
     )
 }
 
-/// Outputs that are to be made.
+/// Outputs of a depthwise convolution, to be written.
 struct Pixels<'p> {
     plan: &'p ConvPlan,
     input: &'p [f32],
     filter: &'p [f32],
     rows: Range<usize>,
-    finishing: Finishing<'p>,
-    /// Begins with the first row.
+    block_epilogue: BlockEpilogue<'p>,
+    /// Outputs to write, from the first row on.
     out: &'p mut [f32],
 }
 
-/// Vectors of a pixel at a time, and neighbouring pixels that go with them: as many chains of additions as hide how
-/// long one takes, for which a factor is loaded but once.
+/// Number of vectors of a pixel at a time, with as many neighbouring pixels that their additions hide each other's
+/// latency; a factor is loaded once for all of them.
 const VECTORS: usize = 4;
 const NEIGHBOURS: usize = 4;
 
@@ -116,7 +117,7 @@ impl WithSimd for Pixels<'_> {
             let row = output - first;
             let mut line = Line {
                 simd,
-                finishing: &self.finishing,
+                block_epilogue: &self.block_epilogue,
                 input: self.input,
                 filter: self.filter,
                 taps: &taps,
@@ -131,20 +132,20 @@ impl WithSimd for Pixels<'_> {
     }
 }
 
-/// Outputs side by side that look at the same elements of their windows.
+/// Neighbouring outputs that read the same elements of their windows.
 struct Line<'p, S: Simd> {
     simd: S,
-    finishing: &'p Finishing<'p>,
+    block_epilogue: &'p BlockEpilogue<'p>,
     input: &'p [f32],
     filter: &'p [f32],
-    /// Where the first channel of each tap of the first output is, in the input and in the filter.
+    /// Offsets of each tap's first channel for the first output, in the input and in the filter.
     taps: &'p [(usize, usize)],
-    /// How far what an output looks at lies behind that of the one before.
+    /// Distance in the input between the windows of neighbouring outputs.
     stride: usize,
     /// The number of the first output in the block.
     row: usize,
     channels: usize,
-    /// Begins with the first output.
+    /// Outputs to write, from the first one on.
     out: &'p mut [f32],
 }
 
@@ -162,7 +163,7 @@ impl<S: Simd> Line<'_, S> {
         }
         if channel < channels {
             // Channels that were made are made again with the rest where that fills a vector: they become the same.
-            let is_same = !matches!(self.finishing.residual, Residual::Result(_));
+            let is_same = !matches!(self.block_epilogue.residual, Residual::Result(_));
             match channel > 0 && is_same {
                 true => self.column::<1>(channels - S::F32_LANES),
                 false => self.part(channel),
@@ -170,7 +171,7 @@ impl<S: Simd> Line<'_, S> {
         }
     }
 
-    /// Makes channels that fill so many vectors.
+    /// Makes `N` vectors of channels of all outputs.
     #[inline(always)]
     fn column<const N: usize>(&mut self, channel: usize) {
         let n = self.out.len() / self.channels;
@@ -185,7 +186,7 @@ impl<S: Simd> Line<'_, S> {
         }
     }
 
-    /// Makes so many vectors of so many outputs.
+    /// Makes `N` vectors of channels of `P` outputs.
     #[inline(always)]
     fn whole<const P: usize, const N: usize>(&mut self, pixel: usize, channel: usize) {
         let n = N * S::F32_LANES;
@@ -201,16 +202,18 @@ impl<S: Simd> Line<'_, S> {
                 }
             }
         }
-        let after = self.finishing.of(self.row + pixel, channel..channel + n);
+        let epilogue = self
+            .block_epilogue
+            .of(self.row + pixel, channel..channel + n);
         let out = &mut self.out[pixel * self.channels + channel..];
-        finish(self.simd, sums, after, out, self.channels);
+        finish(self.simd, sums, epilogue, out, self.channels);
     }
 
     /// Makes the last channels, which don't fill a vector.
     #[inline(always)]
     fn part(&mut self, channel: usize) {
         let n = self.channels - channel;
-        let finish = vectors::Finish::new(self.simd, self.finishing);
+        let finish = vectors::VectorEpilogue::new(self.simd, self.block_epilogue);
         let per_column = finish.per_column(channel, n);
         for pixel in 0..self.out.len() / self.channels {
             let first = pixel * self.stride + channel;

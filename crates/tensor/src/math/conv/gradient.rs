@@ -7,7 +7,7 @@
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::{ConvPlan, Convolution, in_order};
-use crate::math::matmul::{MatmulElement, Matrix, Rows, Scale, multiply, multiply_kept};
+use crate::math::matmul::{MatmulElement, Matrix, Rows, Scale, multiply, multiply_widened};
 use crate::math::number::Real;
 use crate::math::parallel;
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
@@ -33,7 +33,7 @@ pub fn filter_gradient<T: MatmulElement + Real>(
     Ok(())
 }
 
-/// As [`filter_gradient`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`filter_gradient`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// # Errors
 ///
@@ -78,12 +78,12 @@ pub fn input_gradient<T: MatmulElement + Real>(
 ) -> Result<(), Error> {
     let plan = convolution.plan(out.extents(), filter.extents())?;
     plan.expect_output(gradient.extents())?;
-    let filter = T::keep(in_order(filter)?.into());
+    let filter = T::widen_rhs(in_order(filter)?.into());
     plan.input_gradient(in_order(gradient)?, &filter, 0, out.as_mut_slice());
     Ok(())
 }
 
-/// As [`input_gradient`], of dense tensors, on the workers of the request's queue if there are several images.
+/// Applies [`input_gradient`] to dense tensors, on the workers of the request's queue if there are several images.
 ///
 /// # Errors
 ///
@@ -159,7 +159,7 @@ impl ConvPlan {
     pub(super) fn input_gradient<T: MatmulElement + Real>(
         &self,
         gradient: &[T],
-        filter: &[T::Kept],
+        filter: &[T::RhsElement],
         first: usize,
         out: &mut [T],
     ) {
@@ -187,7 +187,7 @@ impl ConvPlan {
                     let b =
                         Matrix::new(filter, b_start, [own_filters, n_columns], [1, self.filters]);
                     let rows = Rows::new(&mut patches, [n, n_columns], n_columns);
-                    multiply_kept(Scale::default(), a, b, rows);
+                    multiply_widened(Scale::default(), a, b, rows);
                     for index in 0..n {
                         let row = &patches[index * n_columns..][..n_columns];
                         self.windows.runs(output + index, |tap, place, n_run| {

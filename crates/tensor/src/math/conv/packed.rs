@@ -1,4 +1,4 @@
-//! Convolutions of `f32` by filters that are packed ahead.
+//! Convolutions of `f32` by packed filters.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use self::planes::Planes;
 use super::patches::Patches;
 use super::winograd::{self, Method, Tiling};
 use super::{ConvPlan, Convolution, in_order};
-use crate::math::panel::{
-    After, Block, Cuts, Grid, InstructionSet, Layout, Panels, TensorAfter, fill, lay_all_again,
-    multiply, pack,
+use crate::math::packed_gemm::{
+    Block, BlockGrid, Epilogue, InstructionSet, Layout, Panels, Partition, TensorEpilogue, fill,
+    lay_all_again, multiply, pack,
 };
 use crate::{DenseHostTensor, Dims, TensorMetadata, TensorShape, TensorView, TensorViewMut};
 
-mod joined;
+mod concat;
 mod planes;
 
-pub use joined::{convolve_joined_into, joined_extents};
+pub use concat::{convolve_concat_extents, convolve_concat_into};
 
 /// A filter, laid out for an instruction set.
 ///
@@ -25,11 +25,11 @@ pub use joined::{convolve_joined_into, joined_extents};
 /// the elements.
 #[derive(Clone, Debug)]
 pub struct PackedFilter {
-    /// That of the filter: `[window.., channels / groups, filters]`.
+    /// Extents of the filter: `[window.., channels / groups, filters]`.
     extents: Dims,
     groups: usize,
     method: Method,
-    /// Of one group, or of one place of a patch.
+    /// Layout of one group, or of one place of a patch.
     // Invariant: its instruction set is one that the processor has.
     layout: Layout,
     // Invariant: `f32`s, as many as the groups' layouts say.
@@ -52,7 +52,7 @@ impl PackedFilter {
     /// ```
     /// use tfrt_host::kernel::KernelRegistry;
     /// use tfrt_tensor::math::conv::{Convolution, PackedFilter, convolve_packed};
-    /// use tfrt_tensor::math::panel::{Activation, After};
+    /// use tfrt_tensor::math::packed_gemm::{Activation, Epilogue};
     /// use tfrt_tensor::math::window::{Padding, Window};
     /// use tfrt_tensor::{TensorView, TensorViewMut};
     ///
@@ -62,8 +62,8 @@ impl PackedFilter {
     /// let convolution = Convolution::new(&[Window::new(2, 1, Padding::Valid)]);
     /// let x = TensorView::new(&[1.0_f32, 2.0, -3.0, -4.0], &[1, 4, 1])?;
     /// let mut out = [0.0; 3];
-    /// let after = After { activation: Activation::Relu, ..After::default() };
-    /// convolve_packed(&convolution, &x, &packed, after, &mut TensorViewMut::new(&mut out, &[1, 3, 1])?)?;
+    /// let epilogue = Epilogue { activation: Activation::Relu, ..Epilogue::default() };
+    /// convolve_packed(&convolution, &x, &packed, epilogue, &mut TensorViewMut::new(&mut out, &[1, 3, 1])?)?;
     /// assert_eq!(out, [3.0, 0.0, 0.0]);
     /// # Ok::<(), tfrt_host::Error>(())
     /// ```
@@ -76,8 +76,8 @@ impl PackedFilter {
         Self::pack_for(allocator, set, Method::Direct, filter, groups)
     }
 
-    /// As [`pack`](Self::pack), by the [`best`](Method::best) method for a convolution: the packed filter may be
-    /// for windows of its stride and dilation alone.
+    /// Packs a filter by the [`best`](Method::best) method for a convolution: the packed filter may be for windows of
+    /// its stride and dilation alone.
     ///
     /// # Errors
     ///
@@ -92,8 +92,8 @@ impl PackedFilter {
         Self::pack_for(allocator, set, method, filter, groups)
     }
 
-    /// As [`pack`](Self::pack), for an instruction set and a method. A filter with elements that are not finite, or
-    /// larger than 2^40, is packed for [`Method::Direct`].
+    /// Packs a filter for an instruction set and a method. A filter with elements that are not finite, or larger than
+    /// 2^40, is packed for [`Method::Direct`].
     ///
     /// # Errors
     ///
@@ -137,8 +137,8 @@ impl PackedFilter {
         })
     }
 
-    /// Takes elements that were packed before, as [`elements`](Self::elements) gave them, for a filter of these
-    /// extents. How many there are tells the method.
+    /// Wraps elements that [`elements`](Self::elements) gave, for a filter of these extents. Their number tells the
+    /// method.
     ///
     /// # Errors
     ///
@@ -175,9 +175,9 @@ impl PackedFilter {
         })
     }
 
-    /// Takes elements that were packed for any instruction set, by [`elements_for`](Self::elements_for) on this
-    /// processor or another: as they are if `to` is that set, laid out again otherwise. The products are those
-    /// of a filter that was packed for `to`.
+    /// Wraps elements that [`elements_for`](Self::elements_for) packed for any instruction set, on this processor or
+    /// another: as they are if `to` is that set, repacked otherwise. The products are those of a filter that was
+    /// packed for `to`.
     ///
     /// # Errors
     ///
@@ -236,7 +236,7 @@ impl PackedFilter {
         lay_all_again(allocator, &self.elements, n_parts, [self.layout, layout])
     }
 
-    /// Returns into how many groups channels and filters are divided.
+    /// Returns the number of groups.
     pub fn groups(&self) -> usize {
         self.groups
     }
@@ -246,17 +246,17 @@ impl PackedFilter {
         &self.extents
     }
 
-    /// Returns what it is laid out for.
+    /// Returns the instruction set that the filter is packed for.
     pub fn instruction_set(&self) -> InstructionSet {
         self.layout.set
     }
 
-    /// Returns how it is applied.
+    /// Returns the algorithm that the filter is packed for.
     pub fn method(&self) -> Method {
         self.method
     }
 
-    /// Puts an equal tensor in the place of the elements, so that several filters share one.
+    /// Replaces the elements by an equal tensor, so that several filters share one.
     #[must_use]
     pub fn map_elements(mut self, of: impl FnOnce(DenseHostTensor) -> DenseHostTensor) -> Self {
         let elements = of(self.elements.clone());
@@ -271,7 +271,7 @@ impl PackedFilter {
         &self.elements
     }
 
-    /// The panels of a group.
+    /// Returns the panels of a group.
     fn panels<'p>(&self, elements: &'p [f32], group: usize) -> Panels<'p> {
         let len = elements.len() / self.groups;
         Panels {
@@ -300,8 +300,8 @@ impl PackedFilter {
         Tiling::new(plan, self.method, self.layout)
     }
 
-    /// How the outputs are cut into blocks, by the definition.
-    fn grid(&self, plan: &ConvPlan) -> Grid {
+    /// Returns the blocks of outputs for the direct method.
+    fn grid(&self, plan: &ConvPlan) -> BlockGrid {
         let width = plan
             .windows
             .0
@@ -312,23 +312,23 @@ impl PackedFilter {
             .saturating_mul(plan.channels);
         // Without filters there may be any number of outputs, none of which is made.
         let n_rows = plan.batch.saturating_mul(plan.windows.n_outputs());
-        let grid = Grid::new(n_rows, self.layout, row_len);
+        let grid = BlockGrid::new(n_rows, self.layout, row_len);
         match self.groups {
             1 => grid,
             n_groups => grid.of_groups(n_groups),
         }
     }
 
-    /// Makes a block of all groups.
+    /// Makes a block of the output, of all groups.
     fn block(
         &self,
-        sides: Sides<'_>,
+        sides: ConvOperands<'_>,
         block: &Block,
-        after: &After<'_>,
+        epilogue: &Epilogue<'_>,
         out: &mut [f32],
         stride: usize,
     ) {
-        let Sides {
+        let ConvOperands {
             plan,
             input,
             elements,
@@ -336,29 +336,30 @@ impl PackedFilter {
         for group in 0..self.groups {
             let column = group * self.layout.n_columns;
             let columns = column..column + self.layout.n_columns;
-            let finishing = after.finishing(columns, plan.filters);
+            let block_epilogue = epilogue.for_block(columns, plan.filters);
             let panels = self.panels(elements, group);
             let out = &mut out[column..];
             if let Some(planes) = Planes::new(plan, group) {
-                planes.multiply(input, panels, block, &finishing, out, stride);
+                planes.multiply(input, panels, block, &block_epilogue, out, stride);
                 continue;
             }
             let patches = Patches::new(plan, input, group);
-            multiply(&patches, panels, block, &finishing, out, stride);
+            multiply(&patches, panels, block, &block_epilogue, out, stride);
         }
     }
 }
 
-/// What is multiplied.
+/// Operands of a direct convolution, which runs as a matrix product: an image, and a packed filter. Borrowed for one
+/// call.
 #[derive(Clone, Copy, Debug)]
-struct Sides<'a> {
+struct ConvOperands<'a> {
     plan: &'a ConvPlan,
     input: &'a [f32],
-    /// Those of the packed filter.
+    /// Elements of the packed filter.
     elements: &'a [f32],
 }
 
-/// The layout of a group, and how many elements all groups have.
+/// Returns the layout of a group, and how many elements all groups have.
 fn layout(
     set: InstructionSet,
     method: Method,
@@ -369,7 +370,7 @@ fn layout(
     layout_of(set, method, extents, groups)
 }
 
-/// The same, whether the processor has the instructions or not.
+/// Returns the layout, whether the processor has the instructions or not.
 fn layout_of(
     set: InstructionSet,
     method: Method,
@@ -414,7 +415,7 @@ fn layout_of(
     Ok((layout, n_elements))
 }
 
-/// As [`convolve`](super::convolve), by a packed filter.
+/// Calculates a convolution by a packed filter; see [`convolve`](super::convolve).
 ///
 /// # Errors
 ///
@@ -424,7 +425,7 @@ pub fn convolve_packed(
     convolution: &Convolution,
     input: &TensorView<'_, f32>,
     filter: &PackedFilter,
-    after: After<'_>,
+    epilogue: Epilogue<'_>,
     out: &mut TensorViewMut<'_, f32>,
 ) -> Result<(), Error> {
     let plan = filter.plan(convolution, input.extents())?;
@@ -433,13 +434,13 @@ pub fn convolve_packed(
     let reading = filter.elements.read()?;
     let (elements, n) = (reading.elements()?, plan.filters);
     let out = out.as_mut_slice();
-    after.check(n, out.len())?;
+    epilogue.check(n, out.len())?;
     if out.is_empty() {
         return Ok(());
     }
     if filter.method != Method::Direct {
         let tiling = filter.tiling(&plan).with_whole_rows();
-        let sides = winograd::Sides {
+        let sides = winograd::WinogradOperands {
             plan: &plan,
             tiling: &tiling,
             input,
@@ -448,10 +449,10 @@ pub fn convolve_packed(
         for index in 0..tiling.len() {
             let block = tiling.block(index);
             let start = block.rows.start * n;
-            let finishing = after.from(start).finishing(0..n, n);
+            let block_epilogue = epilogue.from(start).for_block(0..n, n);
             let out = &mut out[start..block.rows.end * n];
-            sides.block(&block, &finishing, out, n);
-            after.finish(out)?;
+            sides.block(&block, &block_epilogue, out, n);
+            epilogue.finish(out)?;
         }
         return Ok(());
     }
@@ -459,20 +460,20 @@ pub fn convolve_packed(
     for index in 0..grid.len() {
         let block = grid.block(index);
         let start = block.rows.start * n;
-        let after = after.from(start);
+        let epilogue = epilogue.from(start);
         let out = &mut out[start..block.rows.end * n];
-        let sides = Sides {
+        let sides = ConvOperands {
             plan: &plan,
             input,
             elements,
         };
-        filter.block(sides, &block, &after, out, n);
-        after.finish(out)?;
+        filter.block(sides, &block, &epilogue, out, n);
+        epilogue.finish(out)?;
     }
     Ok(())
 }
 
-/// As [`convolve_packed`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`convolve_packed`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// # Errors
 ///
@@ -483,13 +484,13 @@ pub fn convolve_packed_into(
     convolution: &Convolution,
     input: &DenseHostTensor,
     filter: &PackedFilter,
-    after: TensorAfter,
+    epilogue: TensorEpilogue,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     crate::dense::expect_dtype::<f32>(input.metadata())?;
     let plan = filter.plan(convolution, &input.shape().to_dims())?;
     plan.expect_output(&out.shape().to_dims())?;
-    after.check(plan.filters, out.n_elements())?;
+    epilogue.check(plan.filters, out.n_elements())?;
     let (input, filter, n) = (input.clone(), filter.clone(), plan.filters);
     if filter.method != Method::Direct {
         let tiling = filter.tiling(&plan);
@@ -498,17 +499,17 @@ pub fn convolve_packed_into(
             out,
             n,
             tiling,
-            after,
-            move |block, after, out, stride| {
+            epilogue,
+            move |block, epilogue, out, stride| {
                 let (input, elements) = (input.read()?, filter.elements.read()?);
-                let sides = winograd::Sides {
+                let sides = winograd::WinogradOperands {
                     plan: &plan,
                     tiling: &tiling,
                     input: input.elements()?,
                     filter: elements.elements()?,
                 };
-                let finishing = after.finishing(tiling.columns(block), n);
-                sides.block(block, &finishing, out, stride);
+                let block_epilogue = epilogue.for_block(tiling.columns(block), n);
+                sides.block(block, &block_epilogue, out, stride);
                 Ok(())
             },
         );
@@ -519,15 +520,15 @@ pub fn convolve_packed_into(
         out,
         n,
         grid,
-        after,
-        move |block, after, out, stride| {
+        epilogue,
+        move |block, epilogue, out, stride| {
             let (input, elements) = (input.read()?, filter.elements.read()?);
-            let sides = Sides {
+            let sides = ConvOperands {
                 plan: &plan,
                 input: input.elements()?,
                 elements: elements.elements()?,
             };
-            filter.block(sides, block, after, out, stride);
+            filter.block(sides, block, epilogue, out, stride);
             Ok(())
         },
     )

@@ -1,12 +1,12 @@
-//! What the windows of a convolution look at, as the left side of a product: read in place.
+//! Windows of a convolution as the left side of a matrix product, read in place (an implicit im2col).
 
 use std::ops::Range;
 
 use super::ConvPlan;
-use crate::math::panel::Left;
-use crate::math::window::Laid;
+use crate::math::packed_gemm::Lhs;
+use crate::math::window::WindowAxis;
 
-/// A part of fewer elements is not worth the start of a loop: taps that lie side by side are one part then.
+/// Length below which parts are not worth the start of a loop: adjacent taps are one part then.
 const SHORT: usize = 24;
 
 /// The windows of one group.
@@ -16,11 +16,11 @@ pub(super) struct Patches<'a> {
     input: &'a [f32],
     /// The first channel of the group, and how many it has.
     channels: (usize, usize),
-    /// Whether the taps of a row are one part.
+    /// Whether the taps of a row are merged into one part.
     is_joined: bool,
-    /// Whether each output looks at the element of the same number, and that is read in place.
+    /// Whether output `i` reads exactly element `i`, in place: a window of one element.
     is_in_place: bool,
-    /// Where parts begin, seen from where the window does, if all of it lies in the input.
+    /// Offsets of parts from the window's first element, for windows within the input.
     offsets: Vec<usize>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Patches<'a> {
         patches
     }
 
-    /// Whether a window lies in the input.
+    /// Returns whether a window lies in the input.
     fn is_within(&self, at: [usize; 3]) -> bool {
         let mut dimensions = at.iter().zip(&self.plan.windows.0);
         dimensions.all(|(at, laid)| {
@@ -66,20 +66,21 @@ impl<'a> Patches<'a> {
         })
     }
 
-    /// The window of an output.
-    fn origin(&self, output: usize) -> Origin {
+    /// Returns the window of an output.
+    fn origin(&self, output: usize) -> WindowOrigin {
         let [depth, height, width] = &self.plan.windows.0;
         let (image, own) = self.plan.image(output);
         let (x, rest) = (own % width.output, own / width.output);
         let (y, z) = (rest % height.output, rest / height.output);
-        let begin = |laid: &Laid, at: usize| (at * laid.window.stride).wrapping_sub(laid.before);
+        let begin =
+            |laid: &WindowAxis, at: usize| (at * laid.window.stride).wrapping_sub(laid.before);
         let at = [begin(depth, z), begin(height, y), begin(width, x)];
         let n_alike = self.plan.windows.n_alike(own);
-        Origin { at, image, n_alike }
+        WindowOrigin { at, image, n_alike }
     }
 
-    /// Gives, for each row of taps of a window, its place in the dimensions but the last, and its number in the
-    /// image; both wrap around.
+    /// Calls `body` for each row of taps of a window, with its place in all dimensions but the last, and its number
+    /// in the image; both wrap around.
     #[inline(always)]
     fn taps(&self, [z, y, _]: [usize; 3], mut body: impl FnMut([usize; 2], usize)) {
         let [depth, height, width] = &self.plan.windows.0;
@@ -93,8 +94,8 @@ impl<'a> Patches<'a> {
         }
     }
 
-    /// For each row of taps that an output looks at: where it begins in the image, if it is in the
-    /// input but for the last dimension.
+    /// Calls `body` for each row of taps of an output, with the row's start in the image, or `None` if the row lies
+    /// in the padding.
     #[inline(always)]
     fn lines(&self, at: [usize; 3], mut body: impl FnMut(Option<usize>)) {
         let [depth, height, _] = &self.plan.windows.0;
@@ -103,46 +104,46 @@ impl<'a> Patches<'a> {
         });
     }
 
-    /// Whether the joined taps of an output lie in the input, in the last dimension: wholly, or partly.
-    fn joined(&self, x: usize) -> Joined {
+    /// Returns the overlap of an output's merged taps with the input, in the last dimension.
+    fn joined(&self, x: usize) -> TapOverlap {
         let width = &self.plan.windows.0[2];
         let end = x.wrapping_add(width.window.extent);
         if x < width.input && end <= width.input {
-            return Joined::Within;
+            return TapOverlap::Within;
         }
         let first = usize::MAX.wrapping_sub(x).wrapping_add(1);
         match x < width.input {
             // Begins within, and ends behind.
-            true => Joined::Partly(0..width.input - x),
+            true => TapOverlap::Partly(0..width.input - x),
             // Begins before, and ends within or behind.
             false if first < width.window.extent => {
-                Joined::Partly(first..width.window.extent.min(first + width.input))
+                TapOverlap::Partly(first..width.window.extent.min(first + width.input))
             }
-            false => Joined::Outside,
+            false => TapOverlap::Outside,
         }
     }
 }
 
-/// Where a window begins.
+/// Position of a window.
 #[derive(Clone, Copy, Debug)]
-struct Origin {
-    /// In each dimension, wrapped around if it begins before the input.
+struct WindowOrigin {
+    /// First element in each dimension, wrapped around if it lies before the input.
     at: [usize; 3],
-    /// Where its image begins in the input.
+    /// Start of the window's image in the input.
     image: usize,
-    /// How many outputs from this one on look at the same taps, each a stride further than the one before.
+    /// Number of outputs from this one on that read the same taps, each a stride further.
     n_alike: usize,
 }
 
-/// How taps lie to the input, in the last dimension.
-enum Joined {
+/// Overlap of merged taps with the input, in the last dimension.
+enum TapOverlap {
     Within,
-    /// These taps are within.
+    /// Only these taps lie within.
     Partly(Range<usize>),
     Outside,
 }
 
-impl Left for Patches<'_> {
+impl Lhs for Patches<'_> {
     fn parts(&self) -> (usize, usize) {
         let (n_taps, own) = (self.plan.windows.n_taps(), self.channels.1);
         if own == 0 {
@@ -174,10 +175,10 @@ impl Left for Patches<'_> {
         }
         let mut output = rows.start;
         while output < rows.end {
-            let Origin { at, image, n_alike } = self.origin(output);
+            let WindowOrigin { at, image, n_alike } = self.origin(output);
             output += n_alike;
             let x = at[2];
-            if let Joined::Partly(taps) = self.joined(x) {
+            if let TapOverlap::Partly(taps) = self.joined(x) {
                 self.lines(at, |line| {
                     let Some(line) = line else { return };
                     let before = copies.len();
@@ -249,10 +250,10 @@ impl Left for Patches<'_> {
 }
 
 impl Patches<'_> {
-    /// Gives the parts of an output whose window looks at padding, where that is not zeros.
+    /// Lays the parts of an output whose window overlaps padding.
     fn lay_around<'s: 'p, 'p>(
         &'s self,
-        Origin { at, image, .. }: Origin,
+        WindowOrigin { at, image, .. }: WindowOrigin,
         copies: &'s [f32],
         next: &mut usize,
         mut parts: impl Iterator<Item = &'p mut &'s [f32]>,
@@ -263,11 +264,11 @@ impl Patches<'_> {
             self.lines(at, |line| {
                 let Some(part) = parts.next() else { return };
                 match (line, &joined) {
-                    (Some(line), Joined::Within) => {
+                    (Some(line), TapOverlap::Within) => {
                         let start = image + (line + x) * channels;
                         *part = &self.input[start..start + len];
                     }
-                    (Some(_), Joined::Partly(_)) => {
+                    (Some(_), TapOverlap::Partly(_)) => {
                         *part = &copies[*next..*next + len];
                         *next += len;
                     }

@@ -71,8 +71,8 @@ fn number(place: &[usize], extents: &[usize]) -> usize {
         })
 }
 
-/// All triples of elements (output, input, filter) of which a convolution multiplies the last two and adds to
-/// the first: its definition, and by exchanging roles that of its gradients.
+/// Returns all triples (output, input, filter) of elements of a convolution: the product of the last two is added to
+/// the first. With exchanged roles, the triples define the gradients.
 pub(super) fn products(case: &Case, output: &[usize]) -> Vec<[usize; 3]> {
     let rank = case.convolution.windows.len();
     let n = |extents: &[usize]| extents.iter().product::<usize>();
@@ -134,7 +134,7 @@ proptest! {
         let view = |values, extents| TensorView::new(values, extents).unwrap();
         let mut found = vec![7; n_out];
         convolve(
-            &case.convolution, &view(x, &case.input), &view(w, &case.filter), Epilogue::default(),
+            &case.convolution, &view(x, &case.input), &view(w, &case.filter), ConvEpilogue::default(),
             &mut TensorViewMut::new(&mut found, &output).unwrap(),
         ).unwrap();
         prop_assert_eq!(&found, &y);
@@ -143,7 +143,7 @@ proptest! {
         let view = |values, extents| TensorView::new(values, extents).unwrap();
         let mut found = vec![f64::NAN; n_out];
         let shift: Vec<f64> = (0..*output.last().unwrap()).map(|filter| filter as f64).collect();
-        let epilogue = Epilogue { scale: None, shift: Some(&shift), relu: true };
+        let epilogue = ConvEpilogue { scale: None, shift: Some(&shift), relu: true };
         convolve(
             &case.convolution, &view(&x, &case.input), &view(&w, &case.filter), epilogue,
             &mut TensorViewMut::new(&mut found, &output).unwrap(),
@@ -167,7 +167,7 @@ proptest! {
         let mut parts = vec![f64::NAN; n_out];
         let filters = plan.filters;
         for (index, part) in parts.chunks_mut(3 * filters).enumerate() {
-            plan.run(&x, &w, Epilogue::default(), index * 3 * filters, part);
+            plan.run(&x, &w, ConvEpilogue::default(), index * 3 * filters, part);
         }
         prop_assert_eq!(parts, float(&y));
         let mut parts = vec![f64::NAN; n_filter];
@@ -235,7 +235,7 @@ fn patches_of_large_windows_are_gathered_few_at_a_time() {
     let plan = convolution.plan(&[1, n, 1], &[n, 1, 1]).unwrap();
     assert_eq!(plan.block_len(), MAX_PATCHES / n);
     // Only the first outputs: all of them take a second.
-    plan.run(&x, &x, Epilogue::default(), 0, &mut out[..40]);
+    plan.run(&x, &x, ConvEpilogue::default(), 0, &mut out[..40]);
     let (_, before, _) = convolution.windows[0].output(n).unwrap();
     for (index, found) in out[..40].iter().enumerate() {
         assert_eq!(*found, (n - before + index.min(before)) as i32);

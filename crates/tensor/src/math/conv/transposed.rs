@@ -14,7 +14,7 @@
 use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::{ConvPlan, Convolution, Epilogue, TensorEpilogue, finish, in_order};
+use super::{ConvEpilogue, ConvPlan, Convolution, TensorConvEpilogue, finish, in_order};
 use crate::math::matmul::MatmulElement;
 use crate::math::number::Real;
 use crate::math::parallel;
@@ -23,21 +23,21 @@ use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
 
 /// A transposed convolution.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transposed {
+pub struct TransposedConvolution {
     /// A window of the output for each spatial dimension: windows of neighbouring elements are `stride` apart, and
-    /// padding is what is cut off the output. With [`Padding::Same`] the output is `stride` times as large.
+    /// padding is cut off the output. With [`Padding::Same`] the output is `stride` times as large.
     pub windows: SmallVec<[Window; 3]>,
-    /// How many elements the output has behind, of those that no window reaches or that are cut off, in each
-    /// dimension: fewer than the stride.
+    /// Number of elements appended behind the output in each dimension, fewer than the stride: elements that no window
+    /// reaches, or that padding would cut off.
     pub output_padding: SmallVec<[usize; 3]>,
-    /// Groups: the first part of the channels is seen by the first part of the filters, and so on.
+    /// Number of groups: the first part of the channels is seen by the first part of the filters, and so on.
     pub groups: usize,
 }
 
-impl Transposed {
+impl TransposedConvolution {
     /// Returns a transposed convolution without groups and without more elements behind.
-    pub fn new(windows: &[Window]) -> Transposed {
-        Transposed {
+    pub fn new(windows: &[Window]) -> TransposedConvolution {
+        TransposedConvolution {
             windows: SmallVec::from_slice(windows),
             output_padding: SmallVec::from_elem(0, windows.len()),
             groups: 1,
@@ -54,10 +54,10 @@ impl Transposed {
     /// # Examples
     ///
     /// ```
-    /// use tfrt_tensor::math::conv::Transposed;
+    /// use tfrt_tensor::math::conv::TransposedConvolution;
     /// use tfrt_tensor::math::window::{Padding, Window};
     ///
-    /// let twice = Transposed::new(&[Window::new(3, 2, Padding::Explicit(1, 0))]);
+    /// let twice = TransposedConvolution::new(&[Window::new(3, 2, Padding::Explicit(1, 0))]);
     /// assert_eq!(twice.output_extents(&[1, 4, 5], &[3, 7, 5])?.as_slice(), [1, 8, 7]);
     /// # Ok::<(), tfrt_host::Error>(())
     /// ```
@@ -78,7 +78,7 @@ impl Transposed {
         Ok(extents)
     }
 
-    /// The convolution of which this is the way back, and how its tensors lie.
+    /// Returns the plan of the convolution whose input gradient this is.
     fn plan(&self, input: &[usize], filter: &[usize], out: &[usize]) -> Result<ConvPlan, Error> {
         let wanted = self.output_extents(input, filter)?;
         if wanted[..] != *out {
@@ -108,7 +108,7 @@ impl Transposed {
     }
 }
 
-/// The extent of the output in one dimension.
+/// Returns the extent of the output in one dimension.
 fn extent(window: &Window, more: usize, input: usize) -> Result<usize, Error> {
     let Window {
         extent,
@@ -144,7 +144,7 @@ fn extent(window: &Window, more: usize, input: usize) -> Result<usize, Error> {
 ///
 /// # Shapes
 ///
-/// As in the module's table, with the extents of [`Transposed::output_extents`]; the epilogue's lists have an
+/// As in the module's table, with the extents of [`TransposedConvolution::output_extents`]; the epilogue's lists have an
 /// element for each filter.
 ///
 /// # Errors
@@ -154,37 +154,37 @@ fn extent(window: &Window, more: usize, input: usize) -> Result<usize, Error> {
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::conv::{Epilogue, Transposed, convolve_transposed};
+/// use tfrt_tensor::math::conv::{ConvEpilogue, TransposedConvolution, convolve_transposed};
 /// use tfrt_tensor::math::window::{Padding, Window};
 /// use tfrt_tensor::{TensorView, TensorViewMut};
 ///
 /// let x = TensorView::new(&[1.0_f32, 2.0], &[1, 2, 1])?;
 /// let filter = TensorView::new(&[1.0, 10.0], &[2, 1, 1])?;
-/// let twice = Transposed::new(&[Window::new(2, 2, Padding::Valid)]);
+/// let twice = TransposedConvolution::new(&[Window::new(2, 2, Padding::Valid)]);
 /// let mut out = [0.0; 4];
 /// let mut view = TensorViewMut::new(&mut out, &[1, 4, 1])?;
-/// convolve_transposed(&twice, &x, &filter, Epilogue::default(), &mut view)?;
+/// convolve_transposed(&twice, &x, &filter, ConvEpilogue::default(), &mut view)?;
 /// assert_eq!(out, [1.0, 10.0, 2.0, 20.0]);
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
 pub fn convolve_transposed<T: MatmulElement + Real>(
-    transposed: &Transposed,
+    transposed: &TransposedConvolution,
     input: &TensorView<'_, T>,
     filter: &TensorView<'_, T>,
-    epilogue: Epilogue<'_, T>,
+    epilogue: ConvEpilogue<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
-    let kept = T::keep(in_order(filter)?.into());
+    let kept = T::widen_rhs(in_order(filter)?.into());
     let filter = (filter.extents(), &kept[..]);
-    convolve_transposed_kept(transposed, input, filter, epilogue, out)
+    convolve_transposed_by_elements(transposed, input, filter, epilogue, out)
 }
 
-/// As [`convolve_transposed`], by the elements of a filter of these extents that were kept.
-pub(super) fn convolve_transposed_kept<T: MatmulElement + Real>(
-    transposed: &Transposed,
+/// Calculates [`convolve_transposed`] by the kept elements of a filter of these extents.
+pub(super) fn convolve_transposed_by_elements<T: MatmulElement + Real>(
+    transposed: &TransposedConvolution,
     input: &TensorView<'_, T>,
-    (extents, filter): (&[usize], &[T::Kept]),
-    epilogue: Epilogue<'_, T>,
+    (extents, filter): (&[usize], &[T::RhsElement]),
+    epilogue: ConvEpilogue<'_, T>,
     out: &mut TensorViewMut<'_, T>,
 ) -> Result<(), Error> {
     let plan = transposed.plan(input.extents(), extents, out.extents())?;
@@ -195,7 +195,7 @@ pub(super) fn convolve_transposed_kept<T: MatmulElement + Real>(
     Ok(())
 }
 
-/// As [`convolve_transposed`], of dense tensors, on the workers of the request's queue if there are several
+/// Applies [`convolve_transposed`] to dense tensors, on the workers of the request's queue if there are several
 /// images.
 ///
 /// # Errors
@@ -203,9 +203,9 @@ pub(super) fn convolve_transposed_kept<T: MatmulElement + Real>(
 /// Those of [`convolve_transposed`], if the types differ, and those of [`parallel::fill`].
 pub fn convolve_transposed_into<T: MatmulElement + Real>(
     execution: &ExecutionContext,
-    transposed: &Transposed,
+    transposed: &TransposedConvolution,
     [input, filter]: [&DenseHostTensor; 2],
-    epilogue: TensorEpilogue,
+    epilogue: TensorConvEpilogue,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let lists = [epilogue.scale.as_ref(), epilogue.shift.as_ref()];
@@ -232,25 +232,25 @@ pub fn convolve_transposed_into<T: MatmulElement + Real>(
             None => Ok::<_, Error>(None),
         };
         let (scale, shift) = (read(&epilogue.scale)?, read(&epilogue.shift)?);
-        let own = Epilogue {
+        let own = ConvEpilogue {
             scale: scale.as_deref(),
             shift: shift.as_deref(),
             relu: epilogue.relu,
         };
-        let filter = T::keep(filter.elements()?.into());
+        let filter = T::widen_rhs(filter.elements()?.into());
         plan.input_gradient(input.elements()?, &filter, first, part);
         finish_rows(own, plan.channels, part);
         Ok(())
     })
 }
 
-fn finish_rows<T: Real>(epilogue: Epilogue<'_, T>, n: usize, out: &mut [T]) {
+fn finish_rows<T: Real>(epilogue: ConvEpilogue<'_, T>, n: usize, out: &mut [T]) {
     if !out.is_empty() {
         finish(epilogue, n, out);
     }
 }
 
-/// The channels of the way back are the filters.
+/// Checks the lists of the epilogue: the channels of the underlying convolution are the filters.
 fn expect_lists(plan: &ConvPlan, lens: [Option<usize>; 2]) -> Result<(), Error> {
     let wanted = plan.channels;
     match lens.into_iter().flatten().find(|len| *len != wanted) {
@@ -283,7 +283,7 @@ mod tests {
             let windows: Vec<Window> = spatial.iter().map(|(_, extent, stride, dilation, _)| Window {
                 extent: *extent, stride: *stride, dilation: *dilation, padding,
             }).collect();
-            let mut transposed = Transposed::new(&windows);
+            let mut transposed = TransposedConvolution::new(&windows);
             transposed.groups = groups;
             if cut.is_some() {
                 for (more, (_, _, stride, _, wanted)) in transposed.output_padding.iter_mut().zip(&spatial) {
@@ -304,7 +304,7 @@ mod tests {
             let (filter, rest) = rest.split_at(m);
             let bias = &rest[..filters];
             let mut out = vec![7; count(&out_shape)];
-            let epilogue = Epilogue { scale: None, shift: Some(bias), relu };
+            let epilogue = ConvEpilogue { scale: None, shift: Some(bias), relu };
             let (x_view, filter_view) = (TensorView::new(x, &shape).unwrap(), TensorView::new(filter, &filter_shape).unwrap());
             let done = convolve_transposed(
                 &transposed, &x_view, &filter_view, epilogue, &mut TensorViewMut::new(&mut out, &out_shape).unwrap(),
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_told() {
         let of = |window: Window, more: usize, input: usize| {
-            let mut transposed = Transposed::new(&[window]);
+            let mut transposed = TransposedConvolution::new(&[window]);
             transposed.output_padding[0] = more;
             transposed.output_extents(&[1, input, 1], &[window.extent, 1, 1])
         };
@@ -370,7 +370,7 @@ mod tests {
             )
             .is_err()
         );
-        let twice = Transposed::new(&[Window::new(2, 2, Padding::Valid)]);
+        let twice = TransposedConvolution::new(&[Window::new(2, 2, Padding::Valid)]);
         assert!(twice.output_extents(&[1, 2], &[2, 1, 1]).is_err());
         let (x, filter) = ([1.0_f32; 4], [1.0_f32; 4]);
         let x = TensorView::new(&x, &[1, 2, 2]).unwrap();
@@ -382,12 +382,12 @@ mod tests {
         let mut run = |extents: &[usize], epilogue| {
             convolve_transposed(&twice, &x, &filter_of(extents), epilogue, &mut out)
         };
-        assert!(run(&[2, 1, 2], Epilogue::default()).is_ok());
-        assert!(run(&[2, 1, 1], Epilogue::default()).is_err());
-        assert!(run(&[1, 1, 2], Epilogue::default()).is_err());
-        let short = Epilogue {
+        assert!(run(&[2, 1, 2], ConvEpilogue::default()).is_ok());
+        assert!(run(&[2, 1, 1], ConvEpilogue::default()).is_err());
+        assert!(run(&[1, 1, 2], ConvEpilogue::default()).is_err());
+        let short = ConvEpilogue {
             shift: Some(&[1.0, 2.0][..]),
-            ..Epilogue::default()
+            ..ConvEpilogue::default()
         };
         assert!(run(&[2, 1, 2], short).is_err());
     }

@@ -1,5 +1,5 @@
-//! Convolutions by windows of 3x3 and stride 1 with fewer multiplications (Winograd's way): 16 for each four outputs,
-//! or 36 for each sixteen, where the definition has 36 and 144.
+//! Winograd convolutions by windows of 3x3 and stride 1: 16 multiplications for each four outputs, or 36 for each
+//! sixteen, where the definition has 36 and 144.
 //!
 //! # How
 //!
@@ -12,50 +12,50 @@
 //! thread keeps.
 //!
 //! Sums of large or infinite elements can be no numbers where the definition has infinities, so squares with such
-//! elements are made by the definition (`wild`), and filters with such are packed for it.
+//! elements are made by the definition (`direct_tile`), and filters with such are packed for it.
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::{ConvPlan, Convolution};
-use crate::math::panel::{
-    Block, Cuts, Finishing, InstructionSet, Layout, Panels, multiply_rows, pack,
+use crate::math::packed_gemm::{
+    Block, BlockEpilogue, InstructionSet, Layout, Panels, Partition, multiply_rows, pack,
 };
 use crate::math::parallel::part_start;
 use crate::math::scratch;
 
+mod direct_tile;
 mod tiles;
 mod transform;
-mod wild;
 
 use tiles::{Inputs, Outputs};
-use transform::{Four, Transform, Two};
+use transform::{FourOutputs, Transform, TwoOutputs};
 
-/// How a packed filter is applied.
+/// The algorithm of a convolution by a packed filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// As the definition says, by any windows.
+    /// The direct method, by any windows.
     Direct,
-    /// Squares of 2x2 outputs together, by windows of 3x3 with stride 1: 4/9 of the multiplications, of
-    /// a filter of 16/9 of the elements.
+    /// Winograd in squares of 2x2 outputs, by windows of 3x3 with stride 1: 4/9 of the multiplications, of a filter
+    /// of 16/9 of the elements.
     Winograd2,
-    /// Squares of 4x4 outputs: 1/4 of the multiplications, of a filter of 4 times the elements, with twice the
-    /// rounding error.
+    /// Winograd in squares of 4x4 outputs: 1/4 of the multiplications, of a filter of 4 times the elements, with
+    /// twice the rounding error.
     Winograd4,
 }
 
 /// Channels and filters from which on fewer multiplications pay for the transforms.
 const MIN_CHANNELS: usize = 16;
-/// Channels times filters of which the third cache holds the transformed filter of large squares.
+/// Maximum product of channels and filters for which the third cache holds the transformed filter of large squares.
 const MAX_FOUR: usize = 160 * 160;
-/// The largest element of a filter that is transformed: no sum overflows if the image has no element above 2^48.
+/// Largest element of a filter that is transformed: no sum overflows if the image has no element above 2^48.
 const MAX_ELEMENT: f32 = (1_u64 << 40) as f32;
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Method; 3] = [Method::Direct, Method::Winograd2, Method::Winograd4];
 
-    /// Returns the one that is likely the fastest for a convolution by a filter of these extents.
+    /// Returns the method that is likely the fastest for a convolution by a filter of these extents.
     ///
     /// Where outputs are but two or three in a row and a column, [`Direct`](Self::Direct) is faster than what this
     /// returns.
@@ -74,7 +74,7 @@ impl Method {
         }
     }
 
-    /// Returns its name, as packed filters tell it.
+    /// Returns the method's name, as in files of packed filters.
     pub const fn name(self) -> &'static str {
         match self {
             Method::Direct => "direct",
@@ -88,7 +88,7 @@ impl Method {
         Method::ALL.into_iter().find(|method| method.name() == name)
     }
 
-    /// Outputs of a square, in a row.
+    /// Returns the number of outputs of a square, in a row.
     fn tile(self) -> usize {
         match self {
             Method::Direct => 1,
@@ -97,7 +97,7 @@ impl Method {
         }
     }
 
-    /// Places of a patch: transformed filters for each filter.
+    /// Returns the number of places of a patch: transformed filters for each filter.
     pub(super) fn n_places(self) -> usize {
         match self {
             Method::Direct => 1,
@@ -106,25 +106,26 @@ impl Method {
         }
     }
 
-    /// Whether a filter can be packed for it.
+    /// Returns whether a filter can be packed for this method.
     pub(super) fn takes(self, extents: &[usize], groups: usize) -> bool {
         self == Method::Direct || (matches!(extents, [3, 3, _, _]) && groups == 1)
     }
 
-    /// Whether a filter's elements are such that it can be transformed.
+    /// Returns whether a filter can be transformed: all its elements are finite, and none is too large.
     pub(super) fn is_tame(filter: &[f32]) -> bool {
         filter.iter().all(|element| element.abs() <= MAX_ELEMENT)
     }
 
-    /// Whether it can be used for these windows.
+    /// Returns whether it can be used for these windows.
     pub(super) fn fits(self, plan: &ConvPlan) -> bool {
-        let is_dense =
-            |laid: &crate::math::window::Laid| (laid.window.stride, laid.window.dilation) == (1, 1);
+        let is_dense = |laid: &crate::math::window::WindowAxis| {
+            (laid.window.stride, laid.window.dilation) == (1, 1)
+        };
         self == Method::Direct || plan.windows.0[1..].iter().all(is_dense)
     }
 }
 
-/// The layout of a filter at one place of the patch: columns that fill their vectors.
+/// Returns the layout of a filter at one place of the patch; columns fill their vectors.
 pub(super) fn layout(set: InstructionSet, channels: usize, filters: usize) -> Option<Layout> {
     Some(Layout {
         set,
@@ -143,8 +144,8 @@ pub(super) fn pack_filter(
 ) {
     match method {
         Method::Direct => {}
-        Method::Winograd2 => pack_by::<Two, _, _>(layout, filter, filters, packed),
-        Method::Winograd4 => pack_by::<Four, _, _>(layout, filter, filters, packed),
+        Method::Winograd2 => pack_by::<TwoOutputs, _, _>(layout, filter, filters, packed),
+        Method::Winograd4 => pack_by::<FourOutputs, _, _>(layout, filter, filters, packed),
     }
 }
 
@@ -171,7 +172,7 @@ fn pack_by<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize>(
     }
 }
 
-/// How the outputs of a convolution are cut into squares, and these into blocks; it depends on shapes alone.
+/// Cut of a convolution's outputs into squares, and of squares into blocks. It depends on shapes alone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tiling {
     method: Method,
@@ -187,7 +188,7 @@ pub(super) struct Tiling {
     n_panel_blocks: usize,
 }
 
-/// Squares of a block, about.
+/// Approximate number of squares of a block.
 const TILES_OF_TWO: usize = 56;
 const TILES_OF_FOUR: usize = 20;
 /// Blocks that are wanted at least ...
@@ -226,7 +227,7 @@ impl Tiling {
         }
     }
 
-    /// The same with all columns in each block.
+    /// Returns the tiling with all columns in each block.
     pub(super) fn with_whole_rows(self) -> Tiling {
         Tiling {
             n_panel_blocks: 1,
@@ -234,14 +235,14 @@ impl Tiling {
         }
     }
 
-    /// The first output of a row of squares, by its number in all images.
+    /// Returns the first output of a row of squares, by its number in all images.
     fn first_output(&self, tile_row: usize) -> usize {
         let [rows, columns] = self.outputs;
         let (image, row) = (tile_row / self.tiles[0], tile_row % self.tiles[0]);
         (image * rows + row * self.method.tile()) * columns
     }
 
-    /// The rows of squares whose outputs these are.
+    /// Returns the rows of squares whose outputs these are.
     fn tile_rows(&self, outputs: Range<usize>) -> Range<usize> {
         let [rows, columns] = self.outputs;
         let row = |output: usize| {
@@ -252,7 +253,7 @@ impl Tiling {
     }
 }
 
-impl Cuts for Tiling {
+impl Partition for Tiling {
     fn len(&self) -> usize {
         self.n_row_blocks * self.n_panel_blocks
     }
@@ -279,9 +280,9 @@ impl Cuts for Tiling {
     }
 }
 
-/// What is multiplied, and how it lies.
+/// Operands of a Winograd convolution: an image and a transformed, packed filter. Borrowed for one call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sides<'a> {
+pub(super) struct WinogradOperands<'a> {
     pub plan: &'a ConvPlan,
     pub tiling: &'a Tiling,
     pub input: &'a [f32],
@@ -289,37 +290,41 @@ pub(super) struct Sides<'a> {
     pub filter: &'a [f32],
 }
 
-impl Sides<'_> {
-    /// Makes a block: `out` begins with its first element, its rows are `stride` apart, `finishing` is for its
+impl WinogradOperands<'_> {
+    /// Makes a block: `out` begins with its first element, its rows are `stride` apart, `block_epilogue` is for its
     /// columns.
     pub(super) fn block(
         &self,
         block: &Block,
-        finishing: &Finishing<'_>,
+        block_epilogue: &BlockEpilogue<'_>,
         out: &mut [f32],
         stride: usize,
     ) {
         match self.tiling.method {
             Method::Direct => {}
-            Method::Winograd2 => self.block_by::<Two, _, _>(block, finishing, out, stride),
-            Method::Winograd4 => self.block_by::<Four, _, _>(block, finishing, out, stride),
+            Method::Winograd2 => {
+                self.block_by::<TwoOutputs, _, _>(block, block_epilogue, out, stride)
+            }
+            Method::Winograd4 => {
+                self.block_by::<FourOutputs, _, _>(block, block_epilogue, out, stride)
+            }
         }
     }
 
     fn block_by<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize>(
         &self,
         block: &Block,
-        finishing: &Finishing<'_>,
+        block_epilogue: &BlockEpilogue<'_>,
         out: &mut [f32],
         stride: usize,
     ) {
-        let Sides { plan, tiling, .. } = *self;
+        let WinogradOperands { plan, tiling, .. } = *self;
         let layout = tiling.layout;
         let processor = layout.set.processor();
         let tile_rows = tiling.tile_rows(block.rows.clone());
         let n_tiles = tile_rows.len() * tiling.tiles[1];
         let columns = layout.columns_of(&block.panels);
-        let lay = |len: usize| Lay {
+        let lay = |len: usize| PatchLayout {
             row: len,
             place: n_tiles * len + APART,
         };
@@ -358,50 +363,50 @@ impl Sides<'_> {
                 lay: m_lay,
                 n_columns: tiling.columns(block).len(),
                 wild: &wild,
-                finishing,
+                block_epilogue,
                 out: &mut *out,
                 stride,
             });
             for tile in wild {
-                let sums = wild::Tile {
+                let sums = direct_tile::DirectTile {
                     transform: PhantomData::<T>,
                     geometry: &geometry,
                     sides: *self,
                     panels: block.panels.clone(),
                     tile,
                 };
-                sums.make(finishing, out, stride);
+                sums.make(block_epilogue, out, stride);
             }
         });
     }
 }
 
-/// Elements between the places of patches, so that they don't meet in the same places of the caches.
+/// Number of elements between the places of patches, so that they don't meet in the same places of the caches.
 const APART: usize = 16;
 
-/// How transformed patches lie: place by place, in each a row for each square.
+/// Layout of transformed patches: place by place, each with a row for each square.
 #[derive(Clone, Copy, Debug)]
-struct Lay {
-    /// Elements from one row to the next.
+struct PatchLayout {
+    /// Number of elements from one row to the next.
     row: usize,
-    /// Elements from one place to the next.
+    /// Number of elements from one place to the next.
     place: usize,
 }
 
-/// Where squares and their patches are.
+/// Positions of a block's squares and patches.
 #[derive(Clone, Debug)]
 struct Geometry<'g> {
     plan: &'g ConvPlan,
     tiling: &'g Tiling,
-    /// Those of a block.
+    /// Rows of squares in the block.
     tile_rows: Range<usize>,
 }
 
-/// A square.
+/// Position of a square of outputs in its image.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct SquarePos {
     image: usize,
-    /// Its first output, in the image.
+    /// First row of its outputs, in the image.
     y: usize,
     x: usize,
 }
@@ -411,22 +416,22 @@ impl Geometry<'_> {
         self.tile_rows.len() * self.tiling.tiles[1]
     }
 
-    /// A square, by its number in the block.
-    fn place(&self, tile: usize) -> Place {
+    /// Returns a square, by its number in the block.
+    fn place(&self, tile: usize) -> SquarePos {
         let [rows, columns] = self.tiling.tiles;
         let row = self.tile_rows.start + tile / columns;
         let size = self.tiling.method.tile();
-        Place {
+        SquarePos {
             image: row / rows,
             y: row % rows * size,
             x: tile % columns * size,
         }
     }
 
-    /// Where the element of an image is that lies at an offset from the first output's window; `None` in the
+    /// Returns the place in the image of the element at an offset from the first output's window; `None` in the
     /// padding.
     #[inline(always)]
-    fn element(&self, place: Place, y: usize, x: usize) -> Option<usize> {
+    fn element(&self, place: SquarePos, y: usize, x: usize) -> Option<usize> {
         let [_, height, width] = &self.plan.windows.0;
         let y = (place.y + y).wrapping_sub(height.before);
         let x = (place.x + x).wrapping_sub(width.before);
@@ -434,9 +439,9 @@ impl Geometry<'_> {
             .then(|| ((place.image * height.input + y) * width.input + x) * self.plan.channels)
     }
 
-    /// The number of an output in the block; `None` if there is none.
+    /// Returns the number of an output in the block; `None` if there is no such output.
     #[inline(always)]
-    fn output(&self, place: Place, y: usize, x: usize) -> Option<usize> {
+    fn output(&self, place: SquarePos, y: usize, x: usize) -> Option<usize> {
         let [rows, columns] = self.tiling.outputs;
         let (y, x) = (place.y + y, place.x + x);
         let first = self.tiling.first_output(self.tile_rows.start);

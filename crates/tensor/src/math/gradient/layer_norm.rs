@@ -13,14 +13,14 @@ use crate::{Element, TensorView, TensorViewMut};
 /// Of a tensor without elements they are as many as factors were given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowGradients<T> {
-    /// Of the factors.
+    /// Gradient of the factors.
     pub scale: Vec<T>,
-    /// Of the summands.
+    /// Gradient of the summands.
     pub shift: Vec<T>,
 }
 
-/// Calculates the gradients of [`normalize::rows`](crate::math::normalize::rows): that of the input is written,
-/// those of factors and summands are returned.
+/// Calculates the gradients of [`normalize::rows`](crate::math::normalize::rows): writes the gradient of the input,
+/// and returns the gradients of factors and summands.
 ///
 /// With n the normalised row, r = 1 / sqrt(variance + epsilon) and h = gradient * scale, the gradient of the
 /// input is `r (h - mean of h - n (mean of h n))`.
@@ -74,7 +74,7 @@ pub fn layer_norm<T: Floating>(
     })
 }
 
-/// Normalises a row in place; returns what its differences from the mean were multiplied with.
+/// Normalises a row in place; returns the factor of its differences from the mean.
 fn normalise<T: Floating>(row: &mut [T], epsilon: T) -> T {
     let mean = <Mean as Reduce<T>>::finish(block::<Mean, T>(row), row.len());
     row.iter_mut().for_each(|x| *x = x.minus(mean));
@@ -84,7 +84,7 @@ fn normalise<T: Floating>(row: &mut [T], epsilon: T) -> T {
     factor
 }
 
-/// Makes the gradient of a row from that of its result and the normalised row.
+/// Calculates the gradient of a row from the gradient of its result and the normalized row.
 fn one_row<T: Floating>(g: &[T], normal: &[T], factor: T, scale: Option<&[T]>, out: &mut [T]) {
     match scale {
         Some(scale) => {

@@ -4,7 +4,7 @@ use super::*;
 use crate::math::normalize::{Affine, rows};
 use crate::math::testing::layout_of;
 
-/// How the sum of `g` times a function's results changes with its argument, by small steps.
+/// Returns the gradient of the sum of `g` times a function's results, by small differences.
 fn slopes(x: &[f64], g: &[f64], f: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64> {
     let loss = |x: &[f64]| -> f64 { f(x).iter().zip(g).map(|(y, g)| y * g).sum() };
     let slope = |index: usize| {
@@ -47,7 +47,7 @@ proptest! {
         let (view, given) = (layout.view(&values), other.view(&values[100..]));
         let (x, g): (Vec<f64>, Vec<f64>) = (view.iter().collect(), given.iter().collect());
         let mut out = vec![0.0; n * row];
-        for kind in [Kind::Softmax, Kind::LogSoftmax] {
+        for kind in [SoftmaxKind::Softmax, SoftmaxKind::LogSoftmax] {
             let f = |x: &[f64]| {
                 let mut y = x.to_vec();
                 let x = TensorView::new(x, &shape).unwrap();
@@ -114,14 +114,14 @@ fn what_does_not_fit_is_told() {
     assert!(cross_entropy(&x, minus_one, &mut loss).is_err());
     assert!(cross_entropy(&label_free(), zero, &mut loss).is_err());
     let mut out = TensorViewMut::new(&mut out, &[2]).unwrap();
-    assert!(softmax(Kind::Softmax, &x, &x, &mut out).is_err());
+    assert!(softmax(SoftmaxKind::Softmax, &x, &x, &mut out).is_err());
     assert!(layer_norm(&x, &x, 0.0, None, &mut out).is_err());
     assert!(cross_entropy_gradient(&x, zero, &x, &mut out).is_err());
     let large = [1 << 40, 0, 1 << 40];
     let x = TensorView::<f32>::new(&[], &large).unwrap();
     let mut out = TensorViewMut::new(&mut [], &large).unwrap();
     layer_norm(&x, &x, 0.0, None, &mut out).unwrap();
-    softmax(Kind::LogSoftmax, &x, &x, &mut out).unwrap();
+    softmax(SoftmaxKind::LogSoftmax, &x, &x, &mut out).unwrap();
 }
 
 fn label_free() -> TensorView<'static, f32> {

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::{Scale, thin};
+use super::{Scale, gemv};
 use crate::math::number::{Number, Real};
 use crate::{Complex, Element, from_bytes, from_bytes_mut, to_bytes, to_bytes_mut};
 
@@ -17,7 +17,7 @@ pub(crate) struct Matrix<'a, T> {
 }
 
 impl<'a, T> Matrix<'a, T> {
-    /// Sees a matrix that begins at `start`.
+    /// Wraps a matrix that begins at `start`.
     ///
     /// # Panics
     ///
@@ -55,25 +55,25 @@ impl<'a, T> Matrix<'a, T> {
     }
 }
 
-/// Elements of which matrices can be multiplied.
+/// A type of elements whose matrices can be multiplied.
 pub trait MatmulElement: Number + Sealed {}
 
 impl<T: Number + Sealed> MatmulElement for T {}
 
-/// How elements are multiplied.
+/// Multiplication of matrices of one type of elements.
 pub trait Sealed: Copy {
-    /// What an element of a right factor is kept as that is multiplied by again and again: `f32` for halves, which are
-    /// multiplied as such, and the element itself for all others. The products are the same, bit for bit.
-    type Kept: Element;
+    /// Element type of a right factor that is kept for many products: `f32` for halves, the element itself for all
+    /// others. The products are the same, bit for bit.
+    type RhsElement: Element;
 
-    /// A number as an element.
+    /// Returns a number as an element.
     fn from_number(value: f64) -> Self;
 
-    /// The elements of a right factor, to be kept.
-    fn keep(elements: Cow<'_, [Self]>) -> Cow<'_, [Self::Kept]>;
+    /// Returns the elements of a right factor, to be kept.
+    fn widen_rhs(elements: Cow<'_, [Self]>) -> Cow<'_, [Self::RhsElement]>;
 
-    /// The product with a factor that is kept.
-    fn times_kept(self, factor: Self::Kept) -> Self;
+    /// Returns the product with a factor that is kept.
+    fn times_widened(self, factor: Self::RhsElement) -> Self;
 
     /// Writes the product to `out`, which has an element at least.
     ///
@@ -83,36 +83,36 @@ pub trait Sealed: Copy {
     #[expect(private_interfaces, reason = "nobody else calls it")]
     fn multiply(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: Rows<'_, Self>);
 
-    /// As [`multiply`](Self::multiply), by a factor that is kept.
+    /// Calculates [`multiply`](Self::multiply) by a widened factor.
     ///
     /// # Panics
     ///
     /// If the extents don't fit.
     #[expect(private_interfaces, reason = "nobody else calls it")]
-    fn multiply_kept(
+    fn multiply_widened(
         scale: Scale<Self>,
         a: Matrix<'_, Self>,
-        b: Matrix<'_, Self::Kept>,
+        b: Matrix<'_, Self::RhsElement>,
         out: Rows<'_, Self>,
     );
 }
 
-/// `kept_as_it_is!()` stands for the items of [`Sealed`] of elements that are kept as they are: `type Kept = Self; fn keep(..)
+/// `rhs_as_it_is!()` stands for the items of [`Sealed`] of elements that are kept as they are: `type Kept = Self; fn keep(..)
 /// { elements } ..`.
-macro_rules! kept_as_it_is {
+macro_rules! rhs_as_it_is {
     () => {
-        type Kept = Self;
+        type RhsElement = Self;
 
-        fn keep(elements: std::borrow::Cow<'_, [Self]>) -> std::borrow::Cow<'_, [Self]> {
+        fn widen_rhs(elements: std::borrow::Cow<'_, [Self]>) -> std::borrow::Cow<'_, [Self]> {
             elements
         }
 
         #[inline(always)]
-        fn times_kept(self, factor: Self) -> Self {
+        fn times_widened(self, factor: Self) -> Self {
             $crate::math::number::Number::times(self, factor)
         }
 
-        fn multiply_kept(
+        fn multiply_widened(
             scale: Scale<Self>,
             a: Matrix<'_, Self>,
             b: Matrix<'_, Self>,
@@ -123,7 +123,7 @@ macro_rules! kept_as_it_is {
     };
 }
 
-pub(super) use kept_as_it_is;
+pub(super) use rhs_as_it_is;
 
 /// Rows in a slice that may be written.
 #[derive(Debug)]
@@ -136,7 +136,7 @@ pub(crate) struct Rows<'a, T> {
 }
 
 impl<'a, T> Rows<'a, T> {
-    /// Sees rows, of which each begins `stride` elements behind the one before.
+    /// Wraps rows, each of which begins `stride` elements behind the one before.
     ///
     /// # Panics
     ///
@@ -157,7 +157,7 @@ impl<'a, T> Rows<'a, T> {
 }
 
 impl<T: Number> Rows<'_, T> {
-    /// Multiplies each element by a factor; where that is 0, what stood there is not looked at.
+    /// Multiplies each element by a factor. If the factor is 0, the old elements are not read.
     pub(super) fn scale(&mut self, factor: T) {
         let [n_rows, n_columns] = self.extents;
         for row in self.elements.chunks_mut(self.stride).take(n_rows) {
@@ -188,20 +188,20 @@ pub(crate) fn multiply<T: MatmulElement>(
     }
 }
 
-/// As [`multiply`], by a factor that is kept.
+/// Calculates [`multiply`] by a widened factor.
 ///
 /// # Panics
 ///
 /// If the extents don't fit.
-pub(crate) fn multiply_kept<T: MatmulElement>(
+pub(crate) fn multiply_widened<T: MatmulElement>(
     scale: Scale<T>,
     a: Matrix<'_, T>,
-    b: Matrix<'_, T::Kept>,
+    b: Matrix<'_, T::RhsElement>,
     out: Rows<'_, T>,
 ) {
     let [m, _, n] = product_extents(&a, &b, &out);
     if m > 0 && n > 0 {
-        T::multiply_kept(scale, a, b, out);
+        T::multiply_widened(scale, a, b, out);
     }
 }
 
@@ -216,10 +216,11 @@ fn product_extents<T, R>(a: &Matrix<'_, T>, b: &Matrix<'_, R>, out: &Rows<'_, T>
     [m, k, n]
 }
 
-/// Elements that a crate multiplies matrices of: each matrix by its address, where an element's next in the row and in
-/// the column lie so many elements apart.
+/// Element type whose products a gemm crate calculates: matrices are given by address, and by strides of rows and
+/// columns.
 trait Foreign: MatmulElement {
-    /// Adds `of_product` times the product of `a` and `b` to `of_result` times the result, which is not read if that is 0.
+    /// Adds `of_product` times the product of `a` and `b` to `of_result` times the result, which is not read if
+    /// `of_result` is 0.
     ///
     /// # Safety
     ///
@@ -234,7 +235,8 @@ trait Foreign: MatmulElement {
     );
 }
 
-/// One stride as the crates take it. One that is larger than memory is that of a single row or column, and never taken.
+/// Returns a stride as the gemm crates take it. A stride larger than memory belongs to a single row or column, and is
+/// never taken.
 fn signed(stride: usize) -> isize {
     isize::try_from(stride).unwrap_or(0)
 }
@@ -278,7 +280,7 @@ macro_rules! foreign {
 
         #[expect(private_interfaces, reason = "nobody else calls it")]
         impl Sealed for $type {
-            kept_as_it_is!();
+            rhs_as_it_is!();
 
             fn from_number(value: f64) -> Self {
                 Real::from_f64(value)
@@ -291,7 +293,7 @@ macro_rules! foreign {
                 mut out: Rows<'_, $type>,
             ) {
                 let extents = product_extents(&a, &b, &out);
-                if thin::multiply(scale, a, b, &mut out) {
+                if gemv::multiply(scale, a, b, &mut out) {
                     return;
                 }
                 let result = (out.elements.as_mut_ptr(), [out.stride, 1]);
@@ -321,14 +323,14 @@ macro_rules! complex {
     ($($type:ty),*) => {$(
         #[expect(private_interfaces, reason = "nobody else calls it")]
         impl Sealed for Complex<$type> {
-            kept_as_it_is!();
+            rhs_as_it_is!();
 
             fn from_number(value: f64) -> Self {
                 Complex { real: Real::from_f64(value), imaginary: 0.0 }
             }
 
             fn multiply(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, Self>, mut out: Rows<'_, Self>) {
-                if !thin::multiply(scale, a, b, &mut out) {
+                if !gemv::multiply(scale, a, b, &mut out) {
                     by_parts(scale, a, b, out);
                 }
             }
@@ -340,7 +342,7 @@ complex!(f32, f64);
 
 const PARTS: &str = "a complex number is two parts";
 
-/// Sees complex numbers as real and imaginary parts in turns.
+/// Casts complex numbers to real and imaginary parts in turn.
 fn parts<T: Element>(elements: &[Complex<T>]) -> &[T]
 where
     Complex<T>: Element,
@@ -348,8 +350,8 @@ where
     from_bytes(to_bytes(elements)).expect(PARTS)
 }
 
-/// Multiplies complex matrices by products of their real and imaginary parts, which lie in them side by side: by four, or
-/// by eight if the factor of the product is no real number.
+/// Multiplies complex matrices by products of their interleaved real and imaginary parts: by four, or by eight if the
+/// factor of the product is no real number.
 fn by_parts<T: Foreign>(
     scale: Scale<Complex<T>>,
     a: Matrix<'_, Complex<T>>,

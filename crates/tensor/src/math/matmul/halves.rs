@@ -16,29 +16,29 @@ macro_rules! halves {
     ($($type:ty),*) => {$(
         #[expect(private_interfaces, reason = "nobody else calls it")]
         impl Sealed for $type {
-            type Kept = f32;
+            type RhsElement = f32;
 
             fn from_number(value: f64) -> Self {
                 Real::from_f64(value)
             }
 
-            fn keep(elements: Cow<'_, [Self]>) -> Cow<'_, [f32]> {
+            fn widen_rhs(elements: Cow<'_, [Self]>) -> Cow<'_, [f32]> {
                 let mut wide = vec![0.0; elements.len()];
                 halves::widen(Self::DTYPE, to_bytes(&*elements), to_bytes_mut(&mut wide));
                 Cow::Owned(wide)
             }
 
             #[inline(always)]
-            fn times_kept(self, factor: f32) -> Self {
+            fn times_widened(self, factor: f32) -> Self {
                 Self::narrowed(self.widened() * factor)
             }
 
             fn multiply(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: Rows<'_, Self>) {
-                by_blocks(scale, a, Right::Halves(b), out);
+                by_blocks(scale, a, Rhs::Halves(b), out);
             }
 
-            fn multiply_kept(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, f32>, out: Rows<'_, Self>) {
-                by_blocks(scale, a, Right::Wide(b), out);
+            fn multiply_widened(scale: Scale<Self>, a: Matrix<'_, Self>, b: Matrix<'_, f32>, out: Rows<'_, Self>) {
+                by_blocks(scale, a, Rhs::Wide(b), out);
             }
         }
     )*};
@@ -48,26 +48,26 @@ halves!(F16, BF16);
 
 /// A right factor.
 #[derive(Clone, Copy, Debug)]
-enum Right<'a, T> {
-    /// As it is, to be converted block by block.
+enum Rhs<'a, T> {
+    /// Halves, to be converted block by block.
     Halves(Matrix<'a, T>),
-    /// As it was kept.
+    /// Halves that were widened ahead.
     Wide(Matrix<'a, f32>),
 }
 
-impl<T: Number<Wide = f32>> Right<'_, T> {
+impl<T: Number<Wide = f32>> Rhs<'_, T> {
     fn n_columns(&self) -> usize {
         match self {
-            Right::Halves(matrix) => matrix.extents[1],
-            Right::Wide(matrix) => matrix.extents[1],
+            Rhs::Halves(matrix) => matrix.extents[1],
+            Rhs::Wide(matrix) => matrix.extents[1],
         }
     }
 
-    /// How many elements a block of `n` takes.
+    /// Returns the number of elements of a block of `n`.
     fn len(&self, n: usize) -> usize {
         match self {
-            Right::Halves(_) => n,
-            Right::Wide(_) => 0,
+            Rhs::Halves(_) => n,
+            Rhs::Wide(_) => 0,
         }
     }
 
@@ -78,8 +78,8 @@ impl<T: Number<Wide = f32>> Right<'_, T> {
         memory: &'m mut [f32],
     ) -> Matrix<'m, f32> {
         match *self {
-            Right::Halves(matrix) => widened(matrix, from, extents, memory),
-            Right::Wide(matrix) => {
+            Rhs::Halves(matrix) => widened(matrix, from, extents, memory),
+            Rhs::Wide(matrix) => {
                 let start = from[0] * matrix.strides[0] + from[1] * matrix.strides[1];
                 Matrix::new(matrix.elements, start, extents, matrix.strides)
             }
@@ -90,7 +90,7 @@ impl<T: Number<Wide = f32>> Right<'_, T> {
 fn by_blocks<T: MatmulElement + Number<Wide = f32>>(
     scale: Scale<T>,
     a: Matrix<'_, T>,
-    b: Right<'_, T>,
+    b: Rhs<'_, T>,
     out: Rows<'_, T>,
 ) {
     let ([m, k], n) = (a.extents, b.n_columns());
@@ -149,8 +149,8 @@ fn by_blocks<T: MatmulElement + Number<Wide = f32>>(
     );
 }
 
-/// Converts a block of a matrix, whose first element lies at `from`, to `f32`: its rows, or its columns if it is these that
-/// lie in a row in memory.
+/// Converts a block of a matrix, whose first element lies at `from`, to `f32`: its rows, or its columns if those are
+/// contiguous.
 fn widened<'m, T: Number<Wide = f32>>(
     matrix: Matrix<'_, T>,
     from: [usize; 2],

@@ -1,17 +1,17 @@
-//! Products of integers: tiles of sums that stay in registers. All of it wraps around in the type of the elements, so that
-//! neither the order nor the width of sums shows.
+//! Products of integers: tiles of sums that stay in registers. Arithmetic wraps around in the type of the elements,
+//! so that neither the order nor the width of sums shows.
 
-use super::gemm::{Matrix, Rows, Sealed, kept_as_it_is};
-use super::{Scale, thin};
+use super::gemm::{Matrix, Rows, Sealed, rhs_as_it_is};
+use super::{Scale, gemv};
 use crate::math::number::{Number, Real};
 use crate::math::vectorized;
 use crate::{Element, from_bytes, from_bytes_mut, to_bytes, to_bytes_mut};
 
-/// Rows of a tile.
+/// Number of rows of a tile.
 const N_ROWS: usize = 4;
-/// Columns of a tile.
+/// Number of columns of a tile.
 const N_COLUMNS: usize = 16;
-/// Depth of a block of columns that is laid side by side.
+/// Depth of a block of columns that is rearranged.
 const MAX_DEPTH: usize = 512;
 
 /// `integers!(i32 as u32)` multiplies matrices of `i32` as if they were of `u32`, whose products wrap around to the same bits.
@@ -19,7 +19,7 @@ macro_rules! integers {
     ($($type:ty as $unsigned:ty),*) => {$(
         #[expect(private_interfaces, reason = "nobody else calls it")]
         impl Sealed for $type {
-            kept_as_it_is!();
+            rhs_as_it_is!();
 
             fn from_number(value: f64) -> Self {
                 Real::from_f64(value)
@@ -54,7 +54,7 @@ integers!(
 );
 
 fn by_tiles<T: Number>(scale: Scale<T>, a: Matrix<'_, T>, b: Matrix<'_, T>, mut out: Rows<'_, T>) {
-    if thin::multiply(scale, a, b, &mut out) {
+    if gemv::multiply(scale, a, b, &mut out) {
         return;
     }
     let ([m, k], [_, n]) = (a.extents, b.extents);
@@ -92,7 +92,7 @@ fn by_tiles<T: Number>(scale: Scale<T>, a: Matrix<'_, T>, b: Matrix<'_, T>, mut 
     }
 }
 
-/// The sums of products of some rows, whose elements lie `stride` apart, and a panel of columns.
+/// Returns the sums of products of some rows, whose elements lie `stride` apart, and a panel of columns.
 #[inline(always)]
 fn tile<T: Number>(
     rows: [&[T]; N_ROWS],

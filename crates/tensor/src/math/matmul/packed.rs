@@ -1,13 +1,13 @@
-//! Products of `f32` matrices whose right side is packed ahead.
+//! Products of `f32` matrices with a packed right side.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use tfrt_host::{AsyncValue, Chain, DType, Error, ExecutionContext, HostAllocator};
 
-use crate::math::panel::{
-    After, Cuts, Grid, InstructionSet, Layout, Left, Panels, TensorAfter, fill, lay_all_again,
-    multiply, pack,
+use crate::math::packed_gemm::{
+    BlockGrid, Epilogue, InstructionSet, Layout, Lhs, Panels, Partition, TensorEpilogue, fill,
+    lay_all_again, multiply, pack,
 };
 use crate::{DenseHostTensor, TensorMetadata, TensorShape, TensorView, TensorViewMut};
 
@@ -15,16 +15,16 @@ use crate::{DenseHostTensor, TensorMetadata, TensorShape, TensorView, TensorView
 ///
 /// Clones share the elements.
 #[derive(Clone, Debug)]
-pub struct PackedRight {
+pub struct PackedRhs {
     // Invariant: its instruction set is one that the processor has.
     layout: Layout,
     // Invariant: `f32`s, as many as the layout says.
     elements: DenseHostTensor,
 }
 
-impl PackedRight {
-    /// Packs a matrix for the best instruction set of this processor. One that is to be transposed is given as
-    /// a view with exchanged dimensions ([`TensorView::permute`]).
+impl PackedRhs {
+    /// Packs a matrix for the best instruction set of this processor. A transposed matrix is given as a view with
+    /// exchanged dimensions ([`TensorView::permute`]).
     ///
     /// # Shapes
     ///
@@ -38,16 +38,16 @@ impl PackedRight {
     ///
     /// ```
     /// use tfrt_host::kernel::KernelRegistry;
-    /// use tfrt_tensor::math::matmul::{PackedRight, matmul_packed};
-    /// use tfrt_tensor::math::panel::After;
+    /// use tfrt_tensor::math::matmul::{PackedRhs, matmul_packed};
+    /// use tfrt_tensor::math::packed_gemm::Epilogue;
     /// use tfrt_tensor::{TensorView, TensorViewMut};
     ///
     /// let host = tfrt_host::HostContext::builder(KernelRegistry::new()).build();
     /// let right = TensorView::new(&[1.0, 0.0, 2.0, 1.0], &[2, 2])?;
-    /// let right = PackedRight::pack(host.allocator(), &right)?;
+    /// let right = PackedRhs::pack(host.allocator(), &right)?;
     /// let left = TensorView::new(&[3.0, 4.0], &[1, 2])?;
     /// let mut out = [0.0; 2];
-    /// matmul_packed(&left, &right, After::default(), &mut TensorViewMut::new(&mut out, &[1, 2])?)?;
+    /// matmul_packed(&left, &right, Epilogue::default(), &mut TensorViewMut::new(&mut out, &[1, 2])?)?;
     /// assert_eq!(out, [11.0, 4.0]);
     /// # Ok::<(), tfrt_host::Error>(())
     /// ```
@@ -58,7 +58,7 @@ impl PackedRight {
         Self::pack_for(allocator, InstructionSet::best(), right)
     }
 
-    /// As [`pack`](Self::pack), for an instruction set.
+    /// Packs a matrix for an instruction set; see [`pack`](Self::pack).
     ///
     /// # Errors
     ///
@@ -89,11 +89,11 @@ impl PackedRight {
             let packed = packed.expect("nobody else has it yet");
             pack(layout, right.elements(), 0, [row, column], packed);
         }
-        Ok(PackedRight { layout, elements })
+        Ok(PackedRhs { layout, elements })
     }
 
-    /// Takes elements that were packed for any instruction set, by [`elements_for`](Self::elements_for) on this
-    /// processor or another: as they are if `to` is that set, laid out again otherwise.
+    /// Wraps elements that [`elements_for`](Self::elements_for) packed for any instruction set, on this processor or
+    /// another: as they are if `to` is that set, repacked otherwise.
     ///
     /// # Shapes
     ///
@@ -127,7 +127,7 @@ impl PackedRight {
                 "a matrix of shape [{depth}, {n_columns}] packed for {set} has other elements than {found}"
             )));
         }
-        Ok(PackedRight { layout, elements })
+        Ok(PackedRhs { layout, elements })
     }
 
     /// Returns the elements as they are laid out for an instruction set, which this processor need not have.
@@ -152,12 +152,12 @@ impl PackedRight {
         [self.layout.depth, self.layout.n_columns]
     }
 
-    /// Returns what it is laid out for.
+    /// Returns the instruction set that the matrix is packed for.
     pub fn instruction_set(&self) -> InstructionSet {
         self.layout.set
     }
 
-    /// Puts an equal tensor in the place of the elements, so that several matrices share one.
+    /// Replaces the elements by an equal tensor, so that several matrices share one.
     #[must_use]
     pub fn map_elements(mut self, of: impl FnOnce(DenseHostTensor) -> DenseHostTensor) -> Self {
         let elements = of(self.elements.clone());
@@ -172,7 +172,7 @@ impl PackedRight {
         &self.elements
     }
 
-    /// How many rows a left side of this shape has, all its matrices together.
+    /// Returns the number of rows of all left matrices of this shape together.
     fn n_rows(&self, left: &[usize], out: &[usize]) -> Result<usize, Error> {
         let [k, n] = self.extents();
         let fits = match (left.split_last(), out.split_last()) {
@@ -200,8 +200,8 @@ impl PackedRight {
         Panels { layout, elements }
     }
 
-    fn grid(&self, n_rows: usize) -> Grid {
-        Grid::new(n_rows, self.layout, self.layout.depth)
+    fn grid(&self, n_rows: usize) -> BlockGrid {
+        BlockGrid::new(n_rows, self.layout, self.layout.depth)
     }
 }
 
@@ -217,8 +217,8 @@ impl PackedRight {
 /// `FailedPrecondition` if somebody is writing the packed matrix.
 pub fn matmul_packed(
     left: &TensorView<'_, f32>,
-    right: &PackedRight,
-    after: After<'_>,
+    right: &PackedRhs,
+    epilogue: Epilogue<'_>,
     out: &mut TensorViewMut<'_, f32>,
 ) -> Result<(), Error> {
     let n_rows = right.n_rows(left.extents(), out.extents())?;
@@ -227,24 +227,27 @@ pub fn matmul_packed(
     })?;
     let reading = right.elements.read()?;
     let ([k, n], out) = (right.extents(), out.as_mut_slice());
-    after.check(n, out.len())?;
+    epilogue.check(n, out.len())?;
     if out.is_empty() {
         return Ok(());
     }
-    let (left, panels) = (RowsOf::new(elements, k), right.panels(reading.elements()?));
+    let (left, panels) = (
+        DenseRows::new(elements, k),
+        right.panels(reading.elements()?),
+    );
     let grid = right.grid(n_rows).with_whole_rows();
     for index in 0..grid.len() {
         let block = grid.block(index);
         let (start, end) = (block.rows.start * n, block.rows.end * n);
-        let finishing = after.from(start).finishing(0..n, n);
+        let block_epilogue = epilogue.from(start).for_block(0..n, n);
         let out = &mut out[start..end];
-        multiply(&left, panels, &block, &finishing, out, n);
-        after.finish(out)?;
+        multiply(&left, panels, &block, &block_epilogue, out, n);
+        epilogue.finish(out)?;
     }
     Ok(())
 }
 
-/// As [`matmul_packed`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`matmul_packed`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// # Errors
 ///
@@ -253,45 +256,52 @@ pub fn matmul_packed(
 pub fn matmul_packed_into(
     execution: &ExecutionContext,
     left: &DenseHostTensor,
-    right: &PackedRight,
-    after: TensorAfter,
+    right: &PackedRhs,
+    epilogue: TensorEpilogue,
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     crate::dense::expect_dtype::<f32>(left.metadata())?;
     let n_rows = right.n_rows(&left.shape().to_dims(), &out.shape().to_dims())?;
     let [k, n] = right.extents();
-    after.check(n, out.n_elements())?;
+    epilogue.check(n, out.n_elements())?;
     let (left, right, grid) = (left.clone(), right.clone(), right.grid(n_rows));
     fill(
         execution,
         out,
         n,
         grid,
-        after,
-        move |block, after, out, stride| {
+        epilogue,
+        move |block, epilogue, out, stride| {
             let (left, elements) = (left.read()?, right.elements.read()?);
-            let left = RowsOf::new(left.elements()?, k);
+            let left = DenseRows::new(left.elements()?, k);
             let panels = right.panels(elements.elements()?);
-            multiply(&left, panels, block, &after.finishing(0..n, n), out, stride);
+            multiply(
+                &left,
+                panels,
+                block,
+                &epilogue.for_block(0..n, n),
+                out,
+                stride,
+            );
             Ok(())
         },
     )
 }
 
-/// Rows of `len` elements, one behind the other.
+/// Contiguous rows of `len` elements.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RowsOf<'a> {
+pub(super) struct DenseRows<'a> {
     elements: &'a [f32],
     len: usize,
 }
 
-impl<'a> RowsOf<'a> {
+impl<'a> DenseRows<'a> {
     pub(super) fn new(elements: &'a [f32], len: usize) -> Self {
-        RowsOf { elements, len }
+        DenseRows { elements, len }
     }
 }
 
-impl Left for RowsOf<'_> {
+impl Lhs for DenseRows<'_> {
     fn parts(&self) -> (usize, usize) {
         (usize::from(self.len > 0), self.len)
     }

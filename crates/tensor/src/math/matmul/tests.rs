@@ -4,7 +4,7 @@ use super::*;
 use crate::math::number::Real;
 use crate::{BF16, Complex, Element, F16};
 
-/// The product by its definition, in `f64`.
+/// Returns the product by its definition, in `f64`.
 fn by_definition(a: &[f64], b: &[f64], [m, k, n]: [usize; 3]) -> Vec<f64> {
     let element =
         |row: usize, column: usize| (0..k).map(|i| a[row * k + i] * b[i * n + column]).sum();
@@ -19,7 +19,7 @@ fn transposed<T: Copy>(x: &[T], [rows, columns]: [usize; 2]) -> Vec<T> {
         .collect()
 }
 
-/// Puts the product over what is in `out`, of so many rows and columns.
+/// Multiplies matrices over the old elements of `out`.
 fn multiplied<T: MatmulElement>(
     scale: Scale<T>,
     a: &TensorView<'_, T>,

@@ -1,4 +1,4 @@
-//! [`channels`](super::channels), of dense tensors.
+//! Batch norm of dense tensors.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -12,13 +12,13 @@ use crate::with_floating;
 /// The tensors of [`Channels`], each `[channels]`.
 #[derive(Clone, Debug)]
 pub struct ChannelTensors<'t> {
-    /// The means.
+    /// Mean of each channel.
     pub mean: &'t DenseHostTensor,
-    /// The variances.
+    /// Variance of each channel.
     pub variance: &'t DenseHostTensor,
-    /// The factors.
+    /// Factor of each channel.
     pub scale: &'t DenseHostTensor,
-    /// The summands.
+    /// Summand of each channel.
     pub shift: &'t DenseHostTensor,
 }
 
@@ -45,7 +45,8 @@ impl ChannelTensors<'_> {
     }
 }
 
-/// As [`channels`](super::channels), of a dense tensor, on the workers of the request's queue if it is large.
+/// Applies [`channels`](super::channels) to a dense tensor in place, on the workers of the request's queue if it is
+/// large.
 ///
 /// # Errors
 ///
@@ -75,7 +76,7 @@ fn scaled_in_place<T: Floating>(
     })
 }
 
-/// As [`channels_in_place`], written to another tensor.
+/// Applies [`channels_in_place`] to a dense tensor, with the result in another.
 ///
 /// # Errors
 ///

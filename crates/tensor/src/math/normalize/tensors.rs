@@ -12,16 +12,16 @@ use crate::math::rows::{chunk_len, is_streamed};
 use crate::with_floating;
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
-/// What rows are divided by.
+/// The divisor of normalized rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowNorm {
-    /// The mean is taken away, then the root of the variance: layer norm.
+    /// Layer norm: the mean is subtracted, then divided by the root of the variance.
     Variance,
     /// The root of the mean of the squares.
     RootMeanSquare,
 }
 
-/// As [`rows`](super::rows) and [`rows_root_mean_square`](super::rows_root_mean_square), of dense tensors.
+/// Applies [`rows`](super::rows) or [`rows_root_mean_square`](super::rows_root_mean_square) to dense tensors.
 ///
 /// # Shapes
 ///
@@ -140,7 +140,7 @@ fn make<T: Floating>(
     }
 }
 
-/// The mean of each row, and 1 / the root of its variance.
+/// Returns the mean of each row, and 1 / the root of its variance.
 ///
 /// # Errors
 ///
@@ -173,7 +173,7 @@ fn row_moments_of<T: Real>(
     Ok((means, inverses))
 }
 
-/// The mean and the variance of so many numbers.
+/// Returns the mean and the variance of `n` numbers.
 fn moments(numbers: impl Iterator<Item = f64> + Clone, n: usize) -> (f64, f64) {
     #[allow(clippy::cast_precision_loss, reason = "of 2^53 numbers it is rounded")]
     let n = n as f64;
@@ -184,7 +184,7 @@ fn moments(numbers: impl Iterator<Item = f64> + Clone, n: usize) -> (f64, f64) {
     )
 }
 
-/// The mean and the variance of each channel of `[batch, channels, ..]`.
+/// Returns the mean and the variance of each channel of `[batch, channels, ..]`.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! Conversions of `f16` by instructions of the processor (F16C of x86-64), eight at a time: a quarter of the time that
 //! [`halves`](super::halves) takes by shifts and sums, with the same bits.
 
-/// Converts the first of `x` to `f32`; returns how many. None where the processor has no instructions for it.
+/// Converts the first elements of `x` to `f32`; returns their number, 0 without instructions for it.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn widen(x: &[u16], out: &mut [f32]) -> usize {
     if !x86::is_available() {
@@ -11,7 +11,7 @@ pub(super) fn widen(x: &[u16], out: &mut [f32]) -> usize {
     unsafe { x86::widen(x.as_chunks().0, out.as_chunks_mut().0) }
 }
 
-/// Rounds the first of `x` to `f16`; returns how many. None where the processor has no instructions for it.
+/// Rounds the first elements of `x` to `f16`; returns their number, 0 without instructions for it.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn narrow(x: &[f32], out: &mut [u16]) -> usize {
     if !x86::is_available() {
@@ -21,13 +21,13 @@ pub(super) fn narrow(x: &[f32], out: &mut [u16]) -> usize {
     unsafe { x86::narrow(x.as_chunks().0, out.as_chunks_mut().0) }
 }
 
-/// Converts none: other processors have no such instructions.
+/// Converts no elements: other processors have no such instructions.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn widen(_: &[u16], _: &mut [f32]) -> usize {
     0
 }
 
-/// Converts none: other processors have no such instructions.
+/// Converts no elements: other processors have no such instructions.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn narrow(_: &[f32], _: &mut [u16]) -> usize {
     0
@@ -42,9 +42,9 @@ mod x86 {
 
     use pulp::bytemuck::cast;
 
-    use crate::math::panel::InstructionSet;
+    use crate::math::packed_gemm::InstructionSet;
 
-    /// Whether the processor has the instructions, and the process may use them.
+    /// Returns whether the processor has the instructions, and the process may use them.
     pub(super) fn is_available() -> bool {
         is_x86_feature_detected!("f16c") && InstructionSet::Avx2.is_available()
     }

@@ -7,24 +7,24 @@ use crate::math::functions::Float;
 use crate::math::number::{Floating, Number, Real};
 use crate::{Bool, DType, Element};
 
-/// A function that takes longer is worth the choice of an instruction set however few the elements are.
+/// Cost from which on the choice of an instruction set pays, however few the elements are.
 const CHEAP: usize = 8;
 
 /// A formula of one element.
 pub trait Unary<T>: 'static {
-    /// What it gives.
+    /// Type of the results.
     type Output: Element;
 
-    /// Calculates it.
+    /// Calculates the function of an element.
     fn apply(x: T) -> Self::Output;
 }
 
 /// A formula of two elements.
 pub trait Binary<T>: 'static {
-    /// What it gives.
+    /// Type of the results.
     type Output: Element;
 
-    /// Calculates it.
+    /// Calculates the function of two elements.
     fn apply(x: T, y: T) -> Self::Output;
 }
 
@@ -68,7 +68,7 @@ macro_rules! unary {
                 $(UnaryFunction::$name,)* $(UnaryFunction::$other,)* $(UnaryFunction::$truth,)*
             ];
 
-            /// Its name in the text of programs: that of the operation.
+            /// Returns the function's name in the text of programs, which is the operation's.
             pub fn name(self) -> &'static str {
                 match self {
                     $(UnaryFunction::$name => $word,)*
@@ -77,7 +77,7 @@ macro_rules! unary {
                 }
             }
 
-            /// The function of this name.
+            /// Returns the function of this name.
             pub fn from_name(name: &str) -> Option<UnaryFunction> {
                 match name {
                     $($word => Some(UnaryFunction::$name),)*
@@ -87,7 +87,7 @@ macro_rules! unary {
                 }
             }
 
-            /// About how many additions it costs.
+            /// Returns the function's approximate cost, in additions.
             pub fn cost(self) -> usize {
                 match self {
                     $(UnaryFunction::$name => $cost,)*
@@ -96,17 +96,17 @@ macro_rules! unary {
                 }
             }
 
-            /// Whether it gives truth values.
+            /// Returns whether it gives truth values.
             pub fn is_predicate(self) -> bool {
                 matches!(self, $(UnaryFunction::$truth)|*)
             }
 
-            /// Its loop for a type of elements.
+            /// Returns the function's loop for a type of elements.
             pub(super) fn find(self, dtype: DType) -> Option<UnaryLoop> {
                 self.find_for(dtype, false)
             }
 
-            /// Its loop for a type of elements, of which there are few.
+            /// Returns the function's loop for few elements of a type.
             pub(super) fn find_for_few(self, dtype: DType) -> Option<UnaryLoop> {
                 self.find_for(dtype, self.cost() <= CHEAP)
             }
@@ -130,9 +130,9 @@ unary! {
         Square "square": Number, squares, 1, |x| x.times(x);
         /// 1 / x
         Reciprocal "reciprocal": Number, exact_floats, 4, |x| T::ONE.over(x);
-        /// The size; of the least integer, itself
+        /// The absolute value; of the least integer, itself
         Abs "abs": Real, magnitudes, 1, |x| x.magnitude();
-        /// -1, 0 or 1; what is no number stays so
+        /// -1, 0 or 1; NaN stays so
         Sign "sign": Real, reals, 1, |x| x.signum();
         /// The number, or 0 if that is larger
         Relu "relu": Real, reals, 1, |x| T::ZERO.greatest(x);
@@ -144,7 +144,7 @@ unary! {
         Floor "floor": Floating, exact_floats, 1, |x| x.map(f32::floor, f64::floor);
         /// The next whole number above
         Ceil "ceil": Floating, exact_floats, 1, |x| x.map(f32::ceil, f64::ceil);
-        /// The nearest whole number, an even one if there are two
+        /// The nearest whole number, ties to even
         Round "round": Floating, exact_floats, 1, |x| x.map(f32::round_ties_even, f64::round_ties_even);
         /// The next whole number towards 0
         Truncate "trunc": Floating, exact_floats, 1, |x| x.map(f32::trunc, f64::trunc);
@@ -194,14 +194,14 @@ unary! {
         Erf "erf": Floating, floats, 32, |x| x.map(Float::erf, Float::erf);
         /// 1 - the error function, exact where that is almost 1
         Erfc "erfc": Floating, library_floats, 64, |x| x.map(libm::erfcf, libm::erfc);
-        /// The logarithm of the size of the gamma function
+        /// The logarithm of the absolute value of the gamma function
         LogGamma "lgamma": Floating, library_floats, 64, |x| x.map(libm::lgammaf, libm::lgamma);
         /// x/2 (1 + erf(x / √2))
         Gelu "gelu": Floating, floats, 32, |x| x.map(
             #[inline(always)] |x| 0.5 * x * (1.0 + Float::erf(x * std::f32::consts::FRAC_1_SQRT_2)),
             #[inline(always)] |x| 0.5 * x * (1.0 + Float::erf(x * std::f64::consts::FRAC_1_SQRT_2)),
         );
-        /// Gelu as its tanh formula has it: x/2 (1 + tanh(√(2/π) (x + 0.044715 x³)))
+        /// Gelu by tanh: x/2 (1 + tanh(√(2/π) (x + 0.044715 x³)))
         GeluTanh "gelu_tanh": Floating, floats, 32, |x| x.map(
             #[inline(always)] |x| 0.5 * x * (1.0 + Float::tanh(0.797_884_6 * (x + 0.044_715 * x * x * x))),
             #[inline(always)] |x| 0.5 * x * (1.0 + Float::tanh(0.797_884_560_802_865_4 * (x + 0.044_715 * x * x * x))),
@@ -315,7 +315,7 @@ macro_rules! binary {
                 $(BinaryFunction::$name,)* $(BinaryFunction::$truth,)* $(BinaryFunction::$other,)*
             ];
 
-            /// Its name in the text of programs: that of the operation.
+            /// Returns the function's name in the text of programs, which is the operation's.
             pub fn name(self) -> &'static str {
                 match self {
                     $(BinaryFunction::$name => $word,)*
@@ -324,7 +324,7 @@ macro_rules! binary {
                 }
             }
 
-            /// The function of this name.
+            /// Returns the function of this name.
             pub fn from_name(name: &str) -> Option<BinaryFunction> {
                 match name {
                     $($word => Some(BinaryFunction::$name),)*
@@ -334,7 +334,7 @@ macro_rules! binary {
                 }
             }
 
-            /// About how many additions it costs.
+            /// Returns the function's approximate cost, in additions.
             pub fn cost(self) -> usize {
                 match self {
                     $(BinaryFunction::$name => $cost,)*
@@ -343,17 +343,17 @@ macro_rules! binary {
                 }
             }
 
-            /// Whether it gives truth values.
+            /// Returns whether it gives truth values.
             pub fn is_predicate(self) -> bool {
                 matches!(self, $(BinaryFunction::$truth)|*)
             }
 
-            /// Its loop for a type of elements.
+            /// Returns the function's loop for a type of elements.
             pub(super) fn find(self, dtype: DType) -> Option<BinaryLoop> {
                 self.find_for(dtype, false)
             }
 
-            /// Its loop for a type of elements, of which there are few.
+            /// Returns the function's loop for few elements of a type.
             pub(super) fn find_for_few(self, dtype: DType) -> Option<BinaryLoop> {
                 self.find_for(dtype, self.cost() <= CHEAP)
             }
@@ -385,9 +385,9 @@ binary! {
         Minimum "min": Real, reals, 1, |x, y| x.least(y);
         /// The larger one; no number, if one is none
         Maximum "max": Real, reals, 1, |x, y| x.greatest(y);
-        /// What a division leaves, with the sign of the dividend
+        /// The remainder of a division, with the sign of the dividend
         Remainder "rem": Real, library_reals, 16, |x, y| x.remainder(y);
-        /// What a division leaves, with the sign of the divisor
+        /// The remainder of a division, with the sign of the divisor
         Modulo "mod": Real, library_reals, 16, |x, y| {
             let rest = x.remainder(y);
             let is_other = !rest.same(T::ZERO) && rest.less(T::ZERO) != y.less(T::ZERO);
@@ -441,13 +441,13 @@ binary! {
         And "and": truth, 1;
         /// Whether one or both are true
         Or "or": truth, 1;
-        /// Whether one of them is true
+        /// Whether exactly one is true
         Xor "xor": truth, 1;
         /// The bits that both have
         BitAnd "bit_and": bits, 1;
         /// The bits that one or both have
         BitOr "bit_or": bits, 1;
-        /// The bits that one of them has
+        /// The bits that exactly one has
         BitXor "bit_xor": bits, 1;
         /// The bits shifted up; by as many as there are, or more, 0
         ShiftLeft "shift_left": unsigned, 1;
@@ -512,8 +512,8 @@ macro_rules! whole {
 
 whole!(u8 u16 u32 u64 i8 i16 i32 i64);
 
-/// x^n: integers wrap around, and what is no whole number is rounded towards 0; what a division by 0 gives is as
-/// [`Divide`] has it.
+/// Calculates x^n: integers wrap around, and a result that is no whole number is rounded towards 0; a division by 0
+/// is that of [`Divide`].
 pub fn power<T: Number>(x: T, n: i64) -> T {
     let (mut power, mut square, mut rest) = (T::ONE, x, n.unsigned_abs());
     while rest > 0 {

@@ -60,7 +60,7 @@ pub(in crate::math) fn narrow(dtype: DType, x: &[u8], out: &mut [u8]) {
     }
 }
 
-/// One of two, both of which are calculated: a branch would keep a loop from becoming vectors.
+/// Selects one of two numbers, both calculated: a branch would keep a loop from being vectorized.
 #[inline(always)]
 fn choose(condition: bool, yes: u32, no: u32) -> u32 {
     let mask = u32::from(condition).wrapping_neg();
@@ -71,7 +71,7 @@ fn choose(condition: bool, yes: u32, no: u32) -> u32 {
 fn of_f16(half: u16) -> f32 {
     const LEAST_NORMAL: u32 = 0x400 << 13;
     const INFINITY: u32 = 0x7c00 << 13;
-    /// What the exponents of the two differ by.
+    /// Difference of the exponents' biases.
     const EXPONENT: u32 = (127 - 15) << 23;
     let bits = u32::from(half);
     let size = (bits & 0x7fff) << 13;
@@ -88,10 +88,10 @@ fn of_f16(half: u16) -> f32 {
 #[allow(clippy::cast_possible_truncation, reason = "what is above is 0")]
 fn to_f16(value: f32) -> u16 {
     const INFINITY: u32 = 0x7f80_0000;
-    /// From 2^16 on all is infinite.
+    /// Bits of 2^16, from which on all is infinite.
     const TOO_LARGE: u32 = (127 + 16) << 23;
     const LEAST_NORMAL: u32 = (127 - 14) << 23;
-    /// Adding this to a number below the normal ones leaves its rounded bits in the lowest ones.
+    /// Number that leaves the rounded bits of a subnormal in the lowest bits, when added.
     const ROUNDER: u32 = (127 - 15 + 23 - 10 + 1) << 23;
     let bits = value.to_bits();
     let size = bits & 0x7fff_ffff;

@@ -1,53 +1,53 @@
-//! [`Input`]: how blocks of an input are read as it is broadcast.
+//! [`InputAccess`]: how blocks of an input are read as it is broadcast.
 
 use super::table::{repeat, seen, seen_mut, with_size};
 use crate::math::broadcast::Broadcast;
 use crate::{Element, TensorShape};
 
-/// How an input lies by the result's elements.
+/// The way in which blocks of an input are read, as it is broadcast.
 #[derive(Clone, Debug)]
-pub(super) enum Input {
+pub(super) enum InputAccess {
     /// Element by element behind each other.
     Dense,
-    /// One for all.
+    /// One element for all.
     One,
-    /// In the result itself, and so copied, block by block, before it is written.
+    /// From the result itself: copied block by block before the block is written.
     Result,
-    /// Otherwise: copied, block by block. In front the result, so that its dimensions are all there.
+    /// Copied block by block, by a walk over the result's dimensions, which come first.
     Spread(Box<Broadcast<2>>),
 }
 
-impl Input {
+impl InputAccess {
     /// Looks at an input that broadcasts to `out`.
-    pub(super) fn new(extents: &[usize], strides: &[usize], out: &[usize]) -> Input {
+    pub(super) fn new(extents: &[usize], strides: &[usize], out: &[usize]) -> InputAccess {
         let all = Broadcast::new([(out, &row_major(out)), (extents, strides)])
             .expect("it was seen that they broadcast");
         match all.single() {
-            Some([_, 1]) => Input::Dense,
-            Some([_, 0]) => Input::One,
-            _ => Input::Spread(Box::new(all)),
+            Some([_, 1]) => InputAccess::Dense,
+            Some([_, 0]) => InputAccess::One,
+            _ => InputAccess::Spread(Box::new(all)),
         }
     }
 
-    /// Looks at an input by its shape; most are seen through at once.
-    pub(super) fn of(own: &TensorShape, out: &TensorShape) -> Input {
+    /// Finds the access of an input by its shape, at once for most.
+    pub(super) fn of(own: &TensorShape, out: &TensorShape) -> InputAccess {
         if own == out {
-            return Input::Dense;
+            return InputAccess::Dense;
         }
         if own.n_elements() == Some(1) && own.rank() <= out.rank() {
-            return Input::One;
+            return InputAccess::One;
         }
-        Input::new(&own.to_dims(), &own.strides(), &out.to_dims())
+        InputAccess::new(&own.to_dims(), &own.strides(), &out.to_dims())
     }
 
-    /// Copies the elements, of so many bytes, that stand by those of the result from the `first` on, of which `result`
-    /// has the bytes.
+    /// Copies the elements that stand beside those of the result from the `first` on, of `size` bytes each. `result`
+    /// has the result's bytes.
     pub(super) fn copy(&self, size: usize, x: &[u8], first: usize, result: &[u8], out: &mut [u8]) {
         match self {
-            Input::Dense => out.copy_from_slice(&x[first * size..][..out.len()]),
-            Input::One => repeat(&x[..size], out),
-            Input::Result => out.copy_from_slice(&result[..out.len()]),
-            Input::Spread(walk) => with_size!(Some(size), T =>
+            InputAccess::Dense => out.copy_from_slice(&x[first * size..][..out.len()]),
+            InputAccess::One => repeat(&x[..size], out),
+            InputAccess::Result => out.copy_from_slice(&result[..out.len()]),
+            InputAccess::Spread(walk) => with_size!(Some(size), T =>
                 spread::<T>(walk, seen(x), first, seen_mut(out)), else
                 unreachable!("elements have 1, 2, 4, 8 or 16 bytes")),
         }

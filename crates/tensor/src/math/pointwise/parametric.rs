@@ -27,7 +27,7 @@ macro_rules! floats {
             pub const ALL: &'static [ParametricFunction] =
                 &[$(ParametricFunction::$name,)* $(ParametricFunction::$other,)*];
 
-            /// Its name in the text of programs: that of the operation.
+            /// Returns the function's name in the text of programs, which is the operation's.
             pub fn name(self) -> &'static str {
                 match self {
                     $(ParametricFunction::$name => $word,)*
@@ -35,7 +35,7 @@ macro_rules! floats {
                 }
             }
 
-            /// The function of this name.
+            /// Returns the function of this name.
             pub fn from_name(name: &str) -> Option<ParametricFunction> {
                 match name {
                     $($word => Some(ParametricFunction::$name),)*
@@ -44,7 +44,7 @@ macro_rules! floats {
                 }
             }
 
-            /// How many parameters it has; those behind are 0.
+            /// Returns the number of parameters; those behind are 0.
             pub fn n_parameters(self) -> usize {
                 match self {
                     $(ParametricFunction::$name => $n,)*
@@ -52,7 +52,7 @@ macro_rules! floats {
                 }
             }
 
-            /// About how many additions it costs.
+            /// Returns the function's approximate cost, in additions.
             pub fn cost(self) -> usize {
                 match self {
                     $(ParametricFunction::$name => $cost,)*
@@ -60,7 +60,7 @@ macro_rules! floats {
                 }
             }
 
-            /// Its loop for a type of elements.
+            /// Returns the function's loop for a type of elements.
             pub(super) fn find(self, dtype: DType) -> Option<ParametricLoop> {
                 match (self, dtype) {
                     $((ParametricFunction::$name, DType::F32) => Some(|parameters, x, out| {
@@ -109,7 +109,7 @@ floats! {
         Shrink "shrink" 2: 4, shrink;
         /// x^α, calculated in `f64`
         PowerOf "power_of" 1: 64, power_of;
-        /// x^n for a whole n, which [`whole`] makes parameters of; integers wrap around
+        /// x^n for a whole n, with the parameters of [`whole`]; integers wrap around
         WholePowerOf "whole_power_of" 2: 16, whole_power_of;
         /// Whether it is infinite: above 0 if α is not 0, below 0 if β is not 0
         IsInfinite "is_inf" 2: 2, is_infinite;
@@ -117,13 +117,13 @@ floats! {
 }
 
 impl ParametricFunction {
-    /// Whether it gives truth values.
+    /// Returns whether it gives truth values.
     pub fn is_predicate(self) -> bool {
         self == ParametricFunction::IsInfinite
     }
 }
 
-/// The parameters of [`ParametricFunction::WholePowerOf`] for an exponent.
+/// Returns the parameters of [`ParametricFunction::WholePowerOf`] for an exponent.
 pub fn whole(exponent: i64) -> [f64; 2] {
     let low = u32::try_from(exponent & i64::from(u32::MAX)).unwrap_or_default();
     let high = i32::try_from(exponent >> 32).unwrap_or_default();

@@ -1,19 +1,19 @@
-//! [`ProgramPlan`]: the types of a program's steps and their loops, once the types of its inputs are known.
+//! [`ProgramPlan`]: types and loops of a program's steps, for inputs of certain types.
 
 use smallvec::SmallVec;
 use tfrt_host::Error;
 
 use super::formulas::UnaryFunction;
 use super::halves;
-use super::program::{Operand, Program, Step};
+use super::program::{Operand, PointwiseProgram, Step};
 use super::table::{self, BinaryLoop, ParametricLoop, SelectLoop, UnaryLoop};
 use crate::DType;
 use crate::math::cast::is_castable;
 
-/// A program for inputs of these types.
+/// Plan of a program for inputs of certain types.
 #[derive(Clone, Debug)]
 pub(super) struct ProgramPlan {
-    pub(super) steps: SmallVec<[Planned; 2]>,
+    pub(super) steps: SmallVec<[StepPlan; 2]>,
     /// The types of the inputs.
     pub(super) inputs: SmallVec<[DType; 4]>,
     /// The bytes of an element of each input.
@@ -21,7 +21,7 @@ pub(super) struct ProgramPlan {
     pub(super) out_size: usize,
     /// The bytes of the largest element that is read or made.
     pub(super) most_bytes: usize,
-    /// How many operands of steps are numbers.
+    /// Number of operands that are numbers.
     pub(super) n_numbers: usize,
     /// Whether elements are converted between steps.
     pub(super) converts: bool,
@@ -29,9 +29,9 @@ pub(super) struct ProgramPlan {
 
 /// A step whose types are known.
 #[derive(Clone, Debug)]
-pub(super) struct Planned {
+pub(super) struct StepPlan {
     pub(super) run: Loop,
-    pub(super) operands: SmallVec<[Taken; 2]>,
+    pub(super) operands: SmallVec<[OperandPlan; 2]>,
     /// The type that the loop gives.
     pub(super) makes: DType,
     /// The type that the next steps find, or the result has.
@@ -40,17 +40,17 @@ pub(super) struct Planned {
 
 /// An operand of a step.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
-    pub(super) from: From,
+pub(super) struct OperandPlan {
+    pub(super) from: OperandSource,
     /// The type of the elements there.
     pub(super) stored: DType,
     /// The type that the loop takes.
     pub(super) taken: DType,
 }
 
-/// Where an operand comes from.
+/// Source of a step's operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum From {
+pub(super) enum OperandSource {
     Input(usize),
     Step(usize),
     /// The constant of this number, and its value.
@@ -64,7 +64,7 @@ pub(super) enum Loop {
     Parametric(ParametricLoop, [f64; 2]),
     Binary(BinaryLoop),
     Select(SelectLoop),
-    /// From a type to another.
+    /// Conversion from one type to another.
     Cast([DType; 2]),
 }
 
@@ -74,7 +74,7 @@ impl ProgramPlan {
     /// # Errors
     ///
     /// `InvalidArgument` if there are more or fewer inputs, or if a step is not defined for its operands.
-    pub(super) fn new(program: &Program, inputs: &[DType]) -> Result<ProgramPlan, Error> {
+    pub(super) fn new(program: &PointwiseProgram, inputs: &[DType]) -> Result<ProgramPlan, Error> {
         if inputs.len() != program.n_inputs() {
             let (wanted, found) = (program.n_inputs(), inputs.len());
             let message = format!("a program of {wanted} inputs was given {found}");
@@ -110,7 +110,7 @@ impl ProgramPlan {
         Ok(plan)
     }
 
-    /// The type of the result.
+    /// Returns the type of the result.
     pub(super) fn gives(&self) -> DType {
         self.steps.last().map_or(DType::I1, |step| step.gives)
     }
@@ -130,7 +130,7 @@ impl ProgramPlan {
     }
 
     /// Finds the types of one step, given those before.
-    fn step(&mut self, step: &Step) -> Result<Planned, Error> {
+    fn step(&mut self, step: &Step) -> Result<StepPlan, Error> {
         let operands = step.operands();
         let stored = |operand: &Operand| match operand {
             Operand::Input(index) => self.inputs.get(*index).copied(),
@@ -167,11 +167,11 @@ impl ProgramPlan {
         let mut all = SmallVec::new();
         for (index, operand) in operands.iter().enumerate() {
             let from = match *operand {
-                Operand::Input(index) => From::Input(index),
-                Operand::Step(index) => From::Step(index),
+                Operand::Input(index) => OperandSource::Input(index),
+                Operand::Step(index) => OperandSource::Step(index),
                 Operand::Number(value) => {
                     self.n_numbers += 1;
-                    From::Number(self.n_numbers - 1, value)
+                    OperandSource::Number(self.n_numbers - 1, value)
                 }
             };
             // Numbers are rounded to the type of the elements before they are widened.
@@ -179,13 +179,13 @@ impl ProgramPlan {
                 Some(condition) if index == 0 => (condition, condition),
                 _ => (own, found.takes),
             };
-            all.push(Taken {
+            all.push(OperandPlan {
                 from,
                 stored,
                 taken,
             });
         }
-        Ok(Planned {
+        Ok(StepPlan {
             run: found.run,
             operands: all,
             makes: found.makes,
@@ -194,8 +194,8 @@ impl ProgramPlan {
     }
 }
 
-/// A loop, and what it is for.
-struct Found {
+/// The loop of a step, with its types.
+struct LoopMatch {
     run: Loop,
     /// The type that the loop takes: `f32` for halves.
     takes: DType,
@@ -206,13 +206,13 @@ struct Found {
 }
 
 /// Finds the loop of a step for elements of a type.
-fn find(step: &Step, own: DType) -> Option<Found> {
+fn find(step: &Step, own: DType) -> Option<LoopMatch> {
     if let Step::Cast(to, _) = *step {
         let run = match own == to {
             true => Loop::Unary(UnaryFunction::Identity.find(own)?),
             false => Loop::Cast([own, to]),
         };
-        return (is_castable(own) && is_castable(to)).then_some(Found {
+        return (is_castable(own) && is_castable(to)).then_some(LoopMatch {
             run,
             takes: own,
             makes: to,
@@ -234,7 +234,7 @@ fn find(step: &Step, own: DType) -> Option<Found> {
         true => (DType::I1, DType::I1),
         false => (takes, own),
     };
-    Some(Found {
+    Some(LoopMatch {
         run,
         takes,
         makes,

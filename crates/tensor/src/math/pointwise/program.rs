@@ -1,4 +1,4 @@
-//! [`Program`]: steps, as data, and what it is run on.
+//! [`PointwiseProgram`]: steps over elements, as data, and their runs.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::formulas::{BinaryFunction, UnaryFunction};
-use super::input::Input;
+use super::input::InputAccess;
 use super::parametric::ParametricFunction;
 use super::plan::ProgramPlan;
 use super::view::{Elements, ElementsMut};
@@ -14,7 +14,7 @@ use crate::math::broadcast::broadcast_extents;
 use crate::math::parallel;
 use crate::{DType, DenseHostTensor, Dims, TensorShape};
 
-/// What a step takes.
+/// An operand of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Operand {
     /// The input of this number.
@@ -28,20 +28,20 @@ pub enum Operand {
 /// A function of elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// Of one element.
+    /// A function of one element.
     Unary(UnaryFunction, Operand),
-    /// Of one element, with parameters.
+    /// A function of one element, with parameters.
     Parametric(ParametricFunction, [f64; 2], Operand),
-    /// Of two.
+    /// A function of two elements.
     Binary(BinaryFunction, [Operand; 2]),
     /// The second operand where the first, a truth value, is true, else the third.
     Select([Operand; 3]),
-    /// The element as one of another type, see [`cast`](crate::math::cast).
+    /// A conversion to another type, see [`cast`](crate::math::cast).
     Cast(DType, Operand),
 }
 
 impl Step {
-    /// What the step takes.
+    /// Returns the operands of the step.
     pub fn operands(&self) -> &[Operand] {
         match self {
             Step::Unary(_, operand) | Step::Parametric(_, _, operand) | Step::Cast(_, operand) => {
@@ -63,7 +63,7 @@ impl Step {
     }
 }
 
-/// A program of steps; the result is that of the last.
+/// A program of steps over elements; its result is that of the last step.
 ///
 /// # Types
 ///
@@ -75,11 +75,11 @@ impl Step {
 /// # Examples
 ///
 /// ```
-/// use tfrt_tensor::math::pointwise::{BinaryFunction, Operand, Program, Step, UnaryFunction};
+/// use tfrt_tensor::math::pointwise::{BinaryFunction, Operand, PointwiseProgram, Step, UnaryFunction};
 /// use tfrt_tensor::{TensorView, TensorViewMut};
 ///
 /// // relu(x * 2 + b)
-/// let program = Program::new(2, &[
+/// let program = PointwiseProgram::new(2, &[
 ///     Step::Binary(BinaryFunction::Multiply, [Operand::Input(0), Operand::Number(2.0)]),
 ///     Step::Binary(BinaryFunction::Add, [Operand::Step(0), Operand::Input(1)]),
 ///     Step::Unary(UnaryFunction::Relu, Operand::Step(1)),
@@ -92,27 +92,27 @@ impl Step {
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct PointwiseProgram {
     n_inputs: usize,
     /// Invariant: there is a step, and operands are inputs below `n_inputs` and steps before their own.
     steps: Arc<[Step]>,
-    /// Which block of memory each step writes to; the last writes to the result. Invariant: none that holds what
-    /// this step or one behind it reads.
+    /// Number of the block of memory that each step writes to; the last writes to the result. Invariant: it is none
+    /// that holds an operand of this step or a later one.
     pub(super) blocks: Arc<[usize]>,
     pub(super) n_blocks: usize,
-    /// About how many additions an element costs.
+    /// Approximate cost of an element, in additions.
     cost: usize,
-    /// The plan for the types of the first run: what is run often is mostly run for the same.
+    /// Plan for the types of the first run: most programs run for the same types again.
     plan: Option<Arc<OnceLock<Arc<ProgramPlan>>>>,
 }
 
-impl Program {
+impl PointwiseProgram {
     /// Puts a program together.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if there is no step, or for an operand that is no input and no step before its own.
-    pub fn new(n_inputs: usize, steps: &[Step]) -> Result<Program, Error> {
+    pub fn new(n_inputs: usize, steps: &[Step]) -> Result<PointwiseProgram, Error> {
         if steps.is_empty() {
             let message = "a program of elementwise functions has a step or more, found none";
             return Err(Error::invalid_argument(message));
@@ -133,7 +133,7 @@ impl Program {
         }
         let (blocks, n_blocks) = blocks(steps);
         let costs = steps.iter().map(Step::cost);
-        Ok(Program {
+        Ok(PointwiseProgram {
             cost: costs.fold(0, usize::saturating_add),
             n_inputs,
             steps: steps.into(),
@@ -143,9 +143,9 @@ impl Program {
         })
     }
 
-    /// A program of one step, which takes inputs only.
-    pub(super) fn of(step: Step) -> Program {
-        Program {
+    /// Returns a program of one step, which takes inputs only.
+    pub(super) fn of(step: Step) -> PointwiseProgram {
+        PointwiseProgram {
             n_inputs: step.operands().len(),
             cost: step.cost(),
             steps: Arc::new([step]),
@@ -155,22 +155,22 @@ impl Program {
         }
     }
 
-    /// The number of inputs.
+    /// Returns the number of inputs.
     pub fn n_inputs(&self) -> usize {
         self.n_inputs
     }
 
-    /// The steps.
+    /// Returns the steps.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// About how many additions an element costs.
+    /// Returns the approximate cost of an element, in additions.
     pub(super) fn cost(&self) -> usize {
         self.cost
     }
 
-    /// The type of the result for inputs of these types.
+    /// Returns the type of the result for inputs of these types.
     ///
     /// # Errors
     ///
@@ -182,13 +182,13 @@ impl Program {
         }
     }
 
-    /// The plan that was kept, if it is for inputs of these types.
+    /// Returns the cached plan, if it is for inputs of these types.
     fn kept(&self, inputs: &[DType]) -> Option<&Arc<ProgramPlan>> {
         let plan = self.plan.as_ref()?.get()?;
         (plan.inputs[..] == *inputs).then_some(plan)
     }
 
-    /// The plan for inputs of these types.
+    /// Returns the plan for inputs of these types.
     fn plan(&self, inputs: &[DType]) -> Result<Arc<ProgramPlan>, Error> {
         if let Some(plan) = self.kept(inputs) {
             return Ok(plan.clone());
@@ -217,16 +217,17 @@ impl Program {
         let dtypes: Vec<DType> = inputs.iter().map(Elements::dtype).collect();
         let plan = self.plan(&dtypes)?;
         plan.expect_result(out.dtype())?;
-        let bound: Vec<Input> = inputs
+        let bound: Vec<InputAccess> = inputs
             .iter()
-            .map(|input| Input::new(input.extents(), input.strides(), out.extents()))
+            .map(|input| InputAccess::new(input.extents(), input.strides(), out.extents()))
             .collect();
         let bytes: Vec<&[u8]> = inputs.iter().map(Elements::bytes).collect();
         self.part(&plan, &bound, &bytes, 0, out.into_bytes());
         Ok(())
     }
 
-    /// Runs the program for the elements of `target`, which are its input 0, and for others; the results take their place.
+    /// Runs the program over the elements of `target`, which are its input 0, and over others; the results replace
+    /// those of `target`.
     ///
     /// # Errors
     ///
@@ -239,11 +240,11 @@ impl Program {
         dtypes.extend(others.iter().map(Elements::dtype));
         let plan = self.plan(&dtypes)?;
         plan.expect_result(target.dtype())?;
-        let mut bound = vec![Input::Result];
+        let mut bound = vec![InputAccess::Result];
         bound.extend(
             others
                 .iter()
-                .map(|input| Input::new(input.extents(), input.strides(), target.extents())),
+                .map(|input| InputAccess::new(input.extents(), input.strides(), target.extents())),
         );
         let mut bytes: Vec<&[u8]> = vec![&[]];
         bytes.extend(others.iter().map(Elements::bytes));
@@ -269,13 +270,15 @@ impl Program {
             self.at_once(&plan, inputs, out.shape(), writing.bytes_mut())?;
             return Ok(AsyncValue::available(Chain));
         }
-        let bound = inputs.iter().map(|x| Input::of(x.shape(), out.shape()));
+        let bound = inputs
+            .iter()
+            .map(|x| InputAccess::of(x.shape(), out.shape()));
         let bound = bound.collect();
         self.fill(execution, plan, bound, inputs, out)
     }
 
-    /// Runs the program for the elements of a tensor, which are its input 0, and those of other tensors; the results take
-    /// their place.
+    /// Runs the program over the elements of a tensor, which are its input 0, and other tensors; the results replace
+    /// the elements of the first.
     ///
     /// # Shapes
     ///
@@ -300,8 +303,10 @@ impl Program {
         let mut inputs: SmallVec<[&DenseHostTensor; 4]> = SmallVec::from_slice(&[target]);
         inputs.extend_from_slice(others);
         let plan = self.expect(&inputs, target)?;
-        let bound = others.iter().map(|x| Input::of(x.shape(), target.shape()));
-        let bound = std::iter::once(Input::Result).chain(bound).collect();
+        let bound = others
+            .iter()
+            .map(|x| InputAccess::of(x.shape(), target.shape()));
+        let bound = std::iter::once(InputAccess::Result).chain(bound).collect();
         self.fill(execution, plan, bound, others, target)
     }
 
@@ -310,7 +315,7 @@ impl Program {
         &self,
         execution: &ExecutionContext,
         plan: Arc<ProgramPlan>,
-        bound: Vec<Input>,
+        bound: Vec<InputAccess>,
         read: &[&DenseHostTensor],
         out: &DenseHostTensor,
     ) -> Result<AsyncValue<Chain>, Error> {
@@ -330,8 +335,8 @@ impl Program {
         })
     }
 
-    /// Runs the program as [`run_into`](Self::run_into), if that would be done when it returns, and if nobody else holds
-    /// the result, which then needs no lock; or else does nothing. Tells which.
+    /// Runs the program as [`run_into`](Self::run_into) does, if that would finish before returning, and nobody else
+    /// holds the result, which then needs no lock. Returns whether it ran.
     ///
     /// # Errors
     ///
@@ -371,8 +376,7 @@ impl Program {
         Ok(plan)
     }
 
-    /// Runs the program on this thread, without a word to others: for a few elements those cost more than
-    /// what is to be done.
+    /// Runs the program on this thread, without tasks: for a few elements those cost more than the work.
     fn at_once(
         &self,
         plan: &ProgramPlan,
@@ -380,8 +384,8 @@ impl Program {
         shape: &TensorShape,
         out: &mut [u8],
     ) -> Result<(), Error> {
-        let bound = inputs.iter().map(|x| Input::of(x.shape(), shape));
-        let bound: SmallVec<[Input; 4]> = bound.collect();
+        let bound = inputs.iter().map(|x| InputAccess::of(x.shape(), shape));
+        let bound: SmallVec<[InputAccess; 4]> = bound.collect();
         let readings = inputs.iter().map(|input| input.read());
         let readings: SmallVec<[_; 4]> = readings.collect::<Result<_, _>>()?;
         let bytes = readings.iter().map(|reading| reading.bytes());
@@ -408,8 +412,8 @@ impl Program {
     }
 }
 
-/// Whether the result is of the shape that the inputs are broadcast to, where that is seen without a look at extents:
-/// one input has that shape, all others have it, too, or one element.
+/// Returns whether the result has the shape that the inputs are broadcast to, as far as that is seen without
+/// comparing extents: one input has that shape, and all others have it, too, or one element.
 fn is_spread_of(inputs: &[&DenseHostTensor], out: &DenseHostTensor) -> bool {
     let shape = out.shape();
     let mut is_there = false;
@@ -420,8 +424,8 @@ fn is_spread_of(inputs: &[&DenseHostTensor], out: &DenseHostTensor) -> bool {
     }) && is_there
 }
 
-/// Gives each step a block of memory, as few as that takes: a block is free again behind the last step that
-/// reads it. Returns how many there are.
+/// Assigns a block of memory to each step, as few as possible: a block is free again behind the last step that reads
+/// it. Returns the blocks and their number.
 pub(super) fn blocks(steps: &[Step]) -> (Vec<usize>, usize) {
     // The last step that reads each; of what nobody reads, itself.
     let mut last_use: Vec<usize> = (0..steps.len()).collect();

@@ -2,40 +2,40 @@
 
 use smallvec::SmallVec;
 
-use super::input::Input;
-use super::plan::{From, Loop, ProgramPlan, convert, size};
-use super::program::Program;
+use super::input::InputAccess;
+use super::plan::{Loop, OperandSource, ProgramPlan, convert, size};
+use super::program::PointwiseProgram;
 use super::table::{fill, repeat};
 use crate::math::cast::cast;
 use crate::{DType, to_bytes_mut};
 
-/// Elements of a block: a few blocks lie in the first cache.
+/// Number of elements of a block: a few blocks lie in the first cache.
 const BLOCK: usize = 1024;
 
-/// Fewer elements are made as if they were as many: a whole vector takes less time than some of its elements one
-/// by one.
+/// Minimum number of elements that are made at once: a whole vector takes less time than some of its elements one by
+/// one.
 const LEAST: usize = 16;
 
-/// Of no more additions so many elements are made as they are.
+/// Cost in additions up to which fewer than [`LEAST`] elements are made as they are, not as a whole block.
 const CHEAP: usize = 4;
 
 /// The words of the largest element.
 const MOST_WORDS: usize = 2;
 
-/// Elements that a step converts at most: its operands and its result.
+/// Maximum number of elements that a step converts: its operands and its result.
 const N_CONVERTED: usize = 4;
 
-/// Memory of a few small blocks lies on the stack.
+/// Memory of blocks: on the stack, if they are few and small.
 type Memory = SmallVec<[u64; 80]>;
 
-/// What steps read beside each other's results.
-struct Read<'a> {
+/// Inputs, copies and numbers that the steps of a block read, besides each other's results.
+struct BlockInputs<'a> {
     plan: &'a ProgramPlan,
-    bound: &'a [Input],
+    bound: &'a [InputAccess],
     inputs: &'a [&'a [u8]],
-    /// Copies of inputs that are not read where they lie, then the numbers; one slot each.
+    /// Copies of inputs that can't be read in place, then the numbers; one slot each.
     copies: &'a [u8],
-    /// Whether the block is a few elements, of which all inputs have copies.
+    /// Whether the block is so short that all inputs have copies.
     is_few: bool,
     /// The bytes of a slot.
     slot: usize,
@@ -45,11 +45,11 @@ struct Read<'a> {
     n: usize,
 }
 
-impl<'a> Read<'a> {
+impl<'a> BlockInputs<'a> {
     fn input(&self, index: usize) -> &'a [u8] {
         let size = self.plan.input_sizes[index];
         match self.bound[index] {
-            Input::Dense if !self.is_few => {
+            InputAccess::Dense if !self.is_few => {
                 &self.inputs[index][self.first * size..][..self.n * size]
             }
             _ => &self.copies[index * self.slot..][..self.n * size],
@@ -62,12 +62,12 @@ impl<'a> Read<'a> {
     }
 }
 
-impl Program {
+impl PointwiseProgram {
     /// Makes the results from the `first` on.
     pub(super) fn part(
         &self,
         plan: &ProgramPlan,
-        bound: &[Input],
+        bound: &[InputAccess],
         inputs: &[&[u8]],
         first: usize,
         out: &mut [u8],
@@ -92,8 +92,8 @@ impl Program {
             let is_few = n_there < LEAST;
             for (index, input) in bound.iter().enumerate() {
                 let is_there = match input {
-                    Input::Dense => !is_few,
-                    Input::One => number > 0,
+                    InputAccess::Dense => !is_few,
+                    InputAccess::One => number > 0,
                     _ => false,
                 };
                 if !is_there {
@@ -105,7 +105,7 @@ impl Program {
                     repeat(&there[there.len() - size..], more);
                 }
             }
-            let read = Read {
+            let read = BlockInputs {
                 plan,
                 bound,
                 inputs,
@@ -126,12 +126,12 @@ impl Program {
         }
     }
 
-    /// Runs a program of one step over inputs that lie element by element behind each other, all at once. Returns false
-    /// if it is not that.
+    /// Runs a program of one step over contiguous inputs, all at once. Returns false if the program or the inputs are
+    /// not such.
     fn is_one_loop(
         &self,
         plan: &ProgramPlan,
-        bound: &[Input],
+        bound: &[InputAccess],
         inputs: &[&[u8]],
         first: usize,
         out: &mut [u8],
@@ -145,10 +145,10 @@ impl Program {
         }
         let mut operands: [&[u8]; 3] = [&[]; 3];
         for (operand, bytes) in step.operands.iter().zip(&mut operands) {
-            let From::Input(index) = operand.from else {
+            let OperandSource::Input(index) = operand.from else {
                 return false;
             };
-            if !matches!(bound[index], Input::Dense) {
+            if !matches!(bound[index], InputAccess::Dense) {
                 return false;
             }
             let size = plan.input_sizes[index];
@@ -159,7 +159,13 @@ impl Program {
     }
 
     /// Runs the steps for a block.
-    fn block(&self, read: &Read<'_>, converted: &mut [u8], blocks: &mut [u8], out: &mut [u8]) {
+    fn block(
+        &self,
+        read: &BlockInputs<'_>,
+        converted: &mut [u8],
+        blocks: &mut [u8],
+        out: &mut [u8],
+    ) {
         let (n, slot) = (read.n, read.slot);
         let last = read.plan.steps.len() - 1;
         for (number, step) in read.plan.steps.iter().enumerate() {
@@ -176,9 +182,9 @@ impl Program {
             for (operand, bytes) in step.operands.iter().zip(&mut operands) {
                 let len = n * size(operand.stored);
                 let stored = match operand.from {
-                    From::Input(index) => read.input(index),
-                    From::Number(index, _) => read.number(index, operand.stored),
-                    From::Step(other) => {
+                    OperandSource::Input(index) => read.input(index),
+                    OperandSource::Number(index, _) => read.number(index, operand.stored),
+                    OperandSource::Step(other) => {
                         let other = self.blocks[other] * slot;
                         match other < own {
                             true => &before[other..][..len],
@@ -208,10 +214,10 @@ impl Program {
     }
 }
 
-/// Writes each number that steps take to a slot of its own.
+/// Fills a slot with each number that steps take.
 fn write_numbers(plan: &ProgramPlan, block: usize, slot: usize, slots: &mut [u8]) {
     for operand in plan.steps.iter().flat_map(|step| &step.operands) {
-        if let From::Number(index, value) = operand.from {
+        if let OperandSource::Number(index, value) = operand.from {
             let len = block * size(operand.stored);
             let is_real = fill(operand.stored, value, &mut slots[index * slot..][..len]);
             debug_assert!(is_real, "the plan refuses numbers of other types");

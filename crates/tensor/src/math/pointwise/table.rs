@@ -1,4 +1,5 @@
-//! The innermost loops: of a function, for a type of elements, over as many elements of each operand as of the result.
+//! The innermost loops: each runs a function for a type of elements, over as many elements of each operand as of the
+//! result.
 //!
 //! Loops see bytes, so that whoever calls them is compiled once. They are made for the functions in [`formulas`](super::formulas)
 //! by family, which says for which types:
@@ -14,7 +15,7 @@
 //! | `bits`, `unsigned` | integers; those that differ in sign alone share a loop; those without sign |
 //! | `truth`, `equalities` | truth values; numbers but complex ones, and truth values |
 //!
-//! `f16` and `bf16` have loops of their own only where these look at bits; else [`Program`](super::Program) takes them
+//! `f16` and `bf16` have loops of their own only where these look at bits; else [`PointwiseProgram`](super::PointwiseProgram) takes them
 //! through `f32`. Loops over floats are compiled for each instruction set, but for those that call the system's library
 //! for each element; loops over integers once: memory is what they wait for.
 
@@ -32,13 +33,13 @@ pub(super) type BinaryLoop = fn(&[u8], &[u8], &mut [u8]);
 /// A loop over conditions and the elements that they choose from.
 pub(super) type SelectLoop = fn(&[u8], [&[u8]; 2], &mut [u8]);
 
-/// Sees the bytes of a loop's operand as elements.
+/// Casts the bytes of a loop's operand to elements.
 #[inline(always)]
 pub(super) fn seen<T: Element>(bytes: &[u8]) -> &[T] {
     from_bytes(bytes).expect(ALIGNED)
 }
 
-/// Sees the bytes of a loop's result as elements.
+/// Casts the bytes of a loop's result to elements.
 #[inline(always)]
 pub(super) fn seen_mut<T: Element>(bytes: &mut [u8]) -> &mut [T] {
     from_bytes_mut(bytes).expect(ALIGNED)
@@ -192,7 +193,7 @@ pub(super) mod binary {
     }
 }
 
-/// Does something for a Rust type of elements of so many bytes, which stands for all of that size.
+/// Expands `body` for a Rust type of elements of so many bytes, which stands for all types of that size.
 macro_rules! with_size {
     ($size:expr, $T:ident => $body:expr, else $other:expr) => {
         match $size {
@@ -222,7 +223,8 @@ macro_rules! with_size {
 }
 pub(super) use with_size;
 
-/// The loop that takes elements of a type from the first list where a condition is true, else from the second.
+/// Returns the loop that takes elements of a type from the first list where a condition is true, else from the
+/// second.
 pub(super) fn select(dtype: DType) -> Option<SelectLoop> {
     with_size!(dtype.size_bytes(), T => Some(select_of::<T>), else None)
 }
@@ -240,13 +242,13 @@ fn select_of<T: Element>(condition: &[u8], [x, y]: [&[u8]; 2], out: &mut [u8]) {
     );
 }
 
-/// Whether [`fill`] writes elements of a type.
+/// Returns whether [`fill`] writes elements of a type.
 pub(super) fn has_numbers(dtype: DType) -> bool {
     dtype == DType::I1 || with_real!(dtype, T => T::DTYPE == dtype, else false)
 }
 
-/// Writes a number, rounded to a type, to each place for an element of it; a truth value where it is not 0. Returns
-/// false if it is no type of real numbers or truth values.
+/// Fills `out` with a number, rounded to a type; a truth value is true unless the number is 0. Returns false if the
+/// type has no real numbers or truth values.
 pub(super) fn fill(dtype: DType, value: f64, out: &mut [u8]) -> bool {
     if dtype == DType::I1 {
         seen_mut::<Bool>(out).fill((value != 0.0).into());
@@ -258,7 +260,7 @@ pub(super) fn fill(dtype: DType, value: f64, out: &mut [u8]) -> bool {
     }, else false)
 }
 
-/// Writes one element to each place.
+/// Fills `out` with one element.
 pub(super) fn repeat(element: &[u8], out: &mut [u8]) {
     with_size!(Some(element.len()), T => {
         if let Some(one) = seen::<T>(element).first() {

@@ -1,19 +1,19 @@
-//! Single functions of tensors: programs of one step, or of a few.
+//! Single functions of tensors, as programs of one step or of a few.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::formulas::{BinaryFunction, UnaryFunction};
 use super::parametric::ParametricFunction;
 use super::plan::size;
-use super::program::{Operand, Program, Step};
+use super::program::{Operand, PointwiseProgram, Step};
 use super::view::{Elements, ElementsMut};
 use crate::math::broadcast::broadcast_extents;
 use crate::math::elementwise::expect_same;
 use crate::{DType, DenseHostTensor, ScalarHostTensor, TensorMetadata, TensorShape, to_bytes_mut};
 
-/// The order in which a function of two elements is given that of the target and the other.
+/// Order in which a function of two elements takes the target's and the other's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum OperandOrder {
     /// First the target's.
     TargetFirst,
     /// First the other's.
@@ -21,30 +21,30 @@ pub enum Order {
 }
 
 impl UnaryFunction {
-    /// The type of its results for elements of a type, if it is defined for them.
+    /// Returns the type of its results for elements of a type, if it is defined for them.
     pub fn result(self, dtype: DType) -> Option<DType> {
-        Program::of(Step::Unary(self, Operand::Input(0)))
+        PointwiseProgram::of(Step::Unary(self, Operand::Input(0)))
             .result(&[dtype])
             .ok()
     }
 }
 
 impl ParametricFunction {
-    /// The type of its results for elements of a type, if it is defined for them.
+    /// Returns the type of its results for elements of a type, if it is defined for them.
     pub fn result(self, dtype: DType) -> Option<DType> {
-        Program::of(Step::Parametric(self, [0.0; 2], Operand::Input(0)))
+        PointwiseProgram::of(Step::Parametric(self, [0.0; 2], Operand::Input(0)))
             .result(&[dtype])
             .ok()
     }
 }
 
 impl BinaryFunction {
-    /// The type of its results for pairs of elements of a type, if it is defined for them.
+    /// Returns the type of its results for pairs of elements of a type, if it is defined for them.
     pub fn result(self, dtype: DType) -> Option<DType> {
         two(self).result(&[dtype, dtype]).ok()
     }
 
-    /// The function of two tensors whose elements are all the same, as one of this shape.
+    /// Calculates the function of two tensors whose elements are all the same, as such a tensor.
     ///
     /// # Errors
     ///
@@ -67,9 +67,9 @@ impl BinaryFunction {
     }
 }
 
-fn two(function: BinaryFunction) -> Program {
+fn two(function: BinaryFunction) -> PointwiseProgram {
     let operands = [Operand::Input(0), Operand::Input(1)];
-    Program::of(Step::Binary(function, operands))
+    PointwiseProgram::of(Step::Binary(function, operands))
 }
 
 /// Calculates a function of each element.
@@ -91,7 +91,7 @@ fn two(function: BinaryFunction) -> Program {
 /// # Ok::<(), tfrt_host::Error>(())
 /// ```
 pub fn unary(function: UnaryFunction, x: &Elements<'_>, out: ElementsMut<'_>) -> Result<(), Error> {
-    let program = Program::of(Step::Unary(function, Operand::Input(0)));
+    let program = PointwiseProgram::of(Step::Unary(function, Operand::Input(0)));
     program.run(std::slice::from_ref(x), out)
 }
 
@@ -133,7 +133,7 @@ pub fn binary(
 /// # Errors
 ///
 /// `InvalidArgument` if they are not, or if the function is not defined for these types, and those of
-/// [`Program::run_into`].
+/// [`PointwiseProgram::run_into`].
 pub fn unary_into(
     execution: &ExecutionContext,
     function: UnaryFunction,
@@ -141,7 +141,7 @@ pub fn unary_into(
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     expect_same(x.shape(), out.shape())?;
-    let program = Program::of(Step::Unary(function, Operand::Input(0)));
+    let program = PointwiseProgram::of(Step::Unary(function, Operand::Input(0)));
     program.run_into(execution, &[x], out)
 }
 
@@ -158,21 +158,21 @@ pub fn parametric_into(
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     expect_same(x.shape(), out.shape())?;
-    let program = Program::of(Step::Parametric(function, parameters, Operand::Input(0)));
+    let program = PointwiseProgram::of(Step::Parametric(function, parameters, Operand::Input(0)));
     program.run_into(execution, &[x], out)
 }
 
-/// Replaces each element of a tensor by a function of it.
+/// Applies a function to each element of a tensor, in place.
 ///
 /// # Errors
 ///
-/// Those of [`Program::run_in_place`].
+/// Those of [`PointwiseProgram::run_in_place`].
 pub fn unary_in_place(
     execution: &ExecutionContext,
     function: UnaryFunction,
     tensor: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    let program = Program::of(Step::Unary(function, Operand::Input(0)));
+    let program = PointwiseProgram::of(Step::Unary(function, Operand::Input(0)));
     program.run_in_place(execution, tensor, &[])
 }
 
@@ -185,7 +185,7 @@ pub fn unary_in_place(
 ///
 /// # Errors
 ///
-/// Those of [`Program::run_into`].
+/// Those of [`PointwiseProgram::run_into`].
 pub fn binary_into(
     execution: &ExecutionContext,
     function: BinaryFunction,
@@ -196,7 +196,8 @@ pub fn binary_into(
     two(function).run_into(execution, &[x, y], out)
 }
 
-/// Replaces each element of `target` by a function of it and the element of `other` at the same place.
+/// Applies a function to each element of `target` and the element of `other` at the same place; the results replace
+/// `target`.
 ///
 /// # Shapes
 ///
@@ -204,38 +205,38 @@ pub fn binary_into(
 ///
 /// # Errors
 ///
-/// Those of [`Program::run_in_place`].
+/// Those of [`PointwiseProgram::run_in_place`].
 pub fn binary_in_place(
     execution: &ExecutionContext,
     function: BinaryFunction,
-    order: Order,
+    order: OperandOrder,
     target: &DenseHostTensor,
     other: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
     let operands = match order {
-        Order::TargetFirst => [Operand::Input(0), Operand::Input(1)],
-        Order::OtherFirst => [Operand::Input(1), Operand::Input(0)],
+        OperandOrder::TargetFirst => [Operand::Input(0), Operand::Input(1)],
+        OperandOrder::OtherFirst => [Operand::Input(1), Operand::Input(0)],
     };
-    let program = Program::of(Step::Binary(function, operands));
+    let program = PointwiseProgram::of(Step::Binary(function, operands));
     program.run_in_place(execution, target, &[other])
 }
 
-/// Takes each element from `x` where `condition` is true, else from `y`; all three are broadcast.
+/// Selects each element from `x` where `condition` is true, else from `y`; all three are broadcast.
 ///
 /// # Errors
 ///
-/// Those of [`Program::run_into`].
+/// Those of [`PointwiseProgram::run_into`].
 pub fn select_into(
     execution: &ExecutionContext,
     condition: &DenseHostTensor,
     [x, y]: [&DenseHostTensor; 2],
     out: &DenseHostTensor,
 ) -> Result<AsyncValue<Chain>, Error> {
-    let program = Program::of(Step::Select([0, 1, 2].map(Operand::Input)));
+    let program = PointwiseProgram::of(Step::Select([0, 1, 2].map(Operand::Input)));
     program.run_into(execution, &[condition, x, y], out)
 }
 
-/// The program that takes so many inputs together, `f(f(a, b), c)`, and divides the result by `divisor`.
+/// Returns the program that folds its inputs, `f(f(a, b), c)`, and divides the result by `divisor`.
 ///
 /// # Errors
 ///
@@ -244,7 +245,7 @@ pub fn folded(
     function: BinaryFunction,
     n_inputs: usize,
     divisor: Option<f64>,
-) -> Result<Program, Error> {
+) -> Result<PointwiseProgram, Error> {
     if n_inputs == 0 {
         return Err(Error::invalid_argument("there is nothing to take together"));
     }
@@ -265,10 +266,10 @@ pub fn folded(
     if steps.is_empty() {
         steps.push(Step::Unary(UnaryFunction::Identity, so_far));
     }
-    Program::new(n_inputs, &steps)
+    PointwiseProgram::new(n_inputs, &steps)
 }
 
-/// Type and shape of what [`binary_into`] makes of two tensors.
+/// Returns type and shape of the result of [`binary_into`].
 ///
 /// # Errors
 ///

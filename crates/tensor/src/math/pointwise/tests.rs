@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::formulas::{self, Binary, Unary};
-use super::input::Input;
+use super::input::InputAccess;
 use super::plan::ProgramPlan;
 use super::program::blocks;
 use super::*;
@@ -31,7 +31,7 @@ fn inputs() -> impl Strategy<Value = Vec<Layout>> {
     })
 }
 
-/// The functions of floats that give floats.
+/// Returns the functions of floats that give floats.
 fn unary_functions() -> Vec<UnaryFunction> {
     let all = UnaryFunction::ALL.iter().copied();
     all.filter(|function| function.result(DType::F32) == Some(DType::F32))
@@ -44,7 +44,7 @@ fn binary_functions() -> Vec<BinaryFunction> {
         .collect()
 }
 
-/// Steps of any functions, of any operands before them.
+/// Returns steps of any functions, with any operands before them.
 fn steps() -> impl Strategy<Value = Vec<(usize, [usize; 3])>> {
     prop::collection::vec((any::<usize>(), any::<[usize; 3]>()), 1..9)
 }
@@ -74,9 +74,9 @@ fn step(number: usize, n_inputs: usize, (which, operands): (usize, [usize; 3])) 
     }
 }
 
-/// The steps of a program one after the other, each for all elements.
+/// Returns the steps of a program one after the other, each for all elements.
 fn one_by_one<T: Floating>(
-    program: &Program,
+    program: &PointwiseProgram,
     inputs: &[TensorView<'_, T>],
     shape: &[usize],
 ) -> Vec<T> {
@@ -126,7 +126,7 @@ fn one_by_one<T: Floating>(
     results.pop().unwrap()
 }
 
-/// By the formulas' own names, which a test must not leave to a table; of halves in `f32`, rounded once.
+/// Calculates the function by its formula, which a test must not leave to a table; halves in `f32`, rounded once.
 fn unary<T: Floating>(function: UnaryFunction, x: T) -> T {
     macro_rules! call {
         ($($name:ident)*) => {
@@ -161,9 +161,9 @@ fn binary<T: Floating>(function: BinaryFunction, x: T, y: T) -> T {
         ReluGradient EqualAsNumber FloorDivide DivideNoNan MultiplyNoNan XLogY XLog1pY XDivideY)
 }
 
-/// Runs a program at once and in parts, and compares the bits, but of what is no number.
+/// Runs a program at once and in parts, and compares the bits, except of NaN.
 fn check<T: Floating>(
-    program: &Program,
+    program: &PointwiseProgram,
     layouts: &[Layout],
     values: &[f32],
 ) -> Result<(), TestCaseError> {
@@ -180,9 +180,9 @@ fn check<T: Floating>(
     let inputs: Vec<Elements<'_>> = views.iter().map(Elements::from).collect();
     let to = TensorViewMut::new(&mut out, &shape).unwrap();
     program.run(&inputs, to.into()).unwrap();
-    let bound: Vec<Input> = views
+    let bound: Vec<InputAccess> = views
         .iter()
-        .map(|view| Input::new(view.extents(), view.strides(), &shape))
+        .map(|view| InputAccess::new(view.extents(), view.strides(), &shape))
         .collect();
     let plan = ProgramPlan::new(program, &vec![T::DTYPE; views.len()]).unwrap();
     let bytes: Vec<&[u8]> = views.iter().map(|view| to_bytes(view.elements())).collect();
@@ -208,7 +208,7 @@ proptest! {
         prop_assume!(layouts.iter().all(|layout| layout.len + 200 <= values.len()));
         let n_inputs = layouts.len();
         let steps: Vec<Step> = choices.iter().enumerate().map(|(number, choice)| step(number, n_inputs, *choice)).collect();
-        let program = Program::new(n_inputs, &steps).unwrap();
+        let program = PointwiseProgram::new(n_inputs, &steps).unwrap();
         check::<f32>(&program, &layouts, &values)?;
         check::<f64>(&program, &layouts, &values)?;
         check::<F16>(&program, &layouts, &values)?;
@@ -234,7 +234,7 @@ proptest! {
 
 #[test]
 fn long_results_go_by_blocks() {
-    let program = Program::new(
+    let program = PointwiseProgram::new(
         2,
         &[
             Step::Binary(
@@ -264,14 +264,14 @@ fn long_results_go_by_blocks() {
 #[test]
 fn what_does_not_fit_is_told() {
     let add = |x, y| Step::Binary(BinaryFunction::Add, [x, y]);
-    assert!(Program::new(1, &[]).is_err());
-    let error = Program::new(1, &[add(Operand::Input(0), Operand::Step(0))]).unwrap_err();
+    assert!(PointwiseProgram::new(1, &[]).is_err());
+    let error = PointwiseProgram::new(1, &[add(Operand::Input(0), Operand::Step(0))]).unwrap_err();
     assert_eq!(
         error.message(),
         "step 0 takes Step(0): expected one of 1 inputs, or a step before it"
     );
-    assert!(Program::new(1, &[add(Operand::Input(1), Operand::Number(0.0))]).is_err());
-    let program = Program::new(2, &[add(Operand::Input(0), Operand::Input(1))]).unwrap();
+    assert!(PointwiseProgram::new(1, &[add(Operand::Input(1), Operand::Number(0.0))]).is_err());
+    let program = PointwiseProgram::new(2, &[add(Operand::Input(0), Operand::Input(1))]).unwrap();
     let list = [1.0_f32; 6];
     let view =
         |extents: &[usize]| TensorView::new(&list[..extents.iter().product()], extents).unwrap();
@@ -285,7 +285,8 @@ fn what_does_not_fit_is_told() {
     assert!(run(&[view(&[2]), view(&[3])], &[2]).is_err());
     assert!(run(&[view(&[2]), view(&[1])], &[3]).is_err());
     assert!(run(&[view(&[2]), view(&[1])], &[2]).is_ok());
-    let constant = Program::new(0, &[add(Operand::Number(1.0), Operand::Number(2.0))]).unwrap();
+    let constant =
+        PointwiseProgram::new(0, &[add(Operand::Number(1.0), Operand::Number(2.0))]).unwrap();
     let mut out = [0.0_f32; 2];
     constant
         .run(&[], TensorViewMut::new(&mut out, &[2]).unwrap().into())
@@ -308,7 +309,7 @@ fn small_results_need_no_lock_where_nobody_else_holds_them() {
         BinaryFunction::Subtract,
         [Operand::Input(0), Operand::Input(1)],
     )];
-    let program = Program::new(2, &steps).unwrap();
+    let program = PointwiseProgram::new(2, &steps).unwrap();
     let (x, y) = (
         tensor(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
         tensor(&[3], &[1.0, 0.5, 2.0]),

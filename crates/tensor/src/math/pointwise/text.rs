@@ -1,4 +1,4 @@
-//! Steps as text: a function's name, what it takes, and its parameters.
+//! Text form of steps: a function's name, its operands, and its parameters.
 //!
 //! `a0` is the first input of the program, `s0` the result of its first step, anything else a number. `mul a0 2`,
 //! `add s0 a1`, `leaky_relu s1 0.01`, `cast s2 f16` multiply by 2, add the second input, multiply what is below 0 by 0.01,
@@ -18,7 +18,7 @@ const SELECT: &str = "select";
 const CAST: &str = "cast";
 
 impl Step {
-    /// The name of the step's function.
+    /// Returns the name of the step's function.
     pub fn name(&self) -> &'static str {
         match self {
             Step::Unary(function, _) => function.name(),

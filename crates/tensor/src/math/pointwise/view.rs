@@ -5,7 +5,7 @@ use crate::{
     to_bytes, to_bytes_mut,
 };
 
-/// Elements of any type, with a shape and a stride in each dimension: a [`TensorView`] that has forgotten its type.
+/// A [`TensorView`] whose type of elements is only known at run time: a shape, and a stride in each dimension.
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
     dtype: DType,
@@ -16,7 +16,7 @@ pub struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// The elements of a dense tensor.
+    /// Returns the elements of a dense tensor.
     pub fn of_dense(reading: &'a DenseReading<'_>) -> Elements<'a> {
         let metadata = reading.metadata();
         Elements {
@@ -27,7 +27,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The elements of a tensor that are all the same.
+    /// Returns the elements of a tensor that are all the same.
     pub fn of_scalar(scalar: &'a ScalarHostTensor) -> Elements<'a> {
         let extents = scalar.metadata().shape.to_dims();
         Elements {
@@ -38,12 +38,12 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The extents, outermost first.
+    /// Returns the extents, outermost first.
     pub fn extents(&self) -> &[usize] {
         &self.extents
     }
@@ -68,7 +68,7 @@ impl<'a, T: Element> From<&TensorView<'a, T>> for Elements<'a> {
     }
 }
 
-/// Elements of any type in row-major order, to be written: a [`TensorViewMut`] that has forgotten its type.
+/// A [`TensorViewMut`] whose type of elements is only known at run time: elements in row-major order, to be written.
 #[derive(Debug)]
 pub struct ElementsMut<'a> {
     dtype: DType,
@@ -78,7 +78,7 @@ pub struct ElementsMut<'a> {
 }
 
 impl<'a> ElementsMut<'a> {
-    /// The elements of a dense tensor.
+    /// Returns the elements of a dense tensor.
     pub fn of_dense(writing: &'a mut DenseWriting<'_>) -> ElementsMut<'a> {
         let metadata = writing.metadata();
         ElementsMut {
@@ -88,7 +88,7 @@ impl<'a> ElementsMut<'a> {
         }
     }
 
-    /// The only element of a tensor without dimensions.
+    /// Returns the only element of a tensor without dimensions.
     pub(super) fn of_one(dtype: DType, bytes: &'a mut [u8]) -> ElementsMut<'a> {
         ElementsMut {
             dtype,
@@ -97,12 +97,12 @@ impl<'a> ElementsMut<'a> {
         }
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The extents, outermost first.
+    /// Returns the extents, outermost first.
     pub fn extents(&self) -> &[usize] {
         &self.extents
     }

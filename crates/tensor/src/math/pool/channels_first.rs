@@ -1,4 +1,4 @@
-//! Pooling of tensors whose channels come first.
+//! Pooling with channels first.
 //!
 //! Nothing is copied: each channel of each image is an image of its own, with one channel. Where there are many
 //! channels, pooling them side by side, channels last, is faster.
@@ -10,7 +10,7 @@ use crate::math::number::{Floating, Real};
 use crate::math::window::Window;
 use crate::{DenseHostTensor, Dims, Element, TensorShape, TensorView, TensorViewMut};
 
-/// Returns the shape of what pooling makes of an input `[batch, channels, spatial..]`.
+/// Returns the shape of a pooling's result for an input `[batch, channels, spatial..]`.
 ///
 /// # Errors
 ///
@@ -22,7 +22,7 @@ pub fn channels_first_extents(input: &[usize], windows: &[Window]) -> Result<Dim
     Ok(extents)
 }
 
-/// As [`pool()`], with input `[batch, channels, spatial..]` and output `[batch, channels, output..]`.
+/// Applies [`pool()`] to input `[batch, channels, spatial..]` and output `[batch, channels, output..]`.
 ///
 /// # Errors
 ///
@@ -41,7 +41,7 @@ pub fn pool_channels_first<T: Real>(
     pool(pooling, &input, windows, &mut out)
 }
 
-/// As [`pool_channels_first`], of dense tensors, on the workers of the request's queue if there is much to do.
+/// Applies [`pool_channels_first`] to dense tensors, on the workers of the request's queue if there is much to do.
 ///
 /// # Errors
 ///
@@ -61,7 +61,7 @@ pub fn pool_channels_first_into(
     pool_into(execution, pooling, &input, windows, &out)
 }
 
-/// As [`gradient()`], with input `[batch, channels, spatial..]` and its gradients alike.
+/// Calculates [`gradient()`] with input `[batch, channels, spatial..]` and its gradients alike.
 ///
 /// # Errors
 ///
@@ -121,7 +121,7 @@ mod tests {
     use crate::math::window::Padding;
     use proptest::prelude::*;
 
-    /// The elements with channels behind the spatial dimensions.
+    /// Returns the elements with channels behind the spatial dimensions.
     fn last<T: Element>(x: &TensorView<'_, T>) -> (Vec<T>, Vec<usize>) {
         let order: Vec<usize> = [0].into_iter().chain(2..x.rank()).chain([1]).collect();
         let x = x.permute(&order).unwrap();

@@ -1,4 +1,4 @@
-//! Pooling by functions of all that a window sees, of tensors whose channels come first.
+//! Pooling by functions of all elements of a window, with channels first.
 
 use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
@@ -9,23 +9,23 @@ use crate::math::window::Window;
 use crate::math::{Family, parallel};
 use crate::{DenseHostTensor, Element, with_floating, with_real};
 
-/// What is made of the elements that a window sees.
+/// The function of a window's elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Seeing {
-    /// Their sum, divided by the number of elements that the window has in the image and in the padding that counts.
+pub enum WindowFunction {
+    /// The sum, divided by the number of the window's elements in the image and in the padding that counts.
     Mean,
-    /// Their norm of this order: the root of the sum of such powers of their sizes.
+    /// The norm of this order: the root of the sum of the elements' sizes to that power.
     Norm(f64),
 }
 
-impl Seeing {
-    fn of<T: Real>(self, seen: &Seen<'_, T>) -> T {
+impl WindowFunction {
+    fn of<T: Real>(self, seen: &WindowElements<'_, T>) -> T {
         let numbers = seen.positions.iter();
         let numbers = numbers.map(|position| seen.elements[*position].to_f64());
         T::from_f64(match self {
             #[allow(clippy::cast_precision_loss, reason = "windows are small")]
-            Seeing::Mean => numbers.sum::<f64>() / seen.n_counted as f64,
-            Seeing::Norm(p) => {
+            WindowFunction::Mean => numbers.sum::<f64>() / seen.n_counted as f64,
+            WindowFunction::Norm(p) => {
                 let powers = numbers.map(|number| number.abs().powf(p));
                 powers.sum::<f64>().powf(1.0 / p)
             }
@@ -34,19 +34,19 @@ impl Seeing {
 }
 
 /// The elements that a window sees.
-struct Seen<'a, T> {
+struct WindowElements<'a, T> {
     /// All elements of the tensor.
     elements: &'a [T],
-    /// The positions of those that the window sees, in their order.
+    /// Positions of the elements that the window sees, in their order.
     positions: &'a [usize],
-    /// Where the window's image begins, of one channel.
+    /// Start of the window's image, of one channel.
     image: usize,
-    /// How many elements the window has in the image and in the padding that counts.
+    /// Number of the window's elements in the image and in the padding that counts.
     n_counted: usize,
 }
 
-impl<T: Real> Seen<'_, T> {
-    /// The position of the largest element, the first of several; what is no number is larger than all numbers.
+impl<T: Real> WindowElements<'_, T> {
+    /// Returns the position of the largest element, the first of several; NaN is larger than all numbers.
     fn largest(&self) -> usize {
         let mut best: Option<(T, usize)> = None;
         for position in self.positions {
@@ -61,7 +61,7 @@ impl<T: Real> Seen<'_, T> {
     }
 }
 
-/// The position of an element if the first of the image's dimensions were the innermost.
+/// Returns the position of an element in the order in which the first of the image's dimensions is the innermost.
 fn turned(position: usize, image: usize, extents: &[usize]) -> usize {
     let (mut rest, mut coordinates) = (position - image, Vec::new());
     for extent in extents.iter().rev() {
@@ -77,7 +77,7 @@ fn turned(position: usize, image: usize, extents: &[usize]) -> usize {
 
 /// A window laid over a dimension.
 #[derive(Clone, Copy, Debug)]
-struct Laid {
+struct PaddedAxis {
     window: Window,
     input: usize,
     output: usize,
@@ -86,10 +86,10 @@ struct Laid {
     counted: usize,
 }
 
-/// Makes each result by a function of the elements that its window sees, on the workers of the request's queue if there
-/// is much to do.
+/// Makes each result by a function of the elements of its window, on the workers of the request's queue if there is
+/// much to do.
 ///
-/// Of the padding behind each dimension so much as `behind` says counts for [`Seeing::Mean`].
+/// Of the padding behind each dimension so much as `behind` says counts for [`WindowFunction::Mean`].
 ///
 /// # Shapes
 ///
@@ -101,7 +101,7 @@ struct Laid {
 /// of [`parallel::fill`].
 pub fn pool_by_into(
     execution: &ExecutionContext,
-    seeing: Seeing,
+    seeing: WindowFunction,
     input: &DenseHostTensor,
     windows: &[Window],
     behind: &[usize],
@@ -109,14 +109,14 @@ pub fn pool_by_into(
 ) -> Result<AsyncValue<Chain>, Error> {
     let dtype = input.dtype();
     with_floating!(dtype, T => {
-        let function = move |seen: &Seen<'_, T>| seeing.of(seen);
+        let function = move |seen: &WindowElements<'_, T>| seeing.of(seen);
         pool_by::<T, T>(execution, input, windows, behind, out, function)
     }, else Err(Family::Floats.lacks(dtype)))
 }
 
-/// Finds where the largest element is that each window sees, on the workers of the request's queue if there is much to
-/// do: its number in row-major order, or, `by_columns`, in the order in which the first of an image's dimensions is the
-/// innermost.
+/// Finds the position of the largest element of each window, on the workers of the request's queue if there is much
+/// to do: its number in row-major order, or, `by_columns`, in the order in which the first of an image's dimensions
+/// is the innermost.
 ///
 /// # Shapes
 ///
@@ -136,7 +136,7 @@ pub fn largest_positions_into(
     let (dtype, extents) = (input.dtype(), input.shape().to_dims());
     let behind: SmallVec<[usize; 3]> = SmallVec::from_elem(0, windows.len());
     with_real!(dtype, T => {
-        let function = move |seen: &Seen<'_, T>| {
+        let function = move |seen: &WindowElements<'_, T>| {
             let largest = seen.largest();
             let position = match by_columns {
                 true => turned(largest, seen.image, &extents[2..]),
@@ -154,7 +154,7 @@ fn pool_by<T: Real, U: Element>(
     windows: &[Window],
     behind: &[usize],
     out: &DenseHostTensor,
-    function: impl Fn(&Seen<'_, T>) -> U + Send + Sync + 'static,
+    function: impl Fn(&WindowElements<'_, T>) -> U + Send + Sync + 'static,
 ) -> Result<AsyncValue<Chain>, Error> {
     input.metadata().expect_dtype(T::DTYPE)?;
     let extents = input.shape().to_dims();
@@ -164,10 +164,10 @@ fn pool_by<T: Real, U: Element>(
         let message = format!("expected a result of shape {wanted:?}, found {found}");
         return Err(Error::invalid_argument(message));
     }
-    let mut laid: SmallVec<[Laid; 3]> = SmallVec::new();
+    let mut laid: SmallVec<[PaddedAxis; 3]> = SmallVec::new();
     for ((window, input), behind) in windows.iter().zip(&extents[2..]).zip(behind) {
         let (output, before, all_behind) = window.output(*input)?;
-        laid.push(Laid {
+        laid.push(PaddedAxis {
             window: *window,
             input: *input,
             output,
@@ -190,7 +190,7 @@ fn pool_by<T: Real, U: Element>(
             let (number, place) = ((first + index) / n_outputs, (first + index) % n_outputs);
             let image = number * n_inputs;
             let n_counted = see(&laid, image, place, &mut positions);
-            *out = function(&Seen {
+            *out = function(&WindowElements {
                 elements,
                 positions: &positions,
                 image,
@@ -201,8 +201,8 @@ fn pool_by<T: Real, U: Element>(
     })
 }
 
-/// Finds the positions that the window at a place sees, and how many elements of it count.
-fn see(laid: &[Laid], image: usize, mut place: usize, positions: &mut Vec<usize>) -> usize {
+/// Finds the positions that the window at a place sees; returns the number of its elements that count.
+fn see(laid: &[PaddedAxis], image: usize, mut place: usize, positions: &mut Vec<usize>) -> usize {
     positions.clear();
     positions.push(image);
     let mut coordinates: SmallVec<[usize; 3]> = SmallVec::new();
@@ -243,7 +243,7 @@ mod tests {
     fn windows_see_what_lies_under_them() {
         let laid = |window: Window, input: usize, behind: usize| {
             let (output, before, _) = window.output(input).unwrap();
-            Laid {
+            PaddedAxis {
                 window,
                 input,
                 output,

@@ -8,7 +8,7 @@ use crate::math::parallel;
 use crate::math::window::Window;
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
-/// Calculates the gradient of the input of [`pool`](super::pool) from that of its output.
+/// Calculates the gradient of the input of [`pool`](super::pool) from the gradient of its output.
 ///
 /// Of a largest element the gradient goes to it, the first of several; what is no number counts as largest. Of
 /// a mean it goes to all elements, in equal parts. Of a window in the padding alone it goes nowhere.
@@ -54,7 +54,7 @@ pub fn gradient<T: Floating>(
     Ok(())
 }
 
-/// As [`gradient`], of dense tensors, on the workers of the request's queue if there are several images.
+/// Applies [`gradient`] to dense tensors, on the workers of the request's queue if there are several images.
 ///
 /// # Errors
 ///
@@ -120,7 +120,7 @@ impl PoolPlan {
         }
     }
 
-    /// Where the elements that an output looks at begin in an image.
+    /// Calls `body` with the start in an image of each element that an output reads.
     fn each(&self, output: usize, mut body: impl FnMut(usize)) {
         let dilation = self.windows.0[2].window.dilation;
         self.windows.runs(output, |_, place, n_run| {

@@ -1,4 +1,4 @@
-//! Pools of images of `f32` with fewer channels than a vector has elements.
+//! Pooling of `f32` images with fewer channels than a vector has elements.
 //!
 //! Vectors are read and written as a whole where there is room: what they hold too many of is that of the pixels
 //! behind, which are made later.
@@ -12,21 +12,21 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
-use super::gathered::{Gathered, Greatest, Mean};
+use super::functions::{MaxPool, MeanPool, PoolFunction};
 use super::{PoolPlan, Pooling};
-use crate::math::panel::vectors::{load, store};
-use crate::math::window::{Laid, Window, Windows};
+use crate::math::packed_gemm::vectors::{load, store};
+use crate::math::window::{Window, WindowAxis, Windows};
 
-/// Outputs that are to be made.
-pub(super) struct Narrow<'p> {
+/// Pooling of images with few channels, to be written.
+pub(super) struct NarrowImages<'p> {
     pub plan: &'p PoolPlan,
     pub input: &'p [f32],
     pub rows: Range<usize>,
-    /// Begins with the first row, and ends with the last.
+    /// Outputs to write: exactly these rows.
     pub out: &'p mut [f32],
 }
 
-impl WithSimd for Narrow<'_> {
+impl WithSimd for NarrowImages<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -43,7 +43,7 @@ impl WithSimd for Narrow<'_> {
         // It wraps around only where no window has two elements of the input.
         let step = windows.0[2].window.dilation.wrapping_mul(channels);
         let (n_outputs, n_inputs) = (windows.n_outputs(), windows.n_inputs());
-        let whole = Whole::new(&windows, channels);
+        let whole = InnerWindows::new(&windows, channels);
         let [depth, height, width] = &windows.0;
         let (mut image, first) = (self.rows.start / n_outputs, self.rows.start % n_outputs);
         let (mut x, rest) = (first % width.output, first / width.output);
@@ -67,7 +67,7 @@ impl WithSimd for Narrow<'_> {
                     (start, &seen[..], 1)
                 }
             };
-            let made = Made {
+            let made = NeighbourOutputs {
                 simd,
                 taps,
                 strides: [width.window.stride.wrapping_mul(channels), channels],
@@ -75,10 +75,12 @@ impl WithSimd for Narrow<'_> {
             let (input, out) = (&self.input[first..], &mut self.out[pixel * channels..]);
             #[allow(clippy::cast_precision_loss, reason = "no more than 64")]
             let n_made = match pooling {
-                Pooling::Maximum => made.some(&Greatest, input, out, n_alike),
-                Pooling::Mean => made.some(&Mean(taps.len().max(1) as f32), input, out, n_alike),
+                Pooling::Maximum => made.some(&MaxPool, input, out, n_alike),
+                Pooling::Mean => {
+                    made.some(&MeanPool(taps.len().max(1) as f32), input, out, n_alike)
+                }
                 Pooling::MeanWithPadding => {
-                    made.some(&Mean(windows.n_taps() as f32), input, out, n_alike)
+                    made.some(&MeanPool(windows.n_taps() as f32), input, out, n_alike)
                 }
             };
             pixel += n_made;
@@ -96,21 +98,21 @@ impl WithSimd for Narrow<'_> {
     }
 }
 
-/// Outputs that are made together, of which there are enough.
+/// Number of outputs that are made together, if there are enough.
 const NEIGHBOURS: usize = 4;
 
-/// Outputs that look at elements in the same places, seen from where they begin to.
-struct Made<'p, S> {
+/// Neighbouring outputs whose windows have the same offsets.
+struct NeighbourOutputs<'p, S> {
     simd: S,
     taps: &'p [usize],
-    /// How far neighbours are apart in the input, and in the output.
+    /// Distances between neighbours in the input, and in the output.
     strides: [usize; 2],
 }
 
-impl<S: Simd> Made<'_, S> {
-    /// Makes some of `n` outputs, the first of which `input` and `out` begin with; returns how many.
+impl<S: Simd> NeighbourOutputs<'_, S> {
+    /// Makes some of `n` outputs, from the beginning of `input` and `out` on; returns their number.
     #[inline(always)]
-    fn some(&self, by: &impl Gathered, input: &[f32], out: &mut [f32], n: usize) -> usize {
+    fn some(&self, by: &impl PoolFunction, input: &[f32], out: &mut [f32], n: usize) -> usize {
         // Taps come in order.
         let end = self.taps.last().map_or(0, |tap| tap + S::F32_LANES);
         let [apart, channels] = self.strides;
@@ -131,7 +133,7 @@ impl<S: Simd> Made<'_, S> {
 
     /// Makes neighbours by whole vectors.
     #[inline(always)]
-    fn whole(&self, by: &impl Gathered, input: &[f32], out: &mut [f32]) {
+    fn whole(&self, by: &impl PoolFunction, input: &[f32], out: &mut [f32]) {
         let (simd, [apart, channels]) = (self.simd, self.strides);
         let mut made = [by.start(simd); NEIGHBOURS];
         for &tap in self.taps {
@@ -149,7 +151,7 @@ impl<S: Simd> Made<'_, S> {
 
 /// Makes an output of the elements at `taps`.
 #[inline(always)]
-fn make<S: Simd>(simd: S, by: &impl Gathered, input: &[f32], taps: &[usize], out: &mut [f32]) {
+fn make<S: Simd>(simd: S, by: &impl PoolFunction, input: &[f32], taps: &[usize], out: &mut [f32]) {
     let mut made = by.start(simd);
     for &tap in taps {
         made = by.with(simd, made, load(simd, &input[tap..][..out.len()]));
@@ -157,17 +159,17 @@ fn make<S: Simd>(simd: S, by: &impl Gathered, input: &[f32], taps: &[usize], out
     store(simd, out, by.end(simd, made));
 }
 
-/// Windows that lie in the input as a whole.
-struct Whole {
+/// Windows that lie within the input.
+struct InnerWindows {
     windows: Windows,
-    /// In each dimension the outputs whose windows these are.
+    /// Range of outputs in each dimension whose windows lie within the input.
     outputs: [Range<usize>; 3],
-    /// Where a window's elements are, seen from the first; nothing if there are no such windows.
+    /// Offsets of a window's elements from its first; empty if there are no such windows.
     offsets: Vec<usize>,
 }
 
-impl Whole {
-    fn new(windows: &Windows, channels: usize) -> Whole {
+impl InnerWindows {
+    fn new(windows: &Windows, channels: usize) -> InnerWindows {
         let outputs = windows.0.map(|laid| {
             let Window {
                 extent,
@@ -187,7 +189,7 @@ impl Whole {
         if outputs.iter().all(|outputs| !outputs.is_empty()) {
             // They lie in the input, so there are no more of them than it has elements.
             let [depth, height, width] = &windows.0;
-            let taps = |laid: &Laid| {
+            let taps = |laid: &WindowAxis| {
                 let Window {
                     extent, dilation, ..
                 } = laid.window;
@@ -200,14 +202,14 @@ impl Whole {
                 }
             }
         }
-        Whole {
+        InnerWindows {
             windows: *windows,
             outputs,
             offsets,
         }
     }
 
-    /// Where the first element of an output's window is, if the window is one of these.
+    /// Returns the offset of the first element of an output's window, if the window lies within the input.
     #[inline(always)]
     fn first(&self, output: [usize; 3]) -> Option<usize> {
         let [depth, height, width] = &self.windows.0;
@@ -215,7 +217,7 @@ impl Whole {
         if !dimensions.all(|(outputs, at)| outputs.contains(&at)) {
             return None;
         }
-        let place = |laid: &Laid, at: usize| at * laid.window.stride - laid.before;
+        let place = |laid: &WindowAxis, at: usize| at * laid.window.stride - laid.before;
         let [z, y, x] = output;
         let (z, y, x) = (place(depth, z), place(height, y), place(width, x));
         Some((z * height.input + y) * width.input + x)

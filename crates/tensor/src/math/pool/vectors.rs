@@ -1,4 +1,4 @@
-//! Pools of images of `f32` with their channels last: what is made of a pixel's channels stays in registers.
+//! Pooling of `f32` images with channels last: the state of a pixel's channels stays in registers.
 
 #![allow(
     clippy::needless_range_loop,
@@ -10,19 +10,18 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::gathered::{Gathered, Greatest, Mean};
-use super::narrow::Narrow;
+use super::functions::{MaxPool, MeanPool, PoolFunction};
+use super::narrow::NarrowImages;
 use super::{PoolPlan, Pooling, pool_into};
 use crate::DenseHostTensor;
-use crate::math::lines::Lines;
-use crate::math::panel::{InstructionSet, TensorAfter, fill};
+use crate::math::packed_gemm::{InstructionSet, TensorEpilogue, fill};
+use crate::math::row_blocks::RowBlocks;
 use crate::math::window::Window;
 
-/// Means of more elements are taken of sums of `f64`.
+/// Maximum number of elements whose mean is a sum of `f32`; larger windows are summed in `f64`.
 const MOST_ADDED: usize = 64;
 
-/// As [`pool_into`], of `f32`; means of windows of up to 64 elements are of sums that are rounded to `f32` element by
-/// element.
+/// Applies [`pool_into`] to `f32`; sums of windows of up to 64 elements are rounded to `f32` element by element.
 ///
 /// # Errors
 ///
@@ -43,15 +42,15 @@ pub fn pool_f32_into(
     }
     let (input, n, set) = (input.clone(), plan.channels, InstructionSet::best());
     let n_rows = plan.batch.saturating_mul(plan.windows.n_outputs());
-    let lines = Lines::new(n_rows, n, n_taps.saturating_mul(n));
-    let after = TensorAfter::default();
+    let lines = RowBlocks::new(n_rows, n, n_taps.saturating_mul(n));
+    let after = TensorEpilogue::default();
     fill(execution, out, n, lines, after, move |block, _, out, _| {
         let input = input.read()?;
         let (input, rows) = (input.elements()?, block.rows.clone());
         let plan = &plan;
         let processor = set.processor();
         match n < set.n_lanes() {
-            true => processor.vectorize(Narrow {
+            true => processor.vectorize(NarrowImages {
                 plan,
                 input,
                 rows,
@@ -68,16 +67,16 @@ pub fn pool_f32_into(
     })
 }
 
-/// Outputs that are to be made, of as many channels as a vector has elements, or more.
+/// Outputs of a pooling, to be written, of as many channels as a vector has elements, or more.
 struct Pixels<'p> {
     plan: &'p PoolPlan,
     input: &'p [f32],
     rows: Range<usize>,
-    /// Begins with the first row.
+    /// Outputs to write, from the first row on.
     out: &'p mut [f32],
 }
 
-/// Vectors of a pixel at a time, and neighbouring pixels that go with them.
+/// Number of vectors of a pixel at a time, with some neighbouring pixels.
 const VECTORS: usize = 2;
 const NEIGHBOURS: usize = 4;
 
@@ -117,32 +116,32 @@ impl WithSimd for Pixels<'_> {
             };
             #[allow(clippy::cast_precision_loss, reason = "no more than 64")]
             match pooling {
-                Pooling::Maximum => line.make(&Greatest),
-                Pooling::Mean => line.make(&Mean(taps.len().max(1) as f32)),
-                Pooling::MeanWithPadding => line.make(&Mean(windows.n_taps() as f32)),
+                Pooling::Maximum => line.make(&MaxPool),
+                Pooling::Mean => line.make(&MeanPool(taps.len().max(1) as f32)),
+                Pooling::MeanWithPadding => line.make(&MeanPool(windows.n_taps() as f32)),
             }
             output += n;
         }
     }
 }
 
-/// Outputs side by side that look at the same elements of their windows.
+/// Neighbouring outputs that read the same elements of their windows.
 struct Line<'p, S: Simd> {
     simd: S,
     input: &'p [f32],
-    /// Where the first channel of each element of the first output's window is.
+    /// Offset of each window element's first channel, for the first output.
     taps: &'p [usize],
-    /// How far what an output looks at lies behind that of the one before.
+    /// Distance in the input between the windows of neighbouring outputs.
     stride: usize,
     // Invariant: as many as a vector has elements, or more.
     channels: usize,
-    /// Begins with the first output.
+    /// Outputs to write, from the first one on.
     out: &'p mut [f32],
 }
 
 impl<S: Simd> Line<'_, S> {
     #[inline(always)]
-    fn make(&mut self, by: &impl Gathered) {
+    fn make(&mut self, by: &impl PoolFunction) {
         let (channels, mut channel) = (self.channels, 0);
         while channel + VECTORS * S::F32_LANES <= channels {
             self.column::<VECTORS>(by, channel);
@@ -158,9 +157,9 @@ impl<S: Simd> Line<'_, S> {
         }
     }
 
-    /// Makes channels that fill so many vectors.
+    /// Makes `N` vectors of channels of all outputs.
     #[inline(always)]
-    fn column<const N: usize>(&mut self, by: &impl Gathered, channel: usize) {
+    fn column<const N: usize>(&mut self, by: &impl PoolFunction, channel: usize) {
         let n = self.out.len() / self.channels;
         let mut pixel = 0;
         while pixel + NEIGHBOURS <= n {
@@ -173,11 +172,11 @@ impl<S: Simd> Line<'_, S> {
         }
     }
 
-    /// Makes so many vectors of so many outputs.
+    /// Makes `N` vectors of channels of `P` outputs.
     #[inline(always)]
     fn whole<const P: usize, const N: usize>(
         &mut self,
-        by: &impl Gathered,
+        by: &impl PoolFunction,
         pixel: usize,
         channel: usize,
     ) {

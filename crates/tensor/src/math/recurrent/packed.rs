@@ -1,6 +1,6 @@
 //! [`PackedLayer`]: a recurrent layer of `f32` whose weights are packed.
 //!
-//! What inputs contribute to the gates is one product for all places of all sequences; at each place there is one product
+//! The contribution of inputs to the gates is one product for all places of all sequences; at each place there is one product
 //! for the states of all sequences. Gates are calculated in vectors.
 
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext, HostAllocator};
 
 use super::{Cell, Gate};
 use crate::math::functions::Float;
-use crate::math::matmul::{PackedRight, matmul_packed, matmul_packed_into};
-use crate::math::panel::{Added, After, InstructionSet, TensorAfter};
+use crate::math::matmul::{PackedRhs, matmul_packed, matmul_packed_into};
+use crate::math::packed_gemm::{Addend, Epilogue, InstructionSet, TensorEpilogue};
 use crate::math::vectorized;
 use crate::{DenseHostTensor, TensorView, TensorViewMut};
 
-/// The weights of a layer in one direction, as ONNX has them: gates of a cell behind each other.
+/// Weights of a layer in one direction, in ONNX's order: the gates of a cell behind each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Weights<'a> {
-    /// Of inputs: `[gates * hidden, inputs]`.
+    /// Weights of inputs: `[gates * hidden, inputs]`.
     pub w: &'a [f32],
-    /// Of states: `[gates * hidden, hidden]`.
+    /// Weights of states: `[gates * hidden, hidden]`.
     pub r: &'a [f32],
-    /// Summands of both: `[2 * gates * hidden]`, or none.
+    /// Biases of inputs and states: `[2 * gates * hidden]`, or none.
     pub b: &'a [f32],
-    /// Weights of the second state for the gates in, out, forget: `[3 * hidden]`, or none.
+    /// Peephole weights of the gates in, out, forget: `[3 * hidden]`, or none.
     pub peepholes: &'a [f32],
 }
 
@@ -32,29 +32,29 @@ pub struct Weights<'a> {
 #[derive(Clone, Debug)]
 pub struct PackedLayer {
     cell: Cell,
-    /// Of inputs: `[inputs, gates * hidden]`.
-    w: PackedRight,
-    /// Of states: `[hidden, gates * hidden]`, without the candidate of a cell that is reset early.
-    r: PackedRight,
-    /// Of states that were reset: `[hidden, hidden]`.
-    reset: Option<PackedRight>,
-    /// What is added to the sums of inputs: `[gates * hidden]`.
+    /// Packed weights of inputs: `[inputs, gates * hidden]`.
+    w: PackedRhs,
+    /// Packed weights of states: `[hidden, gates * hidden]`, without the candidate of a cell that is reset early.
+    r: PackedRhs,
+    /// Packed weights of reset states: `[hidden, hidden]`.
+    reset: Option<PackedRhs>,
+    /// Bias of the sums of inputs: `[gates * hidden]`.
     bias: DenseHostTensor,
-    /// What is added to the candidate of states before it is reset: `[hidden]`, or none.
+    /// Bias of the candidate's state product, added before the reset gate: `[hidden]`, or empty.
     late: Vec<f32>,
     peepholes: Vec<f32>,
 }
 
-/// How sequences lie, and how far they go.
+/// Options of a run over sequences: their lengths, rows and direction.
 #[derive(Clone, Copy)]
 pub struct Sequences<'a> {
     /// The length of each.
     pub lens: &'a [usize],
-    /// Whether they are gone through from their ends.
+    /// Whether sequences are walked from their ends.
     pub is_reverse: bool,
     /// The row of inputs of a place and a sequence.
     pub row: &'a dyn Fn(usize, usize) -> usize,
-    /// What gates see is within this of 0.
+    /// Bound that inputs of gates are clipped to.
     pub clip: Option<f32>,
     /// The functions of gates, of candidates, and of the second state.
     pub gates: [Gate; 3],
@@ -70,7 +70,7 @@ impl std::fmt::Debug for Sequences<'_> {
 }
 
 impl PackedLayer {
-    /// Packs the weights of a layer with so many inputs and states, each at least one.
+    /// Packs the weights of a layer with these inputs and states, each at least one.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl PackedLayer {
         }
         let packed = |weights: &[f32], n_rows: usize, n_columns: usize| {
             let view = TensorView::new(weights, &[n_rows, n_columns])?;
-            PackedRight::pack(allocator, &view.permute(&[1, 0])?)
+            PackedRhs::pack(allocator, &view.permute(&[1, 0])?)
         };
         let is_early = matches!(cell, Cell::Gru { resets_late: false });
         let n_sums = if is_early { 2 * n } else { rows };
@@ -135,12 +135,12 @@ impl PackedLayer {
         [self.w.extents()[0], self.r.extents()[0]]
     }
 
-    /// Returns the number of sums of a place: those of all gates.
+    /// Returns the number of sums of a place: one for each gate and state.
     pub fn n_sums(&self) -> usize {
         self.w.extents()[1]
     }
 
-    /// Replaces packed elements by others that are the same: those that somebody else holds.
+    /// Replaces packed elements by equal ones that are shared.
     pub fn map_elements(self, of: impl Fn(DenseHostTensor) -> DenseHostTensor) -> PackedLayer {
         PackedLayer {
             w: self.w.map_elements(&of),
@@ -165,15 +165,16 @@ impl PackedLayer {
         x: &DenseHostTensor,
         out: &DenseHostTensor,
     ) -> Result<AsyncValue<Chain>, Error> {
-        let after = TensorAfter {
+        let epilogue = TensorEpilogue {
             shift: Some(self.bias.clone()),
-            ..TensorAfter::default()
+            ..TensorEpilogue::default()
         };
-        matmul_packed_into(execution, x, &self.w, after, out)
+        matmul_packed_into(execution, x, &self.w, epilogue, out)
     }
 
-    /// Goes through sequences. `sums` are what inputs contribute, `[rows, gates * hidden]`; `h` and `c` are the states before
-    /// and afterwards, `[sequences, hidden]`. `output(place, sequence, states)` gets the states behind each place.
+    /// Runs the layer over sequences. `sums` are the contributions of inputs, `[rows, gates * hidden]`; `h` and `c`
+    /// are the states before and afterwards, `[sequences, hidden]`. `output(place, sequence, states)` gets the states
+    /// behind each place.
     ///
     /// # Errors
     ///
@@ -219,13 +220,13 @@ impl PackedLayer {
                     &self.late
                 });
             }
-            let after = After {
-                added: Added::Elements(&own),
-                ..After::default()
+            let epilogue = Epilogue {
+                added: Addend::Elements(&own),
+                ..Epilogue::default()
             };
             let states = TensorView::new(h, &[n_sequences, n])?;
             let mut out = TensorViewMut::new(&mut seen, &[n_sequences, n_own])?;
-            matmul_packed(&states, &self.r, after, &mut out)?;
+            matmul_packed(&states, &self.r, epilogue, &mut out)?;
             if self.reset.is_some() {
                 self.reset_states(sequences, active.clone(), (&mut seen, h), &mut scratch)?;
             }
@@ -274,7 +275,7 @@ impl PackedLayer {
         matches!(self.cell, Cell::Gru { resets_late: true })
     }
 
-    /// Multiplies states that were reset; the products stand in the scratch list. Gates are calculated.
+    /// Multiplies the reset states; the products go to the scratch list. Gates were calculated before.
     fn reset_states(
         &self,
         sequences: &Sequences<'_>,
@@ -298,7 +299,7 @@ impl PackedLayer {
         let extents = [h.len() / n, n];
         let states = TensorView::new(&scratch.reset, &extents)?;
         let mut out = TensorViewMut::new(&mut scratch.list, &extents)?;
-        matmul_packed(&states, reset, After::default(), &mut out)
+        matmul_packed(&states, reset, Epilogue::default(), &mut out)
     }
 
     fn lstm(
@@ -384,7 +385,8 @@ impl PackedLayer {
         Ok(())
     }
 
-    /// Reads what [`encode`](Self::encode) wrote: laid out for the first instruction set, to be used by the second.
+    /// Reads a layer that [`encode`](Self::encode) wrote for the first instruction set, and repacks it for the
+    /// second.
     ///
     /// # Errors
     ///
@@ -411,7 +413,7 @@ impl PackedLayer {
         let mut packed = |extents: [usize; 2]| {
             let elements = crate::codec::read_tensor(decoder, context)?;
             let elements = elements.as_dense()?.clone();
-            PackedRight::restore(context.allocator(), sets, extents, elements)
+            PackedRhs::restore(context.allocator(), sets, extents, elements)
         };
         let (w, r) = (packed([n_inputs, rows])?, packed([n, n_sums])?);
         let reset = match is_early {

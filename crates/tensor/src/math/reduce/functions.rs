@@ -1,22 +1,22 @@
-//! How elements become one: a type for each [`Reduction`](super::Reduction), as the inner loops know it.
+//! Inner functions of reductions: a type for each [`Reduction`](super::Reduction).
 
 use crate::Element;
 use crate::math::number::{Floating, Number, Real};
 
-/// How elements become one.
+/// A reduction, as the inner loops know it.
 pub(crate) trait Reduce<T>: 'static {
-    /// What is kept on the way.
+    /// State of an unfinished reduction.
     type Partial: Copy + Send;
 
-    /// The result of nothing.
+    /// Returns the result of nothing.
     fn empty() -> Self::Partial;
     /// Takes in an element.
     fn take(partial: Self::Partial, x: T) -> Self::Partial;
     /// Puts two results together.
     fn combine(x: Self::Partial, y: Self::Partial) -> Self::Partial;
-    /// What comes out after so many elements.
+    /// Returns the result of `n_elements` elements.
     fn finish(partial: Self::Partial, n_elements: usize) -> T;
-    /// What comes out, as a float of a type for which `T` stands while it is reduced.
+    /// Returns the result as a float of a type for which `T` stands while it is reduced.
     #[inline(always)]
     fn finish_as<H: Real>(partial: Self::Partial, n_elements: usize) -> H
     where
@@ -68,7 +68,7 @@ reductions! {
     Sum: Number, T::Wide, T::Wide::ZERO, |x| x.widened(), |a, b| a.plus(b), |p, _n| T::narrowed(p);
     /// The product; integers wrap around
     Product: Number, T::Wide, T::Wide::ONE, |x| x.widened(), |a, b| a.times(b), |p, _n| T::narrowed(p);
-    /// The sum of the sizes; integers wrap around
+    /// The sum of absolute values; integers wrap around
     SumOfSizes: Real, T::Wide, T::Wide::ZERO, |x| x.magnitude().widened(), |a, b| a.plus(b),
         |p, _n| T::narrowed(p);
     /// The sum of the squares; integers wrap around
@@ -77,10 +77,10 @@ reductions! {
     /// The root of the sum of the squares
     Norm: Floating, T::Wide, T::Wide::ZERO, |x| x.widened().times(x.widened()), |a, b| a.plus(b),
         |p, _n| T::root(p);
-    /// The sum divided by the number; of integers, rounded towards 0
+    /// The mean; of integers, rounded towards 0
     Mean: Real, T::Wide, T::Wide::ZERO, |x| x.widened(), |a, b| a.plus(b), |p, n| T::mean(p, n);
-    /// The smallest; no number, if one is none
+    /// The smallest element; NaN, if one is
     Minimum: Real, T, T::HIGHEST, |x| x, |a, b| a.least(b), |p, _n| p;
-    /// The largest; no number, if one is none
+    /// The largest element; NaN, if one is
     Maximum: Real, T, T::LOWEST, |x| x, |a, b| a.greatest(b), |p, _n| p;
 }

@@ -1,4 +1,4 @@
-//! Inner loops: neighbours in memory that become one, in lanes or side by side.
+//! Inner loops: contiguous elements reduced to one, in lanes or side by side.
 
 use smallvec::SmallVec;
 
@@ -7,7 +7,7 @@ use crate::Element;
 use crate::math::rows::{Row, SEGMENT};
 use crate::math::vectorized_for;
 
-/// Takes rows in, one after the other, each element into its own partial result. All are of one length.
+/// Adds rows, one after the other, each element to its own partial result. All rows are of one length.
 #[inline]
 pub(super) fn take_rows<R: Reduce<T>, T: Element, const N: usize>(
     partials: &mut [R::Partial],
@@ -30,7 +30,7 @@ pub(super) fn take_rows<R: Reduce<T>, T: Element, const N: usize>(
     );
 }
 
-/// Reduces neighbours to one partial result.
+/// Reduces contiguous elements to one partial result.
 pub(crate) fn block<R: Reduce<T>, T: Element>(elements: &[T]) -> R::Partial {
     if elements.len() <= BLOCK {
         return block_of::<R, T>(elements);
@@ -80,7 +80,7 @@ pub(super) fn block_of<R: Reduce<T>, T: Element>(block: &[T]) -> R::Partial {
     in_lanes::<R, T>(block)
 }
 
-/// Takes elements into the lanes, of which there are as many.
+/// Adds elements to as many lanes.
 #[inline(always)]
 fn take_lanes<R: Reduce<T>, T: Element>(
     lanes: &mut [R::Partial; FEW_LANES],
@@ -103,7 +103,7 @@ fn combine_lanes<R: Reduce<T>, T>(
     lanes
 }
 
-/// A function of its own wherever it is called from: within a longer one, lanes are not kept in vectors.
+/// Reduces a block in lanes. Not inlined: within a longer function, lanes are not kept in vectors.
 #[inline(never)]
 fn in_lanes<R: Reduce<T>, T: Element>(block: &[T]) -> R::Partial {
     let mut lanes = vectorized_for::<T, _>(
@@ -140,7 +140,7 @@ fn in_lanes<R: Reduce<T>, T: Element>(block: &[T]) -> R::Partial {
     lanes[0]
 }
 
-/// Partial results that are put together pair by pair, as they come: in place `i` lies that of 2^i.
+/// Partial results that are combined pair by pair as they come: place `i` holds that of 2^i blocks.
 pub(super) struct Tree<R: Reduce<T>, T> {
     levels: SmallVec<[Option<R::Partial>; 8]>,
 }

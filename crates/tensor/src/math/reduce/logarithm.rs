@@ -1,4 +1,4 @@
-//! [`LogSum`], [`LogSumExp`]: logarithms of sums; of exponentials, without overflow on the way.
+//! [`LogSum`], [`LogSumExp`]: logarithms of sums, and of sums of exponentials without overflow.
 
 use super::Reduce;
 use crate::math::number::{Floating, Real};
@@ -36,7 +36,7 @@ impl<T: Floating> Reduce<T> for LogSum {
     }
 }
 
-/// The logarithm of the sum of all e^x; minus infinity for nothing
+/// The logarithm of the sum of all e^x; minus infinity for no elements
 pub(super) struct LogSumExp;
 
 impl LogSumExp {

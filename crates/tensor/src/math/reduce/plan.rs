@@ -1,12 +1,12 @@
-//! [`ReducePlan`]: which elements become one, and where they lie.
+//! [`ReducePlan`]: extents and strides of a reduction.
 
 use std::num::NonZeroUsize;
 
 use smallvec::SmallVec;
 use tfrt_host::Error;
 
+use super::element::{ReduceElement, Scratch};
 use super::lanes::{Tree, block_of, take_rows};
-use super::source::{Scratch, Source};
 use super::{BLOCK, Reduce};
 use crate::Dims;
 use crate::math::parallel;
@@ -14,7 +14,7 @@ use crate::math::parallel;
 /// Results side by side in a chunk, at most.
 const NEIGHBOURS: usize = 512;
 
-/// Which dimensions are kept and which are reduced, with those that are walked alike taken together.
+/// Kept and reduced dimensions, with adjacent ones that are walked alike merged.
 #[derive(Clone, Debug)]
 pub(crate) struct ReducePlan {
     kept: Walk,
@@ -22,7 +22,7 @@ pub(crate) struct ReducePlan {
     n_reduced: usize,
 }
 
-/// Extents and strides; at least one.
+/// Extents and strides of some dimensions; at least one.
 #[derive(Clone, Debug, Default)]
 struct Walk {
     extents: Dims,
@@ -46,7 +46,7 @@ impl Walk {
         self.strides.push(stride);
     }
 
-    /// So that there always is an innermost dimension.
+    /// Adds an innermost dimension if there is none.
     fn complete(mut self) -> Walk {
         if self.extents.is_empty() {
             self.extents.push(1);
@@ -67,7 +67,7 @@ impl Walk {
         (self.extents[last], self.strides[last])
     }
 
-    /// The offset of an element, by its number in row-major order.
+    /// Returns the offset of an element, by its number in row-major order.
     #[inline]
     fn offset(&self, mut index: usize) -> usize {
         let mut offset = 0;
@@ -78,7 +78,7 @@ impl Walk {
         offset
     }
 
-    /// The offsets of the rows: of all dimensions but the innermost.
+    /// Returns the offsets of the rows: of all dimensions but the innermost.
     fn rows(&self) -> impl Iterator<Item = usize> + '_ {
         let inner = self.inner().0;
         let n_rows = self.n().checked_div(inner).unwrap_or(0);
@@ -136,23 +136,24 @@ impl ReducePlan {
         })
     }
 
-    /// Whether neighbours are kept, which then are reduced side by side; else each result is a walk of its own.
+    /// Returns whether neighbours belong to different results, which then are reduced side by side; else each result
+    /// is a walk of its own.
     fn is_side_by_side(&self) -> bool {
         let (kept_extent, kept_stride) = self.kept.inner();
         kept_stride == 1 && kept_extent > 1 && self.reduced.inner().1 != 1
     }
 
-    /// How many elements become one.
+    /// Returns the number of elements that make one result.
     pub(super) fn n_reduced(&self) -> usize {
         self.n_reduced
     }
 
-    /// Where the first element of a result lies.
+    /// Returns the offset of a result's first element.
     pub(super) fn start(&self, result: usize) -> usize {
         self.kept.offset(result)
     }
 
-    /// How many results a chunk has.
+    /// Returns the number of results of a chunk.
     pub(super) fn chunk_len(&self) -> NonZeroUsize {
         let neighbours = match self.is_side_by_side() {
             true => self.kept.inner().0.min(NEIGHBOURS),
@@ -162,7 +163,12 @@ impl ReducePlan {
     }
 
     /// Makes the results from the `first` on.
-    pub(super) fn run<R: Reduce<T::Loop>, T: Source>(&self, x: &[T], first: usize, out: &mut [T]) {
+    pub(super) fn run<R: Reduce<T::Loop>, T: ReduceElement>(
+        &self,
+        x: &[T],
+        first: usize,
+        out: &mut [T],
+    ) {
         if self.n_reduced == 0 {
             out.fill_with(|| T::finish::<R>(R::empty(), 0));
             return;
@@ -188,8 +194,12 @@ impl ReducePlan {
         }
     }
 
-    /// Reduces what one result is made of.
-    fn one<R: Reduce<T::Loop>, T: Source>(&self, x: &[T], buffer: &mut T::Buffer) -> R::Partial {
+    /// Reduces the elements of one result.
+    fn one<R: Reduce<T::Loop>, T: ReduceElement>(
+        &self,
+        x: &[T],
+        buffer: &mut T::Buffer,
+    ) -> R::Partial {
         let (extent, stride) = self.reduced.inner();
         let mut rows = Tree::<R, T::Loop>::new();
         for offset in self.reduced.rows() {
@@ -208,8 +218,13 @@ impl ReducePlan {
         rows.finish()
     }
 
-    /// Reduces up to [`Source::SIDE_BY_SIDE`] results whose elements are neighbours.
-    fn lanes<R: Reduce<T::Loop>, T: Source>(&self, x: &[T], buffer: &mut T::Buffer, out: &mut [T]) {
+    /// Reduces up to [`ReduceElement::SIDE_BY_SIDE`] results whose elements are neighbours.
+    fn lanes<R: Reduce<T::Loop>, T: ReduceElement>(
+        &self,
+        x: &[T],
+        buffer: &mut T::Buffer,
+        out: &mut [T],
+    ) {
         let (extent, stride) = self.reduced.inner();
         let mut partials: SmallVec<[R::Partial; 64]> = SmallVec::from_elem(R::empty(), out.len());
         for offset in self.reduced.rows() {

@@ -1,4 +1,4 @@
-//! Positions of extrema.
+//! Positions of largest and smallest elements.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -7,7 +7,7 @@ use crate::math::number::Real;
 use crate::math::{Family, parallel};
 use crate::{DType, DenseHostTensor, Element, TensorView, TensorViewMut, from_bytes, with_real};
 
-/// Which element is looked for.
+/// The extremum that is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extremum {
     /// The largest.
@@ -16,7 +16,7 @@ pub enum Extremum {
     Least,
 }
 
-/// Which of several elements that are as good is taken.
+/// The element that is taken where several are equally good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ties {
     /// The first.
@@ -26,8 +26,8 @@ pub enum Ties {
     Last,
 }
 
-/// Finds the position of the largest or smallest element along a dimension, the first if there are several. What is no
-/// number is better than all numbers.
+/// Finds the position of the largest or smallest element along a dimension, the first of several. NaN comes before
+/// all numbers.
 ///
 /// # Shapes
 ///
@@ -131,14 +131,15 @@ fn nothing_there() -> Error {
     Error::invalid_argument("there is no element whose position could be found")
 }
 
-/// The elements among which one is looked for: how many, and how far they lie apart.
+/// A row of elements to search: their number and stride.
 #[derive(Clone, Copy)]
 struct Row {
     extent: usize,
     stride: usize,
 }
 
-/// Finds a position in each of several rows of elements, given as bytes; a function tells where each row begins.
+/// Loop that finds a position in each of several rows of elements, given as bytes; a function returns the beginning
+/// of each row.
 type Find =
     fn(&[u8], Row, (Extremum, Ties), &dyn Fn(usize) -> usize, &mut [i64]) -> Result<(), Error>;
 

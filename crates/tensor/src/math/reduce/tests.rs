@@ -11,7 +11,7 @@ fn coordinates(mut index: usize, extents: &[usize]) -> Vec<usize> {
     list
 }
 
-/// The elements that each result is made of, by the definition.
+/// Returns the elements that each result is made of, by the definition.
 fn groups(x: &TensorView<'_, i64>, dimensions: &[usize]) -> Vec<Vec<i64>> {
     let is_kept = |dimension: &usize| !dimensions.contains(dimension);
     let kept: Vec<usize> = (0..x.rank()).filter(is_kept).collect();
@@ -177,7 +177,7 @@ fn extents_without_elements_may_be_of_any_size() {
     .unwrap();
 }
 
-/// The results of a reduction over some dimensions, as bits.
+/// Returns the results of a reduction over some dimensions, as bits.
 fn bits<T: crate::Element>(
     reduction: Reduction,
     x: &[T],

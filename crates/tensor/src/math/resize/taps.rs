@@ -1,19 +1,19 @@
-//! [`Taps`]: of which elements a place of the result is made, along one dimension.
+//! [`Taps`]: elements and weights of each place of the result, along one dimension.
 
 use tfrt_host::Error;
 
-use super::{Coordinates, Interpolation, Kernel, Rounding};
+use super::{CoordinateMode, Interpolation, NearestMode, ResizeKernel};
 
 /// Elements and weights for each place.
 #[derive(Clone, Debug)]
 pub(super) struct Taps {
-    /// Where the list of a place begins; one more than there are places.
+    /// Start of each place's list; one more than there are places.
     starts: Vec<usize>,
     list: Vec<(usize, f64)>,
 }
 
 impl Taps {
-    /// Finds them for `to` places in `from` elements. Fails if there is no memory for them.
+    /// Finds the weights for `to` places in `from` elements. Fails if there is no memory for them.
     pub(super) fn new(
         interpolation: &Interpolation,
         from: usize,
@@ -29,20 +29,20 @@ impl Taps {
         Ok(Taps { starts, list })
     }
 
-    /// The elements that a place is made of, and their weights.
+    /// Returns the elements that a place is made of, and their weights.
     pub(super) fn of(&self, place: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let range = self.starts[place]..self.starts[place + 1];
         self.list[range].iter().copied()
     }
 
-    /// The most that a place is made of.
+    /// Returns the most that a place is made of.
     pub(super) fn most(&self) -> usize {
         let lens = self.starts.windows(2).map(|pair| pair[1] - pair[0]);
         lens.max().unwrap_or(1)
     }
 }
 
-/// A list that has room for so many entries. Extents are what somebody asks for, not what there is.
+/// Returns a list with room for `n_entries` entries. Extents come from outside, so memory may be missing.
 pub(super) fn room_for<T>(n_entries: usize) -> Result<Vec<T>, Error> {
     let mut list = Vec::new();
     make_room(&mut list, n_entries)?;
@@ -63,7 +63,7 @@ fn float(value: usize) -> f64 {
     float
 }
 
-/// The nearest whole number below, of what is not far outside.
+/// Returns the nearest whole number below, of what is not far outside.
 fn whole(value: f64) -> i64 {
     #[allow(
         clippy::cast_possible_truncation,
@@ -73,43 +73,43 @@ fn whole(value: f64) -> i64 {
     whole
 }
 
-/// Where a place of the result lies in the input.
-pub(super) fn position(coordinates: Coordinates, index: usize, from: usize, to: usize) -> f64 {
+/// Returns the place in the input of a place of the result.
+pub(super) fn position(coordinates: CoordinateMode, index: usize, from: usize, to: usize) -> f64 {
     let (place, scale) = (float(index), float(to) / float(from));
     match coordinates {
-        Coordinates::HalfPixel => (place + 0.5) / scale - 0.5,
-        Coordinates::PytorchHalfPixel if to > 1 => (place + 0.5) / scale - 0.5,
-        Coordinates::AlignCorners if to > 1 => place * float(from - 1) / float(to - 1),
-        Coordinates::Asymmetric => place / scale,
-        Coordinates::PytorchHalfPixel | Coordinates::AlignCorners => 0.0,
+        CoordinateMode::HalfPixel => (place + 0.5) / scale - 0.5,
+        CoordinateMode::PytorchHalfPixel if to > 1 => (place + 0.5) / scale - 0.5,
+        CoordinateMode::AlignCorners if to > 1 => place * float(from - 1) / float(to - 1),
+        CoordinateMode::Asymmetric => place / scale,
+        CoordinateMode::PytorchHalfPixel | CoordinateMode::AlignCorners => 0.0,
     }
 }
 
-/// The element that is nearest to a place.
+/// Returns the element that is nearest to a place.
 pub(super) fn nearest(
-    coordinates: Coordinates,
-    rounding: Rounding,
+    coordinates: CoordinateMode,
+    rounding: NearestMode,
     index: usize,
     from: usize,
     to: usize,
 ) -> usize {
     let x = position(coordinates, index, from, to);
     let rounded = match rounding {
-        Rounding::Floor => x.floor(),
-        Rounding::Ceil => x.ceil(),
-        Rounding::HalfDown => (x - 0.5).ceil(),
-        Rounding::HalfUp => (x + 0.5).floor(),
+        NearestMode::Floor => x.floor(),
+        NearestMode::Ceil => x.ceil(),
+        NearestMode::HalfDown => (x - 0.5).ceil(),
+        NearestMode::HalfUp => (x + 0.5).floor(),
     };
     within(whole(rounded), from)
 }
 
-/// The position, or the outermost one on its side.
+/// Returns the position, or the outermost one on its side.
 fn within(position: i64, extent: usize) -> usize {
     let last = extent.saturating_sub(1);
     usize::try_from(position).map_or(0, |position| position.min(last))
 }
 
-/// Adds the elements of one place.
+/// Appends the elements and weights of one place.
 fn push(
     interpolation: &Interpolation,
     index: usize,
@@ -124,8 +124,8 @@ fn push(
         false => 1.0,
     };
     let reach = match interpolation.kernel {
-        Kernel::Linear => 1.0,
-        Kernel::Cubic(_) => 2.0,
+        ResizeKernel::Linear => 1.0,
+        ResizeKernel::Cubic(_) => 2.0,
     };
     let (least, most) = (
         whole(x - reach / scale),
@@ -162,13 +162,13 @@ fn push(
     Ok(())
 }
 
-/// The weight of an element at a distance.
-fn weight(kernel: Kernel, d: f64) -> f64 {
+/// Returns the weight of an element at a distance.
+fn weight(kernel: ResizeKernel, d: f64) -> f64 {
     match kernel {
-        Kernel::Linear => (1.0 - d).max(0.0),
+        ResizeKernel::Linear => (1.0 - d).max(0.0),
         // Keys' convolution: one polynomial next to the place, another behind.
-        Kernel::Cubic(a) if d <= 1.0 => ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0,
-        Kernel::Cubic(a) if d < 2.0 => ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a,
-        Kernel::Cubic(_) => 0.0,
+        ResizeKernel::Cubic(a) if d <= 1.0 => ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0,
+        ResizeKernel::Cubic(a) if d < 2.0 => ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a,
+        ResizeKernel::Cubic(_) => 0.0,
     }
 }

@@ -3,49 +3,53 @@ use proptest::prelude::*;
 use super::*;
 use crate::math::testing::{coordinates, layout_of};
 
-fn ways() -> impl Strategy<Value = Coordinates> {
+fn ways() -> impl Strategy<Value = CoordinateMode> {
     prop::sample::select(vec![
-        Coordinates::HalfPixel,
-        Coordinates::PytorchHalfPixel,
-        Coordinates::AlignCorners,
-        Coordinates::Asymmetric,
+        CoordinateMode::HalfPixel,
+        CoordinateMode::PytorchHalfPixel,
+        CoordinateMode::AlignCorners,
+        CoordinateMode::Asymmetric,
     ])
 }
 
-/// Where a place lies, as ONNX has it.
-fn place(way: Coordinates, index: usize, from: usize, to: usize) -> f64 {
+/// Returns the place in the input by ONNX's definition.
+fn place(way: CoordinateMode, index: usize, from: usize, to: usize) -> f64 {
     let (x, from, to) = (index as f64, from as f64, to as f64);
     let scale = to / from;
     match way {
-        Coordinates::HalfPixel => (x + 0.5) / scale - 0.5,
-        Coordinates::PytorchHalfPixel => {
+        CoordinateMode::HalfPixel => (x + 0.5) / scale - 0.5,
+        CoordinateMode::PytorchHalfPixel => {
             if to > 1.0 {
                 (x + 0.5) / scale - 0.5
             } else {
                 0.0
             }
         }
-        Coordinates::AlignCorners => {
+        CoordinateMode::AlignCorners => {
             if to == 1.0 {
                 0.0
             } else {
                 x * (from - 1.0) / (to - 1.0)
             }
         }
-        Coordinates::Asymmetric => x / scale,
+        CoordinateMode::Asymmetric => x / scale,
     }
 }
 
-/// The value at a place of a line, by a sum over all that the kernel reaches.
+/// Returns the value at a place of a line, by a sum over all that the kernel reaches.
 fn at(
     line: &dyn Fn(usize) -> f64,
     n: usize,
     x: f64,
     scale: f64,
-    kernel: Kernel,
+    kernel: ResizeKernel,
     outside: bool,
 ) -> f64 {
-    let reach = if kernel == Kernel::Linear { 1.0 } else { 2.0 };
+    let reach = if kernel == ResizeKernel::Linear {
+        1.0
+    } else {
+        2.0
+    };
     let (least, most) = (
         (x - reach / scale).floor() as i64 - 1,
         (x + reach / scale).ceil() as i64 + 1,
@@ -54,14 +58,14 @@ fn at(
     for element in least..=most {
         let d = ((element as f64 - x) * scale).abs();
         let weight = match kernel {
-            Kernel::Linear => {
+            ResizeKernel::Linear => {
                 if d < 1.0 {
                     1.0 - d
                 } else {
                     0.0
                 }
             }
-            Kernel::Cubic(a) => {
+            ResizeKernel::Cubic(a) => {
                 if d <= 1.0 {
                     (a + 2.0) * d.powi(3) - (a + 3.0) * d.powi(2) + 1.0
                 } else if d < 2.0 {
@@ -98,7 +102,7 @@ proptest! {
         prop_assume!(layout.len <= values.len());
         let output: Vec<usize> = output.iter().zip(&layout.extents).zip(&same)
             .map(|((to, from), same)| if *same { *from } else { *to }).collect();
-        let kernel = if is_cubic { Kernel::Cubic(-0.5) } else { Kernel::Linear };
+        let kernel = if is_cubic { ResizeKernel::Cubic(-0.5) } else { ResizeKernel::Linear };
         let interpolation = Interpolation { kernel, coordinates: way, antialias, exclude_outside };
         let x = layout.view(&values);
         let resize = Resize::new(interpolation, &layout.extents, &output).unwrap();
@@ -144,21 +148,21 @@ proptest! {
             (layout_of(input), Just(output))
         }),
         way in ways(),
-        rounding in prop::sample::select(vec![Rounding::HalfDown, Rounding::HalfUp, Rounding::Floor, Rounding::Ceil]),
+        rounding in prop::sample::select(vec![NearestMode::HalfDown, NearestMode::HalfUp, NearestMode::Floor, NearestMode::Ceil]),
     ) {
         let all = crate::math::testing::elements::<u16>(layout.len);
         let x = layout.view(&all);
-        let movement = nearest(&layout.extents, &output, way, rounding).unwrap();
+        let copy = nearest(&layout.extents, &output, way, rounding).unwrap();
         let mut out = vec![0; output.iter().product()];
-        movement.run(&x, &mut TensorViewMut::new(&mut out, &output).unwrap()).unwrap();
+        copy.run(&x, &mut TensorViewMut::new(&mut out, &output).unwrap()).unwrap();
         for (index, found) in out.iter().enumerate() {
             let from: Vec<usize> = coordinates(index, &output).iter().zip(&layout.extents).zip(&output).map(|((own, from), to)| {
                 let x = place(way, *own, *from, *to);
                 let near = match rounding {
-                    Rounding::Floor => x.floor(),
-                    Rounding::Ceil => x.ceil(),
-                    Rounding::HalfDown => if x - x.floor() <= 0.5 { x.floor() } else { x.ceil() },
-                    Rounding::HalfUp => if x - x.floor() < 0.5 { x.floor() } else { x.ceil() },
+                    NearestMode::Floor => x.floor(),
+                    NearestMode::Ceil => x.ceil(),
+                    NearestMode::HalfDown => if x - x.floor() <= 0.5 { x.floor() } else { x.ceil() },
+                    NearestMode::HalfUp => if x - x.floor() < 0.5 { x.floor() } else { x.ceil() },
                 };
                 near.clamp(0.0, *from as f64 - 1.0) as usize
             }).collect();
@@ -173,11 +177,11 @@ fn what_does_not_fit_is_told() {
     assert!(Resize::new(linear, &[2, 2], &[2]).is_err());
     assert!(Resize::new(linear, &[0], &[2]).is_err());
     let cubic = Interpolation {
-        kernel: Kernel::Cubic(f64::NAN),
+        kernel: ResizeKernel::Cubic(f64::NAN),
         ..linear
     };
     assert!(Resize::new(cubic, &[2], &[3]).is_err());
-    assert!(nearest(&[0], &[1], Coordinates::HalfPixel, Rounding::Floor).is_err());
+    assert!(nearest(&[0], &[1], CoordinateMode::HalfPixel, NearestMode::Floor).is_err());
     let large = [0, 1 << 40];
     let resize = Resize::new(linear, &[0, 3], &large).unwrap();
     let x = TensorView::<f32>::new(&[], &[0, 3]).unwrap();
@@ -196,10 +200,15 @@ fn what_does_not_fit_is_told() {
         .run(&x, &mut TensorViewMut::new(&mut out, &[]).unwrap())
         .unwrap();
     assert_eq!(out, [3.0]);
-    let movement = nearest(&[0, 3], &large, Coordinates::HalfPixel, Rounding::Floor).unwrap();
+    let copy = nearest(
+        &[0, 3],
+        &large,
+        CoordinateMode::HalfPixel,
+        NearestMode::Floor,
+    )
+    .unwrap();
     let x = TensorView::<u8>::new(&[], &[0, 3]).unwrap();
-    movement
-        .run(&x, &mut TensorViewMut::new(&mut [], &large).unwrap())
+    copy.run(&x, &mut TensorViewMut::new(&mut [], &large).unwrap())
         .unwrap();
 }
 
@@ -208,7 +217,7 @@ fn places_that_fit_no_memory_are_refused() {
     let code = |error: Error| error.code();
     let exhausted = tfrt_host::ErrorCode::ResourceExhausted;
     let wide = [1 << 50];
-    let found = nearest(&[1], &wide, Coordinates::HalfPixel, Rounding::Floor);
+    let found = nearest(&[1], &wide, CoordinateMode::HalfPixel, NearestMode::Floor);
     assert_eq!(found.map(|_| ()).map_err(code), Err(exhausted));
     let found = Resize::new(Interpolation::LINEAR, &[1], &wide);
     assert_eq!(found.map(|_| ()).map_err(code), Err(exhausted));

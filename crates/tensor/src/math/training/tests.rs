@@ -6,7 +6,7 @@ use tfrt_host::{HostContext, RequestContext};
 use super::*;
 use crate::math::testing::layout_of;
 
-/// The loss, in plain sums of 64 bits.
+/// Returns the loss, in plain sums of 64 bits.
 fn plain_loss(logits: &[f64], targets: &[f64], row: usize) -> f64 {
     let rows = logits.chunks(row).zip(targets.chunks(row));
     let of_row = |(logits, targets): (&[f64], &[f64])| {

@@ -1,4 +1,4 @@
-//! [`Flat`]: nodes as walks like them.
+//! [`FlatTrees`]: nodes as walks like them.
 //!
 //! Where a node's answer is no, the walk goes on one place behind where it goes on if it is yes: the two branches of
 //! a node lie side by side, and what comes next is an addition, without a jump that the processor has to guess. What
@@ -20,11 +20,11 @@ use super::{Branch, Node, Question};
 /// Paths that are followed side by side.
 pub(super) const LANES: usize = 8;
 
-/// The answer if the feature is no number, in [`Place::feature`].
+/// The answer if the feature is no number, in [`FlatNode::feature`].
 const MISSING_IS_YES: u32 = 1 << 31;
-/// Where the kind of the question begins in [`Place::feature`].
+/// First bit of the question's kind in [`FlatNode::feature`].
 const KIND_SHIFT: u32 = 28;
-/// The bits of the feature in [`Place::feature`].
+/// The bits of the feature in [`FlatNode::feature`].
 const FEATURE: u32 = (1 << KIND_SHIFT) - 1;
 
 const AT_MOST: u32 = 0;
@@ -33,43 +33,43 @@ const EQUAL: u32 = 2;
 const NOT_EQUAL: u32 = 3;
 const ONE_OF: u32 = 4;
 
-/// Questions of several kinds, which are told apart at each node.
+/// Kind of questions of several kinds, which are told apart at each node.
 const MIXED: u32 = u32::MAX;
 
 /// A node or a leaf.
 #[derive(Clone, Copy, Debug)]
-struct Place<T> {
-    /// What the feature is compared with; of a leaf what is no number, so that the answer is no.
+struct FlatNode<T> {
+    /// Number that the feature is compared with; NaN for a leaf, so that the answer is no.
     limit: T,
     /// The feature, the kind of the question, and the answer if the feature is no number.
     feature: u32,
-    /// Where yes leads.
+    /// Index of the node behind the answer yes.
     next: u32,
 }
 
-/// Nodes in the order in which walks meet them, those of a tree behind one another.
+/// Nodes of all trees in the order of walks, tree by tree.
 #[derive(Clone, Debug)]
-pub(super) struct Flat<T> {
+pub(super) struct FlatTrees<T> {
     // Invariant: `next` and the place behind it are places, of leaves the one before them and themselves; features
     // are less than `n_features`; no path leads back.
-    places: Vec<Place<T>>,
+    places: Vec<FlatNode<T>>,
     /// The number of the leaf at a place, or of the set that a node asks for.
     numbers: Vec<u32>,
     sets: Vec<Vec<T>>,
     // Invariant: they are places.
     roots: Vec<u32>,
     n_features: usize,
-    /// The one kind of all questions, or [`MIXED`].
+    /// Kind of all questions, or [`MIXED`].
     kind: u32,
 }
 
-impl<T: Floating> Flat<T> {
+impl<T: Floating> FlatTrees<T> {
     /// Lays nodes out that lead to nodes that there are, and not back.
     ///
     /// # Errors
     ///
     /// `ResourceExhausted` if there are too many of them, or of features.
-    pub(super) fn new(mut nodes: Vec<Node<T>>, roots: &[Branch]) -> Result<Flat<T>, Error> {
+    pub(super) fn new(mut nodes: Vec<Node<T>>, roots: &[Branch]) -> Result<FlatTrees<T>, Error> {
         let n_places = nodes.len().saturating_mul(2).saturating_add(roots.len());
         // The last number is no place: the one before the first is found by counting past it.
         if n_places >= u32::MAX as usize {
@@ -87,8 +87,8 @@ impl<T: Floating> Flat<T> {
                 _ => {}
             }
         }
-        let mut making = Making {
-            flat: Flat {
+        let mut making = FlatBuilder {
+            flat: FlatTrees {
                 places: Vec::with_capacity(n_places),
                 numbers: Vec::with_capacity(n_places),
                 sets,
@@ -123,8 +123,8 @@ impl<T: Floating> Flat<T> {
         &self.roots
     }
 
-    pub(super) fn map<U>(&self, mut number: impl FnMut(T) -> U) -> Flat<U> {
-        let places = self.places.iter().map(|place| Place {
+    pub(super) fn map<U>(&self, mut number: impl FnMut(T) -> U) -> FlatTrees<U> {
+        let places = self.places.iter().map(|place| FlatNode {
             limit: number(place.limit),
             feature: place.feature,
             next: place.next,
@@ -132,7 +132,7 @@ impl<T: Floating> Flat<T> {
         let places = places.collect();
         let sets = self.sets.iter();
         let sets = sets.map(|set| set.iter().copied().map(&mut number).collect());
-        Flat {
+        FlatTrees {
             places,
             sets: sets.collect(),
             numbers: self.numbers.clone(),
@@ -142,7 +142,7 @@ impl<T: Floating> Flat<T> {
         }
     }
 
-    /// Follows paths from places, each with the features that begin at an element of `rows`; returns the leaves.
+    /// Follows paths from nodes, each with the features from an element of `rows` on; returns the leaves.
     pub(super) fn walk(
         &self,
         at: [u32; LANES],
@@ -200,7 +200,7 @@ impl<T: Floating> Flat<T> {
     }
 }
 
-/// The kind of a question, and whether it is its opposite that is asked.
+/// Returns the kind of a question, and whether it is its opposite that is asked.
 fn kind_of<T: Floating>(question: &Question<T>) -> (u32, bool) {
     match question {
         Question::AtMost(_) => (AT_MOST, false),
@@ -213,30 +213,30 @@ fn kind_of<T: Floating>(question: &Question<T>) -> (u32, bool) {
     }
 }
 
-/// A number that was checked to fit.
+/// Returns a number that was checked to fit.
 fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-struct Making<T> {
-    flat: Flat<T>,
+struct FlatBuilder<T> {
+    flat: FlatTrees<T>,
     nodes: Vec<Node<T>>,
-    /// The number of each node's set, if it asks for one.
+    /// Number of each node's set, if its question has one.
     sets_at: Vec<usize>,
-    /// Where the branches of each node lie, if they have a place.
+    /// Index of each node's branches, once they have one.
     branches_at: Vec<Option<u32>>,
-    /// Places whose branches have none yet, with their nodes.
+    /// Nodes whose branches are not placed yet, with their original numbers.
     open: VecDeque<(usize, usize)>,
 }
 
-impl<T: Floating> Making<T> {
-    /// Gives what a branch leads to a place.
+impl<T: Floating> FlatBuilder<T> {
+    /// Appends the node that a branch leads to.
     fn place(&mut self, branch: Branch) -> Result<(), Error> {
         let at = self.flat.places.len();
         let nothing = T::from_f64(f64::NAN);
         let (place, extra) = match branch {
             Branch::Leaf(leaf) => {
-                let place = Place {
+                let place = FlatNode {
                     limit: nothing,
                     feature: 0,
                     next: number(at).wrapping_sub(1),
@@ -266,7 +266,7 @@ impl<T: Floating> Making<T> {
                     true => MISSING_IS_YES,
                     false => 0,
                 };
-                let place = Place {
+                let place = FlatNode {
                     limit,
                     feature: feature | kind << KIND_SHIFT | missing,
                     next: 0,
@@ -279,7 +279,7 @@ impl<T: Floating> Making<T> {
         Ok(())
     }
 
-    /// Gives what all open places lead to a place.
+    /// Appends the nodes that all open branches lead to.
     fn finish(&mut self) -> Result<(), Error> {
         while let Some((at, index)) = self.open.pop_front() {
             let next = match self.branches_at[index] {

@@ -105,7 +105,7 @@ fn deep_trees_are_followed_to_their_ends() {
     assert_eq!(out, [1.0, 2.0]);
 }
 
-/// Numbers that are not random, but look like it.
+/// Pseudo-random numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -134,7 +134,7 @@ const INTERESTING: [f32; 9] = [
     7.0,
 ];
 
-/// The answer as it is written down.
+/// Returns the answer as it is written down.
 fn answer(node: &Node<f32>, x: f32) -> bool {
     let is_it = match &node.question {
         Question::AtMost(limit) => x <= *limit,
@@ -148,7 +148,7 @@ fn answer(node: &Node<f32>, x: f32) -> bool {
     is_it || (x.is_nan() && node.missing_is_yes)
 }
 
-/// The sums of votes, path by path.
+/// Returns the sums of votes, path by path.
 fn slowly(nodes: &[Node<f32>], leaves: &Leaves<f32>, roots: &[Branch], row: &[f32]) -> Vec<f32> {
     let mut out = vec![0.0; 3];
     for root in roots {

@@ -2,17 +2,17 @@
 
 use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::DenseHostTensor;
-use tfrt_tensor::math::conv::{self, Convolution, Epilogue, PackedFilter};
-use tfrt_tensor::math::movement::{concat_into, shuffle_into};
-use tfrt_tensor::math::near::{Neighbours, neighbours_last_into};
-use tfrt_tensor::math::normalize::scale_joined_into;
-use tfrt_tensor::math::panel::{Activation, AddedTensor, TensorAfter};
+use tfrt_tensor::math::conv::{self, ConvEpilogue, Convolution, PackedFilter};
+use tfrt_tensor::math::layout_copy::{concat_into, shuffle_into};
+use tfrt_tensor::math::lrn::{Lrn, lrn_channels_last_into};
+use tfrt_tensor::math::normalize::concat_affine_into;
+use tfrt_tensor::math::packed_gemm::{Activation, TensorAddend, TensorEpilogue};
 use tfrt_tensor::math::pool::{Pooling, output_extents, pool_f32_into, pool_into};
 use tfrt_tensor::math::window::{Padding, Window};
 
-use super::Bed;
+use super::TestBed;
 
-impl Bed {
+impl TestBed {
     fn floats(&self, done: Result<AsyncValue<Chain>, Error>, out: &DenseHostTensor) -> Vec<f32> {
         self.bits(done, out)
             .into_iter()
@@ -38,10 +38,10 @@ impl Bed {
             let extents = extents.unwrap();
             let out = self.zeros(&extents);
             let added = self.random(&extents, 4);
-            let after = TensorAfter {
+            let after = TensorEpilogue {
                 scale: None,
                 shift: Some(shift.clone()),
-                added: AddedTensor::Tensor(added.clone()),
+                added: TensorAddend::Tensor(added.clone()),
                 activation: Activation::Relu6,
                 then: None,
             };
@@ -49,9 +49,9 @@ impl Bed {
             let found = self.floats(done, &out);
             let mut wanted = vec![0.0; found.len()];
             let (xs, filters, shifts) = (x.read().unwrap(), filter.read().unwrap(), list(&shift));
-            let epilogue = Epilogue {
+            let epilogue = ConvEpilogue {
                 shift: Some(&shifts[..]),
-                ..Epilogue::default()
+                ..ConvEpilogue::default()
             };
             let mut view = tfrt_tensor::TensorViewMut::new(&mut wanted, &extents).unwrap();
             let (xs, filters) = (xs.view().unwrap(), filters.view().unwrap());
@@ -70,14 +70,14 @@ impl Bed {
                 all.push(bits(&found));
             }
         }
-        let neighbours = Neighbours {
+        let neighbours = Lrn {
             size: 5,
             alpha: 0.5,
             beta: 0.75,
             bias: 1.0,
         };
         let out = self.zeros(&[2, h, w, c]);
-        let found = self.floats(neighbours_last_into(e, neighbours, &x, &out), &out);
+        let found = self.floats(lrn_channels_last_into(e, neighbours, &x, &out), &out);
         let wanted: Vec<f32> = (0..elements.len())
             .map(|index| {
                 let (start, own) = (index / c * c, index % c);
@@ -106,7 +106,7 @@ impl Bed {
         all
     }
 
-    /// What joins images.
+    /// Returns the bits of functions that join images.
     fn joined(&self, [h, w, c]: [usize; 3], x: &DenseHostTensor) -> Vec<Vec<u32>> {
         let e = &self.execution;
         let (y, z) = (self.random(&[2, h, w, c], 5), self.random(&[2, h, w, 7], 6));
@@ -116,13 +116,13 @@ impl Bed {
         let filter = filter.read().unwrap();
         let filter = filter.view().unwrap();
         let packed = PackedFilter::pack(self.host.allocator(), &filter, 1).unwrap();
-        let after = TensorAfter {
+        let after = TensorEpilogue {
             shift: Some(self.random(&[20], 8)),
             activation: Activation::Relu,
-            ..TensorAfter::default()
+            ..TensorEpilogue::default()
         };
         let (out, other) = (self.zeros(&[2, h, w, 20]), self.zeros(&[2, h, w, 20]));
-        let done = conv::convolve_joined_into(e, &[x, &y], &packed, after.clone(), &out);
+        let done = conv::convolve_concat_into(e, &[x, &y], &packed, after.clone(), &out);
         let found = self.bits(done, &out);
         let window = Convolution::new(&[Window::new(1, 1, Padding::Valid); 2]);
         let wanted = conv::convolve_packed_into(e, &window, &whole, &packed, after, &other);
@@ -132,7 +132,7 @@ impl Bed {
         let (factors, summands) = (self.random(&[n], 9), self.random(&[n], 10));
         let out = self.zeros(&[2, h, w, n]);
         let lists = [&factors, &summands];
-        let done = scale_joined_into(e, &[x, &y, &z], lists, Activation::Relu, &out);
+        let done = concat_affine_into(e, &[x, &y, &z], lists, Activation::Relu, &out);
         let scaled = self.floats(done, &out);
         let (last, factors, summands) = (list(&z), list(&factors), list(&summands));
         let of = |index: usize| {
@@ -176,16 +176,20 @@ fn images_are_those_of_the_definitions_on_any_number_of_threads() {
         [40, 40, 24],
         [50, 60, 6],
     ] {
-        let wanted = Bed::new(0).images(extents);
+        let wanted = TestBed::new(0).images(extents);
         for n_workers in [1, 2, 4] {
-            assert_eq!(Bed::new(n_workers).images(extents), wanted, "{extents:?}");
+            assert_eq!(
+                TestBed::new(n_workers).images(extents),
+                wanted,
+                "{extents:?}"
+            );
         }
     }
 }
 
 #[test]
 fn the_largest_of_what_is_no_number_is_none() {
-    let bed = Bed::new(0);
+    let bed = TestBed::new(0);
     let windows = [
         Window::new(1, 1, Padding::Valid),
         Window::new(3, 1, Padding::Valid),
@@ -214,7 +218,7 @@ fn the_largest_of_what_is_no_number_is_none() {
 
 #[test]
 fn pools_of_few_channels_are_those_of_the_definition() {
-    let (bed, window) = (Bed::new(0), Window::new);
+    let (bed, window) = (TestBed::new(0), Window::new);
     let apart = Window {
         dilation: 2,
         ..window(3, 1, Padding::Explicit(3, 2))

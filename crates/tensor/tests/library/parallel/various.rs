@@ -1,35 +1,46 @@
-//! What is made of whole rows, pictures and dimensions, on a queue's workers.
+//! Functions of whole rows, pictures and dimensions, on a queue's workers.
 
 use tfrt_tensor::DenseHostTensor;
-use tfrt_tensor::math::attention::{Attention, TensorMask, attention_beside_into, attention_into};
-use tfrt_tensor::math::conv::{Convolution, TensorEpilogue, channels_first};
-use tfrt_tensor::math::conv::{Transposed, convolve_transposed_into};
-use tfrt_tensor::math::cumulative::{Cumulation, Order, cumulative_into};
+use tfrt_tensor::math::attention::{
+    Attention, TensorMask, attention_into, attention_merged_heads_into,
+};
+use tfrt_tensor::math::conv::{Convolution, TensorConvEpilogue, channels_first};
+use tfrt_tensor::math::conv::{TransposedConvolution, convolve_transposed_into};
+use tfrt_tensor::math::cumulative::{Cumulation, ScanOrder, cumulative_into};
 use tfrt_tensor::math::gradient;
 use tfrt_tensor::math::groups::{Groups, groups_into};
-use tfrt_tensor::math::movement::gather_elements_into;
-use tfrt_tensor::math::pointwise::{BinaryFunction, Operand, Program, Step, UnaryFunction};
+use tfrt_tensor::math::layout_copy::gather_elements_into;
+use tfrt_tensor::math::pointwise::{
+    BinaryFunction, Operand, PointwiseProgram, Step, UnaryFunction,
+};
 use tfrt_tensor::math::pool::{self, Pooling};
 use tfrt_tensor::math::resize::{Interpolation, Resize};
-use tfrt_tensor::math::softmax::Kind;
-use tfrt_tensor::math::top_k::{Which, top_k_positions_into};
+use tfrt_tensor::math::softmax::SoftmaxKind;
+use tfrt_tensor::math::top_k::{TopKOrder, top_k_positions_into};
 
-use super::{Bed, Padding, Window};
+use super::{Padding, TestBed, Window};
 
-/// The bits of something of everything.
-pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
+/// Returns the bits of something of everything.
+pub fn all(bed: &TestBed) -> Vec<Vec<u32>> {
     let e = &bed.execution;
     let mut all = Vec::new();
     let x = bed.random(&[5, 120, 130], 20);
     let out = bed.zeros(&[5, 120, 130]);
     for dimension in [1, 2] {
-        let done = cumulative_into(e, Cumulation::Sum, &x, dimension, Order::default(), &out);
+        let done = cumulative_into(
+            e,
+            Cumulation::Sum,
+            &x,
+            dimension,
+            ScanOrder::default(),
+            &out,
+        );
         all.push(bed.bits(done, &out));
     }
     let zeros = vec![0_i64; 5 * 7 * 130];
     let allocator = bed.host.allocator();
     let positions = DenseHostTensor::from_slice(allocator, &[5, 7, 130], &zeros).unwrap();
-    let done = top_k_positions_into(e, Which::Largest, &x, 1, &positions).unwrap();
+    let done = top_k_positions_into(e, TopKOrder::Largest, &x, 1, &positions).unwrap();
     bed.host.queue().await_all(&[done.into_any()]).unwrap();
     let out = bed.zeros(&[5, 7, 130]);
     let done = gather_elements_into(e, &x, 1, &positions, &out);
@@ -46,7 +57,7 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
     let done = groups_into(e, &x, &groups, [Some(&list), None], &out);
     all.push(bed.bits(done, &out));
     let g = bed.random(&[5, 120, 130], 22);
-    let done = gradient::softmax_into::<f32>(e, Kind::Softmax, &x, &g, &out);
+    let done = gradient::softmax_into::<f32>(e, SoftmaxKind::Softmax, &x, &g, &out);
     all.push(bed.bits(done, &out));
     let windows = [Window::new(3, 2, Padding::Valid)];
     let (g, out) = (bed.random(&[5, 59, 130], 23), bed.zeros(&[5, 120, 130]));
@@ -57,7 +68,7 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
     let q = bed.random(&[2, 200, 80], 41);
     let out = bed.zeros(&[2, 200, 80]);
     let options = Attention::default();
-    let done = attention_beside_into(e, &options, 4, [&q; 3], TensorMask::None, &out);
+    let done = attention_merged_heads_into(e, &options, 4, [&q; 3], TensorMask::None, &out);
     all.push(bed.bits(done, &out));
     let (q, k) = (
         bed.random(&[2, 4, 150, 20], 24),
@@ -74,7 +85,7 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
             causal: Some(50),
         },
     );
-    let mask = TensorMask::Added(mask);
+    let mask = TensorMask::Additive(mask);
     let done = attention_into(e, &options, [&q, &k, &v], mask, &out);
     all.push(bed.bits(done, &out));
     let steps = [
@@ -84,7 +95,10 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
         ),
         Step::Unary(UnaryFunction::Gelu, Operand::Step(0)),
     ];
-    let (program, out) = (Program::new(2, &steps).unwrap(), bed.zeros(&[5, 120, 130]));
+    let (program, out) = (
+        PointwiseProgram::new(2, &steps).unwrap(),
+        bed.zeros(&[5, 120, 130]),
+    );
     let done = program.run_into(e, &[&x, &list], &out);
     all.push(bed.bits(done, &out));
     let windows = [Window::new(3, 2, Padding::Explicit(1, 0)); 2];
@@ -92,8 +106,11 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
         bed.random(&[5, 30, 31, 6], 28),
         bed.random(&[3, 3, 4, 6], 29),
     );
-    let (transposed, out) = (Transposed::new(&windows), bed.zeros(&[5, 60, 62, 4]));
-    let epilogue = TensorEpilogue::default();
+    let (transposed, out) = (
+        TransposedConvolution::new(&windows),
+        bed.zeros(&[5, 60, 62, 4]),
+    );
+    let epilogue = TensorConvEpilogue::default();
     let done =
         convolve_transposed_into::<f32>(e, &transposed, [&input, &filter], epilogue.clone(), &out);
     all.push(bed.bits(done, &out));
@@ -113,7 +130,7 @@ pub fn all(bed: &Bed) -> Vec<Vec<u32>> {
 
 #[test]
 fn a_few_elements_are_those_of_the_definition() {
-    let bed = Bed::new(0);
+    let bed = TestBed::new(0);
     let steps = [
         Step::Binary(
             BinaryFunction::Multiply,
@@ -126,7 +143,7 @@ fn a_few_elements_are_those_of_the_definition() {
             [Operand::Step(2), Operand::Step(0)],
         ),
     ];
-    let program = Program::new(3, &steps).unwrap();
+    let program = PointwiseProgram::new(3, &steps).unwrap();
     let out = [2, 3, 4];
     for (shapes, extents) in [
         ([&out[..], &out, &out], &out[..]),

@@ -4,7 +4,7 @@ use tfrt::bef::BefFile;
 use tfrt::compiler::CompileOptions;
 use tfrt::input::Input;
 use tfrt::ir::Source;
-use tfrt::tensor::math::panel::InstructionSet;
+use tfrt::tensor::math::packed_gemm::InstructionSet;
 use tfrt::{Model, OpenOptions, Program, Runtime, Tensor};
 
 /// Numbers that are anything, within 1/2 of 0.

@@ -6,7 +6,7 @@ use tfrt::host::codec::{DecodeContext, EncodedValue};
 use tfrt::input::Input;
 use tfrt::ir::Source;
 use tfrt::tensor::DenseHostTensor;
-use tfrt::tensor::math::panel::InstructionSet;
+use tfrt::tensor::math::packed_gemm::InstructionSet;
 use tfrt::{Model, OpenError, OpenOptions, Program, Runtime};
 
 /// Convolutions of all kinds, and products, by weights that are anything.

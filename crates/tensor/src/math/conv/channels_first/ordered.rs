@@ -1,4 +1,4 @@
-//! Filters in the order of [`conv`](crate::math::conv): for one convolution, or for many.
+//! Filters reordered for [`conv`](crate::math::conv): for one convolution, or for many.
 
 use std::sync::Arc;
 
@@ -6,23 +6,23 @@ use tfrt_host::{Error, HostAllocator};
 
 use super::{filter_last, moved};
 use crate::math::Family;
-use crate::math::matmul::{KeptFactor, MatmulElement, Sealed};
+use crate::math::matmul::{MatmulElement, Sealed, WidenedRhs};
 use crate::with_floating;
 use crate::{DType, DenseHostTensor, Dims, Element, TensorView};
 
-/// A filter in the order of [`conv`](crate::math::conv), and in the form that it is multiplied in ([`KeptFactor`]).
+/// A filter in the order of [`conv`](crate::math::conv), and in the form that it is multiplied in ([`WidenedRhs`]).
 ///
 /// Clones share the elements.
 #[derive(Clone, Debug)]
 pub struct OrderedFilter {
-    /// As the table of [`channels_first`](super) has them.
+    /// Extents in the order of [`channels_first`](super).
     extents: Dims,
     // Invariant: in the other order.
-    elements: KeptFactor,
+    elements: WidenedRhs,
 }
 
 impl OrderedFilter {
-    /// Brings a filter into order. What is convolved with it is the same, bit for bit.
+    /// Reorders a filter. Convolutions by it have the same bits.
     ///
     /// # Shapes
     ///
@@ -42,7 +42,7 @@ impl OrderedFilter {
             let elements = in_last_order(&filter.read()?.view::<T>()?)?;
             DenseHostTensor::from_slice(allocator, &own, &elements)?
         }, else return Err(Family::Floats.lacks(dtype)));
-        let elements = KeptFactor::new(allocator, &ordered)?;
+        let elements = WidenedRhs::new(allocator, &ordered)?;
         Ok(OrderedFilter { extents, elements })
     }
 
@@ -61,7 +61,7 @@ impl OrderedFilter {
         self.elements.dtype()
     }
 
-    /// Puts an equal tensor in the place of the elements, so that several filters share one.
+    /// Replaces the elements by an equal tensor, so that several filters share one.
     #[must_use]
     pub fn map_elements(self, of: impl FnOnce(DenseHostTensor) -> DenseHostTensor) -> Self {
         let elements = self.elements.map_elements(of);
@@ -71,37 +71,39 @@ impl OrderedFilter {
 
 /// The elements of a filter in order, as they are kept.
 #[derive(Debug)]
-pub(super) enum Ordered<K> {
-    /// Made for one convolution.
-    Own(Vec<K>),
-    /// Made for many.
-    Kept(DenseHostTensor),
+pub(super) enum FilterElements<K> {
+    /// Made for one convolution, and dropped with it.
+    Owned(Vec<K>),
+    /// Kept by an [`OrderedFilter`], for many convolutions.
+    Shared(DenseHostTensor),
 }
 
-impl<K: Element> Ordered<K> {
-    /// Brings a filter into order for one convolution.
-    pub(super) fn of<T: MatmulElement + Sealed<Kept = K>>(
+impl<K: Element> FilterElements<K> {
+    /// Reorders a filter for one convolution.
+    pub(super) fn of<T: MatmulElement + Sealed<RhsElement = K>>(
         filter: &DenseHostTensor,
-    ) -> Result<Ordered<K>, Error> {
+    ) -> Result<FilterElements<K>, Error> {
         let elements = in_last_order(&filter.read()?.view::<T>()?)?;
-        Ok(Ordered::Own(T::keep(elements.into()).into_owned()))
+        Ok(FilterElements::Owned(
+            T::widen_rhs(elements.into()).into_owned(),
+        ))
     }
 
     /// Takes elements that were brought into order.
-    pub(super) fn kept(elements: DenseHostTensor) -> Ordered<K> {
-        Ordered::Kept(elements)
+    pub(super) fn shared(elements: DenseHostTensor) -> FilterElements<K> {
+        FilterElements::Shared(elements)
     }
 
-    /// Calls a function of them.
+    /// Calls a function of the elements.
     pub(super) fn with(&self, then: impl FnOnce(&[K]) -> Result<(), Error>) -> Result<(), Error> {
         match self {
-            Ordered::Own(elements) => then(elements),
-            Ordered::Kept(tensor) => then(tensor.read()?.elements()?),
+            FilterElements::Owned(elements) => then(elements),
+            FilterElements::Shared(tensor) => then(tensor.read()?.elements()?),
         }
     }
 }
 
-/// The elements of a filter in the order of [`conv`](crate::math::conv).
+/// Returns the elements of a filter, reordered for [`conv`](crate::math::conv).
 pub(super) fn in_last_order<T: Element>(filter: &TensorView<'_, T>) -> Result<Vec<T>, Error> {
     let rank = filter.rank();
     moved(filter, &(2..rank).chain([1, 0]).collect::<Vec<usize>>())
@@ -148,9 +150,9 @@ mod tests {
             let extents = |two: [usize; 2], rest: &[usize]| [&two[..], rest].concat();
             let x = tensor(&extents([2, channels], spatial), 1);
             let window = vec![window; spatial.len()];
-            let after = TensorEpilogue {
+            let after = TensorConvEpilogue {
                 shift: Some(tensor(&[filters], 3)),
-                ..TensorEpilogue::default()
+                ..TensorConvEpilogue::default()
             };
 
             let filter = tensor(&extents([filters, channels / groups], &window), 2);
@@ -172,7 +174,7 @@ mod tests {
 
             let filter = tensor(&extents([channels, filters / groups], &window), 2);
             let kept = OrderedFilter::new(host.allocator(), &filter).unwrap();
-            let mut transposed = Transposed::new(&windows);
+            let mut transposed = TransposedConvolution::new(&windows);
             transposed.groups = groups;
             let shape = transposed_extents(&transposed, &x.shape().to_dims(), kept.extents());
             let shape = shape.unwrap();
@@ -218,7 +220,7 @@ mod tests {
         let out = tensor(&[1, 1, 2], &[0.0; 2]);
         let singles = DenseHostTensor::from_slice(host.allocator(), &[1, 1, 3], &[1.0_f32; 3]);
         for x in [tensor(&[1, 2, 3], &[1.0; 6]), singles.unwrap()] {
-            let after = TensorEpilogue::default();
+            let after = TensorConvEpilogue::default();
             let found = convolve_ordered_into(&execution, &convolution, (&x, &filter), after, &out);
             assert!(found.is_err());
         }

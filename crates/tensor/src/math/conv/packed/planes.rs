@@ -1,41 +1,42 @@
-//! Images of few channels, taken apart: what a tap sees of neighbouring outputs lies side by side then, so that their
-//! sums take one address for all of them, where parts would be a few elements each.
+//! Deinterleaved images of few channels: elements of neighbouring outputs that a tap reads lie side by side, so that
+//! sums read one address instead of short parts.
 //!
 //! Some lines of the input at a time are copied, with their padding: of each line the channels one by one, and of
 //! each channel first what stands at multiples of the stride, then what stands one further, and so on.
 
 use crate::math::conv::ConvPlan;
-use crate::math::panel::{Block, Finishing, Line, Panels, Right};
+use crate::math::packed_gemm::{Block, BlockEpilogue, Line, Panels, RhsBlock};
 use crate::math::scratch;
-use crate::math::window::{Laid, Window};
+use crate::math::window::{Window, WindowAxis};
 
-/// Parts of rows are long enough if they have so many elements.
+/// Length from which on parts of rows are long enough to be read in place.
 const LONG: usize = 24;
 /// Outputs that a line has at least.
 const LEAST_OUTPUTS: usize = 4;
-/// Elements that are copied at a time, unless the lines of one output are more: they stay in the first cache.
+/// Number of elements that are copied at a time, unless the lines of one output are more: they stay in the first
+/// cache.
 const MAX_COPIED: usize = 1 << 13;
-/// Elements that the lines of one output may be at most.
+/// Maximum number of elements of the lines of one output.
 const MAX_LINES: usize = 1 << 16;
 
-/// How lines of one group's channels are taken apart.
+/// Plan of deinterleaving the lines of one group's channels.
 #[derive(Clone, Debug)]
 pub(super) struct Planes<'p> {
     plan: &'p ConvPlan,
     /// The first channel, and how many there are.
     channels: (usize, usize),
-    height: Laid,
-    width: Laid,
-    /// Elements of a channel that are a stride apart.
+    height: WindowAxis,
+    width: WindowAxis,
+    /// Number of elements of a channel that are a stride apart.
     run_len: usize,
-    /// Elements of a line.
+    /// Number of elements of a line.
     line_len: usize,
-    /// For each element of a window where it is, seen from the output's.
+    /// Offset of each window element from the output's element.
     offsets: Vec<usize>,
 }
 
 impl<'p> Planes<'p> {
-    /// Returns how lines are taken apart, if that pays for these windows.
+    /// Returns the plan, if deinterleaving pays for these windows.
     pub(super) fn new(plan: &'p ConvPlan, group: usize) -> Option<Planes<'p>> {
         let [depth, height, width] = plan.windows.0;
         let own = plan.channels / plan.groups;
@@ -79,7 +80,7 @@ impl<'p> Planes<'p> {
         input: &[f32],
         right: Panels<'_>,
         block: &Block,
-        finishing: &Finishing<'_>,
+        block_epilogue: &BlockEpilogue<'_>,
         out: &mut [f32],
         stride: usize,
     ) {
@@ -88,7 +89,7 @@ impl<'p> Planes<'p> {
         let room = (MAX_COPIED / self.line_len).saturating_sub(self.height.window.extent);
         let at_once = 1 + room / self.height.window.stride;
         let copied = self.n_copied(at_once.min(n_lines));
-        let right = Right::new(right, block.panels.clone());
+        let right = RhsBlock::new(right, block.panels.clone());
         scratch::with(copied * self.line_len, |lines| {
             let mut next = block.rows.start;
             while next < block.rows.end {
@@ -112,22 +113,22 @@ impl<'p> Planes<'p> {
                         offsets: &self.offsets,
                         rows: next - block.rows.start..end - block.rows.start,
                     };
-                    right.multiply_line(&line, finishing, out, stride);
+                    right.multiply_line(&line, block_epilogue, out, stride);
                     next = end;
                 }
             }
         });
     }
 
-    /// How many lines of the input so many neighbouring lines of the output see.
+    /// Returns the number of input lines that `n_lines` neighbouring lines of the output read.
     fn n_copied(&self, n_lines: usize) -> usize {
         let Window { extent, stride, .. } = self.height.window;
         n_lines.saturating_sub(1) * stride + extent
     }
 
-    /// Takes a line of an image apart; it is counted from the first of the padding.
+    /// Deinterleaves a line of an image, counted from the first of the padding.
     fn copy(&self, image: &[f32], line: usize, to: &mut [f32]) {
-        let Laid { input, before, .. } = self.width;
+        let WindowAxis { input, before, .. } = self.width;
         let line = line.checked_sub(self.height.before);
         let Some(line) = line.filter(|line| *line < self.height.input) else {
             return to.fill(0.0);

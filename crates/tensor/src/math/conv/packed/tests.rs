@@ -6,7 +6,7 @@ use tfrt_host::kernel::KernelRegistry;
 
 use super::super::tests::{Case, cases, products};
 use super::*;
-use crate::math::panel::{Activation, Added};
+use crate::math::packed_gemm::{Activation, Addend};
 use crate::math::window::{Padding, Window};
 
 fn allocator() -> Arc<dyn HostAllocator> {
@@ -14,7 +14,7 @@ fn allocator() -> Arc<dyn HostAllocator> {
     host.allocator().clone()
 }
 
-/// The sums of a case, by the definition.
+/// Returns the sums of a case, by the definition.
 fn sums(case: &Case, output: &[usize], x: &[f32], w: &[f32]) -> Vec<f64> {
     let mut sums = vec![0.0; output.iter().product()];
     for [out, input, filter] in products(case, output) {
@@ -23,7 +23,7 @@ fn sums(case: &Case, output: &[usize], x: &[f32], w: &[f32]) -> Vec<f64> {
     sums
 }
 
-/// Convolves on all instruction sets, with all that can follow, and compares with what is `wanted` of each sum.
+/// Convolves on all instruction sets, with all epilogues, and compares with what is `wanted` of each sum.
 fn check(case: &Case, output: &[usize], x: &[f32], w: &[f32], tolerance: f64) {
     let (filters, n_out) = (*output.last().unwrap(), output.iter().product::<usize>());
     let numbers = |n: usize, least: i32| -> Vec<f32> {
@@ -46,16 +46,16 @@ fn check(case: &Case, output: &[usize], x: &[f32], w: &[f32], tolerance: f64) {
         let again = filter.elements().clone();
         let filter = PackedFilter::from_elements(set, filter.extents(), groups, again).unwrap();
         for (added, factor) in [
-            (Added::Nothing, 0.0),
-            (Added::Elements(&other), 1.0),
-            (Added::Result(2.0), 2.0),
+            (Addend::Nothing, 0.0),
+            (Addend::Elements(&other), 1.0),
+            (Addend::Result(2.0), 2.0),
         ] {
             for (activation, least, greatest) in [
                 (Activation::None, f64::NEG_INFINITY, f64::INFINITY),
                 (Activation::Relu, 0.0, f64::INFINITY),
                 (Activation::Relu6, 0.0, 6.0),
             ] {
-                let after = After {
+                let epilogue = Epilogue {
                     scale: Some(&scale),
                     shift: Some(&shift),
                     added,
@@ -63,14 +63,14 @@ fn check(case: &Case, output: &[usize], x: &[f32], w: &[f32], tolerance: f64) {
                     then: None,
                 };
                 let mut out = match added {
-                    Added::Result(_) => other.clone(),
+                    Addend::Result(_) => other.clone(),
                     _ => vec![f32::NAN; n_out],
                 };
                 convolve_packed(
                     &case.convolution,
                     &TensorView::new(x, &case.input).unwrap(),
                     &filter,
-                    after,
+                    epilogue,
                     &mut TensorViewMut::new(&mut out, output).unwrap(),
                 )
                 .unwrap();
@@ -198,7 +198,7 @@ fn few_channels_are_taken_apart() {
     check_shapes([2, 7, 1], &line, [21]);
 }
 
-/// Checks a convolution of two images of so many channels by so many filters in so many groups.
+/// Checks a convolution of two images, of these channels, filters and groups.
 fn check_shapes<const N: usize>(
     [channels, filters, groups]: [usize; 3],
     windows: &[Window; N],
@@ -251,14 +251,14 @@ fn what_is_no_number_stays_that() {
     {
         let filter = PackedFilter::pack_for(&allocator(), set, Method::Direct, &filter, 1).unwrap();
         let mut out = [0.0; 120];
-        let after = After {
+        let epilogue = Epilogue {
             activation: Activation::Relu6,
-            ..After::default()
+            ..Epilogue::default()
         };
         let x = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
         let x = TensorView::new(&x, &[1, 3, 1]).unwrap();
         let mut view = TensorViewMut::new(&mut out, &[1, 3, 40]).unwrap();
-        convolve_packed(&convolution, &x, &filter, after, &mut view).unwrap();
+        convolve_packed(&convolution, &x, &filter, epilogue, &mut view).unwrap();
         assert!(out[..40].iter().all(|x| x.is_nan()));
         assert_eq!(out[40..], [[6.0; 40], [0.0; 40]].concat());
     }
@@ -279,34 +279,34 @@ fn filters_that_do_not_fit_are_told() {
     let packed = PackedFilter::pack(&allocator(), &view(&[1, 2, 6]), 2).unwrap();
     let input = TensorView::new(&elements, &[1, 3, 4]).unwrap();
     let mut out = [0.0; 18];
-    let mut convolve = |convolution: &Convolution, after: After<'_>| {
+    let mut convolve = |convolution: &Convolution, epilogue: Epilogue<'_>| {
         let mut out = TensorViewMut::new(&mut out, &[1, 3, 6]).unwrap();
-        convolve_packed(convolution, &input, &packed, after, &mut out)
+        convolve_packed(convolution, &input, &packed, epilogue, &mut out)
             .map_err(|error| error.message().to_owned())
     };
     let mut convolution = Convolution::new(&[Window::new(1, 1, Padding::Valid)]);
-    let wrong = convolve(&convolution, After::default()).unwrap_err();
+    let wrong = convolve(&convolution, Epilogue::default()).unwrap_err();
     assert_eq!(wrong, "expected a filter packed for 1 groups, found 2");
     convolution.groups = 2;
-    let after = After {
+    let epilogue = Epilogue {
         shift: Some(&[0.0; 3]),
-        ..After::default()
+        ..Epilogue::default()
     };
-    let wrong = convolve(&convolution, after).unwrap_err();
+    let wrong = convolve(&convolution, epilogue).unwrap_err();
     assert_eq!(wrong, "expected an element for each of 6 columns, found 3");
-    let after = After {
-        added: Added::Elements(&[0.0; 3]),
-        ..After::default()
+    let epilogue = Epilogue {
+        added: Addend::Elements(&[0.0; 3]),
+        ..Epilogue::default()
     };
-    let wrong = convolve(&convolution, after).unwrap_err();
+    let wrong = convolve(&convolution, epilogue).unwrap_err();
     assert_eq!(wrong, "expected to add 18 elements, found 3");
-    assert_eq!(convolve(&convolution, After::default()), Ok(()));
+    assert_eq!(convolve(&convolution, Epilogue::default()), Ok(()));
     let set = packed.instruction_set();
     let again = PackedFilter::from_elements(set, &[9, 9, 9], 1, packed.elements().clone());
     assert!(again.unwrap_err().message().contains("elements, found"));
 }
 
-/// Convolves on all instruction sets, and gives what comes out of each.
+/// Convolves on all instruction sets, and returns the result of each.
 fn outs(convolution: &Convolution, input: &[usize], filter: &[usize], x: &[f32]) -> Vec<Vec<f32>> {
     let extents = convolution.output_extents(input, filter).unwrap();
     let n = |extents: &[usize]| extents.iter().product::<usize>();
@@ -320,13 +320,13 @@ fn outs(convolution: &Convolution, input: &[usize], filter: &[usize], x: &[f32])
             let filter =
                 PackedFilter::pack_for(&allocator(), set, Method::Direct, &filter, groups).unwrap();
             let mut out = vec![f32::NAN; n(&extents)];
-            let after = After {
+            let epilogue = Epilogue {
                 shift: Some(&shift),
-                ..After::default()
+                ..Epilogue::default()
             };
             let x = TensorView::new(x, input).unwrap();
             let mut view = TensorViewMut::new(&mut out, &extents).unwrap();
-            convolve_packed(convolution, &x, &filter, after, &mut view).unwrap();
+            convolve_packed(convolution, &x, &filter, epilogue, &mut view).unwrap();
             out
         })
         .collect()

@@ -7,7 +7,7 @@ use tfrt_host::{HostAllocator, HostContext};
 use super::super::tests::{Case, products};
 use super::super::{Convolution, PackedFilter, convolve_packed};
 use super::*;
-use crate::math::panel::{Activation, Added, After};
+use crate::math::packed_gemm::{Activation, Addend, Epilogue};
 use crate::math::window::{Padding, Window};
 use crate::{TensorView, TensorViewMut};
 
@@ -16,7 +16,7 @@ fn allocator() -> Arc<dyn HostAllocator> {
     host.allocator().clone()
 }
 
-/// Numbers that look random, between -1 and 1.
+/// Returns numbers that look random, between -1 and 1.
 fn random(n: usize, seed: u32) -> Vec<f32> {
     let mut state = seed;
     let mut next = || {
@@ -35,11 +35,17 @@ fn packed(set: InstructionSet, method: Method, case: &Case, w: &[f32]) -> Packed
     again
 }
 
-fn convolved(case: &Case, filter: &PackedFilter, x: &[f32], after: After<'_>, out: &mut [f32]) {
+fn convolved(
+    case: &Case,
+    filter: &PackedFilter,
+    x: &[f32],
+    epilogue: Epilogue<'_>,
+    out: &mut [f32],
+) {
     let output = case.convolution.output_extents(&case.input, &case.filter);
     let x = TensorView::new(x, &case.input).unwrap();
     let mut out = TensorViewMut::new(out, &output.unwrap()).unwrap();
-    convolve_packed(&case.convolution, &x, filter, after, &mut out).unwrap();
+    convolve_packed(&case.convolution, &x, filter, epilogue, &mut out).unwrap();
 }
 
 fn sets() -> impl Iterator<Item = InstructionSet> {
@@ -69,11 +75,11 @@ fn check(case: &Case) {
     for (set, method) in sets().flat_map(|set| METHODS.map(|method| (set, method))) {
         let filter = packed(set, method, case, &w);
         for (added, factor, activation) in [
-            (Added::Nothing, 0.0, Activation::None),
-            (Added::Elements(&other), 1.0, Activation::Relu),
-            (Added::Result(2.0), 2.0, Activation::Relu6),
+            (Addend::Nothing, 0.0, Activation::None),
+            (Addend::Elements(&other), 1.0, Activation::Relu),
+            (Addend::Result(2.0), 2.0, Activation::Relu6),
         ] {
-            let after = After {
+            let epilogue = Epilogue {
                 scale: Some(&scale),
                 shift: Some(&shift),
                 added,
@@ -81,10 +87,10 @@ fn check(case: &Case) {
                 then: None,
             };
             let mut out = match added {
-                Added::Result(_) => other.clone(),
+                Addend::Result(_) => other.clone(),
                 _ => vec![f32::NAN; n_out],
             };
-            convolved(case, &filter, &x, after, &mut out);
+            convolved(case, &filter, &x, epilogue, &mut out);
             for (index, found) in out.iter().enumerate() {
                 let of = |list: &[f32]| f64::from(list[index % filters]);
                 let wanted =
@@ -157,11 +163,17 @@ fn what_is_not_finite_is_seen_by_its_windows_alone() {
         let n_out = n / 35 * 40;
         let of = |method: Method, x: &[f32]| {
             let mut out = vec![1.0; n_out];
-            let after = After {
-                added: Added::Result(1.0),
-                ..After::default()
+            let epilogue = Epilogue {
+                added: Addend::Result(1.0),
+                ..Epilogue::default()
             };
-            convolved(&case, &packed(set, method, &case, &w), x, after, &mut out);
+            convolved(
+                &case,
+                &packed(set, method, &case, &w),
+                x,
+                epilogue,
+                &mut out,
+            );
             out
         };
         let (wanted, found) = (of(Method::Direct, &x), of(method, &x));
@@ -226,6 +238,6 @@ fn methods_fit_their_windows() {
     let x = TensorView::new(&[0.0; 100], &[1, 5, 5, 4]).unwrap();
     let mut out = [0.0; 36];
     let mut out = TensorViewMut::new(&mut out, &[1, 3, 3, 4]).unwrap();
-    let error = convolve_packed(&wide, &x, &filter, After::default(), &mut out).unwrap_err();
+    let error = convolve_packed(&wide, &x, &filter, Epilogue::default(), &mut out).unwrap_err();
     assert!(error.message().contains("stride 1"));
 }

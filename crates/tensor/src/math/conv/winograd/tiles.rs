@@ -1,4 +1,4 @@
-//! Patches of a block, transformed: of the input, and of the results back.
+//! Transforms of a block's patches: of the input, and of the results back.
 
 #![allow(
     clippy::needless_range_loop,
@@ -10,23 +10,23 @@ use std::marker::PhantomData;
 use pulp::{Simd, WithSimd};
 
 use super::transform::Transform;
-use super::{Geometry, Lay};
-use crate::math::panel::vectors::{Finish, store};
-use crate::math::panel::{Finishing, multiply_add};
+use super::{Geometry, PatchLayout};
+use crate::math::packed_gemm::vectors::{VectorEpilogue, store};
+use crate::math::packed_gemm::{BlockEpilogue, multiply_add};
 
-/// Transforms the patches of the input.
+/// Transform of the input's patches, to run on vectors.
 pub(super) struct Inputs<'i, T, const PATCH: usize, const TILE: usize> {
     pub transform: PhantomData<T>,
     pub geometry: &'i Geometry<'i>,
     pub input: &'i [f32],
-    /// What is written.
+    /// Transformed patches, written.
     pub v: &'i mut [f32],
-    pub lay: Lay,
+    pub lay: PatchLayout,
     /// Takes the squares with elements that are large, or not finite.
     pub wild: &'i mut Vec<usize>,
 }
 
-/// Times this, what is above 2^48 is above the largest float.
+/// Factor by which numbers above 2^48 become infinite.
 const WILD: f32 = f32::from_bits((127 + 79) << 23);
 
 impl<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize> WithSimd
@@ -78,7 +78,7 @@ impl<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize> WithSimd
                         ),
                     );
                     for x in 0..PATCH {
-                        if T::TELLING[y] && T::TELLING[x] {
+                        if T::CHECKED[y] && T::CHECKED[x] {
                             telling = multiply_add(simd, line[x], simd.splat_f32s(WILD), telling);
                         }
                         let to = &mut v[(y * PATCH + x) * self.lay.place..][..S::F32_LANES];
@@ -96,17 +96,17 @@ impl<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize> WithSimd
     }
 }
 
-/// Transforms the results back, and writes them with what follows.
+/// Transform of the results back, with the epilogue, to run on vectors.
 pub(super) struct Outputs<'o, T, const PATCH: usize, const TILE: usize> {
     pub transform: PhantomData<T>,
     pub geometry: &'o Geometry<'o>,
     pub m: &'o [f32],
-    pub lay: Lay,
-    /// Columns that are there.
+    pub lay: PatchLayout,
+    /// Number of columns within the result.
     pub n_columns: usize,
     /// Squares that are left out, in order.
     pub wild: &'o [usize],
-    pub finishing: &'o Finishing<'o>,
+    pub block_epilogue: &'o BlockEpilogue<'o>,
     pub out: &'o mut [f32],
     pub stride: usize,
 }
@@ -118,7 +118,7 @@ impl<T: Transform<PATCH, TILE>, const PATCH: usize, const TILE: usize> WithSimd
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let finish = Finish::new(simd, self.finishing);
+        let finish = VectorEpilogue::new(simd, self.block_epilogue);
         let mut wild = self.wild;
         for tile in 0..self.geometry.n_tiles() {
             if let [first, rest @ ..] = wild

@@ -1,4 +1,4 @@
-//! The transforms of images, filters and results: products of polynomials at some points.
+//! The transforms of images, filters and results: polynomial products by evaluation at some points.
 //!
 //! An output `y[i] = sum of d[i + j] g[j]` of three taps is found from values of polynomials at points `p`: the
 //! filter's `g[0] + g[1] p + g[2] p²`, divided by the product of the differences from all other points; the
@@ -7,20 +7,21 @@
 //!
 //! | | Outputs | Points | Products for each output, of 3 | Error beside that of a direct sum |
 //! | --- | --- | --- | --- | --- |
-//! | [`Two`] | 2 | 0, ±1, ∞ | 2 | the same |
-//! | [`Four`] | 4 | 0, ±5/8, ±3/2, ∞ | 1.5 | twice |
+//! | [`TwoOutputs`] | 2 | 0, ±1, ∞ | 2 | the same |
+//! | [`FourOutputs`] | 4 | 0, ±5/8, ±3/2, ∞ | 1.5 | twice |
 //!
-//! In two dimensions both are squared. The points of `Four` lose least of those tried: with 0, ±1, ±2, ∞ the error is
+//! In two dimensions both are squared. The points of `FourOutputs` lose least of those tried: with 0, ±1, ±2, ∞ the error is
 //! five times that of a direct sum. All factors of images and results are exact floats.
 
 use pulp::Simd;
 
-use crate::math::panel::multiply_add;
+use crate::math::packed_gemm::multiply_add;
 
-/// A transform, of patches of `PATCH` elements in a row, for `TILE` outputs.
+/// A Winograd transform of patches of `PATCH` elements in a row, for `TILE` outputs.
 pub(super) trait Transform<const PATCH: usize, const TILE: usize>: Copy {
-    /// Some of the transformed elements: if one of the patch is not finite, or large, one of these is, too.
-    const TELLING: [bool; PATCH];
+    /// Elements of a transformed line to check: if an element of the patch is not finite, or large, one of these is,
+    /// too.
+    const CHECKED: [bool; PATCH];
 
     /// Transforms a line of an image.
     fn patch<S: Simd>(simd: S, line: [S::f32s; PATCH]) -> [S::f32s; PATCH];
@@ -31,16 +32,16 @@ pub(super) trait Transform<const PATCH: usize, const TILE: usize>: Copy {
     /// Transforms a line of a filter.
     fn filter(line: [f64; 3]) -> [f64; PATCH];
 
-    /// The line of the filter from what was made of it.
+    /// Returns the line of the filter from the transformed line.
     fn filter_back(line: [f32; PATCH]) -> [f32; 3];
 }
 
-/// Two outputs from four elements.
+/// F(2, 3): two outputs from four elements.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Two;
+pub(super) struct TwoOutputs;
 
-impl Transform<4, 2> for Two {
-    const TELLING: [bool; 4] = [true; 4];
+impl Transform<4, 2> for TwoOutputs {
+    const CHECKED: [bool; 4] = [true; 4];
 
     #[inline(always)]
     fn patch<S: Simd>(simd: S, [d0, d1, d2, d3]: [S::f32s; 4]) -> [S::f32s; 4] {
@@ -69,11 +70,11 @@ impl Transform<4, 2> for Two {
     }
 }
 
-/// Four outputs from six elements.
+/// F(4, 3): four outputs from six elements.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Four;
+pub(super) struct FourOutputs;
 
-/// The points of [`Four`], and their powers.
+/// The points of [`FourOutputs`], and their powers.
 const A: f32 = 0.625;
 const A_2: f32 = A * A;
 const A_3: f32 = A * A * A;
@@ -81,13 +82,13 @@ const B: f32 = 1.5;
 const B_2: f32 = B * B;
 const B_3: f32 = B * B * B;
 
-/// The products of the differences of a point from all others: of 0, ±a and ±b.
+/// Products of the differences of a point from all others, among 0, ±a and ±b.
 const OF_0: f64 = (A_2 * B_2) as f64;
 const OF_A: f64 = 2.0 * (A_2 * (A_2 - B_2)) as f64;
 const OF_B: f64 = 2.0 * (B_2 * (B_2 - A_2)) as f64;
 
-impl Transform<6, 4> for Four {
-    const TELLING: [bool; 6] = [true, true, true, false, false, true];
+impl Transform<6, 4> for FourOutputs {
+    const CHECKED: [bool; 6] = [true, true, true, false, false, true];
 
     #[inline(always)]
     fn patch<S: Simd>(simd: S, [d0, d1, d2, d3, d4, d5]: [S::f32s; 6]) -> [S::f32s; 6] {
@@ -178,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_line_is_convolved() {
-        line(Two);
-        line(Four);
+        line(TwoOutputs);
+        line(FourOutputs);
     }
 }

@@ -3,7 +3,7 @@ use tfrt_host::HostContext;
 use tfrt_host::kernel::KernelRegistry;
 
 use super::*;
-use crate::math::panel::{Activation, Added};
+use crate::math::packed_gemm::{Activation, Addend};
 
 fn allocator() -> Arc<dyn HostAllocator> {
     let host = HostContext::builder(KernelRegistry::new()).build();
@@ -43,19 +43,19 @@ fn check([m, k, n]: [usize; 3], is_transposed: bool) {
         .into_iter()
         .filter(|set| set.is_available())
     {
-        let right = PackedRight::pack_for(&allocator(), set, &right).unwrap();
+        let right = PackedRhs::pack_for(&allocator(), set, &right).unwrap();
         let mut out = before.clone();
-        let after = After {
+        let epilogue = Epilogue {
             scale: None,
             shift: Some(&shift),
-            added: Added::Result(1.0),
+            added: Addend::Result(1.0),
             activation: Activation::Relu,
             then: None,
         };
         matmul_packed(
             &TensorView::new(&a, &[m, k]).unwrap(),
             &right,
-            after,
+            epilogue,
             &mut TensorViewMut::new(&mut out, &[m, n]).unwrap(),
         )
         .unwrap();
@@ -87,10 +87,10 @@ fn many_rows_are_cut_into_blocks() {
 fn matrices_that_do_not_fit_are_told() {
     let x = [0.0; 8];
     let view = |extents: &[usize]| TensorView::new(&x, extents).unwrap();
-    let none = PackedRight::pack(&allocator(), &view(&[8]));
+    let none = PackedRhs::pack(&allocator(), &view(&[8]));
     let message = none.unwrap_err().message().to_owned();
     assert_eq!(message, "expected a matrix to pack, found shape [8]");
-    let right = PackedRight::pack(&allocator(), &view(&[2, 4])).unwrap();
+    let right = PackedRhs::pack(&allocator(), &view(&[2, 4])).unwrap();
     let mut out = [0.0; 16];
     for (left, result) in [
         (&[4, 2][..], &[2, 8][..]),
@@ -99,7 +99,7 @@ fn matrices_that_do_not_fit_are_told() {
         (&[4, 2], &[1, 4, 4]),
     ] {
         let mut out = TensorViewMut::new(&mut out, result).unwrap();
-        let error = matmul_packed(&view(left), &right, After::default(), &mut out).unwrap_err();
+        let error = matmul_packed(&view(left), &right, Epilogue::default(), &mut out).unwrap_err();
         assert!(
             error
                 .message()
@@ -107,7 +107,7 @@ fn matrices_that_do_not_fit_are_told() {
         );
     }
     let mut out = TensorViewMut::new(&mut out, &[2, 2, 4]).unwrap();
-    matmul_packed(&view(&[2, 2, 2]), &right, After::default(), &mut out).unwrap();
+    matmul_packed(&view(&[2, 2, 2]), &right, Epilogue::default(), &mut out).unwrap();
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn matrices_that_fit_no_memory_are_refused() {
     let one = TensorView::new(&x, &[1, 1]).unwrap();
     for extents in [[1, usize::MAX], [usize::MAX, usize::MAX], [usize::MAX, 1]] {
         let wide = one.broadcast(&extents).unwrap();
-        assert!(PackedRight::pack(&allocator(), &wide).is_err());
+        assert!(PackedRhs::pack(&allocator(), &wide).is_err());
     }
 }
 
@@ -128,20 +128,20 @@ proptest! {
         let weights = numbers(k * n, 5);
         let view = TensorView::new(&weights, &[k, n]).unwrap();
         let available = InstructionSet::ALL.into_iter().filter(|set| set.is_available());
-        let packed: Vec<PackedRight> = available
-            .map(|set| PackedRight::pack_for(&allocator(), set, &view).unwrap())
+        let packed: Vec<PackedRhs> = available
+            .map(|set| PackedRhs::pack_for(&allocator(), set, &view).unwrap())
             .collect();
-        let elements = |packed: &PackedRight| {
+        let elements = |packed: &PackedRhs| {
             packed.elements().read().unwrap().elements::<f32>().unwrap().to_vec()
         };
         for (from, to) in packed.iter().flat_map(|from| packed.iter().map(move |to| (from, to))) {
-            let sets = [from, to].map(PackedRight::instruction_set);
+            let sets = [from, to].map(PackedRhs::instruction_set);
             let laid = from.elements_for(&allocator(), sets[1]).unwrap();
             let reading = laid.read().unwrap();
             prop_assert_eq!(reading.elements::<f32>().unwrap(), &elements(to)[..]);
-            let again = PackedRight::restore(&allocator(), sets, [k, n], from.elements().clone());
+            let again = PackedRhs::restore(&allocator(), sets, [k, n], from.elements().clone());
             prop_assert_eq!(elements(&again.unwrap()), elements(to));
-            let wrong = PackedRight::restore(&allocator(), sets, [k + 1, n + 1], from.elements().clone());
+            let wrong = PackedRhs::restore(&allocator(), sets, [k + 1, n + 1], from.elements().clone());
             prop_assert!(wrong.is_err());
         }
     }

@@ -1,4 +1,4 @@
-//! Random chains over mixed types, beside their steps one after the other, each by the kernel of a single function.
+//! Random chains over mixed types, compared with their steps one by one, each run as a single function.
 
 use proptest::prelude::*;
 use tfrt_host::kernel::KernelRegistry;
@@ -22,17 +22,17 @@ const TYPES: [DType; 7] = [
 
 const PARAMETERS: [f64; 2] = [0.75, 0.5];
 
-struct Bed {
+struct TestBed {
     host: HostContext,
     execution: ExecutionContext,
 }
 
-impl Bed {
-    fn new() -> Bed {
+impl TestBed {
+    fn new() -> TestBed {
         let host = HostContext::builder(KernelRegistry::new()).build();
         let request = RequestContext::new(&host);
         let execution = ExecutionContext::new(&request);
-        Bed { host, execution }
+        TestBed { host, execution }
     }
 
     /// Waits until a kernel is done.
@@ -50,7 +50,7 @@ impl Bed {
         DenseHostTensor::unspecified(self.host.allocator(), metadata).unwrap()
     }
 
-    /// Numbers of any type, some of which are none, or as large as any.
+    /// Returns numbers of any type, NaN and the largest ones included.
     fn tensor(&self, dtype: DType, extents: &[usize], seed: u64) -> DenseHostTensor {
         let n: usize = extents.iter().product();
         let mut state = seed;
@@ -84,7 +84,7 @@ impl Bed {
         out
     }
 
-    /// A step by itself.
+    /// Returns a step by itself.
     fn alone(&self, step: &Step, operands: &[DenseHostTensor]) -> DenseHostTensor {
         let e = &self.execution;
         let (x, dtype) = (&operands[0], operands[operands.len() - 1].dtype());
@@ -119,7 +119,11 @@ impl Bed {
     }
 
     /// Runs a program at once and step by step.
-    fn check(&self, program: &Program, inputs: &[DenseHostTensor]) -> Result<(), TestCaseError> {
+    fn check(
+        &self,
+        program: &PointwiseProgram,
+        inputs: &[DenseHostTensor],
+    ) -> Result<(), TestCaseError> {
         let mut results: Vec<DenseHostTensor> = Vec::new();
         for step in program.steps() {
             let mut types = step.operands().iter().filter_map(|operand| match operand {
@@ -158,7 +162,7 @@ impl Bed {
         }
         // The result of the steps alone may have fewer dimensions.
         let all = self.empty(wanted.dtype(), &shape);
-        let copy = Program::new(
+        let copy = PointwiseProgram::new(
             2,
             &[Step::Select([
                 Operand::Number(1.0),
@@ -187,7 +191,7 @@ impl Bed {
     }
 }
 
-/// Whether both are no number, of which the bits are left open.
+/// Returns whether both are no number, of which the bits are left open.
 fn are_none(dtype: DType, x: &[u8], y: &[u8]) -> bool {
     let is_none = |bytes: &[u8]| {
         let mut all = [0; 8];
@@ -204,7 +208,7 @@ fn are_none(dtype: DType, x: &[u8], y: &[u8]) -> bool {
     is_none(x) && is_none(y)
 }
 
-/// Every step that takes a value of this type first, with others of the same type.
+/// Returns every step with a first operand of this type and others of the same type.
 fn steps_of(dtype: DType, x: Operand, y: Operand, condition: Operand) -> Vec<Step> {
     let unary = UnaryFunction::ALL
         .iter()
@@ -231,7 +235,7 @@ fn steps_of(dtype: DType, x: Operand, y: Operand, condition: Operand) -> Vec<Ste
 
 #[test]
 fn each_function_in_each_type_gives_the_same_bits_in_a_chain() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     for (seed, dtype) in TYPES.into_iter().enumerate() {
         for n in [3, 1500] {
             let inputs = [
@@ -253,7 +257,10 @@ fn each_function_in_each_type_gives_the_same_bits_in_a_chain() {
             ) {
                 let types = [dtype, dtype, DType::I1];
                 let two = [first, step];
-                let made = Program::new(3, &two).unwrap().result(&types).unwrap();
+                let made = PointwiseProgram::new(3, &two)
+                    .unwrap()
+                    .result(&types)
+                    .unwrap();
                 let of_made = steps_of(
                     made,
                     Operand::Step(1),
@@ -261,7 +268,7 @@ fn each_function_in_each_type_gives_the_same_bits_in_a_chain() {
                     Operand::Input(2),
                 );
                 for last in of_made.into_iter().step_by(if n > 3 { 7 } else { 1 }) {
-                    let program = Program::new(3, &[first, step, last]).unwrap();
+                    let program = PointwiseProgram::new(3, &[first, step, last]).unwrap();
                     bed.check(&program, &inputs).unwrap();
                 }
             }
@@ -277,7 +284,7 @@ proptest! {
         choices in prop::collection::vec(any::<(usize, usize, usize)>(), 1..12),
         seed in any::<u64>(),
     ) {
-        let bed = Bed::new();
+        let bed = TestBed::new();
         let inputs: Vec<DenseHostTensor> = TYPES.iter().enumerate().map(|(index, dtype)| {
             let own = extents.iter().zip(&ones[3 * index..]).map(|(extent, one)| if *one { 1 } else { *extent });
             bed.tensor(*dtype, &own.collect::<Vec<usize>>(), seed ^ index as u64)
@@ -297,17 +304,17 @@ proptest! {
             let step = all[which % all.len()];
             steps.push(step);
             let types: Vec<DType> = inputs.iter().map(DenseHostTensor::dtype).collect();
-            let made = Program::new(inputs.len(), &steps).unwrap().result(&types).unwrap();
+            let made = PointwiseProgram::new(inputs.len(), &steps).unwrap().result(&types).unwrap();
             values.push((made, Operand::Step(steps.len() - 1)));
         }
-        bed.check(&Program::new(inputs.len(), &steps).unwrap(), &inputs)?;
+        bed.check(&PointwiseProgram::new(inputs.len(), &steps).unwrap(), &inputs)?;
     }
 }
 
 #[test]
 fn types_that_do_not_fit_are_told() {
     let told = |step: Step, types: &[DType]| {
-        let program = Program::new(types.len(), &[step]).unwrap();
+        let program = PointwiseProgram::new(types.len(), &[step]).unwrap();
         program.result(types).unwrap_err().message().to_owned()
     };
     let [a, b, c] = [0, 1, 2].map(Operand::Input);
@@ -336,13 +343,13 @@ fn types_that_do_not_fit_are_told() {
     );
     let cast = Step::Cast(DType::Complex64, a);
     assert_eq!(told(cast, &[DType::F32]), "cast is not defined for f32");
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let (x, y) = (
         bed.tensor(DType::F32, &[2], 1),
         bed.tensor(DType::F32, &[2], 2),
     );
     let out = bed.empty(DType::I1, x.shape());
-    let error = Program::new(2, &[add])
+    let error = PointwiseProgram::new(2, &[add])
         .unwrap()
         .run_into(&bed.execution, &[&x, &y], &out);
     assert_eq!(
@@ -353,9 +360,9 @@ fn types_that_do_not_fit_are_told() {
 
 #[test]
 fn a_program_runs_for_other_types_than_those_of_its_first_run() {
-    let bed = Bed::new();
+    let bed = TestBed::new();
     let program =
-        Program::new(1, &[Step::Unary(UnaryFunction::Negate, Operand::Input(0))]).unwrap();
+        PointwiseProgram::new(1, &[Step::Unary(UnaryFunction::Negate, Operand::Input(0))]).unwrap();
     for dtype in [DType::F32, DType::I64, DType::F32, DType::F16] {
         bed.check(&program, &[bed.tensor(dtype, &[9], 3)]).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Tests of single functions: each loop beside the formula, for every type that has it.
+//! Tests of single functions: each loop compared with the formula, for every type that has it.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::math::broadcast::broadcast_extents;
 use crate::math::number::Number;
 use crate::{BF16, Bool, Complex, Element, F16, TensorView, TensorViewMut};
 
-/// Numbers that are likely to find mistakes.
+/// Returns numbers that are likely to find mistakes.
 fn floats() -> impl Strategy<Value = f32> {
     prop_oneof![
         4 => -100.0..100.0_f32,
@@ -20,7 +20,7 @@ fn floats() -> impl Strategy<Value = f32> {
     ]
 }
 
-/// A shape of up to four small extents, and two that broadcast to it, with strides of their own.
+/// Returns a shape of up to four small extents, and two that broadcast to it, with strides of their own.
 fn shapes() -> impl Strategy<Value = (Vec<usize>, [(Vec<usize>, bool); 2])> {
     prop::collection::vec(0..5_usize, 0..4).prop_flat_map(|shape| {
         let one = shape.clone();
@@ -46,7 +46,7 @@ fn shapes() -> impl Strategy<Value = (Vec<usize>, [(Vec<usize>, bool); 2])> {
     })
 }
 
-/// A view of elements of `values`, in reversed order of dimensions if asked for.
+/// Returns a view of elements of `values`, in reversed order of dimensions if asked for.
 fn view<'a>(values: &'a [f32], extents: &[usize], is_transposed: bool) -> TensorView<'a, f32> {
     let n: usize = extents.iter().product();
     if !is_transposed {
@@ -72,7 +72,7 @@ fn coordinates(mut index: usize, extents: &[usize]) -> Vec<usize> {
     list
 }
 
-/// The element of a broadcast view.
+/// Returns the element of a broadcast view.
 fn at(view: &TensorView<'_, f32>, coordinates: &[usize]) -> f32 {
     let missing = coordinates.len() - view.rank();
     let own: Vec<usize> = coordinates[missing..]
@@ -118,7 +118,7 @@ proptest! {
         let mut out = vec![7.0_f32; extents.iter().product()];
         let condition_element = [Bool::from(condition)];
         let condition_view = TensorView::new(&condition_element, &[]).unwrap();
-        let program = Program::new(3, &[Step::Select([0, 1, 2].map(Operand::Input))]).unwrap();
+        let program = PointwiseProgram::new(3, &[Step::Select([0, 1, 2].map(Operand::Input))]).unwrap();
         let to = TensorViewMut::new(&mut out, &extents).unwrap();
         program.run(&[(&condition_view).into(), (&x).into(), (&y).into()], to.into()).unwrap();
         for (index, out) in out.iter().enumerate() {
@@ -221,7 +221,7 @@ fn shapes_that_do_not_fit_are_told() {
     assert_eq!(error.message(), "bit_not is not defined for f32");
 }
 
-/// All pairs of bytes, by a function and by a formula.
+/// Compares a function with a formula for all pairs of bytes.
 fn check_bytes<F: Binary<T>, T: Element>(function: BinaryFunction) {
     let bytes: Vec<u8> = (0..=u8::MAX).collect();
     let list = crate::from_bytes::<T>(&bytes).unwrap();
