@@ -159,7 +159,7 @@ impl Subject {
     }
 
     /// Builds the tests with all mutants that compile behind a switch.
-    fn build(&self, mutants: &[Mutant]) -> io::Result<Built> {
+    fn build(&self, mutants: &[Mutant]) -> io::Result<MutantBuild> {
         let tree = self.folder().join("tree");
         copy_tracked(&tree)?;
         let of_root = fs::read_to_string(root().join(self.root))?;
@@ -196,7 +196,7 @@ impl Subject {
                     (packages.position(is_of), !program.is_library)
                 };
                 programs.sort_by_key(place);
-                return Ok(Built {
+                return Ok(MutantBuild {
                     programs,
                     carried,
                     unviable,
@@ -255,7 +255,7 @@ impl Subject {
 }
 
 /// The programs with tests, and the mutants in them by their positions.
-struct Built {
+struct MutantBuild {
     programs: Vec<Program>,
     carried: BTreeSet<usize>,
     unviable: BTreeSet<usize>,
@@ -269,7 +269,7 @@ enum Fate {
     Missed,
 }
 
-impl Built {
+impl MutantBuild {
     /// Tries all mutants behind the switch, as many at a time as there are processors.
     ///
     /// # Errors

@@ -54,10 +54,10 @@ pub fn measure() {
 }
 
 fn row(form: Form) -> String {
-    let waiting = Waiting::new(form);
+    let waiting = WaitingOps::new(form);
     let (bytes, make) = (waiting.bytes_each, waiting.to_make);
     let finish = waiting.finish();
-    let cancelled = Waiting::new(form).cancel();
+    let cancelled = WaitingOps::new(form).cancel();
     let each = |time: Duration| time.as_secs_f64() * 1e9 / N as f64;
     format!(
         "  {:<8}{bytes:>12.0}{:>12.0}{:>14.0}{:>14.0}{:>16.2}{:>14.0}{:>14.0}",
@@ -72,7 +72,7 @@ fn row(form: Form) -> String {
 }
 
 /// Operations that wait, and the promise that ends it.
-struct Waiting {
+struct WaitingOps {
     runtime: CoreRuntime,
     context: Context,
     promise: Promise<Tensor>,
@@ -94,8 +94,8 @@ struct Cancelled {
     to_drop: Duration,
 }
 
-impl Waiting {
-    fn new(form: Form) -> Waiting {
+impl WaitingOps {
+    fn new(form: Form) -> WaitingOps {
         let runtime = CoreRuntime::new(&HostContext::builder(KernelRegistry::new()).build());
         let context = runtime.context();
         let x = runtime.dense(&[1], &[1.0_f32]).expect("there is memory");
@@ -123,7 +123,7 @@ impl Waiting {
         }
         let to_make = start.elapsed();
         assert_eq!(context.in_flight(), N);
-        Waiting {
+        WaitingOps {
             bytes_each: (resident_bytes() - before) / N as f64,
             runtime,
             context,

@@ -199,7 +199,7 @@ pub(crate) unsafe fn run_all(
     let Some(_entered) = enter() else {
         // SAFETY: the caller says that it is there, and it is moved out once.
         let first = has_first.then(|| unsafe { first.assume_init_read() });
-        return defer(DeferredWork::Waiters(Detached { nodes, first }));
+        return defer(DeferredWork::Waiters(DeferredWaiters { nodes, first }));
     };
     if !nodes.is_null() {
         // SAFETY: the caller gives the list away.
@@ -214,13 +214,13 @@ pub(crate) unsafe fn run_all(
 }
 
 /// Waiters that have to wait for the stack to be less deep.
-struct Detached {
+struct DeferredWaiters {
     /// Invariant: the head of a list of nodes that belongs to nobody else.
     nodes: *mut WaiterNode,
     first: Option<InlineWaiter>,
 }
 
-impl Detached {
+impl DeferredWaiters {
     fn run(self) {
         // SAFETY: by the field's invariant the list is ours.
         unsafe { run_nodes(self.nodes) };
@@ -294,7 +294,7 @@ fn count_and_drop(mut thrown: Box<dyn Any + Send>) {
 
 /// DeferredWork that was put off because the stack is deep.
 enum DeferredWork {
-    Waiters(Detached),
+    Waiters(DeferredWaiters),
     Destroy(Garbage),
     Call(Box<dyn FnOnce()>),
 }
@@ -321,22 +321,22 @@ thread_cell! {
 }
 
 /// One level of nesting, and how deep it was before; leaving the outermost works off the backlog.
-struct Entered(u32);
+struct NestingLevel(u32);
 
 /// Goes one level deeper, or returns `None` at the limit: then the caller defers its work.
 #[inline]
-fn enter() -> Option<Entered> {
+fn enter() -> Option<NestingLevel> {
     NESTING.with(|nesting| {
         let depth = nesting.depth.get();
         if depth >= MAX_DEPTH {
             return None;
         }
         nesting.depth.set(depth + 1);
-        Some(Entered(depth))
+        Some(NestingLevel(depth))
     })
 }
 
-impl Drop for Entered {
+impl Drop for NestingLevel {
     #[inline]
     fn drop(&mut self) {
         NESTING.with(|nesting| {

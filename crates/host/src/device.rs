@@ -27,7 +27,7 @@ pub use host::HostDevice;
 #[cfg(feature = "tensor")]
 pub use route::{Route, route};
 #[cfg(feature = "tensor")]
-pub use thread::{ByteBudget, DeviceThread, HeldBytes};
+pub use thread::{ByteBudget, ByteReservation, DeviceThread};
 
 /// The name of the device that every host has.
 const HOST_NAME: &str = "CPU:0";

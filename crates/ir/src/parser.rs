@@ -1,7 +1,7 @@
 //! The parser: a hand-written descent, one method per rule of the grammar.
 //!
 //! There is no syntax tree; the module is built as the text is read. After an
-//! error the rule gives up with [`Failed`], having said what is wrong, until
+//! error the rule gives up with [`ParseFailed`], having said what is wrong, until
 //! the list of operations around it finds the next operation and goes on. So
 //! several errors are found at once, and values that a failed operation was
 //! to define count as defined.
@@ -49,9 +49,9 @@ pub(crate) const MAX_DEPTH: usize = 256;
 
 /// The error of a rule that gave up; the diagnostic has been reported.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Failed;
+pub(crate) struct ParseFailed;
 
-pub(crate) type Parsed<T> = Result<T, Failed>;
+pub(crate) type Parsed<T> = Result<T, ParseFailed>;
 
 /// Parses a program.
 ///
@@ -509,14 +509,14 @@ impl Parser<'_> {
         message: impl Into<String>,
     ) -> Parsed<T> {
         self.report(code, span, message);
-        Err(Failed)
+        Err(ParseFailed)
     }
 
     /// Reports what was expected at the present token, and gives up.
     pub(crate) fn expected<T>(&mut self, code: &'static str, what: &str) -> Parsed<T> {
         let found = match self.token.kind {
             // It has been reported.
-            Kind::Bad(_) => return Err(Failed),
+            Kind::Bad(_) => return Err(ParseFailed),
             Kind::End => {
                 let message = format!("expected {what}, found the end of the text");
                 return self.fail(codes::UNEXPECTED_END, self.last_char(), message);
@@ -533,7 +533,7 @@ impl Parser<'_> {
         let error = self.point_behind(error);
         let advice = self.advice(code, what);
         self.push(advice.into_iter().fold(error, Diagnostic::help));
-        Err(Failed)
+        Err(ParseFailed)
     }
 
     /// Adds a note at the end of the text before the present token, if that is on a line before:

@@ -37,7 +37,7 @@ use tfrt_ir::{Location, Module, OpId};
 
 use self::control::{Continuation, Next};
 use crate::plan::{self, Body, BodyIndex, Function, Kind, Operation, Plan, Slot};
-use crate::value::{Datum, Failure, Printed, Value, print_line};
+use crate::value::{Datum, Failure, PrintedText, Value, print_line};
 
 /// The limits of an evaluation.
 #[derive(Clone, Copy, Debug)]
@@ -177,7 +177,7 @@ struct Machine<'m> {
     limits: Limits,
     n_steps: u64,
     frames: Vec<Frame>,
-    printed: Printed,
+    printed: PrintedText,
     errors: Vec<ReportedError>,
     /// The error by which the current function's request was cancelled.
     cancelled: Option<Rc<Failure>>,
@@ -206,7 +206,7 @@ impl<'m> Machine<'m> {
             limits,
             n_steps: 0,
             frames: Vec::new(),
-            printed: Printed::default(),
+            printed: PrintedText::default(),
             errors: Vec::new(),
             cancelled: None,
             once: HashMap::new(),

@@ -43,10 +43,10 @@ pub enum Datum {
 }
 
 /// The text printed so far, shared with values that print when dropped.
-pub(crate) type Printed = Rc<RefCell<String>>;
+pub(crate) type PrintedText = Rc<RefCell<String>>;
 
 /// Adds a line to what was printed.
-pub(crate) fn print_line(printed: &Printed, line: &str) {
+pub(crate) fn print_line(printed: &PrintedText, line: &str) {
     let mut text = printed.borrow_mut();
     text.push_str(line);
     text.push('\n');
@@ -55,11 +55,11 @@ pub(crate) fn print_line(printed: &Printed, line: &str) {
 /// The resource of the tests of lifetimes.
 #[derive(Debug)]
 pub struct Resource {
-    printed: Printed,
+    printed: PrintedText,
 }
 
 impl Resource {
-    pub(crate) fn allocate(printed: &Printed) -> Rc<Resource> {
+    pub(crate) fn allocate(printed: &PrintedText) -> Rc<Resource> {
         print_line(printed, "Allocated TestResource");
         Rc::new(Resource {
             printed: printed.clone(),

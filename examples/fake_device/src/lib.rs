@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use tfrt::host::device::{
-    ByteBudget, Device, DeviceBuffer, DeviceMemory, DeviceSlice, DeviceThread, HeldBytes,
+    ByteBudget, ByteReservation, Device, DeviceBuffer, DeviceMemory, DeviceSlice, DeviceThread,
     MemoryKind, Source, Target,
 };
 use tfrt::host::{DeviceId, DeviceKind};
@@ -53,7 +53,7 @@ struct Progress {
 /// Memory of a device.
 struct FakeMemory {
     bytes: Mutex<Vec<u8>>,
-    held: HeldBytes,
+    held: ByteReservation,
     shared: Arc<Shared>,
 }
 

@@ -106,7 +106,7 @@ pub struct ByteBudget {
 
 /// Bytes that a [`ByteBudget`] counts as held until this is dropped.
 #[derive(Debug)]
-pub struct HeldBytes {
+pub struct ByteReservation {
     len: usize,
     held: Arc<AtomicUsize>,
 }
@@ -131,7 +131,7 @@ impl ByteBudget {
     /// # Errors
     ///
     /// `ResourceExhausted`, with the name of the device, if there are not as many.
-    pub fn take(&self, len_bytes: usize, device: &str) -> Result<HeldBytes, Error> {
+    pub fn take(&self, len_bytes: usize, device: &str) -> Result<ByteReservation, Error> {
         let add = |held: usize| {
             let sum = held.checked_add(len_bytes)?;
             (sum <= self.most).then_some(sum)
@@ -143,14 +143,14 @@ impl ByteBudget {
         taken.map_err(|_| {
             Error::resource_exhausted(format!("there are no {len_bytes} bytes on {device}"))
         })?;
-        Ok(HeldBytes {
+        Ok(ByteReservation {
             len: len_bytes,
             held: self.held.clone(),
         })
     }
 }
 
-impl HeldBytes {
+impl ByteReservation {
     /// Returns the number of bytes.
     pub fn len(&self) -> usize {
         self.len
@@ -162,7 +162,7 @@ impl HeldBytes {
     }
 }
 
-impl Drop for HeldBytes {
+impl Drop for ByteReservation {
     fn drop(&mut self) {
         // Ordering: a statistic.
         self.held.fetch_sub(self.len, Ordering::Relaxed);

@@ -14,7 +14,7 @@ use crate::{
     lexer::{Kind, Mark},
     location::Location,
     module::{Module, OpId},
-    parser::{Argument, Failed, Parsed, ParsedOp, Parser},
+    parser::{Argument, ParseFailed, Parsed, ParsedOp, Parser},
     printer::{EntryArguments, Printer, WithType},
     source::Span,
     types::{FunctionType, Type},
@@ -286,7 +286,7 @@ pub(crate) fn parse<'a>(parser: &mut Parser<'a>, parts: &mut ParsedOp<'a>) -> Pa
         let message = "expected non-empty function body";
         let error = parser.error(codes::EMPTY_BODY, opening, message);
         parser.push(error.help("a body ends in tfrt.return"));
-        return Err(Failed);
+        return Err(ParseFailed);
     }
     parts.state.regions.push(region);
     Ok(())
@@ -353,7 +353,7 @@ fn argument<'a>(
 
 fn dictionary_behind(parser: &mut Parser<'_>) -> Parsed<Dictionary> {
     match parser.at(Mark::LeftBrace) {
-        true => Dictionary::new(parser.dictionary_entries()?).map_err(|_| Failed),
+        true => Dictionary::new(parser.dictionary_entries()?).map_err(|_| ParseFailed),
         false => Ok(Dictionary::default()),
     }
 }

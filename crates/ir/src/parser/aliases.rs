@@ -91,7 +91,7 @@ impl<'a> Parser<'a> {
                 None => error,
             };
             self.push(error);
-            return Err(super::Failed);
+            return Err(super::ParseFailed);
         }
         self.bump();
         self.mention(span, Role::Definition, NameTarget::Alias);
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
                 },
             };
             self.push(error);
-            return Err(super::Failed);
+            return Err(super::ParseFailed);
         };
         let (meaning, depth, weight) = (alias.meaning.clone(), alias.depth, alias.weight);
         self.use_alias(span, depth, weight)?;
@@ -221,7 +221,7 @@ impl<'a> Parser<'a> {
                 None => error.help("an alias is defined before its use: '#name = attribute'"),
             };
             self.push(error);
-            return Err(super::Failed);
+            return Err(super::ParseFailed);
         };
         let (meaning, depth, weight) = (alias.meaning.clone(), alias.depth, alias.weight);
         self.use_alias(span, depth, weight)?;
@@ -232,7 +232,7 @@ impl<'a> Parser<'a> {
     /// Gives up without a word if the present token is an alias whose definition is wrong.
     fn known_alias(&self) -> Parsed<()> {
         match self.aliases.broken.contains(self.token_text()) {
-            true => Err(super::Failed),
+            true => Err(super::ParseFailed),
             false => Ok(()),
         }
     }

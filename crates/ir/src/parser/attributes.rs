@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Failed, Parsed, Parser};
+use super::{ParseFailed, Parsed, Parser};
 use crate::{
     attributes::{
         Attribute, DenseArrayAttribute, Dictionary, FloatAttribute, ShapeAttribute,
@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
                 let message = format!("duplicate key '{second}' found in dictionary attribute");
                 let error = self.error(codes::DUPLICATE_ATTRIBUTE, *span, message);
                 self.push(error.note_at("it is there first", Some(self.source), *first_span));
-                return Err(Failed);
+                return Err(ParseFailed);
             }
         }
         Ok(placed.into_iter().map(|(entry, _)| entry).collect())
@@ -187,7 +187,7 @@ impl<'a> Parser<'a> {
 
     fn sorted(&mut self, entries: Vec<(Name, Attribute)>) -> Parsed<Dictionary> {
         // They are sorted, and each name is there once.
-        Dictionary::new(entries).map_err(|_| Failed)
+        Dictionary::new(entries).map_err(|_| ParseFailed)
     }
 
     /// Parses `@name` (`::` `@name`)*.
@@ -308,7 +308,7 @@ impl<'a> Parser<'a> {
                     Attribute::Float(FloatAttribute { bits, .. }) => {
                         bytes.extend_from_slice(&bits.to_le_bytes()[..size]);
                     }
-                    _ => return Err(Failed),
+                    _ => return Err(ParseFailed),
                 }
                 if !self.eat(Mark::Comma) {
                     break;

@@ -120,7 +120,7 @@ impl<'a> Parser<'a> {
                 let error = self.error(codes::LABEL_BEFORE_ARGUMENTS, span, message);
                 let help = "the arguments are those of the first block, which has no label then";
                 self.push(error.help(help));
-                return Err(super::Failed);
+                return Err(super::ParseFailed);
             }
             return Ok(None);
         }
@@ -142,7 +142,7 @@ impl<'a> Parser<'a> {
         );
         let error = error.note_at("the region begins here", Some(self.source), opening);
         self.push(error);
-        Err(super::Failed)
+        Err(super::ParseFailed)
     }
 
     fn argument(&mut self, block: BlockId, argument: Argument<'a>) -> Parsed<()> {

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use super::{Failed, Parsed, Parser, numbers::Number};
+use super::{ParseFailed, Parsed, Parser, numbers::Number};
 use crate::{
     attributes::{
         Attribute, DenseAttribute, DenseElements, SparseAttribute, element_count,
@@ -85,7 +85,7 @@ impl<'a> Parser<'a> {
         let span = self.token.span();
         let ty = self.ty()?;
         let (shape, element) = self.check_shaped(&ty, span)?;
-        let rank = i64::try_from(shape.len()).map_err(|_| Failed)?;
+        let rank = i64::try_from(shape.len()).map_err(|_| ParseFailed)?;
         let (indices, values) = match literals {
             None => (None, None),
             Some((indices, values)) => (Some(indices), Some(values)),
@@ -128,7 +128,7 @@ impl<'a> Parser<'a> {
                 true => error,
                 false => error.note("its elements are more than can be counted"),
             });
-            return Err(super::Failed);
+            return Err(super::ParseFailed);
         }
         Ok((shape, element.clone()))
     }
@@ -238,7 +238,7 @@ impl<'a> Parser<'a> {
         type_span: Span,
     ) -> Parsed<DenseAttribute> {
         let (shape, element) = self.check_shaped(&ty, type_span)?;
-        let count = element_count(&shape).ok_or(Failed)?;
+        let count = element_count(&shape).ok_or(ParseFailed)?;
         let Some(literal) = literal else {
             if count > 0 {
                 let message =
@@ -377,7 +377,7 @@ impl<'a> Parser<'a> {
         match self.typed_number(number, ty)? {
             Attribute::Integer(integer) => bytes.extend(integer.value.to_le_bytes(size)),
             Attribute::Float(float) => bytes.extend_from_slice(&float.bits.to_le_bytes()[..size]),
-            _ => return Err(Failed),
+            _ => return Err(ParseFailed),
         }
         Ok(())
     }
@@ -443,7 +443,7 @@ impl<'a> Parser<'a> {
                 [0xFF] => (vec![1], true),
                 _ if len == count.div_ceil(8) => {
                     let bit = |index: usize| data[index / 8] >> (index % 8) & 1;
-                    let count = usize::try_from(count).map_err(|_| Failed)?;
+                    let count = usize::try_from(count).map_err(|_| ParseFailed)?;
                     let bits: Vec<u8> = (0..count).map(bit).collect();
                     match bits.split_first() {
                         Some((&first, rest)) if rest.iter().all(|&bit| bit == first) => {

@@ -94,7 +94,7 @@ impl<'a> Parser<'a> {
                     }
                     false => error,
                 });
-                Err(super::Failed)
+                Err(super::ParseFailed)
             }
         }
     }
@@ -133,7 +133,7 @@ impl<'a> Parser<'a> {
                 Some((least, most)) => error.help(format!("'{ty}' holds {least} to {most}")),
                 None => error,
             });
-            return Err(super::Failed);
+            return Err(super::ParseFailed);
         }
         Ok(value)
     }
@@ -173,7 +173,7 @@ impl<'a> Parser<'a> {
                 true => error.help("a float has a dot before its exponent: 1.0e-3"),
                 false => error.help("add a trailing dot to make the literal a float"),
             });
-            return Err(super::Failed);
+            return Err(super::ParseFailed);
         };
         if number.negative {
             let message = "hexadecimal float literal should not have a leading minus";

@@ -11,7 +11,7 @@
 use smallvec::SmallVec;
 
 use super::{
-    Failed, Parsed, Parser, advice,
+    ParseFailed, Parsed, Parser, advice,
     scope::{ExpectedType, Operand, ResultName},
 };
 use crate::{
@@ -47,13 +47,13 @@ impl<'a> Parser<'a> {
         }
         let op = match self.named_operation(&names) {
             Ok(op) => op,
-            Err(Failed) => {
+            Err(ParseFailed) => {
                 self.lose(&names);
                 if names.is_empty() && matches!(self.token.kind, Kind::Bad(_)) {
                     // It may have been a name.
                     self.scopes.damage();
                 }
-                return Err(Failed);
+                return Err(ParseFailed);
             }
         };
         if self.at_word("loc") {
@@ -228,7 +228,7 @@ impl<'a> Parser<'a> {
         let place = self.key_span(span, name).unwrap_or(span);
         let error = self.error(codes::DUPLICATE_ATTRIBUTE, place, message);
         self.push(error.help("the operation's own form has a place for it, outside of the braces"));
-        Err(Failed)
+        Err(ParseFailed)
     }
 
     /// Resolves operands with the types that were written or are declared.
@@ -264,7 +264,7 @@ impl<'a> Parser<'a> {
         let is_cut = self.token.start == span.range().end;
         if is_cut && matches!(self.token.kind, Kind::Bad(_)) {
             // The character that ends the name has been reported.
-            return Err(Failed);
+            return Err(ParseFailed);
         }
         match parts
             .definition
@@ -317,7 +317,7 @@ impl<'a> Parser<'a> {
     fn unknown(&mut self, span: Span, name: &str) -> Parsed<()> {
         let error = self.unknown_operation(span, name);
         self.push(error);
-        Err(Failed)
+        Err(ParseFailed)
     }
 
     /// Returns the bytes of a string literal and goes on.

@@ -279,7 +279,7 @@ impl<'a> Parser<'a> {
                 "use of value '{name}' expects different type than prior uses: '{ty}' vs '{found}'"
             );
             if self.is_said(&message, operand.span) {
-                return Err(super::Failed);
+                return Err(super::ParseFailed);
             }
             let error = self.error(codes::TYPE_MISMATCH, operand.span, message);
             let note = match state {
@@ -293,7 +293,7 @@ impl<'a> Parser<'a> {
                 true => error.help("write the types of the operands only, without '->'"),
                 false => error,
             });
-            return Err(super::Failed);
+            return Err(super::ParseFailed);
         }
         if operand.number > 0
             && scope
@@ -317,7 +317,7 @@ impl<'a> Parser<'a> {
             );
             let error = error.note_at(note, Some(self.source), defined);
             self.push(error.help("results are numbered from 0"));
-            return Err(super::Failed);
+            return Err(super::ParseFailed);
         }
         scope.n_forward += 1;
         let value = self.module.create_forward_value(wanted.ty());
@@ -391,7 +391,7 @@ impl<'a> Parser<'a> {
         let error = self.error(codes::REDEFINED_VALUE, operand.span, message);
         let error = error.note_at("previously defined here", Some(self.source), prior);
         self.push(error);
-        Err(super::Failed)
+        Err(super::ParseFailed)
     }
 
     fn check_forward_type(&mut self, operand: Operand<'a>, old: &Entry, ty: &Type) -> Parsed<()> {
@@ -407,7 +407,7 @@ impl<'a> Parser<'a> {
         let error = self.error(codes::TYPE_MISMATCH, operand.span, message);
         let error = error.note_at("previously used here", Some(self.source), old.span);
         self.push(error);
-        Err(super::Failed)
+        Err(super::ParseFailed)
     }
 
     /// Makes an operation and defines its results' names, each for a number of results.
@@ -432,7 +432,7 @@ impl<'a> Parser<'a> {
                 ),
             };
             self.push(error.help(names));
-            return Err(super::Failed);
+            return Err(super::ParseFailed);
         }
         // Names of results that were used before, and now get their definition.
         let mut forward: SmallVec<[Option<ValueId>; 2]> = SmallVec::new();

@@ -393,7 +393,7 @@ impl<'a> Parser<'a> {
         let opened = Span::new(start, start + 1);
         let error = error.note_at("to match this", Some(self.source), opened);
         self.push(error);
-        Err(super::Failed)
+        Err(super::ParseFailed)
     }
 }
 

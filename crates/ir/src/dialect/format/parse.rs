@@ -10,7 +10,7 @@ use crate::{
     lexer::{Kind, Mark},
     location::Location,
     module::OpState,
-    parser::{Argument, ExpectedType, Failed, Parsed, ParsedOp, Parser},
+    parser::{Argument, ExpectedType, ParseFailed, Parsed, ParsedOp, Parser},
     types::Type,
 };
 
@@ -33,7 +33,7 @@ pub(crate) fn parse<'a>(
         Word::Module => return function::parse_module(parser, parts),
         _ => {}
     }
-    let definition = parts.definition.ok_or(Failed)?;
+    let definition = parts.definition.ok_or(ParseFailed)?;
     let mut state = State {
         next_operand: 0,
         is_resolved: false,
@@ -312,7 +312,7 @@ fn resolve_declared<'a>(
             false => error,
         };
         parser.push(error);
-        return Err(Failed);
+        return Err(ParseFailed);
     }
     if declared.len() > n_operands {
         return parser.expected(codes::EXPECTED_VALUE, declared[n_operands].name);
@@ -418,7 +418,7 @@ fn region_arguments<'a>(
             let help = "operands give their names to the region's arguments; in generic form, \
                         arguments have names of their own";
             parser.push(error.help(help));
-            return Err(Failed);
+            return Err(ParseFailed);
         }
         let ty = parser
             .module
@@ -457,7 +457,7 @@ fn trivial_else<'a>(
         let error = parser.error(codes::MISSING_ELSE, parser.token.span(), message);
         let error = parser.point_behind(error);
         parser.push(error);
-        return Err(Failed);
+        return Err(ParseFailed);
     }
     let region = parser.module.create_region();
     let block = parser.module.create_block(region);
