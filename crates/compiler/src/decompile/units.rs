@@ -177,6 +177,7 @@ fn copy(from: &Module, op: OpId, to: &mut Module) -> OpId {
     copy
 }
 
+/// The state of copying an operation to another module.
 struct Copier<'c> {
     from: &'c Module,
     to: &'c mut Module,

@@ -36,6 +36,7 @@ pub(super) fn write(walk: &Walk<'_>, writer: &mut BefWriter, names: &[u32], attr
 /// The position in place of an operation that is no kernel.
 const NO_KERNEL: u32 = u32::MAX;
 
+/// A writer of functions, with the registers and kernels of the current one.
 struct FunctionEmitter<'e, 'm> {
     walk: &'e Walk<'m>,
     writer: &'e mut BefWriter,

@@ -157,6 +157,7 @@ pub(super) struct ExternalFiles {
     open: Option<(String, OpenFile, u64)>,
 }
 
+/// A file that is open: on disk, or as the bytes of a provider.
 enum OpenFile {
     File(File),
     Bytes(SharedBytes),

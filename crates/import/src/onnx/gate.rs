@@ -34,6 +34,7 @@ pub(super) struct Field {
     pub kind: Kind,
 }
 
+/// The kind of a field's value.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Message(&'static Message),
@@ -87,6 +88,7 @@ impl OpenMessage {
     }
 }
 
+/// The state of the walk over a file.
 struct Walk<'b> {
     bytes: &'b [u8],
     at: usize,

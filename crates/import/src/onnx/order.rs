@@ -68,6 +68,7 @@ pub(super) fn sorted(nodes: &[Node]) -> Result<Option<Vec<usize>>, Vec<usize>> {
     Ok(Some(order))
 }
 
+/// The state of a node in the search.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     New,

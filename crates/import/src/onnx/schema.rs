@@ -121,6 +121,7 @@ static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| {
     lines
 });
 
+/// A line of the table, with the columns that are read for every line.
 struct Line {
     domain: &'static str,
     name: &'static str,

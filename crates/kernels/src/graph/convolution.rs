@@ -48,6 +48,7 @@ struct Filter {
     epilogue: Epilogue,
 }
 
+/// The elements of a filter, in the layout of its convolution.
 #[derive(Clone, Debug)]
 enum Elements {
     Packed(PackedFilter),

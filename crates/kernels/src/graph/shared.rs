@@ -24,6 +24,7 @@ type Key = (usize, u64);
 /// The weights of live models.
 type WeightIndex = HashMap<Key, Vec<Weak<OwnedReading>>>;
 
+/// The weights that live models of a host hold.
 #[derive(Default)]
 struct SharedWeights(Mutex<WeightIndex>);
 

@@ -66,6 +66,7 @@ fn keep(node: &NodeCall<'_>) -> Result<Option<WidenedRhs>, Error> {
     Ok(Some(kept))
 }
 
+/// `MatMul` with a converted right-hand side.
 #[derive(Debug)]
 struct Dot(Rhs);
 
@@ -75,6 +76,7 @@ impl PreparedKernel for Dot {
     }
 }
 
+/// `Gemm` with a converted right-hand side.
 #[derive(Debug)]
 struct Gemm(Rhs);
 

@@ -131,7 +131,7 @@ impl OpaqueTensors {
         }
     }
 
-    /// Returns [`finish`](Self::finish)ed tensors as the only result.
+    /// Returns a result as [`finish`](Self::finish) does, as the only one.
     ///
     /// # Errors
     ///

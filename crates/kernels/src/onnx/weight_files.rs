@@ -22,6 +22,7 @@ const HEADER_BYTES: usize = 64;
 #[derive(Clone)]
 pub struct WeightFiles(Arc<Files>);
 
+/// The function that opens files, and the files that are open.
 struct Files {
     open: Box<OpenFile>,
     /// The files that are open, by name.

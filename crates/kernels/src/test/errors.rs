@@ -64,6 +64,7 @@ impl Value for TestResource {
     type Storage = Heap;
 }
 
+/// A value that prints when it is dropped.
 struct PrintOnDrop(Output);
 
 impl Drop for PrintOnDrop {

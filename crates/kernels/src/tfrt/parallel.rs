@@ -73,6 +73,7 @@ fn parallel_for(
 #[derive(Clone)]
 struct Blocks(Arc<Loop>);
 
+/// A parallel loop, which all of its tasks share.
 struct Loop {
     body: Function,
     start: i32,

@@ -8,14 +8,14 @@ use tfrt_host::{Function, HostContext, Program};
 mod blocks;
 #[path = "calls/depth.rs"]
 mod depth;
-#[path = "calls/limited.rs"]
-mod limited;
-#[path = "calls/marked.rs"]
-mod marked;
+#[path = "calls/external_promises.rs"]
+mod external_promises;
+#[path = "calls/memory_limits.rs"]
+mod memory_limits;
 #[path = "calls/native.rs"]
 mod native;
-#[path = "calls/outside.rs"]
-mod outside;
+#[path = "calls/nonstrict.rs"]
+mod nonstrict;
 #[path = "calls/streams.rs"]
 mod streams;
 #[path = "calls/stuck.rs"]

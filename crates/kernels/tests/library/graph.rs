@@ -17,12 +17,12 @@ use tfrt_tensor::{DenseHostTensor, Tensor};
 
 #[path = "graph/memory.rs"]
 mod memory;
+#[path = "graph/patterns.rs"]
+mod patterns;
 #[path = "graph/pointwise.rs"]
 mod pointwise;
-#[path = "graph/prepared.rs"]
-mod prepared;
-#[path = "graph/recognised.rs"]
-mod recognised;
+#[path = "graph/prepare.rs"]
+mod prepare;
 
 /// An evaluator that knows the kernels of this crate, and evaluates nothing.
 struct Kernels;

@@ -7,9 +7,9 @@ mod graph;
 mod later;
 #[cfg(feature = "tensor")]
 mod onnx;
-mod promised;
-mod recorded;
-mod refused;
+mod out_of_memory;
+mod promises;
+mod recordings;
 mod reports;
 mod steps;
 #[cfg(feature = "tensor")]

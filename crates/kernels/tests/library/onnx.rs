@@ -3,10 +3,10 @@
 
 #[path = "onnx/elementwise.rs"]
 mod elementwise;
-#[path = "onnx/learned.rs"]
-mod learned;
 #[path = "onnx/misuse.rs"]
 mod misuse;
+#[path = "onnx/ml.rs"]
+mod ml;
 #[path = "onnx/movement.rs"]
 mod movement;
 #[path = "onnx/norm.rs"]

@@ -19,7 +19,7 @@ What models are made of while they are compiled: one row for each operation, wit
 
 *Attributes* that mean something in some forms of an operation only say so behind a semicolon. In other forms they must not be stated.
 
-*ElementFamily* of a pointwise operation: floating-point numbers are `f64`, `f32`, `f16` and `bf16`, integers have 8 to 64 bits, with a sign or without, and numbers are both. Where nothing is said, truth values will do, too.
+*Elements* of a pointwise operation: floating-point numbers are `f64`, `f32`, `f16` and `bf16`, integers have 8 to 64 bits, with a sign or without, and numbers are both. Where nothing is said, truth values will do, too.
 
 *Pointwise*: each element of the result follows from one element of each operand, which are broadcast. *View*: the result has the operand's elements in their order. *In place*: the result may take the memory of the first operand.
 

@@ -232,6 +232,7 @@ struct HoistedConstants {
     values: HashMap<ValueId, ValueId>,
 }
 
+/// The state of hoisting constants out of functions.
 struct Lifting<'m> {
     module: &'m mut Module,
     known: HashMap<OpId, HoistedConstants>,

@@ -163,6 +163,7 @@ type Values = HashMap<ValueId, ValueId>;
 /// Attributes and the functions that they name.
 type Functions = Vec<(&'static str, String)>;
 
+/// The state of lowering a function.
 struct Lowering<'m, 'd> {
     module: &'m mut Module,
     diagnostics: &'d mut Diagnostics,

@@ -73,6 +73,7 @@ pub(super) fn types(module: &Module, op: OpId) -> Vec<Option<DType>> {
     types.map(|ty| attrs::dtype(&ty?)).collect()
 }
 
+/// The state of placing the nodes of a block.
 struct Placing<'m> {
     module: &'m mut Module,
     evaluator: &'m dyn Evaluator,

@@ -48,6 +48,7 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
     }
 }
 
+/// The state of preparing the nodes of a block.
 struct Preparing<'m> {
     module: &'m mut Module,
     evaluator: &'m dyn Evaluator,

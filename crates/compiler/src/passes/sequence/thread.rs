@@ -35,6 +35,7 @@ pub(super) fn thread(module: &mut Module, diagnostics: &mut Diagnostics) {
     }
 }
 
+/// The state of threading chains through a module.
 struct Threader<'a> {
     module: &'a mut Module,
     analysis: &'a Analysis,

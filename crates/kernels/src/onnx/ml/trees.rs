@@ -94,6 +94,7 @@ struct Ensemble {
     is_as_input: bool,
 }
 
+/// The steps from sums of votes to results.
 #[derive(Clone, Debug)]
 enum Postprocess {
     /// Base values are added, if there are some, and the row is transformed.

@@ -39,6 +39,7 @@ pub(super) fn recognise(module: &mut Module, block: BlockId) {
     rewrite.finish(&old);
 }
 
+/// The operands and parameters of an attention that was recognised.
 struct AttentionMatch {
     /// Queries, keys and values, with heads side by side.
     inputs: [ValueId; 3],

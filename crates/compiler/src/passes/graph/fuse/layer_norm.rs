@@ -32,6 +32,7 @@ pub(super) fn recognise(module: &mut Module, block: BlockId) {
     rewrite.finish(&old);
 }
 
+/// The operands and parameters of a layer normalisation that was recognised.
 struct LayerNormMatch {
     x: ValueId,
     scale: ValueId,

@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use crate::passes::testing::{check, run};
 
-mod recognised;
+mod patterns;
 
 #[test]
 fn layers_become_one_product_each() {

@@ -34,6 +34,7 @@ pub(in super::super) fn program(
     program.finish(returned)
 }
 
+/// A program under construction, in a module of its own.
 struct ConstantProgram<'m, 'd> {
     lowering: Lowering<'m, 'd>,
     into: Module,

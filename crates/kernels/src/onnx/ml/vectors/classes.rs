@@ -14,6 +14,7 @@ use super::{floats, other_len};
 /// The most classes: each pair has a score.
 const MAX_CLASSES: usize = 1 << 15;
 
+/// The labels of classes, and the way from kernel functions to scores.
 #[derive(Debug)]
 pub(super) struct Classes {
     pub(super) labels: Labels,
