@@ -1,7 +1,7 @@
 //! Pointwise operations, and the steps of fused programs that they become.
 //!
 //! A row with the trait is one step of a program (`cpu.fused.elementwise`): the function of its name, with its numbers as
-//! parameters, for the types that the row says; or what its [`Function`] says. Three are something else: [`Form`]. The passes
+//! parameters, for the types that the row says; or what its [`PointwiseFn`] says. Three are something else: [`Form`]. The passes
 //! that fuse and lay out ask here.
 
 use tfrt_ir::{Attribute, Module, OpId, Type, ValueId};
