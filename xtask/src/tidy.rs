@@ -249,9 +249,9 @@ fn planted_bugs() -> Vec<String> {
             return None;
         }
         let error = tree::check(&group).err()?;
-        let names = group.join(".patch, ");
+        let (names, error) = (group.join(", "), error.to_string().replace('\n', "; "));
         Some(format!(
-            "xtask/planted: {names}.patch: does not apply, and is to be written anew: {error}"
+            "xtask/planted: expected patches that apply to the code ({names}), found: {error}; docs/checkers.md says how to write one anew"
         ))
     });
     unlisted.chain(unfound).chain(broken).collect()
