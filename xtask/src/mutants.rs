@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
-use crate::steps::{Steps, cargo, root, succeeds, target};
+use crate::steps::{Steps, cargo, root, succeeds, target, tracked_files};
 
 mod switch;
 
@@ -384,16 +384,10 @@ fn copy_tracked(to: &Path) -> io::Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;
     }
-    let mut list = Command::new("git");
-    list.args(["ls-files", "-z", "--cached", "--others"]);
-    list.arg("--exclude-standard").current_dir(root());
-    for file in said(&mut list)?.split_terminator('\0') {
-        let (source, copy) = (root().join(file), to.join(file));
-        // What was deleted is listed still.
-        if source.is_file() {
-            fs::create_dir_all(copy.parent().unwrap_or(to))?;
-            fs::copy(source, copy)?;
-        }
+    for file in tracked_files()? {
+        let (source, copy) = (root().join(&file), to.join(&file));
+        fs::create_dir_all(copy.parent().unwrap_or(to))?;
+        fs::copy(source, copy)?;
     }
     Ok(())
 }

@@ -1,24 +1,22 @@
 //! `cargo xtask checkers`: plants bugs on purpose, to see that the checkers find them.
 //!
-//! A bug is built in by `--cfg tfrt_planted="NAME"`, which is `cfg!(tfrt_planted = "NAME")` at its place;
-//! crates from elsewhere are built once for all of them ([`wrapper`]). Those that tests of large crates
-//! are to find are built in together, by `--cfg tfrt_planted`, and one is chosen by the variable
-//! `TFRT_PLANTED` when they run: building these crates takes minutes. `tidy` sees to it that the table
-//! below and the switches in the code are the same.
+//! A bug is a patch, `xtask/planted/NAME.patch`, which is applied to a copy of the workspace ([`tree`]).
+//! Those that tests of large crates are to find are applied together, and one is chosen by the variable
+//! `TFRT_PLANTED`, which their patches look at, when the tests run: building these crates takes minutes.
+//! `tidy` sees to it that the table below and the patches are the same, and that these apply.
 
-use std::path::PathBuf;
+use std::io;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use std::{fs, io};
 
 use crate::checkers::{
     Depth, MODELS, N_SCHEDULES, asan_command, has_miri, has_nightly, has_std_sources, miri_command,
     shuttle_command, tsan_command,
 };
-use crate::steps::{Steps, cargo_within, target};
-use crate::tidy;
+use crate::steps::{Steps, cargo_within};
 
 mod searches;
+pub mod tree;
 
 use searches::{
     ACCOUNTING, CANCELLATION, DIFFERENTIAL, NESTING, PROPERTIES, RANGES, STUCK, SWEEP, Search,
@@ -120,9 +118,8 @@ const OUT_OF_TIME: Option<i32> = Some(124);
 /// Plants each bug whose name or method contains `part`, one at a time, and expects its finder to fail; shows
 /// a table in the end.
 pub fn find_all(steps: &mut Steps, part: &str) {
-    let places = tidy::places_of_planted_bugs();
     let mut rows = vec![
-        "| Bug | Where | Method | FinderResult | Seconds |".to_owned(),
+        "| Bug | Where | Method | Found | Seconds |".to_owned(),
         "| --- | --- | --- | --- | ---: |".to_owned(),
     ];
     let mut sound: Vec<(&Search, bool)> = Vec::new();
@@ -139,7 +136,7 @@ pub fn find_all(steps: &mut Steps, part: &str) {
             FinderResult::NotTried(tool) => steps.skip(&name, tool),
             _ => steps.count(&name, matches!(found, FinderResult::Yes)),
         }
-        let place = places.get(bug.name).map_or("", String::as_str);
+        let place = tree::place(bug.name);
         let (method, seconds) = (bug.finder.method(), took.as_secs_f32());
         rows.push(format!(
             "| `{}` | `{place}` | {method} | {answer} | {seconds:.1} |",
@@ -174,11 +171,31 @@ impl Finder {
         }
     }
 
-    /// Returns the command that builds the finder with this bug, or the one that runs it.
-    fn command(self, bug: &str, only_build: bool) -> Command {
+    /// Returns the name of the folder that the finder is built in: builds with other flags have another one.
+    fn folder(self) -> &'static str {
+        match self {
+            Loom(_) => "loom",
+            Asan(..) => "asan",
+            Tsan(..) => "tsan",
+            Miri(..) => "miri",
+            Shuttle => "shuttle",
+            Tests(_) | Chosen(_) | Hangs(_) => "tests",
+        }
+    }
+
+    /// Returns the search of which bugs are chosen when it runs.
+    fn search(self) -> Option<&'static Search> {
+        match self {
+            Chosen(search) | Hangs(search) => Some(search),
+            _ => None,
+        }
+    }
+
+    /// Returns the command that builds the finder in the copy with this bug, or the one that runs it.
+    fn command(self, bug: &str, only_build: bool) -> io::Result<Command> {
         let only_build_flag = only_build.then_some("--no-run");
         let mut command = match self {
-            Chosen(search) | Hangs(search) => return search.command(Some(bug), only_build),
+            Chosen(search) | Hangs(search) => search.command(Some(bug), only_build),
             Loom(name) => {
                 let models = MODELS.iter().find(|models| models.name == name);
                 let models = models.expect("the table names models that exist");
@@ -208,44 +225,24 @@ impl Finder {
             Shuttle => shuttle_command((!only_build).then_some(N_SCHEDULES)),
             Tests(package) => {
                 let mut command = cargo_within(900, &["test", "-p", package, "--lib", "--tests"]);
-                command
-                    .args(only_build_flag)
-                    .env("CARGO_TARGET_DIR", target("planted"));
+                command.args(only_build_flag);
                 command
             }
         };
-        match self {
-            // It has a wrapper of its own, in place of any other.
-            Miri(..) => {
-                command.env("RUSTFLAGS", format!("--cfg tfrt_planted=\"{bug}\""));
-            }
-            _ => {
-                if let Ok(wrapper) = wrapper(bug) {
-                    command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
-                }
-            }
-        }
-        command
+        tree::build_there(&mut command, self.folder())?;
+        Ok(command)
     }
 }
 
-/// Writes a program that calls the compiler with a bug's flag. Cargo calls it for our crates alone, and
-/// tells what it has built by the path of it.
-fn wrapper(bug: &str) -> io::Result<PathBuf> {
-    let folder = target("planted").join("wrappers");
-    let path = folder.join(bug);
-    fs::create_dir_all(&folder)?;
-    let text = format!("#!/bin/sh\nexec \"$@\" --cfg 'tfrt_planted=\"{bug}\"'\n");
-    if fs::read_to_string(&path).is_ok_and(|written| written == text) {
-        return Ok(path);
+/// Returns the names of all bugs, those together that are applied together.
+pub fn groups() -> Vec<Vec<&'static str>> {
+    let mut groups: Vec<Vec<&str>> = Vec::new();
+    for group in PLANTED.iter().map(PlantedBug::group) {
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
     }
-    fs::write(&path, text)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
-    }
-    Ok(path)
+    groups
 }
 
 impl PlantedBug {
@@ -253,28 +250,47 @@ impl PlantedBug {
         self.name.contains(part) || self.finder.method().contains(part)
     }
 
-    /// Builds with the bug and runs its finder; gives the time of the run. `sound` are the searches that
+    /// Returns the names of the bugs that are applied together with this one, itself among them.
+    fn group(&self) -> Vec<&'static str> {
+        let Some(own) = self.finder.search() else {
+            return vec![self.name];
+        };
+        let is_own = |search: &Search| std::ptr::eq(search, own);
+        let bugs = PLANTED
+            .iter()
+            .filter(|bug| bug.finder.search().is_some_and(is_own));
+        bugs.map(|bug| bug.name).collect()
+    }
+
+    /// Plants the bug, builds its finder and runs it; gives the time of the run. `sound` are the searches that
     /// were tried without a bug, and whether they found nothing.
     fn look(&self, sound: &mut Vec<(&'static Search, bool)>) -> (FinderResult, Duration) {
         if let Some(tool) = self.finder.missing() {
             return (FinderResult::NotTried(tool), Duration::ZERO);
         }
+        let commands = tree::plant(&self.group()).and_then(|()| {
+            let command = |only_build| self.finder.command(self.name, only_build);
+            Ok((command(true)?, command(false)?))
+        });
+        let (mut build, mut run) = match commands {
+            Ok(commands) => commands,
+            Err(error) => {
+                eprintln!("{}: {error}", self.name);
+                return (FinderResult::No("NO: can't be planted"), Duration::ZERO);
+            }
+        };
         // A bug that does not compile is not found by anybody.
-        let built = self
-            .finder
-            .command(self.name, true)
-            .stdout(Stdio::null())
-            .status();
+        let built = build.stdout(Stdio::null()).status();
         if !built.is_ok_and(|status| status.success()) {
             return (FinderResult::No("NO: does not build"), Duration::ZERO);
         }
-        if let Chosen(search) | Hangs(search) = self.finder
-            && !search.is_sound(sound)
+        if let Some(search) = self.finder.search()
+            && !search.is_sound(self.finder.folder(), sound)
         {
             return (FinderResult::No("NO: fails without it"), Duration::ZERO);
         }
         let begin = Instant::now();
-        let run = quiet(&mut self.finder.command(self.name, false));
+        let run = quiet(&mut run);
         let took = begin.elapsed();
         let is_late = run == OUT_OF_TIME;
         let found = match self.finder {
@@ -288,12 +304,14 @@ impl PlantedBug {
 }
 
 impl Search {
-    /// Returns whether these tests pass where there is no bug; tried once.
-    fn is_sound(&'static self, known: &mut Vec<(&'static Search, bool)>) -> bool {
+    /// Returns whether these tests pass where no bug is chosen; tried once.
+    fn is_sound(&'static self, folder: &str, known: &mut Vec<(&'static Search, bool)>) -> bool {
         if let Some((_, sound)) = known.iter().find(|(search, _)| std::ptr::eq(*search, self)) {
             return *sound;
         }
-        let sound = quiet(&mut self.command(None, false)) == Some(0);
+        let mut command = self.command(None, false);
+        let sound =
+            tree::build_there(&mut command, folder).is_ok() && quiet(&mut command) == Some(0);
         known.push((self, sound));
         sound
     }

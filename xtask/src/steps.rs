@@ -1,6 +1,6 @@
 //! [`Steps`]: the steps of a chore, each of which runs, is timed, and counts as passed, failed or skipped.
 
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -247,6 +247,24 @@ pub fn succeeds(command: &mut Command) -> bool {
 pub fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map(PathBuf::from).unwrap_or(here)
+}
+
+/// Returns the paths of the files that git tracks or does not ignore, from the root on.
+pub fn tracked_files() -> io::Result<Vec<String>> {
+    let mut list = Command::new("git");
+    list.args(["ls-files", "-z", "--cached", "--others"]);
+    list.arg("--exclude-standard").current_dir(root());
+    let output = list.output()?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(io::Error::other(message));
+    }
+    let names = String::from_utf8_lossy(&output.stdout).into_owned();
+    // What was deleted is listed still.
+    let files = names
+        .split_terminator('\0')
+        .filter(|file| root().join(file).is_file());
+    Ok(files.map(str::to_owned).collect())
 }
 
 /// Returns a folder for builds with other flags, so that they don't displace each other.

@@ -6,14 +6,14 @@
 //! | `unsafe` stands only in the modules that ARCHITECTURE.md lists | ARCHITECTURE.md, "Unsafe modules" |
 //! | each external crate has a reason | ARCHITECTURE.md, "External crates" |
 //! | files say what they are, are short, and have a home | STYLE.md |
-//! | planted bugs and their table are the same | `planted.rs` |
+//! | planted bugs and their table are the same, and their patches apply | `planted.rs` |
 //! | what an operation is says its row: compiler and core runtime list none, but where formats and patterns are | CONTRIBUTING.md, "Where does it go?" |
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::planted::PLANTED;
+use crate::planted::{self, PLANTED, tree};
 use crate::steps::root;
 
 mod edges;
@@ -35,7 +35,7 @@ pub fn check() -> Vec<String> {
     complaints.extend(edges::check());
     complaints.extend(unsafe_modules(&files, &map));
     complaints.extend(external_crates(&map));
-    complaints.extend(planted_bugs(&files));
+    complaints.extend(planted_bugs());
     let rows = fs::read_to_string(root().join("docs/graph.md")).unwrap_or_default();
     complaints.extend(lists_of_operations(&files, &rows));
     complaints.extend(openings(&files));
@@ -231,38 +231,30 @@ fn listed<'m>(map: &'m str, heading: &str) -> Vec<&'m str> {
         .collect()
 }
 
-/// Returns the file of each planted bug, by its name.
-pub fn places_of_planted_bugs() -> BTreeMap<String, String> {
-    places(&code())
-}
-
-fn places(files: &[Code]) -> BTreeMap<String, String> {
-    // One is built in, or chosen when the program runs.
-    let marks = [
-        concat!("is_", "planted(\""),
-        concat!("cfg!(tfrt_", "planted = \""),
-        concat!("\"TFRT_", "PLANTED\").as_deref() == Ok(\""),
-    ];
-    let mut places = BTreeMap::new();
-    for file in files.iter().filter(|file| file.path.starts_with("crates/")) {
-        let rests = marks.iter().flat_map(|mark| file.text.split(mark).skip(1));
-        let names = rests.filter_map(|rest| Some(rest.split_once('"')?.0));
-        places.extend(names.map(|name| (name.to_owned(), file.path.clone())));
-    }
-    places
-}
-
-/// Compares the switches in the code with the table of planted bugs.
-fn planted_bugs(files: &[Code]) -> Vec<String> {
-    let places = places(files);
-    let found: BTreeSet<&str> = places.keys().map(String::as_str).collect();
+/// Compares the patches that plant bugs with the table, and with the code as it is.
+fn planted_bugs() -> Vec<String> {
+    let found = tree::names();
+    let found: BTreeSet<&str> = found.iter().map(String::as_str).collect();
     let listed: BTreeSet<&str> = PLANTED.iter().map(|bug| bug.name).collect();
-    let unlisted = found.difference(&listed);
-    let unfound = listed.difference(&found);
-    unlisted
-        .map(|name| format!("planted bug '{name}' has no finder in xtask/src/planted.rs"))
-        .chain(unfound.map(|name| format!("planted bug '{name}' is nowhere in the code")))
-        .collect()
+    let unlisted = found.difference(&listed).map(|name| {
+        format!("xtask/planted/{name}.patch: xtask/src/planted.rs has no finder for the bug")
+    });
+    let unfound = listed.difference(&found).map(|name| {
+        format!("xtask/planted/{name}.patch: expected, as xtask/src/planted.rs lists the bug")
+    });
+    let groups = planted::groups().into_iter();
+    let broken = groups.filter_map(|mut group| {
+        group.retain(|name| found.contains(name));
+        if group.is_empty() {
+            return None;
+        }
+        let error = tree::check(&group).err()?;
+        let (names, error) = (group.join(", "), error.to_string().replace('\n', "; "));
+        Some(format!(
+            "xtask/planted: expected patches that apply to the code ({names}), found: {error}; docs/checkers.md says how to write one anew"
+        ))
+    });
+    unlisted.chain(unfound).chain(broken).collect()
 }
 
 /// Returns whether a file is compiled for tests and models only.

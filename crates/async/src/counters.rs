@@ -81,19 +81,10 @@ pub(crate) fn cell_created(size_bytes: usize) {
 /// Counts a cell of `size_bytes` as freed.
 #[inline]
 pub(crate) fn cell_freed(size_bytes: usize) {
-    if overlooks_large() && size_bytes > 64 {
-        return;
-    }
     count(|shard, add| {
         add(&shard.live_cells, 1_u64.wrapping_neg());
         add(&shard.live_cell_bytes, (size_bytes as u64).wrapping_neg());
     });
-}
-
-/// Returns whether large cells are not counted when they are freed: a planted bug.
-#[inline]
-fn overlooks_large() -> bool {
-    cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("uncounted-free")
 }
 
 /// Counts a panic that was caught.

@@ -347,12 +347,6 @@ pub(crate) fn collect() {
 }
 
 const USES_FREE_LISTS: bool = !cfg!(any(loom, shuttle, miri, tfrt_no_free_lists));
-/// A planted bug: blocks that are a word too short.
-const MISSING_BYTES: usize = if cfg!(tfrt_planted = "short-block") {
-    8
-} else {
-    0
-};
 
 /// A layout of blocks, and the free list that they come from.
 #[derive(Clone, Copy, Debug)]
@@ -365,14 +359,7 @@ pub(crate) struct BlockLayout {
 impl BlockLayout {
     /// Returns the block that a `T` needs.
     pub(crate) const fn of<T>() -> BlockLayout {
-        const {
-            let layout = Layout::new::<T>();
-            let size = layout.size().saturating_sub(MISSING_BYTES);
-            match Layout::from_size_align(size, layout.align()) {
-                Ok(layout) => BlockLayout::with(layout),
-                Err(_) => BlockLayout::with(layout),
-            }
-        }
+        const { BlockLayout::with(Layout::new::<T>()) }
     }
 
     const fn with(layout: Layout) -> BlockLayout {

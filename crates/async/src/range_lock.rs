@@ -33,13 +33,6 @@ const WRITER: u32 = 1 << 30;
 const DIVIDED: u32 = 1 << 31;
 const MAX_READERS: u32 = FROZEN - 1;
 
-// Ordering: the release pairs with the acquire of whoever comes next.
-const WRITTEN: Ordering = if cfg!(tfrt_planted = "relaxed-turn") {
-    Ordering::Relaxed
-} else {
-    Ordering::Release
-};
-
 /// A lock over a range of bytes, never waited for.
 ///
 /// # Examples
@@ -101,18 +94,10 @@ impl Entry {
     fn conflicts_with(&self, other: &Entry) -> bool {
         // Of an empty range the end is behind no start.
         let start = self.range.start.max(other.range.start);
-        let mut end = self.range.end.min(other.range.end);
-        if blurs_ranges() {
-            end = end.saturating_sub(1);
-        }
+        let end = self.range.end.min(other.range.end);
         let overlap = start < end;
         overlap && (self.is_writer || other.is_writer)
     }
-}
-
-/// Returns whether the last byte of an overlap is not looked at: a planted bug.
-fn blurs_ranges() -> bool {
-    cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("blurred-range")
 }
 
 impl RangeLock {
@@ -255,8 +240,9 @@ impl RangeLock {
             HoldKind::ForReading => {
                 self.word.fetch_sub(1, Ordering::Release);
             }
+            // Ordering: the release pairs with the acquire of whoever comes next.
             HoldKind::ForWriting => {
-                self.word.fetch_and(!WRITER, WRITTEN);
+                self.word.fetch_and(!WRITER, Ordering::Release);
             }
             HoldKind::Part(entry) => self.release_part(&entry),
         }

@@ -44,37 +44,6 @@ const FLAGS: usize = 0b1111;
 /// The bits that are set as soon as anybody waits: the list's head, and `FIRST`.
 const WAITERS: usize = !0b0111;
 
-// Planted bugs: each const is the correct ordering unless the build asks for a bug, so that the
-// checkers can be shown to find it.
-const SETTLE: Ordering = if cfg!(tfrt_planted = "relaxed-settle") {
-    Ordering::Relaxed
-} else {
-    Ordering::Release
-};
-const LOAD: Ordering = if cfg!(tfrt_planted = "missing-acquire") {
-    Ordering::Relaxed
-} else {
-    Ordering::Acquire
-};
-const PUSH: Ordering = if cfg!(tfrt_planted = "relaxed-push") {
-    Ordering::Relaxed
-} else {
-    Ordering::Release
-};
-const RELEASE: Ordering = if cfg!(tfrt_planted = "relaxed-release") {
-    Ordering::Relaxed
-} else {
-    Ordering::Release
-};
-const EXTRA_REFERENCES: u32 = if cfg!(tfrt_planted = "leak") { 1 } else { 0 };
-const LAST_REFERENCE: u32 = if cfg!(tfrt_planted = "early-free") {
-    2
-} else {
-    1
-};
-const POPS_BLINDLY: bool = cfg!(tfrt_planted = "blind-pop");
-const KEEPS_CLAIM: bool = cfg!(tfrt_planted = "lost-cell");
-
 /// The outcome of a settled cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -167,7 +136,7 @@ impl State {
     #[inline]
     pub(crate) fn load(&self) -> StateWord {
         // Ordering: pairs with the release in `settle`.
-        StateWord(self.0.load(LOAD))
+        StateWord(self.0.load(Ordering::Acquire))
     }
 
     /// Makes the continuation stored in the cell a waiter, if nobody waits yet.
@@ -179,7 +148,9 @@ impl State {
             seen.is_pending() && seen.is_empty(),
             "the first waiter is the oldest"
         );
-        self.exchange(seen, seen.0.map_addr(|address| address | FIRST), PUSH)
+        let with_first = seen.0.map_addr(|address| address | FIRST);
+        // Ordering: releases the continuation to `settle`.
+        self.exchange(seen, with_first, Ordering::Release)
     }
 
     /// Makes `node` the newest waiter; its `next` is already `seen.waiters()`.
@@ -196,7 +167,9 @@ impl State {
             "waiters exist only while the outcome is pending"
         );
         let flags = seen.flags();
-        self.exchange(seen, node.map_addr(|address| address | flags), PUSH)
+        let with_node = node.map_addr(|address| address | flags);
+        // Ordering: releases the node to `settle`.
+        self.exchange(seen, with_node, Ordering::Release)
     }
 
     /// Makes the continuation stored in the cell no waiter any more.
@@ -209,13 +182,7 @@ impl State {
         let without = seen.0.map_addr(|address| address & !FIRST);
         // Ordering: relaxed, since whoever takes the continuation back has stored it; what others
         // released with the word stays released.
-        match POPS_BLINDLY {
-            true => {
-                self.0.store(without, Ordering::Relaxed);
-                Ok(())
-            }
-            false => self.exchange(seen, without, Ordering::Relaxed),
-        }
+        self.exchange(seen, without, Ordering::Relaxed)
     }
 
     /// Settles the cell: publishes what the promise wrote, takes all waiters and gives up the
@@ -229,7 +196,8 @@ impl State {
         // Ordering: releases the payload to `load`. The waiters that `push_waiter` and
         // `push_first` released, and what the last handle released in `abandon`, were acquired
         // by the reading that gave `seen`.
-        self.exchange(seen, ptr::without_provenance_mut(outcome as usize), SETTLE)
+        let settled = ptr::without_provenance_mut(outcome as usize);
+        self.exchange(seen, settled, Ordering::Release)
     }
 
     /// Leaves the cell for good: the last handle is going.
@@ -242,7 +210,7 @@ impl State {
             let unclaimed = seen.0.map_addr(|address| address & !CLAIM);
             // Ordering: releases all that handles did with the cell to `settle`, whose caller
             // frees it.
-            match self.exchange(seen, if KEEPS_CLAIM { seen.0 } else { unclaimed }, RELEASE) {
+            match self.exchange(seen, unclaimed, Ordering::Release) {
                 Ok(()) => return Abandoned::ByHandles,
                 Err(now) => seen = now,
             }
@@ -257,7 +225,10 @@ impl State {
         success: Ordering,
     ) -> Result<(), StateWord> {
         // Ordering: `success` is the caller's; failure is a reading as in `load`.
-        match self.0.compare_exchange_weak(seen.0, new, success, LOAD) {
+        match self
+            .0
+            .compare_exchange_weak(seen.0, new, success, Ordering::Acquire)
+        {
             Ok(_) => Ok(()),
             Err(now) => Err(StateWord(now)),
         }
@@ -280,9 +251,7 @@ impl References {
         let more = u32::try_from(n).unwrap_or(u32::MAX);
         // Ordering: relaxed, since the caller holds a handle, and passing the new ones on to
         // another thread orders them.
-        let before = self
-            .0
-            .fetch_add(more.wrapping_add(EXTRA_REFERENCES), Ordering::Relaxed);
+        let before = self.0.fetch_add(more, Ordering::Relaxed);
         if more > u32::MAX / 2 || before > u32::MAX / 2 {
             // A wrapped count would free a cell in use; nothing can be saved at this point.
             std::process::abort();
@@ -294,11 +263,11 @@ impl References {
     pub(crate) fn release(&self) -> bool {
         // Ordering: the acquire pairs with the release below, in other threads. A sole holder
         // needs no read-modify-write: nobody else can make another handle.
-        if self.0.load(Ordering::Acquire) == LAST_REFERENCE {
+        if self.0.load(Ordering::Acquire) == 1 {
             return true;
         }
         // Ordering: releases what this thread did with the cell to the thread that frees it.
-        if self.0.fetch_sub(1, RELEASE) != LAST_REFERENCE {
+        if self.0.fetch_sub(1, Ordering::Release) != 1 {
             return false;
         }
         // Ordering: a load and not a fence, so that checkers that cannot see fences understand.

@@ -131,9 +131,7 @@ impl<'a> Cursor<'a> {
 
     /// Reads `len` bytes.
     pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], BefError> {
-        let is_blind =
-            cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("unseen-end");
-        if len > self.remaining() && !is_blind {
+        if len > self.remaining() {
             return Err(self.error(
                 codes::TRUNCATED,
                 &format!("{len} bytes expected, {} left", self.remaining()),

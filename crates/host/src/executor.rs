@@ -46,7 +46,6 @@ use tfrt_async::{AnyAsyncValue, Error};
 use crate::function::Function;
 use crate::kernel::control::{Resume, StepKind, Wake};
 use crate::kernel::{Call, Flow, Scratch, Status, Step, Surroundings, looping, wrong_result_count};
-use crate::planted::is_planted;
 use crate::request::{ExecutionContext, RequestContext};
 
 pub(crate) mod cost;
@@ -131,12 +130,7 @@ fn settle(frame: Arc<Frame>, claim: Claim, register: u32, value: AnyAsyncValue) 
     let is_looked_up = !value.is_plain() || !shape.has_one_stream();
     if let Some(kernel) = is_looked_up.then(|| shape.producer(register)).flatten() {
         stream = shape.stream(kernel);
-        if !is_planted("unplaced-error") {
-            value = located(&frame, kernel, value);
-        }
-    }
-    if is_planted("kept-frame") && value.error().is_some() {
-        std::mem::forget(frame.clone());
+        value = located(&frame, kernel, value);
     }
     match claim {
         Claim::Fill(right) => {

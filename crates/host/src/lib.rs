@@ -88,7 +88,6 @@ pub mod kernel;
 pub mod memory;
 #[cfg(not(loom))]
 mod output;
-mod planted;
 #[cfg(not(loom))]
 mod program;
 #[cfg(not(loom))]

@@ -17,7 +17,6 @@ use tfrt_bef::LocationOffset;
 use crate::context::HostContext;
 use crate::executor::topology::Topology;
 use crate::executor::{guarded, live};
-use crate::planted::is_planted;
 use crate::program::ProgramRef;
 use crate::record::{KernelSpan, KernelWork};
 use crate::trace::{TraceLevel, TraceSpan};
@@ -369,9 +368,6 @@ impl RequestContext {
     /// Tells whether the request was stopped.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
-        if is_planted("unseen-cancellation") {
-            return false;
-        }
         self.cancellation.get().is_some()
     }
 

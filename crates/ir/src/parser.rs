@@ -405,9 +405,7 @@ impl<'a> Parser<'a> {
 
     /// Counts one more level of nesting, which the caller takes back.
     fn enter_level(&mut self) -> Parsed<()> {
-        let is_blind =
-            cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("endless-nesting");
-        if self.depth >= MAX_DEPTH && !is_blind {
+        if self.depth >= MAX_DEPTH {
             return self.fail(codes::TOO_DEEP, self.token.span(), too_deep());
         }
         self.depth += 1;

@@ -266,8 +266,6 @@ macro_rules! with_element {
     }};
 }
 
-const CLAIMS_TOO_MUCH: bool = cfg!(tfrt_planted = "claim-past-end");
-
 /// Casts bytes to elements.
 ///
 /// # Errors
@@ -276,12 +274,6 @@ const CLAIMS_TOO_MUCH: bool = cfg!(tfrt_planted = "claim-past-end");
 #[inline]
 pub fn from_bytes<T: Element>(bytes: &[u8]) -> Result<&[T], Error> {
     let n_elements = checked_len::<T>(bytes)?;
-    if CLAIMS_TOO_MUCH {
-        // SAFETY: none, this is the bug: nobody reads the element behind the last, but it is claimed.
-        let more: &[T] =
-            unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), n_elements + 1) };
-        return Ok(&more[..n_elements]);
-    }
     // SAFETY: any bits are a `T` (`Element`), the address is aligned and so many lie in the bytes, as was
     // just checked; the result borrows them.
     Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), n_elements) })

@@ -379,9 +379,7 @@ impl Iterator for Offsets<'_> {
             let (extent, stride) = (self.extents[dimension], self.strides[dimension]);
             let coordinate = &mut self.coordinates[dimension];
             *coordinate += 1;
-            let is_past = cfg!(tfrt_planted)
-                && std::env::var("TFRT_PLANTED").as_deref() == Ok("step-past-end");
-            if *coordinate < extent + usize::from(is_past) {
+            if *coordinate < extent {
                 self.next = Some(offset + stride);
                 return Some(current);
             }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::steps::{cargo_within, target};
+use crate::steps::cargo_within;
 
 /// A group of tests by one method of checking.
 pub struct Search {
@@ -21,7 +21,7 @@ pub struct Search {
 const SURVIVAL: &[&str] = &["-p", "tfrt", "--no-default-features", "--test", "alone"];
 
 /// Random programs against the evaluator.
-pub const DIFFERENTIAL: Search = Search {
+pub static DIFFERENTIAL: Search = Search {
     method: "differential",
     tests: &["-p", "tfrt-differential", "--test", "differential"],
     filter: &[],
@@ -30,7 +30,7 @@ pub const DIFFERENTIAL: Search = Search {
 };
 
 /// Requests cancelled at every step.
-pub const CANCELLATION: Search = Search {
+pub static CANCELLATION: Search = Search {
     method: "cancellation sweep",
     tests: SURVIVAL,
     filter: &["cancelled_by", "cancelled_from"],
@@ -39,7 +39,7 @@ pub const CANCELLATION: Search = Search {
 };
 
 /// Kernels that never settle their results, and those that take their time.
-pub const STUCK: Search = Search {
+pub static STUCK: Search = Search {
     method: "stuck detection",
     tests: SURVIVAL,
     filter: &["never", "stuck"],
@@ -48,7 +48,7 @@ pub const STUCK: Search = Search {
 };
 
 /// Leaks after failures at every step, and after everything was dropped half way.
-pub const ACCOUNTING: Search = Search {
+pub static ACCOUNTING: Search = Search {
     method: "accounting at rest",
     tests: SURVIVAL,
     filter: &["failure_of", "promise_that", "dropped_half_way"],
@@ -57,7 +57,7 @@ pub const ACCOUNTING: Search = Search {
 };
 
 /// Every prefix, every flipped bit: one of so many.
-pub const SWEEP: Search = Search {
+pub static SWEEP: Search = Search {
     method: "sweep of prefixes and bits",
     tests: &["-p", "tfrt-fuzz", "--test", "library"],
     filter: &["sweep::"],
@@ -66,7 +66,7 @@ pub const SWEEP: Search = Search {
 };
 
 /// Texts that nest as deep as they like.
-pub const NESTING: Search = Search {
+pub static NESTING: Search = Search {
     method: "hostile texts",
     tests: &["-p", "tfrt-ir", "--test", "library"],
     filter: &["nesting"],
@@ -75,7 +75,7 @@ pub const NESTING: Search = Search {
 };
 
 /// Rights to parts of a buffer.
-pub const RANGES: Search = Search {
+pub static RANGES: Search = Search {
     method: "tests: range lock",
     tests: &["-p", "tfrt-async", "--lib"],
     filter: &["range_lock"],
@@ -84,7 +84,7 @@ pub const RANGES: Search = Search {
 };
 
 /// Tensors in any layout against the definition of each operation.
-pub const PROPERTIES: Search = Search {
+pub static PROPERTIES: Search = Search {
     method: "property tests: tensors",
     tests: &["-p", "tfrt-tensor", "--lib"],
     filter: &["math::layout_copy"],
@@ -106,9 +106,7 @@ impl Search {
             .envs(self.variable)
             .env("TFRT_PLANTED", bug.unwrap_or_default())
             // What fails here is no regression.
-            .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1")
-            .env("RUSTFLAGS", "--cfg tfrt_planted")
-            .env("CARGO_TARGET_DIR", target("planted"));
+            .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
         command
     }
 }

@@ -16,9 +16,6 @@ use crate::{
     waiter::{self, InlineWaiter},
 };
 
-/// A planted bug: the promise frees cells that still have handles.
-const FREES_OTHERS_CELLS: bool = cfg!(tfrt_planted = "double-free");
-
 /// The unique right to settle a cell; dropping it settles the cell with an error.
 ///
 /// Invariant: the cell is alive and pending, and no other right to it exists.
@@ -134,7 +131,7 @@ impl SettleRight {
                 Err(now) => seen = now,
             }
         }
-        if !seen.is_claimed() || FREES_OTHERS_CELLS {
+        if !seen.is_claimed() {
             // SAFETY: the handles have left before, so the cell is ours; it was just settled.
             unsafe { bury(cell, outcome) };
         }

@@ -11,9 +11,6 @@ use crate::{
     waiter::{self, InlineWaiter, WaiterNode},
 };
 
-/// A planted bug: a waiter that meets a settled cell is forgotten.
-const LOSES_WAITERS: bool = cfg!(tfrt_planted = "lost-waiter");
-
 /// Adds a waiter to the cell, or runs it if the cell is settled.
 ///
 /// # Safety
@@ -96,9 +93,6 @@ pub(super) unsafe fn add_first<F: FnOnce()>(
 
 /// Runs a waiter that came after the cell was settled.
 fn run_late(work: impl FnOnce() + 'static) {
-    if LOSES_WAITERS {
-        return;
-    }
     waiter::run_now(work);
 }
 

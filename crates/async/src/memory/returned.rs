@@ -12,16 +12,6 @@ use std::ptr::{self, NonNull};
 
 use crate::sync::{AtomicPtr, Ordering, UnsafeCell};
 
-/// The ordering by which a push publishes its block.
-const PUBLISH: Ordering = if cfg!(tfrt_planted = "relaxed-return") {
-    Ordering::Relaxed
-} else {
-    Ordering::Release
-};
-
-/// A planted bug, which the models must find: pushes are not told that the owner is gone.
-const FORGETS_ABSENCE: bool = cfg!(tfrt_planted = "forgotten-absence");
-
 /// The header of an idle block.
 pub(super) struct IdleBlock {
     pub(super) next: UnsafeCell<*mut IdleBlock>,
@@ -83,9 +73,9 @@ impl ReturnedBlocks {
             // Ordering: releases the link, and what was done with the block, to `take`.
             match self
                 .0
-                .compare_exchange_weak(seen, word, PUBLISH, Ordering::Relaxed)
+                .compare_exchange_weak(seen, word, Ordering::Release, Ordering::Relaxed)
             {
-                Ok(_) if gone != 0 && !FORGETS_ABSENCE => return OwnerPresence::Gone,
+                Ok(_) if gone != 0 => return OwnerPresence::Gone,
                 Ok(_) => return OwnerPresence::Present,
                 Err(now) => seen = now,
             }

@@ -15,9 +15,6 @@ use std::sync::Arc;
 use super::{Contents, HostAllocator, SystemAllocator, is_large};
 use crate::state::References;
 
-/// A planted bug: every holder is taken for the only one.
-const OVERLOOKS_OTHERS: bool = cfg!(tfrt_planted = "overlooked-holder");
-
 /// A shared, counted block of an allocator: a value, and bytes behind it.
 ///
 /// The handle leads to the value; who may touch the bytes is for the holders to agree on, for which the
@@ -167,7 +164,7 @@ impl<T> SharedBlock<T> {
     /// Borrows the value for writing, if this is the only handle.
     #[inline]
     pub fn get_mut(&mut self) -> Option<&mut T> {
-        if !self.is_unique() && !OVERLOOKS_OTHERS {
+        if !self.is_unique() {
             return None;
         }
         // SAFETY: the header is there, as this handle is counted. Others lead to the value through handles,

@@ -41,19 +41,6 @@ use std::mem::MaybeUninit;
 
 use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
-/// The ordering by which a push publishes its slot.
-const PUBLISH: Ordering = if cfg!(tfrt_planted = "relaxed-deque-publish") {
-    Ordering::Relaxed
-} else {
-    Ordering::AcqRel
-};
-
-/// A planted bug, which the models must find: a claim is taken without a compare and exchange.
-const STEAL_WITHOUT_CAS: bool = cfg!(tfrt_planted = "steal-without-cas");
-
-/// A planted bug, which the models must find: items are looked for without a read-modify-write.
-const LOOKS_BY_LOAD: bool = cfg!(tfrt_planted = "look-by-load");
-
 /// A value on cache lines of its own, two of them since processors fetch pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -204,9 +191,7 @@ impl<T> Ring<T> {
             ..taken
         }
         .pack();
-        if STEAL_WITHOUT_CAS {
-            self.taken.0.store(next, Ordering::Release);
-        } else if self
+        if self
             .taken
             .0
             // Ordering: see the loads of `taken` here and in `pop`.
@@ -318,7 +303,7 @@ impl<T> Owner<T> {
         unsafe { self.ring.write(pushed.wrapping_sub(taken.pops), item) };
         // Ordering: the release pairs with the acquire of `pushed` in `claim`. The acquire, and
         // that this is a read-modify-write, pairs with `Thief::has_items`.
-        self.ring.pushed.0.fetch_add(1, PUBLISH);
+        self.ring.pushed.0.fetch_add(1, Ordering::AcqRel);
         Ok(())
     }
 
@@ -336,7 +321,7 @@ impl<T> Owner<T> {
         }
         if n > 0 {
             // Ordering: as in `push`.
-            self.ring.pushed.0.fetch_add(n, PUBLISH);
+            self.ring.pushed.0.fetch_add(n, Ordering::AcqRel);
         }
     }
 
@@ -420,9 +405,6 @@ impl<T> Thief<T> {
     pub(super) fn has_items(&self) -> bool {
         // Ordering: pairs with the release in `pop`: `pushed` is not older than the pops.
         let taken = TakenCounts::unpack(self.ring.taken.0.load(Ordering::Acquire));
-        if LOOKS_BY_LOAD {
-            return taken.len(self.ring.pushed.0.load(Ordering::Acquire)) > 0;
-        }
         // Ordering: a read-modify-write, as the push is. If the push comes first its item is
         // seen here; if not, the push acquires what this thread did before.
         let pushed = self.ring.pushed.0.fetch_add(0, Ordering::AcqRel);

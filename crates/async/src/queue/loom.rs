@@ -5,8 +5,8 @@
 //!     timeout 300 cargo test -p tfrt-async --lib --release loom_queue
 //! ```
 //!
-//! Each model is shown to find a bug of its kind: add `--cfg tfrt_planted="NAME"`. A lost wake-up
-//! shows as loom's deadlock, which ends the test program with an abort.
+//! Each model is shown to find a bug of its kind, by `cargo xtask checkers NAME`. A lost wake-up shows
+//! as loom's deadlock, which ends the test program with an abort.
 //!
 //! | Planted bug | Found by, among others |
 //! |---|---|

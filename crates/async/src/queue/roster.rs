@@ -16,9 +16,6 @@ use std::collections::VecDeque;
 use super::sleep::lock;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-/// A planted bug, which the models must find: a thread leaves though a task was promised to it.
-const LEAVES_PROMISED: bool = cfg!(tfrt_planted = "blocking-leaves-promised");
-
 /// The scheduler of blocking tasks on their threads.
 pub(super) struct Roster<T> {
     state: Mutex<State<T>>,
@@ -109,12 +106,7 @@ impl<T> Roster<T> {
         let mut state = lock(&self.state);
         let mut impatient = false;
         loop {
-            let leave = impatient && LEAVES_PROMISED;
-            if let Some(task) = if leave {
-                None
-            } else {
-                state.queued.pop_front()
-            } {
+            if let Some(task) = state.queued.pop_front() {
                 return Some(task);
             }
             if state.closed || impatient {

@@ -40,12 +40,6 @@
 
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 
-/// A planted bug, which the models must find: there is no look after the change of the word.
-const LOSES_WAKE_UPS: bool = cfg!(tfrt_planted = "lost-wakeup");
-
-/// A planted bug, which the models must find: a searcher ends its search without a look for more.
-const SEARCH_ENDS_SILENTLY: bool = cfg!(tfrt_planted = "search-ends-silently");
-
 const SLEEPER: u64 = 1;
 const SEARCHER: u64 = 1 << 16;
 const COUNT: u64 = (1 << 16) - 1;
@@ -191,7 +185,7 @@ impl SleepProtocol {
         // Ordering: as in `begin_search`; the look comes after it.
         let before = SleepWord(self.word.fetch_sub(SEARCHER, Ordering::AcqRel));
         let is_last = before.searchers() == 1 && before.sleepers() > 0;
-        is_last && !SEARCH_ENDS_SILENTLY && more_work() && self.announce()
+        is_last && more_work() && self.announce()
     }
 
     /// Puts worker `index` to sleep until it is woken, unless `stay` finds a reason not to when
@@ -204,7 +198,7 @@ impl SleepProtocol {
         stay: impl FnOnce(SleepWord) -> bool,
     ) -> bool {
         let word = self.fall_asleep(index, searching);
-        if !LOSES_WAKE_UPS && stay(word) {
+        if stay(word) {
             self.stay_awake(index);
             return false;
         }

@@ -18,13 +18,6 @@
 use super::deque::Padded;
 use crate::sync::{AtomicU64, Ordering};
 
-/// A planted bug, which the models must find: one task in flight is taken for none.
-const OFF_BY_ONE: u64 = if cfg!(tfrt_planted = "quiesce-off-by-one") {
-    1
-} else {
-    0
-};
-
 /// The counters of one worker, of all threads that are not workers, or of tasks that may block.
 #[derive(Debug)]
 pub(super) struct WorkerCounters {
@@ -167,7 +160,7 @@ fn in_flight<'a>(sets: impl Iterator<Item = &'a WorkerCounters> + Clone) -> u64 
     let added: u64 = sets
         .map(|counters| counters.added.load(Ordering::Relaxed))
         .sum();
-    (added - finished).saturating_sub(OFF_BY_ONE)
+    added - finished
 }
 
 #[cfg(all(test, not(loom)))]

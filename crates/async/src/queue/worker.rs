@@ -42,9 +42,6 @@ const OUTSIDE_INTERVAL: u32 = 64;
 /// more memory than the newest one's.
 const OLDEST_INTERVAL: u32 = 64 * 64;
 
-const LEAVES_WORK: bool = cfg!(tfrt_planted = "leaves-work");
-const BLOCKS_SILENTLY: bool = cfg!(tfrt_planted = "blocks-silently");
-
 /// The shared state of a pool, held by workers, blocking threads and handles.
 pub(super) struct PoolState {
     idle: SleepProtocol,
@@ -257,9 +254,7 @@ impl PoolState {
         let ended = || track.iter().for_each(|track| track.task(begin));
         self.run(self.counters.blocking(), task, ended);
         BLOCKING_FOR.with(|own| own.set(std::ptr::null()));
-        if !BLOCKS_SILENTLY {
-            self.notify_watchers();
-        }
+        self.notify_watchers();
     }
 
     /// Counts a blocking task that is about to be offered to threads outside of the workers.
@@ -483,7 +478,7 @@ impl WorkerState {
                 core.quiescence.notify();
             }
             let has_work = core.has_work();
-            ended = word.is_closed() && (LEAVES_WORK || !has_work);
+            ended = word.is_closed() && !has_work;
             has_work || ended
         });
         if slept {

@@ -10,9 +10,6 @@ use std::sync::OnceLock;
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// A planted bug, which the models must find: records are believed that may be torn.
-const BELIEVE_TORN: bool = cfg!(tfrt_planted = "torn-record");
-
 /// The number of records that memory is taken for at once.
 const CHUNK: usize = 1 << 10;
 
@@ -79,9 +76,6 @@ impl Ring {
         // Ordering: pairs with the fence in `write`.
         fence(Ordering::Acquire);
         let whole = self.first_whole(self.n_written.load(Ordering::Relaxed));
-        if BELIEVE_TORN {
-            return (begin, records);
-        }
         let n_torn = whole.saturating_sub(begin).min(end - begin);
         records.drain(..usize::try_from(n_torn).unwrap_or(records.len()));
         (begin + n_torn, records)

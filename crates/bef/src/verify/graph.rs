@@ -318,9 +318,7 @@ impl Graph<'_, '_> {
         }
         for at in shape.operands() {
             let (register, n_registers) = (self.words[at], self.n_registers());
-            let is_lax = cfg!(tfrt_planted)
-                && std::env::var("TFRT_PLANTED").as_deref() == Ok("lax-register");
-            if register as usize >= n_registers + usize::from(is_lax) {
+            if register as usize >= n_registers {
                 let reason =
                     format!("reads register {register}, but the function has {n_registers}");
                 return fail(self, codes::REGISTER_INDEX, at, reason);

@@ -304,10 +304,7 @@ unsafe impl Sync for WeakFrame {}
 impl WeakFrame {
     /// Remembers a frame that was just shared.
     pub(super) fn new(frame: &Arc<Frame>) -> Self {
-        assert!(
-            frame.registers.is_shared() || cfg!(tfrt_planted = "unshared-count"),
-            "only shared frames are listed"
-        );
+        assert!(frame.registers.is_shared(), "only shared frames are listed");
         WeakFrame(Arc::downgrade(frame))
     }
 

@@ -19,7 +19,6 @@ use tfrt_bef::order::sort_by;
 
 use super::frame::{Frame, SharedFrame, WeakFrame};
 use crate::context::{HostContext, WeakHost};
-use crate::planted::is_planted;
 use crate::request::RequestContext;
 use crate::stuck::Stuck;
 
@@ -185,7 +184,7 @@ fn watch(host: WeakHost, previous: Option<(u64, u64)>) {
             return;
         }
         let now = strong.quiet();
-        if now.is_some() && now == previous && !is_planted("unseen-stop") {
+        if now.is_some() && now == previous {
             find_stuck(&strong, now);
         }
         drop(strong);
@@ -199,8 +198,7 @@ impl HostContext {
         // Ordering: pairs with `enter` and `leave`.
         let busy = self.live_frames().busy.load(Ordering::Acquire);
         let activity = self.queue().activity();
-        let mut idle = activity.in_flight == 0 && self.timers().pending() == 0 && busy as u32 == 0;
-        idle |= is_planted("false-alarm");
+        let idle = activity.in_flight == 0 && self.timers().pending() == 0 && busy as u32 == 0;
         idle.then_some((activity.epoch, busy))
     }
 }

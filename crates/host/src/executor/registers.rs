@@ -61,23 +61,6 @@ const STARTED: u32 = 1 << 30;
 /// In a kernel's word: it has returned, but its results are to come from a call.
 const PENDING: u32 = 1 << 29;
 
-/// Planted bug: a shared count that releases nothing, so that a user may miss the register.
-const COUNT_DOWN: Ordering = if cfg!(tfrt_planted = "relaxed-count") {
-    Ordering::Relaxed
-} else {
-    Ordering::AcqRel
-};
-
-/// Planted bug: counts stay plain loads and stores when the registers are shared.
-const SHARING: bool = !cfg!(tfrt_planted = "unshared-count");
-
-/// Planted bug: a slot that holds one reference too many.
-const EXTRA_REFERENCES: usize = if cfg!(tfrt_planted = "slot-leak") {
-    1
-} else {
-    0
-};
-
 /// The right to start one kernel.
 #[derive(Debug)]
 pub(crate) struct Ready {
@@ -367,7 +350,7 @@ impl Registers {
     pub(crate) fn is_shared(&self) -> bool {
         // Ordering: a thread that was let in sees the store, which came before; the confined
         // thread sees its own.
-        SHARING && self.shared.load(Ordering::Relaxed)
+        self.shared.load(Ordering::Relaxed)
     }
 
     /// Lets other threads in: gives each returned register that is not filled yet the value that
@@ -521,7 +504,7 @@ impl Registers {
         } else {
             // Ordering: releases the filled register to whoever takes the count to zero, and
             // acquires what the others who counted down released.
-            word.fetch_sub(1, COUNT_DOWN) == 1
+            word.fetch_sub(1, Ordering::AcqRel) == 1
         };
         is_last.then_some(Ready { kernel })
     }
@@ -809,7 +792,7 @@ impl Registers {
             Some(promise) => {
                 let uses = n_references - self.n_returns(output);
                 if uses > 0 {
-                    value.retain(uses + EXTRA_REFERENCES);
+                    value.retain(uses);
                     // SAFETY: `uses` references were just retained for the slot, beside `value`.
                     unsafe { self.write_slot(register, &value) };
                 }
@@ -822,7 +805,7 @@ impl Registers {
                     // Ordering: without a promise these registers are confined.
                     word.store(word.load(Ordering::Relaxed) | bit, Ordering::Relaxed);
                 }
-                value.retain(n_references - 1 + EXTRA_REFERENCES);
+                value.retain(n_references - 1);
                 // SAFETY: `value` itself is the last of the references for the slot: it is
                 // forgotten at once.
                 unsafe { self.write_slot(register, &value) };

@@ -21,7 +21,6 @@ use tfrt_async::sync::UnsafeCell;
 
 use super::records::{Record, RecordWriter, Records};
 use super::shape::Output;
-use crate::planted::is_planted;
 
 /// What a register is kept in.
 pub(crate) type Slot = UnsafeCell<MaybeUninit<AnyAsyncValue>>;
@@ -382,15 +381,12 @@ unsafe fn find_last<R>(
     mut look: impl FnMut(u32, &AnyAsyncValue) -> Option<R>,
 ) -> Option<R> {
     let left = (0..record.n_operands()).zip(record.operands());
-    let mut left = left.skip(n_taken as usize);
+    let left = left.skip(n_taken as usize);
     let look = |(index, register): (u32, &u32)| {
         // SAFETY: the caller says so.
         let operand = unsafe { slots.peek(*register) };
         look(index, operand)
     };
-    if is_planted("first-error") {
-        return left.find_map(look);
-    }
     left.rev().find_map(look)
 }
 

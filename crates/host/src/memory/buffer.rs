@@ -33,8 +33,6 @@ use tfrt_async::{Contents, Error, Heap, Hold, HostAllocator, RangeLock, SharedBl
 /// that processors load.
 pub const BUFFER_ALIGNMENT: usize = 64;
 
-const READS_PAST_END: bool = cfg!(tfrt_planted = "read-past-end");
-
 /// A buffer of host memory, counted: clones and slices share it.
 ///
 /// # Examples
@@ -380,11 +378,6 @@ impl Memory {
     unsafe fn bytes(&self, range: &Range<usize>) -> &[u8] {
         // SAFETY: the caller says that the range is within.
         let start = unsafe { self.start().add(range.start) };
-        if READS_PAST_END {
-            // SAFETY: none, this is the bug.
-            let more = unsafe { NonNull::slice_from_raw_parts(start, range.len() + 1).as_ref() };
-            std::hint::black_box(more[range.len()]);
-        }
         // SAFETY: as above; initialised (B1), and nobody writes it.
         unsafe { NonNull::slice_from_raw_parts(start, range.len()).as_ref() }
     }

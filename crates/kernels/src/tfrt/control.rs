@@ -45,9 +45,6 @@ fn choose(condition: bool, arguments: Arguments, yes: Callee, no: Callee) -> For
 /// `%r = tfrt.case %i [@b0, @b1] (%x) : (i32) -> (i32)`
 fn case(index: i32, arguments: Arguments, branches: Callees) -> Result<Forward, Error> {
     let n_branches = branches.0.len();
-    let is_wrong =
-        cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("wrong-branch");
-    let index = if is_wrong && index == 1 { 0 } else { index };
     let branch = usize::try_from(index)
         .ok()
         .and_then(|index| branches.0.into_iter().nth(index));
@@ -159,11 +156,9 @@ fn repeat(count: i32, values: Rest, body: Callee) -> Result<Loop<Repeat>, Error>
         )));
     };
     expect_shape(body, values.len(), values.len())?;
-    let one_more =
-        cfg!(tfrt_planted) && std::env::var("TFRT_PLANTED").as_deref() == Ok("turn-too-many");
     let turns = Repeat {
         body,
-        n_left: n_left.saturating_add(u32::from(one_more)),
+        n_left,
         n_left_in_block: BLOCK,
         operands: held(&values),
     };
