@@ -111,6 +111,10 @@ fn rows_have_what_the_newest_forms_have() {
         let names: BTreeSet<&str> = schema::names(domain).collect();
         assert!(!names.is_empty());
         for name in names {
+            // Of ONNX Runtime alone, and made of others.
+            if name.ends_with("SimplifiedLayerNormalization") {
+                continue;
+            }
             let newest = schema::lookup(domain, name, i64::MAX).unwrap();
             let own = format!("{prefix}{name}");
             let row = names::onnx::row(&own).unwrap_or_else(|| panic!("{own} has no row"));

@@ -189,6 +189,7 @@ fn opset_of(module: &Module, domain: &str) -> Option<i64> {
     let name = match domain {
         "" => "onnx.opset".to_owned(),
         "ml" => "onnx.opset.ai.onnx.ml".to_owned(),
+        "microsoft" => "onnx.opset.com.microsoft".to_owned(),
         domain => format!("onnx.opset.{domain}"),
     };
     module.op(module.top()).attribute(&name)?.as_i64()

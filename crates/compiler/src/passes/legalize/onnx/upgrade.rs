@@ -20,7 +20,7 @@
 //! | `Add`, `Equal`, .. and `Gemm` | 7 | without `broadcast`: it is allowed now |
 //!
 //! `FlexAttention` with graphs of its own becomes the operations that define it (`flex.rs`), and so
-//! do operators of `ai.onnx.ml` that have no kernel (`ml.rs`), and what was broadcast otherwise before
+//! do operators of `ai.onnx.ml` that have no kernel (`ml.rs`), those of `com.microsoft` (`contrib.rs`), and what was broadcast otherwise before
 //! version 7 (`older.rs`).
 //!
 //! What is rewritten states its version itself, as `onnx.opset`; all else keeps that of the module. An
@@ -48,6 +48,7 @@ pub(crate) const PASS: Pass = Pass {
     run: Run::Alone(run),
 };
 
+mod contrib;
 mod expansion;
 mod flex;
 mod ml;
@@ -61,6 +62,7 @@ fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
             }
         }
     }
+    contrib::run(module, diagnostics);
     expansion::expand(module, flex::is_one, flex::make);
     expansion::expand(module, ml::is_one, ml::make);
     expansion::expand(module, older::is_one, older::make);
