@@ -30,14 +30,22 @@ onnxruntime.set_default_logger_severity(4)
 TOLERANCES = {"float32": 2e-5, "float16": 3e-3, "float64": 1e-9}
 
 
-def model(case, is_open):
-    """The model of a case; `is_open` leaves extents of inputs unstated."""
-    inputs, constants, names = [], [], []
+# Extents of inputs are stated, are not, or follow from another node, of whose result nothing is stated.
+FORMS = ("", ", open", ", hidden")
+
+
+def model(case, form):
+    """The model of a case, whose inputs have one of the forms."""
+    is_open = form != FORMS[0]
+    inputs, constants, names, nodes = [], [], [], []
     for name, value, is_constant in case.operands:
         if value is None:
             names.append("")
             continue
-        names.append(name)
+        is_hidden = form == FORMS[2] and not is_constant and value.ndim > 0
+        names.append(f"{name} hidden" if is_hidden else name)
+        if is_hidden:
+            nodes.append(helper.make_node("Concat", [name], [f"{name} hidden"], axis=0))
         if is_constant:
             constants.append(numpy_helper.from_array(value, name) if not isinstance(value, onnx.TensorProto) else value)
             continue
@@ -52,7 +60,7 @@ def model(case, is_open):
             info = onnx.ValueInfoProto()
             info.name = name
             outputs.append(info)
-    graph = helper.make_graph([node], "case", inputs, outputs, constants)
+    graph = helper.make_graph([*nodes, node], "case", inputs, outputs, constants)
     imports = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
@@ -119,12 +127,12 @@ def main():
         if chosen and case.operator not in chosen:
             continue
         row = rows.setdefault(case.operator, {"types": set(), "cases": 0, "passed": 0, "worst": 0.0, "refused": 0})
-        for is_open in (False, True):
-            proto = model(case, is_open)
+        for form in FORMS:
+            proto = model(case, form)
             feeds = {name: value for name, value, is_constant in case.operands if value is not None and not is_constant}
-            label = f"{case.operator} [{case.label}{', open' if is_open else ''}]"
+            label = f"{case.operator} [{case.label}{form}]"
             try:
-                with_types = model(case, is_open)
+                with_types = model(case, form)
                 for info, kind in zip(with_types.graph.output, case.kinds):
                     info.type.CopyFrom(helper.make_tensor_type_proto(kind, None))
                 theirs, names = expected(with_types, feeds)

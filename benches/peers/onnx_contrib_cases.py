@@ -402,3 +402,166 @@ add_group("norms", {"do_rotary": 1}, length=3, past=4, room=12, norms=True, rota
 add_group("one head", length=1, past=4, room=12, heads=4, kv=1)
 for kind in (1, 2):
     add_group(f"scores {kind}", {"qk_output": kind}, length=3, past=4, room=7, results=("y", "k", "v", "q"))
+
+# Integers of a few bits.
+
+
+def packed(r, bits, n, k, block, zeros, flat=False):
+    blocks = -(-k // block)
+    codes = r.ints(0, 256, n, blocks, block * bits // 8, dtype=U8)
+    scales = r.random.uniform(0.01, 0.1, (n, blocks)).astype(F32)
+    packed_zeros = r.ints(0, 256, n, -(-blocks * bits // 8), dtype=U8)
+    return codes, scales.ravel() if flat else scales, packed_zeros.ravel() if flat and zeros else packed_zeros if zeros else None
+
+
+def add_bits(label, rows, bits, n, k, block, zeros=False, bias=False, floats=False, types=(F32,), flat=False, **extra):
+    def make(r, t):
+        codes, scales, points = packed(r, bits, n, k, block, zeros, flat)
+        if floats:
+            points = r.random.uniform(0, 15, scales.shape).astype(t)
+        return [r.floats(*rows, k, dtype=t), const(codes), const(scales.astype(t)),
+                None if points is None else const(points), None, const(r.floats(n, dtype=t)) if bias else None]
+    add("MatMulNBits", label, make, types=types, K=k, N=n, bits=bits, block_size=block, **extra)
+
+
+for bits in (2, 4, 8):
+    for zeros in (False, True):
+        add_bits(f"{bits} {zeros}", (2, 3), bits, 24, 64, 32, zeros, types=BOTH)
+        add_bits(f"{bits} {zeros} one row", (1, 1), bits, 40, 96, 16, zeros, types=BOTH)
+        add_bits(f"{bits} {zeros} ragged", (5,), bits, 7, 70, 16, zeros)
+        add_bits(f"{bits} {zeros} bias", (3,), bits, 8, 128, 128, zeros, bias=True)
+        add_bits(f"{bits} {zeros} flat", (3,), bits, 8, 64, 16, zeros, flat=True)
+add_bits("float zeros", (3,), 4, 8, 64, 32, floats=True)
+add_bits("level 1", (3,), 4, 8, 64, 32, accuracy_level=1)
+# With zero points, too, ONNX Runtime takes 8 for all of them.
+add("MatMulNBits", "groups", lambda r, t: [r.floats(3, 64), *[x if x is None else const(x) for x in packed(r, 4, 8, 64, 16, False)],
+    const(r.random.permutation(numpy.repeat(numpy.arange(4), 16)).astype(numpy.int32))], K=64, N=8, bits=4, block_size=16)
+
+
+def small(values, kind):
+    """A tensor of integers of 4 bits, two in a byte."""
+    import onnx
+    flat = values.astype(numpy.uint8).ravel() & 15
+    flat = numpy.append(flat, [0] * (flat.size % 2)).astype(U8)
+    return onnx.TensorProto(data_type=kind, dims=values.shape, raw_data=(flat[::2] | flat[1::2] << 4).tobytes())
+
+
+for zeros in (False, True):
+    for places in [(3,), (2, 3), ()]:
+        for t in (TensorProto.INT4, TensorProto.UINT4):
+            low = -8 if t == TensorProto.INT4 else 0
+            def make(r, dtype):
+                data = small(r.ints(low, low + 16, 9, 32), t)
+                data.name = "x0"
+                points = small(r.ints(low, low + 16, 9, 2), t)
+                points.name = "x3"
+                return [const(data), r.ints(-9, 9, *places, dtype=numpy.int64), const(r.random.uniform(
+                    0.01, 0.1, (9, 2)).astype(dtype)), const(points) if zeros else None]
+            add("GatherBlockQuantized", f"{zeros} {places} {t}", make, types=BOTH, block_size=16)
+            CASES[-1].types = CASES[-2].types = f"{'i4' if low else 'u4'}"
+        for bits in (4, 8):
+            def make(r, dtype):
+                return [const(r.ints(0, 256, 9, 32 * bits // 8, dtype=U8)), r.ints(0, 9, *places),
+                        const(r.random.uniform(0.01, 0.1, (9, 2)).astype(dtype)),
+                        const(r.ints(0, 256, 9, 2 * bits // 8, dtype=U8)) if zeros else None]
+            add("GatherBlockQuantized", f"{zeros} {places} {bits} bits", make, types=BOTH, block_size=16, bits=bits)
+            CASES[-1].types = CASES[-2].types = f"u8 ({bits} bits)"
+add("GatherBlockQuantized", "columns", lambda r, t: [const(r.ints(0, 256, 6, 16, dtype=U8)), r.ints(0, 6, 2),
+    const(r.random.uniform(0.01, 0.1, (6, 2)).astype(t))], block_size=16, quantize_axis=-1)
+
+
+# Recurrent layers.
+
+
+def lstm(r, t, directions, columns=False, bias=True, states=False, lens=False, peepholes=False, signed=False):
+    n, inputs, length, batch = 5, 4, 6, 3
+    kind = I8 if signed else U8
+    scales = (directions, 4 * n) if columns else (directions,)
+    zeros = numpy.full(scales, 0 if signed or columns else 128, kind)
+    return [r.floats(length, batch, inputs), const(whole(r, kind, directions, inputs, 4 * n)),
+            const(whole(r, kind, directions, n, 4 * n)), const(r.floats(directions, 8 * n)) if bias else None,
+            numpy.array([6, 3, 4], numpy.int32) if lens else None, r.floats(directions, batch, n) if states else None,
+            r.floats(directions, batch, n) if states else None, const(r.floats(directions, 3 * n)) if peepholes else None,
+            const(r.random.uniform(0.004, 0.006, scales).astype(F32)), const(zeros),
+            const(r.random.uniform(0.004, 0.006, scales).astype(F32)), const(zeros)]
+
+
+for direction in ("forward", "reverse", "bidirectional"):
+    both = 2 if direction == "bidirectional" else 1
+    for name, extra in [("plain", {}), ("columns", {"columns": True, "signed": True}), ("signed", {"signed": True}),
+                        ("no bias", {"bias": False}), ("states", {"states": True}), ("lengths", {"lens": True}),
+                        ("peepholes", {"peepholes": True}), ("all", {"states": True, "lens": True, "peepholes": True})]:
+        add("DynamicQuantizeLSTM", f"{direction} {name}", lambda r, t: lstm(r, t, both, **extra), results=("y", "h", "c"),
+            hidden_size=5, direction=direction)
+add("DynamicQuantizeLSTM", "clip", lambda r, t: lstm(r, t, 1), hidden_size=5, clip=0.5)
+add("DynamicQuantizeLSTM", "coupled", lambda r, t: lstm(r, t, 1), hidden_size=5, input_forget=1)
+add("DynamicQuantizeLSTM", "functions", lambda r, t: lstm(r, t, 1), hidden_size=5,
+    activations=["HardSigmoid", "Relu", "Tanh"])
+
+# Other tensors.
+for upper in (0, 1):
+    for k in (None, 1, -2):
+        add("Trilu", f"{upper} {k}", lambda r, t: [r.floats(2, 4, 5, dtype=t), None if k is None else numpy.array(
+            k, numpy.int64)], types=(F32, numpy.float64), upper=upper)
+for shape in [(3, 3), (2, 4, 4), (1, 1)]:
+    add("Inverse", f"{shape}", lambda r, t: [r.floats(*shape, dtype=t)], types=(F32, numpy.float64))
+    # ONNX Runtime rounds each step.
+    add("Inverse", f"{shape}", lambda r, t: [r.floats(*shape, dtype=t)], types=(F16,), tolerance=1e-2)
+for t in (F32, numpy.int32, numpy.int64, numpy.float64):
+    add("Range", "step", lambda r, t: [numpy.array([2], t), numpy.array([9], t), numpy.array([3], t)], types=(t,))
+    add("Range", "none", lambda r, t: [numpy.array(2, t), numpy.array(9, t)], types=(t,))
+for mode in ("constant", "reflect", "edge"):
+    add("Pad", f"{mode}", lambda r, t: [r.floats(3, 4, dtype=t), const(numpy.array([1, 0, 2, 1], numpy.int64)),
+        numpy.array([1.5], t) if mode == "constant" else None], types=(F32, numpy.float64), mode=mode)
+add("Pad", "row", lambda r, t: [r.floats(3, 4), const(numpy.array([[1, 0, 2, 1]], numpy.int64))])
+add("Pad", "less", lambda r, t: [r.floats(3, 4), const(numpy.array([-1, 0, 2, -1], numpy.int64))])
+for axis in (0, 1, -1, 2):
+    add("ExpandDims", f"{axis}", lambda r, t: [r.floats(3, 4), const(numpy.array(axis, numpy.int32))])
+for t in (F32, numpy.int64):
+    add("GatherND", "rows", lambda r, t: [r.floats(3, 4, 2, scale=9, dtype=t), r.ints(0, 3, 5, 2)], types=(t,))
+    add("GatherND", "rows of i64", lambda r, t: [r.floats(3, 4, 2, scale=9, dtype=t), r.ints(0, 3, 5, 1, dtype=numpy.int64)],
+        types=(t,))
+for mode in ("bilinear", "nearest", "bicubic"):
+    for padding in ("zeros", "border", "reflection"):
+        for corners in (0, 1):
+            add("GridSample", f"{mode} {padding} {corners}", lambda r, t: [r.floats(2, 3, 5, 4), r.floats(2, 3, 3, 2)],
+                mode=mode, padding_mode=padding, align_corners=corners,
+                # Beyond the border ONNX Runtime differs from the reference of the standard.
+                tolerance=0.2 if (mode, padding) == ("bicubic", "border") else 0.0)
+for sides in (1, 0):
+    add("Rfft", f"{sides}", lambda r, t: [r.floats(2, 8)], signal_ndim=1, onesided=sides)
+    add("Irfft", f"{sides}", lambda r, t: [r.floats(2, 5, 2)], signal_ndim=1, onesided=sides)
+for name in ("none", "silu"):
+    for bias in (False, True):
+        for past in (False, True):
+            add("CausalConvWithState", f"{name} {bias} {past}", lambda r, t: [r.floats(2, 3, 6, dtype=t),
+                const(r.floats(3, 1, 4, dtype=t)), const(r.floats(3, dtype=t)) if bias else None,
+                r.floats(2, 3, 3, dtype=t) if past else None], results=("y", "p"), types=BOTH, activation=name)
+for rule in ("linear", "gated", "delta", "gated_delta"):
+    for past in (False, True):
+        add("LinearAttention", f"{rule} {past}", lambda r, t: [r.floats(2, 5, 16, dtype=t), r.floats(2, 5, 8, dtype=t),
+            r.floats(2, 5, 8, dtype=t), r.floats(2, 2, 4, 4, dtype=t) if past else None,
+            -abs(r.floats(2, 5, 2, dtype=t)) if "gated" in rule else None,
+            r.random.uniform(0, 1, (2, 5, 2)).astype(t) if "delta" in rule else None], results=("y", "p"),
+            update_rule=rule, q_num_heads=4, kv_num_heads=2)
+
+
+def experts(r, t, bias, third=False, rows=(7,), wide=1):
+    n, hidden, inner = 4, 6, 5
+    return [r.floats(*rows, hidden, dtype=t), r.floats(int(numpy.prod(rows)), n, dtype=t),
+            const(r.floats(n, inner * wide, hidden, dtype=t)), const(r.floats(n, inner * wide, dtype=t)) if bias else None,
+            const(r.floats(n, hidden, inner, dtype=t)), const(r.floats(n, hidden, dtype=t)) if bias else None,
+            const(r.floats(n, inner, hidden, dtype=t)) if third else None,
+            const(r.floats(n, inner, dtype=t)) if third and bias else None]
+
+
+for name in ("relu", "gelu", "silu", "identity"):
+    for bias in (False, True):
+        for normal in (0, 1):
+            add("MoE", f"{name} {bias} {normal}", lambda r, t: experts(r, t, bias), types=BOTH, activation_type=name, k=2,
+                normalize_routing_weights=normal)
+add("MoE", "one, batch", lambda r, t: experts(r, t, True, rows=(2, 3)), activation_type="relu", k=1)
+add("MoE", "third", lambda r, t: experts(r, t, True, True), activation_type="silu", k=2)
+for fused in (1, 2):
+    add("MoE", f"swiglu {fused}", lambda r, t: experts(r, t, True, wide=2), activation_type="swiglu", k=2,
+        swiglu_fusion=fused, activation_alpha=1.702, activation_beta=1.0, swiglu_limit=7.0)

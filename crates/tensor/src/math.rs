@@ -76,6 +76,7 @@ pub mod linear;
 mod lines;
 pub mod matmul;
 pub mod movement;
+pub mod n_bits;
 pub mod near;
 pub mod normalize;
 pub mod number;

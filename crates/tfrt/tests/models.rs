@@ -6,6 +6,8 @@ mod calls;
 mod command;
 #[path = "models/concurrency.rs"]
 mod concurrency;
+#[path = "models/contrib.rs"]
+mod contrib;
 #[path = "models/formats.rs"]
 mod formats;
 #[path = "models/graph.rs"]

@@ -9,10 +9,14 @@ use super::prepare::State as _;
 use super::{Node, Operations, Outputs, with_floating};
 
 mod packed;
+mod quantized;
 
 pub(super) use packed::PREPARE;
 
-pub(super) const OPERATIONS: &Operations = &[("rnn", recurrent)];
+pub(super) const OPERATIONS: &Operations = &[
+    ("onnx.microsoft.DynamicQuantizeLSTM", quantized::lstm),
+    ("rnn", recurrent),
+];
 
 /// `rnn`: a recurrent layer of cells of a `kind`.
 fn recurrent(node: &Node<'_>) -> Result<Outputs, Error> {

@@ -5,6 +5,8 @@
 mod elementwise;
 #[path = "onnx/learned.rs"]
 mod learned;
+#[path = "onnx/microsoft.rs"]
+mod microsoft;
 #[path = "onnx/misuse.rs"]
 mod misuse;
 #[path = "onnx/movement.rs"]

@@ -35,6 +35,7 @@ use tfrt_ir::{
 };
 
 use crate::codes;
+use crate::legalize::Context;
 use crate::passes::graph::{CONSTANT, NO_VALUE, graphs, infer, lower, node};
 use crate::passes::scope;
 use crate::pipeline::{Pass, Property, Run};
@@ -45,7 +46,7 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: Run::Alone(run),
+    run: Run::With(run),
 };
 
 mod contrib;
@@ -54,7 +55,7 @@ mod flex;
 mod ml;
 mod older;
 
-fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
+fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
     for block in scope::blocks(module) {
         for &op in module.block(block).operations() {
             if let Some(message) = ml::fault(module, op) {
@@ -88,6 +89,7 @@ fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
             module.erase(op);
         }
     }
+    contrib::finish(module, context, diagnostics);
     // What is passed on takes the place of results, and may be of another type.
     for (function, block) in graphs(module) {
         infer::signature(module, function, block);

@@ -9,15 +9,20 @@ use tfrt_ir::{Attribute, Diagnostics, Module, OpId, Type, ValueId};
 
 use super::expansion::{self, Expansion};
 use crate::codes;
-use crate::passes::graph::node;
+use crate::legalize::Context;
+use crate::passes::graph::{infer, node};
+use crate::passes::scope;
 
 mod attention;
+mod blocks;
 mod cache;
 mod embedding;
+mod experts;
 mod norms;
 mod pointwise;
 mod products;
 mod quantized;
+mod tensors;
 
 const DOMAIN: &str = "onnx.microsoft.";
 /// The number of the type `f32` in the format.
@@ -26,7 +31,20 @@ const F32: i64 = 1;
 const BLOCKED: &str = "onnx.ext.com.microsoft.nchwc.";
 
 /// A value for each result, nothing for one that can't be asked for.
-type Made = Result<Vec<Option<ValueId>>, String>;
+type Made = Result<Vec<Option<ValueId>>, Refusal>;
+
+/// Why nothing stands for an operator.
+enum Refusal {
+    /// Its form depends on what is not known of an operand.
+    Unknown(String),
+    /// It is wrong.
+    Wrong(String),
+}
+
+/// Returns the refusal of an operator that is wrong.
+fn wrong(message: impl Into<String>) -> Refusal {
+    Refusal::Wrong(message.into())
+}
 
 /// Puts operations in the place of an operator.
 type Make = fn(&mut Expansion<'_>) -> Made;
@@ -35,17 +53,26 @@ type Make = fn(&mut Expansion<'_>) -> Made;
 const OPERATORS: &[(&str, Make)] = &[
     ("Attention", attention::attention),
     ("BiasGelu", pointwise::bias_gelu),
+    ("CausalConvWithState", tensors::causal_conv),
     ("DequantizeLinear", quantized::dequantize),
     ("DynamicQuantizeMatMul", quantized::dynamic),
     ("EmbedLayerNormalization", embedding::embed_layer_norm),
+    ("ExpandDims", tensors::expand_dims),
     ("FastGelu", pointwise::fast_gelu),
     ("FusedConv", products::conv),
     ("FusedGemm", products::gemm),
     ("FusedMatMul", products::mat_mul),
+    ("GatherBlockQuantized", blocks::gather),
+    ("GatherND", tensors::gather_nd),
     ("Gelu", pointwise::gelu),
+    ("GridSample", tensors::grid_sample),
     ("GroupQueryAttention", cache::group_query),
+    ("Irfft", tensors::irfft),
+    ("LinearAttention", tensors::linear_attention),
     ("MatMulIntegerToFloat", quantized::to_float),
+    ("MoE", experts::mixture),
     ("MultiHeadAttention", attention::multi_head),
+    ("Pad", tensors::pad),
     ("QAttention", attention::quantized),
     ("QEmbedLayerNormalization", embedding::quantized),
     ("QGemm", quantized::gemm),
@@ -61,11 +88,14 @@ const OPERATORS: &[(&str, Make)] = &[
     ("QLinearWhere", quantized::select),
     ("QuantizeLinear", quantized::quantize),
     ("QuickGelu", pointwise::quick_gelu),
+    ("Range", tensors::range),
+    ("Rfft", tensors::rfft),
     ("RotaryEmbedding", embedding::rotary),
     ("SimplifiedLayerNormalization", norms::simplified),
     ("SkipLayerNormalization", norms::skip),
     ("SkipSimplifiedLayerNormalization", norms::skip_simplified),
     ("TransposeMatMul", products::mat_mul),
+    ("Trilu", tensors::trilu),
 ];
 
 /// Operators among them that are written in the default domain, too.
@@ -74,8 +104,33 @@ const IN_BOTH: [&str; 2] = [
     "SkipSimplifiedLayerNormalization",
 ];
 
-/// Expands all operators of a module; what is wrong with one is an error.
+/// Expands the operators of a module, but for those whose form depends on a rank that is not known; what is wrong with one is
+/// an error.
 pub(super) fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
+    expand(module, false, diagnostics);
+}
+
+/// Expands what [`run`] left, by the ranks that follow from what the others have become.
+pub(super) fn finish(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
+    let is_left = |module: &Module| {
+        let mut blocks = scope::blocks(module).into_iter();
+        blocks.any(|block| {
+            let mut operations = module.block(block).operations().iter();
+            operations.any(|op| find(module.op(*op).name()).is_some())
+        })
+    };
+    while is_left(module) && !diagnostics.has_errors() {
+        // What it has to say is said when all operations are those of graphs.
+        infer::run(module, context, &mut Diagnostics::default());
+        if expand(module, false, diagnostics) == 0 {
+            expand(module, true, diagnostics);
+            return;
+        }
+    }
+}
+
+/// Expands operators; returns how many. One whose form is not known is an error if there is nothing more to come.
+fn expand(module: &mut Module, is_last: bool, diagnostics: &mut Diagnostics) -> usize {
     let make = |here: &mut Expansion<'_>| {
         let name = here.module.op(here.like).name().clone();
         if let Some(name) = name.strip_prefix(BLOCKED) {
@@ -84,18 +139,11 @@ pub(super) fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
                  save the model at level 'extended' or 'basic'"
             )));
         }
-        let mut made = find(&name)?(here);
-        if let Ok(values) = &mut made {
-            let results = here.module.op(here.like).results();
-            values.resize(results.len(), None);
-            let mut lacking = results.iter().zip(&*values);
-            let lacking =
-                lacking.position(|(old, new)| new.is_none() && !here.module.is_unused(*old));
-            if let Some(index) = lacking {
-                return Some(Err(format!("result {index} can't be asked for")));
-            }
+        match made(here, find(&name)?) {
+            Ok(values) => Some(Ok(values)),
+            Err(Refusal::Unknown(_)) if !is_last => None,
+            Err(Refusal::Unknown(message) | Refusal::Wrong(message)) => Some(Err(message)),
         }
-        Some(made)
     };
     let is_one = |module: &Module, op: OpId| {
         let name = module.op(op).name();
@@ -103,7 +151,19 @@ pub(super) fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
     };
     expansion::try_expand(module, is_one, make, &mut |module, op, message| {
         diagnostics.push(module.op_error(codes::GRAPH, op, message));
-    });
+    })
+}
+
+/// Makes the operations, and a value for each result that is used.
+fn made(here: &mut Expansion<'_>, make: Make) -> Made {
+    let mut values = make(here)?;
+    let results = here.module.op(here.like).results();
+    values.resize(results.len(), None);
+    let mut both = results.iter().zip(&values);
+    match both.position(|(old, new)| new.is_none() && !here.module.is_unused(*old)) {
+        Some(index) => Err(wrong(format!("result {index} can't be asked for"))),
+        None => Ok(values),
+    }
 }
 
 fn find(name: &str) -> Option<Make> {
@@ -127,9 +187,9 @@ impl Expansion<'_> {
     }
 
     /// Returns an operand that is to be there.
-    fn needed(&self, index: usize, name: &str) -> Result<ValueId, String> {
+    fn needed(&self, index: usize, name: &str) -> Result<ValueId, Refusal> {
         self.input(index)
-            .ok_or_else(|| format!("lacks input {index}, '{name}'"))
+            .ok_or_else(|| wrong(format!("lacks input {index}, '{name}'")))
     }
 
     fn int(&self, name: &str, default: i64) -> i64 {
@@ -138,6 +198,10 @@ impl Expansion<'_> {
 
     fn float(&self, name: &str, default: f64) -> f64 {
         node::float(self.module, self.like, name, default)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.module.op(self.like).attribute(name).is_some()
     }
 
     fn text(&self, name: &str) -> String {
@@ -165,15 +229,15 @@ impl Expansion<'_> {
     }
 
     /// Refuses an operand that nothing is done with, and an attribute that is set.
-    fn refuse(&self, inputs: &[(usize, &str)], flags: &[&str]) -> Result<(), String> {
+    fn refuse(&self, inputs: &[(usize, &str)], flags: &[&str]) -> Result<(), Refusal> {
         for (index, name) in inputs {
             if self.input(*index).is_some() {
-                return Err(format!("input {index}, '{name}', is not supported"));
+                return Err(wrong(format!("input {index}, '{name}', is not supported")));
             }
         }
         for name in flags {
             if self.int(name, 0) != 0 {
-                return Err(format!("attribute '{name}' is expected to be 0"));
+                return Err(wrong(format!("attribute '{name}' is expected to be 0")));
             }
         }
         Ok(())
@@ -185,6 +249,16 @@ impl Expansion<'_> {
         results
             .get(result)
             .is_some_and(|it| !self.module.is_unused(*it))
+    }
+
+    /// Returns how many dimensions a value has, on which the form of the operator depends.
+    fn known_rank(&self, value: ValueId, name: &str) -> Result<usize, Refusal> {
+        self.rank(value).ok_or_else(|| {
+            let found = self.shown(value);
+            Refusal::Unknown(format!(
+                "expected '{name}' to be of known rank, found {found}"
+            ))
+        })
     }
 
     /// Returns how many dimensions a value has, if that is known.

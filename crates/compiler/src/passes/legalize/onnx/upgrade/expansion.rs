@@ -54,9 +54,13 @@ impl Expansion<'_> {
         &mut self,
         name: &str,
         operands: &[ValueId],
+        attributes: &[(&'static str, Attribute)],
         n_results: usize,
     ) -> Vec<ValueId> {
-        let state = OpState::new(format!("onnx.{name}")).operands(operands.iter().copied());
+        let mut state = OpState::new(format!("onnx.{name}")).operands(operands.iter().copied());
+        for (name, value) in attributes {
+            state = state.attribute(Name::from(*name), value.clone());
+        }
         let state = state.attribute("onnx.opset", integer(VERSION));
         self.append_all(state.results(vec![unknown(); n_results]))
     }
@@ -166,13 +170,15 @@ pub(super) fn expand(
 }
 
 /// Puts what `make` makes in the place of operations for which it makes something, those inside others first: a value for
-/// each result, or nothing for one that nobody uses. What it can't make is told to `refuse`, and stays as it is.
+/// each result, or nothing for one that nobody uses. What it can't make is told to `refuse`, and stays as it is. Returns how many
+/// are gone.
 pub(super) fn try_expand(
     module: &mut Module,
     is_one: impl Fn(&Module, OpId) -> bool,
     make: impl Fn(&mut Expansion<'_>) -> Option<Result<Vec<Option<ValueId>>, String>>,
     refuse: &mut dyn FnMut(&Module, OpId, String),
-) {
+) -> usize {
+    let mut n_made = 0;
     for block in scope::blocks(module).into_iter().rev() {
         let operations = module.block(block).operations().to_vec();
         if !operations.iter().any(|op| is_one(module, *op)) {
@@ -189,15 +195,18 @@ pub(super) fn try_expand(
                 kept: &mut kept,
                 like: op,
             };
+            let n_kept = here.kept.len();
             let results = match make(&mut here) {
                 Some(Ok(results)) => results,
-                None => {
+                failed => {
+                    // What was made until then.
+                    for made in kept.drain(n_kept..).rev() {
+                        module.erase(made);
+                    }
                     kept.push(op);
-                    continue;
-                }
-                Some(Err(message)) => {
-                    kept.push(op);
-                    refuse(module, op, message);
+                    if let Some(Err(message)) = failed {
+                        refuse(module, op, message);
+                    }
                     continue;
                 }
             };
@@ -209,6 +218,7 @@ pub(super) fn try_expand(
                 }
             }
             gone.push(op);
+            n_made += 1;
         }
         module.set_operations(block, kept);
         for op in gone {
@@ -221,6 +231,7 @@ pub(super) fn try_expand(
             module.erase(op);
         }
     }
+    n_made
 }
 
 pub(super) fn integer(value: i64) -> Attribute {

@@ -10,7 +10,7 @@ use super::embedding::{as_i64, places};
 use super::expansion::integer;
 use super::pointwise::float;
 use super::quantized::Product;
-use super::{Expansion, Made};
+use super::{Expansion, Made, Refusal, wrong};
 
 /// What the scores of an operator are made of.
 struct Scores {
@@ -85,7 +85,7 @@ fn projected(
 }
 
 /// Appends thirds, or parts of the widths that an attribute states.
-fn apart(here: &mut Expansion<'_>, all: ValueId, heads: i64) -> Result<[ValueId; 3], String> {
+fn apart(here: &mut Expansion<'_>, all: ValueId, heads: i64) -> Result<[ValueId; 3], Refusal> {
     let sizes = super::node::ints(here.module, here.like, "qkv_hidden_sizes");
     let axis = ("axis", integer(-1));
     let parts = match sizes.filter(|sizes| !sizes.is_empty()) {
@@ -94,18 +94,18 @@ fn apart(here: &mut Expansion<'_>, all: ValueId, heads: i64) -> Result<[ValueId;
                 .last_extent(all)
                 .filter(|width| width % (3 * heads) != 0)
             {
-                return Err(format!(
+                return Err(wrong(format!(
                     "attribute 'num_heads' is expected to divide a third of {width}, found {heads}"
-                ));
+                )));
             }
             here.rows("split", &[all], &[axis, ("n", integer(3))], 3)
         }
         Some(sizes) => {
             if sizes.len() != 3 || sizes.iter().any(|size| size % heads != 0) {
-                return Err(format!(
+                return Err(wrong(format!(
                     "attribute 'qkv_hidden_sizes' is expected to have 3 elements that are multiples of {heads} heads, \
                      found {sizes:?}"
-                ));
+                )));
             }
             let sizes = here.integers(&sizes);
             here.rows("split", &[all, sizes], &[axis], 3)
@@ -120,19 +120,24 @@ pub(super) fn multi_head(here: &mut Expansion<'_>) -> Made {
         &[],
     )?;
     let heads = heads(here)?;
+    // Keys and values of another sequence may have heads already.
+    let has_heads = match (here.input(1), here.input(2)) {
+        (Some(keys), Some(_)) => here.known_rank(keys, "key")? == 4,
+        _ => false,
+    };
     let [queries, keys, values] = parts(here)?;
     if let Some(width) = here.extent(queries, 2).filter(|width| width % heads != 0) {
-        return Err(format!(
+        return Err(wrong(format!(
             "attribute 'num_heads' is expected to divide {width}, the width of 'query', found {heads}"
-        ));
+        )));
     }
-    let [queries, keys, values] = biased(here, [queries, keys, values]);
+    let [queries, keys, values] = biased(here, [queries, keys, values], has_heads);
     let past = match (here.input(6), here.input(7)) {
         (Some(keys), Some(values)) => Some([keys, values]),
         (None, None) => None,
-        _ => return Err("expected 'past_key' and 'past_value', or neither".to_owned()),
+        _ => return Err(wrong("expected 'past_key' and 'past_value', or neither")),
     };
-    let axis = if here.rank(keys) == Some(4) { 2 } else { 1 };
+    let axis = if has_heads { 2 } else { 1 };
     let length = here.extents(keys, axis, axis + 1);
     let total = total(here, length, past);
     let mask = match here.input(4) {
@@ -155,17 +160,17 @@ pub(super) fn multi_head(here: &mut Expansion<'_>) -> Made {
     Ok(made.into_iter().map(Some).collect())
 }
 
-fn heads(here: &Expansion<'_>) -> Result<i64, String> {
+fn heads(here: &Expansion<'_>) -> Result<i64, Refusal> {
     match here.int("num_heads", 0) {
         heads @ 1.. => Ok(heads),
-        heads => Err(format!(
+        heads => Err(wrong(format!(
             "attribute 'num_heads' is expected to be at least 1, found {heads}"
-        )),
+        ))),
     }
 }
 
 /// Queries, keys and values, taken apart where they are in one.
-fn parts(here: &mut Expansion<'_>) -> Result<[ValueId; 3], String> {
+fn parts(here: &mut Expansion<'_>) -> Result<[ValueId; 3], Refusal> {
     let queries = here.needed(0, "query")?;
     let part = |here: &mut Expansion<'_>, all, index| {
         let one = here.picked(all, 3, index);
@@ -179,12 +184,12 @@ fn parts(here: &mut Expansion<'_>) -> Result<[ValueId; 3], String> {
             part(here, queries, 1),
             part(here, queries, 2),
         ]),
-        (None, Some(_)) => Err("has input 2, 'value', and lacks input 1, 'key'".to_owned()),
+        (None, Some(_)) => Err(wrong("has input 2, 'value', and lacks input 1, 'key'")),
     }
 }
 
 /// Adds to each its part of the bias. Keys and values with heads of their own have theirs already.
-fn biased(here: &mut Expansion<'_>, parts: [ValueId; 3]) -> [ValueId; 3] {
+fn biased(here: &mut Expansion<'_>, parts: [ValueId; 3], has_heads: bool) -> [ValueId; 3] {
     let Some(bias) = here.input(3) else {
         return parts;
     };
@@ -192,18 +197,15 @@ fn biased(here: &mut Expansion<'_>, parts: [ValueId; 3]) -> [ValueId; 3] {
     let width = here.extents(queries, 2, 3);
     let (none, most) = (here.integers(&[0]), here.integers(&[i64::MAX]));
     let twice = here.add("Add", &[width, width], &[]);
-    let part = |here: &mut Expansion<'_>, value, start, end| {
-        if here.rank(value) == Some(4) {
-            return value;
-        }
+    let mut part = |value, start, end| {
         let part = here.sliced(bias, 0, start, end);
         here.add("Add", &[value, part], &[])
     };
-    [
-        part(here, queries, none, width),
-        part(here, keys, width, twice),
-        part(here, values, twice, most),
-    ]
+    let queries = part(queries, none, width);
+    match has_heads {
+        true => [queries, keys, values],
+        false => [queries, part(keys, width, twice), part(values, twice, most)],
+    }
 }
 
 /// Appends how many keys there are with those of before, as a list of one.
@@ -224,14 +226,14 @@ fn seen(
     mask: ValueId,
     [batched, n_queries, total]: [ValueId; 3],
     has_starts: bool,
-) -> Result<ValueId, String> {
+) -> Result<ValueId, Refusal> {
     let zero = here.constant(integers(Vec::new(), &[0]));
     let is_set = |here: &mut Expansion<'_>, mask| {
         let zero = here.add("CastLike", &[zero, mask], &[]);
         here.add("Greater", &[mask, zero], &[])
     };
-    match here.rank(mask) {
-        Some(1) => {
+    match here.known_rank(mask, "mask_index")? {
+        1 => {
             let batch = here.extents(batched, 0, 1);
             let all = places(here, total);
             let first = here.integers(&[0]);
@@ -256,15 +258,15 @@ fn seen(
             let started = here.add("GreaterOrEqual", &[all, starts], &[]);
             Ok(here.add("And", &[seen, started], &[]))
         }
-        Some(2) => {
+        2 => {
             let seen = is_set(here, mask);
             Ok(here.unsqueezed(seen, &[1, 2]))
         }
-        Some(3) => {
+        3 => {
             let seen = is_set(here, mask);
             Ok(here.unsqueezed(seen, &[1]))
         }
-        Some(4) => {
+        4 => {
             // Of a mask for the longest sequence the rows of these queries, behind those of before.
             let first = here.integers(&[0]);
             let before = here.add("Sub", &[total, n_queries], &[]);
@@ -272,10 +274,10 @@ fn seen(
             let rows = here.sliced(rows, 3, first, total);
             Ok(is_set(here, rows))
         }
-        _ => Err(format!(
+        _ => Err(wrong(format!(
             "expected a mask of 1 to 4 dimensions, found {}",
             here.shown(mask)
-        )),
+        ))),
     }
 }
 

@@ -10,7 +10,7 @@ use tfrt_ir::{Attribute, ValueId};
 use super::embedding::{as_i64, places};
 use super::expansion::integer;
 use super::pointwise::float;
-use super::{Expansion, Made};
+use super::{Expansion, Made, Refusal, wrong};
 
 /// What a `GroupQueryAttention` states.
 struct Group {
@@ -34,9 +34,9 @@ pub(super) fn group_query(here: &mut Expansion<'_>) -> Made {
     for name in ["k_quant_type", "v_quant_type"] {
         let kind = here.text(name);
         if !matches!(&*kind, "" | "NONE") {
-            return Err(format!(
+            return Err(wrong(format!(
                 "attribute '{name}' is expected to be 'NONE', found '{kind}'"
-            ));
+            )));
         }
     }
     let group = Group::of(here)?;
@@ -51,12 +51,12 @@ pub(super) fn group_query(here: &mut Expansion<'_>) -> Made {
 }
 
 impl Group {
-    fn of(here: &mut Expansion<'_>) -> Result<Group, String> {
+    fn of(here: &mut Expansion<'_>) -> Result<Group, Refusal> {
         let (heads, kv_heads) = (here.int("num_heads", 0), here.int("kv_num_heads", 0));
         if heads < 1 || kv_heads < 1 || heads % kv_heads != 0 {
-            return Err(format!(
+            return Err(wrong(format!(
                 "attribute 'kv_num_heads' is expected to divide 'num_heads', found {kv_heads} and {heads}"
-            ));
+            )));
         }
         let queries = here.needed(0, "query")?;
         let (lengths, total) = (
@@ -69,11 +69,12 @@ impl Group {
         let lengths = here.add("Add", &[lengths, one], &[]);
         let total = here.reshaped(total, &[1]);
         let total = as_i64(here, total);
-        // Shorter ones of the first call have their ends among what is given.
+        // Of a first call nothing was before, and shorter sequences have their ends among what is given.
         let length = here.extents(queries, 1, 2);
         let before = here.add("Sub", &[lengths, length], &[]);
+        let is_first = here.add("Equal", &[length, total], &[]);
         let zero = here.integers(&[0]);
-        let before = here.add("Max", &[before, zero], &[]);
+        let before = here.add("Where", &[is_first, zero, before], &[]);
         let all = places(here, length);
         let column = here.unsqueezed(before, &[1]);
         let places = here.add("Add", &[column, all], &[]);
@@ -88,7 +89,7 @@ impl Group {
     }
 
     /// Queries, keys and values as `[batch, heads, length, width]`.
-    fn heads_apart(&self, here: &mut Expansion<'_>) -> Result<[ValueId; 3], String> {
+    fn heads_apart(&self, here: &mut Expansion<'_>) -> Result<[ValueId; 3], Refusal> {
         let queries = here.needed(0, "query")?;
         let all = self.heads + 2 * self.kv_heads;
         let parts = match (here.input(1), here.input(2)) {
@@ -112,7 +113,7 @@ impl Group {
                 let turned = [parts[0], parts[1], parts[2]];
                 return Ok(turned.map(|part| here.transposed(part, &[0, 2, 1, 3])));
             }
-            _ => return Err("expected 'key' and 'value', or neither".to_owned()),
+            _ => return Err(wrong("expected 'key' and 'value', or neither")),
         };
         Ok(parts.map(|(value, heads)| {
             let apart = here.reshaped(value, &[0, 0, heads, -1]);
@@ -125,7 +126,7 @@ impl Group {
         &self,
         here: &mut Expansion<'_>,
         both: [ValueId; 2],
-    ) -> Result<[ValueId; 2], String> {
+    ) -> Result<[ValueId; 2], Refusal> {
         if here.int("do_rotary", 0) == 0 {
             return Ok(both);
         }
@@ -165,7 +166,7 @@ impl Group {
         here: &mut Expansion<'_>,
         queries: ValueId,
         buffers: [ValueId; 2],
-    ) -> Result<(ValueId, Option<ValueId>), String> {
+    ) -> Result<(ValueId, Option<ValueId>), Refusal> {
         let zero = here.integers(&[0]);
         let used = buffers.map(|buffer| here.sliced(buffer, 2, zero, self.total));
         let (seen, mask) = self.mask(here, queries);
@@ -188,9 +189,9 @@ impl Group {
             (true, 1) => 4,
             (true, 2) => 4,
             (true, kind) => {
-                return Err(format!(
+                return Err(wrong(format!(
                     "attribute 'qk_output' is expected to be 1 or 2, found {kind}"
-                ));
+                )));
             }
         };
         if n_results == 4 {
@@ -292,11 +293,11 @@ fn normalised(here: &mut Expansion<'_>, value: ValueId, index: usize, epsilon: &
     here.row("norm", &[value, weights], &attributes)
 }
 
-fn divides(here: &Expansion<'_>, value: ValueId, name: &str, heads: i64) -> Result<(), String> {
+fn divides(here: &Expansion<'_>, value: ValueId, name: &str, heads: i64) -> Result<(), Refusal> {
     match here.extent(value, 2).filter(|width| width % heads != 0) {
-        Some(width) => Err(format!(
+        Some(width) => Err(wrong(format!(
             "expected {heads} heads to divide the width of '{name}', found {width}"
-        )),
+        ))),
         None => Ok(()),
     }
 }

@@ -10,7 +10,7 @@ use tfrt_ir::{Attribute, Type, ValueId};
 use super::super::{dense, integers};
 use super::expansion::integer;
 use super::pointwise::float;
-use super::{Expansion, Made};
+use super::{Expansion, Made, Refusal, wrong};
 
 /// The numbers of types in the format.
 const I32: i64 = 6;
@@ -38,28 +38,30 @@ pub(super) fn quantized(here: &mut Expansion<'_>) -> Made {
         here.input(4),
     ];
     let parts = looked_up(here, tables, None)?;
-    let mut float = |value: ValueId, scale: usize, zero: usize| {
-        let scale = here.needed(scale, "scale")?;
-        let operands: Vec<ValueId> = [value, scale].into_iter().chain(here.input(zero)).collect();
-        Ok::<ValueId, String>(here.add("DequantizeLinear", &operands, &[]))
-    };
     let mut floats = [None; 3];
     for (index, part) in parts.into_iter().enumerate() {
         if let Some((part, _)) = part {
-            floats[index] = Some(float(part, 8 + index, 13 + index)?);
+            floats[index] = Some(dequantized(here, part, [8 + index, 13 + index])?);
         }
     }
-    let inputs = [5, 6].map(|index| super::node::operand(here.module, here.like, index));
-    let mut float = |value: ValueId, scale: usize, zero: usize| {
-        let scale = here.needed(scale, "scale")?;
-        let operands: Vec<ValueId> = [value, scale].into_iter().chain(here.input(zero)).collect();
-        Ok::<ValueId, String>(here.add("DequantizeLinear", &operands, &[]))
-    };
-    let [Some(gamma), Some(beta)] = inputs else {
-        return Err("lacks 'gamma_quant' or 'beta_quant'".to_owned());
-    };
-    let (gamma, beta) = (float(gamma, 11, 16)?, float(beta, 12, 17)?);
+    let (gamma, beta) = (
+        here.needed(5, "gamma_quant")?,
+        here.needed(6, "beta_quant")?,
+    );
+    let gamma = dequantized(here, gamma, [11, 16])?;
+    let beta = dequantized(here, beta, [12, 17])?;
     normalised(here, floats, [gamma, beta], None)
+}
+
+/// Appends integers as floats; scale and zero point are operands.
+fn dequantized(
+    here: &mut Expansion<'_>,
+    value: ValueId,
+    [scale, zero]: [usize; 2],
+) -> Result<ValueId, Refusal> {
+    let scale = here.needed(scale, "scale")?;
+    let operands: Vec<ValueId> = [value, scale].into_iter().chain(here.input(zero)).collect();
+    Ok(here.add("DequantizeLinear", &operands, &[]))
 }
 
 /// A part of a sum of embeddings, and the table that it is from.
@@ -70,7 +72,7 @@ fn looked_up(
     here: &mut Expansion<'_>,
     [words, positions, segments]: [Option<ValueId>; 3],
     places: Option<ValueId>,
-) -> Result<[Part; 3], String> {
+) -> Result<[Part; 3], Refusal> {
     let ids = here.needed(0, "input_ids")?;
     let places = match places {
         Some(places) => places,
@@ -81,7 +83,9 @@ fn looked_up(
     };
     let segment_ids = here.input(1);
     if segment_ids.is_some() != segments.is_some() {
-        return Err("expected 'segment_ids' and 'segment_embedding', or neither".to_owned());
+        return Err(wrong(
+            "expected 'segment_ids' and 'segment_embedding', or neither",
+        ));
     }
     let mut part = |table: Option<ValueId>, ids: Option<ValueId>| {
         let (table, ids) = (table?, ids?);
@@ -111,7 +115,7 @@ fn normalised(
 ) -> Made {
     let ids = here.needed(0, "input_ids")?;
     let [Some(word), place, segment] = parts else {
-        return Err("lacks input 2, 'word_embedding'".to_owned());
+        return Err(wrong("lacks input 2, 'word_embedding'"));
     };
     let sum = here.sum(word, &[place, segment]);
     let attributes = [
@@ -175,20 +179,20 @@ fn rotated(
     x: ValueId,
     positions: ValueId,
     [cosines, sines]: [ValueId; 2],
-) -> Result<ValueId, String> {
-    let is_flat = match here.rank(x) {
-        Some(4) => false,
-        Some(3) | None => true,
-        Some(_) => {
-            return Err(format!(
+) -> Result<ValueId, Refusal> {
+    let is_flat = match here.known_rank(x, "input")? {
+        4 => false,
+        3 => true,
+        _ => {
+            return Err(wrong(format!(
                 "expected an input of 3 or 4 dimensions, found {}",
                 here.shown(x)
-            ));
+            )));
         }
     };
-    let positions = match here.rank(positions) {
+    let positions = match here.known_rank(positions, "position_ids")? {
         // The position of the first place; others follow.
-        Some(1) => {
+        1 => {
             let axis = if is_flat { 1 } else { 2 };
             let (batch, length) = (here.extents(x, 0, 1), here.extents(x, axis, axis + 1));
             let all = places(here, length);
@@ -219,7 +223,9 @@ fn rotated(
     // The width of a head is that of the tables.
     let half = here.extent(cosines, 1).filter(|_| turned == 0);
     let Some(half) = half else {
-        return Err("attribute 'num_heads' is expected, since the width of heads does not follow from 'cos_cache'".to_owned());
+        return Err(wrong(
+            "attribute 'num_heads' is expected, since the width of heads does not follow from 'cos_cache'",
+        ));
     };
     let apart = here.reshaped(x, &[0, 0, -1, half.saturating_mul(2)]);
     let apart = here.transposed(apart, &[0, 2, 1, 3]);

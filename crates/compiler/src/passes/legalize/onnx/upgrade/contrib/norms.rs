@@ -10,7 +10,7 @@ use tfrt_ir::{Attribute, ValueId};
 
 use super::expansion::integer;
 use super::pointwise::float;
-use super::{Expansion, Made};
+use super::{Expansion, Made, wrong};
 
 pub(super) fn simplified(here: &mut Expansion<'_>) -> Made {
     let (x, scale) = (here.needed(0, "X")?, here.needed(1, "scale")?);
@@ -22,23 +22,25 @@ pub(super) fn simplified(here: &mut Expansion<'_>) -> Made {
         ("kind", Attribute::string("rms")),
     ];
     let y = here.row("norm", &[x, scale], &attributes);
-    let deviation = here.wants(1).then(|| {
-        let x = here.wide(x);
-        inverse_deviation(here, x, axis, epsilon)
-    });
-    Ok(vec![Some(y), deviation])
+    if !here.wants(1) {
+        return Ok(vec![Some(y)]);
+    }
+    let axes: Vec<i64> = match axis {
+        ..0 => (axis..0).collect(),
+        _ => {
+            let rank = here.known_rank(x, "X")?;
+            (axis..i64::try_from(rank).unwrap_or(i64::MAX)).collect()
+        }
+    };
+    let x = here.wide(x);
+    let deviation = inverse_deviation(here, x, &axes, epsilon);
+    Ok(vec![Some(y), Some(deviation)])
 }
 
-/// Appends one over the root of the mean of squares from an axis on, the last one if it is not -1 or 0.
-fn inverse_deviation(here: &mut Expansion<'_>, x: ValueId, axis: i64, epsilon: f64) -> ValueId {
+/// Appends one over the root of the mean of squares along axes.
+fn inverse_deviation(here: &mut Expansion<'_>, x: ValueId, axes: &[i64], epsilon: f64) -> ValueId {
     let square = here.add("Mul", &[x, x], &[]);
-    let rank = here.rank(x).and_then(|rank| i64::try_from(rank).ok());
-    let axes = match (rank, axis) {
-        (Some(rank), _) => (if axis < 0 { axis + rank } else { axis }..rank).collect(),
-        (None, ..0) => (axis..0).collect(),
-        (None, _) => vec![-1],
-    };
-    let axes = here.integers(&axes);
+    let axes = here.integers(axes);
     let mean = here.add("ReduceMean", &[square, axes], &[]);
     let epsilon = here.number(epsilon, x);
     let moved = here.add("Add", &[mean, epsilon], &[]);
@@ -66,11 +68,11 @@ fn skipping(
     if let (Some(own), Some(width)) = (here.last_extent(skip), here.last_extent(x))
         && own != width
     {
-        return Err(format!(
+        return Err(wrong(format!(
             "expected a skip as wide as the input {}, found {}",
             here.shown(x),
             here.shown(skip)
-        ));
+        )));
     }
     let epsilon = here.float("epsilon", 1e-12);
     let wide = here.wide(x);
@@ -87,7 +89,7 @@ fn skipping(
     let made = here.rows("norm", &operands, &attributes, if is_whole { 3 } else { 1 });
     let y = here.narrow(made[0], x);
     let deviation =
-        (kind == "rms" && here.wants(2)).then(|| inverse_deviation(here, sum, -1, epsilon));
+        (kind == "rms" && here.wants(2)).then(|| inverse_deviation(here, sum, &[-1], epsilon));
     let sum = here.wants(3).then(|| here.narrow(sum, x));
     let deviation = deviation.or(made.get(2).copied());
     Ok(vec![Some(y), made.get(1).copied(), deviation, sum])

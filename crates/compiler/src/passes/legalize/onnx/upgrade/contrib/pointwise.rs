@@ -9,7 +9,7 @@
 use tfrt_ir::types::FloatKind;
 use tfrt_ir::{Attribute, ValueId, attributes::FloatAttribute};
 
-use super::{Expansion, Made};
+use super::{Expansion, Made, Refusal, wrong};
 
 pub(super) fn gelu(here: &mut Expansion<'_>) -> Made {
     let x = here.needed(0, "X")?;
@@ -54,7 +54,7 @@ pub(super) fn activated(
     x: ValueId,
     activation: &str,
     numbers: &[Option<f64>],
-) -> Result<ValueId, String> {
+) -> Result<ValueId, Refusal> {
     let number = |index: usize, default: f64| {
         float(numbers.get(index).copied().flatten().unwrap_or(default))
     };
@@ -77,9 +77,9 @@ pub(super) fn activated(
             return Ok(here.add("Clip", &[x, least, most], &[]));
         }
         other => {
-            return Err(format!(
+            return Err(wrong(format!(
                 "attribute 'activation' is no known one, found '{other}'"
-            ));
+            )));
         }
     };
     Ok(here.add(activation, &[x], &attributes))

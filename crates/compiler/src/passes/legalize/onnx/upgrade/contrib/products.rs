@@ -10,7 +10,7 @@ use tfrt_ir::ValueId;
 
 use super::expansion::integer;
 use super::pointwise::activated;
-use super::{Expansion, Made};
+use super::{Expansion, Made, Refusal};
 
 pub(super) fn mat_mul(here: &mut Expansion<'_>) -> Made {
     let (a, b) = (here.needed(0, "A")?, here.needed(1, "B")?);
@@ -34,14 +34,11 @@ fn with_batch_first(
     here: &mut Expansion<'_>,
     value: ValueId,
     name: &str,
-) -> Result<ValueId, String> {
+) -> Result<ValueId, Refusal> {
     if here.int(name, 0) == 0 {
         return Ok(value);
     }
-    let Some(rank) = here.rank(value) else {
-        let message = format!("attribute '{name}' is set for an operand of unknown rank");
-        return Err(message);
-    };
+    let rank = here.known_rank(value, name)?;
     if rank < 3 {
         return Ok(value);
     }

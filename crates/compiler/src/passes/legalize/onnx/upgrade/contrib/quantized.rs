@@ -12,7 +12,7 @@ use tfrt_ir::{Attribute, ValueId};
 use super::super::integers;
 use super::expansion::integer;
 use super::pointwise::float;
-use super::{Expansion, F32, Made};
+use super::{Expansion, F32, Made, Refusal, wrong};
 
 /// Numbers as integers: operands that begin at an index.
 struct Quantized {
@@ -22,7 +22,7 @@ struct Quantized {
 
 impl Quantized {
     /// Returns the scale at an index, and the zero point behind it.
-    fn at(here: &Expansion<'_>, index: usize) -> Result<Quantized, String> {
+    fn at(here: &Expansion<'_>, index: usize) -> Result<Quantized, Refusal> {
         Ok(Quantized {
             scale: here.needed(index, "scale")?,
             zero: here.input(index + 1),
@@ -49,7 +49,7 @@ impl Quantized {
 }
 
 /// Appends the operand at an index as floats; its scale and zero point follow.
-fn float_at(here: &mut Expansion<'_>, index: usize, name: &str) -> Result<ValueId, String> {
+fn float_at(here: &mut Expansion<'_>, index: usize, name: &str) -> Result<ValueId, Refusal> {
     let (x, form) = (here.needed(index, name)?, Quantized::at(here, index + 1)?);
     Ok(form.taken(here, x))
 }
@@ -90,12 +90,12 @@ pub(super) fn leaky_relu(here: &mut Expansion<'_>) -> Made {
 pub(super) fn concat(here: &mut Expansion<'_>) -> Made {
     let n = here.module.op(here.like).operands().len();
     if n < 5 || !(n - 2).is_multiple_of(3) {
-        return Err(format!(
+        return Err(wrong(format!(
             "expected a scale, a zero point, and three operands for each tensor, found {n} operands"
-        ));
+        )));
     }
     let parts = (2..n).step_by(3).map(|index| float_at(here, index, "X"));
-    let parts: Vec<ValueId> = parts.collect::<Result<_, String>>()?;
+    let parts: Vec<ValueId> = parts.collect::<Result<_, Refusal>>()?;
     let axis = here.int("axis", 0);
     let y = here.add("Concat", &parts, &[("axis", integer(axis))]);
     result(here, y, 0, 2)
@@ -173,7 +173,8 @@ fn pooled(
         .and_then(|rank| i64::try_from(rank).ok())
         .filter(|rank| *rank > 2);
     let Some(rank) = rank else {
-        return Err("attribute 'channels_last' is set for an operand of unknown rank".to_owned());
+        let message = "attribute 'channels_last' is set for an operand of unknown rank";
+        return Err(Refusal::Unknown(message.to_owned()));
     };
     let first: Vec<i64> = [0, rank - 1].into_iter().chain(1..rank - 1).collect();
     let last: Vec<i64> = [0].into_iter().chain(2..rank).chain([1]).collect();
@@ -253,7 +254,7 @@ pub(super) fn dynamic(here: &mut Expansion<'_>) -> Made {
         here.needed(1, "B")?,
         here.needed(2, "b_scale")?,
     );
-    let made = here.library("DynamicQuantizeLinear", &[a], 3);
+    let made = here.library("DynamicQuantizeLinear", &[a], &[], 3);
     let scale = here.add("Mul", &[made[1], own], &[]);
     let [b_zero, bias] = [here.input(3), here.input(4)];
     let product = Product {

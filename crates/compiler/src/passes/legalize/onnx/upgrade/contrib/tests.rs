@@ -195,3 +195,28 @@ fn what_does_not_fit_is_named() {
         refuse(x, operation, expected);
     }
 }
+
+#[test]
+fn ranks_follow_from_what_others_become() {
+    // The mask's is found when all else has been replaced.
+    let text = function(
+        "%x: tensor<2x3x4xf32>, %w: tensor<4x12xf32>, %m: tensor<2x3xi64>",
+        r#"%n = "graph.none"() : () -> none
+           %g = "onnx.microsoft.Gelu"(%x) : (tensor<2x3x4xf32>) -> tensor<*xf32>
+           %k = "onnx.Cast"(%m) {to = 6} : (tensor<2x3xi64>) -> tensor<*xi32>
+           %y = "onnx.microsoft.Attention"(%g, %w, %n, %k) {num_heads = 2}
+             : (tensor<*xf32>, tensor<4x12xf32>, none, tensor<*xi32>) -> tensor<*xf32>"#,
+    );
+    let text = testing::run("onnx-upgrade", &text);
+    assert!(
+        text.contains("graph.attention") && !text.contains("microsoft.A"),
+        "{text}"
+    );
+    refuse(
+        "%x: tensor<2x3x4xf32>, %w: tensor<4x12xf32>, %m: tensor<*xi32>",
+        r#"%n = "graph.none"() : () -> none
+           %y = "onnx.microsoft.Attention"(%x, %w, %n, %m) {num_heads = 2}
+             : (tensor<2x3x4xf32>, tensor<4x12xf32>, none, tensor<*xi32>) -> tensor<*xf32>"#,
+        expect!["test.mlir:4:17: error: 'onnx.microsoft.Attention' op expected 'mask_index' to be of known rank, found tensor<*xi32> [TF0516]"],
+    );
+}
