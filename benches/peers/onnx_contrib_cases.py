@@ -28,6 +28,8 @@ class Case:
     tolerance: float = 0.0
     # By the name of a result: a dimension, and how much of it is said anything of, for each of dimension 0.
     used: dict = dataclasses.field(default_factory=dict)
+    # What the definition gives, where ONNX Runtime has no kernel.
+    defined: list = None
 
 
 CASES = []
@@ -46,8 +48,10 @@ class Random:
         return self.random.integers(low, high, shape).astype(dtype)
 
 
-def add(operator, label, make, results=("y",), kinds=None, types=(F32,), domain=MICROSOFT, tolerance=0.0, **attributes):
-    """Adds a case for each type; `make(random, dtype)` gives operands: an array or a pair with True for a constant."""
+def add(operator, label, make, results=("y",), kinds=None, types=(F32,), domain=MICROSOFT, tolerance=0.0, by=None,
+        **attributes):
+    """Adds a case for each type; `make(random, dtype)` gives operands: an array or a pair with True for a constant. `by` gives
+    the results of operands, by the definition."""
     for dtype in types:
         short = {F32: "f32", F16: "f16", numpy.float64: "f64"}.get(dtype, numpy.dtype(dtype).name)
         random = Random(operator, label)
@@ -57,7 +61,10 @@ def add(operator, label, make, results=("y",), kinds=None, types=(F32,), domain=
             operands.append((f"x{index}", value, is_constant))
         named = [result for result in results if result]
         found = [KINDS[numpy.dtype(dtype).name] if kind is None else KINDS[kind] for kind in (kinds or [None] * len(named))]
-        CASES.append(Case(operator, f"{label} {short}", short, operands, list(results), found, attributes, domain, tolerance))
+        case = Case(operator, f"{label} {short}", short, operands, list(results), found, attributes, domain, tolerance)
+        if by:
+            case.defined = [by(*[value for _, value, _ in operands])]
+        CASES.append(case)
 
 
 def const(value):
@@ -223,9 +230,26 @@ for mask in (None, "ends", "keys", "rows"):
                 add("MultiHeadAttention", f"{mask} {past} {bias}",
                 lambda r, t: heads(r, t, mask, past, bias, width=8 if past else 12),
                 results=("y", "k", "v") if past else ("y",), types=BOTH if mask is None else (F32,), num_heads=2)
+
+
+def attended(q, k, v, bias=None):
+    """The attention of two heads of width 4, of queries, keys and values in one of their forms."""
+    if k is None:
+        q, k, v = (q[:, :, :, index].reshape(2, 4, 8) for index in range(3))
+    elif v is None:
+        k, v = (k[:, :, :, index].reshape(2, 4, 8) for index in range(2))
+    if bias is not None:
+        q, k, v = q + bias[:8], k + bias[8:16], v + bias[16:]
+    q, k, v = (x.reshape(2, 4, 2, 4).transpose(0, 2, 1, 3).astype(numpy.float64) for x in (q, k, v))
+    scores = numpy.exp(q @ k.transpose(0, 1, 3, 2) / 2)
+    y = scores / scores.sum(-1, keepdims=True) @ v
+    return y.transpose(0, 2, 1, 3).reshape(2, 4, 8).astype(F32)
+
+
 for form in ("cached", "packed", "pair"):
     for bias in (False, True):
-        add("MultiHeadAttention", f"{form} {bias}", lambda r, t: heads(r, t, None, 0, bias, width=8, form=form), num_heads=2)
+        add("MultiHeadAttention", f"{form} {bias}", lambda r, t: heads(r, t, None, 0, bias, width=8, form=form),
+            by=None if form == "cached" else lambda q, k, v, b, *_: attended(q, k, v, b), num_heads=2)
 for added in [(2, 2), (1, 2), (1, 1)]:
     add("MultiHeadAttention", f"added {added}", lambda r, t: heads(r, t, "keys", 0, True, added), num_heads=2)
 add("MultiHeadAttention", "other length", lambda r, t: heads(r, t, None, 0, True, keys=7), results=("y", "k", "v"), num_heads=2)
@@ -287,7 +311,9 @@ for opset in (11, 13):
     add("QLinearSoftmax", f"{opset} default", lambda r, t: [whole(r, t, 3, 7), scale(0.02), None, scale(1 / 128),
         zero(t, 10)], types=BYTES, opset=opset)
 add("QLinearReduceMean", "rows", lambda r, t: [whole(r, t, 2, 3, 7), scale(0.05), zero(t, 120), scale(0.03), zero(t, 128)],
-    types=BYTES, axes=[1], keepdims=1)
+    types=BYTES, axes=[1], keepdims=1, by=lambda x, s, z, t, y: numpy.clip(numpy.rint(
+        ((x.astype(F32) - z) * s).mean(1, keepdims=True) / t) + y, numpy.iinfo(x.dtype).min, numpy.iinfo(x.dtype).max
+    ).astype(x.dtype))
 add("QLinearWhere", "all", lambda r, t: [r.ints(0, 2, 2, 3, 4, dtype=bool), whole(r, t, 2, 3, 4), scale(0.05), zero(t, 120),
     whole(r, t, 3, 1), scale(0.03), zero(t, 100), scale(0.05), zero(t, 115)], types=BYTES)
 for flips in [(0, 0), (1, 0), (0, 1)]:
@@ -499,6 +525,13 @@ add("DynamicQuantizeLSTM", "functions", lambda r, t: lstm(r, t, 1), hidden_size=
     activations=["HardSigmoid", "Relu", "Tanh"])
 
 # Other tensors.
+
+
+def pairs(x):
+    """Complex numbers as pairs of floats."""
+    return numpy.stack([x.real, x.imag], -1).astype(F32)
+
+
 for upper in (0, 1):
     for k in (None, 1, -2):
         add("Trilu", f"{upper} {k}", lambda r, t: [r.floats(2, 4, 5, dtype=t), None if k is None else numpy.array(
@@ -529,8 +562,12 @@ for mode in ("bilinear", "nearest", "bicubic"):
                 # Beyond the border ONNX Runtime differs from the reference of the standard.
                 tolerance=0.2 if (mode, padding) == ("bicubic", "border") else 0.0)
 for sides in (1, 0):
-    add("Rfft", f"{sides}", lambda r, t: [r.floats(2, 8)], signal_ndim=1, onesided=sides)
-    add("Irfft", f"{sides}", lambda r, t: [r.floats(2, 5, 2)], signal_ndim=1, onesided=sides)
+    whole_of = numpy.fft.rfft if sides else numpy.fft.fft
+    add("Rfft", f"{sides}", lambda r, t: [r.floats(2, 8)], signal_ndim=1, onesided=sides,
+        by=lambda x: pairs(whole_of(x)))
+    add("Irfft", f"{sides}", lambda r, t: [pairs(whole_of(r.floats(2, 8)))], signal_ndim=1, onesided=sides,
+        by=lambda x: (numpy.fft.irfft if x.shape[1] == 5 else numpy.fft.ifft)(x[..., 0] + 1j * x[..., 1]).real.astype(F32))
+add("Rfft", "two", lambda r, t: [r.floats(3, 4, 6)], signal_ndim=2, by=lambda x: pairs(numpy.fft.rfft2(x)))
 for name in ("none", "silu"):
     for bias in (False, True):
         for past in (False, True):
@@ -561,7 +598,21 @@ for name in ("relu", "gelu", "silu", "identity"):
             add("MoE", f"{name} {bias} {normal}", lambda r, t: experts(r, t, bias), types=BOTH, activation_type=name, k=2,
                 normalize_routing_weights=normal)
 add("MoE", "one, batch", lambda r, t: experts(r, t, True, rows=(2, 3)), activation_type="relu", k=1)
-add("MoE", "third", lambda r, t: experts(r, t, True, True), activation_type="silu", k=2)
+
+
+def mixed(x, scores, first, one, second, other, third, more):
+    """The mixture of the two best experts, whose activation `silu` is multiplied by a third layer."""
+    scores = numpy.exp(scores.astype(numpy.float64))
+    scores /= scores.sum(1, keepdims=True)
+    y = numpy.zeros(x.shape)
+    for row, expert in ((row, expert) for row in range(len(x)) for expert in numpy.argsort(-scores[row])[:2]):
+        inner = first[expert] @ x[row] + one[expert]
+        inner = inner / (1 + numpy.exp(-inner)) * (third[expert] @ x[row] + more[expert])
+        y[row] += scores[row, expert] * (second[expert] @ inner + other[expert])
+    return y.astype(x.dtype)
+
+
+add("MoE", "third", lambda r, t: experts(r, t, True, True), by=mixed, activation_type="silu", k=2)
 for fused in (1, 2):
     add("MoE", f"swiglu {fused}", lambda r, t: experts(r, t, True, wide=2), activation_type="swiglu", k=2,
         swiglu_fusion=fused, activation_alpha=1.702, activation_beta=1.0, swiglu_limit=7.0)

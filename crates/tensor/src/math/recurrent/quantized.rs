@@ -106,7 +106,7 @@ impl QuantizedLayer<'_> {
             && of(3, self.layer.peepholes)
             && n_sequences.checked_mul(n_hidden) == Some(h.len())
             && h.len() == c.len()
-            && lens.iter().all(|len| *len <= length || per_place == 0);
+            && lens.iter().all(|len| *len <= length);
         if !fits {
             return Err(misfit());
         }

@@ -92,7 +92,7 @@ fn apart(here: &mut Expansion<'_>, all: ValueId, heads: i64) -> Result<[ValueId;
         None => {
             if let Some(width) = here
                 .last_extent(all)
-                .filter(|width| width % (3 * heads) != 0)
+                .filter(|width| width % heads.saturating_mul(3) != 0)
             {
                 return Err(wrong(format!(
                     "attribute 'num_heads' is expected to divide a third of {width}, found {heads}"

@@ -21,6 +21,12 @@ pub(super) fn gather(here: &mut Expansion<'_>) -> Made {
         let axis = here.int(name, default);
         if axis < 0 { axis + rank } else { axis }
     });
+    if ![along, blocked].iter().all(|axis| (0..rank).contains(axis)) {
+        return Err(wrong(format!(
+            "expected axes of {}, found {along} to gather along and {blocked} of blocks",
+            here.shown(data)
+        )));
+    }
     let block = here.int("block_size", 128);
     if block < 16 || block & (block - 1) != 0 {
         return Err(wrong(format!(
@@ -92,7 +98,7 @@ fn fits(
     let (Some(bytes), Some(found)) = (here.extent(data, axis), here.extent(scales, axis)) else {
         return Ok(());
     };
-    let wanted = (bytes.saturating_mul(per_byte) + block - 1) / block;
+    let wanted = bytes.saturating_mul(per_byte).saturating_add(block - 1) / block;
     match wanted == found {
         true => Ok(()),
         false => Err(wrong(format!(

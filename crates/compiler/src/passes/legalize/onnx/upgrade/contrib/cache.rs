@@ -53,7 +53,8 @@ pub(super) fn group_query(here: &mut Expansion<'_>) -> Made {
 impl Group {
     fn of(here: &mut Expansion<'_>) -> Result<Group, Refusal> {
         let (heads, kv_heads) = (here.int("num_heads", 0), here.int("kv_num_heads", 0));
-        if heads < 1 || kv_heads < 1 || heads % kv_heads != 0 {
+        let is_count = |n: i64| (1..=i64::from(i32::MAX)).contains(&n);
+        if !is_count(heads) || !is_count(kv_heads) || heads % kv_heads != 0 {
             return Err(wrong(format!(
                 "attribute 'kv_num_heads' is expected to divide 'num_heads', found {kv_heads} and {heads}"
             )));

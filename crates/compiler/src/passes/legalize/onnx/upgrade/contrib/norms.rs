@@ -26,10 +26,10 @@ pub(super) fn simplified(here: &mut Expansion<'_>) -> Made {
         return Ok(vec![Some(y)]);
     }
     let axes: Vec<i64> = match axis {
-        ..0 => (axis..0).collect(),
+        -1 => vec![-1],
         _ => {
-            let rank = here.known_rank(x, "X")?;
-            (axis..i64::try_from(rank).unwrap_or(i64::MAX)).collect()
+            let rank = i64::try_from(here.known_rank(x, "X")?).unwrap_or(i64::MAX);
+            (if axis < 0 { axis + rank } else { axis }.max(0)..rank).collect()
         }
     };
     let x = here.wide(x);

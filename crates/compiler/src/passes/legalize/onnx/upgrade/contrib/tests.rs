@@ -217,6 +217,8 @@ fn ranks_follow_from_what_others_become() {
         r#"%n = "graph.none"() : () -> none
            %y = "onnx.microsoft.Attention"(%x, %w, %n, %m) {num_heads = 2}
              : (tensor<2x3x4xf32>, tensor<4x12xf32>, none, tensor<*xi32>) -> tensor<*xf32>"#,
-        expect!["test.mlir:4:17: error: 'onnx.microsoft.Attention' op expected 'mask_index' to be of known rank, found tensor<*xi32> [TF0516]"],
+        expect![
+            "test.mlir:4:17: error: 'onnx.microsoft.Attention' op expected 'mask_index' to be of known rank, found tensor<*xi32> [TF0516]"
+        ],
     );
 }
