@@ -34,6 +34,7 @@ mod image;
 mod inputs;
 mod loss;
 mod matmul;
+mod microsoft;
 mod ml;
 mod movement;
 mod n_grams;
@@ -94,6 +95,7 @@ pub const OPERATIONS: &[&Operations] = &[
     image::OPERATIONS,
     loss::OPERATIONS,
     matmul::OPERATIONS,
+    microsoft::OPERATIONS,
     ml::OPERATIONS,
     movement::OPERATIONS,
     n_grams::OPERATIONS,

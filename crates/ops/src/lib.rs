@@ -63,6 +63,7 @@ pub const FAMILIES: &[&[OpDef]] = &[
     onnx::elements::OPS,
     onnx::images::OPS,
     onnx::losses::OPS,
+    onnx::microsoft::OPS,
     onnx::ml::OPS,
     onnx::products::OPS,
     onnx::random::OPS,

@@ -4,6 +4,7 @@ pub(crate) mod axes;
 pub(crate) mod elements;
 pub(crate) mod images;
 pub(crate) mod losses;
+pub(crate) mod microsoft;
 pub(crate) mod ml;
 pub(crate) mod products;
 pub(crate) mod random;

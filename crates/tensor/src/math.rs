@@ -76,6 +76,7 @@ pub mod layout_copy;
 pub mod linear;
 pub mod lrn;
 pub mod matmul;
+pub mod n_bits;
 pub mod normalize;
 pub mod number;
 pub mod packed_gemm;

@@ -484,6 +484,8 @@ impl<'m> Importer<'m> {
         let domain = domain(node.domain.as_deref());
         let operator = node.op_type.as_deref().unwrap_or("");
         let version = self.frames[at.frame].opsets.get(domain).copied();
+        // It has one version, and files that don't state it are taken everywhere.
+        let version = version.or((domain == "com.microsoft").then_some(1));
         let key = (domain, operator, version.unwrap_or(0));
         if let Some(known) = self.names.get(&key) {
             return Ok(known.clone());
@@ -762,6 +764,7 @@ fn operation_name(domain: &str, operator: &str) -> Result<String, Problem> {
         "ai.onnx.ml" => format!("onnx.ml.{operator}"),
         "ai.onnx.preview" => format!("onnx.preview.{operator}"),
         "ai.onnx.preview.training" => format!("onnx.training.{operator}"),
+        "com.microsoft" => format!("onnx.microsoft.{operator}"),
         domain => format!("onnx.ext.{domain}.{operator}"),
     })
 }

@@ -9,10 +9,14 @@ use super::prepare::PreparedKernel as _;
 use super::{NodeCall, Operations, Outputs, with_floating};
 
 mod packed;
+mod quantized;
 
 pub(super) use packed::PREPARE;
 
-pub(super) const OPERATIONS: &Operations = &[("rnn", recurrent)];
+pub(super) const OPERATIONS: &Operations = &[
+    ("onnx.microsoft.DynamicQuantizeLSTM", quantized::lstm),
+    ("rnn", recurrent),
+];
 
 /// `rnn`: a recurrent layer with cells of a `kind`.
 fn recurrent(node: &NodeCall<'_>) -> Result<Outputs, Error> {

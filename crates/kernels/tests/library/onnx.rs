@@ -3,6 +3,8 @@
 
 #[path = "onnx/elementwise.rs"]
 mod elementwise;
+#[path = "onnx/microsoft.rs"]
+mod microsoft;
 #[path = "onnx/misuse.rs"]
 mod misuse;
 #[path = "onnx/ml.rs"]

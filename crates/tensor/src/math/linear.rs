@@ -1,4 +1,4 @@
-//! Determinants of matrices.
+//! Determinants and inverses of matrices.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
@@ -59,6 +59,88 @@ fn determinants_of<T: Real>(
             Ok(())
         },
     )
+}
+
+/// Finds the inverses of square matrices, by elimination with the largest pivots, in `f64`. That of a matrix without one
+/// has elements that are not finite.
+///
+/// # Shapes
+///
+/// `x` and `out`: `[.., n, n]`.
+///
+/// # Errors
+///
+/// `InvalidArgument` if the shapes are not that, and those of [`parallel::fill`].
+pub fn inverses_into(
+    execution: &ExecutionContext,
+    x: &DenseHostTensor,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = x.dtype();
+    with_floating!(dtype, T => inverses_of::<T>(execution, x, out), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn inverses_of<T: Real>(
+    execution: &ExecutionContext,
+    x: &DenseHostTensor,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    x.metadata().expect_dtype(T::DTYPE)?;
+    let extents = x.shape().to_dims();
+    let n = match extents.last_chunk::<2>() {
+        Some([m, n]) if m == n && out.shape() == x.shape() => *n,
+        _ => {
+            let (found, result) = (x.shape(), out.shape());
+            let message = format!("expected squares and as many, found {found} and {result}");
+            return Err(Error::invalid_argument(message));
+        }
+    };
+    let (x, square) = (x.clone(), n.saturating_mul(n));
+    parallel::fill(
+        execution,
+        out,
+        parallel::chunk_len(n, square),
+        move |first, part: &mut [T]| {
+            let reading = x.read()?;
+            let elements = &reading.elements::<T>()?[first..];
+            let matrices = elements.chunks_exact(square).zip(part.chunks_mut(square));
+            for (matrix, out) in matrices {
+                let matrix = matrix.iter().map(|one| one.to_f64()).collect();
+                for (out, one) in out.iter_mut().zip(inverse(matrix, n)) {
+                    *out = T::from_f64(one);
+                }
+            }
+            Ok(())
+        },
+    )
+}
+
+/// Makes ones of the diagonal of a matrix, nothing of the rest, and does the same to the matrix that is one.
+fn inverse(mut matrix: Vec<f64>, n: usize) -> Vec<f64> {
+    let mut result = vec![0.0; n * n];
+    result.iter_mut().step_by(n + 1).for_each(|one| *one = 1.0);
+    for column in 0..n {
+        let size = |row: &usize| matrix[row * n + column].abs();
+        let pivot = (column..n)
+            .max_by(|a, b| size(a).total_cmp(&size(b)))
+            .unwrap_or(column);
+        let divisor = matrix[pivot * n + column];
+        for list in [&mut matrix, &mut result] {
+            for index in 0..n {
+                list.swap(pivot * n + index, column * n + index);
+                list[column * n + index] /= divisor;
+            }
+        }
+        for row in (0..n).filter(|row| *row != column) {
+            let factor = matrix[row * n + column];
+            for list in [&mut matrix, &mut result] {
+                for index in 0..n {
+                    list[row * n + index] -= factor * list[column * n + index];
+                }
+            }
+        }
+    }
+    result
 }
 
 fn determinant(mut matrix: Vec<f64>, n: usize) -> f64 {

@@ -6,8 +6,10 @@
 use tfrt_host::Error;
 
 mod packed;
+mod quantized;
 
 pub use packed::{PackedLayer, Sequences, Weights};
+pub use quantized::{QuantizedLayer, QuantizedMatrix};
 
 #[cold]
 fn misfit() -> Error {

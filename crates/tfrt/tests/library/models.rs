@@ -3,6 +3,7 @@
 mod calls;
 mod command;
 mod concurrency;
+mod contrib;
 mod formats;
 mod graph;
 mod hostile;

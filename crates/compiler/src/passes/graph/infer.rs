@@ -41,7 +41,11 @@ const MOST_FOLLOWED: usize = 1 << 16;
 /// The greatest depth of nested loops whose turns are followed: each level takes several times as long.
 const MOST_NESTED: usize = 3;
 
-fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
+pub(in crate::passes) fn run(
+    module: &mut Module,
+    context: &Context<'_>,
+    diagnostics: &mut Diagnostics,
+) {
     let calls = Calls::new(module);
     let mut n_followed = 0;
     // What a function takes is known when those that call it are gone through.

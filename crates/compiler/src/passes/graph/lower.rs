@@ -650,6 +650,7 @@ fn opset_attribute(name: &str) -> String {
         Some("ml") => "onnx.opset.ai.onnx.ml".to_owned(),
         Some("preview") => "onnx.opset.ai.onnx.preview".to_owned(),
         Some("training") => "onnx.opset.ai.onnx.preview.training".to_owned(),
+        Some("microsoft") => "onnx.opset.com.microsoft".to_owned(),
         Some(other) => format!("onnx.opset.{}", other.strip_prefix("ext.").unwrap_or(other)),
     }
 }

@@ -1,13 +1,18 @@
-"""Writes operators.tsv: what the package `onnx` knows of operators, in the form that schema.rs reads.
+"""Writes operators.tsv: what the packages `onnx` and `onnxruntime` know of operators, in the form that schema.rs reads.
 
-    pip install onnx==1.22.0
+    pip install onnx==1.22.0 onnxruntime==1.32.0
     python3 operators.py > operators.tsv
+
+Of ONNX Runtime these are the operators of the domain `com.microsoft`, and those of the default domain that no standard
+has and that its tools write all the same.
 """
 
 import json
 
 import onnx
+import onnxruntime
 from onnx import defs
+from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
 KINDS = {
     "FLOAT": "float", "INT": "int", "STRING": "string", "TENSOR": "tensor", "GRAPH": "graph",
@@ -27,6 +32,9 @@ def short(number):
 
 
 def value(attribute):
+    """The text of an attribute's default; none if it is no attribute that is set."""
+    if attribute.type == onnx.AttributeProto.UNDEFINED:
+        return None
     found = onnx.helper.get_attribute_value(attribute)
     if isinstance(found, bytes):
         return json.dumps(found.decode())
@@ -43,9 +51,8 @@ def attribute(one):
     kind = KINDS[one.type.name]
     if one.required:
         return f"{one.name}:{kind}!"
-    if one.default_value.name:
-        return f"{one.name}:{kind}={value(one.default_value)}"
-    return f"{one.name}:{kind}"
+    default = value(one.default_value)
+    return f"{one.name}:{kind}" if default is None else f"{one.name}:{kind}={default}"
 
 
 def types(schema, name):
@@ -78,8 +85,49 @@ def parameters(schema, formals, least):
     return " ".join(texts)
 
 
+class Attribute:
+    """An attribute of ONNX Runtime's, as the package `onnx` has them."""
+
+    def __init__(self, one):
+        self.name, self.type, self.required = one.name, one.type, one.required
+        self.default_value = onnx.AttributeProto.FromString(one._default_value)
+
+
+class Formal:
+    """An input or output of ONNX Runtime's, as the package `onnx` has them."""
+
+    def __init__(self, one):
+        self.name, self.type_str, self.is_homogeneous = one.name, one.typeStr, one.isHomogeneous
+        self.option = defs.OpSchema.FormalParameterOption.__members__[one.option.name]
+        self.min_arity = 1
+
+
+class Schema:
+    """An operator of ONNX Runtime's, as the package `onnx` has them."""
+
+    def __init__(self, one, domain):
+        self.domain, self.name, self.since_version = domain, one.name, one.since_version
+        self.deprecated, self.type_constraints = one.deprecated, one.type_constraints
+        self.inputs = [Formal(formal) for formal in one.inputs]
+        self.outputs = [Formal(formal) for formal in one.outputs]
+        self.min_input, self.min_output = one.min_input, one.min_output
+        self.attributes = {name: Attribute(one) for name, one in one.attributes.items()}
+
+
+def of_onnx_runtime():
+    """Operators of ONNX Runtime's own. What others than it write in the other domain stands in both."""
+    for one in get_all_operator_schema():
+        if one.domain == "com.microsoft":
+            yield Schema(one, one.domain)
+        if one.name in ("SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization"):
+            yield Schema(one, "" if one.domain else "com.microsoft")
+        if not one.domain and (one.name, one.since_version) in (
+                ("LayerNormalization", 1), ("SimplifiedLayerNormalization", 1)):
+            yield Schema(one, "")
+
+
 rows = []
-for schema in defs.get_all_schemas_with_history():
+for schema in [*defs.get_all_schemas_with_history(), *of_onnx_runtime()]:
     attributes = [attribute(schema.attributes[name]) for name in sorted(schema.attributes)]
     assert not any(" " in text or "\t" in text for text in attributes), attributes
     rows.append((
@@ -92,7 +140,7 @@ for schema in defs.get_all_schemas_with_history():
         " ".join(attributes),
     ))
 rows.sort()
-print(f"# Written by operators.py from onnx {onnx.__version__}: domain, operator, version since, - if")
-print("# it is gone, inputs, outputs, attributes.")
+print(f"# Written by operators.py from onnx {onnx.__version__} and onnxruntime {onnxruntime.__version__}: domain,")
+print("# operator, version since, - if it is gone, inputs, outputs, attributes.")
 for row in rows:
     print("\t".join(str(part) for part in row))

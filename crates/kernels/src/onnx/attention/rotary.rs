@@ -56,6 +56,14 @@ pub(super) fn rotary(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let places = batch.saturating_mul(length);
     let n_rows = cosines.n_elements().checked_div(half).unwrap_or(0);
     let positions = node.inputs.optional_integers(3)?;
+    let beyond = |one: &&i64| !usize::try_from(**one).is_ok_and(|row| row < n_rows);
+    if let Some(found) = positions.iter().flatten().find(beyond) {
+        let message = format_args!(
+            "has the position {found}, expected one of the {n_rows} of a table of shape {}",
+            cosines.shape()
+        );
+        return Err(node.inputs.error(3, message));
+    }
     let rows: Option<Vec<usize>> = match &positions {
         None => (n_rows == places).then(|| (0..places).collect()),
         Some(list) if list.len() == places => {

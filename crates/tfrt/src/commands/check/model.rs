@@ -124,6 +124,15 @@ pub fn missing(module: &Module, runtime: &Runtime) -> Vec<MissingOp> {
         let missing = found.entry(name).or_insert_with(|| {
             let (domain, operation) = domain_of(name);
             let help = match (nearest(rest, runtime), name.starts_with(FOREIGN)) {
+                (_, true) if domain == "com.microsoft.nchwc" => {
+                    "ONNX Runtime laid it out for one machine: save the model at its optimisation level \
+                     'extended' or 'basic'"
+                        .to_owned()
+                }
+                (_, false) if domain == "microsoft" => format!(
+                    "it is ONNX Runtime's own, of which the documentation of models lists what runs: export the \
+                     model without it, or add a kernel '{kernel}' to the runtime (`RuntimeBuilder::kernels`)"
+                ),
                 (Some(nearest), false) => format!("did the model mean '{nearest}'?"),
                 (_, true) => format!(
                     "'{domain}' is not one of ONNX's domains: export the model without it, or add a \
@@ -190,6 +199,7 @@ fn opset_of(module: &Module, domain: &str) -> Option<i64> {
     let name = match domain {
         "" => "onnx.opset".to_owned(),
         "ml" => "onnx.opset.ai.onnx.ml".to_owned(),
+        "microsoft" => "onnx.opset.com.microsoft".to_owned(),
         domain => format!("onnx.opset.{domain}"),
     };
     module.op(module.top()).attribute(&name)?.as_i64()

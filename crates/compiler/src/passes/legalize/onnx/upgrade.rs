@@ -20,8 +20,8 @@
 //! | `Add`, `Equal`, .. and `Gemm` | 7 | without `broadcast`: it is allowed now |
 //!
 //! `FlexAttention` with graphs of its own becomes the operations that define it (`flex.rs`), and so
-//! do operators of `ai.onnx.ml` that have no kernel (`ml.rs`), and what was broadcast otherwise before
-//! version 7 (`legacy_broadcast.rs`).
+//! do operators of `ai.onnx.ml` that have no kernel (`ml.rs`), those of `com.microsoft` (`contrib.rs`), and what
+//! was broadcast otherwise before version 7 (`legacy_broadcast.rs`).
 //!
 //! What is rewritten states its version itself, as `onnx.opset`; all else keeps that of the module. An
 //! operation whose meaning differs, or whose element type is needed and unknown, stays as it is: kernels
@@ -35,6 +35,7 @@ use tfrt_ir::{
 };
 
 use crate::codes;
+use crate::legalize::Context;
 use crate::passes::graph::{CONSTANT, NO_VALUE, graphs, infer, lower, node};
 use crate::passes::scope;
 use crate::pipeline::{Pass, PassFn, Property};
@@ -45,15 +46,16 @@ pub(crate) const PASS: Pass = Pass {
     needs: &[],
     gives: &[],
     breaks: &[Property::Streams],
-    run: PassFn::Plain(run),
+    run: PassFn::WithContext(run),
 };
 
+mod contrib;
 mod expansion;
 mod flex;
 mod legacy_broadcast;
 mod ml;
 
-fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
+fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
     for block in scope::blocks(module) {
         for &op in module.block(block).operations() {
             if let Some(message) = ml::fault(module, op) {
@@ -61,6 +63,7 @@ fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
             }
         }
     }
+    contrib::run(module, diagnostics);
     expansion::expand(module, flex::is_one, flex::make);
     expansion::expand(module, ml::is_one, ml::make);
     expansion::expand(module, legacy_broadcast::is_one, legacy_broadcast::make);
@@ -86,6 +89,7 @@ fn run(module: &mut Module, diagnostics: &mut Diagnostics) {
             module.erase(op);
         }
     }
+    contrib::finish(module, context, diagnostics);
     // What is passed on takes the place of results, and may be of another type.
     for (function, block) in graphs(module) {
         infer::signature(module, function, block);

@@ -1,11 +1,9 @@
 //! [`Expansion`]: replaces an operation by several.
 
-use std::sync::Arc;
-
-use tfrt_ir::types::TensorType;
 use tfrt_ir::{Attribute, BlockId, Module, Name, OpId, OpState, Type, ValueId};
 
-use crate::passes::graph::{CONSTANT, node};
+use crate::legalize::unknown;
+use crate::passes::graph::{CONSTANT, NO_VALUE, node};
 use crate::passes::scope;
 
 /// The version of the operations that are made.
@@ -32,13 +30,44 @@ impl Expansion<'_> {
         for (name, value) in attributes {
             state = state.attribute(Name::from(*name), value.clone());
         }
-        let unknown = TensorType {
-            shape: None,
-            element: Type::dialect("!onnx.unknown"),
-            encoding: None,
-        };
         let state = state.attribute("onnx.opset", integer(VERSION));
-        self.append(state.result(Type::Tensor(Arc::new(unknown))))
+        self.append(state.result(unknown()))
+    }
+
+    /// Appends an operation of the dialect `graph` with results of which no type is known yet.
+    pub(super) fn rows(
+        &mut self,
+        row: &str,
+        operands: &[ValueId],
+        attributes: &[(&'static str, Attribute)],
+        n_results: usize,
+    ) -> Vec<ValueId> {
+        let mut state = OpState::new(format!("graph.{row}")).operands(operands.iter().copied());
+        for (name, value) in attributes {
+            state = state.attribute(Name::from(*name), value.clone());
+        }
+        self.append_all(state.results(vec![unknown(); n_results]))
+    }
+
+    /// Appends an operation of the format with several results of which no type is known yet.
+    pub(super) fn library(
+        &mut self,
+        name: &str,
+        operands: &[ValueId],
+        attributes: &[(&'static str, Attribute)],
+        n_results: usize,
+    ) -> Vec<ValueId> {
+        let mut state = OpState::new(format!("onnx.{name}")).operands(operands.iter().copied());
+        for (name, value) in attributes {
+            state = state.attribute(Name::from(*name), value.clone());
+        }
+        let state = state.attribute("onnx.opset", integer(VERSION));
+        self.append_all(state.results(vec![unknown(); n_results]))
+    }
+
+    /// Appends what stands for an operand that is left out.
+    pub(super) fn none(&mut self) -> ValueId {
+        self.append(OpState::new(NO_VALUE).result(Type::None))
     }
 
     /// Appends a constant tensor.
@@ -133,6 +162,23 @@ pub(super) fn expand(
     is_one: fn(&Module, OpId) -> bool,
     make: fn(&mut Expansion<'_>) -> Option<Vec<ValueId>>,
 ) {
+    let make = |here: &mut Expansion<'_>| {
+        let made = make(here)?;
+        Some(Ok(made.into_iter().map(Some).collect()))
+    };
+    try_expand(module, is_one, make, &mut |_, _, _| {});
+}
+
+/// Puts what `make` makes in the place of operations for which it makes something, those inside others first: a value for
+/// each result, or nothing for one that nobody uses. What it can't make is told to `refuse`, and stays as it is. Returns how many
+/// are gone.
+pub(super) fn try_expand(
+    module: &mut Module,
+    is_one: impl Fn(&Module, OpId) -> bool,
+    make: impl Fn(&mut Expansion<'_>) -> Option<Result<Vec<Option<ValueId>>, String>>,
+    refuse: &mut dyn FnMut(&Module, OpId, String),
+) -> usize {
+    let mut n_made = 0;
     for block in scope::blocks(module).into_iter().rev() {
         let operations = module.block(block).operations().to_vec();
         if !operations.iter().any(|op| is_one(module, *op)) {
@@ -149,16 +195,30 @@ pub(super) fn expand(
                 kept: &mut kept,
                 like: op,
             };
-            let Some(results) = make(&mut here) else {
-                kept.push(op);
-                continue;
+            let n_kept = here.kept.len();
+            let results = match make(&mut here) {
+                Some(Ok(results)) => results,
+                failed => {
+                    // What was made until then.
+                    for made in kept.drain(n_kept..).rev() {
+                        module.erase(made);
+                    }
+                    kept.push(op);
+                    if let Some(Err(message)) = failed {
+                        refuse(module, op, message);
+                    }
+                    continue;
+                }
             };
-            let n_results = here.module.op(op).results().len();
-            for (index, result) in results.iter().take(n_results).enumerate() {
-                here.state_type(*result, index);
+            let old = here.module.op(op).results().to_vec();
+            for (index, (old, new)) in old.into_iter().zip(results).enumerate() {
+                if let Some(new) = new {
+                    here.state_type(new, index);
+                    here.module.replace_all_uses(old, new);
+                }
             }
-            scope::replace(module, op, &results);
             gone.push(op);
+            n_made += 1;
         }
         module.set_operations(block, kept);
         for op in gone {
@@ -171,6 +231,7 @@ pub(super) fn expand(
             module.erase(op);
         }
     }
+    n_made
 }
 
 pub(super) fn integer(value: i64) -> Attribute {

@@ -1,0 +1,317 @@
+//! Operators of ONNX Runtime's domain `com.microsoft`, with results that ONNX Runtime gave.
+
+use tfrt::Runtime;
+use tfrt::tensor::{DenseHostTensor, Tensor};
+
+use super::model;
+
+/// Compares the result of a model of one input, of a type and with elements, with numbers.
+#[track_caller]
+fn check((ty, elements): (&str, &[f32]), operations: &str, wanted: &[f32]) {
+    let found = call((ty, elements), operations).unwrap();
+    assert_eq!(found.len(), wanted.len(), "{found:?}");
+    let largest = wanted
+        .iter()
+        .fold(1.0, |most: f32, one| most.max(one.abs()));
+    for (found, wanted) in found.iter().zip(wanted) {
+        let away = (found - wanted).abs();
+        assert!(away <= 1e-5 * largest, "{found} is not {wanted}");
+    }
+}
+
+/// Calls a model; gives the elements of `%y`, or what is wrong.
+fn call((ty, elements): (&str, &[f32]), operations: &str) -> Result<Vec<f32>, String> {
+    let runtime = Runtime::new();
+    let text = format!(
+        r#"module attributes {{onnx.opset = 21 : i64, onnx.opset.com.microsoft = 1 : i64}} {{
+  func.func @main(%x: {ty}) -> tensor<*xf32>
+      attributes {{model.input_names = ["x"], model.output_names = ["y"]}} {{
+    {operations}
+    func.return %y : tensor<*xf32>
+  }}
+}}
+"#
+    );
+    let extents = ty.trim_start_matches("tensor<").trim_end_matches("xf32>");
+    let extents: Vec<usize> = extents.split('x').map(|one| one.parse().unwrap()).collect();
+    let allocator = runtime.host().allocator();
+    let x = DenseHostTensor::from_slice(allocator, &extents, elements).unwrap();
+    let outputs = model(&runtime, &text).call(&runtime.context(), (Tensor::from(x),));
+    let outputs = outputs.wait().map_err(|error| error.to_string())?;
+    Ok(outputs.tensor("y").unwrap().to_vec::<f32>().unwrap())
+}
+
+#[test]
+fn products_are_turned_scaled_and_activated() {
+    check(
+        ("tensor<2x3xf32>", &[0.25, -0.5, -1.5, -2.0, -2.0, -2.0]),
+        r#"%c1 = "onnx.Constant"() {value = dense<[[-1.5, 2.0], [-1.25, 0.75], [1.0, -1.25], [-1.0, -0.25]]> : tensor<4x2xf32>} : () -> tensor<4x2xf32>
+           %y = "onnx.microsoft.FusedMatMul"(%x, %c1) {alpha = 0.5 : f32, transA = 1 : i64, transB = 1 : i64} : (tensor<2x3xf32>, tensor<4x2xf32>) -> (tensor<*xf32>)"#,
+        &[
+            -2.1875, -0.90625, 1.375, 0.125, -1.625, -0.4375, 1.0, 0.5, -0.875, 0.1875, 0.5, 1.0,
+        ],
+    );
+    check(
+        (
+            "tensor<1x1x3x3xf32>",
+            &[-1.0, 2.0, -1.25, 1.75, 1.25, 1.5, -1.75, -0.5, 0.5],
+        ),
+        r#"%c1 = "onnx.Constant"() {value = dense<[[[[0.0, 0.75], [0.75, 0.75]]]]> : tensor<1x1x2x2xf32>} : () -> tensor<1x1x2x2xf32>
+           %c2 = "onnx.Constant"() {value = dense<[-1.75]> : tensor<1xf32>} : () -> tensor<1xf32>
+           %c3 = "onnx.Constant"() {value = dense<[[[[2.0, 0.25], [1.75, -1.0]]]]> : tensor<1x1x2x2xf32>} : () -> tensor<1x1x2x2xf32>
+           %y = "onnx.microsoft.FusedConv"(%x, %c1, %c2, %c3) {activation = "Relu"} : (tensor<1x1x3x3xf32>, tensor<1x1x2x2xf32>, tensor<1xf32>, tensor<1x1x2x2xf32>) -> (tensor<*xf32>)"#,
+        &[4.0, 0.0, 0.0, 0.0],
+    );
+}
+
+#[test]
+fn sums_are_normalised() {
+    check(
+        (
+            "tensor<1x2x4xf32>",
+            &[-0.5, 1.5, -1.25, -1.75, -0.5, 0.75, -1.5, 1.5],
+        ),
+        r#"%c1 = "onnx.Constant"() {value = dense<[[[-0.75, -1.25, 0.25, 1.75], [1.75, 1.5, -0.75, -2.0]]]> : tensor<1x2x4xf32>} : () -> tensor<1x2x4xf32>
+           %c2 = "onnx.Constant"() {value = dense<[1.25, 1.0, 1.25, -2.0]> : tensor<4xf32>} : () -> tensor<4xf32>
+           %c3 = "onnx.Constant"() {value = dense<[-2.0, 0.0, -0.75, -0.25]> : tensor<4xf32>} : () -> tensor<4xf32>
+           %c4 = "onnx.Constant"() {value = dense<[1.75, -1.25, 0.0, -0.75]> : tensor<4xf32>} : () -> tensor<4xf32>
+           %y = "onnx.microsoft.SkipLayerNormalization"(%x, %c1, %c2, %c3, %c4) {epsilon = 0.001 : f32} : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<*xf32>)"#,
+        &[
+            0.132949, -0.702619, -1.62827, 0.352245, -0.234115, 0.429955, -2.20877, 1.10129,
+        ],
+    );
+    check(
+        (
+            "tensor<1x2x4xf32>",
+            &[-0.75, 1.25, -1.5, -0.75, -1.5, -1.5, -1.0, 0.75],
+        ),
+        r#"%c1 = "onnx.Constant"() {value = dense<[[[0.25, -0.25, -1.5, 1.25], [1.25, -1.0, -1.75, -0.75]]]> : tensor<1x2x4xf32>} : () -> tensor<1x2x4xf32>
+           %c2 = "onnx.Constant"() {value = dense<[-1.5, 1.25, 0.0, 0.0]> : tensor<4xf32>} : () -> tensor<4xf32>
+           %y = "onnx.microsoft.SkipSimplifiedLayerNormalization"(%x, %c1, %c2) {epsilon = 0.001 : f32} : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<4xf32>) -> (tensor<*xf32>)"#,
+        &[0.462822, 0.77137, -0.0, 0.0, 0.201318, -1.67765, -0.0, 0.0],
+    );
+}
+
+#[test]
+fn activations_are_those_of_transformers() {
+    check(
+        ("tensor<4xf32>", &[-1.0, 0.0, 2.0, -1.0]),
+        r#"%y = "onnx.microsoft.QuickGelu"(%x) {} : (tensor<4xf32>) -> (tensor<*xf32>)"#,
+        &[-0.154204, 0.0, 1.93566, -0.154204],
+    );
+    check(
+        ("tensor<4xf32>", &[1.25, -2.0, -0.75, 1.75]),
+        r#"%c1 = "onnx.Constant"() {value = dense<[1.5, -1.75, 1.5, 1.5]> : tensor<4xf32>} : () -> tensor<4xf32>
+           %y = "onnx.microsoft.FastGelu"(%x, %c1) {} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<*xf32>)"#,
+        &[2.74228, -0.000219271, 0.579961, 3.24843],
+    );
+    check(
+        ("tensor<4xf32>", &[-0.25, -0.5, 2.0, 2.0]),
+        r#"%c1 = "onnx.Constant"() {value = dense<[0.75, -0.5, -1.25, 1.75]> : tensor<4xf32>} : () -> tensor<4xf32>
+           %y = "onnx.microsoft.BiasGelu"(%x, %c1) {} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<*xf32>)"#,
+        &[0.345731, -0.158655, 0.580029, 3.74967],
+    );
+}
+
+#[test]
+fn positions_turn_pairs() {
+    check(
+        (
+            "tensor<1x2x4xf32>",
+            &[-1.0, 0.25, 0.75, -1.0, -0.75, 1.0, -1.25, 0.75],
+        ),
+        r#"%c1 = "onnx.Constant"() {value = dense<[1]> : tensor<1xi64>} : () -> tensor<1xi64>
+           %c2 = "onnx.Constant"() {value = dense<[[2.0, 0.75], [0.5, -0.25], [2.0, -1.25], [-0.5, 0.5]]> : tensor<4x2xf32>} : () -> tensor<4x2xf32>
+           %c3 = "onnx.Constant"() {value = dense<[[0.75, -1.75], [-1.5, 0.75], [1.5, 0.5], [1.75, -0.5]]> : tensor<4x2xf32>} : () -> tensor<4x2xf32>
+           %y = "onnx.microsoft.RotaryEmbedding"(%x, %c1, %c2, %c3) {} : (tensor<1x2x4xf32>, tensor<1xi64>, tensor<4x2xf32>, tensor<4x2xf32>) -> (tensor<*xf32>)"#,
+        &[0.625, 0.6875, 1.875, 0.4375, 0.375, -1.625, -3.625, -0.4375],
+    );
+    check(
+        (
+            "tensor<1x2x4xf32>",
+            &[-0.75, 1.25, -2.0, -1.25, -1.25, -0.5, -1.5, 1.25],
+        ),
+        r#"%c1 = "onnx.Constant"() {value = dense<[[3, 0]]> : tensor<1x2xi64>} : () -> tensor<1x2xi64>
+           %c2 = "onnx.Constant"() {value = dense<[[1.5], [-0.5], [-2.0], [1.0]]> : tensor<4x1xf32>} : () -> tensor<4x1xf32>
+           %c3 = "onnx.Constant"() {value = dense<[[-1.75], [0.5], [-1.5], [1.75]]> : tensor<4x1xf32>} : () -> tensor<4x1xf32>
+           %y = "onnx.microsoft.RotaryEmbedding"(%x, %c1, %c2, %c3) {interleaved = 1 : i64, num_heads = 2 : i64} : (tensor<1x2x4xf32>, tensor<1x2xi64>, tensor<4x1xf32>, tensor<4x1xf32>) -> (tensor<*xf32>)"#,
+        &[-2.9375, -0.0625, 0.1875, -4.75, -2.75, 1.4375, -0.0625, 4.5],
+    );
+}
+
+#[test]
+fn masks_of_all_forms_are_seen() {
+    check(
+        ("tensor<1x2x2xf32>", &[0.75, 2.0, 0.5, 1.0]),
+        r#"%c1 = "onnx.Constant"() {value = dense<[[-0.5, 1.25, -1.75, -1.5, -0.5, 1.0], [0.0, 1.5, 2.0, -0.5, -0.25, 0.25]]> : tensor<2x6xf32>} : () -> tensor<2x6xf32>
+           %c2 = "onnx.Constant"() {value = dense<[0.5, 0.0, 0.5, 2.0, 1.0, -0.75]> : tensor<6xf32>} : () -> tensor<6xf32>
+           %c3 = "onnx.Constant"() {value = dense<[[1, 1, 0]]> : tensor<1x3xi32>} : () -> tensor<1x3xi32>
+           %c4 = "onnx.Constant"() {value = dense<[[[[[-0.25]], [[-0.5]]]], [[[[-1.5]], [[-2.0]]]]]> : tensor<2x1x2x1x1xf32>} : () -> tensor<2x1x2x1x1xf32>
+           %y, %r1 = "onnx.microsoft.Attention"(%x, %c1, %c2, %c3, %c4) {num_heads = 2 : i64, unidirectional = 1 : i64} : (tensor<1x2x2xf32>, tensor<2x6xf32>, tensor<6xf32>, tensor<1x3xi32>, tensor<2x1x2x1x1xf32>) -> (tensor<*xf32>, tensor<*xf32>)"#,
+        &[-0.515577, 0.035132, -0.358389, -0.276736],
+    );
+    check(
+        ("tensor<1x2x2xf32>", &[1.25, -0.25, -0.75, 0.5]),
+        r#"%c1 = "onnx.Constant"() {value = dense<[[0.25, 1.75, 0.5, 1.75, 0.25, -0.75], [-0.75, 2.0, 0.25, -1.25, 1.5, 1.25]]> : tensor<2x6xf32>} : () -> tensor<2x6xf32>
+           %c2 = "onnx.Constant"() {value = dense<[-2.0, -1.5, 0.75, -0.5, -0.75, -1.75]> : tensor<6xf32>} : () -> tensor<6xf32>
+           %c3 = "onnx.Constant"() {value = dense<[1]> : tensor<1xi32>} : () -> tensor<1xi32>
+           %y = "onnx.microsoft.Attention"(%x, %c1, %c2, %c3) {num_heads = 1 : i64} : (tensor<1x2x2xf32>, tensor<2x6xf32>, tensor<6xf32>, tensor<1xi32>) -> (tensor<*xf32>)"#,
+        &[-0.8125, -3.0, -0.8125, -3.0],
+    );
+    check(
+        ("tensor<1x2x2xf32>", &[-1.25, 1.5, 1.5, 1.5]),
+        r#"%c1 = "onnx.Constant"() {value = dense<[[[0.25, -1.5], [-0.75, 0.0], [2.0, -1.0]]]> : tensor<1x3x2xf32>} : () -> tensor<1x3x2xf32>
+           %c2 = "onnx.Constant"() {value = dense<[[[0.25, 0.0], [0.0, 0.25], [0.75, -1.75]]]> : tensor<1x3x2xf32>} : () -> tensor<1x3x2xf32>
+           %c3 = "onnx.Constant"() {value = dense<[2.0, 1.5, 1.25, -1.0, -0.25, -0.25]> : tensor<6xf32>} : () -> tensor<6xf32>
+           %y = "onnx.microsoft.MultiHeadAttention"(%x, %c1, %c2, %c3) {num_heads = 2 : i64} : (tensor<1x2x2xf32>, tensor<1x3x2xf32>, tensor<1x3x2xf32>, tensor<6xf32>) -> (tensor<*xf32>)"#,
+        &[0.335331, -0.0964764, 0.498859, -0.0964764],
+    );
+}
+
+#[test]
+fn caches_have_room_and_sinks() {
+    check(
+        (
+            "tensor<1x1x32xf32>",
+            &[
+                -0.75, -2.0, 1.0, -2.0, 1.0, -1.25, 0.5, -0.75, -1.0, 1.75, 0.0, 1.75, -1.25, 0.0,
+                -0.75, -0.25, -2.0, 0.75, -0.75, 1.5, -1.25, -0.75, -2.0, 1.25, 0.25, -0.5, 1.75,
+                0.5, 2.0, 1.0, 0.25, 0.0,
+            ],
+        ),
+        r#"%c1 = "onnx.Constant"() {value = dense<[[[-1.25, 0.75, 1.25, 0.75, -0.25, -2.0, 1.0, -2.0, 1.25, -1.5, -0.75, -1.25, 0.25, -1.25, -1.0, -2.0]]]> : tensor<1x1x16xf32>} : () -> tensor<1x1x16xf32>
+           %c2 = "onnx.Constant"() {value = dense<[[[2.0, -1.25, -1.25, 0.5, -1.5, 1.75, 1.25, -0.75, -0.5, -0.5, 1.0, -0.25, -1.0, 0.75, -1.5, 1.25]]]> : tensor<1x1x16xf32>} : () -> tensor<1x1x16xf32>
+           %c3 = "onnx.Constant"() {value = dense<[[[[-0.25, 1.75, -1.0, -0.5, 1.5, 1.0, -2.0, -0.75, -2.0, 1.5, -0.25, -1.25, 1.0, 1.5, -1.75, 0.0], [-0.5, 1.0, 1.75, 0.25, 1.0, -0.75, 0.25, 0.0, 1.0, -2.0, -1.0, -2.0, 2.0, 0.25, 0.0, 0.0], [-2.0, 1.5, 1.5, -2.0, 0.5, 0.25, -0.5, 0.0, 1.5, 0.5, 0.0, 1.0, 0.75, 0.0, 1.5, 0.25], [0.5, 0.0, 0.5, 0.5, 1.75, -1.0, -0.5, 0.25, -0.75, 0.75, 1.5, -1.25, -2.0, 2.0, 0.0, 1.0]]]]> : tensor<1x1x4x16xf32>} : () -> tensor<1x1x4x16xf32>
+           %c4 = "onnx.Constant"() {value = dense<[[[[1.0, 2.0, -2.0, -1.0, 2.0, -0.25, -0.5, -1.0, -2.0, -2.0, 2.0, -2.0, -1.5, -1.0, -1.0, 1.5], [-0.75, -1.5, -0.5, 0.75, -0.25, -1.0, -1.5, -1.75, 0.0, -1.25, 0.25, 0.75, -0.5, 0.0, -2.0, 0.25], [-1.25, -0.25, -1.75, -1.0, -0.25, 0.0, -2.0, 1.75, -0.25, -1.25, -1.25, 1.0, -0.25, -1.0, -0.25, -1.25], [-1.5, -0.75, 2.0, -1.75, 0.25, 1.75, -0.25, -0.5, 0.25, -1.5, 0.75, -2.0, 0.25, -1.75, -2.0, -1.25]]]]> : tensor<1x1x4x16xf32>} : () -> tensor<1x1x4x16xf32>
+           %c5 = "onnx.Constant"() {value = dense<[2]> : tensor<1xi32>} : () -> tensor<1xi32>
+           %c6 = "onnx.Constant"() {value = dense<[3]> : tensor<1xi32>} : () -> tensor<1xi32>
+           %y, %r1, %r2 = "onnx.microsoft.GroupQueryAttention"(%x, %c1, %c2, %c3, %c4, %c5, %c6) {kv_num_heads = 1 : i64, num_heads = 2 : i64} : (tensor<1x1x32xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>, tensor<1x1x4x16xf32>, tensor<1x1x4x16xf32>, tensor<1xi32>, tensor<1xi32>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>)"#,
+        &[
+            1.29935, 0.370303, -1.57442, -0.238208, 0.353551, 0.545294, 0.171308, -0.947504,
+            -1.22034, -1.3097, 1.45044, -1.0606, -1.21628, -0.185712, -1.28372, 1.30452, 0.473204,
+            0.132854, -1.29941, -0.0857973, 0.581084, -0.232257, -0.618392, -1.25344, -0.988403,
+            -1.47537, 1.16328, -0.65748, -1.03294, -0.339239, -1.46706, 0.974289,
+        ],
+    );
+    check(
+        (
+            "tensor<1x1x32xf32>",
+            &[
+                -0.75, -2.0, 1.0, -2.0, 1.0, -1.25, 0.5, -0.75, -1.0, 1.75, 0.0, 1.75, -1.25, 0.0,
+                -0.75, -0.25, -2.0, 0.75, -0.75, 1.5, -1.25, -0.75, -2.0, 1.25, 0.25, -0.5, 1.75,
+                0.5, 2.0, 1.0, 0.25, 0.0,
+            ],
+        ),
+        r#"%c1 = "onnx.Constant"() {value = dense<[[[-1.25, 0.75, 1.25, 0.75, -0.25, -2.0, 1.0, -2.0, 1.25, -1.5, -0.75, -1.25, 0.25, -1.25, -1.0, -2.0]]]> : tensor<1x1x16xf32>} : () -> tensor<1x1x16xf32>
+           %c2 = "onnx.Constant"() {value = dense<[[[2.0, -1.25, -1.25, 0.5, -1.5, 1.75, 1.25, -0.75, -0.5, -0.5, 1.0, -0.25, -1.0, 0.75, -1.5, 1.25]]]> : tensor<1x1x16xf32>} : () -> tensor<1x1x16xf32>
+           %c3 = "onnx.Constant"() {value = dense<[[[[-0.25, 1.75, -1.0, -0.5, 1.5, 1.0, -2.0, -0.75, -2.0, 1.5, -0.25, -1.25, 1.0, 1.5, -1.75, 0.0], [-0.5, 1.0, 1.75, 0.25, 1.0, -0.75, 0.25, 0.0, 1.0, -2.0, -1.0, -2.0, 2.0, 0.25, 0.0, 0.0], [-2.0, 1.5, 1.5, -2.0, 0.5, 0.25, -0.5, 0.0, 1.5, 0.5, 0.0, 1.0, 0.75, 0.0, 1.5, 0.25], [0.5, 0.0, 0.5, 0.5, 1.75, -1.0, -0.5, 0.25, -0.75, 0.75, 1.5, -1.25, -2.0, 2.0, 0.0, 1.0]]]]> : tensor<1x1x4x16xf32>} : () -> tensor<1x1x4x16xf32>
+           %c4 = "onnx.Constant"() {value = dense<[[[[1.0, 2.0, -2.0, -1.0, 2.0, -0.25, -0.5, -1.0, -2.0, -2.0, 2.0, -2.0, -1.5, -1.0, -1.0, 1.5], [-0.75, -1.5, -0.5, 0.75, -0.25, -1.0, -1.5, -1.75, 0.0, -1.25, 0.25, 0.75, -0.5, 0.0, -2.0, 0.25], [-1.25, -0.25, -1.75, -1.0, -0.25, 0.0, -2.0, 1.75, -0.25, -1.25, -1.25, 1.0, -0.25, -1.0, -0.25, -1.25], [-1.5, -0.75, 2.0, -1.75, 0.25, 1.75, -0.25, -0.5, 0.25, -1.5, 0.75, -2.0, 0.25, -1.75, -2.0, -1.25]]]]> : tensor<1x1x4x16xf32>} : () -> tensor<1x1x4x16xf32>
+           %c5 = "onnx.Constant"() {value = dense<[2]> : tensor<1xi32>} : () -> tensor<1xi32>
+           %c6 = "onnx.Constant"() {value = dense<[3]> : tensor<1xi32>} : () -> tensor<1xi32>
+           %c7 = "onnx.Constant"() {value = dense<[[1.0, -0.25, -0.25, 0.5, -1.75, 2.0, 0.0, 1.75], [1.0, -1.0, -0.75, 0.5, 1.5, 1.75, 0.0, -1.75], [2.0, 1.5, 1.0, -0.5, -1.5, 1.25, -1.25, -0.75], [1.5, 0.5, -0.75, 0.0, 0.5, -1.75, -1.0, 1.0]]> : tensor<4x8xf32>} : () -> tensor<4x8xf32>
+           %c8 = "onnx.Constant"() {value = dense<[[0.5, 1.25, 1.0, 0.0, -0.75, -0.5, -1.25, 2.0], [-2.0, -0.5, -1.75, 1.5, 0.75, -0.25, 1.25, -0.5], [-0.25, -0.5, 1.0, -1.75, 0.25, -1.0, 2.0, -1.25], [-0.5, -1.75, 0.0, 0.25, 1.0, -0.25, -1.0, -2.0]]> : tensor<4x8xf32>} : () -> tensor<4x8xf32>
+           %y, %r1, %r2 = "onnx.microsoft.GroupQueryAttention"(%x, %c1, %c2, %c3, %c4, %c5, %c6, %c7, %c8) {do_rotary = 1 : i64, kv_num_heads = 1 : i64, local_window_size = 2 : i64, num_heads = 2 : i64, softcap = 2.0 : f32} : (tensor<1x1x32xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>, tensor<1x1x4x16xf32>, tensor<1x1x4x16xf32>, tensor<1xi32>, tensor<1xi32>, tensor<4x8xf32>, tensor<4x8xf32>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>)"#,
+        &[
+            0.970873, -1.34356, -0.969329, 0.593557, -1.03221, 0.720872, 0.220873, -1.12423,
+            -0.312886, -0.780671, 0.719329, 0.124228, -0.812886, 0.469329, -1.68711, 0.875772,
+            -0.183416, -1.44849, -0.654523, 0.698492, -0.507538, -0.433416, -0.933416, -1.54397,
+            -0.103015, -1.09548, 0.404523, 0.543969, -0.603015, 0.154523, -1.89698, 0.456031,
+        ],
+    );
+    check(
+        (
+            "tensor<1x1x32xf32>",
+            &[
+                -0.75, -2.0, 1.0, -2.0, 1.0, -1.25, 0.5, -0.75, -1.0, 1.75, 0.0, 1.75, -1.25, 0.0,
+                -0.75, -0.25, -2.0, 0.75, -0.75, 1.5, -1.25, -0.75, -2.0, 1.25, 0.25, -0.5, 1.75,
+                0.5, 2.0, 1.0, 0.25, 0.0,
+            ],
+        ),
+        r#"%c1 = "onnx.Constant"() {value = dense<[[[-1.25, 0.75, 1.25, 0.75, -0.25, -2.0, 1.0, -2.0, 1.25, -1.5, -0.75, -1.25, 0.25, -1.25, -1.0, -2.0]]]> : tensor<1x1x16xf32>} : () -> tensor<1x1x16xf32>
+           %c2 = "onnx.Constant"() {value = dense<[[[2.0, -1.25, -1.25, 0.5, -1.5, 1.75, 1.25, -0.75, -0.5, -0.5, 1.0, -0.25, -1.0, 0.75, -1.5, 1.25]]]> : tensor<1x1x16xf32>} : () -> tensor<1x1x16xf32>
+           %c3 = "onnx.Constant"() {value = dense<[[[[-0.25, 1.75, -1.0, -0.5, 1.5, 1.0, -2.0, -0.75, -2.0, 1.5, -0.25, -1.25, 1.0, 1.5, -1.75, 0.0], [-0.5, 1.0, 1.75, 0.25, 1.0, -0.75, 0.25, 0.0, 1.0, -2.0, -1.0, -2.0, 2.0, 0.25, 0.0, 0.0], [-2.0, 1.5, 1.5, -2.0, 0.5, 0.25, -0.5, 0.0, 1.5, 0.5, 0.0, 1.0, 0.75, 0.0, 1.5, 0.25], [0.5, 0.0, 0.5, 0.5, 1.75, -1.0, -0.5, 0.25, -0.75, 0.75, 1.5, -1.25, -2.0, 2.0, 0.0, 1.0]]]]> : tensor<1x1x4x16xf32>} : () -> tensor<1x1x4x16xf32>
+           %c4 = "onnx.Constant"() {value = dense<[[[[1.0, 2.0, -2.0, -1.0, 2.0, -0.25, -0.5, -1.0, -2.0, -2.0, 2.0, -2.0, -1.5, -1.0, -1.0, 1.5], [-0.75, -1.5, -0.5, 0.75, -0.25, -1.0, -1.5, -1.75, 0.0, -1.25, 0.25, 0.75, -0.5, 0.0, -2.0, 0.25], [-1.25, -0.25, -1.75, -1.0, -0.25, 0.0, -2.0, 1.75, -0.25, -1.25, -1.25, 1.0, -0.25, -1.0, -0.25, -1.25], [-1.5, -0.75, 2.0, -1.75, 0.25, 1.75, -0.25, -0.5, 0.25, -1.5, 0.75, -2.0, 0.25, -1.75, -2.0, -1.25]]]]> : tensor<1x1x4x16xf32>} : () -> tensor<1x1x4x16xf32>
+           %c5 = "onnx.Constant"() {value = dense<[2]> : tensor<1xi32>} : () -> tensor<1xi32>
+           %c6 = "onnx.Constant"() {value = dense<[3]> : tensor<1xi32>} : () -> tensor<1xi32>
+           %n7 = "graph.none"() : () -> none
+           %n8 = "graph.none"() : () -> none
+           %n9 = "graph.none"() : () -> none
+           %n10 = "graph.none"() : () -> none
+           %c11 = "onnx.Constant"() {value = dense<[1.75, -1.5]> : tensor<2xf32>} : () -> tensor<2xf32>
+           %y, %r1, %r2 = "onnx.microsoft.GroupQueryAttention"(%x, %c1, %c2, %c3, %c4, %c5, %c6, %n7, %n8, %n9, %n10, %c11) {kv_num_heads = 1 : i64, num_heads = 2 : i64} : (tensor<1x1x32xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>, tensor<1x1x4x16xf32>, tensor<1x1x4x16xf32>, tensor<1xi32>, tensor<1xi32>, none, none, none, none, tensor<2xf32>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>)"#,
+        &[
+            0.275024, 0.0783795, -0.333248, -0.05042, 0.0748339, 0.115419, 0.0362596, -0.200552,
+            -0.2583, -0.277215, 0.307004, -0.224491, -0.257442, -0.0393084, -0.271716, 0.27612,
+            0.451528, 0.126768, -1.23989, -0.0818672, 0.554466, -0.221618, -0.590065, -1.19603,
+            -0.943128, -1.40779, 1.10999, -0.627364, -0.985627, -0.3237, -1.39986, 0.92966,
+        ],
+    );
+}
+
+#[test]
+fn weights_of_small_integers_recur() {
+    check(
+        (
+            "tensor<2x2x2xf32>",
+            &[1.0, -2.0, 0.5, 0.25, 0.0, 3.0, 1.0, 1.0],
+        ),
+        r#"%c1 = "onnx.Constant"() {value = dense<[[[0, 29, 58, 87], [116, 145, 174, 203]]]> : tensor<1x2x4xui8>} : () -> tensor<1x2x4xui8>
+           %c2 = "onnx.Constant"() {value = dense<[[[0, 71, 142, 213]]]> : tensor<1x1x4xui8>} : () -> tensor<1x1x4xui8>
+           %n3 = "graph.none"() : () -> none
+           %n4 = "graph.none"() : () -> none
+           %n5 = "graph.none"() : () -> none
+           %n6 = "graph.none"() : () -> none
+           %n7 = "graph.none"() : () -> none
+           %c8 = "onnx.Constant"() {value = dense<[0.01]> : tensor<1xf32>} : () -> tensor<1xf32>
+           %c9 = "onnx.Constant"() {value = dense<[128]> : tensor<1xui8>} : () -> tensor<1xui8>
+           %c10 = "onnx.Constant"() {value = dense<[0.02]> : tensor<1xf32>} : () -> tensor<1xf32>
+           %c11 = "onnx.Constant"() {value = dense<[100]> : tensor<1xui8>} : () -> tensor<1xui8>
+           %y, %r1, %r2 = "onnx.microsoft.DynamicQuantizeLSTM"(%x, %c1, %c2, %n3, %n4, %n5, %n6, %n7, %c8, %c9, %c10, %c11) {hidden_size = 1 : i64} : (tensor<2x2x2xf32>, tensor<1x2x4xui8>, tensor<1x1x4xui8>, none, none, none, none, none, tensor<1xf32>, tensor<1xui8>, tensor<1xf32>, tensor<1xui8>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>)"#,
+        &[-0.0512158, -0.00231484, 0.140373, 0.0187859],
+    );
+    check(
+        (
+            "tensor<2x2x2xf32>",
+            &[1.0, -2.0, 0.5, 0.25, 0.0, 3.0, 1.0, 1.0],
+        ),
+        r#"%c1 = "onnx.Constant"() {value = dense<[[[0, 29, 58, 87], [116, 145, 174, 203]]]> : tensor<1x2x4xui8>} : () -> tensor<1x2x4xui8>
+           %c2 = "onnx.Constant"() {value = dense<[[[0, 71, 142, 213]]]> : tensor<1x1x4xui8>} : () -> tensor<1x1x4xui8>
+           %n3 = "graph.none"() : () -> none
+           %c4 = "onnx.Constant"() {value = dense<[2, 1]> : tensor<2xi32>} : () -> tensor<2xi32>
+           %n5 = "graph.none"() : () -> none
+           %n6 = "graph.none"() : () -> none
+           %n7 = "graph.none"() : () -> none
+           %c8 = "onnx.Constant"() {value = dense<[0.01]> : tensor<1xf32>} : () -> tensor<1xf32>
+           %c9 = "onnx.Constant"() {value = dense<[128]> : tensor<1xui8>} : () -> tensor<1xui8>
+           %c10 = "onnx.Constant"() {value = dense<[0.02]> : tensor<1xf32>} : () -> tensor<1xf32>
+           %c11 = "onnx.Constant"() {value = dense<[100]> : tensor<1xui8>} : () -> tensor<1xui8>
+           %y, %r1, %r2 = "onnx.microsoft.DynamicQuantizeLSTM"(%x, %c1, %c2, %n3, %c4, %n5, %n6, %n7, %c8, %c9, %c10, %c11) {hidden_size = 1 : i64} : (tensor<2x2x2xf32>, tensor<1x2x4xui8>, tensor<1x1x4xui8>, none, tensor<2xi32>, none, none, none, tensor<1xf32>, tensor<1xui8>, tensor<1xf32>, tensor<1xui8>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>)"#,
+        &[-0.0512158, -0.00231484, 0.140373, 0.0],
+    );
+}
+
+#[test]
+fn products_of_bytes_become_floats() {
+    check(
+        ("tensor<2x2xf32>", &[1.25, 1.75, -0.75, -1.5]),
+        r#"%c1 = "onnx.Constant"() {value = dense<[[0, 60], [120, 180]]> : tensor<2x2xui8>} : () -> tensor<2x2xui8>
+           %c2 = "onnx.Constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+           %c3 = "onnx.Constant"() {value = dense<100> : tensor<ui8>} : () -> tensor<ui8>
+           %c4 = "onnx.Constant"() {value = dense<[0.75, -0.5]> : tensor<2xf32>} : () -> tensor<2xf32>
+           %y = "onnx.microsoft.DynamicQuantizeMatMul"(%x, %c1, %c2, %c3, %c4) {} : (tensor<2x2xf32>, tensor<2x2xui8>, tensor<f32>, tensor<ui8>, tensor<2xf32>) -> (tensor<*xf32>)"#,
+        &[-44.2402, 44.3627, 23.3088, -45.6176],
+    );
+}
+
+#[test]
+fn the_best_experts_are_asked() {
+    check(
+        ("tensor<2x2xf32>", &[-2.0, 2.0, 1.75, -1.75]),
+        r#"%c1 = "onnx.Constant"() {value = dense<[[1.0, -0.5, -1.75], [1.25, 1.5, -2.0]]> : tensor<2x3xf32>} : () -> tensor<2x3xf32>
+           %c2 = "onnx.Constant"() {value = dense<[[[-1.75, -1.75], [2.0, 1.75]], [[1.5, 0.75], [-1.75, -1.0]], [[0.0, 0.0], [-1.75, -1.0]]]> : tensor<3x2x2xf32>} : () -> tensor<3x2x2xf32>
+           %c3 = "onnx.Constant"() {value = dense<[[0.75, 1.75], [-1.75, 2.0], [-0.75, -1.75]]> : tensor<3x2xf32>} : () -> tensor<3x2xf32>
+           %c4 = "onnx.Constant"() {value = dense<[[[1.75, 0.0], [0.75, -1.25]], [[1.75, -0.5], [-0.5, 1.0]], [[1.0, 1.0], [-1.25, -1.25]]]> : tensor<3x2x2xf32>} : () -> tensor<3x2x2xf32>
+           %y = "onnx.microsoft.MoE"(%x, %c1, %c2, %c3, %c4) {activation_type = "silu", k = 2 : i64, normalize_routing_weights = 1 : i64} : (tensor<2x2xf32>, tensor<2x3xf32>, tensor<3x2x2xf32>, tensor<3x2xf32>, tensor<3x2x2xf32>) -> (tensor<*xf32>)"#,
+        &[0.380189, -0.0497861, 0.0928279, -0.603712],
+    );
+}
