@@ -46,27 +46,27 @@ pub fn check() -> Vec<String> {
 const OPENINGS: [&str; 3] = ["As of ", "What ", "The same"];
 
 fn openings(files: &[Code]) -> Vec<String> {
-    let opens = |line: &str| {
+    let comment = |line: &str| {
         let line = line.trim_start();
-        let comment = line
-            .strip_prefix("///")
-            .or_else(|| line.strip_prefix("//!"))?;
-        let comment = comment.trim_start();
-        OPENINGS
-            .into_iter()
-            .find(|opening| comment.starts_with(opening))
+        let text = line.strip_prefix("///").or(line.strip_prefix("//!"))?;
+        Some(text.trim_start().to_owned())
     };
     let of_file = |file: &Code| {
-        let lines = (1..).zip(file.text.lines());
-        let found = lines.filter_map(|(number, line)| Some((number, opens(line)?)));
+        let lines: Vec<&str> = file.text.lines().collect();
+        let is_first = |at: &usize| *at == 0 || comment(lines[at - 1]).is_none();
+        let first_lines = (0..lines.len()).filter(is_first);
         let path = file.path.clone();
-        let told = move |(number, opening): (usize, &str)| {
-            format!(
-                "{path}:{number}: a comment begins with '{}': say what it is",
-                opening.trim()
-            )
+        let complaint = |at: usize| {
+            let text = comment(lines[at])?;
+            let opening = OPENINGS
+                .iter()
+                .find(|opening| text.starts_with(**opening))?;
+            let (number, opening) = (at + 1, opening.trim());
+            Some(format!(
+                "{path}:{number}: a comment begins with '{opening}': say what it is"
+            ))
         };
-        found.map(told).collect::<Vec<_>>()
+        first_lines.filter_map(complaint).collect::<Vec<_>>()
     };
     files.iter().flat_map(of_file).collect()
 }

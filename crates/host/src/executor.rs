@@ -757,7 +757,7 @@ pub fn is_in_kernel() -> bool {
     IN_KERNEL.get()
 }
 
-/// What a run with this status has left in its slots.
+/// Returns what a run with this status has left in its slots: results, or operands of a call.
 fn outcome(status: Status, n_results: u32, scratch: &Scratch) -> Outcome {
     match status {
         Status::PLAIN => Outcome::Put(n_results),

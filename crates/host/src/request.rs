@@ -638,7 +638,7 @@ impl ExecutionContext {
         error
     }
 
-    /// The same for an error that may have been reported: then it has a kernel's name.
+    /// Reports an error unless it was reported before: then it has a kernel's name.
     pub(crate) fn report_once(&self, error: Error) -> Error {
         match error.kernel() {
             Some(_) => error,

@@ -1,4 +1,4 @@
-//! What must hold for any input, tried on inputs that are made here, in one program of tests, whose allocator counts.
+//! Properties that must hold for any input, on inputs made here: one program of tests, whose allocator counts.
 //! Tests that look at the memory of the whole process run in one of their own.
 
 use tfrt_fuzz::counting::Counting;

@@ -1,4 +1,4 @@
-//! What calls of a function cost, learned from those that were made.
+//! The cost of calls of a function, learned from earlier calls.
 //!
 //! Where several threads could run the streams of a function at the same time, handing them over is
 //! worth it only for work that takes longer than the hand-over: waking a thread takes more than ten
@@ -14,10 +14,10 @@ const MIN_CALL: Duration = Duration::from_micros(50);
 /// Kernels that take less, on average, are not worth passing on.
 const MIN_KERNEL: Duration = Duration::from_nanos(250);
 
-/// What counting and handing over add to a kernel at most, where it was timed with both.
+/// The most that counting and handing over add to a kernel that was timed with both.
 const HAND_OVER: Duration = Duration::from_nanos(300);
 
-/// What a call takes, as a moving average in nanoseconds; 0 as long as nobody knows.
+/// The time of a call, as a moving average in nanoseconds; 0 before the first was timed.
 #[derive(Debug, Default)]
 pub(crate) struct Cost(AtomicU64);
 

@@ -32,7 +32,7 @@ pub(crate) struct Frame {
     depth: u32,
     /// How long threads were busy with the call, in nanoseconds, if that is to be learned.
     busy: Option<AtomicU64>,
-    /// What handles that stand in registers wait for.
+    /// The promises of handles that stand in registers.
     promises: Mutex<Vec<(u32, AnyPromise)>>,
     together: Together,
 }
@@ -393,14 +393,14 @@ pub(crate) struct ReadyList {
     // Invariant: rights of the frame's registers.
     queue: ReadyQueue<Ready>,
     confined: Stacked,
-    /// What it begins with.
+    /// The kernel with which the run begins.
     first: Option<Taken>,
     // Invariant: a kernel that was started from this list, whose right nobody else has.
     running: Option<u32>,
     streams: Streams,
 }
 
-/// What [`run_confined`] leaves when it ends, be it by a panic.
+/// The state that [`run_confined`] leaves in the frame when it ends, be it by a panic.
 struct Stacked {
     /// Ready kernels of the frame, which come after those of the queue.
     // Invariant: it came from the frame's registers.
@@ -844,8 +844,8 @@ fn run_confined<const TASKS: bool>(
         // SAFETY: used once for a kernel that was started below, and that has returned or not run.
         started: unsafe { registers.registers().started(kernel) },
     };
-    /// What is on top of the stack, and which kernel runs, is in registers of the processor until this
-    /// is dropped.
+    /// A guard that writes the top of the stack and the running kernel back when it is dropped; until then both
+    /// are in registers of the processor.
     struct Leaves<'l> {
         now: Stacked,
         to: &'l mut Stacked,

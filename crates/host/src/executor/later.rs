@@ -83,7 +83,7 @@ pub(crate) fn enqueue(
     value
 }
 
-/// What a frame knows of its local tasks, and of the lists that may leave them their reference.
+/// The local tasks of a frame: how many there are, and which lists may leave them their reference.
 #[derive(Default)]
 pub(super) struct Together {
     /// How many tasks there are. Written as I1 says.

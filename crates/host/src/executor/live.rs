@@ -279,9 +279,9 @@ fn is_owed_an_argument(frame: &SharedFrame) -> bool {
     frame.depth() == 0 && frame.awaited_registers().iter().any(is_argument)
 }
 
-/// What the innermost calls of a request await, which are the first of `frames`, and the names of the kernels. They
-/// hold the causes; when these are failed, what waits for them goes on, and if it is stuck all the same, a later look
-/// finds it.
+/// Returns the registers that the innermost calls of a request await, and the names of their kernels; the innermost
+/// frames are the first of `frames`. When these registers are failed, whatever waits for them goes on; if it is still
+/// stuck, a later look finds it.
 fn innermost(frames: &[SharedFrame]) -> Option<(Vec<(SharedFrame, u32)>, String)> {
     for calls in frames.chunk_by(|a, b| a.local().depth() == b.local().depth()) {
         let mut awaited = Vec::new();

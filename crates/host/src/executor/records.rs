@@ -1,4 +1,4 @@
-//! What a run reads of kernels: a [`Record`] for each, as consecutive words.
+//! The kernels of a function as a run reads them: a [`Record`] for each, as consecutive words.
 //!
 //! Records of kernels that are counted have the users of their outputs in front of them
 //! ([`CountedRecord`]), so that both are found by one number. A run reads the users backwards, from the
@@ -27,7 +27,7 @@ const MAX_ATTRIBUTES: usize = u16::MAX as usize;
 
 const _: () = assert!(size_of::<Output>() == 8 && align_of::<Output>() == 4);
 
-/// What a kernel takes and gives, in consecutive words: its entrance; the numbers of its operands and
+/// A kernel's operands and results in consecutive words: its entrance; the numbers of its operands and
 /// results; those of its attributes and functions, in half a word each; the operands' registers;
 /// for each result an [`Output`]; the attributes' offsets; the functions' indexes.
 #[derive(Clone, Copy)]
@@ -264,11 +264,11 @@ impl<'s> FirstRecords<'s> {
 pub(crate) struct CountedRecords {
     // Invariant: I4 holds for each.
     records: Records,
-    /// What is known of each register.
+    /// The counts of each register.
     abouts: Box<[About]>,
 }
 
-/// What is known of an output beside its record.
+/// The counts of an output, which its record does not have.
 #[derive(Clone, Copy, Debug)]
 struct About {
     references: u32,

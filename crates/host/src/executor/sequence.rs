@@ -74,13 +74,13 @@ impl Sequence {
         }
     }
 
-    /// What a kernel reads and fills.
+    /// Returns the record of a kernel: the slots that it reads and fills.
     #[inline(always)]
     pub(crate) fn record(&self, kernel: u32) -> Record<'_> {
         self.records.get(kernel)
     }
 
-    /// What all kernels read and fill.
+    /// Returns the records of all kernels: the slots that they read and fill.
     #[inline(always)]
     pub(crate) fn records(&self) -> FirstRecords<'_> {
         self.records.first(self.n_kernels())
@@ -160,7 +160,7 @@ impl Sequence {
     }
 }
 
-/// What is counted before the kernels are laid out, in the order of the file.
+/// Counts that are taken before the kernels are laid out, in the order of the file.
 struct Counts {
     /// By register: how often it is read or returned.
     left: Box<[u32]>,
@@ -232,7 +232,7 @@ fn n_prompt(wiring: &dyn Wiring, simulated: &Simulated) -> u32 {
 /// Stands for the slot of a value that is not there yet.
 const NOWHERE: u32 = u32::MAX;
 
-/// What is known of the registers of the wiring while they get slots.
+/// The registers of the wiring while they get slots.
 struct Layout<'w> {
     wiring: &'w dyn Wiring,
     /// By register: where its value lies, or [`NOWHERE`].

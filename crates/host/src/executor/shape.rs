@@ -104,7 +104,7 @@ pub(crate) struct Shape {
     returned: Box<[(u32, u32)]>,
     /// The registers that marked kernels read, each once.
     read_by_marked: Box<[u32]>,
-    /// What a call begins with that has all its arguments, unless there are marked kernels.
+    /// The initial state of a call that has all its arguments; none if there are marked kernels.
     begun: Option<Begun>,
     has_one_stream: bool,
     has_marks: bool,
@@ -158,13 +158,13 @@ impl Shape {
         }
     }
 
-    /// What a kernel reads and fills.
+    /// Returns the record of a kernel: the registers that it reads and fills.
     #[inline(always)]
     pub(crate) fn record(&self, kernel: u32) -> Record<'_> {
         self.counted_record(kernel).record()
     }
 
-    /// What a kernel reads and fills, and who reads that.
+    /// Returns the record of a kernel with the users of its outputs.
     #[inline(always)]
     pub(crate) fn counted_record(&self, kernel: u32) -> CountedRecord<'_> {
         self.records.get(kernel)

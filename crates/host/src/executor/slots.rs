@@ -22,7 +22,7 @@ use tfrt_async::sync::UnsafeCell;
 use super::records::{Record, RecordWriter, Records};
 use super::shape::Output;
 
-/// What a register is kept in.
+/// The memory of one register.
 pub(crate) type Slot = UnsafeCell<MaybeUninit<AnyAsyncValue>>;
 
 /// The slots of one call. Which of them are filled, and who may touch them, its holder knows.
@@ -470,7 +470,7 @@ impl Aside {
     }
 }
 
-/// What a run [`Aside`] has left.
+/// The values that a run [`Aside`] has left.
 pub(crate) enum Outcome {
     /// So many results.
     Put(u32),

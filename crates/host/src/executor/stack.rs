@@ -106,7 +106,7 @@ struct Level<'f> {
     kept: Kept,
 }
 
-/// What is kept for the kernel that has made a call until that returns.
+/// The values that are retained for a kernel that has made a call, until the call returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
     Nothing,
@@ -134,7 +134,7 @@ pub(super) struct Stack<'f> {
     spare: Chunk,
 }
 
-/// What is left of a call of which some kernels have run, the first in the order of the sequence: the values that
+/// The rest of a call of which some kernels have run, the first in the order of the sequence: the values that
 /// somebody is still to read, each with one reference, and nothing in place of the others.
 pub(crate) struct Left {
     /// The number of the call, if somebody was told of its kernels.
@@ -222,7 +222,7 @@ impl<'f> Stack<'f> {
         self.top.topology
     }
 
-    /// What is kept until the topmost call returns.
+    /// Returns what is retained until the topmost call returns.
     #[inline]
     pub(super) fn kept(&self) -> Kept {
         self.top.kept

@@ -199,7 +199,7 @@ impl Drop for Nesting {
     }
 }
 
-/// What is kept for a kernel until the call returns that it has made.
+/// A kernel that is suspended until the call that it has made returns.
 struct Caller {
     /// Its operands, if they are counted: they are released when it has returned.
     held: Vec<AnyAsyncValue>,
@@ -351,7 +351,7 @@ impl<'f> Straight<'f> {
         self.fail_with(error);
     }
 
-    /// What the last kernel did not put becomes this error.
+    /// Sets the results that the last kernel did not put to an error.
     #[cold]
     fn fail_with(&mut self, error: Error) {
         self.around.scratch.failure = None;
@@ -451,7 +451,7 @@ impl<'f> Straight<'f> {
         self.stack.topology().n_results()
     }
 
-    /// What is kept for the caller of the topmost call, which ends.
+    /// Takes the suspended caller of the topmost call, which ends.
     fn take_kept(&mut self) -> Option<Caller> {
         match self.stack.kept() {
             Kept::Nothing => None,

@@ -184,7 +184,7 @@ impl Topology {
         self.sequence.as_ref().expect("its kernels have an order")
     }
 
-    /// What its kernels count by, made when it is first asked for. `function` is this one in its file.
+    /// Returns the plan for dataflow execution, made at the first request. `function` is this function in its file.
     ///
     /// # Errors
     ///
@@ -289,7 +289,7 @@ impl Topology {
         &self.entries.entrances
     }
 
-    /// What is known of a kernel.
+    /// Returns the entry of a kernel's code.
     #[inline]
     pub(crate) fn entry(&self, kernel: u32) -> &Entry {
         &self.entries.list[self.record(kernel).code() as usize]
@@ -329,7 +329,7 @@ impl Topology {
     }
 }
 
-/// What is known of kernels by their signatures.
+/// Properties of all kernels of a function, known by their signatures.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// All end when they return.

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-/// What [`Shape`]s and [`Sequence`]s are made from. Kernels are numbered as in the file: from 1 on where they are named as
+/// The source of [`Shape`]s and [`Sequence`]s. Kernels are numbered as in the file: from 1 on where they are named as
 /// users, from 0 on where they are asked about.
 pub(crate) trait Wiring {
     fn n_arguments(&self) -> usize;

@@ -34,7 +34,7 @@ struct Fitted {
     counts: Counts,
 }
 
-/// What makes the [`Code`] of a function: for one without state, as most kernels are, a constant.
+/// The source of the [`Code`] of a function: for one without state, as most kernels are, a constant.
 pub(super) enum Made {
     Stateless(Stateless),
     Stateful(Code),

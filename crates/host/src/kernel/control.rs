@@ -85,7 +85,7 @@ impl Callee {
     }
 }
 
-/// What is called.
+/// The function that is called.
 #[derive(Debug)]
 pub enum Target {
     /// A function of the program of the kernel that calls.
@@ -171,7 +171,7 @@ pub trait Turns: Send + 'static {
     fn next(&mut self, values: &mut Vec<AnyAsyncValue>) -> Turn;
 }
 
-/// What comes next in a loop.
+/// The next step of a loop.
 #[derive(Debug)]
 pub enum Turn {
     /// Nothing: the values are the results.
@@ -180,12 +180,12 @@ pub enum Turn {
     Fail(Error),
     /// A call with the values as arguments, on this thread as far as it goes.
     Call(Callee),
-    /// The same as a task of its own, where functions may run elsewhere: the next turn has its
-    /// results to come.
+    /// Runs a function as a task of its own, where functions may run elsewhere: the next turn gets pending
+    /// results.
     Spawn(Callee),
-    /// The same question again, when the value of this number is settled; as a task.
+    /// Suspends the loop until the value of this number is settled, then asks [`Turns::next`] again, as a task.
     Wait(usize),
-    /// The same, on the thread that settles the value.
+    /// Suspends the loop as [`Wait`](Self::Wait) does, and asks again on the thread that settles the value.
     WaitInline(usize),
 }
 
@@ -225,7 +225,7 @@ pub(crate) fn looping(mut turns: Box<dyn Turns>, mut values: Vec<AnyAsyncValue>)
     }
 }
 
-/// What a control kernel does after its call, given the results of that call.
+/// The continuation of a control kernel after its call, given the results of that call.
 pub(crate) type Resume = Box<dyn FnOnce(Vec<AnyAsyncValue>) -> Step + Send>;
 
 /// The first thing that a forked step does.
@@ -333,7 +333,7 @@ impl fmt::Debug for Step {
     }
 }
 
-/// What the executor does for a kernel's results after it has returned.
+/// The work that the executor does for a kernel's results after the kernel has returned.
 pub(crate) enum Flow {
     /// Run a function.
     Call(Call),

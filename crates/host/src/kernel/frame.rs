@@ -38,7 +38,7 @@ pub enum Mismatch {
     Attribute {
         /// Its position in the order of names.
         index: usize,
-        /// What the parameter reads.
+        /// The kind of value that the parameter reads.
         expected: &'static str,
     },
     /// The program gives fewer operands, attributes or functions than the kernel has parameters.
@@ -126,7 +126,7 @@ impl Status {
     }
 }
 
-/// What kernels leave for the executor besides results, and lists that are used again.
+/// Requests that kernels leave for the executor besides results, and lists that are used again.
 #[derive(Default)]
 pub struct Scratch {
     pub(crate) failure: Option<Error>,
@@ -552,7 +552,7 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
         self.around.execution_context()
     }
 
-    /// The same, to be looked at while the kernel runs.
+    /// Returns the execution context, borrowed while the kernel runs.
     #[inline]
     pub fn lent_context(&self) -> LentContext<'f> {
         let around = &self.around;

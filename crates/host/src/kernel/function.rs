@@ -16,7 +16,7 @@ use crate::executor::slots::Activation;
             whose result implements `KernelReturn`; `tfrt_host::kernel::explain::<fn(..) -> ..>()` names the one that does not"
 )]
 pub trait KernelFn<M>: Leaf<Self::Shape> + Send + Sync + 'static {
-    /// What it has in common with all functions of its type.
+    /// The signature that it shares with all functions of its type.
     #[doc(hidden)]
     type Shape: Shape;
 
@@ -60,12 +60,12 @@ impl Counts {
 /// function.
 #[doc(hidden)]
 pub trait Shape: 'static {
-    /// What the function gets.
+    /// The arguments of the function.
     type Items<'a>;
-    /// What it returns.
+    /// The return type of the function.
     type Results;
 
-    /// What it takes and gives.
+    /// The parameters and results of the signature.
     const PARTS: &'static Parts;
 
     /// Takes the parameters off the frame, calls the function, and puts its results.
@@ -135,7 +135,7 @@ fn enter_shared<'c, S: Shape>(
     run(&|frame| S::invoke(function, frame), activation, around)
 }
 
-/// What the entries of all shapes have in common.
+/// Runs a kernel function: the part that the entries of all signatures share.
 #[inline(never)]
 fn run<'c>(
     invoke: &dyn Fn(&mut KernelFrame<'_, '_>) -> Result<(), Mismatch>,

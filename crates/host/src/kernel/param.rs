@@ -1,4 +1,4 @@
-//! What a kernel may take: one implementation of [`KernelParam`] per kind of parameter.
+//! The parameters of kernels: one implementation of [`KernelParam`] per kind of parameter.
 //!
 //! | Parameter | Means |
 //! | --- | --- |
@@ -47,12 +47,12 @@ use crate::request::{ExecutionContext, LentContext};
             attributes are `Attr<T>`; see the table in `tfrt_host::kernel`"
 )]
 pub trait KernelParam<M>: Sized {
-    /// What is taken off the frame and lives for the call; programs and requests live longer, for `'f`.
+    /// The value that is taken off the frame and lives for the call; programs and requests live longer, for `'f`.
     type Guard<'f>;
-    /// What the function gets: the parameter with the lifetime of the call.
+    /// The argument of the function: the parameter with the lifetime of the call.
     type Item<'a>;
 
-    /// What it adds to the signature.
+    /// The part of the signature that the parameter adds.
     const PART: &'static Part;
 
     /// Takes the parameter off the frame.

@@ -28,7 +28,7 @@ impl KernelEntry {
         &self.name
     }
 
-    /// What it takes and gives.
+    /// Returns the kernel's operands, attributes and results.
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -275,7 +275,7 @@ impl KernelRegistry {
         names.find(|other| is_meant(other))
     }
 
-    /// The same for native functions.
+    /// Returns the native function whose name is nearest to a name.
     pub fn nearest_native(&self, name: &str) -> Option<&str> {
         nearest(name, self.natives().map(KernelEntry::name))
     }

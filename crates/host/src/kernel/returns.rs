@@ -1,4 +1,4 @@
-//! What a kernel may return: one implementation of [`KernelReturn`] per shape of result.
+//! The return types of kernels: one implementation of [`KernelReturn`] per form of result.
 //!
 //! | Result | Means |
 //! | --- | --- |
@@ -29,7 +29,7 @@ use super::signature::{Completion, Part};
             `Later`, `Call` or `Step`; see the table in `tfrt_host::kernel`"
 )]
 pub trait KernelReturn<M> {
-    /// What the results add to the signature.
+    /// The parts of the signature that the results add.
     const PARTS: &'static [&'static Part];
 
     /// Puts the results into the frame, or says what the executor is to do for them.
@@ -50,7 +50,7 @@ pub trait KernelReturn<M> {
 
 /// One result among others.
 pub trait KernelResult<M> {
-    /// What the result adds to the signature.
+    /// The part of the signature that the result adds.
     const PART: &'static Part;
 
     /// Makes the value for the register.

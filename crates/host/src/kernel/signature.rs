@@ -1,4 +1,4 @@
-//! What a kernel takes and gives, read off its Rust types.
+//! The signature of a kernel, read off its Rust types.
 //!
 //! Nobody writes a [`Signature`] down: [`KernelParam::PART`](super::KernelParam::PART) and
 //! [`KernelReturn::PARTS`](super::KernelReturn::PARTS) are one [`Part`] per parameter and result,
@@ -156,7 +156,7 @@ impl Signature {
     }
 }
 
-/// What one parameter or result adds to a [`Signature`].
+/// The part of a [`Signature`] that one parameter or result adds.
 #[derive(Clone, Copy, Debug)]
 pub enum Part {
     /// An operand.

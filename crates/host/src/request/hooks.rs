@@ -7,10 +7,10 @@ use tfrt_async::Error;
 use super::RequestContext;
 use crate::executor::guarded;
 
-/// What is to run, by number.
+/// A callback of a cancellation hook.
 type Work = Box<dyn FnOnce(&Error) + Send>;
 
-/// What runs when a request is stopped.
+/// The callbacks that run when a request is cancelled, by number.
 #[derive(Default)]
 pub(super) struct Hooks {
     listed: Mutex<Listed>,

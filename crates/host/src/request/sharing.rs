@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tfrt_async::queue::ConcurrentWorkQueue;
 
-/// What a helper is to take off the caller, about: some times what it costs to tell one that is awake.
+/// The work that a helper is to take off the caller, about: some times the cost of notifying a thread that is awake.
 const WORTH_A_HELPER: Duration = Duration::from_micros(20);
 /// Loops that together take so long are worth waking a worker.
 const WORTH_WAKING: Duration = Duration::from_micros(80);
@@ -29,7 +29,7 @@ thread_local! {
 struct Alone {
     /// When the last of them is over, as far as its cost tells.
     end: Instant,
-    /// What they cost together.
+    /// The sum of their costs.
     total: Duration,
 }
 

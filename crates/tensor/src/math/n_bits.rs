@@ -24,7 +24,7 @@ pub struct PackedColumns {
     pub block: usize,
     /// Factors, for each column those of its blocks.
     pub scales: Vec<f32>,
-    /// What is taken from elements, for each column those of its blocks.
+    /// The zero points, which are subtracted from elements: for each column those of its blocks.
     pub zeros: Vec<f32>,
     /// For each row the block whose scale and zero point it has, if that is not the one where it lies.
     pub groups: Option<Vec<usize>>,

@@ -1,4 +1,4 @@
-//! What is made of wirings: what is no graph is refused, and kernels come in the order of one thread.
+//! Tests of wirings: one that is no graph is refused, and kernels come in the order of one thread.
 
 mod random;
 

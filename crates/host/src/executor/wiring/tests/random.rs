@@ -301,7 +301,7 @@ fn check_sequence(graph: &Graph, sequence: &Sequence) {
     assert!(lying.iter().all(Option::is_none), "nothing is left");
 }
 
-/// What lies there before a kernel runs is what later ones take.
+/// Checks that the values in slots before a kernel runs are those that later kernels take.
 fn check_left(sequence: &Sequence, kernel: u32, lying: &[Option<(u32, usize)>]) {
     let mut left = sequence.left_at(kernel);
     left.sort_unstable();

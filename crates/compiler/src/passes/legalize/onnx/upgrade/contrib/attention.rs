@@ -12,7 +12,7 @@ use super::pointwise::float;
 use super::quantized::Product;
 use super::{Expansion, Made, Refusal, wrong};
 
-/// What the scores of an operator are made of.
+/// The operands from which the scores of an attention operator are computed.
 struct Scores {
     queries: ValueId,
     keys: ValueId,

@@ -12,7 +12,7 @@ use super::expansion::integer;
 use super::pointwise::float;
 use super::{Expansion, Made, Refusal, wrong};
 
-/// What a `GroupQueryAttention` states.
+/// The attributes and lengths of a `GroupQueryAttention`.
 struct Group {
     heads: i64,
     kv_heads: i64,
