@@ -6,6 +6,8 @@
 //! | `unsafe` stands only in the modules that ARCHITECTURE.md lists | ARCHITECTURE.md, "Unsafe modules" |
 //! | each external crate has a reason | ARCHITECTURE.md, "External crates" |
 //! | files say what they are, are short, and have a home | STYLE.md |
+//! | comments begin with what an item is | STYLE.md |
+//! | paths and tests that pages name are there | `tidy/pages.rs` |
 //! | planted bugs and their table are the same, and their patches apply | `planted.rs` |
 //! | what an operation is says its row: compiler and core runtime list none, but where formats and patterns are | CONTRIBUTING.md, "Where does it go?" |
 
@@ -17,6 +19,7 @@ use crate::planted::{self, PLANTED, tree};
 use crate::steps::root;
 
 mod edges;
+mod pages;
 
 /// The most lines of a file of code.
 const MAX_LINES: usize = 1_000;
@@ -33,6 +36,7 @@ pub fn check() -> Vec<String> {
     let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap_or_default();
     let mut complaints: Vec<String> = files.iter().flat_map(complaints_on_file).collect();
     complaints.extend(edges::check());
+    complaints.extend(pages::check());
     complaints.extend(unsafe_modules(&files, &map));
     complaints.extend(external_crates(&map));
     complaints.extend(planted_bugs());

@@ -34,7 +34,7 @@
 //!
 //! `pushed` grows by a read-modify-write, and [`Thief::has_items`] reads it by one: the two are
 //! ordered, so that of a worker going to sleep and a push one always sees the other (see
-//! [`idle`](super::idle)).
+//! [`sleep`](super::sleep)).
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;

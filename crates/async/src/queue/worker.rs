@@ -5,7 +5,7 @@
 //! worker has, oldest first. Now and then it takes a task from outside, or its oldest one, first,
 //! so that no task waits forever behind newer ones. Finding nothing it searches for a moment, for
 //! longer while other tasks run (see [`search`](super::search)), and then sleeps; the protocol for
-//! that is in [`idle`](super::idle).
+//! that is in [`sleep`](super::sleep).
 //!
 //! # Invariants
 //!
