@@ -35,7 +35,7 @@ pub fn from_options(
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Inputs, Failure> {
     let inputs = model.inputs();
-    let preparation = options.preparation();
+    let conversion = options.conversion();
     let mut data: Vec<Option<Datum>> = vec![None; inputs.len()];
     let mut files = Vec::new();
     // All names first: a file may take its time.
@@ -54,7 +54,7 @@ pub fn from_options(
     refuse_second_stdin(std::iter::once(file).chain(of_inputs))?;
     for one in given {
         let (file, wanted, max) = (&one.file, &inputs[one.index], max_file_bytes);
-        data[one.index] = Some(read::read(file, wanted, &preparation, max, allocator)?);
+        data[one.index] = Some(read::read(file, wanted, &conversion, max, allocator)?);
         files.push(one.path());
     }
     let known = extents(inputs, &data);

@@ -34,6 +34,7 @@ use crate::options::{LimitOptions, RunOptions};
 mod allocator;
 mod document;
 mod escaped_output;
+mod expect;
 mod interrupt;
 mod model;
 mod profiling;

@@ -155,7 +155,7 @@ impl Shown<'_> {
 }
 
 /// Returns an element with as many digits as are easily read.
-fn short(cell: &Scalar) -> String {
+pub fn short(cell: &Scalar) -> String {
     let float = |number: f64| {
         let size = number.abs();
         match size {

@@ -3,6 +3,7 @@
 mod calls;
 mod command;
 mod concurrency;
+mod files;
 mod formats;
 mod graph;
 mod hostile;

@@ -12,6 +12,7 @@ use tfrt::ir::visible;
 use tfrt::model::{Datum, Model, ValueInfo};
 use tfrt::{AnyAsyncValue, Error, error_message};
 
+use super::expect::{Comparison, Expectation};
 use super::{Run, interrupt, stats::Stats};
 use crate::commands::{model_inputs, output};
 use crate::console::Problem;
@@ -33,6 +34,9 @@ pub struct Document {
     schema: &'static str,
     file: String,
     outputs: Vec<Output>,
+    /// The comparisons with what was expected.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    expected: Vec<Comparison>,
     diagnostics: Vec<Problem>,
     /// The model's output to standard output and standard error.
     output: String,
@@ -216,29 +220,34 @@ impl Run<'_> {
     pub(super) fn run_model(&mut self, model: &Model) -> Result<Document, Failure> {
         let options = self.options;
         let allocator = self.runtime.host().allocator().clone();
+        let max_file_bytes = self.limits.max_file_bytes();
         let inputs = model_inputs::from_options(
             &options.input,
             &options.file,
             model,
-            self.limits.max_file_bytes(),
+            max_file_bytes,
             &allocator,
         )?;
         self.files_read.extend(inputs.files.iter().cloned());
-        let plan = OutputPlan::new(options, model.outputs(), &self.files_read)?;
-        let arguments = model_inputs::arguments(model, inputs)?;
         let mut document = Document {
             schema: SCHEMA,
             file: options.file.to_string_lossy().into_owned(),
             outputs: Vec::new(),
+            expected: Vec::new(),
             diagnostics: Vec::new(),
             output: String::new(),
             stats: None,
             exit_status: 0,
         };
+        let expected = Expectation::all(options, model.outputs(), max_file_bytes)?;
+        let files = expected.iter().map(|one| one.path().to_owned());
+        self.files_read.extend(files);
+        let plan = OutputPlan::new(options, model.outputs(), &self.files_read)?;
+        let arguments = model_inputs::arguments(model, inputs)?;
         interrupt::begin_calls();
         let results = self.call_model(model, arguments, &mut document)?;
         if results.iter().all(|result| result.error().is_none()) {
-            self.deliver(model, results, &plan, &mut document)?;
+            self.deliver(model, results, &plan, expected, &mut document)?;
         }
         Ok(document)
     }
@@ -290,6 +299,7 @@ impl Run<'_> {
         model: &Model,
         results: Vec<AnyAsyncValue>,
         plan: &OutputPlan,
+        mut expected: Vec<Expectation>,
         document: &mut Document,
     ) -> Result<(), Failure> {
         let (mut text, mut bytes) = (String::new(), None);
@@ -298,7 +308,8 @@ impl Run<'_> {
         }
         let mut n_told = 0_usize;
         let (mut has_rows, mut kinds) = (false, Vec::new());
-        for ((output, result), target) in model.outputs().iter().zip(results).zip(&plan.targets) {
+        let all = model.outputs().iter().zip(results).zip(&plan.targets);
+        for (index, ((output, result), target)) in all.enumerate() {
             let datum = Datum::try_from(result).map_err(|error| refused(&error))?;
             let name = &output.name;
             let is_told = match target {
@@ -327,6 +338,15 @@ impl Run<'_> {
                 None => kinds.push(format!("{name}: {}", kind_and_shape(&datum))),
             }
             has_rows |= best.is_some();
+            let compared = match expected.iter().position(|one| one.is_of(index)) {
+                Some(place) => Some(self.compare(expected.remove(place), name, &datum)?),
+                None => None,
+            };
+            if let Some(line) = compared.as_ref().and_then(Comparison::line) {
+                text.push_str(&line);
+            }
+            let is_compared = compared.is_some();
+            document.expected.extend(compared);
             if self.options.json {
                 let told = Output::new(name, &datum, target.as_ref(), best);
                 document
@@ -336,7 +356,7 @@ impl Run<'_> {
             }
             match (best, datum.as_matrix()) {
                 (Some(rows), Some(tensor)) => text.push_str(&show::best_text(name, tensor, &rows)),
-                _ if target.is_some() => {}
+                _ if target.is_some() || is_compared => {}
                 _ => {
                     let shown = show::text(name, &datum);
                     text.push_str(&shown.map_err(|error| refused(&error))?);
@@ -480,7 +500,7 @@ fn kind_and_shape(datum: &Datum) -> String {
 }
 
 /// Returns the failure of a result that can't be shown.
-fn refused(error: &Error) -> Failure {
+pub(super) fn refused(error: &Error) -> Failure {
     Failure::Rejected {
         code: None,
         message: error.message().to_owned(),

@@ -341,7 +341,7 @@ fn what_does_not_fit_is_refused_with_the_file() {
         (
             "--input x=junk --random",
             1,
-            "it is no .npy, .npz, .pb, .json, PNG or JPEG file",
+            "it is no .npy, .npz, .safetensors, .pb, .json, PNG, JPEG or WAV file",
         ),
         (
             "--input x=cut.npy --random",
@@ -445,7 +445,7 @@ fn what_does_not_fit_is_refused_with_the_file() {
 }
 
 /// Returns an array of three doubles.
-fn doubles() -> Vec<u8> {
+pub(super) fn doubles() -> Vec<u8> {
     let mut header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 3), }".to_vec();
     header.resize(117, b' ');
     header.push(b'\n');
