@@ -18,6 +18,7 @@ mod safetensors;
 pub mod scalars;
 pub mod show;
 mod sound;
+pub mod text;
 pub mod write;
 
 /// Returns a sequence of tensors that are read one by one. A file may hold very many, with nothing in them: memory for

@@ -118,6 +118,8 @@ Examples:
   tfrt run model.onnx --input x=data.npz:x --output-dir out --output-format pb
   tfrt run model.onnx --input x=x.npy --expect y=y.npy --tolerance 1e-4
   tfrt run model.onnx --input audio=speech.wav --rate 16000
+  tfrt run model.onnx --input input_ids='some text' --tokenizer tokenizer.json
+  tfrt run model.onnx --input image=photos/ --top 1 --labels labels.txt
   tfrt run program.mlir                      run every function without parameters
   tfrt run program.bef --function main       run one function of a compiled program
   tfrt run fib.mlir --function fib --arg 20  give parameters, chains excepted

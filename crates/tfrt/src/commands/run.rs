@@ -32,6 +32,7 @@ use crate::failure::{ExitStatus, Failure, LimitReached};
 use crate::options::{LimitOptions, RunOptions};
 
 mod allocator;
+mod batch;
 mod document;
 mod escaped_output;
 mod expect;

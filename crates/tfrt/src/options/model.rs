@@ -33,9 +33,16 @@ impl DimOptions {
 #[command(next_help_heading = "Inputs of a model")]
 pub struct InputOptions {
     /// An input from a file (may be repeated): .npy, .npz[:KEY], .safetensors[:KEY], .pb, .json, PNG, JPEG, WAV,
-    /// or - for standard input. Of a model with one input, the name may be left out
+    /// or - for standard input; with --tokenizer, text. Of a model with one input, the name may be left out. `run`
+    /// takes a folder, a pattern such as photos/*.png, or an input that is given several times for a batch: a call
+    /// for each file
     #[arg(long = "input", value_name = "NAME=FILE")]
     pub inputs: Vec<String>,
+
+    /// For text: the file tokenizer.json that the model was trained with. Inputs of integers are TEXT itself,
+    /// FILE.txt, or - for standard input; inputs attention_mask and token_type_ids follow
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub tokenizer: Option<PathBuf>,
 
     /// For sound: the samples a second that the model takes; WAV files of other rates are resampled
     #[arg(long, value_name = "HZ")]
@@ -111,7 +118,8 @@ pub struct OutputOptions {
     #[arg(long = "output", value_name = "NAME=FILE")]
     pub outputs: Vec<String>,
 
-    /// Write all outputs to a folder, each to NAME.npy or what --output-format says
+    /// Write all outputs to a folder, each to NAME.npy or what --output-format says; of a batch, each to
+    /// FILE.NAME.npy
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output_dir: Option<PathBuf>,
 

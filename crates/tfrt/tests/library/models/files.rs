@@ -1,4 +1,6 @@
-//! What users have, and the command takes: outputs to compare with, sound and named tensors.
+//! What users have, and the command takes: outputs to compare with, sound, named tensors, texts, and folders.
+
+use std::fmt::Write;
 
 use serde_json::{Value as Json, json};
 
@@ -8,9 +10,13 @@ const GIVEN: &str = "run two.onnx --input x=x.json --input y=y.json";
 
 /// Returns a model that gives back its input, of a type as text and with dimensions.
 fn identity(kind: &str, dims: &str) -> String {
+    named("x", kind, dims)
+}
+
+fn named(name: &str, kind: &str, dims: &str) -> String {
     format!(
         "module attributes {{onnx.opset = 17 : i64}} {{
-  func.func @main(%x: tensor<{kind}>) -> tensor<{kind}> attributes {{model.input_names = [\"x\"],
+  func.func @main(%x: tensor<{kind}>) -> tensor<{kind}> attributes {{model.input_names = [\"{name}\"],
       model.output_names = [\"y\"], model.input_dims = [{dims}], model.output_dims = [{dims}]}} {{
     %y = \"onnx.Identity\"(%x) : (tensor<{kind}>) -> tensor<{kind}>
     func.return %y : tensor<{kind}>
@@ -425,4 +431,245 @@ fn sound_that_lies_is_refused() {
         let said = folder.refused("run same.mlir --input a.wav", 1);
         assert!(said.contains(expected), "{kind}: {said}");
     }
+}
+
+#[test]
+fn folder_is_a_batch_whose_calls_fail_each_on_its_own() {
+    let folder = Folder::new("batch");
+    folder.write("in/a.json", "[[1, 2, 3]]");
+    folder.write("in/b.json", "[[4, 5, 6]]");
+    folder.write("in/.hidden", "no");
+    let run = "run two.onnx --input y=y.json --input x=in";
+    let lines =
+        "in/a.json: sum: f32 [1, 3] = [[1, 2, 3]]\nin/b.json: sum: f32 [1, 3] = [[4, 5, 6]]\n";
+    assert_eq!(folder.printed(run), lines);
+    assert_eq!(folder.printed(&format!("{run}/*.json")), lines);
+    assert_eq!(
+        folder.printed("run two.onnx --input y=y.json --input x=in/a.json --input x=in/b.json"),
+        lines
+    );
+    let top = folder.printed(&format!("{run} --top 2"));
+    assert_eq!(top, "in/a.json: sum: 2 3, 1 2\nin/b.json: sum: 2 6, 1 5\n");
+    // Of two inputs, in the order of names.
+    let pairs = folder.printed("run two.onnx --input x=in --input y=in");
+    assert!(
+        pairs.ends_with("in/b.json: sum: f32 [1, 3] = [[8, 10, 12]]\n"),
+        "{pairs}"
+    );
+    let written = folder.printed(&format!("{run} --output-dir out"));
+    assert_eq!(
+        written,
+        "in/a.json: sum: 'out/a.sum.npy'\nin/b.json: sum: 'out/b.sum.npy'\n"
+    );
+    assert_eq!(
+        folder.printed("run two.onnx --input y=y.json --input x=out/b.sum.npy"),
+        "sum: f32 [1, 3] = [[4, 5, 6]]\n"
+    );
+
+    folder.write("in/aa.json", "[[1, 2]]");
+    folder.write("in/c.txt", "none");
+    let (status, stdout, stderr) = folder.run(run);
+    assert_eq!((status, stdout.lines().count()), (1, 4), "{stdout}");
+    assert!(
+        stdout.starts_with("in/a.json: sum") && stdout.contains("\nin/aa.json: error: "),
+        "{stdout}"
+    );
+    assert!(
+        stdout.contains("\nin/b.json: sum") && stdout.contains("\nin/c.txt: error: "),
+        "{stdout}"
+    );
+    assert!(
+        stderr.ends_with("2 of 4 calls failed: in/aa.json, in/c.txt\n"),
+        "{stderr}"
+    );
+    let (status, document, _) = folder.run(&format!("{run} --json"));
+    let document: Json = serde_json::from_str(&document).unwrap();
+    assert_eq!((status, &document["exit_status"]), (1, &json!(1)));
+    let calls = document["calls"].as_array().unwrap();
+    assert_eq!(calls[0]["inputs"], json!({"x": "in/a.json"}));
+    assert_eq!(calls[0]["outputs"][0]["value"], json!([[1.0, 2.0, 3.0]]));
+    assert!(
+        calls[1]["error"].as_str().unwrap().contains("in/aa.json"),
+        "{}",
+        calls[1]
+    );
+    // Files that could be written are there.
+    let (status, ..) = folder.run(&format!("{run} --output-dir some"));
+    assert_eq!(status, 1);
+    assert_eq!(
+        folder.printed("run two.onnx --input y=y.json --input x=some/a.sum.npy"),
+        "sum: f32 [1, 3] = [[1, 2, 3]]\n"
+    );
+    for (flags, status, expected) in [
+        (
+            "--input x=in --input y=out --random",
+            2,
+            "expected 4 for 'y', as for 'x', found 2",
+        ),
+        (
+            "--input x=in --random --output a.npy",
+            2,
+            "--output is for one call, but inputs are given for 4",
+        ),
+        (
+            "--input x=in --random --expect y.json",
+            2,
+            "--expect is for one call",
+        ),
+        (
+            "--input x=in/*.png --random",
+            1,
+            "cannot read the folder 'in': it has no such files",
+        ),
+        (
+            "--input x=nowhere/* --random",
+            1,
+            "cannot read the folder 'nowhere': No such file",
+        ),
+    ] {
+        let said = folder.refused(&format!("run two.onnx {flags}"), status);
+        assert!(said.contains(expected), "{flags}\n{said}");
+    }
+    let said = folder.refused("bench two.onnx --input x=in", 2);
+    assert!(
+        said.contains("input 'x' is given several files: `tfrt run` takes a batch"),
+        "{said}"
+    );
+}
+
+/// Returns a tokenizer of whole words, whose numbers are their places, 0 for a word that is not known.
+fn tokenizer(words: &[&str]) -> String {
+    let vocabulary: serde_json::Map<String, Json> = words
+        .iter()
+        .enumerate()
+        .map(|(id, word)| ((*word).to_owned(), json!(id)))
+        .collect();
+    json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+        "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": null,
+        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "?"},
+    })
+    .to_string()
+}
+
+/// Returns a model that takes tokens and what goes along with them.
+fn bert() -> String {
+    let mut text = "module attributes {onnx.opset = 17 : i64} {
+  func.func @main(%a: tensor<1x?xi64>, %b: tensor<1x?xi64>, %c: tensor<1x?xi32>) -> (tensor<1x?xi64>, tensor<1x?xi64>, tensor<1x?xi32>)
+      attributes {model.input_names = [\"input_ids\", \"attention_mask\", \"token_type_ids\"],
+      model.output_names = [\"a\", \"b\", \"c\"]} {\n"
+        .to_owned();
+    for (value, kind) in [("a", "i64"), ("b", "i64"), ("c", "i32")] {
+        writeln!(
+            text,
+            "%{value}1 = \"onnx.Identity\"(%{value}) : (tensor<1x?x{kind}>) -> tensor<1x?x{kind}>"
+        )
+        .unwrap();
+    }
+    text + "func.return %a1, %b1, %c1 : tensor<1x?xi64>, tensor<1x?xi64>, tensor<1x?xi32>\n  }\n}"
+}
+
+#[cfg(feature = "tokenizer")]
+#[test]
+fn text_is_the_numbers_of_its_tokens() {
+    let folder = Folder::new("text");
+    folder.write("tokenizer.json", tokenizer(&["?", "one", "two", "[PAD]"]));
+    folder.write("bert.mlir", bert());
+    folder.write("text.txt", "two one three\n");
+    let expected =
+        "a: i64 [1, 3] = [[2, 1, 0]]\nb: i64 [1, 3] = [[1, 1, 1]]\nc: i32 [1, 3] = [[0, 0, 0]]\n";
+    let with = "--tokenizer tokenizer.json";
+    let run = format!("run bert.mlir {with} --input input_ids=text.txt");
+    assert_eq!(folder.printed(&run), expected);
+    folder.write("mask.json", "[[1, 1, 0]]");
+    let masked = folder.printed(&format!("{run} --input attention_mask=mask.json"));
+    assert!(masked.contains("b: i64 [1, 3] = [[1, 1, 0]]"), "{masked}");
+    folder.write("same.mlir", named("ids", "1x4xi64", "[1 : i64, 4 : i64]"));
+    let one = folder.printed(&format!("run same.mlir {with} --input ids=one"));
+    assert_eq!(one, "y: i64 [1, 4] = [[1, 3, 3, 3]]\n");
+    let batch = format!("run same.mlir {with} --input ids=one --input ids=two,one");
+    assert_eq!(
+        folder.printed(&batch),
+        "one: y: i64 [1, 4] = [[1, 3, 3, 3]]\ntwo,one: y: i64 [1, 4] = [[2, 0, 1, 3]]\n"
+    );
+    folder.write("long.txt", "one one one one one");
+    folder.write("bytes.txt", b"one \xff");
+    folder.write("cut.json", &tokenizer(&["?", "one"])[..60]);
+    folder.write("odd.json", tokenizer(&["one"]));
+    let mut filling: Json = serde_json::from_str(&tokenizer(&["?", "one"])).unwrap();
+    let fill = |padding: &mut Json, length: u64| {
+        *padding = json!({
+            "strategy": {"Fixed": length}, "direction": "Left", "pad_to_multiple_of": 3, "pad_id": 7, "pad_type_id": 5,
+            "pad_token": "[PAD]",
+        });
+    };
+    fill(&mut filling["padding"], 2);
+    folder.write("filling.json", filling.to_string());
+    let line = "run bert.mlir --tokenizer filling.json --input input_ids=one";
+    assert_eq!(
+        folder.printed(line),
+        "a: i64 [1, 3] = [[7, 7, 1]]\nb: i64 [1, 3] = [[0, 0, 1]]\nc: i32 [1, 3] = [[5, 5, 0]]\n"
+    );
+    fill(&mut filling["padding"], 1 << 40);
+    folder.write("endless.json", filling.to_string());
+    for (flags, status, expected) in [
+        (
+            format!("{with} --input ids=long.txt"),
+            1,
+            "the text has 5 tokens, but the model takes 4",
+        ),
+        (
+            format!("{with} --input ids=bytes.txt"),
+            1,
+            "expected text in UTF-8, found another byte at 4",
+        ),
+        (format!("{with} --input ids=missing.txt"), 1, "No such file"),
+        (
+            "--tokenizer cut.json --input ids=one".to_owned(),
+            1,
+            "cannot read the tokenizer from 'cut.json': it is none: ",
+        ),
+        (
+            "--tokenizer same.mlir --input ids=one".to_owned(),
+            1,
+            "cannot read the tokenizer from 'same.mlir': it is none: ",
+        ),
+        (
+            "--tokenizer missing --input ids=one".to_owned(),
+            1,
+            "cannot read the tokenizer from 'missing': No such file",
+        ),
+        (
+            "--tokenizer endless.json --input ids=one".to_owned(),
+            1,
+            "the tokenizer fills texts with more than 1048576 tokens",
+        ),
+        (
+            "--tokenizer odd.json --input ids=none".to_owned(),
+            1,
+            "the tokenizer fails: ",
+        ),
+        (
+            format!("{with} --input ids=x.json"),
+            2,
+            "--tokenizer is for text",
+        ),
+    ] {
+        let said = folder.refused(&format!("run same.mlir {flags}"), status);
+        assert!(said.contains(expected), "{flags}\n{said}");
+    }
+}
+
+#[cfg(not(feature = "tokenizer"))]
+#[test]
+fn text_needs_a_feature() {
+    let folder = Folder::new("no-text");
+    folder.write("tokenizer.json", tokenizer(&["?", "one"]));
+    folder.write("bert.mlir", bert());
+    let line = "run bert.mlir --tokenizer tokenizer.json --input input_ids=one";
+    let said = folder.refused(line, 2);
+    assert!(
+        said.contains("this tfrt was built without --tokenizer"),
+        "{said}"
+    );
 }
