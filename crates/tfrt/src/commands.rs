@@ -27,6 +27,7 @@ mod mapped;
 mod model_inputs;
 pub mod opt;
 mod output;
+mod pattern;
 pub mod rejection;
 pub mod run;
 mod testing;

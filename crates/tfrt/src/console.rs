@@ -96,7 +96,16 @@ impl Console {
     /// Shows on a terminal what is being waited for, if it takes its time, until the value is dropped.
     pub fn progress(&self, what: &str) -> Progress {
         let is_shown = self.format == MessageFormat::Full && io::stderr().is_terminal();
-        Progress::new(is_shown.then(|| what.to_owned()))
+        Progress::new(is_shown.then(|| what.to_owned()), progress::PATIENCE)
+    }
+
+    /// Shows on a terminal how much of a long work is done, which [`Progress::say`] tells; not where results are lines
+    /// of the same terminal.
+    pub fn count(&self, has_lines: bool) -> Progress {
+        let is_mixed = has_lines && io::stdout().is_terminal();
+        let is_shown = self.format == MessageFormat::Full && io::stderr().is_terminal();
+        let what = (is_shown && !is_mixed).then(String::new);
+        Progress::new(what, progress::PATIENCE_OF_COUNTS)
     }
 
     /// Writes text as it is. Nothing can be done if that fails.

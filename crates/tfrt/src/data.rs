@@ -6,14 +6,19 @@ use tfrt::HostAllocator;
 use tfrt::host::memory::MemoryReservation;
 use tfrt::tensor::{Sequence, Tensor};
 
+pub mod compare;
 pub mod image;
 pub mod json;
 pub mod numbers;
 pub mod protobuf;
 pub mod random;
 pub mod read;
+mod resample;
+mod safetensors;
 pub mod scalars;
 pub mod show;
+mod sound;
+pub mod text;
 pub mod write;
 
 /// Returns a sequence of tensors that are read one by one. A file may hold very many, with nothing in them: memory for

@@ -121,11 +121,12 @@ fn tell_usage(error: &clap::Error) {
     };
 }
 
-/// Keeps panics of kernels from standard error: their messages go to the results that fail.
+/// Keeps panics of kernels from standard error, whose messages go to the results that fail, and those that become
+/// errors.
 fn hide_panics_of_kernels() {
     let loud = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        if !tfrt::host::is_in_kernel() {
+        if !tfrt::host::is_in_kernel() && !data::text::is_guarded() {
             loud(info);
         }
     }));

@@ -23,7 +23,8 @@ pub use model::{DimOptions, InputOptions, InspectOptions, OutputOptions, View};
 const EXIT_STATUS: &str = "\
 Exit status:
   0   all is well
-  1   the input was rejected, or a file could not be read or written
+  1   the input was rejected, a file could not be read or written, or an output is not as
+      expected
   2   the command line makes no sense
   3   a function returned an error
   4   the deadline passed, or the run was interrupted
@@ -115,6 +116,10 @@ Examples:
   tfrt run model.onnx --input image=cat.png --top 5 --labels labels.txt
   tfrt run model.bef --input ids=ids.npy --input mask=mask.npy --output probs=probs.npy
   tfrt run model.onnx --input x=data.npz:x --output-dir out --output-format pb
+  tfrt run model.onnx --input x=x.npy --expect y=y.npy --tolerance 1e-4
+  tfrt run model.onnx --input audio=speech.wav --rate 16000
+  tfrt run model.onnx --input input_ids='some text' --tokenizer tokenizer.json
+  tfrt run model.onnx --input image=photos/ --top 1 --labels labels.txt
   tfrt run program.mlir                      run every function without parameters
   tfrt run program.bef --function main       run one function of a compiled program
   tfrt run fib.mlir --function fib --arg 20  give parameters, chains excepted

@@ -373,7 +373,7 @@ fn of_model(
         options.limits.max_file_bytes(),
         runtime.host().allocator(),
     )?;
-    let arguments = model_inputs::arguments(model, inputs)?;
+    let arguments = model_inputs::arguments(model, inputs.data)?;
     Ok((model.function().clone(), arguments))
 }
 

@@ -5,6 +5,7 @@ use tfrt::ir::dialect::{self, OpDef, Results, Traits};
 use tfrt::ir::similar;
 use tfrt::kernel::{Completion, KernelEntry, KernelRegistry};
 
+use super::pattern::matches;
 use super::{print_json, print_line};
 use crate::failure::{ExitStatus, Failure};
 use crate::options::KernelsOptions;
@@ -281,58 +282,4 @@ fn indented(markdown: &str) -> String {
     }
     text.truncate(text.trim_end().len());
     text
-}
-
-/// Returns whether a name matches: as a whole if the pattern has `*` or `?`, else in some part.
-fn matches(pattern: &str, name: &str) -> bool {
-    if !pattern.contains(['*', '?']) {
-        return name.contains(pattern);
-    }
-    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
-    // Where to go back to: behind the last star, and the first byte it does not cover.
-    let mut star: Option<(usize, usize)> = None;
-    let (mut p, mut n) = (0, 0);
-    while n < name.len() {
-        match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p + 1, n));
-                p += 1;
-            }
-            Some(b'?') => (p, n) = (p + 1, n + 1),
-            Some(byte) if *byte == name[n] => (p, n) = (p + 1, n + 1),
-            _ => match star {
-                Some((behind, covered)) => {
-                    star = Some((behind, covered + 1));
-                    (p, n) = (behind, covered + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[p..].iter().all(|byte| *byte == b'*')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn patterns_match_wholly_or_in_part() {
-        for (pattern, name) in [
-            ("print", "tfrt.print.i32"),
-            ("tfrt.*.i32", "tfrt.print.i32"),
-            ("*", "x"),
-            ("*i32", "tfrt.add.i32.i32"),
-            ("tfrt.add.i??", "tfrt.add.i64"),
-        ] {
-            assert!(matches(pattern, name), "{pattern} {name}");
-        }
-        for (pattern, name) in [
-            ("prints", "tfrt.print"),
-            ("print*", "tfrt.print"),
-            ("?", "ab"),
-        ] {
-            assert!(!matches(pattern, name), "{pattern} {name}");
-        }
-    }
 }

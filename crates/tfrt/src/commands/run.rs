@@ -32,8 +32,10 @@ use crate::failure::{ExitStatus, Failure, LimitReached};
 use crate::options::{LimitOptions, RunOptions};
 
 mod allocator;
+mod batch;
 mod document;
 mod escaped_output;
+mod expect;
 mod interrupt;
 mod model;
 mod profiling;

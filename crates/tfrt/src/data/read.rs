@@ -1,10 +1,12 @@
-//! Inputs read from files, in whatever form they are there.
+//! Inputs, and outputs that are expected, read from files, in whatever form they are there.
 //!
 //! | File | Told by |
 //! | --- | --- |
 //! | array of NumPy | its first bytes |
 //! | archive of arrays (`FILE.npz:KEY`, or the array with the name of the input) | its first bytes |
+//! | tensors of safetensors (`FILE.safetensors:KEY`, or the tensor with the name of the input) | its first bytes |
 //! | PNG or JPEG image | its first bytes |
+//! | sound in a WAV file | its first bytes |
 //! | tensor, sequence or optional of ONNX | `.pb` at the end of the name |
 //! | JSON | what begins like it |
 
@@ -21,11 +23,28 @@ use tfrt::model::{Datum, ValueInfo};
 use tfrt::tensor::{DType, Tensor, npy, npz};
 
 use super::image::{self, Preparation};
-use super::{json, numbers, protobuf, scalars};
+use super::{json, numbers, protobuf, safetensors, scalars, sound};
 use crate::failure::Failure;
 
 /// The most bytes of a file of inputs.
 const MAX_BYTES: u64 = 1 << 34;
+
+/// The conversion of what is no tensor in a file: pictures and sound.
+#[derive(Clone, Debug, Default)]
+pub struct Conversion {
+    pub image: Preparation,
+    /// The samples a second that the model takes of a sound.
+    pub rate: Option<u32>,
+}
+
+/// What a file is read for.
+#[derive(Clone, Copy)]
+enum Role<'c> {
+    /// An input, which has the type of elements that the model takes.
+    Input(&'c Conversion),
+    /// An output, whose type is compared later.
+    Expected,
+}
 
 /// The file that one `--input` names, and the input of the model that it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,32 +67,37 @@ impl InputFile {
     ///
     /// `Usage`, with the names that there are.
     pub fn new(text: &str, inputs: &[ValueInfo]) -> Result<InputFile, Failure> {
-        // Names may have any characters, `=` too.
-        let parts = text
-            .match_indices('=')
-            .map(|(at, _)| (&text[..at], &text[at + 1..]));
-        for (name, file) in parts {
-            if let Some(index) = inputs.iter().position(|input| input.name == name) {
-                let file = file.to_owned();
-                return Ok(InputFile { index, file });
-            }
-        }
-        let has_name = text.contains('=') && !Path::new(text).exists();
-        if inputs.len() == 1 && !has_name {
-            return Ok(InputFile {
-                index: 0,
-                file: text.to_owned(),
-            });
-        }
-        let name = text.split_once('=').map(|(name, _)| name);
-        Err(unknown_name(
-            "--input",
-            "input",
-            name.unwrap_or(text),
-            inputs,
-            has_name,
-        ))
+        let (index, file) = named_file(text, inputs, "--input", "input")?;
+        Ok(InputFile { index, file })
     }
+}
+
+/// Finds the input or output that `NAME=FILE` names, and the file. Of a model with one, the name may be left out.
+///
+/// # Errors
+///
+/// `Usage`, with the names that there are.
+pub fn named_file(
+    text: &str,
+    values: &[ValueInfo],
+    option: &str,
+    what: &str,
+) -> Result<(usize, String), Failure> {
+    // Names may have any characters, `=` too.
+    let parts = text
+        .match_indices('=')
+        .map(|(at, _)| (&text[..at], &text[at + 1..]));
+    for (name, file) in parts {
+        if let Some(index) = values.iter().position(|value| value.name == name) {
+            return Ok((index, file.to_owned()));
+        }
+    }
+    let has_name = text.contains('=') && !Path::new(text).exists();
+    if values.len() == 1 && !has_name {
+        return Ok((0, text.to_owned()));
+    }
+    let name = text.split_once('=').map_or(text, |(name, _)| name);
+    Err(unknown_name(option, what, name, values, has_name))
 }
 
 /// Returns the failure of a name that a model does not have.
@@ -123,7 +147,7 @@ pub fn listed(what: &str, values: &[ValueInfo]) -> String {
 pub fn read(
     file: &str,
     input: &ValueInfo,
-    how: &Preparation,
+    how: &Conversion,
     max_bytes: u64,
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Datum, Failure> {
@@ -135,21 +159,73 @@ pub fn read(
     };
     let bytes = read_bytes(&path, max_bytes.min(MAX_BYTES))
         .map_err(|reason| failed(error_message(&reason)))?;
-    decode(&path, bytes, key.as_deref(), input, how, allocator).map_err(failed)
+    let role = Role::Input(how);
+    decode(&path, bytes, key.as_deref(), input, role, allocator).map_err(failed)
 }
 
-/// Splits `FILE.npz:KEY`, unless there is a file of this name.
+/// A file of what an output is expected to be, before it is known what that is.
+pub struct ExpectedFile {
+    path: PathBuf,
+    key: Option<String>,
+    bytes: Vec<u8>,
+}
+
+impl ExpectedFile {
+    /// Reads a file of no more than so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// Why it can't be read.
+    pub fn read(file: &str, max_bytes: u64) -> Result<ExpectedFile, String> {
+        let (path, key) = split_key(file);
+        let bytes = read_bytes(&path, max_bytes.min(MAX_BYTES));
+        let bytes = bytes.map_err(|reason| error_message(&reason))?;
+        Ok(ExpectedFile { path, key, bytes })
+    }
+
+    /// Returns the path of the file, without a key.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns what an output of a name and type is expected to be.
+    ///
+    /// # Errors
+    ///
+    /// Why the file holds no such thing.
+    pub fn decode(
+        self,
+        output: &ValueInfo,
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<Datum, String> {
+        let key = self.key.as_deref();
+        decode(
+            &self.path,
+            self.bytes,
+            key,
+            output,
+            Role::Expected,
+            allocator,
+        )
+    }
+}
+
+/// Splits `FILE.npz:KEY` and `FILE.safetensors:KEY`, unless there is a file of this name.
 fn split_key(file: &str) -> (PathBuf, Option<String>) {
-    if let Some(at) = file.to_ascii_lowercase().find(".npz:")
-        && !Path::new(file).exists()
-    {
-        let (path, key) = (&file[..at + 4], &file[at + 5..]);
-        return (path.into(), Some(key.to_owned()));
+    let lower = file.to_ascii_lowercase();
+    for extension in [".npz", ".safetensors"] {
+        if let Some(at) = lower.find(&format!("{extension}:"))
+            && !Path::new(file).exists()
+        {
+            let at = at + extension.len();
+            return (file[..at].into(), Some(file[at + 1..].to_owned()));
+        }
     }
     (file.into(), None)
 }
 
-fn read_bytes(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+/// Reads a file, or standard input, of no more than so many bytes.
+pub(super) fn read_bytes(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if path == Path::new(STANDARD_INPUT) {
         io::stdin()
@@ -175,28 +251,44 @@ fn decode(
     bytes: Vec<u8>,
     key: Option<&str>,
     input: &ValueInfo,
-    how: &Preparation,
+    role: Role<'_>,
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Datum, String> {
     let told = |error: tfrt::Error| error.message().to_owned();
-    let wanted = input.kind.as_tensor().and_then(|tensor| tensor.element);
+    let wanted = match role {
+        Role::Input(_) => input.kind.as_tensor().and_then(|tensor| tensor.element),
+        Role::Expected => None,
+    };
     if bytes.starts_with(b"\x93NUMPY") {
         let tensor = npy::read(&bytes, allocator).map_err(told)?;
         return fitted(tensor, wanted, allocator).map(Datum::Tensor);
     }
     if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") {
         let mut arrays = npz::read(&bytes, allocator).map_err(told)?;
-        let index = place_in_archive(&arrays, key, &input.name)?;
+        let keys: Vec<&str> = arrays.iter().map(|(key, _)| key.as_str()).collect();
+        let index = place_in_archive(&keys, key, &input.name, "archive", "array", "npz")?;
         return fitted(arrays.swap_remove(index).1, wanted, allocator).map(Datum::Tensor);
     }
-    if image::is_image(&bytes) {
-        let Some(tensor) = input.kind.as_tensor() else {
-            return Err(format!(
-                "an image is a tensor, but the model takes {}",
-                input.kind
-            ));
+    if safetensors::is_safetensors(&bytes) {
+        let pick = |keys: &[&str]| {
+            place_in_archive(keys, key, &input.name, "file", "tensor", "safetensors")
         };
-        return image::read(&bytes, tensor, how, allocator).map(Datum::Tensor);
+        let tensor = safetensors::read(bytes, pick, allocator)?;
+        return fitted(tensor, wanted, allocator).map(Datum::Tensor);
+    }
+    if let Role::Input(how) = role {
+        let tensor = |what: &str| {
+            let tensor = input.kind.as_tensor();
+            tensor.ok_or_else(|| format!("{what} is a tensor, but the model takes {}", input.kind))
+        };
+        if image::is_image(&bytes) {
+            let tensor = tensor("an image")?;
+            return image::read(&bytes, tensor, &how.image, allocator).map(Datum::Tensor);
+        }
+        if sound::is_sound(&bytes) {
+            let tensor = tensor("a sound")?;
+            return sound::read(&bytes, tensor, how.rate, allocator).map(Datum::Tensor);
+        }
     }
     let extension = path.extension().and_then(|extension| extension.to_str());
     if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("pb")) {
@@ -210,27 +302,37 @@ fn decode(
         let parsed = parsed.map_err(|reason| format!("it is no JSON: {reason}"))?;
         return json::read(&parsed, &input.kind, allocator);
     }
-    Err("it is no .npy, .npz, .pb, .json, PNG or JPEG file".to_owned())
+    Err(match role {
+        Role::Input(_) => "it is no .npy, .npz, .safetensors, .pb, .json, PNG, JPEG or WAV file",
+        Role::Expected => "it is no .npy, .npz, .safetensors, .pb or .json file",
+    }
+    .to_owned())
 }
 
+/// Finds an array of a file that has several, which messages call `archive` and `array`, by its key or the name of the
+/// input.
 fn place_in_archive(
-    arrays: &[(String, Tensor)],
+    keys: &[&str],
     key: Option<&str>,
     name: &str,
+    archive: &str,
+    array: &str,
+    extension: &str,
 ) -> Result<usize, String> {
     let wanted = key.unwrap_or(name);
-    let found = arrays.iter().position(|(key, _)| key == wanted);
-    let index = match (found, key, arrays.len()) {
+    let found = keys.iter().position(|key| *key == wanted);
+    let index = match (found, key, keys.len()) {
         (Some(index), ..) => index,
         // The only one need not be named.
         (None, None, 1) => 0,
         _ => {
-            let keys: Vec<&str> = arrays.iter().map(|(key, _)| key.as_str()).collect();
+            const SHOWN: usize = 16;
+            let more = if keys.len() > SHOWN { ", ..." } else { "" };
             return Err(match keys.is_empty() {
-                true => "the archive has no arrays".to_owned(),
+                true => format!("the {archive} has no {array}s"),
                 false => format!(
-                    "the archive has no array '{wanted}', but {}; name one by FILE.npz:KEY",
-                    keys.join(", ")
+                    "the {archive} has no {array} '{wanted}', but {}{more}; name one by FILE.{extension}:KEY",
+                    keys[..keys.len().min(SHOWN)].join(", ")
                 ),
             });
         }

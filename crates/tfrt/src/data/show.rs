@@ -65,6 +65,30 @@ pub fn text(name: &str, datum: &Datum) -> Result<String, Error> {
     }
 }
 
+/// Returns a value under a name in one line: elements of large tensors in one row, at their ends.
+///
+/// # Errors
+///
+/// If somebody writes a tensor of it.
+pub fn line(name: &str, datum: &Datum) -> Result<String, Error> {
+    let is_large = |tensor: &&Tensor| tensor.metadata().shape.n_elements().unwrap_or(0) > MAX_SHOWN;
+    if let Some(tensor) = datum.as_tensor().ok().filter(is_large) {
+        let n_elements = tensor.metadata().shape.n_elements().unwrap_or(0);
+        let shown = Shown {
+            tensor,
+            extents: vec![n_elements],
+            is_part: true,
+        };
+        let mut elements = String::new();
+        shown.list(0, 0, &mut elements)?;
+        let name = visible::name(name);
+        return Ok(format!("{name}: {} = {elements}", tensor.metadata()));
+    }
+    let text = text(name, datum)?;
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    Ok(lines.join(" "))
+}
+
 /// Returns a map whose values begin with element `first`, the first of its keys if there are many.
 fn map_text(keys: &[String], values: &Tensor, first: usize) -> Result<String, Error> {
     let n_shown = keys.len().min(MAX_OF_SEQUENCE);
@@ -155,7 +179,7 @@ impl Shown<'_> {
 }
 
 /// Returns an element with as many digits as are easily read.
-fn short(cell: &Scalar) -> String {
+pub fn short(cell: &Scalar) -> String {
     let float = |number: f64| {
         let size = number.abs();
         match size {
@@ -262,6 +286,17 @@ pub fn best_text(name: &str, tensor: &Tensor, rows: &[Vec<TopElement>]) -> Strin
         write(format!("  and {} more rows", n_rows - rows.len()));
     }
     text
+}
+
+/// Returns the largest elements of a tensor in one line, rows behind each other.
+pub fn best_line(name: &str, rows: &[Vec<TopElement>]) -> String {
+    let element = |best: &TopElement| match &best.label {
+        Some(label) => format!("{label} {}", best.shown),
+        None => format!("{} {}", best.index, best.shown),
+    };
+    let row = |row: &Vec<TopElement>| row.iter().map(element).collect::<Vec<_>>().join(", ");
+    let rows: Vec<String> = rows.iter().map(row).collect();
+    format!("{}: {}", visible::name(name), rows.join(" | "))
 }
 
 #[cfg(test)]

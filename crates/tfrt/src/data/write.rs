@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use clap::ValueEnum;
 use tfrt::HostAllocator;
 use tfrt::asynchronous::SystemAllocator;
 use tfrt::model::Datum;
 use tfrt::tensor::{DenseHostTensor, Tensor, TensorMetadata, npy};
 
 use super::scalars::scalars;
-use super::{json, numbers, protobuf};
+use super::{json, numbers, protobuf, safetensors};
 use crate::failure::Failure;
 
 /// The file format of a value.
@@ -22,6 +23,8 @@ pub enum Format {
     Json,
     /// Tensors, sequences and optionals of ONNX
     Pb,
+    /// Tensors of safetensors, under the name of the output
+    Safetensors,
 }
 
 /// The length of the longest name of a file that is made of the name of an output, in bytes, without the number that
@@ -35,13 +38,14 @@ impl Format {
             Format::Npy => "npy",
             Format::Json => "json",
             Format::Pb => "pb",
+            Format::Safetensors => "safetensors",
         }
     }
 
     /// Returns the format that the extension of a path stands for.
     pub fn of_path(path: &Path) -> Option<Format> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-        let mut all = [Format::Npy, Format::Json, Format::Pb].into_iter();
+        let mut all = Format::value_variants().iter().copied();
         all.find(|format| format.extension() == extension)
     }
 
@@ -60,15 +64,24 @@ impl Format {
                 Ok(text)
             }
             Format::Npy => {
-                let Some(tensor) = datum.as_matrix() else {
-                    let kind = datum.kind();
-                    return Err(format!(
-                        "an .npy file holds one tensor, and this is {kind}: name a .json or .pb file"
-                    ));
-                };
+                let tensor = self.tensor(datum)?;
                 npy::write(&widened(tensor).map_err(told)?).map_err(told)
             }
+            Format::Safetensors => safetensors::write(name, self.tensor(datum)?),
         }
+    }
+}
+
+impl Format {
+    /// Returns the tensor that a value is, for a file of tensors.
+    fn tensor(self, datum: &Datum) -> Result<&Tensor, String> {
+        datum.as_matrix().ok_or_else(|| {
+            let (kind, extension) = (datum.kind(), self.extension());
+            let article = if self == Format::Npy { "an" } else { "a" };
+            format!(
+                "{article} .{extension} file holds one tensor, and this is {kind}: name a .json or .pb file"
+            )
+        })
     }
 }
 

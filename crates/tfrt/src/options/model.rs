@@ -6,6 +6,7 @@ use clap::{Args, ValueHint};
 use tfrt::OpenOptions;
 
 use crate::data::image::{Layout, Preparation, Range};
+use crate::data::read::Conversion;
 use crate::data::write::Format;
 
 /// The dimensions of a model that are fixed.
@@ -31,10 +32,22 @@ impl DimOptions {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Inputs of a model")]
 pub struct InputOptions {
-    /// An input from a file (may be repeated): .npy, .npz[:KEY], .pb, .json, PNG, JPEG, or - for
-    /// standard input. Of a model with one input, the name may be left out
+    /// An input from a file (may be repeated): .npy, .npz[:KEY], .safetensors[:KEY], .pb, .json, PNG, JPEG, WAV,
+    /// or - for standard input; with --tokenizer, text. Of a model with one input, the name may be left out. `run`
+    /// takes a folder, a pattern such as photos/*.png, or an input that is given several times for a batch: a call
+    /// for each file
     #[arg(long = "input", value_name = "NAME=FILE")]
     pub inputs: Vec<String>,
+
+    /// For text: the file tokenizer.json that the model was trained with. Inputs of integers are TEXT itself,
+    /// FILE.txt, or - for standard input; inputs attention_mask and token_type_ids follow
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub tokenizer: Option<PathBuf>,
+
+    /// For sound: the samples a second that the model takes; WAV files of other rates are resampled
+    #[arg(long, value_name = "HZ")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub rate: Option<u32>,
 
     /// Generate the inputs that no --input gives
     #[arg(long)]
@@ -82,13 +95,16 @@ impl InputOptions {
         !self.inputs.is_empty() || self.random
     }
 
-    /// Returns how images are prepared.
-    pub fn preparation(&self) -> Preparation {
-        Preparation {
-            mean: self.mean.clone(),
-            deviation: self.std.clone(),
-            layout: self.layout,
-            range: self.pixels,
+    /// Returns how pictures and sound become tensors.
+    pub fn conversion(&self) -> Conversion {
+        Conversion {
+            image: Preparation {
+                mean: self.mean.clone(),
+                deviation: self.std.clone(),
+                layout: self.layout,
+                range: self.pixels,
+            },
+            rate: self.rate,
         }
     }
 }
@@ -97,18 +113,29 @@ impl InputOptions {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Outputs of a model")]
 pub struct OutputOptions {
-    /// Write an output to a file (may be repeated): .npy, .json or .pb. Of a model with one output,
+    /// Write an output to a file (may be repeated): .npy, .json, .pb or .safetensors. Of a model with one output,
     /// the name may be left out
     #[arg(long = "output", value_name = "NAME=FILE")]
     pub outputs: Vec<String>,
 
-    /// Write all outputs to a folder, each to NAME.npy or what --output-format says
+    /// Write all outputs to a folder, each to NAME.npy or what --output-format says; of a batch, each to
+    /// FILE.NAME.npy
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output_dir: Option<PathBuf>,
 
     /// How outputs are written [default: what the name of the file ends in, else npy]
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub output_format: Option<Format>,
+
+    /// Compare an output with a file (may be repeated): .npy, .npz[:KEY], .safetensors[:KEY], .pb or .json. The exit
+    /// status is 1 if type, shape or an element differs. Of a model with one output, the name may be left out
+    #[arg(long = "expect", value_name = "NAME=FILE")]
+    pub expected: Vec<String>,
+
+    /// For --expect: how far a number may be from the expected one, T + T * |expected| for floats and T for
+    /// integers
+    #[arg(long, value_name = "T", default_value_t = 1e-4, value_parser = parse_tolerance, requires = "expected")]
+    pub tolerance: f64,
 
     /// Show the K largest elements along the last dimension
     #[arg(long, value_name = "K")]
@@ -123,7 +150,10 @@ pub struct OutputOptions {
 impl OutputOptions {
     /// Returns whether anything was asked for that only models have.
     pub fn is_used(&self) -> bool {
-        !self.outputs.is_empty() || self.output_dir.is_some() || self.top.is_some()
+        !self.outputs.is_empty()
+            || !self.expected.is_empty()
+            || self.output_dir.is_some()
+            || self.top.is_some()
     }
 }
 
@@ -169,6 +199,12 @@ pub enum View {
     Memory,
     /// Constants, and what their elements are like
     Weights,
+}
+
+fn parse_tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok();
+    let number = number.filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "expected a number of 0 or more, such as 1e-4".to_owned())
 }
 
 fn parse_dim(text: &str) -> Result<(String, usize), String> {

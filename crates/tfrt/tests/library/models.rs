@@ -4,6 +4,7 @@ mod calls;
 mod command;
 mod concurrency;
 mod contrib;
+mod files;
 mod formats;
 mod graph;
 mod hostile;

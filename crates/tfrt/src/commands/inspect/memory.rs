@@ -107,7 +107,7 @@ impl Memory {
         });
         let described = described.collect();
         let files = inputs.files.clone();
-        let arguments = model_inputs::arguments(&model, inputs)?;
+        let arguments = model_inputs::arguments(&model, inputs.data)?;
         stage("inputs");
         for name in ["first call", "second call"] {
             let call = model.function().call(&runtime.context(), arguments.clone());

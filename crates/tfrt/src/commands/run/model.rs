@@ -12,8 +12,11 @@ use tfrt::ir::visible;
 use tfrt::model::{Datum, Model, ValueInfo};
 use tfrt::{AnyAsyncValue, Error, error_message};
 
+use super::batch::CallReport;
+use super::expect::{Comparison, Expectation};
 use super::{Run, interrupt, stats::Stats};
-use crate::commands::{model_inputs, output};
+use crate::commands::model_inputs::{self, InputPlan};
+use crate::commands::output;
 use crate::console::Problem;
 use crate::data::show::{self, TopElement};
 use crate::data::write::{self, Format};
@@ -33,7 +36,13 @@ pub struct Document {
     schema: &'static str,
     file: String,
     outputs: Vec<Output>,
-    diagnostics: Vec<Problem>,
+    /// The calls of a batch, each with outputs of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) calls: Option<Vec<CallReport>>,
+    /// The comparisons with what was expected.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    expected: Vec<Comparison>,
+    pub(super) diagnostics: Vec<Problem>,
     /// The model's output to standard output and standard error.
     output: String,
     /// The report on time and memory, if it was asked for.
@@ -44,7 +53,7 @@ pub struct Document {
 
 /// An output in the report: its file, its largest elements, or its value.
 #[derive(Serialize)]
-struct Output {
+pub(super) struct Output {
     name: String,
     #[serde(rename = "type")]
     kind: String,
@@ -59,21 +68,21 @@ struct Output {
 }
 
 /// The destinations of a model's outputs, in their order.
-struct OutputPlan {
+pub(super) struct OutputPlan {
     targets: Vec<Option<Target>>,
-    top: Option<usize>,
+    pub(super) top: Option<usize>,
     labels: Option<Labels>,
 }
 
 /// The lines of a file with labels.
-struct Labels {
+pub(super) struct Labels {
     path: PathBuf,
     lines: Vec<String>,
 }
 
-struct Target {
-    path: PathBuf,
-    format: Format,
+pub(super) struct Target {
+    pub(super) path: PathBuf,
+    pub(super) format: Format,
 }
 
 impl Target {
@@ -102,7 +111,20 @@ impl OutputPlan {
         read: &[PathBuf],
     ) -> Result<OutputPlan, Failure> {
         let options = &run.output;
-        let targets = targets(options, outputs)?;
+        OutputPlan::of_targets(run, targets(options, outputs)?, read)
+    }
+
+    /// Makes the plan for a batch, whose calls have files of their own.
+    pub(super) fn of_batch(run: &RunOptions, read: &[PathBuf]) -> Result<OutputPlan, Failure> {
+        OutputPlan::of_targets(run, Vec::new(), read)
+    }
+
+    fn of_targets(
+        run: &RunOptions,
+        targets: Vec<Option<Target>>,
+        read: &[PathBuf],
+    ) -> Result<OutputPlan, Failure> {
+        let options = &run.output;
         let beside = [(&run.trace, "--trace"), (&run.profile, "--profile")];
         for (path, option) in beside {
             let Some(path) = path else { continue };
@@ -216,40 +238,47 @@ impl Run<'_> {
     pub(super) fn run_model(&mut self, model: &Model) -> Result<Document, Failure> {
         let options = self.options;
         let allocator = self.runtime.host().allocator().clone();
-        let inputs = model_inputs::from_options(
-            &options.input,
-            &options.file,
-            model,
-            self.limits.max_file_bytes(),
-            &allocator,
-        )?;
-        self.files_read.extend(inputs.files.iter().cloned());
-        let plan = OutputPlan::new(options, model.outputs(), &self.files_read)?;
-        let arguments = model_inputs::arguments(model, inputs)?;
+        let max_file_bytes = self.limits.max_file_bytes();
+        let inputs = InputPlan::new(&options.input, &options.file, model, max_file_bytes)?;
+        self.files_read.extend(inputs.files());
         let mut document = Document {
             schema: SCHEMA,
             file: options.file.to_string_lossy().into_owned(),
             outputs: Vec::new(),
+            calls: None,
+            expected: Vec::new(),
             diagnostics: Vec::new(),
             output: String::new(),
             stats: None,
             exit_status: 0,
         };
+        if let Some(n_calls) = inputs.n_calls() {
+            self.run_batch(model, &inputs, n_calls, &mut document)?;
+            return Ok(document);
+        }
+        let read = inputs.read(0, &allocator)?;
+        drop(inputs);
+        let expected = Expectation::all(options, model.outputs(), max_file_bytes)?;
+        let files = expected.iter().map(|one| one.path().to_owned());
+        self.files_read.extend(files);
+        let plan = OutputPlan::new(options, model.outputs(), &self.files_read)?;
+        let arguments = model_inputs::arguments(model, read)?;
         interrupt::begin_calls();
-        let results = self.call_model(model, arguments, &mut document)?;
+        let (results, problems) = self.call_model(model, arguments, interrupt::end_calls)?;
+        document.diagnostics = problems;
         if results.iter().all(|result| result.error().is_none()) {
-            self.deliver(model, results, &plan, &mut document)?;
+            self.deliver(model, results, &plan, expected, &mut document)?;
         }
         Ok(document)
     }
 
-    /// Calls the model's function, and tells of errors.
-    fn call_model(
+    /// Calls the model's function, and tells of errors. `end` says whether there was a Ctrl-C until the call has ended.
+    pub(super) fn call_model(
         &mut self,
         model: &Model,
         arguments: Vec<AnyAsyncValue>,
-        document: &mut Document,
-    ) -> Result<Vec<AnyAsyncValue>, Failure> {
+        end: fn() -> bool,
+    ) -> Result<(Vec<AnyAsyncValue>, Vec<Problem>), Failure> {
         let limits = self.limits;
         let context = limits.context(&self.runtime);
         let watched = self.watchdog.watch_call(&context, limits.deadline);
@@ -262,7 +291,7 @@ impl Run<'_> {
             .map_err(Failure::Output)?;
         let reason = context.request().cancellation().cloned();
         drop((watched, context));
-        let outcome = self.session.end(called, reason, interrupt::end_calls());
+        let outcome = self.session.end(called, reason, end());
         self.status = self.status.max(outcome.status);
         // What no kernel has reported, such as that the time is over, is told once.
         let failed = || outcome.results.iter().filter_map(AnyAsyncValue::error);
@@ -278,10 +307,10 @@ impl Run<'_> {
         self.profiling
             .end_call(timer, outcome.status, errors.iter().copied());
         let problems = errors.into_iter().map(|error| self.problem(error));
-        document.diagnostics = Problem::merged(problems);
-        let told = document.diagnostics.iter();
+        let problems = Problem::merged(problems);
+        let told = problems.iter();
         told.for_each(|problem| self.console.tell(problem));
-        Ok(outcome.results)
+        Ok((outcome.results, problems))
     }
 
     /// Adds outputs to the delivery: some to files, the others to standard output.
@@ -290,6 +319,7 @@ impl Run<'_> {
         model: &Model,
         results: Vec<AnyAsyncValue>,
         plan: &OutputPlan,
+        mut expected: Vec<Expectation>,
         document: &mut Document,
     ) -> Result<(), Failure> {
         let (mut text, mut bytes) = (String::new(), None);
@@ -298,7 +328,8 @@ impl Run<'_> {
         }
         let mut n_told = 0_usize;
         let (mut has_rows, mut kinds) = (false, Vec::new());
-        for ((output, result), target) in model.outputs().iter().zip(results).zip(&plan.targets) {
+        let all = model.outputs().iter().zip(results).zip(&plan.targets);
+        for (index, ((output, result), target)) in all.enumerate() {
             let datum = Datum::try_from(result).map_err(|error| refused(&error))?;
             let name = &output.name;
             let is_told = match target {
@@ -327,6 +358,15 @@ impl Run<'_> {
                 None => kinds.push(format!("{name}: {}", kind_and_shape(&datum))),
             }
             has_rows |= best.is_some();
+            let compared = match expected.iter().position(|one| one.is_of(index)) {
+                Some(place) => Some(self.compare(expected.remove(place), name, &datum)?),
+                None => None,
+            };
+            if let Some(line) = compared.as_ref().and_then(Comparison::line) {
+                text.push_str(&line);
+            }
+            let is_compared = compared.is_some();
+            document.expected.extend(compared);
             if self.options.json {
                 let told = Output::new(name, &datum, target.as_ref(), best);
                 document
@@ -336,7 +376,7 @@ impl Run<'_> {
             }
             match (best, datum.as_matrix()) {
                 (Some(rows), Some(tensor)) => text.push_str(&show::best_text(name, tensor, &rows)),
-                _ if target.is_some() => {}
+                _ if target.is_some() || is_compared => {}
                 _ => {
                     let shown = show::text(name, &datum);
                     text.push_str(&shown.map_err(|error| refused(&error))?);
@@ -372,7 +412,7 @@ impl Run<'_> {
     }
 
     /// Tells that there are fewer or more labels than elements in a row.
-    fn tell_misfit_of_labels(&self, name: &str, datum: &Datum, plan: &OutputPlan) {
+    pub(super) fn tell_misfit_of_labels(&self, name: &str, datum: &Datum, plan: &OutputPlan) {
         let (Some(labels), Some(tensor)) = (&plan.labels, datum.as_matrix()) else {
             return;
         };
@@ -397,7 +437,7 @@ impl Run<'_> {
 
     /// Refuses an output as JSON, which has memory of its own, if the limit on memory could not
     /// hold it.
-    fn check_room_for(&self, n_elements: usize, name: &str) -> Result<(), Failure> {
+    pub(super) fn check_room_for(&self, n_elements: usize, name: &str) -> Result<(), Failure> {
         if self.runtime.host().limits().max_memory.is_none() {
             return Ok(());
         }
@@ -413,7 +453,7 @@ impl Run<'_> {
         }
     }
 
-    fn best(
+    pub(super) fn best(
         &self,
         datum: &Datum,
         plan: &OutputPlan,
@@ -448,7 +488,7 @@ impl Document {
 }
 
 impl Output {
-    fn new(
+    pub(super) fn new(
         name: &str,
         datum: &Datum,
         target: Option<&Target>,
@@ -480,7 +520,7 @@ fn kind_and_shape(datum: &Datum) -> String {
 }
 
 /// Returns the failure of a result that can't be shown.
-fn refused(error: &Error) -> Failure {
+pub(super) fn refused(error: &Error) -> Failure {
     Failure::Rejected {
         code: None,
         message: error.message().to_owned(),

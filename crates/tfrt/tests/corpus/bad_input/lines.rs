@@ -164,6 +164,26 @@ pub fn cases() -> Vec<Case> {
             "tfrt: error: --trace takes a file: standard output is for results",
         ),
         line(
+            "tolerance of nothing",
+            "run --tolerance 1 FILE",
+            "--expect <NAME=FILE>",
+        ),
+        line(
+            "tolerance below 0",
+            "run --expect y=OUT --tolerance=-1 FILE",
+            "expected a number of 0 or more, such as 1e-4",
+        ),
+        line(
+            "expectation of a program",
+            "run --expect y=OUT FILE",
+            "--input, --random, --output and what goes with them are for models",
+        ),
+        line(
+            "no samples a second",
+            "run --rate 0 FILE",
+            "invalid value '0' for '--rate <HZ>'",
+        ),
+        line(
             "measurement of no calls",
             "bench --runs 0 FILE",
             "invalid value '0' for '--runs <N>'",

@@ -30,8 +30,11 @@ impl Folder {
         folder
     }
 
+    /// Writes a file, in a folder that need not be there yet.
     pub(super) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        fs::write(self.0.join(name), content).unwrap();
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
     }
 
     fn read(&self, name: &str) -> Vec<u8> {
@@ -324,9 +327,9 @@ fn what_does_not_fit_is_refused_with_the_file() {
             "--input takes NAME=FILE, found 'x.json'",
         ),
         (
-            "--input x=x.json --input x=x.json --random",
+            "--input x=x.json --input x=x.json --random --output a.npy",
             2,
-            "input 'x' is given twice",
+            "--output is for one call, but inputs are given for 2",
         ),
         (
             "--input x=- --input y=-",
@@ -341,7 +344,7 @@ fn what_does_not_fit_is_refused_with_the_file() {
         (
             "--input x=junk --random",
             1,
-            "it is no .npy, .npz, .pb, .json, PNG or JPEG file",
+            "it is no .npy, .npz, .safetensors, .pb, .json, PNG, JPEG or WAV file",
         ),
         (
             "--input x=cut.npy --random",
@@ -354,7 +357,7 @@ fn what_does_not_fit_is_refused_with_the_file() {
             "an image has 3 dimensions, or 4",
         ),
         ("--input x=cut.pb --random", 1, "from 'cut.pb'"),
-        ("--input x=. --random", 1, "from '.': "),
+        ("--input x=missing/ --random", 1, "from 'missing/': "),
         (
             "--input x=two.json --input y=y.json",
             1,
@@ -445,7 +448,7 @@ fn what_does_not_fit_is_refused_with_the_file() {
 }
 
 /// Returns an array of three doubles.
-fn doubles() -> Vec<u8> {
+pub(super) fn doubles() -> Vec<u8> {
     let mut header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 3), }".to_vec();
     header.resize(117, b' ');
     header.push(b'\n');
