@@ -37,7 +37,7 @@ pub struct Conversion {
     pub rate: Option<u32>,
 }
 
-/// What a file is read for.
+/// The purpose of reading a file.
 #[derive(Clone, Copy)]
 enum Role<'c> {
     /// An input, which has the type of elements that the model takes.

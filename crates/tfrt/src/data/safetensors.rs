@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tfrt::HostAllocator;
 use tfrt::host::memory::HostBuffer;
-use tfrt::tensor::compact::{CompactTensor, CompactType};
-use tfrt::tensor::safetensors::{self, Stored};
+use tfrt::tensor::safetensors::{self, FileTensor};
+use tfrt::tensor::subbyte::{SubbyteTensor, SubbyteType};
 use tfrt::tensor::{DenseHostTensor, Tensor};
 
 /// The most bytes of a header that the crate takes.
@@ -38,11 +38,11 @@ pub fn read(
     let index = pick(&names)?;
     let dense = match tensors.swap_remove(index).1 {
         // The host's own memory, which limits count, holds what stays of the file.
-        Stored::Dense(tensor) => {
+        FileTensor::Dense(tensor) => {
             let reading = tensor.read().map_err(told)?;
             DenseHostTensor::from_bytes(allocator, tensor.metadata().clone(), reading.bytes())
         }
-        Stored::Compact(tensor) => tensor.to_dense(allocator),
+        FileTensor::Compact(tensor) => tensor.to_dense(allocator),
     };
     Ok(dense.map_err(told)?.into())
 }
@@ -58,15 +58,15 @@ pub fn write(name: &str, tensor: &Tensor) -> Result<Vec<u8>, String> {
     let Ok(dense) = tensor.as_dense() else {
         return Err(format!("the format has no type of elements for {dtype}"));
     };
-    let stored = match CompactType::of_dtype(dtype) {
-        None => Stored::Dense(dense.clone()),
-        Some(small) => Stored::Compact(packed(dense, small).map_err(told)?),
+    let stored = match SubbyteType::of_dtype(dtype) {
+        None => FileTensor::Dense(dense.clone()),
+        Some(small) => FileTensor::Compact(packed(dense, small).map_err(told)?),
     };
     safetensors::write_all([(name, &stored)]).map_err(told)
 }
 
 /// Packs elements of less than a byte, which dense tensors have a byte each for.
-fn packed(dense: &DenseHostTensor, small: CompactType) -> Result<CompactTensor, tfrt::Error> {
+fn packed(dense: &DenseHostTensor, small: SubbyteType) -> Result<SubbyteTensor, tfrt::Error> {
     let reading = dense.read()?;
     let n_bits = small.n_bits();
     let codes = reading.bytes().chunks(8 / n_bits);
@@ -79,5 +79,5 @@ fn packed(dense: &DenseHostTensor, small: CompactType) -> Result<CompactTensor, 
     };
     let bytes: Vec<u8> = codes.map(join).collect();
     let allocator: Arc<dyn HostAllocator> = Arc::new(tfrt::asynchronous::SystemAllocator::new());
-    CompactTensor::from_bytes(small, dense.shape().clone(), &bytes, &allocator)
+    SubbyteTensor::from_bytes(small, dense.shape().clone(), &bytes, &allocator)
 }

@@ -39,7 +39,7 @@ pub struct Tokens {
     filler: Filler,
 }
 
-/// What is added to tokens where a model takes more of them.
+/// The padding token, added where a model takes more tokens than a text has.
 #[derive(Clone, Copy, Debug, Default)]
 struct Filler {
     id: u32,

@@ -1,4 +1,4 @@
-//! What users have, and the command takes: outputs to compare with, sound, named tensors, texts, and folders.
+//! Files of users that the command takes: outputs to compare with, sound, named tensors, texts, and folders.
 
 use std::fmt::Write;
 
