@@ -10,6 +10,7 @@ mod learned;
 mod options;
 mod prepared;
 mod regions;
+mod state;
 mod stored;
 mod wire;
 
