@@ -14,6 +14,7 @@ pub mod random;
 pub mod read;
 pub mod scalars;
 pub mod show;
+pub mod steps;
 pub mod write;
 
 /// Returns a sequence of tensors that are read one by one. A file may hold very many, with nothing in them: memory for

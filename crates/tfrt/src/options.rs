@@ -18,7 +18,7 @@ use tfrt_run::QueueOption;
 
 pub use bench::BenchOptions;
 pub use inspect::{DecompileOptions, DiffOptions, DumpOptions, ExplainOptions};
-pub use model::{DimOptions, InputOptions, InspectOptions, OutputOptions, View};
+pub use model::{DimOptions, InputOptions, InspectOptions, OutputOptions, StateOptions, View};
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -115,6 +115,8 @@ Examples:
   tfrt run model.onnx --input image=cat.png --top 5 --labels labels.txt
   tfrt run model.bef --input ids=ids.npy --input mask=mask.npy --output probs=probs.npy
   tfrt run model.onnx --input x=data.npz:x --output-dir out --output-format pb
+  tfrt run vad.onnx --state stateN=state --input input=chunks.npy    a step for each chunk
+  tfrt run model.onnx --state 'present.{i}.key=past_key_values.{i}.key' --steps sequence --input ..
   tfrt run program.mlir                      run every function without parameters
   tfrt run program.bef --function main       run one function of a compiled program
   tfrt run fib.mlir --function fib --arg 20  give parameters, chains excepted
@@ -191,6 +193,9 @@ pub struct RunOptions {
 
     #[command(flatten)]
     pub input: InputOptions,
+
+    #[command(flatten)]
+    pub state: StateOptions,
 
     #[command(flatten)]
     pub output: OutputOptions,

@@ -372,6 +372,7 @@ fn of_model(
         model,
         options.limits.max_file_bytes(),
         runtime.host().allocator(),
+        &|_| false,
     )?;
     let arguments = model_inputs::arguments(model, inputs)?;
     Ok((model.function().clone(), arguments))

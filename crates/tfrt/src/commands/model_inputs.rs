@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tfrt::model::{Datum, Dim, Model, ValueInfo, ValueType};
-use tfrt::{AnyAsyncValue, HostAllocator};
+use tfrt::{AnyAsyncValue, Error, HostAllocator};
 
 use super::refuse_second_stdin;
 use crate::data::random;
@@ -21,7 +21,7 @@ pub struct Inputs {
 }
 
 /// Reads the inputs that are given to the model of a file, of files of no more than so many bytes, and generates
-/// the others if that is asked for.
+/// the others if that is asked for. Inputs that are state need not be there.
 ///
 /// # Errors
 ///
@@ -33,6 +33,7 @@ pub fn from_options(
     model: &Model,
     max_file_bytes: u64,
     allocator: &Arc<dyn HostAllocator>,
+    is_state: &dyn Fn(usize) -> bool,
 ) -> Result<Inputs, Failure> {
     let inputs = model.inputs();
     let preparation = options.preparation();
@@ -59,8 +60,8 @@ pub fn from_options(
     }
     let known = extents(inputs, &data);
     let extent_of = |name: &str| known.get(name).copied();
-    for (input, datum) in inputs.iter().zip(&mut data) {
-        if datum.is_none() && options.random {
+    for (index, (input, datum)) in inputs.iter().zip(&mut data).enumerate() {
+        if datum.is_none() && options.random && !is_state(index) {
             let generated = random::generate(input, options.seed, &extent_of, allocator);
             let name = &input.name;
             *datum = Some(generated.map_err(|reason| {
@@ -68,11 +69,11 @@ pub fn from_options(
             })?);
         }
     }
-    let missing = inputs
-        .iter()
-        .zip(&data)
-        .filter(|(input, datum)| datum.is_none() && !matches!(input.kind, ValueType::Optional(_)));
-    let missing: Vec<ValueInfo> = missing.map(|(input, _)| input.clone()).collect();
+    let is_missing = |(index, (input, datum)): &(usize, (&ValueInfo, &Option<Datum>))| {
+        datum.is_none() && !matches!(input.kind, ValueType::Optional(_)) && !is_state(*index)
+    };
+    let missing = inputs.iter().zip(&data).enumerate().filter(is_missing);
+    let missing: Vec<ValueInfo> = missing.map(|(_, (input, _))| input.clone()).collect();
     if !missing.is_empty() {
         return Err(Failure::Usage(format!(
             "the model takes {}: give {} with --input NAME=FILE, or let --random generate {}",
@@ -93,14 +94,20 @@ pub fn arguments(model: &Model, inputs: Inputs) -> Result<Vec<AnyAsyncValue>, Fa
     let named = model.inputs().iter().zip(inputs.data);
     let named = named.filter_map(|(input, datum)| Some((input.name.clone(), datum?)));
     let arguments = model.arguments(named.collect::<Vec<_>>());
-    arguments.map_err(|error| Failure::Rejected {
+    arguments.map_err(|error| rejected(&error))
+}
+
+/// Returns the failure of inputs that don't fit the model.
+pub fn rejected(error: &Error) -> Failure {
+    Failure::Rejected {
         code: None,
         message: error.message().to_owned(),
         help: error.notes().first().cloned(),
-    })
+    }
 }
 
-fn dims(input: &ValueInfo) -> &[Dim] {
+/// Returns the dimensions of an input or output, if it is a tensor and they are known.
+pub fn dims(input: &ValueInfo) -> &[Dim] {
     let tensor = input.kind.as_tensor();
     tensor
         .and_then(|tensor| tensor.dims.as_deref())
@@ -114,7 +121,10 @@ fn extents(inputs: &[ValueInfo], data: &[Option<Datum>]) -> BTreeMap<String, usi
         let Some(Datum::Tensor(tensor)) = datum else {
             continue;
         };
-        for (dim, extent) in dims(input).iter().zip(tensor.metadata().shape.extents()) {
+        let (dims, shape) = (dims(input), &tensor.metadata().shape);
+        // One dimension more is that of steps.
+        let n_steps = usize::from(shape.rank() == dims.len() + 1);
+        for (dim, extent) in dims.iter().zip(shape.extents().skip(n_steps)) {
             if let Dim::Symbol(name) = dim {
                 known.entry(name.clone()).or_insert(extent);
             }

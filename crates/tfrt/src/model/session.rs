@@ -206,6 +206,20 @@ impl Session {
         }
     }
 
+    /// Returns the arguments of the model's function in a step with these inputs: inputs and state, checked, then the
+    /// constants.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Model::arguments`].
+    pub fn arguments(
+        &self,
+        context: &Context,
+        inputs: impl ModelInputs,
+    ) -> Result<Vec<AnyAsyncValue>, Error> {
+        Ok(self.bind_step(context, inputs)?.0)
+    }
+
     /// Returns the model.
     pub fn model(&self) -> &Model {
         &self.model
@@ -231,7 +245,7 @@ impl Session {
         inputs: impl ModelInputs,
         call: impl FnOnce(&Function, Vec<AnyAsyncValue>) -> Call,
     ) -> ModelCall {
-        let results = match self.arguments(context, inputs) {
+        let results = match self.bind_step(context, inputs) {
             Ok((arguments, zeros)) => {
                 // The call alone holds the state now.
                 self.states.iter_mut().for_each(|state| state.value = None);
@@ -247,7 +261,7 @@ impl Session {
     }
 
     /// Returns the arguments of the model's function, and the states that begin with zeros.
-    fn arguments(
+    fn bind_step(
         &self,
         context: &Context,
         inputs: impl ModelInputs,

@@ -11,6 +11,7 @@ mod options;
 mod prepared;
 mod regions;
 mod state;
+mod steps;
 mod stored;
 mod wire;
 

@@ -98,8 +98,14 @@ impl Memory {
         let mut input_options = options.input.clone();
         input_options.random = true;
         let allocator = runtime.host().allocator();
-        let inputs =
-            model_inputs::from_options(&input_options, &options.file, &model, u64::MAX, allocator)?;
+        let inputs = model_inputs::from_options(
+            &input_options,
+            &options.file,
+            &model,
+            u64::MAX,
+            allocator,
+            &|_| false,
+        )?;
         let described = inputs.data.iter().zip(model.inputs());
         let described = described.filter_map(|(datum, input)| {
             let kind = datum.as_ref()?.kind();

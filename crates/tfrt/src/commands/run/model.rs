@@ -10,8 +10,10 @@ use tfrt::host::memory::Block;
 use tfrt::input::STANDARD_INPUT;
 use tfrt::ir::visible;
 use tfrt::model::{Datum, Model, ValueInfo};
-use tfrt::{AnyAsyncValue, Error, error_message};
+use tfrt::{AnyAsyncValue, Context, Error, Function, error_message};
+use tfrt_run::{FinishedCall, Session};
 
+use super::steps::StepPlan;
 use super::{Run, interrupt, stats::Stats};
 use crate::commands::{model_inputs, output};
 use crate::console::Problem;
@@ -60,6 +62,8 @@ struct Output {
 
 /// The destinations of a model's outputs, in their order.
 struct OutputPlan {
+    /// Whether each output is state, which is not shown.
+    is_state: Vec<bool>,
     targets: Vec<Option<Target>>,
     top: Option<usize>,
     labels: Option<Labels>,
@@ -99,6 +103,7 @@ impl OutputPlan {
     fn new(
         run: &RunOptions,
         outputs: &[ValueInfo],
+        is_state: Vec<bool>,
         read: &[PathBuf],
     ) -> Result<OutputPlan, Failure> {
         let options = &run.output;
@@ -132,6 +137,7 @@ impl OutputPlan {
         }
         let labels = options.labels.as_deref().map(read_labels).transpose()?;
         Ok(OutputPlan {
+            is_state,
             targets,
             top: options.top.map(usize::from),
             labels,
@@ -216,16 +222,21 @@ impl Run<'_> {
     pub(super) fn run_model(&mut self, model: &Model) -> Result<Document, Failure> {
         let options = self.options;
         let allocator = self.runtime.host().allocator().clone();
+        let steps = StepPlan::new(&options.state, model)?;
         let inputs = model_inputs::from_options(
             &options.input,
             &options.file,
             model,
             self.limits.max_file_bytes(),
             &allocator,
+            &|index| steps.as_ref().is_some_and(|steps| steps.is_state(index)),
         )?;
         self.files_read.extend(inputs.files.iter().cloned());
-        let plan = OutputPlan::new(options, model.outputs(), &self.files_read)?;
-        let arguments = model_inputs::arguments(model, inputs)?;
+        let no_state = || vec![false; model.outputs().len()];
+        let is_state = steps
+            .as_ref()
+            .map_or_else(no_state, StepPlan::state_outputs);
+        let plan = OutputPlan::new(options, model.outputs(), is_state, &self.files_read)?;
         let mut document = Document {
             schema: SCHEMA,
             file: options.file.to_string_lossy().into_owned(),
@@ -235,31 +246,47 @@ impl Run<'_> {
             stats: None,
             exit_status: 0,
         };
-        interrupt::begin_calls();
-        let results = self.call_model(model, arguments, &mut document)?;
-        if results.iter().all(|result| result.error().is_none()) {
+        let is_fine = |results: &[AnyAsyncValue]| results.iter().all(|one| one.error().is_none());
+        let results = match steps {
+            None => {
+                let arguments = model_inputs::arguments(model, inputs)?;
+                let function = model.function().as_host_function();
+                self.call_model(model.function(), &mut document, |session, context| {
+                    session.call(function, context.execution(), arguments, &mut |_| Ok(()))
+                })?
+            }
+            Some(steps) => {
+                let context = self.limits.context(&self.runtime);
+                let mut steps = steps.begin(inputs.data, &context)?;
+                let results =
+                    self.call_model(model.function(), &mut document, |session, context| {
+                        Ok(session.call_by(|| steps.run(context)))
+                    })?;
+                match is_fine(&results) {
+                    true => steps.into_outputs()?,
+                    false => results,
+                }
+            }
+        };
+        if is_fine(&results) {
             self.deliver(model, results, &plan, &mut document)?;
         }
         Ok(document)
     }
 
-    /// Calls the model's function, and tells of errors.
+    /// Makes a call of the model's function, or several, and tells of errors.
     fn call_model(
         &mut self,
-        model: &Model,
-        arguments: Vec<AnyAsyncValue>,
+        function: &Function,
         document: &mut Document,
+        call: impl FnOnce(&Session, &Context) -> io::Result<FinishedCall>,
     ) -> Result<Vec<AnyAsyncValue>, Failure> {
+        interrupt::begin_calls();
         let limits = self.limits;
         let context = limits.context(&self.runtime);
         let watched = self.watchdog.watch_call(&context, limits.deadline);
-        let function = model.function();
         let timer = self.profiling.begin_call(function.name());
-        let hosted = function.as_host_function();
-        let called = self
-            .session
-            .call(hosted, context.execution(), arguments, &mut |_| Ok(()))
-            .map_err(Failure::Output)?;
+        let called = call(&self.session, &context).map_err(Failure::Output)?;
         let reason = context.request().cancellation().cloned();
         drop((watched, context));
         let outcome = self.session.end(called, reason, interrupt::end_calls());
@@ -298,7 +325,12 @@ impl Run<'_> {
         }
         let mut n_told = 0_usize;
         let (mut has_rows, mut kinds) = (false, Vec::new());
-        for ((output, result), target) in model.outputs().iter().zip(results).zip(&plan.targets) {
+        let outputs = model.outputs().iter().zip(results);
+        for (((output, result), target), is_state) in outputs.zip(&plan.targets).zip(&plan.is_state)
+        {
+            if *is_state && target.is_none() {
+                continue;
+            }
             let datum = Datum::try_from(result).map_err(|error| refused(&error))?;
             let name = &output.name;
             let is_told = match target {

@@ -34,7 +34,7 @@ impl Folder {
         fs::write(self.0.join(name), content).unwrap();
     }
 
-    fn read(&self, name: &str) -> Vec<u8> {
+    pub(super) fn read(&self, name: &str) -> Vec<u8> {
         fs::read(self.0.join(name)).unwrap()
     }
 

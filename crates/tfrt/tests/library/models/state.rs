@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use tfrt::model::Datum;
-use tfrt::{AnyAsyncValue, AsyncValue, DType, Error, ErrorCode, Model, Runtime, Tensor};
+use tfrt::{AnyAsyncValue, AsyncValue, DType, Error, ErrorCode, Limits, Model, Runtime, Tensor};
 
 use super::model;
 
 /// Counts: `next` is `count + 1`, and `twice` two times that.
-const COUNTER: &str = r#"module attributes {onnx.opset = 17 : i64} {
+pub(super) const COUNTER: &str = r#"module attributes {onnx.opset = 17 : i64} {
   func.func @main(%x: tensor<?xf32>, %count: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>)
       attributes {model.input_names = ["x", "count"], model.output_names = ["next", "sum"],
                   model.input_dims = [["N"], ["N"]], model.output_dims = [["N"], ["N"]]} {
@@ -21,7 +21,7 @@ const COUNTER: &str = r#"module attributes {onnx.opset = 17 : i64} {
 "#;
 
 /// Attention of two layers, each with all that it has seen.
-const DECODER: &str = r#"module attributes {onnx.opset = 17 : i64} {
+pub(super) const DECODER: &str = r#"module attributes {onnx.opset = 17 : i64} {
   func.func @main(%x: tensor<?x?x2xf32>, %p0: tensor<?x?x2xf32>, %p1: tensor<?x?x2xf32>)
       -> (tensor<?x?x2xf32>, tensor<?x?x2xf32>, tensor<?x?x2xf32>)
       attributes {model.input_names = ["x", "past.0.kv", "past.1.kv"],
@@ -68,7 +68,7 @@ fn is_near(found: &[f32], expected: &[f32]) -> bool {
 }
 
 /// Returns a recurrent network of the sizes 3 and 2 as text, with its state as inputs and outputs.
-fn recurrent() -> String {
+pub(super) fn recurrent() -> String {
     let dense = |extents: [usize; 3]| {
         let [_, rows, columns] = extents;
         let all = numbers(rows * columns);
@@ -221,26 +221,41 @@ fn input_that_does_not_fit_leaves_the_state_as_it_was() {
 }
 
 #[test]
-fn memory_of_the_state_is_the_steps_alone() {
+fn state_is_moved_and_not_copied() {
     let runtime = runtime();
+    let text = r#"func.func @main(%x: tensor<?xf32>, %state: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>)
+        attributes {model.input_names = ["x", "state"], model.output_names = ["y", "same"]} {
+      %y = "onnx.Add"(%x, %state) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+      func.return %y, %state : tensor<?xf32>, tensor<?xf32>
+    }"#;
+    let (model, context) = (model(&runtime, text), runtime.context());
+    let begin = tensor(&[1000], &[1.0; 1000]);
+    let session = model.session().state("same", "state").unwrap();
+    let mut session = session.initial("state", &begin).unwrap();
+    for _ in 0..5 {
+        session.step(&context, [("x", &begin)]).wait().unwrap();
+    }
+    let states = session.read(&context).wait().unwrap();
+    let address = |tensor: &Tensor| tensor.view::<f32>().unwrap().as_ptr();
+    assert_eq!(address(&states.tensor("state").unwrap()), address(&begin));
+}
+
+#[test]
+fn memory_does_not_grow_with_steps() {
+    let n = 1 << 18;
+    let state_bytes = n * 4;
+    let limits = Limits {
+        max_memory: Some(6 * state_bytes),
+        ..Limits::default()
+    };
+    let runtime = Runtime::builder().limits(limits).build();
     let (model, context) = (model(&runtime, COUNTER), runtime.context());
     let mut session = model.session().state("next", "count").unwrap();
-    let mut address = |n_steps: usize| {
-        let x = tensor(&[1000], &[0.0; 1000]);
-        for _ in 0..n_steps {
-            session.step(&context, [("x", &x)]).wait().unwrap();
-        }
-        let states = session.read(&context).wait().unwrap();
-        states
-            .tensor("count")
-            .unwrap()
-            .view::<f32>()
-            .unwrap()
-            .as_ptr()
-    };
-    // A step writes over the state that it is given, since nobody else has it: it stays where it is.
-    let first = address(1);
-    assert_eq!((address(1), address(5)), (first, first));
+    let x = Tensor::zeros(DType::F32, &[n]).unwrap();
+    for step in 1..=100_u8 {
+        let outputs = session.step(&context, [("x", &x)]).wait().unwrap();
+        assert_eq!(floats(outputs.get("sum").unwrap())[n - 1], f32::from(step));
+    }
 }
 
 #[test]
@@ -350,7 +365,7 @@ fn sizes_that_were_guessed_wrong_are_told() {
             said(&error),
             (
                 ErrorCode::InvalidArgument,
-                "the state of input 'past.0.kv' began with zeros of shape [1, 1, 2], but output 'present.0.kv' is \
+                "the state of input 'past.1.kv' began with zeros of shape [1, 1, 2], but output 'present.1.kv' is \
                  [1, 2, 2]: nothing says how large dimension 1 is in the beginning",
                 Some("give a value to begin with, or its size")
             )
