@@ -231,7 +231,7 @@ mod tests {
                 .into()
         };
         let parts = [&tensor(&[1, 2]), &tensor(&[1, 2]), &tensor(&[1, 3])];
-        let expected = "it is ui8 [1, 2] in step 1, but ui8 [1, 3] in step 3";
+        let expected = "it is u8 [1, 2] in step 1, but u8 [1, 3] in step 3";
         assert_eq!(join(&parts, None, allocator).unwrap_err(), expected);
         assert_eq!(join(&parts, Some(0), allocator).unwrap_err(), expected);
         join(&parts, Some(1), allocator).unwrap();

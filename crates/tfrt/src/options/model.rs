@@ -105,8 +105,8 @@ pub struct StateOptions {
     /// What the steps are (may be repeated). An input that has one dimension more than the model takes has a step in
     /// each element of its first. N is the number of steps: without such an input, the same N times. DIM is a
     /// dimension by name: inputs that have it are cut along it, in pieces of SIZE [default: 1]; INPUT=DIM is a dimension
-    /// of one input, by name or number. Outputs that have the DIM, too, are joined along it; all others are stacked in a
-    /// new first dimension
+    /// of one input, by name or number. An input as long as what a cache has seen, such as a mask, grows with the steps.
+    /// Outputs that have the DIM, too, are joined along it; all others are stacked in a new first dimension
     #[arg(long = "steps", value_name = "N|DIM[:SIZE]|INPUT=DIM[:SIZE]")]
     pub steps: Vec<String>,
 }

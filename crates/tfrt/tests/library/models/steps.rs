@@ -5,6 +5,19 @@ use serde_json::{Value as Json, json};
 use super::command::Folder;
 use super::state::{COUNTER, DECODER, recurrent};
 
+/// Adds up all that it has seen, but for what is masked.
+const MASKED: &str = r#"module attributes {onnx.opset = 17 : i64} {
+  func.func @main(%x: tensor<?xf32>, %mask: tensor<?xf32>, %past: tensor<?xf32>) -> (tensor<1xf32>, tensor<?xf32>)
+      attributes {model.input_names = ["x", "mask", "past"], model.output_names = ["y", "present"],
+                  model.input_dims = [["S"], ["P + S"], ["P"]], model.output_dims = [[1 : i64], ["P + S"]]} {
+    %all = "onnx.Concat"(%past, %x) {axis = 0 : i64} : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+    %seen = "onnx.Mul"(%all, %mask) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+    %y = "onnx.ReduceSum"(%seen) {keepdims = 1 : i64} : (tensor<?xf32>) -> tensor<1xf32>
+    func.return %y, %all : tensor<1xf32>, tensor<?xf32>
+  }
+}
+"#;
+
 /// A folder with models that have state.
 fn folder(name: &str) -> Folder {
     let folder = Folder::new(name);
@@ -124,6 +137,31 @@ fn caches_of_all_layers_grow() {
     // Twice what it was given.
     let expected = json!([[[2.0, 4.0], [0.0, 2.0], [6.0, 0.0], [2.0, 2.0], [4.0, 4.0]]]);
     assert_eq!(json_of(&folder, "kv.json"), expected);
+}
+
+#[test]
+fn mask_is_as_long_as_what_the_cache_has_seen() {
+    let folder = folder("steps-mask");
+    folder.write("masked.mlir", MASKED);
+    folder.write("x.json", "[1, 10, 100, 1000]");
+    folder.write("mask.json", "[1, 0, 1, 1]");
+    let line =
+        "run masked.mlir --state present=past --input x=x.json --input mask=mask.json --steps";
+    for (steps, expected) in [
+        ("S", "y: f32 [4, 1] = [[1], [1], [101], [1101]]"),
+        ("S:3", "y: f32 [2, 1] = [[101], [1101]]"),
+    ] {
+        assert_eq!(printed(&folder, &format!("{line} {steps}")), expected);
+    }
+    folder.write("two.json", "[3, 4]");
+    folder.write("mask.json", "[1, 1, 1, 0, 1, 1]");
+    let given = format!("{line} S --input past=two.json");
+    let expected = "y: f32 [4, 1] = [[8], [8], [108], [1108]]";
+    assert_eq!(printed(&folder, &given), expected);
+    folder.write("mask.json", "[1, 1]");
+    let found = folder.refused(&format!("{line} S"), 2);
+    let said = "input 'mask' is for all that the steps have seen: dimension 0 has 2 elements, expected at least 4";
+    assert!(found.contains(said), "{found}");
 }
 
 #[test]
