@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tfrt_host::{AnyAsyncValue, DType, Error, HostAllocator};
+use tfrt_kernels::tensor::strings::MAX_STRINGS;
 use tfrt_tensor::{
     DenseHostTensor, Optional, Sequence, StringHostTensor, Tensor, TensorMetadata, TensorShape,
 };
@@ -84,7 +85,10 @@ impl Zeros {
         match tensor.element {
             None => Err(self.impossible(kind, "has no known type of elements")),
             Some(DType::String) => {
-                let n_strings = shape.n_elements().unwrap_or(usize::MAX);
+                let n_strings = shape.n_elements().filter(|n| *n <= MAX_STRINGS);
+                let Some(n_strings) = n_strings else {
+                    return Err(self.impossible(kind, "has more strings than there may be"));
+                };
                 let empty = std::iter::repeat_n(Vec::new(), n_strings);
                 StringHostTensor::collect(allocator, shape, empty).map(Tensor::from)
             }

@@ -166,7 +166,7 @@ fn steps_are_made_before_the_first_is_over_and_errors_flow_through_them() {
     let (promise, late) = AsyncValue::<tfrt::tensor::Tensor>::pending();
     session.replace("count", late).unwrap();
     let x = tensor(&[1], &[0.0]);
-    let calls: Vec<_> = (0..50)
+    let calls: Vec<_> = (0..1000)
         .map(|_| session.step(&context, [("x", &x)]))
         .collect();
     assert!(!calls[0].results()[0].is_settled());

@@ -85,8 +85,10 @@ impl Cut {
     pub(super) fn range(&self, step: usize, extent: usize) -> Range<usize> {
         let begin = step * self.size;
         match self.form {
-            Form::Element | Form::Range => begin..extent.min(begin + self.size),
-            Form::UpTo { n_before } => 0..extent.min(n_before + begin + self.size),
+            Form::Element | Form::Range => begin..extent.min(begin.saturating_add(self.size)),
+            Form::UpTo { n_before } => {
+                0..extent.min(n_before.saturating_add(begin).saturating_add(self.size))
+            }
         }
     }
 
