@@ -244,6 +244,16 @@ fn what_does_not_fit_is_refused() {
             1,
             "input 'x' was expected to be f32 [N], found f32 [1, 1, 1, 3]",
         ),
+        (
+            "--state next=count --input x=xs.json --steps x=0",
+            2,
+            "input 'x' has one dimension more than the model takes, that of the steps, and is cut by --steps along another",
+        ),
+        (
+            "--input x=xs.json --input count=count.json --steps 1",
+            2,
+            "input 'count' has 1 steps, but input 'x' has 3",
+        ),
         // The state has two elements after the first step, and the last has one.
         (
             "--state next=count --input x=x.json --steps N:2",

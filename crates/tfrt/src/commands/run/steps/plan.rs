@@ -20,6 +20,15 @@ pub(in crate::commands::run) struct StepPlan {
     cuts: Vec<Cut>,
 }
 
+/// The steps that an input has.
+struct FoundSteps {
+    n_steps: usize,
+    /// The name of the input.
+    input: String,
+    /// The elements of all steps, and those of one.
+    taken: (usize, usize),
+}
+
 impl StepPlan {
     /// Finds the inputs and outputs that options name; `None` if the model is called once and keeps nothing.
     ///
@@ -74,93 +83,118 @@ impl StepPlan {
         data: Vec<Option<Datum>>,
         context: &Context,
     ) -> Result<Steps, Failure> {
-        let is_output_state = self.state_outputs();
-        let model = self.session.model().clone();
-        let (mut inputs, mut session) = (Vec::new(), self.session.clone());
-        let mut n_steps: Option<(usize, String)> = None;
-        // The elements that steps take, and the elements of one.
-        let mut taken: Option<(usize, usize)> = None;
-        let grown = self.grown();
-        for (index, (input, datum)) in model.inputs().iter().zip(data).enumerate() {
-            let Some(datum) = datum else { continue };
-            if self.is_state(index) {
-                session = session
-                    .initial(&input.name, datum)
-                    .map_err(|e| rejected(&e))?;
-                continue;
-            }
-            let cut = self.cut_of(index, input, &datum);
-            if let Some(cut) = &cut {
-                let n = cut.n_steps(input, &datum)?;
-                match &n_steps {
-                    Some((before, other)) if *before != n => {
-                        let name = &input.name;
-                        return Err(Failure::Usage(format!(
-                            "input '{name}' has {n} steps, but input '{other}' has {before}"
-                        )));
-                    }
-                    _ => n_steps = Some((n, input.name.clone())),
-                }
-                taken = Some((cut.extent(&datum), cut.size));
-            }
-            inputs.push(StepInput { index, datum, cut });
-        }
-        let is_joined = self.n_steps.is_some() || n_steps.is_some();
-        let n_steps = match (self.n_steps, n_steps) {
-            (Some(asked), Some((n, name))) if asked > n => {
-                return Err(Failure::Usage(format!(
-                    "--steps {asked} is more than the {n} that input '{name}' has"
-                )));
-            }
-            (Some(n), _) | (None, Some((n, _))) => n,
-            (None, None) if self.cuts.is_empty() => 1,
-            (None, None) => {
-                let names = self.cuts.iter().map(|cut| &model.inputs()[cut.input].name);
-                let names: Vec<&str> = names.map(String::as_str).collect();
-                return Err(Failure::Usage(format!(
-                    "--steps cuts {}: give it with --input",
-                    names.join(", ")
-                )));
-            }
-        };
+        let mut inputs = self.take_inputs(data)?;
+        let found = self.found_steps(&inputs)?;
+        let n_steps = self.count(found.as_ref())?;
+        let is_joined = self.n_steps.is_some() || found.is_some();
         if is_joined {
-            let taken = taken.unwrap_or((n_steps, 1));
-            for given in inputs.iter_mut().filter(|given| given.cut.is_none()) {
-                let input = &model.inputs()[given.index];
-                given.cut = Cut::up_to((given.index, input), &given.datum, &grown, taken)?;
-            }
-        }
-        let symbols: BTreeSet<String> = inputs
-            .iter()
-            .filter_map(|input| input.symbol(&model))
-            .collect();
-        let mut outputs = Vec::new();
-        for (index, output) in model.outputs().iter().enumerate() {
-            if is_output_state[index] {
-                continue;
-            }
-            if is_joined && !matches!(output.kind, ValueType::Tensor(_)) {
-                return Err(Failure::Usage(format!(
-                    "outputs of steps are put together, which only tensors can be: the model gives {output}"
-                )));
-            }
-            let is_cut = |dim: &Dim| matches!(dim, Dim::Symbol(name) if symbols.contains(name));
-            outputs.push((index, dims(output).iter().position(is_cut)));
+            let taken = found.map_or((n_steps, 1), |found| found.taken);
+            self.cut_masks(&mut inputs, taken)?;
         }
         let steps = Steps {
-            session,
             n_steps,
+            outputs: self.kept_outputs(&inputs, is_joined)?,
+            session: self.session,
             inputs,
-            outputs,
             is_joined,
             allocator: context.execution().allocator().clone(),
             done: Vec::new(),
             states: Vec::new(),
         };
-        let first = steps
-            .inputs_of(0)
-            .and_then(|first| steps.session.arguments(context, first));
+        let first = steps.inputs_of(0);
+        let first = first.and_then(|first| steps.session.arguments(context, first));
         first.map(|_| steps).map_err(|error| rejected(&error))
+    }
+
+    /// Gives the session the state that it begins with, and returns the other inputs.
+    fn take_inputs(&mut self, data: Vec<Option<Datum>>) -> Result<Vec<StepInput>, Failure> {
+        let model = self.session.model().clone();
+        let mut inputs = Vec::new();
+        for (index, (input, datum)) in model.inputs().iter().zip(data).enumerate() {
+            let Some(datum) = datum else { continue };
+            if self.is_state(index) {
+                let begun = self.session.clone().initial(&input.name, datum);
+                self.session = begun.map_err(|error| rejected(&error))?;
+                continue;
+            }
+            let cut = self.cut_of(index, input, &datum)?;
+            inputs.push(StepInput { index, datum, cut });
+        }
+        Ok(inputs)
+    }
+
+    /// Returns the steps that the inputs have which are cut, if any is.
+    fn found_steps(&self, inputs: &[StepInput]) -> Result<Option<FoundSteps>, Failure> {
+        let mut found: Option<FoundSteps> = None;
+        for given in inputs {
+            let Some(cut) = &given.cut else { continue };
+            let input = &self.session.model().inputs()[given.index];
+            let (name, n_steps) = (&input.name, cut.n_steps(input, &given.datum)?);
+            if let Some(FoundSteps {
+                n_steps: other_n_steps,
+                input: other,
+                ..
+            }) = &found
+                && n_steps != *other_n_steps
+            {
+                return Err(Failure::Usage(format!(
+                    "input '{name}' has {n_steps} steps, but input '{other}' has {other_n_steps}"
+                )));
+            }
+            found = Some(FoundSteps {
+                n_steps,
+                input: name.clone(),
+                taken: (cut.extent(&given.datum), cut.size),
+            });
+        }
+        Ok(found)
+    }
+
+    /// Returns the number of steps: what was asked for, or what inputs have.
+    fn count(&self, found: Option<&FoundSteps>) -> Result<usize, Failure> {
+        match (self.n_steps, found) {
+            (Some(asked), Some(FoundSteps { n_steps, input, .. })) if asked > *n_steps => {
+                Err(Failure::Usage(format!(
+                    "--steps {asked} is more than the {n_steps} that input '{input}' has"
+                )))
+            }
+            (Some(asked), _) => Ok(asked),
+            (None, Some(found)) => Ok(found.n_steps),
+            (None, None) => Ok(1),
+        }
+    }
+
+    /// Cuts inputs that have the length of what a cache has seen; `taken` are the elements of all steps and of one.
+    fn cut_masks(&self, inputs: &mut [StepInput], taken: (usize, usize)) -> Result<(), Failure> {
+        let grown = self.grown();
+        for given in inputs.iter_mut().filter(|given| given.cut.is_none()) {
+            let input = &self.session.model().inputs()[given.index];
+            given.cut = Cut::up_to((given.index, input), &given.datum, &grown, taken)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the outputs that are no state, by their index, with the dimension that inputs are cut along.
+    fn kept_outputs(
+        &self,
+        inputs: &[StepInput],
+        is_joined: bool,
+    ) -> Result<Vec<(usize, Option<usize>)>, Failure> {
+        let model = self.session.model();
+        let symbols = inputs.iter().filter_map(|given| given.symbol(model));
+        let symbols: BTreeSet<String> = symbols.collect();
+        let is_cut = |dim: &Dim| symbol(dim).is_some_and(|name| symbols.contains(name));
+        let is_state = self.state_outputs();
+        let outputs = model.outputs().iter().enumerate();
+        let outputs = outputs.filter(|(index, _)| !is_state[*index]);
+        let outputs = outputs.map(|(index, output)| match &output.kind {
+            ValueType::Tensor(_) => Ok((index, dims(output).iter().position(is_cut))),
+            _ if !is_joined => Ok((index, None)),
+            _ => Err(Failure::Usage(format!(
+                "outputs of steps are put together, which only tensors can be: the model gives {output}"
+            ))),
+        });
+        outputs.collect()
     }
 
     /// Returns the names of dimensions that outputs have as state and inputs don't: how much a cache has seen with a step.
@@ -168,34 +202,46 @@ impl StepPlan {
         let states = self.session.states();
         let names = states.flat_map(|(output, input)| {
             let pairs = dims(output).iter().zip(dims(input));
-            pairs.filter(|(output, input)| output != input)
+            pairs.filter_map(|(output, input)| Some((symbol(output)?, symbol(input)?)))
         });
-        let names = names.filter_map(|(output, _)| symbol(output));
+        let names = names.filter(|(output, input)| output != input);
+        let names = names.map(|(output, _)| output);
         names.map(str::to_owned).collect()
     }
 
     /// Returns how an input that was given is cut, if it is.
-    fn cut_of(&mut self, index: usize, input: &ValueInfo, datum: &Datum) -> Option<Cut> {
+    fn cut_of(
+        &mut self,
+        index: usize,
+        input: &ValueInfo,
+        datum: &Datum,
+    ) -> Result<Option<Cut>, Failure> {
+        let asked = self.cuts.iter().position(|cut| cut.input == index);
+        let asked = asked.map(|at| self.cuts.swap_remove(at));
         let Datum::Tensor(tensor) = datum else {
-            return None;
+            return Ok(None);
         };
         let rank = tensor.metadata().shape.rank();
-        let known = input
-            .kind
-            .as_tensor()
-            .and_then(|tensor| tensor.dims.as_ref());
-        if known.is_some_and(|dims| dims.len() + 1 == rank) {
-            return Some(Cut {
-                input: index,
-                dimension: 0,
-                size: 1,
-                form: Form::Element,
-            });
+        let known = input.kind.as_tensor();
+        let known = known.and_then(|tensor| Some(tensor.dims.as_ref()?.len()));
+        if known.is_none_or(|known| known + 1 != rank) {
+            // What has another number of dimensions is refused with its type.
+            let fits = |cut: &Cut| known.is_none_or(|known| known == rank) && cut.dimension < rank;
+            return Ok(asked.filter(fits));
         }
-        let asked = self.cuts.iter().position(|cut| cut.input == index)?;
-        // What has another number of dimensions is refused with its type.
-        let fits = known.is_none_or(|dims| dims.len() == rank);
-        (fits && self.cuts[asked].dimension < rank).then(|| self.cuts.swap_remove(asked))
+        if asked.is_some() {
+            return Err(Failure::Usage(format!(
+                "input '{}' has one dimension more than the model takes, that of the steps, and is cut by --steps \
+                 along another",
+                input.name
+            )));
+        }
+        Ok(Some(Cut {
+            input: index,
+            dimension: 0,
+            size: 1,
+            form: Form::Element,
+        }))
     }
 
     /// Takes one `--steps`.
