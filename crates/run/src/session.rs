@@ -92,6 +92,17 @@ impl Session {
         })
     }
 
+    /// Makes calls by a function that waits for them itself and returns what they leave, as one call with these results.
+    pub fn call_by(&self, make: impl FnOnce() -> Vec<AnyAsyncValue>) -> FinishedCall {
+        let cells_before = counters().live_cells;
+        let results = make();
+        self.quiesce();
+        FinishedCall {
+            results,
+            cells_before,
+        }
+    }
+
     /// Ends a call, whose request the caller has given back, and judges its outcome; `reason` is the error by which it
     /// was cancelled.
     pub fn end(

@@ -18,6 +18,7 @@ mod safetensors;
 pub mod scalars;
 pub mod show;
 mod sound;
+pub mod steps;
 pub mod text;
 pub mod write;
 

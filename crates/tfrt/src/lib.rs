@@ -43,6 +43,7 @@
 //! | run a model: ONNX, or compiled | [`Model::open`], [`Model::call`] |
 //! | fix its symbolic dimensions, open it without optimizations | [`OpenOptions`], [`Model::open_with`] |
 //! | give it tensors, and read its outputs | [`Tensor`], [`model::Outputs`] |
+//! | keep state from one call to the next | [`Model::session`], [`model::Session`] |
 //! | hand elements to another language, thread or device | [`OwnedReading`], [`OwnedWriting`] |
 //! | save a compiled model, as `tfrt compile` does | [`Input::compile_for`](input::Input::compile_for) |
 //! | run the program in a file | [`Program::open`], [`Program::function`], [`Function::call`] |

@@ -22,6 +22,7 @@ use crate::runtime::Runtime;
 mod datum;
 mod inputs;
 mod outputs;
+mod session;
 mod signature;
 mod type_parser;
 mod types;
@@ -29,12 +30,13 @@ mod types;
 pub use datum::Datum;
 pub use inputs::{Input, ModelInput, ModelInputs};
 pub use outputs::{ModelCall, Outputs, OutputsFuture};
+pub use session::Session;
 pub use signature::Slots;
 #[doc(inline)]
 pub use tfrt_import::onnx::SharedBytes;
 pub use types::{Dim, TensorType, ValueInfo, ValueType};
 
-use signature::Signature;
+use signature::{InputValues, Signature};
 
 /// A model that may be called, any number of times at once, from any thread. A counted handle.
 ///
@@ -265,7 +267,7 @@ impl Model {
 
     /// Returns the outputs, in order.
     pub fn outputs(&self) -> &[ValueInfo] {
-        &self.0.signature.outputs
+        &self.0.signature.outputs.values
     }
 
     /// Returns the properties that the file has, such as its producer: names and texts.
@@ -282,7 +284,7 @@ impl Model {
             Ok(arguments) => self.0.main.call(context, arguments),
             Err(error) => self.failed(context, error),
         };
-        ModelCall::new(self.clone(), call)
+        ModelCall::new(self.0.signature.outputs.clone(), call)
     }
 
     /// Hands the call to the work queue and returns at once.
@@ -291,7 +293,13 @@ impl Model {
             Ok(arguments) => self.0.main.spawn(context, arguments),
             Err(error) => self.failed(context, error),
         };
-        ModelCall::new(self.clone(), call)
+        ModelCall::new(self.0.signature.outputs.clone(), call)
+    }
+
+    /// Returns a session, which calls the model step by step and keeps what [`Session::state`] names from one step to
+    /// the next.
+    pub fn session(&self) -> Session {
+        Session::new(self.clone())
     }
 
     /// Returns the program.
@@ -310,11 +318,15 @@ impl Model {
     ///
     /// `InvalidArgument` for an input that does not fit, is missing, is given twice or is not one.
     pub fn arguments(&self, inputs: impl ModelInputs) -> Result<Vec<AnyAsyncValue>, Error> {
-        let opened = &*self.0;
-        let mut slots = Slots::new(&opened.signature);
+        let mut slots = Slots::new(&self.0.signature);
         inputs.place(&mut slots)?;
+        self.bind(slots.finish())
+    }
+
+    fn bind(&self, given: InputValues) -> Result<Vec<AnyAsyncValue>, Error> {
+        let opened = &*self.0;
         let room = opened.constants.len();
-        let mut arguments = opened.signature.bind(slots.finish(), room)?;
+        let mut arguments = opened.signature.bind(given, room)?;
         arguments.extend(opened.constants.iter().cloned());
         Ok(arguments)
     }

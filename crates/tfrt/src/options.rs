@@ -18,7 +18,7 @@ use tfrt_run::QueueOption;
 
 pub use bench::BenchOptions;
 pub use inspect::{DecompileOptions, DiffOptions, DumpOptions, ExplainOptions};
-pub use model::{DimOptions, InputOptions, InspectOptions, OutputOptions, View};
+pub use model::{DimOptions, InputOptions, InspectOptions, OutputOptions, StateOptions, View};
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -120,6 +120,8 @@ Examples:
   tfrt run model.onnx --input audio=speech.wav --rate 16000
   tfrt run model.onnx --input input_ids='some text' --tokenizer tokenizer.json
   tfrt run model.onnx --input image=photos/ --top 1 --labels labels.txt
+  tfrt run vad.onnx --state stateN=state --input input=chunks.npy    a step for each chunk
+  tfrt run model.onnx --state 'present.{i}.key=past_key_values.{i}.key' --steps sequence --input ..
   tfrt run program.mlir                      run every function without parameters
   tfrt run program.bef --function main       run one function of a compiled program
   tfrt run fib.mlir --function fib --arg 20  give parameters, chains excepted
@@ -196,6 +198,9 @@ pub struct RunOptions {
 
     #[command(flatten)]
     pub input: InputOptions,
+
+    #[command(flatten)]
+    pub state: StateOptions,
 
     #[command(flatten)]
     pub output: OutputOptions,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tfrt::model::{Datum, Dim, Model, ValueInfo, ValueType};
-use tfrt::{AnyAsyncValue, HostAllocator, error_message};
+use tfrt::{AnyAsyncValue, Error, HostAllocator, error_message};
 
 use super::{pattern, refuse_second_stdin};
 use crate::data::random;
@@ -32,6 +32,8 @@ pub struct InputPlan<'a> {
     max_file_bytes: u64,
     /// The number of calls of a batch; `None` if it is one call.
     n_calls: Option<usize>,
+    /// Whether each input is state, which need not be given.
+    is_state: Vec<bool>,
 }
 
 /// An input that is given.
@@ -82,6 +84,7 @@ impl<'a> InputPlan<'a> {
         file: &Path,
         model: &'a Model,
         max_file_bytes: u64,
+        is_state: &dyn Fn(usize) -> bool,
     ) -> Result<InputPlan<'a>, Failure> {
         let inputs = model.inputs();
         let mut plan = InputPlan {
@@ -92,6 +95,7 @@ impl<'a> InputPlan<'a> {
             tokenizer: None,
             max_file_bytes,
             n_calls: None,
+            is_state: (0..inputs.len()).map(is_state).collect(),
         };
         // All names first: a file may take its time.
         for text in &options.inputs {
@@ -180,6 +184,7 @@ impl<'a> InputPlan<'a> {
         let is_there = |index: usize, input: &ValueInfo| {
             self.given.iter().any(|given| given.index == index)
                 || matches!(input.kind, ValueType::Optional(_))
+                || self.is_state[index]
                 || self.tokenizer.is_some() && Along::of_name(&input.name).is_some()
         };
         let all = self.inputs.iter().enumerate();
@@ -262,8 +267,8 @@ impl<'a> InputPlan<'a> {
         }
         let known = extents(self.inputs, &data);
         let extent_of = |name: &str| known.get(name).copied();
-        for (input, datum) in self.inputs.iter().zip(&mut data) {
-            if datum.is_none() && self.options.random {
+        for ((input, datum), is_state) in self.inputs.iter().zip(&mut data).zip(&self.is_state) {
+            if datum.is_none() && self.options.random && !is_state {
                 let generated = random::generate(input, self.options.seed, &extent_of, allocator);
                 let name = &input.name;
                 *datum = Some(generated.map_err(|reason| {
@@ -400,7 +405,7 @@ pub fn from_options(
     max_file_bytes: u64,
     allocator: &Arc<dyn HostAllocator>,
 ) -> Result<Inputs, Failure> {
-    let plan = InputPlan::new(options, file, model, max_file_bytes)?;
+    let plan = InputPlan::new(options, file, model, max_file_bytes, &|_| false)?;
     if plan.n_calls().is_some() {
         let batch = plan.given.iter().find(|given| given.is_batch);
         let name = batch.map_or("", |given| &model.inputs()[given.index].name);
@@ -420,14 +425,20 @@ pub fn arguments(model: &Model, inputs: Vec<Option<Datum>>) -> Result<Vec<AnyAsy
     let named = model.inputs().iter().zip(inputs);
     let named = named.filter_map(|(input, datum)| Some((input.name.clone(), datum?)));
     let arguments = model.arguments(named.collect::<Vec<_>>());
-    arguments.map_err(|error| Failure::Rejected {
+    arguments.map_err(|error| rejected(&error))
+}
+
+/// Returns the failure of inputs that don't fit the model.
+pub fn rejected(error: &Error) -> Failure {
+    Failure::Rejected {
         code: None,
         message: error.message().to_owned(),
         help: error.notes().first().cloned(),
-    })
+    }
 }
 
-fn dims(input: &ValueInfo) -> &[Dim] {
+/// Returns the dimensions of an input or output, if it is a tensor and they are known.
+pub fn dims(input: &ValueInfo) -> &[Dim] {
     let tensor = input.kind.as_tensor();
     tensor
         .and_then(|tensor| tensor.dims.as_deref())
@@ -441,7 +452,10 @@ fn extents(inputs: &[ValueInfo], data: &[Option<Datum>]) -> BTreeMap<String, usi
         let Some(Datum::Tensor(tensor)) = datum else {
             continue;
         };
-        for (dim, extent) in dims(input).iter().zip(tensor.metadata().shape.extents()) {
+        let (dims, shape) = (dims(input), &tensor.metadata().shape);
+        // One dimension more is that of steps.
+        let n_steps = usize::from(shape.rank() == dims.len() + 1);
+        for (dim, extent) in dims.iter().zip(shape.extents().skip(n_steps)) {
             if let Dim::Symbol(name) = dim {
                 known.entry(name.clone()).or_insert(extent);
             }

@@ -41,6 +41,7 @@ mod model;
 mod profiling;
 mod sampler;
 mod stats;
+mod steps;
 mod watchdog;
 
 use allocator::Allocator;
@@ -201,8 +202,10 @@ fn tell_packing(runtime: &Runtime, console: &Console) {
 
 /// Refuses options for models where functions are called, which take `--arg`.
 fn refuse_options_of_models(options: &RunOptions, is_model: bool) -> Result<(), Failure> {
-    let is_used =
-        options.input.is_used() || options.output.is_used() || !options.dims.dims.is_empty();
+    let is_used = options.input.is_used()
+        || options.state.is_used()
+        || options.output.is_used()
+        || !options.dims.dims.is_empty();
     let message = match is_model {
         _ if !is_used => return Ok(()),
         true => {

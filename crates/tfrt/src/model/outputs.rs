@@ -4,6 +4,7 @@
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,9 +13,9 @@ use tfrt_host::{AnyAsyncValue, AsyncValue, Error, ErrorCode};
 use tfrt_ir::similar;
 use tfrt_tensor::{Optional, Tensor as Layered};
 
-use super::Model;
 use super::datum::Datum;
 use super::signature::listed;
+use super::types::ValueInfo;
 use crate::call::{Call, CallFuture, Values};
 use crate::host_tensor::Tensor;
 
@@ -43,13 +44,86 @@ use crate::host_tensor::Tensor;
 /// ```
 #[must_use = "the results of a call hold its errors"]
 pub struct ModelCall {
-    model: Model,
+    outputs: Arc<OutputList>,
     call: Call,
 }
 
+/// The outputs that a call gives, in their order.
+#[derive(Debug)]
+pub(super) struct OutputList {
+    pub(super) values: Vec<ValueInfo>,
+    of: OutputsOf,
+}
+
+/// The source of outputs, for messages.
+#[derive(Debug)]
+enum OutputsOf {
+    Model,
+    /// A step of a session; these outputs are its state, each with the input that it is for.
+    Step(Vec<(String, String)>),
+    /// The state of a session, by the names of inputs.
+    States,
+}
+
+impl OutputList {
+    /// Returns the outputs of a model.
+    pub(super) fn of_model(values: Vec<ValueInfo>) -> OutputList {
+        let of = OutputsOf::Model;
+        OutputList { values, of }
+    }
+
+    /// Returns the outputs of a step of a session that keeps others, with the inputs that these are for.
+    pub(super) fn of_step(values: Vec<ValueInfo>, states: Vec<(String, String)>) -> OutputList {
+        let of = OutputsOf::Step(states);
+        OutputList { values, of }
+    }
+
+    /// Returns the state of a session, as inputs of the next step.
+    pub(super) fn of_states(values: Vec<ValueInfo>) -> OutputList {
+        let of = OutputsOf::States;
+        OutputList { values, of }
+    }
+
+    /// Returns the index of the result of a name.
+    fn place(&self, name: &str) -> Result<usize, Error> {
+        let mut outputs = self.values.iter();
+        let found = outputs.position(|output| output.name == name);
+        found.ok_or_else(|| self.unknown(name))
+    }
+
+    #[cold]
+    fn unknown(&self, name: &str) -> Error {
+        let known = listed(&self.values);
+        let message = match &self.of {
+            OutputsOf::Model => format!("the model has no output '{name}': it gives {known}"),
+            OutputsOf::States => format!("the session has no state '{name}': it keeps {known}"),
+            OutputsOf::Step(states) => {
+                if let Some((_, input)) = states.iter().find(|(output, _)| output == name) {
+                    let message = format!(
+                        "output '{name}' is kept as the state of input '{input}': a step gives {known}"
+                    );
+                    let note = "`Session::read` gives the state";
+                    return Error::new(ErrorCode::NotFound, message).with_note(note);
+                }
+                format!("the model has no output '{name}': a step gives {known}")
+            }
+        };
+        let error = Error::new(ErrorCode::NotFound, message);
+        let names = self.values.iter().map(|output| output.name.as_str());
+        let what = match self.of {
+            OutputsOf::States => "a state",
+            _ => "an output",
+        };
+        match similar::nearest(name, names) {
+            Some(nearest) => error.with_note(format!("there is {what} '{nearest}'")),
+            None => error,
+        }
+    }
+}
+
 impl ModelCall {
-    pub(super) fn new(model: Model, call: Call) -> ModelCall {
-        ModelCall { model, call }
+    pub(super) fn new(outputs: Arc<OutputList>, call: Call) -> ModelCall {
+        ModelCall { outputs, call }
     }
 
     /// Cancels the request of the call, and so all calls of its context, when this handle, or the future that it becomes,
@@ -67,7 +141,7 @@ impl ModelCall {
     /// must not wait.
     pub fn wait(self) -> Result<Outputs, Error> {
         let values = self.call.wait()?;
-        Outputs::new(self.model, values)
+        Outputs::new(self.outputs, values)
     }
 
     /// Waits for all results on this thread, for a time at most; returns whether they are there.
@@ -141,7 +215,7 @@ impl ModelCall {
     /// `NotFound` if there is none; `InvalidArgument` if it is known to be no tensor already. One
     /// that turns out to be none fails.
     pub fn tensor(&self, name: &str) -> Result<AsyncValue<Layered>, Error> {
-        self.call.result::<Layered>(place(&self.model, name)?)
+        self.call.result::<Layered>(self.outputs.place(name)?)
     }
 
     /// Returns the results as they are now, settled or to come, in the order of the model.
@@ -167,7 +241,7 @@ impl IntoFuture for ModelCall {
 
     fn into_future(self) -> OutputsFuture {
         OutputsFuture {
-            model: self.model,
+            outputs: self.outputs,
             call: self.call.into_future(),
         }
     }
@@ -176,7 +250,7 @@ impl IntoFuture for ModelCall {
 /// The future of a [`ModelCall`]: all results, or the error of the last one that failed.
 #[must_use = "futures do nothing unless polled"]
 pub struct OutputsFuture {
-    model: Model,
+    outputs: Arc<OutputList>,
     call: CallFuture,
 }
 
@@ -185,7 +259,7 @@ impl Future for OutputsFuture {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let settled = Pin::new(&mut self.call).poll(context);
-        settled.map(|values| Outputs::new(self.model.clone(), values?))
+        settled.map(|values| Outputs::new(self.outputs.clone(), values?))
     }
 }
 
@@ -216,19 +290,19 @@ impl Future for OutputsFuture {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Outputs {
-    model: Model,
-    /// Invariant: as many as the model's outputs.
+    outputs: Arc<OutputList>,
+    /// Invariant: as many as the outputs.
     data: SmallVec<[Datum; 1]>,
 }
 
 impl Outputs {
-    fn new(model: Model, values: Values) -> Result<Outputs, Error> {
+    fn new(outputs: Arc<OutputList>, values: Values) -> Result<Outputs, Error> {
         let values = values.into_inner();
         let mut data = SmallVec::with_capacity(values.len());
         for value in values {
             data.push(Datum::try_from(value)?);
         }
-        Ok(Outputs { model, data })
+        Ok(Outputs { outputs, data })
     }
 
     /// Returns the result of a name.
@@ -237,7 +311,7 @@ impl Outputs {
     ///
     /// `NotFound` if there is none.
     pub fn get(&self, name: &str) -> Result<&Datum, Error> {
-        Ok(&self.data[place(&self.model, name)?])
+        Ok(&self.data[self.outputs.place(name)?])
     }
 
     /// Returns the tensor that is the result of a name. It shares its elements with what stays here.
@@ -255,7 +329,7 @@ impl Outputs {
     ///
     /// Those of [`tensor`](Self::tensor); then the result stays.
     pub fn take(&mut self, name: &str) -> Result<Tensor, Error> {
-        let datum = &mut self.data[place(&self.model, name)?];
+        let datum = &mut self.data[self.outputs.place(name)?];
         datum.as_tensor()?;
         let taken = std::mem::replace(datum, Datum::Optional(Optional::Nothing));
         Tensor::try_from(taken)
@@ -272,7 +346,7 @@ impl Outputs {
 
     /// Returns the results with their names, in the order of the model.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Datum)> {
-        let names = self.model.outputs().iter();
+        let names = self.outputs.values.iter();
         names.map(|output| output.name.as_str()).zip(&self.data[..])
     }
 
@@ -293,20 +367,4 @@ impl std::ops::Index<usize> for Outputs {
     fn index(&self, index: usize) -> &Datum {
         &self.data[index]
     }
-}
-
-/// Returns the index of the result of a name.
-fn place(model: &Model, name: &str) -> Result<usize, Error> {
-    let mut outputs = model.outputs().iter();
-    let found = outputs.position(|output| output.name == name);
-    found.ok_or_else(|| {
-        let known = listed(model.outputs());
-        let message = format!("the model has no output '{name}': it gives {known}");
-        let error = Error::new(ErrorCode::NotFound, message);
-        let names = model.outputs().iter().map(|output| output.name.as_str());
-        match similar::nearest(name, names) {
-            Some(nearest) => error.with_note(format!("there is an output '{nearest}'")),
-            None => error,
-        }
-    })
 }

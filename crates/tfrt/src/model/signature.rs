@@ -1,11 +1,14 @@
 //! [`Signature`]: the inputs and outputs of a model, and the check of the inputs of a call.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 use tfrt_host::{AnyAsyncValue, Error};
 use tfrt_ir::similar;
 use tfrt_tensor::{DType, Optional, Tensor, TensorMetadata};
 
 use super::datum::Datum;
+use super::outputs::OutputList;
 use super::types::{Dim, ValueInfo, ValueType};
 
 /// Names of inputs or outputs that a message has room for.
@@ -14,7 +17,7 @@ const MAX_LISTED: usize = 20;
 /// The inputs and outputs of a model, prepared for checking.
 pub(super) struct Signature {
     pub(super) inputs: Vec<ValueInfo>,
-    pub(super) outputs: Vec<ValueInfo>,
+    pub(super) outputs: Arc<OutputList>,
     symbols: Vec<String>,
     /// The check of each input; `None` for an input that is no tensor.
     checks: Vec<Option<TensorCheck>>,
@@ -62,7 +65,7 @@ impl Signature {
         let checks = inputs.iter().map(&mut check).collect();
         Signature {
             inputs,
-            outputs,
+            outputs: Arc::new(OutputList::of_model(outputs)),
             symbols,
             checks,
         }
@@ -96,11 +99,28 @@ impl Signature {
                     value
                 }
                 (None, ValueType::Optional(_)) => Datum::Optional(Optional::Nothing).into_value(),
-                (None, _) => return Err(self.missing(index)),
+                (None | Some(InputValue::State), _) => return Err(self.missing(index)),
             };
             arguments.push(value);
         }
         Ok(arguments)
+    }
+
+    /// Checks a value of one input, apart from those of others, and converts it to an argument.
+    pub(super) fn bind_one(&self, index: usize, value: InputValue) -> Result<AnyAsyncValue, Error> {
+        let mut bound: SymbolBindings = SmallVec::from_elem(None, self.symbols.len());
+        let value = match value {
+            InputValue::Tensor(value) | InputValue::Later(value) => value.settled(),
+            InputValue::Other(datum) => {
+                self.check(index, &datum, &mut bound)?;
+                return Ok(datum.into_value());
+            }
+            InputValue::State => return Err(self.missing(index)),
+        };
+        if let Some(tensor) = value.get::<Tensor>() {
+            self.check_tensor(index, tensor.metadata(), &mut bound)?;
+        }
+        Ok(value)
     }
 
     fn check(&self, index: usize, datum: &Datum, bound: &mut SymbolBindings) -> Result<(), Error> {
@@ -196,6 +216,8 @@ pub(super) enum InputValue {
     /// Another value that is available.
     Other(Box<Datum>),
     Later(AnyAsyncValue),
+    /// The place of what the session has kept, which callers don't give.
+    State,
 }
 
 /// The values of all inputs in one call. Few models take more than two.
@@ -219,16 +241,31 @@ impl<'m> Slots<'m> {
         }
     }
 
+    /// Returns the slots of a step of a session, which has the values of inputs that are state itself.
+    pub(super) fn of_session(
+        signature: &'m Signature,
+        states: impl IntoIterator<Item = usize>,
+    ) -> Slots<'m> {
+        let mut slots = Slots::new(signature);
+        for index in states {
+            slots.given[index] = Some(InputValue::State);
+        }
+        slots
+    }
+
     pub(super) fn finish(self) -> InputValues {
         self.given
     }
 
-    /// Gives the next input, in the order of the model.
+    /// Gives the next input, in the order of the model; those that are state of a session are passed over.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if there is none.
     pub fn push(&mut self, value: impl super::ModelInput) -> Result<(), Error> {
+        while let Some(Some(InputValue::State)) = self.given.get(self.n_ordered) {
+            self.n_ordered += 1;
+        }
         let index = self.n_ordered;
         self.n_ordered += 1;
         self.put(index, value)
@@ -248,11 +285,18 @@ impl<'m> Slots<'m> {
     }
 
     fn put(&mut self, index: usize, value: impl super::ModelInput) -> Result<(), Error> {
-        let n_inputs = self.given.len();
+        let is_given = |slot: &&Option<InputValue>| !matches!(slot, Some(InputValue::State));
+        let n_inputs = self.given.iter().filter(is_given).count();
         match self.given.get_mut(index) {
             Some(slot @ None) => {
                 *slot = Some(value.into_input().0);
                 Ok(())
+            }
+            Some(Some(InputValue::State)) => {
+                let name = &self.signature.inputs[index].name;
+                let message = format!("input '{name}' is state, which the session gives itself");
+                let note = "`Session::replace` puts another value in its place";
+                Err(Error::invalid_argument(message).with_note(note))
             }
             Some(Some(_)) => {
                 let name = &self.signature.inputs[index].name;

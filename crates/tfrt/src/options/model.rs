@@ -109,6 +109,31 @@ impl InputOptions {
     }
 }
 
+/// The state that a model keeps from one step to the next, and the steps.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "State and steps of a model")]
+pub struct StateOptions {
+    /// Keep an output of each step as an input of the next (may be repeated; {i} in both names stands for all
+    /// numbers that occur). It begins with zeros, or with what --input gives; --output writes what it is in the end
+    #[arg(long = "state", value_name = "OUTPUT=INPUT")]
+    pub states: Vec<String>,
+
+    /// Call the model in steps (may be repeated). An input that has one dimension more than the model takes has a step in
+    /// each element of its first. N is the number of steps: without such an input, the same N times. DIM is a
+    /// dimension by name: inputs that have it are cut along it, in pieces of SIZE [default: 1]; INPUT=DIM is a dimension
+    /// of one input, by name or number. An input as long as what a cache has seen, such as a mask, grows with the steps.
+    /// Outputs that have the DIM, too, are joined along it; all others are stacked in a new first dimension
+    #[arg(long = "steps", value_name = "N|DIM[:SIZE]|INPUT=DIM[:SIZE]")]
+    pub steps: Vec<String>,
+}
+
+impl StateOptions {
+    /// Returns whether the model is called in steps.
+    pub fn is_used(&self) -> bool {
+        !self.states.is_empty() || !self.steps.is_empty()
+    }
+}
+
 /// The destinations of the outputs of a model.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Outputs of a model")]

@@ -12,6 +12,8 @@ mod learned;
 mod options;
 mod prepared;
 mod regions;
+mod state;
+mod steps;
 mod stored;
 mod wire;
 

@@ -10,10 +10,12 @@ use tfrt::host::memory::Block;
 use tfrt::input::STANDARD_INPUT;
 use tfrt::ir::visible;
 use tfrt::model::{Datum, Model, ValueInfo};
-use tfrt::{AnyAsyncValue, Error, error_message};
+use tfrt::{AnyAsyncValue, Context, Error, Function, error_message};
+use tfrt_run::{FinishedCall, Session};
 
 use super::batch::CallReport;
 use super::expect::{Comparison, Expectation};
+use super::steps::StepPlan;
 use super::{Run, interrupt, stats::Stats};
 use crate::commands::model_inputs::{self, InputPlan};
 use crate::commands::output;
@@ -69,6 +71,8 @@ pub(super) struct Output {
 
 /// The destinations of a model's outputs, in their order.
 pub(super) struct OutputPlan {
+    /// Whether each output is state, which is not shown.
+    is_state: Vec<bool>,
     targets: Vec<Option<Target>>,
     pub(super) top: Option<usize>,
     labels: Option<Labels>,
@@ -108,20 +112,22 @@ impl OutputPlan {
     fn new(
         run: &RunOptions,
         outputs: &[ValueInfo],
+        is_state: Vec<bool>,
         read: &[PathBuf],
     ) -> Result<OutputPlan, Failure> {
         let options = &run.output;
-        OutputPlan::of_targets(run, targets(options, outputs)?, read)
+        OutputPlan::of_targets(run, targets(options, outputs)?, is_state, read)
     }
 
     /// Makes the plan for a batch, whose calls have files of their own.
     pub(super) fn of_batch(run: &RunOptions, read: &[PathBuf]) -> Result<OutputPlan, Failure> {
-        OutputPlan::of_targets(run, Vec::new(), read)
+        OutputPlan::of_targets(run, Vec::new(), Vec::new(), read)
     }
 
     fn of_targets(
         run: &RunOptions,
         targets: Vec<Option<Target>>,
+        is_state: Vec<bool>,
         read: &[PathBuf],
     ) -> Result<OutputPlan, Failure> {
         let options = &run.output;
@@ -154,6 +160,7 @@ impl OutputPlan {
         }
         let labels = options.labels.as_deref().map(read_labels).transpose()?;
         Ok(OutputPlan {
+            is_state,
             targets,
             top: options.top.map(usize::from),
             labels,
@@ -239,7 +246,15 @@ impl Run<'_> {
         let options = self.options;
         let allocator = self.runtime.host().allocator().clone();
         let max_file_bytes = self.limits.max_file_bytes();
-        let inputs = InputPlan::new(&options.input, &options.file, model, max_file_bytes)?;
+        let steps = StepPlan::new(&options.state, model)?;
+        let is_state = |index| steps.as_ref().is_some_and(|steps| steps.is_state(index));
+        let inputs = InputPlan::new(
+            &options.input,
+            &options.file,
+            model,
+            max_file_bytes,
+            &is_state,
+        )?;
         self.files_read.extend(inputs.files());
         let mut document = Document {
             schema: SCHEMA,
@@ -253,6 +268,12 @@ impl Run<'_> {
             exit_status: 0,
         };
         if let Some(n_calls) = inputs.n_calls() {
+            if steps.is_some() {
+                return Err(Failure::Usage(
+                    "--state and --steps are for one sequence: give one file for each input"
+                        .to_owned(),
+                ));
+            }
             self.run_batch(model, &inputs, n_calls, &mut document)?;
             return Ok(document);
         }
@@ -261,10 +282,32 @@ impl Run<'_> {
         let expected = Expectation::all(options, model.outputs(), max_file_bytes)?;
         let files = expected.iter().map(|one| one.path().to_owned());
         self.files_read.extend(files);
-        let plan = OutputPlan::new(options, model.outputs(), &self.files_read)?;
-        let arguments = model_inputs::arguments(model, read)?;
-        interrupt::begin_calls();
-        let (results, problems) = self.call_model(model, arguments, interrupt::end_calls)?;
+        let no_state = || vec![false; model.outputs().len()];
+        let is_state = steps
+            .as_ref()
+            .map_or_else(no_state, StepPlan::state_outputs);
+        let plan = OutputPlan::new(options, model.outputs(), is_state, &self.files_read)?;
+        let (results, problems) = match steps {
+            None => {
+                let arguments = model_inputs::arguments(model, read)?;
+                interrupt::begin_calls();
+                self.call_model(model, arguments, interrupt::end_calls)?
+            }
+            Some(steps) => {
+                let context = self.limits.context(&self.runtime);
+                let mut steps = steps.begin(read, &context)?;
+                interrupt::begin_calls();
+                let run = |session: &Session, context: &Context| {
+                    Ok(session.call_by(|| steps.run(context)))
+                };
+                let (results, problems) =
+                    self.call_by(model.function(), interrupt::end_calls, run)?;
+                match results.iter().all(|result| result.error().is_none()) {
+                    true => (steps.into_outputs()?, problems),
+                    false => (results, problems),
+                }
+            }
+        };
         document.diagnostics = problems;
         if results.iter().all(|result| result.error().is_none()) {
             self.deliver(model, results, &plan, expected, &mut document)?;
@@ -279,16 +322,25 @@ impl Run<'_> {
         arguments: Vec<AnyAsyncValue>,
         end: fn() -> bool,
     ) -> Result<(Vec<AnyAsyncValue>, Vec<Problem>), Failure> {
+        let function = model.function();
+        let hosted = function.as_host_function();
+        self.call_by(function, end, |session, context| {
+            session.call(hosted, context.execution(), arguments, &mut |_| Ok(()))
+        })
+    }
+
+    /// Makes a call of the model's function, or several, and tells of errors.
+    fn call_by(
+        &mut self,
+        function: &Function,
+        end: fn() -> bool,
+        call: impl FnOnce(&Session, &Context) -> io::Result<FinishedCall>,
+    ) -> Result<(Vec<AnyAsyncValue>, Vec<Problem>), Failure> {
         let limits = self.limits;
         let context = limits.context(&self.runtime);
         let watched = self.watchdog.watch_call(&context, limits.deadline);
-        let function = model.function();
         let timer = self.profiling.begin_call(function.name());
-        let hosted = function.as_host_function();
-        let called = self
-            .session
-            .call(hosted, context.execution(), arguments, &mut |_| Ok(()))
-            .map_err(Failure::Output)?;
+        let called = call(&self.session, &context).map_err(Failure::Output)?;
         let reason = context.request().cancellation().cloned();
         drop((watched, context));
         let outcome = self.session.end(called, reason, end());
@@ -330,6 +382,10 @@ impl Run<'_> {
         let (mut has_rows, mut kinds) = (false, Vec::new());
         let all = model.outputs().iter().zip(results).zip(&plan.targets);
         for (index, ((output, result), target)) in all.enumerate() {
+            let is_compared = expected.iter().any(|one| one.is_of(index));
+            if plan.is_state[index] && target.is_none() && !is_compared {
+                continue;
+            }
             let datum = Datum::try_from(result).map_err(|error| refused(&error))?;
             let name = &output.name;
             let is_told = match target {

@@ -84,6 +84,35 @@ pub fn cases() -> Vec<Case> {
             "are for models: functions of programs take --arg",
         ),
         line(
+            "state of a program",
+            "run FILE --state y=x",
+            "are for models: functions of programs take --arg",
+        ),
+        line(
+            "state of an output that the model does not give",
+            "run FILE --state w=x",
+            "the model has no output 'w': it gives y, z",
+        )
+        .file(TWO_OUTPUTS),
+        line(
+            "one input as two states",
+            "run FILE --state y=x --state z=x",
+            "output 'z' can't be the state of input 'x': output 'y' is the state of input 'x' already",
+        )
+        .file(TWO_OUTPUTS),
+        line(
+            "steps along a dimension that no input has",
+            "run FILE --random --steps N",
+            "--steps takes a number of steps, or a dimension of inputs that are no state, found 'N'",
+        )
+        .file(TWO_OUTPUTS),
+        line(
+            "steps that are larger than the input",
+            "run FILE --random --steps x=0:18446744073709551615",
+            "input 'x' can't be cut in pieces of 18446744073709551615",
+        )
+        .file(TWO_OUTPUTS),
+        line(
             "two files",
             "run FILE FILE",
             "unexpected argument 'input.mlir' found",

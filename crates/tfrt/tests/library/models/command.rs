@@ -37,7 +37,7 @@ impl Folder {
         fs::write(path, content).unwrap();
     }
 
-    fn read(&self, name: &str) -> Vec<u8> {
+    pub(super) fn read(&self, name: &str) -> Vec<u8> {
         fs::read(self.0.join(name)).unwrap()
     }
 
