@@ -13,6 +13,8 @@ use tfrt_differential::test_runtime::TestRuntime;
 use tfrt_fuzz::hostile::{FILES, Hostile, TEXTS};
 use tfrt_fuzz::text;
 
+use crate::own_process::in_own_process;
+
 // Of each thread.
 thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
@@ -166,6 +168,14 @@ fn the_gate_takes_time_and_memory_in_proportion_to_the_file() {
 
 #[test]
 fn loading_and_running_take_time_and_memory_in_proportion_to_the_file() {
+    // It counts the values of the process.
+    in_own_process(
+        "linear::loading_and_running_take_time_and_memory_in_proportion_to_the_file",
+        load_and_run,
+    );
+}
+
+fn load_and_run() {
     let runtime = TestRuntime::harmless();
     let run = |bytes: &[u8]| {
         if let Ok(file) = BefFile::open(BefBuffer::from_vec(bytes.to_vec())) {

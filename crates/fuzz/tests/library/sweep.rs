@@ -12,6 +12,8 @@ use std::time::Instant;
 
 use tfrt_fuzz::{bytes, seeds};
 
+use crate::own_process::in_own_process;
+
 /// The largest file that is tried; larger ones are left to fuzzing.
 const MAX_BYTES: usize = 4_096;
 
@@ -28,6 +30,14 @@ impl Drop for InputGuard<'_> {
 
 #[test]
 fn cut_and_flipped_files_are_refused_with_a_place_or_run_safely() {
+    // It counts the values of the process.
+    in_own_process(
+        "sweep::cut_and_flipped_files_are_refused_with_a_place_or_run_safely",
+        cut_and_flip,
+    );
+}
+
+fn cut_and_flip() {
     let stride = std::env::var("TFRT_SWEEP_STRIDE").ok();
     let stride = stride.and_then(|text| text.parse().ok()).unwrap_or(251);
     let begin = Instant::now();
