@@ -6,7 +6,7 @@
 //! | [`shared`] | what those have in common that several threads can run |
 //! | `deques` | a deque for each thread, to steal from: `st3`, `crossbeam-deque` |
 //! | `spawning` | a task for each node: tokio, rayon, `async-executor` |
-//! | [`asked`] | ONNX Runtime and oneDNN, for convolutions |
+//! | [`process`] | ONNX Runtime and oneDNN, for convolutions |
 //! | [`native`] | taskflow and oneTBB, in programs of their own |
 //!
 //! Everybody computes the value of each node, and none of them can fail, be cancelled, or say where
