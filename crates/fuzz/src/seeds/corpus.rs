@@ -45,7 +45,8 @@ impl Corpus {
         input
     }
 
-    /// Returns the numbers that `tests/fuzz/seeds.txt` lists for the target: a line `TARGET: NUMBER NUMBER ..`.
+    /// Returns the numbers that `tests/fuzz/seeds.txt` lists for the target: a line `TARGET ..: NUMBER NUMBER ..`, which
+    /// targets share whose inputs are of one kind.
     ///
     /// # Panics
     ///
@@ -54,8 +55,11 @@ impl Corpus {
         let path = root().join("tests/fuzz/seeds.txt");
         let text = fs::read_to_string(path).expect("the list can be read");
         let of_target = |line: &str| {
-            let (target, numbers) = line.split_once(':')?;
-            (target == self.target).then(|| numbers.to_owned())
+            let (targets, numbers) = line.split_once(':')?;
+            let mut targets = targets.split(' ');
+            targets
+                .any(|target| target == self.target)
+                .then(|| numbers.to_owned())
         };
         let numbers = text.lines().find_map(of_target);
         let numbers = numbers.unwrap_or_else(|| panic!("no line of {}", self.target));

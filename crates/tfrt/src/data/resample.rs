@@ -1,13 +1,13 @@
 //! Resampling of sound, by a sinc function in a Kaiser window.
 //!
-//! What lies above half of the lower rate is damped by 90 dB; what lies below nine tenths of that is kept. The window
-//! is tabulated once, and linear between its places.
+//! Frequencies above half of the lower rate are damped by 90 dB, those below nine tenths of that half are kept. The
+//! filter is tabulated once, and interpolated linearly between the entries of the table.
 
 use std::f64::consts::PI;
 
 /// The number of zeros of the sinc function on each side.
 const N_ZEROS: usize = 64;
-/// The number of places of the table for each of them.
+/// The number of entries of the table for each zero.
 const N_PLACES: usize = 512;
 /// The form of the Kaiser window: 90 dB.
 const BETA: f64 = 9.0;

@@ -72,7 +72,8 @@ impl OutputList {
         OutputList { values, of }
     }
 
-    /// Returns the outputs of a step of a session that keeps others, with the inputs that these are for.
+    /// Returns the outputs of a step that callers see; `states` are the names of those that the session keeps, each with
+    /// the name of the input that gets its value.
     pub(super) fn of_step(values: Vec<ValueInfo>, states: Vec<(String, String)>) -> OutputList {
         let of = OutputsOf::Step(states);
         OutputList { values, of }

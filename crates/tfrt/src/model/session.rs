@@ -174,7 +174,8 @@ impl Session {
 
     /// Returns the state for the next step, by the names of inputs: as the results of a call, to be waited for.
     ///
-    /// What is not there before the first step, since it begins with zeros, is an error.
+    /// Before the first step a state without an initial value is the error `FailedPrecondition`: its zeros are made by
+    /// that step.
     pub fn read(&self, context: &Context) -> ModelCall {
         let values = self.states.iter().map(|state| match &state.value {
             Some(value) => value.clone(),

@@ -1,3 +1,5 @@
+//! Operators of `com.microsoft` as text, before and after; and those that are refused.
+
 use expect_test::{Expect, expect};
 
 use crate::passes::testing;
