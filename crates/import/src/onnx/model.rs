@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use prost::bytes::Bytes;
 use tfrt_ir::{Attribute, Diagnostic, Diagnostics, Location, Module, Name, OpState, Type};
 
 use super::{
@@ -145,13 +146,14 @@ impl<'m> Importer<'m> {
             properties.push(Attribute::string(name));
             properties.push(Attribute::string(text));
         };
-        if let Some(name) = &model.producer_name {
-            let version = model.producer_version.as_deref().unwrap_or_default();
+        let text =
+            |text: &'m Option<Bytes>| String::from_utf8_lossy(text.as_deref().unwrap_or_default());
+        if model.producer_name.is_some() {
+            let (name, version) = (text(&model.producer_name), text(&model.producer_version));
             add("producer", format!("{name} {version}").trim_end());
         }
         for entry in &model.metadata_props {
-            let text = |text: &'m Option<String>| text.as_deref().unwrap_or("");
-            add(text(&entry.key), text(&entry.value));
+            add(&text(&entry.key), &text(&entry.value));
         }
         if !properties.is_empty() {
             let top = self.module.top();
