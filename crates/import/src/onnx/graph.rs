@@ -494,7 +494,11 @@ impl<'m> Importer<'m> {
     fn known(&mut self, node: &'m Node, at: Context<'_>) -> Result<ResolvedOperator, Problem> {
         let domain = domain(node.domain.as_deref());
         let operator = node.op_type.as_deref().unwrap_or("");
-        let version = self.frames[at.frame].opsets.get(domain).copied();
+        let stated = self.frames[at.frame].opsets.get(domain).copied();
+        let version = match stated {
+            None if domain.is_empty() && at.frame == 0 => Some(self.newest_version()),
+            version => version,
+        };
         // It has one version, and files that don't state it are taken everywhere.
         let version = version.or((domain == "com.microsoft").then_some(1));
         let key = (domain, operator, version.unwrap_or(0));

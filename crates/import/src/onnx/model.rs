@@ -1,6 +1,7 @@
 //! Imports a model: operator sets, functions, and the graph as `@main`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 use prost::bytes::Bytes;
 use tfrt_ir::{Attribute, Diagnostic, Diagnostics, Location, Module, Name, OpState, Type};
@@ -75,7 +76,11 @@ impl<'m> Importer<'m> {
             return;
         };
         self.files.expect(tensor::external_bytes(graph));
-        let opsets = self.opsets("the model", &model.opset_import, &place);
+        let mut opsets = self.opsets("the model", &model.opset_import, &place);
+        // As the first versions of the format say.
+        if opsets.is_empty() && matches!(model.ir_version, Some(1 | 2)) {
+            opsets.insert("", 1);
+        }
         for (&domain, &version) in &opsets {
             self.state_version(domain, version);
         }
@@ -137,6 +142,24 @@ impl<'m> Importer<'m> {
         let top = self.module.top();
         self.module
             .set_attribute(top, name, Attribute::integer(version, Type::I64));
+    }
+
+    /// Takes the newest version of ONNX's own operator set for a model that states none, with a warning.
+    pub(super) fn newest_version(&mut self) -> i64 {
+        let version = *OPSETS.end();
+        Rc::make_mut(&mut self.frames[0].opsets).insert("", version);
+        self.state_version("", version);
+        let message = format!(
+            "the model has no version of the operator set 'ai.onnx': it is taken for {version}, the newest"
+        );
+        let warning = Diagnostic::warning(codes::OPSET, message);
+        let place = Location::FileLineCol {
+            file: self.file.clone(),
+            line: 0,
+            column: 0,
+        };
+        self.notes.push(warning.at_location(place));
+        version
     }
 
     /// Keeps the model's metadata as attributes of the module.

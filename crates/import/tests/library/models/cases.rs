@@ -45,6 +45,14 @@ pub fn all() -> Vec<Case> {
             let model = model(graph([relu("x", "y")], "y"));
             model.bytes(2, b"caf\xe9").message(14, entry)
         }),
+        case("no operator set", {
+            let plain = graph([relu("x", "y")], "y");
+            Wire::new().int(1, 8).message(7, plain)
+        }),
+        case("no operator set in the first format", {
+            let plain = graph([relu("x", "y")], "y");
+            Wire::new().int(1, 2).message(7, plain)
+        }),
         case("truth by any number", {
             let mask = tensor("w", BOOL, &[3]);
             let mask = [0, 255, -1]
