@@ -62,7 +62,35 @@ pub(crate) const OPS: &[OpDef] = &[
             AttrDef::int("weight_prepacked", 0),
         ])
         .infer(Infer::By(mat_mul_n_bits)),
+    OpDef::new("onnx.microsoft.Tokenizer", "The words or the characters of each text, padded to the most that any has.")
+        .inputs(&[ValueDef::set("X", &[DType::String])])
+        .results(&[ValueDef::set("Y", &[DType::String]).data_dependent()])
+        .attrs(&[
+            AttrDef::new("mark", AttrKind::Int).required(),
+            AttrDef::new("mincharnum", AttrKind::Int).required(),
+            AttrDef::new("pad_value", AttrKind::Text).required(),
+            AttrDef::new("separators", AttrKind::Texts),
+            AttrDef::new("tokenexp", AttrKind::Text),
+        ])
+        .infer(Infer::By(tokenizer)),
 ];
+
+/// Infers `Tokenizer`: one dimension more than its operand, `[C]` or `[N, C]`.
+fn tokenizer(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let dims = match call.input(0).dims.clone() {
+        Some(dims) if !matches!(dims.len(), 1 | 2) => {
+            let found = dims.len();
+            let message = format_args!("expected texts of one dimension or two, found {found}");
+            return Err(call.error(message));
+        }
+        dims => dims.map(|mut dims| {
+            dims.push(Dim::Unknown);
+            dims
+        }),
+    };
+    call.give(0, Some(DType::String), dims);
+    Ok(())
+}
 
 fn mat_mul_n_bits(call: &mut InferCall<'_>) -> Result<(), InferError> {
     let x = call.input(0).clone();

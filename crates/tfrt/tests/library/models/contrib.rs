@@ -1,7 +1,7 @@
 //! Operators of ONNX Runtime's domain `com.microsoft`, with results that ONNX Runtime gave.
 
-use tfrt::Runtime;
-use tfrt::tensor::{DenseHostTensor, Tensor};
+use tfrt::tensor::{DenseHostTensor, StringHostTensor, Tensor, TensorShape};
+use tfrt::{Model, Runtime};
 
 use super::model;
 
@@ -314,4 +314,102 @@ fn the_best_experts_are_asked() {
            %y = "onnx.microsoft.MoE"(%x, %c1, %c2, %c3, %c4) {activation_type = "silu", k = 2 : i64, normalize_routing_weights = 1 : i64} : (tensor<2x2xf32>, tensor<2x3xf32>, tensor<3x2x2xf32>, tensor<3x2xf32>, tensor<3x2x2xf32>) -> (tensor<*xf32>)"#,
         &[0.380189, -0.0497861, 0.0928279, -0.603712],
     );
+}
+
+/// Calls `Tokenizer` on texts of a type; gives the extents and the tokens, or what is wrong.
+fn tokens(ty: &str, texts: &[&[u8]], attributes: &str) -> Result<String, String> {
+    let runtime = Runtime::new();
+    let text = format!(
+        r#"module attributes {{onnx.opset = 21 : i64, onnx.opset.com.microsoft = 1 : i64}} {{
+  func.func @main(%x: tensor<{ty}x!onnx.string>) -> tensor<*x!onnx.string>
+      attributes {{model.input_names = ["x"], model.output_names = ["y"]}} {{
+    %y = "onnx.microsoft.Tokenizer"(%x) {{{attributes}, pad_value = "~"}} : (tensor<{ty}x!onnx.string>) -> tensor<*x!onnx.string>
+    func.return %y : tensor<*x!onnx.string>
+  }}
+}}
+"#
+    );
+    let shape: Vec<usize> = ty.split('x').map(|one| one.parse().unwrap()).collect();
+    let texts = texts.iter().map(|text| text.to_vec()).collect();
+    let x = StringHostTensor::new(TensorShape::new(&shape).unwrap(), texts).unwrap();
+    let program = runtime.compile("model.mlir", &text).unwrap();
+    let model = Model::from_program(program, &runtime).map_err(|error| error.to_string())?;
+    let outputs = model.call(&runtime.context(), (Tensor::from(x),)).wait();
+    let outputs = outputs.map_err(|error| error.to_string())?;
+    let y = outputs.tensor("y").unwrap();
+    let words = y.strings().unwrap().iter();
+    let words = words.map(|word| String::from_utf8_lossy(word));
+    let words = words.map(|word| word.replace('\u{2}', "<").replace('\u{3}', ">"));
+    let words: Vec<String> = words.collect();
+    Ok(format!("{} {}", y.shape(), words.join("|")))
+}
+
+#[test]
+fn texts_are_cut_into_tokens() {
+    let texts: [&[u8]; 2] = [b"ab cd, abc", "h\u{e9} 12".as_bytes()];
+    let plain = "mark = 0 : i64, mincharnum = 1 : i64";
+    for (attributes, wanted) in [
+        (r#"tokenexp = "[a-z]+""#, "[2, 3] ab|cd|abc|h|~|~"),
+        (r#"tokenexp = "a|ab""#, "[2, 2] ab|ab|~|~"),
+        (r#"tokenexp = "\\pL+|\\d""#, "[2, 3] ab|cd|abc|h\u{e9}|1|2"),
+        (
+            r#"separators = [" ", "[,;]"]"#,
+            "[2, 3] ab|cd|abc|h\u{e9}|12|~",
+        ),
+        (r#"tokenexp = "x""#, "[2, 0] "),
+    ] {
+        let found = tokens("2", &texts, &format!("{plain}, {attributes}"));
+        assert_eq!(found.as_deref(), Ok(wanted), "{attributes}");
+    }
+    let marked = "mark = 1 : i64, mincharnum = 1 : i64";
+    let found = tokens(
+        "1x2",
+        &[b"ab", b"c"],
+        &format!(r#"{marked}, tokenexp = ".""#),
+    );
+    assert_eq!(found.as_deref(), Ok("[1, 2, 4] <|a|b|>|<|c|>|~"));
+    let found = tokens(
+        "1x2",
+        &[b"ab", b"c"],
+        &format!(r#"{marked}, separators = [""]"#),
+    );
+    assert_eq!(found.as_deref(), Ok("[1, 2, 4] <|a|b|>|<|c|>|~"));
+    let long = r#"mark = 0 : i64, mincharnum = 2 : i64, tokenexp = "[a-z]+""#;
+    let found = tokens("1", &[b"ab c def"], long);
+    assert_eq!(found.as_deref(), Ok("[1, 2] ab|def"));
+}
+
+#[test]
+fn what_is_no_text_or_no_pattern_is_refused() {
+    let plain = "mark = 0 : i64, mincharnum = 1 : i64";
+    let refused = |attributes: &str| tokens("1", &[b"caf\xe9"], attributes).unwrap_err();
+    for (attributes, wanted) in [
+        (
+            format!(r#"{plain}, tokenexp = "a""#),
+            "operand 0 is expected to have texts in UTF-8, found others in element 0, at byte 3",
+        ),
+        (
+            format!(r#"{plain}, tokenexp = "(a""#),
+            "attribute 'tokenexp' has '(a', which is no pattern: unclosed group",
+        ),
+        (
+            format!(r#"{plain}, separators = ["a", "[b"]"#),
+            "attribute 'separators' has '[b', which is no pattern: unclosed character class",
+        ),
+        (
+            plain.to_owned(),
+            "attribute 'tokenexp' or 'separators' is expected to have a pattern",
+        ),
+        (
+            r#"mark = 0 : i64, mincharnum = 0 : i64, tokenexp = "a""#.to_owned(),
+            "attribute 'mincharnum' is expected to be at least 1, found 0",
+        ),
+        (
+            r#"mark = 0 : i64, mincharnum = 2 : i64, tokenexp = ".""#.to_owned(),
+            "attribute 'mincharnum' is expected to be 1 where each character is a token, found 2",
+        ),
+    ] {
+        let found = refused(&attributes);
+        assert!(found.contains(wanted), "{found}");
+    }
 }
