@@ -10,7 +10,7 @@ F32, F16 = numpy.float32, numpy.float16
 KINDS = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "int32": TensorProto.INT32,
          "int8": TensorProto.INT8, "uint8": TensorProto.UINT8, "int64": TensorProto.INT64,
          "int16": TensorProto.INT16, "uint16": TensorProto.UINT16, "float64": TensorProto.DOUBLE,
-         "str": TensorProto.STRING}
+         "str": TensorProto.STRING, "object": TensorProto.STRING}
 MICROSOFT = "com.microsoft"
 
 
@@ -616,3 +616,33 @@ add("MoE", "third", lambda r, t: experts(r, t, True, True), by=mixed, activation
 for fused in (1, 2):
     add("MoE", f"swiglu {fused}", lambda r, t: experts(r, t, True, wide=2), activation_type="swiglu", k=2,
         swiglu_fusion=fused, activation_alpha=1.702, activation_beta=1.0, swiglu_limit=7.0)
+
+# Texts.
+TEXTS = ["This is the first document.", "", "Zwölf Boxkämpfer: 12 und 3.5, isn't it?", "a_b  c\n\td", "ab abc abcd abab", "\u0663 x{1}"]
+
+
+def texts(*shape):
+    return lambda r, t: [numpy.resize(numpy.array(TEXTS, object), shape)]
+
+
+for shape in [(6,), (2, 3), (3, 1)]:
+    for mark in (0, 1):
+        for label, attributes in [
+            ("words", {"tokenexp": "[a-zA-Z0-9_]+"}),
+            ("characters", {"tokenexp": "."}),
+            ("characters between", {"separators": [""]}),
+            ("between", {"separators": [" ", "[,.:]", "\n"]}),
+            ("between the longest", {"separators": ["ab|abc", "is"]}),
+            ("long words", {"tokenexp": r"\w+", "mincharnum": 3}),
+            ("long parts", {"separators": [r"\s+"], "mincharnum": 3}),
+            ("the longest", {"tokenexp": "a|ab|abc"}),
+            ("letters", {"tokenexp": r"\pL+|\p{Nd}"}),
+            ("ASCII", {"tokenexp": r"\b\w\S*"}),
+            ("no case", {"tokenexp": "(?i)THIS|ZWÖLF|X\\{[0-9]}"}),
+            ("brackets", {"tokenexp": "[[a&&b{]+|[[:digit:]]"}),
+            ("quoted", {"tokenexp": r"\Q.\E|x{|\x{62}"}),
+            ("nothing", {"tokenexp": "q+"}),
+            ("perhaps nothing", {"tokenexp": "b*"}),
+        ]:
+            add("Tokenizer", f"{label} {shape} {mark}", texts(*shape), types=(object,), mark=mark, pad_value="#",
+                **{"mincharnum": 1, **attributes})

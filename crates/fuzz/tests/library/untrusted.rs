@@ -320,6 +320,14 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("StringConcat(s2 t2)", ""),
     ("StringSplit(l)", ""),
     ("StringSplit(l)", "\"delimiter\", \" \""),
+    (
+        "microsoft.Tokenizer(l)",
+        "\"mark\", 1 : i64, \"mincharnum\", 1 : i64, \"pad_value\", \"\", \"tokenexp\", \".\"",
+    ),
+    (
+        "microsoft.Tokenizer(l)",
+        "\"mark\", 1 : i64, \"mincharnum\", 1 : i64, \"pad_value\", \"\", \"separators\", [\"a\", \"b*\"]",
+    ),
     ("StringNormalizer(s)", "\"case_change_action\", \"UPPER\""),
     ("Gather(l k)", ""),
     ("Tile(l few)", ""),

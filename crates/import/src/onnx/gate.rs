@@ -430,11 +430,8 @@ mod tests {
             text.contains("graph at byte 0 is an integer, expected a message"),
             "{text}"
         );
-        let text = error(&[0x12, 0x01, 0xff]);
-        assert!(
-            text.contains("producer_name is not UTF-8 at byte 2"),
-            "{text}"
-        );
+        let text = error(&[0x3a, 0x03, 0x12, 0x01, 0xff]);
+        assert!(text.contains("graph.name is not UTF-8 at byte 4"), "{text}");
         assert!(error(&[0x7b]).contains("begins no field"));
     }
 

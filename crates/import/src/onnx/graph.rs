@@ -6,8 +6,8 @@ use std::{
 };
 
 use tfrt_ir::{
-    Attribute, BlockId, Diagnostics, Location, Module, Name, OpState, RegionId, Type, ValueId,
-    similar,
+    Attribute, BlockId, Diagnostic, Diagnostics, Location, Module, Name, OpState, RegionId, Type,
+    ValueId, similar,
 };
 
 use super::{
@@ -19,7 +19,7 @@ use super::{
     model::{Opsets, domain},
     order,
     problem::{Problem, shown},
-    proto::{Graph, Node, TypeProto, ValueInfo},
+    proto::{Graph, Node, TensorProto, TypeProto, ValueInfo},
     results,
     schema::{self, Operator},
     sparse,
@@ -223,8 +223,19 @@ impl<'m> Importer<'m> {
     /// Makes constants of a graph's initializers; returns their names.
     pub(super) fn initializers(&mut self, graph: &'m Graph, at: Context<'_>) -> HashSet<&'m str> {
         let mut names = HashSet::new();
+        let mut earlier: HashMap<&str, &TensorProto> = HashMap::new();
         for proto in &graph.initializer {
             let name = proto.name.as_deref().unwrap_or("");
+            // Some optimisers write a weight once for each of its users.
+            if earlier.insert(name, proto).is_some_and(|one| one == proto) && !name.is_empty() {
+                let path = join(at.path, &shown(name));
+                let message =
+                    format!("initializer '{path}': is there twice, with the same elements");
+                let place = Location::named(path.as_str(), Some(self.file_location(0)));
+                let warning = Diagnostic::warning(codes::MODEL_VALUE_TWICE, message);
+                self.notes.push(warning.at_location(place));
+                continue;
+            }
             let made = match tensor::external(proto, &mut self.files) {
                 Ok(Some(apart)) => Ok(external_constant(&apart)),
                 Ok(None) => tensor::decode(proto, &mut self.files).map(|it| constant(&it)),
@@ -483,7 +494,11 @@ impl<'m> Importer<'m> {
     fn known(&mut self, node: &'m Node, at: Context<'_>) -> Result<ResolvedOperator, Problem> {
         let domain = domain(node.domain.as_deref());
         let operator = node.op_type.as_deref().unwrap_or("");
-        let version = self.frames[at.frame].opsets.get(domain).copied();
+        let stated = self.frames[at.frame].opsets.get(domain).copied();
+        let version = match stated {
+            None if domain.is_empty() && at.frame == 0 => Some(self.newest_version()),
+            version => version,
+        };
         // It has one version, and files that don't state it are taken everywhere.
         let version = version.or((domain == "com.microsoft").then_some(1));
         let key = (domain, operator, version.unwrap_or(0));

@@ -1,7 +1,9 @@
 //! Imports a model: operator sets, functions, and the graph as `@main`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
+use prost::bytes::Bytes;
 use tfrt_ir::{Attribute, Diagnostic, Diagnostics, Location, Module, Name, OpState, Type};
 
 use super::{
@@ -74,7 +76,11 @@ impl<'m> Importer<'m> {
             return;
         };
         self.files.expect(tensor::external_bytes(graph));
-        let opsets = self.opsets("the model", &model.opset_import, &place);
+        let mut opsets = self.opsets("the model", &model.opset_import, &place);
+        // As the first versions of the format say.
+        if opsets.is_empty() && matches!(model.ir_version, Some(1 | 2)) {
+            opsets.insert("", 1);
+        }
         for (&domain, &version) in &opsets {
             self.state_version(domain, version);
         }
@@ -138,6 +144,24 @@ impl<'m> Importer<'m> {
             .set_attribute(top, name, Attribute::integer(version, Type::I64));
     }
 
+    /// Takes the newest version of ONNX's own operator set for a model that states none, with a warning.
+    pub(super) fn newest_version(&mut self) -> i64 {
+        let version = *OPSETS.end();
+        Rc::make_mut(&mut self.frames[0].opsets).insert("", version);
+        self.state_version("", version);
+        let message = format!(
+            "the model has no version of the operator set 'ai.onnx': it is taken for {version}, the newest"
+        );
+        let warning = Diagnostic::warning(codes::OPSET, message);
+        let place = Location::FileLineCol {
+            file: self.file.clone(),
+            line: 0,
+            column: 0,
+        };
+        self.notes.push(warning.at_location(place));
+        version
+    }
+
     /// Keeps the model's metadata as attributes of the module.
     fn properties(&mut self, model: &'m proto::Model) {
         let mut properties = Vec::new();
@@ -145,13 +169,14 @@ impl<'m> Importer<'m> {
             properties.push(Attribute::string(name));
             properties.push(Attribute::string(text));
         };
-        if let Some(name) = &model.producer_name {
-            let version = model.producer_version.as_deref().unwrap_or_default();
+        let text =
+            |text: &'m Option<Bytes>| String::from_utf8_lossy(text.as_deref().unwrap_or_default());
+        if model.producer_name.is_some() {
+            let (name, version) = (text(&model.producer_name), text(&model.producer_version));
             add("producer", format!("{name} {version}").trim_end());
         }
         for entry in &model.metadata_props {
-            let text = |text: &'m Option<String>| text.as_deref().unwrap_or("");
-            add(text(&entry.key), text(&entry.value));
+            add(&text(&entry.key), &text(&entry.value));
         }
         if !properties.is_empty() {
             let top = self.module.top();

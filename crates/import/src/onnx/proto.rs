@@ -11,16 +11,17 @@ use prost::{Message, bytes::Bytes};
 pub struct Model {
     #[prost(int64, optional, tag = "1")]
     pub ir_version: Option<i64>,
-    #[prost(string, optional, tag = "2")]
-    pub producer_name: Option<String>,
-    #[prost(string, optional, tag = "3")]
-    pub producer_version: Option<String>,
+    /// Text; what is no UTF-8 in it keeps no model from being read.
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub producer_name: Option<Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub producer_version: Option<Bytes>,
     #[prost(message, optional, boxed, tag = "7")]
     pub graph: Option<Box<Graph>>,
     #[prost(message, repeated, tag = "8")]
     pub opset_import: Vec<OperatorSet>,
     #[prost(message, repeated, tag = "14")]
-    pub metadata_props: Vec<Entry>,
+    pub metadata_props: Vec<Property>,
     #[prost(message, repeated, tag = "25")]
     pub functions: Vec<Function>,
 }
@@ -32,6 +33,15 @@ pub struct OperatorSet {
     pub domain: Option<String>,
     #[prost(int64, optional, tag = "2")]
     pub version: Option<i64>,
+}
+
+/// A key and a value of a model's metadata, both texts that may be no UTF-8 (`StringStringEntryProto`).
+#[derive(Clone, PartialEq, Message)]
+pub struct Property {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub key: Option<Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub value: Option<Bytes>,
 }
 
 /// A key and a value, both texts (`StringStringEntryProto`).

@@ -388,7 +388,8 @@ fn int32_range(element: ElementType) -> std::ops::RangeInclusive<i128> {
         ElementType::I32 => i32::MIN.into()..=i32::MAX.into(),
         ElementType::I16 => i16::MIN.into()..=i16::MAX.into(),
         ElementType::I8 => i8::MIN.into()..=i8::MAX.into(),
-        ElementType::Bool => 0..=1,
+        // Any number but 0 is true.
+        ElementType::Bool => i32::MIN.into()..=i32::MAX.into(),
         _ if element.size_bytes() == 2 => 0..=u16::MAX.into(),
         // Codes of a byte, and bytes that several elements share.
         _ => 0..=u8::MAX.into(),
@@ -414,6 +415,10 @@ fn narrow<N: Copy + Into<i128>>(
             );
             return Err(Problem::new(codes::MODEL_TENSOR, message));
         }
+        let number = match element {
+            ElementType::Bool => (number != 0).into(),
+            _ => number,
+        };
         bytes.extend_from_slice(&number.to_le_bytes()[..size]);
     }
     Ok(bytes)

@@ -61,6 +61,7 @@ pub const FLOAT: i64 = 1;
 pub const INT8: i64 = 3;
 pub const INT64: i64 = 7;
 pub const STRING: i64 = 8;
+pub const BOOL: i64 = 9;
 
 /// Returns a model of a graph, for version 13 of the operator set.
 pub fn model(graph: Wire) -> Wire {

@@ -46,7 +46,7 @@ fn mat_mul_n_bits(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     }
     let rows = floats(node, 0)?;
     let bias = match node.inputs.has(5) {
-        true => Some(expected(node, 5, columns.n_columns)?),
+        true => Some(expected(node, 5, &[columns.n_columns])?),
         false => None,
     };
     let (n_rows, n_columns) = (rows.len().checked_div(n).unwrap_or(0), columns.n_columns);
@@ -113,14 +113,13 @@ fn packed_columns(node: &NodeCall<'_>) -> Result<PackedColumns, Error> {
         );
         return Err(node.inputs.error(1, message));
     }
-    let n_all = n_columns.saturating_mul(n_blocks);
     Ok(PackedColumns {
         codes: codes.clone(),
         n_rows,
         n_columns,
         bits,
         block,
-        scales: expected(node, 2, n_all)?,
+        scales: expected(node, 2, &[n_columns, n_blocks])?,
         zeros: zeros(node, [n_columns, n_blocks], bits)?,
         groups: groups(node, n_rows, n_blocks)?,
     })
@@ -137,7 +136,7 @@ fn zeros(
         return Ok(vec![f32::from(1_u8 << (bits - 1)); n_all]);
     };
     if zeros.dtype() != DType::Ui8 {
-        return expected(node, 3, n_all);
+        return expected(node, 3, &[n_columns, n_blocks]);
     }
     let per_byte = 8 / usize::from(bits);
     let n_bytes = n_blocks.div_ceil(per_byte);
@@ -169,26 +168,34 @@ fn groups(
     let Some(list) = node.inputs.optional_integers(4)? else {
         return Ok(None);
     };
-    let block = |one: &i64| usize::try_from(*one).ok().filter(|one| *one < n_blocks);
-    let groups: Option<Vec<usize>> = list.iter().map(block).collect();
-    match groups.filter(|groups| groups.len() >= n_rows) {
-        Some(groups) => Ok(Some(groups)),
-        None => {
-            let found = list.len();
-            let message = format_args!(
-                "is expected to have for each of {n_rows} rows one of {n_blocks} blocks, found {found} elements"
-            );
-            Err(node.inputs.error(4, message))
-        }
+    if list.len() < n_rows {
+        let message = format_args!(
+            "is expected to have extents [{n_rows}], found [{}]",
+            list.len()
+        );
+        return Err(node.inputs.error(4, message));
     }
+    let block = |(index, one): (usize, &i64)| {
+        let block = usize::try_from(*one).ok().filter(|one| *one < n_blocks);
+        block.ok_or_else(|| {
+            let message =
+                format_args!("has the block {one} at [{index}], expected one of {n_blocks}");
+            node.inputs.error(4, message)
+        })
+    };
+    let groups = list.iter().enumerate().map(block);
+    Ok(Some(groups.collect::<Result<_, Error>>()?))
 }
 
-/// Reads so many floats.
-fn expected(node: &NodeCall<'_>, index: usize, wanted: usize) -> Result<Vec<f32>, Error> {
+/// Reads floats of so many elements as extents have; their own extents may be others.
+fn expected(node: &NodeCall<'_>, index: usize, wanted: &[usize]) -> Result<Vec<f32>, Error> {
     let found = node.inputs.dense(index)?;
-    if found.n_elements() != wanted {
+    let n_elements = wanted
+        .iter()
+        .try_fold(1_usize, |n, one| n.checked_mul(*one));
+    if Some(found.n_elements()) != n_elements {
         let message = format_args!(
-            "is expected to have {wanted} elements, found {}",
+            "is expected to have extents {wanted:?}, found {}",
             found.shape()
         );
         return Err(node.inputs.error(index, message));

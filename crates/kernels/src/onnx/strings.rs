@@ -4,12 +4,12 @@
 
 use std::collections::HashSet;
 
-use regex::RegexBuilder;
 use tfrt_host::Error;
 use tfrt_tensor::math::elementwise::broadcast_extents;
 use tfrt_tensor::math::layout_copy::LayoutCopy;
 use tfrt_tensor::{Bool, DType, StringHostTensor, Tensor, TensorShape};
 
+use super::patterns::Pattern;
 use super::shape::to_i64;
 use super::{NodeCall, Operations, Outputs};
 
@@ -19,9 +19,6 @@ pub(super) const OPERATIONS: &Operations = &[
     ("onnx.StringNormalizer", string_normalizer),
     ("onnx.StringSplit", string_split),
 ];
-
-/// The most bytes of a compiled pattern: patterns come with models.
-const PATTERN_BYTES: usize = 1 << 22;
 
 /// `StringConcat(x, y)`, which are broadcast.
 fn string_concat(node: &NodeCall<'_>) -> Result<Outputs, Error> {
@@ -124,19 +121,12 @@ fn regex_full_match(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         .attributes
         .string("pattern")?
         .ok_or_else(|| node.attributes.missing("pattern"))?;
-    let compiled = |pattern: &str| {
-        let built = RegexBuilder::new(pattern).size_limit(PATTERN_BYTES).build();
-        built.map_err(|error| {
-            let reason = error.to_string().replace('\n', " ");
-            node.attributes
-                .error("pattern", format_args!("is no pattern: {reason}"))
-        })
-    };
-    // By itself first: brackets may not close those around it.
-    compiled(pattern)?;
-    let whole = compiled(&format!(r"\A(?:{pattern})\z"))?;
+    let compiled = Pattern::new(pattern).map_err(|reason| {
+        node.attributes
+            .error("pattern", format_args!("is no pattern: {reason}"))
+    })?;
     let matches = x.strings().iter().map(|string| {
-        Bool::from(std::str::from_utf8(string).is_ok_and(|string| whole.is_match(string)))
+        Bool::from(std::str::from_utf8(string).is_ok_and(|string| compiled.matches_whole(string)))
     });
     let matches: Vec<Bool> = matches.collect();
     Ok(node

@@ -62,9 +62,39 @@ pub(crate) const OPS: &[OpDef] = &[
             AttrDef::int("weight_prepacked", 0),
         ])
         .infer(Infer::By(mat_mul_n_bits)),
+    OpDef::new("onnx.microsoft.Tokenizer", "The words or the characters of each text, padded to the most that any has.")
+        .inputs(&[ValueDef::set("X", &[DType::String])])
+        .results(&[ValueDef::set("Y", &[DType::String]).data_dependent()])
+        .attrs(&[
+            AttrDef::new("mark", AttrKind::Int).required(),
+            AttrDef::new("mincharnum", AttrKind::Int).required(),
+            AttrDef::new("pad_value", AttrKind::Text).required(),
+            AttrDef::new("separators", AttrKind::Texts),
+            AttrDef::new("tokenexp", AttrKind::Text),
+        ])
+        .infer(Infer::By(tokenizer)),
 ];
 
+/// Infers `Tokenizer`: one dimension more than its operand, `[C]` or `[N, C]`.
+fn tokenizer(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let dims = match call.input(0).dims.clone() {
+        Some(dims) if !matches!(dims.len(), 1 | 2) => {
+            let found = dims.len();
+            let message = format_args!("expected texts of one dimension or two, found {found}");
+            return Err(call.error(message));
+        }
+        dims => dims.map(|mut dims| {
+            dims.push(Dim::Unknown);
+            dims
+        }),
+    };
+    call.give(0, Some(DType::String), dims);
+    Ok(())
+}
+
+/// Infers `MatMulNBits`: rows of `N` elements.
 fn mat_mul_n_bits(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    packed_columns(call)?;
     let x = call.input(0).clone();
     let size = |name: &str| call.attrs.int(name).map_or(Dim::Unknown, Dim::Known);
     let (inner, columns) = (size("K"), size("N"));
@@ -86,6 +116,62 @@ fn mat_mul_n_bits(call: &mut InferCall<'_>) -> Result<(), InferError> {
         None => None,
     };
     call.give(0, x.dtype, dims);
+    Ok(())
+}
+
+/// Checks that the packed matrix, scales, zero points and bias have as many elements as the attributes say, whatever their
+/// extents are.
+fn packed_columns(call: &InferCall<'_>) -> Result<(), InferError> {
+    let size = |name: &str, default: Option<i64>| call.attrs.int(name).or(default);
+    let all = ["K", "N", "block_size"].map(|name| size(name, None));
+    let ([Some(k), Some(n), Some(block)], Some(bits)) = (all, size("bits", Some(4))) else {
+        return Ok(());
+    };
+    for (name, found) in [("K", k), ("N", n)] {
+        if found < 1 {
+            let message = format_args!("expected '{name}' to be at least 1, found {found}");
+            return Err(call.error(message));
+        }
+    }
+    if !matches!(bits, 2 | 4 | 8) {
+        let message = format_args!("expected 'bits' to be 2, 4 or 8, found {bits}");
+        return Err(call.error(message));
+    }
+    if block < 16 || block.count_ones() != 1 {
+        let message = "expected 'block_size' to be a power of 2, at least 16";
+        return Err(call.error(format_args!("{message}, found {block}")));
+    }
+    let n_blocks = k.div_euclid(block) + i64::from(k % block != 0);
+    let per_byte = 8 / bits;
+    let zeros = match call.input(3).dtype {
+        Some(DType::Ui8) => Some(vec![n, (n_blocks + per_byte - 1) / per_byte]),
+        Some(_) => Some(vec![n, n_blocks]),
+        None => None,
+    };
+    let wanted = [
+        (1, Some(vec![n, n_blocks, block / 8 * bits])),
+        (2, Some(vec![n, n_blocks])),
+        (3, zeros),
+        (5, Some(vec![n])),
+    ];
+    for (operand, wanted) in wanted {
+        let (true, Some(wanted)) = (call.has(operand), wanted) else {
+            continue;
+        };
+        let expected = wanted
+            .iter()
+            .try_fold(1_i64, |all, one| all.checked_mul(*one));
+        let found = call.input(operand);
+        let (Some(n_found), Some(dims)) = (found.n_elements().value(), &found.dims) else {
+            continue;
+        };
+        if expected != Some(n_found) {
+            let dims: Vec<i64> = dims.iter().filter_map(Dim::value).collect();
+            return Err(call.error(format_args!(
+                "operand {operand}: expected extents {wanted:?}, found {dims:?}"
+            )));
+        }
+    }
     Ok(())
 }
 

@@ -41,6 +41,7 @@ fn at_most_25_results_depend_on_elements() {
         "unique",
         "onnx.ImageDecoder",
         "onnx.NonMaxSuppression",
+        "onnx.microsoft.Tokenizer",
         "onnx.ml.CastMap",
         "onnx.ConcatFromSequence",
         "onnx.Loop",

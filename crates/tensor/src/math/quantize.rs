@@ -55,10 +55,18 @@ impl QuantParams {
         zeros: Vec<f64>,
     ) -> Result<QuantParams, Error> {
         let misfit = || {
+            let zeros = match zeros.len() {
+                0 => String::new(),
+                n => format!(" with {n} zero points"),
+            };
+            let along = dimension.map(|dimension| format!(" along dimension {dimension}"));
+            let blocks = match block {
+                0 => String::new(),
+                block => format!(" in blocks of {block}"),
+            };
             Error::invalid_argument(format!(
-                "scales of shape {scale_extents:?} with {} zero points don't fit a tensor of shape {extents:?} \
-                 along dimension {dimension:?} in blocks of {block}",
-                zeros.len()
+                "scales of shape {scale_extents:?}{zeros} don't fit a tensor of shape {extents:?}{}{blocks}",
+                along.unwrap_or_default()
             ))
         };
         let stride = |dimension: usize| {

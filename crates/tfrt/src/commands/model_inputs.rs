@@ -1,6 +1,6 @@
 //! The inputs of a model, from the files and options of a command line: of one call, or of a batch of calls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -279,6 +279,42 @@ impl<'a> InputPlan<'a> {
         Ok(data)
     }
 
+    /// Returns what to do where a model fails on inputs of `--random`, if their sizes were guessed: which dimensions
+    /// were taken as 1.
+    pub fn advice(&self) -> Option<String> {
+        let is_given = |index: usize| self.given.iter().any(|given| given.index == index);
+        let is_along = |name: &str| self.tokenizer.is_some() && Along::of_name(name).is_some();
+        let all = self.inputs.iter().enumerate();
+        let (given, others): (Vec<_>, Vec<_>) = all
+            .filter(|(index, _)| !self.is_state[*index])
+            .partition(|(index, input)| is_given(*index) || is_along(&input.name));
+        let known: BTreeSet<&str> = given.iter().flat_map(|(_, input)| names(input)).collect();
+        let (mut named, mut nameless) = (Vec::new(), Vec::new());
+        for (_, input) in others.iter().filter(|_| self.options.random) {
+            for name in names(input).filter(|name| !known.contains(name)) {
+                let name = format!("'{name}'");
+                if !named.contains(&name) {
+                    named.push(name);
+                }
+            }
+            if dims(input).contains(&Dim::Unknown) {
+                nameless.push(format!("'{}'", input.name));
+            }
+        }
+        let named = (!named.is_empty()).then(|| {
+            let all = some_of(&named);
+            format!("--random took 1 for the size of {all}: say another with --dim NAME=SIZE")
+        });
+        let nameless = (!nameless.is_empty()).then(|| {
+            let all = some_of(&nameless);
+            format!(
+                "--random took 1 for sizes without a name, of {all}: give what has others with --input NAME=FILE"
+            )
+        });
+        let advice: Vec<String> = named.into_iter().chain(nameless).collect();
+        (!advice.is_empty()).then(|| advice.join("; "))
+    }
+
     /// Returns the tokens of a source, if it is text.
     fn tokens(&self, source: &Source, input: &ValueInfo) -> Result<Option<Tokens>, Failure> {
         let Some(tokenizer) = self
@@ -443,6 +479,24 @@ pub fn dims(input: &ValueInfo) -> &[Dim] {
     tensor
         .and_then(|tensor| tensor.dims.as_deref())
         .unwrap_or_default()
+}
+
+/// Returns the names of the dimensions of an input.
+fn names(input: &ValueInfo) -> impl Iterator<Item = &str> {
+    dims(input).iter().filter_map(|dim| match dim {
+        Dim::Symbol(name) => Some(name.as_str()),
+        _ => None,
+    })
+}
+
+/// Returns a list as text, of which a long one is cut.
+fn some_of(all: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let shown = all[..all.len().min(SHOWN)].join(", ");
+    match all.len() > SHOWN {
+        true => format!("{shown} and {} more", all.len() - SHOWN),
+        false => shown,
+    }
 }
 
 /// Returns the sizes of symbolic dimensions that tensors have.

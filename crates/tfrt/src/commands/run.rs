@@ -17,8 +17,8 @@ use tfrt::ir::{similar, visible};
 use tfrt::kernels::graph::stored::repacked;
 use tfrt::tensor::math::packed_gemm::InstructionSet;
 use tfrt::{
-    AnyAsyncValue, Error, Function, Model, OpenError, OpenOptions, Output, Program, Runtime,
-    Warnings,
+    AnyAsyncValue, Error, ErrorCode, Function, Model, OpenError, OpenOptions, Output, Program,
+    Runtime, Warnings,
 };
 use tfrt_run::report::unless_unread;
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
@@ -146,6 +146,8 @@ struct Run<'a> {
     /// The program's standard output, if it goes into the document.
     printed: CapturedOutput,
     status: ExitStatus,
+    /// The help of an error of the model, if sizes of its inputs were guessed.
+    advice: Option<String>,
     /// The first error of writing to standard output.
     output_error: Cell<Option<io::Error>>,
     /// Files and standard output that are written in the end.
@@ -260,6 +262,7 @@ impl<'a> Run<'a> {
             document: Document::new(input.name()),
             printed,
             status: ExitStatus::Fine,
+            advice: None,
             output_error: Cell::new(None),
             delivery: Delivery::default(),
         })
@@ -505,7 +508,11 @@ impl<'a> Run<'a> {
     fn problem(&self, error: &Error) -> Problem {
         let mut problem = Problem::of_run(error);
         let limit = self.exceeded().error(error);
-        problem.help.extend(limit.and_then(|limit| limit.help()));
+        match limit {
+            Some(limit) => problem.help.extend(limit.help()),
+            None if error.code() != ErrorCode::InvalidArgument => {}
+            None => problem.help.extend(self.advice.clone()),
+        }
         problem
     }
 

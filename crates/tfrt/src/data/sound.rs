@@ -2,7 +2,7 @@
 //!
 //! Samples are floats from -1 to 1; a model that takes integers of 16 bits is given these.
 
-use std::io::Cursor;
+use std::io::Read;
 use std::sync::Arc;
 
 use hound::{SampleFormat, WavReader};
@@ -21,6 +21,29 @@ const MAX_BYTES: usize = 1 << 30;
 /// Returns whether bytes begin like a WAV file.
 pub fn is_sound(bytes: &[u8]) -> bool {
     bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WAVE")
+}
+
+/// Returns the head of a WAV file, its format, and what begins with its data, without the chunks between: one of an odd
+/// length has a byte behind it, which the decoder does not know of. What has no such parts comes back as it is.
+fn parts(bytes: &[u8]) -> (&[u8], &[u8], &[u8]) {
+    let (head, all) = bytes.split_at(bytes.len().min(12));
+    let (mut rest, mut format) = (all, None);
+    while let Some((id, behind)) = rest.split_first_chunk::<4>()
+        && let Some((len, behind)) = behind.split_first_chunk::<4>()
+    {
+        let len = usize::try_from(u32::from_le_bytes(*len)).unwrap_or(usize::MAX);
+        match (id, format) {
+            (b"data", Some(format)) => return (head, format, rest),
+            (b"data", None) => break,
+            (b"fmt ", _) => format = rest.get(..len.saturating_add(8)),
+            _ => {}
+        }
+        let Some(next) = behind.get(len.saturating_add(len % 2)..) else {
+            break;
+        };
+        rest = next;
+    }
+    (head, all, &[])
 }
 
 /// A decoded sound: samples from -1 to 1, channel after channel.
@@ -184,7 +207,8 @@ impl Sound {
     /// Reads a WAV file.
     fn decode(bytes: &[u8], allocator: &Arc<dyn HostAllocator>) -> Result<Sound, String> {
         let failed = |error: hound::Error| format!("not a readable WAV file: {error}");
-        let mut reader = WavReader::new(Cursor::new(bytes)).map_err(failed)?;
+        let (head, format, data) = parts(bytes);
+        let mut reader = WavReader::new(head.chain(format).chain(data)).map_err(failed)?;
         let spec = reader.spec();
         let n_channels = usize::from(spec.channels);
         if spec.sample_rate == 0 {

@@ -525,7 +525,7 @@ impl Lowering<'_, '_> {
             "onnx.Scan" => ("scan", &["body"]),
             "onnx.SequenceMap" => ("map", &["body"]),
             _ => {
-                self.error(op, "is of no kind that has regions");
+                self.error(op, "has graphs inside, and no kernel runs it");
                 return None;
             }
         };

@@ -36,16 +36,20 @@ macro_rules! messages {
 messages! {
     MODEL: Model {
         1 "ir_version" Varint,
-        2 "producer_name" Text,
-        3 "producer_version" Text,
+        2 "producer_name" Bytes,
+        3 "producer_version" Bytes,
         7 "graph" Nested(&GRAPH),
         8 "opset_import[]" Nested(&OPERATOR_SET),
-        14 "metadata_props[]" Nested(&ENTRY),
+        14 "metadata_props[]" Nested(&PROPERTY),
         25 "functions[]" Nested(&FUNCTION),
     }
     OPERATOR_SET: OperatorSet {
         1 "domain" Text,
         2 "version" Varint,
+    }
+    PROPERTY: Property {
+        1 "key" Bytes,
+        2 "value" Bytes,
     }
     ENTRY: Entry {
         1 "key" Text,

@@ -35,6 +35,31 @@ pub fn all() -> Vec<Case> {
             model(graph.message(12, nothing("y")))
         }),
         case("initializers", initializers()),
+        case("initializer twice", {
+            let weights = tensor("w", FLOAT, &[2]).float(4, 1.0).float(4, 2.0);
+            let graph = graph([node("Add", &["x", "w"], &["y"])], "y");
+            model(graph.messages(5, [weights.clone(), weights]))
+        }),
+        case("metadata in another code", {
+            let entry = Wire::new().bytes(1, b"author").bytes(2, b"Andr\xe9");
+            let model = model(graph([relu("x", "y")], "y"));
+            model.bytes(2, b"caf\xe9").message(14, entry)
+        }),
+        case("no operator set", {
+            let plain = graph([relu("x", "y")], "y");
+            Wire::new().int(1, 8).message(7, plain)
+        }),
+        case("no operator set in the first format", {
+            let plain = graph([relu("x", "y")], "y");
+            Wire::new().int(1, 2).message(7, plain)
+        }),
+        case("truth by any number", {
+            let mask = tensor("w", BOOL, &[3]);
+            let mask = [0, 255, -1]
+                .into_iter()
+                .fold(mask, |mask, one| mask.int(5, one));
+            with_initializer(mask)
+        }),
         case("initializer of an input", {
             let weights = tensor("w", FLOAT, &[2]).float(4, 1.0).float(4, 2.0);
             let graph = graph([node("Add", &["x", "w"], &["y"])], "y");

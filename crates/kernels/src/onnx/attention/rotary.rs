@@ -75,10 +75,20 @@ pub(super) fn rotary(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let fits =
         cosines.shape() == sines.shape() && n_rows.checked_mul(half) == Some(cosines.n_elements());
     let (Some(rows), true) = (rows, fits || half == 0) else {
-        let message = format_args!(
-            "of shape {} does not have {half} angles for each of {batch} times {length} places",
-            cosines.shape()
-        );
+        let (shapes, places) = ([cosines.shape(), sines.shape()], [batch, length]);
+        let message = match &positions {
+            Some(list) => format!(
+                "is expected to have rows of {half} angles, as operand 2, and operand 3 one of them for each of \
+                 {places:?} places, found {} and {}, and {} positions",
+                shapes[0],
+                shapes[1],
+                list.len()
+            ),
+            None => format!(
+                "is expected to have {half} angles for each of {places:?} places, as operand 2, found {} and {}",
+                shapes[0], shapes[1]
+            ),
+        };
         return Err(node.inputs.error(1, message));
     };
     let (out, n_places) = (node.output(dtype, &extents)?, length);

@@ -56,7 +56,12 @@ fn what_is_not_as_large_as_it_is_said_to_be_is_refused() {
     trial(EIGHT)
         .of("")
         .with(wide)
-        .fails("microsoft.MatMulNBits: operand 2 is expected to have 4 elements, found [2, 1]");
+        .fails("microsoft.MatMulNBits: operand 2 is expected to have extents [2, 2], found [2, 1]");
+    trial(FOUR)
+        .of("")
+        .of("[0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0] 16xi32")
+        .with(attributes(4))
+        .fails("microsoft.MatMulNBits: operand 4 has the block 1 at [7], expected one of 1");
     let odd = "\"K\", 16 : i64, \"N\", 2 : i64, \"block_size\", 24 : i64";
     trial(FOUR).with(odd).fails(
         "microsoft.MatMulNBits: attribute 'block_size' is expected to be a power of 2, at least 16, found 24",

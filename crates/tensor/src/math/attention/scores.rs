@@ -61,9 +61,16 @@ impl ScorePlan {
     ) -> Result<ScorePlan, Error> {
         let shapes = [queries, keys].map(|tensor| tensor.shape().to_dims());
         let misfit = || {
+            let mask = mask.map(|mask| mask.shape().to_dims());
+            let lens = scoring.lens.as_ref().map(Vec::len);
+            let mask = mask.map(|mask| format!(", and a mask {mask:?}"));
+            let lens = lens.map(|lens| format!(", and {lens} lengths"));
             let message = format!(
-                "queries {:?}, keys {:?} and the mask don't fit together",
-                shapes[0], shapes[1]
+                "queries {:?}, keys {:?}{}{} don't fit together",
+                shapes[0],
+                shapes[1],
+                mask.unwrap_or_default(),
+                lens.unwrap_or_default()
             );
             Error::invalid_argument(message)
         };

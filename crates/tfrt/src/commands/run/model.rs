@@ -256,6 +256,7 @@ impl Run<'_> {
             &is_state,
         )?;
         self.files_read.extend(inputs.files());
+        self.advice = inputs.advice();
         let mut document = Document {
             schema: SCHEMA,
             file: options.file.to_string_lossy().into_owned(),

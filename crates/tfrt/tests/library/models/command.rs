@@ -899,3 +899,51 @@ fn standard_input_is_read_once_only() {
         assert!(said.contains(expected), "{said}");
     }
 }
+
+#[test]
+fn a_model_without_an_operator_set_runs_with_a_warning() {
+    let folder = Folder::new("no-set");
+    let nodes = [node("Add", "", &["x", "y"], "sum", "first")];
+    let mut model = wire::model(&nodes);
+    let own = [bytes(1, ""), number(2, 17)].concat();
+    let at = model.windows(own.len()).rposition(|part| part == own);
+    model.truncate(at.unwrap() - 2);
+    folder.write("old.onnx", model);
+    let (status, shown, said) = folder.run("check old.onnx");
+    assert_eq!((status, shown.as_str()), (0, "old.onnx: ok\n"), "{said}");
+    let wanted = "warning: the model has no version of the operator set 'ai.onnx': it is taken for 27, the newest [TF1004]";
+    assert!(said.contains(wanted), "{said}");
+    let (status, shown, _) = folder.run(&format!("run old.onnx {GIVEN}"));
+    assert_eq!(
+        (status, shown.as_str()),
+        (0, "sum: f32 [1, 3] = [[1, 2.5, -10]]\n")
+    );
+}
+
+#[test]
+fn sizes_that_were_guessed_are_told_where_a_model_fails_with_them() {
+    let folder = Folder::new("guessed");
+    folder.write(
+        "wide.mlir",
+        r#"module attributes {onnx.opset = 17 : i64} {
+  func.func @main(%x: tensor<?x?x4xf32>, %z: tensor<?x?xf32>) -> tensor<*xf32>
+      attributes {model.input_names = ["x", "z"], model.output_names = ["y"],
+                  model.input_dims = [["batch", "time", 4 : i64], ["batch", ""]], model.output_dims = [unit]} {
+    %s = "onnx.Constant"() {value = dense<[6, -1]> : tensor<2xi64>} : () -> tensor<2xi64>
+    %y = "onnx.Reshape"(%x, %s) : (tensor<?x?x4xf32>, tensor<2xi64>) -> tensor<*xf32>
+    func.return %y : tensor<*xf32>
+  }
+}
+"#,
+    );
+    let said = folder.refused("run wide.mlir --random", 3);
+    let advice =
+        "help: --random took 1 for the size of 'batch', 'time': say another with --dim NAME=SIZE";
+    assert!(said.contains(advice), "{said}");
+    let nameless = "--random took 1 for sizes without a name, of 'z': give what has others with --input NAME=FILE";
+    assert!(said.contains(nameless), "{said}");
+    folder.write("z.json", "[[1, 2], [3, 4]]");
+    let said = folder.refused("run wide.mlir --random --dim time=2 --input z=z.json", 3);
+    assert!(!said.contains("--random took"), "{said}");
+    folder.printed("run wide.mlir --random --dim time=3");
+}

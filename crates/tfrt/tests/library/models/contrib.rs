@@ -1,9 +1,7 @@
 //! Operators of ONNX Runtime's domain `com.microsoft`, with results that ONNX Runtime gave.
 
-use tfrt::Runtime;
-use tfrt::tensor::{DenseHostTensor, Tensor};
-
-use super::model;
+use tfrt::tensor::{DenseHostTensor, StringHostTensor, Tensor, TensorShape};
+use tfrt::{Model, Runtime};
 
 /// Compares the result of a model of one input, of a type and with elements, with numbers.
 #[track_caller]
@@ -36,7 +34,10 @@ fn call((ty, elements): (&str, &[f32]), operations: &str) -> Result<Vec<f32>, St
     let extents: Vec<usize> = extents.split('x').map(|one| one.parse().unwrap()).collect();
     let allocator = runtime.host().allocator();
     let x = DenseHostTensor::from_slice(allocator, &extents, elements).unwrap();
-    let outputs = model(&runtime, &text).call(&runtime.context(), (Tensor::from(x),));
+    let program = runtime.compile("model.mlir", &text).unwrap();
+    // What constants alone decide is found out when the model is opened.
+    let model = Model::from_program(program, &runtime).map_err(|error| error.to_string())?;
+    let outputs = model.call(&runtime.context(), (Tensor::from(x),));
     let outputs = outputs.wait().map_err(|error| error.to_string())?;
     Ok(outputs.tensor("y").unwrap().to_vec::<f32>().unwrap())
 }
@@ -313,5 +314,210 @@ fn the_best_experts_are_asked() {
            %c4 = "onnx.Constant"() {value = dense<[[[1.75, 0.0], [0.75, -1.25]], [[1.75, -0.5], [-0.5, 1.0]], [[1.0, 1.0], [-1.25, -1.25]]]> : tensor<3x2x2xf32>} : () -> tensor<3x2x2xf32>
            %y = "onnx.microsoft.MoE"(%x, %c1, %c2, %c3, %c4) {activation_type = "silu", k = 2 : i64, normalize_routing_weights = 1 : i64} : (tensor<2x2xf32>, tensor<2x3xf32>, tensor<3x2x2xf32>, tensor<3x2xf32>, tensor<3x2x2xf32>) -> (tensor<*xf32>)"#,
         &[0.380189, -0.0497861, 0.0928279, -0.603712],
+    );
+}
+
+/// Calls `Tokenizer` on texts of a type; gives the extents and the tokens, or what is wrong.
+fn tokens(ty: &str, texts: &[&[u8]], attributes: &str) -> Result<String, String> {
+    let runtime = Runtime::new();
+    let text = format!(
+        r#"module attributes {{onnx.opset = 21 : i64, onnx.opset.com.microsoft = 1 : i64}} {{
+  func.func @main(%x: tensor<{ty}x!onnx.string>) -> tensor<*x!onnx.string>
+      attributes {{model.input_names = ["x"], model.output_names = ["y"]}} {{
+    %y = "onnx.microsoft.Tokenizer"(%x) {{{attributes}, pad_value = "~"}} : (tensor<{ty}x!onnx.string>) -> tensor<*x!onnx.string>
+    func.return %y : tensor<*x!onnx.string>
+  }}
+}}
+"#
+    );
+    let shape: Vec<usize> = ty.split('x').map(|one| one.parse().unwrap()).collect();
+    let texts = texts.iter().map(|text| text.to_vec()).collect();
+    let x = StringHostTensor::new(TensorShape::new(&shape).unwrap(), texts).unwrap();
+    let program = runtime.compile("model.mlir", &text).unwrap();
+    let model = Model::from_program(program, &runtime).map_err(|error| error.to_string())?;
+    let outputs = model.call(&runtime.context(), (Tensor::from(x),)).wait();
+    let outputs = outputs.map_err(|error| error.to_string())?;
+    let y = outputs.tensor("y").unwrap();
+    let words = y.strings().unwrap().iter();
+    let words = words.map(|word| String::from_utf8_lossy(word));
+    let words = words.map(|word| word.replace('\u{2}', "<").replace('\u{3}', ">"));
+    let words: Vec<String> = words.collect();
+    Ok(format!("{} {}", y.shape(), words.join("|")))
+}
+
+#[test]
+fn texts_are_cut_into_tokens() {
+    let texts: [&[u8]; 2] = [b"ab cd, abc", "h\u{e9} 12".as_bytes()];
+    let plain = "mark = 0 : i64, mincharnum = 1 : i64";
+    for (attributes, wanted) in [
+        (r#"tokenexp = "[a-z]+""#, "[2, 3] ab|cd|abc|h|~|~"),
+        (r#"tokenexp = "a|ab""#, "[2, 2] ab|ab|~|~"),
+        (r#"tokenexp = "\\pL+|\\d""#, "[2, 3] ab|cd|abc|h\u{e9}|1|2"),
+        (
+            r#"separators = [" ", "[,;]"]"#,
+            "[2, 3] ab|cd|abc|h\u{e9}|12|~",
+        ),
+        (r#"tokenexp = "x""#, "[2, 0] "),
+    ] {
+        let found = tokens("2", &texts, &format!("{plain}, {attributes}"));
+        assert_eq!(found.as_deref(), Ok(wanted), "{attributes}");
+    }
+    let marked = "mark = 1 : i64, mincharnum = 1 : i64";
+    let found = tokens(
+        "1x2",
+        &[b"ab", b"c"],
+        &format!(r#"{marked}, tokenexp = ".""#),
+    );
+    assert_eq!(found.as_deref(), Ok("[1, 2, 4] <|a|b|>|<|c|>|~"));
+    let found = tokens(
+        "1x2",
+        &[b"ab", b"c"],
+        &format!(r#"{marked}, separators = [""]"#),
+    );
+    assert_eq!(found.as_deref(), Ok("[1, 2, 4] <|a|b|>|<|c|>|~"));
+    let long = r#"mark = 0 : i64, mincharnum = 2 : i64, tokenexp = "[a-z]+""#;
+    let found = tokens("1", &[b"ab c def"], long);
+    assert_eq!(found.as_deref(), Ok("[1, 2] ab|def"));
+}
+
+#[test]
+fn what_is_no_text_or_no_pattern_is_refused() {
+    let plain = "mark = 0 : i64, mincharnum = 1 : i64";
+    let refused = |attributes: &str| tokens("1", &[b"caf\xe9"], attributes).unwrap_err();
+    for (attributes, wanted) in [
+        (
+            format!(r#"{plain}, tokenexp = "a""#),
+            "operand 0 is expected to have texts in UTF-8, found others in element 0, at byte 3",
+        ),
+        (
+            format!(r#"{plain}, tokenexp = "(a""#),
+            "attribute 'tokenexp' has '(a', which is no pattern: unclosed group",
+        ),
+        (
+            format!(r#"{plain}, separators = ["a", "[b"]"#),
+            "attribute 'separators' has '[b', which is no pattern: unclosed character class",
+        ),
+        (
+            plain.to_owned(),
+            "attribute 'tokenexp' or 'separators' is expected to have a pattern",
+        ),
+        (
+            r#"mark = 0 : i64, mincharnum = 0 : i64, tokenexp = "a""#.to_owned(),
+            "attribute 'mincharnum' is expected to be at least 1, found 0",
+        ),
+        (
+            r#"mark = 0 : i64, mincharnum = 2 : i64, tokenexp = ".""#.to_owned(),
+            "attribute 'mincharnum' is expected to be 1 where each character is a token, found 2",
+        ),
+    ] {
+        let found = refused(&attributes);
+        assert!(found.contains(wanted), "{found}");
+    }
+}
+
+/// Returns what is wrong with one step of `GroupQueryAttention`, of buffers with room for four keys, one head of keys, and
+/// two of queries of 16 elements.
+fn step(lengths: i32, total: i32, position: Option<i64>) -> Result<Vec<f32>, String> {
+    let ones = |ty: &str| {
+        format!(r#""onnx.Constant"() {{value = dense<1.0> : tensor<{ty}>}} : () -> tensor<{ty}>"#)
+    };
+    let position = position.map_or_else(String::new, |position| {
+        format!(r#"%places = "onnx.Constant"() {{value = dense<[[{position}]]> : tensor<1x1xi64>}} : () -> tensor<1x1xi64>"#)
+    });
+    let (name, ty, rotary) = match position.is_empty() {
+        true => ("", "", 0),
+        false => (
+            ", %table, %table, %places",
+            ", tensor<4x8xf32>, tensor<4x8xf32>, tensor<1x1xi64>",
+            1,
+        ),
+    };
+    let operations = format!(
+        r#"%kv = {}
+           %past = {}
+           %table = {}
+           {position}
+           %lengths = "onnx.Constant"() {{value = dense<[{lengths}]> : tensor<1xi32>}} : () -> tensor<1xi32>
+           %total = "onnx.Constant"() {{value = dense<[{total}]> : tensor<1xi32>}} : () -> tensor<1xi32>
+           %y, %r1, %r2 = "onnx.microsoft.GroupQueryAttention"(%x, %kv, %kv, %past, %past, %lengths, %total{name}) {{do_rotary = {rotary} : i64, kv_num_heads = 1 : i64, num_heads = 2 : i64}} : (tensor<1x1x32xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>, tensor<1x1x4x16xf32>, tensor<1x1x4x16xf32>, tensor<1xi32>, tensor<1xi32>{ty}) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>)"#,
+        ones("1x1x16xf32"),
+        ones("1x1x4x16xf32"),
+        ones("4x8xf32"),
+    );
+    call(("tensor<1x1x32xf32>", &[1.0; 32]), &operations)
+}
+
+#[test]
+fn lengths_and_positions_stay_within_their_buffers() {
+    assert!(step(2, 3, Some(3)).is_ok());
+    // What is beyond the room makes a larger buffer.
+    assert!(step(4, 5, None).is_ok());
+    for (lengths, total, position, wanted) in [
+        (
+            2,
+            i32::MAX,
+            None,
+            "the position at [0] is 2147483647: expected one of 6 positions",
+        ),
+        (
+            9,
+            10,
+            None,
+            "the position at [0] is 10: expected one of 6 positions",
+        ),
+        (
+            9,
+            3,
+            None,
+            "1 elements from 9 on do not fit a dimension of extent 4",
+        ),
+        (
+            -3,
+            3,
+            None,
+            "1 elements from -3 on do not fit a dimension of extent 4",
+        ),
+        (
+            2,
+            3,
+            Some(4),
+            "has the position 4, expected one of the 4 of a table of shape [4, 8]",
+        ),
+        (
+            2,
+            3,
+            Some(-1),
+            "has the position -1, expected one of the 4 of a table of shape [4, 8]",
+        ),
+    ] {
+        let found = step(lengths, total, position).unwrap_err();
+        assert!(found.contains(wanted), "{found}");
+    }
+}
+
+#[test]
+fn masks_and_tables_that_do_not_fit_are_named_with_their_extents() {
+    let found = call(
+        ("tensor<1x2x2xf32>", &[1.0; 4]),
+        r#"%c1 = "onnx.Constant"() {value = dense<1.0> : tensor<2x6xf32>} : () -> tensor<2x6xf32>
+           %c2 = "onnx.Constant"() {value = dense<1.0> : tensor<6xf32>} : () -> tensor<6xf32>
+           %c3 = "onnx.Constant"() {value = dense<1> : tensor<1x5xi32>} : () -> tensor<1x5xi32>
+           %y = "onnx.microsoft.Attention"(%x, %c1, %c2, %c3) {num_heads = 1 : i64} : (tensor<1x2x2xf32>, tensor<2x6xf32>, tensor<6xf32>, tensor<1x5xi32>) -> (tensor<*xf32>)"#,
+    );
+    let found = found.unwrap_err();
+    let wanted =
+        "queries [1, 1, 2, 2], keys [1, 1, 2, 2], and a mask [1, 1, 1, 5] don't fit together";
+    assert!(found.contains(wanted), "{found}");
+    let found = call(
+        ("tensor<1x2x8xf32>", &[1.0; 16]),
+        r#"%c1 = "onnx.Constant"() {value = dense<[0]> : tensor<1xi64>} : () -> tensor<1xi64>
+           %c2 = "onnx.Constant"() {value = dense<1.0> : tensor<4x4xf32>} : () -> tensor<4x4xf32>
+           %c3 = "onnx.Constant"() {value = dense<1.0> : tensor<3x4xf32>} : () -> tensor<3x4xf32>
+           %y = "onnx.microsoft.RotaryEmbedding"(%x, %c1, %c2, %c3) : (tensor<1x2x8xf32>, tensor<1xi64>, tensor<4x4xf32>, tensor<3x4xf32>) -> (tensor<*xf32>)"#,
+    );
+    let found = found.unwrap_err();
+    assert!(
+        found.contains("found [4, 4] and [3, 4], and 2 positions"),
+        "{found}"
     );
 }

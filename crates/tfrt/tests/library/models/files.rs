@@ -312,6 +312,29 @@ fn sound_is_mixed_scaled_and_laid_out() {
 }
 
 #[test]
+fn sound_has_other_chunks_of_any_length() {
+    let folder = Folder::new("chunks");
+    folder.write("same.mlir", identity("?xf32", "[\"N\"]"));
+    let bytes = MONO.bytes(&shorts(&[16_384, -32_768]));
+    let data = bytes.windows(4).position(|word| word == b"data").unwrap();
+    for (len, chunk) in [(2, &b"ab"[..]), (3, b"abc\0"), (0, b"")] {
+        let mut longer = bytes[..data].to_vec();
+        longer.extend(b"LIST");
+        longer.extend(u32::to_le_bytes(len));
+        longer.extend(chunk);
+        longer.extend(&bytes[data..]);
+        folder.write("a.wav", longer);
+        let shown = folder.printed("run same.mlir --input a.wav");
+        assert_eq!(shown, "y: f32 [2] = [0.5, -1]\n", "{len}");
+    }
+    let mut cut = bytes[..data].to_vec();
+    cut.extend(b"LIST\xf0\xff\xff\xffabc");
+    folder.write("a.wav", cut);
+    let said = folder.refused("run same.mlir --input a.wav", 1);
+    assert!(said.contains("not a readable WAV file"), "{said}");
+}
+
+#[test]
 fn sound_that_lies_is_refused() {
     let folder = Folder::new("lies");
     let data = shorts(&[1, 2, 3, 4]);

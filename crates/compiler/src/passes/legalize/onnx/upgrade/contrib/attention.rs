@@ -24,6 +24,17 @@ struct Scores {
 pub(super) fn attention(here: &mut Expansion<'_>) -> Made {
     here.refuse(&[(6, "past_sequence_length")], &[])?;
     let (x, weights) = (here.needed(0, "input")?, here.needed(1, "weights")?);
+    let columns = here.extent(weights, 1);
+    let heads = heads(here)?;
+    let has_sizes = super::node::ints(here.module, here.like, "qkv_hidden_sizes")
+        .is_some_and(|sizes| !sizes.is_empty());
+    if let Some(columns) =
+        columns.filter(|columns| !has_sizes && columns % heads.saturating_mul(3) != 0)
+    {
+        return Err(wrong(format!(
+            "attribute 'num_heads' is expected to divide a third of the {columns} columns of 'weights', found {heads}"
+        )));
+    }
     let product = here.add("MatMul", &[x, weights], &[]);
     let bias = here.input(2);
     let all = here.sum(product, &[bias]);

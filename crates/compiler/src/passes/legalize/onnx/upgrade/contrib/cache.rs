@@ -72,6 +72,7 @@ impl Group {
         let total = as_i64(here, total);
         // Of a first call nothing was before, and shorter sequences have their ends among what is given.
         let length = here.extents(queries, 1, 2);
+        let total = within_room(here, total, length);
         let before = here.add("Sub", &[lengths, length], &[]);
         let is_first = here.add("Equal", &[length, total], &[]);
         let zero = here.integers(&[0]);
@@ -279,6 +280,19 @@ impl Group {
         let axis = [("axis", integer(3))];
         (used, here.add("Concat", &[mask, column], &axis))
     }
+}
+
+/// Appends a total that is refused where it is beyond the room of the buffer and what is new: by `Gather`, of all that there
+/// can be.
+fn within_room(here: &mut Expansion<'_>, total: ValueId, length: ValueId) -> ValueId {
+    let one = here.integers(&[1]);
+    let mut n_totals = here.add("Add", &[length, one], &[]);
+    if let Some(past) = here.input(3) {
+        let room = here.extents(past, 2, 3);
+        n_totals = here.add("Add", &[n_totals, room], &[]);
+    }
+    let totals = places(here, n_totals);
+    here.add("Gather", &[totals, total], &[])
 }
 
 /// Appends heads, each divided by the root of the mean of its squares, if there are weights at an index.

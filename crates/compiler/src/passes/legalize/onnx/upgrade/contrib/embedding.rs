@@ -227,7 +227,16 @@ fn rotated(
             "attribute 'num_heads' is expected, since the width of heads does not follow from 'cos_cache'",
         ));
     };
-    let apart = here.reshaped(x, &[0, 0, -1, half.saturating_mul(2)]);
+    let width = half.saturating_mul(2);
+    if let Some(found) = here
+        .extent(x, 2)
+        .filter(|found| width < 1 || found % width != 0)
+    {
+        return Err(wrong(format!(
+            "expected heads as wide as two rows of 'cos_cache', {width}, to divide the width of 'input', found {found}"
+        )));
+    }
+    let apart = here.reshaped(x, &[0, 0, -1, width]);
     let apart = here.transposed(apart, &[0, 2, 1, 3]);
     let y = here.add(
         "RotaryEmbedding",
