@@ -48,6 +48,9 @@ def model(case, form):
         names.append(f"{name} hidden" if is_hidden else name)
         if is_hidden:
             nodes.append(helper.make_node("Concat", [name], [f"{name} hidden"], axis=0))
+        if name in case.few:
+            nodes.append(helper.make_node("Cast", [names[-1]], [f"{name} few"], to=case.few[name]))
+            names[-1] = f"{name} few"
         if is_constant:
             constants.append(numpy_helper.from_array(value, name) if not isinstance(value, onnx.TensorProto) else value)
             continue
@@ -55,14 +58,18 @@ def model(case, form):
         inputs.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), shape))
     while names and not names[-1]:
         names.pop()
-    node = helper.make_node(case.operator, names, case.results, domain=case.domain, name=case.operator, **case.attributes)
+    results = [f"{name} few" if name in case.few else name for name in case.results]
+    node = helper.make_node(case.operator, names, results, domain=case.domain, name=case.operator, **case.attributes)
+    bytes_of = {TensorProto.INT4: TensorProto.INT8, TensorProto.UINT4: TensorProto.UINT8}
+    last = [helper.make_node("Cast", [f"{name} few"], [name], to=bytes_of[kind]) for name, kind in case.few.items()
+            if name in case.results]
     outputs = []
     for name in case.results:
         if name:
             info = onnx.ValueInfoProto()
             info.name = name
             outputs.append(info)
-    graph = helper.make_graph([*nodes, node], "case", inputs, outputs, constants)
+    graph = helper.make_graph([*nodes, node, *last], "case", inputs, outputs, constants)
     imports = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=imports, ir_version=10)
 

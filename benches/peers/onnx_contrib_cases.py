@@ -28,6 +28,8 @@ class Case:
     tolerance: float = 0.0
     # By the name of a result: a dimension, and how much of it is said anything of, for each of dimension 0.
     used: dict = dataclasses.field(default_factory=dict)
+    # By the name of an operand or result: its type of 4 bits, in which NumPy has nothing; outside of the node it is of bytes.
+    few: dict = dataclasses.field(default_factory=dict)
     # What the definition gives, where ONNX Runtime has no kernel.
     defined: list = None
 
@@ -302,8 +304,26 @@ for last in (0, 1):
             zero(t, 130)], types=BYTES, channels_last=last, kernel_shape=[3, 2], strides=[2, 1], **extra)
     add("QLinearAveragePool", f"{last} no zeros", lambda r, t: [whole(r, t, *shape), scale(0.05), None, scale(0.03),
         zero(t, 99)], types=BYTES, channels_last=last, kernel_shape=[2, 2])
+    # A quarter of the means lie in the middle between two steps.
+    add("QLinearAveragePool", f"{last} ties", lambda r, t: [whole(r, t, *shape), scale(0.0537), zero(t, 120), scale(0.0537),
+        zero(t, 120)], types=BYTES, channels_last=last, kernel_shape=[2, 2], strides=[2, 2])
     add("QLinearGlobalAveragePool", f"{last}", lambda r, t: [whole(r, t, *shape), scale(0.05), zero(t, 120), scale(0.02),
         zero(t, 130)], types=BYTES, channels_last=last)
+for extra in [{}, {"pads": [1, 0, 1, 1]}, {"ceil_mode": 1}, {"auto_pad": "SAME_UPPER"}, {"dilations": [2, 1]}]:
+    add("NhwcMaxPool", f"{extra}", lambda r, t: [whole(r, t, 2, 5, 6, 3)], types=BYTES, kernel_shape=[2, 3], strides=[2, 1],
+        **extra)
+for last in (0, 1):
+    for columns in (False, True):
+        for bias in (False, True):
+            for extra in [{}, {"pads": [1, 0, 1, 1], "strides": [2, 1]}, {"group": 2}]:
+                def conv(r, t):
+                    n_own = 4 // extra.get("group", 1)
+                    steps = const(r.random.uniform(0.01, 0.05, 6).astype(F32)) if columns else scale(0.02)
+                    return [whole(r, t, *((2, 5, 6, 4) if last else (2, 4, 5, 6))), scale(0.03), zero(t, 117),
+                            const(whole(r, I8, 6, n_own, 3, 2)), steps, const(numpy.zeros(6 if columns else (), I8)),
+                            scale(0.9), zero(t, 128), const(r.ints(-3000, 3000, 6)) if bias else None]
+                add("QLinearConv", f"{last} {columns} {bias} {extra}", conv, types=BYTES, channels_last=last,
+                    kernel_shape=[3, 2], **extra)
 for opset in (11, 13):
     for axis in (1, 2, -1):
         add("QLinearSoftmax", f"{opset} {axis}", lambda r, t: [whole(r, t, 2, 3, 7), scale(0.05), zero(t, 120),
@@ -472,15 +492,18 @@ def small(values, kind):
     return onnx.TensorProto(data_type=kind, dims=values.shape, raw_data=(flat[::2] | flat[1::2] << 4).tobytes())
 
 
+def named(tensor, name="x0"):
+    tensor.name = name
+    return tensor
+
+
 for zeros in (False, True):
     for places in [(3,), (2, 3), ()]:
         for t in (TensorProto.INT4, TensorProto.UINT4):
             low = -8 if t == TensorProto.INT4 else 0
             def make(r, dtype):
-                data = small(r.ints(low, low + 16, 9, 32), t)
-                data.name = "x0"
-                points = small(r.ints(low, low + 16, 9, 2), t)
-                points.name = "x3"
+                data = named(small(r.ints(low, low + 16, 9, 32), t))
+                points = named(small(r.ints(low, low + 16, 9, 2), t), "x3")
                 return [const(data), r.ints(-9, 9, *places, dtype=numpy.int64), const(r.random.uniform(
                     0.01, 0.1, (9, 2)).astype(dtype)), const(points) if zeros else None]
             add("GatherBlockQuantized", f"{zeros} {places} {t}", make, types=BOTH, block_size=16)
@@ -494,6 +517,41 @@ for zeros in (False, True):
             CASES[-1].types = CASES[-2].types = f"u8 ({bits} bits)"
 add("GatherBlockQuantized", "columns", lambda r, t: [const(r.ints(0, 256, 6, 16, dtype=U8)), r.ints(0, 6, 2),
     const(r.random.uniform(0.01, 0.1, (6, 2)).astype(t))], block_size=16, quantize_axis=-1)
+
+
+# Along axis 1 of (2, 5, 7): one scale for all, one for each place, and, of the standard alone, one for each block of 2.
+SCALES = {"all": ((), {}), "columns": ((5,), {"axis": 1}), "rows": ((2,), {"axis": 0}), "last": ((7,), {"axis": -1}),
+          "blocks": ((2, 3, 7), {"axis": 1, "block_size": 2}), "last blocks": ((2, 5, 2), {"axis": 2, "block_size": 4})}
+for t, name in ((TensorProto.INT4, "i4"), (TensorProto.UINT4, "u4")):
+    low, byte = (-8, I8) if name == "i4" else (0, U8)
+    for domain in (MICROSOFT, ""):
+        for form, (shape, extra) in SCALES.items():
+            for points in ("zeros", "no zeros") if domain == "" or name == "u4" else ("zeros",):
+                if "block_size" in extra and domain:
+                    continue
+
+                def zeros(r, index):
+                    made = named(small(r.ints(low, low + 16, *shape), t), f"x{index}")
+                    return const(made) if points == "zeros" else None
+
+                def steps(r, dtype):
+                    return const(r.random.uniform(0.1, 0.4, shape).astype(dtype))
+
+                label = f"{name} '{domain}' {form} {points}"
+                types = BOTH if domain == "" else (F32,)
+                start = len(CASES)
+                if points == "zeros" or domain == "":
+                    own = {} if points == "zeros" else {"output_dtype": t}
+                    add("QuantizeLinear", label, lambda r, dtype: [r.floats(2, 5, 7, dtype=dtype), steps(r, dtype),
+                        zeros(r, 2)], types=types, domain=domain, kinds=(numpy.dtype(byte).name,), **extra, **own)
+                add("DequantizeLinear", label, lambda r, dtype: [r.ints(low, low + 16, 2, 5, 7, dtype=byte),
+                    steps(r, dtype), zeros(r, 2)], types=types, domain=domain, **extra)
+                add("DequantizeLinear", f"{label}, constant", lambda r, dtype: [const(named(small(
+                    r.ints(low, low + 16, 2, 5, 7), t))), steps(r, dtype), zeros(r, 2)], types=types, domain=domain, **extra)
+                for case in CASES[start:]:
+                    case.types = name
+                    if "constant" not in case.label:
+                        case.few["y" if case.operator == "QuantizeLinear" else "x0"] = t
 
 
 # Recurrent layers.

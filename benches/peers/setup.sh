@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Sets up the peers that come from the Python registry, in `target/peers/venv`: ONNX Runtime, and oneDNN
-# with its headers. Benchmarks that compare with them say so in a line where they are missing.
+# Sets up the peers that come from the Python registry, in `target/peers/venv`: ONNX Runtime with what its
+# quantisers need, and oneDNN with its headers. Benchmarks that compare with them say so in a line where they are
+# missing.
 #
 #   benches/peers/setup.sh [tensorflow] [models]
 #
@@ -14,6 +15,7 @@ packages=(
     numpy==2.3.5
     onnx==1.22.0
     onnxruntime==1.31.1
+    onnx-ir==1.1.0
     onednn-cpu-gomp==2023.2.0
     onednn-devel-cpu-gomp==2023.2.0
 )

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tfrt_host::{AsyncValue, Chain, Error};
+use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::cast::{Casting, cast_into};
 use tfrt_tensor::math::conv::channels_first::{
@@ -83,43 +83,140 @@ impl Filter<'_> {
         }
     }
 
-    fn convolve(
-        self,
-        node: &NodeCall<'_>,
-        convolution: &Convolution,
-        after: TensorConvEpilogue,
-        out: &DenseHostTensor,
-    ) -> Result<AsyncValue<Chain>, Error> {
-        let (x, execution) = (node.inputs.dense(0)?, node.execution);
-        let chain = match self {
-            Filter::Operand(filter) => {
-                convolve_into(execution, convolution, [x, filter], after, out)
-            }
-            Filter::Ordered(filter) => {
-                convolve_ordered_into(execution, convolution, (x, filter), after, out)
-            }
-        };
-        chain.map_err(|error| node.with_name(&error))
+    fn dtype(self) -> DType {
+        match self {
+            Filter::Operand(filter) => filter.dtype(),
+            Filter::Ordered(filter) => filter.dtype(),
+        }
     }
+}
 
-    fn convolve_transposed(
-        self,
-        node: &NodeCall<'_>,
-        transposed: &TransposedConvolution,
+/// A [`Filter`] that is kept until it is used.
+enum KeptFilter {
+    Operand(DenseHostTensor),
+    Ordered(OrderedFilter),
+}
+
+impl KeptFilter {
+    fn borrowed(&self) -> Filter<'_> {
+        match self {
+            KeptFilter::Operand(filter) => Filter::Operand(filter),
+            KeptFilter::Ordered(filter) => Filter::Ordered(filter),
+        }
+    }
+}
+
+/// A convolution, or a transposed one.
+enum Form {
+    Plain(Convolution),
+    Transposed(TransposedConvolution),
+}
+
+impl Form {
+    fn run(
+        &self,
+        execution: &ExecutionContext,
+        (x, filter): (&DenseHostTensor, Filter<'_>),
         after: TensorConvEpilogue,
         out: &DenseHostTensor,
     ) -> Result<AsyncValue<Chain>, Error> {
-        let (x, execution) = (node.inputs.dense(0)?, node.execution);
-        let chain = match self {
-            Filter::Operand(filter) => {
-                convolve_transposed_into(execution, transposed, [x, filter], after, out)
+        match (self, filter) {
+            (Form::Plain(form), Filter::Operand(filter)) => {
+                convolve_into(execution, form, [x, filter], after, out)
             }
-            Filter::Ordered(filter) => {
-                convolve_transposed_ordered_into(execution, transposed, (x, filter), after, out)
+            (Form::Plain(form), Filter::Ordered(filter)) => {
+                convolve_ordered_into(execution, form, (x, filter), after, out)
             }
-        };
-        chain.map_err(|error| node.with_name(&error))
+            (Form::Transposed(form), Filter::Operand(filter)) => {
+                convolve_transposed_into(execution, form, [x, filter], after, out)
+            }
+            (Form::Transposed(form), Filter::Ordered(filter)) => {
+                convolve_transposed_ordered_into(execution, form, (x, filter), after, out)
+            }
+        }
     }
+}
+
+/// Calculates the result of a node, whose operand 2 is the bias.
+fn convolved(
+    node: &NodeCall<'_>,
+    form: Form,
+    filter: Filter<'_>,
+    extents: &[usize],
+) -> Result<Outputs, Error> {
+    let x = node.inputs.dense(0)?;
+    let shift = node.inputs.optional_dense(2)?;
+    node.inputs.expect(0, Family::Floats)?;
+    if matches!(x.dtype(), DType::F16 | DType::Bf16) {
+        return convolved_halves(node, form, filter, extents);
+    }
+    let out = node.output(x.dtype(), extents)?;
+    let after = TensorConvEpilogue {
+        shift: shift.cloned(),
+        ..TensorConvEpilogue::default()
+    };
+    let chain = form
+        .run(node.execution, (x, filter), after, &out)
+        .map_err(|error| node.with_name(&error))?;
+    Ok(Outputs::later(out, chain))
+}
+
+/// Calculates the result of halves as `f32`: sums and the bias are rounded together, once.
+fn convolved_halves(
+    node: &NodeCall<'_>,
+    form: Form,
+    filter: Filter<'_>,
+    extents: &[usize],
+) -> Result<Outputs, Error> {
+    let x = node.inputs.dense(0)?;
+    let shift = node.inputs.optional_dense(2)?;
+    let wanted = x.dtype();
+    for (index, found) in [
+        (1, Some(filter.dtype())),
+        (2, shift.map(DenseHostTensor::dtype)),
+    ] {
+        if let Some(found) = found.filter(|found| *found != wanted) {
+            let message = format_args!("is of {found}, operand 0 of {wanted}");
+            return Err(node.inputs.error(index, message));
+        }
+    }
+    if let Some(shift) = shift
+        && shift.n_elements() != extents[1]
+    {
+        let (found, filters) = (shift.n_elements(), extents[1]);
+        let message =
+            format_args!("has {found} elements, expected one for each of {filters} filters");
+        return Err(node.inputs.error(2, message));
+    }
+    let (x, mut ready) = converted(node, x, DType::F32)?;
+    let filter = match filter {
+        Filter::Operand(filter) => {
+            let (filter, chain) = converted(node, filter, DType::F32)?;
+            ready = ready.and_then_value(move |_| chain);
+            KeptFilter::Operand(filter)
+        }
+        Filter::Ordered(filter) => KeptFilter::Ordered(filter.for_kept_type()),
+    };
+    let mut after = TensorConvEpilogue::default();
+    if let Some(shift) = shift {
+        let (shift, chain) = converted(node, shift, DType::F32)?;
+        ready = ready.and_then_value(move |_| chain);
+        after.shift = Some(shift);
+    }
+    let (sums, out) = (
+        node.output(DType::F32, extents)?,
+        node.output(wanted, extents)?,
+    );
+    let (execution, written) = (node.execution.clone(), sums.clone());
+    let chain = ready.and_then_value(move |_| {
+        form.run(&execution, (&x, filter.borrowed()), after, &written)
+            .into_value()
+    });
+    let (execution, rounded) = (node.execution.clone(), out.clone());
+    let chain = chain.and_then_value(move |_| {
+        cast_into(&execution, Casting::default(), &sums, &rounded).into_value()
+    });
+    Ok(Outputs::later(out, chain))
 }
 
 /// Returns the convolution that the attributes describe, and the extents of its result. `groups` is the name of the
@@ -153,17 +250,8 @@ fn convolution_by(node: &NodeCall<'_>, filter: Filter<'_>) -> Result<Outputs, Er
     if node.attributes.flag("transposed", false)? {
         return transposed::transposed(node, filter);
     }
-    let dtype = node.inputs.dense(0)?.dtype();
     let (convolution, output) = described(node, |rank| filter.extents(node, rank), "groups")?;
-    let shift = node.inputs.optional_dense(2)?.cloned();
-    let out = node.output(dtype, &output)?;
-    let after = TensorConvEpilogue {
-        shift,
-        ..TensorConvEpilogue::default()
-    };
-    node.inputs.expect(0, Family::Floats)?;
-    let chain = filter.convolve(node, &convolution, after, &out)?;
-    Ok(Outputs::later(out, chain))
+    convolved(node, Form::Plain(convolution), filter, &output)
 }
 
 /// Calculates the exact sums of a convolution of integers without their zero points, with a bias of integers.

@@ -1,18 +1,19 @@
 //! Softmax, and its logarithm.
 //!
 //! The largest element is subtracted first, so that nothing overflows; sums are taken in the order of
-//! [`reduce`](super::reduce).
+//! [`reduce`](super::reduce). Rows of halves are calculated as `f32`, so that each result is rounded once.
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
 use super::functions::Float;
 use super::number::Floating;
+use super::pointwise::halves;
 use super::reduce::{BLOCK, Reduce, Sum, block, block_by};
 use super::rows::{Row, chunk_len, each_row, is_streamed};
-use super::{parallel, vectorized};
+use super::{parallel, scratch, vectorized};
 use crate::math::Family;
-use crate::with_floating;
-use crate::{DenseHostTensor, TensorView, TensorViewMut};
+use crate::{DType, DenseHostTensor, TensorView, TensorViewMut};
+use crate::{to_bytes, to_bytes_mut, with_floating};
 
 /// Softmax or its logarithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +115,19 @@ fn row_len(x: &[usize], out: &[usize]) -> Result<usize, Error> {
 /// Calculates rows. The slices are of one length.
 fn rows<T: Floating>(kind: SoftmaxKind, row: usize, x: &[T], is_streamed: bool, out: &mut [T]) {
     let row = row.max(1);
+    if is_half::<T>() {
+        let some = (WIDENED / row).max(1) * row;
+        scratch::with(some.min(out.len()), |wide| {
+            for (x, out) in x.chunks(some).zip(out.chunks_mut(some)) {
+                let wide = &mut wide[..x.len()];
+                halves::widen(T::DTYPE, to_bytes(x), to_bytes_mut(wide));
+                wide.chunks_exact_mut(row)
+                    .for_each(|row| row_in_place(kind, row));
+                halves::narrow(T::DTYPE, to_bytes(wide), to_bytes_mut(out));
+            }
+        });
+        return;
+    }
     with_results(kind, row, |results| {
         each_row(
             x,
@@ -124,6 +138,13 @@ fn rows<T: Floating>(kind: SoftmaxKind, row: usize, x: &[T], is_streamed: bool, 
             |row| make_row(kind, row, results),
         );
     });
+}
+
+/// Number of halves that are widened together, if their rows are not longer.
+const WIDENED: usize = 4096;
+
+fn is_half<T: Floating>() -> bool {
+    matches!(T::DTYPE, DType::F16 | DType::Bf16)
 }
 
 /// Length up to which a row's scratch memory is at hand: to clear more takes longer than to make such a row.
@@ -141,6 +162,14 @@ fn with_results<T: Floating>(kind: SoftmaxKind, row: usize, then: impl FnOnce(&m
 
 /// Calculates one row, in place.
 pub fn row_in_place<T: Floating>(kind: SoftmaxKind, row: &mut [T]) {
+    if is_half::<T>() {
+        scratch::with(row.len(), |wide| {
+            halves::widen(T::DTYPE, to_bytes(row), to_bytes_mut(wide));
+            row_in_place(kind, wide);
+            halves::narrow(T::DTYPE, to_bytes(wide), to_bytes_mut(row));
+        });
+        return;
+    }
     with_results(kind, row.len(), |results| {
         vectorized(
             #[inline(always)]
@@ -216,6 +245,8 @@ fn make_row<T: Floating>(kind: SoftmaxKind, mut row: Row<'_, T>, results: &mut [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::number::Number;
+    use crate::{BF16, F16};
     use proptest::prelude::*;
 
     fn of(kind: SoftmaxKind, x: &[f32], extents: &[usize]) -> Vec<f32> {
@@ -292,5 +323,35 @@ mod tests {
         let mut out = [0.0];
         let mut out = TensorViewMut::new(&mut out, &[]).unwrap();
         assert!(softmax(SoftmaxKind::Softmax, &x, &mut out).is_err());
+    }
+
+    #[test]
+    fn halves_are_rounded_once() {
+        fn check<T: Floating + Number<Wide = f32>>() {
+            for (rows, row) in [(3, 7), (700, 9), (2, WIDENED + 5), (4, 0)] {
+                let x: Vec<T> = (0..rows * row)
+                    .map(|index| T::narrowed((index * 37 % 101) as f32 / 9.0 - 5.0))
+                    .collect();
+                let wide: Vec<f32> = x.iter().map(|x| x.widened()).collect();
+                for kind in [SoftmaxKind::Softmax, SoftmaxKind::LogSoftmax] {
+                    let exact = of(kind, &wide, &[rows, row]);
+                    let exact: Vec<T> = exact.iter().map(|x| T::narrowed(*x)).collect();
+                    let (view, mut out) = (TensorView::new(&x, &[rows, row]), x.clone());
+                    let mut to = TensorViewMut::new(&mut out, &[rows, row]).unwrap();
+                    softmax(kind, &view.unwrap(), &mut to).unwrap();
+                    assert!(
+                        to_bytes(&out) == to_bytes(&exact),
+                        "{kind:?} of {rows} x {row}"
+                    );
+                    let mut in_place = x.clone();
+                    in_place
+                        .chunks_exact_mut(row.max(1))
+                        .for_each(|row| row_in_place(kind, row));
+                    assert!(to_bytes(&in_place) == to_bytes(&exact), "{kind:?} in place");
+                }
+            }
+        }
+        check::<F16>();
+        check::<BF16>();
     }
 }

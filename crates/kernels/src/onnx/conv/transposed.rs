@@ -2,31 +2,22 @@
 
 use tfrt_host::Error;
 use tfrt_tensor::Dims;
-use tfrt_tensor::math::Family;
+use tfrt_tensor::math::conv::TransposedConvolution;
 use tfrt_tensor::math::conv::channels_first::transposed_extents;
-use tfrt_tensor::math::conv::{TensorConvEpilogue, TransposedConvolution};
 use tfrt_tensor::math::window::{Padding, Window};
 
-use super::Filter;
+use super::{Filter, Form, convolved};
 use crate::onnx::pool::image;
 use crate::onnx::windows::{AutoPad, SpatialAttributes};
 use crate::onnx::{NodeCall, Outputs};
 
 pub(super) fn transposed(node: &NodeCall<'_>, filter: Filter<'_>) -> Result<Outputs, Error> {
-    let (dtype, extents) = (node.inputs.dense(0)?.dtype(), image(node)?);
+    let extents = image(node)?;
     let filter_extents = filter.extents(node, extents.len())?;
     let transposed = described(node, &extents, &filter_extents)?;
     let output: Dims = transposed_extents(&transposed, &extents, &filter_extents)
         .map_err(|error| node.with_name(&error))?;
-    let out = node.output(dtype, &output)?;
-    let shift = node.inputs.optional_dense(2)?.cloned();
-    let after = TensorConvEpilogue {
-        shift,
-        ..TensorConvEpilogue::default()
-    };
-    node.inputs.expect(0, Family::Floats)?;
-    let chain = filter.convolve_transposed(node, &transposed, after, &out)?;
-    Ok(Outputs::later(out, chain))
+    convolved(node, Form::Transposed(transposed), filter, &output)
 }
 
 fn described(

@@ -77,6 +77,46 @@ fn convolutions() {
 }
 
 #[test]
+fn convolutions_of_halves_are_rounded_once() {
+    // Between 2048 and 4096 halves are 2 apart: 2048 + 1 + 1 is lost if each sum is rounded.
+    let rounded = ["f16 [1, 2, 1] [fp16(26625), fp16(26625)]"];
+    for (x, filter) in [
+        // Each channel a group of its own, and not.
+        (
+            "[[[2048.0, 1.0], [2048.0, 1.0]]] 1x2x2xf16",
+            "[[[1.0, 1.0]], [[1.0, 1.0]]] 2x1x2xf16",
+        ),
+        (
+            "[[[2048.0, 1.0]]] 1x1x2xf16",
+            "[[[1.0, 1.0]], [[1.0, 1.0]]] 2x1x2xf16",
+        ),
+    ] {
+        let groups = if x.contains("1x2x2") { 2 } else { 1 };
+        op("Conv")
+            .of(x)
+            .of(filter)
+            .of("[1.0, 1.0] 2xf16")
+            .with(format!("\"group\", {groups} : i64"))
+            .gives(&rounded);
+    }
+    op("ConvTranspose")
+        .of("[[[2048.0, 1.0]]] 1x1x2xf16")
+        .of("[[[1.0, 1.0]]] 1x1x2xf16")
+        .of("[1.0] 1xf16")
+        .gives(&["f16 [1, 1, 3] [fp16(26624), fp16(26625), fp16(16384)]"]);
+    let x = "[[[1.0, 1.0]]] 1x1x2xf16";
+    op("Conv")
+        .of(x)
+        .of("[[[1.0]]] 1x1x1xf32")
+        .fails("conv: operand 1 is of f32, operand 0 of f16");
+    op("Conv")
+        .of(x)
+        .of("[[[1.0]]] 1x1x1xf16")
+        .of("[1.0, 2.0] 2xf16")
+        .fails("conv: operand 2 has 2 elements, expected one for each of 1 filters");
+}
+
+#[test]
 fn pooling() {
     let x = "[[[1.0, 5.0, 2.0, 4.0, 3.0]]] 1x1x5xf32";
     let two = "\"kernel_shape\", [2 : i64], \"strides\", [2 : i64]";

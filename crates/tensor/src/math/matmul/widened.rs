@@ -56,6 +56,15 @@ impl WidenedRhs {
         self.dtype
     }
 
+    /// Returns the factor for products of the type that its elements are kept in: of halves, for products of `f32`.
+    #[must_use]
+    pub fn for_kept_type(&self) -> WidenedRhs {
+        WidenedRhs {
+            dtype: self.elements.dtype(),
+            elements: self.elements.clone(),
+        }
+    }
+
     /// Returns the elements in the form that they are multiplied in.
     pub fn elements(&self) -> &DenseHostTensor {
         &self.elements

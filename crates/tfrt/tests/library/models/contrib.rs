@@ -519,5 +519,53 @@ fn masks_and_tables_that_do_not_fit_are_named_with_their_extents() {
     assert!(
         found.contains("found [4, 4] and [3, 4], and 2 positions"),
         "{found}"
+#[test]
+fn means_in_the_middle_between_two_steps_are_even() {
+    // Calculated with scaled numbers, they are rounded elsewhere: to 163, 109 and 129.
+    check(
+        (
+            "tensor<1x3x2x2xf32>",
+            &[
+                173.0, 196.0, 227.0, 54.0, 156.0, 27.0, 93.0, 162.0, 188.0, 98.0, 75.0, 157.0,
+            ],
+        ),
+        r#"%b = "onnx.Cast"(%x) {to = 2 : i64} : (tensor<1x3x2x2xf32>) -> tensor<*xui8>
+           %s = "onnx.Constant"() {value = dense<0.0537> : tensor<f32>} : () -> tensor<f32>
+           %z = "onnx.Constant"() {value = dense<120> : tensor<ui8>} : () -> tensor<ui8>
+           %m = "onnx.microsoft.QLinearAveragePool"(%b, %s, %z, %s, %z) {kernel_shape = [2, 2]} : (tensor<*xui8>, tensor<f32>, tensor<ui8>, tensor<f32>, tensor<ui8>) -> tensor<*xui8>
+           %y = "onnx.Cast"(%m) {to = 1 : i64} : (tensor<*xui8>) -> (tensor<*xf32>)"#,
+        &[162.0, 110.0, 130.0],
+    );
+}
+
+#[test]
+fn channels_of_small_integers_may_come_last() {
+    let x: (&str, &[f32]) = (
+        "tensor<1x2x2x2xf32>",
+        &[10.0, 200.0, 35.0, 90.0, 120.0, 7.0, 255.0, 64.0],
+    );
+    check(
+        x,
+        r#"%b = "onnx.Cast"(%x) {to = 2 : i64} : (tensor<1x2x2x2xf32>) -> tensor<*xui8>
+           %s = "onnx.Constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+           %z = "onnx.Constant"() {value = dense<100> : tensor<ui8>} : () -> tensor<ui8>
+           %w = "onnx.Constant"() {value = dense<[[[[3]], [[-2]]], [[[1]], [[5]]], [[[-4]], [[7]]]]> : tensor<3x2x1x1xi8>} : () -> tensor<3x2x1x1xi8>
+           %ws = "onnx.Constant"() {value = dense<0.25> : tensor<f32>} : () -> tensor<f32>
+           %wz = "onnx.Constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
+           %ys = "onnx.Constant"() {value = dense<4.0> : tensor<f32>} : () -> tensor<f32>
+           %yz = "onnx.Constant"() {value = dense<90> : tensor<ui8>} : () -> tensor<ui8>
+           %a = "onnx.Constant"() {value = dense<[8, -16, 100]> : tensor<3xi32>} : () -> tensor<3xi32>
+           %c = "onnx.microsoft.QLinearConv"(%b, %s, %z, %w, %ws, %wz, %ys, %yz, %a) {channels_last = 1 : i64} : (tensor<*xui8>, tensor<f32>, tensor<ui8>, tensor<3x2x1x1xi8>, tensor<f32>, tensor<i8>, tensor<f32>, tensor<ui8>, tensor<3xi32>) -> tensor<*xui8>
+           %y = "onnx.Cast"(%c) {to = 1 : i64} : (tensor<*xui8>) -> (tensor<*xf32>)"#,
+        &[
+            76.0, 102.0, 126.0, 85.0, 86.0, 99.0, 98.0, 76.0, 70.0, 107.0, 89.0, 66.0,
+        ],
+    );
+    check(
+        x,
+        r#"%b = "onnx.Cast"(%x) {to = 2 : i64} : (tensor<1x2x2x2xf32>) -> tensor<*xui8>
+           %m = "onnx.microsoft.NhwcMaxPool"(%b) {kernel_shape = [2, 1]} : (tensor<*xui8>) -> tensor<*xui8>
+           %y = "onnx.Cast"(%m) {to = 1 : i64} : (tensor<*xui8>) -> (tensor<*xf32>)"#,
+        &[120.0, 200.0, 255.0, 90.0],
     );
 }

@@ -61,6 +61,15 @@ impl OrderedFilter {
         self.elements.dtype()
     }
 
+    /// Returns the filter for images of the type that its elements are kept in: of halves, for images of `f32`.
+    #[must_use]
+    pub fn for_kept_type(&self) -> OrderedFilter {
+        OrderedFilter {
+            extents: self.extents.clone(),
+            elements: self.elements.for_kept_type(),
+        }
+    }
+
     /// Replaces the elements by an equal tensor, so that several filters share one.
     #[must_use]
     pub fn map_elements(self, of: impl FnOnce(DenseHostTensor) -> DenseHostTensor) -> Self {

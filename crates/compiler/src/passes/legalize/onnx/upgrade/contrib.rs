@@ -23,6 +23,7 @@ mod pointwise;
 mod products;
 mod quantized;
 mod tensors;
+mod windows;
 
 const DOMAIN: &str = "onnx.microsoft.";
 /// The number of the type `f32` in the format.
@@ -72,14 +73,16 @@ const OPERATORS: &[(&str, Make)] = &[
     ("MatMulIntegerToFloat", quantized::to_float),
     ("MoE", experts::mixture),
     ("MultiHeadAttention", attention::multi_head),
+    ("NhwcMaxPool", windows::max_pool),
     ("Pad", tensors::pad),
     ("QAttention", attention::quantized),
     ("QEmbedLayerNormalization", embedding::quantized),
     ("QGemm", quantized::gemm),
     ("QLinearAdd", quantized::add),
-    ("QLinearAveragePool", quantized::average_pool),
+    ("QLinearAveragePool", windows::average_pool),
     ("QLinearConcat", quantized::concat),
-    ("QLinearGlobalAveragePool", quantized::global_average_pool),
+    ("QLinearConv", windows::conv),
+    ("QLinearGlobalAveragePool", windows::global_average_pool),
     ("QLinearLeakyRelu", quantized::leaky_relu),
     ("QLinearMul", quantized::mul),
     ("QLinearReduceMean", quantized::reduce_mean),

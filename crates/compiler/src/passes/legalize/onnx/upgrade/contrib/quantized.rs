@@ -3,11 +3,12 @@
 //! | Operator | Becomes |
 //! | --- | --- |
 //! | `QLinearAdd`, `QLinearSoftmax`, .. | the operator on floats, between `DequantizeLinear` and `QuantizeLinear` |
+//! | `QLinearAveragePool`, `QLinearReduceMean`, .. | the mean of whole numbers as floats, and `QuantizeLinear` by the quotient of the scales |
 //! | `MatMulIntegerToFloat`, `QGemm` | `MatMulInteger`, times the scales |
 //! | `DynamicQuantizeMatMul` | `DynamicQuantizeLinear` and that |
 //! | `QuantizeLinear`, `DequantizeLinear` | those of the standard |
 
-use tfrt_ir::{Attribute, ValueId};
+use tfrt_ir::ValueId;
 
 use super::super::integers;
 use super::expansion::integer;
@@ -52,6 +53,41 @@ impl Quantized {
 fn float_at(here: &mut Expansion<'_>, index: usize, name: &str) -> Result<ValueId, Refusal> {
     let (x, form) = (here.needed(index, name)?, Quantized::at(here, index + 1)?);
     Ok(form.taken(here, x))
+}
+
+/// A tensor as numbers that are integers as floats: the scale is left out.
+pub(super) struct Unscaled {
+    pub(super) numbers: ValueId,
+    scale: ValueId,
+}
+
+impl Unscaled {
+    /// Takes the operand at an index; its scale and zero point follow.
+    pub(super) fn at(
+        here: &mut Expansion<'_>,
+        index: usize,
+        name: &str,
+    ) -> Result<Unscaled, Refusal> {
+        let (x, form) = (here.needed(index, name)?, Quantized::at(here, index + 1)?);
+        let scale = here.floats(Vec::new(), &[1.0]);
+        let zero = form.zero;
+        let numbers = Quantized { scale, zero }.taken(here, x);
+        Ok(Unscaled {
+            numbers,
+            scale: form.scale,
+        })
+    }
+
+    /// Appends a mean of the numbers as the result, whose scale is the operand at an index.
+    ///
+    /// Means of few integers lie in the middle between two often, above all with equal scales: they are rounded as the exact
+    /// mean is, since the scale comes in by a quotient that is 1 then.
+    pub(super) fn mean(&self, here: &mut Expansion<'_>, y: ValueId, index: usize) -> Made {
+        let (form, like) = (Quantized::at(here, index)?, here.needed(0, "X")?);
+        let scale = here.add("Div", &[form.scale, self.scale], &[]);
+        let zero = form.zero;
+        Ok(vec![Some(Quantized { scale, zero }.given(here, y, like))])
+    }
 }
 
 /// Appends floats as the result, whose scale is the operand at an index.
@@ -126,62 +162,15 @@ pub(super) fn softmax(here: &mut Expansion<'_>) -> Made {
 }
 
 pub(super) fn reduce_mean(here: &mut Expansion<'_>) -> Made {
-    let x = float_at(here, 0, "data")?;
+    let x = Unscaled::at(here, 0, "data")?;
     let axes = super::super::node::ints(here.module, here.like, "axes").unwrap_or_default();
-    let mut operands = vec![x];
+    let mut operands = vec![x.numbers];
     if !axes.is_empty() {
         operands.push(here.integers(&axes));
     }
     let keeps = here.int("keepdims", 1);
     let y = here.add("ReduceMean", &operands, &[("keepdims", integer(keeps))]);
-    result(here, y, 3, 0)
-}
-
-pub(super) fn average_pool(here: &mut Expansion<'_>) -> Made {
-    let names = [
-        "auto_pad",
-        "ceil_mode",
-        "count_include_pad",
-        "kernel_shape",
-        "pads",
-        "strides",
-    ];
-    let attributes = here.stated(&names);
-    let window = super::super::node::ints(here.module, here.like, "kernel_shape");
-    let rank = window.map(|window| window.len() + 2);
-    pooled(here, "AveragePool", &attributes, rank)
-}
-
-pub(super) fn global_average_pool(here: &mut Expansion<'_>) -> Made {
-    let x = here.needed(0, "X")?;
-    let rank = here.rank(x);
-    pooled(here, "GlobalAveragePool", &[], rank)
-}
-
-fn pooled(
-    here: &mut Expansion<'_>,
-    name: &str,
-    attributes: &[(&'static str, Attribute)],
-    rank: Option<usize>,
-) -> Made {
-    let x = float_at(here, 0, "X")?;
-    if here.int("channels_last", 0) == 0 {
-        let y = here.add(name, &[x], attributes);
-        return result(here, y, 3, 0);
-    }
-    let rank = rank
-        .and_then(|rank| i64::try_from(rank).ok())
-        .filter(|rank| *rank > 2);
-    let Some(rank) = rank else {
-        let message = "attribute 'channels_last' is set for an operand of unknown rank";
-        return Err(Refusal::Unknown(message.to_owned()));
-    };
-    let first: Vec<i64> = [0, rank - 1].into_iter().chain(1..rank - 1).collect();
-    let last: Vec<i64> = [0].into_iter().chain(2..rank).chain([1]).collect();
-    let x = here.transposed(x, &first);
-    let y = here.add(name, &[x], attributes);
-    let y = here.transposed(y, &last);
-    result(here, y, 3, 0)
+    x.mean(here, y, 3)
 }
 
 pub(super) fn quantize(here: &mut Expansion<'_>) -> Made {
