@@ -17,7 +17,9 @@ use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest};
 use tfrt_host::{AnyAsyncValue, DType, Error, ExecutionContext, Value};
 use tfrt_tensor::op::{Prepared, PreparedState};
 
-use super::{Attributes, Inputs, NodeCall, Outputs, Workspace, conv, matmul, ml, rnn, rows};
+use super::{
+    Attributes, Inputs, NodeCall, Outputs, Workspace, conv, matmul, microsoft, ml, rnn, rows,
+};
 use crate::graph;
 
 /// A kernel with its constants in a form of its own, which runs any number of times.
@@ -60,6 +62,7 @@ pub(crate) struct PrepareRow {
 const ROWS: &[&[PrepareRow]] = &[
     conv::PREPARE,
     matmul::PREPARE,
+    microsoft::PREPARE,
     ml::PREPARE,
     rnn::PREPARE,
     graph::PREPARE,
