@@ -1,5 +1,7 @@
 //! Operators of ONNX Runtime's domain `com.microsoft` that no others stand for.
 
+use std::sync::Arc;
+
 use tfrt_host::Error;
 use tfrt_tensor::DType;
 use tfrt_tensor::math::Family;
@@ -8,12 +10,33 @@ use tfrt_tensor::math::linear::inverses_into;
 use tfrt_tensor::math::n_bits::{PackedColumns, packed_product_into};
 
 use super::outputs::IntoValue;
+use super::prepare::{PrepareRow, PreparedKernel, erase};
 use super::{NodeCall, Operations, Outputs, with_floating};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.microsoft.Inverse", inverse),
     ("onnx.microsoft.MatMulNBits", mat_mul_n_bits),
 ];
+
+/// The nodes whose scales and zero points are read once.
+pub(super) const PREPARE: &[PrepareRow] = &[PrepareRow {
+    op: "onnx.microsoft.MatMulNBits",
+    inputs: &[1, 2, 3, 4],
+    types: &[],
+    takes_attributes: false,
+    make: |node| Ok(Some(erase(Columns(Arc::new(packed_columns(node)?))))),
+    restore: None,
+}];
+
+/// `MatMulNBits` of which the matrix is known.
+#[derive(Debug)]
+struct Columns(Arc<PackedColumns>);
+
+impl PreparedKernel for Columns {
+    fn run(self: Arc<Self>, node: &NodeCall<'_>) -> Result<Outputs, Error> {
+        product(node, self.0.clone())
+    }
+}
 
 /// `Inverse`
 fn inverse(node: &NodeCall<'_>) -> Result<Outputs, Error> {
@@ -34,9 +57,12 @@ fn inverse(node: &NodeCall<'_>) -> Result<Outputs, Error> {
 
 /// `MatMulNBits`: rows times packed columns
 fn mat_mul_n_bits(node: &NodeCall<'_>) -> Result<Outputs, Error> {
+    product(node, Arc::new(packed_columns(node)?))
+}
+
+fn product(node: &NodeCall<'_>, columns: Arc<PackedColumns>) -> Result<Outputs, Error> {
     let x = node.inputs.dense(0)?;
     let (dtype, mut extents) = (x.dtype(), x.shape().to_dims());
-    let columns = packed_columns(node)?;
     let n = columns.n_rows;
     if extents.last() != Some(&n) {
         let message = format_args!(
@@ -130,13 +156,12 @@ fn zeros(
     node: &NodeCall<'_>,
     [n_columns, n_blocks]: [usize; 2],
     bits: u8,
-) -> Result<Vec<f32>, Error> {
-    let n_all = n_columns.saturating_mul(n_blocks);
+) -> Result<Option<Vec<f32>>, Error> {
     let Some(zeros) = node.inputs.optional_dense(3)? else {
-        return Ok(vec![f32::from(1_u8 << (bits - 1)); n_all]);
+        return Ok(None);
     };
     if zeros.dtype() != DType::Ui8 {
-        return expected(node, 3, &[n_columns, n_blocks]);
+        return expected(node, 3, &[n_columns, n_blocks]).map(Some);
     }
     let per_byte = 8 / usize::from(bits);
     let n_bytes = n_blocks.div_ceil(per_byte);
@@ -156,7 +181,7 @@ fn zeros(
         f32::from(byte >> (block % per_byte * usize::from(bits)) & mask)
     };
     let all = (0..n_columns).flat_map(|column| (0..n_blocks).map(move |block| (column, block)));
-    Ok(all.map(zero).collect())
+    Ok(Some(all.map(zero).collect()))
 }
 
 /// The block that each row has its scale of.
@@ -207,5 +232,9 @@ fn expected(node: &NodeCall<'_>, index: usize, wanted: &[usize]) -> Result<Vec<f
 fn floats(node: &NodeCall<'_>, index: usize) -> Result<Vec<f32>, Error> {
     #[expect(clippy::cast_possible_truncation, reason = "the sums are of 32 bits")]
     let narrow = |one: &f64| *one as f32;
+    let found = node.inputs.dense(index)?;
+    if found.dtype() == DType::F32 {
+        return Ok(found.read()?.elements::<f32>()?.to_vec());
+    }
     Ok(node.inputs.numbers(index)?.iter().map(narrow).collect())
 }

@@ -18,7 +18,8 @@ use tfrt_host::{AnyAsyncValue, DType, Error, ExecutionContext, Value};
 use tfrt_tensor::op::{Prepared, PreparedState};
 
 use super::{
-    Attributes, Inputs, NodeCall, Outputs, Workspace, conv, matmul, ml, rnn, rows, tokenizer,
+    Attributes, Inputs, NodeCall, Outputs, Workspace, conv, matmul, microsoft, ml, rnn, rows,
+    tokenizer,
 };
 use crate::graph;
 
@@ -62,6 +63,7 @@ pub(crate) struct PrepareRow {
 const ROWS: &[&[PrepareRow]] = &[
     conv::PREPARE,
     matmul::PREPARE,
+    microsoft::PREPARE,
     ml::PREPARE,
     rnn::PREPARE,
     tokenizer::PREPARE,

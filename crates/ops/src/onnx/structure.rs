@@ -23,7 +23,7 @@ pub(crate) const OPS: &[OpDef] = &[
     OpDef::new("onnx.Size", "The number of its operand's elements.").inputs(&[ValueDef::var("data", "T")]).results(&[ValueDef::set("size", &[DType::I64])]).infer(Infer::By(size)),
     OpDef::new("onnx.SpaceToDepth", "Blocks of `blocksize` by `blocksize` places as channels.").inputs(&[ValueDef::var("input", "T")]).results(&[ValueDef::var("output", "T")]).attrs(&[AttrDef::new("blocksize", AttrKind::Int).required()]).infer(Infer::By(space_to_depth)),
     OpDef::new("onnx.Squeeze", "Its operand without dimensions of 1: those stated, or all.").inputs(&[ValueDef::var("data", "T"), ValueDef::set("axes", &[DType::I64]).optional()]).results(&[ValueDef::var("squeezed", "T").by_values()]).infer(Infer::By(squeeze)).traits(Traits::VIEW),
-    OpDef::new("onnx.TensorScatter", "A cache with `update` written into it from given positions on.").inputs(&[ValueDef::var("past_cache", "T"), ValueDef::var("update", "T"), ValueDef::set("write_indices", &[DType::I64]).optional()]).results(&[ValueDef::var("present_cache", "T")]).attrs(&[AttrDef::int("axis", -2), AttrDef::text("mode", "linear")]).traits(Traits::IN_PLACE),
+    OpDef::new("onnx.TensorScatter", "A cache with `update` written into it from given positions on.").inputs(&[ValueDef::var("past_cache", "T"), ValueDef::var("update", "T"), ValueDef::set("write_indices", &[DType::I64]).optional()]).results(&[ValueDef::var("present_cache", "T")]).attrs(&[AttrDef::int("axis", -2), AttrDef::text("mode", "linear")]).infer(Infer::By(tensor_scatter)).traits(Traits::IN_PLACE),
     OpDef::new("onnx.Trilu", "The upper or lower triangle of each matrix; the rest is 0.").inputs(&[ValueDef::var("input", "T"), ValueDef::set("k", &[DType::I64]).optional()]).results(&[ValueDef::var("output", "T")]).attrs(&[AttrDef::int("upper", 1)]).traits(Traits::IN_PLACE),
     OpDef::new("onnx.Unsqueeze", "Its operand with dimensions of 1 where `axes` say.").inputs(&[ValueDef::var("data", "T"), ValueDef::set("axes", &[DType::I64])]).results(&[ValueDef::var("expanded", "T").by_values()]).infer(Infer::By(unsqueeze)).traits(Traits::VIEW),
     OpDef::new("onnx.Upsample", "The old name of `Resize`.").inputs(&[ValueDef::var("X", "T"), ValueDef::set("scales", &[DType::F32])]).results(&[ValueDef::var("Y", "T").by_values()]).attrs(&[AttrDef::text("mode", "nearest")]).infer(Infer::By(upsample)),
@@ -52,6 +52,27 @@ fn affine_grid(call: &mut InferCall<'_>) -> Result<(), InferError> {
     });
     let dtype = call.input(0).dtype;
     call.give(0, dtype, dims);
+    Ok(())
+}
+
+/// The extents of the cache; those that it does not state are the update's, but along `axis`.
+fn tensor_scatter(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let (mut cache, update) = (call.input(0).clone(), call.input(1).clone());
+    let ranks = cache.rank().zip(update.rank());
+    if ranks.is_some_and(|(cache, update)| cache == update) {
+        let axis = call.attrs.int("axis").unwrap_or(-2);
+        let at = call.axis(axis, cache.rank().unwrap_or_default())?;
+        let dims = cache.dims.iter_mut().flatten();
+        let dims = dims.zip(update.dims.iter().flatten()).enumerate();
+        for (place, (dim, updated)) in dims {
+            if place != at
+                && (dim.is_unknown() || dim.value().is_none() && updated.value().is_some())
+            {
+                dim.clone_from(updated);
+            }
+        }
+    }
+    call.give(0, cache.dtype, cache.dims);
     Ok(())
 }
 

@@ -51,6 +51,28 @@ pub fn cut(
     dense_of(metadata, all, allocator)
 }
 
+/// Adds so many zeros before and behind the elements of a dimension.
+///
+/// # Errors
+///
+/// `ResourceExhausted` if there is no memory; `InvalidArgument` for a tensor that is not dense, or too large.
+pub fn fill(
+    tensor: &Tensor,
+    dimension: usize,
+    [n_before, n_behind]: [usize; 2],
+    allocator: &Arc<dyn HostAllocator>,
+) -> Result<Tensor, Error> {
+    let metadata = tensor.as_dense()?.metadata();
+    let zeros = |n: usize| -> Result<Tensor, Error> {
+        let mut extents = metadata.shape.to_dims();
+        extents[dimension] = n;
+        let metadata = TensorMetadata::new(metadata.dtype, TensorShape::new(&extents)?);
+        Ok(DenseHostTensor::zeroed(allocator, metadata)?.into())
+    };
+    let (before, behind) = (zeros(n_before)?, zeros(n_behind)?);
+    join(&[&before, tensor, &behind], Some(dimension), allocator).map_err(Error::invalid_argument)
+}
+
 /// Puts tensors of one type behind each other along a dimension, or along a new one in front of the others.
 ///
 /// # Errors

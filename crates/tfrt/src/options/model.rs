@@ -121,9 +121,10 @@ pub struct StateOptions {
     /// Call the model in steps (may be repeated). An input that has one dimension more than the model takes has a step in
     /// each element of its first. N is the number of steps: without such an input, the same N times. DIM is a
     /// dimension by name: inputs that have it are cut along it, in pieces of SIZE [default: 1]; INPUT=DIM is a dimension
-    /// of one input, by name or number. An input as long as what a cache has seen, such as a mask, grows with the steps.
+    /// of one input, by name or number. With +BEFORE each piece begins with so many elements from before it, zeros at
+    /// first, and the last is filled with zeros. An input as long as what a cache has seen, such as a mask, grows with the steps.
     /// Outputs that have the DIM, too, are joined along it; all others are stacked in a new first dimension
-    #[arg(long = "steps", value_name = "N|DIM[:SIZE]|INPUT=DIM[:SIZE]")]
+    #[arg(long = "steps", value_name = "N|[INPUT=]DIM[:SIZE[+BEFORE]]")]
     pub steps: Vec<String>,
 }
 

@@ -519,6 +519,9 @@ fn masks_and_tables_that_do_not_fit_are_named_with_their_extents() {
     assert!(
         found.contains("found [4, 4] and [3, 4], and 2 positions"),
         "{found}"
+    );
+}
+
 #[test]
 fn means_in_the_middle_between_two_steps_are_even() {
     // Calculated with scaled numbers, they are rounded elsewhere: to 163, 109 and 129.

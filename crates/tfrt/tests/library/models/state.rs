@@ -348,6 +348,50 @@ fn sizes_in_the_beginning_are_those_that_somebody_says() {
     assert_eq!(shape(given, 1), "[1, 3, 2]");
 }
 
+/// The cache of `GroupQueryAttention`, whose last dimension has only a name, as the builder of ONNX Runtime GenAI states it.
+const GROUPED: &str = r#"module attributes {onnx.opset = 21 : i64, onnx.opset.com.microsoft = 1 : i64} {
+  func.func @main(%x: tensor<?x?x32xf32>, %lengths: tensor<?xi32>, %total: tensor<1xi32>,
+                  %k: tensor<?x1x?x?xf32>, %v: tensor<?x1x?x?xf32>)
+      -> (tensor<?x?x16xf32>, tensor<?x1x?x?xf32>, tensor<?x1x?x?xf32>)
+      attributes {model.input_names = ["x", "lengths", "total", "past.key", "past.value"],
+                  model.output_names = ["y", "present.key", "present.value"],
+                  model.input_dims = [["B", "S", 32 : i64], ["B"], [1 : i64], ["B", 1 : i64, "P", "D"], ["B", 1 : i64, "P", "D"]],
+                  model.output_dims = [["B", "S", 16 : i64], ["B", 1 : i64, "T", "D"], ["B", 1 : i64, "T", "D"]]} {
+    %none = "graph.none"() : () -> none
+    %y, %nk, %nv = "onnx.microsoft.GroupQueryAttention"(%x, %none, %none, %k, %v, %lengths, %total)
+        {kv_num_heads = 1 : i64, num_heads = 2 : i64}
+        : (tensor<?x?x32xf32>, none, none, tensor<?x1x?x?xf32>, tensor<?x1x?x?xf32>, tensor<?xi32>, tensor<1xi32>)
+        -> (tensor<?x?x16xf32>, tensor<?x1x?x?xf32>, tensor<?x1x?x?xf32>)
+    func.return %y, %nk, %nv : tensor<?x?x16xf32>, tensor<?x1x?x?xf32>, tensor<?x1x?x?xf32>
+  }
+}
+"#;
+
+#[test]
+fn sizes_in_the_beginning_follow_from_what_is_written_into_a_cache() {
+    let runtime = runtime();
+    let (model, context) = (model(&runtime, GROUPED), runtime.context());
+    for (room, wanted) in [(None, "[1, 1, 2, 8]"), (Some(5), "[1, 1, 5, 8]")] {
+        let session = model.session().state("present.key", "past.key").unwrap();
+        let mut session = session.state("present.value", "past.value").unwrap();
+        if let Some(room) = room {
+            session = session.dim("P", room).unwrap();
+        }
+        for n_before in 0..2 {
+            let number = |n: i32| Tensor::from_slice(&[1], &[n]).unwrap();
+            let inputs = [
+                ("x", tensor(&[1, 1, 32], &numbers(32))),
+                ("lengths", number(n_before)),
+                ("total", number(n_before + 1)),
+            ];
+            session.step(&context, inputs).wait().unwrap();
+        }
+        let states = session.read(&context).wait().unwrap();
+        let shape = states.tensor("past.key").unwrap().shape().to_string();
+        assert_eq!(shape, wanted);
+    }
+}
+
 #[test]
 fn sizes_that_were_guessed_wrong_are_told() {
     let runtime = runtime();

@@ -18,6 +18,35 @@ const MASKED: &str = r#"module attributes {onnx.opset = 17 : i64} {
 }
 "#;
 
+/// Gives the first and the last of its elements, and how many it has seen.
+const WINDOW: &str = r#"module attributes {onnx.opset = 17 : i64} {
+  func.func @main(%x: tensor<1x4xf32>, %seen: tensor<1xf32>) -> (tensor<2xf32>, tensor<1xf32>)
+      attributes {model.input_names = ["x", "seen"], model.output_names = ["y", "now"]} {
+    %ends = "onnx.Constant"() {value = dense<[0, 3]> : tensor<2xi64>} : () -> tensor<2xi64>
+    %z = "onnx.Gather"(%x, %ends) {axis = 1 : i64} : (tensor<1x4xf32>, tensor<2xi64>) -> tensor<1x2xf32>
+    %axes = "onnx.Constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+    %y = "onnx.Squeeze"(%z, %axes) : (tensor<1x2xf32>, tensor<1xi64>) -> tensor<2xf32>
+    %four = "onnx.Constant"() {value = dense<4.0> : tensor<1xf32>} : () -> tensor<1xf32>
+    %now = "onnx.Add"(%seen, %four) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
+    func.return %y, %now : tensor<2xf32>, tensor<1xf32>
+  }
+}
+"#;
+
+#[test]
+fn pieces_begin_with_what_was_before_and_the_last_is_filled() {
+    let folder = Folder::new("steps-behind");
+    folder.write("window.mlir", WINDOW);
+    folder.write("x.json", "[[1, 2, 3, 4, 5, 6, 7]]");
+    let line = "run window.mlir --state now=seen --input x=x.json --steps x=1:3+1";
+    let wanted = "y: f32 [3, 2] = [[0, 3], [3, 6], [6, 0]]";
+    assert_eq!(printed(&folder, line), wanted);
+    // Without what was before the last is filled all the same.
+    let line = "run window.mlir --state now=seen --input x=x.json --steps x=1:4+0";
+    let wanted = "y: f32 [2, 2] = [[1, 4], [5, 0]]";
+    assert_eq!(printed(&folder, line), wanted);
+}
+
 /// A folder with models that have state.
 fn folder(name: &str) -> Folder {
     let folder = Folder::new(name);

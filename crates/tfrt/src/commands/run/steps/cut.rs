@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use tfrt::model::{Datum, Dim, ValueInfo};
+use tfrt::tensor::Tensor;
+use tfrt::{Error, HostAllocator};
 
 use crate::commands::model_inputs::dims;
+use crate::data::steps;
 use crate::failure::Failure;
 
 /// An input that is cut along a dimension, in pieces of a size.
@@ -26,6 +30,9 @@ pub(super) enum Form {
     /// They begin with so many elements from before the first step, and end with those of the step: all that a cache has
     /// seen by then.
     UpTo { n_before: usize },
+    /// They begin with so many elements from before the step, which are zeros before the first, and the last is filled with
+    /// zeros.
+    Behind { n_before: usize },
 }
 
 impl Cut {
@@ -65,7 +72,7 @@ impl Cut {
     /// Returns how many steps an input has.
     pub(super) fn n_steps(&self, input: &ValueInfo, datum: &Datum) -> Result<usize, Failure> {
         let (dimension, size, name) = (self.dimension, self.size, &input.name);
-        let extent = self.extent(datum);
+        let extent = self.n_taken(datum);
         let is_fixed = matches!(dims(input).get(dimension), Some(Dim::Fixed(_)));
         if self.form == Form::Range && is_fixed && !extent.is_multiple_of(size) {
             return Err(Failure::Usage(format!(
@@ -89,13 +96,37 @@ impl Cut {
             Form::UpTo { n_before } => {
                 0..extent.min(n_before.saturating_add(begin).saturating_add(self.size))
             }
+            Form::Behind { n_before } => begin..begin + n_before + self.size,
         }
+    }
+
+    /// Adds the zeros that pieces have before the first element and behind the last.
+    pub(super) fn filled(
+        &self,
+        tensor: &Tensor,
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<Option<Tensor>, Error> {
+        let Form::Behind { n_before } = self.form else {
+            return Ok(None);
+        };
+        let extent = tensor.metadata().shape.to_dims()[self.dimension];
+        let n_behind = extent.next_multiple_of(self.size) - extent;
+        let filled = steps::fill(tensor, self.dimension, [n_before, n_behind], allocator)?;
+        Ok(Some(filled))
     }
 
     pub(super) fn extent(&self, datum: &Datum) -> usize {
         match datum {
             Datum::Tensor(tensor) => tensor.metadata().shape.to_dims()[self.dimension],
             _ => 0,
+        }
+    }
+
+    /// Returns how many elements the steps take.
+    pub(super) fn n_taken(&self, datum: &Datum) -> usize {
+        match self.form {
+            Form::Behind { n_before } => self.extent(datum).saturating_sub(n_before),
+            _ => self.extent(datum),
         }
     }
 }

@@ -83,7 +83,7 @@ impl StepPlan {
         data: Vec<Option<Datum>>,
         context: &Context,
     ) -> Result<Steps, Failure> {
-        let mut inputs = self.take_inputs(data)?;
+        let mut inputs = self.take_inputs(data, context)?;
         let found = self.found_steps(&inputs)?;
         let n_steps = self.count(found.as_ref())?;
         let is_joined = self.n_steps.is_some() || found.is_some();
@@ -107,17 +107,29 @@ impl StepPlan {
     }
 
     /// Gives the session the state that it begins with, and returns the other inputs.
-    fn take_inputs(&mut self, data: Vec<Option<Datum>>) -> Result<Vec<StepInput>, Failure> {
+    fn take_inputs(
+        &mut self,
+        data: Vec<Option<Datum>>,
+        context: &Context,
+    ) -> Result<Vec<StepInput>, Failure> {
+        let allocator = context.execution().allocator();
         let model = self.session.model().clone();
         let mut inputs = Vec::new();
         for (index, (input, datum)) in model.inputs().iter().zip(data).enumerate() {
-            let Some(datum) = datum else { continue };
+            let Some(mut datum) = datum else { continue };
             if self.is_state(index) {
                 let begun = self.session.clone().initial(&input.name, datum);
                 self.session = begun.map_err(|error| rejected(&error))?;
                 continue;
             }
             let cut = self.cut_of(index, input, &datum)?;
+            if let (Some(cut), Datum::Tensor(tensor)) = (&cut, &datum)
+                && let Some(filled) = cut
+                    .filled(tensor, allocator)
+                    .map_err(|error| rejected(&error))?
+            {
+                datum = filled.into();
+            }
             inputs.push(StepInput { index, datum, cut });
         }
         Ok(inputs)
@@ -144,7 +156,7 @@ impl StepPlan {
             found = Some(FoundSteps {
                 n_steps,
                 input: name.clone(),
-                taken: (cut.extent(&given.datum), cut.size),
+                taken: (cut.n_taken(&given.datum), cut.size),
             });
         }
         Ok(found)
@@ -258,9 +270,18 @@ impl StepPlan {
         }
         let cuts = self.cuts_of(text, None);
         let cuts = cuts.or_else(|| {
-            let (dimension, size) = text.rsplit_once(':')?;
+            let (dimension, sizes) = text.rsplit_once(':')?;
+            let (size, n_before) = match sizes.split_once('+') {
+                Some((size, n_before)) => (size, Some(n_before.parse().ok()?)),
+                None => (sizes, None),
+            };
             let size = size.parse().ok().filter(|size| *size > 0)?;
-            self.cuts_of(dimension, Some(size))
+            let mut cuts = self.cuts_of(dimension, Some(size))?;
+            if let Some(n_before) = n_before {
+                let form = Form::Behind { n_before };
+                cuts.iter_mut().for_each(|cut| cut.form = form);
+            }
+            Some(cuts)
         });
         let Some(cuts) = cuts else {
             return Err(self.no_such_dimension(text));
