@@ -14,11 +14,13 @@
 
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{Error, ExecutionContext};
+use tfrt_tensor::DenseHostTensor;
 
 mod activation;
 mod attention;
 mod attributes;
 mod bits;
+mod cache;
 mod cast;
 mod constant;
 mod control;
@@ -85,6 +87,7 @@ pub const OPERATIONS: &[&Operations] = &[
     activation::OPERATIONS,
     attention::OPERATIONS,
     bits::OPERATIONS,
+    cache::OPERATIONS,
     cast::OPERATIONS,
     constant::OPERATIONS,
     conv::OPERATIONS,
@@ -132,6 +135,9 @@ pub struct NodeCall<'a> {
     pub name: &'static str,
     /// The operands.
     pub inputs: Inputs<'a>,
+    /// Operand 0, if it is a tensor that nobody else will look at, so that the result of a row with the trait `IN_PLACE`
+    /// may be written over it.
+    pub own_target: Option<&'a DenseHostTensor>,
     /// The attributes.
     pub attributes: Attributes<'a>,
     /// The version of the operator set.

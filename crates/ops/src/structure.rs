@@ -51,6 +51,15 @@ pub(crate) const OPS: &[OpDef] = &[
     moves("update_slice", "Its operand with `update` in place of the elements from `starts` on; a start that leaves too little room, or is below 0, is moved so that all of it fits.", slices::update)
         .inputs(&[X, ValueDef::var("update", "T"), ValueDef::set("starts", INDEX)])
         .traits(Traits::IN_PLACE),
+    moves("update_cache", "A cache of keys or values, with room in dimension 2, and `update` written into it from `starts` of each batch on; and the first `total` elements of that dimension.", slices::update_cache)
+        .inputs(&[
+            X,
+            ValueDef::var("update", "T"),
+            ValueDef::set("starts", INDEX),
+            ValueDef::set("total", INDEX),
+        ])
+        .results(&[Y, ValueDef::var("seen", "T")])
+        .traits(Traits::IN_PLACE),
     moves("pad", "Its operand with elements added before and behind along some axes; fewer where `pads` are negative.", pad)
         .inputs(&[
             X,

@@ -70,7 +70,8 @@ impl HasCodec for Tensor {
             write_extents(&metadata.shape, encoder);
         };
         match self {
-            Tensor::Dense(tensor) => {
+            Tensor::Dense(_) | Tensor::Growable(_) => {
+                let tensor = self.as_dense()?;
                 begin(encoder, DENSE, tensor.metadata());
                 encoder.part(tensor.buffer().clone());
             }

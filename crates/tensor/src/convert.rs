@@ -15,6 +15,7 @@ use crate::{
 /// | any | the same | a copy |
 /// | `ScalarHost` | `DenseHost` | the value everywhere |
 /// | `CooHost` | `DenseHost` | the values at their places, 0 elsewhere |
+/// | `GrowableHost` | `DenseHost` | the elements in a row |
 /// | `CooHost` | `ScalarHost` | possible if there is at most one element, or no value |
 ///
 /// # Errors
@@ -44,6 +45,11 @@ pub fn to_format(
         (Tensor::Scalar(scalar), TensorFormat::ScalarHost) => Ok(scalar.clone().into()),
         // Strings are copied when one of those who share them writes.
         (Tensor::String(strings), TensorFormat::StringHost) => Ok(strings.clone().into()),
+        // No handle changes.
+        (Tensor::Growable(tensor), TensorFormat::GrowableHost) => Ok(tensor.clone().into()),
+        (Tensor::Growable(tensor), TensorFormat::DenseHost) => {
+            Ok(tensor.to_dense(allocator)?.into())
+        }
         (Tensor::Scalar(scalar), TensorFormat::DenseHost) => Ok(scalar.to_dense(allocator)?.into()),
         (Tensor::Coo(coo), TensorFormat::DenseHost) => Ok(coo.to_dense(allocator)?.into()),
         (Tensor::Coo(coo), TensorFormat::ScalarHost) => Ok(coo_to_scalar(coo)?.into()),

@@ -5,6 +5,7 @@
 //! | say how large a tensor is, and of what | [`TensorShape`], [`TensorMetadata`], [`DType`] |
 //! | hold one, of whatever format | [`Tensor`] |
 //! | hold numbers in a row | [`DenseHostTensor`]; [`ScalarHostTensor`] if all are equal, [`CooHostTensor`] if most are 0 |
+//! | hold numbers to which more are appended | [`GrowableTensor`] |
 //! | hold strings | [`StringHostTensor`] |
 //! | hold several, or perhaps none | [`Sequence`], [`Optional`] |
 //! | read and write elements | [`DenseHostTensor::read`], [`DenseHostTensor::write`], [`TensorView`] |
@@ -41,6 +42,7 @@ mod device;
 #[allow(unsafe_code, reason = "a listed module")]
 mod element;
 mod fixed;
+mod growable;
 pub mod math;
 mod metadata;
 pub mod npy;
@@ -65,6 +67,7 @@ pub use element::{
     Small, Ui2, Ui4, from_bytes, from_bytes_mut, to_bytes, to_bytes_mut,
 };
 pub use fixed::FixedRankShape;
+pub use growable::GrowableTensor;
 pub use metadata::TensorMetadata;
 pub use scalar::ScalarHostTensor;
 pub use shape::{Dims, MAX_RANK, PartialTensorShape, TensorShape};

@@ -5,8 +5,8 @@ use std::fmt;
 use tfrt_host::{Error, Heap, Value};
 
 use crate::{
-    CooHostTensor, DenseHostTensor, DeviceTensor, ScalarHostTensor, StringHostTensor,
-    TensorMetadata,
+    CooHostTensor, DenseHostTensor, DeviceTensor, GrowableTensor, ScalarHostTensor,
+    StringHostTensor, TensorMetadata,
 };
 
 /// Storage format of a tensor's elements.
@@ -20,6 +20,8 @@ pub enum TensorFormat {
     CooHost,
     /// [`StringHostTensor`]
     StringHost,
+    /// [`GrowableTensor`]
+    GrowableHost,
     /// [`DeviceTensor`]
     Device,
 }
@@ -32,6 +34,7 @@ impl TensorFormat {
             TensorFormat::ScalarHost => "ScalarHost",
             TensorFormat::CooHost => "CooHost",
             TensorFormat::StringHost => "StringHost",
+            TensorFormat::GrowableHost => "GrowableHost",
             TensorFormat::Device => "Device",
         }
     }
@@ -66,6 +69,8 @@ pub enum Tensor {
     Coo(CooHostTensor),
     /// Strings.
     String(StringHostTensor),
+    /// Elements with room for more behind them.
+    Growable(GrowableTensor),
     /// Elements in memory that only a device reads: [`transfer`](crate::transfer) brings them to the host.
     Device(DeviceTensor),
 }
@@ -78,6 +83,7 @@ impl Tensor {
             Tensor::Scalar(tensor) => tensor.metadata(),
             Tensor::Coo(tensor) => tensor.metadata(),
             Tensor::String(tensor) => tensor.metadata(),
+            Tensor::Growable(tensor) => tensor.metadata(),
             Tensor::Device(tensor) => tensor.metadata(),
         }
     }
@@ -89,19 +95,22 @@ impl Tensor {
             Tensor::Scalar(_) => TensorFormat::ScalarHost,
             Tensor::Coo(_) => TensorFormat::CooHost,
             Tensor::String(_) => TensorFormat::StringHost,
+            Tensor::Growable(_) => TensorFormat::GrowableHost,
             Tensor::Device(_) => TensorFormat::Device,
         }
     }
 
-    /// Returns the dense tensor that this is.
+    /// Returns the dense tensor that this is. Of one that grows it is a copy, made once.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if it is of another format, or on a device.
+    /// `InvalidArgument` if it is of another format, or on a device; `ResourceExhausted` if there is no memory for a
+    /// copy.
     #[inline]
     pub fn as_dense(&self) -> Result<&DenseHostTensor, Error> {
         match self {
             Tensor::Dense(tensor) => Ok(tensor),
+            Tensor::Growable(tensor) => tensor.as_dense(),
             _ => Err(self.is_not(TensorFormat::DenseHost)),
         }
     }
@@ -155,6 +164,7 @@ impl Tensor {
             Tensor::Scalar(tensor) => Ok(tensor.to_string()),
             Tensor::Coo(tensor) => tensor.to_text(),
             Tensor::String(tensor) => Ok(tensor.to_string()),
+            Tensor::Growable(tensor) => tensor.as_dense()?.to_text(),
             Tensor::Device(tensor) => Ok(tensor.to_string()),
         }
     }
@@ -172,7 +182,7 @@ macro_rules! formats {
 }
 
 formats!(DenseHostTensor => Dense, ScalarHostTensor => Scalar, CooHostTensor => Coo, StringHostTensor => String);
-formats!(DeviceTensor => Device);
+formats!(GrowableTensor => Growable, DeviceTensor => Device);
 
 impl Value for Tensor {
     const NAME: &'static str = "!t.tensor";

@@ -34,7 +34,8 @@ fn truth(handle: &TensorHandle) -> Result<bool, Error> {
             let first = strings.strings().first().ok_or_else(wrong)?;
             Ok(!first.is_empty())
         }
-        Tensor::Dense(dense) => {
+        Tensor::Dense(_) | Tensor::Growable(_) => {
+            let dense = tensor.as_dense()?;
             let reading = dense.read()?;
             with_element!(dense.dtype(), T => match reading.elements::<T>()? {
                 [only] => Ok(*only != <T as tfrt_tensor::Element>::ZERO),

@@ -122,7 +122,9 @@ impl Started {
 /// the call, or are marked kernels.
 struct Forward {
     register: u32,
-    handle: AnyAsyncValue,
+    /// Taken with the results, if nobody else wants one: so that a caller may be the only holder of a result, also while
+    /// the call is not over.
+    handle: UnsafeCell<Option<AnyAsyncValue>>,
     /// Taken by whoever fills the register.
     promise: UnsafeCell<Option<AnyPromise>>,
 }
@@ -132,7 +134,7 @@ impl Forward {
         let (promise, handle) = AnyAsyncValue::pending();
         Forward {
             register,
-            handle,
+            handle: UnsafeCell::new(Some(handle)),
             promise: UnsafeCell::new(Some(promise)),
         }
     }
@@ -403,8 +405,33 @@ impl Registers {
         self.with_forward(register, |_| ()).is_some()
     }
 
+    /// Returns the value that stands for a register which marked kernels read, or which is returned more than once.
     fn forward_handle(&self, register: u32) -> Option<AnyAsyncValue> {
-        self.with_forward(register, |forward| forward.handle.clone())
+        let handle = self.with_forward(register, |forward| {
+            // SAFETY: of such registers nobody takes the handle (`take_forward_handle`).
+            forward.handle.with(|handle| unsafe { &*handle }.clone())
+        });
+        handle.flatten()
+    }
+
+    /// Returns the value that stands for a returned register; the call keeps none, unless somebody else wants one. For
+    /// the thread that takes the results, once.
+    fn take_forward_handle(&self, register: u32) -> Option<AnyAsyncValue> {
+        let returned = self.shape.returned();
+        let index = returned.binary_search_by_key(&register, |(register, _)| *register);
+        let is_returned_once = index.is_ok_and(|index| returned[index].1 == 1);
+        let is_marked = self.shape.read_by_marked().binary_search(&register).is_ok();
+        if !is_returned_once || is_marked {
+            return self.forward_handle(register);
+        }
+        let handle = self.with_forward(register, |forward| {
+            // SAFETY: results are taken once, by one thread, and nobody else looks at the handle of a register that no
+            // marked kernel reads: `forward_handle` is asked for those of such, and here.
+            forward
+                .handle
+                .with_mut(|handle| unsafe { &mut *handle }.take())
+        });
+        handle.flatten()
     }
 
     /// Tells whether a slot holds references for a register's returns: it was filled while
@@ -857,7 +884,7 @@ impl Registers {
         let taken = self.results_taken.swap(true, Ordering::Relaxed);
         assert!(!taken, "the results of a call are taken once");
         self.shape.result_registers().iter().map(|register| {
-            if let Some(handle) = self.forward_handle(*register) {
+            if let Some(handle) = self.take_forward_handle(*register) {
                 return Some(handle.settled());
             }
             // SAFETY: `holds_returns`: filled by this thread while confined, with a reference for

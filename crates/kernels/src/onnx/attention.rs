@@ -3,10 +3,11 @@
 use tfrt_host::{AsyncValue, Chain, Error};
 use tfrt_tensor::math::Family;
 use tfrt_tensor::math::attention::{
-    self, ScoreOptions, ScoreStage, TensorMask, attention_into, scored_into, scores_into,
+    self, ScoreOptions, ScoreStage, TensorMask, attention_into, attention_over_cache_into,
+    scored_into, scores_into,
 };
 use tfrt_tensor::math::layout_copy::{LayoutCopy, concat_extents, concat_into};
-use tfrt_tensor::{DType, DenseHostTensor, Dims, TensorShape};
+use tfrt_tensor::{DType, DenseHostTensor, Dims, Tensor, TensorShape};
 
 use super::outputs::IntoValue;
 use super::{NodeCall, Operations, Outputs};
@@ -23,15 +24,21 @@ pub(super) const OPERATIONS: &Operations = &[
 ];
 
 /// A tensor, and the chain that is there when its elements are.
-type PendingTensor = (DenseHostTensor, AsyncValue<Chain>);
+type PendingTensor = (Tensor, AsyncValue<Chain>);
 
 /// Splits heads into a dimension of their own: `[batch, length, heads * width]` to `[batch, heads, length, width]`.
 fn by_heads(node: &NodeCall<'_>, index: usize, heads: &str) -> Result<PendingTensor, Error> {
+    let ready = AsyncValue::available(Chain);
+    if let growing @ Tensor::Growable(cache) = node.inputs.tensor(index)?
+        && cache.metadata().shape.rank() == 4
+    {
+        return Ok((growing.clone(), ready));
+    }
     let x = node.inputs.dense(index)?;
     let extents = x.shape().to_dims();
     let &[batch, length, hidden] = &extents[..] else {
         if extents.len() == 4 {
-            return Ok((x.clone(), AsyncValue::available(Chain)));
+            return Ok((x.clone().into(), ready));
         }
         let message = format_args!("is expected to have 3 or 4 dimensions, found {extents:?}");
         return Err(node.inputs.error(index, message));
@@ -45,25 +52,44 @@ fn by_heads(node: &NodeCall<'_>, index: usize, heads: &str) -> Result<PendingTen
     let movement = LayoutCopy::transpose(&apart, &[0, 2, 1, 3])?;
     let out = node.output(x.dtype(), movement.extents())?;
     let chain = movement.run_into(node.execution, &x.reshape(TensorShape::new(&apart)?)?, &out)?;
-    Ok((out, chain))
+    Ok((out.into(), chain))
 }
 
-/// Appends keys or values to those of earlier calls.
+/// Appends keys or values to those of earlier calls: in place, if these grow along the dimension of the length.
 fn continued(
     node: &NodeCall<'_>,
     past: usize,
     (now, chain): PendingTensor,
 ) -> Result<PendingTensor, Error> {
-    let Some(past) = node.inputs.optional_dense(past)? else {
+    let Some(before) = node.inputs.optional_tensor(past)? else {
         return Ok((now, chain));
     };
-    let extents = concat_extents(&[&past.shape().to_dims(), &now.shape().to_dims()], 2)
-        .map_err(|error| node.with_name(&error))?;
-    let out = node.output(now.dtype(), &extents)?;
-    let (execution, past, written) = (node.execution.clone(), past.clone(), out.clone());
-    let chain = chain
-        .and_then_value(move |_| concat_into(&execution, &[&past, &now], 2, &written).into_value());
-    Ok((out, chain))
+    let [first, more] = [before, &now].map(|tensor| tensor.metadata().shape.to_dims());
+    let extents = concat_extents(&[&first, &more], 2).map_err(|error| node.with_name(&error))?;
+    let execution = node.execution.clone();
+    if let Tensor::Growable(cache) = before
+        && cache.axis() == 2
+        && cache.metadata().dtype == now.metadata().dtype
+    {
+        let (place, n_new) = (first[2], extents[2] - first[2]);
+        let grown = cache.extended(execution.host().allocator(), n_new);
+        let grown = grown.map_err(|error| node.with_name(&error))?;
+        let written = grown.clone();
+        let chain = chain.and_then_value(move |_| {
+            let done = now.as_dense().and_then(|now| written.write(place, now));
+            done.map(|()| AsyncValue::available(Chain)).into_value()
+        });
+        return Ok((grown.into(), chain));
+    }
+    let past = node.inputs.dense(past)?;
+    let out = node.output(now.metadata().dtype, &extents)?;
+    let (past, written) = (past.clone(), out.clone());
+    let chain = chain.and_then_value(move |_| {
+        let now = now.as_dense();
+        now.and_then(|now| concat_into(&execution, &[&past, now], 2, &written))
+            .into_value()
+    });
+    Ok((out.into(), chain))
 }
 
 /// `Attention`: softmax(q kᵀ scale + mask) v, with keys and values of earlier calls, and scores as a result.
@@ -73,11 +99,12 @@ fn attention(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let keys = continued(node, 4, by_heads(node, 1, "kv_num_heads")?)?;
     let values = continued(node, 5, by_heads(node, 2, "kv_num_heads")?)?;
     let ((keys, k_chain), (values, v_chain)) = (keys, values);
+    let queries = queries.as_dense()?.clone();
     let dtype = queries.dtype();
     let (q, k, v) = (
         queries.shape().to_dims(),
-        keys.shape().to_dims(),
-        values.shape().to_dims(),
+        keys.metadata().shape.to_dims(),
+        values.metadata().shape.to_dims(),
     );
     if k.len() != 4 || v.len() != 4 || q.len() != 4 {
         return Err(node.error(format_args!(
@@ -86,8 +113,8 @@ fn attention(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     }
     let past = node
         .inputs
-        .optional_dense(4)?
-        .and_then(|past| past.shape().extent(2))
+        .optional_tensor(4)?
+        .and_then(|past| past.metadata().shape.extent(2))
         .unwrap_or(0);
     let is_causal = node.attributes.flag("is_causal", false)?;
     let depth = u32::try_from(q[3]).map_or(f64::INFINITY, f64::from);
@@ -119,9 +146,10 @@ fn attention(node: &NodeCall<'_>) -> Result<Outputs, Error> {
     let (own, scores_mask) = (scoring.clone(), mask.clone());
     let (queries_again, keys_again, values_again) = (queries.clone(), keys.clone(), values.clone());
     let chain = ready.clone().and_then_value(move |_| {
-        let inputs = [&queries, &keys, &values];
         if !is_plain {
-            return scored_into(&execution, own, inputs, mask.as_ref(), &written).into_value();
+            let scored = dense_inputs(&queries, [&keys, &values])
+                .and_then(|inputs| scored_into(&execution, own, inputs, mask.as_ref(), &written));
+            return scored.into_value();
         }
         let options = attention::Attention {
             scale: Some(own.scale),
@@ -132,7 +160,18 @@ fn attention(node: &NodeCall<'_>) -> Result<Outputs, Error> {
             Some(mask) if mask.dtype() == DType::I1 => TensorMask::Boolean(mask),
             Some(mask) => TensorMask::Additive(mask),
         };
-        attention_into(&execution, &options, inputs, mask, &written).into_value()
+        if let [Tensor::Growable(keys), Tensor::Growable(values)] = [&keys, &values]
+            && (keys.axis(), values.axis()) == (2, 2)
+        {
+            let cache = [keys, values];
+            return attention_over_cache_into(
+                &execution, &options, &queries, cache, mask, &written,
+            )
+            .into_value();
+        }
+        dense_inputs(&queries, [&keys, &values])
+            .and_then(|inputs| attention_into(&execution, &options, inputs, mask, &written))
+            .into_value()
     });
     let mut outputs = match is_flat {
         true => flattened(node, out, chain, &product)?,
@@ -159,19 +198,25 @@ fn attention(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         };
         let (execution, written) = (node.execution.clone(), scores.clone());
         let chain = ready.and_then_value(move |_| {
-            let inputs = [&queries_again, &keys_again];
-            scores_into(
-                &execution,
-                (scoring, stage),
-                inputs,
-                scores_mask.as_ref(),
-                &written,
-            )
-            .into_value()
+            let keys = keys_again.as_dense();
+            let made = keys.and_then(|keys| {
+                let inputs = [&queries_again, keys];
+                let mask = scores_mask.as_ref();
+                scores_into(&execution, (scoring, stage), inputs, mask, &written)
+            });
+            made.into_value()
         });
         outputs = outputs.and_later(scores, chain);
     }
     Ok(outputs)
+}
+
+/// Returns queries, keys and values as dense tensors.
+fn dense_inputs<'a>(
+    queries: &'a DenseHostTensor,
+    [keys, values]: [&'a Tensor; 2],
+) -> Result<[&'a DenseHostTensor; 3], Error> {
+    Ok([queries, keys.as_dense()?, values.as_dense()?])
 }
 
 /// Returns the number of keys of each member of the batch.

@@ -3,13 +3,13 @@
 use tfrt_host::Error;
 use tfrt_tensor::math::elementwise::broadcast_extents;
 use tfrt_tensor::math::layout_copy::{
-    Edge, EndPolicy, LayoutCopy, Slice, Triangle, append_sequences, centered, concat_extents,
-    concat_into, reverse_sequences_into, triangle_into, update_slice,
+    Edge, LayoutCopy, Slice, Triangle, centered, concat_extents, concat_into,
+    reverse_sequences_into, triangle_into, update_slice,
 };
 use tfrt_tensor::{Dims, Tensor};
 
 use super::opaque::{OpaqueTensors, extents, reshaped};
-use super::{NodeCall, Operations, Outputs};
+use super::{NodeCall, Operations, Outputs, cache};
 
 pub(super) const OPERATIONS: &Operations = &[
     ("onnx.CenterCropPad", center_crop_pad),
@@ -22,7 +22,6 @@ pub(super) const OPERATIONS: &Operations = &[
     ("slice", slice),
     ("onnx.SpaceToDepth", space_to_depth),
     ("split", split),
-    ("onnx.TensorScatter", tensor_scatter),
     ("tile", tile),
     ("transpose", transpose),
     ("onnx.Trilu", trilu),
@@ -85,6 +84,12 @@ impl NodeCall<'_> {
         let axis = self.axis(axis, shapes.first().map_or(0, |shape| shape.len()))?;
         let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
         let shape = concat_extents(&shapes, axis).map_err(|error| self.error(error.message()))?;
+        if let [first, more @ ..] = tensors
+            && let Tensor::Growable(first) = first
+            && first.axis() == axis
+        {
+            return cache::appended(self, first, more).map(Outputs::from);
+        }
         let opaque = OpaqueTensors::new(self, tensors)?;
         let out = opaque.output(self, &shape)?;
         let parts: Vec<_> = opaque.tensors.iter().collect();
@@ -424,27 +429,6 @@ fn center_crop_pad(node: &NodeCall<'_>) -> Result<Outputs, Error> {
         pads[*axis] = centered(found[*axis], *extent);
     }
     moved(node, x, &LayoutCopy::pad(&found, &pads, Edge::Constant)?)
-}
-
-/// `TensorScatter(past, update, starts)`, attributes `axis`, `mode`: writes an update to a cache.
-fn tensor_scatter(node: &NodeCall<'_>) -> Result<Outputs, Error> {
-    let (past, update) = (node.inputs.tensor(0)?, node.inputs.tensor(1)?);
-    let starts = node.inputs.optional_integers(2)?;
-    let axis = node.axis(node.attributes.integer_or("axis", -2)?, extents(past).len())?;
-    let end = match node.attributes.string_or("mode", "linear")? {
-        "linear" => EndPolicy::Stop,
-        "circular" => EndPolicy::Wrap,
-        other => {
-            let message = format_args!("is expected to be linear or circular, found '{other}'");
-            return Err(node.attributes.error("mode", message));
-        }
-    };
-    let opaque = OpaqueTensors::new(node, &[past, update])?;
-    let [past, update] = &opaque.tensors[..] else {
-        unreachable!("there are as many as were given");
-    };
-    let out = append_sequences(node.execution, past, update, axis, starts.as_deref(), end)?;
-    opaque.outputs(out, tfrt_host::AsyncValue::available(tfrt_host::Chain))
 }
 
 fn moved(node: &NodeCall<'_>, x: &Tensor, movement: &LayoutCopy) -> Result<Outputs, Error> {

@@ -52,10 +52,11 @@ impl Outputs {
 
     /// Appends a tensor whose elements are there when the chain is.
     #[must_use]
-    pub fn and_later(mut self, tensor: DenseHostTensor, chain: AsyncValue<Chain>) -> Outputs {
+    pub fn and_later(mut self, tensor: impl Into<Tensor>, chain: AsyncValue<Chain>) -> Outputs {
+        let tensor = tensor.into();
         let value = match chain.get() {
-            Some(Ok(_)) => AnyAsyncValue::new(Tensor::from(tensor)),
-            _ => chain.map(move |_| Tensor::from(tensor)).into_any(),
+            Some(Ok(_)) => AnyAsyncValue::new(tensor),
+            _ => chain.map(move |_| tensor).into_any(),
         };
         self.0.push(value);
         self

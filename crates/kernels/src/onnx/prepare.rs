@@ -170,6 +170,7 @@ fn prepare(
     let node = NodeCall {
         name,
         inputs: Inputs::new(name, &operands, &workspace),
+        own_target: None,
         attributes: Attributes::new(name, *attributes)?,
         opset: *opset,
         n_results: 0,

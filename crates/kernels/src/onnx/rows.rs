@@ -5,11 +5,12 @@ use std::sync::LazyLock;
 
 use smallvec::SmallVec;
 use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest, ResultCount, Results};
-use tfrt_host::{DeviceKind, Error, ExecutionContext};
+use tfrt_host::{AnyAsyncValue, DeviceKind, Error, ExecutionContext};
 use tfrt_ops::names::{Name, onnx};
 use tfrt_ops::{AttrDef, AttrKind, AttrValue, OpDef, PointwiseFn, Traits};
 use tfrt_tensor::math::pointwise::{BinaryFunction, ParametricFunction, UnaryFunction};
 use tfrt_tensor::op::{OpCall, OpKernel, OpResults, Prepare, Prepared};
+use tfrt_tensor::{DenseHostTensor, NoValue, Tensor};
 
 use super::attributes::CallerAttr;
 use super::elementwise::{mean, of_all, of_one, of_two, with_parameters};
@@ -110,7 +111,23 @@ fn chosen<V: Copy + PartialEq>(
     })
 }
 
+/// Returns operand 0, if it is a dense tensor that nobody else holds, neither the value nor its elements.
+fn own_target(operands: &mut Rest) -> Option<DenseHostTensor> {
+    let first = operands.0.first_mut()?;
+    // What was still to come when the call began is behind a handle.
+    *first = std::mem::replace(first, AnyAsyncValue::new(NoValue)).settled();
+    let Tensor::Dense(tensor) = first.get_mut::<Tensor>()? else {
+        return None;
+    };
+    tensor.is_sole().then(|| tensor.clone())
+}
+
 impl Kernel {
+    /// Returns whether the kernel is a function that may write its result over operand 0.
+    fn writes_over(self) -> bool {
+        matches!(self.body, Body::Own(_)) && self.op.is(Traits::IN_PLACE)
+    }
+
     /// Runs a node, whose last operand is its prepared form, if there is one.
     fn run(self, node: &NodeCall<'_>) -> Result<Outputs, Error> {
         let prepared = node.inputs.last().and_then(|value| value.get::<Prepared>());
@@ -206,16 +223,19 @@ fn add(registry: &mut KernelRegistry, kernel: Kernel) {
     if kernel.op.dialect() == "onnx" {
         return add_versioned(registry, kernel, format!("cpu.{name}"), name, &[]);
     }
-    let run = move |operands: Rest,
+    let writes_over = kernel.writes_over();
+    let run = move |mut operands: Rest,
                     attributes: Attr<AttributeView<'_>>,
                     n_results: ResultCount,
                     execution: &ExecutionContext|
           -> Result<Results, Error> {
         let attributes = Attributes::new(name, *attributes)?;
         let workspace = Workspace::new(name, execution);
+        let own = writes_over.then(|| own_target(&mut operands)).flatten();
         let node = NodeCall {
             name,
             inputs: Inputs::new(name, &operands, &workspace),
+            own_target: own.as_ref(),
             attributes,
             opset: onnx::NEWEST,
             n_results: n_results.0,
@@ -241,7 +261,8 @@ fn add_versioned(
     names: &'static [tfrt_ops::names::NameAttr],
 ) {
     let name = short(name);
-    let run = move |operands: Rest,
+    let writes_over = kernel.writes_over();
+    let run = move |mut operands: Rest,
                     attributes: Attr<AttributeView<'_>>,
                     opset: Attr<i64>,
                     n_results: ResultCount,
@@ -249,9 +270,11 @@ fn add_versioned(
           -> Result<Results, Error> {
         let attributes = Attributes::new(name, *attributes)?.named(names);
         let workspace = Workspace::new(name, execution);
+        let own = writes_over.then(|| own_target(&mut operands)).flatten();
         let node = NodeCall {
             name,
             inputs: Inputs::new(name, &operands, &workspace),
+            own_target: own.as_ref(),
             attributes,
             opset: *opset,
             n_results: n_results.0,
@@ -352,6 +375,8 @@ fn with_node<R>(
     then(&NodeCall {
         name,
         inputs: Inputs::new(name, call.inputs, &workspace),
+        // They are the caller's.
+        own_target: None,
         attributes: Attributes::stated(name, &list),
         opset: onnx::NEWEST,
         n_results: call.n_results,

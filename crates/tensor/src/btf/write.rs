@@ -5,7 +5,7 @@ use std::io::Write;
 use tfrt_host::{DType, Error};
 
 use super::{ALIGNMENT_BYTES, BtfDType, BtfHeader, BtfLayout, HEADER_BYTES, swap_to_native};
-use crate::{DenseHostTensor, Tensor, TensorShape};
+use crate::{DenseHostTensor, Tensor, TensorMetadata, TensorShape};
 
 /// Writes tensors as a file.
 ///
@@ -30,7 +30,7 @@ pub fn write(out: &mut impl Write, tensors: &[Tensor]) -> Result<(), Error> {
         put(out, &header.rank.to_le_bytes())?;
         put(out, &[header.dtype.0, header.layout.0, 0, 0, 0, 0, 0, 0])?;
         match tensor {
-            Tensor::Dense(dense) => put_dense(out, dense)?,
+            Tensor::Dense(_) | Tensor::Growable(_) => put_dense(out, tensor.as_dense()?)?,
             Tensor::Coo(coo) => {
                 put_extents(out, &coo.metadata().shape)?;
                 put_dense(out, coo.indices())?;
@@ -47,7 +47,7 @@ pub fn write(out: &mut impl Write, tensors: &[Tensor]) -> Result<(), Error> {
 
 fn header(tensor: &Tensor) -> Result<BtfHeader, Error> {
     let layout = match tensor {
-        Tensor::Dense(_) => BtfLayout::DENSE,
+        Tensor::Dense(_) | Tensor::Growable(_) => BtfLayout::DENSE,
         Tensor::Coo(_) => BtfLayout::COO,
         other => return Err(unhandled(other)),
     };
@@ -73,10 +73,12 @@ fn unhandled(tensor: &Tensor) -> Error {
 /// Returns the number of bytes of a payload without its padding.
 fn payload_bytes(tensor: &Tensor) -> u64 {
     let extents = |shape: &TensorShape| 8 * shape.rank() as u64;
-    let dense =
-        |tensor: &DenseHostTensor| extents(tensor.shape()) + tensor.buffer().len_bytes() as u64;
+    let of = |metadata: &TensorMetadata| {
+        extents(&metadata.shape) + metadata.len_bytes().unwrap_or(0) as u64
+    };
+    let dense = |tensor: &DenseHostTensor| of(tensor.metadata());
     match tensor {
-        Tensor::Dense(tensor) => dense(tensor),
+        Tensor::Dense(_) | Tensor::Growable(_) => of(tensor.metadata()),
         Tensor::Coo(coo) => {
             extents(&coo.metadata().shape) + dense(coo.indices()) + dense(coo.values())
         }

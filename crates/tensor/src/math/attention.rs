@@ -24,13 +24,13 @@ use super::number::Floating;
 use super::parallel;
 use crate::math::Family;
 use crate::with_floating;
-use crate::{Bool, DenseHostTensor, Dims, TensorView, TensorViewMut};
+use crate::{Bool, DenseHostTensor, Dims, GrowableTensor, TensorView, TensorViewMut};
 
 mod block;
 mod merged_heads;
 mod scores;
 
-use block::AttentionPlan;
+use block::{AttentionPlan, Heads};
 pub use merged_heads::{attention_merged_heads, attention_merged_heads_into};
 pub use scores::{ScoreOptions, ScoreStage, scored_into, scores_into};
 
@@ -113,8 +113,7 @@ pub fn attention<T: AttentionElement>(
     let plan = AttentionPlan::new(options, inputs, out.extents())?;
     let mask = plan.broadcast(mask)?;
     let elements = [queries.elements(), keys.elements(), values.elements()];
-    plan.run(elements, &mask, 0, out.as_mut_slice());
-    Ok(())
+    plan.run(elements.map(Heads::Slice), &mask, 0, out.as_mut_slice())
 }
 
 /// Applies [`attention()`] to dense tensors, on the workers of the request's queue if there is much to do.
@@ -152,10 +151,66 @@ fn attention_of<T: AttentionElement>(
     parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
         let (queries, keys, values) = (queries.read()?, keys.read()?, values.read()?);
         let elements = [queries.elements()?, keys.elements()?, values.elements()?];
-        mask.lend(|mask| {
-            plan.run(elements, &plan.broadcast(mask)?, first, part);
-            Ok(())
-        })
+        let elements = elements.map(Heads::Slice);
+        mask.lend(|mask| plan.run(elements, &plan.broadcast(mask)?, first, part))
+    })
+}
+
+/// Applies [`attention()`] to queries, and to keys and values that grow along their third dimension, which are read
+/// where they lie; on the workers of the request's queue if there is much to do.
+///
+/// # Errors
+///
+/// `InvalidArgument` if keys or values grow along another dimension, and those of [`attention_into`].
+pub fn attention_over_cache_into(
+    execution: &ExecutionContext,
+    options: &Attention,
+    queries: &DenseHostTensor,
+    cache: [&GrowableTensor; 2],
+    mask: TensorMask,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    let dtype = queries.dtype();
+    with_floating!(dtype, T => over_cache::<T>(execution, options, queries, cache, mask, out), else Err(Family::Floats.lacks(dtype)))
+}
+
+fn over_cache<T: AttentionElement>(
+    execution: &ExecutionContext,
+    options: &Attention,
+    queries: &DenseHostTensor,
+    cache: [&GrowableTensor; 2],
+    mask: TensorMask,
+    out: &DenseHostTensor,
+) -> Result<AsyncValue<Chain>, Error> {
+    crate::dense::expect_dtype::<T>(queries.metadata())?;
+    for tensor in cache {
+        crate::dense::expect_dtype::<T>(tensor.metadata())?;
+        if (tensor.axis(), tensor.metadata().shape.rank()) != (2, 4) {
+            return Err(Error::invalid_argument(format!(
+                "expected keys and values that grow along the third dimension of four, found {tensor:?}"
+            )));
+        }
+    }
+    // A head is a block, found by its number.
+    let in_block = |tensor: &GrowableTensor| {
+        let shape = &tensor.metadata().shape;
+        let row = shape.extent(3).unwrap_or(0);
+        (shape.to_dims(), dims(&[0, 0, row, 1]))
+    };
+    let [keys, values] = cache.map(in_block);
+    let own = (queries.shape().to_dims(), queries.shape().strides());
+    let plan = AttentionPlan::new(options, [own, keys, values], &out.shape().to_dims())?;
+    mask.check::<T>(&plan)?;
+    let (queries, [keys, values]) = (queries.clone(), cache.map(GrowableTensor::clone));
+    let chunk = plan.chunk_len();
+    parallel::fill(execution, out, chunk, move |first, part: &mut [T]| {
+        let queries = queries.read()?;
+        let elements = [
+            Heads::Slice(queries.elements()?),
+            Heads::Blocks(&keys),
+            Heads::Blocks(&values),
+        ];
+        mask.lend(|mask| plan.run(elements, &plan.broadcast(mask)?, first, part))
     })
 }
 

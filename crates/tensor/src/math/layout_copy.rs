@@ -11,7 +11,7 @@
 //! | write to what a list of positions names | [`scatter_elements`], [`scatter_nd`] |
 //! | mark a position | [`one_hot()`] |
 //! | keep a triangle of matrices | [`triangle_into`] |
-//! | turn sequences around, write behind them | [`reverse_sequences_into`], [`append_sequences`] |
+//! | turn sequences around, write behind them | [`reverse_sequences_into`], [`append_sequences`], [`write_sequences`] |
 //!
 //! A [`LayoutCopy`] is a description: it is made from shapes alone, may be kept, and runs on elements of any type.
 //! Copies move words of the elements' size: there is one loop for all types of a size, and no bit of a
@@ -46,7 +46,9 @@ pub use gather::{Position, gather_elements, gather_elements_into, gather_nd, gat
 pub use one_hot::{one_hot, one_hot_extents, one_hot_into};
 pub use pad::Edge;
 pub use scatter::{Combine, scatter_elements, scatter_elements_into, scatter_nd, scatter_nd_into};
-pub use sequences::{EndPolicy, append_sequences, centered, reverse_sequences_into};
+pub use sequences::{
+    EndPolicy, append_sequences, centered, reverse_sequences_into, write_sequences,
+};
 pub use shuffle::shuffle_into;
 pub use slice::Slice;
 pub use triangle::{Triangle, triangle_into};

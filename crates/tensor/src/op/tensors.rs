@@ -131,7 +131,7 @@ impl Formats {
     #[inline]
     pub fn takes(self, format: TensorFormat) -> bool {
         match format {
-            TensorFormat::DenseHost => true,
+            TensorFormat::DenseHost | TensorFormat::GrowableHost => true,
             TensorFormat::ScalarHost => self.scalar,
             TensorFormat::StringHost => self.string,
             TensorFormat::CooHost => self.coo,

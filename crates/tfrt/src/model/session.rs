@@ -18,9 +18,11 @@ use crate::call::Call;
 use crate::context::Context;
 
 mod pairs;
+mod room;
 mod zeros;
 
 use pairs::Pair;
+use room::{Room, growing_axis};
 use zeros::Zeros;
 
 /// A model with state: outputs of one call that are inputs of the next, such as the state of a recurrent network or the
@@ -62,6 +64,8 @@ pub struct Session {
     model: Model,
     /// The names of dimensions of state, with their sizes in the beginning.
     dims: Vec<(String, usize)>,
+    /// The most elements of states along the dimension in which they grow.
+    max_length: Option<usize>,
     /// Invariant: no two have the same input or output.
     states: Vec<State>,
     /// The outputs of the model that are no state, by their indexes and as callers see them.
@@ -77,6 +81,10 @@ struct State {
     initial: Option<AnyAsyncValue>,
     /// The value for the next step, settled or to come; `None` for zeros that are not made yet.
     value: Option<AnyAsyncValue>,
+    /// Whether somebody has given the value, and no step has made it.
+    is_given: bool,
+    /// The room of zeros that have all of it from the beginning.
+    filled: Option<Room>,
 }
 
 impl Session {
@@ -85,6 +93,7 @@ impl Session {
         let kept = ((0..outputs.values.len()).collect(), outputs.clone());
         Session {
             dims: Vec::new(),
+            max_length: None,
             states: Vec::new(),
             kept,
             listed: Arc::new(OutputList::of_states(Vec::new())),
@@ -106,6 +115,8 @@ impl Session {
                 pair,
                 initial: None,
                 value: None,
+                is_given: false,
+                filled: None,
             });
         }
         self.list();
@@ -122,7 +133,7 @@ impl Session {
         let value = self.bind(index, value)?;
         let state = &mut self.states[index];
         state.initial = Some(value.clone());
-        state.value = Some(value);
+        state.give(Some(value));
         Ok(self)
     }
 
@@ -150,6 +161,36 @@ impl Session {
         }
         self.dims.retain(|(known, _)| known != name);
         self.dims.push((name.to_owned(), size));
+        Ok(self)
+    }
+
+    /// Gives states room for so many elements: for all that steps will append to them. Then a step that appends to a state
+    /// writes what is new behind what is there, and copies nothing, whether it is `Concat`, `Attention`, or
+    /// `GroupQueryAttention` that does it; memory is taken once, in the first step. A state that would be longer than
+    /// its room is an error.
+    ///
+    /// The dimension is the one along which the state grows: for which the output has another name, or of which nothing
+    /// is known. A state without one, such as a buffer that inputs and outputs have in one size, begins with zeros of
+    /// this length in the only dimension to which nothing gives a size.
+    ///
+    /// A state in a buffer of one size is written over if nobody else holds it: a clone, or a
+    /// [read](Self::read) of before, makes the next step copy it.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if no state has such a dimension.
+    pub fn max_length(mut self, n: usize) -> Result<Session, Error> {
+        let is_open = |dim: &Dim| !matches!(dim, Dim::Fixed(_));
+        let has_room = |(output, input): (&ValueInfo, &ValueInfo)| {
+            growing_axis(input, output).is_some() || input.kind.dims().iter().any(is_open)
+        };
+        if !self.states().any(has_room) {
+            let known: Vec<ValueInfo> = self.states().map(|(_, input)| input.clone()).collect();
+            let known = listed(&known);
+            let message = format!("no state has a dimension in which it could grow: {known}");
+            return Err(Error::invalid_argument(message));
+        }
+        self.max_length = Some(n);
         Ok(self)
     }
 
@@ -196,14 +237,15 @@ impl Session {
     /// `NotFound` if the input is no state, `InvalidArgument` if it can't be given the value.
     pub fn replace(&mut self, input: &str, value: impl ModelInput) -> Result<(), Error> {
         let index = self.index_of(input)?;
-        self.states[index].value = Some(self.bind(index, value)?);
+        let value = self.bind(index, value)?;
+        self.states[index].give(Some(value));
         Ok(())
     }
 
     /// Goes back to the state before the first step.
     pub fn reset(&mut self) {
         for state in &mut self.states {
-            state.value.clone_from(&state.initial);
+            state.give(state.initial.clone());
         }
     }
 
@@ -234,6 +276,13 @@ impl Session {
 
     fn input(&self, state: &State) -> &ValueInfo {
         &self.model.inputs()[state.pair.input]
+    }
+
+    /// Returns the room of a state that grows, if states have any.
+    fn room(&self, state: &State) -> Option<Room> {
+        let (longest, input) = (self.max_length?, self.input(state));
+        let axis = growing_axis(input, self.output(state))?;
+        Some(Room::new(input, axis, longest))
     }
 
     fn output(&self, state: &State) -> &ValueInfo {
@@ -274,6 +323,10 @@ impl Session {
         let mut given = slots.finish();
         for state in &self.states {
             let value = state.value.clone();
+            let value = match self.room(state).filter(|_| state.is_given) {
+                Some(room) => value.map(|value| room.widen(value, context.execution().allocator())),
+                None => value,
+            };
             given[state.pair.input] = value.map(InputValue::Later);
         }
         let mut zeros = Vec::with_capacity(self.states.len());
@@ -283,7 +336,8 @@ impl Session {
                 continue;
             }
             let (input, output) = (self.input(state), self.output(state));
-            let begun = Zeros::new(input, output, &|name| self.size_of(name, &given))?;
+            let size_of = |name: &str| self.size_of(name, &given);
+            let begun = Zeros::new(input, output, &size_of, self.max_length)?;
             let value = begun.make(input, context.execution().allocator())?;
             given[state.pair.input] = Some(InputValue::Later(value));
             zeros.push(Some(begun));
@@ -316,12 +370,18 @@ impl Session {
             let result = results.get_mut(index).and_then(Option::take);
             result.expect("each output is taken once")
         };
-        for (state, zeros) in self.states.iter_mut().zip(zeros) {
-            let value = take(state.pair.output);
-            state.value = Some(match zeros {
-                Some(zeros) => zeros.check(value),
-                None => value,
-            });
+        let rooms: Vec<Option<Room>> = self.states.iter().map(|state| self.room(state)).collect();
+        let outputs = self.model.0.signature.outputs.clone();
+        for ((state, zeros), room) in self.states.iter_mut().zip(zeros).zip(rooms) {
+            let mut value = take(state.pair.output);
+            if let Some(zeros) = zeros {
+                state.filled.clone_from(&zeros.filled);
+                value = zeros.check(value);
+            }
+            if let Some(room) = room.or_else(|| state.filled.clone()) {
+                value = room.check(value, &outputs.values[state.pair.output].name);
+            }
+            (state.value, state.is_given) = (Some(value), false);
         }
         self.kept.0.iter().map(|index| take(*index)).collect()
     }
@@ -388,6 +448,13 @@ impl Session {
     fn bind(&self, index: usize, value: impl ModelInput) -> Result<AnyAsyncValue, Error> {
         let signature = &self.model.0.signature;
         signature.bind_one(self.states[index].pair.input, value.into_input().0)
+    }
+}
+
+impl State {
+    /// Puts a value, or none, in the place of the state.
+    fn give(&mut self, value: Option<AnyAsyncValue>) {
+        (self.value, self.is_given, self.filled) = (value, true, None);
     }
 }
 

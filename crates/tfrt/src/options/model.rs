@@ -118,6 +118,12 @@ pub struct StateOptions {
     #[arg(long = "state", value_name = "OUTPUT=INPUT")]
     pub states: Vec<String>,
 
+    /// Give states room for N elements in the dimension along which they grow, such as a cache of keys: a step then
+    /// appends in place, and copies nothing. A buffer that has one size from the beginning is N long. More than N is an
+    /// error
+    #[arg(long, value_name = "N", requires = "states")]
+    pub max_length: Option<usize>,
+
     /// Call the model in steps (may be repeated). An input that has one dimension more than the model takes has a step in
     /// each element of its first. N is the number of steps: without such an input, the same N times. DIM is a
     /// dimension by name: inputs that have it are cut along it, in pieces of SIZE [default: 1]; INPUT=DIM is a dimension

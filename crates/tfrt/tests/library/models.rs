@@ -12,6 +12,7 @@ mod learned;
 mod options;
 mod prepared;
 mod regions;
+mod room;
 mod state;
 mod steps;
 mod stored;

@@ -8,6 +8,7 @@
 //! is done.
 
 mod attention;
+mod cached_attention;
 mod channel_affine;
 mod concat_conv;
 mod elementwise;
@@ -41,6 +42,7 @@ pub(super) fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostic
         gelu::recognise(module, block);
         layer_norm::recognise(module, block);
         attention::recognise(module, block);
+        cached_attention::recognise(module, block);
         super::rewrite::remove_unused(module, rows, block);
         product::pack(module, block);
         fold_affine::fold(module, block);

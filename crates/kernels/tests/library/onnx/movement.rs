@@ -186,6 +186,45 @@ fn caches_are_written_behind_what_they_hold() {
 }
 
 #[test]
+fn caches_with_room_give_what_they_hold_too() {
+    let trial = |starts: &str, total: &str| {
+        let trial = op("update_cache").of("[[[[1],[2],[3],[0]]]] 1x1x4x1xi32");
+        trial
+            .of("[[[[8],[9]]]] 1x1x2x1xi32")
+            .of(starts)
+            .of(total)
+            .results(2)
+    };
+    trial("[1] 1xi64", "[3] 1xi64").gives(&[
+        "i32 [1, 1, 4, 1] [1, 8, 9, 0]",
+        "i32 [1, 1, 3, 1] [1, 8, 9]",
+    ]);
+    // All of it, and more than all.
+    trial("[2] 1xi64", "[4] 1xi64").gives(&[
+        "i32 [1, 1, 4, 1] [1, 2, 8, 9]",
+        "i32 [1, 1, 4, 1] [1, 2, 8, 9]",
+    ]);
+    trial("[4] 1xi64", "[6] 1xi64").gives(&[
+        "i32 [1, 1, 6, 1] [1, 2, 3, 0, 8, 9]",
+        "i32 [1, 1, 6, 1] [1, 2, 3, 0, 8, 9]",
+    ]);
+    trial("[3] 1xi64", "[4] 1xi64")
+        .fails("update_cache: 2 elements from 3 on do not fit a dimension of extent 4");
+    trial("[-1] 1xi64", "[4] 1xi64")
+        .fails("update_cache: 2 elements from -1 on do not fit a dimension of extent 4");
+    trial("[0] 1xi64", "[-4] 1xi64")
+        .fails("update_cache: operand 3 is expected to be 0 or more, found -4");
+    let other = op("update_cache")
+        .of(SIX)
+        .of(SIX)
+        .of("[0] 1xi64")
+        .of("[2] 1xi64");
+    other.results(2).fails(
+        "update_cache: expected a cache and an update of 4 dimensions, found [2, 3] and [2, 3]",
+    );
+}
+
+#[test]
 fn positions_name_elements() {
     op("Gather")
         .of(SIX)

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use tfrt_host::Error;
+use tfrt_host::memory::OwnedReading;
 
 use super::{Attention, AttentionElement, Mask};
 use crate::math::elementwise::{Exp, Unary};
@@ -10,7 +11,7 @@ use crate::math::matmul::{Matrix, Rows, Scale, multiply};
 use crate::math::number::{Number, Real};
 use crate::math::reduce::{Maximum, Sum, block};
 use crate::math::{parallel, vectorized};
-use crate::{Dims, Element, TensorView};
+use crate::{Dims, Element, GrowableTensor, TensorView, from_bytes};
 
 /// Number of queries of a block.
 const N_QUERIES: usize = 64;
@@ -21,6 +22,7 @@ const N_KEYS: usize = 128;
 #[derive(Clone, Debug)]
 pub(super) struct AttentionPlan {
     heads: usize,
+    key_heads: usize,
     /// Heads that share keys and values.
     n_sharing: usize,
     n_queries: usize,
@@ -32,6 +34,40 @@ pub(super) struct AttentionPlan {
     strides: [Dims; 3],
     scale: f64,
     causal: Option<usize>,
+}
+
+/// Keys or values: one slice of all elements, or a block for each head.
+#[derive(Clone, Copy)]
+pub(super) enum Heads<'a, T> {
+    /// All elements, found by strides.
+    Slice(&'a [T]),
+    /// A tensor that grows along its third dimension of four.
+    Blocks(&'a GrowableTensor),
+}
+
+/// The elements of a head, or of all.
+enum HeadElements<'a, T> {
+    Slice(&'a [T]),
+    Block(OwnedReading),
+}
+
+impl<'a, T: Element> Heads<'a, T> {
+    /// Lends the elements in which those of a head are, of all heads of a batch one after the other.
+    fn lend(self, head: usize) -> Result<HeadElements<'a, T>, Error> {
+        match self {
+            Heads::Slice(elements) => Ok(HeadElements::Slice(elements)),
+            Heads::Blocks(tensor) => tensor.block(head).map(HeadElements::Block),
+        }
+    }
+}
+
+impl<T: Element> HeadElements<'_, T> {
+    fn elements(&self) -> Result<&[T], Error> {
+        match self {
+            HeadElements::Slice(elements) => Ok(elements),
+            HeadElements::Block(bytes) => from_bytes(bytes),
+        }
+    }
 }
 
 /// Running softmax state of a block of queries, with scratch memory.
@@ -90,6 +126,7 @@ impl AttentionPlan {
         };
         Ok(AttentionPlan {
             heads: *heads,
+            key_heads: *key_heads,
             n_sharing,
             n_queries: *n_queries,
             n_keys: *n_keys,
@@ -130,13 +167,13 @@ impl AttentionPlan {
     /// Makes the results from the `first` element on: whole queries.
     pub(super) fn run<T: AttentionElement>(
         &self,
-        elements: [&[T]; 3],
+        elements: [Heads<'_, T>; 3],
         mask: &Mask<'_, T>,
         first: usize,
         out: &mut [T],
-    ) {
+    ) -> Result<(), Error> {
         if out.is_empty() {
-            return;
+            return Ok(());
         }
         let mut block = Block::new();
         let (mut row, mut rest) = (first / self.width, out);
@@ -154,21 +191,22 @@ impl AttentionPlan {
                 [head, query, n],
                 part,
                 self.width,
-            );
+            )?;
             (row, rest) = (row + n, after);
         }
+        Ok(())
     }
 
     /// Makes whole rows of a result with merged heads, `[batch, n_queries, heads, width]`.
     pub(super) fn run_merged_heads<T: AttentionElement>(
         &self,
-        elements: [&[T]; 3],
+        elements: [Heads<'_, T>; 3],
         mask: &Mask<'_, T>,
         first: usize,
         out: &mut [T],
-    ) {
+    ) -> Result<(), Error> {
         if out.is_empty() {
-            return;
+            return Ok(());
         }
         let stride = self.heads * self.width;
         let mut block = Block::new();
@@ -182,24 +220,30 @@ impl AttentionPlan {
             for head in 0..self.heads {
                 let place = [batch * self.heads + head, query, n];
                 let part = &mut part[head * self.width..];
-                self.queries(&mut block, elements, mask, place, part, stride);
+                self.queries(&mut block, elements, mask, place, part, stride)?;
             }
             (row, rest) = (row + n, after);
         }
+        Ok(())
     }
 
     /// Makes the results of `n` queries of a head, in rows that begin `stride` elements apart.
     fn queries<T: AttentionElement>(
         &self,
         block: &mut Block<T::Wide>,
-        [queries, keys, values]: [&[T]; 3],
+        [queries, keys, values]: [Heads<'_, T>; 3],
         mask: &Mask<'_, T>,
         [head, query, n]: [usize; 3],
         out: &mut [T],
         stride: usize,
-    ) {
+    ) -> Result<(), Error> {
         let (batch, own_head) = (head / self.heads, head % self.heads);
         let key_head = own_head / self.n_sharing;
+        let key_block = batch * self.key_heads + key_head;
+        let (queries, keys) = (queries.lend(head)?, keys.lend(key_block)?);
+        let values = values.lend(key_block)?;
+        let (queries, keys) = (queries.elements()?, keys.elements()?);
+        let values = values.elements()?;
         let start = |which: usize, head: usize, row: usize| {
             let strides = &self.strides[which];
             batch * strides[0] + head * strides[1] + row * strides[2]
@@ -251,6 +295,7 @@ impl AttentionPlan {
                 *out = T::narrowed(if looks_at_none { zero } else { x.over(*sum) });
             }
         }
+        Ok(())
     }
 
     /// Returns the number of keys that a query attends to.

@@ -12,7 +12,7 @@
 
 use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext};
 
-use super::block::AttentionPlan;
+use super::block::{AttentionPlan, Heads};
 use super::{Attention, AttentionElement, Mask, TensorMask, dims};
 use crate::math::parallel;
 use crate::{DenseHostTensor, Dims, TensorView, TensorViewMut};
@@ -52,9 +52,8 @@ pub fn attention_merged_heads<T: AttentionElement>(
 ) -> Result<(), Error> {
     let seen = inputs.map(|view| (dims(view.extents()), dims(view.strides())));
     let plan = plan(options, heads, seen, out.extents())?;
-    let elements = inputs.map(TensorView::elements);
-    plan.run_merged_heads(elements, &plan.broadcast(mask)?, 0, out.as_mut_slice());
-    Ok(())
+    let elements = inputs.map(|view| Heads::Slice(view.elements()));
+    plan.run_merged_heads(elements, &plan.broadcast(mask)?, 0, out.as_mut_slice())
 }
 
 /// Applies [`attention_merged_heads`] to dense tensors, on the workers of the request's queue if there is much to do.
@@ -81,10 +80,8 @@ pub fn attention_merged_heads_into(
     parallel::fill(execution, out, chunk, move |first, part: &mut [f32]| {
         let (queries, keys, values) = (queries.read()?, keys.read()?, values.read()?);
         let elements = [queries.elements()?, keys.elements()?, values.elements()?];
-        mask.lend(|mask| {
-            plan.run_merged_heads(elements, &plan.broadcast(mask)?, first, part);
-            Ok(())
-        })
+        let elements = elements.map(Heads::Slice);
+        mask.lend(|mask| plan.run_merged_heads(elements, &plan.broadcast(mask)?, first, part))
     })
 }
 

@@ -303,3 +303,65 @@ fn heads_side_by_side_are_those_behind_each_other() {
         assert!(wrong.unwrap_err().message().contains("heads side by side"));
     }
 }
+
+#[test]
+fn keys_and_values_that_grow_are_read_where_they_lie() {
+    use std::sync::Arc;
+
+    use tfrt_host::kernel::KernelRegistry;
+    use tfrt_host::{HostContext, RequestContext};
+
+    use crate::math::number::Real;
+
+    let host = HostContext::builder(KernelRegistry::new()).build();
+    let execution = tfrt_host::ExecutionContext::new(&RequestContext::new(&host));
+    let allocator: &Arc<_> = host.allocator();
+    let of = |extents: &[usize], seed: usize| {
+        let n: usize = extents.iter().product();
+        let list: Vec<F16> = (0..n).map(|i| F16::from_f64(value(i + seed))).collect();
+        DenseHostTensor::from_slice(allocator, extents, &list).unwrap()
+    };
+    let queries = of(&[2, 4, 3, 8], 1);
+    let (mut cache, mut whole) = (Vec::new(), Vec::new());
+    for width in [8, 5] {
+        let first = of(&[2, 2, 140, width], width);
+        let more = of(&[2, 2, 3, width], width + 1);
+        let tensor = GrowableTensor::new(allocator, &first, 2, 200, "the cache").unwrap();
+        cache.push(tensor.appended(allocator, &[&more]).unwrap());
+        whole.push(cache[cache.len() - 1].to_dense(allocator).unwrap());
+    }
+    let mask = of(&[3, 143], 9);
+    let options = Attention {
+        scale: None,
+        causal: Some(140),
+    };
+    let result = || of(&[2, 4, 3, 5], 0);
+    let bits = |out: &DenseHostTensor| out.read().unwrap().bytes().to_vec();
+    for mask in [TensorMask::None, TensorMask::Additive(mask)] {
+        let (found, wanted) = (result(), result());
+        let caches = [&cache[0], &cache[1]];
+        let done =
+            attention_over_cache_into(&execution, &options, &queries, caches, mask.clone(), &found);
+        host.queue().await_all(&[done.unwrap().into_any()]).unwrap();
+        let inputs = [&queries, &whole[0], &whole[1]];
+        let done = attention_into(&execution, &options, inputs, mask, &wanted);
+        host.queue().await_all(&[done.unwrap().into_any()]).unwrap();
+        assert_eq!(bits(&found), bits(&wanted));
+    }
+    let other = GrowableTensor::new(allocator, &whole[0], 1, 9, "the cache").unwrap();
+    let caches = [&other, &other];
+    let wrong = attention_over_cache_into(
+        &execution,
+        &options,
+        &queries,
+        caches,
+        TensorMask::None,
+        &result(),
+    );
+    assert!(
+        wrong
+            .unwrap_err()
+            .message()
+            .contains("third dimension of four")
+    );
+}

@@ -102,38 +102,97 @@ pub fn append_sequences(
     starts: Option<&[i64]>,
     end: EndPolicy,
 ) -> Result<DenseHostTensor, Error> {
-    let (extents, new) = (past.shape().to_dims(), update.shape().to_dims());
-    expect_dimension(&extents, dimension)?;
-    update.metadata().expect_dtype(past.dtype())?;
-    let mut wanted = new.clone();
-    if let Some(extent) = wanted.get_mut(dimension) {
-        *extent = extents[dimension];
-    }
-    if dimension == 0 || wanted != extents {
-        return Err(Error::invalid_argument(format!(
-            "a tensor of shape {} can't be written along dimension {dimension} of one of shape {}",
-            update.shape(),
-            past.shape()
-        )));
-    }
-    let (n_batch, n_new) = (extents[0], new[dimension]);
-    let starts = places(starts, n_batch, n_new, extents[dimension], end)?;
+    let plan = AppendPlan::new(past, update, dimension, starts, end)?;
     let out = past.deep_copy(execution.host().allocator())?;
-    if update.n_elements() == 0 {
-        return Ok(out);
-    }
-    let inner = new[dimension + 1..].iter().product::<usize>() * size_of_elements(past);
-    let n_middle: usize = new[1..dimension].iter().product();
-    let (reading, mut writing) = (update.read()?, out.write()?);
-    let to = writing.bytes_mut();
-    for (row, from) in reading.bytes().chunks_exact(inner).enumerate() {
-        let (outer, step) = (row / n_new, row % n_new);
-        let place = (starts[outer / n_middle] + step) % extents[dimension];
-        let start = (outer * extents[dimension] + place) * inner;
-        to[start..start + inner].copy_from_slice(from);
-    }
-    drop(writing);
+    plan.write(update, &out)?;
     Ok(out)
+}
+
+/// Writes `update` over a tensor as [`append_sequences`] does over a copy of it.
+///
+/// # Shapes
+///
+/// Those of [`append_sequences`].
+///
+/// # Errors
+///
+/// Those of [`append_sequences`], and `FailedPrecondition` if somebody reads the tensor; nothing is written then.
+pub fn write_sequences(
+    target: &DenseHostTensor,
+    update: &DenseHostTensor,
+    dimension: usize,
+    starts: Option<&[i64]>,
+    end: EndPolicy,
+) -> Result<(), Error> {
+    AppendPlan::new(target, update, dimension, starts, end)?.write(update, target)
+}
+
+/// The places of an update, which were checked.
+struct AppendPlan {
+    /// The beginning of each batch.
+    starts: Vec<usize>,
+    /// The extents along the dimension: of the whole, and of what is new.
+    extent: usize,
+    n_new: usize,
+    /// The number of slices of a batch, and the bytes of one element along the dimension.
+    n_middle: usize,
+    inner: usize,
+}
+
+impl AppendPlan {
+    fn new(
+        past: &DenseHostTensor,
+        update: &DenseHostTensor,
+        dimension: usize,
+        starts: Option<&[i64]>,
+        end: EndPolicy,
+    ) -> Result<AppendPlan, Error> {
+        let (extents, new) = (past.shape().to_dims(), update.shape().to_dims());
+        expect_dimension(&extents, dimension)?;
+        update.metadata().expect_dtype(past.dtype())?;
+        let mut wanted = new.clone();
+        if let Some(extent) = wanted.get_mut(dimension) {
+            *extent = extents[dimension];
+        }
+        if dimension == 0 || wanted != extents {
+            return Err(Error::invalid_argument(format!(
+                "a tensor of shape {} can't be written along dimension {dimension} of one of shape {}",
+                update.shape(),
+                past.shape()
+            )));
+        }
+        let (n_batch, n_new) = (extents[0], new[dimension]);
+        let starts = places(starts, n_batch, n_new, extents[dimension], end)?;
+        let (n_middle, inner) = match update.n_elements() {
+            0 => (0, 0),
+            _ => (
+                new[1..dimension].iter().product(),
+                new[dimension + 1..].iter().product::<usize>() * size_of_elements(past),
+            ),
+        };
+        Ok(AppendPlan {
+            starts,
+            extent: extents[dimension],
+            n_new,
+            n_middle,
+            inner,
+        })
+    }
+
+    fn write(&self, update: &DenseHostTensor, out: &DenseHostTensor) -> Result<(), Error> {
+        if self.inner == 0 {
+            return Ok(());
+        }
+        let (reading, mut writing) = (update.read()?, out.write()?);
+        let to = writing.bytes_mut();
+        for (row, from) in reading.bytes().chunks_exact(self.inner).enumerate() {
+            let (outer, step) = (row / self.n_new, row % self.n_new);
+            let place = (self.starts[outer / self.n_middle] + step) % self.extent;
+            let start = (outer * self.extent + place) * self.inner;
+            to[start..start + self.inner].copy_from_slice(from);
+        }
+        Ok(())
+    }
 }
 
 /// Returns the beginning of each batch, if all updates fit.

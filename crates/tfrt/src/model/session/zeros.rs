@@ -8,6 +8,7 @@ use tfrt_tensor::{
     DenseHostTensor, Optional, Sequence, StringHostTensor, Tensor, TensorMetadata, TensorShape,
 };
 
+use super::room::{Room, growing_axis};
 use crate::model::types::{Dim, TensorType, ValueInfo, ValueType};
 
 /// The extents of a state that begins with zeros.
@@ -17,11 +18,16 @@ pub(super) struct Zeros {
     extents: Vec<usize>,
     /// The dimensions that are 1 for want of anything that says more.
     guessed: Vec<usize>,
+    /// The room along the dimension that grows.
+    room: Option<Room>,
+    /// The room of a state that is all room: the dimension that nothing else gives a size is the longest length.
+    pub(super) filled: Option<Room>,
 }
 
 impl Zeros {
     /// Finds the extents of the state of an input, which an output gives in the next step; `size_of` knows the sizes of
-    /// dimensions that have names.
+    /// dimensions that have names. With a longest length the state has room for it, in the dimension along which it
+    /// grows, or else in the only one that nothing gives a size.
     ///
     /// # Errors
     ///
@@ -30,12 +36,15 @@ impl Zeros {
         input: &ValueInfo,
         output: &ValueInfo,
         size_of: &dyn Fn(&str) -> Option<usize>,
+        max_length: Option<usize>,
     ) -> Result<Zeros, Error> {
         let mut zeros = Zeros {
             input: input.name.clone(),
             output: output.name.clone(),
             extents: Vec::new(),
             guessed: Vec::new(),
+            room: None,
+            filled: None,
         };
         let ValueType::Tensor(tensor) = &input.kind else {
             return Ok(zeros);
@@ -51,7 +60,24 @@ impl Zeros {
             }
             zeros.extents.push(extent.unwrap_or(1));
         }
+        if let Some(longest) = max_length {
+            zeros.make_room(input, output, longest);
+        }
         Ok(zeros)
+    }
+
+    fn make_room(&mut self, input: &ValueInfo, output: &ValueInfo, longest: usize) {
+        if let Some(axis) = growing_axis(input, output) {
+            if self.guessed.contains(&axis) {
+                self.extents[axis] = 0;
+                self.guessed.retain(|guessed| *guessed != axis);
+            }
+            self.room = Some(Room::new(input, axis, longest));
+        } else if let [axis] = self.guessed[..] {
+            self.extents[axis] = longest;
+            self.guessed.clear();
+            self.filled = Some(Room::new(input, axis, longest));
+        }
     }
 
     /// Makes the value that the input is given.
@@ -67,7 +93,11 @@ impl Zeros {
         match &input.kind {
             ValueType::Tensor(tensor) => {
                 let tensor = self.tensor(&input.kind, tensor, allocator)?;
-                Ok(AnyAsyncValue::new(tensor))
+                let value = AnyAsyncValue::new(tensor);
+                Ok(match self.room.clone() {
+                    Some(room) => room.widen(value, allocator),
+                    None => value,
+                })
             }
             ValueType::Sequence(_) => Ok(AnyAsyncValue::new(Sequence::default())),
             ValueType::Optional(_) => Ok(AnyAsyncValue::new(Optional::Nothing)),
@@ -118,6 +148,7 @@ impl Zeros {
             output,
             extents,
             guessed,
+            ..
         } = self;
         let (input, output) = (input.clone(), output.clone());
         let (extents, guessed) = (extents.clone(), guessed.clone());

@@ -98,6 +98,30 @@ fn input_with_one_dimension_more_has_a_step_in_each_element() {
 }
 
 #[test]
+fn caches_have_room_for_so_many() {
+    let folder = folder("steps-room");
+    folder.write("x.json", "[[[1, 2], [3, 4], [5, 6], [0, 1]]]");
+    let line = "run decoder.mlir --state present.{i}.kv=past.{i}.kv --input x=x.json --steps S";
+    let plain = printed(&folder, &format!("{line} --output present.1.kv=plain.json"));
+    let roomy = format!("{line} --max-length 4 --output present.1.kv=roomy.json");
+    assert_eq!(printed(&folder, &roomy), plain);
+    assert_eq!(
+        json_of(&folder, "roomy.json"),
+        json_of(&folder, "plain.json")
+    );
+    // What a run has left has room in the next.
+    let next =
+        format!("{line} --max-length 8 --input past.0.kv=roomy.json --input past.1.kv=roomy.json");
+    printed(&folder, &next);
+    let message = folder.refused(&format!("{line} --max-length 3"), 3);
+    let expected =
+        ".kv' has room for 3 along dimension 1, and 4 are needed: for f32 [1, 3, 2] and 1 more";
+    assert!(message.contains(expected), "{message}");
+    let message = folder.refused("run lstm.mlir --random --max-length 3", 2);
+    assert!(message.contains("--state"), "{message}");
+}
+
+#[test]
 fn one_call_keeps_its_outputs_as_they_are() {
     let folder = folder("steps-one");
     folder.write("x.json", "[5, 6]");

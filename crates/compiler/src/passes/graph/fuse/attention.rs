@@ -87,7 +87,7 @@ fn attention(module: &Module, op: OpId) -> Option<AttentionMatch> {
 }
 
 /// Matches a softmax along the last of four dimensions, whose result has one user.
-fn softmax(module: &Module, value: ValueId) -> Option<OpId> {
+pub(super) fn softmax(module: &Module, value: ValueId) -> Option<OpId> {
     let last = [-1, 3];
     if let Some(op) = node::single_use_op(module, value, "softmax") {
         let fits = last.contains(&node::int(module, op, "axis", -1))
@@ -101,7 +101,7 @@ fn softmax(module: &Module, value: ValueId) -> Option<OpId> {
 }
 
 /// Returns the operand of a transposition of this order.
-fn operand_of(module: &Module, value: ValueId, order: &[i64]) -> Option<ValueId> {
+pub(super) fn operand_of(module: &Module, value: ValueId, order: &[i64]) -> Option<ValueId> {
     let op = module.defining_op(value)?;
     let is_it = node::name(module, op) == "transpose" && node::ints(module, op, "perm")? == order;
     is_it.then(|| node::operand(module, op, 0))?
@@ -114,7 +114,7 @@ fn transposed(module: &Module, value: ValueId, order: &[i64]) -> Option<ValueId>
 }
 
 /// Returns the factors of a product of matrices of `f32`, both of four dimensions, whose result has one user.
-fn product(module: &Module, value: ValueId) -> Option<[ValueId; 2]> {
+pub(super) fn product(module: &Module, value: ValueId) -> Option<[ValueId; 2]> {
     let op = node::single_use_op(module, value, "dot")?;
     let factors: [ValueId; 2] = module.op(op).operands().try_into().ok()?;
     let fits = |value: &ValueId| {
@@ -133,7 +133,7 @@ fn columns(module: &Module, value: ValueId) -> Option<ValueId> {
 }
 
 /// Returns a value and the number that it is multiplied by.
-fn unscaled(module: &Module, value: ValueId) -> (ValueId, f64) {
+pub(super) fn unscaled(module: &Module, value: ValueId) -> (ValueId, f64) {
     let of = |name| node::single_use_op(module, value, name);
     let product = of("mul").or_else(|| of("div"));
     match product.and_then(|op| node::product(module, op, 4)) {
@@ -143,7 +143,7 @@ fn unscaled(module: &Module, value: ValueId) -> (ValueId, f64) {
 }
 
 /// Matches scores; returns the product, its factor, and the mask that is added.
-fn scores(module: &Module, value: ValueId) -> Option<(ValueId, f64, Option<ValueId>)> {
+pub(super) fn scores(module: &Module, value: ValueId) -> Option<(ValueId, f64, Option<ValueId>)> {
     let Some(op) = node::single_use_op(module, value, "add") else {
         let (scores, scale) = unscaled(module, value);
         return Some((scores, scale, None));

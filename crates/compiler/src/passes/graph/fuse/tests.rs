@@ -4,6 +4,7 @@ use expect_test::expect;
 
 use crate::passes::testing::{check, run};
 
+mod cached_attention;
 mod patterns;
 
 #[test]

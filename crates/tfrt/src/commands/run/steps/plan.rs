@@ -43,8 +43,12 @@ impl StepPlan {
             return Ok(None);
         }
         let mut states = options.states.iter();
-        let session =
+        let mut session =
             states.try_fold(model.session(), |session, text| add_state(&session, text))?;
+        if let Some(n) = options.max_length {
+            let widened = session.max_length(n);
+            session = widened.map_err(|error| Failure::Usage(error.message().to_owned()))?;
+        }
         let mut plan = StepPlan {
             session,
             n_steps: None,

@@ -1,8 +1,8 @@
 //! `GroupQueryAttention`: attention that keeps keys and values in buffers with room for those to come.
 //!
 //! The extent of a buffer is its room, not its length: how much of it is used says `seqlens_k`, the number of keys less one.
-//! New keys and values are put behind those of before by `TensorScatter`, and the row `attention` sees the keys up to
-//! the longest length. Each query sees keys up to its own place, within a window if there is one. A sink is one more key,
+//! The row `update_cache` puts new keys and values behind those of before, in place where nobody else holds the buffer, and
+//! the row `attention` sees the keys up to the longest length, where they lie. Each query sees keys up to its own place, within a window if there is one. A sink is one more key,
 //! whose score is a number and whose value is zeros.
 
 use tfrt_ir::{Attribute, ValueId};
@@ -44,9 +44,9 @@ pub(super) fn group_query(here: &mut Expansion<'_>) -> Made {
     let queries = normalised(here, queries, 14, "q_norm_epsilon");
     let keys = normalised(here, keys, 15, "k_norm_epsilon");
     let [queries, keys] = group.rotated(here, [queries, keys])?;
-    let keys = group.kept(here, keys, 3);
-    let values = group.kept(here, values, 4);
-    let (y, scores) = group.attended(here, queries, [keys, values])?;
+    let (keys, used_keys) = group.kept(here, keys, 3);
+    let (values, used_values) = group.kept(here, values, 4);
+    let (y, scores) = group.attended(here, queries, [used_keys, used_values])?;
     Ok(vec![Some(y), Some(keys), Some(values), scores])
 }
 
@@ -147,30 +147,27 @@ impl Group {
         }))
     }
 
-    /// Appends a buffer with what is new behind what was before; its extent is that of the buffer before, or what is needed.
-    fn kept(&self, here: &mut Expansion<'_>, new: ValueId, past: usize) -> ValueId {
+    /// Appends a buffer with what is new behind what was before, and what is used of it. The extent of the buffer is that
+    /// of the buffer before, or what is needed.
+    fn kept(&self, here: &mut Expansion<'_>, new: ValueId, past: usize) -> (ValueId, ValueId) {
         let Some(past) = here.input(past) else {
-            return new;
+            let zero = here.integers(&[0]);
+            let used = here.sliced(new, 2, zero, self.total);
+            return (new, used);
         };
-        let (room, zero) = (here.extents(past, 2, 3), here.integers(&[0]));
-        let more = here.add("Sub", &[self.total, room], &[]);
-        let more = here.add("Max", &[more, zero], &[]);
-        let others = here.integers(&[0, 0, 0, 0, 0, 0]);
-        let pads = here.list(&[others, more, zero]);
-        let buffer = here.add("Pad", &[past, pads], &[]);
-        let axis = [("axis", integer(2))];
-        here.add("TensorScatter", &[buffer, new, self.before], &axis)
+        let operands = [past, new, self.before, self.total];
+        let made = here.rows("update_cache", &operands, &[], 2);
+        (made[0], made[1])
     }
 
-    /// Appends the attention of queries to what is in buffers; gives the result, and scores if they are wanted.
+    /// Appends the attention of queries to what is used of buffers; gives the result, and scores if they are wanted.
     fn attended(
         &self,
         here: &mut Expansion<'_>,
         queries: ValueId,
-        buffers: [ValueId; 2],
+        used: [ValueId; 2],
     ) -> Result<(ValueId, Option<ValueId>), Refusal> {
         let zero = here.integers(&[0]);
-        let used = buffers.map(|buffer| here.sliced(buffer, 2, zero, self.total));
         let (seen, mask) = self.mask(here, queries);
         let has_sink = here.input(11).is_some() || here.int("smooth_softmax", -1) == 1;
         let (used, mask) = match has_sink {
