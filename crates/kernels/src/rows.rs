@@ -14,6 +14,7 @@ mod detection;
 mod diagonals;
 mod images;
 mod numbers;
+mod optimizers;
 mod product;
 mod ragged;
 mod rearrange;
@@ -23,6 +24,7 @@ mod strings;
 mod tensors;
 mod test;
 mod training;
+mod variables;
 mod volumes;
 
 use tensors::integers;
@@ -33,6 +35,7 @@ const KERNELS: &[&[TensorKernel]] = &[
     diagonals::KERNELS,
     images::KERNELS,
     numbers::KERNELS,
+    optimizers::KERNELS,
     rearrange::KERNELS,
     product::KERNELS,
     ragged::KERNELS,
@@ -42,6 +45,8 @@ const KERNELS: &[&[TensorKernel]] = &[
     tensors::KERNELS,
     test::KERNELS,
     training::KERNELS,
+    variables::KERNELS,
+    variables::rows::KERNELS,
     volumes::KERNELS,
 ];
 

@@ -14,10 +14,12 @@ pub mod detection;
 pub mod diagonals;
 pub mod images;
 pub mod numbers;
+pub mod optimizers;
 pub mod search;
 pub mod segments;
 pub mod shapes;
 pub mod strings;
+pub mod variables;
 pub mod volumes;
 
 const X: ValueDef = ValueDef::var("x", "T");

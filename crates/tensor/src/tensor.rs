@@ -5,8 +5,8 @@ use std::fmt;
 use tfrt_host::{Error, Heap, Value};
 
 use crate::{
-    CooHostTensor, DenseHostTensor, DeviceTensor, ScalarHostTensor, StringHostTensor,
-    TensorMetadata,
+    CooHostTensor, DenseHostTensor, DeviceTensor, ObjectTensor, ScalarHostTensor,
+    StringHostTensor, TensorMetadata,
 };
 
 /// Storage format of a tensor's elements.
@@ -22,6 +22,8 @@ pub enum TensorFormat {
     StringHost,
     /// [`DeviceTensor`]
     Device,
+    /// [`ObjectTensor`]
+    ObjectHost,
 }
 
 impl TensorFormat {
@@ -33,6 +35,7 @@ impl TensorFormat {
             TensorFormat::CooHost => "CooHost",
             TensorFormat::StringHost => "StringHost",
             TensorFormat::Device => "Device",
+            TensorFormat::ObjectHost => "ObjectHost",
         }
     }
 }
@@ -68,6 +71,8 @@ pub enum Tensor {
     String(StringHostTensor),
     /// Elements in memory that only a device reads: [`transfer`](crate::transfer) brings them to the host.
     Device(DeviceTensor),
+    /// Elements that are counted objects: handles of resources, and variants.
+    Object(ObjectTensor),
 }
 
 impl Tensor {
@@ -79,6 +84,7 @@ impl Tensor {
             Tensor::Coo(tensor) => tensor.metadata(),
             Tensor::String(tensor) => tensor.metadata(),
             Tensor::Device(tensor) => tensor.metadata(),
+            Tensor::Object(tensor) => tensor.metadata(),
         }
     }
 
@@ -90,6 +96,7 @@ impl Tensor {
             Tensor::Coo(_) => TensorFormat::CooHost,
             Tensor::String(_) => TensorFormat::StringHost,
             Tensor::Device(_) => TensorFormat::Device,
+            Tensor::Object(_) => TensorFormat::ObjectHost,
         }
     }
 
@@ -130,6 +137,19 @@ impl Tensor {
         }
     }
 
+    /// Returns the tensor of objects that this is.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is of another format.
+    #[inline]
+    pub fn as_object(&self) -> Result<&ObjectTensor, Error> {
+        match self {
+            Tensor::Object(tensor) => Ok(tensor),
+            _ => Err(self.is_not(TensorFormat::ObjectHost)),
+        }
+    }
+
     #[cold]
     fn is_not(&self, expected: TensorFormat) -> Error {
         let (found, metadata) = (self.format(), self.metadata());
@@ -139,8 +159,13 @@ impl Tensor {
                 "expected a {expected} tensor, found a tensor of {metadata} on the device {name}: transfer it to the host"
             ));
         }
+        let article = |format: TensorFormat| match format {
+            TensorFormat::ObjectHost => "an",
+            _ => "a",
+        };
+        let (of_expected, of_found) = (article(expected), article(found));
         Error::invalid_argument(format!(
-            "expected a {expected} tensor, found a {found} tensor of {metadata}"
+            "expected {of_expected} {expected} tensor, found {of_found} {found} tensor of {metadata}"
         ))
     }
 
@@ -156,6 +181,7 @@ impl Tensor {
             Tensor::Coo(tensor) => tensor.to_text(),
             Tensor::String(tensor) => Ok(tensor.to_string()),
             Tensor::Device(tensor) => Ok(tensor.to_string()),
+            Tensor::Object(tensor) => Ok(tensor.to_string()),
         }
     }
 }
@@ -172,7 +198,7 @@ macro_rules! formats {
 }
 
 formats!(DenseHostTensor => Dense, ScalarHostTensor => Scalar, CooHostTensor => Coo, StringHostTensor => String);
-formats!(DeviceTensor => Device);
+formats!(DeviceTensor => Device, ObjectTensor => Object);
 
 impl Value for Tensor {
     const NAME: &'static str = "!t.tensor";

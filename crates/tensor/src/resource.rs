@@ -1,0 +1,21 @@
+//! Resources: objects that several calls share and change, found by name.
+//!
+//! | To | Look at |
+//! | --- | --- |
+//! | hold a tensor that changes | [`Variable`] |
+//! | refer to a resource by a tensor | [`Slot`] |
+//! | find resources by name, store and load variables | [`Resources`] |
+//!
+//! # Who waits for whom
+//!
+//! A variable has a [lock](Variable::lock) for readers and writers, bound to no thread. Kernels never block on it: they
+//! go on when it is theirs. Who takes the locks of several variables takes them by the [numbers](Variable::number) of
+//! these, so that two can't wait for each other.
+
+mod resources;
+mod slot;
+mod variable;
+
+pub use resources::{DEFAULT_CONTAINER, Resources};
+pub use slot::{Resource, Slot};
+pub use variable::{Variable, VariableHolds, lock_all, try_lock_all};
