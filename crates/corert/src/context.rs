@@ -13,7 +13,7 @@ use crate::TensorHandle;
 use crate::attributes::OpAttrsRef;
 use crate::call_site::CallSite;
 use crate::cancellation::until_cancelled;
-use crate::effects::{EffectOrder, Place, ResourceOrder};
+use crate::effects::{EffectOrder, PendingEffects, Place};
 use crate::handle::{PendingMetadata, PendingTensor};
 use crate::inputs::Inputs;
 use crate::op::{CoreRuntimeOp, Handles, OpCall};
@@ -28,8 +28,8 @@ pub const DEFAULT_MAX_IN_FLIGHT: usize = 1 << 20;
 ///
 /// # Order
 ///
-/// Side effects happen in the order of the calls; those on resources in that of the calls on the same resource, so that
-/// calls on different ones run side by side. Everything else happens when its inputs are there.
+/// Side effects happen in the order of the calls; those on resources in that of the calls on the same resource, of all
+/// contexts of the runtime, so that calls on different ones run side by side. Everything else happens when its inputs are there.
 ///
 /// # Cancellation
 ///
@@ -77,8 +77,8 @@ struct Generation {
     in_flight: Arc<InFlight>,
     /// The chain that is ready after the side effects of all calls so far.
     chain: Arc<Mutex<AsyncValue<Chain>>>,
-    /// The order of calls on resources, for each resource by itself.
-    resources: ResourceOrder,
+    /// The calls on resources that go on.
+    on_resources: PendingEffects,
 }
 
 impl Generation {
@@ -87,7 +87,7 @@ impl Generation {
             execution: request.into(),
             in_flight: Arc::new(InFlight::new(max_in_flight)),
             chain: Arc::new(Mutex::new(AsyncValue::available(Chain))),
-            resources: ResourceOrder::default(),
+            on_resources: PendingEffects::default(),
         }
     }
 
@@ -274,7 +274,7 @@ impl Context {
     pub fn effects(&self) -> AsyncValue<Chain> {
         let generation = self.generation();
         let chain = generation.lock_chain().clone();
-        let on_resources = generation.resources.effects();
+        let on_resources = generation.on_resources.all();
         let all = match (chain.get(), on_resources.get()) {
             (Some(Ok(_)), _) => on_resources,
             (_, Some(Ok(_))) => chain,
@@ -458,22 +458,20 @@ impl Context {
             return op.run(call);
         }
         if let EffectOrder::OfResources { writes } = op.effect_order() {
-            let order = &generation.resources;
-            return match order.place(&call.inputs, writes, begin) {
-                Place::Free(slots) => {
-                    let mut chain = AsyncValue::available(Chain);
-                    call.chain = Some(&mut chain);
-                    let results = op.run(call);
-                    order.end_free(&slots, &chain, writes);
-                    results
-                }
-                Place::After(mut chain, promise) => {
-                    call.chain = Some(&mut chain);
-                    let results = op.run(call);
-                    order.end(promise, chain);
-                    results
-                }
+            let (order, effects) = (self.runtime.order(), &generation.on_resources);
+            let is_observed = call.execution.host().trace().is_some();
+            let (mut chain, place) = match order.place(&call.inputs, writes, is_observed, begin) {
+                Place::Free(slots) => (AsyncValue::available(Chain), Ok(slots)),
+                Place::After(chain, promise) => (chain, Err(promise)),
             };
+            call.chain = Some(&mut chain);
+            let results = op.run(call);
+            match place {
+                Ok(_) if chain.is_settled() => (),
+                Ok(slots) => order.go_on(&slots, &effects.watch(chain), writes),
+                Err(promise) => promise.forward(effects.watch(chain)),
+            }
+            return results;
         }
         // Calls that are made meanwhile, by the operation itself or by other threads, come after this one: they get a
         // chain that is to come, and nobody waits for a lock.

@@ -1,9 +1,10 @@
 //! [`ResourceOrder`]: the order of calls that read or change resources, for each resource by itself.
 //!
-//! A call that changes a resource begins when all earlier calls of its context on that resource are done, one that reads
-//! it when the earlier changes are. Calls on different resources are not ordered, so that the steps of a hundred
-//! variables run side by side. A call that fails later fails its own results alone: what comes after it finds the
-//! resource as it is. The first such failure is told by [`Context::effects`](crate::Context::effects).
+//! A call that changes a resource begins when all earlier calls on that resource are done, one that reads it when the
+//! earlier changes are: of all contexts of the runtime. Calls on different resources are not ordered, so that the steps
+//! of a hundred variables run side by side. A call that fails later fails its own results alone: what comes after it
+//! finds the resource as it is. The first such failure of a context is told by
+//! [`Context::effects`](crate::Context::effects).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,9 +28,9 @@ pub enum EffectOrder {
     },
 }
 
-/// The order of the calls of one context on resources. Clones share it.
-#[derive(Clone, Default)]
-pub(crate) struct ResourceOrder(Arc<Mutex<State>>);
+/// The order of the calls of a runtime on resources.
+#[derive(Default)]
+pub(crate) struct ResourceOrder(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -37,8 +38,8 @@ struct State {
     of: HashMap<u64, Vec<Pending>>,
     /// Calls on resources that were not known when the calls were made: all later calls wait for them.
     of_any: Vec<Pending>,
-    /// The first failure of a call that was made before.
-    failed: Option<Error>,
+    /// The number of resources from which on those are forgotten whose calls are done.
+    n_many: usize,
 }
 
 /// A call that may not be done.
@@ -64,7 +65,15 @@ impl ResourceOrder {
     }
 
     /// Takes the place of a call among the others. `begin` is called as it is taken.
-    pub(crate) fn place(&self, inputs: &Inputs<'_>, writes: bool, begin: impl FnOnce()) -> Place {
+    ///
+    /// Calls that others make while a call runs that somebody observes come after it.
+    pub(crate) fn place(
+        &self,
+        inputs: &Inputs<'_>,
+        writes: bool,
+        is_observed: bool,
+        begin: impl FnOnce(),
+    ) -> Place {
         let slots = slots_of(inputs);
         let is_there = inputs.iter().all(|input| matches!(input.tensor(), Some(Ok(_))));
         let mut state = self.lock();
@@ -74,6 +83,7 @@ impl ResourceOrder {
         if let Some(slots) = &slots
             && before.is_empty()
             && is_there
+            && !is_observed
         {
             return Place::Free(slots.clone());
         }
@@ -88,32 +98,53 @@ impl ResourceOrder {
         Place::After(before, promise)
     }
 
-    /// Notes the end of a call that had nothing in its way.
-    #[inline]
-    pub(crate) fn end_free(&self, slots: &[u64], done: &AsyncValue<Chain>, writes: bool) {
-        if !done.is_settled() {
-            let after = self.watched(done.clone());
-            let mut state = self.lock();
-            // Others may have come meanwhile: these are before it, or after.
-            for slot in slots {
-                let done = after.clone();
-                state.of.entry(*slot).or_default().push(Pending { done, writes });
-            }
+    /// Notes that a call goes on that had nothing in its way. `done` does not fail.
+    pub(crate) fn go_on(&self, slots: &[u64], done: &AsyncValue<Chain>, writes: bool) {
+        let mut state = self.lock();
+        state.forget();
+        // Others may have come meanwhile: these are before it, or after.
+        for slot in slots {
+            let done = done.clone();
+            let all = state.of.entry(*slot).or_default();
+            all.push(Pending { done, writes });
         }
     }
+}
 
-    /// Notes the end of a call that waited.
-    pub(crate) fn end(&self, promise: tfrt_host::Promise<Chain>, done: AsyncValue<Chain>) {
-        promise.forward(self.watched(done));
+/// The calls of a context on resources that are not known to be done. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct PendingEffects(Arc<Mutex<Effects>>);
+
+#[derive(Default)]
+struct Effects {
+    /// Chains that do not fail.
+    pending: Vec<AsyncValue<Chain>>,
+    /// The first failure of a call.
+    failed: Option<Error>,
+}
+
+impl PendingEffects {
+    fn lock(&self) -> MutexGuard<'_, Effects> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns a chain that resolves when another settles, whose failure is kept.
-    fn watched(&self, done: AsyncValue<Chain>) -> AsyncValue<Chain> {
+    pub(crate) fn watch(&self, done: AsyncValue<Chain>) -> AsyncValue<Chain> {
+        if let Some(outcome) = done.get() {
+            if let Err(error) = outcome {
+                self.lock().failed.get_or_insert_with(|| error.clone());
+            }
+            return AsyncValue::available(Chain);
+        }
         let (promise, after) = AsyncValue::pending();
-        let order = self.clone();
+        let mut effects = self.lock();
+        effects.pending.retain(|one| !one.is_settled());
+        effects.pending.push(after.clone());
+        drop(effects);
+        let own = self.clone();
         done.when_settled(move |done| {
             if let Some(error) = done.error() {
-                order.lock().failed.get_or_insert_with(|| error.clone());
+                own.lock().failed.get_or_insert_with(|| error.clone());
             }
             promise.resolve(Chain);
         });
@@ -121,23 +152,20 @@ impl ResourceOrder {
     }
 
     /// Returns a chain that resolves when all calls so far are done; it fails with the first that failed.
-    pub(crate) fn effects(&self) -> AsyncValue<Chain> {
-        let mut state = self.lock();
-        let mut before = SmallVec::new();
-        state.collect(None, true, &mut before);
-        if before.is_empty() {
-            return match &state.failed {
-                Some(error) => AsyncValue::from_error(error.clone()),
-                None => AsyncValue::available(Chain),
-            };
-        }
-        drop(state);
-        let all: Vec<_> = before.iter().map(|one| one.as_any().clone()).collect();
-        let order = self.clone();
-        when_all(&all).and_then_value(move |_| match &order.lock().failed {
+    pub(crate) fn all(&self) -> AsyncValue<Chain> {
+        let mut effects = self.lock();
+        effects.pending.retain(|one| !one.is_settled());
+        let pending: Vec<_> = effects.pending.iter().map(|one| one.as_any().clone()).collect();
+        let failed = |effects: &Effects| match &effects.failed {
             Some(error) => AsyncValue::from_error(error.clone()),
             None => AsyncValue::available(Chain),
-        })
+        };
+        if pending.is_empty() {
+            return failed(&effects);
+        }
+        drop(effects);
+        let own = self.clone();
+        when_all(&pending).and_then_value(move |_| failed(&own.lock()))
     }
 }
 
@@ -177,12 +205,22 @@ impl State {
         }
     }
 
+    /// Forgets resources whose calls are done, if there are many.
+    fn forget(&mut self) {
+        if self.of.len() >= self.n_many {
+            self.of
+                .retain(|_, all| all.iter().any(|one| !one.done.is_settled()));
+            self.n_many = 2 * self.of.len().max(64);
+        }
+    }
+
     /// Adds a call. It stands for those that it waits for.
     fn put(&mut self, slots: Option<&[u64]>, done: &AsyncValue<Chain>, writes: bool) {
         let pending = || Pending {
             done: done.clone(),
             writes,
         };
+        self.forget();
         match slots {
             Some(slots) => {
                 for slot in slots {

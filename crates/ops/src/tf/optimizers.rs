@@ -12,7 +12,7 @@ use crate::infer::{Infer, InferCall, InferError};
 const INDICES: ValueDef = ValueDef::set("indices", &[DType::I32, DType::I64]);
 const LOCKING: AttrDef = AttrDef::int("use_locking", 0);
 
-/// `optimizer!("tf.ResourceApplyX", "Takes a step.", [var, m], [lr "T", grad "T"], [..])` makes a row without results that
+/// `optimizer!("tf.ResourceApplyX", "Takes a step.", [var, m], [lr, grad], [..])` makes a row without results that
 /// reads and writes its first operands.
 macro_rules! optimizer {
     ($name:literal, $summary:literal, [$($state:literal),*], [$($rest:expr),*], [$($attr:expr),*]) => {
@@ -26,10 +26,14 @@ macro_rules! optimizer {
     };
 }
 
-/// Makes an operand of the weights' type.
-const fn t(name: &'static str) -> ValueDef {
-    ValueDef::var(name, "T")
+/// Makes a scalar, which is rounded to the weights' type.
+const fn scalar(name: &'static str) -> ValueDef {
+    ValueDef::set(name, &[DType::F16, DType::Bf16, DType::F32, DType::F64])
 }
+
+/// The gradient, of the weights' type.
+const GRAD: ValueDef = ValueDef::any("grad");
+const DELTA: ValueDef = ValueDef::any("delta");
 
 const STEP: ValueDef = ValueDef::set("global_step", &[DType::I64]);
 const NESTEROV: AttrDef = AttrDef::int("use_nesterov", 0);
@@ -41,210 +45,210 @@ pub(crate) const OPS: &[OpDef] = &[
         "tf.ResourceApplyAdaMax",
         "Takes a step of AdaMax, Adam with the infinity norm.",
         ["var", "m", "v"],
-        [t("beta1_power"), t("lr"), t("beta1"), t("beta2"), t("epsilon"), t("grad")],
+        [scalar("beta1_power"), scalar("lr"), scalar("beta1"), scalar("beta2"), scalar("epsilon"), GRAD],
         []
     ),
     optimizer!(
         "tf.ResourceApplyAdadelta",
         "Takes a step of Adadelta (Zeiler, 2012).",
         ["var", "accum", "accum_update"],
-        [t("lr"), t("rho"), t("epsilon"), t("grad")],
+        [scalar("lr"), scalar("rho"), scalar("epsilon"), GRAD],
         []
     ),
     optimizer!(
         "tf.ResourceApplyAdagrad",
         "Takes a step of Adagrad.",
         ["var", "accum"],
-        [t("lr"), t("grad")],
+        [scalar("lr"), GRAD],
         [UPDATE_SLOTS]
     ),
     optimizer!(
         "tf.ResourceApplyAdagradDA",
         "Takes a step of Adagrad by dual averaging.",
         ["var", "gradient_accumulator", "gradient_squared_accumulator"],
-        [t("grad"), t("lr"), t("l1"), t("l2"), STEP],
+        [GRAD, scalar("lr"), scalar("l1"), scalar("l2"), STEP],
         []
     ),
     optimizer!(
         "tf.ResourceApplyAdagradV2",
         "Takes a step of Adagrad with an epsilon.",
         ["var", "accum"],
-        [t("lr"), t("epsilon"), t("grad")],
+        [scalar("lr"), scalar("epsilon"), GRAD],
         [UPDATE_SLOTS]
     ),
     optimizer!(
         "tf.ResourceApplyAdam",
         "Takes a step of Adam (Kingma and Ba, 2014).",
         ["var", "m", "v"],
-        [t("beta1_power"), t("beta2_power"), t("lr"), t("beta1"), t("beta2"), t("epsilon"), t("grad")],
+        [scalar("beta1_power"), scalar("beta2_power"), scalar("lr"), scalar("beta1"), scalar("beta2"), scalar("epsilon"), GRAD],
         [NESTEROV]
     ),
     optimizer!(
         "tf.ResourceApplyAdamWithAmsgrad",
         "Takes a step of Adam with the greatest second moment so far (AMSGrad).",
         ["var", "m", "v", "vhat"],
-        [t("beta1_power"), t("beta2_power"), t("lr"), t("beta1"), t("beta2"), t("epsilon"), t("grad")],
+        [scalar("beta1_power"), scalar("beta2_power"), scalar("lr"), scalar("beta1"), scalar("beta2"), scalar("epsilon"), GRAD],
         []
     ),
     optimizer!(
         "tf.ResourceApplyAddSign",
         "Takes a step of AddSign, faster where gradient and momentum agree in sign.",
         ["var", "m"],
-        [t("lr"), t("alpha"), t("sign_decay"), t("beta"), t("grad")],
+        [scalar("lr"), scalar("alpha"), scalar("sign_decay"), scalar("beta"), GRAD],
         []
     ),
     optimizer!(
         "tf.ResourceApplyCenteredRMSProp",
         "Takes a step of RMSProp whose mean square is centered.",
         ["var", "mg", "ms", "mom"],
-        [t("lr"), t("rho"), t("momentum"), t("epsilon"), t("grad")],
+        [scalar("lr"), scalar("rho"), scalar("momentum"), scalar("epsilon"), GRAD],
         []
     ),
     optimizer!(
         "tf.ResourceApplyFtrl",
         "Takes a step of Ftrl-proximal.",
         ["var", "accum", "linear"],
-        [t("grad"), t("lr"), t("l1"), t("l2"), t("lr_power")],
+        [GRAD, scalar("lr"), scalar("l1"), scalar("l2"), scalar("lr_power")],
         [LINEAR_BY_LR]
     ),
     optimizer!(
         "tf.ResourceApplyFtrlV2",
         "Takes a step of Ftrl-proximal with a shrinkage of l2.",
         ["var", "accum", "linear"],
-        [t("grad"), t("lr"), t("l1"), t("l2"), t("l2_shrinkage"), t("lr_power")],
+        [GRAD, scalar("lr"), scalar("l1"), scalar("l2"), scalar("l2_shrinkage"), scalar("lr_power")],
         [LINEAR_BY_LR]
     ),
     optimizer!(
         "tf.ResourceApplyGradientDescent",
         "Takes a step of gradient descent: var -= alpha * delta.",
         ["var"],
-        [t("alpha"), t("delta")],
+        [scalar("alpha"), DELTA],
         []
     ),
     optimizer!(
         "tf.ResourceApplyKerasMomentum",
         "Takes a step of gradient descent with momentum, or Nesterov's, whose accumulator holds the rate.",
         ["var", "accum"],
-        [t("lr"), t("grad"), t("momentum")],
+        [scalar("lr"), GRAD, scalar("momentum")],
         [NESTEROV]
     ),
     optimizer!(
         "tf.ResourceApplyMomentum",
         "Takes a step of gradient descent with momentum, or Nesterov's.",
         ["var", "accum"],
-        [t("lr"), t("grad"), t("momentum")],
+        [scalar("lr"), GRAD, scalar("momentum")],
         [NESTEROV]
     ),
     optimizer!(
         "tf.ResourceApplyPowerSign",
         "Takes a step of PowerSign, faster where gradient and momentum agree in sign.",
         ["var", "m"],
-        [t("lr"), t("logbase"), t("sign_decay"), t("beta"), t("grad")],
+        [scalar("lr"), scalar("logbase"), scalar("sign_decay"), scalar("beta"), GRAD],
         []
     ),
     optimizer!(
         "tf.ResourceApplyProximalAdagrad",
         "Takes a step of Adagrad, and shrinks by l1 and l2.",
         ["var", "accum"],
-        [t("lr"), t("l1"), t("l2"), t("grad")],
+        [scalar("lr"), scalar("l1"), scalar("l2"), GRAD],
         []
     ),
     optimizer!(
         "tf.ResourceApplyProximalGradientDescent",
         "Takes a step of gradient descent, and shrinks by l1 and l2.",
         ["var"],
-        [t("alpha"), t("l1"), t("l2"), t("delta")],
+        [scalar("alpha"), scalar("l1"), scalar("l2"), DELTA],
         []
     ),
     optimizer!(
         "tf.ResourceApplyRMSProp",
         "Takes a step of RMSProp.",
         ["var", "ms", "mom"],
-        [t("lr"), t("rho"), t("momentum"), t("epsilon"), t("grad")],
+        [scalar("lr"), scalar("rho"), scalar("momentum"), scalar("epsilon"), GRAD],
         []
     ),
     optimizer!(
         "tf.ResourceSparseApplyAdadelta",
         "Takes a step of Adadelta (Zeiler, 2012), of the rows that `indices` name, one after the other.",
         ["var", "accum", "accum_update"],
-        [t("lr"), t("rho"), t("epsilon"), t("grad"), INDICES],
+        [scalar("lr"), scalar("rho"), scalar("epsilon"), GRAD, INDICES],
         []
     ),
     optimizer!(
         "tf.ResourceSparseApplyAdagrad",
         "Takes a step of Adagrad, of the rows that `indices` name, one after the other.",
         ["var", "accum"],
-        [t("lr"), t("grad"), INDICES],
+        [scalar("lr"), GRAD, INDICES],
         [UPDATE_SLOTS]
     ),
     optimizer!(
         "tf.ResourceSparseApplyAdagradDA",
         "Takes a step of Adagrad by dual averaging, of the rows that `indices` name, one after the other.",
         ["var", "gradient_accumulator", "gradient_squared_accumulator"],
-        [t("grad"), INDICES, t("lr"), t("l1"), t("l2"), STEP],
+        [GRAD, INDICES, scalar("lr"), scalar("l1"), scalar("l2"), STEP],
         []
     ),
     optimizer!(
         "tf.ResourceSparseApplyAdagradV2",
         "Takes a step of Adagrad with an epsilon, of the rows that `indices` name, one after the other.",
         ["var", "accum"],
-        [t("lr"), t("epsilon"), t("grad"), INDICES],
+        [scalar("lr"), scalar("epsilon"), GRAD, INDICES],
         [UPDATE_SLOTS]
     ),
     optimizer!(
         "tf.ResourceSparseApplyCenteredRMSProp",
         "Takes a step of RMSProp whose mean square is centered, of the rows that `indices` name, one after the other.",
         ["var", "mg", "ms", "mom"],
-        [t("lr"), t("rho"), t("momentum"), t("epsilon"), t("grad"), INDICES],
+        [scalar("lr"), scalar("rho"), scalar("momentum"), scalar("epsilon"), GRAD, INDICES],
         []
     ),
     optimizer!(
         "tf.ResourceSparseApplyFtrl",
         "Takes a step of Ftrl-proximal, of the rows that `indices` name, one after the other.",
         ["var", "accum", "linear"],
-        [t("grad"), INDICES, t("lr"), t("l1"), t("l2"), t("lr_power")],
+        [GRAD, INDICES, scalar("lr"), scalar("l1"), scalar("l2"), scalar("lr_power")],
         [LINEAR_BY_LR]
     ),
     optimizer!(
         "tf.ResourceSparseApplyFtrlV2",
         "Takes a step of Ftrl-proximal with a shrinkage of l2, of the rows that `indices` name, one after the other.",
         ["var", "accum", "linear"],
-        [t("grad"), INDICES, t("lr"), t("l1"), t("l2"), t("l2_shrinkage"), t("lr_power")],
+        [GRAD, INDICES, scalar("lr"), scalar("l1"), scalar("l2"), scalar("l2_shrinkage"), scalar("lr_power")],
         [LINEAR_BY_LR]
     ),
     optimizer!(
         "tf.ResourceSparseApplyKerasMomentum",
         "Takes a step of gradient descent with momentum, or Nesterov's, whose accumulator holds the rate, of the rows that `indices` name, one after the other.",
         ["var", "accum"],
-        [t("lr"), t("grad"), INDICES, t("momentum")],
+        [scalar("lr"), GRAD, INDICES, scalar("momentum")],
         [NESTEROV]
     ),
     optimizer!(
         "tf.ResourceSparseApplyMomentum",
         "Takes a step of gradient descent with momentum, or Nesterov's, of the rows that `indices` name, one after the other.",
         ["var", "accum"],
-        [t("lr"), t("grad"), INDICES, t("momentum")],
+        [scalar("lr"), GRAD, INDICES, scalar("momentum")],
         [NESTEROV]
     ),
     optimizer!(
         "tf.ResourceSparseApplyProximalAdagrad",
         "Takes a step of Adagrad, and shrinks by l1 and l2, of the rows that `indices` name, one after the other.",
         ["var", "accum"],
-        [t("lr"), t("l1"), t("l2"), t("grad"), INDICES],
+        [scalar("lr"), scalar("l1"), scalar("l2"), GRAD, INDICES],
         []
     ),
     optimizer!(
         "tf.ResourceSparseApplyProximalGradientDescent",
         "Takes a step of gradient descent, and shrinks by l1 and l2, of the rows that `indices` name, one after the other.",
         ["var"],
-        [t("alpha"), t("l1"), t("l2"), t("grad"), INDICES],
+        [scalar("alpha"), scalar("l1"), scalar("l2"), GRAD, INDICES],
         []
     ),
     optimizer!(
         "tf.ResourceSparseApplyRMSProp",
         "Takes a step of RMSProp, of the rows that `indices` name, one after the other.",
         ["var", "ms", "mom"],
-        [t("lr"), t("rho"), t("momentum"), t("epsilon"), t("grad"), INDICES],
+        [scalar("lr"), scalar("rho"), scalar("momentum"), scalar("epsilon"), GRAD, INDICES],
         []
     ),
 ];
