@@ -286,10 +286,12 @@ impl Shared {
                     entered &= !QUEUED;
                 }
                 // Ordering: the acquire pairs with the releases in `leave`; who is told gets it with the promise.
-                match lock
-                    .word
-                    .compare_exchange(word, entered, Ordering::Acquire, Ordering::Relaxed)
-                {
+                match lock.word.compare_exchange(
+                    word,
+                    entered,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                ) {
                     Ok(_) => break true,
                     Err(found) => word = found,
                 }
@@ -384,14 +386,10 @@ mod tests {
             LockMode::Write,
             LockMode::Read,
         ];
-        let mut all: Vec<_> = modes
-            .iter()
-            .map(|mode| Some(lock.acquire(*mode)))
-            .collect();
+        let mut all: Vec<_> = modes.iter().map(|mode| Some(lock.acquire(*mode))).collect();
         let there = |all: &[Option<AsyncValue<RwHold>>]| {
-            let is_there = |one: &Option<AsyncValue<RwHold>>| {
-                one.as_ref().is_some_and(|one| one.is_settled())
-            };
+            let is_there =
+                |one: &Option<AsyncValue<RwHold>>| one.as_ref().is_some_and(|one| one.is_settled());
             all.iter().map(is_there).collect::<Vec<_>>()
         };
         assert_eq!(there(&all), [false; 4]);
@@ -501,10 +499,12 @@ mod loom_models {
         /// Adds one with the lock held, now or when it is there.
         fn add_in_turn(self: &Arc<Self>) {
             let own = Arc::clone(self);
-            self.lock.acquire(LockMode::Write).when_settled(move |held| {
-                own.add();
-                drop(held);
-            });
+            self.lock
+                .acquire(LockMode::Write)
+                .when_settled(move |held| {
+                    own.add();
+                    drop(held);
+                });
         }
 
         fn look_in_turn(self: &Arc<Self>) {

@@ -75,7 +75,9 @@ impl ResourceOrder {
         begin: impl FnOnce(),
     ) -> Place {
         let slots = slots_of(inputs);
-        let is_there = inputs.iter().all(|input| matches!(input.tensor(), Some(Ok(_))));
+        let is_there = inputs
+            .iter()
+            .all(|input| matches!(input.tensor(), Some(Ok(_))));
         let mut state = self.lock();
         begin();
         let mut before: SmallVec<[AsyncValue<Chain>; 4]> = SmallVec::new();
@@ -93,7 +95,11 @@ impl ResourceOrder {
         let before = match &before[..] {
             [] => AsyncValue::available(Chain),
             [one] => one.clone(),
-            all => when_all(&all.iter().map(|one| one.as_any().clone()).collect::<Vec<_>>()),
+            all => when_all(
+                &all.iter()
+                    .map(|one| one.as_any().clone())
+                    .collect::<Vec<_>>(),
+            ),
         };
         Place::After(before, promise)
     }
@@ -155,7 +161,11 @@ impl PendingEffects {
     pub(crate) fn all(&self) -> AsyncValue<Chain> {
         let mut effects = self.lock();
         effects.pending.retain(|one| !one.is_settled());
-        let pending: Vec<_> = effects.pending.iter().map(|one| one.as_any().clone()).collect();
+        let pending: Vec<_> = effects
+            .pending
+            .iter()
+            .map(|one| one.as_any().clone())
+            .collect();
         let failed = |effects: &Effects| match &effects.failed {
             Some(error) => AsyncValue::from_error(error.clone()),
             None => AsyncValue::available(Chain),

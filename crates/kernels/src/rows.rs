@@ -10,9 +10,11 @@ use tfrt_host::Error;
 use tfrt_ops::{InferError, OpDef};
 use tfrt_tensor::op::{RowKernel, TensorCall, TensorKernel};
 
+mod arrays;
 mod detection;
 mod diagonals;
 mod images;
+mod lists;
 mod numbers;
 mod optimizers;
 mod product;
@@ -31,9 +33,11 @@ use tensors::integers;
 
 /// The families of kernels, each a list.
 const KERNELS: &[&[TensorKernel]] = &[
+    arrays::KERNELS,
     detection::KERNELS,
     diagonals::KERNELS,
     images::KERNELS,
+    lists::KERNELS,
     numbers::KERNELS,
     optimizers::KERNELS,
     rearrange::KERNELS,

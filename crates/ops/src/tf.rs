@@ -9,10 +9,12 @@ use crate::fact::Fact;
 use crate::infer::{Infer, InferCall, InferError};
 use crate::products::dot_dims;
 
+pub mod arrays;
 pub mod blocks;
 pub mod detection;
 pub mod diagonals;
 pub mod images;
+pub mod lists;
 pub mod numbers;
 pub mod optimizers;
 pub mod search;

@@ -114,6 +114,28 @@ impl ObjectTensor {
         Err(self.is_not(std::any::type_name::<T>()))
     }
 
+    /// Takes the only element out, if it is a `T` and nobody else holds it.
+    ///
+    /// # Errors
+    ///
+    /// Gives the tensor back.
+    pub fn into_sole<T: Object>(mut self) -> Result<T, ObjectTensor> {
+        let is_sole = Arc::get_mut(&mut self.0).is_some_and(|parts| match &mut parts.cells {
+            Cells::One(cell) => Arc::get_mut(cell).is_some_and(|cell| (cell as &dyn Any).is::<T>()),
+            Cells::Many(_) => false,
+        });
+        if !is_sole {
+            return Err(self);
+        }
+        let parts = Arc::into_inner(self.0).expect("it was found to be the only handle");
+        let Cells::One(cell) = parts.cells else {
+            unreachable!("it was found to be one");
+        };
+        let cell: Arc<dyn Any + Send + Sync> = cell;
+        let cell = cell.downcast::<T>().ok().and_then(Arc::into_inner);
+        Ok(cell.expect("it was found to be the only handle of a `T`"))
+    }
+
     #[cold]
     fn is_not(&self, wanted: &str) -> Error {
         let wanted = wanted.rsplit("::").next().unwrap_or(wanted);

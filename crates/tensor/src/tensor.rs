@@ -5,8 +5,8 @@ use std::fmt;
 use tfrt_host::{Error, Heap, Value};
 
 use crate::{
-    CooHostTensor, DenseHostTensor, DeviceTensor, ObjectTensor, ScalarHostTensor,
-    StringHostTensor, TensorMetadata,
+    CooHostTensor, DenseHostTensor, DeviceTensor, ObjectTensor, ScalarHostTensor, StringHostTensor,
+    TensorMetadata,
 };
 
 /// Storage format of a tensor's elements.

@@ -166,7 +166,11 @@ impl Eager {
     /// Returns a variable that holds a tensor, whose steps are called here. It dies with its last handle.
     #[track_caller]
     pub fn variable(&self, tensor: Handle) -> Variable {
-        Variable::new(self.clone(), Slot::anonymous(ResourceVariable::new()), tensor)
+        Variable::new(
+            self.clone(),
+            Slot::anonymous(ResourceVariable::new()),
+            tensor,
+        )
     }
 
     /// Returns the variable of this name, which holds a tensor from now on: `tf.VarHandleOp` gives handles of it, and the

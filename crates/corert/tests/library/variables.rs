@@ -9,6 +9,10 @@ use tfrt_host::{Error, ErrorCode, HostContext};
 use tfrt_tensor::resource::{Resources, Slot, Variable};
 use tfrt_tensor::{DType, Element, Tensor};
 
+#[path = "variables/arrays.rs"]
+mod arrays;
+#[path = "variables/lists.rs"]
+mod lists;
 #[path = "variables/optimizers.rs"]
 mod optimizers;
 #[path = "variables/random.rs"]
@@ -74,7 +78,10 @@ impl Caller {
     /// Returns the handle of a new variable that holds a value.
     fn with<T: Element>(&self, extents: &[usize], list: &[T]) -> TensorHandle {
         let variable = self.variable("");
-        self.run("tf.AssignVariableOp", &[&variable, &self.tensor(extents, list)]);
+        self.run(
+            "tf.AssignVariableOp",
+            &[&variable, &self.tensor(extents, list)],
+        );
         variable
     }
 
@@ -161,7 +168,10 @@ fn who_has_read_keeps_what_he_read() {
     let place = address(&caller.one("tf.ReadVariableOp", &[&w]));
     caller.run("tf.AssignSubVariableOp", &[&w, &one]);
     let after = caller.one("tf.ReadVariableOp", &[&w]);
-    assert_eq!((address(&after), caller.elements::<f32>(&after)), (place, vec![1.0, 2.0]));
+    assert_eq!(
+        (address(&after), caller.elements::<f32>(&after)),
+        (place, vec![1.0, 2.0])
+    );
     // Its own value, too.
     caller.run("tf.AssignAddVariableOp", &[&w, &after]);
     assert_eq!(caller.read::<f32>(&w), [2.0, 4.0]);
@@ -174,8 +184,12 @@ fn values_given_for_good_become_the_variables_own() {
     let w = caller.variable("");
     let value = caller.tensor(&[2], &[1.0_f32, 2.0]);
     let place = address(&value);
-    let op = caller.runtime.op("tf.AssignVariableOp", &caller.runtime.cpu()).unwrap();
-    op.call(&caller.context, [w.clone(), value], &OpAttrs::new()).unwrap();
+    let op = caller
+        .runtime
+        .op("tf.AssignVariableOp", &caller.runtime.cpu())
+        .unwrap();
+    op.call(&caller.context, [w.clone(), value], &OpAttrs::new())
+        .unwrap();
     let one = caller.tensor(&[2], &[1.0_f32, 1.0]);
     caller.run("tf.AssignAddVariableOp", &[&w, &one]);
     let read = caller.one("tf.ReadVariableOp", &[&w]);
@@ -188,7 +202,10 @@ fn reads_after_changes_of_rows_are_copies_until_that_is_disabled() {
     let caller = Caller::new();
     let w = caller.with(&[3, 1], &[1.0_f32, 2.0, 3.0]);
     let before = caller.one("tf.ReadVariableOp", &[&w]);
-    let (at, by) = (caller.tensor(&[2], &[0, 2]), caller.tensor(&[2, 1], &[1.0_f32, 1.0]));
+    let (at, by) = (
+        caller.tensor(&[2], &[0, 2]),
+        caller.tensor(&[2, 1], &[1.0_f32, 1.0]),
+    );
     caller.run("tf.ResourceScatterAdd", &[&w, &at, &by]);
     let (one, other) = (
         caller.one("tf.ReadVariableOp", &[&w]),
@@ -217,12 +234,22 @@ fn rows_and_slices_are_gathered_and_scattered() {
     assert_eq!(caller.elements::<i32>(&gathered), [5, 6, 1, 2]);
     let batched = caller.with(&[2, 3], &[1, 2, 3, 4, 5, 6]);
     let at = caller.tensor(&[2, 2], &[2_i64, 0, 1, 1]);
-    let found = caller.call("tf.ResourceGather", &[&batched, &at], &attrs(&[("batch_dims", 1)]));
+    let found = caller.call(
+        "tf.ResourceGather",
+        &[&batched, &at],
+        &attrs(&[("batch_dims", 1)]),
+    );
     assert_eq!(caller.elements::<i32>(&found.unwrap()[0]), [3, 1, 5, 5]);
     let at = caller.tensor(&[2, 2], &[0, 1, 2, 0]);
-    assert_eq!(caller.elements::<i32>(&caller.one("tf.ResourceGatherNd", &[&w, &at])), [2, 5]);
+    assert_eq!(
+        caller.elements::<i32>(&caller.one("tf.ResourceGatherNd", &[&w, &at])),
+        [2, 5]
+    );
     let at = caller.tensor(&[1, 1], &[1]);
-    assert_eq!(caller.elements::<i32>(&caller.one("tf.ResourceGatherNd", &[&w, &at])), [3, 4]);
+    assert_eq!(
+        caller.elements::<i32>(&caller.one("tf.ResourceGatherNd", &[&w, &at])),
+        [3, 4]
+    );
     for (name, expected) in [
         ("Add", [12, 22, 3, 4, 5, 6]),
         ("Sub", [-10, -18, 3, 4, 5, 6]),
@@ -239,7 +266,10 @@ fn rows_and_slices_are_gathered_and_scattered() {
         assert_eq!(caller.read::<i32>(&w), expected, "{name}");
     }
     let all = caller.tensor(&[2], &[1, 2]);
-    caller.run("tf.ResourceScatterUpdate", &[&w, &all, &caller.tensor(&[], &[9])]);
+    caller.run(
+        "tf.ResourceScatterUpdate",
+        &[&w, &all, &caller.tensor(&[], &[9])],
+    );
     assert_eq!(caller.read::<i32>(&w), [1, 2, 9, 9, 9, 9]);
     for (name, expected) in [
         ("Add", [1, 5, 3]),
@@ -253,7 +283,13 @@ fn rows_and_slices_are_gathered_and_scattered() {
         let by = caller.tensor(&[2], &[3, 100]);
         let mut ignoring = OpAttrs::new();
         ignoring.set("bad_indices_policy", "IGNORE").unwrap();
-        caller.call(&format!("tf.ResourceScatterNd{name}"), &[&w, &at, &by], &ignoring).unwrap();
+        caller
+            .call(
+                &format!("tf.ResourceScatterNd{name}"),
+                &[&w, &at, &by],
+                &ignoring,
+            )
+            .unwrap();
         assert_eq!(caller.read::<i32>(&w), expected, "{name}");
     }
 }
@@ -276,20 +312,48 @@ fn wrong_uses_are_told_in_tensorflows_words() {
     let caller = Caller::new();
     let invalid = ErrorCode::InvalidArgument;
     let none = OpAttrs::new();
-    let (w, missing) = (caller.with(&[3], &[1.0_f32, 2.0, 3.0]), caller.variable("v1"));
-    let (x, y) = (caller.tensor(&[3], &[1.0_f32; 3]), caller.tensor(&[2], &[1.0_f32; 2]));
+    let (w, missing) = (
+        caller.with(&[3], &[1.0_f32, 2.0, 3.0]),
+        caller.variable("v1"),
+    );
+    let (x, y) = (
+        caller.tensor(&[3], &[1.0_f32; 3]),
+        caller.tensor(&[2], &[1.0_f32; 2]),
+    );
     let whole = caller.tensor(&[3], &[1, 2, 3]);
 
     let (code, message) = caller.fails("tf.ReadVariableOp", &[&missing], &none);
     assert_eq!(code, ErrorCode::FailedPrecondition);
-    assert!(message.starts_with("Could not find variable v1. "), "{message}");
+    assert!(
+        message.starts_with("Could not find variable v1. "),
+        "{message}"
+    );
     let found = caller.fails("tf.AssignAddVariableOp", &[&missing, &x], &none);
-    assert_eq!(found, (ErrorCode::NotFound, "Resource localhost/v1/Var does not exist.".into()));
-    assert_eq!(caller.fails("tf.VariableShape", &[&missing], &none).0, ErrorCode::NotFound);
-    assert_eq!(caller.fails("tf.DisableCopyOnRead", &[&missing], &none).0, ErrorCode::NotFound);
+    assert_eq!(
+        found,
+        (
+            ErrorCode::NotFound,
+            "Resource localhost/v1/Var does not exist.".into()
+        )
+    );
+    assert_eq!(
+        caller.fails("tf.VariableShape", &[&missing], &none).0,
+        ErrorCode::NotFound
+    );
+    assert_eq!(
+        caller.fails("tf.DisableCopyOnRead", &[&missing], &none).0,
+        ErrorCode::NotFound
+    );
     let rate = caller.tensor(&[], &[0.1_f32]);
-    let found = caller.fails("tf.ResourceApplyGradientDescent", &[&missing, &rate, &x], &none);
-    assert_eq!(found, (ErrorCode::Internal, "Invalid variable reference.".into()));
+    let found = caller.fails(
+        "tf.ResourceApplyGradientDescent",
+        &[&missing, &rate, &x],
+        &none,
+    );
+    assert_eq!(
+        found,
+        (ErrorCode::Internal, "Invalid variable reference.".into())
+    );
 
     let found = caller.fails("tf.ReadVariableOp", &[&w], &typed("dtype", DType::I32));
     let text = "Trying to read variable with wrong dtype. Expected i32 got f32";
@@ -297,24 +361,56 @@ fn wrong_uses_are_told_in_tensorflows_words() {
     let found = caller.fails("tf.AssignVariableOp", &[&w, &whole], &none);
     let text = "Trying to assign variable with wrong dtype. Expected f32 got i32";
     assert_eq!(found, (invalid, text.into()));
-    let found = caller.fails("tf.AssignVariableOp", &[&w, &y], &attrs(&[("validate_shape", 1)]));
+    let found = caller.fails(
+        "tf.AssignVariableOp",
+        &[&w, &y],
+        &attrs(&[("validate_shape", 1)]),
+    );
     let text = "Trying to assign to variable with tensor with wrong shape. Expected [3] got [2]";
     assert_eq!(found, (invalid, text.into()));
     let found = caller.fails("tf.AssignSubVariableOp", &[&w, &y], &none);
     let text = "Cannot update variable with shape [3] using a Tensor with shape [2], shapes must be equal.";
     assert_eq!(found, (invalid, text.into()));
     let found = caller.fails("tf.AssignAddVariableOp", &[&w, &whole], &none);
-    assert_eq!(found, (invalid, "DType of variable handle and value does not match.".into()));
+    assert_eq!(
+        found,
+        (
+            invalid,
+            "DType of variable handle and value does not match.".into()
+        )
+    );
 
     let found = caller.fails("tf.ResourceApplyGradientDescent", &[&w, &rate, &y], &none);
-    assert_eq!(found, (invalid, "var and delta do not have the same shape[3] [2]".into()));
+    assert_eq!(
+        found,
+        (
+            invalid,
+            "var and delta do not have the same shape[3] [2]".into()
+        )
+    );
     let accum = caller.with(&[2], &[1.0_f32; 2]);
     let found = caller.fails("tf.ResourceApplyAdagrad", &[&w, &accum, &rate, &x], &none);
-    assert_eq!(found, (invalid, "var and accum do not have the same shape[3] [2]".into()));
+    assert_eq!(
+        found,
+        (
+            invalid,
+            "var and accum do not have the same shape[3] [2]".into()
+        )
+    );
     let found = caller.fails("tf.ResourceApplyGradientDescent", &[&w, &y, &x], &none);
-    assert!(found.1.ends_with("alpha is not a scalar: [2]"), "{}", found.1);
+    assert!(
+        found.1.ends_with("alpha is not a scalar: [2]"),
+        "{}",
+        found.1
+    );
     let found = caller.fails("tf.ResourceApplyAdagrad", &[&w, &w, &rate, &x], &none);
-    assert!(found.1.ends_with("found the same one for 'var' and 'accum'"), "{}", found.1);
+    assert!(
+        found
+            .1
+            .ends_with("found the same one for 'var' and 'accum'"),
+        "{}",
+        found.1
+    );
     let found = caller.fails("tf.ResourceApplyGradientDescent", &[&x, &rate, &x], &none);
     assert_eq!(found.0, invalid, "{}", found.1);
 
@@ -323,15 +419,30 @@ fn wrong_uses_are_told_in_tensorflows_words() {
     assert_eq!(found, (invalid, "indices[1,0] = 3 is not in [0, 3)".into()));
     let scalar = caller.with(&[], &[1.0_f32]);
     let found = caller.fails("tf.ResourceGather", &[&scalar, &bad], &none);
-    assert_eq!(found, (invalid, "params must be at least 1 dimensional".into()));
+    assert_eq!(
+        found,
+        (invalid, "params must be at least 1 dimensional".into())
+    );
     let bad = caller.tensor(&[1, 1], &[5]);
     let one = caller.tensor(&[1], &[1.0_f32]);
     let found = caller.fails("tf.ResourceScatterNdAdd", &[&w, &bad, &one], &none);
-    assert_eq!(found, (invalid, "indices[0] = [5] does not index into shape [3]".into()));
+    assert_eq!(
+        found,
+        (
+            invalid,
+            "indices[0] = [5] does not index into shape [3]".into()
+        )
+    );
     let square = caller.with(&[3, 4], &[0.0_f32; 12]);
     let bad = caller.tensor(&[1, 2], &[3, 1]);
     let found = caller.fails("tf.ResourceGatherNd", &[&square, &bad], &none);
-    assert_eq!(found, (invalid, "indices[0] = [3, 1] does not index into param shape [3,4]".into()));
+    assert_eq!(
+        found,
+        (
+            invalid,
+            "indices[0] = [3, 1] does not index into param shape [3,4]".into()
+        )
+    );
     let numbers = caller.with(&[2], &[4, 8]);
     let (at, zeros) = (caller.tensor(&[2], &[0, 1]), caller.tensor(&[2], &[2, 0]));
     let found = caller.fails("tf.ResourceScatterDiv", &[&numbers, &at, &zeros], &none);
@@ -346,8 +457,15 @@ fn wrong_uses_are_told_in_tensorflows_words() {
 fn other_operations_refuse_handles() {
     let caller = Caller::new();
     let w = caller.with(&[2], &[1.0_f32, 2.0]);
-    for (name, n) in [("tf.Relu", 1), ("tf.AddV2", 2), ("tf.MatMul", 2), ("tf.Pack", 1)] {
-        let error = caller.call(name, &vec![&w; n], &OpAttrs::new()).unwrap_err();
+    for (name, n) in [
+        ("tf.Relu", 1),
+        ("tf.AddV2", 2),
+        ("tf.MatMul", 2),
+        ("tf.Pack", 1),
+    ] {
+        let error = caller
+            .call(name, &vec![&w; n], &OpAttrs::new())
+            .unwrap_err();
         assert_eq!(error.code(), ErrorCode::InvalidArgument, "{name}: {error}");
     }
 }
@@ -365,7 +483,13 @@ fn destroyed_variables_are_gone_for_all_handles_and_may_come_again() {
     caller.run("tf.DestroyResourceOp", &[&b]);
     let strict = attrs(&[("ignore_lookup_error", 0)]);
     let found = caller.fails("tf.DestroyResourceOp", &[&a], &strict);
-    assert_eq!(found, (ErrorCode::NotFound, "Resource localhost/w/Var does not exist.".into()));
+    assert_eq!(
+        found,
+        (
+            ErrorCode::NotFound,
+            "Resource localhost/w/Var does not exist.".into()
+        )
+    );
     assert_eq!(caller.elements::<f32>(&kept), [1.0]);
     // Of another type now.
     caller.run("tf.AssignVariableOp", &[&b, &caller.tensor(&[1], &[7])]);
@@ -432,7 +556,10 @@ fn threads_lose_no_update() {
         let queue = Arc::new(MultiThreadedWorkQueue::new(2, 1).unwrap());
         let caller = Caller::on(queue);
         for n in [4, 1 << 17] {
-            let (w, m) = (caller.with(&[n], &vec![0.0_f32; n]), caller.with(&[n], &vec![0.0_f32; n]));
+            let (w, m) = (
+                caller.with(&[n], &vec![0.0_f32; n]),
+                caller.with(&[n], &vec![0.0_f32; n]),
+            );
             let one = caller.tensor(&[n], &vec![1.0_f32; n]);
             let number = |value: f32| caller.tensor(&[], &[value]);
             let (rate, momentum) = (number(-1.0), number(0.0));
@@ -451,7 +578,12 @@ fn threads_lose_no_update() {
                             // Half of them the other way round: who waits for two can't wait for each other.
                             let (a, b) = if thread % 2 == 0 { (w, m) } else { (m, w) };
                             let locking = attrs(&[("use_locking", locks)]);
-                            own.call("tf.ResourceApplyMomentum", &[a, b, rate, one, momentum], &locking).unwrap();
+                            own.call(
+                                "tf.ResourceApplyMomentum",
+                                &[a, b, rate, one, momentum],
+                                &locking,
+                            )
+                            .unwrap();
                             let all = own.read::<f32>(a);
                             *torn.lock().unwrap() += usize::from(all.iter().any(|x| *x != all[0]));
                         }
@@ -488,8 +620,14 @@ fn threads_lose_no_update() {
 fn variables_are_stored_and_loaded() {
     let caller = Caller::new();
     let (w, b) = (caller.variable("w"), caller.variable("b"));
-    caller.run("tf.AssignVariableOp", &[&w, &caller.tensor(&[2, 1], &[1.5_f32, 2.5])]);
-    caller.run("tf.AssignVariableOp", &[&b, &caller.tensor(&[2], &[3_i64, 4])]);
+    caller.run(
+        "tf.AssignVariableOp",
+        &[&w, &caller.tensor(&[2, 1], &[1.5_f32, 2.5])],
+    );
+    caller.run(
+        "tf.AssignVariableOp",
+        &[&b, &caller.tensor(&[2], &[3_i64, 4])],
+    );
     let _not_initialized = caller.variable("c");
     let resources = Resources::of(caller.runtime.host());
     let allocator = caller.runtime.host().allocator();
@@ -498,7 +636,10 @@ fn variables_are_stored_and_loaded() {
             true => resources.save_npz().unwrap(),
             false => resources.save_safetensors().unwrap(),
         };
-        caller.run("tf.AssignVariableOp", &[&w, &caller.tensor(&[1], &[0.0_f32])]);
+        caller.run(
+            "tf.AssignVariableOp",
+            &[&w, &caller.tensor(&[1], &[0.0_f32])],
+        );
         caller.run("tf.DestroyResourceOp", &[&b]);
         let n = match is_npz {
             true => resources.load_npz(&stored, allocator).unwrap(),
@@ -508,9 +649,15 @@ fn variables_are_stored_and_loaded() {
         assert_eq!(caller.read::<f32>(&w), [1.5, 2.5]);
         assert_eq!(caller.read::<i64>(&b), [3, 4]);
         // They are changed as any other.
-        caller.run("tf.AssignAddVariableOp", &[&b, &caller.tensor(&[2], &[1_i64, 1])]);
+        caller.run(
+            "tf.AssignAddVariableOp",
+            &[&b, &caller.tensor(&[2], &[1_i64, 1])],
+        );
         assert_eq!(caller.read::<i64>(&b), [4, 5]);
-        caller.run("tf.AssignSubVariableOp", &[&b, &caller.tensor(&[2], &[1_i64, 1])]);
+        caller.run(
+            "tf.AssignSubVariableOp",
+            &[&b, &caller.tensor(&[2], &[1_i64, 1])],
+        );
     }
     assert!(resources.load_npz(b"no archive", allocator).is_err());
     assert!(resources.load_safetensors(b"nothing", allocator).is_err());
@@ -538,15 +685,22 @@ fn programs_change_variables_in_the_order_of_their_chains() {
     let program = tfrt_host::Program::load(program, &host).unwrap();
     let runtime = CoreRuntime::new(&host);
     runtime.set_kernels(tfrt_kernels::rows::find);
-    let train = runtime.composite(program.function("train").unwrap()).unwrap();
+    let train = runtime
+        .composite(program.function("train").unwrap())
+        .unwrap();
     let context = runtime.context();
     let caller = Caller { runtime, context };
     let x = caller.tensor(&[2], &[1.0_f32, 2.0]);
     let rate = caller.tensor(&[], &[0.5_f32]);
     for _ in 0..2 {
-        let y = train.call_one(&caller.context, [&x, &rate], &OpAttrs::new()).unwrap();
+        let y = train
+            .call_one(&caller.context, [&x, &rate], &OpAttrs::new())
+            .unwrap();
         assert_eq!(caller.elements::<f32>(&y), [0.5, 1.0]);
     }
     // The variable is the host's.
-    assert_eq!(caller.read::<f32>(&caller.variable("in_program")), [0.5, 1.0]);
+    assert_eq!(
+        caller.read::<f32>(&caller.variable("in_program")),
+        [0.5, 1.0]
+    );
 }

@@ -36,11 +36,19 @@ pub(super) const KERNELS: &[TensorKernel] = optimizers![
     ("tf.ResourceApplyFtrl", Ftrl, "multiply_linear_by_lr"),
     ("tf.ResourceApplyFtrlV2", FtrlV2, "multiply_linear_by_lr"),
     ("tf.ResourceApplyGradientDescent", GradientDescent, ""),
-    ("tf.ResourceApplyKerasMomentum", KerasMomentum, "use_nesterov"),
+    (
+        "tf.ResourceApplyKerasMomentum",
+        KerasMomentum,
+        "use_nesterov"
+    ),
     ("tf.ResourceApplyMomentum", Momentum, "use_nesterov"),
     ("tf.ResourceApplyPowerSign", PowerSign, ""),
     ("tf.ResourceApplyProximalAdagrad", ProximalAdagrad, ""),
-    ("tf.ResourceApplyProximalGradientDescent", ProximalGradientDescent, ""),
+    (
+        "tf.ResourceApplyProximalGradientDescent",
+        ProximalGradientDescent,
+        ""
+    ),
     ("tf.ResourceApplyRMSProp", RmsProp, ""),
     ("tf.ResourceSparseApplyAdadelta", Adadelta, ""),
     ("tf.ResourceSparseApplyAdagrad", Adagrad, "update_slots"),
@@ -48,11 +56,23 @@ pub(super) const KERNELS: &[TensorKernel] = optimizers![
     ("tf.ResourceSparseApplyAdagradV2", AdagradV2, "update_slots"),
     ("tf.ResourceSparseApplyCenteredRMSProp", CenteredRmsProp, ""),
     ("tf.ResourceSparseApplyFtrl", Ftrl, "multiply_linear_by_lr"),
-    ("tf.ResourceSparseApplyFtrlV2", FtrlV2, "multiply_linear_by_lr"),
-    ("tf.ResourceSparseApplyKerasMomentum", KerasMomentum, "use_nesterov"),
+    (
+        "tf.ResourceSparseApplyFtrlV2",
+        FtrlV2,
+        "multiply_linear_by_lr"
+    ),
+    (
+        "tf.ResourceSparseApplyKerasMomentum",
+        KerasMomentum,
+        "use_nesterov"
+    ),
     ("tf.ResourceSparseApplyMomentum", Momentum, "use_nesterov"),
     ("tf.ResourceSparseApplyProximalAdagrad", ProximalAdagrad, ""),
-    ("tf.ResourceSparseApplyProximalGradientDescent", ProximalGradientDescent, ""),
+    (
+        "tf.ResourceSparseApplyProximalGradientDescent",
+        ProximalGradientDescent,
+        ""
+    ),
     ("tf.ResourceSparseApplyRMSProp", RmsProp, ""),
 ];
 
@@ -135,7 +155,8 @@ impl Step {
                 self.optimizer.apply(&whole, &self.gradient, &states)
             }
             Some((indices, _)) => {
-                self.optimizer.apply_rows(&self.gradient, indices, &states)?;
+                self.optimizer
+                    .apply_rows(&self.gradient, indices, &states)?;
                 Ok(AsyncValue::available(Chain))
             }
         }
@@ -207,7 +228,9 @@ fn number(call: &TensorCall<'_>, scalar: &DenseHostTensor) -> Result<f64, Error>
 #[cold]
 fn unlike(name: &str, var: &TensorShape, found: &TensorShape) -> Error {
     let (var, found) = (extents(var), extents(found));
-    Error::invalid_argument(format!("var and {name} do not have the same shape{var} {found}"))
+    Error::invalid_argument(format!(
+        "var and {name} do not have the same shape{var} {found}"
+    ))
 }
 
 fn expect_type(name: &str, var: &TensorMetadata, found: DType) -> Result<(), Error> {
@@ -234,7 +257,10 @@ fn step(call: &mut TensorCall<'_>, kind: OptimizerKind, flag: &str) -> Result<Ou
     let slots: Vec<Arc<Slot>> = step.states.iter().map(|(_, slot)| slot.clone()).collect();
     for (at, (name, slot)) in step.states.iter().enumerate() {
         let before = step.states[..at].iter();
-        if let Some((other, _)) = before.clone().find(|(_, own)| own.number() == slot.number()) {
+        if let Some((other, _)) = before
+            .clone()
+            .find(|(_, own)| own.number() == slot.number())
+        {
             return Err(call.error(format_args!(
                 "expected different variables, found the same one for '{other}' and '{name}'"
             )));

@@ -33,8 +33,12 @@ const fn kernel(
 }
 
 pub(super) const KERNELS: &[TensorKernel] = &[
-    kernel("tf.AssignAddVariableOp", |call| update(call, BinaryFunction::Add)),
-    kernel("tf.AssignSubVariableOp", |call| update(call, BinaryFunction::Subtract)),
+    kernel("tf.AssignAddVariableOp", |call| {
+        update(call, BinaryFunction::Add)
+    }),
+    kernel("tf.AssignSubVariableOp", |call| {
+        update(call, BinaryFunction::Subtract)
+    }),
     kernel("tf.AssignVariableOp", assign),
     kernel("tf.DestroyResourceOp", destroy),
     kernel("tf.DisableCopyOnRead", |call| {
@@ -51,7 +55,9 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     kernel("tf.ResourceCountUpTo", count),
     kernel("tf.VarHandleOp", handle),
     kernel("tf.VarIsInitializedOp", |call| {
-        let is_initialized = Slot::of(call.tensor(0)?)?.get::<Variable>()?.is_initialized();
+        let is_initialized = Slot::of(call.tensor(0)?)?
+            .get::<Variable>()?
+            .is_initialized();
         let allocator = call.execution.host().allocator();
         let found = tfrt_tensor::Bool::from(is_initialized);
         Ok(smallvec![DenseHostTensor::scalar(allocator, found)?.into()])
@@ -146,7 +152,9 @@ pub(super) fn missing(slot: &Slot) -> Error {
         container => container,
     };
     let (name, found) = (slot.label(), slot.resource_type());
-    Error::not_found(format!("Resource {container}/{name}/{found} does not exist."))
+    Error::not_found(format!(
+        "Resource {container}/{name}/{found} does not exist."
+    ))
 }
 
 fn expect_initialized(slot: &Slot, variable: &Variable) -> Result<(), Error> {
@@ -221,12 +229,10 @@ fn wrong_type(verb: &str, expected: DType, found: DType) -> Error {
 /// Checks that an attribute states no other type than a variable's value has.
 pub(super) fn expect_stated(call: &TensorCall<'_>, found: DType) -> Result<(), Error> {
     match call.attrs.dtype("dtype") {
-        Some(stated) if stated != found => {
-            Err(Error::invalid_argument(format!(
-                "{}: attribute 'dtype' says {stated}, found a tensor of {found}",
-                call.name
-            )))
-        }
+        Some(stated) if stated != found => Err(Error::invalid_argument(format!(
+            "{}: attribute 'dtype' says {stated}, found a tensor of {found}",
+            call.name
+        ))),
         _ => Ok(()),
     }
 }
@@ -274,7 +280,10 @@ fn update(call: &mut TensorCall<'_>, function: BinaryFunction) -> Result<Outputs
         let own = variable.metadata().ok_or_else(|| missing(&of))?;
         if own.dtype != value.dtype() {
             let message = "DType of variable handle and value does not match.";
-            let found = format!("the variable is of {own}, the value of {}", value.metadata());
+            let found = format!(
+                "the variable is of {own}, the value of {}",
+                value.metadata()
+            );
             return Err(Error::invalid_argument(message).with_note(found));
         }
         if own.shape != *value.shape() {
@@ -330,7 +339,9 @@ fn shape(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         _ => {
             let list: Result<Vec<i32>, _> = extents.iter().map(|one| i32::try_from(*one)).collect();
             let list = list.map_err(|_| {
-                call.error(format_args!("an extent of {metadata} exceeds the largest i32"))
+                call.error(format_args!(
+                    "an extent of {metadata} exceeds the largest i32"
+                ))
             })?;
             DenseHostTensor::from_slice(allocator, &n, &list)?
         }

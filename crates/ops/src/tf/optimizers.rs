@@ -45,7 +45,14 @@ pub(crate) const OPS: &[OpDef] = &[
         "tf.ResourceApplyAdaMax",
         "Takes a step of AdaMax, Adam with the infinity norm.",
         ["var", "m", "v"],
-        [scalar("beta1_power"), scalar("lr"), scalar("beta1"), scalar("beta2"), scalar("epsilon"), GRAD],
+        [
+            scalar("beta1_power"),
+            scalar("lr"),
+            scalar("beta1"),
+            scalar("beta2"),
+            scalar("epsilon"),
+            GRAD
+        ],
         []
     ),
     optimizer!(
@@ -65,7 +72,11 @@ pub(crate) const OPS: &[OpDef] = &[
     optimizer!(
         "tf.ResourceApplyAdagradDA",
         "Takes a step of Adagrad by dual averaging.",
-        ["var", "gradient_accumulator", "gradient_squared_accumulator"],
+        [
+            "var",
+            "gradient_accumulator",
+            "gradient_squared_accumulator"
+        ],
         [GRAD, scalar("lr"), scalar("l1"), scalar("l2"), STEP],
         []
     ),
@@ -80,42 +91,83 @@ pub(crate) const OPS: &[OpDef] = &[
         "tf.ResourceApplyAdam",
         "Takes a step of Adam (Kingma and Ba, 2014).",
         ["var", "m", "v"],
-        [scalar("beta1_power"), scalar("beta2_power"), scalar("lr"), scalar("beta1"), scalar("beta2"), scalar("epsilon"), GRAD],
+        [
+            scalar("beta1_power"),
+            scalar("beta2_power"),
+            scalar("lr"),
+            scalar("beta1"),
+            scalar("beta2"),
+            scalar("epsilon"),
+            GRAD
+        ],
         [NESTEROV]
     ),
     optimizer!(
         "tf.ResourceApplyAdamWithAmsgrad",
         "Takes a step of Adam with the greatest second moment so far (AMSGrad).",
         ["var", "m", "v", "vhat"],
-        [scalar("beta1_power"), scalar("beta2_power"), scalar("lr"), scalar("beta1"), scalar("beta2"), scalar("epsilon"), GRAD],
+        [
+            scalar("beta1_power"),
+            scalar("beta2_power"),
+            scalar("lr"),
+            scalar("beta1"),
+            scalar("beta2"),
+            scalar("epsilon"),
+            GRAD
+        ],
         []
     ),
     optimizer!(
         "tf.ResourceApplyAddSign",
         "Takes a step of AddSign, faster where gradient and momentum agree in sign.",
         ["var", "m"],
-        [scalar("lr"), scalar("alpha"), scalar("sign_decay"), scalar("beta"), GRAD],
+        [
+            scalar("lr"),
+            scalar("alpha"),
+            scalar("sign_decay"),
+            scalar("beta"),
+            GRAD
+        ],
         []
     ),
     optimizer!(
         "tf.ResourceApplyCenteredRMSProp",
         "Takes a step of RMSProp whose mean square is centered.",
         ["var", "mg", "ms", "mom"],
-        [scalar("lr"), scalar("rho"), scalar("momentum"), scalar("epsilon"), GRAD],
+        [
+            scalar("lr"),
+            scalar("rho"),
+            scalar("momentum"),
+            scalar("epsilon"),
+            GRAD
+        ],
         []
     ),
     optimizer!(
         "tf.ResourceApplyFtrl",
         "Takes a step of Ftrl-proximal.",
         ["var", "accum", "linear"],
-        [GRAD, scalar("lr"), scalar("l1"), scalar("l2"), scalar("lr_power")],
+        [
+            GRAD,
+            scalar("lr"),
+            scalar("l1"),
+            scalar("l2"),
+            scalar("lr_power")
+        ],
         [LINEAR_BY_LR]
     ),
     optimizer!(
         "tf.ResourceApplyFtrlV2",
         "Takes a step of Ftrl-proximal with a shrinkage of l2.",
         ["var", "accum", "linear"],
-        [GRAD, scalar("lr"), scalar("l1"), scalar("l2"), scalar("l2_shrinkage"), scalar("lr_power")],
+        [
+            GRAD,
+            scalar("lr"),
+            scalar("l1"),
+            scalar("l2"),
+            scalar("l2_shrinkage"),
+            scalar("lr_power")
+        ],
         [LINEAR_BY_LR]
     ),
     optimizer!(
@@ -143,7 +195,13 @@ pub(crate) const OPS: &[OpDef] = &[
         "tf.ResourceApplyPowerSign",
         "Takes a step of PowerSign, faster where gradient and momentum agree in sign.",
         ["var", "m"],
-        [scalar("lr"), scalar("logbase"), scalar("sign_decay"), scalar("beta"), GRAD],
+        [
+            scalar("lr"),
+            scalar("logbase"),
+            scalar("sign_decay"),
+            scalar("beta"),
+            GRAD
+        ],
         []
     ),
     optimizer!(
@@ -164,14 +222,26 @@ pub(crate) const OPS: &[OpDef] = &[
         "tf.ResourceApplyRMSProp",
         "Takes a step of RMSProp.",
         ["var", "ms", "mom"],
-        [scalar("lr"), scalar("rho"), scalar("momentum"), scalar("epsilon"), GRAD],
+        [
+            scalar("lr"),
+            scalar("rho"),
+            scalar("momentum"),
+            scalar("epsilon"),
+            GRAD
+        ],
         []
     ),
     optimizer!(
         "tf.ResourceSparseApplyAdadelta",
         "Takes a step of Adadelta (Zeiler, 2012), of the rows that `indices` name, one after the other.",
         ["var", "accum", "accum_update"],
-        [scalar("lr"), scalar("rho"), scalar("epsilon"), GRAD, INDICES],
+        [
+            scalar("lr"),
+            scalar("rho"),
+            scalar("epsilon"),
+            GRAD,
+            INDICES
+        ],
         []
     ),
     optimizer!(
@@ -184,8 +254,19 @@ pub(crate) const OPS: &[OpDef] = &[
     optimizer!(
         "tf.ResourceSparseApplyAdagradDA",
         "Takes a step of Adagrad by dual averaging, of the rows that `indices` name, one after the other.",
-        ["var", "gradient_accumulator", "gradient_squared_accumulator"],
-        [GRAD, INDICES, scalar("lr"), scalar("l1"), scalar("l2"), STEP],
+        [
+            "var",
+            "gradient_accumulator",
+            "gradient_squared_accumulator"
+        ],
+        [
+            GRAD,
+            INDICES,
+            scalar("lr"),
+            scalar("l1"),
+            scalar("l2"),
+            STEP
+        ],
         []
     ),
     optimizer!(
@@ -199,21 +280,43 @@ pub(crate) const OPS: &[OpDef] = &[
         "tf.ResourceSparseApplyCenteredRMSProp",
         "Takes a step of RMSProp whose mean square is centered, of the rows that `indices` name, one after the other.",
         ["var", "mg", "ms", "mom"],
-        [scalar("lr"), scalar("rho"), scalar("momentum"), scalar("epsilon"), GRAD, INDICES],
+        [
+            scalar("lr"),
+            scalar("rho"),
+            scalar("momentum"),
+            scalar("epsilon"),
+            GRAD,
+            INDICES
+        ],
         []
     ),
     optimizer!(
         "tf.ResourceSparseApplyFtrl",
         "Takes a step of Ftrl-proximal, of the rows that `indices` name, one after the other.",
         ["var", "accum", "linear"],
-        [GRAD, INDICES, scalar("lr"), scalar("l1"), scalar("l2"), scalar("lr_power")],
+        [
+            GRAD,
+            INDICES,
+            scalar("lr"),
+            scalar("l1"),
+            scalar("l2"),
+            scalar("lr_power")
+        ],
         [LINEAR_BY_LR]
     ),
     optimizer!(
         "tf.ResourceSparseApplyFtrlV2",
         "Takes a step of Ftrl-proximal with a shrinkage of l2, of the rows that `indices` name, one after the other.",
         ["var", "accum", "linear"],
-        [GRAD, INDICES, scalar("lr"), scalar("l1"), scalar("l2"), scalar("l2_shrinkage"), scalar("lr_power")],
+        [
+            GRAD,
+            INDICES,
+            scalar("lr"),
+            scalar("l1"),
+            scalar("l2"),
+            scalar("l2_shrinkage"),
+            scalar("lr_power")
+        ],
         [LINEAR_BY_LR]
     ),
     optimizer!(
@@ -248,7 +351,14 @@ pub(crate) const OPS: &[OpDef] = &[
         "tf.ResourceSparseApplyRMSProp",
         "Takes a step of RMSProp, of the rows that `indices` name, one after the other.",
         ["var", "ms", "mom"],
-        [scalar("lr"), scalar("rho"), scalar("momentum"), scalar("epsilon"), GRAD, INDICES],
+        [
+            scalar("lr"),
+            scalar("rho"),
+            scalar("momentum"),
+            scalar("epsilon"),
+            GRAD,
+            INDICES
+        ],
         []
     ),
 ];

@@ -88,9 +88,7 @@ impl OptimizerKind {
     pub fn n_numbers(self) -> usize {
         match self {
             OptimizerKind::GradientDescent | OptimizerKind::Adagrad => 1,
-            OptimizerKind::Momentum
-            | OptimizerKind::KerasMomentum
-            | OptimizerKind::AdagradV2 => 2,
+            OptimizerKind::Momentum | OptimizerKind::KerasMomentum | OptimizerKind::AdagradV2 => 2,
             OptimizerKind::Adadelta
             | OptimizerKind::ProximalGradientDescent
             | OptimizerKind::ProximalAdagrad => 3,
@@ -288,7 +286,10 @@ fn loop_of<T: Floating>(kind: OptimizerKind) -> Loop<T> {
         OptimizerKind::AdagradV2 => |s, states, g| {
             each(s, states, g, |s, [var, accum], g| {
                 let accum = accumulated(s, accum, g);
-                [var - g * s.numbers[0] / (accum.sqrt() + s.numbers[1]), accum]
+                [
+                    var - g * s.numbers[0] / (accum.sqrt() + s.numbers[1]),
+                    accum,
+                ]
             });
         },
         OptimizerKind::AdagradDa => |s, states, g| each(s, states, g, adagrad_da),
@@ -406,11 +407,7 @@ fn adamax<T: Floating>(s: &Scalars<T>, [var, m, v]: [V<T>; 3], g: V<T>) -> [V<T>
     let [beta1_power, lr, beta1, beta2, epsilon, ..] = s.numbers;
     let m = m + (g - m) * (s.one - beta1);
     let v = (beta2 * v).max(g.abs());
-    [
-        var - lr / (s.one - beta1_power) * (m / (v + epsilon)),
-        m,
-        v,
-    ]
+    [var - lr / (s.one - beta1_power) * (m / (v + epsilon)), m, v]
 }
 
 #[inline(always)]
@@ -590,7 +587,8 @@ impl Optimizer {
         states: &[DenseHostTensor],
     ) -> Result<(), Error> {
         let (var, n_rows) = self.check(states)?;
-        let n_rows = n_rows.ok_or_else(|| Error::invalid_argument("var must be at least 1 dimensional"))?;
+        let n_rows =
+            n_rows.ok_or_else(|| Error::invalid_argument("var must be at least 1 dimensional"))?;
         let mut expected = var.metadata().clone();
         let extents = std::iter::once(indices.len()).chain(var.shape().extents().skip(1));
         expected.shape = crate::TensorShape::new(&extents.collect::<Vec<_>>())?;

@@ -34,6 +34,12 @@ pub trait Operands {
     /// memory.
     fn take_sole(&mut self, index: usize) -> Option<DenseHostTensor>;
 
+    /// Takes the tensor of objects at `index`, if it was given for good.
+    fn take_object(&mut self, index: usize) -> Option<ObjectTensor> {
+        let _ = index;
+        None
+    }
+
     /// Puts back a tensor that was taken and not written to.
     fn put_back(&mut self, index: usize, tensor: DenseHostTensor);
 }

@@ -157,7 +157,8 @@ impl Resources {
         allocator: &Arc<dyn HostAllocator>,
     ) -> Result<usize, Error> {
         let file = tfrt_host::memory::HostBuffer::copy_of(allocator, bytes);
-        let file = file.ok_or_else(|| Error::resource_exhausted("there is no memory for the file"))?;
+        let file =
+            file.ok_or_else(|| Error::resource_exhausted("there is no memory for the file"))?;
         let all = safetensors::read(&file, allocator)?;
         self.assign_all(
             all.into_iter().map(|(name, tensor)| (name, tensor.into())),

@@ -168,10 +168,7 @@ impl Variable {
 }
 
 /// Returns a dense tensor that nobody else holds, of a variable's tensor, which becomes that.
-fn own(
-    tensor: &mut Tensor,
-    allocator: &Arc<dyn HostAllocator>,
-) -> Result<DenseHostTensor, Error> {
+fn own(tensor: &mut Tensor, allocator: &Arc<dyn HostAllocator>) -> Result<DenseHostTensor, Error> {
     if let Tensor::Dense(dense) = tensor
         && dense.is_sole()
     {

@@ -138,9 +138,9 @@ impl Variable {
         refuse_recorded(gradient)?;
         let rate = self.eager.core().dense(&[], &[rate])?;
         let mut inputs = [self.handle.clone(), rate, gradient.handle().clone()];
-        let done = self.fits(None, gradient).and_then(|()| {
-            self.step(Name::GradientDescent, &mut inputs, gradient, caller)
-        });
+        let done = self
+            .fits(None, gradient)
+            .and_then(|()| self.step(Name::GradientDescent, &mut inputs, gradient, caller));
         done.map_err(|error| self.told("descend", None, gradient, error))
     }
 

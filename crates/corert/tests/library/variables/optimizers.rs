@@ -24,7 +24,8 @@ fn recorded() -> Vec<Step> {
     let mut all: Vec<Step> = Vec::new();
     let bits = |text: &str| {
         let list = text.split_whitespace();
-        list.map(|word| u64::from_str_radix(word, 16).unwrap()).collect::<Vec<_>>()
+        list.map(|word| u64::from_str_radix(word, 16).unwrap())
+            .collect::<Vec<_>>()
     };
     for line in RECORDED.lines().filter(|line| !line.starts_with('#')) {
         let (word, rest) = line.split_once(' ').unwrap();
@@ -38,7 +39,9 @@ fn recorded() -> Vec<Step> {
                 let flags = flags.split(',').filter_map(|flag| flag.split_once('='));
                 all.push(Step {
                     op: format!("tf.{op}"),
-                    attrs: flags.map(|(name, value)| (name, value.parse().unwrap())).collect(),
+                    attrs: flags
+                        .map(|(name, value)| (name, value.parse().unwrap()))
+                        .collect(),
                     is_wide: dtype == "f64",
                     ..Step::default()
                 });
@@ -51,7 +54,13 @@ fn recorded() -> Vec<Step> {
 impl Step {
     fn tensor(&self, caller: &Caller, extents: &[usize], bits: &[u64]) -> TensorHandle {
         match self.is_wide {
-            true => caller.tensor(extents, &bits.iter().map(|one| f64::from_bits(*one)).collect::<Vec<_>>()),
+            true => caller.tensor(
+                extents,
+                &bits
+                    .iter()
+                    .map(|one| f64::from_bits(*one))
+                    .collect::<Vec<_>>(),
+            ),
             false => {
                 let list: Vec<f32> = bits.iter().map(|one| f32::from_bits(*one as u32)).collect();
                 caller.tensor(extents, &list)
@@ -61,14 +70,25 @@ impl Step {
 
     fn variable(&self, caller: &Caller, extents: &[usize], bits: &[u64]) -> TensorHandle {
         let variable = caller.variable("");
-        caller.run("tf.AssignVariableOp", &[&variable, &self.tensor(caller, extents, bits)]);
+        caller.run(
+            "tf.AssignVariableOp",
+            &[&variable, &self.tensor(caller, extents, bits)],
+        );
         variable
     }
 
     fn read(&self, caller: &Caller, variable: &TensorHandle) -> Vec<u64> {
         match self.is_wide {
-            true => caller.read::<f64>(variable).iter().map(|one| one.to_bits()).collect(),
-            false => caller.read::<f32>(variable).iter().map(|one| u64::from(one.to_bits())).collect(),
+            true => caller
+                .read::<f64>(variable)
+                .iter()
+                .map(|one| one.to_bits())
+                .collect(),
+            false => caller
+                .read::<f32>(variable)
+                .iter()
+                .map(|one| u64::from(one.to_bits()))
+                .collect(),
         }
     }
 
@@ -77,12 +97,21 @@ impl Step {
     }
 
     /// Calls an operation with the operands in the order of its row.
-    fn take(&self, caller: &Caller, op: &str, states: &[TensorHandle], extents: &[usize], indices: Option<&TensorHandle>) {
+    fn take(
+        &self,
+        caller: &Caller,
+        op: &str,
+        states: &[TensorHandle],
+        extents: &[usize],
+        indices: Option<&TensorHandle>,
+    ) {
         let (mut states, mut scalars) = (states.iter(), self.scalars.iter());
         let mut inputs = Vec::new();
         for input in find(op).unwrap().inputs {
             inputs.push(match input.name {
-                _ if input.types == Types::Set(&[DType::Resource]) => states.next().unwrap().clone(),
+                _ if input.types == Types::Set(&[DType::Resource]) => {
+                    states.next().unwrap().clone()
+                }
                 "grad" | "delta" => self.tensor(caller, extents, &self.gradient),
                 "indices" => indices.unwrap().clone(),
                 _ => self.tensor(caller, &[], &[*scalars.next().unwrap()]),
@@ -111,12 +140,18 @@ fn steps_have_the_bits_of_tensorflow() {
     let mut n_exact = 0;
     for step in &all {
         let n = [step.gradient.len()];
-        let states: Vec<_> = step.states.iter().map(|state| step.variable(&caller, &n, state)).collect();
+        let states: Vec<_> = step
+            .states
+            .iter()
+            .map(|state| step.variable(&caller, &n, state))
+            .collect();
         step.take(&caller, &step.op, &states, &n, None);
         // TensorFlow takes an approximate root, an exponential or a power there.
         let most = match step.op.as_str() {
             "tf.ResourceApplyFtrl" | "tf.ResourceApplyFtrlV2" => 13,
-            "tf.ResourceApplyAdagrad" | "tf.ResourceApplyAdadelta" | "tf.ResourceApplyPowerSign"
+            "tf.ResourceApplyAdagrad"
+            | "tf.ResourceApplyAdadelta"
+            | "tf.ResourceApplyPowerSign"
             | "tf.ResourceApplyProximalAdagrad" => 1,
             _ => 0,
         };
@@ -124,9 +159,16 @@ fn steps_have_the_bits_of_tensorflow() {
         for (index, (state, expected)) in states.iter().zip(&step.after).enumerate() {
             let found = step.read(&caller, state);
             is_exact &= found == *expected;
-            let distance = found.iter().zip(expected).map(|(found, expected)| step.distance(*found, *expected)).max();
+            let distance = found
+                .iter()
+                .zip(expected)
+                .map(|(found, expected)| step.distance(*found, *expected))
+                .max();
             let (op, attrs) = (&step.op, &step.attrs);
-            assert!(distance <= Some(most), "{op} {attrs:?} state {index}: {distance:?} units: {found:x?}, expected {expected:x?}");
+            assert!(
+                distance <= Some(most),
+                "{op} {attrs:?} state {index}: {distance:?} units: {found:x?}, expected {expected:x?}"
+            );
         }
         n_exact += usize::from(is_exact);
     }
@@ -174,19 +216,27 @@ fn rows_named_twice_take_two_steps_and_wrong_ones_none() {
     let gradient = caller.tensor(&[2, 2], &[1.0_f32, 2.0, 1.0, 2.0]);
     let at = caller.tensor(&[2], &[1, 1]);
     let (rate, momentum) = (number(1.0), number(0.5));
-    caller.run("tf.ResourceSparseApplyMomentum", &[&w, &accum, &rate, &gradient, &at, &momentum]);
+    caller.run(
+        "tf.ResourceSparseApplyMomentum",
+        &[&w, &accum, &rate, &gradient, &at, &momentum],
+    );
     assert_eq!(caller.read::<f32>(&accum), [0.0, 0.0, 1.5, 3.0, 0.0, 0.0]);
     assert_eq!(caller.read::<f32>(&w), [0.0, 0.0, -2.5, -5.0, 0.0, 0.0]);
     let fails = |gradient: &TensorHandle, at: &TensorHandle| {
         let inputs = [&w, &accum, &rate, gradient, at, &momentum];
-        caller.fails("tf.ResourceSparseApplyMomentum", &inputs, &OpAttrs::new()).1
+        caller
+            .fails("tf.ResourceSparseApplyMomentum", &inputs, &OpAttrs::new())
+            .1
     };
     let found = fails(&gradient, &caller.tensor(&[2], &[0_i64, 3]));
     assert_eq!(found, "Index 3 at offset 1 in indices is out of range");
     let found = fails(&gradient, &caller.tensor(&[2, 1], &[0, 1]));
     assert_eq!(found, "indices must be one-dimensional");
     let found = fails(&gradient, &caller.tensor(&[1], &[0]));
-    assert_eq!(found, "grad must be the same size as indices in the first dimension.");
+    assert_eq!(
+        found,
+        "grad must be the same size as indices in the first dimension."
+    );
     let found = fails(&caller.tensor(&[2, 3], &[0.0_f32; 6]), &at);
     assert_eq!(found, "var and grad must match in dimension 1");
     assert_eq!(caller.read::<f32>(&w), [0.0, 0.0, -2.5, -5.0, 0.0, 0.0]);
@@ -198,13 +248,19 @@ fn halves_take_steps() {
     let caller = Caller::new();
     let half = |value: f32| F16(half_bits(value));
     let w = caller.with(&[2], &[half(1.0), half(2.0)]);
-    let (rate, gradient) = (caller.tensor(&[], &[half(0.5)]), caller.tensor(&[2], &[half(1.0), half(-1.0)]));
+    let (rate, gradient) = (
+        caller.tensor(&[], &[half(0.5)]),
+        caller.tensor(&[2], &[half(1.0), half(-1.0)]),
+    );
     caller.run("tf.ResourceApplyGradientDescent", &[&w, &rate, &gradient]);
     assert_eq!(caller.read::<F16>(&w), [half(0.5), half(2.5)]);
     #[allow(clippy::cast_possible_truncation, reason = "the upper half")]
     let of = |value: f32| BF16((value.to_bits() >> 16) as u16);
     let w = caller.with(&[1], &[of(1.0)]);
-    let (rate, gradient) = (caller.tensor(&[], &[of(0.5)]), caller.tensor(&[1], &[of(4.0)]));
+    let (rate, gradient) = (
+        caller.tensor(&[], &[of(0.5)]),
+        caller.tensor(&[1], &[of(4.0)]),
+    );
     caller.run("tf.ResourceApplyGradientDescent", &[&w, &rate, &gradient]);
     assert_eq!(caller.read::<BF16>(&w), [of(-1.0)]);
 }

@@ -101,19 +101,35 @@ fn program(caller: &Caller, seed: u64) {
                 // One variable's value becomes another's.
                 let other = (own + 1) % n_variables;
                 let read = caller.one("tf.ReadVariableOp", &[of]);
-                caller.call("tf.AssignVariableOp", &[&variables[other], &read], &OpAttrs::new()).unwrap();
+                caller
+                    .call(
+                        "tf.AssignVariableOp",
+                        &[&variables[other], &read],
+                        &OpAttrs::new(),
+                    )
+                    .unwrap();
                 model.variables[other] = model.variables[own].clone();
             }
-            _ => reads.push((caller.one("tf.ReadVariableOp", &[of]), model.variables[own].clone())),
+            _ => reads.push((
+                caller.one("tf.ReadVariableOp", &[of]),
+                model.variables[own].clone(),
+            )),
         }
     }
     for (variable, expected) in variables.iter().zip(&model.variables) {
-        reads.push((caller.one("tf.ReadVariableOp", &[variable]), expected.clone()));
+        reads.push((
+            caller.one("tf.ReadVariableOp", &[variable]),
+            expected.clone(),
+        ));
     }
     for (index, (read, expected)) in reads.iter().enumerate() {
         let found = caller.elements::<f32>(read);
         for (row, expected) in found.chunks_exact(len / rows).zip(expected) {
-            assert!(row.iter().all(|x| x == expected), "seed {seed}, read {index}: {:?}, expected {expected}", &row[..2.min(row.len())]);
+            assert!(
+                row.iter().all(|x| x == expected),
+                "seed {seed}, read {index}: {:?}, expected {expected}",
+                &row[..2.min(row.len())]
+            );
         }
     }
     caller.finish().unwrap();

@@ -18,17 +18,37 @@ pub(in crate::rows) const KERNELS: &[TensorKernel] = &[
     kernel("tf.ResourceGather", gather),
     kernel("tf.ResourceGatherNd", gather_nd),
     kernel("tf.ResourceScatterAdd", |call| scatter(call, Update::Add)),
-    kernel("tf.ResourceScatterDiv", |call| scatter(call, Update::Divide)),
-    kernel("tf.ResourceScatterMax", |call| scatter(call, Update::Greatest)),
+    kernel("tf.ResourceScatterDiv", |call| {
+        scatter(call, Update::Divide)
+    }),
+    kernel("tf.ResourceScatterMax", |call| {
+        scatter(call, Update::Greatest)
+    }),
     kernel("tf.ResourceScatterMin", |call| scatter(call, Update::Least)),
-    kernel("tf.ResourceScatterMul", |call| scatter(call, Update::Multiply)),
-    kernel("tf.ResourceScatterNdAdd", |call| scatter_nd(call, Update::Add)),
-    kernel("tf.ResourceScatterNdMax", |call| scatter_nd(call, Update::Greatest)),
-    kernel("tf.ResourceScatterNdMin", |call| scatter_nd(call, Update::Least)),
-    kernel("tf.ResourceScatterNdSub", |call| scatter_nd(call, Update::Subtract)),
-    kernel("tf.ResourceScatterNdUpdate", |call| scatter_nd(call, Update::Replace)),
-    kernel("tf.ResourceScatterSub", |call| scatter(call, Update::Subtract)),
-    kernel("tf.ResourceScatterUpdate", |call| scatter(call, Update::Replace)),
+    kernel("tf.ResourceScatterMul", |call| {
+        scatter(call, Update::Multiply)
+    }),
+    kernel("tf.ResourceScatterNdAdd", |call| {
+        scatter_nd(call, Update::Add)
+    }),
+    kernel("tf.ResourceScatterNdMax", |call| {
+        scatter_nd(call, Update::Greatest)
+    }),
+    kernel("tf.ResourceScatterNdMin", |call| {
+        scatter_nd(call, Update::Least)
+    }),
+    kernel("tf.ResourceScatterNdSub", |call| {
+        scatter_nd(call, Update::Subtract)
+    }),
+    kernel("tf.ResourceScatterNdUpdate", |call| {
+        scatter_nd(call, Update::Replace)
+    }),
+    kernel("tf.ResourceScatterSub", |call| {
+        scatter(call, Update::Subtract)
+    }),
+    kernel("tf.ResourceScatterUpdate", |call| {
+        scatter(call, Update::Replace)
+    }),
 ];
 
 /// The function of an element and an update.
@@ -117,7 +137,9 @@ impl Indices {
             let mut slice = Some(0);
             for (index, extent) in self.list[at * depth..(at + 1) * depth].iter().zip(of) {
                 let index = usize::try_from(*index).ok().filter(|index| index < extent);
-                slice = slice.zip(index).map(|(slice, index)| slice * extent + index);
+                slice = slice
+                    .zip(index)
+                    .map(|(slice, index)| slice * extent + index);
             }
             slices.push(slice);
         }
@@ -262,7 +284,14 @@ fn scatter(call: &mut TensorCall<'_>, update: Update) -> Result<Outputs, Error> 
         }
         let rows = indices.rows(*n_rows)?;
         let len = row.iter().product();
-        apply(&of, execution.host().allocator(), name, update, (rows.into_iter().enumerate(), len), &updates)
+        apply(
+            &of,
+            execution.host().allocator(),
+            name,
+            update,
+            (rows.into_iter().enumerate(), len),
+            &updates,
+        )
     })
 }
 
@@ -294,7 +323,14 @@ fn scatter_nd(call: &mut TensorCall<'_>, update: Update) -> Result<Outputs, Erro
             .into_iter()
             .enumerate()
             .filter_map(|(at, slice)| Some((at, slice?)));
-        apply(&of, execution.host().allocator(), name, update, (slices, len), &updates)
+        apply(
+            &of,
+            execution.host().allocator(),
+            name,
+            update,
+            (slices, len),
+            &updates,
+        )
     })
 }
 
@@ -342,7 +378,9 @@ fn apply(
         for (at, slice) in slices {
             let own = &mut own[slice * len * size..(slice + 1) * len * size];
             match is_one {
-                true => own.chunks_exact_mut(size).for_each(|one| one.copy_from_slice(new)),
+                true => own
+                    .chunks_exact_mut(size)
+                    .for_each(|one| one.copy_from_slice(new)),
                 false => own.copy_from_slice(&new[at * len * size..(at + 1) * len * size]),
             }
         }

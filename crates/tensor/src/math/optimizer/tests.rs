@@ -40,9 +40,8 @@ fn list(n: usize, from: f32) -> Vec<f32> {
 fn steps_of_many_elements_are_those_of_each() {
     let host = HostContext::builder(KernelRegistry::new()).build();
     let execution: ExecutionContext = RequestContext::new(&host).into();
-    let tensor = |list: &[f32]| {
-        DenseHostTensor::from_slice(host.allocator(), &[list.len()], list).unwrap()
-    };
+    let tensor =
+        |list: &[f32]| DenseHostTensor::from_slice(host.allocator(), &[list.len()], list).unwrap();
     let bits = |tensor: &DenseHostTensor| {
         let reading = tensor.read().unwrap();
         let list = reading.elements::<f32>().unwrap().iter();
@@ -65,9 +64,16 @@ fn steps_of_many_elements_are_those_of_each() {
             assert!(done.is_settled() && done.error().is_none());
             for index in 0..n {
                 let alone: Vec<_> = lists.iter().map(|list| tensor(&[list[index]])).collect();
-                drop(step.apply(&execution, &tensor(&[slope[index]]), &alone).unwrap());
+                drop(
+                    step.apply(&execution, &tensor(&[slope[index]]), &alone)
+                        .unwrap(),
+                );
                 for (state, alone) in states.iter().zip(&alone) {
-                    assert_eq!(bits(state)[index], bits(alone)[0], "{kind:?} {flag} {index}");
+                    assert_eq!(
+                        bits(state)[index],
+                        bits(alone)[0],
+                        "{kind:?} {flag} {index}"
+                    );
                 }
             }
         }
@@ -106,6 +112,8 @@ fn states_that_do_not_fit_are_refused() {
     let error = step.apply(&execution, &whole, &[whole.clone(), whole.clone()]);
     assert_eq!(error.unwrap_err().code(), ErrorCode::InvalidArgument);
     for kind in KINDS {
-        assert!((1..=4).contains(&kind.n_states()) && (1..=MAX_NUMBERS).contains(&kind.n_numbers()));
+        assert!(
+            (1..=4).contains(&kind.n_states()) && (1..=MAX_NUMBERS).contains(&kind.n_numbers())
+        );
     }
 }
