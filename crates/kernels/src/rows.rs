@@ -23,6 +23,7 @@ mod rearrange;
 mod search;
 mod segments;
 mod strings;
+mod tables;
 mod tensors;
 mod test;
 mod training;
@@ -46,6 +47,7 @@ const KERNELS: &[&[TensorKernel]] = &[
     search::KERNELS,
     segments::KERNELS,
     strings::KERNELS,
+    tables::KERNELS,
     tensors::KERNELS,
     test::KERNELS,
     training::KERNELS,

@@ -21,6 +21,7 @@ pub mod search;
 pub mod segments;
 pub mod shapes;
 pub mod strings;
+pub mod tables;
 pub mod variables;
 pub mod volumes;
 

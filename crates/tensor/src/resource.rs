@@ -7,6 +7,7 @@
 //! | find resources by name, store and load variables | [`Resources`] |
 //! | hold tensors in a row, as a value | [`TensorList`] |
 //! | hold tensors at indices, as a resource | [`TensorArray`] |
+//! | hold values by keys | [`HashTable`] |
 //!
 //! # Who waits for whom
 //!
@@ -18,10 +19,12 @@ pub mod array;
 pub mod list;
 mod resources;
 mod slot;
+pub mod table;
 mod variable;
 
 pub use array::TensorArray;
 pub use list::TensorList;
 pub use resources::{DEFAULT_CONTAINER, Resources};
 pub use slot::{Resource, Slot};
+pub use table::HashTable;
 pub use variable::{Variable, VariableHolds, lock_all, try_lock_all};

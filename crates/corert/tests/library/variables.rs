@@ -17,6 +17,8 @@ mod lists;
 mod optimizers;
 #[path = "variables/random.rs"]
 mod random;
+#[path = "variables/tables.rs"]
+mod tables;
 
 /// A runtime with a context: calls operations by name.
 pub(crate) struct Caller {
