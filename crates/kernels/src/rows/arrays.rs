@@ -20,7 +20,7 @@ pub(super) const KERNELS: &[TensorKernel] = &[
     kernel("tf.TensorArrayConcatV3", |call| {
         let slot = array(call)?;
         let array = slot.get::<TensorArray>()?;
-        let n = i64::try_from(array.len()?).unwrap_or(i64::MAX);
+        let n = i64::try_from(array.n_tensors()?).unwrap_or(i64::MAX);
         let all = read_all(call, array, 0..n)?;
         let rest = match call.attrs.ints("element_shape_except0") {
             Some(rest) => {
@@ -63,7 +63,7 @@ pub(super) const KERNELS: &[TensorKernel] = &[
         write_all(call, &list, indices.into_iter())
     }),
     kernel("tf.TensorArraySizeV3", |call| {
-        let n = array(call)?.get::<TensorArray>()?.len()?;
+        let n = array(call)?.get::<TensorArray>()?.n_tensors()?;
         let n =
             i32::try_from(n).map_err(|_| call.error(format_args!("{n} tensors are too many")))?;
         let allocator = call.execution.host().allocator();
@@ -74,7 +74,7 @@ pub(super) const KERNELS: &[TensorKernel] = &[
         let slot = array(call)?;
         let array = slot.get::<TensorArray>()?;
         let list = parts_of(call, 1, PartialTensorShape::UNRANKED, Some(&lengths))?;
-        let (n, found) = (array.len()?, list.elements.len());
+        let (n, found) = (array.n_tensors()?, list.elements.len());
         if found > n && !array.options().is_dynamic {
             return Err(array.too_short(n, found));
         }

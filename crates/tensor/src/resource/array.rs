@@ -94,12 +94,12 @@ impl TensorArray {
         Error::invalid_argument(format!("TensorArray {}: {message}", self.name))
     }
 
-    /// Returns the number of tensors.
+    /// Returns the number of tensors, written or not.
     ///
     /// # Errors
     ///
     /// `InvalidArgument` if it is closed.
-    pub fn len(&self) -> Result<usize, Error> {
+    pub fn n_tensors(&self) -> Result<usize, Error> {
         Ok(self.open()?.items.len())
     }
 

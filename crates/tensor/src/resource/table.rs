@@ -32,11 +32,17 @@ pub struct TableKind {
 
 #[derive(Default)]
 struct Entries {
-    by_key: HashMap<Box<[u8]>, Value>,
+    by_key: HashMap<Key, Value>,
     /// The next number of an entry.
     next: u64,
     was_filled: bool,
 }
+
+/// The bytes of a string, or of an integer of 64 bits.
+type Key = Box<[u8]>;
+
+/// A key with its value.
+type Pair = (Key, Parts);
 
 /// The elements of a value, and the number of its entry, by which tables are listed.
 struct Value {
@@ -260,7 +266,7 @@ impl HashTable {
         TensorShape::new(&extents)
     }
 
-    fn keys_of(&self, keys: &Tensor) -> Result<Vec<Box<[u8]>>, Error> {
+    fn keys_of(&self, keys: &Tensor) -> Result<Vec<Key>, Error> {
         let found = keys.metadata();
         if found.dtype != self.kind.keys {
             return Err(Error::invalid_argument(format!(
@@ -304,7 +310,7 @@ impl HashTable {
         }
     }
 
-    fn pairs(&self, keys: &Tensor, values: &Tensor) -> Result<Vec<(Box<[u8]>, Parts)>, Error> {
+    fn pairs(&self, keys: &Tensor, values: &Tensor) -> Result<Vec<Pair>, Error> {
         let own = self.keys_of(keys)?;
         let shape = self.values_shape(&keys.metadata().shape)?;
         self.expect_values(values, Some(&shape))?;
@@ -314,7 +320,7 @@ impl HashTable {
 }
 
 impl Entries {
-    fn extend(&mut self, pairs: Vec<(Box<[u8]>, Parts)>) {
+    fn extend(&mut self, pairs: Vec<Pair>) {
         for (key, elements) in pairs {
             match self.by_key.entry(key) {
                 Entry::Occupied(mut found) => found.get_mut().elements = elements,

@@ -46,7 +46,7 @@ fn random_programs_read_what_one_call_after_the_other_would() {
 fn program(caller: &Caller, seed: u64) {
     let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     // Small ones, and such as are left to workers.
-    let len = if seed % 4 == 0 { 1 << 15 } else { 4 };
+    let len = if seed.is_multiple_of(4) { 1 << 15 } else { 4 };
     let rows = 4;
     let n_variables = 3;
     let mut model = Model {
