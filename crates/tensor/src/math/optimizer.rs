@@ -115,7 +115,7 @@ pub struct Optimizer {
     /// The scalars, in the order of the kind; the rest is not looked at. A number of the weights' type is rounded to
     /// itself.
     pub numbers: [f64; MAX_NUMBERS],
-    /// What the kind says.
+    /// A choice of the method that has one: see the kinds.
     pub flag: bool,
 }
 

@@ -19,12 +19,12 @@ pub struct TensorArray {
     state: Mutex<State>,
 }
 
-/// What is fixed of a [`TensorArray`].
+/// Fixed properties of a [`TensorArray`].
 #[derive(Clone, Debug)]
 pub struct ArrayOptions {
     /// The type of the tensors' elements.
     pub dtype: DType,
-    /// What is known of the extents of all tensors.
+    /// Known extents of all tensors.
     pub shape: PartialTensorShape,
     /// Whether a write behind the end makes the array longer.
     pub is_dynamic: bool,
@@ -38,7 +38,7 @@ pub struct ArrayOptions {
 struct State {
     items: Vec<Item>,
     is_closed: bool,
-    /// What is known of the extents by what was written.
+    /// Known extents, by the tensors that were written.
     shape: Option<PartialTensorShape>,
     gradients: BTreeMap<String, Arc<Slot>>,
 }

@@ -13,7 +13,7 @@ use crate::{Object, ObjectTensor, PartialTensorShape, Tensor, TensorShape};
 pub struct TensorList {
     /// The type of the tensors' elements.
     pub dtype: DType,
-    /// What is known of the extents of all tensors.
+    /// Known extents of all tensors.
     pub shape: PartialTensorShape,
     /// The greatest number of tensors, if there is one.
     pub max_len: Option<usize>,

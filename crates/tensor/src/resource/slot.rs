@@ -9,7 +9,7 @@ use tfrt_host::{DType, Error};
 
 use crate::{Object, ObjectTensor, Tensor};
 
-/// What a slot holds: a variable, a table, an object of a plugin.
+/// An object that several calls share and change, held by a slot: a variable, a table, an object of a plugin.
 pub trait Resource: Any + fmt::Debug + Send + Sync {
     /// Returns the name of its type: `Var`.
     fn type_name(&self) -> &str;

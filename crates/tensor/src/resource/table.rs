@@ -17,7 +17,7 @@ pub struct HashTable {
     entries: RwLock<Entries>,
 }
 
-/// What is fixed of a [`HashTable`].
+/// Fixed properties of a [`HashTable`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableKind {
     /// The type of keys: `I32`, `I64` or `String`.

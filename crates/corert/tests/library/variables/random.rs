@@ -23,7 +23,7 @@ impl Draw {
     }
 }
 
-/// What the variables hold after the calls so far, each as one number in all places but those of rows.
+/// The sequential evaluator: the values of the variables after the calls so far, each as one number in all places but those of rows.
 struct Model {
     variables: Vec<Vec<f32>>,
     rows: usize,
