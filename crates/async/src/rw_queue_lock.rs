@@ -476,44 +476,46 @@ mod tests {
 #[cfg(all(test, loom))]
 mod loom_models {
     use super::*;
-    use crate::sync::{UnsafeCell, statistic, thread};
+    use crate::sync::thread;
 
-    /// A cell behind a lock; loom sees whoever is where another writes.
+    /// A number behind a lock, which is read and written in two steps: loom shows old values to whoever the lock does not
+    /// order after a writer, and lets another in between the steps if the lock does.
     struct Guarded {
         lock: RwQueueLock,
-        cell: UnsafeCell<()>,
-        n_added: statistic::AtomicUsize,
+        number: AtomicUsize,
     }
 
     impl Guarded {
         fn add(&self) {
-            self.cell.with_mut(|_| ());
-            // Ordering: a statistic.
-            self.n_added.fetch_add(1, statistic::Ordering::Relaxed);
+            // Ordering: the lock's.
+            let before = self.number.load(Ordering::Relaxed);
+            self.number.store(before + 1, Ordering::Relaxed);
         }
 
         fn look(&self) {
-            self.cell.with(|_| ());
+            // Ordering: the lock's.
+            let first = self.number.load(Ordering::Relaxed);
+            assert_eq!(self.number.load(Ordering::Relaxed), first);
         }
+    }
 
-        /// Adds one with the lock held, now or when it is there.
-        fn add_in_turn(self: &Arc<Self>) {
-            let own = Arc::clone(self);
-            self.lock
-                .acquire(LockMode::Write)
-                .when_settled(move |held| {
-                    own.add();
-                    drop(held);
-                });
-        }
+    /// Adds one with the lock held, now or when it is there.
+    fn add_in_turn(guarded: &Arc<Guarded>) {
+        let own = Arc::clone(guarded);
+        let held = guarded.lock.acquire(LockMode::Write);
+        held.when_settled(move |held| {
+            own.add();
+            drop(held);
+        });
+    }
 
-        fn look_in_turn(self: &Arc<Self>) {
-            let own = Arc::clone(self);
-            self.lock.acquire(LockMode::Read).when_settled(move |held| {
-                own.look();
-                drop(held);
-            });
-        }
+    fn look_in_turn(guarded: &Arc<Guarded>) {
+        let own = Arc::clone(guarded);
+        let held = guarded.lock.acquire(LockMode::Read);
+        held.when_settled(move |held| {
+            own.look();
+            drop(held);
+        });
     }
 
     fn check(
@@ -527,8 +529,7 @@ mod loom_models {
         builder.check(move || {
             let guarded = Arc::new(Guarded {
                 lock: RwQueueLock::new(),
-                cell: UnsafeCell::new(()),
-                n_added: statistic::AtomicUsize::new(0),
+                number: AtomicUsize::new(0),
             });
             let threads: Vec<_> = others
                 .iter()
@@ -542,28 +543,23 @@ mod loom_models {
                 thread.join().unwrap();
             }
             let hold = guarded.lock.try_write().expect("everybody has left");
-            // Ordering: a statistic.
-            assert_eq!(guarded.n_added.load(statistic::Ordering::Relaxed), n_added);
+            // Ordering: the lock's.
+            assert_eq!(guarded.number.load(Ordering::Relaxed), n_added);
             drop(hold);
         });
     }
 
     #[test]
     fn rw_queue_lock_lets_two_writers_in_one_after_the_other() {
-        check(3, 3, &[Guarded::add_in_turn], |guarded| {
-            guarded.add_in_turn();
-            guarded.add_in_turn();
+        check(3, 3, &[add_in_turn], |guarded| {
+            add_in_turn(guarded);
+            add_in_turn(guarded);
         });
     }
 
     #[test]
     fn rw_queue_lock_loses_nobody_of_three() {
-        check(
-            2,
-            1,
-            &[Guarded::add_in_turn, Guarded::look_in_turn],
-            Guarded::look_in_turn,
-        );
+        check(2, 1, &[add_in_turn, look_in_turn], look_in_turn);
     }
 
     #[test]
