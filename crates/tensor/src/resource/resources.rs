@@ -95,7 +95,7 @@ impl Resources {
     }
 
     /// Returns the names and tensors of all variables of the default container that have one, by name. A variable that
-    /// is being changed is waited for: not to be called on a worker.
+    /// is being changed is waited for: not to be called on a worker. Calls that have not begun are not in it.
     ///
     /// # Errors
     ///
