@@ -297,6 +297,36 @@ fn rows_and_slices_are_gathered_and_scattered() {
 }
 
 #[test]
+fn extents_whose_product_is_no_number_are_taken() {
+    let caller = Caller::new();
+    let none = OpAttrs::new();
+    let huge = 1 << 40;
+    let hollow = caller.with::<f32>(&[0, huge, huge], &[]);
+    let nowhere = caller.tensor::<i32>(&[0], &[]);
+    let gathered = caller.one("tf.ResourceGather", &[&hollow, &nowhere]);
+    assert_eq!(gathered.shape().unwrap().rank(), 3);
+    let updates = caller.tensor::<f32>(&[0, huge, huge], &[]);
+    caller.run("tf.ResourceScatterAdd", &[&hollow, &nowhere, &updates]);
+    let flat = caller.with::<f32>(&[huge, huge, 0], &[]);
+    let last = (1_i64 << 40) - 1;
+    let at = caller.tensor(&[1, 2], &[last, last]);
+    let gathered = caller.one("tf.ResourceGatherNd", &[&flat, &at]);
+    assert_eq!(gathered.metadata().unwrap().to_string(), "f32 [1, 0]");
+    let many = caller.tensor::<i32>(&[huge, 0], &[]);
+    let (code, _) = caller.fails("tf.ResourceGatherNd", &[&flat, &many], &none);
+    assert_eq!(code, ErrorCode::ResourceExhausted);
+    let any = caller.tensor(&[], &[-1]);
+    for (n, extents) in [(2, vec![2, 0, huge, huge]), (0, vec![0, huge, huge])] {
+        let x = caller.tensor::<f32>(&extents, &[]);
+        let list = caller.one("tf.TensorListFromTensor", &[&x, &any]);
+        assert_eq!(
+            caller.elements::<i32>(&caller.one("tf.TensorListLength", &[&list])),
+            [n]
+        );
+    }
+}
+
+#[test]
 fn counters_count_up_to_their_limit() {
     let caller = Caller::new();
     let n = caller.with(&[], &[2_i64]);

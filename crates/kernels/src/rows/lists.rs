@@ -282,7 +282,7 @@ pub(super) fn added(call: &TensorCall<'_>, x: &Tensor, y: &Tensor) -> Result<Ten
 }
 
 /// The greatest number of tensors that a list is asked for at once. More would be a mistake, which should not take memory.
-const MAX_LEN: usize = 1 << 24;
+const MAX_LEN: usize = 1 << 20;
 
 /// Returns a length that was asked for.
 pub(super) fn length(call: &TensorCall<'_>, n: i64) -> Result<usize, Error> {
@@ -505,7 +505,7 @@ pub(super) fn concat_of(
         lengths.push(i64::try_from(first).unwrap_or(i64::MAX));
         tensors.push(tensor);
     }
-    let first = lengths.iter().sum::<i64>();
+    let first = lengths.iter().fold(0_i64, |sum, n| sum.saturating_add(*n));
     let first = usize::try_from(first).unwrap_or(usize::MAX);
     let extents: Vec<usize> = std::iter::once(first).chain(rest.extents()).collect();
     let made = join(call, (list.dtype, TensorShape::new(&extents)?), &tensors)?;
@@ -565,7 +565,11 @@ pub(super) fn parts_of(
             lens
         }
     };
-    let row: usize = rest.iter().product();
+    // Of parts without elements it is no number of elements.
+    let row = rest
+        .iter()
+        .fold(1_usize, |row, extent| row.saturating_mul(*extent));
+    let row = if rest.contains(&0) { 0 } else { row };
     let mut start = 0;
     for len in lens {
         let extents: Vec<usize> = match lengths {

@@ -91,8 +91,11 @@ pub(super) fn change(
     let held = lock_all(&slots, LockMode::Write)?;
     let (promise, effects) = AsyncValue::pending();
     held.when_settled(move |held| {
-        let done = change(&execution).unwrap_or_else(AsyncValue::from_error);
-        promise.forward(after(done, held));
+        let done = match execution.request().cancellation() {
+            Some(reason) => Err(reason.clone()),
+            None => change(&execution),
+        };
+        promise.forward(after(done.unwrap_or_else(AsyncValue::from_error), held));
     });
     call.effects = Some(effects);
     Ok(Outputs::new())

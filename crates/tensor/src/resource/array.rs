@@ -19,6 +19,10 @@ pub struct TensorArray {
     state: Mutex<State>,
 }
 
+/// The greatest number of tensors by which a write makes an array longer. More would be a mistake, which should not take
+/// memory.
+const MAX_STEP: usize = 1 << 20;
+
 /// Fixed properties of a [`TensorArray`].
 #[derive(Clone, Debug)]
 pub struct ArrayOptions {
@@ -119,7 +123,7 @@ impl TensorArray {
         let n = state.items.len();
         let (dtype, shape) = (tensor.metadata().dtype, &tensor.metadata().shape);
         let at = usize::try_from(index).ok();
-        let at = at.filter(|at| *at < n || self.options.is_dynamic && *at < n + (1 << 24));
+        let at = at.filter(|at| *at < n || self.options.is_dynamic && *at < n + MAX_STEP);
         let Some(at) = at else {
             return Err(match index < 0 || self.options.is_dynamic {
                 true => self.error(format_args!("Tried to write to index {index}")),

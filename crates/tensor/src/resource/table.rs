@@ -129,7 +129,7 @@ impl HashTable {
             )));
         }
         let n = self.n_elements();
-        let defaults = values_of(default, n)?;
+        let defaults = values_of(default, n, if is_one { 1 } else { own.len() })?;
         let entries = self.read();
         if !self.kind.is_mutable && !entries.was_filled {
             return Err(Error::failed_precondition("Table not initialized."));
@@ -314,7 +314,7 @@ impl HashTable {
         let own = self.keys_of(keys)?;
         let shape = self.values_shape(&keys.metadata().shape)?;
         self.expect_values(values, Some(&shape))?;
-        let values = values_of(values, self.n_elements())?;
+        let values = values_of(values, self.n_elements(), own.len())?;
         Ok(own.into_iter().zip(values).collect())
     }
 }
@@ -338,20 +338,19 @@ fn i64_of(key: &[u8]) -> i64 {
     key.try_into().map_or(0, i64::from_le_bytes)
 }
 
-/// Returns the elements of a tensor in parts of `n`.
-fn values_of(tensor: &Tensor, n: usize) -> Result<Vec<Parts>, Error> {
+/// Returns the elements of a tensor as `n_parts` parts of `n`.
+fn values_of(tensor: &Tensor, n: usize, n_parts: usize) -> Result<Vec<Parts>, Error> {
+    if n == 0 {
+        return Ok(vec![Parts::Bytes([].into()); n_parts]);
+    }
     if let Tensor::String(strings) = tensor {
-        let parts = strings.strings().chunks(n.max(1));
+        let parts = strings.strings().chunks(n);
         return Ok(parts.map(|part| Parts::Strings(part.into())).collect());
     }
     let dense = tensor.as_dense()?;
     let reading = dense.read()?;
     let size = dense.dtype().size_bytes().unwrap_or(1);
-    if n == 0 {
-        let n_parts = tensor.metadata().shape.extents().next().unwrap_or(1);
-        return Ok(vec![Parts::Bytes([].into()); n_parts.max(1)]);
-    }
-    let parts = reading.bytes().chunks(n * size);
+    let parts = reading.bytes().chunks(n.saturating_mul(size));
     Ok(parts.map(|part| Parts::Bytes(part.into())).collect())
 }
 

@@ -119,6 +119,32 @@ fn tables_are_filled_asked_and_listed() {
         ],
     );
     assert_eq!(caller.elements::<f32>(&found), [3.0, 4.0, 0.0, 0.0]);
+    // Values without elements.
+    let mut attrs = of_table("", [DType::I32, DType::String]);
+    attrs.set("value_shape", &[0_i64][..]).unwrap();
+    let hollow = caller
+        .call("tf.MutableHashTableOfTensorsV2", &[], &attrs)
+        .unwrap()
+        .remove(0);
+    let nothing = |extents: &[usize]| {
+        let shape = TensorShape::new(extents).unwrap();
+        caller
+            .runtime
+            .handle(StringHostTensor::new(shape, Vec::new()).unwrap())
+    };
+    caller.run(
+        "tf.LookupTableInsertV2",
+        &[&hollow, &keys, &nothing(&[2, 0])],
+    );
+    assert_eq!(
+        caller.elements::<i64>(&caller.one("tf.LookupTableSizeV2", &[&hollow])),
+        [2]
+    );
+    let found = caller.one(
+        "tf.LookupTableFindV2",
+        &[&hollow, &caller.tensor(&[2], &[6, 7]), &nothing(&[0])],
+    );
+    assert_eq!(found.metadata().unwrap().to_string(), "str [2, 0]");
     let names = caller.table("tf.MutableHashTableV2", "", [DType::I64, DType::String]);
     caller.run(
         "tf.LookupTableInsertV2",

@@ -78,6 +78,18 @@ impl Update {
     }
 }
 
+/// The greatest number of lists without indices.
+const MAX_EMPTY: usize = 1 << 20;
+
+/// Returns the number of elements of a tensor of these extents, or the greatest number there is.
+fn count(extents: &[usize]) -> usize {
+    let product = |product: usize, extent: &usize| product.saturating_mul(*extent);
+    match extents.contains(&0) {
+        true => 0,
+        false => extents.iter().fold(1, product),
+    }
+}
+
 /// Integers with their extents: where to gather or scatter.
 struct Indices {
     list: SmallVec<[i64; 8]>,
@@ -131,15 +143,21 @@ impl Indices {
                 of.len()
             )));
         }
-        let n = own[..own.len() - 1].iter().product();
+        // Lists without indices, of which there may be any number, take no memory themselves.
+        let n = Some(count(&own[..own.len() - 1])).filter(|n| *n <= self.list.len().max(MAX_EMPTY));
+        let n = n.ok_or_else(|| {
+            Error::resource_exhausted(format!("indices of shape {} are too many", self.shape))
+        })?;
         let mut slices = Vec::with_capacity(n);
         for at in 0..n {
             let mut slice = Some(0);
             for (index, extent) in self.list[at * depth..(at + 1) * depth].iter().zip(of) {
                 let index = usize::try_from(*index).ok().filter(|index| index < extent);
-                slice = slice
-                    .zip(index)
-                    .map(|(slice, index)| slice * extent + index);
+                // Too large a number is that of a slice without elements.
+                let next = |(slice, index): (usize, usize)| {
+                    slice.saturating_mul(*extent).saturating_add(index)
+                };
+                slice = slice.zip(index).map(next);
             }
             slices.push(slice);
         }
@@ -227,12 +245,12 @@ fn gather(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
         })?;
         let n_rows = of[n_batch];
         let rows = indices.rows(n_rows)?;
-        let of_batch: usize = at[n_batch..].iter().product();
+        let of_batch = count(&at[n_batch..]);
         let starts = rows
             .iter()
             .enumerate()
             .map(|(offset, row)| offset / of_batch.max(1) * n_rows + row);
-        let len = of[n_batch + 1..].iter().product();
+        let len = count(&of[n_batch + 1..]);
         let shape = [&of[..n_batch], &at[n_batch..], &of[n_batch + 1..]].concat();
         let allocator = execution.host().allocator();
         Ok(parts(allocator, &params, &shape, (starts, len))?.into())
@@ -251,7 +269,7 @@ fn gather_nd(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
             return Err(indices.nowhere(wrong, depth, "param shape", params.shape()));
         }
         let starts = slices.iter().copied().flatten();
-        let len = of[depth..].iter().product();
+        let len = count(&of[depth..]);
         let shape = [&at[..at.len() - 1], &of[depth..]].concat();
         let allocator = execution.host().allocator();
         Ok(parts(allocator, &params, &shape, (starts, len))?.into())
@@ -283,7 +301,7 @@ fn scatter(call: &mut TensorCall<'_>, update: Update) -> Result<Outputs, Error> 
             )));
         }
         let rows = indices.rows(*n_rows)?;
-        let len = row.iter().product();
+        let len = count(row);
         apply(
             &of,
             execution.host().allocator(),
@@ -318,7 +336,7 @@ fn scatter_nd(call: &mut TensorCall<'_>, update: Update) -> Result<Outputs, Erro
         if let Some(wrong) = slices.iter().position(Option::is_none).filter(|_| !skips) {
             return Err(indices.nowhere(wrong, depth, "shape", &shape));
         }
-        let len = own[depth..].iter().product();
+        let len = count(&own[depth..]);
         let slices = slices
             .into_iter()
             .enumerate()
