@@ -67,6 +67,7 @@ pub const PLANTED: &[PlantedBug] = &[
     bug("blind-pop", Loom("values")),
     bug("torn-record", Loom("values")),
     bug("overlooked-holder", Loom("values")),
+    bug("unreleased-lock", Loom("values")),
     bug("lost-waiter", Tests("tfrt-async")),
     bug("leak", Asan("tfrt-async", "")),
     bug("short-block", Asan("tfrt-async", "")),

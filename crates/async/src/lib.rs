@@ -16,6 +16,7 @@
 //! | let a type of one's own be a value   | [`Value`]                                           |
 //! | know what happened when              | [`record`]                                          |
 //! | share bytes that somebody may write  | [`SharedBlock`], [`RangeLock`]                      |
+//! | let readers and writers wait for each other | [`RwQueueLock`]                               |
 //!
 //! What is settled costs nothing: an `i32` lies in the 24 bytes of its [`AnyAsyncValue`], without
 //! a cell, a count or an atomic. `docs/async-value.md` specifies the protocol of those that do
@@ -50,6 +51,7 @@ mod range_lock;
 pub mod record;
 #[allow(unsafe_code)]
 mod repr;
+mod rw_queue_lock;
 mod state;
 mod storage;
 pub mod sync;
@@ -72,5 +74,6 @@ pub use memory::{MemoryUser, register_memory_user};
 pub use producer::{Producer, ProducerInfo};
 pub use promise::{AnyPromise, Promise};
 pub use range_lock::{Hold, RangeLock};
+pub use rw_queue_lock::{LockMode, RwHold, RwQueueLock};
 pub use storage::{Heap, InPlace, Record, Storage, Value};
 pub use value::AsyncValue;

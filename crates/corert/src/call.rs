@@ -19,6 +19,8 @@ pub struct Call<'a> {
     pub(crate) inputs: Inputs<'a>,
     pub(crate) attrs: OpAttrsRef<'a>,
     pub(crate) metadata: &'a [TensorMetadata],
+    /// The chain that resolves when side effects have happened that happen later than the results are there.
+    pub(crate) effects: Option<AsyncValue<Chain>>,
 }
 
 impl<'a> Call<'a> {
@@ -173,6 +175,11 @@ impl<'a> Call<'a> {
         self.expect_defined(function.result(dtype), dtype)?;
         let result = self.result(0)?;
         binary_of(self.execution, &mut self.inputs, (function, order), result)
+    }
+
+    /// Says that side effects happen when a chain resolves, which may be later than the results are there.
+    pub fn set_effects(&mut self, chain: AsyncValue<Chain>) {
+        self.effects = Some(chain);
     }
 
     fn expect_defined(&self, result: Option<DType>, dtype: DType) -> Result<DType, Error> {

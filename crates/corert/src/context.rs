@@ -13,6 +13,7 @@ use crate::TensorHandle;
 use crate::attributes::OpAttrsRef;
 use crate::call_site::CallSite;
 use crate::cancellation::until_cancelled;
+use crate::effects::{EffectOrder, PendingEffects, Place};
 use crate::handle::{PendingMetadata, PendingTensor};
 use crate::inputs::Inputs;
 use crate::op::{CoreRuntimeOp, Handles, OpCall};
@@ -27,7 +28,8 @@ pub const DEFAULT_MAX_IN_FLIGHT: usize = 1 << 20;
 ///
 /// # Order
 ///
-/// Side effects happen in the order of the calls. Everything else happens when its inputs are there.
+/// Side effects happen in the order of the calls; those on resources in that of the calls on the same resource, of all
+/// contexts of the runtime, so that calls on different ones run side by side. Everything else happens when its inputs are there.
 ///
 /// # Cancellation
 ///
@@ -75,6 +77,8 @@ struct Generation {
     in_flight: Arc<InFlight>,
     /// The chain that is ready after the side effects of all calls so far.
     chain: Arc<Mutex<AsyncValue<Chain>>>,
+    /// The calls on resources that go on.
+    on_resources: PendingEffects,
 }
 
 impl Generation {
@@ -83,6 +87,7 @@ impl Generation {
             execution: request.into(),
             in_flight: Arc::new(InFlight::new(max_in_flight)),
             chain: Arc::new(Mutex::new(AsyncValue::available(Chain))),
+            on_resources: PendingEffects::default(),
         }
     }
 
@@ -269,7 +274,13 @@ impl Context {
     pub fn effects(&self) -> AsyncValue<Chain> {
         let generation = self.generation();
         let chain = generation.lock_chain().clone();
-        until_cancelled(&chain, generation.request())
+        let on_resources = generation.on_resources.all();
+        let all = match (chain.get(), on_resources.get()) {
+            (Some(Ok(_)), _) => on_resources,
+            (_, Some(Ok(_))) => chain,
+            _ => tfrt_host::when_all(&[chain.into_any(), on_resources.into_any()]),
+        };
+        until_cancelled(&all, generation.request())
     }
 
     /// Calls an operation for `caller`: [`CoreRuntimeOp::call`] for those who call for others.
@@ -445,6 +456,22 @@ impl Context {
         if op.is_pure() {
             begin();
             return op.run(call);
+        }
+        if let EffectOrder::OfResources { writes } = op.effect_order() {
+            let (order, effects) = (self.runtime.order(), &generation.on_resources);
+            let is_observed = call.execution.host().trace().is_some();
+            let (mut chain, place) = match order.place(&call.inputs, writes, is_observed, begin) {
+                Place::Free(slots) => (AsyncValue::available(Chain), Ok(slots)),
+                Place::After(chain, promise) => (chain, Err(promise)),
+            };
+            call.chain = Some(&mut chain);
+            let results = op.run(call);
+            match place {
+                Ok(_) if chain.is_settled() => (),
+                Ok(slots) => order.go_on(&slots, &effects.watch(chain), writes),
+                Err(promise) => promise.forward(effects.watch(chain)),
+            }
+            return results;
         }
         // Calls that are made meanwhile, by the operation itself or by other threads, come after this one: they get a
         // chain that is to come, and nobody waits for a lock.

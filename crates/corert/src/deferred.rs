@@ -219,12 +219,16 @@ impl Deferred {
             )
         });
         match made {
-            Ok(outputs) => self.settle(outputs),
+            Ok((outputs, effects)) => self.settle(outputs, effects),
             Err(error) => self.report(error),
         }
     }
 
-    fn settle(mut self: Box<Self>, outputs: SmallVec<[Output; 1]>) {
+    fn settle(
+        mut self: Box<Self>,
+        outputs: SmallVec<[Output; 1]>,
+        effects: Option<AsyncValue<Chain>>,
+    ) {
         let (mut pending, mut telling) = (Vec::new(), None);
         // Memory of inputs goes before those who wait for the results run.
         self.inputs.clear();
@@ -243,6 +247,11 @@ impl Deferred {
                     telling.get_or_insert_with(tell).keep(promise, tensor);
                 }
             }
+        }
+        if let Some(effects) = effects {
+            let called = || FailedCall::Op(self.definition.clone());
+            let tell = || ErrorReporter::new(called(), &self.execution, self.caller);
+            pending.push(telling.get_or_insert_with(tell).chain(effects).into_any());
         }
         if let Some((_, after)) = self.chain.take() {
             after.forward(tfrt_host::when_all(&pending));

@@ -14,6 +14,7 @@ use tfrt_tensor::{TensorFormat, TensorMetadata};
 
 use crate::attributes::{self, OpAttrsRef, missing};
 use crate::call::Call;
+use crate::effects::EffectOrder;
 use crate::inputs::Inputs;
 use crate::rows::Function;
 
@@ -142,6 +143,7 @@ pub struct OpDefinition {
     n_results: ResultCount,
     formats: Formats,
     is_pure: bool,
+    effect_order: EffectOrder,
     attributes: Option<Vec<AttrDef>>,
     elements: &'static str,
     metadata: Option<Box<MetadataFn>>,
@@ -166,6 +168,7 @@ impl OpDefinition {
             n_results: ResultCount::Always(1),
             formats: Formats::DENSE,
             is_pure: false,
+            effect_order: EffectOrder::OfContext,
             attributes: None,
             elements: "",
             metadata: None,
@@ -227,6 +230,12 @@ impl OpDefinition {
     /// Marks the operation as free of side effects.
     pub fn pure(mut self) -> Self {
         self.is_pure = true;
+        self
+    }
+
+    /// Orders side effects by the resources among the inputs, which the operation only reads, or may change.
+    pub fn effects_on_resources(mut self, writes: bool) -> Self {
+        self.effect_order = EffectOrder::OfResources { writes };
         self
     }
 
@@ -360,6 +369,11 @@ impl OpDefinition {
     /// Returns whether the operation has no side effects.
     pub fn is_pure(&self) -> bool {
         self.is_pure
+    }
+
+    /// Returns how side effects are ordered among those of other calls of a context.
+    pub fn effect_order(&self) -> EffectOrder {
+        self.effect_order
     }
 
     /// Returns the declared attributes; `None` if any are taken.

@@ -21,6 +21,7 @@ use crate::call::Call;
 use crate::call_site::CallSite;
 use crate::deferred::Deferred;
 use crate::definition::{MetadataCall, OpDefinition, Output, Outputs, ResultCount, ResultMetadata};
+use crate::effects::EffectOrder;
 use crate::error_reporter::{ErrorReporter, FailedCall};
 use crate::handle::{Owner, PendingMetadata, PendingTensor};
 use crate::inputs::Inputs;
@@ -45,6 +46,10 @@ impl Op for RegisteredOp {
 
     fn is_pure(&self) -> bool {
         self.definition.is_pure()
+    }
+
+    fn effect_order(&self) -> EffectOrder {
+        self.definition.effect_order()
     }
 
     fn n_results(&self) -> Option<usize> {
@@ -197,7 +202,7 @@ impl RegisteredOp {
             caller,
             ..
         } = call;
-        let outputs = run(definition, execution, inputs, attrs, &metadata)?;
+        let (outputs, effects) = run(definition, execution, inputs, attrs, &metadata)?;
         let results = handles(
             &self.definition,
             owner,
@@ -206,7 +211,10 @@ impl RegisteredOp {
             (execution, caller),
         );
         if let Some(chain) = chain {
-            *chain = after(&results);
+            let called = || FailedCall::Op(self.definition.clone());
+            let effects =
+                effects.map(|later| ErrorReporter::new(called(), execution, caller).chain(later));
+            *chain = after(&results, effects);
         }
         Ok(results)
     }
@@ -311,7 +319,8 @@ pub(crate) fn is_long(
     Ok(definition.cost_of(&known_metadata(inputs), results)? > LONG)
 }
 
-/// Calls the operation's author's code.
+/// Calls the operation's author's code. Returns the chain of its side effects, too, if they happen later than the results
+/// are there.
 #[inline]
 pub(crate) fn run(
     definition: &OpDefinition,
@@ -319,7 +328,7 @@ pub(crate) fn run(
     inputs: Inputs<'_>,
     attrs: OpAttrsRef<'_>,
     metadata: &[TensorMetadata],
-) -> Result<Outputs, Error> {
+) -> Result<(Outputs, Option<AsyncValue<Chain>>), Error> {
     let sink = execution.host().trace();
     let _scope = sink.map(|sink| {
         TraceSpan::new(sink, TraceLevel::Debug, || {
@@ -333,10 +342,11 @@ pub(crate) fn run(
         inputs,
         attrs,
         metadata,
+        effects: None,
     };
     let outputs = guarded(|| (definition.dispatch_fn())(&mut call)).and_then(|result| result)?;
     match outputs.len() == expected {
-        true => Ok(outputs),
+        true => Ok((outputs, call.effects)),
         false => Err(miscounted(definition, "made", [expected, outputs.len()])),
     }
 }
@@ -452,12 +462,17 @@ fn failed(
 }
 
 /// Returns the chain that follows side effects which are done when the results are there.
-fn after(results: &[TensorHandle]) -> AsyncValue<Chain> {
-    let pending: Vec<_> = results
+fn after(results: &[TensorHandle], effects: Option<AsyncValue<Chain>>) -> AsyncValue<Chain> {
+    let mut pending: Vec<_> = results
         .iter()
         .filter_map(TensorHandle::awaited)
         .cloned()
         .collect();
+    match effects {
+        Some(effects) if pending.is_empty() => return effects,
+        Some(effects) => pending.push(effects.into_any()),
+        None => (),
+    }
     match pending.is_empty() {
         true => AsyncValue::available(Chain),
         false => tfrt_host::when_all(&pending),

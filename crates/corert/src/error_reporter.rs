@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tfrt_host::{AsyncValue, Error, ExecutionContext, Promise};
+use tfrt_host::{AsyncValue, Chain, Error, ExecutionContext, Promise};
 use tfrt_tensor::Tensor;
 
 use crate::call_site::CallSite;
@@ -51,6 +51,19 @@ impl ErrorReporter {
     pub(crate) fn result(self: &Arc<Self>, tensor: AsyncValue<Tensor>) -> AsyncValue<Tensor> {
         let (promise, result) = AsyncValue::pending();
         self.keep(promise, tensor);
+        result
+    }
+
+    /// Returns the chain of side effects that happen later.
+    pub(crate) fn chain(self: &Arc<Self>, effects: AsyncValue<Chain>) -> AsyncValue<Chain> {
+        let (promise, result) = AsyncValue::pending();
+        let telling = self.clone();
+        effects.when_settled(move |effects| match effects.error() {
+            Some(error) if telling.execution.request().cancellation().is_none() => {
+                promise.fail(telling.tell(error));
+            }
+            _ => promise.forward(effects),
+        });
         result
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tfrt_host::{AnyAsyncValue, AsyncValue, DeviceId, Error, Heap, Record, RequestContext, Value};
-use tfrt_tensor::{DType, DenseHostTensor, Tensor, TensorMetadata, TensorShape};
+use tfrt_tensor::{DType, DenseHostTensor, ObjectTensor, Tensor, TensorMetadata, TensorShape};
 
 use crate::cancellation::{StateAtCancel, until_cancelled};
 use crate::runtime::RuntimeId;
@@ -328,6 +328,20 @@ impl TensorHandle {
         match std::mem::replace(&mut self.state, State::Taken) {
             State::Tensor(Tensor::Dense(dense)) => Some(dense),
             _ => None,
+        }
+    }
+
+    /// Takes the tensor of objects, and leaves an empty handle behind.
+    pub(crate) fn take_object(&mut self) -> Option<ObjectTensor> {
+        if matches!(self.state, State::Pending(..)) {
+            self.settle();
+        }
+        match std::mem::replace(&mut self.state, State::Taken) {
+            State::Tensor(Tensor::Object(object)) => Some(object),
+            other => {
+                self.state = other;
+                None
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tfrt_tensor::op::Operands;
-use tfrt_tensor::{DenseHostTensor, Tensor};
+use tfrt_tensor::{DenseHostTensor, ObjectTensor, Tensor};
 
 use crate::TensorHandle;
 use crate::handle::Owner;
@@ -164,6 +164,10 @@ impl Operands for Inputs<'_> {
 
     fn take_sole(&mut self, index: usize) -> Option<DenseHostTensor> {
         self.get_mut(index)?.take_sole()
+    }
+
+    fn take_object(&mut self, index: usize) -> Option<ObjectTensor> {
+        self.get_mut(index)?.take_object()
     }
 
     fn put_back(&mut self, index: usize, tensor: DenseHostTensor) {

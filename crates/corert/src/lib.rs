@@ -28,6 +28,7 @@ mod context;
 mod deferred;
 mod definition;
 mod dispatch;
+mod effects;
 mod error_reporter;
 mod handle;
 mod handler;
@@ -47,6 +48,7 @@ pub use definition::{
     AttrDef, AttrKind, Formats, MetadataCall, OpDefinition, OpRegistry, Output, Outputs,
     ResultCount, ResultMetadata, same_metadata,
 };
+pub use effects::EffectOrder;
 pub use handle::TensorHandle;
 pub use handler::{
     CpuOpHandler, FallbackOpHandler, LoggingOpHandler, NullOpHandler, OpHandler, OpHandlerRef,

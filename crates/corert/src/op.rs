@@ -11,6 +11,7 @@ use crate::TensorHandle;
 use crate::attributes::OpAttrsRef;
 use crate::call_site::CallSite;
 use crate::context::{Context, InFlight};
+use crate::effects::EffectOrder;
 use crate::handler::OpHandler;
 use crate::inputs::{Inputs, IntoInputs};
 use crate::runtime::{CoreRuntime, RuntimeId};
@@ -31,6 +32,11 @@ pub trait Op: Send + Sync + 'static {
     /// Returns whether the operation has no side effects, so that a call needs no chain.
     fn is_pure(&self) -> bool {
         false
+    }
+
+    /// Returns how side effects are ordered among those of other calls of a context.
+    fn effect_order(&self) -> EffectOrder {
+        EffectOrder::OfContext
     }
 
     /// Returns the number of results, if all calls have as many.
@@ -155,6 +161,11 @@ impl CoreRuntimeOp {
     /// Returns the operation's name.
     pub fn name(&self) -> &str {
         self.op.name()
+    }
+
+    /// Returns how side effects are ordered among those of other calls of a context.
+    pub fn effect_order(&self) -> EffectOrder {
+        self.op.effect_order()
     }
 
     /// Returns whether the operation has no side effects.

@@ -219,6 +219,7 @@ impl Row {
             scalar: is_binary,
             string: kernel_of_strings.is_some(),
             coo: false,
+            object: false,
         };
         definition
             .formats(formats)
@@ -323,6 +324,10 @@ impl Row {
         };
         if op.is(Traits::PURE) && !op.is(Traits::RANDOM) {
             definition = definition.pure();
+        }
+        let writes = op.is(Traits::WRITES);
+        if writes || op.is(Traits::READS) {
+            definition = definition.effects_on_resources(writes);
         }
         definition
     }

@@ -7,11 +7,13 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use tfrt_host::{DeviceId, DeviceKind, DeviceRef, Error, HostContext, RequestContext};
 use tfrt_tensor::op::OpKernel;
+use tfrt_tensor::resource::Resources;
 use tfrt_tensor::{DenseHostTensor, Element, Tensor, device_of};
 
 use crate::TensorHandle;
 use crate::context::Context;
 use crate::definition::OpRegistry;
+use crate::effects::ResourceOrder;
 use crate::handle::Owner;
 use crate::handler::{CpuOpHandler, OpHandler};
 use crate::op::CoreRuntimeOp;
@@ -56,6 +58,8 @@ struct Shared {
     device_kernels: OnceLock<Arc<[OpKernel]>>,
     /// Handlers of devices that were asked for.
     devices: RwLock<BTreeMap<DeviceId, Arc<dyn OpHandler>>>,
+    /// The order of calls on resources.
+    order: ResourceOrder,
 }
 
 /// The next number of a runtime: a statistic, which tells them apart.
@@ -72,11 +76,21 @@ impl CoreRuntime {
             kernels: OnceLock::new(),
             device_kernels: OnceLock::new(),
             devices: RwLock::default(),
+            order: ResourceOrder::default(),
         });
         CoreRuntime {
             host: host.clone(),
             shared,
         }
+    }
+
+    /// Returns the resources of the host: variables by name.
+    pub fn resources(&self) -> Arc<Resources> {
+        Resources::of(&self.host)
+    }
+
+    pub(crate) fn order(&self) -> &ResourceOrder {
+        &self.shared.order
     }
 
     pub(crate) fn id(&self) -> RuntimeId {

@@ -32,7 +32,8 @@ pub use tfrt_async::queue::{parallel_for, share};
 #[cfg(not(loom))]
 pub use tfrt_async::{
     AnyAsyncValue, AnyPromise, AsyncValue, Chain, Contents, Error, ErrorCode, Heap, HostAllocator,
-    InPlace, Promise, Record, SourceLocation, Value, run_when_settled, when_all,
+    InPlace, LockMode, Promise, Record, RwHold, RwQueueLock, SourceLocation, SystemAllocator,
+    Value, run_when_settled, when_all,
 };
 #[cfg(not(loom))]
 pub use tfrt_bef::{DType, FunctionKind};

@@ -10,38 +10,49 @@ use tfrt_host::Error;
 use tfrt_ops::{InferError, OpDef};
 use tfrt_tensor::op::{RowKernel, TensorCall, TensorKernel};
 
+mod arrays;
 mod detection;
 mod diagonals;
 mod images;
+mod lists;
 mod numbers;
+mod optimizers;
 mod product;
 mod ragged;
 mod rearrange;
 mod search;
 mod segments;
 mod strings;
+mod tables;
 mod tensors;
 mod test;
 mod training;
+mod variables;
 mod volumes;
 
 use tensors::integers;
 
 /// The families of kernels, each a list.
 const KERNELS: &[&[TensorKernel]] = &[
+    arrays::KERNELS,
     detection::KERNELS,
     diagonals::KERNELS,
     images::KERNELS,
+    lists::KERNELS,
     numbers::KERNELS,
+    optimizers::KERNELS,
     rearrange::KERNELS,
     product::KERNELS,
     ragged::KERNELS,
     search::KERNELS,
     segments::KERNELS,
     strings::KERNELS,
+    tables::KERNELS,
     tensors::KERNELS,
     test::KERNELS,
     training::KERNELS,
+    variables::KERNELS,
+    variables::rows::KERNELS,
     volumes::KERNELS,
 ];
 

@@ -9,15 +9,20 @@ use crate::fact::Fact;
 use crate::infer::{Infer, InferCall, InferError};
 use crate::products::dot_dims;
 
+pub mod arrays;
 pub mod blocks;
 pub mod detection;
 pub mod diagonals;
 pub mod images;
+pub mod lists;
 pub mod numbers;
+pub mod optimizers;
 pub mod search;
 pub mod segments;
 pub mod shapes;
 pub mod strings;
+pub mod tables;
+pub mod variables;
 pub mod volumes;
 
 const X: ValueDef = ValueDef::var("x", "T");

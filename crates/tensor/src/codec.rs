@@ -91,6 +91,12 @@ impl HasCodec for Tensor {
                 encoder.own_part(lengths.flat_map(u64::to_le_bytes).collect());
                 encoder.own_part(tensor.strings().concat());
             }
+            Tensor::Object(tensor) => {
+                let metadata = tensor.metadata();
+                return Err(Error::invalid_argument(format!(
+                    "a tensor of {metadata} can't be stored or sent: its elements are objects of this process"
+                )));
+            }
             Tensor::Device(tensor) => {
                 let (metadata, name) = (tensor.metadata(), tensor.device().name());
                 return Err(Error::invalid_argument(format!(

@@ -8,6 +8,8 @@
 //! | hold numbers to which more are appended | [`GrowableTensor`] |
 //! | hold strings | [`StringHostTensor`] |
 //! | hold several, or perhaps none | [`Sequence`], [`Optional`] |
+//! | hold what is no number | [`ObjectTensor`] |
+//! | hold what changes, for several at once | [`resource`] |
 //! | read and write elements | [`DenseHostTensor::read`], [`DenseHostTensor::write`], [`TensorView`] |
 //! | go from format to format | [`convert`] |
 //! | store numbers in 8 bits or 4 | [`subbyte`] |
@@ -47,7 +49,9 @@ pub mod math;
 mod metadata;
 pub mod npy;
 pub mod npz;
+mod object;
 pub mod op;
+pub mod resource;
 pub mod safetensors;
 mod scalar;
 mod shape;
@@ -69,6 +73,7 @@ pub use element::{
 pub use fixed::FixedRankShape;
 pub use growable::GrowableTensor;
 pub use metadata::TensorMetadata;
+pub use object::{Object, ObjectTensor};
 pub use scalar::ScalarHostTensor;
 pub use shape::{Dims, MAX_RANK, PartialTensorShape, TensorShape};
 pub use strings::StringHostTensor;

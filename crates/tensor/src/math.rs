@@ -79,6 +79,7 @@ pub mod matmul;
 pub mod n_bits;
 pub mod normalize;
 pub mod number;
+pub mod optimizer;
 pub mod packed_gemm;
 #[allow(unsafe_code, reason = "a listed module")]
 pub mod parallel;

@@ -5,7 +5,7 @@ use std::fmt;
 use tfrt_host::{Error, Heap, Value};
 
 use crate::{
-    CooHostTensor, DenseHostTensor, DeviceTensor, GrowableTensor, ScalarHostTensor,
+    CooHostTensor, DenseHostTensor, DeviceTensor, GrowableTensor, ObjectTensor, ScalarHostTensor,
     StringHostTensor, TensorMetadata,
 };
 
@@ -24,6 +24,8 @@ pub enum TensorFormat {
     GrowableHost,
     /// [`DeviceTensor`]
     Device,
+    /// [`ObjectTensor`]
+    ObjectHost,
 }
 
 impl TensorFormat {
@@ -36,6 +38,7 @@ impl TensorFormat {
             TensorFormat::StringHost => "StringHost",
             TensorFormat::GrowableHost => "GrowableHost",
             TensorFormat::Device => "Device",
+            TensorFormat::ObjectHost => "ObjectHost",
         }
     }
 }
@@ -73,6 +76,8 @@ pub enum Tensor {
     Growable(GrowableTensor),
     /// Elements in memory that only a device reads: [`transfer`](crate::transfer) brings them to the host.
     Device(DeviceTensor),
+    /// Elements that are counted objects: handles of resources, and variants.
+    Object(ObjectTensor),
 }
 
 impl Tensor {
@@ -85,6 +90,7 @@ impl Tensor {
             Tensor::String(tensor) => tensor.metadata(),
             Tensor::Growable(tensor) => tensor.metadata(),
             Tensor::Device(tensor) => tensor.metadata(),
+            Tensor::Object(tensor) => tensor.metadata(),
         }
     }
 
@@ -97,6 +103,7 @@ impl Tensor {
             Tensor::String(_) => TensorFormat::StringHost,
             Tensor::Growable(_) => TensorFormat::GrowableHost,
             Tensor::Device(_) => TensorFormat::Device,
+            Tensor::Object(_) => TensorFormat::ObjectHost,
         }
     }
 
@@ -139,6 +146,19 @@ impl Tensor {
         }
     }
 
+    /// Returns the tensor of objects that this is.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is of another format.
+    #[inline]
+    pub fn as_object(&self) -> Result<&ObjectTensor, Error> {
+        match self {
+            Tensor::Object(tensor) => Ok(tensor),
+            _ => Err(self.is_not(TensorFormat::ObjectHost)),
+        }
+    }
+
     #[cold]
     fn is_not(&self, expected: TensorFormat) -> Error {
         let (found, metadata) = (self.format(), self.metadata());
@@ -148,8 +168,13 @@ impl Tensor {
                 "expected a {expected} tensor, found a tensor of {metadata} on the device {name}: transfer it to the host"
             ));
         }
+        let article = |format: TensorFormat| match format {
+            TensorFormat::ObjectHost => "an",
+            _ => "a",
+        };
+        let (of_expected, of_found) = (article(expected), article(found));
         Error::invalid_argument(format!(
-            "expected a {expected} tensor, found a {found} tensor of {metadata}"
+            "expected {of_expected} {expected} tensor, found {of_found} {found} tensor of {metadata}"
         ))
     }
 
@@ -166,6 +191,7 @@ impl Tensor {
             Tensor::String(tensor) => Ok(tensor.to_string()),
             Tensor::Growable(tensor) => tensor.as_dense()?.to_text(),
             Tensor::Device(tensor) => Ok(tensor.to_string()),
+            Tensor::Object(tensor) => Ok(tensor.to_string()),
         }
     }
 }
@@ -182,7 +208,7 @@ macro_rules! formats {
 }
 
 formats!(DenseHostTensor => Dense, ScalarHostTensor => Scalar, CooHostTensor => Coo, StringHostTensor => String);
-formats!(GrowableTensor => Growable, DeviceTensor => Device);
+formats!(GrowableTensor => Growable, DeviceTensor => Device, ObjectTensor => Object);
 
 impl Value for Tensor {
     const NAME: &'static str = "!t.tensor";

@@ -124,6 +124,11 @@ fn upload(
             let message = format!("a tensor of strings stays on the host: {name} keeps none");
             return Err(Error::invalid_argument(message));
         }
+        Tensor::Object(object) => {
+            let (name, metadata) = (to.name(), object.metadata());
+            let message = format!("a tensor of {metadata} stays on the host: {name} keeps none");
+            return Err(Error::invalid_argument(message));
+        }
         other => {
             let allocator = execution.host().allocator();
             let dense = convert::to_format(other, TensorFormat::DenseHost, allocator)?;

@@ -40,6 +40,7 @@ use tfrt_corert::{
     TensorHandle,
 };
 use tfrt_host::{AnyAsyncValue, Error};
+use tfrt_tensor::resource::{Resources, Slot, Variable as ResourceVariable};
 use tfrt_tensor::{DenseHostTensor, Element, ScalarHostTensor, TensorShape};
 
 use crate::runtime::Runtime;
@@ -162,9 +163,42 @@ impl Eager {
         self.wrap(self.core().handle(tensor))
     }
 
-    /// Returns a variable that holds a tensor, whose steps are called here.
+    /// Returns a variable that holds a tensor, whose steps are called here. It dies with its last handle.
+    #[track_caller]
     pub fn variable(&self, tensor: Handle) -> Variable {
-        Variable::new(self.clone(), tensor)
+        Variable::new(
+            self.clone(),
+            Slot::anonymous(ResourceVariable::new()),
+            tensor,
+        )
+    }
+
+    /// Returns the variable of this name, which holds a tensor from now on: `tf.VarHandleOp` gives handles of it, and the
+    /// [resources](Self::resources) of the host hold it.
+    #[track_caller]
+    pub fn named_variable(&self, name: &str, tensor: Handle) -> Variable {
+        let slot = self.resources().slot("", name, ResourceVariable::new);
+        Variable::new(self.clone(), slot, tensor)
+    }
+
+    /// Returns the resources of the host: variables by name, which are saved and loaded.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tfrt::Runtime;
+    /// use tfrt::eager::Eager;
+    ///
+    /// let eager = Eager::new(&Runtime::new());
+    /// let w = eager.named_variable("w", eager.tensor(&[2], &[1.0_f32, 2.0])?);
+    /// let stored = eager.resources().save_safetensors()?;
+    /// w.descend(&eager.tensor(&[2], &[1.0_f32, 1.0])?, 1.0)?;
+    /// eager.resources().load_safetensors(&stored, eager.core().host().allocator())?;
+    /// assert_eq!(w.read().to_vec::<f32>()?, [1.0, 2.0]);
+    /// # Ok::<(), tfrt::Error>(())
+    /// ```
+    pub fn resources(&self) -> Arc<Resources> {
+        self.core().resources()
     }
 
     /// Calls any operation by its name, with tensors that are lent, `&[&x, &y]`, or given for good, `[x, y]`: over one

@@ -91,6 +91,10 @@ impl Op for LoggedOp {
         self.op.is_pure()
     }
 
+    fn effect_order(&self) -> crate::EffectOrder {
+        self.op.effect_order()
+    }
+
     fn n_results(&self) -> Option<usize> {
         self.op.n_results()
     }

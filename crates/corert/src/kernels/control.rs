@@ -48,7 +48,7 @@ fn truth(handle: &TensorHandle) -> Result<bool, Error> {
             }, else Err(wrong()))
         }
         Tensor::Scalar(_) | Tensor::Coo(_) => Err(wrong()),
-        Tensor::Device(_) => tensor.as_dense().map(|_| false),
+        Tensor::Device(_) | Tensor::Object(_) => tensor.as_dense().map(|_| false),
     }
 }
 

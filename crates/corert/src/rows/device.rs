@@ -210,6 +210,10 @@ impl Op for TransferringOp {
         self.inner.is_pure()
     }
 
+    fn effect_order(&self) -> crate::EffectOrder {
+        self.inner.effect_order()
+    }
+
     fn n_results(&self) -> Option<usize> {
         self.inner.n_results()
     }

@@ -9,7 +9,8 @@ use tfrt_ops::names::{AttrForm, NameAttr, NameOperand};
 use tfrt_ops::{Dim, Fact, MOST_VALUES};
 use tfrt_tensor::op::Operands;
 use tfrt_tensor::{
-    DenseHostTensor, StringHostTensor, Tensor, TensorMetadata, TensorShape, with_element,
+    DenseHostTensor, ObjectTensor, StringHostTensor, Tensor, TensorMetadata, TensorShape,
+    with_element,
 };
 
 use super::Row;
@@ -240,6 +241,13 @@ impl Operands for RowOperands<'_, '_> {
     fn take_sole(&mut self, index: usize) -> Option<DenseHostTensor> {
         match self.row.source(index, self.inputs.len()) {
             OperandSource::Input(input) => self.inputs.take_sole(input),
+            _ => None,
+        }
+    }
+
+    fn take_object(&mut self, index: usize) -> Option<ObjectTensor> {
+        match self.row.source(index, self.inputs.len()) {
+            OperandSource::Input(input) => self.inputs.take_object(input),
             _ => None,
         }
     }

@@ -38,16 +38,23 @@ impl Row {
 
     pub(super) fn run(self, call: &mut Call<'_>, kernel: RowKernel) -> Result<Outputs, Error> {
         let (op, attrs, execution, results) = (call.op, call.attrs, call.execution, call.metadata);
+        let mut effects = None;
         let outputs = self.with_operands(call, |attrs, given, n_results| match kernel {
-            RowKernel::Tensors(kernel) => (kernel.run)(&mut TensorCall {
-                op: self.op,
-                name: op,
-                attrs,
-                operands: given,
-                results,
-                n_results,
-                execution,
-            }),
+            RowKernel::Tensors(kernel) => {
+                let mut call = TensorCall {
+                    op: self.op,
+                    name: op,
+                    attrs,
+                    operands: given,
+                    results,
+                    n_results,
+                    execution,
+                    effects: None,
+                };
+                let outputs = (kernel.run)(&mut call);
+                effects = call.effects;
+                outputs
+            }
             RowKernel::Values(kernel) => {
                 let inputs = (0..given.len()).map(|index| match given.get(index) {
                     Some(tensor) => AnyAsyncValue::new::<Tensor>(tensor.clone()),
@@ -67,6 +74,7 @@ impl Row {
                 results.into_iter().map(output).collect()
             }
         })?;
+        call.effects = effects;
         match self.result_type(op, attrs)? {
             Some(dtype) => outputs
                 .into_iter()

@@ -6,4 +6,5 @@ mod handlers;
 mod ops;
 mod reference;
 mod tensorflow;
+mod variables;
 mod wrong_uses;

@@ -89,6 +89,7 @@ fn entry(op: &OpDefinition, row: &str, text: &mut String) {
         (formats.scalar, "scalar"),
         (formats.string, "string"),
         (formats.coo, "coo"),
+        (formats.object, "object"),
     ];
     let others = others
         .iter()

@@ -9,6 +9,7 @@ use tfrt_tensor::math::layout_copy::{
 };
 use tfrt_tensor::math::number::Number;
 use tfrt_tensor::op::{Formats, Output, Outputs, TensorCall, TensorKernel, made, unsupported};
+use tfrt_tensor::resource::TensorList;
 use tfrt_tensor::{
     DenseHostTensor, Dims, ScalarHostTensor, Tensor, TensorMetadata, TensorShape, to_bytes,
     with_number,
@@ -184,6 +185,10 @@ fn shape(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {
 fn like(call: &mut TensorCall<'_>, ones: bool) -> Result<Outputs, Error> {
     let metadata = call.tensor(0)?.metadata().clone();
     let dtype = metadata.dtype;
+    if dtype == DType::Variant && !ones {
+        let list = TensorList::of(call.tensor(0)?)?;
+        return Ok(smallvec![zeros_like(call, list)?.into_tensor().into()]);
+    }
     if dtype == DType::I1 {
         let made = ScalarHostTensor::from_element_bytes(metadata, &[u8::from(ones)]);
         return Ok(made.into_iter().map(Output::from).collect());
@@ -193,6 +198,26 @@ fn like(call: &mut TensorCall<'_>, ones: bool) -> Result<Outputs, Error> {
         let made = ScalarHostTensor::from_element_bytes(metadata, to_bytes(&[element]));
         Ok(made.into_iter().map(Output::from).collect())
     }, else Err(unsupported(call.name, dtype)))
+}
+
+/// Returns a list of zeros of the types and extents of another; what is not set stays so.
+fn zeros_like(call: &TensorCall<'_>, list: &TensorList) -> Result<TensorList, Error> {
+    let zeros = |tensor: &Tensor| match tensor {
+        Tensor::Object(_) => Ok(zeros_like(call, TensorList::of(tensor)?)?.into_tensor()),
+        tensor => {
+            let allocator = call.execution.host().allocator();
+            let metadata = tensor.metadata().clone();
+            Ok(DenseHostTensor::zeroed(allocator, metadata)?.into())
+        }
+    };
+    let elements = list.elements.iter();
+    let elements: Result<_, Error> = elements
+        .map(|tensor| tensor.as_ref().map(zeros).transpose())
+        .collect();
+    Ok(TensorList {
+        elements: elements?,
+        ..TensorList::new(list.dtype, list.shape.clone())
+    })
 }
 
 fn fill(call: &mut TensorCall<'_>) -> Result<Outputs, Error> {

@@ -82,7 +82,7 @@ fn payload_bytes(tensor: &Tensor) -> u64 {
         Tensor::Coo(coo) => {
             extents(&coo.metadata().shape) + dense(coo.indices()) + dense(coo.values())
         }
-        Tensor::Scalar(_) | Tensor::String(_) | Tensor::Device(_) => 0,
+        Tensor::Scalar(_) | Tensor::String(_) | Tensor::Device(_) | Tensor::Object(_) => 0,
     }
 }
 

@@ -13,8 +13,8 @@ use crate::math::pointwise::{
     unary_into,
 };
 use crate::{
-    CooHostTensor, DenseHostTensor, ScalarHostTensor, StringHostTensor, Tensor, TensorFormat,
-    TensorMetadata,
+    CooHostTensor, DenseHostTensor, ObjectTensor, ScalarHostTensor, StringHostTensor, Tensor,
+    TensorFormat, TensorMetadata,
 };
 
 /// Operands of a [`TensorCall`], all there.
@@ -33,6 +33,12 @@ pub trait Operands {
     /// Takes the dense tensor at `index`, to be overwritten, if it was given for good and nobody else holds its
     /// memory.
     fn take_sole(&mut self, index: usize) -> Option<DenseHostTensor>;
+
+    /// Takes the tensor of objects at `index`, if it was given for good.
+    fn take_object(&mut self, index: usize) -> Option<ObjectTensor> {
+        let _ = index;
+        None
+    }
 
     /// Puts back a tensor that was taken and not written to.
     fn put_back(&mut self, index: usize, tensor: DenseHostTensor);
@@ -67,7 +73,8 @@ outputs!(
     DenseHostTensor,
     ScalarHostTensor,
     CooHostTensor,
-    StringHostTensor
+    StringHostTensor,
+    ObjectTensor
 );
 
 impl From<AsyncValue<Tensor>> for Output {
@@ -99,6 +106,8 @@ pub struct Formats {
     pub string: bool,
     /// Tensors of which most elements are 0.
     pub coo: bool,
+    /// Tensors of resources and variants.
+    pub object: bool,
 }
 
 impl Formats {
@@ -107,24 +116,33 @@ impl Formats {
         scalar: false,
         string: false,
         coo: false,
+        object: false,
     };
     /// Dense and scalar tensors.
     pub const SCALAR: Formats = Formats {
         scalar: true,
         string: false,
         coo: false,
+        object: false,
     };
     /// And strings.
     pub const STRING: Formats = Formats {
         scalar: false,
         string: true,
         coo: false,
+        object: false,
+    };
+    /// Dense tensors, and those of resources and variants.
+    pub const OBJECT: Formats = Formats {
+        object: true,
+        ..Formats::DENSE
     };
     /// All formats.
     pub const ALL: Formats = Formats {
         scalar: true,
         string: true,
         coo: true,
+        object: true,
     };
 
     /// Returns whether an operation takes tensors of this format as they are.
@@ -135,6 +153,7 @@ impl Formats {
             TensorFormat::ScalarHost => self.scalar,
             TensorFormat::StringHost => self.string,
             TensorFormat::CooHost => self.coo,
+            TensorFormat::ObjectHost => self.object,
             TensorFormat::Device => false,
         }
     }
@@ -208,6 +227,9 @@ pub struct TensorCall<'a> {
     pub n_results: usize,
     /// The request that it runs for.
     pub execution: &'a ExecutionContext,
+    /// The chain that resolves when the effects of the run have happened, if they happen later than its results are
+    /// there.
+    pub effects: Option<AsyncValue<Chain>>,
 }
 
 impl fmt::Debug for TensorCall<'_> {

@@ -60,8 +60,10 @@ names! {
     ReluGradient = "tf.ReluGrad";
     BiasAddGradient = "tf.BiasAddGrad";
     CrossEntropy = "tf.SparseSoftmaxCrossEntropyWithLogits";
-    GradientDescent = "tfrt.sgd";
-    Momentum = "tfrt.momentum";
+    ReadVariable = "tf.ReadVariableOp";
+    Assign = "tf.AssignVariableOp";
+    GradientDescent = "tf.ResourceApplyGradientDescent";
+    Momentum = "tf.ResourceApplyMomentum";
 }
 
 /// A cache of the operations that methods have called.

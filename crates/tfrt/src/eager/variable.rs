@@ -1,58 +1,109 @@
-//! [`Variable`]: a tensor that is replaced by others.
+//! [`Variable`]: a tensor that is replaced by others, or changed where it is.
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use tfrt_corert::{CallSite, OpAttrs, TensorHandle};
+use tfrt_corert::{CallSite, Inputs, OpAttrs, TensorHandle};
 use tfrt_host::Error;
+use tfrt_tensor::TensorMetadata;
+use tfrt_tensor::resource::{self, Slot};
 
 use super::methods::described;
 use super::names::Name;
 use super::{Eager, Handle, make_room};
 
-mod state;
-
-use state::{Change, ReadyPromise, VariableState};
-
-/// A tensor that changes: weights that are trained.
+/// A tensor that changes: weights that are trained. It is a resource variable, so that operations on these
+/// (`tf.ResourceApplyAdam`) take its [handle](Self::handle).
 ///
-/// Steps happen in the memory of the tensor if nobody has read it since; who has, keeps what he read. A step that can't be
-/// taken leaves the tensor as it is: one that is refused, and one whose gradient fails later or is cancelled, which the
-/// diagnostic handler of the host is told like any other failure. What somebody writes to a gradient during a step of it
-/// fails the step, and the variable.
+/// What is called on a variable happens in the order of the calls. Steps happen in the memory of the tensor if nobody
+/// has read it since; who has, keeps what he read. A step that can't be taken leaves the tensor as it is: one that is
+/// refused, and one whose gradient fails later or is cancelled, which the diagnostic handler of the host is told like any
+/// other failure.
 ///
 /// # Examples
 ///
 /// ```
 /// use tfrt::Runtime;
+/// use tfrt::corert::OpAttrs;
 /// use tfrt::eager::Eager;
 ///
 /// let eager = Eager::new(&Runtime::new());
 /// let w = eager.variable(eager.tensor(&[2], &[1.0_f32, 2.0])?);
 /// w.descend(&eager.tensor(&[2], &[10.0_f32, -10.0])?, 0.1)?;
 /// assert_eq!(w.read().to_vec::<f32>()?, [0.0, 3.0]);
+///
+/// let (sum, rate) = (eager.variable(eager.fill(&[2], 0.0_f32)?), eager.scalar(0.5_f32)?);
+/// let gradient = eager.tensor(&[2], &[4.0_f32, -4.0])?;
+/// let inputs = [&w.handle(), &sum.handle(), &rate, &gradient];
+/// eager.op("tf.ResourceApplyAdagrad", &inputs, &OpAttrs::new())?;
+/// assert_eq!(w.read().to_vec::<f32>()?, [-0.5, 3.5]);
 /// # Ok::<(), tfrt::Error>(())
 /// ```
 pub struct Variable {
     eager: Eager,
-    held: Mutex<VariableState>,
+    slot: Arc<Slot>,
+    /// A handle of the slot.
+    handle: TensorHandle,
+    /// Type and shape of the first value, if they were known.
+    metadata: Option<TensorMetadata>,
+    /// The first value, if there is none.
+    failed: Option<Error>,
 }
 
 impl Variable {
-    pub(super) fn new(eager: Eager, tensor: Handle) -> Variable {
-        Variable {
+    #[track_caller]
+    pub(super) fn new(eager: Eager, slot: Arc<Slot>, tensor: Handle) -> Variable {
+        let caller = CallSite::here();
+        let mut variable = Variable {
+            handle: eager.core().handle(slot.handle()),
+            metadata: tensor.metadata().cloned(),
             eager,
-            held: Mutex::new(VariableState::new(tensor.into_handle())),
-        }
+            slot,
+            failed: None,
+        };
+        let mut inputs = [variable.handle.clone(), tensor.into_handle()];
+        variable.failed = variable.change(Name::Assign, &mut inputs, caller).err();
+        variable
     }
 
-    fn lock(&self) -> MutexGuard<'_, VariableState> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns a handle that operations on resource variables take.
+    pub fn handle(&self) -> Handle {
+        self.eager.latest().wrap(self.handle.clone())
+    }
+
+    /// Returns the name; empty for a variable without one.
+    pub fn name(&self) -> &str {
+        self.slot.name()
+    }
+
+    /// Type and shape, if they are known.
+    fn metadata(&self) -> Option<TensorMetadata> {
+        let own = self.slot.get::<resource::Variable>().ok()?.metadata();
+        own.or_else(|| self.metadata.clone())
     }
 
     /// Returns the tensor as it is now, or will be when the calls so far are done.
+    #[track_caller]
     pub fn read(&self) -> Handle {
-        let handle = self.lock().read(&self.eager.shared.steps);
+        let (caller, steps) = (CallSite::here(), &self.eager.shared.steps);
+        let inputs = [&self.handle];
+        let read = self.eager.op_of(Name::ReadVariable).and_then(|op| {
+            let inputs = Inputs::borrowed_each(&inputs);
+            steps.call_one(op, inputs, (&OpAttrs::new()).into(), caller)
+        });
+        let handle = match read {
+            Ok(read) if read.is_settled() => read,
+            Ok(read) => {
+                // What it will be is known.
+                let (promise, handle) = steps.promise(self.metadata());
+                promise.forward(read.to_async());
+                handle
+            }
+            Err(error) => {
+                let error = self.failed.clone().unwrap_or(error);
+                self.eager.core().failed(error)
+            }
+        };
         self.eager.latest().wrap(handle)
     }
 
@@ -63,18 +114,16 @@ impl Variable {
     /// `InvalidArgument` if the new one is known to be of another type or shape, or belongs to a recording.
     #[track_caller]
     pub fn assign(&self, tensor: &Handle) -> Result<(), Error> {
+        let caller = CallSite::here();
         refuse_recorded(tensor)?;
-        let mut held = self.lock();
-        if let (Some(old), Some(new)) = (held.metadata(), tensor.metadata())
+        if let (Some(old), Some(new)) = (&self.metadata(), tensor.metadata())
             && old != new
         {
             let message = format!("a variable of {old} can't hold {new}");
             return Err(Error::invalid_argument(message));
         }
-        let before = held.replace(tensor.handle().clone());
-        drop(held);
-        drop(before);
-        Ok(())
+        let mut inputs = [self.handle.clone(), tensor.handle().clone()];
+        self.change(Name::Assign, &mut inputs, caller)
     }
 
     /// Subtracts a gradient, times the rate.
@@ -86,13 +135,13 @@ impl Variable {
     #[track_caller]
     pub fn descend(&self, gradient: &Handle, rate: f32) -> Result<(), Error> {
         let caller = CallSite::here();
-        let mut attrs = OpAttrs::new();
-        attrs.set("learning_rate", rate)?;
-        let (name, step) = (Name::GradientDescent, ("descend", caller));
-        self.step(name, gradient, &attrs, step, || {
-            let (handle, change) = self.lock().begin(&self.eager.shared.steps);
-            [(self, handle, change)]
-        })
+        refuse_recorded(gradient)?;
+        let rate = self.eager.core().dense(&[], &[rate])?;
+        let mut inputs = [self.handle.clone(), rate, gradient.handle().clone()];
+        let done = self
+            .fits(None, gradient)
+            .and_then(|()| self.step(Name::GradientDescent, &mut inputs, gradient, caller));
+        done.map_err(|error| self.told("descend", None, gradient, error))
     }
 
     /// Adds a gradient to the velocity, `velocity * momentum + gradient`, and subtracts that, times the rate.
@@ -108,75 +157,87 @@ impl Variable {
         [rate, momentum]: [f32; 2],
     ) -> Result<(), Error> {
         let caller = CallSite::here();
-        if std::ptr::eq(self, velocity) {
+        if self.slot.number() == velocity.slot.number() {
             return Err(Error::invalid_argument(
                 "a variable can't be its own velocity",
             ));
         }
-        let mut attrs = OpAttrs::new();
-        attrs
-            .set("learning_rate", rate)?
-            .set("momentum", momentum)?;
-        let (name, step) = (Name::Momentum, ("descend_with", caller));
-        self.step(name, gradient, &attrs, step, || {
-            // Both at once, so that two steps can't wait for each other; in the order of their addresses, so that two
-            // threads can't.
-            let is_first = std::ptr::from_ref(self) < std::ptr::from_ref(velocity);
-            let (mut own, mut other) = match is_first {
-                true => {
-                    let own = self.lock();
-                    (own, velocity.lock())
-                }
-                false => {
-                    let other = velocity.lock();
-                    (self.lock(), other)
-                }
-            };
-            let steps = &self.eager.shared.steps;
-            let ((value, of_value), (speed, of_speed)) = (own.begin(steps), other.begin(steps));
-            [(self, value, of_value), (velocity, speed, of_speed)]
-        })
+        refuse_recorded(gradient)?;
+        let number = |value: f32| self.eager.core().dense(&[], &[value]);
+        let mut inputs = [
+            self.handle.clone(),
+            velocity.handle.clone(),
+            number(rate)?,
+            gradient.handle().clone(),
+            number(momentum)?,
+        ];
+        let done = self
+            .fits(Some(velocity), gradient)
+            .and_then(|()| self.step(Name::Momentum, &mut inputs, gradient, caller));
+        done.map_err(|error| self.told("descend_with", Some(velocity), gradient, error))
     }
 
-    /// Calls an operation that changes the variables that `begin` takes out. No lock is held during the call.
-    fn step<'v, const N: usize>(
+    /// Checks that all are of one type and shape, as far as these are known.
+    fn fits(&self, velocity: Option<&Variable>, gradient: &Handle) -> Result<(), Error> {
+        let own = self.metadata();
+        let velocity = velocity.and_then(Variable::metadata);
+        for other in [velocity.as_ref(), gradient.metadata()] {
+            if let (Some(own), Some(other)) = (&own, other)
+                && own != other
+            {
+                return Err(Error::invalid_argument(format!(
+                    "expected weights and gradients of one type and shape, found {own} and {other}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn step(
         &self,
         name: Name,
+        inputs: &mut [TensorHandle],
         gradient: &Handle,
-        attrs: &OpAttrs,
-        (method, caller): (&str, CallSite),
-        begin: impl FnOnce() -> [(&'v Variable, TensorHandle, Change); N],
+        caller: CallSite,
     ) -> Result<(), Error> {
-        refuse_recorded(gradient)?;
+        if let Some(reason) = self.eager.context().cancellation() {
+            return Err(caller.locate(self.eager.op_of(name)?.name(), reason));
+        }
+        if let Some(error) = gradient.handle().error() {
+            return Err(error.clone());
+        }
+        self.change(name, inputs, caller)
+    }
+
+    /// Calls an operation without results, in the context that is not cancelled.
+    fn change(
+        &self,
+        name: Name,
+        inputs: &mut [TensorHandle],
+        caller: CallSite,
+    ) -> Result<(), Error> {
         let (op, steps) = (self.eager.op_of(name)?, &self.eager.shared.steps);
         make_room(steps);
-        if let Some(reason) = self.eager.context().cancellation() {
-            return Err(caller.locate(op.name(), reason));
+        if let Some(error) = inputs.iter().find_map(TensorHandle::error) {
+            return Err(error.clone());
         }
-        let begun = begin();
-        let changes = begun
-            .each_ref()
-            .map(|(variable, _, change)| (*variable, *change));
-        let mut inputs: Vec<TensorHandle> = begun.into_iter().map(|(_, old, _)| old).collect();
-        inputs.push(gradient.handle().clone());
-        let result = steps.step(op, &mut inputs, attrs.into(), caller);
-        // A step that is refused has taken nothing.
-        let (states, result) = match result {
-            Ok(states) => (states, Ok(())),
-            Err(error) => (inputs.drain(..N).collect(), Err(error)),
-        };
-        for ((variable, change), state) in changes.iter().zip(states) {
-            let kept = variable.lock().end(*change, state);
-            kept.into_iter().for_each(ReadyPromise::keep);
-        }
-        result.map_err(|error| {
-            let mut of: Vec<Handle> = changes
-                .iter()
-                .map(|(variable, _)| variable.read())
-                .collect();
-            of.push(gradient.clone());
-            described(method, &of.iter().collect::<Vec<_>>(), error)
-        })
+        let inputs = Inputs::owned(inputs);
+        let attrs = OpAttrs::new();
+        steps.call(op, inputs, (&attrs).into(), caller).map(|_| ())
+    }
+
+    #[cold]
+    fn told(
+        &self,
+        method: &str,
+        velocity: Option<&Variable>,
+        gradient: &Handle,
+        error: Error,
+    ) -> Error {
+        let mut of = vec![self.read()];
+        of.extend(velocity.map(Variable::read));
+        of.push(gradient.clone());
+        described(method, &of.iter().collect::<Vec<_>>(), error)
     }
 }
 

@@ -6,9 +6,13 @@ use tfrt_corert::{
     AttrKind, IntoAttr, OpAttrs, OpDefinition, ResultCount, RowOpHandler, TensorHandle,
 };
 use tfrt_host::{DType, DeviceId, ErrorCode};
+use tfrt_ops::Types;
+use tfrt_tensor::resource::array::ArrayOptions;
+use tfrt_tensor::resource::table::TableKind;
+use tfrt_tensor::resource::{HashTable, Slot, TensorArray, TensorList, Variable};
 use tfrt_tensor::{
-    CooHostTensor, DenseHostTensor, Element, ScalarHostTensor, StringHostTensor, TensorMetadata,
-    TensorShape, with_element,
+    CooHostTensor, DenseHostTensor, Element, PartialTensorShape, ScalarHostTensor,
+    StringHostTensor, TensorMetadata, TensorShape, with_element,
 };
 
 use super::{Drawn, TestBed};
@@ -212,6 +216,69 @@ fn to_come(bed: &TestBed, handle: &TensorHandle) -> TensorHandle {
     later.unwrap_or_else(|_| handle.clone())
 }
 
+/// Returns whether a row is one of resources or lists.
+fn is_of_objects(row: Option<&'static tfrt_ops::OpDef>) -> bool {
+    let is_object =
+        |types| types == Types::Set(&[DType::Resource]) || types == Types::Set(&[DType::Variant]);
+    row.is_some_and(|row| row.inputs.iter().any(|input| is_object(input.types)))
+}
+
+/// Returns a handle of a resource, or a list: with what was drawn in it, or nothing.
+fn object(
+    bed: &TestBed,
+    drawn: &mut Drawn,
+    (of, op): (DType, &str),
+    usual: (DType, &[usize]),
+) -> TensorHandle {
+    let allocator = bed.runtime.host().allocator();
+    let drawn_tensor = |drawn: &mut Drawn| {
+        let found = tensor(bed, drawn, usual);
+        found.tensor().unwrap().unwrap().clone()
+    };
+    if of == DType::Variant {
+        let mut list = TensorList::new(usual.0, PartialTensorShape::UNRANKED);
+        for _ in 0..drawn.below(4) {
+            let item = drawn_tensor(drawn);
+            let fits = item.metadata().dtype == usual.0;
+            list.elements.push(Some(item).filter(|_| fits));
+        }
+        return bed.runtime.handle(list.into_tensor());
+    }
+    if op.starts_with("tf.TensorArray") == (drawn.below(10) > 0) {
+        let options = ArrayOptions {
+            dtype: usual.0,
+            shape: PartialTensorShape::UNRANKED,
+            is_dynamic: drawn.below(2) == 0,
+            clears_after_read: drawn.below(2) == 0,
+            has_identical_shapes: drawn.below(2) == 0,
+        };
+        let array = TensorArray::new("a", 3, options);
+        for index in 0..3 {
+            let item = drawn_tensor(drawn);
+            let _refused = array.write(index, item, |_, new| Ok(new.clone()));
+        }
+        return bed.runtime.handle(Slot::anonymous(array).handle());
+    }
+    if op.contains("Table") {
+        let kind = TableKind {
+            keys: [DType::I32, DType::I64, DType::String][drawn.below(3)],
+            values: usual.0,
+            shape: TensorShape::SCALAR,
+            is_mutable: drawn.below(4) > 0,
+        };
+        if let Ok(table) = HashTable::new(kind) {
+            let (keys, values) = (drawn_tensor(drawn), drawn_tensor(drawn));
+            let _refused = table.insert(&keys, &values);
+            return bed.runtime.handle(Slot::anonymous(table).handle());
+        }
+    }
+    let variable = Variable::new();
+    if drawn.below(10) > 0 {
+        variable.assign(drawn_tensor(drawn), allocator).unwrap();
+    }
+    bed.runtime.handle(Slot::anonymous(variable).handle())
+}
+
 fn try_once(bed: &TestBed, drawn: &mut Drawn, definition: &Arc<OpDefinition>) -> bool {
     let range = definition.input_range();
     let most = (*range.end()).min(*range.start() + 3);
@@ -221,8 +288,23 @@ fn try_once(bed: &TestBed, drawn: &mut Drawn, definition: &Arc<OpDefinition>) ->
         0 => vec![2, 2],
         _ => (0..drawn.below(5)).map(|_| drawn.below(4)).collect(),
     };
+    let row = tfrt_ops::find(definition.name());
     let inputs: Vec<TensorHandle> = (0..n_inputs)
-        .map(|_| tensor(bed, drawn, (dtype, &usual)))
+        .map(|index| {
+            let types = row.and_then(|row| Some(row.inputs.get(index)?.types));
+            match types {
+                Some(Types::Set(&[of @ (DType::Resource | DType::Variant)]))
+                    if drawn.below(20) > 0 =>
+                {
+                    object(bed, drawn, (of, definition.name()), (dtype, &usual))
+                }
+                // Scalars, mostly: rates, positions.
+                Some(Types::Set(_)) if is_of_objects(row) && drawn.below(4) > 0 => {
+                    tensor(bed, drawn, (dtype, &[]))
+                }
+                _ => tensor(bed, drawn, (dtype, &usual)),
+            }
+        })
         .collect();
     let described: Vec<String> = inputs
         .iter()
@@ -256,8 +338,10 @@ fn try_once(bed: &TestBed, drawn: &mut Drawn, definition: &Arc<OpDefinition>) ->
         }
         Err(error) => {
             let (code, message) = (error.code(), error.message());
+            // TensorFlow's code for a variable without a value.
+            let is_meant = message == "Invalid variable reference.";
             assert!(
-                code != ErrorCode::Internal && message.len() > 8,
+                (code != ErrorCode::Internal || is_meant) && message.len() > 8,
                 "{name} {described:?} {attrs:?}: {code:?} {message}"
             );
             false

@@ -45,6 +45,7 @@ pub(super) fn with_channels_last(
         results: &results,
         n_results: call.n_results,
         execution: call.execution,
+        effects: None,
     })?;
     if let Some(first) = outputs.first_mut().filter(|_| gives_images) {
         let out = call.output(0)?;
