@@ -1,0 +1,6 @@
+//! Plugins in C and C++, built when the tests run, loaded and called.
+
+mod check;
+mod kernels;
+mod plugins;
+mod wrong_uses;
