@@ -93,13 +93,15 @@ impl Library {
             undefined: Vec::new(),
             defined: BTreeSet::new(),
         };
-        library.read_dynamic(header, endian, data)?;
+        let names = library.read_dynamic(header, endian, data)?;
         let sections = file.elf_section_table();
         let versions = sections.versions(endian, data)?;
         let symbols = file.elf_dynamic_symbol_table();
         for (index, symbol) in symbols.enumerate() {
-            let name = symbols.symbol_name(endian, symbol)?;
-            let name = String::from_utf8_lossy(name).into_owned();
+            // All names are read at once.
+            let Some(name) = text_at(names, symbol.st_name(endian).into()) else {
+                continue;
+            };
             if name.is_empty() || symbol.st_bind() == elf::STB_LOCAL {
                 continue;
             }
@@ -121,7 +123,7 @@ impl Library {
         header: &FileHeader64<Endianness>,
         endian: Endianness,
         data: R,
-    ) -> Result<(), Refusal> {
+    ) -> Result<&'d [u8], Refusal> {
         let segments = header.program_headers(endian, data)?;
         let mut entries = &[][..];
         for segment in segments {
@@ -140,17 +142,13 @@ impl Library {
                 "it is no shared library: it has no names".to_owned(),
             ));
         };
-        let mut names: &[u8] = &[];
+        let mut names: &'d [u8] = &[];
         for segment in segments {
             if let Ok(Some(bytes)) = segment.data_range(endian, data, strings, len) {
                 names = bytes;
             }
         }
-        let text = |offset: u64| {
-            let rest = names.get(usize::try_from(offset).unwrap_or(usize::MAX)..)?;
-            let text = rest.split(|byte| *byte == 0).next()?;
-            Some(String::from_utf8_lossy(text).into_owned())
-        };
+        let text = |offset| text_at(names, offset);
         for entry in entries {
             let Some(tag) = entry.tag32(endian) else {
                 continue;
@@ -172,8 +170,15 @@ impl Library {
                 _ => (),
             }
         }
-        Ok(())
+        Ok(names)
     }
+}
+
+/// Returns the text at an offset of a table of texts.
+fn text_at(names: &[u8], offset: u64) -> Option<String> {
+    let rest = names.get(usize::try_from(offset).ok()?..)?;
+    let text = rest.split(|byte| *byte == 0).next()?;
+    Some(String::from_utf8_lossy(text).into_owned())
 }
 
 fn version(

@@ -340,7 +340,7 @@ mod tests {
         for n in [1, 2, 5_000] {
             let entry = |index: usize| Entry {
                 name: format!("TF_Function{index}"),
-                is_provided: index % 3 != 0,
+                is_provided: !index.is_multiple_of(3),
             };
             let entries: Vec<Entry> = (0..n).map(entry).collect();
             let bytes = library("libtensorflow_framework.so.2", &entries);

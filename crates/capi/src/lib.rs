@@ -52,4 +52,5 @@ pub mod value;
 pub use attrs::{Attr, Kind};
 pub use library::IS_SUPPORTED;
 pub use plugin::{Kernel, LoadError, Plugin};
-pub use spec::OpSpec;
+pub use registry::spec;
+pub use spec::{ArgSpec, ArgTypes, AttrSpec, OpSpec};

@@ -409,6 +409,16 @@ fn parse_attr(text: &str) -> Result<AttrSpec, Why> {
     }
 }
 
+/// Returns the types of a family by its name.
+fn family(name: &str) -> Option<&'static [i32]> {
+    match name {
+        "numbertype" | "numerictype" => Some(dtype::NUMBERS),
+        "realnumbertype" => Some(dtype::REAL_NUMBERS),
+        "quantizedtype" => Some(dtype::QUANTIZED),
+        _ => None,
+    }
+}
+
 fn parse_kind(rest: &mut Cursor<'_>, attr: &mut AttrSpec) -> Result<(), Why> {
     if rest.sign('{') {
         let is_texts = rest.0.starts_with(['"', '\'']);
@@ -423,9 +433,10 @@ fn parse_kind(rest: &mut Cursor<'_>, attr: &mut AttrSpec) -> Result<(), Why> {
                 }
                 false => {
                     let name = rest.identifier().ok_or_else(|| trouble(rest))?;
-                    let code = dtype::of_name(&name);
-                    attr.allowed_types
-                        .push(code.ok_or(Why::Trouble("type string", Some(name)))?);
+                    let (code, family) = (dtype::of_name(&name), family(&name));
+                    let types = family.map(<[i32]>::to_vec).or(code.map(|code| vec![code]));
+                    let types = types.ok_or(Why::Trouble("type string", Some(name)))?;
+                    attr.allowed_types.extend(types);
                 }
             }
             rest.sign(',');
@@ -446,16 +457,8 @@ fn parse_kind(rest: &mut Cursor<'_>, attr: &mut AttrSpec) -> Result<(), Why> {
         "shape" => Kind::Shape,
         "tensor" => Kind::Tensor,
         "func" => Kind::Function,
-        "numbertype" | "numerictype" => {
-            attr.allowed_types = dtype::NUMBERS.to_vec();
-            Kind::Type
-        }
-        "realnumbertype" => {
-            attr.allowed_types = dtype::REAL_NUMBERS.to_vec();
-            Kind::Type
-        }
-        "quantizedtype" => {
-            attr.allowed_types = dtype::QUANTIZED.to_vec();
+        word if family(word).is_some() => {
+            attr.allowed_types = family(word).unwrap_or_default().to_vec();
             Kind::Type
         }
         _ => return Err(Why::Trouble("type string", Some(before))),

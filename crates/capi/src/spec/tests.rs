@@ -37,6 +37,7 @@ fn definitions_are_read_as_tensorflow_reads_them() {
         "b: shape = { unknown_rank: true }",
         r#"c: {"u","v"} = "u""#,
         "d: numbertype",
+        "e: {bfloat16, float, quantizedtype} = DT_FLOAT",
         "f: func",
         "g: shape = { dim { size: 2 } dim { size: -1 } }",
         "h: tensor = { dtype: DT_FLOAT tensor_shape { dim { size: 2 } } float_val: 7 }",
@@ -51,12 +52,13 @@ fn definitions_are_read_as_tensorflow_reads_them() {
     assert!(matches!(spec.attrs[1].default, Some(Attr::Shape(None))));
     assert_eq!(spec.attrs[2].allowed_texts, ["u", "v"]);
     assert_eq!(spec.attrs[3].allowed_types.len(), 17);
+    assert_eq!(spec.attrs[4].allowed_types, [14, 1, 11, 12, 13, 15, 16]);
     assert_eq!(
-        (text(5).as_str(), text(6).as_str()),
+        (text(6).as_str(), text(7).as_str()),
         ("[2, -1]", "float [2]")
     );
-    assert_eq!((text(7).as_str(), text(8).as_str()), ("[1, -2]", "[]"));
-    assert_eq!((text(9).as_str(), text(10).as_str()), ("1.5", "true"));
+    assert_eq!((text(8).as_str(), text(9).as_str()), ("[1, -2]", "[]"));
+    assert_eq!((text(10).as_str(), text(11).as_str()), ("1.5", "true"));
     for name in ["_CmHidden", "Ns>CmOp", "__Mkl"] {
         assert!(OpSpec::parse(name, &Texts::default()).is_ok(), "{name}");
     }
