@@ -24,7 +24,7 @@ pub mod shape;
 pub mod status;
 pub mod tensor;
 
-pub use declaration::header;
+pub use declaration::{declarations, header};
 
 use buffer::BufferRef;
 use construction::Construction;
@@ -371,6 +371,8 @@ functions! {
         fn TF_GetRegisteredKernelsForOp(name: Text, status: Handle<Status>) -> BufferRef = kernel::registered_for_op;
         /// Returns all kernels, as a serialized `KernelList`.
         fn TF_GetAllRegisteredKernels(status: Handle<Status>) -> BufferRef = kernel::all_registered;
+        /// Makes a tensor that of a serialized `TensorProto`.
+        fn TF_TensorFromProto(from: BufferRef, to: Handle<Tensor>, status: Handle<Status>) = tensor::from_proto;
         /// Returns whether an operation has effects.
         fn TF_OpIsStateful(op_type: Text, status: Handle<Status>) -> c_int = op::is_stateful;
         /// Returns whether programs are compiled by XLA: they are not.

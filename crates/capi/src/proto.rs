@@ -1,9 +1,11 @@
-//! Protocol buffers that the C API hands out, written by hand: definitions of nodes, operations and kernels.
+//! Protocol buffers of the C API, written and read by hand: definitions of nodes, operations and kernels; tensors.
 
 use std::sync::Arc;
 
 use crate::attrs::{Attr, Kind};
+use crate::dtype;
 use crate::functions::construction::Node;
+use crate::functions::tensor::allocator;
 use crate::registry::KernelDef;
 use crate::spec::{ArgSpec, ArgTypes, OpSpec};
 use crate::value::Tensor;
@@ -224,4 +226,138 @@ pub fn kernel_list(kernels: &[Arc<KernelDef>]) -> Vec<u8> {
         message.message(1, &own);
     }
     message.0
+}
+
+/// Reads the fields of a message: number and contents; `None` where the bytes are no message.
+fn fields(mut bytes: &[u8]) -> Option<Vec<(u64, Field<'_>)>> {
+    let mut fields = Vec::new();
+    while !bytes.is_empty() {
+        let key = read_varint(&mut bytes)?;
+        let field = match key & 7 {
+            0 => Field::Int(read_varint(&mut bytes)?),
+            1 => Field::Bytes(bytes.split_off(..8)?),
+            2 => {
+                let len = usize::try_from(read_varint(&mut bytes)?).ok()?;
+                Field::Bytes(bytes.split_off(..len)?)
+            }
+            5 => Field::Bytes(bytes.split_off(..4)?),
+            _ => return None,
+        };
+        fields.push((key >> 3, field));
+    }
+    Some(fields)
+}
+
+/// The contents of a field.
+#[derive(Clone, Copy)]
+enum Field<'b> {
+    Int(u64),
+    Bytes(&'b [u8]),
+}
+
+fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = *bytes.split_off_first()?;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// Makes the tensor of a serialized `TensorProto` of numbers; `None` if the bytes are none.
+pub fn read_tensor(bytes: &[u8]) -> Option<Tensor> {
+    let (mut code, mut extents, mut content) = (0, Vec::new(), None);
+    let (mut elements, mut is_packed_ints) = (Vec::new(), false);
+    for (number, field) in fields(bytes)? {
+        match (number, field) {
+            (1, Field::Int(value)) => code = i32::try_from(value).ok()?,
+            (2, Field::Bytes(shape)) => {
+                for (number, field) in fields(shape)? {
+                    match (number, field) {
+                        (2, Field::Bytes(dim)) => {
+                            let size = fields(dim)?.into_iter().find_map(|field| match field {
+                                (1, Field::Int(size)) => Some(size as i64),
+                                _ => None,
+                            });
+                            extents.push(size.unwrap_or(0));
+                        }
+                        (3, Field::Int(1)) => return None,
+                        _ => (),
+                    }
+                }
+            }
+            (4, Field::Bytes(all)) => content = Some(all.to_vec()),
+            // Floats and doubles lie in the message as in memory.
+            (5 | 6, Field::Bytes(all)) => elements.extend_from_slice(all),
+            (7 | 10 | 11 | 13 | 16 | 17, Field::Int(value)) => {
+                is_packed_ints = true;
+                elements.extend(value.to_le_bytes());
+            }
+            (7 | 10 | 11 | 13 | 16 | 17, Field::Bytes(mut all)) => {
+                is_packed_ints = true;
+                while !all.is_empty() {
+                    elements.extend(read_varint(&mut all)?.to_le_bytes());
+                }
+            }
+            _ => (),
+        }
+    }
+    let tensor = Tensor::zeroed(&allocator(), code, &extents).ok()?;
+    let size = dtype::size_bytes(code);
+    let (n, width) = (tensor.n_elements(), if is_packed_ints { 8 } else { size });
+    if size > width {
+        return None;
+    }
+    let bytes = match content {
+        Some(content) => content,
+        None if elements.is_empty() || size == 0 => return Some(tensor),
+        // The last element stands for those that are left out; integers are cut to their width.
+        None => {
+            let all: Vec<&[u8]> = elements.chunks_exact(width).collect();
+            let element = |index: usize| all.get(index).or(all.last()).map(|all| &all[..size]);
+            let elements: Option<Vec<&[u8]>> = (0..n).map(element).collect();
+            elements?.concat()
+        }
+    };
+    if bytes.len() != n * size {
+        return None;
+    }
+    if !bytes.is_empty() {
+        tensor.memory().write(0, &bytes, "tensor");
+    }
+    Some(tensor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tensors_are_read_as_they_are_written() {
+        let tensor = Tensor::zeroed(&allocator(), 3, &[2, 2]).unwrap();
+        let bytes = [1_i32, -2, 3, 4].map(i32::to_le_bytes).concat();
+        tensor.memory().write(0, &bytes, "tensor");
+        let message = super::tensor(&tensor).0;
+        let read = read_tensor(&message).unwrap();
+        assert_eq!((read.code, &read.extents[..]), (3, &[2, 2][..]));
+        assert_eq!(read.memory().bytes(16, "").unwrap(), bytes);
+        for len in 0..message.len() {
+            let _refused_or_read = read_tensor(&message[..len]);
+        }
+        // One element for all: `dtype: DT_FLOAT tensor_shape { dim { size: 3 } } float_val: 1.5`.
+        let mut message = Message::default();
+        let mut dim = Message::default();
+        dim.int(1, 3);
+        let mut shape = Message::default();
+        shape.message(2, &dim);
+        message.int(1, 1).message(2, &shape).float(5, 1.5);
+        let read = read_tensor(&message.0).unwrap();
+        assert_eq!(
+            read.memory().bytes(12, "").unwrap(),
+            [1.5_f32; 3].map(f32::to_le_bytes).concat()
+        );
+    }
 }

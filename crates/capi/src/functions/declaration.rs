@@ -20,8 +20,9 @@ const OPAQUE: &[(&str, &str)] = &[
 
 /// Public structures, and numbers with names.
 const STRUCTURES: &str = "\
-typedef int TF_DataType;
-typedef int TF_Code;
+typedef enum TF_DataType { TF_FLOAT = 1, TF_DOUBLE = 2, TF_INT32 = 3, TF_STRING = 7, TF_INT64 = 9, TF_BOOL = 10 } TF_DataType;
+typedef enum TF_Code { TF_OK = 0, TF_INVALID_ARGUMENT = 3, TF_INTERNAL = 13 } TF_Code;
+typedef struct SP_Stream_st* SP_Stream;
 typedef struct TF_StringView { const char* data; size_t len; } TF_StringView;
 typedef struct TF_Buffer { const void* data; size_t length; void (*data_deallocator)(void*, size_t); } TF_Buffer;
 typedef struct TF_AllocatorAttributes { size_t struct_size; unsigned char on_host; } TF_AllocatorAttributes;
@@ -55,33 +56,100 @@ const CALLBACKS: &[(&str, &str)] = &[
     ),
 ];
 
+/// Parameters and results, `""`, whose type in C the table does not say: function (`""`: any), name, type.
+const EXACT: &[(&str, &str, &str)] = &[
+    ("TF_SetStatus", "code", "TF_Code"),
+    ("TF_GetCode", "", "TF_Code"),
+    ("TF_GetCode", "status", "const TF_Status*"),
+    ("TF_Message", "status", "const TF_Status*"),
+    ("TF_ForEachPayload", "status", "const TF_Status*"),
+    ("TF_NewBufferFromString", "proto", "const void*"),
+    ("TF_TensorType", "", "TF_DataType"),
+    ("TF_TensorType", "tensor", "const TF_Tensor*"),
+    ("TF_NumDims", "tensor", "const TF_Tensor*"),
+    ("TF_Dim", "tensor", "const TF_Tensor*"),
+    ("TF_TensorByteSize", "tensor", "const TF_Tensor*"),
+    ("TF_TensorData", "tensor", "const TF_Tensor*"),
+    ("TF_TensorElementCount", "tensor", "const TF_Tensor*"),
+    ("TF_TensorBitcastFrom", "from", "const TF_Tensor*"),
+    ("TF_TensorIsAligned", "tensor", "const TF_Tensor*"),
+    ("TF_SetOutput", "tensor", "const TF_Tensor*"),
+    ("TF_TensorFromProto", "from", "const TF_Buffer*"),
+    ("TF_GetStream", "", "SP_Stream"),
+    ("TF_InputDatatype", "", "TF_DataType"),
+    ("TF_ExpectedOutputDataType", "", "TF_DataType"),
+    ("TF_OpKernelConstruction_GetAttrType", "val", "TF_DataType*"),
+    (
+        "TF_OpKernelConstruction_GetAttrTypeList",
+        "vals",
+        "TF_DataType*",
+    ),
+    (
+        "TF_OpKernelConstruction_GetAttrBool",
+        "val",
+        "unsigned char*",
+    ),
+    (
+        "TF_OpKernelConstruction_GetAttrBoolList",
+        "vals",
+        "unsigned char*",
+    ),
+    ("TF_OpKernelConstruction_GetAttrString", "val", "char*"),
+    (
+        "TF_OpKernelConstruction_GetAttrStringList",
+        "vals",
+        "char**",
+    ),
+    (
+        "TF_ShapeInferenceContext_GetAttrType",
+        "val",
+        "TF_DataType*",
+    ),
+    ("TF_GetXlaAutoJitEnabled", "", "unsigned char"),
+    ("", "dtype", "TF_DataType"),
+    ("", "dt", "TF_DataType"),
+];
+
 impl Function {
     /// Returns the declaration in C.
     pub fn declaration(&self) -> String {
         let parameters = self.parameters.iter().map(|(name, rust)| {
-            if rust.split_whitespace().collect::<String>() == "Out<usize>" && *name == "vals" {
-                return format!("char** {name}");
-            }
             let callback = CALLBACKS
                 .iter()
                 .find(|(own, _)| own == name && *rust == "Callback");
-            callback.map_or_else(
-                || spaced(&c_type(rust), name),
-                |(_, text)| (*text).to_owned(),
-            )
+            match callback {
+                Some((_, text)) => (*text).to_owned(),
+                None => format!("{} {name}", self.c_type(name, rust)),
+            }
         });
         let parameters: Vec<String> = parameters.collect();
         let parameters = match parameters.is_empty() {
             true => "void".to_owned(),
             false => parameters.join(", "),
         };
-        let name = format!("{}({parameters})", self.name);
-        spaced(&c_type(self.result), &name)
+        format!(
+            "{} {}({parameters})",
+            self.c_type("", self.result),
+            self.name
+        )
+    }
+
+    /// Returns the C type of a parameter, or of the result, whose name is empty.
+    fn c_type(&self, name: &str, rust: &str) -> String {
+        let mut exact = EXACT.iter();
+        let exact = exact.find(|(function, own, _)| {
+            (*function == self.name || function.is_empty()) && *own == name
+        });
+        exact.map_or_else(|| c_type(rust), |(.., exact)| (*exact).to_owned())
     }
 }
 
-fn spaced(c_type: &str, name: &str) -> String {
-    format!("{c_type} {name}")
+/// Returns the declarations of all functions, without the types that they are about.
+pub fn declarations() -> String {
+    let lines = FUNCTIONS
+        .iter()
+        .map(|function| format!("{};\n", function.declaration()));
+    lines.collect()
 }
 
 /// Returns the text of a C header that declares all functions of the host.
@@ -95,10 +163,8 @@ pub fn header() -> String {
         line(format_args!("typedef struct {name} {name};"));
     }
     line(format_args!("{STRUCTURES}"));
-    for function in FUNCTIONS {
-        line(format_args!("{};", function.declaration()));
-    }
-    line(format_args!("\n#ifdef __cplusplus\n}}\n#endif"));
+    line(format_args!("{}", declarations()));
+    line(format_args!("#ifdef __cplusplus\n}}\n#endif"));
     text
 }
 

@@ -7,6 +7,7 @@ use tfrt_async::SystemAllocator;
 use tfrt_host::memory::BUFFER_ALIGNMENT;
 use tfrt_host::{Error, HostAllocator};
 
+use super::buffer::BufferRef;
 use super::status::{Status, set};
 use crate::dtype;
 use crate::fault;
@@ -197,6 +198,22 @@ pub(crate) fn bitcast_from(
         };
     });
     set(status, &Ok(()));
+}
+
+pub(crate) fn from_proto(from: BufferRef, to: Handle<Tensor>, status: Handle<Status>) {
+    let read = from
+        .bytes("from")
+        .and_then(|bytes| crate::proto::read_tensor(&bytes));
+    let outcome = match read {
+        Some(tensor) => {
+            let before = to.with("to", |own| std::mem::replace(own, tensor));
+            before
+                .map(drop)
+                .ok_or_else(|| Error::invalid_argument("the tensor is wrong"))
+        }
+        None => Err(Error::invalid_argument("Unparseable tensor proto")),
+    };
+    set(status, &outcome);
 }
 
 pub(crate) fn is_aligned(tensor: Handle<Tensor>) -> u8 {

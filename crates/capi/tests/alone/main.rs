@@ -1,28 +1,16 @@
-//! A published plugin, which brings threads of its own, in a process of its own: Intel's kernels for TensorFlow, if they lie
-//! under `target/itex` (`pip download intel-extension-for-tensorflow-lib==2.15.0.0.0`, unpacked there).
+//! A published plugin, which brings threads of its own, in a process of its own: Intel's kernels for TensorFlow, where
+//! `cargo xtask capi` has got them.
 
 #[expect(dead_code, reason = "other tests use all of it")]
 #[path = "../library/plugins.rs"]
 mod plugins;
 
-use std::path::{Path, PathBuf};
-
-use plugins::{Bed, load};
+use plugins::{Bed, load, unpacked};
 use tfrt_capi::check::check;
 use tfrt_capi::rows::PluginOps;
 use tfrt_corert::{OpAttrs, TensorHandle};
 use tfrt_host::DType;
 use tfrt_tensor::DenseHostTensor;
-
-fn library() -> Option<PathBuf> {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
-    let path = target.join("itex/w/tensorflow-plugins/libitex_cpu.so");
-    if !path.exists() {
-        eprintln!("SKIPPED: there is no {}", path.display());
-        return None;
-    }
-    Some(path)
-}
 
 fn floats(handle: &TensorHandle) -> Vec<f32> {
     let tensor = handle.tensor().unwrap().unwrap();
@@ -50,7 +38,9 @@ fn close(found: &[f32], expected: &[f32]) {
 
 #[test]
 fn intels_kernels_run() {
-    let Some(path) = library() else { return };
+    let Some(path) = unpacked("intel/tensorflow-plugins/libitex_cpu.so") else {
+        return;
+    };
     let report = check(&path);
     assert!(report.loads(), "{:?}", report.reasons);
     let plugin = load(&path).unwrap();

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use expect_test::expect_file;
 use tfrt_capi::check::{Reason, check};
 
 use crate::plugins::{build, folder, load};
@@ -110,4 +111,21 @@ fn damaged_libraries_are_refused_without_a_crash() {
         fs::write(&path, &damaged).unwrap();
         let _said = check(&path);
     }
+}
+
+#[test]
+fn page_lists_the_functions_of_the_table() {
+    let mut text = String::from(
+        "# Functions\n\nThe functions of TensorFlow's C API that plugins find here, by header: made of the table in \
+         `crates/capi/src/functions.rs`.\n",
+    );
+    let mut header = "";
+    for function in tfrt_capi::functions::FUNCTIONS {
+        if function.header != header {
+            header = function.header;
+            text += &format!("\n## `{header}`\n\n| Function | |\n| --- | --- |\n");
+        }
+        text += &format!("| `{}` | {} |\n", function.name, function.summary);
+    }
+    expect_file!["../../../../docs/plugins/functions.md"].assert_eq(&text);
 }

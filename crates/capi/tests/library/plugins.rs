@@ -17,6 +17,20 @@ pub fn folder() -> PathBuf {
     folder
 }
 
+/// Returns a file or folder of the published packages that `cargo xtask capi` gets; `None` if it is not there.
+pub fn unpacked(path: &str) -> Option<PathBuf> {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
+    let path = target.join("capi").join(path);
+    if !path.exists() {
+        eprintln!(
+            "SKIPPED: there is no {}: `cargo xtask capi` gets it",
+            path.display()
+        );
+        return None;
+    }
+    Some(path)
+}
+
 /// Builds a library of a source file; `None` if there is no compiler for it.
 pub fn build(name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
     // One at a time, since they share files.

@@ -11,7 +11,7 @@ static int n_created, n_deleted;
 static void* axpy_create(TF_OpKernelConstruction* c) {
     TF_Status* s = TF_NewStatus();
     Axpy* state = calloc(1, sizeof *state);
-    bool forward = 0;
+    unsigned char forward = 0;
     n_created++;
     TF_OpKernelConstruction_GetAttrFloat(c, "alpha", &state->alpha, s);
     TF_OpKernelConstruction_GetAttrBool(c, "forward", &forward, s);
