@@ -13,7 +13,7 @@ use crate::guard::Exception;
 use crate::handle::Handle;
 use crate::node::Resolved;
 use crate::registry::KernelDef;
-use crate::value::{Extents, Tensor, n_elements};
+use crate::value::{Extents, Tensor, is_aligned, n_elements};
 
 /// The state of a node: what the kernel's `create` has returned. Calls share it; it is deleted with the last of them.
 pub struct Instance {
@@ -133,8 +133,8 @@ impl Input {
     /// Returns an input that nobody else holds, whose memory an output may take.
     pub fn given(tensor: tfrt_tensor::DenseHostTensor) -> Input {
         Input {
+            is_given: is_aligned(tensor.buffer()),
             tensor: Some(tensor.into()),
-            is_given: true,
             view: None,
         }
     }

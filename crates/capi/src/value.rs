@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
-use tfrt_host::memory::{HostBuffer, OwnedReading, OwnedWriting};
+use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer, OwnedReading, OwnedWriting};
 use tfrt_host::{Error, HostAllocator};
 use tfrt_tensor::{
     DenseHostTensor, StringHostTensor, TensorFormat, TensorMetadata, TensorShape, convert,
@@ -177,8 +177,16 @@ impl Tensor {
             tfrt_tensor::Tensor::String(strings) => {
                 Storage::Strings(Arc::new(Cells::viewing(strings.clone())))
             }
-            tfrt_tensor::Tensor::Dense(own) => {
+            tfrt_tensor::Tensor::Dense(own) if is_aligned(own.buffer()) => {
                 Storage::Host(Arc::new(Held::reading(own.buffer().clone())?))
+            }
+            // Kernels rely on the alignment: a part of a tensor, or a constant in a file, may have another.
+            tfrt_tensor::Tensor::Dense(own) => {
+                let read = own.read()?;
+                let copy = HostBuffer::copy_of(allocator, read.bytes());
+                let copy =
+                    copy.ok_or_else(|| Error::resource_exhausted("no memory for an input"))?;
+                Storage::Host(Arc::new(Held::reading(copy)?))
             }
             other => {
                 dense = convert::to_format(other, TensorFormat::DenseHost, allocator)?;
@@ -292,6 +300,11 @@ impl Tensor {
             Storage::Nothing | Storage::Plugin(_) => false,
         }
     }
+}
+
+/// Returns whether a buffer begins where kernels expect a tensor to begin.
+pub fn is_aligned(buffer: &HostBuffer) -> bool {
+    buffer.len_bytes() == 0 || buffer.address().is_multiple_of(BUFFER_ALIGNMENT)
 }
 
 fn code_of(metadata: &TensorMetadata) -> Result<i32, Error> {

@@ -49,6 +49,23 @@ fn kernel_reads_inputs_and_attributes_and_writes_outputs() {
 }
 
 #[test]
+fn parts_of_tensors_are_aligned_as_kernels_expect() {
+    let Some(bed) = bed() else { return };
+    let whole = bed.floats(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let part = whole
+        .tensor()
+        .unwrap()
+        .unwrap()
+        .as_dense()
+        .unwrap()
+        .chip(&[1]);
+    let part = bed.runtime.handle(part.unwrap());
+    let text = bed.text("tf.TestAxpy", vec![part.clone(), part], &OpAttrs::new());
+    let expected = "[1.200000e+01, 1.500000e+01, 1.800000e+01]";
+    assert!(text.as_ref().unwrap().contains(expected), "{text:?}");
+}
+
+#[test]
 fn failures_are_the_plugins_own() {
     let Some(bed) = bed() else { return };
     let inputs = vec![

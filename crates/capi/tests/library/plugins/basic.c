@@ -38,6 +38,10 @@ static void axpy_compute(void* state, TF_OpKernelContext* ctx) {
     TF_GetInput(ctx, 0, &x, s);
     TF_GetInput(ctx, 1, &y, s);
     int64_t n = TF_TensorElementCount(x);
+    if (!TF_TensorIsAligned(x) || !TF_TensorIsAligned(y)) {
+        TF_SetStatus(s, 13, "an input is not aligned");
+        TF_OpKernelContext_Failure(ctx, s);
+    }
     if (n != TF_TensorElementCount(y)) {
         TF_SetStatus(s, 3, "x and y differ in size");
         TF_OpKernelContext_Failure(ctx, s);
