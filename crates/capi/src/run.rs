@@ -38,6 +38,10 @@ impl Outcome {
         let told = self.told.as_ref().and_then(Status::error);
         if let Some(exception) = self.thrown {
             let error = Error::internal(format!("{text} {exception}"));
+            let error = match told {
+                Some(told) => error.with_note(format!("before, it told: {}", told.message())),
+                None => error,
+            };
             return Some(self.faults.into_iter().fold(error, Error::with_note));
         }
         let mut faults = self.faults.into_iter();
@@ -47,7 +51,7 @@ impl Outcome {
         let error = Error::invalid_argument(format!("{first}, in {text}"));
         let error = faults.fold(error, Error::with_note);
         Some(match told {
-            Some(told) => error.with_note(format!("it has failed by itself: {}", told.message())),
+            Some(told) => error.with_note(format!("it told: {}", told.message())),
             None => error,
         })
     }

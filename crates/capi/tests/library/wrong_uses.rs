@@ -84,9 +84,15 @@ static void* create(TF_OpKernelConstruction* c) {
 
 struct Odd { std::string text; };
 
-static void compute(void* state, TF_OpKernelContext*) {
+static void compute(void* state, TF_OpKernelContext* ctx) {
     switch ((intptr_t)state) {
-    case 1: throw std::logic_error("compute");
+    case 1: {
+        TF_Status* s = TF_NewStatus();
+        TF_SetStatus(s, (TF_Code)3, "told before");
+        TF_OpKernelContext_Failure(ctx, s);
+        TF_DeleteStatus(s);
+        throw std::logic_error("compute");
+    }
     case 2: throw Odd{"a text that is freed"};
     default: throw 3;
     }
@@ -130,6 +136,13 @@ fn exceptions_fail_their_call() {
             assert_eq!(
                 (error.code(), error.message()),
                 (ErrorCode::Internal, expected.as_str())
+            );
+            let told = place == 1;
+            assert_eq!(
+                error
+                    .notes()
+                    .contains(&"before, it told: told before".to_owned()),
+                told
             );
         }
     }

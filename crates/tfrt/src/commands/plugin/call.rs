@@ -2,7 +2,7 @@
 
 use tfrt::corert::OpAttrs;
 use tfrt::eager::{Eager, Handle};
-use tfrt::{PluginOps, Runtime};
+use tfrt::{Error, PluginOps, Runtime};
 
 use super::values;
 use crate::commands::{print_json, print_line};
@@ -60,7 +60,11 @@ pub(super) fn call(options: &PluginCallOptions, console: &Console) -> Result<Exi
             }
         }
         Err(error) => {
-            console.tell(&Problem::of_run(&error));
+            // Where this file calls the operation is nothing to the plugin's author.
+            let bare = Error::new(error.code(), error.message());
+            let notes = error.notes().iter();
+            let bare = notes.fold(bare, |bare, note| bare.with_note(note.as_str()));
+            console.tell(&Problem::of_run(&bare));
             return Err(Failure::Told(status_of(
                 &[error.code()],
                 ExitStatus::FunctionFailed,
@@ -75,7 +79,7 @@ fn run(
     op: &str,
     inputs: Vec<Handle>,
     attrs: &OpAttrs,
-) -> Result<Vec<String>, tfrt::Error> {
+) -> Result<Vec<String>, Error> {
     let inputs: Vec<&Handle> = inputs.iter().collect();
     let results = eager.op(op, &inputs[..], attrs)?;
     let mut texts = Vec::new();
