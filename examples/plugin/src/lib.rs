@@ -20,7 +20,6 @@ type Create = extern "C" fn(construction: *mut c_void) -> *mut c_void;
 type Compute = extern "C" fn(state: *mut c_void, context: *mut c_void);
 type Delete = extern "C" fn(state: *mut c_void);
 
-#[expect(non_snake_case, reason = "the names in C")]
 unsafe extern "C" {
     fn TF_NewStatus() -> *mut c_void;
     fn TF_DeleteStatus(status: *mut c_void);
@@ -216,7 +215,6 @@ fn run(state: *mut c_void, context: *mut c_void, status: &Status) -> bool {
 /// Defines the operation and registers its kernel. Whoever loads the library calls this once.
 // SAFETY: no other library of the process is asked for this name.
 #[unsafe(no_mangle)]
-#[expect(non_snake_case, reason = "the name in C")]
 pub extern "C" fn TF_InitKernel() {
     let status = Status::new();
     let op = c"ExampleScale";

@@ -135,7 +135,7 @@ fn operations_of_plugins_are_called_one_by_one_and_in_programs() {
     let (status, _, errors) = output(&mut tfrt(&["run", "--plugin", library, program]));
     assert_eq!(status, 1);
     assert!(
-        errors.contains("error[TF1407]") && errors.contains("kernel 'Abs' of libtwice.so"),
+        errors.contains("[TF1407]") && errors.contains("kernel 'Abs' of libtwice.so"),
         "{errors}"
     );
     let run = ["run", "--plugin", library, "--plugin-first", program];
