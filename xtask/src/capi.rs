@@ -53,5 +53,6 @@ fn fetch_all(folder: &Path) -> bool {
             }
     };
     // Each is tried, whatever has become of the others.
-    PACKAGES.iter().map(fetch).fold(true, |all, one| all && one)
+    let missing = PACKAGES.iter().filter(|package| !fetch(package));
+    missing.count() == 0
 }
