@@ -70,6 +70,17 @@ pub fn load(path: &Path) -> Result<Plugin, tfrt_capi::LoadError> {
     }
 }
 
+/// Faults outside of any call, once [`collect_faults`] was called.
+pub static FAULTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Keeps faults outside of any call in [`FAULTS`].
+pub fn collect_faults() {
+    tfrt_capi::fault::set_handler(|text| {
+        let mut faults = FAULTS.lock().unwrap_or_else(PoisonError::into_inner);
+        faults.push(text.to_owned());
+    });
+}
+
 /// A runtime with the operations of a plugin.
 pub struct Bed {
     pub runtime: CoreRuntime,

@@ -4,7 +4,7 @@ use tfrt_capi::rows::PluginOps;
 use tfrt_corert::OpAttrs;
 use tfrt_host::ErrorCode;
 
-use crate::plugins::{Bed, basic, build, load};
+use crate::plugins::{Bed, FAULTS, basic, build, collect_faults, load};
 
 #[test]
 fn wrong_uses_fail_their_call_with_function_argument_and_kernel() {
@@ -49,6 +49,21 @@ fn wrong_uses_fail_their_call_with_function_argument_and_kernel() {
     attrs.set("code", 1000).unwrap();
     bed.text("tf.TestWrong", vec![bed.floats(&[2], &[1.0, 2.0])], &attrs)
         .unwrap();
+}
+
+#[test]
+fn asynchronous_kernel_that_is_done_twice_is_told() {
+    let Some(plugin) = basic() else { return };
+    collect_faults();
+    let bed = Bed::new(PluginOps::new([&plugin]));
+    let mut attrs = OpAttrs::new();
+    attrs.set("code", 1).unwrap();
+    let text = bed.text("tf.TestAsync", vec![bed.floats(&[1], &[4.0])], &attrs);
+    assert!(text.unwrap().ends_with("values = [8.000000e+00]"));
+    let expected = "TF_RunAsyncOpKernelDoneCallback: argument 'done': expected a TF_AsyncOpKernelDoneCallback, \
+                    found one that was deleted, in kernel 'TestAsync' of libbasic.so";
+    let faults = FAULTS.lock().unwrap();
+    assert!(faults.iter().any(|fault| fault == expected), "{faults:?}");
 }
 
 #[test]
@@ -119,7 +134,7 @@ fn exceptions_fail_their_call() {
         return;
     };
     // `delete` throws as well, which is told to nobody's call.
-    tfrt_capi::fault::set_handler(|_| ());
+    collect_faults();
     let plugin = load(&library).unwrap();
     let bed = Bed::new(PluginOps::new([&plugin]));
     for (place, thrown) in [
