@@ -9,6 +9,7 @@ use std::process::{Command, ExitCode};
 
 mod accounting;
 mod bench;
+mod capi;
 mod checkers;
 mod dependencies;
 mod differential;
@@ -48,6 +49,7 @@ Usage: cargo xtask COMMAND
   accounting  [PACKAGE..]: tests, none of whose programs may leave a value or a block of memory
   onnx      [--filter WORD] [--list-failures] [--bits FILE]: the cases that ONNX has of each operation (pip gets them);
             hashes of their outputs' bits, for each instruction set, go to FILE
+  capi      plugins: C headers of TensorFlow and a published plugin (pip gets them), and the crate's tests
   real-files  [--filter WORD] [--at-least N]: models inside published packages (pip gets them), beside ONNX Runtime";
 
 fn main() -> ExitCode {
@@ -111,6 +113,7 @@ fn main() -> ExitCode {
         }
         ["accounting", packages @ ..] => accounting::tests(&mut steps, packages),
         ["onnx", arguments @ ..] => onnx::run(&mut steps, arguments),
+        ["capi"] => capi::run(&mut steps),
         ["real-files", arguments @ ..] => real_files::run(&mut steps, arguments),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -50,6 +50,9 @@ pub type DispatchFn = dyn Fn(&mut Call<'_>) -> Result<Outputs, Error> + Send + S
 /// Function that estimates the cost of a call, in additions.
 pub type CostFn = dyn Fn(&[&TensorMetadata], &[TensorMetadata]) -> u64 + Send + Sync;
 
+/// Function that finds the number of results from attributes and the number of inputs.
+pub type CountFn = dyn Fn(OpAttrsRef<'_>, usize) -> Result<usize, Error> + Send + Sync;
+
 /// The kind of an attribute, for documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttrKind {
@@ -116,6 +119,8 @@ pub enum ResultCount {
     Attribute(&'static str),
     /// The number of inputs.
     Inputs,
+    /// The result of a function of the attributes and the number of inputs.
+    Computed,
 }
 
 /// Maximum number of results that an attribute may ask for. More would be a mistake, which should not take memory.
@@ -149,6 +154,7 @@ pub struct OpDefinition {
     metadata: Option<Box<MetadataFn>>,
     dispatch: Box<DispatchFn>,
     cost: Option<Box<CostFn>>,
+    count: Option<Box<CountFn>>,
     unread: &'static [&'static str],
     fast_path: Option<Function>,
     moves_inputs: bool,
@@ -174,6 +180,7 @@ impl OpDefinition {
             metadata: None,
             dispatch: Box::new(dispatch),
             cost: None,
+            count: None,
             unread: &[],
             fast_path: None,
             moves_inputs: false,
@@ -218,6 +225,16 @@ impl OpDefinition {
     /// Gives as many results as there are inputs.
     pub fn results_as_inputs(mut self) -> Self {
         self.n_results = ResultCount::Inputs;
+        self
+    }
+
+    /// Finds the number of results from the attributes and the number of inputs of a call.
+    pub fn results_computed(
+        mut self,
+        count: impl Fn(OpAttrsRef<'_>, usize) -> Result<usize, Error> + Send + Sync + 'static,
+    ) -> Self {
+        self.n_results = ResultCount::Computed;
+        self.count = Some(Box::new(count));
         self
     }
 
@@ -322,7 +339,8 @@ impl OpDefinition {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` if the attribute that says it is missing, negative or too large.
+    /// `InvalidArgument` if the attribute that says it is missing, negative or too large; the errors of a function that
+    /// says it.
     #[inline]
     pub(crate) fn n_results_with(
         &self,
@@ -333,6 +351,15 @@ impl OpDefinition {
             ResultCount::Inputs => Ok(n_inputs),
             ResultCount::Always(n) => Ok(n),
             ResultCount::Attribute(name) => self.counted(name, attrs),
+            ResultCount::Computed => self.computed(attrs, n_inputs),
+        }
+    }
+
+    #[cold]
+    fn computed(&self, attrs: OpAttrsRef<'_>, n_inputs: usize) -> Result<usize, Error> {
+        match &self.count {
+            Some(count) => guarded(|| count(attrs, n_inputs)).and_then(|result| result),
+            None => Ok(0),
         }
     }
 

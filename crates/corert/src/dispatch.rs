@@ -55,7 +55,7 @@ impl Op for RegisteredOp {
     fn n_results(&self) -> Option<usize> {
         match self.definition.n_results() {
             ResultCount::Always(n) => Some(n),
-            ResultCount::Attribute(_) | ResultCount::Inputs => None,
+            ResultCount::Attribute(_) | ResultCount::Inputs | ResultCount::Computed => None,
         }
     }
 

@@ -8,6 +8,7 @@
 //! | tell an operation more than tensors | [`OpAttrs`] |
 //! | know which operations there are | [`RowOpHandler`], [`names`] |
 //! | write one | [`OpDefinition`], [`Call`] |
+//! | add those of a library | [`AddedOps`], [`CoreRuntime::add_ops`] |
 //! | decide who finds them | [`OpHandler`], tried by [`conformance`] |
 //! | let programs call operations | [`kernels`] |
 //! | keep calls to make a function of them | [`Recording`] |
@@ -18,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod added;
 mod attributes;
 mod call;
 mod call_site;
@@ -40,6 +42,7 @@ mod rows;
 mod runtime;
 mod transfer;
 
+pub use added::AddedOps;
 pub use attributes::{AttrValue, FrozenOpAttrs, IntoAttr, Numbers, OpAttrs, OpAttrsRef, Text};
 pub use call::{Call, made};
 pub use call_site::CallSite;

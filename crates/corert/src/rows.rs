@@ -15,6 +15,7 @@ use tfrt_ops::{Arity, Infer, OpDef, Traits, Types};
 use tfrt_tensor::Tensor;
 use tfrt_tensor::op::RowKernel;
 
+use crate::added::AddedSources;
 use crate::attributes::OpAttrsRef;
 use crate::definition::{AttrKind, Formats, OpDefinition};
 use crate::dispatch::RegisteredOp;
@@ -47,6 +48,7 @@ pub struct RowOpHandler {
     find: FindKernel,
     device: DeviceId,
     next: Option<Arc<dyn OpHandler>>,
+    added: AddedSources,
     found: RwLock<HashMap<String, Arc<OpDefinition>>>,
 }
 
@@ -61,8 +63,15 @@ impl RowOpHandler {
             find,
             device,
             next,
+            added: AddedSources::default(),
             found: RwLock::default(),
         }
+    }
+
+    /// Finds operations of libraries, too.
+    pub(crate) fn with_added(mut self, added: AddedSources) -> RowOpHandler {
+        self.added = added;
+        self
     }
 
     /// Returns the definition of an operation, if it is a row that has a kernel.
@@ -111,17 +120,20 @@ impl OpHandler for RowOpHandler {
     }
 
     fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error> {
-        match (self.definition(op), &self.next) {
-            (Some(definition), _) => Ok(Arc::new(RegisteredOp {
-                definition,
-                device: self.device,
-            })),
-            (None, Some(next)) => next.find(op),
-            (None, None) => {
-                let op = op.escape_debug();
-                Err(Error::not_found(format!("op '{op}' is not supported")))
+        let built_in = || -> Result<Arc<dyn Op>, Error> {
+            match (self.definition(op), &self.next) {
+                (Some(definition), _) => Ok(Arc::new(RegisteredOp {
+                    definition,
+                    device: self.device,
+                })),
+                (None, Some(next)) => next.find(op),
+                (None, None) => {
+                    let op = op.escape_debug();
+                    Err(Error::not_found(format!("op '{op}' is not supported")))
+                }
             }
-        }
+        };
+        self.added.op(op, self.device, built_in)
     }
 }
 

@@ -11,6 +11,7 @@ use tfrt_tensor::resource::Resources;
 use tfrt_tensor::{DenseHostTensor, Element, Tensor, device_of};
 
 use crate::TensorHandle;
+use crate::added::{AddedOps, AddedSources};
 use crate::context::Context;
 use crate::definition::OpRegistry;
 use crate::effects::ResourceOrder;
@@ -56,6 +57,8 @@ struct Shared {
     kernels: OnceLock<FindKernel>,
     /// Kernels of rows on devices beside the host.
     device_kernels: OnceLock<Arc<[OpKernel]>>,
+    /// Operations of libraries.
+    added: AddedSources,
     /// Handlers of devices that were asked for.
     devices: RwLock<BTreeMap<DeviceId, Arc<dyn OpHandler>>>,
     /// The order of calls on resources.
@@ -75,6 +78,7 @@ impl CoreRuntime {
             cpu: OnceLock::new(),
             kernels: OnceLock::new(),
             device_kernels: OnceLock::new(),
+            added: AddedSources::default(),
             devices: RwLock::default(),
             order: ResourceOrder::default(),
         });
@@ -140,6 +144,12 @@ impl CoreRuntime {
         let _ = self.shared.kernels.set(find);
     }
 
+    /// Adds operations of a library, which handlers of rows find from now on. Operations that were found before stay as they
+    /// are.
+    pub fn add_ops(&self, ops: Arc<dyn AddedOps>) {
+        self.shared.added.add(ops);
+    }
+
     /// Returns the handler of all operations that are rows ([`RowOpHandler`]), on the host's device.
     pub fn cpu(&self) -> Arc<dyn OpHandler> {
         let make = || self.rows(DeviceId::HOST, None);
@@ -150,7 +160,8 @@ impl CoreRuntime {
     /// asked for.
     pub fn rows(&self, device: DeviceId, next: Option<Arc<dyn OpHandler>>) -> Arc<dyn OpHandler> {
         let find = self.shared.kernels.get().copied().unwrap_or(|_| None);
-        Arc::new(RowOpHandler::new(find, device, next))
+        let handler = RowOpHandler::new(find, device, next);
+        Arc::new(handler.with_added(self.shared.added.clone()))
     }
 
     /// Sets the kernels of devices beside the host. Called once, before a handler of such a device is asked for;

@@ -46,6 +46,8 @@ pub fn all() -> &'static [(&'static str, &'static str)] {
             tfrt_bef::codes::ALL,
             tfrt_host::codes::ALL,
             tfrt_import::codes::ALL,
+            #[cfg(feature = "plugins")]
+            tfrt_capi::codes::ALL,
             &OWN,
         ];
         let mut all = lists.concat();

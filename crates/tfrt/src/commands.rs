@@ -28,6 +28,8 @@ mod model_inputs;
 pub mod opt;
 mod output;
 mod pattern;
+#[cfg(feature = "plugins")]
+pub mod plugin;
 pub mod rejection;
 pub mod run;
 mod testing;

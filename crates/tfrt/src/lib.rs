@@ -58,6 +58,7 @@
 //! | catch what programs print | [`RuntimeBuilder::output`] |
 //! | calculate with tensors, one operation at a time | [`eager`] |
 //! | write a kernel | [`kernel`] |
+//! | run kernels of a library that is built for TensorFlow | `Plugin`, `RuntimeBuilder::plugins` (feature `plugins`) |
 //! | read models of a format of your own | [`Format`], [`RuntimeBuilder::formats`] |
 //!
 //! # Kernels of your own
@@ -100,6 +101,8 @@
 
 pub use tfrt_async as asynchronous;
 pub use tfrt_bef as bef;
+#[cfg(feature = "plugins")]
+pub use tfrt_capi as capi;
 pub use tfrt_compiler as compiler;
 pub use tfrt_corert as corert;
 pub use tfrt_host as host;
@@ -189,6 +192,13 @@ pub use program::{Function, Program};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use untrusted::Untrusted;
 
+/// A library of kernels that is built on TensorFlow's C headers.
+#[cfg(feature = "plugins")]
+#[doc(inline)]
+pub use tfrt_capi::Plugin;
+#[cfg(feature = "plugins")]
+#[doc(inline)]
+pub use tfrt_capi::rows::PluginOps;
 #[cfg(feature = "tracing")]
 pub use tracing::TracingSink;
 

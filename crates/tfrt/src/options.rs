@@ -3,6 +3,8 @@
 mod bench;
 mod inspect;
 mod model;
+#[cfg(feature = "plugins")]
+mod plugin;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,6 +21,11 @@ use tfrt_run::QueueOption;
 pub use bench::BenchOptions;
 pub use inspect::{DecompileOptions, DiffOptions, DumpOptions, ExplainOptions};
 pub use model::{DimOptions, InputOptions, InspectOptions, OutputOptions, StateOptions, View};
+#[cfg(feature = "plugins")]
+pub use plugin::{
+    PluginCallOptions, PluginCheckOptions, PluginCommand, PluginFunctionsOptions, PluginOptions,
+    UsedPlugins,
+};
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -102,6 +109,8 @@ pub enum Command {
     Check(CheckOptions),
     Inspect(Box<InspectOptions>),
     Kernels(KernelsOptions),
+    #[cfg(feature = "plugins")]
+    Plugin(PluginOptions),
     Explain(ExplainOptions),
     Lsp(LspOptions),
     Completions(CompletionsOptions),
@@ -189,6 +198,10 @@ pub struct RunOptions {
     /// Run the nodes of a model as they are, each by its own kernel, instead of making its graph faster first
     #[arg(long)]
     pub no_optimize: bool,
+
+    #[cfg(feature = "plugins")]
+    #[command(flatten)]
+    pub plugins: UsedPlugins,
 
     #[command(flatten)]
     pub limits: LimitOptions,

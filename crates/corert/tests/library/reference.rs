@@ -82,6 +82,7 @@ fn entry(op: &OpDefinition, row: &str, text: &mut String) {
         ResultCount::Attribute(name) => {
             writeln!(text, "- *Results*: as attribute `{name}` says").unwrap();
         }
+        ResultCount::Computed => (),
         ResultCount::Inputs => writeln!(text, "- *Results*: as many as inputs").unwrap(),
     }
     let formats = op.input_formats();

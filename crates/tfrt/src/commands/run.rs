@@ -127,6 +127,8 @@ fn runtime(
         Some(recorder) => builder.recorder(recorder),
         None => builder,
     };
+    #[cfg(feature = "plugins")]
+    let builder = super::plugin::used(&options.plugins, builder)?;
     Ok(limits.limit(builder).build())
 }
 

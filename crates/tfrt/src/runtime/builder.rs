@@ -45,6 +45,8 @@ pub struct RuntimeBuilder {
     untrusted: Option<Untrusted>,
     formats: Formats,
     op_kernels: Vec<OpKernel>,
+    #[cfg(feature = "plugins")]
+    plugins: Vec<tfrt_capi::rows::PluginOps>,
 }
 
 impl RuntimeBuilder {
@@ -55,6 +57,8 @@ impl RuntimeBuilder {
             untrusted: None,
             formats: Formats::builtin(),
             op_kernels: Vec::new(),
+            #[cfg(feature = "plugins")]
+            plugins: Vec::new(),
         }
     }
 
@@ -81,6 +85,31 @@ impl RuntimeBuilder {
     /// The rows are built-in ones, or those of the runtime's [formats](Self::formats).
     pub fn op_kernels(mut self, kernels: &[OpKernel]) -> Self {
         self.op_kernels.extend_from_slice(kernels);
+        self
+    }
+
+    /// Adds the operations of plugins: programs and single calls find them on the processor, by names as `tf.MatMul`. Of
+    /// an operation that the runtime has too, a call goes to the plugin's kernel if one of a priority above 0 takes the types
+    /// of the inputs.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use tfrt::eager::Eager;
+    /// use tfrt::{Plugin, PluginOps, Runtime};
+    ///
+    /// // SAFETY: the library's code runs in this process; it is trusted.
+    /// let plugin = unsafe { Plugin::load("libfoo.so")? };
+    /// for kernel in plugin.kernels() {
+    ///     println!("{} {} {}", kernel.op(), kernel.device(), kernel.constraints());
+    /// }
+    /// let runtime = Runtime::builder().plugins(PluginOps::new([&plugin])).build();
+    /// let eager = Eager::new(&runtime);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "plugins")]
+    pub fn plugins(mut self, ops: tfrt_capi::rows::PluginOps) -> Self {
+        self.plugins.push(ops);
         self
     }
 
@@ -260,6 +289,10 @@ impl RuntimeBuilder {
         let core = CoreRuntime::new(&host);
         core.set_kernels(tfrt_kernels::rows::find);
         core.set_device_kernels(op_kernels.clone());
+        #[cfg(feature = "plugins")]
+        for ops in self.plugins {
+            core.add_ops(std::sync::Arc::new(ops));
+        }
         Runtime {
             host,
             untrusted: self.untrusted,

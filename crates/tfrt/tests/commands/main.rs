@@ -10,6 +10,8 @@ mod interruption;
 mod large_weights;
 mod limits;
 mod lsp;
+#[cfg(all(feature = "plugins", target_os = "linux", target_arch = "x86_64"))]
+mod plugins;
 mod profiling;
 mod report;
 mod streams;

@@ -1,0 +1,126 @@
+//! Numbers of element types in the C API, `TF_DataType`, and the runtime's types.
+
+use tfrt_host::DType;
+
+/// Types that both have: number, type, name in specifications of operations.
+const TYPES: &[(i32, DType, &str)] = &[
+    (1, DType::F32, "float"),
+    (2, DType::F64, "double"),
+    (3, DType::I32, "int32"),
+    (4, DType::Ui8, "uint8"),
+    (5, DType::I16, "int16"),
+    (6, DType::I8, "int8"),
+    (7, DType::String, "string"),
+    (8, DType::Complex64, "complex64"),
+    (9, DType::I64, "int64"),
+    (10, DType::I1, "bool"),
+    (11, DType::Qint8, "qint8"),
+    (12, DType::Quint8, "quint8"),
+    (13, DType::Qint32, "qint32"),
+    (14, DType::Bf16, "bfloat16"),
+    (15, DType::Qint16, "qint16"),
+    (16, DType::Quint16, "quint16"),
+    (17, DType::Ui16, "uint16"),
+    (18, DType::Complex128, "complex128"),
+    (19, DType::F16, "half"),
+    (20, DType::Resource, "resource"),
+    (21, DType::Variant, "variant"),
+    (22, DType::Ui32, "uint32"),
+    (23, DType::Ui64, "uint64"),
+    (24, DType::F8E5M2, "float8_e5m2"),
+    (25, DType::F8E4M3FN, "float8_e4m3fn"),
+    (26, DType::F8E4M3FNUZ, "float8_e4m3fnuz"),
+    (28, DType::F8E5M2FNUZ, "float8_e5m2fnuz"),
+    (29, DType::I4, "int4"),
+    (30, DType::Ui4, "uint4"),
+    (31, DType::I2, "int2"),
+    (32, DType::Ui2, "uint2"),
+    (33, DType::F4E2M1, "float4_e2m1fn"),
+];
+
+/// Number of the type of floats.
+pub const FLOAT: i32 = 1;
+/// Number of the type of strings.
+pub const STRING: i32 = 7;
+/// Number of the type of resources.
+pub const RESOURCE: i32 = 20;
+/// Number of the type of variants.
+pub const VARIANT: i32 = 21;
+/// Types of references are so far behind those that they refer to.
+pub const REFERENCE: i32 = 100;
+
+/// Types of numbers, in the order in which TensorFlow lists them.
+pub const NUMBERS: &[i32] = &[1, 2, 9, 3, 4, 17, 22, 23, 5, 6, 8, 18, 11, 12, 13, 14, 19];
+/// Types of real numbers.
+pub const REAL_NUMBERS: &[i32] = &[1, 2, 9, 3, 4, 17, 22, 23, 5, 6, 14, 19];
+/// Types of quantised numbers.
+pub const QUANTIZED: &[i32] = &[11, 12, 13, 15, 16];
+
+/// Bytes of a cell of a string.
+pub const STRING_BYTES: usize = 24;
+
+/// Returns the runtime's type of a number.
+pub fn of_code(code: i32) -> Option<DType> {
+    let found = TYPES.iter().find(|(own, ..)| *own == code);
+    found.map(|(_, dtype, _)| *dtype)
+}
+
+/// Returns the number of a type, if the C API has one.
+pub fn code(dtype: DType) -> Option<i32> {
+    let found = TYPES.iter().find(|(_, own, _)| *own == dtype);
+    found.map(|(code, ..)| *code)
+}
+
+/// Returns the number of a type by its name, as specifications have it: `float`, `DT_FLOAT`.
+pub fn of_name(name: &str) -> Option<i32> {
+    let (name, is_whole) = match name.strip_prefix("DT_") {
+        Some(rest) => (rest.to_ascii_lowercase(), true),
+        None => (name.to_owned(), false),
+    };
+    let name = match name.as_str() {
+        "float32" if !is_whole => "float",
+        "float64" if !is_whole => "double",
+        "float16" if !is_whole => "half",
+        other => other,
+    };
+    let found = TYPES.iter().find(|(_, _, own)| *own == name);
+    found.map(|(code, ..)| *code)
+}
+
+/// Returns the name of a type: `float`, `float_ref`, `type 99`.
+pub fn name(code: i32) -> String {
+    let of = |code: i32| TYPES.iter().find(|(own, ..)| *own == code);
+    match (of(code), of(code - REFERENCE)) {
+        (Some((.., name)), _) => (*name).to_owned(),
+        (None, Some((.., name))) => format!("{name}_ref"),
+        (None, None) => format!("type {code}"),
+    }
+}
+
+/// Returns the bytes of an element that may be copied byte by byte; 0 for other types, as the C API says it.
+pub fn size_bytes(code: i32) -> usize {
+    match code {
+        STRING | RESOURCE | VARIANT => 0,
+        _ => of_code(code).and_then(DType::size_bytes).unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_types_and_names_agree() {
+        for dtype in DType::ALL {
+            if let Some(number) = code(dtype) {
+                assert_eq!(of_code(number), Some(dtype));
+                assert_eq!(of_name(&name(number)), Some(number));
+            }
+        }
+        assert_eq!(of_name("DT_INT64"), Some(9));
+        assert_eq!(of_name("DT_FLOAT"), Some(FLOAT));
+        assert_eq!((of_name("wibble"), of_code(0)), (None, None));
+        assert_eq!((size_bytes(18), size_bytes(7), size_bytes(77)), (16, 0, 0));
+        assert_eq!(name(101), "float_ref");
+    }
+}

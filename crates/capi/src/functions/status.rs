@@ -1,0 +1,278 @@
+//! Functions of `tf_status.h`: results of calls, as code and message.
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_int};
+
+use tfrt_host::{Error, ErrorCode};
+
+use crate::fault;
+use crate::guard::Callback;
+use crate::handle::Handle;
+use crate::raw::{HostText, Memory, Text};
+
+/// A result of a call: `TF_Status`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// The code; 0 is success.
+    pub code: i32,
+    message: CString,
+    payloads: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+/// Code of an unknown mistake.
+const UNKNOWN: i32 = 2;
+/// The highest code.
+const LAST: i32 = 16;
+
+impl Status {
+    /// Makes a status. A code that there is not becomes that of unknown mistakes.
+    pub fn new(code: i32, message: &[u8]) -> Status {
+        let code = match (0..=LAST).contains(&code) {
+            true => code,
+            false => UNKNOWN,
+        };
+        let message = match code {
+            0 => CString::default(),
+            _ => CString::new(message).unwrap_or_else(|error| {
+                let at = error.nul_position();
+                CString::new(&message[..at]).unwrap_or_default()
+            }),
+        };
+        Status {
+            code,
+            message,
+            payloads: BTreeMap::new(),
+        }
+    }
+
+    /// Makes a status of an error.
+    pub fn of(error: &Error) -> Status {
+        Status::new(code_of(error.code()), error.message().as_bytes())
+    }
+
+    /// Returns the message.
+    pub fn message(&self) -> String {
+        self.message.to_string_lossy().into_owned()
+    }
+
+    /// Returns the error that this says; `None` for success.
+    pub fn error(&self) -> Option<Error> {
+        if self.code == 0 {
+            return None;
+        }
+        let code = CODES.iter().find(|(_, code)| *code == self.code);
+        let code = code.map_or(ErrorCode::Unknown, |(code, _)| *code);
+        let mut error = Error::new(code, self.message());
+        for (key, value) in &self.payloads {
+            let (key, value) = (String::from_utf8_lossy(key), String::from_utf8_lossy(value));
+            error = error.with_note(format!("{key}: {value}"));
+        }
+        Some(error)
+    }
+}
+
+const CODES: &[(ErrorCode, i32)] = &[
+    (ErrorCode::Cancelled, 1),
+    (ErrorCode::Unknown, 2),
+    (ErrorCode::InvalidArgument, 3),
+    (ErrorCode::DeadlineExceeded, 4),
+    (ErrorCode::NotFound, 5),
+    (ErrorCode::AlreadyExists, 6),
+    (ErrorCode::PermissionDenied, 7),
+    (ErrorCode::ResourceExhausted, 8),
+    (ErrorCode::FailedPrecondition, 9),
+    (ErrorCode::Aborted, 10),
+    (ErrorCode::OutOfRange, 11),
+    (ErrorCode::Unimplemented, 12),
+    (ErrorCode::Internal, 13),
+    (ErrorCode::Unavailable, 14),
+    (ErrorCode::DataLoss, 15),
+    (ErrorCode::Unauthenticated, 16),
+];
+
+fn code_of(code: ErrorCode) -> i32 {
+    let found = CODES.iter().find(|(own, _)| *own == code);
+    found.map_or(UNKNOWN, |(_, code)| *code)
+}
+
+/// Writes the outcome of a function into the caller's status: success always, so that nothing of before is left. A null
+/// status is allowed.
+pub(crate) fn set(status: Handle<Status>, outcome: &Result<(), Error>) {
+    if status.is_null() {
+        return;
+    }
+    let made = match outcome {
+        Ok(()) => Status::default(),
+        Err(error) => Status::of(error),
+    };
+    status.with("status", |own| *own = made);
+}
+
+/// Writes the outcome of a function into the caller's status, and returns its value.
+pub(crate) fn finish<T: Default>(status: Handle<Status>, outcome: Result<T, Error>) -> T {
+    match outcome {
+        Ok(value) => {
+            set(status, &Ok(()));
+            value
+        }
+        Err(error) => {
+            set(status, &Err(error));
+            T::default()
+        }
+    }
+}
+
+pub(crate) fn new() -> Handle<Status> {
+    Handle::new(Status::default())
+}
+
+pub(crate) fn delete(status: Handle<Status>) {
+    if !status.is_null() {
+        status.take("status");
+    }
+}
+
+pub(crate) fn set_status(status: Handle<Status>, code: c_int, message: Text) {
+    let message = message.bytes_or_null().unwrap_or_default();
+    let made = Status::new(code, message);
+    status.with("status", |own| *own = made);
+}
+
+pub(crate) fn set_payload(status: Handle<Status>, key: Text, value: Text) {
+    let (Some(key), Some(value)) = (key.bytes("key"), value.bytes("value")) else {
+        return;
+    };
+    status.with("status", |own| {
+        if own.code != 0 {
+            own.payloads.insert(key.to_vec(), value.to_vec());
+        }
+    });
+}
+
+pub(crate) fn for_each_payload(status: Handle<Status>, visitor: Callback, capture: Memory) {
+    let payloads = status.with("status", |own| own.payloads.clone());
+    for (key, value) in payloads.unwrap_or_default() {
+        let (Ok(key), Ok(value)) = (CString::new(key), CString::new(value)) else {
+            continue;
+        };
+        let arguments = [
+            key.as_ptr() as usize,
+            value.as_ptr() as usize,
+            capture.address(),
+        ];
+        if let Err(exception) = visitor.call(&arguments) {
+            fault::record(format_args!("the visitor {exception}"));
+            return;
+        }
+    }
+}
+
+pub(crate) fn set_from_io_error(status: Handle<Status>, number: c_int, context: Text) {
+    let code = code_of_errno(number);
+    let context = context.bytes_or_null().unwrap_or_default();
+    let context = String::from_utf8_lossy(context);
+    let text = std::io::Error::from_raw_os_error(number).to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let made = Status::new(code, format!("{context}; {text}").as_bytes());
+    status.with("status", |own| *own = made);
+}
+
+pub(crate) fn code(status: Handle<Status>) -> c_int {
+    status.with("status", |own| own.code).unwrap_or(UNKNOWN)
+}
+
+pub(crate) fn message(status: Handle<Status>) -> HostText {
+    let message = status.with("status", |own| HostText::of(&own.message));
+    message.unwrap_or_default()
+}
+
+/// Returns the code for a number of the C library's `errno`.
+fn code_of_errno(number: c_int) -> i32 {
+    use libc as c;
+    match number {
+        0 => 0,
+        c::ECANCELED => 1,
+        c::E2BIG
+        | c::EFAULT
+        | c::EINVAL
+        | c::ENOTTY
+        | c::ESPIPE
+        | c::EDOM
+        | c::ENAMETOOLONG
+        | c::ENOSTR
+        | c::EILSEQ
+        | c::ENOTSOCK
+        | c::EDESTADDRREQ
+        | c::EPROTOTYPE
+        | c::ENOPROTOOPT => 3,
+        c::ETIME | c::ETIMEDOUT => 4,
+        c::ENOENT | c::ESRCH | c::ENXIO | c::ENODEV => 5,
+        c::EEXIST | c::EADDRNOTAVAIL | c::EALREADY => 6,
+        c::EPERM | c::EACCES | c::EROFS => 7,
+        c::ENOMEM
+        | c::ENFILE
+        | c::EMFILE
+        | c::ENOSPC
+        | c::EMLINK
+        | c::ENODATA
+        | c::ENOSR
+        | c::EUSERS
+        | c::ENOBUFS
+        | c::EDQUOT => 8,
+        c::EBADF
+        | c::ECHILD
+        | c::ENOTBLK
+        | c::EBUSY
+        | c::ENOTDIR
+        | c::EISDIR
+        | c::ETXTBSY
+        | c::EPIPE
+        | c::ENOTEMPTY
+        | c::EADDRINUSE
+        | c::EISCONN
+        | c::ENOTCONN
+        | c::ESHUTDOWN => 9,
+        c::EDEADLK | c::ESTALE => 10,
+        c::EFBIG | c::ERANGE | c::EOVERFLOW => 11,
+        c::EXDEV
+        | c::ENOSYS
+        | c::EPROTONOSUPPORT
+        | c::ESOCKTNOSUPPORT
+        | c::EOPNOTSUPP
+        | c::EPFNOSUPPORT
+        | c::EAFNOSUPPORT => 12,
+        c::EINTR
+        | c::EAGAIN
+        | c::ENOLCK
+        | c::ENONET
+        | c::ENOLINK
+        | c::ENETDOWN
+        | c::ENETUNREACH
+        | c::ENETRESET
+        | c::ECONNABORTED
+        | c::ECONNRESET
+        | c::ECONNREFUSED
+        | c::EHOSTDOWN
+        | c::EHOSTUNREACH => 14,
+        _ => UNKNOWN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_codes_and_messages_are_kept_as_far_as_they_go() {
+        let odd = Status::new(99, b"boom");
+        assert_eq!((odd.code, odd.message()), (2, "boom".to_owned()));
+        assert_eq!(Status::new(0, b"dropped"), Status::default());
+        assert_eq!(Status::new(3, b"cut\0here").message(), "cut");
+        let error = Status::new(5, b"gone").error().unwrap();
+        assert_eq!(
+            (error.code(), error.message()),
+            (ErrorCode::NotFound, "gone")
+        );
+        assert_eq!(Status::of(&error).code, 5);
+    }
+}

@@ -1,0 +1,226 @@
+//! Functions of `tf_tensor.h` and `tf_datatype.h`: tensors as values of type, shape and shared memory.
+
+use std::ffi::c_int;
+use std::sync::{Arc, OnceLock};
+
+use tfrt_async::SystemAllocator;
+use tfrt_host::memory::BUFFER_ALIGNMENT;
+use tfrt_host::{Error, HostAllocator};
+
+use super::buffer::BufferRef;
+use super::status::{Status, set};
+use crate::dtype;
+use crate::fault;
+use crate::foreign::Foreign;
+use crate::guard::Callback;
+use crate::handle::Handle;
+use crate::raw::{Array, Memory};
+use crate::value::{Extents, Storage, Tensor, n_elements};
+
+/// Returns the allocator of tensors that no kernel's call asks for.
+pub(crate) fn allocator() -> Arc<dyn HostAllocator> {
+    static ALLOCATOR: OnceLock<Arc<dyn HostAllocator>> = OnceLock::new();
+    let make = || Arc::new(SystemAllocator::new()) as Arc<dyn HostAllocator>;
+    ALLOCATOR.get_or_init(make).clone()
+}
+
+/// Returns extents that a plugin has handed over, if they are those of a tensor.
+pub(crate) fn extents(dims: &Array<i64>, n: c_int, argument: &str) -> Option<Vec<i64>> {
+    let extents = dims.read(i64::from(n), argument)?;
+    if n_elements(&extents).is_none() {
+        let reason = format!("expected extents of a tensor, found {extents:?}");
+        fault::argument(argument, &reason);
+        return None;
+    }
+    Some(extents)
+}
+
+pub(crate) fn new(
+    code: c_int,
+    dims: Array<i64>,
+    n: c_int,
+    data: Memory,
+    len: usize,
+    deallocator: Callback,
+    argument: Memory,
+) -> Handle<Tensor> {
+    // The plugin's memory is freed once, whatever comes of it.
+    let memory = Foreign::new(data, len, deallocator, argument.address());
+    let Some(extents) = extents(&dims, n, "dims") else {
+        return Handle::NULL;
+    };
+    let size = dtype::size_bytes(code);
+    let wanted = n_elements(&extents).and_then(|n| n.checked_mul(size));
+    let Some(wanted) = wanted.filter(|wanted| *wanted <= len) else {
+        return Handle::NULL;
+    };
+    if size == 0 || dtype::of_code(code).is_none() {
+        let name = dtype::name(code);
+        fault::record(format_args!("a tensor of {name} can't be made of bytes"));
+        return Handle::NULL;
+    }
+    if data.address().is_multiple_of(BUFFER_ALIGNMENT) {
+        return Handle::new(Tensor::of_plugin(code, &extents, memory));
+    }
+    let copied = Tensor::zeroed(&allocator(), code, &extents);
+    let Ok(copy) = copied else {
+        return Handle::NULL;
+    };
+    if let Some(bytes) = data.bytes(wanted, "data").filter(|_| wanted > 0) {
+        copy.memory().write(0, bytes, "data");
+    }
+    Handle::new(copy)
+}
+
+pub(crate) fn default_alignment() -> usize {
+    BUFFER_ALIGNMENT
+}
+
+pub(crate) fn allocate(code: c_int, dims: Array<i64>, n: c_int, len: usize) -> Handle<Tensor> {
+    let Some(extents) = extents(&dims, n, "dims") else {
+        return Handle::NULL;
+    };
+    let size = dtype::size_bytes(code);
+    let wanted = n_elements(&extents).and_then(|n| n.checked_mul(size));
+    if wanted.is_none_or(|wanted| wanted > len) {
+        return Handle::NULL;
+    }
+    match Tensor::zeroed(&allocator(), code, &extents) {
+        Ok(tensor) => Handle::new(tensor),
+        Err(error) => {
+            fault::record(format_args!("{}", error.message()));
+            Handle::NULL
+        }
+    }
+}
+
+pub(crate) fn maybe_move(tensor: Handle<Tensor>) -> Handle<Tensor> {
+    match tensor.with("tensor", |own| own.is_sole()) {
+        Some(true) => tensor,
+        _ => Handle::NULL,
+    }
+}
+
+pub(crate) fn delete(tensor: Handle<Tensor>) {
+    if !tensor.is_null() {
+        tensor.take("tensor");
+    }
+}
+
+pub(crate) fn dtype_of(tensor: Handle<Tensor>) -> c_int {
+    tensor.with("tensor", |own| own.code).unwrap_or_default()
+}
+
+pub(crate) fn set_shape(tensor: Handle<Tensor>, dims: Array<i64>, n: c_int) {
+    let Some(extents) = extents(&dims, n, "dims") else {
+        return;
+    };
+    let refused = tensor.with("tensor", |own| {
+        let (now, then) = (own.n_elements(), n_elements(&extents));
+        let fits = then == Some(now) || matches!(own.storage, Storage::Nothing);
+        if fits {
+            own.extents = Extents::from_slice(&extents);
+        }
+        (!fits).then_some(now)
+    });
+    if let Some(Some(now)) = refused {
+        fault::record(format_args!(
+            "a tensor of {now} elements can't have extents {extents:?}"
+        ));
+    }
+}
+
+pub(crate) fn num_dims(tensor: Handle<Tensor>) -> c_int {
+    let rank = tensor.with("tensor", |own| own.extents.len());
+    rank.map_or(-1, |rank| rank as c_int)
+}
+
+pub(crate) fn dim(tensor: Handle<Tensor>, index: c_int) -> i64 {
+    let found = tensor.with("tensor", |own| {
+        let at = usize::try_from(index).ok();
+        at.and_then(|at| own.extents.get(at).copied())
+            .ok_or(own.extents.len())
+    });
+    match found {
+        Some(Ok(extent)) => extent,
+        Some(Err(rank)) => {
+            fault::record(format_args!("dimension {index} of a tensor of rank {rank}"));
+            -1
+        }
+        None => -1,
+    }
+}
+
+pub(crate) fn byte_size(tensor: Handle<Tensor>) -> usize {
+    tensor.with("tensor", |own| own.len_bytes()).unwrap_or(0)
+}
+
+pub(crate) fn data(tensor: Handle<Tensor>) -> Memory {
+    tensor
+        .with("tensor", |own| own.memory())
+        .unwrap_or_default()
+}
+
+pub(crate) fn element_count(tensor: Handle<Tensor>) -> i64 {
+    let n = tensor.with("tensor", |own| own.n_elements());
+    n.map_or(-1, |n| n as i64)
+}
+
+pub(crate) fn bitcast_from(
+    from: Handle<Tensor>,
+    code: c_int,
+    to: Handle<Tensor>,
+    dims: Array<i64>,
+    n: c_int,
+    status: Handle<Status>,
+) {
+    let (Some(source), Some(extents)) = (
+        from.with("from", |own| own.clone()),
+        extents(&dims, n, "new_dims"),
+    ) else {
+        let error = Error::invalid_argument("TF_TensorBitcastFrom: an argument is wrong");
+        set(status, &Err(error));
+        return;
+    };
+    let sizes = [dtype::size_bytes(source.code), dtype::size_bytes(code)];
+    let lens = [source.n_elements(), n_elements(&extents).unwrap_or(0)];
+    let bytes = |index: usize| lens[index].checked_mul(sizes[index]);
+    if sizes.contains(&0) || bytes(0) != bytes(1) {
+        let message = "input and output shapes/data type sizes are not compatible";
+        set(status, &Err(Error::invalid_argument(message)));
+        return;
+    }
+    to.with("to", |own| {
+        *own = Tensor {
+            code,
+            extents: Extents::from_slice(&extents),
+            storage: source.storage,
+        };
+    });
+    set(status, &Ok(()));
+}
+
+pub(crate) fn from_proto(from: BufferRef, to: Handle<Tensor>, status: Handle<Status>) {
+    let read = from
+        .bytes("from")
+        .and_then(|bytes| crate::proto::read_tensor(&bytes));
+    let outcome = match read {
+        Some(tensor) => {
+            let before = to.with("to", |own| std::mem::replace(own, tensor));
+            before
+                .map(drop)
+                .ok_or_else(|| Error::invalid_argument("the tensor is wrong"))
+        }
+        None => Err(Error::invalid_argument("Unparseable tensor proto")),
+    };
+    set(status, &outcome);
+}
+
+pub(crate) fn is_aligned(tensor: Handle<Tensor>) -> u8 {
+    let address = tensor.with("tensor", |own| own.memory().address());
+    u8::from(address.is_some_and(|address| address.is_multiple_of(BUFFER_ALIGNMENT)))
+}
+
+pub(crate) fn data_type_size(code: c_int) -> usize {
+    dtype::size_bytes(code)
+}

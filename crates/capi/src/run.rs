@@ -1,0 +1,405 @@
+//! Runs of kernels: the state of a node ([`Instance`]), a call of its kernel ([`Context`]), and what comes of it.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tfrt_host::{Error, ErrorCode, HostAllocator, Promise};
+
+use crate::fault;
+use crate::functions::construction::{Construction, Node};
+use crate::functions::context::Done;
+use crate::functions::status::Status;
+use crate::guard::Exception;
+use crate::handle::Handle;
+use crate::node::Resolved;
+use crate::registry::KernelDef;
+use crate::value::{Extents, Tensor, is_aligned, n_elements};
+
+/// The state of a node: what the kernel's `create` has returned. Calls share it; it is deleted with the last of them.
+pub struct Instance {
+    /// The kernel.
+    pub kernel: Arc<KernelDef>,
+    /// The node.
+    pub node: Arc<Node>,
+    state: usize,
+}
+
+/// The outcome of a plugin's code: what it has told, thrown and done wrong.
+struct Outcome {
+    thrown: Option<Exception>,
+    told: Option<Status>,
+    faults: Vec<String>,
+}
+
+impl Outcome {
+    /// Returns the error, if something was wrong.
+    fn error(self, kernel: &KernelDef) -> Option<Error> {
+        let text = kernel.text();
+        let told = self.told.as_ref().and_then(Status::error);
+        if let Some(exception) = self.thrown {
+            let error = Error::internal(format!("{text} {exception}"));
+            let error = match told {
+                Some(told) => error.with_note(format!("before, it told: {}", told.message())),
+                None => error,
+            };
+            return Some(self.faults.into_iter().fold(error, Error::with_note));
+        }
+        let mut faults = self.faults.into_iter();
+        let Some(first) = faults.next() else {
+            return told.map(|error| error.with_note(format!("in {text}")));
+        };
+        let error = Error::invalid_argument(format!("{first}, in {text}"));
+        let error = faults.fold(error, Error::with_note);
+        Some(match told {
+            Some(told) => error.with_note(format!("it told: {}", told.message())),
+            None => error,
+        })
+    }
+}
+
+impl Instance {
+    /// Has a kernel make its state for a node.
+    ///
+    /// # Errors
+    ///
+    /// Those of the plugin; `Internal` if it throws, `InvalidArgument` for wrong uses of the C API.
+    pub fn new(kernel: &Arc<KernelDef>, node: &Arc<Node>) -> Result<Instance, Error> {
+        let mut instance = Instance {
+            kernel: kernel.clone(),
+            node: node.clone(),
+            state: 0,
+        };
+        if kernel.create.is_null() {
+            return Ok(instance);
+        }
+        let construction = Handle::new(Construction {
+            node: node.clone(),
+            failure: None,
+        });
+        let (created, faults) = fault::scope(|| kernel.create.call(&[construction.bits()]));
+        let ended = construction.take_quietly();
+        let (state, thrown) = match created {
+            Ok(state) => (state, None),
+            Err(exception) => (0, Some(exception)),
+        };
+        instance.state = state;
+        let outcome = Outcome {
+            thrown,
+            told: ended.ok().and_then(|ended| ended.failure),
+            faults,
+        };
+        // The state of a failed node is deleted as well, by dropping the instance.
+        match outcome.error(kernel) {
+            Some(error) => Err(error.with_note("while the kernel's state was made")),
+            None => Ok(instance),
+        }
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        if self.kernel.delete.is_null() {
+            return;
+        }
+        let (deleted, faults) = fault::scope(|| self.kernel.delete.call(&[self.state]));
+        let text = self.kernel.text();
+        if let Err(exception) = deleted {
+            fault::record(format_args!(
+                "{text} {exception} while its state was deleted"
+            ));
+        }
+        for one in faults {
+            fault::record(format_args!("{one}, while the state of {text} was deleted"));
+        }
+    }
+}
+
+/// An input of a call.
+pub struct Input {
+    /// The tensor; `None` once an output has taken its memory.
+    tensor: Option<tfrt_tensor::Tensor>,
+    /// Whether it was given for good and nobody else holds its memory.
+    is_given: bool,
+    /// The plugin's view, once it has asked for one.
+    view: Option<Tensor>,
+}
+
+impl Input {
+    /// Returns an input that the caller keeps.
+    pub fn lent(tensor: tfrt_tensor::Tensor) -> Input {
+        Input {
+            tensor: Some(tensor),
+            is_given: false,
+            view: None,
+        }
+    }
+
+    /// Returns an input that nobody else holds, whose memory an output may take.
+    pub fn given(tensor: tfrt_tensor::DenseHostTensor) -> Input {
+        Input {
+            is_given: is_aligned(tensor.buffer()),
+            tensor: Some(tensor.into()),
+            view: None,
+        }
+    }
+}
+
+/// A call of a kernel: `TF_OpKernelContext`.
+pub struct Context {
+    /// The node's state, which the call keeps.
+    pub instance: Arc<Instance>,
+    /// The node with its inputs and outputs.
+    pub resolved: Resolved,
+    /// Memory for outputs comes from here.
+    pub allocator: Arc<dyn HostAllocator>,
+    /// Number of the request.
+    pub step: i64,
+    /// The first failure that the plugin has told.
+    pub failure: Option<Status>,
+    inputs: SmallVec<[Input; 4]>,
+    outputs: SmallVec<[Option<Tensor>; 2]>,
+}
+
+/// Results of a call.
+pub type Results = Result<Vec<tfrt_tensor::Tensor>, Error>;
+
+impl Context {
+    /// Makes a call.
+    pub fn new(
+        instance: Arc<Instance>,
+        resolved: Resolved,
+        inputs: SmallVec<[Input; 4]>,
+        allocator: Arc<dyn HostAllocator>,
+        step: i64,
+    ) -> Context {
+        let outputs = SmallVec::from_elem(None, resolved.outputs.len());
+        Context {
+            instance,
+            resolved,
+            allocator,
+            step,
+            failure: None,
+            inputs,
+            outputs,
+        }
+    }
+
+    /// Returns the number of inputs.
+    pub fn n_inputs(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Returns the number of outputs.
+    pub fn n_outputs(&self) -> usize {
+        self.outputs.len()
+    }
+
+    /// Returns the type of an input's elements.
+    pub fn input_type(&self, index: usize) -> Option<i32> {
+        let input = self.inputs.get(index)?;
+        let tensor = input.tensor.as_ref()?;
+        crate::dtype::code(tensor.metadata().dtype)
+    }
+
+    /// Returns an input as the plugin sees it.
+    ///
+    /// # Errors
+    ///
+    /// `OutOfRange` if there is none; `FailedPrecondition` if an output has taken its memory.
+    pub fn input(&mut self, index: usize) -> Result<Tensor, Error> {
+        let Some(input) = self.inputs.get_mut(index) else {
+            return Err(Error::new(
+                ErrorCode::OutOfRange,
+                "input index out of range",
+            ));
+        };
+        if let Some(view) = &input.view {
+            return Ok(view.clone());
+        }
+        let tensor = input.tensor.as_ref().ok_or_else(|| {
+            Error::failed_precondition(format!("an output has taken the memory of input {index}"))
+        })?;
+        let view = Tensor::of_host(tensor, &self.allocator)?;
+        input.view = Some(view.clone());
+        Ok(view)
+    }
+
+    /// Returns an output as it is now; the outer value is `None` if there is no such output.
+    pub fn output(&self, index: usize) -> Option<Option<&Tensor>> {
+        self.outputs.get(index).map(Option::as_ref)
+    }
+
+    /// Sets an output, and returns the tensor of before.
+    ///
+    /// # Errors
+    ///
+    /// `OutOfRange` if there is no such output; `InvalidArgument` for another type of elements.
+    pub fn set_output(&mut self, index: usize, tensor: Tensor) -> Result<Option<Tensor>, Error> {
+        let expected = self.resolved.outputs.get(index).copied();
+        let Some(expected) = expected else {
+            return Err(Error::new(
+                ErrorCode::OutOfRange,
+                "output index out of range",
+            ));
+        };
+        if expected != tensor.code {
+            let [expected, found] = [expected, tensor.code].map(crate::dtype::name);
+            return Err(Error::invalid_argument(format!(
+                "output {index}: expected elements of {expected}, found {found}"
+            )));
+        }
+        Ok(self.outputs[index].replace(tensor))
+    }
+
+    /// Allocates an output.
+    ///
+    /// # Errors
+    ///
+    /// `Internal` if there is no such output, or if it was allocated before; those of [`Tensor::zeroed`].
+    pub fn allocate_output(&mut self, index: usize, extents: &[i64]) -> Result<Tensor, Error> {
+        let (code, slot) = match (self.resolved.outputs.get(index), self.outputs.get(index)) {
+            (Some(code), Some(slot)) => (*code, slot),
+            _ => {
+                let n = self.outputs.len();
+                return Err(Error::internal(format!(
+                    "output {index} of a kernel that has {n}"
+                )));
+            }
+        };
+        if slot.is_some() {
+            return Err(Error::internal(format!(
+                "output {index} was allocated before"
+            )));
+        }
+        let tensor = Tensor::zeroed(&self.allocator, code, extents)?;
+        self.outputs[index] = Some(tensor.clone());
+        Ok(tensor)
+    }
+
+    /// Lets an output take the memory of the first of some inputs that nobody else holds and that is of its type and number
+    /// of elements; allocates the output if there is none. Returns the output, and the input that was taken.
+    ///
+    /// # Errors
+    ///
+    /// See [`allocate_output`](Self::allocate_output).
+    pub fn forward_or_allocate(
+        &mut self,
+        candidates: &[i32],
+        index: usize,
+        extents: &[i64],
+    ) -> Result<(Tensor, i32), Error> {
+        let code = self.resolved.outputs.get(index).copied();
+        let is_open = matches!(self.outputs.get(index), Some(None));
+        for candidate in candidates {
+            let at = usize::try_from(*candidate).ok();
+            let Some(input) = at.and_then(|at| self.inputs.get_mut(at)) else {
+                continue;
+            };
+            let fits = is_open
+                && input.is_given
+                // The plugin has deleted its own handles: only this view is left.
+                && input.view.as_ref().is_none_or(Tensor::is_alone)
+                && input.tensor.as_ref().is_some_and(|tensor| {
+                    let metadata = tensor.metadata();
+                    crate::dtype::code(metadata.dtype) == code
+                        && metadata.shape.n_elements() == n_elements(extents)
+                });
+            if !fits {
+                continue;
+            }
+            input.view = None;
+            let Some(tfrt_tensor::Tensor::Dense(tensor)) = input.tensor.take() else {
+                continue;
+            };
+            let mut tensor = Tensor::of_sole(tensor)?;
+            tensor.extents = Extents::from_slice(extents);
+            self.outputs[index] = Some(tensor.clone());
+            return Ok((tensor, *candidate));
+        }
+        Ok((self.allocate_output(index, extents)?, -1))
+    }
+
+    /// Returns the results, when the kernel has run.
+    fn finish(self, thrown: Option<Exception>, faults: Vec<String>) -> Results {
+        let kernel = self.instance.kernel.clone();
+        let outcome = Outcome {
+            thrown,
+            told: self.failure,
+            faults,
+        };
+        if let Some(error) = outcome.error(&kernel) {
+            return Err(error);
+        }
+        let outputs = self.outputs.into_iter().enumerate();
+        let result = |(index, output): (usize, Option<Tensor>)| match output {
+            Some(tensor) => tensor.to_host(&self.allocator),
+            None => {
+                let text = kernel.text();
+                Err(Error::internal(format!(
+                    "{text} has not set output {index}"
+                )))
+            }
+        };
+        outputs.map(result).collect()
+    }
+}
+
+/// Runs a kernel to its end.
+///
+/// # Errors
+///
+/// Those that the plugin tells; `Internal` if it throws or leaves an output out, `InvalidArgument` for wrong uses of the C
+/// API.
+pub fn compute(context: Context) -> Results {
+    let instance = context.instance.clone();
+    let handle = Handle::new(context);
+    let arguments = [instance.state, handle.bits()];
+    let (called, faults) = fault::scope(|| instance.kernel.compute.call(&arguments));
+    match handle.take_quietly() {
+        Ok(context) => context.finish(called.err(), faults),
+        Err(_) => Err(Error::internal("the context of a call is gone")),
+    }
+}
+
+/// Starts an asynchronous kernel, whose results come when it says that it is done.
+pub fn start(context: Context, promises: Vec<Promise<tfrt_tensor::Tensor>>) {
+    let instance = context.instance.clone();
+    let context = Handle::new(context);
+    let done = Handle::new(Done { context, promises });
+    let arguments = [instance.state, context.bits(), done.bits()];
+    let (called, faults) = fault::scope(|| instance.kernel.compute.call(&arguments));
+    if called.is_err() || !faults.is_empty() {
+        match done.take_quietly() {
+            Ok(done) => done.settle(called.err(), faults),
+            // It was done already: nobody hears of it otherwise.
+            Err(_) => {
+                let text = instance.kernel.text();
+                for one in faults {
+                    fault::record(format_args!("{one}, in {text}"));
+                }
+            }
+        }
+    }
+}
+
+impl Done {
+    /// Settles the results of an asynchronous kernel.
+    pub fn settle(self, thrown: Option<Exception>, faults: Vec<String>) {
+        let results = match self.context.take_quietly() {
+            Ok(context) => context.finish(thrown, faults),
+            Err(_) => Err(Error::internal("the context of a call is gone")),
+        };
+        match results {
+            Ok(results) => {
+                for (promise, result) in self.promises.into_iter().zip(results) {
+                    promise.resolve(result);
+                }
+            }
+            Err(error) => {
+                for promise in self.promises {
+                    promise.fail(error.clone());
+                }
+            }
+        }
+    }
+}

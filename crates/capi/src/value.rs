@@ -1,0 +1,334 @@
+//! [`Tensor`]: a tensor as a plugin holds it: type, shape, and shared memory.
+//!
+//! Memory of the host is held with a right to read or to write it (`tfrt_host::memory`), since a plugin has its address.
+//! An output's right to write ends when its kernel has run.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use smallvec::SmallVec;
+use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer, OwnedReading, OwnedWriting};
+use tfrt_host::{Error, HostAllocator};
+use tfrt_tensor::{
+    DenseHostTensor, StringHostTensor, TensorFormat, TensorMetadata, TensorShape, convert,
+};
+
+use crate::cells::Cells;
+use crate::dtype;
+use crate::foreign::Foreign;
+use crate::raw::Memory;
+
+/// Extents, as the C API has them.
+pub type Extents = SmallVec<[i64; 6]>;
+
+/// A tensor as a plugin holds it. Clones share the memory.
+#[derive(Clone)]
+pub struct Tensor {
+    /// Type of the elements, `TF_DataType`.
+    pub code: i32,
+    /// The extents.
+    pub extents: Extents,
+    /// The elements.
+    pub storage: Storage,
+}
+
+/// Memory of a tensor.
+#[derive(Clone)]
+pub enum Storage {
+    /// None: the tensor has no elements yet.
+    Nothing,
+    /// Memory of the host.
+    Host(Arc<Held>),
+    /// Strings.
+    Strings(Arc<Cells>),
+    /// Memory of the plugin.
+    Plugin(Arc<Foreign>),
+}
+
+/// Memory of the host, with a right to it.
+pub struct Held {
+    buffer: HostBuffer,
+    memory: Memory,
+    is_written: bool,
+    right: Mutex<Option<Right>>,
+}
+
+#[expect(dead_code, reason = "rights are dropped")]
+enum Right {
+    Reading(OwnedReading),
+    Writing(OwnedWriting),
+}
+
+impl Held {
+    /// Takes the right to write a buffer, which nobody else uses.
+    fn writing(buffer: HostBuffer) -> Result<Held, Error> {
+        let writing = buffer.clone().write_owned()?;
+        Ok(Held {
+            memory: Memory::at(writing.start()),
+            buffer,
+            is_written: true,
+            right: Mutex::new(Some(Right::Writing(writing))),
+        })
+    }
+
+    /// Takes a right to read a buffer.
+    fn reading(buffer: HostBuffer) -> Result<Held, Error> {
+        let reading = buffer.clone().read_owned()?;
+        let bytes: &[u8] = &reading;
+        Ok(Held {
+            memory: Memory::at(std::ptr::NonNull::from(bytes).cast()),
+            buffer,
+            is_written: false,
+            right: Mutex::new(Some(Right::Reading(reading))),
+        })
+    }
+
+    /// Ends the right: the plugin has written, or read, what it wanted.
+    fn release(&self) {
+        let right = self.right.lock();
+        drop(right.unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// Returns the number of elements of extents; `None` if one is negative or there are too many.
+pub fn n_elements(extents: &[i64]) -> Option<usize> {
+    let mut extents = extents.iter();
+    extents.try_fold(1_usize, |n, extent| {
+        n.checked_mul(usize::try_from(*extent).ok()?)
+    })
+}
+
+impl Tensor {
+    /// Makes a tensor of zeros, or of empty strings.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a type or for extents that no tensor has, `ResourceExhausted` if there is no memory.
+    pub fn zeroed(
+        allocator: &Arc<dyn HostAllocator>,
+        code: i32,
+        extents: &[i64],
+    ) -> Result<Tensor, Error> {
+        let Some(n) = n_elements(extents) else {
+            let shape = format!("{extents:?}");
+            return Err(Error::invalid_argument(format!(
+                "expected extents of a tensor, found {shape}"
+            )));
+        };
+        let storage = match code {
+            dtype::STRING => {
+                let room = n.checked_mul(dtype::STRING_BYTES);
+                if room.is_none_or(|room| room > isize::MAX as usize / 2) {
+                    return Err(Error::resource_exhausted("too many strings"));
+                }
+                Storage::Strings(Arc::new(Cells::new(n)))
+            }
+            _ => {
+                let metadata = metadata(code, extents)?;
+                let tensor = DenseHostTensor::zeroed(allocator, metadata)?;
+                Storage::Host(Arc::new(Held::writing(tensor.into_buffer())?))
+            }
+        };
+        Ok(Tensor {
+            code,
+            extents: Extents::from_slice(extents),
+            storage,
+        })
+    }
+
+    /// Makes a tensor in memory of the plugin.
+    pub fn of_plugin(code: i32, extents: &[i64], memory: Foreign) -> Tensor {
+        Tensor {
+            code,
+            extents: Extents::from_slice(extents),
+            storage: Storage::Plugin(Arc::new(memory)),
+        }
+    }
+
+    /// Makes a tensor without type and elements, to be filled by the host.
+    pub fn empty() -> Tensor {
+        Tensor {
+            code: dtype::FLOAT,
+            extents: Extents::new(),
+            storage: Storage::Nothing,
+        }
+    }
+
+    /// Makes a plugin's view of a tensor of the runtime.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for types that plugins don't have, and for tensors on devices; `FailedPrecondition` if somebody
+    /// is writing the tensor.
+    pub fn of_host(
+        tensor: &tfrt_tensor::Tensor,
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<Tensor, Error> {
+        let metadata = tensor.metadata();
+        let code = code_of(metadata)?;
+        let extents: Option<Extents> = metadata
+            .shape
+            .extents()
+            .map(|extent| i64::try_from(extent).ok())
+            .collect();
+        let extents = extents.ok_or_else(|| Error::invalid_argument("an extent is too large"))?;
+        let dense;
+        let storage = match tensor {
+            tfrt_tensor::Tensor::String(strings) => {
+                Storage::Strings(Arc::new(Cells::viewing(strings.clone())))
+            }
+            tfrt_tensor::Tensor::Dense(own) if is_aligned(own.buffer()) => {
+                Storage::Host(Arc::new(Held::reading(own.buffer().clone())?))
+            }
+            // Kernels rely on the alignment: a part of a tensor, or a constant in a file, may have another.
+            tfrt_tensor::Tensor::Dense(own) => {
+                let read = own.read()?;
+                let copy = HostBuffer::copy_of(allocator, read.bytes());
+                let copy =
+                    copy.ok_or_else(|| Error::resource_exhausted("no memory for an input"))?;
+                Storage::Host(Arc::new(Held::reading(copy)?))
+            }
+            other => {
+                dense = convert::to_format(other, TensorFormat::DenseHost, allocator)?;
+                let buffer = dense.as_dense()?.buffer().clone();
+                Storage::Host(Arc::new(Held::reading(buffer)?))
+            }
+        };
+        Ok(Tensor {
+            code,
+            extents,
+            storage,
+        })
+    }
+
+    /// Makes a plugin's view of a dense tensor that nobody else holds, to be written.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for types that plugins don't have.
+    pub fn of_sole(tensor: DenseHostTensor) -> Result<Tensor, Error> {
+        let code = code_of(tensor.metadata())?;
+        let extents = tensor
+            .shape()
+            .extents()
+            .map(|extent| extent as i64)
+            .collect();
+        let mut tensor = tensor;
+        if !tensor.is_sole() {
+            return Err(Error::internal(
+                "a tensor that was given for good is shared",
+            ));
+        }
+        let held = Held::writing(tensor.into_buffer())?;
+        Ok(Tensor {
+            code,
+            extents,
+            storage: Storage::Host(Arc::new(held)),
+        })
+    }
+
+    /// Returns the tensor of the runtime. The plugin's right to write it ends.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the memory does not fit type and shape.
+    pub fn to_host(
+        &self,
+        allocator: &Arc<dyn HostAllocator>,
+    ) -> Result<tfrt_tensor::Tensor, Error> {
+        match &self.storage {
+            Storage::Strings(cells) => {
+                let shape = TensorShape::from_i64(&self.extents)?;
+                let strings = StringHostTensor::collect(allocator, shape, cells.to_strings())?;
+                Ok(strings.into())
+            }
+            Storage::Host(held) => {
+                held.release();
+                let metadata = metadata(self.code, &self.extents)?;
+                Ok(DenseHostTensor::new(metadata, held.buffer.clone())?.into())
+            }
+            Storage::Plugin(memory) => {
+                let metadata = metadata(self.code, &self.extents)?;
+                let buffer = HostBuffer::from_owner(memory.clone().first(metadata.len_bytes()?));
+                Ok(DenseHostTensor::new(metadata, buffer)?.into())
+            }
+            Storage::Nothing => Err(Error::internal("the plugin's tensor has no elements")),
+        }
+    }
+
+    /// Returns the number of elements.
+    pub fn n_elements(&self) -> usize {
+        n_elements(&self.extents).unwrap_or(0)
+    }
+
+    /// Returns the number of bytes of the memory.
+    pub fn len_bytes(&self) -> usize {
+        match &self.storage {
+            Storage::Nothing => 0,
+            Storage::Host(held) => held.buffer.len_bytes(),
+            Storage::Strings(cells) => cells.len() * dtype::STRING_BYTES,
+            Storage::Plugin(memory) => memory.len_bytes(),
+        }
+    }
+
+    /// Returns the memory of the elements.
+    pub fn memory(&self) -> Memory {
+        match &self.storage {
+            Storage::Nothing => Memory::default(),
+            Storage::Host(held) => held.memory,
+            Storage::Strings(cells) => cells.memory(),
+            Storage::Plugin(memory) => memory.memory(),
+        }
+    }
+
+    /// Returns whether nobody else holds the memory.
+    pub fn is_alone(&self) -> bool {
+        match &self.storage {
+            Storage::Host(held) => Arc::strong_count(held) == 1,
+            Storage::Strings(cells) => Arc::strong_count(cells) == 1,
+            Storage::Plugin(memory) => Arc::strong_count(memory) == 1,
+            Storage::Nothing => true,
+        }
+    }
+
+    /// Returns whether this is the only holder of memory of the host that may be written: then another tensor may take
+    /// the memory over.
+    pub fn is_sole(&self) -> bool {
+        match &self.storage {
+            Storage::Host(held) => held.is_written && Arc::strong_count(held) == 1,
+            Storage::Strings(cells) => Arc::strong_count(cells) == 1,
+            Storage::Nothing | Storage::Plugin(_) => false,
+        }
+    }
+}
+
+/// Returns whether a buffer begins where kernels expect a tensor to begin.
+pub fn is_aligned(buffer: &HostBuffer) -> bool {
+    buffer.len_bytes() == 0 || buffer.address().is_multiple_of(BUFFER_ALIGNMENT)
+}
+
+fn code_of(metadata: &TensorMetadata) -> Result<i32, Error> {
+    dtype::code(metadata.dtype).ok_or_else(|| {
+        let dtype = metadata.dtype;
+        Error::invalid_argument(format!("plugins have no type of elements {dtype}"))
+    })
+}
+
+/// Returns type and shape as the runtime has them.
+///
+/// # Errors
+///
+/// `InvalidArgument` for a type or for extents that no tensor has.
+pub fn metadata(code: i32, extents: &[i64]) -> Result<TensorMetadata, Error> {
+    let dtype = dtype::of_code(code).ok_or_else(|| {
+        let name = dtype::name(code);
+        Error::invalid_argument(format!("expected a type of elements, found {name}"))
+    })?;
+    Ok(TensorMetadata::new(dtype, TensorShape::from_i64(extents)?))
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}", dtype::name(self.code), self.extents)
+    }
+}

@@ -1,0 +1,120 @@
+//! `tfrt plugin`: libraries of kernels that are built on TensorFlow's C headers; and the plugins of a run.
+
+use std::path::Path;
+
+use serde::Serialize;
+use tfrt::capi::codes;
+use tfrt::capi::{LoadError, functions};
+use tfrt::{Plugin, PluginOps, RuntimeBuilder};
+
+use super::{print_json, print_line};
+use crate::console::Console;
+use crate::failure::{ExitStatus, Failure};
+use crate::options::{PluginCommand, PluginFunctionsOptions, PluginOptions, UsedPlugins};
+
+mod call;
+mod check;
+mod values;
+
+/// Looks at plugins, or calls an operation of one.
+pub fn plugin(options: &PluginOptions, console: &Console) -> Result<ExitStatus, Failure> {
+    match &options.command {
+        PluginCommand::Check(options) => check::check(options),
+        PluginCommand::Call(options) => call::call(options, console),
+        PluginCommand::Functions(options) => functions(options),
+    }
+}
+
+/// Loads the plugins of a run, and adds their operations to its runtime.
+pub fn used(used: &UsedPlugins, builder: RuntimeBuilder) -> Result<RuntimeBuilder, Failure> {
+    if used.plugins.is_empty() {
+        return Ok(builder);
+    }
+    let plugins = used.plugins.iter().map(|path| load(path));
+    let plugins: Vec<Plugin> = plugins.collect::<Result<_, _>>()?;
+    let mut ops = PluginOps::new(&plugins);
+    for (from, to) in &used.renamed {
+        if !ops.names().contains(to) {
+            return Err(Failure::Rejected {
+                code: Some(codes::NOT_LOADED),
+                message: format!("--plugin-map: no plugin has a kernel of '{to}'"),
+                help: tfrt::ir::similar::nearest(to, ops.names().iter().map(String::as_str))
+                    .map(|nearest| format!("there is an operation '{nearest}'")),
+            });
+        }
+        ops = ops.renamed(from, to);
+    }
+    if used.first {
+        ops = ops.first();
+    }
+    let is_built_in = |op: &str| {
+        let name = op.strip_prefix("tf.").and_then(tfrt::ops::names::tf::name);
+        name.is_some()
+    };
+    if let Some(first) = ops.clashes(is_built_in).first() {
+        return Err(Failure::Rejected {
+            code: Some(codes::CLASH),
+            message: format!("{first}, clashes with tfrt's own kernel: both are of priority 0"),
+            help: Some("--plugin-first lets the plugin's come first".to_owned()),
+        });
+    }
+    Ok(builder.plugins(ops))
+}
+
+/// Loads a plugin that the command line names.
+#[expect(unsafe_code, reason = "loading runs foreign code")]
+fn load(path: &Path) -> Result<Plugin, Failure> {
+    // SAFETY: the caller of the command has named the library, and trusts it.
+    let loaded = unsafe { Plugin::load(path) };
+    loaded.map_err(refused)
+}
+
+fn refused(error: LoadError) -> Failure {
+    let notes = error.notes.join(", ");
+    Failure::Rejected {
+        code: Some(error.code),
+        message: match notes.is_empty() {
+            true => error.message,
+            false => format!("{}: {notes}", error.message),
+        },
+        help: Some("`tfrt plugin check` looks at a library without running it".to_owned()),
+    }
+}
+
+#[derive(Serialize)]
+struct FunctionReport {
+    name: &'static str,
+    header: &'static str,
+    declaration: String,
+    summary: &'static str,
+}
+
+fn functions(options: &PluginFunctionsOptions) -> Result<ExitStatus, Failure> {
+    if options.header {
+        print_line(functions::header().trim_end())?;
+        return Ok(ExitStatus::Fine);
+    }
+    let reports = functions::FUNCTIONS.iter().map(|function| FunctionReport {
+        name: function.name,
+        header: function.header,
+        declaration: function.declaration(),
+        summary: function.summary,
+    });
+    let reports: Vec<FunctionReport> = reports.collect();
+    if options.json {
+        print_json(&serde_json::json!({
+            "schema": "tfrt.plugin-functions/1",
+            "functions": reports,
+        }))?;
+        return Ok(ExitStatus::Fine);
+    }
+    let mut header = "";
+    for report in reports {
+        if report.header != header {
+            header = report.header;
+            print_line(&format!("{header}:"))?;
+        }
+        print_line(&format!("  {}\n      {}", report.name, report.summary))?;
+    }
+    Ok(ExitStatus::Fine)
+}
