@@ -1,0 +1,3 @@
+//! Tests of GPUs, on the simulated driver.
+
+mod sim;
