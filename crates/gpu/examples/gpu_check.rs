@@ -24,7 +24,11 @@ fn main() {
     println!("{} opened in {:?}", cuda.library(), begin.elapsed());
     let driver: Arc<dyn Driver> = Arc::new(cuda);
     let device = driver.device(0).expect("there is a device");
-    println!("version {:?}, {:?}", driver.version(), driver.properties(device));
+    println!(
+        "version {:?}, {:?}",
+        driver.version(),
+        driver.properties(device)
+    );
     if std::env::args().nth(1).as_deref() == Some("sticky") {
         conformance::sticky(&driver);
         println!("passed: a lost context stays lost");
@@ -41,7 +45,11 @@ fn main() {
         let word = if passed { "passed" } else { "FAILED" };
         println!("{word}: {promise} ({:?})", begin.elapsed());
     }
-    println!("{} of {} passed", conformance::checks().len() as u32 - n_failed, conformance::checks().len());
+    println!(
+        "{} of {} passed",
+        conformance::checks().len() as u32 - n_failed,
+        conformance::checks().len()
+    );
     for (name, ptx) in [
         ("pointwise", include_str!("../kernels/pointwise.ptx")),
         ("matrix", include_str!("../kernels/matrix.ptx")),

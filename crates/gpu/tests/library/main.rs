@@ -1,3 +1,5 @@
 //! Tests of GPUs, on the simulated driver.
 
+mod device;
+mod rows;
 mod sim;

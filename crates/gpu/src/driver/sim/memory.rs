@@ -236,8 +236,10 @@ impl Memory {
                 continue;
             }
             is_before(block.reader[byte], 1);
-            for other in block.readers.remove(&byte).unwrap_or_default() {
-                is_before(other, 1);
+            if !block.readers.is_empty() {
+                for other in block.readers.remove(&byte).unwrap_or_default() {
+                    is_before(other, 1);
+                }
             }
             block.flags[byte] |= WRITTEN;
             block.writer[byte] = id;
