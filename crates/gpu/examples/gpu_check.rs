@@ -8,9 +8,16 @@ use std::process::exit;
 use std::sync::Arc;
 use std::time::Instant;
 
+use tfrt_gpu::GpuDevice;
 use tfrt_gpu::conformance::{self, Bed};
 use tfrt_gpu::driver::Driver;
 use tfrt_gpu::driver::cuda::Cuda;
+use tfrt_host::HostContext;
+use tfrt_host::device::Device;
+use tfrt_host::kernel::KernelRegistry;
+
+#[path = "../tests/library/rows.rs"]
+mod rows;
 
 fn main() {
     let begin = Instant::now();
@@ -35,7 +42,7 @@ fn main() {
         return;
     }
     let begin = Instant::now();
-    let context = driver.retain_primary(device).expect("it has a context");
+    driver.retain_primary(device).expect("it has a context");
     println!("context made in {:?}", begin.elapsed());
     let mut n_failed = 0;
     for (promise, check) in conformance::checks() {
@@ -50,16 +57,34 @@ fn main() {
         conformance::checks().len() as u32 - n_failed,
         conformance::checks().len()
     );
-    for (name, ptx) in [
-        ("pointwise", include_str!("../kernels/pointwise.ptx")),
-        ("matrix", include_str!("../kernels/matrix.ptx")),
-        ("rows", include_str!("../kernels/rows.ptx")),
-    ] {
-        let begin = Instant::now();
-        match driver.load_module(context, ptx.as_bytes()) {
-            Ok(_) => println!("{name}.ptx loaded in {:?}", begin.elapsed()),
-            Err(error) => println!("{name}.ptx: {error}"),
+    let begin = Instant::now();
+    let of_device = || {
+        tfrt_host::device::conformance::suite(&|id| {
+            let host = HostContext::builder(KernelRegistry::new()).build();
+            let device = GpuDevice::new(driver.clone(), 0, host.allocator().clone());
+            let device = device.expect("there is a device");
+            device.number(id);
+            let device: Arc<dyn Device> = Arc::new(device);
+            device
+        });
+    };
+    let passed = catch_unwind(AssertUnwindSafe(of_device)).is_ok();
+    n_failed += u32::from(!passed);
+    println!(
+        "{}: the promises of devices ({:?})",
+        if passed { "passed" } else { "FAILED" },
+        begin.elapsed()
+    );
+    let (mut n_rows, mut n_rows_passed) = (0, 0);
+    for seed in 1..=3 {
+        for (passed, line) in rows::compare(&driver, seed) {
+            n_rows += 1;
+            n_rows_passed += u32::from(passed);
+            if seed == 1 || !passed {
+                println!("{}: {line}", if passed { "passed" } else { "FAILED" });
+            }
         }
     }
-    exit(i32::from(n_failed > 0));
+    println!("{n_rows_passed} of {n_rows} calls of rows as on the processor");
+    exit(i32::from(n_failed > 0 || n_rows_passed < n_rows));
 }

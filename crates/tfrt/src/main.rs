@@ -68,6 +68,7 @@ fn execute(command: &Command, console: &Console) -> ExitStatus {
         Command::Check(options) => commands::check::check(options, console),
         Command::Inspect(options) => commands::inspect::inspect(options, console),
         Command::Kernels(options) => commands::kernels::kernels(options),
+        Command::Devices(_) => commands::devices::devices(),
         Command::Explain(options) => commands::explain::explain(options),
         Command::Lsp(options) => commands::lsp::lsp(options),
         Command::Completions(options) => commands::completions::completions(options),

@@ -16,6 +16,8 @@ use tfrt::{Limits, Untrusted};
 use tfrt_compiler::pipeline::Pipeline;
 use tfrt_run::QueueOption;
 
+use crate::commands::devices::DeviceOption;
+
 pub use bench::BenchOptions;
 pub use inspect::{DecompileOptions, DiffOptions, DumpOptions, ExplainOptions};
 pub use model::{DimOptions, InputOptions, InspectOptions, OutputOptions, StateOptions, View};
@@ -102,6 +104,7 @@ pub enum Command {
     Check(CheckOptions),
     Inspect(Box<InspectOptions>),
     Kernels(KernelsOptions),
+    Devices(DevicesOptions),
     Explain(ExplainOptions),
     Lsp(LspOptions),
     Completions(CompletionsOptions),
@@ -189,6 +192,10 @@ pub struct RunOptions {
     /// Run the nodes of a model as they are, each by its own kernel, instead of making its graph faster first
     #[arg(long)]
     pub no_optimize: bool,
+
+    /// Run what a model has for this device there, and the rest on the processor: `cpu:0`, `gpu:0`
+    #[arg(long, value_name = "NAME", value_parser = DeviceOption::parse, conflicts_with = "untrusted")]
+    pub device: Option<DeviceOption>,
 
     #[command(flatten)]
     pub limits: LimitOptions,
@@ -415,6 +422,13 @@ pub struct KernelsOptions {
     #[arg(long)]
     pub json: bool,
 }
+
+/// List the devices that models run on, and say why others are not there
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tfrt devices")]
+pub struct DevicesOptions {}
 
 /// Serve an editor: what is wrong, what things are, where they are defined
 #[derive(Debug, Args)]

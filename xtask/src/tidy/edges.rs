@@ -17,6 +17,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("tensor", &["host", "ops"]),
     ("kernels", &["host", "ops", "tensor"]),
     ("corert", &["host", "ops", "tensor"]),
+    ("gpu", &["host", "ops", "tensor"]),
     ("run", &["async", "bef", "host", "kernels"]),
     ("oracle", &["ir"]),
     ("lsp", &["ir"]),
@@ -46,7 +47,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "tfrt",
         &[
             "async", "bef", "ir", "ops", "compiler", "import", "host", "tensor", "kernels",
-            "corert", "lsp", "run",
+            "corert", "gpu", "lsp", "run",
         ],
     ),
 ];
