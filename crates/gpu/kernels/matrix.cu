@@ -4,59 +4,85 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 
 // The product of two matrices for each of a batch (`blockIdx.z`): C[m, n] = sum over k of A[m, k] * B[k, n]. Steps of A
-// and B along both dimensions are given, so that either may be transposed. A block of 256 threads makes a tile of
-// 64 by 64, 4 by 4 of them a thread.
+// and B along both dimensions are given, so that either may be transposed.
 struct Dot {
     u32 m, n, k, a_row, a_column, b_row, b_column;
     u64 a_batch, b_batch;
 };
 
-#define TILE 64
-#define DEPTH 16
-
-extern "C" __global__ void __launch_bounds__(256) dot_f32(float *c, const float *a, const float *b, Dot d) {
-    __shared__ float left[DEPTH][TILE + 4];
-    __shared__ float right[DEPTH][TILE + 4];
+// A block of 256 threads makes a tile of TILE by TILE, EACH by EACH of them a thread, in groups of four that lie TILE / EACH
+// * 4 apart. DEPTH columns of A and rows of B are in shared memory, while the next ones are on their way.
+template <int TILE, int EACH, int DEPTH>
+__device__ __forceinline__ void product(float *c, const float *a, const float *b, const Dot &d) {
+    __shared__ __align__(16) float left[2][DEPTH][TILE + 4];
+    __shared__ __align__(16) float right[2][DEPTH][TILE + 4];
+    const int n_groups = EACH / 4, apart = TILE / n_groups;
     u32 t = threadIdx.x, tx = t % 16, ty = t / 16;
     u32 row = blockIdx.y * TILE, column = blockIdx.x * TILE;
     a += blockIdx.z * d.a_batch;
     b += blockIdx.z * d.b_batch;
     c += (u64)blockIdx.z * d.m * d.n;
-    float sums[4][4] = {};
+    // Neighbours in a warp read neighbours in memory.
+    bool a_along = d.a_column == 1, b_along = d.b_column == 1;
+    float next_a[4], next_b[4], sums[EACH][EACH] = {};
+    u32 which = 0;
+    u32 n_turns = (d.k + DEPTH - 1) / DEPTH;
 #pragma unroll 1
-    for (u32 k = 0; k < d.k; k += DEPTH) {
-#pragma unroll
-        for (u32 i = 0; i < 4; i++) {
-            u32 at = t + i * 256;
-            // Neighbours in a warp read neighbours in memory.
-            u32 la = d.a_column == 1 ? at % DEPTH : at / TILE, lm = d.a_column == 1 ? at / DEPTH : at % TILE;
-            u32 lb = d.b_column == 1 ? at / TILE : at % DEPTH, ln = d.b_column == 1 ? at % TILE : at / DEPTH;
-            left[la][lm] = row + lm < d.m && k + la < d.k ? a[(u64)(row + lm) * d.a_row + (u64)(k + la) * d.a_column] : 0.0f;
-            right[lb][ln] = column + ln < d.n && k + lb < d.k ? b[(u64)(k + lb) * d.b_row + (u64)(column + ln) * d.b_column] : 0.0f;
-        }
-        __syncthreads();
-#pragma unroll 4
-        for (u32 j = 0; j < DEPTH; j++) {
-            float x[4], y[4];
+    for (u32 turn = 0; turn <= n_turns; turn++) {
+        u32 k = turn * DEPTH;
+        if (turn < n_turns) {
 #pragma unroll
             for (u32 i = 0; i < 4; i++) {
-                x[i] = left[j][ty * 4 + i];
-                y[i] = right[j][tx * 4 + i];
+                u32 at = t + i * 256;
+                u32 ka = k + (a_along ? at % DEPTH : at / TILE), m = row + (a_along ? at / DEPTH : at % TILE);
+                u32 kb = k + (b_along ? at / TILE : at % DEPTH), n = column + (b_along ? at % TILE : at / DEPTH);
+                next_a[i] = m < d.m && ka < d.k ? a[(u64)m * d.a_row + (u64)ka * d.a_column] : 0.0f;
+                next_b[i] = n < d.n && kb < d.k ? b[(u64)kb * d.b_row + (u64)n * d.b_column] : 0.0f;
             }
+        }
+        if (turn > 0) {
+#pragma unroll 2
+            for (u32 j = 0; j < DEPTH; j++) {
+                float x[EACH], y[EACH];
 #pragma unroll
-            for (u32 p = 0; p < 4; p++)
+                for (int g = 0; g < n_groups; g++) {
+                    float4 p = *(const float4 *)&left[which][j][g * apart + ty * 4];
+                    float4 q = *(const float4 *)&right[which][j][g * apart + tx * 4];
+                    x[g * 4] = p.x, x[g * 4 + 1] = p.y, x[g * 4 + 2] = p.z, x[g * 4 + 3] = p.w;
+                    y[g * 4] = q.x, y[g * 4 + 1] = q.y, y[g * 4 + 2] = q.z, y[g * 4 + 3] = q.w;
+                }
 #pragma unroll
-                for (u32 q = 0; q < 4; q++) sums[p][q] = fmaf(x[p], y[q], sums[p][q]);
+                for (int p = 0; p < EACH; p++)
+#pragma unroll
+                    for (int q = 0; q < EACH; q++) sums[p][q] = fmaf(x[p], y[q], sums[p][q]);
+            }
+        }
+        which ^= 1;
+        if (turn < n_turns) {
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+                u32 at = t + i * 256;
+                left[which][a_along ? at % DEPTH : at / TILE][a_along ? at / DEPTH : at % TILE] = next_a[i];
+                right[which][b_along ? at / TILE : at % DEPTH][b_along ? at % TILE : at / DEPTH] = next_b[i];
+            }
         }
         __syncthreads();
     }
 #pragma unroll
-    for (u32 p = 0; p < 4; p++)
+    for (int p = 0; p < EACH; p++)
 #pragma unroll
-        for (u32 q = 0; q < 4; q++) {
-            u32 i = row + ty * 4 + p, j = column + tx * 4 + q;
+        for (int q = 0; q < EACH; q++) {
+            u32 i = row + p / 4 * apart + ty * 4 + p % 4, j = column + q / 4 * apart + tx * 4 + q % 4;
             if (i < d.m && j < d.n) c[(u64)i * d.n + j] = sums[p][q];
         }
+}
+
+extern "C" __global__ void __launch_bounds__(256) dot_64_f32(float *c, const float *a, const float *b, Dot d) {
+    product<64, 4, 16>(c, a, b, d);
+}
+
+extern "C" __global__ void __launch_bounds__(256) dot_128_f32(float *c, const float *a, const float *b, Dot d) {
+    product<128, 8, 8>(c, a, b, d);
 }
 
 // Elements of another order: those of the result lie one after the other, those of the operand by steps.

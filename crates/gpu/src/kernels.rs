@@ -368,16 +368,25 @@ pub(crate) fn dot(
     // Words of eight bytes begin at a multiple of eight.
     layout.extend([a_step, b_step].iter().flat_map(|step| step.to_ne_bytes()));
     let pointers = [c_at, a_at, b_at].map(|at| Argument::Pointer(Some(at)));
-    let blocks = [n.div_ceil(64), m.div_ceil(64), n_batches].map(count);
+    // Large tiles where they keep all multiprocessors busy.
+    let shared = shared(c)?;
+    let n_large = m.div_ceil(128) * n.div_ceil(128) * n_batches;
+    let is_large = n_large >= shared.stream.context().properties().n_multiprocessors as usize;
+    let (tile, name) = if is_large {
+        (128, "dot_128_f32")
+    } else {
+        (64, "dot_64_f32")
+    };
+    let blocks = [n.div_ceil(tile), m.div_ceil(tile), n_batches].map(count);
     let grid = Grid {
         blocks,
         threads: [256, 1, 1],
         shared_bytes: 0,
     };
     let launch = Launch {
-        shared: shared(c)?,
+        shared,
         part: Part::Matrix,
-        name: "dot_f32",
+        name,
         grid,
     };
     // SAFETY: the kernel writes `m` times `n` elements for each batch, and reads those of both operands whose row and

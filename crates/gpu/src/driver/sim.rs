@@ -392,7 +392,8 @@ impl Driver for Sim {
             name: format!("simulated device {}", device.0),
             capability: (7, 5),
             len_bytes: call.state.options.len_bytes,
-            n_multiprocessors: 1,
+            // So few that some products of tests are large.
+            n_multiprocessors: 4,
             max_threads: 1024,
             max_block: [1024, 1024, 64],
             max_grid: [i32::MAX as u32, 65535, 65535],

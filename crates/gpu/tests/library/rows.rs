@@ -109,6 +109,11 @@ const CASES: &[Case] = &[
     case("ge", TWO, WIDE, 0.0),
     case("dot", &[&[5, 7], &[7, 3]], WIDE, 1e-5),
     case("dot", &[&[65, 33], &[33, 70]], WIDE, 1e-4),
+    case("dot", &[&[130, 20], &[20, 260]], WIDE, 1e-4),
+    case("dot", &[&[20, 130], &[260, 20]], WIDE, 1e-4).with(&[
+        ("transpose_a", Value::Int(1)),
+        ("transpose_b", Value::Int(1)),
+    ]),
     case("dot", &[&[7, 65], &[7, 66]], WIDE, 1e-4).with(&[("transpose_a", Value::Int(1))]),
     case("dot", &[&[65, 18], &[70, 18]], WIDE, 1e-4).with(&[("transpose_b", Value::Int(1))]),
     case("dot", &[&[3, 4, 5], &[5, 2]], WIDE, 1e-5),
@@ -153,6 +158,20 @@ const CASES: &[Case] = &[
         1e-5,
     )
     .with(&[("kind", Value::Text("batch"))]),
+];
+
+/// What takes a simulated GPU too long.
+const LARGE: &[Case] = &[
+    case("add", &[&[3, 1 << 20], &[1 << 20]], WIDE, 0.0),
+    case("dot", &[&[1500, 700], &[700, 1501]], (-1.0, 1.0), 1e-4),
+    case("dot", &[&[700, 1500], &[1501, 700]], (-1.0, 1.0), 1e-4).with(&[
+        ("transpose_a", Value::Int(1)),
+        ("transpose_b", Value::Int(1)),
+    ]),
+    case("softmax", &[&[1000, 3000]], WIDE, 1e-6),
+    case("reduce", &[&[1000, 3000]], (-1.0, 1.0), 1e-4)
+        .with(&[("kind", Value::Text("sum")), ("axes", Value::Ints(&[0]))]),
+    case("transpose", &[&[1000, 3001]], WIDE, 0.0),
 ];
 
 /// A host with a GPU.
@@ -231,8 +250,8 @@ impl Bed {
     }
 }
 
-/// Runs each case on a GPU and on the processor; returns a line for each, and whether it passed.
-pub fn compare(driver: &Arc<dyn Driver>, seed: u32) -> Vec<(bool, String)> {
+/// Runs each case, on a real GPU large ones too, on the GPU and on the processor; returns a line for each, and whether it passed.
+pub fn compare(driver: &Arc<dyn Driver>, seed: u32, is_real: bool) -> Vec<(bool, String)> {
     let bed = Bed::new(driver.clone());
     let compare_one = |case: &Case| {
         let what = format!("{} {:?} {:?}", case.op, case.shapes, case.attributes);
@@ -280,7 +299,8 @@ pub fn compare(driver: &Arc<dyn Driver>, seed: u32) -> Vec<(bool, String)> {
             format!("{what}: {worst:e} of {:e}", case.tolerance),
         )
     };
-    CASES.iter().map(compare_one).collect()
+    let large = if is_real { LARGE } else { &[] };
+    CASES.iter().chain(large).map(compare_one).collect()
 }
 
 #[cfg(test)]
@@ -298,7 +318,7 @@ mod tests {
                 ..SimOptions::default()
             });
             let driver: Arc<dyn Driver> = Arc::new(sim.clone());
-            let lines = compare(&driver, seed as u32);
+            let lines = compare(&driver, seed as u32, false);
             let failed: Vec<_> = lines.iter().filter(|(passed, _)| !passed).collect();
             assert!(failed.is_empty(), "{policy:?}: {failed:#?}");
             assert_eq!(sim.findings(), []);
