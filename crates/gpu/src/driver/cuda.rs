@@ -6,23 +6,28 @@
 
 #![expect(unsafe_code, reason = "calls of the driver's functions")]
 
-use std::collections::{HashMap, VecDeque};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
 use std::path::Path;
 use std::ptr::{null, null_mut, with_exposed_provenance_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cudarc::driver::sys;
-use tfrt_host::memory::{HostBuffer, OwnedReading, OwnedWriting};
+use tfrt_host::memory::HostBuffer;
 
 use super::load::{self, Functions};
 use super::{
     Argument, DeviceOrdinal, DevicePointer, DeviceProperties, Driver, Fill, FunctionInfo, GpuError,
     GpuErrorKind, GpuResult, Grid, MemoryInfo, Platform, RawContext, RawEvent, RawFunction,
     RawModule, RawPinned, RawStream, Transfer,
+};
+
+mod owned;
+
+use owned::{
+    Context, Event, Kernel, Module, Pinned, Right, Stream, Table, call, let_go, lock, pointer,
 };
 
 const SUCCESS: u32 = 0;
@@ -44,118 +49,10 @@ struct Inner {
     pinned: Table<Pinned>,
 }
 
-/// Things by their handles.
-struct Table<T>(RwLock<HashMap<u64, Arc<T>>>);
-
-struct Context {
-    address: usize,
-    // The kernel that was launched last.
-    last: Mutex<Option<Arc<Kernel>>>,
-}
-
-struct Stream {
-    functions: Arc<Functions>,
-    context: Arc<Context>,
-    address: usize,
-    kept: Mutex<Kept>,
-}
-
-/// Rights of copies that may not be over, by number.
-#[derive(Default)]
-struct Kept {
-    n_copies: u64,
-    rights: VecDeque<(u64, Right)>,
-}
-
-/// A right that is held and not used.
-#[expect(dead_code, reason = "what is held is never looked at")]
-enum Right {
-    Reading(OwnedReading),
-    Writing(OwnedWriting),
-}
-
-struct Event {
-    functions: Arc<Functions>,
-    context: Arc<Context>,
-    address: usize,
-    // The stream of the last record, and the number of its last copy before.
-    record: Mutex<Option<(Weak<Stream>, u64)>>,
-}
-
-struct Module {
-    functions: Arc<Functions>,
-    context: Arc<Context>,
-    address: usize,
-}
-
-struct Kernel {
-    name: String,
-    module: Arc<Module>,
-    handle: u64,
-    address: usize,
-}
-
-struct Pinned {
-    functions: Arc<Functions>,
-    context: Arc<Context>,
-    buffer: HostBuffer,
-}
-
-impl<T> Table<T> {
-    fn new() -> Table<T> {
-        Table(RwLock::default())
-    }
-
-    fn add(&self, handle: u64, value: Arc<T>) {
-        self.0
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(handle, value);
-    }
-
-    fn get(&self, handle: u64, call: &'static str) -> GpuResult<Arc<T>> {
-        let found = self
-            .0
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&handle)
-            .cloned();
-        found.ok_or_else(|| GpuError::new(call, "CUDA_ERROR_INVALID_HANDLE", GpuErrorKind::Refused))
-    }
-
-    fn take(&self, handle: u64, call: &'static str) -> GpuResult<Arc<T>> {
-        let found = self
-            .0
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&handle);
-        found.ok_or_else(|| GpuError::new(call, "CUDA_ERROR_INVALID_HANDLE", GpuErrorKind::Refused))
-    }
-}
-
 impl fmt::Debug for Cuda {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Cuda({})", self.0.library)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn pointer<T>(address: usize) -> *mut T {
-    with_exposed_provenance_mut(address)
-}
-
-/// Calls one of the driver's functions, `call!(functions, init(0))`, and returns its code.
-///
-/// Each use says why the arguments are what the function asks for.
-macro_rules! call {
-    ($functions:expr, $name:ident($($argument:expr),*)) => {
-        // SAFETY: the arguments have the types of NVIDIA's headers (`load.rs`); handles come from tables, which hold what
-        // they name while this call lasts; addresses of results are those of variables beside the call.
-        unsafe { ($functions.$name)($($argument),*) }
-    };
 }
 
 impl Cuda {
@@ -347,54 +244,6 @@ fn ordinal(device: DeviceOrdinal) -> c_int {
 
 fn positive(value: i32) -> u32 {
     u32::try_from(value).unwrap_or(0)
-}
-
-impl Stream {
-    /// Lets go of the rights of copies up to a number.
-    fn let_go(&self, up_to: u64) {
-        let mut dropped = Vec::new();
-        let mut kept = lock(&self.kept);
-        while kept
-            .rights
-            .front()
-            .is_some_and(|(number, _)| *number <= up_to)
-        {
-            dropped.extend(kept.rights.pop_front());
-        }
-        drop(kept);
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        let _entered = call!(self.functions, set_current(pointer(self.context.address)));
-        if !lock(&self.kept).rights.is_empty() {
-            // Copies may be under way. If this fails the context is lost, and nothing runs in it any more.
-            let _waited = call!(self.functions, stream_synchronize(pointer(self.address)));
-        }
-        let _destroyed = call!(self.functions, stream_destroy(pointer(self.address)));
-    }
-}
-
-impl Drop for Event {
-    fn drop(&mut self) {
-        let _entered = call!(self.functions, set_current(pointer(self.context.address)));
-        let _destroyed = call!(self.functions, event_destroy(pointer(self.address)));
-    }
-}
-
-impl Drop for Module {
-    fn drop(&mut self) {
-        let _entered = call!(self.functions, set_current(pointer(self.context.address)));
-        let _unloaded = call!(self.functions, module_unload(pointer(self.address)));
-    }
-}
-
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        let _entered = call!(self.functions, set_current(pointer(self.context.address)));
-        let _unpinned = call!(self.functions, unregister(pointer(self.buffer.address())));
-    }
 }
 
 impl Driver for Cuda {
@@ -982,13 +831,5 @@ impl Driver for Cuda {
             )
         );
         self.check_in(&stream.context, call, code)
-    }
-}
-
-fn let_go(record: Option<(Weak<Stream>, u64)>) {
-    if let Some((stream, n_copies)) = record
-        && let Some(stream) = stream.upgrade()
-    {
-        stream.let_go(n_copies);
     }
 }

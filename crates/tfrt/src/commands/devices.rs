@@ -32,7 +32,9 @@ impl DeviceOption {
     /// Parses a name.
     pub fn parse(text: &str) -> Result<DeviceOption, String> {
         let lower = text.to_ascii_lowercase();
-        let gpu = lower.strip_prefix("gpu:").and_then(|ordinal| ordinal.parse().ok());
+        let gpu = lower
+            .strip_prefix("gpu:")
+            .and_then(|ordinal| ordinal.parse().ok());
         match (&*lower, gpu) {
             ("cpu:0", _) => Ok(DeviceOption::Processor),
             (_, Some(ordinal)) if ordinal >= 0 => Ok(DeviceOption::Gpu(ordinal)),

@@ -15,7 +15,10 @@ pub fn found() -> Result<Vec<String>, String> {
         let mut lines = Vec::new();
         for ordinal in 0..cuda.n_devices()? {
             let found = cuda.properties(cuda.device(ordinal)?)?;
-            let (gib, capability) = (found.len_bytes as f64 / f64::from(1 << 30), found.capability);
+            let (gib, capability) = (
+                found.len_bytes as f64 / f64::from(1 << 30),
+                found.capability,
+            );
             lines.push(format!(
                 "GPU:{ordinal}  {}, {gib:.1} GiB, compute capability {}.{}, CUDA {major}.{minor} of {}",
                 found.name,
@@ -38,5 +41,7 @@ pub fn kernels(builder: RuntimeBuilder) -> RuntimeBuilder {
 pub fn add(runtime: &Runtime, ordinal: i32) -> Result<(), String> {
     let cuda = Cuda::open().map_err(|error| error.to_string())?;
     let added = tfrt::gpu::add(runtime.host(), Arc::new(cuda), ordinal);
-    added.map(|_| ()).map_err(|error| error.message().to_owned())
+    added
+        .map(|_| ())
+        .map_err(|error| error.message().to_owned())
 }
