@@ -1,8 +1,8 @@
 //! [`GpuDevice`]: a GPU as a device of the runtime, with a stream of its own.
 //!
 //! A tensor on it is ready when the work that makes it is queued: what reads it runs behind that, in the order of the
-//! stream. Copies from and to the host go through pinned memory, so that nobody waits for the GPU but one thread, which
-//! settles their chains. A block is given back to the stream when its last handle is dropped, also while the GPU works.
+//! stream. Copies from and to the host go through pinned memory: those to the GPU are over for the host when they are
+//! queued, and for those from it one thread waits, which settles their chains. A block is given back to the stream when its last handle is dropped, also while the GPU works.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
@@ -169,15 +169,27 @@ impl Shared {
         }))
     }
 
-    /// Queues a copy, whose end is told later.
+    /// Queues a copy. One that reads nothing of the host any more is over for the host when it is queued: what follows
+    /// runs behind it. The end of others is told later.
     fn copy(self: Arc<Self>, from: Source, to: Target, done: Promise<Chain>) {
         // Rights are given back before the promise is settled, also by who fails.
-        match self.queue_copy(from, to) {
-            Ok(copy) => {
-                let shared = self.clone();
-                self.thread.enqueue(&[], done, move || copy.finish(&shared));
-            }
-            Err(error) => done.complete(Err(error)),
+        let mut copying = match self.queue_copy(from, to) {
+            Ok(copying) => copying,
+            Err(error) => return done.complete(Err(error)),
+        };
+        let shared = self.clone();
+        if !copying.is_ordered {
+            return self
+                .thread
+                .enqueue(&[], done, move || copying.finish(&shared));
+        }
+        copying.held = None;
+        done.complete(Ok(Chain));
+        if copying.pinned.is_some() {
+            // Nobody waits for the pinned buffer. That the context is lost is told by the next call.
+            let (given_back, _) = AsyncValue::pending();
+            let thread = &self.thread;
+            thread.enqueue(&[], given_back, move || copying.finish(&shared));
         }
     }
 
@@ -190,6 +202,7 @@ impl Shared {
             held: None,
             pinned: None,
             target: None,
+            is_ordered: false,
         };
         match (from, to) {
             (from, to) if len_bytes == 0 => drop((from, to)),
@@ -220,6 +233,7 @@ impl Shared {
                 })?);
                 copying.pinned = Some(pinned);
                 copying.held = Some((Some(Source::Host(from)), to));
+                copying.is_ordered = true;
             }
             (Source::Device(from), Target::Host(to)) => {
                 let at = pointer(&from)?;
@@ -239,8 +253,12 @@ impl Shared {
                     to: pointer(&to)?,
                     len_bytes,
                 };
-                copying.event = Some(self.queue(transfer)?);
+                let context = self.stream.context();
+                context
+                    .driver()
+                    .copy(context.raw(), self.stream.raw(), transfer)?;
                 copying.held = Some((Some(Source::Device(from)), to));
+                copying.is_ordered = true;
             }
             (Source::Host(_), Target::Host(_)) => {
                 let message = format!("{} copies from or to its own memory", self.name);
@@ -309,6 +327,8 @@ struct Copying {
     target: Option<OwnedWriting>,
     held: Option<(Option<Source>, DeviceSlice)>,
     pinned: Option<Pinned>,
+    // Whether nobody has to wait for its end.
+    is_ordered: bool,
 }
 
 impl Copying {
