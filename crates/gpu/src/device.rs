@@ -34,7 +34,7 @@ const SPIN: Duration = Duration::from_micros(50);
 /// A GPU.
 pub struct GpuDevice(Arc<Shared>);
 
-/// What a device and its memory share.
+/// State shared by a device and its memory.
 pub(crate) struct Shared {
     // Told when the device is added to a host.
     id: OnceLock<DeviceId>,

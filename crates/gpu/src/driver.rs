@@ -231,7 +231,7 @@ impl fmt::Display for DevicePointer {
     }
 }
 
-/// What a device is and has.
+/// Properties of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceProperties {
     /// Its name.
@@ -367,7 +367,7 @@ impl Argument<'_> {
     }
 }
 
-/// What a kernel takes.
+/// Parameters and bounds of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionInfo {
     /// The most threads in a block.
@@ -378,7 +378,7 @@ pub struct FunctionInfo {
     pub parameters: Option<Vec<usize>>,
 }
 
-/// What happened to a part of a block of memory in the order of a stream.
+/// An event in the life of a part of a block of memory, in the order of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
     /// It was taken: its contents are anything, and nobody else uses it.
@@ -394,13 +394,13 @@ pub struct GpuError {
     pub call: &'static str,
     /// The code's name: `CUDA_ERROR_INVALID_DEVICE`.
     pub code: Cow<'static, str>,
-    /// What follows from it.
+    /// The consequence.
     pub kind: GpuErrorKind,
-    /// What else is known.
+    /// Details: a log, a name.
     pub detail: String,
 }
 
-/// What follows from an error of a driver.
+/// The consequence of an error of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GpuErrorKind {
     /// There is no such driver, or no such device.

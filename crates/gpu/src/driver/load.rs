@@ -23,7 +23,7 @@ const NAMES: &[&str] = &["nvcuda.dll"];
 #[cfg(not(windows))]
 const NAMES: &[&str] = &["libcuda.so.1", "libcuda.so"];
 
-/// What is missing without a driver.
+/// The driver that is needed, for messages.
 const NEEDED: &str = "devices of type gpu need NVIDIA's driver 525 or later";
 
 /// Makes the table of a library's functions, each with the name that it has there.

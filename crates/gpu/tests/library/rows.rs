@@ -160,7 +160,7 @@ const CASES: &[Case] = &[
     .with(&[("kind", Value::Text("batch"))]),
 ];
 
-/// What takes a simulated GPU too long.
+/// Cases that take a simulated GPU too long.
 const LARGE: &[Case] = &[
     case("add", &[&[3, 1 << 20], &[1 << 20]], WIDE, 0.0),
     case("dot", &[&[1500, 700], &[700, 1501]], (-1.0, 1.0), 1e-4),

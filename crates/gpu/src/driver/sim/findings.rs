@@ -5,9 +5,9 @@ use std::fmt;
 /// A wrong use of the driver, which a real one may never show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What kind it is of.
+    /// The kind.
     pub kind: FindingKind,
-    /// Where, and between what.
+    /// Where it is, and between which commands.
     pub text: String,
 }
 

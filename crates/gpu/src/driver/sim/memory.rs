@@ -11,7 +11,7 @@ use super::findings::{Finding, FindingKind};
 /// Where addresses begin.
 const BASE: u64 = 0x7f00_0000_0000;
 
-/// What lies between blocks.
+/// Bytes between blocks that belong to none.
 const GUARD: u64 = 4096;
 
 /// Multiple of every address.

@@ -50,7 +50,7 @@ pub(super) struct Instruction {
 /// The number of a register.
 pub(super) type Register = u16;
 
-/// What an instruction reads.
+/// An operand of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Operand {
     Register(Register),
@@ -93,7 +93,7 @@ impl Kind {
     }
 }
 
-/// What an instruction does.
+/// The operation of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Op {
     Move,

@@ -17,7 +17,7 @@ pub(super) struct Command {
     pub(super) work: Work,
 }
 
-/// What a command does.
+/// The work of a command.
 #[derive(Debug)]
 pub(super) enum Work {
     Copy(Transfer),
