@@ -27,7 +27,7 @@ const STATES: [(&str, &str); 2] = [
     ("present.{i}.value", "past_key_values.{i}.value"),
 ];
 
-pub fn main() -> Result<(), Failure> {
+fn main() -> Result<(), Failure> {
     run(std::env::args().skip(1), &mut std::io::stdout().lock())
 }
 

@@ -6,6 +6,7 @@ mod custom_allocator;
 mod custom_handler;
 #[path = "../custom_queue.rs"]
 mod custom_queue;
+#[expect(dead_code, reason = "the tests call what `main` calls")]
 #[path = "../greedy.rs"]
 mod greedy;
 

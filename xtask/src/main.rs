@@ -14,6 +14,7 @@ mod checkers;
 mod dependencies;
 mod differential;
 mod fuzz;
+mod gpu;
 mod mutants;
 mod onnx;
 mod planted;
@@ -50,6 +51,7 @@ Usage: cargo xtask COMMAND
   onnx      [--filter WORD] [--list-failures] [--bits FILE]: the cases that ONNX has of each operation (pip gets them);
             hashes of their outputs' bits, for each instruction set, go to FILE
   capi      plugins: C headers of TensorFlow and a published plugin (pip gets them), and the crate's tests
+  gpu-kernels  compile the kernels of GPUs to PTX (pip gets the compiler; no GPU is needed)
   real-files  [--filter WORD] [--at-least N]: models inside published packages (pip gets them), beside ONNX Runtime";
 
 fn main() -> ExitCode {
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
         ["instructions", arguments @ ..] => {
             bench::instructions(&mut steps, bench::Counted::All, arguments);
         }
+        ["gpu-kernels"] => gpu::kernels(&mut steps),
         ["checkers"] => planted::find_all(&mut steps, ""),
         ["checkers", name] => planted::find_all(&mut steps, name),
         ["fuzz", target, seconds @ ..] if seconds.len() < 2 => {

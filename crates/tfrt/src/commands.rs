@@ -16,6 +16,7 @@ pub mod check;
 pub mod compile;
 pub mod completions;
 pub mod decompile;
+pub mod devices;
 pub mod diff;
 pub mod dump;
 pub mod explain;

@@ -70,6 +70,7 @@ fn execute(command: &Command, console: &Console) -> ExitStatus {
         Command::Kernels(options) => commands::kernels::kernels(options),
         #[cfg(feature = "plugins")]
         Command::Plugin(options) => commands::plugin::plugin(options, console),
+        Command::Devices(_) => commands::devices::devices(),
         Command::Explain(options) => commands::explain::explain(options),
         Command::Lsp(options) => commands::lsp::lsp(options),
         Command::Completions(options) => commands::completions::completions(options),

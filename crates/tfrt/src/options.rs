@@ -18,6 +18,8 @@ use tfrt::{Limits, Untrusted};
 use tfrt_compiler::pipeline::Pipeline;
 use tfrt_run::QueueOption;
 
+use crate::commands::devices::DeviceOption;
+
 pub use bench::BenchOptions;
 pub use inspect::{DecompileOptions, DiffOptions, DumpOptions, ExplainOptions};
 pub use model::{DimOptions, InputOptions, InspectOptions, OutputOptions, StateOptions, View};
@@ -111,6 +113,7 @@ pub enum Command {
     Kernels(KernelsOptions),
     #[cfg(feature = "plugins")]
     Plugin(PluginOptions),
+    Devices(DevicesOptions),
     Explain(ExplainOptions),
     Lsp(LspOptions),
     Completions(CompletionsOptions),
@@ -202,6 +205,9 @@ pub struct RunOptions {
     #[cfg(feature = "plugins")]
     #[command(flatten)]
     pub plugins: UsedPlugins,
+    /// Run what a model has for this device there, and the rest on the processor: `cpu:0`, `gpu:0`
+    #[arg(long, value_name = "NAME", value_parser = DeviceOption::parse, conflicts_with = "untrusted")]
+    pub device: Option<DeviceOption>,
 
     #[command(flatten)]
     pub limits: LimitOptions,
@@ -428,6 +434,13 @@ pub struct KernelsOptions {
     #[arg(long)]
     pub json: bool,
 }
+
+/// List the devices that models run on, and say why others are not there
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tfrt devices")]
+pub struct DevicesOptions {}
 
 /// Serve an editor: what is wrong, what things are, where they are defined
 #[derive(Debug, Args)]

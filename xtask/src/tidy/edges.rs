@@ -18,6 +18,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("kernels", &["host", "ops", "tensor"]),
     ("corert", &["host", "ops", "tensor"]),
     ("capi", &["async", "host", "tensor", "corert"]),
+    ("gpu", &["host", "ops", "tensor"]),
     ("run", &["async", "bef", "host", "kernels"]),
     ("oracle", &["ir"]),
     ("lsp", &["ir"]),
@@ -47,7 +48,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "tfrt",
         &[
             "async", "bef", "ir", "ops", "compiler", "import", "host", "tensor", "kernels",
-            "corert", "capi", "lsp", "run",
+            "corert", "capi", "gpu", "lsp", "run",
         ],
     ),
 ];

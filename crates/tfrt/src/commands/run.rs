@@ -23,6 +23,7 @@ use tfrt::{
 use tfrt_run::report::unless_unread;
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
 
+use super::devices::DeviceOption;
 use super::limits::{Exceeded, refuse_compiled};
 use super::output::Delivery;
 use super::trace::{LineTrace, Stream};
@@ -129,7 +130,12 @@ fn runtime(
     };
     #[cfg(feature = "plugins")]
     let builder = super::plugin::used(&options.plugins, builder)?;
-    Ok(limits.limit(builder).build())
+    let Some(device) = &options.device else {
+        return Ok(limits.limit(builder).build());
+    };
+    let runtime = limits.limit(device.kernels(builder)).build();
+    device.add_to(&runtime)?;
+    Ok(runtime)
 }
 
 /// One run of the command, from the file that was read to the report.
@@ -303,7 +309,11 @@ impl<'a> Run<'a> {
     /// Returns the options by which the program is opened.
     fn opening(&self) -> OpenOptions {
         let options = self.options;
-        options.dims.open_options(!options.no_optimize)
+        let opening = options.dims.open_options(!options.no_optimize);
+        match options.device.as_ref().and_then(DeviceOption::name) {
+            Some(name) => opening.device(&name),
+            None => opening,
+        }
     }
 
     /// Calls the model, or the functions of the program that were asked for.

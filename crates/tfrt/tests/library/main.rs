@@ -8,6 +8,8 @@ mod eager;
 #[path = "../corpus/filecheck.rs"]
 mod filecheck;
 mod folding;
+#[cfg(feature = "gpu")]
+mod gpu;
 mod hollow;
 mod mlir_opt;
 #[cfg(feature = "cli")]

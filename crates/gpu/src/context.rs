@@ -1,0 +1,225 @@
+//! [`Context`], [`Stream`] and [`Event`]: owners of a driver's handles, each of which holds what it stands on.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::driver::{
+    Argument, DeviceOrdinal, DeviceProperties, Driver, GpuResult, Grid, RawContext, RawEvent,
+    RawFunction, RawModule, RawStream,
+};
+
+/// The primary context of a device. Released with its last owner.
+pub struct Context {
+    driver: Arc<dyn Driver>,
+    device: DeviceOrdinal,
+    raw: RawContext,
+    properties: DeviceProperties,
+    // Events without times that nobody uses.
+    idle: Mutex<Vec<RawEvent>>,
+}
+
+impl Context {
+    /// Retains the primary context of the device of an ordinal.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_DEVICE` if there is none; the driver's.
+    pub fn primary(driver: Arc<dyn Driver>, ordinal: i32) -> GpuResult<Arc<Context>> {
+        let device = driver.device(ordinal)?;
+        let properties = driver.properties(device)?;
+        let raw = driver.retain_primary(device)?;
+        let idle = Mutex::default();
+        Ok(Arc::new(Context {
+            driver,
+            device,
+            raw,
+            properties,
+            idle,
+        }))
+    }
+
+    /// Returns the driver.
+    pub fn driver(&self) -> &dyn Driver {
+        &*self.driver
+    }
+
+    /// Returns what the device is and has.
+    pub fn properties(&self) -> &DeviceProperties {
+        &self.properties
+    }
+
+    pub(crate) fn raw(&self) -> RawContext {
+        self.raw
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        let idle = self.idle.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // What fails here is told by the next call.
+        for event in idle.drain(..) {
+            let _destroyed = self.driver.destroy_event(self.raw, event);
+        }
+        let _released = self.driver.release_primary(self.device);
+    }
+}
+
+/// A stream: a queue of commands that run in order.
+pub struct Stream {
+    context: Arc<Context>,
+    raw: RawStream,
+}
+
+impl Stream {
+    /// Makes a stream.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn new(context: Arc<Context>) -> GpuResult<Stream> {
+        let raw = context.driver.create_stream(context.raw)?;
+        Ok(Stream { context, raw })
+    }
+
+    /// Returns the context.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// Records an event: it is reached when what the stream was given so far is done.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn record(&self) -> GpuResult<Event> {
+        let idle = self
+            .context
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        let raw = match idle {
+            Some(raw) => raw,
+            None => self.context.driver.create_event(self.context.raw, false)?,
+        };
+        let event = Event {
+            context: self.context.clone(),
+            raw,
+        };
+        self.context
+            .driver
+            .record_event(self.context.raw, raw, self.raw)?;
+        Ok(event)
+    }
+
+    /// Lets what the stream is given from now on wait for an event.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn wait(&self, event: &Event) -> GpuResult<()> {
+        self.context
+            .driver
+            .wait_event(self.context.raw, self.raw, event.raw)
+    }
+
+    /// Waits until all that the stream was given is done.
+    ///
+    /// # Errors
+    ///
+    /// The driver's; that of a lost context.
+    pub fn synchronize(&self) -> GpuResult<()> {
+        self.context
+            .driver
+            .synchronize_stream(self.context.raw, self.raw)
+    }
+
+    pub(crate) fn raw(&self) -> RawStream {
+        self.raw
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let _destroyed = self
+            .context
+            .driver
+            .destroy_stream(self.context.raw, self.raw);
+    }
+}
+
+/// A record of a place in a stream. Dropped, it is used for another record.
+pub struct Event {
+    context: Arc<Context>,
+    raw: RawEvent,
+}
+
+impl Event {
+    /// Returns whether the stream has passed the record.
+    ///
+    /// # Errors
+    ///
+    /// The driver's; that of a lost context.
+    pub fn is_reached(&self) -> GpuResult<bool> {
+        self.context.driver.query_event(self.context.raw, self.raw)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        self.context
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(self.raw);
+    }
+}
+
+/// A loaded module.
+pub(crate) struct Module {
+    context: Arc<Context>,
+    raw: RawModule,
+}
+
+impl Module {
+    pub(crate) fn load(context: Arc<Context>, image: &[u8]) -> GpuResult<Module> {
+        let raw = context.driver.load_module(context.raw, image)?;
+        Ok(Module { context, raw })
+    }
+
+    pub(crate) fn function(&self, name: &str) -> GpuResult<RawFunction> {
+        self.context
+            .driver
+            .function(self.context.raw, self.raw, name)
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        let _unloaded = self
+            .context
+            .driver
+            .unload_module(self.context.raw, self.raw);
+    }
+}
+
+impl Stream {
+    /// Queues a launch.
+    ///
+    /// # Safety
+    ///
+    /// As of [`Driver::launch`].
+    #[expect(unsafe_code, reason = "passes on what its caller answers for")]
+    pub(crate) unsafe fn launch(
+        &self,
+        function: RawFunction,
+        grid: &Grid,
+        arguments: &[Argument<'_>],
+    ) -> GpuResult<()> {
+        // SAFETY: the caller's.
+        unsafe {
+            self.context
+                .driver
+                .launch(self.context.raw, self.raw, function, grid, arguments)
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! [`GpuDevice`]: a GPU as a device of the runtime, with a stream of its own.
+//!
+//! A tensor on it is ready when the work that makes it is queued: what reads it runs behind that, in the order of the
+//! stream. Copies from and to the host go through pinned memory: those to the GPU are over for the host when they are
+//! queued, and for those from it one thread waits, which settles their chains. A block is given back to the stream when its last handle is dropped, also while the GPU works.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tfrt_host::device::{
+    Device, DeviceBuffer, DeviceMemory, DeviceSlice, DeviceThread, MemoryKind, Source, Target,
+};
+use tfrt_host::memory::{HostBuffer, OwnedWriting};
+use tfrt_host::{
+    AnyAsyncValue, AsyncValue, Chain, DeviceId, DeviceKind, Error, HostAllocator, Promise,
+    RequestContext, when_all,
+};
+
+use crate::context::{Context, Event, Stream};
+use crate::driver::{DevicePointer, Driver, GpuResult, RawPinned, Transfer};
+use crate::kernels::Kernels;
+use crate::memory::{Allocator, Block};
+
+/// The kind of such devices.
+pub const KIND: DeviceKind = DeviceKind::new("cuda");
+
+/// Copies of more bytes wait on the device's thread instead of going through pinned memory.
+const MOST_PINNED: usize = 32 << 20;
+
+/// How long completion is asked for without a pause.
+const SPIN: Duration = Duration::from_micros(50);
+
+/// A GPU.
+pub struct GpuDevice(Arc<Shared>);
+
+/// State shared by a device and its memory.
+pub(crate) struct Shared {
+    // Told when the device is added to a host.
+    id: OnceLock<DeviceId>,
+    name: String,
+    // Before the stream, since its jobs use that.
+    thread: DeviceThread,
+    pinned: Mutex<Vec<Pinned>>,
+    host_allocator: Arc<dyn HostAllocator>,
+    allocator: Arc<Allocator>,
+    pub(crate) kernels: Kernels,
+    pub(crate) stream: Arc<Stream>,
+}
+
+/// A pinned buffer of the host.
+struct Pinned {
+    context: Arc<Context>,
+    raw: RawPinned,
+    buffer: HostBuffer,
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        let _unpinned = self
+            .context
+            .driver()
+            .unregister(self.context.raw(), self.raw);
+    }
+}
+
+/// Memory of a GPU.
+pub struct GpuMemory {
+    block: Block,
+    len_bytes: usize,
+    shared: Arc<Shared>,
+}
+
+impl GpuDevice {
+    /// Makes the device of a driver's ordinal: `GPU:0` is that of the first.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` or `InvalidArgument` if there is none; `ResourceExhausted` if there is no thread for it.
+    pub fn new(
+        driver: Arc<dyn Driver>,
+        ordinal: i32,
+        host_allocator: Arc<dyn HostAllocator>,
+    ) -> Result<GpuDevice, Error> {
+        let name = format!("GPU:{ordinal}");
+        let context = Context::primary(driver, ordinal)?;
+        let stream = Arc::new(Stream::new(context.clone())?);
+        Ok(GpuDevice(Arc::new(Shared {
+            id: OnceLock::new(),
+            thread: DeviceThread::spawn(&name)?,
+            name,
+            pinned: Mutex::default(),
+            host_allocator,
+            allocator: Arc::default(),
+            kernels: Kernels::new(context),
+            stream,
+        })))
+    }
+
+    /// Says the device's number in the list of its host, once.
+    pub fn number(&self, id: DeviceId) {
+        let _was_told = self.0.id.set(id);
+    }
+
+    /// Returns the context.
+    pub fn context(&self) -> &Arc<Context> {
+        self.0.stream.context()
+    }
+
+    /// Returns how many bytes of the device are held, and how many are kept for reuse.
+    pub fn held_and_kept(&self) -> (usize, usize) {
+        self.0.allocator.held_and_kept()
+    }
+}
+
+impl Device for GpuDevice {
+    fn kind(&self) -> DeviceKind {
+        KIND
+    }
+
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    fn memory(&self) -> MemoryKind {
+        MemoryKind::Device
+    }
+
+    fn allocate(&self, _: &RequestContext, n: usize, _: usize) -> Result<DeviceMemory, Error> {
+        let memory = self.0.allocate(n);
+        memory.map(|memory| -> DeviceMemory { memory })
+    }
+
+    fn copy(&self, from: Source, to: Target, after: &[AnyAsyncValue]) -> AsyncValue<Chain> {
+        let (done, chain) = AsyncValue::pending();
+        let shared = self.0.clone();
+        when_all(after).when_settled(move |all| match all.error() {
+            Some(error) => {
+                drop((from, to));
+                done.complete(Err(error.clone()));
+            }
+            None => shared.copy(from, to, done),
+        });
+        chain
+    }
+
+    fn trim(&self) {
+        // What fails here is told by the next call.
+        let _trimmed = self.0.allocator.trim(&self.0.stream);
+    }
+}
+
+impl Shared {
+    pub(crate) fn allocate(self: &Arc<Self>, len_bytes: usize) -> Result<Arc<GpuMemory>, Error> {
+        let block = self
+            .allocator
+            .take(&self.stream, len_bytes)
+            .map_err(|error| {
+                let what = format!("there are no {len_bytes} bytes on {}", self.name);
+                match error.kind {
+                    crate::GpuErrorKind::Exhausted => Error::resource_exhausted(what),
+                    _ => error.into(),
+                }
+            })?;
+        Ok(Arc::new(GpuMemory {
+            block,
+            len_bytes,
+            shared: self.clone(),
+        }))
+    }
+
+    /// Queues a copy. One that reads nothing of the host any more is over for the host when it is queued: what follows
+    /// runs behind it. The end of others is told later.
+    fn copy(self: Arc<Self>, from: Source, to: Target, done: Promise<Chain>) {
+        // Rights are given back before the promise is settled, also by who fails.
+        let mut copying = match self.queue_copy(from, to) {
+            Ok(copying) => copying,
+            Err(error) => return done.complete(Err(error)),
+        };
+        let shared = self.clone();
+        if !copying.is_ordered {
+            return self
+                .thread
+                .enqueue(&[], done, move || copying.finish(&shared));
+        }
+        copying.held = None;
+        done.complete(Ok(Chain));
+        if copying.pinned.is_some() {
+            // Nobody waits for the pinned buffer. That the context is lost is told by the next call.
+            let (given_back, _) = AsyncValue::pending();
+            let thread = &self.thread;
+            thread.enqueue(&[], given_back, move || copying.finish(&shared));
+        }
+    }
+
+    fn queue_copy(&self, from: Source, to: Target) -> Result<Copying, Error> {
+        from.expect_len_of(&to)?;
+        let len_bytes = from.len_bytes();
+        let mut copying = Copying {
+            event: None,
+            late: None,
+            held: None,
+            pinned: None,
+            target: None,
+            is_ordered: false,
+        };
+        match (from, to) {
+            (from, to) if len_bytes == 0 => drop((from, to)),
+            (Source::Host(from), Target::Device(to)) if len_bytes > MOST_PINNED => {
+                let transfer = Transfer::Up {
+                    from,
+                    to: pointer(&to)?,
+                };
+                copying.late = Some(transfer);
+                copying.held = Some((None, to));
+            }
+            (Source::Device(from), Target::Host(to)) if len_bytes > MOST_PINNED => {
+                let transfer = Transfer::Down {
+                    from: pointer(&from)?,
+                    to,
+                };
+                copying.late = Some(transfer);
+                copying.held = Some((None, from));
+            }
+            (Source::Host(from), Target::Device(to)) => {
+                let at = pointer(&to)?;
+                let pinned = self.pinned(len_bytes)?;
+                let part = pinned.part(len_bytes);
+                part.write()?.copy_from_slice(&from);
+                copying.event = Some(self.queue(Transfer::Up {
+                    from: part.read_owned()?,
+                    to: at,
+                })?);
+                copying.pinned = Some(pinned);
+                copying.held = Some((Some(Source::Host(from)), to));
+                copying.is_ordered = true;
+            }
+            (Source::Device(from), Target::Host(to)) => {
+                let at = pointer(&from)?;
+                let pinned = self.pinned(len_bytes)?;
+                let part = pinned.part(len_bytes);
+                copying.event = Some(self.queue(Transfer::Down {
+                    from: at,
+                    to: part.write_owned()?,
+                })?);
+                copying.pinned = Some(pinned);
+                copying.target = Some(to);
+                copying.held = Some((None, from));
+            }
+            (Source::Device(from), Target::Device(to)) => {
+                let transfer = Transfer::Within {
+                    from: pointer(&from)?,
+                    to: pointer(&to)?,
+                    len_bytes,
+                };
+                let context = self.stream.context();
+                context
+                    .driver()
+                    .copy(context.raw(), self.stream.raw(), transfer)?;
+                copying.held = Some((Some(Source::Device(from)), to));
+                copying.is_ordered = true;
+            }
+            (Source::Host(_), Target::Host(_)) => {
+                let message = format!("{} copies from or to its own memory", self.name);
+                return Err(Error::invalid_argument(message));
+            }
+        }
+        Ok(copying)
+    }
+
+    fn queue(&self, transfer: Transfer) -> GpuResult<Event> {
+        let context = self.stream.context();
+        let queued = context
+            .driver()
+            .copy(context.raw(), self.stream.raw(), transfer);
+        let event = queued.and_then(|()| self.stream.record());
+        // If only the record has failed, the copy is on its way in memory that is given back now.
+        event.inspect_err(|_| drop(self.stream.synchronize()))
+    }
+
+    /// Returns a pinned buffer of so many bytes at least.
+    fn pinned(&self, len_bytes: usize) -> Result<Pinned, Error> {
+        let size = len_bytes.next_power_of_two().max(4096);
+        let mut idle = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = idle
+            .iter()
+            .position(|pinned| pinned.buffer.len_bytes() == size)
+        {
+            return Ok(idle.swap_remove(at));
+        }
+        drop(idle);
+        let buffer = HostBuffer::zeroed(&self.host_allocator, size, 4096).ok_or_else(|| {
+            Error::resource_exhausted(format!(
+                "there are no {size} bytes to pin for {}",
+                self.name
+            ))
+        })?;
+        let context = self.stream.context().clone();
+        let raw = context.driver().register(context.raw(), buffer.clone())?;
+        Ok(Pinned {
+            context,
+            raw,
+            buffer,
+        })
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let _done = self.stream.synchronize();
+        self.allocator.close(&self.stream);
+    }
+}
+
+impl Pinned {
+    fn part(&self, len_bytes: usize) -> HostBuffer {
+        let part = self.buffer.slice(0..len_bytes);
+        part.expect("the buffer has as many bytes")
+    }
+}
+
+/// A copy under way, and what it holds.
+struct Copying {
+    event: Option<Event>,
+    // A large copy, which begins when the device's thread comes to it.
+    late: Option<Transfer>,
+    target: Option<OwnedWriting>,
+    held: Option<(Option<Source>, DeviceSlice)>,
+    pinned: Option<Pinned>,
+    // Whether nobody has to wait for its end.
+    is_ordered: bool,
+}
+
+impl Copying {
+    /// Waits until the copy is over, and brings bytes from pinned memory to where they belong.
+    fn finish(mut self, shared: &Shared) -> Result<(), Error> {
+        if let Some(transfer) = self.late.take() {
+            self.event = Some(shared.queue(transfer)?);
+        }
+        if let Some(event) = self.event.take() {
+            wait(&event)?;
+        }
+        if let (Some(pinned), Some(target)) = (&self.pinned, &mut self.target) {
+            let part = pinned.part(target.len_bytes());
+            target.copy_from_slice(&part.read()?);
+        }
+        if let Some(pinned) = self.pinned.take() {
+            shared
+                .pinned
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(pinned);
+        }
+        Ok(())
+    }
+}
+
+/// Waits for an event: asks over and over at first, then with pauses.
+fn wait(event: &Event) -> GpuResult<()> {
+    let begin = Instant::now();
+    let mut pause = Duration::from_micros(5);
+    while !event.is_reached()? {
+        if begin.elapsed() < SPIN {
+            std::hint::spin_loop();
+        } else {
+            thread::sleep(pause);
+            pause = (pause * 2).min(SPIN);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the address of a part of a GPU's memory.
+fn pointer(slice: &DeviceSlice) -> Result<DevicePointer, Error> {
+    let memory = memory_of(slice)?;
+    Ok(memory.block.pointer().offset(slice.range().start))
+}
+
+/// Returns a part of memory as a GPU's.
+pub(crate) fn memory_of(slice: &DeviceSlice) -> Result<&GpuMemory, Error> {
+    slice.downcast().ok_or_else(|| {
+        let found = slice.memory().describe();
+        Error::invalid_argument(format!("expected memory of a GPU, found {found}"))
+    })
+}
+
+impl GpuMemory {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn pointer(&self) -> DevicePointer {
+        self.block.pointer()
+    }
+}
+
+impl DeviceBuffer for GpuMemory {
+    fn device(&self) -> DeviceId {
+        self.shared.id.get().copied().unwrap_or(DeviceId::HOST)
+    }
+
+    fn len_bytes(&self) -> usize {
+        self.len_bytes
+    }
+
+    fn describe(&self) -> String {
+        let platform = self.shared.stream.context().driver().platform();
+        let (at, len, name) = (self.block.pointer(), self.len_bytes, &self.shared.name);
+        format!("GpuBuffer<pointer={at} ({platform}), size={len}> on {name}")
+    }
+}

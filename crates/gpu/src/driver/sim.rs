@@ -1,0 +1,729 @@
+//! [`Sim`]: a simulated driver, which checks what it is asked for.
+//!
+//! Devices are memory of the host under made-up addresses. Commands wait in their streams and run in an order that a
+//! [`Policy`] and a seed pick, so that a program that does not say what must wait for what gets other results; and each
+//! access is held against vector clocks, so that it is found even where results are right. Kernels run by
+//! interpreting the very PTX that a GPU would be given. What is wrong is a [`Finding`].
+//!
+//! The clock of the host is one for all threads: two threads whose calls nothing orders are seen as ordered by them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tfrt_host::memory::HostBuffer;
+
+use super::{
+    Argument, DeviceOrdinal, DevicePointer, DeviceProperties, Driver, Fill, FunctionInfo, GpuError,
+    GpuErrorKind, GpuResult, Grid, MemoryInfo, Note, Platform, RawContext, RawEvent, RawFunction,
+    RawModule, RawPinned, RawStream, Transfer,
+};
+
+mod call;
+mod clock;
+mod findings;
+mod lanes;
+mod memory;
+mod ptx;
+mod queue;
+
+pub use findings::{Finding, FindingKind};
+
+use call::Entered;
+use clock::{Clock, Epoch};
+use memory::Memory;
+use queue::{Queues, Work};
+
+/// A simulated driver. Clones are one.
+#[derive(Clone, Debug)]
+pub struct Sim(Arc<Mutex<State>>);
+
+/// How a simulated driver behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct SimOptions {
+    /// Number of devices.
+    pub n_devices: i32,
+    /// Bytes of memory of each.
+    pub len_bytes: usize,
+    /// The order of commands.
+    pub policy: Policy,
+    /// The number that orders are drawn from.
+    pub seed: u64,
+}
+
+impl Default for SimOptions {
+    fn default() -> SimOptions {
+        SimOptions {
+            n_devices: 1,
+            len_bytes: 1 << 30,
+            policy: Policy::Random,
+            seed: 0,
+        }
+    }
+}
+
+/// The order in which commands run that nothing orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Each at its call.
+    Eager,
+    /// None before somebody waits or asks.
+    Lazy,
+    /// Some between any two calls, drawn by the seed.
+    Random,
+    /// As `Random`, those of the fullest stream first.
+    LongestFirst,
+    /// As `Random`, those of one stream only when no other has any.
+    Starving(usize),
+}
+
+impl Policy {
+    /// One of each kind.
+    pub const ALL: [Policy; 5] = [
+        Policy::Eager,
+        Policy::Lazy,
+        Policy::Random,
+        Policy::LongestFirst,
+        Policy::Starving(1),
+    ];
+}
+
+#[derive(Debug)]
+struct State {
+    options: SimOptions,
+    memory: Memory,
+    queues: Queues,
+    host: Clock,
+    contexts: Vec<ContextState>,
+    events: BTreeMap<u64, Event>,
+    modules: BTreeMap<u64, (u64, Arc<ptx::Module>)>,
+    pinned: BTreeMap<u64, (u64, HostBuffer)>,
+    used_bytes: Vec<usize>,
+    next: u64,
+    // The number of calls so far, and those that fail.
+    n_calls: u64,
+    faults: HashMap<u64, GpuErrorKind>,
+}
+
+/// A context: the primary one of its device.
+#[derive(Debug)]
+struct ContextState {
+    n_held: usize,
+    // What it was lost by.
+    lost: Option<String>,
+}
+
+#[derive(Debug)]
+struct Event {
+    context: u64,
+    is_timing: bool,
+    record: Option<(Epoch, Clock)>,
+}
+
+impl Sim {
+    /// Makes a driver.
+    pub fn new(options: SimOptions) -> Sim {
+        let n = usize::try_from(options.n_devices).unwrap_or(0);
+        Sim(Arc::new(Mutex::new(State {
+            options,
+            memory: Memory::default(),
+            queues: Queues::new(options.policy, options.seed),
+            host: Clock::default(),
+            contexts: (0..n)
+                .map(|_| ContextState {
+                    n_held: 0,
+                    lost: None,
+                })
+                .collect(),
+            events: BTreeMap::new(),
+            modules: BTreeMap::new(),
+            pinned: BTreeMap::new(),
+            used_bytes: vec![0; n],
+            next: 1,
+            n_calls: 0,
+            faults: HashMap::new(),
+        })))
+    }
+
+    /// Returns what was found wrong so far.
+    pub fn findings(&self) -> Vec<Finding> {
+        self.lock().memory.findings.clone()
+    }
+
+    /// Returns what was not given back, in words.
+    pub fn leaks(&self) -> Vec<String> {
+        let state = self.lock();
+        let mut all = Vec::new();
+        for block in state.memory.live() {
+            all.push(format!(
+                "a block of {} bytes at {:#x}",
+                block.len, block.base
+            ));
+        }
+        let n_streams = state
+            .queues
+            .all
+            .iter()
+            .filter(|queue| !queue.is_destroyed)
+            .count();
+        let n_contexts: usize = state.contexts.iter().map(|context| context.n_held).sum();
+        let counts = [
+            ("streams", n_streams),
+            ("events", state.events.len()),
+            ("modules", state.modules.len()),
+            ("pinned buffers", state.pinned.len()),
+            ("uses of contexts", n_contexts),
+            ("rights of copies", state.queues.kept.len()),
+        ];
+        all.extend(
+            counts
+                .iter()
+                .filter(|(_, n)| *n > 0)
+                .map(|(what, n)| format!("{n} {what}")),
+        );
+        all
+    }
+
+    /// Returns the number of calls so far.
+    pub fn n_calls(&self) -> u64 {
+        self.lock().n_calls
+    }
+
+    /// Lets the call of a number fail, counted from 1 from the beginning.
+    pub fn fail_call(&self, number: u64, kind: GpuErrorKind) {
+        self.lock().faults.insert(number, kind);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a call: commands go on, and it may be one that fails.
+    fn enter(&self, call: &'static str) -> GpuResult<Entered<'_>> {
+        let mut state = self.lock();
+        state.n_calls += 1;
+        let number = state.n_calls;
+        if let Some(kind) = state.faults.get(&number).copied() {
+            let code = match kind {
+                GpuErrorKind::Exhausted => "CUDA_ERROR_OUT_OF_MEMORY",
+                GpuErrorKind::Sticky => "CUDA_ERROR_ILLEGAL_ADDRESS",
+                _ => "CUDA_ERROR_INVALID_VALUE",
+            };
+            if kind == GpuErrorKind::Sticky {
+                for context in 0..state.contexts.len() {
+                    state.lose(context as u64 + 1, format!("call {number} was to fail"));
+                }
+            }
+            return Err(GpuError::new(call, code, kind).detail("injected"));
+        }
+        let State { queues, memory, .. } = &mut *state;
+        if let Err((context, trap)) = queues.go_on(memory) {
+            state.lose(context, trap.0);
+        }
+        Ok(Entered { state, call })
+    }
+}
+
+impl State {
+    fn lose(&mut self, context: u64, reason: String) {
+        let at = usize::try_from(context).unwrap_or(0).wrapping_sub(1);
+        if let Some(state) = self.contexts.get_mut(at) {
+            state.lost.get_or_insert(reason);
+        }
+        self.queues.lose(context);
+    }
+}
+
+impl Driver for Sim {
+    fn platform(&self) -> Platform {
+        Platform::Cuda
+    }
+
+    fn version(&self) -> GpuResult<i32> {
+        Ok(12000)
+    }
+
+    fn n_devices(&self) -> GpuResult<i32> {
+        Ok(self.lock().options.n_devices)
+    }
+
+    fn device(&self, ordinal: i32) -> GpuResult<DeviceOrdinal> {
+        let call = self.enter("cuDeviceGet")?;
+        match u64::try_from(ordinal) {
+            Ok(at) if ordinal < call.state.options.n_devices => Ok(DeviceOrdinal(at)),
+            _ => call.refused("CUDA_ERROR_INVALID_DEVICE"),
+        }
+    }
+
+    fn properties(&self, device: DeviceOrdinal) -> GpuResult<DeviceProperties> {
+        let call = self.enter("cuDeviceGetAttribute")?;
+        Ok(DeviceProperties {
+            name: format!("simulated device {}", device.0),
+            capability: (7, 5),
+            len_bytes: call.state.options.len_bytes,
+            // So few that some products of tests are large.
+            n_multiprocessors: 4,
+            max_threads: 1024,
+            max_block: [1024, 1024, 64],
+            max_grid: [i32::MAX as u32, 65535, 65535],
+            max_shared_bytes: 48 << 10,
+        })
+    }
+
+    fn retain_primary(&self, device: DeviceOrdinal) -> GpuResult<RawContext> {
+        let mut call = self.enter("cuDevicePrimaryCtxRetain")?;
+        match call.state.contexts.get_mut(device.0 as usize) {
+            Some(context) => {
+                context.n_held += 1;
+                Ok(RawContext(device.0 + 1))
+            }
+            None => call.refused("CUDA_ERROR_INVALID_DEVICE"),
+        }
+    }
+
+    fn release_primary(&self, device: DeviceOrdinal) -> GpuResult<()> {
+        let mut call = self.enter("cuDevicePrimaryCtxRelease")?;
+        match call.state.contexts.get_mut(device.0 as usize) {
+            Some(context) if context.n_held > 0 => {
+                context.n_held -= 1;
+                Ok(())
+            }
+            _ => call.refused("CUDA_ERROR_INVALID_CONTEXT"),
+        }
+    }
+
+    fn synchronize_context(&self, context: RawContext) -> GpuResult<()> {
+        let mut call = self.enter("cuCtxSynchronize")?;
+        call.context(context)?;
+        let of_context = |queues: &Queues| -> Vec<usize> {
+            (0..queues.all.len())
+                .filter(|at| queues.all[*at].context == context.0)
+                .collect()
+        };
+        call.run_until(context, |queues| {
+            of_context(queues).into_iter().all(|at| queues.is_idle(at))
+        })?;
+        for at in of_context(&call.state.queues) {
+            let clock = call.state.queues.all[at].clock.clone();
+            call.learn(&clock);
+        }
+        Ok(())
+    }
+
+    fn create_stream(&self, context: RawContext) -> GpuResult<RawStream> {
+        let mut call = self.enter("cuStreamCreate")?;
+        call.context(context)?;
+        let at = call.state.queues.add(context.0);
+        Ok(RawStream(at as u64 + 1))
+    }
+
+    fn destroy_stream(&self, context: RawContext, stream: RawStream) -> GpuResult<()> {
+        let mut call = self.enter("cuStreamDestroy")?;
+        let at = call.stream(context, stream)?;
+        // Copies that the host has not heard of keep their rights no longer.
+        call.run_until(context, |queues| queues.is_idle(at))?;
+        let clock = call.state.queues.all[at].clock.clone();
+        call.learn(&clock);
+        call.state.queues.all[at].is_destroyed = true;
+        Ok(())
+    }
+
+    fn query_stream(&self, context: RawContext, stream: RawStream) -> GpuResult<bool> {
+        let mut call = self.enter("cuStreamQuery")?;
+        let at = call.stream(context, stream)?;
+        let State { queues, memory, .. } = &mut *call.state;
+        if let Err((context, trap)) = queues.run(1, memory) {
+            call.state.lose(context, trap.0);
+        }
+        call.context(context)?;
+        let is_idle = call.state.queues.is_idle(at);
+        if is_idle {
+            let clock = call.state.queues.all[at].clock.clone();
+            call.learn(&clock);
+        }
+        Ok(is_idle)
+    }
+
+    fn synchronize_stream(&self, context: RawContext, stream: RawStream) -> GpuResult<()> {
+        let mut call = self.enter("cuStreamSynchronize")?;
+        let at = call.stream(context, stream)?;
+        call.run_until(context, |queues| queues.is_idle(at))?;
+        let clock = call.state.queues.all[at].clock.clone();
+        call.learn(&clock);
+        Ok(())
+    }
+
+    fn wait_event(&self, context: RawContext, stream: RawStream, event: RawEvent) -> GpuResult<()> {
+        let mut call = self.enter("cuStreamWaitEvent")?;
+        let at = call.stream(context, stream)?;
+        call.event(context, event)?;
+        let Some((epoch, clock)) = call.state.events[&event.0].record.clone() else {
+            let text = format!(
+                "stream {} waits for event {}, which was never recorded",
+                stream.0, event.0
+            );
+            call.state.memory.find(FindingKind::UnrecordedEvent, text);
+            return Ok(());
+        };
+        call.state.queues.all[at].clock.join(&clock);
+        call.push(at, "wait", Work::Wait(epoch));
+        Ok(())
+    }
+
+    fn create_event(&self, context: RawContext, is_timing: bool) -> GpuResult<RawEvent> {
+        let mut call = self.enter("cuEventCreate")?;
+        call.context(context)?;
+        let handle = call.handle();
+        call.state.events.insert(
+            handle,
+            Event {
+                context: context.0,
+                is_timing,
+                record: None,
+            },
+        );
+        Ok(RawEvent(handle))
+    }
+
+    fn destroy_event(&self, context: RawContext, event: RawEvent) -> GpuResult<()> {
+        let mut call = self.enter("cuEventDestroy")?;
+        call.event(context, event)?;
+        call.state.events.remove(&event.0);
+        Ok(())
+    }
+
+    fn record_event(
+        &self,
+        context: RawContext,
+        event: RawEvent,
+        stream: RawStream,
+    ) -> GpuResult<()> {
+        let mut call = self.enter("cuEventRecord")?;
+        let at = call.stream(context, stream)?;
+        call.event(context, event)?;
+        let epoch = call.push(at, "record", Work::Record);
+        let clock = call.state.queues.all[at].clock.clone();
+        if let Some(event) = call.state.events.get_mut(&event.0) {
+            event.record = Some((epoch, clock));
+        }
+        Ok(())
+    }
+
+    fn query_event(&self, context: RawContext, event: RawEvent) -> GpuResult<bool> {
+        let mut call = self.enter("cuEventQuery")?;
+        call.event(context, event)?;
+        let State { queues, memory, .. } = &mut *call.state;
+        if let Err((context, trap)) = queues.run(1, memory) {
+            call.state.lose(context, trap.0);
+        }
+        call.context(context)?;
+        let Some((epoch, clock)) = call.state.events[&event.0].record.clone() else {
+            return Ok(true);
+        };
+        let is_done = call.state.queues.is_done(epoch);
+        if is_done {
+            call.learn(&clock);
+        }
+        Ok(is_done)
+    }
+
+    fn synchronize_event(&self, context: RawContext, event: RawEvent) -> GpuResult<()> {
+        let mut call = self.enter("cuEventSynchronize")?;
+        call.event(context, event)?;
+        if let Some((epoch, clock)) = call.state.events[&event.0].record.clone() {
+            call.run_until(context, |queues| queues.is_done(epoch))?;
+            call.learn(&clock);
+        }
+        Ok(())
+    }
+
+    fn elapsed(&self, context: RawContext, from: RawEvent, to: RawEvent) -> GpuResult<Duration> {
+        let mut call = self.enter("cuEventElapsedTime")?;
+        call.event(context, from)?;
+        call.event(context, to)?;
+        let number = |event: RawEvent| {
+            let event = &call.state.events[&event.0];
+            let (epoch, _) = event.record.as_ref().filter(|_| event.is_timing)?;
+            Some((epoch.number, call.state.queues.is_done(*epoch)))
+        };
+        match (number(from), number(to)) {
+            // Each command takes a microsecond.
+            (Some((from, true)), Some((to, true))) => {
+                Ok(Duration::from_micros(u64::from(to.saturating_sub(from))))
+            }
+            (Some(_), Some(_)) => call.refused("CUDA_ERROR_NOT_READY"),
+            _ => call.refused("CUDA_ERROR_INVALID_HANDLE"),
+        }
+    }
+
+    fn allocate(&self, context: RawContext, len_bytes: usize) -> GpuResult<DevicePointer> {
+        let mut call = self.enter("cuMemAlloc")?;
+        call.context(context)?;
+        if len_bytes == 0 {
+            return call.refused("CUDA_ERROR_INVALID_VALUE");
+        }
+        let device = context.0 as usize - 1;
+        let most = call.state.options.len_bytes;
+        if len_bytes > most - call.state.used_bytes[device] {
+            return Err(GpuError::new(
+                call.call,
+                "CUDA_ERROR_OUT_OF_MEMORY",
+                GpuErrorKind::Exhausted,
+            ));
+        }
+        call.state.used_bytes[device] += len_bytes;
+        // A pattern that makes numbers of any type no numbers, or very large ones.
+        let address = call.state.memory.allocate(context.0, len_bytes, 0xff);
+        Ok(DevicePointer(address))
+    }
+
+    fn free(&self, context: RawContext, pointer: DevicePointer) -> GpuResult<()> {
+        let mut call = self.enter("cuMemFree")?;
+        call.context(context)?;
+        let State { memory, host, .. } = &mut *call.state;
+        match memory
+            .free(pointer.0, host)
+            .map(|block| (block.len, block.context))
+        {
+            Some((len, owner)) => {
+                call.state.used_bytes[owner as usize - 1] -= len;
+                match owner == context.0 {
+                    true => Ok(()),
+                    false => call.of_another("block", pointer.0),
+                }
+            }
+            None => call.found(
+                "CUDA_ERROR_INVALID_VALUE",
+                FindingKind::BadHandle,
+                format!("no block begins at {pointer}"),
+            ),
+        }
+    }
+
+    fn memory_info(&self, context: RawContext) -> GpuResult<MemoryInfo> {
+        let mut call = self.enter("cuMemGetInfo")?;
+        call.context(context)?;
+        let total_bytes = call.state.options.len_bytes;
+        let free_bytes = total_bytes - call.state.used_bytes[context.0 as usize - 1];
+        Ok(MemoryInfo {
+            free_bytes,
+            total_bytes,
+        })
+    }
+
+    fn register(&self, context: RawContext, buffer: HostBuffer) -> GpuResult<RawPinned> {
+        let mut call = self.enter("cuMemHostRegister")?;
+        call.context(context)?;
+        if buffer.len_bytes() == 0 {
+            return call.refused("CUDA_ERROR_INVALID_VALUE");
+        }
+        let handle = call.handle();
+        call.state.pinned.insert(handle, (context.0, buffer));
+        Ok(RawPinned(handle))
+    }
+
+    fn unregister(&self, context: RawContext, pinned: RawPinned) -> GpuResult<()> {
+        let mut call = self.enter("cuMemHostUnregister")?;
+        call.context(context)?;
+        let Some((_, buffer)) = call.state.pinned.remove(&pinned.0) else {
+            return call.found(
+                "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
+                FindingKind::BadHandle,
+                format!("no pinned buffer {}", pinned.0),
+            );
+        };
+        if buffer.write().is_err() {
+            let text = format!(
+                "pinned buffer {} is taken away while a copy may use it",
+                pinned.0
+            );
+            call.state.memory.find(FindingKind::DestroyedInUse, text);
+        }
+        Ok(())
+    }
+
+    fn copy(&self, context: RawContext, stream: RawStream, transfer: Transfer) -> GpuResult<()> {
+        let mut call = self.enter("cuMemcpyAsync")?;
+        let at = call.stream(context, stream)?;
+        let name = match &transfer {
+            Transfer::Up { .. } => "copy to the device",
+            Transfer::Down { .. } => "copy to the host",
+            Transfer::Within { .. } => "copy within the device",
+        };
+        call.push(at, name, Work::Copy(transfer));
+        call.context(context)
+    }
+
+    fn fill(
+        &self,
+        context: RawContext,
+        stream: RawStream,
+        at: DevicePointer,
+        value: Fill,
+        n: usize,
+    ) -> GpuResult<()> {
+        let mut call = self.enter("cuMemsetAsync")?;
+        let queue = call.stream(context, stream)?;
+        if !at.0.is_multiple_of(value.len_bytes() as u64) {
+            return call.found(
+                "CUDA_ERROR_INVALID_VALUE",
+                FindingKind::Misaligned,
+                format!("{at} is no place for {value:?}"),
+            );
+        }
+        call.push(queue, "fill", Work::Fill { at: at.0, value, n });
+        call.context(context)
+    }
+
+    fn load_module(&self, context: RawContext, image: &[u8]) -> GpuResult<RawModule> {
+        let mut call = self.enter("cuModuleLoadData")?;
+        call.context(context)?;
+        let wrong = |code, detail: String| {
+            Err(GpuError::new("cuModuleLoadData", code, GpuErrorKind::Refused).detail(detail))
+        };
+        let Ok(text) = std::str::from_utf8(image) else {
+            return wrong(
+                "CUDA_ERROR_INVALID_IMAGE",
+                "it is no text of PTX".to_owned(),
+            );
+        };
+        let text = text.trim_end_matches('\0');
+        if !text.contains(".version") {
+            return wrong(
+                "CUDA_ERROR_INVALID_IMAGE",
+                "it has no line .version".to_owned(),
+            );
+        }
+        match ptx::parse(text) {
+            Ok(module) => {
+                let handle = call.handle();
+                call.state
+                    .modules
+                    .insert(handle, (context.0, Arc::new(module)));
+                Ok(RawModule(handle))
+            }
+            Err(error) => wrong("CUDA_ERROR_INVALID_PTX", error),
+        }
+    }
+
+    fn unload_module(&self, context: RawContext, module: RawModule) -> GpuResult<()> {
+        let mut call = self.enter("cuModuleUnload")?;
+        call.context(context)?;
+        match call.state.modules.remove(&module.0) {
+            Some((_, module)) => {
+                if Arc::strong_count(&module) > 1 {
+                    let text = "a module is unloaded while a launch of it is queued".to_owned();
+                    call.state.memory.find(FindingKind::DestroyedInUse, text);
+                }
+                Ok(())
+            }
+            None => call.found(
+                "CUDA_ERROR_INVALID_HANDLE",
+                FindingKind::BadHandle,
+                format!("no module {}", module.0),
+            ),
+        }
+    }
+
+    fn function(
+        &self,
+        context: RawContext,
+        module: RawModule,
+        name: &str,
+    ) -> GpuResult<RawFunction> {
+        let mut call = self.enter("cuModuleGetFunction")?;
+        let found = call.module(context, module.0)?;
+        match found.kernels.iter().position(|kernel| kernel.name == name) {
+            // The module's handle, and the kernel's place in it.
+            Some(at) => Ok(RawFunction(module.0 << 16 | at as u64)),
+            None => Err(
+                GpuError::new(call.call, "CUDA_ERROR_NOT_FOUND", GpuErrorKind::Refused)
+                    .detail(format!("no kernel '{name}'")),
+            ),
+        }
+    }
+
+    fn function_info(&self, context: RawContext, function: RawFunction) -> GpuResult<FunctionInfo> {
+        let mut call = self.enter("cuFuncGetAttribute")?;
+        let (module, at) = call.kernel(context, function)?;
+        let kernel = &module.kernels[at];
+        Ok(FunctionInfo {
+            max_threads: kernel.max_threads.unwrap_or(1024),
+            shared_bytes: kernel.shared_bytes as u32,
+            parameters: Some(kernel.parameters.iter().map(|(_, len)| *len).collect()),
+        })
+    }
+
+    #[expect(unsafe_code, reason = "the trait's function; nothing here is unsafe")]
+    unsafe fn launch(
+        &self,
+        context: RawContext,
+        stream: RawStream,
+        function: RawFunction,
+        grid: &Grid,
+        arguments: &[Argument<'_>],
+    ) -> GpuResult<()> {
+        let mut call = self.enter("cuLaunchKernel")?;
+        let at = call.stream(context, stream)?;
+        let (module, kernel) = call.kernel(context, function)?;
+        let found = &module.kernels[kernel];
+        let [x, y, z] = grid.threads.map(u64::from);
+        let n_threads = x * y * z;
+        let most = u64::from(found.max_threads.unwrap_or(1024));
+        let is_too_large = grid.blocks[1] > 65535 || grid.blocks[2] > 65535 || z > 64;
+        if grid.blocks.contains(&0) || n_threads == 0 || n_threads > most || is_too_large {
+            return call.refused("CUDA_ERROR_INVALID_VALUE");
+        }
+        if found.shared_bytes + grid.shared_bytes as usize > 48 << 10 {
+            return call.refused("CUDA_ERROR_INVALID_VALUE");
+        }
+        let mut parameters = Vec::with_capacity(found.parameter_bytes());
+        let sizes = found.parameters.iter().zip(arguments);
+        for ((offset, len), argument) in sizes {
+            parameters.resize(*offset, 0);
+            argument.write_to(&mut parameters);
+            if parameters.len() != offset + len {
+                let text = format!(
+                    "kernel {} takes {len} bytes at {offset}, was given {argument:?}",
+                    found.name
+                );
+                return call.found("CUDA_ERROR_INVALID_VALUE", FindingKind::OutOfBounds, text);
+            }
+        }
+        if arguments.len() != found.parameters.len() {
+            let text = format!(
+                "kernel {} takes {} arguments, was given {}",
+                found.name,
+                found.parameters.len(),
+                arguments.len()
+            );
+            return call.found("CUDA_ERROR_INVALID_VALUE", FindingKind::OutOfBounds, text);
+        }
+        let name = format!("launch of {}", found.name);
+        call.push(
+            at,
+            &name,
+            Work::Launch {
+                module,
+                kernel,
+                grid: *grid,
+                parameters,
+            },
+        );
+        call.context(context)
+    }
+
+    fn note(&self, context: RawContext, stream: RawStream, note: Note) {
+        let mut call = Entered {
+            state: self.lock(),
+            call: "note",
+        };
+        if let Ok(at) = call.stream(context, stream) {
+            let name = match note {
+                Note::Take(..) => "the taking of memory",
+                Note::Give(..) => "the giving back of memory",
+            };
+            call.push(at, name, Work::Note(note));
+        }
+    }
+}

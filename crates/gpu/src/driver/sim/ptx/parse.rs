@@ -1,0 +1,600 @@
+//! [`parse`]: PTX from text.
+
+use std::collections::HashMap;
+
+use super::{
+    Comparison, Instruction, Kernel, Kind, Module, Op, Operand, Part, Register, Round, Shuffle,
+    Space, Special, ToInteger,
+};
+
+/// Where shared memory begins: an address of 0 is never one of it.
+pub(in super::super) const SHARED_BASE: u64 = 1 << 20;
+
+/// Parses a module.
+///
+/// # Errors
+///
+/// The line, and what is not known in it.
+pub(in super::super) fn parse(text: &str) -> Result<Module, String> {
+    let mut parser = Parser {
+        lines: Vec::new(),
+        at: 0,
+        dynamic: Vec::new(),
+    };
+    let mut has_version = false;
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split("//").next().unwrap_or_default().trim();
+        has_version |= line.starts_with(".version");
+        if !line.is_empty() {
+            parser.lines.push((number as u32 + 1, line));
+        }
+    }
+    if !has_version {
+        return Err("it has no line .version".to_owned());
+    }
+    let mut kernels = Vec::new();
+    while let Some((number, line)) = parser.next() {
+        let first = line.split_whitespace().next().unwrap_or_default();
+        match first {
+            ".version" | ".target" | ".address_size" => (),
+            ".extern" if line.contains(".shared") => {
+                let name = line.trim_end_matches("[];").rsplit(' ').next();
+                parser.dynamic.push(name.unwrap_or_default());
+            }
+            ".visible" | ".entry" if line.contains(".entry") => {
+                kernels.push(parser.kernel(number, line)?)
+            }
+            _ => return Err(format!("line {number}: unknown '{line}'")),
+        }
+    }
+    Ok(Module { kernels })
+}
+
+struct Parser<'t> {
+    lines: Vec<(u32, &'t str)>,
+    at: usize,
+    // Names of the shared memory whose size the launch says.
+    dynamic: Vec<&'t str>,
+}
+
+/// Names that instructions of a kernel use.
+#[derive(Default)]
+struct Names<'t> {
+    registers: HashMap<&'t str, Register>,
+    // Families as `%r<7>`: a prefix.
+    prefixes: Vec<&'t str>,
+    parameters: HashMap<&'t str, u64>,
+    shared: HashMap<&'t str, u64>,
+    labels: HashMap<&'t str, usize>,
+}
+
+impl<'t> Parser<'t> {
+    fn next(&mut self) -> Option<(u32, &'t str)> {
+        let line = self.lines.get(self.at).copied();
+        self.at += 1;
+        line
+    }
+
+    fn kernel(&mut self, number: u32, head: &'t str) -> Result<Kernel, String> {
+        let ends = || format!("line {number}: the kernel has no end");
+        let name = head.split(".entry").nth(1).unwrap_or_default();
+        let name = name.split('(').next().unwrap_or_default().trim().to_owned();
+        let mut names = Names::default();
+        let (mut parameters, mut max_threads) = (Vec::new(), None);
+        // Parameters stand on lines of their own up to the brace.
+        loop {
+            let (number, line) = self.next().ok_or_else(ends)?;
+            if line.starts_with(".param") {
+                let (name, len, alignment) = declared(line.trim_end_matches(','))
+                    .ok_or_else(|| format!("line {number}: unknown parameter '{line}'"))?;
+                let offset = parameters
+                    .last()
+                    .map_or(0, |(offset, len): &(usize, usize)| offset + len);
+                let offset = offset.next_multiple_of(alignment);
+                names.parameters.insert(name, offset as u64);
+                parameters.push((offset, len));
+            } else if let Some(rest) = line.strip_prefix(".maxntid") {
+                let each = rest.split(',').map(|n| n.trim().parse::<u32>());
+                max_threads = each
+                    .collect::<Result<Vec<_>, _>>()
+                    .ok()
+                    .map(|all| all.iter().product());
+            } else if line == "{" {
+                break;
+            } else if line != ")"
+                && !line.starts_with(".minnctapersm")
+                && !line.starts_with(".reqntid")
+            {
+                return Err(format!("line {number}: unknown '{line}'"));
+            }
+        }
+        let begin = self.at;
+        let mut n_instructions = 0;
+        let mut shared_bytes = 0_usize;
+        // Labels are used before they stand.
+        loop {
+            let (number, line) = self.next().ok_or_else(ends)?;
+            if line == "}" {
+                break;
+            } else if let Some(label) = line.strip_suffix(':') {
+                names.labels.insert(label, n_instructions);
+            } else if line.starts_with(".reg") {
+                let name = line
+                    .trim_end_matches(';')
+                    .rsplit(' ')
+                    .next()
+                    .unwrap_or_default();
+                names
+                    .prefixes
+                    .push(name.split('<').next().unwrap_or_default());
+            } else if line.starts_with(".shared") {
+                let (name, len, alignment) = declared(line.trim_end_matches(';'))
+                    .ok_or_else(|| format!("line {number}: unknown '{line}'"))?;
+                shared_bytes = shared_bytes.next_multiple_of(alignment);
+                names.shared.insert(name, SHARED_BASE + shared_bytes as u64);
+                shared_bytes += len;
+            } else if line.starts_with(".pragma") || line.starts_with(".loc") {
+            } else {
+                n_instructions += 1;
+            }
+        }
+        // Shared memory of the launch lies behind that of the kernel.
+        shared_bytes = shared_bytes.next_multiple_of(16);
+        for name in &self.dynamic {
+            names.shared.insert(name, SHARED_BASE + shared_bytes as u64);
+        }
+        let end = self.at;
+        let mut code = Vec::with_capacity(n_instructions);
+        for &(number, line) in &self.lines[begin..end - 1] {
+            if line.ends_with(':') || line.starts_with('.') {
+                continue;
+            }
+            let parsed = names.instruction(line);
+            let mut instruction =
+                parsed.map_err(|what| format!("line {number}: {what} in '{line}'"))?;
+            instruction.line = number;
+            code.push(instruction);
+        }
+        Ok(Kernel {
+            name,
+            parameters,
+            shared_bytes,
+            max_threads,
+            n_registers: names.registers.len(),
+            code,
+        })
+    }
+}
+
+/// Returns the name, size and alignment of `.param .align 8 .b8 name[48]`, `.shared .align 4 .b8 name[8]`, `.param .u32 name`.
+fn declared(line: &str) -> Option<(&str, usize, usize)> {
+    let mut words = line.split_whitespace().skip(1).peekable();
+    let mut alignment = None;
+    if words.next_if_eq(&".align").is_some() {
+        alignment = words.next()?.parse().ok();
+    }
+    let kind = kind(words.next()?.strip_prefix('.')?)?;
+    let name = words.next()?;
+    let (name, n) = match name.split_once('[') {
+        Some((name, n)) => (name, n.strip_suffix(']')?.parse().ok()?),
+        None => (name, 1_usize),
+    };
+    Some((name, n * kind.len(), alignment.unwrap_or(kind.len())))
+}
+
+fn kind(word: &str) -> Option<Kind> {
+    Some(match word {
+        "pred" => Kind::Predicate,
+        "f16" => Kind::F16,
+        "f32" => Kind::F32,
+        "f64" => Kind::F64,
+        _ => {
+            let bits = word
+                .get(1..)?
+                .parse()
+                .ok()
+                .filter(|bits| [8, 16, 32, 64].contains(bits))?;
+            match &word[..1] {
+                "b" => Kind::Bits(bits),
+                "u" => Kind::Unsigned(bits),
+                "s" => Kind::Signed(bits),
+                _ => return None,
+            }
+        }
+    })
+}
+
+impl<'t> Names<'t> {
+    fn instruction(&mut self, line: &'t str) -> Result<Instruction, String> {
+        let line = line.strip_suffix(';').ok_or("expected ';'")?;
+        let (guard, line) = match line.strip_prefix('@') {
+            None => (None, line),
+            Some(rest) => {
+                let (guard, rest) = rest.split_once(' ').ok_or("expected an instruction")?;
+                let (guard, is_not) = match guard.strip_prefix('!') {
+                    Some(guard) => (guard, true),
+                    None => (guard, false),
+                };
+                (Some((self.register(guard)?, is_not)), rest.trim())
+            }
+        };
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let parts: Vec<&str> = word.split('.').collect();
+        let has = |part: &str| parts.contains(&part);
+        let kinds: Vec<Kind> = parts.iter().skip(1).filter_map(|part| kind(part)).collect();
+        let kind = kinds.first().copied().unwrap_or(Kind::Bits(32));
+        let operands = split(rest);
+        let unknown = || format!("unknown '{word}'");
+        let round = match () {
+            () if has("rm") => Round::Down,
+            () if has("rp") => Round::Up,
+            () if has("rz") => Round::Zero,
+            () => Round::Nearest,
+        };
+        let part = match () {
+            () if has("wide") => Part::Wide,
+            () if has("hi") => Part::High,
+            () => Part::Low,
+        };
+        let space = match () {
+            () if has("global") => Ok(Space::Global),
+            () if has("shared") => Ok(Space::Shared),
+            () => Err(unknown()),
+        };
+        let mut allowed: Vec<&str> = vec!["rn", "rm", "rz", "rp"];
+        let op = match parts[0] {
+            "mov" | "cvta" => {
+                allowed.extend(["to", "global"]);
+                Op::Move
+            }
+            "ld" if has("param") => {
+                allowed.extend(["param", "v2", "v4"]);
+                Op::LoadParameter
+            }
+            "ld" => {
+                allowed.extend(["global", "shared", "nc", "v2", "v4"]);
+                Op::Load(space?)
+            }
+            "st" => {
+                allowed.extend(["global", "shared", "v2", "v4"]);
+                Op::Store(space?)
+            }
+            "add" => Op::Add(round),
+            "sub" => Op::Subtract(round),
+            "mul" => {
+                allowed.extend(["lo", "hi", "wide"]);
+                Op::Multiply(part, round)
+            }
+            "mad" => {
+                allowed.extend(["lo", "hi", "wide"]);
+                Op::MultiplyAdd(part)
+            }
+            "fma" => Op::Fused(round),
+            "div" => Op::Divide,
+            "rem" => Op::Remainder,
+            "min" => Op::Minimum,
+            "max" => Op::Maximum,
+            "neg" => Op::Negate,
+            "abs" => Op::Absolute,
+            "and" => Op::And,
+            "or" => Op::Or,
+            "xor" => Op::Xor,
+            "not" => Op::Not,
+            "shl" => Op::ShiftLeft,
+            "shr" => Op::ShiftRight,
+            "bfi" => Op::InsertField,
+            "selp" => Op::Select,
+            "setp" => {
+                allowed.push(parts[1]);
+                let comparison = comparison(parts[1], kind).ok_or_else(unknown)?;
+                Op::Compare(comparison)
+            }
+            "cvt" => {
+                allowed.extend(["rni", "rzi", "rmi", "rpi", "sat"]);
+                let round = match () {
+                    () if has("rni") => ToInteger::Nearest,
+                    () if has("rzi") => ToInteger::Zero,
+                    () if has("rmi") => ToInteger::Down,
+                    () if has("rpi") => ToInteger::Up,
+                    () => ToInteger::No,
+                };
+                Op::Convert {
+                    round,
+                    saturates: has("sat"),
+                }
+            }
+            "ex2" => {
+                allowed.extend(["approx", "ftz"]);
+                Op::PowerOfTwo {
+                    flushes: has("ftz"),
+                }
+            }
+            "rcp" => {
+                allowed.extend(["approx", "ftz"]);
+                Op::Reciprocal {
+                    flushes: has("ftz"),
+                }
+            }
+            "sqrt" => Op::SquareRoot,
+            "bra" => {
+                allowed.push("uni");
+                let label = operands.first().copied().unwrap_or_default();
+                let target = self
+                    .labels
+                    .get(label)
+                    .ok_or_else(|| format!("no label '{label}'"))?;
+                Op::Branch(*target)
+            }
+            "ret" => Op::Return,
+            "bar" => {
+                allowed.push("sync");
+                Op::Barrier
+            }
+            "shfl" => {
+                allowed.extend(["sync", "bfly", "down", "up", "idx"]);
+                Op::Shuffle(match () {
+                    () if has("bfly") => Shuffle::Butterfly,
+                    () if has("down") => Shuffle::Down,
+                    () if has("up") => Shuffle::Up,
+                    () => Shuffle::Index,
+                })
+            }
+            _ => return Err(unknown()),
+        };
+        let is_known = |part: &&str| allowed.contains(part) || self::kind(part).is_some();
+        if !parts.iter().skip(1).all(is_known) {
+            return Err(unknown());
+        }
+        let mut instruction = Instruction {
+            guard,
+            op,
+            kind,
+            from: kinds.last().copied().unwrap_or(kind),
+            to: Vec::new(),
+            operands: Vec::new(),
+            line: 0,
+        };
+        let mut rest = &operands[..];
+        match op {
+            Op::Branch(_) | Op::Return | Op::Barrier => return Ok(instruction),
+            Op::Store(_) => (),
+            _ => {
+                let (first, others) = rest.split_first().ok_or("expected a register")?;
+                for name in group(first) {
+                    // What is compared or exchanged may tell a second thing, which nobody asks for here.
+                    let name = name.split('|').next().unwrap_or_default();
+                    instruction.to.push(self.register(name)?);
+                }
+                rest = others;
+            }
+        }
+        for operand in rest {
+            match operand.strip_prefix('[') {
+                None => {
+                    for one in group(operand) {
+                        let operand = self.operand(one, kind)?;
+                        instruction.operands.push(operand);
+                    }
+                }
+                Some(address) => {
+                    let address = address.strip_suffix(']').ok_or("expected ']'")?;
+                    let (base, offset) = address.split_once('+').unwrap_or((address, "0"));
+                    let offset = integer(offset).ok_or("expected an offset")?;
+                    match self.parameters.get(base) {
+                        Some(at) => instruction
+                            .operands
+                            .push(Operand::Immediate(at.wrapping_add(offset))),
+                        None => {
+                            let base = self.operand(base, Kind::Bits(64))?;
+                            instruction.operands.push(base);
+                            instruction.operands.push(Operand::Immediate(offset));
+                        }
+                    }
+                }
+            }
+        }
+        let n_expected = n_operands(&instruction);
+        if instruction.operands.len() != n_expected {
+            return Err(format!("expected {n_expected} operands"));
+        }
+        Ok(instruction)
+    }
+
+    fn register(&mut self, name: &'t str) -> Result<Register, String> {
+        if let Some(known) = self.registers.get(name) {
+            return Ok(*known);
+        }
+        let family = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        if !self.prefixes.contains(&family) {
+            return Err(format!("no register '{name}'"));
+        }
+        let number = Register::try_from(self.registers.len()).map_err(|_| "too many registers")?;
+        self.registers.insert(name, number);
+        Ok(number)
+    }
+
+    fn operand(&mut self, text: &'t str, kind: Kind) -> Result<Operand, String> {
+        if let Some(axis) = ["x", "y", "z"]
+            .iter()
+            .position(|axis| text.rsplit_once('.').is_some_and(|(_, last)| last == *axis))
+        {
+            let axis = axis as u8;
+            return Ok(Operand::Special(
+                match text.rsplit_once('.').map(|(name, _)| name) {
+                    Some("%tid") => Special::Thread(axis),
+                    Some("%ntid") => Special::Threads(axis),
+                    Some("%ctaid") => Special::Block(axis),
+                    Some("%nctaid") => Special::Blocks(axis),
+                    _ => return Err(format!("unknown '{text}'")),
+                },
+            ));
+        }
+        if text == "%laneid" {
+            return Ok(Operand::Special(Special::Lane));
+        }
+        if text.starts_with('%') {
+            return self.register(text).map(Operand::Register);
+        }
+        if let Some(address) = self.shared.get(text) {
+            return Ok(Operand::Immediate(*address));
+        }
+        let bits = match text.get(..2) {
+            Some("0f") => u32::from_str_radix(&text[2..], 16).ok().map(u64::from),
+            Some("0d") => u64::from_str_radix(&text[2..], 16).ok(),
+            _ => integer(text),
+        };
+        let bits = bits.ok_or_else(|| format!("unknown '{text}'"))?;
+        // What is narrower than a register is kept without the sign's bits above.
+        let len = kind.len().min(8);
+        let mask = if len == 8 {
+            u64::MAX
+        } else {
+            (1 << (8 * len)) - 1
+        };
+        Ok(Operand::Immediate(if kind == Kind::Predicate {
+            bits
+        } else {
+            bits & mask
+        }))
+    }
+}
+
+fn n_operands(instruction: &Instruction) -> usize {
+    let n = instruction.to.len();
+    match instruction.op {
+        Op::Load(_) => 2,
+        Op::Store(_) => instruction.operands.len().max(3),
+        Op::Move | Op::LoadParameter if n > 0 => 1,
+        Op::Negate
+        | Op::Absolute
+        | Op::Not
+        | Op::Convert { .. }
+        | Op::PowerOfTwo { .. }
+        | Op::Reciprocal { .. }
+        | Op::SquareRoot => 1,
+        Op::MultiplyAdd(_) | Op::Fused(_) | Op::Select => 3,
+        Op::InsertField | Op::Shuffle(_) => 4,
+        _ => 2,
+    }
+}
+
+/// Splits operands at commas outside of braces and brackets.
+fn split(text: &str) -> Vec<&str> {
+    let (mut all, mut depth, mut begin) = (Vec::new(), 0, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth -= 1,
+            ',' if depth == 0 => {
+                all.push(text[begin..at].trim());
+                begin = at + 1;
+            }
+            _ => (),
+        }
+    }
+    let last = text[begin..].trim();
+    if !last.is_empty() {
+        all.push(last);
+    }
+    all
+}
+
+/// Returns the members of `{a, b}`, or the operand itself.
+fn group(text: &str) -> impl Iterator<Item = &str> {
+    let inner = text
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'));
+    inner.unwrap_or(text).split(',').map(str::trim)
+}
+
+fn integer(text: &str) -> Option<u64> {
+    let (is_negative, text) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let value = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok()?,
+        None => text.parse().ok()?,
+    };
+    Some(if is_negative {
+        value.wrapping_neg()
+    } else {
+        value
+    })
+}
+
+fn comparison(word: &str, kind: Kind) -> Option<Comparison> {
+    let is_float = matches!(kind, Kind::F16 | Kind::F32 | Kind::F64);
+    Some(match word {
+        "eq" => Comparison::Equal,
+        "ne" => Comparison::NotEqual,
+        "lt" | "lo" => Comparison::Less,
+        "le" | "ls" => Comparison::LessEqual,
+        "gt" | "hi" => Comparison::Greater,
+        "ge" | "hs" => Comparison::GreaterEqual,
+        "equ" if is_float => Comparison::EqualOrNan,
+        "neu" if is_float => Comparison::NotEqualOrNan,
+        "ltu" if is_float => Comparison::LessOrNan,
+        "leu" if is_float => Comparison::LessEqualOrNan,
+        "gtu" if is_float => Comparison::GreaterOrNan,
+        "geu" if is_float => Comparison::GreaterEqualOrNan,
+        "num" if is_float => Comparison::Numbers,
+        "nan" if is_float => Comparison::Nan,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = ".version 8.0\n.target sm_75\n.address_size 64\n";
+
+    fn error(body: &str) -> String {
+        let text = format!(
+            "{HEAD}.visible .entry k(\n.param .u64 p\n)\n{{\n.reg .b32 %r<9>;\n{body}\nret;\n}}\n"
+        );
+        parse(&text).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_by_name_and_line() {
+        assert_eq!(error("mov.u32 %r1, %tid.x;"), "");
+        assert_eq!(
+            error("dp4a.u32 %r1, %r1, %r1;"),
+            "line 9: unknown 'dp4a.u32' in 'dp4a.u32 %r1, %r1, %r1;'"
+        );
+        assert_eq!(
+            error("ld.volatile.global.u32 %r1, [%r1];"),
+            "line 9: unknown 'ld.volatile.global.u32' in 'ld.volatile.global.u32 %r1, [%r1];'"
+        );
+        assert_eq!(
+            error("mov.u32 %x1, 1;"),
+            "line 9: no register '%x1' in 'mov.u32 %x1, 1;'"
+        );
+        assert_eq!(error("bra away;"), "line 9: no label 'away' in 'bra away;'");
+        assert_eq!(
+            error("add.s32 %r1, %r2;"),
+            "line 9: expected 2 operands in 'add.s32 %r1, %r2;'"
+        );
+        assert_eq!(parse("hello").err().unwrap(), "it has no line .version");
+        assert_eq!(
+            parse(&format!("{HEAD}.func f")).err().unwrap(),
+            "line 4: unknown '.func f'"
+        );
+    }
+
+    #[test]
+    fn parameters_lie_as_in_c() {
+        let text = format!(
+            "{HEAD}.visible .entry k(\n.param .u32 a,\n.param .u64 b,\n.param .align 8 .b8 c[12]\n)\n.maxntid 256, 1, 1\n{{\nret;\n}}\n"
+        );
+        let module = parse(&text).unwrap();
+        let kernel = &module.kernels[0];
+        assert_eq!(kernel.parameters, [(0, 4), (8, 8), (16, 12)]);
+        assert_eq!(
+            (kernel.parameter_bytes(), kernel.max_threads),
+            (28, Some(256))
+        );
+    }
+}

@@ -1,0 +1,65 @@
+//! GPUs as devices of tfrt.
+//!
+//! | What | Where |
+//! | --- | --- |
+//! | the border to what drives GPUs: NVIDIA's driver, opened at run time, and a simulated one that checks | [`driver`] |
+//! | owners of a driver's handles; memory that is kept for reuse | [`context`], [`memory`] |
+//! | a GPU as a device of a host: memory, copies | [`GpuDevice`] |
+//! | kernels of rows | [`KERNELS`]; CUDA C and PTX lie in `kernels/` |
+//! | what every driver must pass | [`conformance`] |
+//!
+//! # Examples
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tfrt_gpu::driver::sim::{Sim, SimOptions};
+//! use tfrt_gpu::GpuDevice;
+//! use tfrt_host::{HostContext, kernel::KernelRegistry};
+//!
+//! let host = HostContext::builder(KernelRegistry::new()).build();
+//! let driver = Arc::new(Sim::new(SimOptions::default()));
+//! let device = tfrt_gpu::add(&host, driver, 0)?;
+//! assert_eq!(device.name(), "GPU:0");
+//! # Ok::<(), tfrt_host::Error>(())
+//! ```
+
+#![deny(unsafe_code)]
+
+use std::sync::Arc;
+
+use tfrt_host::device::Device;
+use tfrt_host::{DeviceRef, Error, HostContext};
+
+pub mod conformance;
+pub mod context;
+mod device;
+pub mod driver;
+mod kernels;
+pub mod memory;
+mod rows;
+
+pub use device::{GpuDevice, GpuMemory, KIND};
+pub use driver::{Driver, GpuError, GpuErrorKind, GpuResult};
+pub use rows::KERNELS;
+
+/// Adds the device of a driver's ordinal to a host: the first is `GPU:0`.
+///
+/// # Errors
+///
+/// `Unavailable` or `InvalidArgument` if there is none; `AlreadyExists` if it was added before.
+pub fn add(host: &HostContext, driver: Arc<dyn Driver>, ordinal: i32) -> Result<DeviceRef, Error> {
+    if let Some(present) = host.devices().get(&format!("GPU:{ordinal}")) {
+        let name = present.name();
+        return Err(Error::already_exists(format!(
+            "the device {name} was added before"
+        )));
+    }
+    // What can fail is tried before the device gets its number.
+    let mut device = Some(GpuDevice::new(driver, ordinal, host.allocator().clone())?);
+    host.devices().add(|id| {
+        let device = device.take().expect("it is made once");
+        device.number(id);
+        let device: Arc<dyn Device> = Arc::new(device);
+        device
+    })
+}

@@ -1,0 +1,235 @@
+//! [`Allocator`]: memory of a device, kept for reuse in the order of streams; [`Block`]: a part of it.
+//!
+//! A block belongs to a stream. Given back, it is free for that stream at once, which runs what follows behind what
+//! used it before; for another one after an event. So nothing waits on the host, and in the steady state the driver is not
+//! asked for memory.
+//!
+//! Small blocks are cut from slabs of 2 MiB and keep their size; large ones are the driver's own.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::context::Stream;
+use crate::driver::{DevicePointer, GpuError, GpuErrorKind, GpuResult, Note};
+
+/// The size of what small blocks are cut from.
+const SLAB: usize = 2 << 20;
+
+/// The smallest size of blocks.
+const SMALLEST: usize = 512;
+
+/// The memory of a device that is kept for reuse.
+#[derive(Default)]
+pub struct Allocator(Mutex<Blocks>);
+
+#[derive(Default)]
+struct Blocks {
+    // Free blocks by size, and the stream that each belongs to.
+    free: HashMap<usize, Vec<(DevicePointer, Arc<Stream>)>>,
+    slabs: Vec<DevicePointer>,
+    // What is left of the last slab.
+    rest: Option<(DevicePointer, usize)>,
+    held_bytes: usize,
+    kept_bytes: usize,
+}
+
+/// A block of a device's memory that belongs to a stream. Dropped, it is given back in the order of the stream.
+pub struct Block {
+    allocator: Arc<Allocator>,
+    stream: Arc<Stream>,
+    pointer: DevicePointer,
+    size: usize,
+}
+
+/// Returns the size of the blocks for so many bytes: at most an eighth is lost.
+fn size_of(len_bytes: usize) -> Option<usize> {
+    let step = match len_bytes {
+        0..=4096 => SMALLEST,
+        len if len >= 16 * SLAB => SLAB,
+        len => (len.next_power_of_two() / 16).max(SMALLEST),
+    };
+    len_bytes.max(1).checked_next_multiple_of(step)
+}
+
+impl Allocator {
+    fn lock(&self) -> MutexGuard<'_, Blocks> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a block for work of a stream. Its contents are anything, and its address a multiple of 256.
+    ///
+    /// # Errors
+    ///
+    /// One of kind `Exhausted` if there is no memory, also after what is kept was given back.
+    pub fn take(self: &Arc<Self>, stream: &Arc<Stream>, len_bytes: usize) -> GpuResult<Block> {
+        let no_size = || {
+            GpuError::new(
+                "cuMemAlloc",
+                "CUDA_ERROR_OUT_OF_MEMORY",
+                GpuErrorKind::Exhausted,
+            )
+        };
+        let size = size_of(len_bytes).ok_or_else(no_size)?;
+        let pointer = match self.reuse(stream, size)? {
+            Some(pointer) => pointer,
+            None => match self.cut(stream, size) {
+                Err(error) if error.kind == GpuErrorKind::Exhausted => {
+                    self.trim(stream)?;
+                    self.cut(stream, size)?
+                }
+                cut => cut?,
+            },
+        };
+        let (driver, context) = (stream.context().driver(), stream.context().raw());
+        driver.note(context, stream.raw(), Note::Take(pointer, size));
+        self.lock().held_bytes += size;
+        Ok(Block {
+            allocator: self.clone(),
+            stream: stream.clone(),
+            pointer,
+            size,
+        })
+    }
+
+    /// Returns a free block of the size, best one that belongs to the stream.
+    fn reuse(&self, stream: &Arc<Stream>, size: usize) -> GpuResult<Option<DevicePointer>> {
+        let mut blocks = self.lock();
+        let Some(free) = blocks.free.get_mut(&size) else {
+            return Ok(None);
+        };
+        let own = free
+            .iter()
+            .rposition(|(_, owner)| Arc::ptr_eq(owner, stream));
+        let found = match own {
+            Some(at) => Some(free.swap_remove(at)),
+            None => free.pop(),
+        };
+        let Some((pointer, owner)) = found else {
+            return Ok(None);
+        };
+        blocks.kept_bytes -= size;
+        drop(blocks);
+        if !Arc::ptr_eq(&owner, stream) {
+            let waits = owner.record().and_then(|event| stream.wait(&event));
+            if let Err(error) = waits {
+                self.keep(pointer, size, owner);
+                return Err(error);
+            }
+        }
+        Ok(Some(pointer))
+    }
+
+    fn keep(&self, pointer: DevicePointer, size: usize, owner: Arc<Stream>) {
+        let mut blocks = self.lock();
+        blocks.kept_bytes += size;
+        blocks.free.entry(size).or_default().push((pointer, owner));
+    }
+
+    /// Returns memory that nobody has used.
+    fn cut(&self, stream: &Stream, size: usize) -> GpuResult<DevicePointer> {
+        let (driver, context) = (stream.context().driver(), stream.context().raw());
+        if size > SLAB / 2 {
+            return driver.allocate(context, size);
+        }
+        let mut blocks = self.lock();
+        let (pointer, rest) = match blocks.rest {
+            Some((pointer, rest)) if rest >= size => (pointer, rest),
+            _ => {
+                let slab = driver.allocate(context, SLAB)?;
+                blocks.slabs.push(slab);
+                (slab, SLAB)
+            }
+        };
+        blocks.rest = Some((pointer.offset(size), rest - size));
+        Ok(pointer)
+    }
+
+    /// Frees large blocks that nobody uses, after what runs is done.
+    ///
+    /// # Errors
+    ///
+    /// The driver's; that of a lost context.
+    pub fn trim(&self, stream: &Stream) -> GpuResult<()> {
+        let (driver, context) = (stream.context().driver(), stream.context().raw());
+        driver.synchronize_context(context)?;
+        let mut blocks = self.lock();
+        let sizes: Vec<usize> = blocks
+            .free
+            .keys()
+            .copied()
+            .filter(|size| *size > SLAB / 2)
+            .collect();
+        for size in sizes {
+            for (pointer, _) in blocks.free.remove(&size).unwrap_or_default() {
+                blocks.kept_bytes -= size;
+                driver.free(context, pointer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Frees all memory. Nobody may hold a block any more; blocks that somebody does hold stay until the context ends.
+    pub(crate) fn close(&self, stream: &Stream) {
+        let (driver, context) = (stream.context().driver(), stream.context().raw());
+        if self.trim(stream).is_ok() && self.lock().held_bytes == 0 {
+            for slab in std::mem::take(&mut self.lock().slabs) {
+                let _freed = driver.free(context, slab);
+            }
+        }
+        self.lock().free.clear();
+    }
+
+    /// Returns how many bytes are held, and how many are kept for reuse.
+    pub fn held_and_kept(&self) -> (usize, usize) {
+        let blocks = self.lock();
+        (blocks.held_bytes, blocks.kept_bytes)
+    }
+}
+
+impl Block {
+    pub(crate) fn pointer(&self) -> DevicePointer {
+        self.pointer
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        let context = self.stream.context();
+        let note = Note::Give(self.pointer, self.size);
+        context
+            .driver()
+            .note(context.raw(), self.stream.raw(), note);
+        self.allocator.lock().held_bytes -= self.size;
+        self.allocator
+            .keep(self.pointer, self.size, self.stream.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_lose_an_eighth_at_most() {
+        for len in [
+            4097,
+            5000,
+            65_537,
+            1 << 20,
+            (1 << 20) + 1,
+            (32 << 20) + 1,
+            1 << 33,
+        ] {
+            let size = size_of(len).unwrap();
+            assert!(
+                size >= len && size - len <= len / 8 && size.is_multiple_of(512),
+                "{len}: {size}"
+            );
+        }
+        assert_eq!(
+            (size_of(0), size_of(1), size_of(513)),
+            (Some(512), Some(512), Some(1024))
+        );
+        assert_eq!(size_of(usize::MAX), None);
+    }
+}

@@ -1,0 +1,6 @@
+//! Tests of GPUs, on the simulated driver.
+
+mod device;
+mod findings;
+mod rows;
+mod sim;

@@ -1,0 +1,47 @@
+//! GPUs, by the driver that the system has.
+
+use std::sync::Arc;
+
+use tfrt::gpu::driver::cuda::Cuda;
+use tfrt::gpu::{Driver, GpuResult, KERNELS};
+use tfrt::{Runtime, RuntimeBuilder};
+
+/// Returns a line for each GPU, or why there is none.
+pub fn found() -> Result<Vec<String>, String> {
+    let lines = || -> GpuResult<Vec<String>> {
+        let cuda = Cuda::open()?;
+        let version = cuda.version()?;
+        let (major, minor) = (version / 1000, version % 1000 / 10);
+        let mut lines = Vec::new();
+        for ordinal in 0..cuda.n_devices()? {
+            let found = cuda.properties(cuda.device(ordinal)?)?;
+            let (gib, capability) = (
+                found.len_bytes as f64 / f64::from(1 << 30),
+                found.capability,
+            );
+            lines.push(format!(
+                "GPU:{ordinal}  {}, {gib:.1} GiB, compute capability {}.{}, CUDA {major}.{minor} of {}",
+                found.name,
+                capability.0,
+                capability.1,
+                cuda.library()
+            ));
+        }
+        Ok(lines)
+    };
+    lines().map_err(|error| error.to_string())
+}
+
+/// Gives a runtime the kernels of GPUs.
+pub fn kernels(builder: RuntimeBuilder) -> RuntimeBuilder {
+    builder.op_kernels(KERNELS)
+}
+
+/// Adds a GPU to a runtime.
+pub fn add(runtime: &Runtime, ordinal: i32) -> Result<(), String> {
+    let cuda = Cuda::open().map_err(|error| error.to_string())?;
+    let added = tfrt::gpu::add(runtime.host(), Arc::new(cuda), ordinal);
+    added
+        .map(|_| ())
+        .map_err(|error| error.message().to_owned())
+}
