@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `--state OUTPUT=INPUT` | names what is kept, in place of `present.{i}.key=past_key_values.{i}.key` and `.value` |
 //! | `--dim NAME=SIZE` | gives a dimension of the first state a size: the room of a buffer |
+//! | `--max-length N` | gives keys and values room for N tokens, so that nothing is copied in a step |
 //! | `--no-cache` | keeps nothing, and gives all tokens in each step: slow, to compare with |
 //! | `--logits FILE` | writes the logits of each step as `f32` |
 
@@ -19,7 +20,7 @@ use tfrt::{Error, Model, Runtime, Tensor};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-const USAGE: &str = "usage: greedy MODEL IDS N_STEPS [--state OUTPUT=INPUT] [--dim NAME=SIZE] [--no-cache] [--logits FILE]";
+const USAGE: &str = "usage: greedy MODEL IDS N_STEPS [--state OUTPUT=INPUT] [--dim NAME=SIZE] [--max-length N] [--no-cache] [--logits FILE]";
 
 /// Keys and values as the exporters name them.
 const STATES: [(&str, &str); 2] = [
@@ -45,6 +46,9 @@ pub fn run(
     }
     for (name, size) in &options.dims {
         session = session.dim(name, *size)?;
+    }
+    if let Some(n) = options.max_length {
+        session = session.max_length(n)?;
     }
     let mut logits_file = options.logits.map(std::fs::File::create).transpose()?;
 
@@ -124,6 +128,7 @@ struct Options {
     n_steps: usize,
     states: Vec<(String, String)>,
     dims: Vec<(String, usize)>,
+    max_length: Option<usize>,
     no_cache: bool,
     logits: Option<PathBuf>,
 }
@@ -143,6 +148,7 @@ impl Options {
             n_steps,
             states: Vec::new(),
             dims: Vec::new(),
+            max_length: None,
             no_cache: false,
             logits: None,
         };
@@ -154,6 +160,7 @@ impl Options {
                     let (name, size) = pair(&value()?)?;
                     options.dims.push((name, size.parse()?));
                 }
+                "--max-length" => options.max_length = Some(value()?.parse()?),
                 "--no-cache" => options.no_cache = true,
                 "--logits" => options.logits = Some(value()?.into()),
                 _ => return Err(bad(USAGE)),

@@ -65,6 +65,9 @@ fn greedy_gives_with_a_cache_what_it_gives_without() {
     assert_eq!(cached.lines().count(), 16);
     assert_ne!(cached, tokens("2", &[]).unwrap());
     assert_eq!(cached, tokens("3,1", &["--no-cache"]).unwrap());
+    assert_eq!(cached, tokens("3,1", &["--max-length", "17"]).unwrap());
+    let error = tokens("3,1", &["--max-length", "10"]).unwrap_err();
+    assert!(error.contains("has room for 10"), "{error}");
     let named = "present.0.key=past_key_values.0.key";
     let error = tokens("3", &["--state", named]).unwrap_err();
     let message = "the model has an input 'past_key_values.0.value', which is none of a decoder";
