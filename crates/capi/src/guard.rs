@@ -1,7 +1,7 @@
 //! Calls into a plugin's code, which may throw C++ exceptions.
 //!
 //! An exception must not unwind through frames of Rust. Each call goes through a few instructions of assembly whose
-//! frame has a personality routine, [`personality`], that catches everything: the call returns the exception, which is
+//! frame has a personality routine, `personality`, that catches everything: the call returns the exception, which is
 //! described and freed. Forced unwinding, by which threads are cancelled, passes.
 
 use std::arch::global_asm;

@@ -111,9 +111,11 @@ impl Session {
         reason: Option<Error>,
         is_interrupted: bool,
     ) -> Outcome {
-        let results = called.results;
-        // Results that lie on the heap are alive, and nobody's fault.
-        let n_results = results.iter().filter(|result| result.is_counted()).count();
+        let results = called.results.into_iter().map(AnyAsyncValue::settled);
+        let results: Vec<AnyAsyncValue> = results.collect();
+        // Results that lie on the heap are alive, and nobody's fault. Errors are not among live cells.
+        let is_cell = |result: &&AnyAsyncValue| result.is_counted() && result.error().is_none();
+        let n_results = results.iter().filter(is_cell).count();
         self.settle(called.cells_before + n_results as u64);
         let status = self.judge(&results, reason.as_ref(), is_interrupted);
         // Where no result says why the function was stopped, nothing else would; that it was a limit is said besides.

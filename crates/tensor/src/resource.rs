@@ -12,7 +12,7 @@
 //! # Who waits for whom
 //!
 //! A variable has a [lock](Variable::lock) for readers and writers, bound to no thread. Kernels never block on it: they
-//! go on when it is theirs. Who takes the locks of several variables takes them by the [numbers](Variable::number) of
+//! go on when it is theirs. Who takes the locks of several variables takes them by the [numbers](Slot::number) of
 //! these, so that two can't wait for each other.
 
 pub mod array;

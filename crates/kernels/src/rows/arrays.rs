@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smallvec::smallvec;
-use tfrt_host::Error;
+use tfrt_host::{DType, Error};
 use tfrt_tensor::op::{Outputs, TensorCall, TensorKernel};
 use tfrt_tensor::resource::array::{ArrayItem, ArrayOptions};
 use tfrt_tensor::resource::{Slot, TensorArray, TensorList};
@@ -111,8 +111,16 @@ fn array(call: &TensorCall<'_>) -> Result<Arc<Slot>, Error> {
 }
 
 /// Returns the last operand, which orders effects.
+/// Returns the last operand, by which calls are ordered: a number.
 fn flow(call: &TensorCall<'_>) -> Result<Tensor, Error> {
-    Ok(call.tensor(call.n_inputs().saturating_sub(1))?.clone())
+    let flow = call.tensor(call.n_inputs().saturating_sub(1))?;
+    let metadata = flow.metadata();
+    if metadata.dtype != DType::F32 || metadata.shape.rank() != 0 {
+        return Err(call.error(format_args!(
+            "expected a flow of shape [] of f32, found {metadata}"
+        )));
+    }
+    Ok(flow.clone())
 }
 
 fn shape_attr(call: &TensorCall<'_>, name: &str) -> Result<PartialTensorShape, Error> {

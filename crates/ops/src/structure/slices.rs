@@ -206,21 +206,24 @@ pub(super) fn update(call: &mut InferCall<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// The room is the cache's, or the total if that is more.
+/// The room is the cache's, or the total if that is more; extents that the cache does not state are the update's.
 pub(super) fn update_cache(call: &mut InferCall<'_>) -> Result<(), InferError> {
     call.expect_rank(0, 4)?;
     call.expect_rank(1, 4)?;
     let (x, update) = (call.input(0).clone(), call.input(1).clone());
     let mut dims = x.dims.clone().unwrap_or_else(|| unknown_dims(4));
     for (at, dim) in dims.iter_mut().enumerate() {
-        if at == 2 {
-            *dim = Dim::Unknown;
-        } else if let (Some(own), Some(found)) = (dim.value(), update.dim(at).value())
-            && own != found
-        {
-            return Err(call.error(format_args!(
-                "expected an update of {own} in dimension {at}, found {found}"
-            )));
+        let updated = update.dim(at);
+        match (dim.value(), updated.value()) {
+            _ if at == 2 => *dim = Dim::Unknown,
+            (Some(own), Some(found)) if own != found => {
+                return Err(call.error(format_args!(
+                    "expected an update of {own} in dimension {at}, found {found}"
+                )));
+            }
+            (None, Some(_)) => *dim = updated.clone(),
+            (None, None) if dim.is_unknown() => *dim = updated.clone(),
+            _ => {}
         }
     }
     call.give(0, x.dtype, Some(dims.clone()));

@@ -3,7 +3,7 @@
 //! A column lies as a row of bytes, the first elements in the low bits. A product takes one column after the other: it is
 //! made `f32`, and multiplied by all rows of the left side. So no more than a column is unpacked at a time.
 //!
-//! A single row, as a decoder has in each step, is multiplied by the bytes as they lie ([`Planes`]): a byte of several
+//! A single row, as a decoder has in each step, is multiplied by the bytes as they lie (`Planes`): a byte of several
 //! elements is read once, and no column is written down.
 
 use std::sync::Arc;
@@ -299,8 +299,8 @@ mod tests {
 
     /// Seeded columns of 70 elements in blocks of 32.
     fn columns(bits: u8, zeros: bool) -> PackedColumns {
-        let (n_rows, n_columns, block) = (70, 5, 32);
-        let n_blocks = n_columns * 3;
+        let (n_rows, n_columns, block) = (70, 5, 64);
+        let n_blocks = n_columns * 2;
         let n_bytes = n_blocks * block * usize::from(bits) / 8;
         let codes: Vec<u8> = (0..n_bytes).map(|index| (index * 37 % 251) as u8).collect();
         let number = |index: usize| index as f32 * 0.125 + 0.5;

@@ -219,11 +219,11 @@ mod tests {
             assert_eq!(text(wrong).unwrap_err(), expected);
         }
         let attr = |text: &str, kind| attr(text, kind, host.allocator());
-        assert_eq!(attr("1.5", None).unwrap().to_string(), "f32 1.5");
+        assert_eq!(attr("1.5", None).unwrap().to_string(), "f32 1.500000e+00");
         assert_eq!(attr("f32", None).unwrap().to_string(), "the type f32");
         assert_eq!(
             attr("3", Some((Kind::Float, false))).unwrap().to_string(),
-            "f32 3"
+            "f32 3.000000e+00"
         );
         assert_eq!(
             attr("[1,2]", Some((Kind::Int, true))).unwrap().to_string(),
