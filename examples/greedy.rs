@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use tfrt::model::{Session, ValueInfo};
-use tfrt::{Error, Model, Runtime, Tensor};
+use tfrt::{Error, Runtime, Tensor};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -38,7 +38,8 @@ pub fn run(
     output: &mut impl Write,
 ) -> Result<(), Failure> {
     let options = Options::parse(arguments)?;
-    let (model, runtime) = (Model::open(&options.model)?, Runtime::shared());
+    let runtime = Runtime::new();
+    let model = runtime.open_model(&options.model)?;
     let context = runtime.context();
     let mut session = model.session();
     for (kept, input) in &options.states {

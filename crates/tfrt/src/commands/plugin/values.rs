@@ -194,7 +194,8 @@ mod tests {
 
     #[test]
     fn tensors_and_attributes_are_read_or_refused() {
-        let host = Runtime::shared().host();
+        let runtime = Runtime::new();
+        let host = runtime.host();
         let text =
             |text: &str| tensor(text, host.allocator()).map(|tensor| tensor.to_text().unwrap());
         assert_eq!(
