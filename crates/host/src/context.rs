@@ -453,6 +453,12 @@ impl HostContext {
         crate::executor::forget_panic(told);
     }
 
+    /// Returns how many calls are not over: they await something, or a thread is about to let go of them. A call may be
+    /// among them when its results are there.
+    pub fn n_open_calls(&self) -> usize {
+        self.live_frames().len()
+    }
+
     pub(crate) fn live_frames(&self) -> &LiveFrames {
         &self.inner.live
     }

@@ -7,7 +7,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tfrt_async::counters;
 use tfrt_host::{
     AnyAsyncValue, Error, ErrorCode, ExecutionContext, Function, FunctionKind, HostContext, Limits,
 };
@@ -41,7 +40,7 @@ pub struct Session {
 #[must_use = "a call ends with `Session::end`"]
 pub struct FinishedCall {
     results: Vec<AnyAsyncValue>,
-    cells_before: u64,
+    open_before: usize,
 }
 
 /// The outcome of a call.
@@ -81,25 +80,25 @@ impl Session {
         arguments: Vec<AnyAsyncValue>,
         print: Print<'_>,
     ) -> io::Result<FinishedCall> {
-        let cells_before = counters().live_cells;
+        let open_before = self.host.n_open_calls();
         let results = match function.kind() {
             FunctionKind::Sync => self.run_in_order(function, context, &arguments, print)?,
             _ => self.run_as_dataflow(function, context, arguments, print)?,
         };
         Ok(FinishedCall {
             results,
-            cells_before,
+            open_before,
         })
     }
 
     /// Makes calls by a function that waits for them itself and returns what they leave, as one call with these results.
     pub fn call_by(&self, make: impl FnOnce() -> Vec<AnyAsyncValue>) -> FinishedCall {
-        let cells_before = counters().live_cells;
+        let open_before = self.host.n_open_calls();
         let results = make();
         self.quiesce();
         FinishedCall {
             results,
-            cells_before,
+            open_before,
         }
     }
 
@@ -111,12 +110,8 @@ impl Session {
         reason: Option<Error>,
         is_interrupted: bool,
     ) -> Outcome {
-        let results = called.results.into_iter().map(AnyAsyncValue::settled);
-        let results: Vec<AnyAsyncValue> = results.collect();
-        // Results that lie on the heap are alive, and nobody's fault. Errors are not among live cells.
-        let is_cell = |result: &&AnyAsyncValue| result.is_counted() && result.error().is_none();
-        let n_results = results.iter().filter(is_cell).count();
-        self.settle(called.cells_before + n_results as u64);
+        let results = called.results;
+        self.settle(called.open_before);
         let status = self.judge(&results, reason.as_ref(), is_interrupted);
         // Where no result says why the function was stopped, nothing else would; that it was a limit is said besides.
         let is_told = results.iter().any(|result| result.error().is_some());
@@ -194,11 +189,11 @@ impl Session {
         }
     }
 
-    /// Gives kernels that never resolve a result which nobody has waited for the time to be found
-    /// stuck, so that they are told of too.
-    fn settle(&self, cells_before: u64) {
+    /// Gives what a call has left open the time to end: calls that were stopped, and kernels that never resolve a result
+    /// which nobody has waited for, which are found stuck and told of.
+    fn settle(&self, open_before: usize) {
         let until = Instant::now() + STUCK_GRACE;
-        while counters().live_cells > cells_before && Instant::now() < until {
+        while self.host.n_open_calls() > open_before && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(2));
             self.quiesce();
         }

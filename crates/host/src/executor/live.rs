@@ -119,6 +119,11 @@ impl LiveFrames {
         }
     }
 
+    /// Returns how many frames are listed.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().by_address.len()
+    }
+
     /// Forgets a frame that is being dropped.
     pub(crate) fn remove(&self, frame: &Frame) {
         let mut listed = self.lock();

@@ -1,7 +1,7 @@
 //! `--allocator`: the allocator of a run, and its findings when all is over.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tfrt::HostAllocator;
 use tfrt::asynchronous::{Counters, SystemAllocator, counters};
@@ -11,9 +11,6 @@ use crate::commands::print_line;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::options::AllocatorOption;
-
-/// The time that threads have to give back the memory of calls that were stopped, before it counts as leaked.
-const GIVEN_BACK: Duration = Duration::from_millis(500);
 
 /// The allocator of one run.
 pub struct Allocator {
@@ -82,18 +79,12 @@ impl Allocator {
                 Ok(false)
             }
             Kind::LeakCheck(allocator) => {
-                let until = Instant::now() + GIVEN_BACK;
-                let (profile, now, n_values) = loop {
-                    let (profile, now) = (allocator.profile(), counters());
-                    let n_values = now.live_cells.saturating_sub(self.before.live_cells);
-                    if profile.current_allocations == 0 && n_values == 0 {
-                        return Ok(false);
-                    }
-                    if Instant::now() >= until {
-                        break (profile, now, n_values);
-                    }
-                    std::thread::sleep(Duration::from_millis(2));
-                };
+                let profile = allocator.profile();
+                let now = counters();
+                let n_values = now.live_cells.saturating_sub(self.before.live_cells);
+                if profile.current_allocations == 0 && n_values == 0 {
+                    return Ok(false);
+                }
                 print(&profile.to_string())?;
                 let n_bytes = now
                     .live_cell_bytes
