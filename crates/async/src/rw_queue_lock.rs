@@ -72,7 +72,7 @@ struct Waiter {
     wake: Wake,
 }
 
-/// Who is told that a right is there.
+/// The receiver of a right: a promise for those who await it, or the seat of a thread that blocks.
 enum Wake {
     Promise(Promise<RwHold>),
     Thread(Arc<Seat>),

@@ -57,13 +57,15 @@ pub enum Reason {
     MissingLibrary {
         /// The library.
         name: String,
-        /// Who asks for it.
+        /// The library that asks for it: the plugin, or one that the plugin asks for.
         by: String,
     },
     /// Symbols that no library has.
     MissingSymbols(Vec<String>),
     /// Symbols that must have a version, which the host's have not.
     Versions(Vec<String>),
+    /// It has no entry point, and asks for no function of the C API.
+    NoPlugin,
 }
 
 impl Reason {
@@ -75,6 +77,7 @@ impl Reason {
             Reason::MissingLibrary { .. } => crate::codes::MISSING_LIBRARY,
             Reason::MissingSymbols(_) => crate::codes::MISSING_SYMBOLS,
             Reason::Versions(_) => crate::codes::VERSIONS,
+            Reason::NoPlugin => crate::codes::NO_PLUGIN,
         }
     }
 
@@ -108,6 +111,9 @@ impl std::fmt::Display for Reason {
                 f,
                 "it asks for {} symbols of a version that only a library of TensorFlow has",
                 list.len()
+            ),
+            Reason::NoPlugin => f.write_str(
+                "it is no plugin: it has no entry point (TF_InitKernel), and asks for no function of TensorFlow's C API",
             ),
         }
     }
@@ -221,6 +227,11 @@ pub fn check(path: &Path) -> Report {
         report
             .reasons
             .push(Reason::Versions(versions.into_iter().collect()));
+    }
+    // A library without an entry point may register kernels when it is opened.
+    let has_calls = !(report.provided.is_empty() && report.unprovided.is_empty());
+    if report.entry_points.is_empty() && !has_calls && report.reasons.is_empty() {
+        report.reasons.push(Reason::NoPlugin);
     }
     report
 }

@@ -14,6 +14,8 @@ pub const VERSIONS: &str = "TF1405";
 pub const NOT_LOADED: &str = "TF1406";
 /// A plugin whose kernel clashes with another.
 pub const CLASH: &str = "TF1407";
+/// A library that is no plugin.
+pub const NO_PLUGIN: &str = "TF1408";
 
 /// All codes, with a line on what is wrong.
 pub const ALL: &[(&str, &str)] = &[
@@ -33,4 +35,5 @@ pub const ALL: &[(&str, &str)] = &[
     (VERSIONS, "a plugin that asks for symbols of a version"),
     (NOT_LOADED, "a plugin that can't be loaded"),
     (CLASH, "a plugin whose kernel clashes with another"),
+    (NO_PLUGIN, "a library that is no plugin"),
 ];

@@ -49,10 +49,13 @@ impl Library {
     ///
     /// Why it is no library for this machine.
     pub fn read(path: &Path) -> Result<Library, String> {
-        let file = File::open(path).map_err(|error| error.to_string())?;
-        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-        if !is_file {
+        let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
+        let (metadata, file) = opened.map_err(|error| format!("it can't be read: {error}"))?;
+        if !metadata.is_file() {
             return Err("it is no file".to_owned());
+        }
+        if metadata.len() == 0 {
+            return Err("the file is empty".to_owned());
         }
         let cache = ReadCache::new(file);
         let data = &cache;

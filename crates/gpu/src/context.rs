@@ -207,7 +207,7 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// As of [`Driver::launch`].
+    /// The arguments fit the kernel, and the kernel writes only into their memory: see [`Driver::launch`].
     #[expect(unsafe_code, reason = "passes on what its caller answers for")]
     pub(crate) unsafe fn launch(
         &self,

@@ -89,7 +89,8 @@ impl Launch<'_> {
     ///
     /// # Safety
     ///
-    /// As of [`Driver::launch`](crate::Driver::launch).
+    /// The arguments fit the kernel, and the kernel writes only into their memory: see
+    /// [`Driver::launch`](crate::Driver::launch).
     unsafe fn run(self, arguments: &[Argument<'_>]) -> Result<(), Error> {
         let function = self.shared.kernels.function(self.part, self.name)?;
         // SAFETY: the caller's.

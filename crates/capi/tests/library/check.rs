@@ -54,7 +54,7 @@ fn libraries_that_do_not_load_are_told_why() {
     );
     assert_eq!(
         reason("nowhere.so"),
-        "No such file or directory (os error 2)"
+        "it can't be read: No such file or directory (os error 2)"
     );
     assert_eq!(reason("."), "it is no file");
     let source = r#"// C++
@@ -95,6 +95,28 @@ extern "C" void TF_InitKernel(void) { tensorflow::Odd(3); }
         check(&library).reasons,
         [Reason::MissingSymbols(vec!["odd".to_owned()])]
     );
+}
+
+#[test]
+fn library_without_entry_point_is_no_plugin() {
+    let Some(library) = build("plain", "int three(void) { return 3; }", &[]) else {
+        return;
+    };
+    let report = check(&library);
+    assert_eq!(report.reasons, [Reason::NoPlugin]);
+    assert_eq!(
+        report.reasons[0].to_string(),
+        "it is no plugin: it has no entry point (TF_InitKernel), and asks for no function of TensorFlow's C API"
+    );
+    assert_eq!(load(&library).unwrap_err().code, "TF1408");
+    // It registers when it is opened.
+    let source = r#"
+#include "tfrt_capi.h"
+__attribute__((constructor)) static void begin(void) { TF_DeleteStatus(TF_NewStatus()); }
+"#;
+    let library = build("begins", source, &[]).unwrap();
+    assert!(check(&library).loads());
+    assert!(load(&library).is_ok());
 }
 
 #[test]

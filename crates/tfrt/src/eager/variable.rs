@@ -15,10 +15,10 @@ use super::{Eager, Handle, make_room};
 /// A tensor that changes: weights that are trained. It is a resource variable, so that operations on these
 /// (`tf.ResourceApplyAdam`) take its [handle](Self::handle).
 ///
-/// What is called on a variable happens in the order of the calls. Steps happen in the memory of the tensor if nobody
-/// has read it since; who has, keeps what he read. A step that can't be taken leaves the tensor as it is: one that is
-/// refused, and one whose gradient fails later or is cancelled, which the diagnostic handler of the host is told like any
-/// other failure.
+/// Calls on a variable take effect in their order. A step is made in the memory of the tensor, unless a tensor that was
+/// read before is still held: then the step makes a new one, and the one that was read stays as it was. A step that is
+/// refused leaves the tensor as it is; so does one whose gradient fails or is cancelled later, which is reported to the
+/// diagnostic handler of the host.
 ///
 /// # Examples
 ///
