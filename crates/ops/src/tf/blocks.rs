@@ -116,19 +116,33 @@ fn space_to_depth(call: &mut InferCall<'_>) -> Result<(), InferError> {
 type Blocks = (Vec<i64>, Vec<i64>);
 
 /// Returns the sizes of blocks and the padding or cropping, if both are known.
+///
+/// What shapes tell is checked in any case: a scalar has no extents that values could make known later.
 fn stated_blocks(call: &InferCall<'_>) -> Result<Option<Blocks>, InferError> {
     call.expect_rank(1, 1)?;
     call.expect_rank(2, 2)?;
+    let n_blocks = call.input(1).dim(0).value();
+    let n_pairs = call.input(2).dim(0).value();
+    let n_each = call.input(2).dim(1).value();
+    if n_each.is_some_and(|n| n != 2) || n_blocks.zip(n_pairs).is_some_and(|(n, pairs)| n != pairs)
+    {
+        let (sizes, found) = (text(call.input(1)), text(call.input(2)));
+        return Err(call.error(format_args!(
+            "expected a pair of integers for each size of a block of {sizes}, found {found}"
+        )));
+    }
+    let n_blocks = n_blocks.or(n_pairs).unwrap_or(0);
+    if let Some(rank) = call.input(0).rank()
+        && i64::try_from(rank).is_ok_and(|rank| rank <= n_blocks)
+    {
+        let found = text(call.input(0));
+        return Err(call.error(format_args!(
+            "expected a batch with {n_blocks} dimensions or more, found {found}"
+        )));
+    }
     let (Some(sizes), Some(around)) = (call.input(1).numbers(), call.input(2).numbers()) else {
         return Ok(None);
     };
-    let n = sizes.len();
-    if around.len() != 2 * n {
-        let found = text(call.input(2));
-        return Err(call.error(format_args!(
-            "expected a pair of integers for each of {n} sizes of blocks, found {found}"
-        )));
-    }
     if let Some(size) = sizes.iter().find(|size| **size < 1) {
         return Err(call.error(format_args!(
             "expected blocks of 1 or more elements, found {size}"
@@ -136,12 +150,6 @@ fn stated_blocks(call: &InferCall<'_>) -> Result<Option<Blocks>, InferError> {
     }
     if let Some(found) = around.iter().find(|size| **size < 0) {
         return Err(call.error(format_args!("expected no negative integers, found {found}")));
-    }
-    if call.input(0).rank().is_some_and(|rank| rank < n + 1) {
-        let found = text(call.input(0));
-        return Err(call.error(format_args!(
-            "expected a batch with {n} dimensions or more, found {found}"
-        )));
     }
     Ok(Some((sizes, around)))
 }
