@@ -65,6 +65,50 @@ fn products_are_turned_scaled_and_activated() {
     );
 }
 
+/// What looks like attention, but for a factor that is turned, is no attention.
+#[test]
+fn factors_of_attention_may_be_turned() {
+    let rows: [(&str, &str, [f32; 8]); 3] = [
+        (
+            "{transA = 1 : i64}",
+            "{}",
+            [
+                0.805675, 1.0546, 1.99422, 0.250482, 0.760522, 1.41582, 0.954065, 0.337161,
+            ],
+        ),
+        (
+            "{transB = 1 : i64}",
+            "{}",
+            [
+                0.966759, -0.234072, 1.87374, 0.260522, 0.875, 0.5, -0.772425, 0.481035,
+            ],
+        ),
+        (
+            "{}",
+            "{transB = 1 : i64}",
+            [
+                0.66595, 0.917025, 1.99539, -0.996053, -0.415021, 1.45751, 0.323654, 0.436868,
+            ],
+        ),
+    ];
+    for (of_scores, of_values, wanted) in rows {
+        let operations = format!(
+            r#"%apart = "onnx.Constant"() {{value = dense<[1, 2, 2, 2]> : tensor<4xi64>}} : () -> tensor<4xi64>
+           %joined = "onnx.Constant"() {{value = dense<[1, 2, 4]> : tensor<3xi64>}} : () -> tensor<3xi64>
+           %r = "onnx.Reshape"(%x, %apart) : (tensor<1x2x4xf32>, tensor<4xi64>) -> tensor<1x2x2x2xf32>
+           %q = "onnx.Transpose"(%r) {{perm = [0, 2, 1, 3]}} : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32>
+           %k = "onnx.Transpose"(%r) {{perm = [0, 2, 3, 1]}} : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32>
+           %s = "onnx.microsoft.FusedMatMul"(%q, %k) {of_scores} : (tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32>
+           %p = "onnx.Softmax"(%s) {{axis = -1 : i64}} : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32>
+           %m = "onnx.microsoft.FusedMatMul"(%p, %q) {of_values} : (tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32>
+           %t = "onnx.Transpose"(%m) {{perm = [0, 2, 1, 3]}} : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32>
+           %y = "onnx.Reshape"(%t, %joined) : (tensor<1x2x2x2xf32>, tensor<3xi64>) -> tensor<*xf32>"#
+        );
+        let x = [1.0, -0.5, 2.0, 0.25, 0.75, 1.5, -1.0, 0.5];
+        check(("tensor<1x2x4xf32>", &x), &operations, &wanted);
+    }
+}
+
 #[test]
 fn sums_are_normalised() {
     check(

@@ -113,9 +113,17 @@ fn transposed(module: &Module, value: ValueId, order: &[i64]) -> Option<ValueId>
     operand_of(module, value, order)
 }
 
-/// Returns the factors of a product of matrices of `f32`, both of four dimensions, whose result has one user.
+/// Returns the factors of a product of matrices, as `factors` does, whose result has one user.
 pub(super) fn product(module: &Module, value: ValueId) -> Option<[ValueId; 2]> {
-    let op = node::single_use_op(module, value, "dot")?;
+    factors(module, node::single_use_op(module, value, "dot")?)
+}
+
+/// Returns the factors of a product of matrices of `f32`, both of four dimensions, as they are.
+pub(super) fn factors(module: &Module, op: OpId) -> Option<[ValueId; 2]> {
+    let is_turned = |name| node::int(module, op, name, 0) != 0;
+    if node::name(module, op) != "dot" || is_turned("transpose_a") || is_turned("transpose_b") {
+        return None;
+    }
     let factors: [ValueId; 2] = module.op(op).operands().try_into().ok()?;
     let fits = |value: &ValueId| {
         node::is_f32(module, *value)

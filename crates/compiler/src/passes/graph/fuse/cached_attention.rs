@@ -15,7 +15,7 @@ use tfrt_ir::{Attribute, BlockId, Module, OpId, OpState, Type, ValueId};
 
 use super::super::node;
 use super::super::rewrite::Rewrite;
-use super::attention::{operand_of, product, softmax, unscaled};
+use super::attention::{factors, operand_of, product, softmax, unscaled};
 
 /// Replaces the operations of an attention to a cache by the row.
 pub(super) fn recognise(module: &mut Module, block: BlockId) {
@@ -149,20 +149,6 @@ fn is_no_larger(module: &Module, value: ValueId, scores: ValueId) -> bool {
     let is_none_more = |(own, most): (&i64, &i64)| *own <= 1 || *most < 0 || own == most;
     let mut pairs = own.iter().rev().zip(most.iter().rev());
     own.len() <= most.len() && pairs.all(is_none_more)
-}
-
-/// Returns the factors of a product of matrices of `f32`, both of four dimensions, as they are.
-fn factors(module: &Module, op: OpId) -> Option<[ValueId; 2]> {
-    let is_turned = |name| node::int(module, op, name, 0) != 0;
-    if node::name(module, op) != "dot" || is_turned("transpose_a") || is_turned("transpose_b") {
-        return None;
-    }
-    let factors: [ValueId; 2] = module.op(op).operands().try_into().ok()?;
-    let fits = |value: &ValueId| {
-        node::is_f32(module, *value)
-            && node::shape(module, *value).is_some_and(|shape| shape.len() == 4)
-    };
-    factors.iter().all(fits).then_some(factors)
 }
 
 /// Returns whether a value is made of another one by appending to its third dimension of four.
