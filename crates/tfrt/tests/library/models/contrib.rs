@@ -65,7 +65,7 @@ fn products_are_turned_scaled_and_activated() {
     );
 }
 
-/// What looks like attention, but for a factor that is turned, is no attention.
+/// A product with a turned factor is no attention, though the rest looks like one.
 #[test]
 fn factors_of_attention_may_be_turned() {
     let rows: [(&str, &str, [f32; 8]); 3] = [

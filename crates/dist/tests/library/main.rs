@@ -1,0 +1,5 @@
+//! Tests of the crate's border.
+
+mod cluster;
+mod engine;
+mod reduction;
