@@ -322,3 +322,38 @@ fn older_forms_are_broadcast_as_they_were() {
         }
     }
 }
+
+/// An image that an operation has taken with its channels first stays as it is, though what is multiplied with it
+/// behind would fit into the convolution.
+#[test]
+fn images_that_others_have_taken_are_multiplied_by_themselves() {
+    let runtime = super::Runtime::new();
+    let behind = [
+        r#"%m = "onnx.Mul"(%c, %h) : (tensor<*xf32>, tensor<1xf32>) -> tensor<*xf32>"#,
+        r#"%m = "onnx.BatchNormalization"(%c, %h, %z, %z, %o) {epsilon = 0.0 : f32}
+             : (tensor<*xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<*xf32>"#,
+    ];
+    for behind in behind {
+        let text = format!(
+            r#"module attributes {{onnx.opset = 17 : i64}} {{
+  func.func @main(%x: tensor<1x1x1x2xf32>) -> (tensor<*xf32>, tensor<*xf32>)
+      attributes {{model.input_names = ["x"], model.output_names = ["taken", "multiplied"]}} {{
+    %w = "onnx.Constant"() {{value = dense<2.0> : tensor<1x1x1x1xf32>}} : () -> tensor<1x1x1x1xf32>
+    %h = "onnx.Constant"() {{value = dense<0.5> : tensor<1xf32>}} : () -> tensor<1xf32>
+    %z = "onnx.Constant"() {{value = dense<0.0> : tensor<1xf32>}} : () -> tensor<1xf32>
+    %o = "onnx.Constant"() {{value = dense<1.0> : tensor<1xf32>}} : () -> tensor<1xf32>
+    %c = "onnx.Conv"(%x, %w) : (tensor<1x1x1x2xf32>, tensor<1x1x1x1xf32>) -> tensor<*xf32>
+    %f = "onnx.Flatten"(%c) : (tensor<*xf32>) -> tensor<*xf32>
+    {behind}
+    func.return %f, %m : tensor<*xf32>, tensor<*xf32>
+  }}
+}}"#
+        );
+        let model = super::model(&runtime, &text);
+        let x = Tensor::from_slice(&[1, 1, 1, 2], &[1.5_f32, -3.0]).unwrap();
+        let outputs = model.call(&runtime.context(), (x,)).wait().unwrap();
+        let of = |name| outputs.tensor(name).unwrap().to_vec::<f32>().unwrap();
+        assert_eq!(of("taken"), [3.0, -6.0]);
+        assert_eq!(of("multiplied"), [1.5, -3.0]);
+    }
+}

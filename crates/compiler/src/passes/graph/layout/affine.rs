@@ -120,11 +120,14 @@ pub(super) fn scaling(
     Some(())
 }
 
-/// Returns the convolution that makes an image with one user.
+/// Returns the convolution that makes an image, if the operation at hand is the image's only user: of the old value `x`,
+/// and of the new one, `image`, which users before it have taken already.
 fn conv_before(rewrite: &Rewrite<'_>, x: ValueId, image: ValueId) -> Option<OpId> {
     let module = &*rewrite.module;
     let conv = module.defining_op(image)?;
-    let is_one = fused::is(module, conv, fused::CONV) && module.users(x).count() == 1;
+    let is_one = fused::is(module, conv, fused::CONV)
+        && module.users(x).count() == 1
+        && module.users(image).next().is_none();
     is_one.then_some(conv)
 }
 
