@@ -160,10 +160,22 @@ impl<'a> SpatialAttributes<'a> {
         let mut windows = self.windows(node, extents)?;
         let mut stated = Vec::with_capacity(windows.len());
         for (window, extent) in windows.iter_mut().zip(extents) {
-            let (output, before, behind) = window
+            let behind = match window.padding {
+                Padding::Explicit(before, behind) if is_ceiled => {
+                    window.padding = Padding::Explicit(before, behind + missing(window, *extent));
+                    Some(behind)
+                }
+                Padding::Valid if is_ceiled => {
+                    window.padding = Padding::Explicit(0, missing(window, *extent));
+                    Some(0)
+                }
+                _ => None,
+            };
+            let (output, before, padded) = window
                 .output(*extent)
                 .map_err(|error| node.with_name(&error))?;
-            stated.push(behind);
+            stated.push(behind.unwrap_or(padded));
+            let behind = padded;
             if !is_ceiled {
                 continue;
             }
@@ -189,5 +201,24 @@ impl<'a> SpatialAttributes<'a> {
             }
         }
         Ok((windows, stated))
+    }
+}
+
+/// Returns the elements that an image lacks for its first window, which `ceil_mode` counts if they are fewer than a step;
+/// 0 if there are more, or none.
+fn missing(window: &Window, extent: usize) -> usize {
+    let (before, behind) = match window.padding {
+        Padding::Explicit(before, behind) => (before, behind),
+        _ => (0, 0),
+    };
+    let room = extent.saturating_add(before).saturating_add(behind);
+    let covered = (window.extent - 1)
+        .saturating_mul(window.dilation)
+        .saturating_add(1);
+    let missing = covered.saturating_sub(room);
+    // A window that begins behind the image does not count.
+    match missing < window.stride && extent > 0 {
+        true => missing,
+        false => 0,
     }
 }

@@ -129,6 +129,18 @@ fn pooling() {
         .of(x)
         .with("\"kernel_shape\", [2 : i64], \"strides\", [2 : i64], \"ceil_mode\", 1 : i64")
         .gives(&["f32 [1, 1, 3] [5.0, 4.0, 3.0]"]);
+    // The first window may reach out of the image as well, by less than a step.
+    let small = "[[[1.0, 5.0]]] 1x1x2xf32";
+    for (kind, expected) in [("MaxPool", "5.0"), ("AveragePool", "3.0")] {
+        op(kind)
+            .of(small)
+            .with("\"kernel_shape\", [3 : i64], \"strides\", [2 : i64], \"ceil_mode\", 1 : i64")
+            .gives(&[&format!("f32 [1, 1, 1] [{expected}]")]);
+        op(kind)
+            .of(small)
+            .with("\"kernel_shape\", [4 : i64], \"strides\", [2 : i64], \"ceil_mode\", 1 : i64")
+            .fails("pool: a window over 4 elements is larger than an input of 2 with 0 and 0 around it");
+    }
     op("AveragePool").of(x)
         .with("\"kernel_shape\", [2 : i64], \"strides\", [3 : i64], \"pads\", [1 : i64, 0 : i64], \"count_include_pad\", 1 : i64")
         .gives(&["f32 [1, 1, 2] [0.5, 3.0]"]);
