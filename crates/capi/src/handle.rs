@@ -11,10 +11,12 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::fault;
 use crate::functions::construction::Construction;
 use crate::functions::context::Done;
+use crate::functions::env::{StringStream, Thread, WritableFile};
 use crate::functions::kernel::KernelBuilder;
 use crate::functions::op::OpBuilder;
 use crate::functions::shape::{DimensionBox, ShapeBox, ShapeContext};
 use crate::functions::status::Status;
+use crate::library::OpenLibrary;
 use crate::run::Context;
 use crate::value::Tensor;
 
@@ -102,6 +104,10 @@ kinds! {
     ShapeContext = "TF_ShapeInferenceContext",
     ShapeBox = "TF_ShapeHandle",
     DimensionBox = "TF_DimensionHandle",
+    WritableFile = "TF_WritableFileHandle",
+    StringStream = "TF_StringStream",
+    Thread = "TF_Thread",
+    OpenLibrary = "library",
 }
 
 /// A place of the table.

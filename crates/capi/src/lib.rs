@@ -48,6 +48,8 @@ pub mod rows;
 pub mod run;
 mod spec;
 pub mod value;
+#[expect(unsafe_code, reason = "lists of arguments of the C library")]
+mod variadic;
 
 pub use attrs::{Attr, Kind};
 pub use library::IS_SUPPORTED;

@@ -171,10 +171,26 @@ pub(crate) fn set_from_io_error(status: Handle<Status>, number: c_int, context: 
     let code = code_of_errno(number);
     let context = context.bytes_or_null().unwrap_or_default();
     let context = String::from_utf8_lossy(context);
-    let text = std::io::Error::from_raw_os_error(number).to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
+    let text = text_of_errno(number);
     let made = Status::new(code, format!("{context}; {text}").as_bytes());
     status.with("status", |own| *own = made);
+}
+
+fn text_of_errno(number: c_int) -> String {
+    let text = std::io::Error::from_raw_os_error(number).to_string();
+    let text = text.split(" (os error").next();
+    text.unwrap_or_default().to_owned()
+}
+
+/// Returns the error for a mistake of the system with something of this name.
+pub(crate) fn of_io_error(name: &str, error: &std::io::Error) -> Error {
+    let Some(number) = error.raw_os_error() else {
+        return Error::new(ErrorCode::Unknown, format!("{name}; {error}"));
+    };
+    let code = code_of_errno(number);
+    let found = CODES.iter().find(|(_, own)| *own == code);
+    let code = found.map_or(ErrorCode::Unknown, |(code, _)| *code);
+    Error::new(code, format!("{name}; {}", text_of_errno(number)))
 }
 
 pub(crate) fn code(status: Handle<Status>) -> c_int {
