@@ -47,19 +47,12 @@ impl<T: Copy> Array<T> {
     /// Returns a copy of the first `n` elements. Records a fault for a null pointer, unless there are none, and for a
     /// negative number.
     pub fn read(&self, n: i64, argument: &str) -> Option<Vec<T>> {
-        let n = length(n, argument)?;
-        match self.0 {
-            _ if n == 0 => Some(Vec::new()),
-            Some(start) => {
-                let elements = NonNull::slice_from_raw_parts(start, n);
-                // SAFETY: an array argument of the C API has as many elements as the call says.
-                Some(unsafe { elements.as_ref() }.to_vec())
-            }
-            None => {
-                fault::argument(argument, "expected an array, found a null pointer");
-                None
-            }
-        }
+        Some(self.first(n, argument)?.to_vec())
+    }
+
+    /// Returns the first `n` elements, for the time of the call. Records a fault as [`read`](Self::read) does.
+    pub fn first(&self, n: i64, argument: &str) -> Option<&[T]> {
+        self.slice(length(n, argument)?, argument)
     }
 
     /// Returns the address.

@@ -18,13 +18,16 @@ use tfrt_tensor::{Bool, Tensor};
 use crate::attrs::{Attr, Kind, NodeAttrs};
 use crate::dtype;
 use crate::functions::tensor::allocator;
-use crate::node::{Resolved, resolve};
+use crate::node::Resolved;
 use crate::plugin::Plugin;
 use crate::registry::{self, KernelDef};
 use crate::run::{self, Context, Input, Instance};
-use crate::spec::OpSpec;
+use crate::spec::{ArgSpec, OpSpec};
 
+mod alike;
 mod shapes;
+
+use alike::{Alike, AlikeCalls};
 
 /// Prefix of the names by which operations of TensorFlow are called.
 const PREFIX: &str = "tf.";
@@ -46,6 +49,8 @@ struct Shared {
     /// Whether kernels of priority 0 come before the runtime's.
     is_first: bool,
     instances: Mutex<Instances>,
+    /// What is known of calls, by operation.
+    calls: Mutex<BTreeMap<String, Arc<AlikeCalls>>>,
 }
 
 /// The state of a kernel, made by the first call that wants it.
@@ -68,6 +73,7 @@ impl PluginOps {
             renamed: BTreeMap::new(),
             is_first: false,
             instances: Mutex::default(),
+            calls: Mutex::default(),
         })
     }
 
@@ -83,6 +89,7 @@ impl PluginOps {
             renamed: self.shared.renamed.clone(),
             is_first: self.shared.is_first,
             instances: Mutex::default(),
+            calls: Mutex::default(),
         };
         change(&mut shared);
         PluginOps::with(shared)
@@ -143,21 +150,19 @@ impl AddedOps for PluginOps {
     }
 
     fn takes(&self, op: &str, types: &[Option<DType>], attrs: OpAttrsRef<'_>) -> bool {
-        let is_renamed = self.shared.renamed.contains_key(op);
-        let Some(spec) = self.shared.op(op).and_then(registry::spec) else {
+        let shared = &self.shared;
+        let is_renamed = shared.renamed.contains_key(op);
+        let Some(spec) = shared.op(op).and_then(registry::spec) else {
             return false;
         };
         let codes: SmallVec<[Option<i32>; 4]> = types
             .iter()
             .map(|dtype| dtype.and_then(dtype::code))
             .collect();
-        let selected = node_attrs(attrs)
-            .and_then(|attrs| resolve(&spec, &attrs, &codes))
-            .and_then(|call| {
-                registry::select(&spec.name, &call.node.attrs, &self.shared.libraries)
-            });
+        let selected = shared.calls_of(&spec.name).find(&spec, attrs, &codes);
+        let selected = selected.and_then(|call| shared.kernel(&call).cloned());
         let is_before = |kernel: Arc<KernelDef>| {
-            is_renamed || kernel.priority > 0 || kernel.priority == 0 && self.shared.is_first
+            is_renamed || kernel.priority > 0 || kernel.priority == 0 && shared.is_first
         };
         selected.is_ok_and(is_before)
     }
@@ -173,33 +178,48 @@ fn undefined(called: &str, op: &str) -> OpDefinition {
 }
 
 fn definition(called: &str, spec: &Arc<OpSpec>, shared: &Arc<Shared>) -> OpDefinition {
+    let calls = shared.calls_of(&spec.name);
     let (for_count, for_types) = (spec.clone(), spec.clone());
-    let (for_run, shared) = (spec.clone(), shared.clone());
-    let definition = OpDefinition::new(called.to_owned(), move |call| shared.run(&for_run, call))
-        .formats(Formats {
-            string: true,
-            ..Formats::DENSE
-        })
-        .results_computed(move |attrs, n_inputs| {
-            let types = vec![None; n_inputs];
-            let call = resolve(&for_count, &node_attrs(attrs)?, &types)?;
-            Ok(call.outputs.len())
-        })
-        .metadata(move |call| result_metadata(&for_types, call));
+    let (count_calls, type_calls) = (calls.clone(), calls.clone());
+    let (for_run, own) = (spec.clone(), shared.clone());
+    let run = move |call: &mut Call<'_>| own.run(&for_run, &calls, call);
+    let definition = OpDefinition::new(called.to_owned(), run).formats(Formats {
+        string: true,
+        ..Formats::DENSE
+    });
+    let definition = match spec.outputs.iter().all(ArgSpec::is_one) {
+        true => definition.results(spec.outputs.len()),
+        false => definition.results_computed(move |attrs, n_inputs| {
+            let types: SmallVec<[Option<i32>; 4]> = SmallVec::from_elem(None, n_inputs);
+            let call = count_calls.find(&for_count, attrs, &types)?;
+            Ok(call.resolved.outputs.len())
+        }),
+    };
+    let definition =
+        definition.metadata(move |call| result_metadata(&for_types, &type_calls, call));
     match spec.is_stateful {
         true => definition,
         false => definition.pure(),
     }
 }
 
-fn result_metadata(spec: &OpSpec, call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
+fn result_metadata(
+    spec: &OpSpec,
+    calls: &AlikeCalls,
+    call: &MetadataCall<'_>,
+) -> Result<ResultMetadata, Error> {
     let codes = call
         .inputs
         .iter()
         .map(|metadata| dtype::code(metadata.dtype));
     let codes: SmallVec<[Option<i32>; 4]> = codes.collect();
-    let resolved = resolve(spec, &node_attrs(call.attrs)?, &codes)?;
-    shapes::infer(spec, &resolved, call.inputs)
+    let alike = calls.find(spec, call.attrs, &codes)?;
+    if spec.shape_function.is_none() {
+        return Ok(ResultMetadata::new());
+    }
+    alike.shapes(call.inputs, || {
+        shapes::infer(spec, &alike.resolved, call.inputs)
+    })
 }
 
 impl Shared {
@@ -209,24 +229,39 @@ impl Shared {
         name.strip_prefix(PREFIX)
     }
 
-    fn run(&self, spec: &OpSpec, call: &mut Call<'_>) -> Result<Outputs, Error> {
-        let attrs = node_attrs(call.attrs())?;
+    /// Returns what is known of the calls of an operation, by its name in TensorFlow.
+    fn calls_of(&self, op: &str) -> Arc<AlikeCalls> {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = calls.get(op) {
+            return own.clone();
+        }
+        calls.entry(op.to_owned()).or_default().clone()
+    }
+
+    /// Returns the kernel of a call.
+    fn kernel<'c>(&self, call: &'c Alike) -> Result<&'c Arc<KernelDef>, Error> {
+        call.kernel(|node| registry::select(&node.op, &node.attrs, &self.libraries))
+    }
+
+    fn run(
+        &self,
+        spec: &OpSpec,
+        calls: &AlikeCalls,
+        call: &mut Call<'_>,
+    ) -> Result<Outputs, Error> {
         let mut codes: SmallVec<[Option<i32>; 4]> = SmallVec::new();
         for index in 0..call.n_inputs() {
             codes.push(dtype::code(call.tensor(index)?.metadata().dtype));
         }
-        let resolved = resolve(spec, &attrs, &codes)?;
-        let kernel = registry::select(&spec.name, &resolved.node.attrs, &self.libraries)?;
-        let instance = self.instance(&kernel, &resolved)?;
+        let alike = calls.find(spec, call.attrs(), &codes)?;
+        let kernel = self.kernel(&alike)?;
+        let instance = alike.instance(|| self.instance(kernel, &alike.resolved))?;
+        let resolved = alike.resolved.clone();
         let mut inputs: SmallVec<[Input; 4]> = SmallVec::new();
         for index in 0..call.n_inputs() {
             // What was given for good may become an output's memory.
-            let lent = call.tensor(index)?.clone();
-            let sole = match lent {
-                Tensor::Dense(_) => {
-                    drop(lent);
-                    call.take_sole(index)
-                }
+            let sole = match call.tensor(index)? {
+                Tensor::Dense(_) => call.take_sole(index),
                 _ => None,
             };
             inputs.push(match sole {

@@ -149,7 +149,7 @@ pub struct Context {
     /// The node's state, which the call keeps.
     pub instance: Arc<Instance>,
     /// The node with its inputs and outputs.
-    pub resolved: Resolved,
+    pub resolved: Arc<Resolved>,
     /// Memory for outputs comes from here.
     pub allocator: Arc<dyn HostAllocator>,
     /// Number of the request.
@@ -167,7 +167,7 @@ impl Context {
     /// Makes a call.
     pub fn new(
         instance: Arc<Instance>,
-        resolved: Resolved,
+        resolved: Arc<Resolved>,
         inputs: SmallVec<[Input; 4]>,
         allocator: Arc<dyn HostAllocator>,
         step: i64,

@@ -59,6 +59,13 @@ pub struct ArgSpec {
     pub is_reference: bool,
 }
 
+impl ArgSpec {
+    /// Returns whether it is one tensor in each call.
+    pub fn is_one(&self) -> bool {
+        self.count.is_none() && !matches!(self.types, ArgTypes::List(_))
+    }
+}
+
 /// The type of the elements of an input or output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgTypes {

@@ -204,10 +204,10 @@ pub(crate) fn forward_input_or_allocate_output(
     forwarded: Out<c_int>,
     status: Handle<Status>,
 ) -> Handle<Tensor> {
-    let candidates = candidates.read(i64::from(n_candidates), "candidate_input_indices");
+    let candidates = candidates.first(i64::from(n_candidates), "candidate_input_indices");
     let made = match (candidates, extents(&dims, n, "output_dims")) {
         (Some(candidates), Some(extents)) => with(ctx, |own| {
-            own.forward_or_allocate(&candidates, at(index), &extents)
+            own.forward_or_allocate(candidates, at(index), &extents)
         }),
         _ => Err(Error::invalid_argument(
             "the candidates or extents are wrong",

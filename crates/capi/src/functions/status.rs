@@ -101,11 +101,17 @@ pub(crate) fn set(status: Handle<Status>, outcome: &Result<(), Error>) {
     if status.is_null() {
         return;
     }
-    let made = match outcome {
-        Ok(()) => Status::default(),
-        Err(error) => Status::of(error),
+    match outcome {
+        Ok(()) => status.with("status", |own| {
+            if own.code != 0 {
+                *own = Status::default();
+            }
+        }),
+        Err(error) => {
+            let made = Status::of(error);
+            status.with("status", |own| *own = made)
+        }
     };
-    status.with("status", |own| *own = made);
 }
 
 /// Writes the outcome of a function into the caller's status, and returns its value.

@@ -25,8 +25,8 @@ pub(crate) fn allocator() -> Arc<dyn HostAllocator> {
 }
 
 /// Returns extents that a plugin has handed over, if they are those of a tensor.
-pub(crate) fn extents(dims: &Array<i64>, n: c_int, argument: &str) -> Option<Vec<i64>> {
-    let extents = dims.read(i64::from(n), argument)?;
+pub(crate) fn extents(dims: &Array<i64>, n: c_int, argument: &str) -> Option<Extents> {
+    let extents = Extents::from_slice(dims.first(i64::from(n), argument)?);
     if n_elements(&extents).is_none() {
         let reason = format!("expected extents of a tensor, found {extents:?}");
         fault::argument(argument, &reason);
