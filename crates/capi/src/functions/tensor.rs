@@ -190,13 +190,13 @@ pub(crate) fn bitcast_from(
         set(status, &Err(Error::invalid_argument(message)));
         return;
     }
-    to.with("to", |own| {
-        *own = Tensor {
-            code,
-            extents: Extents::from_slice(&extents),
-            storage: source.storage,
-        };
-    });
+    let made = Tensor {
+        code,
+        extents: Extents::from_slice(&extents),
+        storage: source.storage,
+    };
+    // The tensor of before may be the plugin's, whose deallocator runs when nothing is in use.
+    drop(to.with("to", |own| std::mem::replace(own, made)));
     set(status, &Ok(()));
 }
 

@@ -171,6 +171,13 @@ fn memory_of_the_plugin_becomes_a_tensor_and_is_freed_once() {
 }
 
 #[test]
+fn memory_is_freed_when_its_tensor_is_not_in_use() {
+    let Some(bed) = bed() else { return };
+    let text = bed.text("tf.TestRecast", vec![], &OpAttrs::new()).unwrap();
+    assert!(text.ends_with("values = [2]"), "{text}");
+}
+
+#[test]
 fn shapes_are_known_before_the_kernel_has_run() {
     let Some(bed) = bed() else { return };
     let op = bed.runtime.op("tf.TestSeven", &bed.runtime.cpu()).unwrap();
