@@ -9,7 +9,7 @@
 //! use one object wait for each other; nothing is called back meanwhile. Free places are kept by thread: what a kernel
 //! makes and deletes touches no memory of other threads.
 
-use std::cell::{RefCell, UnsafeCell};
+use std::cell::{Cell, RefCell, UnsafeCell};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,28 +45,34 @@ pub struct Handle<K> {
 pub trait Kind: Sized {
     /// Name of the type in C.
     const NAME: &'static str;
+    /// How an object is stored in its place.
+    type Stored: Storage<Self>;
 
     /// Returns the object as an entry of the table.
-    fn into_object(self) -> Object;
+    fn into_object(stored: Self::Stored) -> Object;
 
     /// Returns the object of an entry, if it is of this type.
     fn of(object: &mut Object) -> Option<&mut Self>;
 
-    /// Returns the object of an entry; the entry if it is of another type.
-    fn take(object: Object) -> Result<Self, Object>;
+    /// Returns the object of an entry, if it is of this type.
+    fn take(object: Object) -> Option<Self::Stored>;
 }
 
 /// Storage of an object in its place: a box, unless calls make many of them.
-trait Storage<T>: DerefMut<Target = T> {
+pub trait Storage<T>: DerefMut<Target = T> {
+    /// Stores an object.
     fn store(value: T) -> Self;
+    /// Returns the object.
     fn unstore(self) -> T;
 }
 
 impl<T> Storage<T> for Box<T> {
+    #[inline]
     fn store(value: T) -> Self {
         Box::new(value)
     }
 
+    #[inline]
     fn unstore(self) -> T {
         *self
     }
@@ -78,22 +84,26 @@ pub struct InPlace<T>(T);
 impl<T> Deref for InPlace<T> {
     type Target = T;
 
+    #[inline]
     fn deref(&self) -> &T {
         &self.0
     }
 }
 
 impl<T> DerefMut for InPlace<T> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut T {
         &mut self.0
     }
 }
 
 impl<T> Storage<T> for InPlace<T> {
+    #[inline]
     fn store(value: T) -> Self {
         InPlace(value)
     }
 
+    #[inline]
     fn unstore(self) -> T {
         self.0
     }
@@ -121,11 +131,14 @@ macro_rules! kinds {
         $(
             impl Kind for $type {
                 const NAME: &'static str = $name;
+                type Stored = $storage<$type>;
 
-                fn into_object(self) -> Object {
-                    Object::$type(Storage::store(self))
+                #[inline]
+                fn into_object(stored: Self::Stored) -> Object {
+                    Object::$type(stored)
                 }
 
+                #[inline]
                 fn of(object: &mut Object) -> Option<&mut Self> {
                     match object {
                         Object::$type(own) => Some(own),
@@ -133,10 +146,11 @@ macro_rules! kinds {
                     }
                 }
 
-                fn take(object: Object) -> Result<Self, Object> {
+                #[inline]
+                fn take(object: Object) -> Option<Self::Stored> {
                     match object {
-                        Object::$type(own) => Ok(own.unstore()),
-                        other => Err(other),
+                        Object::$type(own) => Some(own),
+                        _ => None,
                     }
                 }
             }
@@ -202,6 +216,7 @@ struct InUse<'p> {
 }
 
 impl Drop for InUse<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.place.word.store(self.then, Ordering::Release);
     }
@@ -241,6 +256,7 @@ impl Place {
     }
 
     /// Puts an object into a place that was free, and returns its generation.
+    #[inline]
     fn fill(&self, object: Object) -> u32 {
         let word = self.word.load(Ordering::Relaxed);
         // SAFETY: who takes a place from the free ones is the only one to use it until the word says that it is occupied.
@@ -252,12 +268,14 @@ impl Place {
 }
 
 impl InUse<'_> {
+    #[inline]
     fn object(&mut self) -> &mut Option<Object> {
         // SAFETY: this thread has set the bit, so that no other uses the object; the value is borrowed.
         unsafe { &mut *self.place.object.get() }
     }
 
     /// Makes the place empty, of the next generation.
+    #[inline]
     fn empty(&mut self) {
         let generation = (self.then >> STATE_BITS) as u32;
         // Generations of a place that has had four thousand million objects begin anew.
@@ -293,6 +311,19 @@ const BATCH: usize = 64;
 /// Free places of a thread, which all may have when it ends.
 struct OwnFree(RefCell<Vec<u32>>);
 
+thread_local! {
+    /// The number of objects that were made on this thread, less those that a plugin has deleted on it.
+    static N_MADE: Cell<i64> = const { Cell::new(0) };
+}
+
+/// Runs a plugin's code, and returns with its result how many objects it has made on this thread and not deleted.
+#[inline]
+pub fn counted<R>(run: impl FnOnce() -> R) -> (R, i64) {
+    let before = N_MADE.get();
+    let result = run();
+    (result, N_MADE.get() - before)
+}
+
 impl Drop for OwnFree {
     fn drop(&mut self) {
         lock(&TABLE.free).places.append(self.0.get_mut());
@@ -323,6 +354,7 @@ impl Table {
     }
 
     /// Returns a place for a new object, if there are not too many.
+    #[inline]
     fn take_place(&self) -> Option<u32> {
         let own = OWN_FREE.try_with(|own| {
             let mut own = own.0.borrow_mut();
@@ -357,6 +389,7 @@ impl Table {
     }
 
     /// Takes a place back that is empty.
+    #[inline]
     fn free_place(&self, index: u32) {
         let kept = OWN_FREE.try_with(|own| {
             let mut own = own.0.borrow_mut();
@@ -421,13 +454,21 @@ impl<K> Handle<K> {
 
 impl<K: Kind> Handle<K> {
     /// Puts an object into the table. Null if there are too many.
+    #[inline]
     pub fn new(value: K) -> Handle<K> {
+        Handle::of_stored(K::Stored::store(value))
+    }
+
+    /// Puts an object that is stored already into the table. Null if there are too many.
+    #[inline]
+    pub fn of_stored(stored: K::Stored) -> Handle<K> {
         let Some(index) = TABLE.take_place() else {
             fault::record(format_args!("a plugin holds too many objects"));
             return Handle::NULL;
         };
         let place = TABLE.place(index).expect("places that were taken exist");
-        let generation = place.fill(value.into_object());
+        N_MADE.set(N_MADE.get() + 1);
+        let generation = place.fill(K::into_object(stored));
         Handle {
             bits: u64::from(generation) << 32 | u64::from(index << LOW_BITS),
             kind: PhantomData,
@@ -435,83 +476,116 @@ impl<K: Kind> Handle<K> {
     }
 
     /// Uses the object. Records a fault and returns `None` if there is none: `argument` is the one that the handle was.
+    #[inline]
     pub fn with<R>(self, argument: &str, use_it: impl FnOnce(&mut K) -> R) -> Option<R> {
-        match self.with_quietly(use_it) {
-            Ok(result) => Some(result),
-            Err(reason) => {
-                fault::argument(argument, &reason);
-                None
-            }
+        if let Some(mut place) = self.enter()
+            && let Some(value) = place.object().as_mut().and_then(K::of)
+        {
+            return Some(use_it(value));
         }
+        self.refuse(argument);
+        None
     }
 
     /// Uses the object, or says why there is none.
     pub fn with_quietly<R>(self, use_it: impl FnOnce(&mut K) -> R) -> Result<R, String> {
-        if self.is_null() {
-            return Err(format!("expected a {}, found a null pointer", K::NAME));
+        if let Some(mut place) = self.enter()
+            && let Some(value) = place.object().as_mut().and_then(K::of)
+        {
+            return Ok(use_it(value));
         }
-        let Some((place, generation)) = self.place() else {
-            return Err(self.made_up());
-        };
-        let mut place = match place.enter(generation) {
-            Ok(place) => place,
-            Err(now) => return Err(self.gone(now, generation)),
-        };
-        let Some(object) = place.object() else {
-            return Err(self.made_up());
-        };
-        let found = object.name();
-        match K::of(object) {
-            Some(value) => Ok(use_it(value)),
-            None => Err(format!("expected a {}, found a {found}", K::NAME)),
-        }
+        Err(self.reason())
     }
 
-    /// Takes the object out of the table: the handle and its copies lead nowhere from then on.
+    /// Takes the object out of the table for a plugin that deletes it: the handle and its copies lead nowhere from then on.
     pub fn take(self, argument: &str) -> Option<K> {
-        match self.take_quietly() {
-            Ok(value) => Some(value),
-            Err(reason) => {
-                fault::argument(argument, &reason);
+        let taken = self.take_object().and_then(K::take);
+        match taken {
+            Some(stored) => {
+                N_MADE.set(N_MADE.get() - 1);
+                Some(stored.unstore())
+            }
+            None => {
+                self.refuse(argument);
                 None
             }
         }
     }
 
-    /// Takes the object out of the table, or says why there is none.
-    pub fn take_quietly(self) -> Result<K, String> {
+    /// Deletes the object for a plugin, unless the handle is null.
+    #[inline]
+    pub fn delete(self, argument: &str) {
         if self.is_null() {
-            return Err(format!("expected a {}, found a null pointer", K::NAME));
+            return;
         }
-        let Some((place, generation)) = self.place() else {
-            return Err(self.made_up());
-        };
-        let mut place = match place.enter(generation) {
-            Ok(place) => place,
-            Err(now) => return Err(self.gone(now, generation)),
-        };
-        let Some(object) = place.object().take() else {
-            return Err(self.made_up());
-        };
-        match K::take(object) {
-            Ok(value) => {
-                place.empty();
-                drop(place);
-                TABLE.free_place((self.bits as u32) >> LOW_BITS);
-                Ok(value)
+        match self.take_object() {
+            Some(object) => {
+                N_MADE.set(N_MADE.get() - 1);
+                drop(object);
             }
-            Err(other) => {
-                let found = other.name();
-                *place.object() = Some(other);
-                Err(format!("expected a {}, found a {found}", K::NAME))
-            }
+            None => self.refuse(argument),
         }
+    }
+
+    /// Takes an object that the host has made out of the table, or says why there is none.
+    pub fn take_quietly(self) -> Result<K, String> {
+        self.take_stored().map(Storage::unstore)
+    }
+
+    /// Takes an object that the host has made out of the table, as it is stored, or says why there is none.
+    pub fn take_stored(self) -> Result<K::Stored, String> {
+        let taken = self.take_object().and_then(K::take);
+        taken.ok_or_else(|| self.reason())
+    }
+
+    /// Takes the object, if it is of this type, out of the table. It is dropped when nothing is in use: what it held may be
+    /// a plugin's, whose code runs then.
+    #[inline]
+    fn take_object(self) -> Option<Object> {
+        let mut place = self.enter()?;
+        place.object().as_mut().and_then(K::of)?;
+        let object = place.object().take();
+        place.empty();
+        drop(place);
+        TABLE.free_place((self.bits as u32) >> LOW_BITS);
+        object
+    }
+
+    /// Takes the place of the object for use, if the handle leads to one.
+    #[inline]
+    fn enter(self) -> Option<InUse<'static>> {
+        let (place, generation) = self.place()?;
+        place.enter(generation).ok()
     }
 
     #[inline]
     fn place(self) -> Option<(&'static Place, u32)> {
         let (index, generation) = self.parts()?;
         Some((TABLE.place(index)?, generation))
+    }
+
+    /// Records the fault of an argument that leads to no object of this type.
+    #[cold]
+    fn refuse(self, argument: &str) {
+        fault::argument(argument, &self.reason());
+    }
+
+    /// Returns why the handle leads to no object of this type.
+    #[cold]
+    fn reason(self) -> String {
+        if self.is_null() {
+            return format!("expected a {}, found a null pointer", K::NAME);
+        }
+        let Some((place, generation)) = self.place() else {
+            return self.made_up();
+        };
+        match place.enter(generation) {
+            Ok(mut place) => match place.object() {
+                Some(object) => format!("expected a {}, found a {}", K::NAME, object.name()),
+                None => self.made_up(),
+            },
+            Err(now) => self.gone(now, generation),
+        }
     }
 
     fn gone(self, now: u32, asked: u32) -> String {

@@ -413,7 +413,8 @@ pub(crate) fn get_rendezvous(ctx: Ctx) -> crate::raw::Rendezvous {
 }
 
 pub(crate) fn run_done(done: Handle<Done>) {
-    if let Some(done) = done.take("done") {
-        done.settle(None, Vec::new());
+    match done.take_quietly() {
+        Ok(done) => done.settle(None, Vec::new()),
+        Err(reason) => fault::argument("done", &reason),
     }
 }

@@ -15,7 +15,8 @@ use crate::raw::{HostText, Memory, Text};
 pub struct Status {
     /// The code; 0 is success.
     pub code: i32,
-    message: CString,
+    /// The message of an error.
+    message: Option<CString>,
     payloads: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
@@ -31,16 +32,15 @@ impl Status {
             true => code,
             false => UNKNOWN,
         };
-        let message = match code {
-            0 => CString::default(),
-            _ => CString::new(message).unwrap_or_else(|error| {
+        let made = || {
+            CString::new(message).unwrap_or_else(|error| {
                 let at = error.nul_position();
                 CString::new(&message[..at]).unwrap_or_default()
-            }),
+            })
         };
         Status {
             code,
-            message,
+            message: (code != 0).then(made),
             payloads: BTreeMap::new(),
         }
     }
@@ -52,7 +52,8 @@ impl Status {
 
     /// Returns the message.
     pub fn message(&self) -> String {
-        self.message.to_string_lossy().into_owned()
+        let message = self.message.as_deref().unwrap_or_default();
+        message.to_string_lossy().into_owned()
     }
 
     /// Returns the error that this says; `None` for success.
@@ -133,9 +134,7 @@ pub(crate) fn new() -> Handle<Status> {
 }
 
 pub(crate) fn delete(status: Handle<Status>) {
-    if !status.is_null() {
-        status.take("status");
-    }
+    status.delete("status");
 }
 
 pub(crate) fn set_status(status: Handle<Status>, code: c_int, message: Text) {
@@ -204,8 +203,8 @@ pub(crate) fn code(status: Handle<Status>) -> c_int {
 }
 
 pub(crate) fn message(status: Handle<Status>) -> HostText {
-    let message = status.with("status", |own| HostText::of(&own.message));
-    message.unwrap_or_default()
+    let message = status.with("status", |own| own.message.as_deref().map(HostText::of));
+    message.flatten().unwrap_or_default()
 }
 
 /// Returns the code for a number of the C library's `errno`.

@@ -102,9 +102,7 @@ pub(crate) fn maybe_move(tensor: Handle<Tensor>) -> Handle<Tensor> {
 }
 
 pub(crate) fn delete(tensor: Handle<Tensor>) {
-    if !tensor.is_null() {
-        tensor.take("tensor");
-    }
+    tensor.delete("tensor");
 }
 
 pub(crate) fn dtype_of(tensor: Handle<Tensor>) -> c_int {

@@ -244,6 +244,17 @@ static void recast_compute(void* state, TF_OpKernelContext* ctx) {
     TF_DeleteStatus(s);
 }
 
+/* leave: deletes neither its input nor its status, but what an earlier call has left. */
+static TF_Tensor* left;
+
+static void leave_compute(void* state, TF_OpKernelContext* ctx) {
+    TF_Status* s = TF_NewStatus();
+    TF_DeleteTensor(left);
+    TF_GetInput(ctx, 0, &left, s);
+    TF_SetOutput(ctx, 0, left, s);
+    (void)state;
+}
+
 /* shapes: the first extent is 7. */
 static void shape_function(TF_ShapeInferenceContext* ctx, TF_Status* s) {
     TF_ShapeHandle* x = TF_NewShapeHandle();
@@ -315,6 +326,8 @@ void TF_InitKernel(void) {
     kernel("TestNothing", NULL, nothing_compute, NULL, 0, 0);
     define("TestAdopt", NONE, NONE, LIST("z: float"), NULL);
     kernel("TestAdopt", NULL, adopt_compute, NULL, 0, 0);
+    define("TestLeave", NONE, LIST("x: float"), LIST("z: float"), NULL);
+    kernel("TestLeave", NULL, leave_compute, NULL, 0, 0);
     define("TestRecast", NONE, NONE, LIST("rank: int32"), NULL);
     kernel("TestRecast", NULL, recast_compute, NULL, 0, 0);
     define("TestSeven", NONE, LIST("x: float"), LIST("z: float"), shape_function);
