@@ -16,6 +16,8 @@ pub const NOT_LOADED: &str = "TF1406";
 pub const CLASH: &str = "TF1407";
 /// A library that is no plugin.
 pub const NO_PLUGIN: &str = "TF1408";
+/// A call of an operation that neither the runtime nor a plugin has.
+pub const UNKNOWN_OP: &str = "TF1409";
 
 /// All codes, with a line on what is wrong.
 pub const ALL: &[(&str, &str)] = &[
@@ -36,4 +38,8 @@ pub const ALL: &[(&str, &str)] = &[
     (NOT_LOADED, "a plugin that can't be loaded"),
     (CLASH, "a plugin whose kernel clashes with another"),
     (NO_PLUGIN, "a library that is no plugin"),
+    (
+        UNKNOWN_OP,
+        "a call of an operation that neither tfrt nor a plugin has",
+    ),
 ];

@@ -3,7 +3,7 @@
 //! A thread that runs a plugin's code has a scope for the call; faults are kept there, and fail it. Faults outside of
 //! any call (a plugin's own thread) go to a handler of the process.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
@@ -11,8 +11,8 @@ use std::sync::{PoisonError, RwLock};
 const MAX_FAULTS: usize = 16;
 
 thread_local! {
-    /// The calls that run on this thread, the innermost last.
-    static SCOPES: RefCell<Vec<Vec<String>>> = const { RefCell::new(Vec::new()) };
+    /// Faults of the innermost call that runs on this thread; `None` outside of any.
+    static FAULTS: Cell<Option<Vec<String>>> = const { Cell::new(None) };
     /// The function of the C API that is running.
     static FUNCTION: Cell<&'static str> = const { Cell::new("") };
 }
@@ -28,26 +28,24 @@ pub fn set_handler(handler: FaultHandler) {
 }
 
 /// Runs a plugin's code, and returns its result with the faults that happened meanwhile on this thread.
+#[inline]
 pub fn scope<R>(run: impl FnOnce() -> R) -> (R, Vec<String>) {
-    /// Ends the scope, also when `run` panics.
-    struct End;
-    impl Drop for End {
+    /// Ends the scope, also when `run` panics: the faults of the call around it are there again.
+    struct Outer(Option<Vec<String>>);
+    impl Drop for Outer {
         fn drop(&mut self) {
-            SCOPES.with_borrow_mut(|scopes| drop(scopes.pop()));
+            FAULTS.set(self.0.take());
         }
     }
-    SCOPES.with_borrow_mut(|scopes| scopes.push(Vec::new()));
-    let end = End;
+    let outer = Outer(FAULTS.replace(Some(Vec::new())));
     let result = run();
-    let faults = SCOPES.with_borrow_mut(|scopes| {
-        let own = scopes.last_mut();
-        own.map(std::mem::take).unwrap_or_default()
-    });
-    drop(end);
+    let faults = FAULTS.take().unwrap_or_default();
+    drop(outer);
     (result, faults)
 }
 
 /// Runs a function of the C API under its name, which faults begin with.
+#[inline]
 pub fn within<R>(function: &'static str, run: impl FnOnce() -> R) -> R {
     let before = FUNCTION.replace(function);
     let result = run();
@@ -66,19 +64,14 @@ pub fn record(message: fmt::Arguments<'_>) {
         "" => message.to_string(),
         function => format!("{function}: {message}"),
     };
-    let is_kept = SCOPES.with_borrow_mut(|scopes| match scopes.last_mut() {
-        Some(faults) => {
-            if faults.len() < MAX_FAULTS {
-                faults.push(text.clone());
-            }
-            true
-        }
-        None => false,
-    });
-    if !is_kept {
+    let Some(mut faults) = FAULTS.take() else {
         let handler = *HANDLER.read().unwrap_or_else(PoisonError::into_inner);
-        handler(&text);
+        return handler(&text);
+    };
+    if faults.len() < MAX_FAULTS {
+        faults.push(text);
     }
+    FAULTS.set(Some(faults));
 }
 
 /// Records a fault of an argument.

@@ -7,18 +7,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::fault;
 use crate::guard::Callback;
 use crate::handle::Handle;
+use crate::library::OpenLibrary;
 use crate::raw::{
-    AllocatorAttributes, Array, Buffer, HostText, InputRange, Memory, Out, Rendezvous, StringView,
-    Text,
+    AllocatorAttributes, Array, Buffer, FileStatistics, HostText, InputRange, Memory, Out,
+    Rendezvous, StringView, Text, ThreadOptions,
 };
 use crate::run::Context;
 use crate::value::Tensor;
+use crate::variadic::{self, Arguments};
 
 pub mod buffer;
 pub mod construction;
 pub mod context;
 mod declaration;
+pub mod env;
 pub mod kernel;
+pub mod logging;
 pub mod op;
 pub mod shape;
 pub mod status;
@@ -29,6 +33,7 @@ pub use declaration::{declarations, header};
 use buffer::BufferRef;
 use construction::Construction;
 use context::Done;
+use env::{StringStream, Thread, WritableFile};
 use kernel::KernelBuilder;
 use op::OpBuilder;
 use shape::{DimensionBox, ShapeBox, ShapeContext};
@@ -68,15 +73,16 @@ fn entered<R: Default>(name: &'static str, run: impl FnOnce() -> R) -> R {
 }
 
 /// `functions! { "tf_status.h": /// Makes a status. fn TF_NewStatus() -> Handle<Status> = status::new; }` makes the function
-/// that a plugin calls, `extern "C" fn TF_NewStatus()`, which calls `status::new`, and its entry of [`FUNCTIONS`].
+/// that a plugin calls, `extern "C" fn TF_NewStatus()`, which calls `status::new`, and its entry of [`FUNCTIONS`]. With
+/// `=> entry` behind it, plugins call that instead, which collects arguments and calls the function.
 macro_rules! functions {
     ($($header:literal: {$(
         #[doc = $summary:literal]
-        fn $name:ident($($parameter:ident: $type:ty),*) $(-> $result:ty)? = $path:path;
+        fn $name:ident($($parameter:ident: $type:ty),*) $(-> $result:ty)? = $path:path $(=> $entry:path)?;
     )*})*) => {
         $($(
             #[expect(non_snake_case, reason = "the name in C")]
-            extern "C" fn $name($($parameter: $type),*) $(-> $result)? {
+            pub(crate) extern "C" fn $name($($parameter: $type),*) $(-> $result)? {
                 entered(stringify!($name), move || $path($($parameter),*))
             }
         )*)*
@@ -89,10 +95,12 @@ macro_rules! functions {
                 summary: $summary.trim_ascii(),
                 parameters: &[$((stringify!($parameter), stringify!($type))),*],
                 result: functions!(@result $($result)?),
-                address: || $name as *const () as usize,
+                address: || functions!(@entry $name $($entry)?) as *const () as usize,
             },
         )*)*];
     };
+    (@entry $name:ident) => { $name };
+    (@entry $name:ident $entry:path) => { $entry };
     (@result) => { "()" };
     (@result $result:ty) => { stringify!($result) };
 }
@@ -361,6 +369,62 @@ functions! {
         fn TF_DeleteShapeHandle(handle: Handle<ShapeBox>) = shape::delete_shape;
         /// Deletes the box of an extent.
         fn TF_DeleteDimensionHandle(handle: Handle<DimensionBox>) = shape::delete_dimension;
+    }
+    "env.h": {
+        /// Makes a folder.
+        fn TF_CreateDir(dirname: Text, status: Handle<Status>) = env::create_dir;
+        /// Deletes an empty folder.
+        fn TF_DeleteDir(dirname: Text, status: Handle<Status>) = env::delete_dir;
+        /// Deletes a folder and all that is in it, and counts what can't be deleted.
+        fn TF_DeleteRecursively(dirname: Text, undeleted_file_count: Out<i64>, undeleted_dir_count: Out<i64>, status: Handle<Status>) = env::delete_recursively;
+        /// Gives size and time of the last change of a file.
+        fn TF_FileStat(filename: Text, stats: Out<FileStatistics>, status: Handle<Status>) = env::file_stat;
+        /// Makes an empty file to be written, in place of one of this name.
+        fn TF_NewWritableFile(filename: Text, handle: Out<Handle<WritableFile>>, status: Handle<Status>) = env::new_writable_file;
+        /// Writes what is left, and closes a file.
+        fn TF_CloseWritableFile(handle: Handle<WritableFile>, status: Handle<Status>) = env::close_writable_file;
+        /// Writes all to the disk.
+        fn TF_SyncWritableFile(handle: Handle<WritableFile>, status: Handle<Status>) = env::sync_writable_file;
+        /// Writes all to the system.
+        fn TF_FlushWritableFile(handle: Handle<WritableFile>, status: Handle<Status>) = env::flush_writable_file;
+        /// Appends bytes to a file.
+        fn TF_AppendWritableFile(handle: Handle<WritableFile>, data: Array<u8>, length: usize, status: Handle<Status>) = env::append_writable_file;
+        /// Deletes a file.
+        fn TF_DeleteFile(filename: Text, status: Handle<Status>) = env::delete_file;
+        /// Gives the next text of a list, which lives as long as the list; returns whether there is one.
+        fn TF_StringStreamNext(list: Handle<StringStream>, result: Out<HostText>) -> u8 = env::string_stream_next;
+        /// Deletes a list of texts.
+        fn TF_StringStreamDone(list: Handle<StringStream>) = env::string_stream_done;
+        /// Returns the names in a folder.
+        fn TF_GetChildren(filename: Text, status: Handle<Status>) -> Handle<StringStream> = env::get_children;
+        /// Returns the folders for files that are not kept.
+        fn TF_GetLocalTempDirectories() -> Handle<StringStream> = env::local_temp_directories;
+        /// Makes an empty file that is not kept, and returns its name, which the plugin frees.
+        fn TF_GetTempFileName(extension: Text) -> HostText = env::temp_file_name;
+        /// Returns the nanoseconds since 1970.
+        fn TF_NowNanos() -> u64 = env::now_nanos;
+        /// Returns the microseconds since 1970.
+        fn TF_NowMicros() -> u64 = env::now_micros;
+        /// Returns the seconds since 1970.
+        fn TF_NowSeconds() -> u64 = env::now_seconds;
+        /// Fills in the options of a thread.
+        fn TF_DefaultThreadOptions(options: Out<ThreadOptions>) = env::default_thread_options;
+        /// Starts a thread.
+        fn TF_StartThread(options: Out<ThreadOptions>, thread_name: Text, work_func: Callback, param: Memory) -> Handle<Thread> = env::start_thread;
+        /// Waits for the end of a thread.
+        fn TF_JoinThread(thread: Handle<Thread>) = env::join_thread;
+        /// Opens a library, for good.
+        fn TF_LoadSharedLibrary(library_filename: Text, status: Handle<Status>) -> Handle<OpenLibrary> = env::load_shared_library;
+        /// Returns the address of a symbol of a library.
+        fn TF_GetSymbolFromLibrary(handle: Handle<OpenLibrary>, symbol_name: Text, status: Handle<Status>) -> Memory = env::symbol_from_library;
+    }
+    "logging.h": {
+        /// Logs a line of a level, formatted as by `printf`; a fatal one fails the call.
+        fn TF_Log(level: c_int, fmt: Text, arguments: Arguments) = logging::log => variadic::log;
+        /// Logs a line of details, if `TF_CPP_MAX_VLOG_LEVEL` asks for its level.
+        fn TF_VLog(level: c_int, fmt: Text, arguments: Arguments) = logging::vlog => variadic::vlog;
+        /// Does nothing: TensorFlow logs these lines in builds for its own authors.
+        fn TF_DVLog(level: c_int, fmt: Text, arguments: Arguments) = logging::dvlog => variadic::dvlog;
     }
     "c_api.h": {
         /// Returns the version of TensorFlow whose API this is.

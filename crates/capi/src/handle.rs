@@ -2,25 +2,35 @@
 //!
 //! C sees a pointer to an opaque type; it is a number, which nothing dereferences: the place of the object in one table,
 //! and the generation of that place. A number that was never given out, or whose object was deleted, or is of another
-//! type, is found to be wrong. Objects are used under the lock of their place, so that two threads of a plugin that use
-//! one object wait for each other; nothing is called back meanwhile.
+//! type, is found to be wrong.
+//!
+//! A place is one word beside its object: the generation, whether there is an object, and whether a thread uses it. One
+//! exchange of that word checks a handle and takes the place, a plain store gives it back. Two threads of a plugin that
+//! use one object wait for each other; nothing is called back meanwhile. Free places are kept by thread: what a kernel
+//! makes and deletes touches no memory of other threads.
 
+use std::cell::{Cell, RefCell, UnsafeCell};
 use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::fault;
 use crate::functions::construction::Construction;
 use crate::functions::context::Done;
+use crate::functions::env::{StringStream, Thread, WritableFile};
 use crate::functions::kernel::KernelBuilder;
 use crate::functions::op::OpBuilder;
 use crate::functions::shape::{DimensionBox, ShapeBox, ShapeContext};
 use crate::functions::status::Status;
+use crate::library::OpenLibrary;
 use crate::run::Context;
 use crate::value::Tensor;
 
-/// Places in a chunk, and the most chunks: 16 million objects.
-const CHUNK: usize = 1 << 12;
-const MAX_CHUNKS: usize = 1 << 12;
+/// Places of the first chunk; each further one has twice as many.
+const FIRST_CHUNK: u32 = 1 << 8;
+/// The most chunks: 16 million objects.
+const MAX_CHUNKS: usize = 16;
 /// Bits below the number of a place, so that handles look like aligned pointers.
 const LOW_BITS: u32 = 4;
 
@@ -35,25 +45,78 @@ pub struct Handle<K> {
 pub trait Kind: Sized {
     /// Name of the type in C.
     const NAME: &'static str;
+    /// How an object is stored in its place.
+    type Stored: Storage<Self>;
 
     /// Returns the object as an entry of the table.
-    fn into_object(self) -> Object;
+    fn into_object(stored: Self::Stored) -> Object;
 
     /// Returns the object of an entry, if it is of this type.
     fn of(object: &mut Object) -> Option<&mut Self>;
 
-    /// Returns the object of an entry; the entry if it is of another type.
-    fn take(object: Object) -> Result<Self, Object>;
+    /// Returns the object of an entry, if it is of this type.
+    fn take(object: Object) -> Option<Self::Stored>;
 }
 
-/// `kinds!(Status = "TF_Status")` makes an arm of [`Object`] and a [`Kind`] of a type.
+/// Storage of an object in its place: a box, unless calls make many of them.
+pub trait Storage<T>: DerefMut<Target = T> {
+    /// Stores an object.
+    fn store(value: T) -> Self;
+    /// Returns the object.
+    fn unstore(self) -> T;
+}
+
+impl<T> Storage<T> for Box<T> {
+    #[inline]
+    fn store(value: T) -> Self {
+        Box::new(value)
+    }
+
+    #[inline]
+    fn unstore(self) -> T {
+        *self
+    }
+}
+
+/// An object that is stored in its place itself.
+pub struct InPlace<T>(T);
+
+impl<T> Deref for InPlace<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for InPlace<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+impl<T> Storage<T> for InPlace<T> {
+    #[inline]
+    fn store(value: T) -> Self {
+        InPlace(value)
+    }
+
+    #[inline]
+    fn unstore(self) -> T {
+        self.0
+    }
+}
+
+/// `kinds!(Box Status = "TF_Status",)` makes an arm of [`Object`] and a [`Kind`] of a type, stored so.
 macro_rules! kinds {
-    ($($type:ident = $name:literal,)*) => {
+    ($($storage:ident $type:ident = $name:literal,)*) => {
         /// An object that plugins hold.
         pub enum Object {
             $(
                 #[expect(missing_docs, reason = "the type says it")]
-                $type(Box<$type>),
+                $type($storage<$type>),
             )*
         }
 
@@ -68,11 +131,14 @@ macro_rules! kinds {
         $(
             impl Kind for $type {
                 const NAME: &'static str = $name;
+                type Stored = $storage<$type>;
 
-                fn into_object(self) -> Object {
-                    Object::$type(Box::new(self))
+                #[inline]
+                fn into_object(stored: Self::Stored) -> Object {
+                    Object::$type(stored)
                 }
 
+                #[inline]
                 fn of(object: &mut Object) -> Option<&mut Self> {
                     match object {
                         Object::$type(own) => Some(own),
@@ -80,10 +146,11 @@ macro_rules! kinds {
                     }
                 }
 
-                fn take(object: Object) -> Result<Self, Object> {
+                #[inline]
+                fn take(object: Object) -> Option<Self::Stored> {
                     match object {
-                        Object::$type(own) => Ok(*own),
-                        other => Err(other),
+                        Object::$type(own) => Some(own),
+                        _ => None,
                     }
                 }
             }
@@ -92,34 +159,138 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Status = "TF_Status",
-    Tensor = "TF_Tensor",
-    KernelBuilder = "TF_KernelBuilder",
-    Construction = "TF_OpKernelConstruction",
-    Context = "TF_OpKernelContext",
-    Done = "TF_AsyncOpKernelDoneCallback",
-    OpBuilder = "TF_OpDefinitionBuilder",
-    ShapeContext = "TF_ShapeInferenceContext",
-    ShapeBox = "TF_ShapeHandle",
-    DimensionBox = "TF_DimensionHandle",
+    InPlace Status = "TF_Status",
+    InPlace Tensor = "TF_Tensor",
+    Box KernelBuilder = "TF_KernelBuilder",
+    Box Construction = "TF_OpKernelConstruction",
+    Box Context = "TF_OpKernelContext",
+    Box Done = "TF_AsyncOpKernelDoneCallback",
+    Box OpBuilder = "TF_OpDefinitionBuilder",
+    Box ShapeContext = "TF_ShapeInferenceContext",
+    Box ShapeBox = "TF_ShapeHandle",
+    Box DimensionBox = "TF_DimensionHandle",
+    Box WritableFile = "TF_WritableFileHandle",
+    Box StringStream = "TF_StringStream",
+    Box Thread = "TF_Thread",
+    Box OpenLibrary = "library",
 }
 
+/// Bit of a place's word that a thread sets while it uses the place.
+const IN_USE: u64 = 1;
+/// Bit of a place's word that says that there is an object.
+const OCCUPIED: u64 = 2;
+/// Bits of a place's word below the generation.
+const STATE_BITS: u32 = 2;
+
 /// A place of the table.
-#[derive(Default)]
 struct Place {
-    /// Counts the objects that were here. Invariant: above 0 once there was one.
-    generation: u32,
-    object: Option<Object>,
+    /// The generation, which counts the objects that were here from 1 on, and bits of state.
+    word: AtomicU64,
+    /// The object. Invariant: used by the thread that has set [`IN_USE`], or that has taken the place from the free ones,
+    /// and by no other; there is one if [`OCCUPIED`] is set.
+    object: UnsafeCell<Option<Object>>,
+}
+
+// SAFETY: by the invariant one thread at a time uses the object, which may go from thread to thread.
+unsafe impl Sync for Place {}
+
+const _: () = {
+    const fn is_send<T: Send>() {}
+    is_send::<Object>();
+};
+
+impl Default for Place {
+    fn default() -> Self {
+        Place {
+            word: AtomicU64::new(1 << STATE_BITS),
+            object: UnsafeCell::new(None),
+        }
+    }
+}
+
+/// A place that the thread uses; it is given back at the end, also when the user panics.
+struct InUse<'p> {
+    place: &'p Place,
+    /// The word that the place gets then.
+    then: u64,
+}
+
+impl Drop for InUse<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.place.word.store(self.then, Ordering::Release);
+    }
+}
+
+/// How often a thread looks whether another is done before it lets others run.
+const SPINS: u32 = 64;
+
+impl Place {
+    /// Takes the place for use, if it has an object of this generation; else returns the generation that it has.
+    #[inline]
+    fn enter(&self, generation: u32) -> Result<InUse<'_>, u32> {
+        let idle = u64::from(generation) << STATE_BITS | OCCUPIED;
+        let mut spins = 0;
+        loop {
+            let taken = self.word.compare_exchange_weak(
+                idle,
+                idle | IN_USE,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            );
+            match taken {
+                Ok(_) => {
+                    return Ok(InUse {
+                        place: self,
+                        then: idle,
+                    });
+                }
+                Err(found) if found & !IN_USE != idle => return Err((found >> STATE_BITS) as u32),
+                Err(_) if spins < SPINS => {
+                    spins += 1;
+                    std::hint::spin_loop();
+                }
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+    }
+
+    /// Puts an object into a place that was free, and returns its generation.
+    #[inline]
+    fn fill(&self, object: Object) -> u32 {
+        let word = self.word.load(Ordering::Relaxed);
+        // SAFETY: who takes a place from the free ones is the only one to use it until the word says that it is occupied.
+        let own = unsafe { &mut *self.object.get() };
+        *own = Some(object);
+        self.word.store(word | OCCUPIED, Ordering::Release);
+        (word >> STATE_BITS) as u32
+    }
+}
+
+impl InUse<'_> {
+    #[inline]
+    fn object(&mut self) -> &mut Option<Object> {
+        // SAFETY: this thread has set the bit, so that no other uses the object; the value is borrowed.
+        unsafe { &mut *self.place.object.get() }
+    }
+
+    /// Makes the place empty, of the next generation.
+    #[inline]
+    fn empty(&mut self) {
+        let generation = (self.then >> STATE_BITS) as u32;
+        // Generations of a place that has had four thousand million objects begin anew.
+        let next = generation.checked_add(1).unwrap_or(1);
+        self.then = u64::from(next) << STATE_BITS;
+    }
 }
 
 /// All objects that plugins hold.
 struct Table {
-    chunks: [OnceLock<Box<[Mutex<Place>]>>; MAX_CHUNKS],
+    chunks: [OnceLock<Box<[Place]>>; MAX_CHUNKS],
     free: Mutex<Free>,
 }
 
-/// Places without an object.
-#[derive(Default)]
+/// Places without an object, of no thread.
 struct Free {
     places: Vec<u32>,
     /// The number of places that were ever used.
@@ -134,34 +305,112 @@ static TABLE: Table = Table {
     }),
 };
 
+/// The number of free places that a thread takes, or gives back, at once.
+const BATCH: usize = 64;
+
+/// Free places of a thread, which all may have when it ends.
+struct OwnFree(RefCell<Vec<u32>>);
+
+thread_local! {
+    /// The number of objects that were made on this thread, less those that a plugin has deleted on it.
+    static N_MADE: Cell<i64> = const { Cell::new(0) };
+}
+
+/// Runs a plugin's code, and returns with its result how many objects it has made on this thread and not deleted.
+#[inline]
+pub fn counted<R>(run: impl FnOnce() -> R) -> (R, i64) {
+    let before = N_MADE.get();
+    let result = run();
+    (result, N_MADE.get() - before)
+}
+
+impl Drop for OwnFree {
+    fn drop(&mut self) {
+        lock(&TABLE.free).places.append(self.0.get_mut());
+    }
+}
+
+thread_local! {
+    static OWN_FREE: OwnFree = const { OwnFree(RefCell::new(Vec::new())) };
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Returns the chunk of a place, and where it is there.
+#[inline]
+fn split(index: u32) -> (usize, usize) {
+    let n = index + FIRST_CHUNK;
+    let chunk = n.ilog2() - FIRST_CHUNK.ilog2();
+    (chunk as usize, (n - (FIRST_CHUNK << chunk)) as usize)
+}
+
 impl Table {
-    fn place(&self, index: u32) -> Option<&Mutex<Place>> {
-        let index = index as usize;
-        self.chunks.get(index / CHUNK)?.get()?.get(index % CHUNK)
+    #[inline]
+    fn place(&self, index: u32) -> Option<&Place> {
+        let (chunk, at) = split(index);
+        self.chunks.get(chunk)?.get()?.get(at)
     }
 
     /// Returns a place for a new object, if there are not too many.
+    #[inline]
     fn take_place(&self) -> Option<u32> {
+        let own = OWN_FREE.try_with(|own| {
+            let mut own = own.0.borrow_mut();
+            if own.is_empty() {
+                self.refill(&mut own, BATCH);
+            }
+            own.pop()
+        });
+        own.unwrap_or_else(|_| {
+            // The thread ends.
+            let mut one = Vec::new();
+            self.refill(&mut one, 1);
+            one.pop()
+        })
+    }
+
+    fn refill(&self, own: &mut Vec<u32>, n: usize) {
         let mut free = lock(&self.free);
-        if let Some(index) = free.places.pop() {
-            return Some(index);
+        let n_left = free.places.len().saturating_sub(n);
+        own.extend(free.places.drain(n_left..));
+        while own.len() < n {
+            let index = free.n_used;
+            let (chunk, _) = split(index);
+            let n_places = FIRST_CHUNK << chunk;
+            let Some(chunk) = self.chunks.get(chunk) else {
+                return;
+            };
+            chunk.get_or_init(|| (0..n_places).map(|_| Place::default()).collect());
+            own.push(index);
+            free.n_used += 1;
         }
-        let index = free.n_used;
-        let chunk = self.chunks.get(index as usize / CHUNK)?;
-        chunk.get_or_init(|| (0..CHUNK).map(|_| Mutex::default()).collect());
-        free.n_used += 1;
-        Some(index)
+    }
+
+    /// Takes a place back that is empty.
+    #[inline]
+    fn free_place(&self, index: u32) {
+        let kept = OWN_FREE.try_with(|own| {
+            let mut own = own.0.borrow_mut();
+            own.push(index);
+            if own.len() > 2 * BATCH {
+                let n_left = own.len() - BATCH;
+                lock(&self.free).places.extend(own.drain(n_left..));
+            }
+        });
+        if kept.is_err() {
+            lock(&self.free).places.push(index);
+        }
     }
 }
 
 /// Returns the number of objects that plugins hold.
 pub fn n_held() -> usize {
-    let free = lock(&TABLE.free);
-    free.n_used as usize - free.places.len()
+    let n_used = lock(&TABLE.free).n_used;
+    let places = (0..n_used).filter_map(|index| TABLE.place(index));
+    let is_occupied = |place: &&Place| place.word.load(Ordering::Relaxed) & OCCUPIED != 0;
+    places.filter(is_occupied).count()
 }
 
 impl<K> Clone for Handle<K> {
@@ -205,103 +454,143 @@ impl<K> Handle<K> {
 
 impl<K: Kind> Handle<K> {
     /// Puts an object into the table. Null if there are too many.
+    #[inline]
     pub fn new(value: K) -> Handle<K> {
+        Handle::of_stored(K::Stored::store(value))
+    }
+
+    /// Puts an object that is stored already into the table. Null if there are too many.
+    #[inline]
+    pub fn of_stored(stored: K::Stored) -> Handle<K> {
         let Some(index) = TABLE.take_place() else {
             fault::record(format_args!("a plugin holds too many objects"));
             return Handle::NULL;
         };
         let place = TABLE.place(index).expect("places that were taken exist");
-        let mut place = lock(place);
-        // Generations of a place that has had four thousand million objects begin anew.
-        place.generation = place.generation.checked_add(1).unwrap_or(1);
-        place.object = Some(value.into_object());
+        N_MADE.set(N_MADE.get() + 1);
+        let generation = place.fill(K::into_object(stored));
         Handle {
-            bits: u64::from(place.generation) << 32 | u64::from(index << LOW_BITS),
+            bits: u64::from(generation) << 32 | u64::from(index << LOW_BITS),
             kind: PhantomData,
         }
     }
 
     /// Uses the object. Records a fault and returns `None` if there is none: `argument` is the one that the handle was.
+    #[inline]
     pub fn with<R>(self, argument: &str, use_it: impl FnOnce(&mut K) -> R) -> Option<R> {
-        match self.with_quietly(use_it) {
-            Ok(result) => Some(result),
-            Err(reason) => {
-                fault::argument(argument, &reason);
-                None
-            }
+        if let Some(mut place) = self.enter()
+            && let Some(value) = place.object().as_mut().and_then(K::of)
+        {
+            return Some(use_it(value));
         }
+        self.refuse(argument);
+        None
     }
 
     /// Uses the object, or says why there is none.
     pub fn with_quietly<R>(self, use_it: impl FnOnce(&mut K) -> R) -> Result<R, String> {
-        if self.is_null() {
-            return Err(format!("expected a {}, found a null pointer", K::NAME));
+        if let Some(mut place) = self.enter()
+            && let Some(value) = place.object().as_mut().and_then(K::of)
+        {
+            return Ok(use_it(value));
         }
-        let Some((place, generation)) = self.place() else {
-            return Err(self.made_up());
-        };
-        let mut place = lock(place);
-        if place.generation != generation || place.object.is_none() {
-            return Err(self.gone(place.generation, generation));
-        }
-        let Some(object) = place.object.as_mut() else {
-            return Err(self.made_up());
-        };
-        let found = object.name();
-        match K::of(object) {
-            Some(value) => Ok(use_it(value)),
-            None => Err(format!("expected a {}, found a {found}", K::NAME)),
-        }
+        Err(self.reason())
     }
 
-    /// Takes the object out of the table: the handle and its copies lead nowhere from then on.
+    /// Takes the object out of the table for a plugin that deletes it: the handle and its copies lead nowhere from then on.
     pub fn take(self, argument: &str) -> Option<K> {
-        match self.take_quietly() {
-            Ok(value) => Some(value),
-            Err(reason) => {
-                fault::argument(argument, &reason);
+        let taken = self.take_object().and_then(K::take);
+        match taken {
+            Some(stored) => {
+                N_MADE.set(N_MADE.get() - 1);
+                Some(stored.unstore())
+            }
+            None => {
+                self.refuse(argument);
                 None
             }
         }
     }
 
-    /// Takes the object out of the table, or says why there is none.
-    pub fn take_quietly(self) -> Result<K, String> {
+    /// Deletes the object for a plugin, unless the handle is null.
+    #[inline]
+    pub fn delete(self, argument: &str) {
         if self.is_null() {
-            return Err(format!("expected a {}, found a null pointer", K::NAME));
+            return;
         }
-        let Some((place, generation)) = self.place() else {
-            return Err(self.made_up());
-        };
-        let mut place = lock(place);
-        if place.generation != generation {
-            return Err(self.gone(place.generation, generation));
-        }
-        let Some(object) = place.object.take() else {
-            return Err(self.gone(generation, generation));
-        };
-        match K::take(object) {
-            Ok(value) => {
-                drop(place);
-                let index = (self.bits as u32) >> LOW_BITS;
-                lock(&TABLE.free).places.push(index);
-                Ok(value)
+        match self.take_object() {
+            Some(object) => {
+                N_MADE.set(N_MADE.get() - 1);
+                drop(object);
             }
-            Err(other) => {
-                let found = other.name();
-                place.object = Some(other);
-                Err(format!("expected a {}, found a {found}", K::NAME))
-            }
+            None => self.refuse(argument),
         }
     }
 
-    fn place(self) -> Option<(&'static Mutex<Place>, u32)> {
+    /// Takes an object that the host has made out of the table, or says why there is none.
+    pub fn take_quietly(self) -> Result<K, String> {
+        self.take_stored().map(Storage::unstore)
+    }
+
+    /// Takes an object that the host has made out of the table, as it is stored, or says why there is none.
+    pub fn take_stored(self) -> Result<K::Stored, String> {
+        let taken = self.take_object().and_then(K::take);
+        taken.ok_or_else(|| self.reason())
+    }
+
+    /// Takes the object, if it is of this type, out of the table. It is dropped when nothing is in use: what it held may be
+    /// a plugin's, whose code runs then.
+    #[inline]
+    fn take_object(self) -> Option<Object> {
+        let mut place = self.enter()?;
+        place.object().as_mut().and_then(K::of)?;
+        let object = place.object().take();
+        place.empty();
+        drop(place);
+        TABLE.free_place((self.bits as u32) >> LOW_BITS);
+        object
+    }
+
+    /// Takes the place of the object for use, if the handle leads to one.
+    #[inline]
+    fn enter(self) -> Option<InUse<'static>> {
+        let (place, generation) = self.place()?;
+        place.enter(generation).ok()
+    }
+
+    #[inline]
+    fn place(self) -> Option<(&'static Place, u32)> {
         let (index, generation) = self.parts()?;
         Some((TABLE.place(index)?, generation))
     }
 
+    /// Records the fault of an argument that leads to no object of this type.
+    #[cold]
+    fn refuse(self, argument: &str) {
+        fault::argument(argument, &self.reason());
+    }
+
+    /// Returns why the handle leads to no object of this type.
+    #[cold]
+    fn reason(self) -> String {
+        if self.is_null() {
+            return format!("expected a {}, found a null pointer", K::NAME);
+        }
+        let Some((place, generation)) = self.place() else {
+            return self.made_up();
+        };
+        match place.enter(generation) {
+            Ok(mut place) => match place.object() {
+                Some(object) => format!("expected a {}, found a {}", K::NAME, object.name()),
+                None => self.made_up(),
+            },
+            Err(now) => self.gone(now, generation),
+        }
+    }
+
     fn gone(self, now: u32, asked: u32) -> String {
-        match asked <= now {
+        // The generation that a free place has was not given out yet.
+        match asked < now {
             true => format!("expected a {}, found one that was deleted", K::NAME),
             false => self.made_up(),
         }
@@ -353,5 +642,40 @@ mod tests {
         }
         assert!(Handle::<Status>::NULL.take_quietly().is_err());
         assert!(status.take_quietly().is_ok());
+    }
+
+    #[test]
+    fn threads_use_an_object_in_turn_and_delete_those_of_others() {
+        const N: i32 = 2000;
+        let shared = status();
+        let given: Vec<Handle<Status>> = (0..200).map(|_| status()).collect();
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..N {
+                        shared.with_quietly(|own| own.code += 1).unwrap();
+                        assert!(status().take_quietly().is_ok());
+                    }
+                });
+            }
+            scope.spawn(|| {
+                for handle in &given {
+                    assert!(handle.take_quietly().is_ok());
+                }
+            });
+        });
+        assert_eq!(shared.take_quietly().ok().map(|own| own.code), Some(3 * N));
+        for handle in given {
+            let reason = handle.with_quietly(|_| ()).unwrap_err();
+            assert_eq!(reason, "expected a TF_Status, found one that was deleted");
+        }
+    }
+
+    #[test]
+    fn object_stays_usable_after_a_panic_of_its_user() {
+        let handle = status();
+        let used = std::panic::catch_unwind(|| handle.with_quietly(|_| panic!("on purpose")));
+        assert!(used.is_err());
+        assert!(handle.take_quietly().is_ok());
     }
 }

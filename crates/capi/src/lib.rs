@@ -9,7 +9,8 @@
 //!
 //! A plugin asks for `libtensorflow_framework.so.2`; a library of that name is written in memory (`image.rs`) and loaded
 //! before it. Its functions lead to `functions/`. What a plugin holds are numbers that are checked at each use
-//! ([`handle`]); what it does wrong fails its call ([`fault`]); what it throws is caught where it was called ([`guard`]).
+//! ([`handle`]); what it does wrong fails its call ([`fault`]); what it throws is caught where it was called ([`guard`]). If
+//! it crashes, a command says where ([`crash`]).
 
 #![deny(unsafe_code)]
 
@@ -22,6 +23,8 @@ mod builtin;
 mod cells;
 pub mod check;
 pub mod codes;
+#[expect(unsafe_code, reason = "handlers of signals")]
+pub mod crash;
 mod dtype;
 pub mod elf;
 pub mod fault;
@@ -29,6 +32,7 @@ mod foreign;
 pub mod functions;
 #[expect(unsafe_code, reason = "calls of a plugin's functions, and unwinding")]
 pub mod guard;
+#[expect(unsafe_code, reason = "places that threads take in turn")]
 pub mod handle;
 #[expect(
     unsafe_code,
@@ -48,9 +52,11 @@ pub mod rows;
 pub mod run;
 mod spec;
 pub mod value;
+#[expect(unsafe_code, reason = "lists of arguments of the C library")]
+mod variadic;
 
 pub use attrs::{Attr, Kind};
 pub use library::IS_SUPPORTED;
 pub use plugin::{Kernel, LoadError, Plugin};
-pub use registry::spec;
+pub use registry::{left_behind, spec};
 pub use spec::{ArgSpec, ArgTypes, AttrSpec, OpSpec};

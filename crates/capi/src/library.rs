@@ -14,6 +14,7 @@ use crate::fault;
 use crate::functions::{self, FUNCTIONS};
 use crate::guard::Callback;
 use crate::image::{self, Entry, TABLE};
+use crate::raw::Memory;
 
 /// Name of the library that plugins ask for.
 pub const FRAMEWORK: &str = "libtensorflow_framework.so.2";
@@ -210,13 +211,7 @@ pub fn loaded(path: &Path) -> Option<Loaded> {
 pub unsafe fn open(path: &Path) -> Result<Loaded, String> {
     // SAFETY: the caller trusts the library.
     let opened = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
-    let library = opened.map_err(|error| {
-        // The reason of the system's loader is behind the library's own words.
-        use std::error::Error;
-        error
-            .source()
-            .map_or_else(|| error.to_string(), |source| source.to_string())
-    })?;
+    let library = opened.map_err(|error| reason(&error))?;
     // SAFETY: the symbol is a function by the C headers; it is only asked for its address.
     let init = unsafe { library.get::<*const std::ffi::c_void>(b"TF_InitKernel") };
     let init_kernel = init.ok().map(|symbol| {
@@ -249,4 +244,41 @@ pub fn initialize(loaded: Loaded) -> Result<(), String> {
         true => Ok(()),
         false => Err(faults.join("; ")),
     }
+}
+
+/// A library that a plugin has opened, by `TF_LoadSharedLibrary`. It is never closed.
+pub struct OpenLibrary(std::mem::ManuallyDrop<Library>);
+
+impl OpenLibrary {
+    /// Opens a library, whose constructors run: a plugin asks for it, whose code runs as well.
+    ///
+    /// # Errors
+    ///
+    /// The loader's reason.
+    pub fn open(path: &Path) -> Result<OpenLibrary, String> {
+        // SAFETY: a plugin, which is trusted, asks for it, and could open the library itself.
+        let opened = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+        let opened = opened.map_err(|error| reason(&error))?;
+        Ok(OpenLibrary(std::mem::ManuallyDrop::new(opened)))
+    }
+
+    /// Returns the address of a symbol.
+    ///
+    /// # Errors
+    ///
+    /// The loader's reason.
+    pub fn symbol(&self, name: &[u8]) -> Result<Memory, String> {
+        // SAFETY: the symbol is only asked for its address.
+        let found = unsafe { self.0.get::<*mut u8>(name) };
+        let found = found.map_err(|error| reason(&error))?;
+        let address = std::ptr::NonNull::new(found.into_raw().cast());
+        Ok(address.map_or_else(Memory::default, Memory::at))
+    }
+}
+
+/// Returns the reason of the system's loader, which is behind the words of ours.
+fn reason(error: &libloading::Error) -> String {
+    use std::error::Error;
+    let source = error.source();
+    source.map_or_else(|| error.to_string(), ToString::to_string)
 }

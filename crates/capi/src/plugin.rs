@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::check::{Report, check};
 use crate::codes;
+use crate::crash;
 use crate::library::{self, LOADS};
 use crate::registry::{self, KernelDef, Registered};
 use crate::spec::OpSpec;
@@ -99,6 +101,7 @@ impl Plugin {
         let is_wanted = |loaded: &Result<(), String>, registered: &Registered| {
             loaded.is_ok() && registered.errors.is_empty()
         };
+        let load = || crash::within(&format!("the registration of {name}"), load);
         let (loaded, registered) = registry::loading(&name, load, is_wanted);
         loaded.map_err(|why| LoadError::new(given, why))?;
         if let Some(first) = registered.errors.first() {
@@ -172,6 +175,19 @@ impl<'p> Kernel<'p> {
     /// Returns what it takes, as text: `T = float or double`.
     pub fn constraints(self) -> String {
         registry::constraints(self.def)
+    }
+
+    /// Returns how many objects of the host its calls have made and not deleted, up to now: they are there for good, unless
+    /// a later call deletes them.
+    pub fn n_left(self) -> u64 {
+        // Ordering: a statistic.
+        let n_left = self.def.n_left.load(Ordering::Relaxed);
+        u64::try_from(n_left).unwrap_or(0)
+    }
+
+    /// Returns the kernel as messages have it: `kernel 'Foo' of libfoo.so`.
+    pub fn text(self) -> &'p str {
+        self.def.text()
     }
 
     /// Returns whether it goes on after its function has returned.

@@ -5,7 +5,7 @@
 //! call. So reading through one is as safe as the plugin is, which is trusted like any library that is linked. Null
 //! pointers are found here.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::NonNull;
 
 use crate::fault;
@@ -47,24 +47,36 @@ impl<T: Copy> Array<T> {
     /// Returns a copy of the first `n` elements. Records a fault for a null pointer, unless there are none, and for a
     /// negative number.
     pub fn read(&self, n: i64, argument: &str) -> Option<Vec<T>> {
-        let n = length(n, argument)?;
-        match self.0 {
-            _ if n == 0 => Some(Vec::new()),
-            Some(start) => {
-                let elements = NonNull::slice_from_raw_parts(start, n);
-                // SAFETY: an array argument of the C API has as many elements as the call says.
-                Some(unsafe { elements.as_ref() }.to_vec())
-            }
-            None => {
-                fault::argument(argument, "expected an array, found a null pointer");
-                None
-            }
-        }
+        Some(self.first(n, argument)?.to_vec())
+    }
+
+    /// Returns the first `n` elements, for the time of the call. Records a fault as [`read`](Self::read) does.
+    pub fn first(&self, n: i64, argument: &str) -> Option<&[T]> {
+        self.slice(length(n, argument)?, argument)
     }
 
     /// Returns the address.
     pub fn address(&self) -> usize {
         self.0.map_or(0, |start| start.addr().get())
+    }
+
+    /// Returns the first `n` elements, for the time of the call. Records a fault for a null pointer, unless there are none,
+    /// and for more than can be.
+    pub fn slice(&self, n: usize, argument: &str) -> Option<&[T]> {
+        let is_possible = n.checked_mul(size_of::<T>());
+        if is_possible.is_none_or(|len| len > isize::MAX as usize) {
+            fault::argument(argument, &format!("expected a length, found {n}"));
+            return None;
+        }
+        match self.0 {
+            _ if n == 0 => Some(&[]),
+            // SAFETY: an array argument of the C API has as many elements as the call says.
+            Some(start) => Some(unsafe { NonNull::slice_from_raw_parts(start, n).as_ref() }),
+            None => {
+                fault::argument(argument, "expected an array, found a null pointer");
+                None
+            }
+        }
     }
 }
 
@@ -291,6 +303,40 @@ impl Default for Rendezvous {
     }
 }
 
+/// Structure `TF_FileStatistics`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct FileStatistics {
+    /// Number of bytes.
+    pub length: i64,
+    /// Time of the last change, in nanoseconds since 1970.
+    pub mtime_nsec: i64,
+    /// Whether it is a folder.
+    pub is_directory: u8,
+}
+
+/// Structure `TF_ThreadOptions`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ThreadOptions {
+    /// Bytes of the stack; 0 for the system's own number.
+    pub stack_size: usize,
+    /// Bytes behind the stack that no thread may touch; the system decides.
+    pub guard_size: usize,
+    /// Part of the machine that the thread should run on; -1 for any. Not looked at.
+    pub numa_node: c_int,
+}
+
+impl Default for ThreadOptions {
+    fn default() -> Self {
+        ThreadOptions {
+            stack_size: 0,
+            guard_size: 0,
+            numa_node: -1,
+        }
+    }
+}
+
 /// A text of the host: `const char*`, which stays for as long as the function says.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
@@ -303,6 +349,15 @@ impl Default for HostText {
 }
 
 impl HostText {
+    /// A null pointer.
+    pub const NULL: HostText = HostText(std::ptr::null());
+
+    /// Returns a copy of a text that the plugin frees by the C library's `free`.
+    pub fn given(text: &CStr) -> HostText {
+        // SAFETY: the text ends in a zero byte.
+        HostText(unsafe { libc::strdup(text.as_ptr()) })
+    }
+
     /// Returns a text that the host keeps.
     pub fn of(kept: &CStr) -> HostText {
         HostText(kept.as_ptr())
@@ -316,4 +371,6 @@ const _: () = {
     assert!(size_of::<AllocatorAttributes>() == 16);
     assert!(std::mem::offset_of!(AllocatorAttributes, on_host) == 8);
     assert!(size_of::<Rendezvous>() == 32);
+    assert!(size_of::<FileStatistics>() == 24);
+    assert!(size_of::<ThreadOptions>() == 24);
 };

@@ -4,6 +4,7 @@
 //! (`rows.rs`).
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tfrt_host::Error;
@@ -15,7 +16,6 @@ use crate::guard::Callback;
 use crate::spec::OpSpec;
 
 /// A kernel as a plugin has registered it.
-#[derive(Clone)]
 pub struct KernelDef {
     /// The operation.
     pub op: String,
@@ -41,6 +41,10 @@ pub struct KernelDef {
     pub is_async: bool,
     /// The library that it comes from.
     pub library: String,
+    /// The kernel as messages have it, set when it is registered.
+    pub text: String,
+    /// Objects of the host that calls of the kernel have made and left behind. A statistic.
+    pub n_left: AtomicI64,
 }
 
 impl KernelDef {
@@ -50,9 +54,8 @@ impl KernelDef {
     }
 
     /// Returns the kernel as messages have it: `kernel 'Foo' of libfoo.so`.
-    pub fn text(&self) -> String {
-        let (name, library) = (&self.op, &self.library);
-        format!("kernel '{name}' of {library}")
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// Returns whether the kernel takes a node with these attributes, of which those of types may be unknown.
@@ -163,6 +166,7 @@ fn with_loading<R>(with: impl FnOnce(&mut Loading) -> R) -> Result<R, Error> {
 pub fn register_kernel(mut kernel: KernelDef) -> Result<(), Error> {
     with_loading(|loading| {
         kernel.library.clone_from(&loading.library);
+        kernel.text = format!("kernel '{}' of {}", kernel.op, kernel.library);
         loading.kernels.push(Arc::new(kernel));
     })
 }
@@ -217,6 +221,18 @@ pub fn kernels(op: Option<&str>) -> Vec<Arc<KernelDef>> {
         Some(op) => all.kernels.get(op).cloned().unwrap_or_default(),
         None => all.kernels.values().flatten().cloned().collect(),
     }
+}
+
+/// Returns the kernels whose calls have made objects of the host and not deleted them, as messages have them, with the
+/// number of the objects.
+pub fn left_behind() -> Vec<(String, u64)> {
+    let all = kernels(None).into_iter();
+    let left = all.filter_map(|kernel| {
+        // Ordering: a statistic.
+        let n_left = u64::try_from(kernel.n_left.load(Ordering::Relaxed)).ok()?;
+        (n_left > 0).then(|| (kernel.text().to_owned(), n_left))
+    });
+    left.collect()
 }
 
 /// Returns the kernel that runs a node on the processor, of those of some libraries: the one of the highest priority that

@@ -5,26 +5,28 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use smallvec::SmallVec;
 use tfrt_corert::{
-    AddedOps, AttrValue, Call, Formats, MetadataCall, Numbers, OpAttrsRef, OpDefinition, Output,
-    Outputs, ResultMetadata,
+    AddedOps, Call, Formats, MetadataCall, OpAttrsRef, OpDefinition, Output, Outputs,
+    ResultMetadata,
 };
 use tfrt_host::{AsyncValue, DType, Error, Promise};
-use tfrt_tensor::{Bool, Tensor};
+use tfrt_tensor::Tensor;
 
-use crate::attrs::{Attr, Kind, NodeAttrs};
 use crate::dtype;
-use crate::functions::tensor::allocator;
-use crate::node::{Resolved, resolve};
+use crate::node::Resolved;
 use crate::plugin::Plugin;
 use crate::registry::{self, KernelDef};
 use crate::run::{self, Context, Input, Instance};
-use crate::spec::OpSpec;
+use crate::spec::ArgSpec;
 
+mod alike;
+mod attributes;
 mod shapes;
+
+use alike::{Alike, OpCalls};
 
 /// Prefix of the names by which operations of TensorFlow are called.
 const PREFIX: &str = "tf.";
@@ -46,6 +48,8 @@ struct Shared {
     /// Whether kernels of priority 0 come before the runtime's.
     is_first: bool,
     instances: Mutex<Instances>,
+    /// Known kinds of calls that are not of a node, by operation.
+    calls: RwLock<BTreeMap<String, Arc<OpCalls>>>,
 }
 
 /// The state of a kernel, made by the first call that wants it.
@@ -68,6 +72,7 @@ impl PluginOps {
             renamed: BTreeMap::new(),
             is_first: false,
             instances: Mutex::default(),
+            calls: RwLock::default(),
         })
     }
 
@@ -83,6 +88,7 @@ impl PluginOps {
             renamed: self.shared.renamed.clone(),
             is_first: self.shared.is_first,
             instances: Mutex::default(),
+            calls: RwLock::default(),
         };
         change(&mut shared);
         PluginOps::with(shared)
@@ -136,28 +142,33 @@ impl AddedOps for PluginOps {
             .iter()
             .filter(|kernel| shared.libraries.contains(&kernel.library));
         own.next()?;
-        let Some(spec) = registry::spec(op) else {
+        let Some(calls) = shared.calls_of(op) else {
             return Some(Arc::new(undefined(called, op)));
         };
-        Some(Arc::new(definition(called, &spec, shared)))
+        let (for_nodes, called_so) = (shared.clone(), called.to_owned());
+        let spec = calls.spec.clone();
+        let of_node = move || {
+            let calls = Arc::new(OpCalls::new(&spec, true));
+            Arc::new(definition(&called_so, &calls, &for_nodes))
+        };
+        let definition = definition(called, &calls, shared).for_each_node(of_node);
+        Some(Arc::new(definition))
     }
 
     fn takes(&self, op: &str, types: &[Option<DType>], attrs: OpAttrsRef<'_>) -> bool {
-        let is_renamed = self.shared.renamed.contains_key(op);
-        let Some(spec) = self.shared.op(op).and_then(registry::spec) else {
+        let shared = &self.shared;
+        let is_renamed = shared.renamed.contains_key(op);
+        let Some(calls) = shared.op(op).and_then(|op| shared.calls_of(op)) else {
             return false;
         };
         let codes: SmallVec<[Option<i32>; 4]> = types
             .iter()
             .map(|dtype| dtype.and_then(dtype::code))
             .collect();
-        let selected = node_attrs(attrs)
-            .and_then(|attrs| resolve(&spec, &attrs, &codes))
-            .and_then(|call| {
-                registry::select(&spec.name, &call.node.attrs, &self.shared.libraries)
-            });
+        let selected = calls.find(attrs, &codes);
+        let selected = selected.and_then(|call| shared.kernel(&call).cloned());
         let is_before = |kernel: Arc<KernelDef>| {
-            is_renamed || kernel.priority > 0 || kernel.priority == 0 && self.shared.is_first
+            is_renamed || kernel.priority > 0 || kernel.priority == 0 && shared.is_first
         };
         selected.is_ok_and(is_before)
     }
@@ -172,34 +183,43 @@ fn undefined(called: &str, op: &str) -> OpDefinition {
     })
 }
 
-fn definition(called: &str, spec: &Arc<OpSpec>, shared: &Arc<Shared>) -> OpDefinition {
-    let (for_count, for_types) = (spec.clone(), spec.clone());
-    let (for_run, shared) = (spec.clone(), shared.clone());
-    let definition = OpDefinition::new(called.to_owned(), move |call| shared.run(&for_run, call))
-        .formats(Formats {
-            string: true,
-            ..Formats::DENSE
-        })
-        .results_computed(move |attrs, n_inputs| {
-            let types = vec![None; n_inputs];
-            let call = resolve(&for_count, &node_attrs(attrs)?, &types)?;
-            Ok(call.outputs.len())
-        })
-        .metadata(move |call| result_metadata(&for_types, call));
+/// Makes the definition of an operation whose calls are these.
+fn definition(called: &str, calls: &Arc<OpCalls>, shared: &Arc<Shared>) -> OpDefinition {
+    let (spec, own) = (&calls.spec, shared.clone());
+    let (for_count, for_types, for_run) = (calls.clone(), calls.clone(), calls.clone());
+    let run = move |call: &mut Call<'_>| own.run(&for_run, call);
+    let definition = OpDefinition::new(called.to_owned(), run).formats(Formats {
+        string: true,
+        ..Formats::DENSE
+    });
+    let definition = match spec.outputs.iter().all(ArgSpec::is_one) {
+        true => definition.results(spec.outputs.len()),
+        false => definition.results_computed(move |attrs, n_inputs| {
+            let types: SmallVec<[Option<i32>; 4]> = SmallVec::from_elem(None, n_inputs);
+            let call = for_count.find(attrs, &types)?;
+            Ok(call.resolved.outputs.len())
+        }),
+    };
+    let definition = definition.metadata(move |call| result_metadata(&for_types, call));
     match spec.is_stateful {
         true => definition,
         false => definition.pure(),
     }
 }
 
-fn result_metadata(spec: &OpSpec, call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
+fn result_metadata(calls: &OpCalls, call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
     let codes = call
         .inputs
         .iter()
         .map(|metadata| dtype::code(metadata.dtype));
     let codes: SmallVec<[Option<i32>; 4]> = codes.collect();
-    let resolved = resolve(spec, &node_attrs(call.attrs)?, &codes)?;
-    shapes::infer(spec, &resolved, call.inputs)
+    let alike = calls.find(call.attrs, &codes)?;
+    if calls.spec.shape_function.is_none() {
+        return Ok(ResultMetadata::new());
+    }
+    alike.shapes(call.inputs, || {
+        shapes::infer(&calls.spec, &alike.resolved, call.inputs)
+    })
 }
 
 impl Shared {
@@ -209,24 +229,39 @@ impl Shared {
         name.strip_prefix(PREFIX)
     }
 
-    fn run(&self, spec: &OpSpec, call: &mut Call<'_>) -> Result<Outputs, Error> {
-        let attrs = node_attrs(call.attrs())?;
+    /// Returns what is known of the calls of an operation, by its name in TensorFlow, if it is defined.
+    fn calls_of(&self, op: &str) -> Option<Arc<OpCalls>> {
+        let calls = self.calls.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = calls.get(op) {
+            return Some(own.clone());
+        }
+        drop(calls);
+        // Definitions are never changed, so that this one stays right.
+        let new = Arc::new(OpCalls::new(&registry::spec(op)?, false));
+        let mut calls = self.calls.write().unwrap_or_else(PoisonError::into_inner);
+        Some(calls.entry(op.to_owned()).or_insert(new).clone())
+    }
+
+    /// Returns the kernel of a call.
+    fn kernel<'c>(&self, call: &'c Alike) -> Result<&'c Arc<KernelDef>, Error> {
+        call.kernel(|node| registry::select(&node.op, &node.attrs, &self.libraries))
+    }
+
+    fn run(&self, calls: &OpCalls, call: &mut Call<'_>) -> Result<Outputs, Error> {
         let mut codes: SmallVec<[Option<i32>; 4]> = SmallVec::new();
         for index in 0..call.n_inputs() {
             codes.push(dtype::code(call.tensor(index)?.metadata().dtype));
         }
-        let resolved = resolve(spec, &attrs, &codes)?;
-        let kernel = registry::select(&spec.name, &resolved.node.attrs, &self.libraries)?;
-        let instance = self.instance(&kernel, &resolved)?;
+        let alike = calls.find(call.attrs(), &codes)?;
+        let kernel = self.kernel(&alike)?;
+        let shared = || self.instance(kernel, &alike.resolved);
+        let instance = calls.instance(&alike, kernel, shared)?;
+        let resolved = alike.resolved.clone();
         let mut inputs: SmallVec<[Input; 4]> = SmallVec::new();
         for index in 0..call.n_inputs() {
             // What was given for good may become an output's memory.
-            let lent = call.tensor(index)?.clone();
-            let sole = match lent {
-                Tensor::Dense(_) => {
-                    drop(lent);
-                    call.take_sole(index)
-                }
+            let sole = match call.tensor(index)? {
+                Tensor::Dense(_) => call.take_sole(index),
                 _ => None,
             };
             inputs.push(match sole {
@@ -291,69 +326,4 @@ impl Shared {
         }
         made
     }
-}
-
-/// Returns the attributes of a call as the C API has them.
-fn node_attrs(attrs: OpAttrsRef<'_>) -> Result<NodeAttrs, Error> {
-    let mut all = NodeAttrs::new();
-    for (name, value) in attrs.iter() {
-        let converted = attr(value).ok_or_else(|| {
-            let name = name.escape_debug();
-            Error::invalid_argument(format!("attribute '{name}': plugins take no {value}"))
-        })?;
-        all.insert(name.to_owned(), converted);
-    }
-    Ok(all)
-}
-
-fn attr(value: &AttrValue) -> Option<Attr> {
-    Some(match value {
-        AttrValue::Scalar(numbers) => match numbers_of(numbers)? {
-            Attr::List(_, list) => list.into_iter().next()?,
-            one => one,
-        },
-        AttrValue::List(numbers) => numbers_of(numbers)?,
-        AttrValue::DType(dtype) => Attr::Type(dtype::code(*dtype)?),
-        AttrValue::Text(text) => Attr::Bytes(text.as_str().as_bytes().to_vec()),
-        AttrValue::Function(name) => Attr::Function(name.as_str().to_owned()),
-        AttrValue::Shape(shape) => Attr::Shape(match shape.extents() {
-            None => None,
-            Some(extents) => {
-                let extent = |extent: Option<u64>| match extent {
-                    Some(extent) => i64::try_from(extent).ok(),
-                    None => Some(-1),
-                };
-                Some(extents.map(extent).collect::<Option<_>>()?)
-            }
-        }),
-        AttrValue::Dense(tensor) => {
-            let tensor = Tensor::Dense(tensor.clone());
-            Attr::Tensor(crate::value::Tensor::of_host(&tensor, &allocator()).ok()?)
-        }
-        AttrValue::Aggregate(list) => {
-            let list: Vec<Attr> = list.iter().map(attr).collect::<Option<_>>()?;
-            let kind = list.first().map_or(Kind::Int, Attr::kind);
-            Attr::List(kind, list)
-        }
-    })
-}
-
-fn numbers_of(numbers: &Numbers) -> Option<Attr> {
-    let list = |kind, list: Vec<Attr>| Some(Attr::List(kind, list));
-    if let Some(truths) = numbers.as_slice::<Bool>() {
-        let truths = truths.iter().map(|truth| Attr::Bool((*truth).into()));
-        return list(Kind::Bool, truths.collect());
-    }
-    if let Some(integers) = numbers.integers() {
-        return list(Kind::Int, integers.into_iter().map(Attr::Int).collect());
-    }
-    if let Some(floats) = numbers.as_slice::<f64>() {
-        let floats = floats.iter().map(|float| Attr::Float(*float as f32));
-        return list(Kind::Float, floats.collect());
-    }
-    let floats = numbers.as_slice::<f32>()?.iter();
-    list(
-        Kind::Float,
-        floats.map(|float| Attr::Float(*float)).collect(),
-    )
 }

@@ -1,19 +1,21 @@
 //! Runs of kernels: the state of a node ([`Instance`]), a call of its kernel ([`Context`]), and what comes of it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 use tfrt_host::{Error, ErrorCode, HostAllocator, Promise};
 
+use crate::crash;
 use crate::fault;
 use crate::functions::construction::{Construction, Node};
 use crate::functions::context::Done;
 use crate::functions::status::Status;
 use crate::guard::Exception;
-use crate::handle::Handle;
+use crate::handle::{self, Handle};
 use crate::node::Resolved;
 use crate::registry::KernelDef;
-use crate::value::{Extents, Tensor, is_aligned, n_elements};
+use crate::value::{Extents, Storage, Tensor, is_aligned, n_elements};
 
 /// The state of a node: what the kernel's `create` has returned. Calls share it; it is deleted with the last of them.
 pub struct Instance {
@@ -33,7 +35,14 @@ struct Outcome {
 
 impl Outcome {
     /// Returns the error, if something was wrong.
+    #[inline]
     fn error(self, kernel: &KernelDef) -> Option<Error> {
+        let is_wrong = self.thrown.is_some() || self.told.is_some() || !self.faults.is_empty();
+        is_wrong.then(|| self.wrong(kernel)).flatten()
+    }
+
+    #[cold]
+    fn wrong(self, kernel: &KernelDef) -> Option<Error> {
         let text = kernel.text();
         let told = self.told.as_ref().and_then(Status::error);
         if let Some(exception) = self.thrown {
@@ -57,6 +66,16 @@ impl Outcome {
     }
 }
 
+/// Runs a function of a kernel, and returns its result with the faults of the call.
+fn running<R>(kernel: &KernelDef, run: impl FnOnce() -> R) -> (R, Vec<String>) {
+    let (outcome, n_left) = handle::counted(|| crash::within(kernel.text(), || fault::scope(run)));
+    if n_left != 0 {
+        // Ordering: a statistic.
+        kernel.n_left.fetch_add(n_left, Ordering::Relaxed);
+    }
+    outcome
+}
+
 impl Instance {
     /// Has a kernel make its state for a node.
     ///
@@ -76,7 +95,7 @@ impl Instance {
             node: node.clone(),
             failure: None,
         });
-        let (created, faults) = fault::scope(|| kernel.create.call(&[construction.bits()]));
+        let (created, faults) = running(kernel, || kernel.create.call(&[construction.bits()]));
         let ended = construction.take_quietly();
         let (state, thrown) = match created {
             Ok(state) => (state, None),
@@ -101,7 +120,7 @@ impl Drop for Instance {
         if self.kernel.delete.is_null() {
             return;
         }
-        let (deleted, faults) = fault::scope(|| self.kernel.delete.call(&[self.state]));
+        let (deleted, faults) = running(&self.kernel, || self.kernel.delete.call(&[self.state]));
         let text = self.kernel.text();
         if let Err(exception) = deleted {
             fault::record(format_args!(
@@ -120,8 +139,8 @@ pub struct Input {
     tensor: Option<tfrt_tensor::Tensor>,
     /// Whether it was given for good and nobody else holds its memory.
     is_given: bool,
-    /// The plugin's view, once it has asked for one.
-    view: Option<Tensor>,
+    /// The plugin's view, once it has asked for one that is not made again as fast.
+    view: Option<Box<Tensor>>,
 }
 
 impl Input {
@@ -135,7 +154,9 @@ impl Input {
     }
 
     /// Returns an input that nobody else holds, whose memory an output may take.
-    pub fn given(tensor: tfrt_tensor::DenseHostTensor) -> Input {
+    pub fn given(mut tensor: tfrt_tensor::DenseHostTensor) -> Input {
+        // Views of frozen memory need no right.
+        tensor.freeze();
         Input {
             is_given: is_aligned(tensor.buffer()),
             tensor: Some(tensor.into()),
@@ -149,7 +170,7 @@ pub struct Context {
     /// The node's state, which the call keeps.
     pub instance: Arc<Instance>,
     /// The node with its inputs and outputs.
-    pub resolved: Resolved,
+    pub resolved: Arc<Resolved>,
     /// Memory for outputs comes from here.
     pub allocator: Arc<dyn HostAllocator>,
     /// Number of the request.
@@ -157,23 +178,24 @@ pub struct Context {
     /// The first failure that the plugin has told.
     pub failure: Option<Status>,
     inputs: SmallVec<[Input; 4]>,
-    outputs: SmallVec<[Option<Tensor>; 2]>,
+    outputs: SmallVec<[Option<Tensor>; 1]>,
 }
 
 /// Results of a call.
-pub type Results = Result<Vec<tfrt_tensor::Tensor>, Error>;
+pub type Results = Result<SmallVec<[tfrt_tensor::Tensor; 1]>, Error>;
 
 impl Context {
     /// Makes a call.
     pub fn new(
         instance: Arc<Instance>,
-        resolved: Resolved,
+        resolved: Arc<Resolved>,
         inputs: SmallVec<[Input; 4]>,
         allocator: Arc<dyn HostAllocator>,
         step: i64,
-    ) -> Context {
-        let outputs = SmallVec::from_elem(None, resolved.outputs.len());
-        Context {
+    ) -> Box<Context> {
+        let mut outputs = SmallVec::new();
+        outputs.resize_with(resolved.outputs.len(), || None);
+        Box::new(Context {
             instance,
             resolved,
             allocator,
@@ -181,7 +203,7 @@ impl Context {
             failure: None,
             inputs,
             outputs,
-        }
+        })
     }
 
     /// Returns the number of inputs.
@@ -214,13 +236,15 @@ impl Context {
             ));
         };
         if let Some(view) = &input.view {
-            return Ok(view.clone());
+            return Ok(Tensor::clone(view));
         }
         let tensor = input.tensor.as_ref().ok_or_else(|| {
             Error::failed_precondition(format!("an output has taken the memory of input {index}"))
         })?;
         let view = Tensor::of_host(tensor, &self.allocator)?;
-        input.view = Some(view.clone());
+        if !matches!(view.storage, Storage::Buffer(_)) {
+            input.view = Some(Box::new(view.clone()));
+        }
         Ok(view)
     }
 
@@ -297,18 +321,22 @@ impl Context {
             };
             let fits = is_open
                 && input.is_given
-                // The plugin has deleted its own handles: only this view is left.
-                && input.view.as_ref().is_none_or(Tensor::is_alone)
                 && input.tensor.as_ref().is_some_and(|tensor| {
                     let metadata = tensor.metadata();
                     crate::dtype::code(metadata.dtype) == code
                         && metadata.shape.n_elements() == n_elements(extents)
                 });
-            if !fits {
+            // The plugin has deleted its own handles: only the view is left, if there is one.
+            if !fits || !input.view.as_mut().is_none_or(|view| view.is_alone()) {
                 continue;
             }
             input.view = None;
-            let Some(tfrt_tensor::Tensor::Dense(tensor)) = input.tensor.take() else {
+            let is_sole = match &mut input.tensor {
+                Some(tfrt_tensor::Tensor::Dense(tensor)) => tensor.is_sole(),
+                _ => false,
+            };
+            let tensor = input.tensor.take_if(|_| is_sole);
+            let Some(tfrt_tensor::Tensor::Dense(tensor)) = tensor else {
                 continue;
             };
             let mut tensor = Tensor::of_sole(tensor)?;
@@ -320,27 +348,34 @@ impl Context {
     }
 
     /// Returns the results, when the kernel has run.
-    fn finish(self, thrown: Option<Exception>, faults: Vec<String>) -> Results {
-        let kernel = self.instance.kernel.clone();
+    fn finish(self: Box<Self>, thrown: Option<Exception>, faults: Vec<String>) -> Results {
+        let Context {
+            instance,
+            allocator,
+            failure,
+            outputs,
+            ..
+        } = *self;
+        let kernel = &*instance.kernel;
         let outcome = Outcome {
             thrown,
-            told: self.failure,
+            told: failure,
             faults,
         };
-        if let Some(error) = outcome.error(&kernel) {
+        if let Some(error) = outcome.error(kernel) {
             return Err(error);
         }
-        let outputs = self.outputs.into_iter().enumerate();
-        let result = |(index, output): (usize, Option<Tensor>)| match output {
-            Some(tensor) => tensor.to_host(&self.allocator),
-            None => {
+        let mut results = SmallVec::new();
+        for (index, output) in outputs.into_iter().enumerate() {
+            let Some(tensor) = output else {
                 let text = kernel.text();
-                Err(Error::internal(format!(
+                return Err(Error::internal(format!(
                     "{text} has not set output {index}"
-                )))
-            }
-        };
-        outputs.map(result).collect()
+                )));
+            };
+            results.push(tensor.into_host(&allocator)?);
+        }
+        Ok(results)
     }
 }
 
@@ -350,24 +385,28 @@ impl Context {
 ///
 /// Those that the plugin tells; `Internal` if it throws or leaves an output out, `InvalidArgument` for wrong uses of the C
 /// API.
-pub fn compute(context: Context) -> Results {
+pub fn compute(context: Box<Context>) -> Results {
     let instance = context.instance.clone();
-    let handle = Handle::new(context);
+    let handle: Handle<Context> = Handle::of_stored(context);
     let arguments = [instance.state, handle.bits()];
-    let (called, faults) = fault::scope(|| instance.kernel.compute.call(&arguments));
-    match handle.take_quietly() {
+    let (called, faults) = running(&instance.kernel, || {
+        instance.kernel.compute.call(&arguments)
+    });
+    match handle.take_stored() {
         Ok(context) => context.finish(called.err(), faults),
         Err(_) => Err(Error::internal("the context of a call is gone")),
     }
 }
 
 /// Starts an asynchronous kernel, whose results come when it says that it is done.
-pub fn start(context: Context, promises: Vec<Promise<tfrt_tensor::Tensor>>) {
+pub fn start(context: Box<Context>, promises: Vec<Promise<tfrt_tensor::Tensor>>) {
     let instance = context.instance.clone();
-    let context = Handle::new(context);
+    let context: Handle<Context> = Handle::of_stored(context);
     let done = Handle::new(Done { context, promises });
     let arguments = [instance.state, context.bits(), done.bits()];
-    let (called, faults) = fault::scope(|| instance.kernel.compute.call(&arguments));
+    let (called, faults) = running(&instance.kernel, || {
+        instance.kernel.compute.call(&arguments)
+    });
     if called.is_err() || !faults.is_empty() {
         match done.take_quietly() {
             Ok(done) => done.settle(called.err(), faults),
@@ -385,7 +424,7 @@ pub fn start(context: Context, promises: Vec<Promise<tfrt_tensor::Tensor>>) {
 impl Done {
     /// Settles the results of an asynchronous kernel.
     pub fn settle(self, thrown: Option<Exception>, faults: Vec<String>) {
-        let results = match self.context.take_quietly() {
+        let results = match self.context.take_stored() {
             Ok(context) => context.finish(thrown, faults),
             Err(_) => Err(Error::internal("the context of a call is gone")),
         };

@@ -59,6 +59,29 @@ pub struct ArgSpec {
     pub is_reference: bool,
 }
 
+impl ArgSpec {
+    /// Returns the text of a definition: `x: N * T`.
+    fn text(&self) -> String {
+        let types = match &self.types {
+            ArgTypes::Fixed(code) => dtype::name(*code),
+            ArgTypes::Attr(name) | ArgTypes::List(name) => name.clone(),
+        };
+        let types = match &self.count {
+            Some(count) => format!("{count} * {types}"),
+            None => types,
+        };
+        match self.is_reference {
+            true => format!("{}: Ref({types})", self.name),
+            false => format!("{}: {types}", self.name),
+        }
+    }
+
+    /// Returns whether it is one tensor in each call.
+    pub fn is_one(&self) -> bool {
+        self.count.is_none() && !matches!(self.types, ArgTypes::List(_))
+    }
+}
+
 /// The type of the elements of an input or output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgTypes {
@@ -148,6 +171,28 @@ impl OpSpec {
         }
         spec.check()?;
         Ok(spec)
+    }
+
+    /// Returns inputs, attributes and outputs in short, as people read them: `(x: T, y: T) {T: type} -> (z: T)`.
+    pub fn usage(&self) -> String {
+        let list = |args: &[ArgSpec]| {
+            let args: Vec<String> = args.iter().map(ArgSpec::text).collect();
+            args.join(", ")
+        };
+        let attr = |attr: &AttrSpec| {
+            let (name, kind) = (&attr.name, attr.kind_name());
+            match &attr.default {
+                Some(value) => format!("{name}: {kind} = {value}"),
+                None => format!("{name}: {kind}"),
+            }
+        };
+        let attrs: Vec<String> = self.attrs.iter().map(attr).collect();
+        let attrs = match attrs.is_empty() {
+            true => String::new(),
+            false => format!(" {{{}}}", attrs.join(", ")),
+        };
+        let (inputs, outputs) = (list(&self.inputs), list(&self.outputs));
+        format!("({inputs}){attrs} -> ({outputs})")
     }
 
     /// Returns the definition of an attribute.

@@ -1,13 +1,14 @@
 //! [`Tensor`]: a tensor as a plugin holds it: type, shape, and shared memory.
 //!
-//! Memory of the host is held with a right to read or to write it (`tfrt_host::memory`), since a plugin has its address.
-//! An output's right to write ends when its kernel has run.
+//! A plugin has the address of memory of the host. It needs no right to what is frozen, as inputs are, nor to what nobody
+//! else holds, as outputs until their kernel has run; other memory is held with a right to read it
+//! (`tfrt_host::memory`).
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
-use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer, OwnedReading, OwnedWriting};
+use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer, OwnedReading};
 use tfrt_host::{Error, HostAllocator};
 use tfrt_tensor::{
     DenseHostTensor, StringHostTensor, TensorFormat, TensorMetadata, TensorShape, convert,
@@ -19,7 +20,7 @@ use crate::foreign::Foreign;
 use crate::raw::Memory;
 
 /// Extents, as the C API has them.
-pub type Extents = SmallVec<[i64; 6]>;
+pub type Extents = SmallVec<[i64; 4]>;
 
 /// A tensor as a plugin holds it. Clones share the memory.
 #[derive(Clone)]
@@ -37,53 +38,69 @@ pub struct Tensor {
 pub enum Storage {
     /// None: the tensor has no elements yet.
     Nothing,
-    /// Memory of the host.
+    /// Memory of the host that others may write.
     Host(Arc<Held>),
+    /// Memory of the host that nobody else writes: it is frozen, or new.
+    Buffer(Buffer),
     /// Strings.
     Strings(Arc<Cells>),
     /// Memory of the plugin.
     Plugin(Arc<Foreign>),
 }
 
-/// Memory of the host, with a right to it.
-pub struct Held {
+/// Memory of the host that needs no right.
+#[derive(Clone)]
+pub struct Buffer {
     buffer: HostBuffer,
     memory: Memory,
+    /// Whether the plugin may write: then this and its clones are the only holders.
     is_written: bool,
-    right: Mutex<Option<Right>>,
 }
 
-#[expect(dead_code, reason = "rights are dropped")]
-enum Right {
-    Reading(OwnedReading),
-    Writing(OwnedWriting),
-}
-
-impl Held {
-    /// Takes the right to write a buffer, which nobody else uses.
-    fn writing(buffer: HostBuffer) -> Result<Held, Error> {
-        let writing = buffer.clone().write_owned()?;
-        Ok(Held {
-            memory: Memory::at(writing.start()),
-            buffer,
-            is_written: true,
-            right: Mutex::new(Some(Right::Writing(writing))),
+impl Buffer {
+    /// Returns memory that nobody writes as long as this holds it, if it is such.
+    fn frozen(buffer: &HostBuffer) -> Option<Buffer> {
+        Some(Buffer {
+            memory: Memory::at(buffer.frozen_start()?),
+            buffer: buffer.clone(),
+            is_written: false,
         })
     }
 
-    /// Takes a right to read a buffer.
+    /// Returns memory that nobody else holds, to be written, if it is such.
+    fn new(mut buffer: HostBuffer) -> Option<Buffer> {
+        let bytes = buffer.as_bytes_mut()?;
+        Some(Buffer {
+            memory: Memory::at(std::ptr::NonNull::from(bytes).cast()),
+            buffer,
+            is_written: true,
+        })
+    }
+
+    fn is_unique(&mut self) -> bool {
+        self.buffer.is_unique()
+    }
+}
+
+/// Memory of the host that others may write, with a right to read it.
+pub struct Held {
+    buffer: HostBuffer,
+    memory: Memory,
+    right: Mutex<Option<OwnedReading>>,
+}
+
+impl Held {
     fn reading(buffer: HostBuffer) -> Result<Held, Error> {
         let reading = buffer.clone().read_owned()?;
         let bytes: &[u8] = &reading;
         Ok(Held {
             memory: Memory::at(std::ptr::NonNull::from(bytes).cast()),
             buffer,
-            is_written: false,
-            right: Mutex::new(Some(Right::Reading(reading))),
+            right: Mutex::new(Some(reading)),
         })
     }
 
-    /// Ends the right: the plugin has written, or read, what it wanted.
+    /// Ends the right: the plugin has read what it wanted.
     fn release(&self) {
         let right = self.right.lock();
         drop(right.unwrap_or_else(PoisonError::into_inner).take());
@@ -123,11 +140,18 @@ impl Tensor {
                 }
                 Storage::Strings(Arc::new(Cells::new(n)))
             }
-            _ => {
-                let metadata = metadata(code, extents)?;
-                let tensor = DenseHostTensor::zeroed(allocator, metadata)?;
-                Storage::Host(Arc::new(Held::writing(tensor.into_buffer())?))
-            }
+            _ => match dtype::size_bytes(code) {
+                0 => {
+                    let tensor = DenseHostTensor::zeroed(allocator, metadata(code, extents)?)?;
+                    new_buffer(tensor.into_buffer())?
+                }
+                size => {
+                    let len_bytes = n.checked_mul(size);
+                    let buffer = len_bytes
+                        .and_then(|len| HostBuffer::zeroed(allocator, len, BUFFER_ALIGNMENT));
+                    new_buffer(buffer.ok_or_else(|| no_memory(code, extents))?)?
+                }
+            },
         };
         Ok(Tensor {
             code,
@@ -166,19 +190,21 @@ impl Tensor {
     ) -> Result<Tensor, Error> {
         let metadata = tensor.metadata();
         let code = code_of(metadata)?;
-        let extents: Option<Extents> = metadata
-            .shape
-            .extents()
-            .map(|extent| i64::try_from(extent).ok())
-            .collect();
-        let extents = extents.ok_or_else(|| Error::invalid_argument("an extent is too large"))?;
+        let mut extents = Extents::new();
+        for extent in metadata.shape.extents() {
+            let extent = i64::try_from(extent);
+            extents.push(extent.map_err(|_| Error::invalid_argument("an extent is too large"))?);
+        }
         let dense;
         let storage = match tensor {
             tfrt_tensor::Tensor::String(strings) => {
                 Storage::Strings(Arc::new(Cells::viewing(strings.clone())))
             }
             tfrt_tensor::Tensor::Dense(own) if is_aligned(own.buffer()) => {
-                Storage::Host(Arc::new(Held::reading(own.buffer().clone())?))
+                match Buffer::frozen(own.buffer()) {
+                    Some(frozen) => Storage::Buffer(frozen),
+                    None => Storage::Host(Arc::new(Held::reading(own.buffer().clone())?)),
+                }
             }
             // Kernels rely on the alignment: a part of a tensor, or a constant in a file, may have another.
             tfrt_tensor::Tensor::Dense(own) => {
@@ -219,11 +245,10 @@ impl Tensor {
                 "a tensor that was given for good is shared",
             ));
         }
-        let held = Held::writing(tensor.into_buffer())?;
         Ok(Tensor {
             code,
             extents,
-            storage: Storage::Host(Arc::new(held)),
+            storage: new_buffer(tensor.into_buffer())?,
         })
     }
 
@@ -232,11 +257,11 @@ impl Tensor {
     /// # Errors
     ///
     /// `InvalidArgument` if the memory does not fit type and shape.
-    pub fn to_host(
-        &self,
+    pub fn into_host(
+        self,
         allocator: &Arc<dyn HostAllocator>,
     ) -> Result<tfrt_tensor::Tensor, Error> {
-        match &self.storage {
+        match self.storage {
             Storage::Strings(cells) => {
                 let shape = TensorShape::from_i64(&self.extents)?;
                 let strings = StringHostTensor::collect(allocator, shape, cells.to_strings())?;
@@ -247,9 +272,13 @@ impl Tensor {
                 let metadata = metadata(self.code, &self.extents)?;
                 Ok(DenseHostTensor::new(metadata, held.buffer.clone())?.into())
             }
+            Storage::Buffer(own) => {
+                let metadata = metadata(self.code, &self.extents)?;
+                Ok(DenseHostTensor::new(metadata, own.buffer)?.into())
+            }
             Storage::Plugin(memory) => {
                 let metadata = metadata(self.code, &self.extents)?;
-                let buffer = HostBuffer::from_owner(memory.clone().first(metadata.len_bytes()?));
+                let buffer = HostBuffer::from_owner(memory.first(metadata.len_bytes()?));
                 Ok(DenseHostTensor::new(metadata, buffer)?.into())
             }
             Storage::Nothing => Err(Error::internal("the plugin's tensor has no elements")),
@@ -266,6 +295,7 @@ impl Tensor {
         match &self.storage {
             Storage::Nothing => 0,
             Storage::Host(held) => held.buffer.len_bytes(),
+            Storage::Buffer(own) => own.buffer.len_bytes(),
             Storage::Strings(cells) => cells.len() * dtype::STRING_BYTES,
             Storage::Plugin(memory) => memory.len_bytes(),
         }
@@ -276,15 +306,17 @@ impl Tensor {
         match &self.storage {
             Storage::Nothing => Memory::default(),
             Storage::Host(held) => held.memory,
+            Storage::Buffer(own) => own.memory,
             Storage::Strings(cells) => cells.memory(),
             Storage::Plugin(memory) => memory.memory(),
         }
     }
 
     /// Returns whether nobody else holds the memory.
-    pub fn is_alone(&self) -> bool {
-        match &self.storage {
+    pub fn is_alone(&mut self) -> bool {
+        match &mut self.storage {
             Storage::Host(held) => Arc::strong_count(held) == 1,
+            Storage::Buffer(own) => own.is_unique(),
             Storage::Strings(cells) => Arc::strong_count(cells) == 1,
             Storage::Plugin(memory) => Arc::strong_count(memory) == 1,
             Storage::Nothing => true,
@@ -293,13 +325,26 @@ impl Tensor {
 
     /// Returns whether this is the only holder of memory of the host that may be written: then another tensor may take
     /// the memory over.
-    pub fn is_sole(&self) -> bool {
-        match &self.storage {
-            Storage::Host(held) => held.is_written && Arc::strong_count(held) == 1,
+    pub fn is_sole(&mut self) -> bool {
+        match &mut self.storage {
+            Storage::Buffer(own) => own.is_written && own.is_unique(),
             Storage::Strings(cells) => Arc::strong_count(cells) == 1,
-            Storage::Nothing | Storage::Plugin(_) => false,
+            Storage::Nothing | Storage::Host(_) | Storage::Plugin(_) => false,
         }
     }
+}
+
+#[cold]
+fn no_memory(code: i32, extents: &[i64]) -> Error {
+    let name = dtype::name(code);
+    Error::resource_exhausted(format!("no memory for a tensor of {name} {extents:?}"))
+}
+
+/// Returns the storage of a buffer that nobody else holds.
+fn new_buffer(buffer: HostBuffer) -> Result<Storage, Error> {
+    let own = Buffer::new(buffer);
+    own.map(Storage::Buffer)
+        .ok_or_else(|| Error::internal("memory that is to be written is shared"))
 }
 
 /// Returns whether a buffer begins where kernels expect a tensor to begin.

@@ -94,6 +94,17 @@ impl Op for SelectedOp {
         n_results.filter(|n| self.added.n_results() == Some(*n))
     }
 
+    fn for_node(&self) -> Option<Arc<dyn Op>> {
+        let definition = self.added.definition.for_node()?;
+        let device = self.added.device;
+        Some(Arc::new(SelectedOp {
+            name: self.name.clone(),
+            source: self.source.clone(),
+            added: Arc::new(RegisteredOp { definition, device }),
+            built_in: self.built_in.for_node()?,
+        }))
+    }
+
     fn try_fast(&self, call: &mut OpCall<'_>) -> FastPath {
         match self.is_added(call) {
             true => Err(None),

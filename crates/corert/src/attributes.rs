@@ -157,7 +157,7 @@ impl FrozenOpAttrs {
 impl<'a> OpAttrsRef<'a> {
     /// Returns whether two sets have equal attributes in the same order. Tensors and lists of several kinds are not
     /// compared: with one of these the answer is no.
-    pub(crate) fn is(self, other: OpAttrsRef<'_>) -> bool {
+    pub fn is(self, other: OpAttrsRef<'_>) -> bool {
         let mut pairs = self.entries.iter().zip(other.entries);
         self.entries.len() == other.entries.len()
             && pairs.all(|(own, other)| {
@@ -166,7 +166,7 @@ impl<'a> OpAttrsRef<'a> {
     }
 
     /// Returns whether there are neither tensors nor lists of several kinds.
-    pub(crate) fn is_plain(self) -> bool {
+    pub fn is_plain(self) -> bool {
         self.entries
             .iter()
             .all(|entry| entry.value.is(&entry.value))

@@ -158,7 +158,21 @@ pub struct OpDefinition {
     unread: &'static [&'static str],
     fast_path: Option<Function>,
     moves_inputs: bool,
+    for_nodes: ForNodes,
 }
+
+/// How nodes of programs keep an operation that they have found.
+enum ForNodes {
+    /// Not at all: it is found for each run.
+    Never,
+    /// As it is.
+    Shared,
+    /// Each node has a definition of its own.
+    Own(Box<NodeFn>),
+}
+
+/// Function that makes the definition of an operation for a node.
+type NodeFn = dyn Fn() -> Arc<OpDefinition> + Send + Sync;
 
 impl OpDefinition {
     /// Begins the definition of an operation. By default it takes any number of dense tensors, gives one whose shape
@@ -184,6 +198,7 @@ impl OpDefinition {
             unread: &[],
             fast_path: None,
             moves_inputs: false,
+            for_nodes: ForNodes::Never,
         }
     }
 
@@ -308,6 +323,32 @@ impl OpDefinition {
     pub(crate) fn moves_inputs(mut self) -> Self {
         self.moves_inputs = true;
         self
+    }
+
+    /// Lets nodes of programs keep the operation, once found. Its code holds neither programs nor hosts.
+    pub(crate) fn kept_by_nodes(mut self) -> Self {
+        self.for_nodes = ForNodes::Shared;
+        self
+    }
+
+    /// Makes a definition of its own for each node of a program that calls the operation: what that keeps belongs to the
+    /// node, whose attributes are the same in each call. The node keeps the definition, which holds neither programs nor
+    /// hosts.
+    pub fn for_each_node(
+        mut self,
+        make: impl Fn() -> Arc<OpDefinition> + Send + Sync + 'static,
+    ) -> Self {
+        self.for_nodes = ForNodes::Own(Box::new(make));
+        self
+    }
+
+    /// Returns the definition that a node of a program keeps, if it may keep one.
+    pub(crate) fn for_node(self: &Arc<Self>) -> Option<Arc<OpDefinition>> {
+        match &self.for_nodes {
+            ForNodes::Never => None,
+            ForNodes::Shared => Some(self.clone()),
+            ForNodes::Own(make) => Some(make()),
+        }
     }
 
     /// Returns the operation's name.

@@ -59,6 +59,12 @@ impl Op for RegisteredOp {
         }
     }
 
+    fn for_node(&self) -> Option<Arc<dyn Op>> {
+        let definition = self.definition.for_node()?;
+        let device = self.device;
+        Some(Arc::new(RegisteredOp { definition, device }))
+    }
+
     #[inline]
     fn try_fast(&self, call: &mut OpCall<'_>) -> FastPath {
         let Some(fast_path) = self.definition.fast_path_fn() else {

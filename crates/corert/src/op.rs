@@ -44,6 +44,12 @@ pub trait Op: Send + Sync + 'static {
         None
     }
 
+    /// Returns the operation as a node of a program keeps it from run to run, if it may be kept: it holds neither programs nor
+    /// hosts.
+    fn for_node(&self) -> Option<Arc<dyn Op>> {
+        None
+    }
+
     /// Calls an operation with one result on its fast path, for inputs so short that the work around the arithmetic
     /// matters.
     ///
@@ -93,13 +99,23 @@ impl<'a> OpCall<'a> {
         inputs: Inputs<'a>,
         attrs: OpAttrsRef<'a>,
     ) -> OpCall<'a> {
+        OpCall::of_node(runtime.id(), execution, inputs, attrs)
+    }
+
+    /// Returns a call by the kernel of a node that knows the runtime.
+    pub(crate) fn of_node(
+        runtime: RuntimeId,
+        execution: &'a ExecutionContext,
+        inputs: Inputs<'a>,
+        attrs: OpAttrsRef<'a>,
+    ) -> OpCall<'a> {
         OpCall {
             inputs,
             attrs,
             chain: None,
             n_results: None,
             execution,
-            runtime: runtime.id(),
+            runtime,
             caller: CallSite::Kernel,
             in_flight: None,
             gives_back: false,
@@ -161,6 +177,11 @@ impl CoreRuntimeOp {
     /// Returns the operation's name.
     pub fn name(&self) -> &str {
         self.op.name()
+    }
+
+    /// Returns the operation as a node of a program keeps it, if it may be kept.
+    pub(crate) fn for_node(&self) -> Option<Arc<dyn Op>> {
+        self.op.for_node()
     }
 
     /// Returns how side effects are ordered among those of other calls of a context.
@@ -245,10 +266,7 @@ impl CoreRuntimeOp {
     /// Those of [`Op::try_fast`].
     #[inline(always)]
     pub fn try_fast(&self, call: &mut OpCall<'_>) -> FastPath {
-        match call.execution.host().trace() {
-            None => self.op.try_fast(call),
-            Some(_) => Err(None),
-        }
+        try_fast(&*self.op, call)
     }
 
     /// Calls the operation for a kernel.
@@ -257,13 +275,7 @@ impl CoreRuntimeOp {
     ///
     /// See [`Op::call`].
     pub fn run(&self, call: OpCall<'_>) -> Result<Handles, Error> {
-        let host = call.execution.host();
-        let _scope = host.trace().map(|sink| {
-            TraceSpan::new(sink, TraceLevel::Default, || {
-                format!("{}#op_handler={}#", self.name(), self.handler())
-            })
-        });
-        self.op.call(call)
+        run(&*self.op, || self.handler(), call)
     }
 
     /// Returns whether a runtime made this operation.
@@ -279,6 +291,35 @@ impl CoreRuntimeOp {
             "{name} was made by another runtime than the context"
         ))
     }
+}
+
+/// Calls an operation on its fast path, unless the host traces calls; see [`Op::try_fast`].
+#[inline(always)]
+pub(crate) fn try_fast(op: &dyn Op, call: &mut OpCall<'_>) -> FastPath {
+    match call.execution.host().trace() {
+        None => op.try_fast(call),
+        Some(_) => Err(None),
+    }
+}
+
+/// Calls an operation that a handler of a name has found.
+///
+/// # Errors
+///
+/// See [`Op::call`].
+#[inline]
+pub(crate) fn run<'n>(
+    op: &dyn Op,
+    handler: impl FnOnce() -> &'n str,
+    call: OpCall<'_>,
+) -> Result<Handles, Error> {
+    let host = call.execution.host();
+    let _scope = host.trace().map(|sink| {
+        TraceSpan::new(sink, TraceLevel::Default, || {
+            format!("{}#op_handler={}#", op.name(), handler())
+        })
+    });
+    op.call(call)
 }
 
 impl fmt::Debug for CoreRuntimeOp {

@@ -291,6 +291,7 @@ impl Row {
             }
         };
         definition = definition
+            .kept_by_nodes()
             .summary(op.summary)
             .inputs_from(least..=most)
             .no_attributes();

@@ -63,6 +63,7 @@ mod code;
 pub mod control;
 mod frame;
 mod function;
+mod node;
 #[allow(
     clippy::needless_lifetimes,
     reason = "the lifetime of a call is the point of the trait"
@@ -80,6 +81,8 @@ pub(crate) use control::{Flow, looping};
 pub use frame::{KernelFrame, Mismatch};
 pub(crate) use frame::{Scratch, Status, Surroundings, wrong_result_count};
 pub use function::{Explain, KernelFn, Leaf, Shape, explain};
+pub use node::NodeState;
+pub(crate) use node::Place as NodePlace;
 pub use param::{
     Arguments, Attr, Awaited, Callees, KernelParam, Operands, Owned, Rest, RestAttributes,
     ResultCount, ScalarAttr,

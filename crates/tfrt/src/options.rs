@@ -25,8 +25,8 @@ pub use inspect::{DecompileOptions, DiffOptions, DumpOptions, ExplainOptions};
 pub use model::{DimOptions, InputOptions, InspectOptions, OutputOptions, StateOptions, View};
 #[cfg(feature = "plugins")]
 pub use plugin::{
-    PluginCallOptions, PluginCheckOptions, PluginCommand, PluginFunctionsOptions, PluginOptions,
-    UsedPlugins,
+    KnownPlugins, PluginCallOptions, PluginCheckOptions, PluginCommand, PluginFunctionsOptions,
+    PluginOptions, UsedPlugins,
 };
 
 const EXIT_STATUS: &str = "\
@@ -411,6 +411,10 @@ pub struct CheckOptions {
 
     #[command(flatten)]
     pub dims: DimOptions,
+
+    #[cfg(feature = "plugins")]
+    #[command(flatten)]
+    pub plugins: KnownPlugins,
 }
 
 /// List the kernels and operations that programs and models may use, and what each does
@@ -420,7 +424,8 @@ Examples:
   tfrt kernels               all kernels and operations, with a line on each
   tfrt kernels print         those with `print` in their names
   tfrt kernels 'graph.*'     those that match a pattern with *
-  tfrt kernels tfrt.while    all about one: attributes, effects, errors, an example")]
+  tfrt kernels tfrt.while    all about one: attributes, effects, errors, an example
+  tfrt kernels --plugin libfoo.so 'tf.*'  those of a plugin, too")]
 pub struct KernelsOptions {
     /// A name, a part of one, or a pattern with * and ?
     #[arg(value_name = "PATTERN")]
@@ -433,6 +438,10 @@ pub struct KernelsOptions {
     /// Report as one JSON object
     #[arg(long)]
     pub json: bool,
+
+    #[cfg(feature = "plugins")]
+    #[command(flatten)]
+    pub plugins: KnownPlugins,
 }
 
 /// List the devices that models run on, and say why others are not there

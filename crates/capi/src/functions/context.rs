@@ -204,10 +204,10 @@ pub(crate) fn forward_input_or_allocate_output(
     forwarded: Out<c_int>,
     status: Handle<Status>,
 ) -> Handle<Tensor> {
-    let candidates = candidates.read(i64::from(n_candidates), "candidate_input_indices");
+    let candidates = candidates.first(i64::from(n_candidates), "candidate_input_indices");
     let made = match (candidates, extents(&dims, n, "output_dims")) {
         (Some(candidates), Some(extents)) => with(ctx, |own| {
-            own.forward_or_allocate(&candidates, at(index), &extents)
+            own.forward_or_allocate(candidates, at(index), &extents)
         }),
         _ => Err(Error::invalid_argument(
             "the candidates or extents are wrong",
@@ -413,7 +413,8 @@ pub(crate) fn get_rendezvous(ctx: Ctx) -> crate::raw::Rendezvous {
 }
 
 pub(crate) fn run_done(done: Handle<Done>) {
-    if let Some(done) = done.take("done") {
-        done.settle(None, Vec::new());
+    match done.take_quietly() {
+        Ok(done) => done.settle(None, Vec::new()),
+        Err(reason) => fault::argument("done", &reason),
     }
 }

@@ -16,6 +16,9 @@ const OPAQUE: &[(&str, &str)] = &[
     ("TF_ShapeInferenceContext", "ShapeContext"),
     ("TF_ShapeHandle", "ShapeBox"),
     ("TF_DimensionHandle", "DimensionBox"),
+    ("TF_WritableFileHandle", "WritableFile"),
+    ("TF_StringStream", "StringStream"),
+    ("TF_Thread", "Thread"),
 ];
 
 /// Public structures, and numbers with names.
@@ -27,6 +30,9 @@ typedef struct TF_StringView { const char* data; size_t len; } TF_StringView;
 typedef struct TF_Buffer { const void* data; size_t length; void (*data_deallocator)(void*, size_t); } TF_Buffer;
 typedef struct TF_AllocatorAttributes { size_t struct_size; unsigned char on_host; } TF_AllocatorAttributes;
 typedef struct TF_InputRange_Args { size_t struct_size; void* priv; int start; int stop; TF_Status* status; } TF_InputRange_Args;
+typedef struct TF_FileStatistics { int64_t length; int64_t mtime_nsec; bool is_directory; } TF_FileStatistics;
+typedef struct TF_ThreadOptions { size_t stack_size; size_t guard_size; int numa_node; } TF_ThreadOptions;
+typedef enum TF_LogLevel { TF_INFO = 0, TF_WARNING = 1, TF_ERROR = 2, TF_FATAL = 3 } TF_LogLevel;
 typedef struct TF_RendezvousThunk { void* rendezvous; void* functions[3]; } TF_RendezvousThunk;
 ";
 
@@ -45,6 +51,7 @@ const CALLBACKS: &[(&str, &str)] = &[
         "void (*compute_async_func)(void*, TF_OpKernelContext*, TF_AsyncOpKernelDoneCallback*)",
     ),
     ("delete_func", "void (*delete_func)(void*)"),
+    ("work_func", "void (*work_func)(void*)"),
     ("deallocator", "void (*deallocator)(void*, size_t, void*)"),
     (
         "visitor",
@@ -106,6 +113,12 @@ const EXACT: &[(&str, &str, &str)] = &[
         "TF_DataType*",
     ),
     ("TF_GetXlaAutoJitEnabled", "", "unsigned char"),
+    ("TF_AppendWritableFile", "data", "const char*"),
+    ("TF_GetTempFileName", "", "char*"),
+    ("TF_StartThread", "options", "const TF_ThreadOptions*"),
+    ("TF_LoadSharedLibrary", "", "void*"),
+    ("TF_GetSymbolFromLibrary", "handle", "void*"),
+    ("TF_Log", "level", "TF_LogLevel"),
     ("", "dtype", "TF_DataType"),
     ("", "dt", "TF_DataType"),
 ];
@@ -119,6 +132,7 @@ impl Function {
                 .find(|(own, _)| own == name && *rust == "Callback");
             match callback {
                 Some((_, text)) => (*text).to_owned(),
+                None if *rust == "Arguments" => "...".to_owned(),
                 None => format!("{} {name}", self.c_type(name, rust)),
             }
         });
@@ -188,6 +202,8 @@ fn c_type(rust: &str) -> String {
         "Rendezvous" => "TF_RendezvousThunk",
         "InputRange" => "TF_InputRange_Args",
         "AllocatorAttributes" => "TF_AllocatorAttributes",
+        "FileStatistics" => "TF_FileStatistics",
+        "ThreadOptions" => "TF_ThreadOptions",
         _ => "",
     };
     if !named.is_empty() {

@@ -1,6 +1,7 @@
 //! Functions of `kernels.h` that register kernels.
 
 use std::ffi::c_int;
+use std::sync::atomic::AtomicI64;
 
 use tfrt_host::Error;
 
@@ -41,6 +42,8 @@ fn builder(
         delete,
         is_async,
         library: String::new(),
+        text: String::new(),
+        n_left: AtomicI64::new(0),
     }))
 }
 

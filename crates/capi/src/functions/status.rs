@@ -15,7 +15,8 @@ use crate::raw::{HostText, Memory, Text};
 pub struct Status {
     /// The code; 0 is success.
     pub code: i32,
-    message: CString,
+    /// The message of an error.
+    message: Option<CString>,
     payloads: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
@@ -31,16 +32,15 @@ impl Status {
             true => code,
             false => UNKNOWN,
         };
-        let message = match code {
-            0 => CString::default(),
-            _ => CString::new(message).unwrap_or_else(|error| {
+        let made = || {
+            CString::new(message).unwrap_or_else(|error| {
                 let at = error.nul_position();
                 CString::new(&message[..at]).unwrap_or_default()
-            }),
+            })
         };
         Status {
             code,
-            message,
+            message: (code != 0).then(made),
             payloads: BTreeMap::new(),
         }
     }
@@ -52,7 +52,8 @@ impl Status {
 
     /// Returns the message.
     pub fn message(&self) -> String {
-        self.message.to_string_lossy().into_owned()
+        let message = self.message.as_deref().unwrap_or_default();
+        message.to_string_lossy().into_owned()
     }
 
     /// Returns the error that this says; `None` for success.
@@ -101,11 +102,17 @@ pub(crate) fn set(status: Handle<Status>, outcome: &Result<(), Error>) {
     if status.is_null() {
         return;
     }
-    let made = match outcome {
-        Ok(()) => Status::default(),
-        Err(error) => Status::of(error),
+    match outcome {
+        Ok(()) => status.with("status", |own| {
+            if own.code != 0 {
+                *own = Status::default();
+            }
+        }),
+        Err(error) => {
+            let made = Status::of(error);
+            status.with("status", |own| *own = made)
+        }
     };
-    status.with("status", |own| *own = made);
 }
 
 /// Writes the outcome of a function into the caller's status, and returns its value.
@@ -127,9 +134,7 @@ pub(crate) fn new() -> Handle<Status> {
 }
 
 pub(crate) fn delete(status: Handle<Status>) {
-    if !status.is_null() {
-        status.take("status");
-    }
+    status.delete("status");
 }
 
 pub(crate) fn set_status(status: Handle<Status>, code: c_int, message: Text) {
@@ -171,10 +176,26 @@ pub(crate) fn set_from_io_error(status: Handle<Status>, number: c_int, context: 
     let code = code_of_errno(number);
     let context = context.bytes_or_null().unwrap_or_default();
     let context = String::from_utf8_lossy(context);
-    let text = std::io::Error::from_raw_os_error(number).to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
+    let text = text_of_errno(number);
     let made = Status::new(code, format!("{context}; {text}").as_bytes());
     status.with("status", |own| *own = made);
+}
+
+fn text_of_errno(number: c_int) -> String {
+    let text = std::io::Error::from_raw_os_error(number).to_string();
+    let text = text.split(" (os error").next();
+    text.unwrap_or_default().to_owned()
+}
+
+/// Returns the error for a mistake of the system with something of this name.
+pub(crate) fn of_io_error(name: &str, error: &std::io::Error) -> Error {
+    let Some(number) = error.raw_os_error() else {
+        return Error::new(ErrorCode::Unknown, format!("{name}; {error}"));
+    };
+    let code = code_of_errno(number);
+    let found = CODES.iter().find(|(_, own)| *own == code);
+    let code = found.map_or(ErrorCode::Unknown, |(code, _)| *code);
+    Error::new(code, format!("{name}; {}", text_of_errno(number)))
 }
 
 pub(crate) fn code(status: Handle<Status>) -> c_int {
@@ -182,8 +203,8 @@ pub(crate) fn code(status: Handle<Status>) -> c_int {
 }
 
 pub(crate) fn message(status: Handle<Status>) -> HostText {
-    let message = status.with("status", |own| HostText::of(&own.message));
-    message.unwrap_or_default()
+    let message = status.with("status", |own| own.message.as_deref().map(HostText::of));
+    message.flatten().unwrap_or_default()
 }
 
 /// Returns the code for a number of the C library's `errno`.

@@ -25,8 +25,8 @@ pub(crate) fn allocator() -> Arc<dyn HostAllocator> {
 }
 
 /// Returns extents that a plugin has handed over, if they are those of a tensor.
-pub(crate) fn extents(dims: &Array<i64>, n: c_int, argument: &str) -> Option<Vec<i64>> {
-    let extents = dims.read(i64::from(n), argument)?;
+pub(crate) fn extents(dims: &Array<i64>, n: c_int, argument: &str) -> Option<Extents> {
+    let extents = Extents::from_slice(dims.first(i64::from(n), argument)?);
     if n_elements(&extents).is_none() {
         let reason = format!("expected extents of a tensor, found {extents:?}");
         fault::argument(argument, &reason);
@@ -102,9 +102,7 @@ pub(crate) fn maybe_move(tensor: Handle<Tensor>) -> Handle<Tensor> {
 }
 
 pub(crate) fn delete(tensor: Handle<Tensor>) {
-    if !tensor.is_null() {
-        tensor.take("tensor");
-    }
+    tensor.delete("tensor");
 }
 
 pub(crate) fn dtype_of(tensor: Handle<Tensor>) -> c_int {
@@ -190,13 +188,13 @@ pub(crate) fn bitcast_from(
         set(status, &Err(Error::invalid_argument(message)));
         return;
     }
-    to.with("to", |own| {
-        *own = Tensor {
-            code,
-            extents: Extents::from_slice(&extents),
-            storage: source.storage,
-        };
-    });
+    let made = Tensor {
+        code,
+        extents: Extents::from_slice(&extents),
+        storage: source.storage,
+    };
+    // The tensor of before may be the plugin's, whose deallocator runs when nothing is in use.
+    drop(to.with("to", |own| std::mem::replace(own, made)));
     set(status, &Ok(()));
 }
 

@@ -4,6 +4,7 @@ use tfrt_corert::ResultMetadata;
 use tfrt_host::Error;
 use tfrt_tensor::TensorMetadata;
 
+use crate::crash;
 use crate::fault;
 use crate::functions::shape::{Shape, ShapeContext};
 use crate::functions::status::Status;
@@ -49,9 +50,9 @@ fn shapes(spec: &OpSpec, resolved: &Resolved, inputs: Vec<Shape>) -> Result<Vec<
     });
     let status = Handle::new(Status::default());
     let arguments = [context.bits(), status.bits()];
-    let (called, faults) = fault::scope(|| function.0.call(&arguments));
-    let (context, status) = (context.take_quietly(), status.take_quietly());
     let text = format!("shape function of '{}' of {}", spec.name, spec.library);
+    let (called, faults) = crash::within(&text, || fault::scope(|| function.0.call(&arguments)));
+    let (context, status) = (context.take_quietly(), status.take_quietly());
     if let Err(exception) = called {
         return Err(Error::internal(format!("{text} {exception}")));
     }

@@ -19,6 +19,8 @@ typedef struct TF_DimensionHandle TF_DimensionHandle;
 #include "tensorflow/c/c_api.h"
 #include "tensorflow/c/c_api_experimental.h"
 #include "tensorflow/c/tf_buffer.h"
+#include "tensorflow/c/env.h"
+#include "tensorflow/c/logging.h"
 #include "tensorflow/core/platform/ctstring.h"
 "#;
 
@@ -32,6 +34,8 @@ _Static_assert(sizeof(TF_InputRange_Args) == 32, "a range of inputs");
 _Static_assert(sizeof(TF_AllocatorAttributes) == 16, "attributes of an allocator");
 _Static_assert(offsetof(TF_AllocatorAttributes, on_host) == 8, "their field");
 _Static_assert(sizeof(TF_RendezvousThunk) == 32, "a rendezvous");
+_Static_assert(sizeof(TF_FileStatistics) == 24, "statistics of a file");
+_Static_assert(sizeof(TF_ThreadOptions) == 24, "options of a thread");
 _Static_assert(TF_STRING == 7 && TF_HALF == 19 && TF_UINT4 == 30, "types of elements");
 _Static_assert(TF_INTERNAL == 13 && TF_DATA_LOSS == 15, "codes");
 "#;

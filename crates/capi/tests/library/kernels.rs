@@ -171,6 +171,31 @@ fn memory_of_the_plugin_becomes_a_tensor_and_is_freed_once() {
 }
 
 #[test]
+fn objects_that_calls_leave_behind_are_counted_by_kernel() {
+    let Some(bed) = bed() else { return };
+    let plugin = basic().unwrap();
+    let mut kernels = plugin.kernels();
+    let kernel = kernels.find(|kernel| kernel.op() == "TestLeave").unwrap();
+    assert_eq!(kernel.n_left(), 0);
+    for n in 1..4 {
+        let x = bed.floats(&[1], &[1.0]);
+        bed.call("tf.TestLeave", vec![x], &OpAttrs::new()).unwrap();
+        // The status of each call, and the input of the last.
+        assert_eq!(kernel.n_left(), n + 1);
+    }
+    let left = tfrt_capi::left_behind();
+    let expected = ("kernel 'TestLeave' of libbasic.so".to_owned(), 4);
+    assert!(left.contains(&expected), "{left:?}");
+}
+
+#[test]
+fn memory_is_freed_when_its_tensor_is_not_in_use() {
+    let Some(bed) = bed() else { return };
+    let text = bed.text("tf.TestRecast", vec![], &OpAttrs::new()).unwrap();
+    assert!(text.ends_with("values = [2]"), "{text}");
+}
+
+#[test]
 fn shapes_are_known_before_the_kernel_has_run() {
     let Some(bed) = bed() else { return };
     let op = bed.runtime.op("tf.TestSeven", &bed.runtime.cpu()).unwrap();

@@ -89,7 +89,9 @@ pub struct Bed {
 
 impl Bed {
     pub fn new(ops: PluginOps) -> Bed {
-        let host = HostContext::builder(KernelRegistry::new()).build();
+        let mut registry = KernelRegistry::new();
+        tfrt_corert::kernels::register(&mut registry);
+        let host = HostContext::builder(registry).build();
         let runtime = CoreRuntime::new(&host);
         runtime.set_kernels(tfrt_kernels::rows::find);
         runtime.add_ops(Arc::new(ops));

@@ -1,9 +1,7 @@
 //! [`Pairs`]: names and values of attributes, packed by the compiler, as a parameter of kernels; from attributes of
 //! files to [`AttrValue`]s.
 
-use std::sync::Arc;
-
-use tfrt_host::kernel::param::{HeldAttribute, kinds::Itself};
+use tfrt_host::kernel::param::{HeldAttribute, LentAttribute, kinds::Itself};
 use tfrt_host::kernel::{
     AttributeSpec, AttributeType, AttributeView, KernelFrame, KernelParam, Mismatch, Part,
     ShapeView,
@@ -17,26 +15,26 @@ use tfrt_tensor::{
 use crate::attributes::{AttrValue, IntoAttr, Numbers, OpAttrs, Text};
 
 /// Pairs of names and values: `[["axis", 1 : i32], ["type", "f32"]]`. Tensors among them stay where they lie.
-pub(super) struct Pairs(Arc<HeldAttribute>);
+#[derive(Clone, Copy)]
+pub(super) struct Pairs<'f>(LentAttribute<'f>);
 
 const KIND: &str = "array of pairs";
 
-impl KernelParam<Itself> for Pairs {
-    type Guard<'f> = Option<Pairs>;
-    type Item<'a> = Pairs;
+impl KernelParam<Itself> for Pairs<'_> {
+    type Guard<'f> = Pairs<'f>;
+    type Item<'a> = Pairs<'a>;
 
     const PART: &'static Part = &Part::Attribute(AttributeSpec {
         kind: KIND,
         readable: |view| are_pairs(view),
     });
 
-    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Option<Pairs>, Mismatch> {
-        let held = frame.hold_attribute(KIND, are_pairs)?;
-        Ok(Some(Pairs(Arc::new(held))))
+    fn take<'f>(frame: &mut KernelFrame<'f, '_>) -> Result<Pairs<'f>, Mismatch> {
+        frame.lend_attribute().map(Pairs)
     }
 
-    fn item(guard: &mut Option<Pairs>) -> Pairs {
-        guard.take().expect("a parameter is lent once")
+    fn item<'a>(guard: &'a mut Pairs<'_>) -> Pairs<'a> {
+        *guard
     }
 }
 
@@ -53,7 +51,7 @@ fn are_pairs(view: AttributeView<'_>) -> bool {
     })
 }
 
-impl Pairs {
+impl Pairs<'_> {
     /// Name and value of each pair.
     fn each(
         &self,
@@ -105,7 +103,7 @@ impl Pairs {
     /// Returns the dense value of the pair at `index`, where it lies.
     fn dense(&self, index: usize) -> Result<DenseHostTensor, Error> {
         let elements = Elements {
-            pairs: self.0.clone(),
+            pairs: self.0.hold(),
             index,
         };
         let view = elements.value().and_then(|value| value.dense());
@@ -124,7 +122,7 @@ fn unknown(name: &str) -> Error {
 
 /// The elements of a dense value, held by their program.
 struct Elements {
-    pairs: Arc<HeldAttribute>,
+    pairs: HeldAttribute,
     index: usize,
 }
 

@@ -12,7 +12,7 @@ use super::records::Record;
 use super::sequence::Sequence;
 use super::shape::Shape;
 use super::wiring::{Malformed, WiredKernel, Wiring, too_large};
-use crate::kernel::{Completion, Entrances, KernelEntry, Signature};
+use crate::kernel::{Completion, Entrances, KernelEntry, NodePlace, Signature};
 
 /// A kernel of a program.
 pub(crate) struct Entry {
@@ -100,6 +100,8 @@ pub(crate) struct Topology {
     sequence: Option<Sequence>,
     shape: OnceLock<Arc<Shape>>,
     entries: Arc<Entries>,
+    /// Places of what kernels keep from call to call, by kernel; made when the first one asks.
+    nodes: OnceLock<Box<[NodePlace]>>,
     /// Its number in recordings, if the host makes any.
     pub(crate) recorded_as: Option<FunctionId>,
 }
@@ -141,6 +143,7 @@ impl Topology {
             sequence,
             shape: OnceLock::new(),
             entries: entries.clone(),
+            nodes: OnceLock::new(),
             number: u32::MAX,
             recorded_as: None,
         };
@@ -172,6 +175,7 @@ impl Topology {
             known,
             shape: OnceLock::from(Arc::new(shape)),
             entries: Arc::new(entries),
+            nodes: OnceLock::new(),
             number: u32::MAX,
             recorded_as: None,
         }
@@ -208,6 +212,13 @@ impl Topology {
     #[inline]
     pub(crate) fn is_silent(&self) -> bool {
         self.is_silent
+    }
+
+    /// Returns the place of what a kernel keeps from call to call.
+    #[inline]
+    pub(crate) fn node(&self, kernel: u32) -> &NodePlace {
+        let make = || (0..self.n_kernels).map(|_| NodePlace::default()).collect();
+        &self.nodes.get_or_init(make)[kernel as usize]
     }
 
     pub(crate) fn kind(&self) -> FunctionKind {

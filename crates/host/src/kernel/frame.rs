@@ -9,8 +9,8 @@ use tfrt_bef::AttributeView;
 
 use super::control::{Callee, Flow};
 use super::function::Counts;
-use super::param::HeldAttribute;
-use super::param::ScalarAttr;
+use super::node::NodeState;
+use super::param::{HeldAttribute, LentAttribute, ScalarAttr};
 use crate::context::HostContext;
 use crate::executor::frame::Frame;
 use crate::executor::slots::{Activation, Cursor};
@@ -432,6 +432,13 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
         Ok(HeldAttribute::new(self.program().clone(), offset))
     }
 
+    /// Takes the next attribute, lent for the call. Load has found that it is readable.
+    #[inline]
+    pub fn lend_attribute(&mut self) -> Result<LentAttribute<'f>, Mismatch> {
+        let offset = self.next_attribute()?;
+        Ok(LentAttribute::new(self.program(), offset))
+    }
+
     #[inline]
     fn next_attribute(&mut self) -> Result<u32, Mismatch> {
         let attributes = self.cursor.record().attributes();
@@ -562,6 +569,12 @@ impl<'f, 'c> KernelFrame<'f, 'c> {
             around.topology.number,
             around.kernel,
         )
+    }
+
+    /// Returns what the kernel keeps for the node from run to run.
+    #[inline]
+    pub fn node_state(&self) -> NodeState<'f> {
+        NodeState::of(self.around.topology.node(self.around.kernel))
     }
 
     #[inline]

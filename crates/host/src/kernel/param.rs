@@ -17,6 +17,7 @@
 //! | [`Callees`] | all remaining functions, for the executor to call one |
 //! | [`Function`] | a function, to be kept or looked at |
 //! | [`ResultCount`] | how many results the program asks for |
+//! | [`NodeState`](super::NodeState) | what the kernel keeps for the node from run to run |
 //! | `&`[`HostContext`], `&`[`ExecutionContext`] | surroundings |
 //!
 //! A parameter is taken off the frame in two steps, so that it can be borrowed for the call:
@@ -532,6 +533,29 @@ impl KernelParam<Itself> for RestAttributes<'_> {
 
     fn item<'a>(guard: &'a mut Vec<AttributeView<'_>>) -> RestAttributes<'a> {
         RestAttributes(guard.to_vec())
+    }
+}
+
+/// An attribute that its program lends for a call: the guard of parameters that read it late, or hold it.
+#[derive(Clone, Copy)]
+pub struct LentAttribute<'f> {
+    program: &'f crate::program::ProgramRef,
+    offset: u32,
+}
+
+impl<'f> LentAttribute<'f> {
+    pub(super) fn new(program: &'f crate::program::ProgramRef, offset: u32) -> Self {
+        LentAttribute { program, offset }
+    }
+
+    /// Returns the attribute.
+    pub fn view(&self) -> AttributeView<'f> {
+        self.program.attribute(self.offset)
+    }
+
+    /// Holds the attribute for longer than the call.
+    pub fn hold(&self) -> HeldAttribute {
+        HeldAttribute::new(self.program.clone(), self.offset)
     }
 }
 

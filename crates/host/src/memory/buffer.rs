@@ -213,6 +213,16 @@ impl HostBuffer {
         true
     }
 
+    /// Returns the address of the bytes, if nobody writes them for as long as this handle or a clone of it is kept beside
+    /// others: if they are [frozen](Self::freeze), or a foreign owner's. Readers of such bytes need no right.
+    #[inline]
+    pub fn frozen_start(&self) -> Option<NonNull<u8>> {
+        match &self.memory {
+            Memory::Own(lock) if !lock.is_frozen() => None,
+            Memory::Own(_) | Memory::Foreign(_) => Some(self.start()),
+        }
+    }
+
     /// Lends the bytes for reading.
     ///
     /// # Errors

@@ -30,12 +30,19 @@ pub use model::{in_model, place};
 pub fn check(options: &CheckOptions, console: &Console) -> Result<ExitStatus, Failure> {
     refuse_second_stdin(options.files.iter().map(PathBuf::as_path))?;
     let queue = std::sync::Arc::new(SingleThreadedWorkQueue::new());
-    let runtime = Runtime::builder().queue(queue).build();
+    let builder = Runtime::builder().queue(queue);
+    #[cfg(feature = "plugins")]
+    let builder = super::plugin::known(&options.plugins, builder)?;
+    let runtime = builder.build();
+    #[cfg(feature = "plugins")]
+    let asks_for_ops = !options.plugins.plugins.is_empty();
+    #[cfg(not(feature = "plugins"))]
+    let asks_for_ops = false;
     let warnings = Warnings::default();
     let opening = options.dims.open_options(true).warnings(warnings.clone());
     let mut files = Vec::new();
     for path in &options.files {
-        let (missing, problems) = problems(path, &opening, &runtime, console);
+        let (missing, problems) = problems(path, &opening, (&runtime, asks_for_ops), console);
         let file = path.to_string_lossy().into_owned();
         let ok = problems.is_empty() && missing.is_empty();
         let warnings = warnings.take();
@@ -125,7 +132,7 @@ struct FileReport {
 fn problems(
     path: &Path,
     opening: &OpenOptions,
-    runtime: &Runtime,
+    (runtime, asks_for_ops): (&Runtime, bool),
     console: &Console,
 ) -> (Vec<MissingOp>, Vec<OpenError>) {
     let problems = match Input::read(path) {
@@ -136,7 +143,11 @@ fn problems(
                 Ok(module) if input::is_graph(&module) => {
                     return model::in_model(&Input::Text(source), opening, runtime);
                 }
-                Ok(module) => in_module(&module, &source, runtime),
+                Ok(module) => {
+                    let problems = in_module(&module, &source, runtime);
+                    let unknown = asks_for_ops.then(|| unknown_ops(&module, runtime));
+                    problems.into_iter().chain(unknown.flatten()).collect()
+                }
                 Err(diagnostics) => vec![OpenError::Text(diagnostics)],
             }
         }
@@ -152,6 +163,19 @@ fn problems(
         }
     };
     (Vec::new(), problems)
+}
+
+/// Returns the calls of operations by name that neither the runtime nor a plugin has.
+fn unknown_ops(module: &Module, runtime: &Runtime) -> Option<OpenError> {
+    #[cfg(feature = "plugins")]
+    return super::plugin::known_ops(module, runtime)
+        .err()
+        .map(OpenError::Text);
+    #[cfg(not(feature = "plugins"))]
+    {
+        let _ = (module, runtime);
+        None
+    }
 }
 
 /// Returns what is wrong with a text that was parsed. One that does not verify is compiled and loaded all the same,

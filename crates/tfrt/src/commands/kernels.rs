@@ -30,6 +30,8 @@ pub fn kernels(options: &KernelsOptions) -> Result<ExitStatus, Failure> {
         .filter(|kernel| matches(pattern, &kernel.name))
         .collect();
     let mut operations = operations::all(&registry);
+    #[cfg(feature = "plugins")]
+    operations::add_plugins(&mut operations, &super::plugin::loaded(&options.plugins)?);
     operations.retain(|operation| matches(pattern, &operation.name));
     let is_kernel = chosen.iter().any(|kernel| kernel.name == pattern);
     let is_operation = operations.iter().any(|operation| operation.name == pattern);

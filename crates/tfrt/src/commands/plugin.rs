@@ -5,12 +5,16 @@ use std::path::Path;
 use serde::Serialize;
 use tfrt::capi::codes;
 use tfrt::capi::{LoadError, functions};
-use tfrt::{Plugin, PluginOps, RuntimeBuilder};
+use tfrt::corert::CoreRuntime;
+use tfrt::ir::{Attribute, Diagnostics, Module};
+use tfrt::{Plugin, PluginOps, Runtime, RuntimeBuilder};
 
 use super::{print_json, print_line};
 use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
-use crate::options::{PluginCommand, PluginFunctionsOptions, PluginOptions, UsedPlugins};
+use crate::options::{
+    KnownPlugins, PluginCommand, PluginFunctionsOptions, PluginOptions, UsedPlugins,
+};
 
 mod call;
 mod check;
@@ -23,6 +27,21 @@ pub fn plugin(options: &PluginOptions, console: &Console) -> Result<ExitStatus, 
         PluginCommand::Call(options) => call::call(options, console),
         PluginCommand::Functions(options) => functions(options),
     }
+}
+
+/// Loads plugins whose operations a command knows, and adds these to its runtime. Which of two kernels comes first does not
+/// matter where none runs.
+pub fn known(known: &KnownPlugins, builder: RuntimeBuilder) -> Result<RuntimeBuilder, Failure> {
+    if known.plugins.is_empty() {
+        return Ok(builder);
+    }
+    let plugins = loaded(known)?;
+    Ok(builder.plugins(PluginOps::new(&plugins).first()))
+}
+
+/// Loads plugins that a command lists.
+pub fn loaded(known: &KnownPlugins) -> Result<Vec<Plugin>, Failure> {
+    known.plugins.iter().map(|path| load(path)).collect()
 }
 
 /// Loads the plugins of a run, and adds their operations to its runtime.
@@ -61,9 +80,43 @@ pub fn used(used: &UsedPlugins, builder: RuntimeBuilder) -> Result<RuntimeBuilde
     Ok(builder.plugins(ops))
 }
 
+/// Checks that the processor has all operations that a program calls by name. Handlers are values, and a program may make
+/// one that knows others: so only programs that are checked with plugins are asked.
+///
+/// # Errors
+///
+/// The calls of others.
+pub fn known_ops(module: &Module, runtime: &Runtime) -> Result<(), Diagnostics> {
+    let core = CoreRuntime::new(runtime.host());
+    let cpu = core.cpu();
+    let mut found = Diagnostics::default();
+    module.walk_pre_order(module.top(), &mut |op| {
+        let calls = [
+            "corert.executeop",
+            "corert.executeop.seq",
+            "corert_sync.executeop",
+        ];
+        if !calls.iter().any(|call| *module.op(op).name() == **call) {
+            return;
+        }
+        let Some(Attribute::String(name)) = module.op(op).attribute("op_name") else {
+            return;
+        };
+        if let Some(name) = name.as_str()
+            && core.op(name, &cpu).is_err()
+        {
+            let name = name.escape_debug();
+            let message = format!("calls '{name}', which neither tfrt nor a plugin has");
+            found.push(module.op_error(codes::UNKNOWN_OP, op, message));
+        }
+    });
+    found.into_result()
+}
+
 /// Loads a plugin that the command line names.
 #[expect(unsafe_code, reason = "loading runs foreign code")]
 fn load(path: &Path) -> Result<Plugin, Failure> {
+    tfrt::capi::crash::tell();
     // SAFETY: the caller of the command has named the library, and trusts it.
     let loaded = unsafe { Plugin::load(path) };
     loaded.map_err(refused)

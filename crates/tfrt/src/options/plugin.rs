@@ -23,6 +23,16 @@ pub struct UsedPlugins {
     pub first: bool,
 }
 
+/// Plugins whose operations are known to a command that runs no program.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Plugins")]
+pub struct KnownPlugins {
+    /// Load a plugin, a library of kernels built on TensorFlow's C headers (may be repeated): its registration runs in this
+    /// process, and is trusted
+    #[arg(long = "plugin", value_name = "LIB", value_hint = ValueHint::FilePath)]
+    pub plugins: Vec<PathBuf>,
+}
+
 /// Look at plugins: libraries of kernels that are built on TensorFlow's C headers
 #[derive(Debug, Args)]
 #[command(after_help = "\

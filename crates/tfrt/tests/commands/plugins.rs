@@ -109,6 +109,38 @@ fn plugin_is_checked_without_and_with_loading_it() {
 }
 
 #[test]
+fn check_and_kernels_know_the_operations_of_plugins() {
+    let Some((library, program)) = built("plugin_known") else {
+        return;
+    };
+    let (library, program) = (library.to_str().unwrap(), program.to_str().unwrap());
+    let (status, text, errors) = output(&mut tfrt(&["check", "--plugin", library, program]));
+    assert_eq!((status, errors.as_str()), (0, ""));
+    assert_eq!(text, format!("{program}: ok\n"));
+    let other = program.replace("twice.mlir", "thrice.mlir");
+    fs::write(&other, PROGRAM.replace("CommandTwice", "CommandThrice")).unwrap();
+    let (status, _, errors) = output(&mut tfrt(&["check", "--plugin", library, &other]));
+    let expected = "calls 'tf.CommandThrice', which neither tfrt nor a plugin has [TF1409]";
+    assert_eq!(status, 1);
+    assert!(errors.contains(expected), "{errors}");
+    assert!(errors.contains("thrice.mlir:5:"), "{errors}");
+    let kernels = |pattern| {
+        let (status, text, errors) = output(&mut tfrt(&["kernels", "--plugin", library, pattern]));
+        assert_eq!((status, errors.as_str()), (0, ""));
+        text
+    };
+    let text = kernels("tf.CommandT*");
+    let expected =
+        "tf.CommandTwice(x: float) -> (y: float)\n    a kernel of libtwice.so, for any types\n";
+    assert_eq!(text, expected);
+    let text = kernels("tf.Abs");
+    assert!(
+        text.contains("There is also a kernel of libtwice.so, for any types."),
+        "{text}"
+    );
+}
+
+#[test]
 fn operations_of_plugins_are_called_one_by_one_and_in_programs() {
     let Some((library, program)) = built("plugin_run") else {
         return;

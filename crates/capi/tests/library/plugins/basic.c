@@ -226,6 +226,35 @@ static void adopt_compute(void* state, TF_OpKernelContext* ctx) {
     TF_DeleteStatus(s);
 }
 
+/* recast: a tensor in the plugin's memory becomes another one; the function that frees the memory uses it. */
+static TF_Tensor* recast;
+static void recast_free(void* data, size_t len, void* rank) { (void)len; *(int*)rank = TF_NumDims(recast); free(data); }
+
+static void recast_compute(void* state, TF_OpKernelContext* ctx) {
+    (void)state;
+    TF_Status* s = TF_NewStatus();
+    int rank = -1;
+    int64_t dims[] = {1, 1};
+    TF_Tensor* z = TF_AllocateOutput(ctx, 0, 3, NULL, 0, 4, s);
+    recast = TF_NewTensor(1, NULL, 0, aligned_alloc(64, 64), 64, recast_free, &rank);
+    TF_TensorBitcastFrom(z, 1, recast, dims, 2, s);
+    *(int32_t*)TF_TensorData(z) = rank;
+    TF_DeleteTensor(recast);
+    TF_DeleteTensor(z);
+    TF_DeleteStatus(s);
+}
+
+/* leave: deletes neither its input nor its status, but what an earlier call has left. */
+static TF_Tensor* left;
+
+static void leave_compute(void* state, TF_OpKernelContext* ctx) {
+    TF_Status* s = TF_NewStatus();
+    TF_DeleteTensor(left);
+    TF_GetInput(ctx, 0, &left, s);
+    TF_SetOutput(ctx, 0, left, s);
+    (void)state;
+}
+
 /* shapes: the first extent is 7. */
 static void shape_function(TF_ShapeInferenceContext* ctx, TF_Status* s) {
     TF_ShapeHandle* x = TF_NewShapeHandle();
@@ -297,6 +326,10 @@ void TF_InitKernel(void) {
     kernel("TestNothing", NULL, nothing_compute, NULL, 0, 0);
     define("TestAdopt", NONE, NONE, LIST("z: float"), NULL);
     kernel("TestAdopt", NULL, adopt_compute, NULL, 0, 0);
+    define("TestLeave", NONE, LIST("x: float"), LIST("z: float"), NULL);
+    kernel("TestLeave", NULL, leave_compute, NULL, 0, 0);
+    define("TestRecast", NONE, NONE, LIST("rank: int32"), NULL);
+    kernel("TestRecast", NULL, recast_compute, NULL, 0, 0);
     define("TestSeven", NONE, LIST("x: float"), LIST("z: float"), shape_function);
     kernel("TestSeven", NULL, seven_compute, NULL, 0, 0);
     define("TestAsync", LIST("code: int = 0"), LIST("x: float"), LIST("z: float"), NULL);

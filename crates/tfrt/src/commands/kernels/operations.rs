@@ -70,6 +70,44 @@ pub fn all(registry: &KernelRegistry) -> Vec<Operation> {
     all.into_values().collect()
 }
 
+/// Adds the operations that plugins have kernels of on the processor, in order.
+#[cfg(feature = "plugins")]
+pub fn add_plugins(all: &mut Vec<Operation>, plugins: &[tfrt::Plugin]) {
+    for name in tfrt::PluginOps::new(plugins).names() {
+        let op = name.strip_prefix("tf.").unwrap_or(&name);
+        let own = |plugin: &tfrt::Plugin| {
+            let kernels = plugin.kernels().filter(|kernel| kernel.op() == op);
+            let takes: Vec<String> = kernels.map(|kernel| kernel.constraints()).collect();
+            let (n, library) = (takes.len(), plugin.name());
+            let kernels = if n == 1 { "a kernel" } else { "kernels" };
+            (n > 0).then(|| format!("{kernels} of {library}, for {}", takes.join("; for ")))
+        };
+        let kernels: Vec<String> = plugins.iter().filter_map(own).collect();
+        let kernels = kernels.join("; ");
+        let usage = tfrt::capi::spec(op).map(|spec| spec.usage());
+        match all.binary_search_by(|one| one.name.as_str().cmp(&name)) {
+            Ok(index) => {
+                let known = &mut all[index];
+                known.summary = format!("{}; {kernels}", known.summary);
+                known.documentation = format!("{}\n\nThere is also {kernels}.", known.documentation);
+            }
+            Err(index) => all.insert(
+                index,
+                Operation {
+                    summary: kernels.clone(),
+                    usage,
+                    generic_form: None,
+                    eager: true,
+                    documentation: format!(
+                        "An operation of a plugin, which `corert.executeop` and `tfrt::eager` call by its name: {kernels}."
+                    ),
+                    name,
+                },
+            ),
+        }
+    }
+}
+
 impl Operation {
     /// Returns the text for a terminal.
     pub fn text(&self, long: bool) -> String {

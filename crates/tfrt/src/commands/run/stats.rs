@@ -27,6 +27,9 @@ pub struct Stats {
     threads: Vec<Thread>,
     queue: Queue,
     memory: Memory,
+    /// Kernels of plugins whose calls have made objects of the host and not deleted them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_behind: Vec<LeftBehind>,
     /// The number of events for which there was no room: the earliest.
     lost_events: u64,
 }
@@ -77,6 +80,23 @@ struct Memory {
     peak_bytes: u64,
 }
 
+#[derive(Serialize)]
+struct LeftBehind {
+    kernel: String,
+    objects: u64,
+}
+
+/// Returns the kernels of plugins that have left objects of the host behind.
+fn left_behind() -> Vec<LeftBehind> {
+    #[cfg(feature = "plugins")]
+    let all = tfrt::capi::left_behind();
+    #[cfg(not(feature = "plugins"))]
+    let all: Vec<(String, u64)> = Vec::new();
+    let all = all.into_iter();
+    all.map(|(kernel, objects)| LeftBehind { kernel, objects })
+        .collect()
+}
+
 impl Stats {
     /// Makes the report; `before` are the counters of memory when the run began.
     pub fn new(
@@ -109,6 +129,7 @@ impl Stats {
                 live_bytes: since(now.live_bytes),
                 peak_bytes: since(peak.unwrap_or(now.live_bytes)),
             },
+            left_behind: left_behind(),
             lost_events: statistics.n_lost,
         }
     }
@@ -145,6 +166,14 @@ impl Stats {
             memory.live_bytes,
         );
         text.push_str(&lines);
+        for LeftBehind { kernel, objects } in &self.left_behind {
+            let s = if *objects == 1 { "" } else { "s" };
+            writeln!(
+                text,
+                "plugins: {kernel} has made {objects} object{s} of the host and not deleted what it made"
+            )
+            .expect("a String takes all text");
+        }
         if self.lost_events > 0 {
             let n = self.lost_events;
             writeln!(
