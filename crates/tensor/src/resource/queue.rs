@@ -17,7 +17,7 @@ mod kind;
 mod state;
 
 pub use kind::QueueKind;
-use state::{Done, Put, Rules, State, Take, Waiting, dequeue_cancelled};
+use state::{Done, Put, Rules, State, Take, Waiting, dequeue_cancelled, position};
 
 /// A tuple of tensors: what is put into a queue at once.
 pub type Element = SmallVec<[Tensor; 1]>;
@@ -131,7 +131,8 @@ impl FifoQueue {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for tuples of other types or shapes, `NotFound` if the queue was destroyed.
+    /// `InvalidArgument` for tuples of other types or shapes, `NotFound` if the queue was destroyed, `ResourceExhausted`
+    /// if 1,048,576 calls wait already.
     pub fn put(
         &self,
         elements: Vec<Element>,
@@ -146,7 +147,7 @@ impl FifoQueue {
             return Ok(AsyncValue::available(Chain));
         }
         let (promise, chain) = AsyncValue::pending();
-        let number = state.number();
+        let number = state.number()?;
         let call = Put::Elements(elements.into(), promise);
         state.putting.push_back(Waiting::new(number, call));
         self.serve(state, Done::default());
@@ -161,7 +162,7 @@ impl FifoQueue {
     ///
     /// # Errors
     ///
-    /// `NotFound` if the queue was destroyed.
+    /// `NotFound` if the queue was destroyed, `ResourceExhausted` if 1,048,576 calls wait already.
     pub fn take(
         &self,
         wanted: Wanted,
@@ -173,7 +174,7 @@ impl FifoQueue {
             return Ok(AsyncValue::available(Taken(Vec::new())));
         }
         let (promise, value) = AsyncValue::pending();
-        let number = state.number();
+        let number = state.number()?;
         let call = Take {
             wanted,
             taken: Vec::new(),
@@ -202,7 +203,7 @@ impl FifoQueue {
             waiting.into_iter().for_each(|one| done.refuse(one));
             done.put.push((promise, Ok(())));
         } else {
-            let number = state.number();
+            let number = state.number()?;
             let waiting = Waiting::new(number, Put::Close(promise));
             state.putting.push_back(waiting);
         }
@@ -231,12 +232,11 @@ impl FifoQueue {
 
     fn cancel(&self, number: u64) {
         let (mut state, mut done) = (self.lock(), Done::default());
-        let at = state.putting.iter().position(|one| one.number == number);
-        if let Some(one) = at.and_then(|at| state.putting.remove(at)) {
+        if let Some(one) = position(&state.putting, number).and_then(|at| state.putting.remove(at))
+        {
             done.refuse(one);
         }
-        let at = state.taking.iter().position(|one| one.number == number);
-        if let Some(one) = at.and_then(|at| state.taking.remove(at)) {
+        if let Some(one) = position(&state.taking, number).and_then(|at| state.taking.remove(at)) {
             let Take { taken, promise, .. } = one.call;
             state.give_back(taken);
             done.hooks.extend(one.hook);

@@ -7,12 +7,16 @@ use tfrt_host::{CancellationHook, Chain, Error, ErrorCode, Promise};
 
 use super::{Element, Taken, Wanted};
 
+/// The most calls that wait in a queue.
+const MAX_WAITING: usize = 1 << 20;
+
 #[derive(Default)]
 pub(super) struct State {
     pub(super) elements: VecDeque<Element>,
     pub(super) is_closed: bool,
     pub(super) is_destroyed: bool,
     /// Those who put in, and those who close the queue behind them.
+    // Invariant: here and below by number.
     pub(super) putting: VecDeque<Waiting<Put>>,
     pub(super) taking: VecDeque<Waiting<Take>>,
     /// The number of the next call that waits.
@@ -52,6 +56,11 @@ pub(super) struct Done {
 pub(super) struct Rules<'a> {
     pub(super) name: &'a str,
     pub(super) capacity: usize,
+}
+
+/// Returns the place of a call among those that wait.
+pub(super) fn position<T>(line: &VecDeque<Waiting<T>>, number: u64) -> Option<usize> {
+    line.binary_search_by_key(&number, |one| one.number).ok()
 }
 
 impl<T> Waiting<T> {
@@ -140,23 +149,27 @@ impl State {
         has_changed
     }
 
-    pub(super) fn number(&mut self) -> u64 {
+    /// Returns the number of a call that comes.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if too many wait.
+    pub(super) fn number(&mut self) -> Result<u64, Error> {
+        if self.putting.len() + self.taking.len() >= MAX_WAITING {
+            let message = format!("{MAX_WAITING} calls wait in the queue already, as many as may");
+            return Err(Error::resource_exhausted(message));
+        }
         self.next += 1;
-        self.next
+        Ok(self.next)
     }
 
     /// Returns the place of the hook of a call that waits.
     pub(super) fn hook_of(&mut self, number: u64) -> Option<&mut Option<CancellationHook>> {
-        let putting = self
-            .putting
-            .iter_mut()
-            .map(|one| (one.number, &mut one.hook));
-        let taking = self
-            .taking
-            .iter_mut()
-            .map(|one| (one.number, &mut one.hook));
-        let mut all = putting.chain(taking);
-        Some(all.find(|(own, _)| *own == number)?.1)
+        if let Some(at) = position(&self.putting, number) {
+            return Some(&mut self.putting[at].hook);
+        }
+        let at = position(&self.taking, number)?;
+        Some(&mut self.taking[at].hook)
     }
 
     /// Puts back what was taken out last.
