@@ -38,6 +38,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "import",
             "host",
             "kernels",
+            "corert",
+            "capi",
             "oracle",
             "differential",
             "tfrt",
