@@ -66,7 +66,7 @@ struct Seen {
     kind: &'static str,
 }
 
-/// What is to be called, and what has come of it.
+/// The calls that are to be made, and their outcome.
 #[derive(Default)]
 struct Script {
     bytes: Vec<u8>,

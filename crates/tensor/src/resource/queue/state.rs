@@ -51,7 +51,7 @@ pub(super) struct Done {
     pub(super) hooks: Vec<CancellationHook>,
 }
 
-/// What does not change: of a queue, as those who wait see it.
+/// The rules of a queue, which do not change, as those who wait see them.
 #[derive(Clone, Copy)]
 pub(super) struct Rules<'a> {
     pub(super) name: &'a str,
