@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::steps::{Steps, cargo, root, succeeds};
 
 /// All targets; `crates/fuzz` says what they check.
-pub const TARGETS: [&str; 7] = [
+pub const TARGETS: [&str; 8] = [
     "parse",
     "round_trip",
     "open",
@@ -17,6 +17,7 @@ pub const TARGETS: [&str; 7] = [
     "import",
     "decode",
     "execute",
+    "capi",
 ];
 
 /// The seconds for which a target is tried if nothing else is asked for.

@@ -69,6 +69,8 @@ pub const PLANTED: &[PlantedBug] = &[
     bug("overlooked-holder", Loom("values")),
     bug("unreleased-lock", Loom("values")),
     bug("lost-waiter", Tests("tfrt-async")),
+    bug("order-of-names", Tests("tfrt-tensor")),
+    bug("kept-generation", Tests("tfrt-capi")),
     bug("leak", Asan("tfrt-async", "")),
     bug("short-block", Asan("tfrt-async", "")),
     bug("read-past-end", Asan("tfrt-host", "buffer::")),

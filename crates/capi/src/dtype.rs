@@ -90,7 +90,7 @@ pub fn of_name(name: &str) -> Option<i32> {
 /// Returns the name of a type: `float`, `float_ref`, `type 99`.
 pub fn name(code: i32) -> String {
     let of = |code: i32| TYPES.iter().find(|(own, ..)| *own == code);
-    match (of(code), of(code - REFERENCE)) {
+    match (of(code), code.checked_sub(REFERENCE).and_then(of)) {
         (Some((.., name)), _) => (*name).to_owned(),
         (None, Some((.., name))) => format!("{name}_ref"),
         (None, None) => format!("type {code}"),
@@ -108,6 +108,19 @@ pub fn size_bytes(code: i32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_number_has_a_name() {
+        let names = [1, 101, 99, i32::MIN, i32::MAX].map(name);
+        let expected = [
+            "float",
+            "float_ref",
+            "type 99",
+            "type -2147483648",
+            "type 2147483647",
+        ];
+        assert_eq!(names, expected);
+    }
 
     #[test]
     fn numbers_types_and_names_agree() {

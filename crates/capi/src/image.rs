@@ -9,12 +9,42 @@ use std::ffi::c_void;
 /// Name of the symbol of the table, an address for each entry.
 pub const TABLE: &str = "tfrt_capi_table";
 
-const PAGE: usize = 4096;
 const ENTRY: usize = 16;
 const HEADER: usize = 64;
 const PROGRAM_HEADER: usize = 56;
 const N_PROGRAM_HEADERS: usize = 5;
 const SYMBOL: usize = 24;
+
+/// A processor that libraries are written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Machine {
+    X86_64,
+    Aarch64,
+}
+
+impl Machine {
+    /// The processor that this program runs on; plugins are refused on others before a library is written.
+    const OWN: Machine = match cfg!(target_arch = "aarch64") {
+        true => Machine::Aarch64,
+        false => Machine::X86_64,
+    };
+
+    /// Returns its number in the ELF format.
+    fn number(self) -> u16 {
+        match self {
+            Machine::X86_64 => 62,
+            Machine::Aarch64 => 183,
+        }
+    }
+
+    /// Returns the largest page that its kernels have: what begins one of these begins a page of any size.
+    fn page(self) -> usize {
+        match self {
+            Machine::X86_64 => 1 << 12,
+            Machine::Aarch64 => 1 << 16,
+        }
+    }
+}
 
 /// An entry of the library.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,12 +58,17 @@ pub struct Entry {
 /// Returns the bytes of a library with a name, and a function for each entry. Entry `i` jumps to the address at place `i`
 /// of the table; the table's last place, behind all entries, is that of functions that are not provided.
 pub fn library(soname: &str, entries: &[Entry]) -> Vec<u8> {
-    let layout = Layout::new(soname, entries);
+    library_for(Machine::OWN, soname, entries)
+}
+
+fn library_for(machine: Machine, soname: &str, entries: &[Entry]) -> Vec<u8> {
+    let layout = Layout::new(machine, soname, entries);
     layout.bytes(soname, entries)
 }
 
 /// Places of the parts, which are addresses too: the library is laid out in memory as in the file.
 struct Layout {
+    machine: Machine,
     symbols: usize,
     hash: usize,
     names: usize,
@@ -52,7 +87,8 @@ fn aligned(at: usize, to: usize) -> usize {
 }
 
 impl Layout {
-    fn new(soname: &str, entries: &[Entry]) -> Layout {
+    fn new(machine: Machine, soname: &str, entries: &[Entry]) -> Layout {
+        let page = machine.page();
         // The null symbol, the entries, the table.
         let n_symbols = entries.len() + 2;
         let symbols = aligned(HEADER + N_PROGRAM_HEADERS * PROGRAM_HEADER, 8);
@@ -60,12 +96,13 @@ impl Layout {
         let names = hash + 4 * (2 + n_buckets(n_symbols) + n_symbols);
         let all: usize = entries.iter().map(|entry| entry.name.len() + 1).sum();
         let names_len = 1 + all + TABLE.len() + 1 + soname.len() + 1;
-        let code = aligned(names + names_len, PAGE);
+        let code = aligned(names + names_len, page);
         let code_len = entries.len() * ENTRY;
         // The dynamic section has a page of its own, so that the table's can be made read-only.
-        let dynamic = aligned(code + code_len, PAGE);
-        let table = aligned(dynamic + N_DYNAMIC * 16, PAGE);
+        let dynamic = aligned(code + code_len, page);
+        let table = aligned(dynamic + N_DYNAMIC * 16, page);
         Layout {
+            machine,
             symbols,
             hash,
             names,
@@ -80,7 +117,7 @@ impl Layout {
 
     fn bytes(&self, soname: &str, entries: &[Entry]) -> Vec<u8> {
         let mut out = Bytes(vec![0; self.len]);
-        out.header();
+        out.header(self.machine);
         let segments = [
             // Kind, flags (execute 1, write 2, read 4), begin, length.
             (1, 4, 0, self.names + self.names_len),
@@ -90,7 +127,7 @@ impl Layout {
             (0x6474_e551, 6, 0, 0),
         ];
         for (index, segment) in segments.into_iter().enumerate() {
-            out.program_header(index, segment);
+            out.program_header(index, segment, self.machine.page());
         }
         let mut name = self.names + 1;
         let mut put_name = |out: &mut Bytes, text: &str| {
@@ -114,7 +151,11 @@ impl Layout {
                 true => self.table + index * 8,
                 false => self.table + entries.len() * 8,
             };
-            out.code(code, place, (!entry.is_provided).then_some(text));
+            let name = (!entry.is_provided).then_some(text);
+            match self.machine {
+                Machine::X86_64 => out.x86_64_code(code, place, name),
+                Machine::Aarch64 => out.aarch64_code(code, place, name),
+            }
         }
         let text = put_name(&mut out, TABLE);
         let size = (entries.len() + 1) * 8;
@@ -161,11 +202,11 @@ impl Bytes {
         self.put(at, &value.to_le_bytes());
     }
 
-    fn header(&mut self) {
+    fn header(&mut self, machine: Machine) {
         self.put(0, b"\x7fELF\x02\x01\x01");
         // A shared object, for the processor.
         self.u16(16, 3);
-        self.u16(18, MACHINE);
+        self.u16(18, machine.number());
         self.u32(20, 1);
         // Program headers follow; there are no sections.
         self.u64(32, HEADER as u64);
@@ -175,7 +216,12 @@ impl Bytes {
         self.u16(58, 64);
     }
 
-    fn program_header(&mut self, index: usize, (kind, flags, at, len): (u32, u32, usize, usize)) {
+    fn program_header(
+        &mut self,
+        index: usize,
+        (kind, flags, at, len): (u32, u32, usize, usize),
+        page: usize,
+    ) {
         let header = HEADER + index * PROGRAM_HEADER;
         self.u32(header, kind);
         self.u32(header + 4, flags);
@@ -183,7 +229,7 @@ impl Bytes {
         for (field, value) in [at, at, at, len, len].into_iter().enumerate() {
             self.u64(header + 8 + field * 8, value as u64);
         }
-        self.u64(header + 48, if kind == 1 { PAGE as u64 } else { 8 });
+        self.u64(header + 48, if kind == 1 { page as u64 } else { 8 });
     }
 
     /// Writes a global symbol: name, kind (data 1, function 2), section (any but 0: it is defined).
@@ -220,8 +266,7 @@ impl Bytes {
     }
 
     /// Writes an entry: `jmp *[place]`; before it, of a function that is not provided, `lea rdi, [name]`.
-    #[cfg(not(target_arch = "aarch64"))]
-    fn code(&mut self, at: usize, place: usize, name: Option<usize>) {
+    fn x86_64_code(&mut self, at: usize, place: usize, name: Option<usize>) {
         let mut next = at;
         if let Some(name) = name {
             self.put(next, &[0x48, 0x8d, 0x3d]);
@@ -234,24 +279,38 @@ impl Bytes {
         self.0[next..at + ENTRY].fill(0xcc);
     }
 
-    /// Writes an entry: `adrp x16, place; ldr x16, [x16, place]; br x16`. Functions that are not provided don't say their
-    /// name here.
-    #[cfg(target_arch = "aarch64")]
-    fn code(&mut self, at: usize, place: usize, _name: Option<usize>) {
-        let pages = ((place & !0xfff) as i64 - (at & !0xfff) as i64) >> 12;
-        let (low, high) = ((pages & 3) as u32, ((pages >> 2) & 0x7_ffff) as u32);
-        self.u32(at, 0x9000_0010 | low << 29 | high << 5);
-        self.u32(at + 4, 0xf940_0210 | (((place & 0xfff) / 8) as u32) << 10);
-        self.u32(at + 8, 0xd61f_0200);
+    /// Writes an entry: `adrp x16, place; ldr x16, [x16, place]; br x16`; before it, of a function that is not provided,
+    /// `adr x0, name`. A name too far away for that, as those of tens of thousands of entries are, is null.
+    fn aarch64_code(&mut self, at: usize, place: usize, name: Option<usize>) {
+        // `brk`, where nothing jumps to.
+        let mut code = [0xd420_0000_u32; 4];
+        let first = usize::from(name.is_some());
+        if let Some(name) = name {
+            let distance = name as i64 - at as i64;
+            code[0] = match (-(1 << 20)..1 << 20).contains(&distance) {
+                true => 0x1000_0000 | split(distance),
+                // `mov x0, xzr`
+                false => 0xaa1f_03e0,
+            };
+        }
+        let from = at + 4 * first;
+        let pages = (place >> 12) as i64 - (from >> 12) as i64;
+        let offset = ((place & 0xfff) / 8) as u32;
+        code[first] = 0x9000_0010 | split(pages);
+        code[first + 1] = 0xf940_0210 | offset << 10;
+        code[first + 2] = 0xd61f_0200;
+        for (index, word) in code.into_iter().enumerate() {
+            self.u32(at + 4 * index, word);
+        }
     }
 }
 
-#[cfg(target_arch = "aarch64")]
-const MACHINE: u16 = 183;
-#[cfg(not(target_arch = "aarch64"))]
-const MACHINE: u16 = 62;
+/// Returns a number of 21 bits as `adr` and `adrp` have it: the lower two apart.
+fn split(distance: i64) -> u32 {
+    let bits = distance as u32;
+    (bits & 3) << 29 | (bits >> 2 & 0x7_ffff) << 5
+}
 
-#[cfg(not(target_arch = "aarch64"))]
 fn relative(to: usize, from: usize) -> [u8; 4] {
     ((to as i64 - from as i64) as i32).to_le_bytes()
 }
@@ -287,7 +346,8 @@ pub unsafe fn fill(table: *mut c_void, addresses: &[usize]) -> Result<(), rustix
         // SAFETY: as above; nobody has called the library yet.
         unsafe { place.write(*address) };
     }
-    let len_bytes = size_of_val(addresses).next_multiple_of(PAGE);
+    // The system rounds it up to whole pages.
+    let len_bytes = size_of_val(addresses);
     let flags = rustix::mm::MprotectFlags::READ;
     // SAFETY: the table begins a page and ends its segment, so that nothing else lies in these pages.
     unsafe { rustix::mm::mprotect(table, len_bytes, flags) }
@@ -295,6 +355,8 @@ pub unsafe fn fill(table: *mut c_void, addresses: &[usize]) -> Result<(), rustix
 
 #[cfg(test)]
 mod tests {
+    use object::{Architecture, Object, ObjectSegment};
+
     use super::*;
 
     fn word(bytes: &[u8], at: usize) -> usize {
@@ -335,26 +397,111 @@ mod tests {
         None
     }
 
-    #[test]
-    fn symbols_of_libraries_of_any_size_are_found() {
-        for n in [1, 2, 5_000] {
+    /// Returns the libraries of 1, 2 and 5,000 entries for a processor; every third function is not provided.
+    fn libraries(machine: Machine) -> impl Iterator<Item = (Vec<Entry>, Vec<u8>)> {
+        [1, 2, 5_000].into_iter().map(move |n| {
             let entry = |index: usize| Entry {
                 name: format!("TF_Function{index}"),
                 is_provided: !index.is_multiple_of(3),
             };
             let entries: Vec<Entry> = (0..n).map(entry).collect();
-            let bytes = library("libtensorflow_framework.so.2", &entries);
-            object::File::parse(&*bytes).unwrap();
-            let first = find(&bytes, &entries[0].name).unwrap();
-            for (index, entry) in entries.iter().enumerate() {
-                assert_eq!(find(&bytes, &entry.name), Some(first + index * ENTRY));
+            let bytes = library_for(machine, "libtensorflow_framework.so.2", &entries);
+            (entries, bytes)
+        })
+    }
+
+    #[test]
+    fn symbols_of_libraries_of_any_size_are_found() {
+        for machine in [Machine::X86_64, Machine::Aarch64] {
+            for (entries, bytes) in libraries(machine) {
+                let file = object::File::parse(&*bytes).unwrap();
+                let expected = match machine {
+                    Machine::X86_64 => Architecture::X86_64,
+                    Machine::Aarch64 => Architecture::Aarch64,
+                };
+                assert_eq!(file.architecture(), expected);
+                assert_eq!(file.kind(), object::ObjectKind::Dynamic);
+                let first = find(&bytes, &entries[0].name).unwrap();
+                for (index, entry) in entries.iter().enumerate() {
+                    assert_eq!(find(&bytes, &entry.name), Some(first + index * ENTRY));
+                }
+                let table = find(&bytes, TABLE).unwrap();
+                assert!(
+                    table.is_multiple_of(machine.page()),
+                    "the table's page can be made read-only"
+                );
+                assert_eq!(find(&bytes, "TF_Nothing"), None);
+                // Segments lie in the file as in memory, and none is both written and executed.
+                for segment in file.segments() {
+                    let (at, len) = segment.file_range();
+                    assert_eq!((at, len), (segment.address(), segment.size()));
+                    assert!(at.is_multiple_of(machine.page() as u64), "{segment:?}");
+                    let object::SegmentFlags::Elf { p_flags } = segment.flags() else {
+                        panic!("it is an ELF file");
+                    };
+                    assert_ne!(p_flags & 3, 3, "{segment:?}");
+                }
             }
-            let table = find(&bytes, TABLE).unwrap();
-            assert!(
-                table.is_multiple_of(PAGE),
-                "the table's page can be made read-only"
-            );
-            assert_eq!(find(&bytes, "TF_Nothing"), None);
+        }
+    }
+
+    /// Where an entry jumps through, and the address of the name that it loads before.
+    type Jump = (usize, Option<usize>);
+
+    /// Reads the instructions of an entry as an x86-64 processor does.
+    fn x86_64_jump(bytes: &[u8], at: usize) -> Jump {
+        let target = |at: usize| {
+            let distance: [u8; 4] = bytes[at..at + 4].try_into().unwrap();
+            (at + 4).wrapping_add_signed(i32::from_le_bytes(distance) as isize)
+        };
+        let (name, next) = match &bytes[at..at + 3] {
+            [0x48, 0x8d, 0x3d] => (Some(target(at + 3)), at + 7),
+            _ => (None, at),
+        };
+        assert_eq!(bytes[next..next + 2], [0xff, 0x25], "jmp [rip + distance]");
+        (target(next + 2), name)
+    }
+
+    /// Reads the instructions of an entry as an aarch64 processor does.
+    fn aarch64_jump(bytes: &[u8], at: usize) -> Jump {
+        let word = |at: usize| half(bytes, at) as u32;
+        // The number of `adr` and `adrp`, with its sign.
+        let distance = |word: u32| {
+            let bits = word >> 29 & 3 | (word >> 5 & 0x7_ffff) << 2;
+            (i64::from(bits) << 43 >> 43) as isize
+        };
+        let (name, next) = match word(at) {
+            adr if adr & 0x9f00_001f == 0x1000_0000 => {
+                (Some(at.wrapping_add_signed(distance(adr))), at + 4)
+            }
+            _ => (None, at),
+        };
+        let (adrp, ldr, br) = (word(next), word(next + 4), word(next + 8));
+        assert_eq!(adrp & 0x9f00_001f, 0x9000_0010, "adrp x16, page");
+        assert_eq!(ldr & 0xffc0_03ff, 0xf940_0210, "ldr x16, [x16, offset]");
+        assert_eq!(br, 0xd61f_0200, "br x16");
+        let page = (next & !0xfff).wrapping_add_signed(distance(adrp) << 12);
+        (page + (ldr >> 10 & 0xfff) as usize * 8, name)
+    }
+
+    #[test]
+    fn entries_jump_through_their_place_of_the_table() {
+        for (machine, read) in [
+            (Machine::X86_64, x86_64_jump as fn(&[u8], usize) -> Jump),
+            (Machine::Aarch64, aarch64_jump),
+        ] {
+            for (entries, bytes) in libraries(machine) {
+                let table = find(&bytes, TABLE).unwrap();
+                for (index, entry) in entries.iter().enumerate() {
+                    let (place, name) = read(&bytes, find(&bytes, &entry.name).unwrap());
+                    let (own, last) = (table + index * 8, table + entries.len() * 8);
+                    assert_eq!(place, if entry.is_provided { own } else { last });
+                    let name = name.map(|at| &bytes[at..at + entry.name.len() + 1]);
+                    let own = format!("{}\0", entry.name);
+                    let expected = (!entry.is_provided).then_some(own.as_bytes());
+                    assert_eq!(name, expected);
+                }
+            }
         }
     }
 }

@@ -236,6 +236,11 @@ pub fn initialize(loaded: Loaded) -> Result<(), String> {
     let Some(init) = loaded.init_kernel else {
         return Ok(());
     };
+    initialize_by(init)
+}
+
+/// Calls a function that registers, and returns what went wrong.
+pub fn initialize_by(init: Callback) -> Result<(), String> {
     let (called, faults) = fault::scope(|| init.call(&[]));
     if let Err(exception) = called {
         return Err(format!("TF_InitKernel {exception}"));

@@ -1,6 +1,7 @@
 //! [`Plugin`]: a library of kernels that was loaded.
 
 use std::collections::BTreeMap;
+use std::ffi::c_void;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -9,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::check::{Report, check};
 use crate::codes;
 use crate::crash;
+use crate::guard::Callback;
 use crate::library::{self, LOADS};
 use crate::registry::{self, KernelDef, Registered};
 use crate::spec::OpSpec;
@@ -92,12 +94,43 @@ impl Plugin {
         }
         let asked = report.unprovided.iter().chain(&report.beside);
         library::provide(asked.map(String::as_str)).map_err(|why| LoadError::new(given, why))?;
-        let name = name_of(&path);
         let load = || {
             // SAFETY: the caller trusts the library.
             let loaded = unsafe { library::open(&path) }?;
             library::initialize(loaded)
         };
+        Plugin::registered(given, &path, load)
+    }
+
+    /// Registers kernels that are part of this program: `initialize` does what `TF_InitKernel` of a library does. What is
+    /// registered already under this name is not registered again.
+    ///
+    /// # Safety
+    ///
+    /// The callbacks that it registers are of the types that the C headers ask for.
+    ///
+    /// # Errors
+    ///
+    /// It throws or does something wrong while it registers, or a registration is refused.
+    pub unsafe fn linked(name: &str, initialize: extern "C" fn()) -> Result<Plugin, LoadError> {
+        let path = PathBuf::from(name);
+        let _one_at_a_time = LOADS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plugin) = plugins().get(&path) {
+            return Ok(plugin.clone());
+        }
+        // SAFETY: it is a function without arguments.
+        let initialize = unsafe { Callback::of(initialize as *const c_void) };
+        let load = || library::initialize_by(initialize);
+        Plugin::registered(&path, &path, load)
+    }
+
+    /// Runs a plugin's registrations, and keeps it under its path if all is well. `given` is the path for messages.
+    fn registered(
+        given: &Path,
+        path: &Path,
+        load: impl FnOnce() -> Result<(), String>,
+    ) -> Result<Plugin, LoadError> {
+        let name = name_of(path);
         let is_wanted = |loaded: &Result<(), String>, registered: &Registered| {
             loaded.is_ok() && registered.errors.is_empty()
         };
@@ -111,16 +144,16 @@ impl Plugin {
         }
         let plugin = Plugin {
             shared: Arc::new(Shared {
-                path: path.clone(),
+                path: path.to_owned(),
                 name,
                 registered,
             }),
         };
-        plugins().insert(path, plugin.clone());
+        plugins().insert(path.to_owned(), plugin.clone());
         Ok(plugin)
     }
 
-    /// Returns the file, by its canonical path.
+    /// Returns the file, by its canonical path; the name of a plugin that is part of the program.
     pub fn path(&self) -> &Path {
         &self.shared.path
     }

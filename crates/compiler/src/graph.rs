@@ -340,7 +340,7 @@ pub(crate) fn kind(attr: &AttrDef) -> AttributeKind {
         AttrKind::Texts => AttributeKind::Strings,
         AttrKind::Type => AttributeKind::ElementType,
         AttrKind::Tensor => AttributeKind::Elements,
-        AttrKind::Region => AttributeKind::Any,
+        AttrKind::Region | AttrKind::Types | AttrKind::Shapes => AttributeKind::Any,
         AttrKind::Function => AttributeKind::FlatSymbol,
     }
 }
@@ -348,6 +348,7 @@ pub(crate) fn kind(attr: &AttrDef) -> AttributeKind {
 fn attribute(attr: &AttrDef) -> AttributeDef {
     let is_required = attr.default == AttrDefault::Required;
     let count = match attr.limit {
+        Limit::ResultCount if attr.kind == AttrKind::Types => "the types of the results",
         Limit::ResultCount => "the number of results",
         _ => "",
     };

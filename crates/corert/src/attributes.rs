@@ -311,6 +311,46 @@ impl<'a> OpAttrsRef<'a> {
         })
     }
 
+    /// Returns the types of elements of this name.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is no list of types.
+    pub fn dtypes(self, name: &str) -> Result<Option<Vec<DType>>, Error> {
+        let dtype = |child: &AttrValue| match child {
+            AttrValue::DType(dtype) => Some(*dtype),
+            _ => None,
+        };
+        self.read(name, "a list of types", |value| match value {
+            AttrValue::Aggregate(children) => children.iter().map(dtype).collect(),
+            AttrValue::List(numbers) if numbers.is_empty() => Some(Vec::new()),
+            _ => None,
+        })
+    }
+
+    /// Returns the shapes of this name, each a shape or a list of extents.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it is no list of shapes.
+    pub fn shapes(self, name: &str) -> Result<Option<Vec<PartialTensorShape>>, Error> {
+        let shape = |child: &AttrValue| match child {
+            AttrValue::Shape(shape) => Some(shape.clone()),
+            AttrValue::List(numbers) => {
+                PartialTensorShape::from_i64(&numbers.integers()?.to_vec()).ok()
+            }
+            AttrValue::Aggregate(children) if children.is_empty() => {
+                PartialTensorShape::from_i64(&[]).ok()
+            }
+            _ => None,
+        };
+        self.read(name, "a list of shapes", |value| match value {
+            AttrValue::Aggregate(children) => children.iter().map(shape).collect(),
+            AttrValue::List(numbers) if numbers.is_empty() => Some(Vec::new()),
+            _ => None,
+        })
+    }
+
     /// Returns the tensor of this name.
     ///
     /// # Errors

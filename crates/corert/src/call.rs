@@ -21,6 +21,8 @@ pub struct Call<'a> {
     pub(crate) metadata: &'a [TensorMetadata],
     /// The chain that resolves when side effects have happened that happen later than the results are there.
     pub(crate) effects: Option<AsyncValue<Chain>>,
+    /// The chain that resolves when side effects have happened for which later calls on the same resource don't wait.
+    pub(crate) waiting: Option<AsyncValue<Chain>>,
 }
 
 impl<'a> Call<'a> {

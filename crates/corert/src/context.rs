@@ -13,7 +13,7 @@ use crate::TensorHandle;
 use crate::attributes::OpAttrsRef;
 use crate::call_site::CallSite;
 use crate::cancellation::until_cancelled;
-use crate::effects::{EffectOrder, PendingEffects, Place};
+use crate::effects::{EffectOrder, PendingEffects, Place, ResourceOrder};
 use crate::handle::{PendingMetadata, PendingTensor};
 use crate::inputs::Inputs;
 use crate::op::{CoreRuntimeOp, Handles, OpCall};
@@ -79,6 +79,8 @@ struct Generation {
     chain: Arc<Mutex<AsyncValue<Chain>>>,
     /// The calls on resources that go on.
     on_resources: PendingEffects,
+    /// The order of calls that wait in places of their own: those of other contexts must be able to go on.
+    order: Arc<ResourceOrder>,
 }
 
 impl Generation {
@@ -88,6 +90,7 @@ impl Generation {
             in_flight: Arc::new(InFlight::new(max_in_flight)),
             chain: Arc::new(Mutex::new(AsyncValue::available(Chain))),
             on_resources: PendingEffects::default(),
+            order: Arc::default(),
         }
     }
 
@@ -401,6 +404,7 @@ impl Context {
                 runtime: self.runtime.id(),
                 caller,
                 in_flight: Some(&self.generation.in_flight),
+                waiting: Some(&self.generation.on_resources),
                 gives_back: false,
             };
             match op.try_fast(&mut call) {
@@ -451,14 +455,19 @@ impl Context {
             runtime: self.runtime.id(),
             caller: options.caller,
             in_flight: Some(&generation.in_flight),
+            waiting: Some(&generation.on_resources),
             gives_back: options.gives_back,
         };
         if op.is_pure() {
             begin();
             return op.run(call);
         }
-        if let EffectOrder::OfResources { writes } = op.effect_order() {
-            let (order, effects) = (self.runtime.order(), &generation.on_resources);
+        if let EffectOrder::OfResources { writes, waits } = op.effect_order() {
+            let order = match waits {
+                true => &*generation.order,
+                false => self.runtime.order(),
+            };
+            let effects = &generation.on_resources;
             let is_observed = call.execution.host().trace().is_some();
             let (mut chain, place) = match order.place(&call.inputs, writes, is_observed, begin) {
                 Place::Free(slots) => (AsyncValue::available(Chain), Ok(slots)),

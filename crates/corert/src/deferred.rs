@@ -13,7 +13,10 @@ use crate::attributes::FrozenOpAttrs;
 use crate::call_site::CallSite;
 use crate::context::InFlightGuard;
 use crate::definition::{OpDefinition, Output, ResultMetadata};
-use crate::dispatch::{self, converted, known_metadata, pending_handles, result_metadata};
+use crate::dispatch::{
+    self, SideEffects, converted, in_place, known_metadata, pending_handles, result_metadata,
+};
+use crate::effects::PendingEffects;
 use crate::error_reporter::{ErrorReporter, FailedCall};
 use crate::handle::{MetadataValue, Owner, PendingMetadata};
 use crate::inputs::Inputs;
@@ -36,6 +39,8 @@ pub(crate) struct Deferred {
     /// Count among the waiting operations, until the operation is done. `None` for a call by a kernel, which runs
     /// ready operations itself.
     guard: Option<InFlightGuard>,
+    /// The effects of calls of the context that wait in places of their own.
+    waiting: Option<PendingEffects>,
     /// Whether the first inputs become the results if the operation can't be done.
     gives_back: bool,
 }
@@ -89,6 +94,7 @@ impl Deferred {
             results,
             chain,
             guard,
+            waiting: call.waiting.cloned(),
             gives_back: call.gives_back,
         });
         deferred.describe();
@@ -224,11 +230,7 @@ impl Deferred {
         }
     }
 
-    fn settle(
-        mut self: Box<Self>,
-        outputs: SmallVec<[Output; 1]>,
-        effects: Option<AsyncValue<Chain>>,
-    ) {
+    fn settle(mut self: Box<Self>, outputs: SmallVec<[Output; 1]>, effects: SideEffects) {
         let (mut pending, mut telling) = (Vec::new(), None);
         // Memory of inputs goes before those who wait for the results run.
         self.inputs.clear();
@@ -248,13 +250,26 @@ impl Deferred {
                 }
             }
         }
-        if let Some(effects) = effects {
+        let (effects, is_in_order) = match effects {
+            SideEffects::InOrder(effects) => (effects, true),
+            SideEffects::Waiting(effects) => (Some(effects), false),
+        };
+        let effects = effects.map(|effects| {
             let called = || FailedCall::Op(self.definition.clone());
             let tell = || ErrorReporter::new(called(), &self.execution, self.caller);
-            pending.push(telling.get_or_insert_with(tell).chain(effects).into_any());
-        }
-        if let Some((_, after)) = self.chain.take() {
-            after.forward(tfrt_host::when_all(&pending));
+            telling.get_or_insert_with(tell).chain(effects)
+        });
+        let Some((_, after)) = self.chain.take() else {
+            return;
+        };
+        match effects {
+            Some(effects) if !is_in_order => {
+                after.forward(in_place(effects, self.waiting.as_ref()));
+            }
+            effects => {
+                pending.extend(effects.map(AsyncValue::into_any));
+                after.forward(tfrt_host::when_all(&pending));
+            }
         }
     }
 

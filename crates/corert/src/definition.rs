@@ -74,8 +74,12 @@ pub enum AttrKind {
     Texts,
     /// A type of elements.
     Type,
+    /// A list of types of elements.
+    Types,
     /// A shape, or a list of extents.
     Shape,
+    /// A list of shapes.
+    Shapes,
     /// A dense tensor.
     Dense,
 }
@@ -93,7 +97,9 @@ impl AttrKind {
             AttrKind::Text => "text",
             AttrKind::Texts => "texts",
             AttrKind::Type => "type",
+            AttrKind::Types => "types",
             AttrKind::Shape => "shape",
+            AttrKind::Shapes => "shapes",
             AttrKind::Dense => "dense tensor",
         }
     }
@@ -267,7 +273,20 @@ impl OpDefinition {
 
     /// Orders side effects by the resources among the inputs, which the operation only reads, or may change.
     pub fn effects_on_resources(mut self, writes: bool) -> Self {
-        self.effect_order = EffectOrder::OfResources { writes };
+        self.effect_order = EffectOrder::OfResources {
+            writes,
+            waits: false,
+        };
+        self
+    }
+
+    /// Orders side effects as [`effects_on_resources`](Self::effects_on_resources), for calls that wait in a place of
+    /// their own in the resource, but among the calls of one context alone.
+    pub fn waits_in_resources(mut self, writes: bool) -> Self {
+        self.effect_order = EffectOrder::OfResources {
+            writes,
+            waits: true,
+        };
         self
     }
 

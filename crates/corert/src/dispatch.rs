@@ -21,7 +21,7 @@ use crate::call::Call;
 use crate::call_site::CallSite;
 use crate::deferred::Deferred;
 use crate::definition::{MetadataCall, OpDefinition, Output, Outputs, ResultCount, ResultMetadata};
-use crate::effects::EffectOrder;
+use crate::effects::{EffectOrder, PendingEffects};
 use crate::error_reporter::{ErrorReporter, FailedCall};
 use crate::handle::{Owner, PendingMetadata, PendingTensor};
 use crate::inputs::Inputs;
@@ -206,6 +206,7 @@ impl RegisteredOp {
             attrs,
             execution,
             caller,
+            waiting,
             ..
         } = call;
         let (outputs, effects) = run(definition, execution, inputs, attrs, &metadata)?;
@@ -218,9 +219,11 @@ impl RegisteredOp {
         );
         if let Some(chain) = chain {
             let called = || FailedCall::Op(self.definition.clone());
-            let effects =
-                effects.map(|later| ErrorReporter::new(called(), execution, caller).chain(later));
-            *chain = after(&results, effects);
+            let tell = |later| ErrorReporter::new(called(), execution, caller).chain(later);
+            *chain = match effects {
+                SideEffects::InOrder(effects) => after(&results, effects.map(tell)),
+                SideEffects::Waiting(effects) => in_place(tell(effects), waiting),
+            };
         }
         Ok(results)
     }
@@ -325,8 +328,31 @@ pub(crate) fn is_long(
     Ok(definition.cost_of(&known_metadata(inputs), results)? > LONG)
 }
 
-/// Calls the operation's author's code. Returns the chain of its side effects, too, if they happen later than the results
-/// are there.
+/// When the side effects of a call happen.
+pub(crate) enum SideEffects {
+    /// When its results are there, and this chain is resolved, if there is one: later calls wait for that.
+    InOrder(Option<AsyncValue<Chain>>),
+    /// When this chain is resolved; later calls on the same resource don't wait for that.
+    Waiting(AsyncValue<Chain>),
+}
+
+/// Returns the chain that follows side effects for which later calls on the same resource don't wait, if the context
+/// keeps account of such.
+pub(crate) fn in_place(
+    effects: AsyncValue<Chain>,
+    waiting: Option<&PendingEffects>,
+) -> AsyncValue<Chain> {
+    match waiting {
+        Some(waiting) => {
+            // Whoever asks for the effects of the context hears of it.
+            let _after = waiting.watch(effects);
+            AsyncValue::available(Chain)
+        }
+        None => effects,
+    }
+}
+
+/// Calls the operation's author's code. Returns when its side effects happen, too.
 #[inline]
 pub(crate) fn run(
     definition: &OpDefinition,
@@ -334,7 +360,7 @@ pub(crate) fn run(
     inputs: Inputs<'_>,
     attrs: OpAttrsRef<'_>,
     metadata: &[TensorMetadata],
-) -> Result<(Outputs, Option<AsyncValue<Chain>>), Error> {
+) -> Result<(Outputs, SideEffects), Error> {
     let sink = execution.host().trace();
     let _scope = sink.map(|sink| {
         TraceSpan::new(sink, TraceLevel::Debug, || {
@@ -349,10 +375,17 @@ pub(crate) fn run(
         attrs,
         metadata,
         effects: None,
+        waiting: None,
     };
     let outputs = guarded(|| (definition.dispatch_fn())(&mut call)).and_then(|result| result)?;
     match outputs.len() == expected {
-        true => Ok((outputs, call.effects)),
+        true => Ok((
+            outputs,
+            match call.waiting {
+                Some(waiting) => SideEffects::Waiting(waiting),
+                None => SideEffects::InOrder(call.effects),
+            },
+        )),
         false => Err(miscounted(definition, "made", [expected, outputs.len()])),
     }
 }

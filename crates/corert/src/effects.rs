@@ -7,6 +7,7 @@
 //! [`Context::effects`](crate::Context::effects).
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
@@ -21,10 +22,13 @@ use crate::inputs::Inputs;
 pub enum EffectOrder {
     /// After those of all earlier calls of this kind.
     OfContext,
-    /// After those of earlier calls on the same resources; the call only reads them, or may change them.
+    /// After those of earlier calls on the same resources.
     OfResources {
         /// Whether the call may change the resources that it is given.
         writes: bool,
+        /// Whether the call may take a place in the resource, where it waits for other calls. It is ordered among the
+        /// calls of its context alone, and later ones begin when it has its place.
+        waits: bool,
     },
 }
 
@@ -127,6 +131,12 @@ struct Effects {
     pending: Vec<AsyncValue<Chain>>,
     /// The first failure of a call.
     failed: Option<Error>,
+}
+
+impl fmt::Debug for PendingEffects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} pending", self.lock().pending.len())
+    }
 }
 
 impl PendingEffects {

@@ -11,7 +11,7 @@ use crate::TensorHandle;
 use crate::attributes::OpAttrsRef;
 use crate::call_site::CallSite;
 use crate::context::{Context, InFlight};
-use crate::effects::EffectOrder;
+use crate::effects::{EffectOrder, PendingEffects};
 use crate::handler::OpHandler;
 use crate::inputs::{Inputs, IntoInputs};
 use crate::runtime::{CoreRuntime, RuntimeId};
@@ -87,6 +87,8 @@ pub struct OpCall<'a> {
     /// Counter of waiting operations, unless a kernel made the call. With a counter, long operations are left to the
     /// queue's workers.
     pub(crate) in_flight: Option<&'a Arc<InFlight>>,
+    /// The effects of calls that wait in a place of their own, unless a kernel made the call.
+    pub(crate) waiting: Option<&'a PendingEffects>,
     /// Whether a deferred operation that can't be done gives its first inputs as results.
     pub(crate) gives_back: bool,
 }
@@ -118,6 +120,7 @@ impl<'a> OpCall<'a> {
             runtime,
             caller: CallSite::Kernel,
             in_flight: None,
+            waiting: None,
             gives_back: false,
         }
     }

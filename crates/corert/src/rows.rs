@@ -16,7 +16,7 @@ use tfrt_tensor::Tensor;
 use tfrt_tensor::op::RowKernel;
 
 use crate::added::AddedSources;
-use crate::attributes::OpAttrsRef;
+use crate::attributes::{OpAttrsRef, missing};
 use crate::definition::{AttrKind, Formats, OpDefinition};
 use crate::dispatch::RegisteredOp;
 use crate::handler::OpHandler;
@@ -30,7 +30,7 @@ mod pointwise;
 mod results;
 mod run;
 
-use attributes::{counts_results, gives_as_inputs, held_kind, kind};
+use attributes::{counts_results, gives_as_inputs, held_kind, kind, types_of_results};
 pub use device::DeviceOpHandler;
 use last_results::LastResults;
 pub(crate) use pointwise::Function;
@@ -328,6 +328,9 @@ impl Row {
         definition = match self.n_results {
             Some(n) => definition.results(n),
             None if gives_as_inputs(op) => definition.results_as_inputs(),
+            None if types_of_results(op).is_some() => {
+                definition.results_computed(move |attrs, n_inputs| self.counted(attrs, n_inputs))
+            }
             None => {
                 let name = self.count();
                 definition
@@ -340,7 +343,10 @@ impl Row {
         }
         let writes = op.is(Traits::WRITES);
         if writes || op.is(Traits::READS) {
-            definition = definition.effects_on_resources(writes);
+            definition = match op.is(Traits::WAITS) {
+                true => definition.waits_in_resources(writes),
+                false => definition.effects_on_resources(writes),
+            };
         }
         definition
     }
@@ -356,6 +362,10 @@ impl Row {
         match self.n_results {
             Some(n) => Ok(n),
             None if gives_as_inputs(self.op) => Ok(n_inputs),
+            None if let Some(name) = types_of_results(self.op) => {
+                let stated = attrs.dtypes(name)?;
+                stated.map_or_else(|| Err(missing(&self.called(), name)), |list| Ok(list.len()))
+            }
             None => {
                 let stated = attrs.integer(self.count())?;
                 Ok(stated.and_then(|n| usize::try_from(n).ok()).unwrap_or(0))

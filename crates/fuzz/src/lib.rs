@@ -9,6 +9,7 @@
 //! | [`models::import`] | a file | refused with a reason, or a module whose text is read as the same |
 //! | [`values::decode`] | an encoded value | refused, or written and read again to the same bytes |
 //! | [`execute::execute`] | choices | programs do what the oracle says, after passes too |
+//! | [`plugin::capi`] | a kernel's calls | each is done, or a fault that names the function; nothing is left |
 //!
 //! Each function panics if its property is broken, and returns otherwise; programs
 //! that nobody vouches for run under [`LIMITS`](tfrt_differential::test_runtime::LIMITS). `cargo xtask fuzz` calls them
@@ -27,6 +28,11 @@ pub mod execute;
 pub mod hostile;
 pub mod models;
 pub mod mutate;
+#[allow(
+    unsafe_code,
+    reason = "a plugin's calls of functions that are found by name"
+)]
+pub mod plugin;
 pub mod seeds;
 pub mod text;
 pub mod values;
@@ -42,7 +48,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     Target {
         name: "parse",
         check: text::parse,
@@ -70,5 +76,9 @@ pub const TARGETS: [Target; 7] = [
     Target {
         name: "execute",
         check: execute::execute,
+    },
+    Target {
+        name: "capi",
+        check: plugin::capi,
     },
 ];

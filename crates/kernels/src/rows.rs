@@ -18,6 +18,7 @@ mod lists;
 mod numbers;
 mod optimizers;
 mod product;
+mod queues;
 mod ragged;
 mod rearrange;
 mod search;
@@ -43,6 +44,7 @@ const KERNELS: &[&[TensorKernel]] = &[
     optimizers::KERNELS,
     rearrange::KERNELS,
     product::KERNELS,
+    queues::KERNELS,
     ragged::KERNELS,
     search::KERNELS,
     segments::KERNELS,
@@ -53,6 +55,7 @@ const KERNELS: &[&[TensorKernel]] = &[
     training::KERNELS,
     variables::KERNELS,
     variables::rows::KERNELS,
+    variables::slices::KERNELS,
     volumes::KERNELS,
 ];
 

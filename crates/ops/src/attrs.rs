@@ -17,6 +17,10 @@ pub enum AttrValue<'a> {
     Bytes(&'a [u8]),
     /// The type of elements.
     Type(DType),
+    /// Types of elements.
+    Types(Vec<DType>),
+    /// Lists of extents; an unknown extent is -1.
+    Shapes(Vec<Vec<i64>>),
     /// Integers.
     Ints(Cow<'a, [i64]>),
     /// Floating-point numbers.
@@ -139,6 +143,8 @@ impl<'a> Attrs<'a> {
             AttrValue::Ints(list) => Some(list.len()),
             AttrValue::Floats(list) => Some(list.len()),
             AttrValue::Strings(list) => Some(list.len()),
+            AttrValue::Types(list) => Some(list.len()),
+            AttrValue::Shapes(list) => Some(list.len()),
             _ => None,
         }
     }
@@ -155,6 +161,23 @@ impl<'a> Attrs<'a> {
     pub fn dtype(&self, name: &str) -> Option<DType> {
         match self.get(name)? {
             AttrValue::Type(dtype) => Some(dtype),
+            _ => None,
+        }
+    }
+
+    /// Returns a list of types.
+    pub fn dtypes(&self, name: &str) -> Option<Vec<DType>> {
+        match self.get(name)? {
+            AttrValue::Types(list) => Some(list),
+            _ => None,
+        }
+    }
+
+    /// Returns lists of extents.
+    pub fn shapes(&self, name: &str) -> Option<Vec<Vec<i64>>> {
+        match self.get(name)? {
+            AttrValue::Shapes(list) => Some(list),
+            AttrValue::Ints(list) if list.is_empty() => Some(Vec::new()),
             _ => None,
         }
     }

@@ -183,7 +183,7 @@ pub enum Limit {
     None,
     /// One of these texts.
     OneOf(&'static [&'static str]),
-    /// The number of the operation's results, which the attribute must be.
+    /// The number of the operation's results, which the attribute must be; or the type of each, in a list.
     ResultCount,
 }
 
@@ -229,6 +229,10 @@ pub enum AttrKind {
     Texts,
     /// The type of elements, or of a value that is no tensor.
     Type,
+    /// Types of elements.
+    Types,
+    /// Lists of extents; an unknown extent is -1.
+    Shapes,
     /// A tensor.
     Tensor,
     /// The body of a function.
@@ -290,6 +294,8 @@ impl Traits {
     pub const READS: Traits = Traits(1 << 7);
     /// Writes a resource operand.
     pub const WRITES: Traits = Traits(1 << 8);
+    /// May wait for other operations on its resource operand, in a place that it takes there when it runs.
+    pub const WAITS: Traits = Traits(1 << 9);
 
     /// Each trait with its name.
     pub const ALL: &[(&str, Traits)] = &[
@@ -302,6 +308,7 @@ impl Traits {
         ("control", Traits::CONTROL),
         ("reads", Traits::READS),
         ("writes", Traits::WRITES),
+        ("waits", Traits::WAITS),
     ];
 
     /// Returns both sets together.

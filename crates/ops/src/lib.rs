@@ -85,6 +85,7 @@ pub const FAMILIES: &[&[OpDef]] = &[
     tf::segments::OPS,
     tf::shapes::OPS,
     tf::strings::OPS,
+    tf::queues::OPS,
     tf::tables::OPS,
     tf::variables::OPS,
     tf::volumes::OPS,

@@ -17,6 +17,7 @@ pub mod images;
 pub mod lists;
 pub mod numbers;
 pub mod optimizers;
+pub mod queues;
 pub mod search;
 pub mod segments;
 pub mod shapes;

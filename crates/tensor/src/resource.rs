@@ -8,6 +8,7 @@
 //! | hold tensors in a row, as a value | [`TensorList`] |
 //! | hold tensors at indices, as a resource | [`TensorArray`] |
 //! | hold values by keys | [`HashTable`] |
+//! | hand tensors from one to another | [`FifoQueue`] |
 //!
 //! # Who waits for whom
 //!
@@ -17,6 +18,7 @@
 
 pub mod array;
 pub mod list;
+pub mod queue;
 mod resources;
 mod slot;
 pub mod table;
@@ -24,6 +26,7 @@ mod variable;
 
 pub use array::TensorArray;
 pub use list::TensorList;
+pub use queue::FifoQueue;
 pub use resources::{DEFAULT_CONTAINER, Resources};
 pub use slot::{Resource, Slot};
 pub use table::HashTable;

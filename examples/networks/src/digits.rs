@@ -21,6 +21,7 @@ use tfrt_tensor::{DenseHostTensor, Tensor};
 
 use crate::random::Random;
 
+pub mod adam;
 pub mod data;
 pub mod eager;
 

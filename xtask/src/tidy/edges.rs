@@ -39,6 +39,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "import",
             "host",
             "kernels",
+            "corert",
+            "capi",
             "oracle",
             "differential",
             "tfrt",

@@ -131,6 +131,18 @@ impl IntoAttr for DType {
     }
 }
 
+impl<const N: usize> IntoAttr for [DType; N] {
+    fn into_attr(self) -> AttrValue {
+        AttrValue::Aggregate(self.map(IntoAttr::into_attr).into())
+    }
+}
+
+impl<const N: usize> IntoAttr for [&TensorShape; N] {
+    fn into_attr(self) -> AttrValue {
+        AttrValue::Aggregate(self.map(IntoAttr::into_attr).into())
+    }
+}
+
 impl IntoAttr for &TensorShape {
     fn into_attr(self) -> AttrValue {
         AttrValue::Shape(self.into())

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 use tfrt_host::Error;
 use tfrt_ops::names::{self, AllowedAttr, AttrForm, NameAttr, NameOperand};
-use tfrt_ops::{AttrDefault, AttrSource, AttrValue as RowValue, OpDef};
+use tfrt_ops::{AttrDefault, AttrSource, AttrValue as RowValue, Limit, OpDef};
+use tfrt_tensor::PartialTensorShape;
 
 use super::Row;
 use crate::attributes::{AttrValue, Numbers, OpAttrsRef, missing};
@@ -67,6 +68,15 @@ impl AttrSource for CallAttrs<'_> {
                 RowValue::Bytes(text.as_str().as_bytes())
             }
             AttrValue::Aggregate(list) if list.is_empty() => RowValue::Ints(Cow::Borrowed(&[])),
+            AttrValue::Aggregate(list) if matches!(list[0], AttrValue::DType(_)) => {
+                RowValue::Types(self.0.dtypes(name).ok()??)
+            }
+            AttrValue::Aggregate(list)
+                if matches!(list[0], AttrValue::Shape(_) | AttrValue::List(_)) =>
+            {
+                let shapes = self.0.shapes(name).ok()??;
+                RowValue::Shapes(shapes.iter().map(extents).collect::<Option<_>>()?)
+            }
             AttrValue::Aggregate(list) => {
                 let texts = list.iter().map(|value| match value {
                     AttrValue::Text(text) => Some(text.as_str().as_bytes()),
@@ -74,18 +84,19 @@ impl AttrSource for CallAttrs<'_> {
                 });
                 RowValue::Strings(texts.collect::<Option<_>>()?)
             }
-            // An extent that is unknown is -1.
             AttrValue::Shape(shape) => match shape.extents() {
-                Some(extents) => {
-                    let of =
-                        |extent: Option<u64>| extent.map_or(Some(-1), |n| i64::try_from(n).ok());
-                    RowValue::Ints(Cow::Owned(extents.map(of).collect::<Option<_>>()?))
-                }
+                Some(_) => RowValue::Ints(Cow::Owned(extents(shape)?)),
                 None => RowValue::Other,
             },
             AttrValue::Dense(_) => RowValue::Other,
         })
     }
+}
+
+/// Returns the extents of a shape of a known rank; one that is unknown is -1.
+fn extents(shape: &PartialTensorShape) -> Option<Vec<i64>> {
+    let of = |extent: Option<u64>| extent.map_or(Some(-1), |n| i64::try_from(n).ok());
+    shape.extents()?.map(of).collect()
 }
 
 fn floats(numbers: &Numbers) -> Option<Vec<f64>> {
@@ -226,6 +237,8 @@ fn check(attrs: OpAttrsRef<'_>, name: &str, kind: AttrKind) -> Result<(), Error>
         AttrKind::Text => drop(attrs.text(name)?),
         AttrKind::Texts => drop(attrs.texts(name)?),
         AttrKind::Type => drop(attrs.dtype(name)?),
+        AttrKind::Types => drop(attrs.dtypes(name)?),
+        AttrKind::Shapes => drop(attrs.shapes(name)?),
         AttrKind::Dense => drop(attrs.dense(name)?),
         _ => (),
     }
@@ -243,6 +256,8 @@ pub(super) fn kind(kind: tfrt_ops::AttrKind) -> AttrKind {
         Kind::Floats => AttrKind::Numbers,
         Kind::Texts => AttrKind::Texts,
         Kind::Type => AttrKind::Type,
+        Kind::Types => AttrKind::Types,
+        Kind::Shapes => AttrKind::Shapes,
         Kind::Tensor => AttrKind::Dense,
     }
 }
@@ -263,6 +278,14 @@ pub(super) fn counts_results(op: &OpDef) -> bool {
     op.results
         .iter()
         .any(|result| matches!(result.arity, tfrt_ops::Arity::Rest(_)))
+}
+
+/// Returns the attribute of the row that states the types of the results, if their number follows from that.
+pub(super) fn types_of_results(op: &OpDef) -> Option<&'static str> {
+    let mut attrs = op.attrs.iter();
+    let found = attrs
+        .find(|attr| attr.limit == Limit::ResultCount && attr.kind == tfrt_ops::AttrKind::Types)?;
+    Some(found.name)
 }
 
 /// Returns whether a row has a result for each of its operands, of which there may be any number.

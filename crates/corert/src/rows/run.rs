@@ -38,7 +38,7 @@ impl Row {
 
     pub(super) fn run(self, call: &mut Call<'_>, kernel: RowKernel) -> Result<Outputs, Error> {
         let (op, attrs, execution, results) = (call.op, call.attrs, call.execution, call.metadata);
-        let mut effects = None;
+        let (mut effects, mut waiting) = (None, None);
         let outputs = self.with_operands(call, |attrs, given, n_results| match kernel {
             RowKernel::Tensors(kernel) => {
                 let mut call = TensorCall {
@@ -50,9 +50,10 @@ impl Row {
                     n_results,
                     execution,
                     effects: None,
+                    waiting: None,
                 };
                 let outputs = (kernel.run)(&mut call);
-                effects = call.effects;
+                (effects, waiting) = (call.effects, call.waiting);
                 outputs
             }
             RowKernel::Values(kernel) => {
@@ -74,7 +75,7 @@ impl Row {
                 results.into_iter().map(output).collect()
             }
         })?;
-        call.effects = effects;
+        (call.effects, call.waiting) = (effects, waiting);
         match self.result_type(op, attrs)? {
             Some(dtype) => outputs
                 .into_iter()

@@ -15,8 +15,12 @@ mod arrays;
 mod lists;
 #[path = "variables/optimizers.rs"]
 mod optimizers;
+#[path = "variables/queues.rs"]
+mod queues;
 #[path = "variables/random.rs"]
 mod random;
+#[path = "variables/slices.rs"]
+mod slices;
 #[path = "variables/tables.rs"]
 mod tables;
 

@@ -409,6 +409,8 @@ fn stated(value: AttrValue<'_>) -> Option<CallerAttr<'_>> {
             CallerAttr::Floats(list.iter().map(|value| *value as f32).collect())
         }
         AttrValue::Strings(list) => CallerAttr::Texts(list),
-        AttrValue::Tensor(_) | AttrValue::Other => return None,
+        AttrValue::Types(_) | AttrValue::Shapes(_) | AttrValue::Tensor(_) | AttrValue::Other => {
+            return None;
+        }
     })
 }

@@ -1,7 +1,9 @@
 //! Kernels of lists of tensors. A list that was given for good, and that nobody else holds, is changed where it is.
 
+use std::sync::Arc;
+
 use smallvec::smallvec;
-use tfrt_host::{AnyAsyncValue, DType, Error};
+use tfrt_host::{AnyAsyncValue, DType, Error, HostAllocator};
 use tfrt_tensor::math::number::Number;
 use tfrt_tensor::op::{Formats, OpCall, Output, Outputs, TensorCall, TensorKernel, unsupported};
 use tfrt_tensor::resource::TensorList;
@@ -377,9 +379,21 @@ fn element(
     zeros(call, list.dtype, shape)
 }
 
-/// Joins tensors of one type, whose elements lie one after the other in the result.
 fn join(
     call: &TensorCall<'_>,
+    metadata: (DType, TensorShape),
+    tensors: &[Tensor],
+) -> Result<Tensor, Error> {
+    joined(
+        (call.name, call.execution.host().allocator()),
+        metadata,
+        tensors,
+    )
+}
+
+/// Joins tensors of one type, whose elements lie one after the other in the result, for an operation of this name.
+pub(super) fn joined(
+    (op, allocator): (&str, &Arc<dyn HostAllocator>),
     (dtype, shape): (DType, TensorShape),
     tensors: &[Tensor],
 ) -> Result<Tensor, Error> {
@@ -391,9 +405,9 @@ fn join(
         return Ok(StringHostTensor::new(shape, strings)?.into());
     }
     if matches!(dtype, DType::Variant | DType::Resource) {
-        return Err(unsupported(call.name, dtype));
+        return Err(unsupported(op, dtype));
     }
-    let out = call.allocate(TensorMetadata::new(dtype, shape))?;
+    let out = DenseHostTensor::unspecified(allocator, TensorMetadata::new(dtype, shape))?;
     let mut writing = out.write()?;
     let mut rest = writing.bytes_mut();
     for tensor in tensors {

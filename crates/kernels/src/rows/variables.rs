@@ -17,6 +17,7 @@ use tfrt_tensor::resource::{Resources, Slot, Variable, lock_all, try_lock_all};
 use tfrt_tensor::{DenseHostTensor, Tensor, TensorShape};
 
 pub(super) mod rows;
+pub(super) mod slices;
 
 /// Variables hold numbers, and strings.
 const HELD: Formats = Formats {

@@ -22,6 +22,7 @@ pub const UNREAD: &[&str] = &[
     "T_threshold",
     "Taxis",
     "Tblock_shape",
+    "Tcomponents",
     "Tcrops",
     "Tdim",
     "Tidx",

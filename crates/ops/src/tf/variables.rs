@@ -82,6 +82,13 @@ pub(crate) const OPS: &[OpDef] = &[
     change!("tf.ResourceScatterNdUpdate", "Replaces the slices of a variable at some places, one after the other.", SCATTER_ND, &[LOCKING, POLICY]),
     change!("tf.ResourceScatterSub", "Subtracts updates from the rows of a variable at some indices, one after the other.", SCATTER, &[DTYPE]),
     change!("tf.ResourceScatterUpdate", "Replaces the rows of a variable at some indices, one after the other.", SCATTER, &[DTYPE]),
+    change!("tf.ResourceStridedSliceAssign", "Replaces every so many elements of a variable from `begin` to `end` along each dimension, with the masks of `tf.StridedSlice`, by those of a value, which is broadcast.", &[REF, ValueDef::set("begin", INDEX), ValueDef::set("end", INDEX), ValueDef::set("strides", INDEX), VALUE], &[
+        AttrDef::int("begin_mask", 0),
+        AttrDef::int("end_mask", 0),
+        AttrDef::int("ellipsis_mask", 0),
+        AttrDef::int("new_axis_mask", 0),
+        AttrDef::int("shrink_axis_mask", 0),
+    ]),
     OpDef::new("tf.VarHandleOp", "A handle of the variable of this name in a container, which need not hold a value; without a name a new variable, which dies with its last handle.")
         .inputs(&[])
         .results(&[VARIABLE])

@@ -172,6 +172,8 @@ fn attr(attr: &AttrDef) -> String {
         AttrKind::Floats => "floats",
         AttrKind::Texts => "texts",
         AttrKind::Type => "type",
+        AttrKind::Types => "types",
+        AttrKind::Shapes => "lists of integers",
         AttrKind::Tensor => "tensor",
         AttrKind::Region => "region",
         AttrKind::Function => "function",

@@ -230,6 +230,9 @@ pub struct TensorCall<'a> {
     /// The chain that resolves when the effects of the run have happened, if they happen later than its results are
     /// there.
     pub effects: Option<AsyncValue<Chain>>,
+    /// The chain that resolves when the effects of the run have happened, if the run has a place in a resource, where it
+    /// waits for others: later calls on the resource don't wait for it.
+    pub waiting: Option<AsyncValue<Chain>>,
 }
 
 impl fmt::Debug for TensorCall<'_> {

@@ -1,4 +1,5 @@
 //! Files of tensors, and arithmetic on the workers of a queue, in one program of tests.
 
 mod btf;
+mod locks;
 mod parallel;

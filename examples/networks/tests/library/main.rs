@@ -1,5 +1,6 @@
 //! Networks beside plain calculations, in one program of tests.
 
+mod adam;
 mod digits;
 mod mnist;
 mod resnet;

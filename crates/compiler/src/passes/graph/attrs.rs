@@ -105,6 +105,20 @@ fn array(list: &[Attribute]) -> AttrValue<'_> {
     if let Some(list) = floats {
         return AttrValue::Floats(Cow::Owned(list));
     }
+    let types = list.iter().map(|attribute| match attribute {
+        Attribute::Type(ty) => dtype(ty),
+        _ => None,
+    });
+    if let Some(list) = types.collect() {
+        return AttrValue::Types(list);
+    }
+    let shapes = list.iter().map(|attribute| match attribute {
+        Attribute::Array(extents) => extents.iter().map(Attribute::as_i64).collect(),
+        _ => None,
+    });
+    if let Some(list) = shapes.collect() {
+        return AttrValue::Shapes(list);
+    }
     let texts: Option<Vec<&[u8]>> = list.iter().map(text).collect();
     texts.map_or(AttrValue::Other, AttrValue::Strings)
 }

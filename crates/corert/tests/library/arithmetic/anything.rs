@@ -8,8 +8,9 @@ use tfrt_corert::{
 use tfrt_host::{DType, DeviceId, ErrorCode};
 use tfrt_ops::Types;
 use tfrt_tensor::resource::array::ArrayOptions;
+use tfrt_tensor::resource::queue::QueueKind;
 use tfrt_tensor::resource::table::TableKind;
-use tfrt_tensor::resource::{HashTable, Slot, TensorArray, TensorList, Variable};
+use tfrt_tensor::resource::{FifoQueue, HashTable, Slot, TensorArray, TensorList, Variable};
 use tfrt_tensor::{
     CooHostTensor, DenseHostTensor, Element, PartialTensorShape, ScalarHostTensor,
     StringHostTensor, TensorMetadata, TensorShape, with_element,
@@ -108,6 +109,8 @@ fn attribute(bed: &TestBed, drawn: &mut Drawn, kind: AttrKind) -> tfrt_corert::A
         AttrKind::Text,
         AttrKind::Texts,
         AttrKind::Type,
+        AttrKind::Types,
+        AttrKind::Shapes,
         AttrKind::Shape,
         AttrKind::Dense,
     ];
@@ -144,6 +147,11 @@ fn attribute(bed: &TestBed, drawn: &mut Drawn, kind: AttrKind) -> tfrt_corert::A
         AttrKind::Text => text(drawn).into_attr(),
         AttrKind::Texts => [text(drawn), text(drawn)].into_attr(),
         AttrKind::Type => TYPES[drawn.below(TYPES.len())].into_attr(),
+        AttrKind::Types => [TYPES[drawn.below(TYPES.len())], DType::F32].into_attr(),
+        AttrKind::Shapes => {
+            let shape = TensorShape::new(&[drawn.below(3)]).unwrap();
+            [&shape, &TensorShape::SCALAR].into_attr()
+        }
         AttrKind::Dense => {
             let handle = bed.dense(&[2], &[1_i32, 2]);
             let dense = handle
@@ -273,6 +281,15 @@ fn object(
             let _refused = table.insert(&keys, &values);
             return bed.runtime.handle(Slot::anonymous(table).handle());
         }
+    }
+    if op.starts_with("tf.Queue") == (drawn.below(10) > 0) {
+        let kind = QueueKind {
+            types: vec![usual.0],
+            shapes: Vec::new(),
+            capacity: Some(drawn.below(4)),
+        };
+        let queue = Slot::anonymous(FifoQueue::new("q", kind).unwrap());
+        return bed.runtime.handle(queue.handle());
     }
     let variable = Variable::new();
     if drawn.below(10) > 0 {

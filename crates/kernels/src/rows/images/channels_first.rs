@@ -46,6 +46,7 @@ pub(super) fn with_channels_last(
         n_results: call.n_results,
         execution: call.execution,
         effects: None,
+        waiting: None,
     })?;
     if let Some(first) = outputs.first_mut().filter(|_| gives_images) {
         let out = call.output(0)?;
