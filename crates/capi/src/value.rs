@@ -292,8 +292,11 @@ impl Tensor {
     }
 
     /// Returns whether this is the only holder of memory of the host that may be written: then another tensor may take
-    /// the memory over.
+    /// the memory over. Of no memory everybody is.
     pub fn is_sole(&self) -> bool {
+        if self.len_bytes() == 0 {
+            return true;
+        }
         match &self.storage {
             Storage::Host(held) => held.is_written && Arc::strong_count(held) == 1,
             Storage::Strings(cells) => Arc::strong_count(cells) == 1,
