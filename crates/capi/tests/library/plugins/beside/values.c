@@ -254,8 +254,17 @@ static void lists_compute(void* state, TF_OpKernelContext* ctx) {
     Text text = {NULL, 0, 0};
     TF_Status* s = TF_NewStatus();
     TF_Buffer* b = TF_GetAllOpList();
-    static const char* const ops[] = {"BesideStatus", "BesideAttributes", "BesideShapes", "BesideContext", "BesideChoice",
-                                      "BesideProperties"};
+    static const char* const ops[] = {
+        "BesideStatus", "BesideAttributes", "BesideShapes", "BesideContext", "BesideChoice", "BesideProperties",
+        "BesideTypes",
+        /* Operations of TensorFlow that the host defines for plugins that have kernels of them. */
+        "Abs", "Add", "AddN", "AddV2", "AvgPool", "BatchMatMul", "BatchMatMulV2", "BiasAdd", "BiasAddGrad",
+        "Bitcast", "Cast", "ConcatV2", "Conv2D", "Conv3DBackpropFilterV2", "Conv3DBackpropInputV2", "Div", "Exp",
+        "Identity", "LeakyRelu", "LogSoftmax", "MatMul", "MaxPool", "Maximum", "Minimum", "Mul", "Neg", "NoOp",
+        "QuantizedReshape", "RealDiv", "Relu", "Relu6", "ReluGrad", "Reshape", "Rsqrt", "Sigmoid", "Softmax", "Sqrt",
+        "Square", "SquaredDifference", "Sub", "Tanh", "Transpose", "ZerosLike", "_FusedBatchNormEx",
+        "_QuantizedMaxPool3D",
+    };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) say_definition(&text, b, ops[i]);
     TF_DeleteBuffer(b);
     static const char* const of[] = {"BesideStatus", "BesideHost", "BesideNowhere"};
@@ -292,6 +301,10 @@ void init_values(void) {
     kernel("BesideTensor", NULL, tensor_compute, NULL);
     define("BesideBuffer", NONE, NONE, LIST("text: string"), NULL);
     kernel("BesideBuffer", NULL, buffer_compute, NULL);
+    define("BesideTypes",
+           LIST("numbers: numbertype", "reals: realnumbertype", "quantized: quantizedtype", "any: list(type) >= 2",
+                "numbers_list: list(numbertype)", "few: list({float, bool}) = []", "words: list({'a', 'b'}) = ['b']"),
+           NONE, LIST("text: string"), NULL);
     define("BesideLists", NONE, NONE, LIST("text: string"), NULL);
     kernel("BesideLists", NULL, lists_compute, NULL);
     TF_Status* s = TF_NewStatus();
