@@ -14,7 +14,7 @@ operation of the plugin with guessed inputs, here alone, and says how many run.
 
 import json
 import os
-import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -198,10 +198,17 @@ def training():
 
 # Here.
 
-def run_here(program, library, document):
+def bound():
+    """Bounds memory and time of calls that nobody knows."""
+    resource.setrlimit(resource.RLIMIT_DATA, (6 << 30, 6 << 30))
+    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+
+
+def run_here(program, library, document, bounded=False):
     with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as file:
         json.dump(document, file)
-    run = subprocess.run([program, library, file.name], capture_output=True, text=True)
+    run = subprocess.run([program, library, file.name], capture_output=True, text=True,
+                         preexec_fn=bound if bounded else None)
     os.unlink(file.name)
     return run
 
@@ -359,56 +366,91 @@ def train(program, library):
 
 # Guessed inputs.
 
+NAMES = {1: "f32", 2: "f64", 3: "i32", 4: "u8", 9: "i64", 10: "i1", 11: "qint8", 12: "quint8", 13: "qint32", 14: "bf16",
+         19: "f16"}
+BYTES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "qint32": 4, "bf16": 2, "f16": 2}
+EXTENTS = [[2, 4, 4, 4], [4, 4], [4], [], [2, 2, 4, 4, 4], [2, 4, 4], [1, 8, 8, 2]]
+
+
+def filled(dtype, extents):
+    """A tensor of small numbers; of types that are not written here, of bytes that are all 1."""
+    n = int(np.prod(extents))
+    if dtype == "f32":
+        return [dtype, extents, np.linspace(0.1, 1.7, n, dtype=np.float32).tobytes().hex()]
+    if dtype in ("i32", "i64", "f64"):
+        of = {"i32": np.int32, "i64": np.int64, "f64": np.float64}[dtype]
+        return [dtype, extents, np.ones(n, of).tobytes().hex()]
+    if dtype in ("bf16", "f16"):
+        return [dtype, extents, {"bf16": "803f", "f16": "003c"}[dtype] * n]
+    return [dtype, extents, "01" * (n * BYTES.get(dtype, 1))]
+
+
+def guessed_attr(attr, extents, variant):
+    """An attribute that must be stated, or without which little runs; `None` to leave it to its default."""
+    name, kind = attr["name"], attr["kind"]
+    rank = len(extents)
+    if kind == "type":
+        allowed = attr["types"]
+        code = 1 if not allowed or 1 in allowed else allowed[0]
+        return ["type", NAMES.get(code, "f32")]
+    if name == "half_pixel_centers":
+        return ["bool", True]
+    if name == "fused_ops" and variant:
+        return ["list(string)", ["BiasAdd"]]
+    if name == "activation_mode" and variant:
+        return ["string", "Relu"]
+    if attr["default"]:
+        return None
+    if kind == "int":
+        return ["int", {"num_args": int(variant), "N": 2}.get(name, attr["minimum"] or 0)]
+    if kind == "list(int)":
+        return ["list(int)", [1] * max(rank, 4)]
+    if kind == "string":
+        texts = {"equation": "ij,jk->ik"}
+        return ["string", (attr["texts"] or [texts.get(name, "relu")])[0]]
+    if kind == "shape":
+        return ["shape", extents]
+    simple = {"bool": False, "float": 1.0, "list(type)": ["f32"], "list(string)": [], "list(float)": [], "list(bool)": []}
+    return META if kind == "tensor" else [kind, simple.get(kind, [])]
+
+
+def guessed_input(name, op, dtype, extents):
+    """A tensor for an input, by its name."""
+    rank, last = len(extents), (extents or [1])[-1]
+    if name.endswith("_meta"):
+        return ["u8", [4096], "00" * 4096]
+    if name.startswith(("min", "max", "x_min", "x_max", "y_min", "y_max", "bias_m", "summand_m")):
+        return filled(dtype, [])
+    ints = {"perm": list(range(rank)), "filter_sizes": [1] * (rank - 2) + [last, last], "input_sizes": extents,
+            "orig_input_shape": extents, "shape": extents, "size": [4, 4], "begin": [0] * rank,
+            "paddings": [[0, 0]] * rank, "axis": 0, "concat_dim": 0}
+    if dtype in ("i32", "i64") and name in ints:
+        given = extents if name == "size" and "Slice" in op else ints[name]
+        array = np.array(given, {"i32": np.int32, "i64": np.int64}[dtype])
+        return [dtype, list(array.shape), array.tobytes().hex()]
+    if name == "filter" and rank >= 4:
+        return filled(dtype, [1] * (rank - 2) + ([last, 1] if "epthwise" in op else [last, last]))
+    by_channel = ("scale", "offset", "mean", "variance", "gamma", "beta", "bias", "args", "reserve_space", "layer_mean",
+                  "layer_variance", "bn_args")
+    if name.startswith(by_channel):
+        return filled(dtype, [last])
+    return filled(dtype, extents)
+
+
 def guesses(op):
-    """Calls of an operation with inputs and attributes that may be right: each the arguments of one."""
-    floats = np.linspace(0.1, 1.7, 4096, dtype=np.float32)
-    shapes = [[4, 4], [2, 4, 4, 4], [4], [], [1, 4, 4, 4], [2, 2, 4, 4, 4], [2, 4, 4]]
-    names = {1: "f32", 3: "i32", 9: "i64", 4: "u8", 10: "i1"}
-    for extents in shapes:
-        rank = len(extents)
-        attrs, types = {}, {}
-        for attr in op["attrs"]:
-            name, kind = attr["name"], attr["kind"]
-            if kind == "type":
-                allowed = attr["types"]
-                types[name] = "f32" if not allowed or 1 in allowed else names.get(allowed[0])
-                attrs[name] = ["type", types[name] or "bf16"]
-            elif attr["default"]:
-                continue
-            elif kind == "int":
-                attrs[name] = ["int", 0 if name.startswith("num_") or attr["minimum"] in (0, None) else attr["minimum"]]
-                if name == "N":
-                    attrs[name] = ["int", 2]
-            elif kind == "list(int)":
-                attrs[name] = ["list(int)", [1] * max(rank, 4)]
-            elif kind == "string":
-                attrs[name] = ["string", (attr["texts"] or ["relu"])[0]]
-            elif kind == "bool":
-                attrs[name] = ["bool", False]
-            elif kind == "float":
-                attrs[name] = ["float", 1.0]
-            elif kind == "tensor":
-                attrs[name] = META
-            elif kind == "shape":
-                attrs[name] = ["shape", extents]
-            elif kind == "list(type)":
-                attrs[name] = ["list(type)", ["f32"]]
-            elif kind == "list(string)":
-                attrs[name] = ["list(string)", []]
-            elif kind == "list(float)":
-                attrs[name] = ["list(float)", []]
-            else:
-                break
+    """Calls of an operation with inputs and attributes that may be right: each with the values that it takes."""
+    for extents, variant in [(extents, variant) for extents in EXTENTS for variant in (False, True)]:
+        attrs = {attr["name"]: guessed_attr(attr, extents, variant) for attr in op["attrs"]}
+        attrs = {name: given for name, given in attrs.items() if given}
+        if variant and not {"fused_ops", "activation_mode"} & {attr["name"] for attr in op["attrs"]}:
+            continue
         values, inputs = {}, []
         for index, arg in enumerate(op["inputs"]):
-            count = 1 if not arg["count"] else attrs.get(arg["count"], ["int", 1])[1]
-            dtype = {"fixed": lambda: names.get(arg["of"], "f32"), "attr": lambda: types.get(arg["of"]) or "f32",
+            count = attrs.get(arg["count"], ["int", 1])[1] if arg["count"] else 1
+            dtype = {"fixed": lambda: NAMES.get(arg["of"], "f32"), "attr": lambda: attrs[arg["of"]][1],
                      "list": lambda: "f32"}[arg["kind"]]()
             for one in range(count):
-                n = int(np.prod(extents))
-                of = {"f32": np.float32, "i32": np.int32, "i64": np.int64, "u8": np.uint8, "i1": np.bool_}
-                elements = floats[:n] if dtype == "f32" else np.ones(n)
-                values[f"x{index}_{one}"] = [dtype, extents, elements.astype(of.get(dtype, np.float32)).tobytes().hex()]
+                values[f"x{index}_{one}"] = guessed_input(arg["name"], op["name"], dtype, extents)
                 inputs.append(f"x{index}_{one}")
         yield values, {"op": "tf." + op["name"], "in": inputs, "out": [], "attrs": attrs}
 
@@ -418,42 +460,44 @@ def ops(program, library):
     definitions = json.loads(run.stdout)
     all_ops = definitions["ops"]
     print(f"{definitions['n_ops']} operations, {definitions['n_kernels']} kernels of "
-          f"{definitions['n_ops_with_kernels']} operations, of which {len(all_ops)} are defined")
-    tries = []
+          f"{definitions['n_ops_with_kernels']} operations, of which {len(all_ops)} are defined", flush=True)
+    tries, said, why = [], {}, {}
     for op in all_ops:
-        for index, (values, call) in enumerate(guesses(op)):
+        for values, call in guesses(op):
             prefix = f"{len(tries)}_"
             call = {**call, "in": [prefix + name for name in call["in"]]}
             tries.append((op["name"], {prefix + name: spec for name, spec in values.items()}, call))
-    said = {}
     at = 0
     while at < len(tries):
-        values = {name: spec for _, own, _ in tries[at:] for name, spec in own.items()}
-        run = run_here(program, library, {"values": values, "tries": [call for _, _, call in tries[at:]]})
+        # A process for a part of them: what one that ends early has read is lost.
+        part = tries[at:at + 200]
+        values = {name: spec for _, own, _ in part for name, spec in own.items()}
+        run = run_here(program, library, {"values": values, "tries": [call for _, _, call in part]}, bounded=True)
         lines = run.stdout.splitlines()
-        for (name, _, _), line in zip(tries[at:], lines):
+        for (name, _, _), line in zip(part, lines):
             said.setdefault(name, []).append(line)
         at += len(lines)
-        if at < len(tries) and run.returncode == 0:
-            sys.exit(run.stderr[-2000:])
-        if at < len(tries):
-            name = tries[at][0]
-            said.setdefault(name, []).append(f"crash {run.returncode}")
-            # Other guesses of an operation that ends the process are not tried.
-            while at < len(tries) and tries[at][0] == name:
-                at += 1
+        if len(lines) == len(part):
+            continue
+        name = part[len(lines)][0]
+        said.setdefault(name, []).append("ended")
+        told = [line for line in run.stderr.splitlines() if "Check failed" in line]
+        why.setdefault(name, told[-1].split("] ")[-1][:120] if told else f"status {run.returncode}")
+        at += 1
+        # After two guesses that end the process, the others are not tried.
+        while said[name].count("ended") >= 2 and at < len(tries) and tries[at][0] == name:
+            at += 1
     ran = [name for name, lines in said.items() if "ran" in lines]
-    crashed = [name for name, lines in said.items() if "ran" not in lines and any(line.startswith("crash") for line in lines)]
-    refused = [name for name in said if name not in ran and name not in crashed]
-    both = [name for name in ran if any(line.startswith("crash") for line in said[name])]
-    print(f"{len(ran)} run with a guess, {len(refused)} report errors for all guesses, {len(crashed)} end the process "
-          f"(and {len(both)} of those that run, with another guess)")
-    n_errors = sum(line.startswith("error") for lines in said.values() for line in lines)
-    print(f"{sum(map(len, said.values()))} calls: {sum(lines.count('ran') for lines in said.values())} run, {n_errors} report errors")
+    ended = [name for name, lines in said.items() if "ran" not in lines and "ended" in lines]
+    refused = [name for name in said if name not in ran and name not in ended]
+    print(f"{len(ran)} run with a guess, {len(refused)} report an error for each, {len(ended)} end the process by a guess")
+    lines = [line for lines in said.values() for line in lines]
+    n_errors = sum(line.startswith("error") for line in lines)
+    print(f"{len(lines)} calls: {lines.count('ran')} run, {n_errors} report an error, {lines.count('ended')} end the process")
     for name in refused:
         print(f"  refused: {name}: {said[name][0][:160]}")
-    for name in crashed + both:
-        print(f"  ended the process: {name}: {next(line for line in said[name] if line.startswith('crash'))}")
+    for name in why:
+        print(f"  ended the process: {name}: {why[name]}")
     return 0
 
 
