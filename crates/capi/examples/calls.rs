@@ -112,8 +112,10 @@ fn calls(plugin: &Plugin, file: &str) -> Outcome<()> {
         values: HashMap::new(),
     };
     for (name, value) in script["values"].as_object().into_iter().flatten() {
-        let tensor = bed.tensor(value)?;
-        bed.values.insert(name.clone(), bed.runtime.handle(tensor));
+        match bed.tensor(value) {
+            Ok(tensor) => drop(bed.values.insert(name.clone(), bed.runtime.handle(tensor))),
+            Err(error) => eprintln!("value '{name}': {error}"),
+        }
     }
     for call in list(&script["setup"]) {
         bed.call(call)?;
