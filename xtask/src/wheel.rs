@@ -120,13 +120,23 @@ fn sha256(file: &Path) -> Option<String> {
 
 /// Unpacks an archive whole or not at all: into a folder beside, which is then renamed.
 pub fn unpack(wheel: &Path, to: &Path) -> bool {
+    unpack_part(wheel, to, "")
+}
+
+/// A program in Python that unpacks the members of an archive whose paths begin with a text.
+const UNPACK: &str = "import sys, zipfile
+archive = zipfile.ZipFile(sys.argv[1])
+archive.extractall(sys.argv[2], [name for name in archive.namelist() if name.startswith(sys.argv[3])])";
+
+/// Unpacks what has a path that begins with a text, as [`unpack`] does.
+pub fn unpack_part(wheel: &Path, to: &Path, prefix: &str) -> bool {
     let mut name = to.as_os_str().to_owned();
     name.push(".part");
     let beside = PathBuf::from(name);
     let _ = fs::remove_dir_all(&beside);
     let _ = fs::remove_dir_all(to);
     let mut zip = Command::new("python3");
-    zip.args(["-m", "zipfile", "-e"]).arg(wheel).arg(&beside);
+    zip.args(["-c", UNPACK]).args([wheel, &beside]).arg(prefix);
     zip.status().is_ok_and(|status| status.success()) && fs::rename(&beside, to).is_ok()
 }
 

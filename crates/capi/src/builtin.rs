@@ -7,27 +7,47 @@ use crate::spec::{OpSpec, Texts};
 
 /// Operations: name, inputs, outputs, attributes; in each list separated by `;`.
 const OPS: &[[&str; 4]] = &[
-    ["Abs", "x: T", "y: T", "T: realnumbertype"],
-    ["Add", "x: T; y: T", "z: T", "T: type"],
-    ["AddN", "inputs: N * T", "sum: T", "N: int >= 1; T: type"],
-    ["AddV2", "x: T; y: T", "z: T", "T: type"],
+    [
+        "Abs",
+        "x: T",
+        "y: T",
+        "T: {bfloat16, half, float, double, int8, int16, int32, int64}",
+    ],
+    [
+        "Add",
+        "x: T; y: T",
+        "z: T",
+        "T: {bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128, string}",
+    ],
+    [
+        "AddN",
+        "inputs: N * T",
+        "sum: T",
+        "N: int >= 1; T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64, variant}",
+    ],
+    [
+        "AddV2",
+        "x: T; y: T",
+        "z: T",
+        "T: {bfloat16, half, float, double, uint8, uint16, uint32, uint64, int8, int16, int32, int64, complex64, complex128}",
+    ],
     [
         "AvgPool",
         "value: T",
         "output: T",
-        "ksize: list(int) >= 4; strides: list(int) >= 4; padding: {'SAME', 'VALID'}; data_format: {'NHWC', 'NCHW'} = 'NHWC'; T: realnumbertype",
+        "ksize: list(int) >= 4; strides: list(int) >= 4; padding: {'SAME', 'VALID'}; data_format: {'NHWC', 'NCHW'} = 'NHWC'; T: {half, bfloat16, float, double}",
     ],
     [
         "BatchMatMul",
         "x: T; y: T",
         "output: T",
-        "T: numbertype; adj_x: bool = false; adj_y: bool = false",
+        "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}; adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false",
     ],
     [
         "BatchMatMulV2",
         "x: T; y: T",
         "output: T",
-        "T: numbertype; adj_x: bool = false; adj_y: bool = false",
+        "T: {bfloat16, half, float, double, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128}; adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false",
     ],
     [
         "BiasAdd",
@@ -41,7 +61,12 @@ const OPS: &[[&str; 4]] = &[
         "output: T",
         "T: numbertype; data_format: {'NHWC', 'NCHW'} = 'NHWC'",
     ],
-    ["Bitcast", "input: T", "output: type", "T: type; type: type"],
+    [
+        "Bitcast",
+        "input: T",
+        "output: type",
+        "T: {bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, uint64, int8, int16, complex64, complex128, qint8, quint8, qint16, quint16, qint32}; type: {bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, uint64, int8, int16, complex64, complex128, qint8, quint8, qint16, quint16, qint32}",
+    ],
     [
         "Cast",
         "x: SrcT",
@@ -58,10 +83,32 @@ const OPS: &[[&str; 4]] = &[
         "Conv2D",
         "input: T; filter: T",
         "output: T",
-        "T: realnumbertype; strides: list(int); use_cudnn_on_gpu: bool = true; padding: {'SAME', 'VALID', 'EXPLICIT'}; explicit_paddings: list(int) = []; data_format: {'NHWC', 'NCHW'} = 'NHWC'; dilations: list(int) = [1, 1, 1, 1]",
+        "T: {half, bfloat16, float, double, int32}; strides: list(int); use_cudnn_on_gpu: bool = true; padding: {'SAME', 'VALID', 'EXPLICIT'}; explicit_paddings: list(int) = []; data_format: {'NHWC', 'NCHW'} = 'NHWC'; dilations: list(int) = [1, 1, 1, 1]",
     ],
-    ["Div", "x: T; y: T", "z: T", "T: type"],
-    ["Exp", "x: T", "y: T", "T: numbertype"],
+    [
+        "Conv3DBackpropFilterV2",
+        "input: T; filter_sizes: int32; out_backprop: T",
+        "output: T",
+        "T: {half, bfloat16, float, double}; strides: list(int) >= 5; padding: {'SAME', 'VALID'}; data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'; dilations: list(int) = [1, 1, 1, 1, 1]",
+    ],
+    [
+        "Conv3DBackpropInputV2",
+        "input_sizes: Tshape; filter: T; out_backprop: T",
+        "output: T",
+        "T: {half, bfloat16, float, double}; strides: list(int) >= 5; padding: {'SAME', 'VALID'}; data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'; dilations: list(int) = [1, 1, 1, 1, 1]; Tshape: {int32, int64} = DT_INT32",
+    ],
+    [
+        "Div",
+        "x: T; y: T",
+        "z: T",
+        "T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, uint32, uint64, int64, complex64, complex128}",
+    ],
+    [
+        "Exp",
+        "x: T",
+        "y: T",
+        "T: {bfloat16, half, float, double, complex64, complex128}",
+    ],
     ["Identity", "input: T", "output: T", "T: type"],
     [
         "LeakyRelu",
@@ -79,20 +126,57 @@ const OPS: &[[&str; 4]] = &[
         "MatMul",
         "a: T; b: T",
         "product: T",
-        "transpose_a: bool = false; transpose_b: bool = false; T: numbertype; grad_a: bool = false; grad_b: bool = false",
+        "transpose_a: bool = false; transpose_b: bool = false; T: {bfloat16, half, float, double, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128}; grad_a: bool = false; grad_b: bool = false",
     ],
     [
         "MaxPool",
         "input: T",
         "output: T",
-        "T: realnumbertype = DT_FLOAT; ksize: list(int) >= 4; strides: list(int) >= 4; padding: {'SAME', 'VALID', 'EXPLICIT'}; explicit_paddings: list(int) = []; data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'",
+        "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = DT_FLOAT; ksize: list(int) >= 4; strides: list(int) >= 4; padding: {'SAME', 'VALID', 'EXPLICIT'}; explicit_paddings: list(int) = []; data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'",
     ],
-    ["Maximum", "x: T; y: T", "z: T", "T: realnumbertype"],
-    ["Minimum", "x: T; y: T", "z: T", "T: realnumbertype"],
-    ["Mul", "x: T; y: T", "z: T", "T: type"],
-    ["Neg", "x: T", "y: T", "T: numbertype"],
-    ["RealDiv", "x: T; y: T", "z: T", "T: type"],
-    ["Relu", "features: T", "activations: T", "T: type"],
+    [
+        "Maximum",
+        "x: T; y: T",
+        "z: T",
+        "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, int64, uint64}",
+    ],
+    [
+        "Minimum",
+        "x: T; y: T",
+        "z: T",
+        "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, int64, uint64}",
+    ],
+    [
+        "Mul",
+        "x: T; y: T",
+        "z: T",
+        "T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, uint32, uint64, int64, complex64, complex128}",
+    ],
+    [
+        "Neg",
+        "x: T",
+        "y: T",
+        "T: {bfloat16, half, float, double, int8, int16, int32, int64, complex64, complex128}",
+    ],
+    ["NoOp", "", "", ""],
+    [
+        "QuantizedReshape",
+        "tensor: T; shape: Tshape; input_min: float; input_max: float",
+        "output: T; output_min: float; output_max: float",
+        "T: type; Tshape: {int32, int64} = DT_INT32",
+    ],
+    [
+        "RealDiv",
+        "x: T; y: T",
+        "z: T",
+        "T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, uint32, uint64, int64, complex64, complex128}",
+    ],
+    [
+        "Relu",
+        "features: T",
+        "activations: T",
+        "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8}",
+    ],
     [
         "Relu6",
         "features: T",
@@ -111,19 +195,54 @@ const OPS: &[[&str; 4]] = &[
         "output: T",
         "T: type; Tshape: {int32, int64} = DT_INT32",
     ],
-    ["Rsqrt", "x: T", "y: T", "T: numbertype"],
-    ["Sigmoid", "x: T", "y: T", "T: numbertype"],
+    [
+        "Rsqrt",
+        "x: T",
+        "y: T",
+        "T: {bfloat16, half, float, double, complex64, complex128}",
+    ],
+    [
+        "Sigmoid",
+        "x: T",
+        "y: T",
+        "T: {bfloat16, half, float, double, complex64, complex128}",
+    ],
     [
         "Softmax",
         "logits: T",
         "softmax: T",
         "T: {half, bfloat16, float, double}",
     ],
-    ["Sqrt", "x: T", "y: T", "T: numbertype"],
-    ["Square", "x: T", "y: T", "T: numbertype"],
-    ["SquaredDifference", "x: T; y: T", "z: T", "T: type"],
-    ["Sub", "x: T; y: T", "z: T", "T: type"],
-    ["Tanh", "x: T", "y: T", "T: numbertype"],
+    [
+        "Sqrt",
+        "x: T",
+        "y: T",
+        "T: {bfloat16, half, float, double, complex64, complex128}",
+    ],
+    [
+        "Square",
+        "x: T",
+        "y: T",
+        "T: {bfloat16, half, float, double, int8, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128}",
+    ],
+    [
+        "SquaredDifference",
+        "x: T; y: T",
+        "z: T",
+        "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}",
+    ],
+    [
+        "Sub",
+        "x: T; y: T",
+        "z: T",
+        "T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, int64, complex64, complex128, uint32, uint64}",
+    ],
+    [
+        "Tanh",
+        "x: T",
+        "y: T",
+        "T: {bfloat16, half, float, double, complex64, complex128}",
+    ],
     [
         "Transpose",
         "x: T; perm: Tperm",
@@ -131,7 +250,24 @@ const OPS: &[[&str; 4]] = &[
         "T: type; Tperm: {int32, int64} = DT_INT32",
     ],
     ["ZerosLike", "x: T", "y: T", "T: type"],
+    [
+        "_FusedBatchNormEx",
+        "x: T; scale: U; offset: U; mean: U; variance: U; side_input: num_side_inputs * T",
+        "y: T; batch_mean: U; batch_variance: U; reserve_space_1: U; reserve_space_2: U; reserve_space_3: U",
+        "T: {half, float, bfloat16}; U: {float}; epsilon: float = 0.0001; exponential_avg_factor: float = 1.0; num_side_inputs: int >= 0 = 0; activation_mode: string = 'Identity'; data_format: {'NHWC', 'NCHW'} = 'NHWC'; is_training: bool = true",
+    ],
+    [
+        "_QuantizedMaxPool3D",
+        "input: T; min_input: float; max_input: float",
+        "output: T; min_output: float; max_output: float",
+        "ksize: list(int) >= 5; strides: list(int) >= 5; padding: {'SAME', 'VALID'}; data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'; T: quantizedtype",
+    ],
 ];
+
+/// Operations two of whose inputs may be exchanged.
+const COMMUTATIVE: &[&str] = &["AddN", "AddV2", "Mul", "SquaredDifference"];
+/// Operations that sum their inputs up.
+const AGGREGATE: &[&str] = &["AddN", "AddV2"];
 
 static SPECS: LazyLock<BTreeMap<&'static str, Arc<OpSpec>>> = LazyLock::new(|| {
     let spec = |[name, inputs, outputs, attrs]: &[&'static str; 4]| {
@@ -144,7 +280,9 @@ static SPECS: LazyLock<BTreeMap<&'static str, Arc<OpSpec>>> = LazyLock::new(|| {
             inputs: list(inputs),
             outputs: list(outputs),
         };
-        let spec = OpSpec::parse(name, &texts).expect("the table is tested");
+        let mut spec = OpSpec::parse(name, &texts).expect("the table is tested");
+        spec.is_commutative = COMMUTATIVE.contains(name);
+        spec.is_aggregate = AGGREGATE.contains(name);
         (*name, Arc::new(spec))
     };
     OPS.iter().map(spec).collect()

@@ -50,9 +50,11 @@ pub const VARIANT: i32 = 21;
 pub const REFERENCE: i32 = 100;
 
 /// Types of numbers, in the order in which TensorFlow lists them.
-pub const NUMBERS: &[i32] = &[1, 2, 9, 3, 4, 17, 22, 23, 5, 6, 8, 18, 11, 12, 13, 14, 19];
+pub const NUMBERS: &[i32] = &[
+    1, 2, 3, 4, 5, 6, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 22, 23,
+];
 /// Types of real numbers.
-pub const REAL_NUMBERS: &[i32] = &[1, 2, 9, 3, 4, 17, 22, 23, 5, 6, 14, 19];
+pub const REAL_NUMBERS: &[i32] = &[1, 2, 3, 4, 5, 6, 9, 14, 17, 19, 22, 23];
 /// Types of quantised numbers.
 pub const QUANTIZED: &[i32] = &[11, 12, 13, 15, 16];
 

@@ -106,14 +106,31 @@ fn put(message: &mut Message, attr: &Attr, is_listed: bool) {
             let field = if is_listed { 9 } else { 10 };
             message.message(field, &name_and_attrs(name))
         }
-        Attr::List(_, list) => {
-            let mut values = Message::default();
-            for one in list {
-                put(&mut values, one, true);
-            }
-            message.message(1, &values)
-        }
+        Attr::List(_, list) => message.message(1, &values(list)),
     };
+}
+
+/// Writes a list: numbers of a kind follow each other in one field.
+fn values(list: &[Attr]) -> Message {
+    let (mut packed, mut message) = (Message::default(), Message::default());
+    for one in list {
+        match one {
+            Attr::Int(value) => packed.varint(*value as u64),
+            Attr::Bool(value) => packed.varint(u64::from(*value)),
+            Attr::Type(code) => packed.varint(*code as u64),
+            Attr::Float(value) => packed.0.extend_from_slice(&value.to_le_bytes()),
+            other => put(&mut message, other, true),
+        }
+    }
+    let field = match list.first() {
+        Some(Attr::Int(_)) => 3,
+        Some(Attr::Float(_)) => 4,
+        Some(Attr::Bool(_)) => 5,
+        Some(Attr::Type(_)) => 6,
+        _ => return message,
+    };
+    message.bytes(field, &packed.0);
+    message
 }
 
 fn value(attr: &Attr) -> Message {
@@ -170,7 +187,10 @@ fn op(spec: &OpSpec) -> Message {
             own.message(3, &value(default));
         }
         if let Some(minimum) = attr.minimum {
-            own.flag(5, true).int(6, minimum);
+            own.flag(5, true);
+            if minimum != 0 {
+                own.int(6, minimum);
+            }
         }
         let types = attr.allowed_types.iter().map(|code| Attr::Type(*code));
         let texts = attr.allowed_texts.iter();
@@ -210,11 +230,13 @@ pub fn kernel_list(kernels: &[Arc<KernelDef>]) -> Vec<u8> {
         let mut own = Message::default();
         own.text(1, &kernel.op).text(2, &kernel.device);
         for (name, types) in &kernel.constraints {
-            let types = types.iter().map(|code| Attr::Type(*code)).collect();
-            let mut constraint = Message::default();
-            constraint.text(1, name);
-            constraint.message(2, &value(&Attr::List(Kind::Type, types)));
-            own.message(3, &constraint);
+            for code in types {
+                let mut constraint = Message::default();
+                constraint.text(1, name);
+                let allowed = Attr::List(Kind::Type, vec![Attr::Type(*code)]);
+                constraint.message(2, &value(&allowed));
+                own.message(3, &constraint);
+            }
         }
         for name in &kernel.host_memory {
             own.text(4, name);
@@ -246,6 +268,11 @@ fn fields(mut bytes: &[u8]) -> Option<Vec<(u64, Field<'_>)>> {
         fields.push((key >> 3, field));
     }
     Some(fields)
+}
+
+/// Returns whether bytes are a message.
+pub fn is_message(bytes: &[u8]) -> bool {
+    fields(bytes).is_some()
 }
 
 /// The contents of a field.

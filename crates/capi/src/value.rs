@@ -324,8 +324,11 @@ impl Tensor {
     }
 
     /// Returns whether this is the only holder of memory of the host that may be written: then another tensor may take
-    /// the memory over.
+    /// the memory over. Of no memory everybody is.
     pub fn is_sole(&mut self) -> bool {
+        if self.len_bytes() == 0 {
+            return true;
+        }
         match &mut self.storage {
             Storage::Buffer(own) => own.is_written && own.is_unique(),
             Storage::Strings(cells) => Arc::strong_count(cells) == 1,

@@ -51,10 +51,7 @@ fn scalar<R>(
 ) -> Result<R> {
     let (node, name) = (node(c)?, name_of(name)?);
     let Some(found) = node.attrs.get(&name) else {
-        let node = &node.name;
-        return Err(Error::not_found(format!(
-            "No attr named '{name}' in NodeDef: {node}"
-        )));
+        return Err(not_found(&node, &name));
     };
     let is_one = !matches!(found, Attr::List(..));
     match read(found).filter(|_| is_one) {
@@ -70,6 +67,11 @@ fn mistyped(found: &Attr, wanted: &str) -> Error {
     ))
 }
 
+fn not_found(node: &Node, name: &str) -> Error {
+    let node = &node.name;
+    Error::not_found(format!("No attr named '{name}' in NodeDef: {node}"))
+}
+
 fn no_attr(node: &Node, name: &str) -> Error {
     let node = &node.name;
     Error::invalid_argument(format!("Operation '{node}' has no attr named '{name}'."))
@@ -83,19 +85,21 @@ fn list<R>(
     read: impl Fn(&Attr) -> Option<R>,
 ) -> Result<Vec<R>> {
     let (node, name) = (node(c)?, name_of(name)?);
-    let Some(found) = node.attrs.get(&name) else {
-        return Err(no_attr(&node, &name));
-    };
-    let Attr::List(_, values) = found else {
-        return Err(Error::invalid_argument(format!(
-            "Value for '{name}' is not a list."
-        )));
-    };
-    let wanted = || mistyped(found, &format!("list({})", kind.name()));
-    values
-        .iter()
-        .map(|one| read(one).ok_or_else(wanted))
-        .collect()
+    // TensorFlow reads lists of these two kinds by other means, and says so in other words.
+    let is_read_whole = matches!(kind, Kind::String | Kind::Tensor);
+    let wanted = |found| mistyped(found, &format!("list({})", kind.name()));
+    match node.attrs.get(&name) {
+        None if is_read_whole => Err(not_found(&node, &name)),
+        None => Err(no_attr(&node, &name)),
+        Some(found @ Attr::List(_, values)) => values
+            .iter()
+            .map(|one| read(one).ok_or_else(|| wanted(found)))
+            .collect(),
+        Some(found) if is_read_whole => Err(wanted(found)),
+        Some(_) => Err(Error::invalid_argument(format!(
+            "Attribute '{name}' is not a list."
+        ))),
+    }
 }
 
 /// `scalars!(get_int64, Int, i64)` makes the function that reads an attribute of a kind.
@@ -121,9 +125,6 @@ macro_rules! scalars {
 
 scalars! {
     get_type, Type, i32, code => Ok(*code);
-    get_int32, Int, i32, value => i32::try_from(*value).map_err(|_| {
-        Error::invalid_argument(format!("{value} is out of range for an int32"))
-    });
     get_int64, Int, i64, value => Ok(*value);
     get_float, Float, f32, value => Ok(*value);
     get_bool, Bool, u8, value => Ok(u8::from(*value));
@@ -153,11 +154,56 @@ macro_rules! lists {
 
 lists! {
     get_type_list, Type, i32, code => Some(*code);
-    get_int32_list, Int, i32, value => i32::try_from(*value).ok();
     get_int64_list, Int, i64, value => Some(*value);
     get_float_list, Float, f32, value => Some(*value);
     get_bool_list, Bool, u8, value => Some(u8::from(*value));
     get_tensor_list, Tensor, Handle<Tensor>, tensor => Some(Handle::new(tensor.clone()));
+}
+
+/// Returns an integer of 32 bits, if the value is one.
+fn narrow(name: &Text, value: i64) -> Result<i32> {
+    i32::try_from(value).map_err(|_| {
+        let name = name_of(name).unwrap_or_default();
+        Error::invalid_argument(format!(
+            "Attr {name} has value {value} out of range for an int32"
+        ))
+    })
+}
+
+pub(crate) fn get_int32(
+    c: Handle<Construction>,
+    name: Text,
+    value: Out<i32>,
+    status: Handle<Status>,
+) {
+    let found = scalar(c, &name, Kind::Int, |attr| match attr {
+        Attr::Int(value) => Some(narrow(&name, *value)),
+        _ => None,
+    });
+    let outcome = found.map(|found| {
+        value.set(found, "val");
+    });
+    finish(status, outcome);
+}
+
+pub(crate) fn get_int32_list(
+    c: Handle<Construction>,
+    name: Text,
+    values: Out<i32>,
+    most: i32,
+    status: Handle<Status>,
+) {
+    let found = list(c, &name, Kind::Int, |attr| match attr {
+        Attr::Int(value) => Some(*value),
+        _ => None,
+    });
+    let outcome = found.and_then(|found| {
+        let narrow = found.into_iter().map(|value| narrow(&name, value));
+        let narrow: Vec<i32> = narrow.collect::<Result<_>>()?;
+        values.set_all(narrow, i64::from(most), "vals");
+        Ok(())
+    });
+    finish(status, outcome);
 }
 
 pub(crate) fn get_string(
@@ -248,9 +294,13 @@ pub(crate) fn get_tensor_shape(
         _ => None,
     });
     let outcome = found.and_then(|extents| {
-        let extents = extents.filter(|extents| extents.iter().all(|extent| *extent >= 0));
-        let extents =
-            extents.ok_or_else(|| Error::invalid_argument("Shape is not fully defined"))?;
+        let open = || {
+            let shape = open_shape(extents.as_deref());
+            Error::invalid_argument(format!("Shape {shape} is not fully defined"))
+        };
+        let known = extents.as_ref();
+        let known = known.filter(|extents| extents.iter().all(|extent| *extent >= 0));
+        let extents = known.ok_or_else(open)?.clone();
         if extents.len() != n {
             let rank = extents.len();
             return Err(Error::invalid_argument(format!(
@@ -261,6 +311,18 @@ pub(crate) fn get_tensor_shape(
         Ok(())
     });
     finish(status, outcome);
+}
+
+/// Writes a shape as TensorFlow does: `[?,3]`, `<unknown>`.
+fn open_shape(extents: Option<&[i64]>) -> String {
+    let Some(extents) = extents else {
+        return "<unknown>".to_owned();
+    };
+    let extents = extents.iter().map(|extent| match extent {
+        -1 => "?".to_owned(),
+        extent => extent.to_string(),
+    });
+    format!("[{}]", extents.collect::<Vec<_>>().join(","))
 }
 
 pub(crate) fn get_function(

@@ -235,9 +235,10 @@ pub(crate) fn allocate_temp(
     };
     let made = match extents(&dims, n, "dims") {
         _ if attributes.is_some_and(|given| given.struct_size < ATTRIBUTES_SIZE) => {
-            Err(Error::invalid_argument(format!(
-                "TF_AllocatorAttributes struct size field must be {ATTRIBUTES_SIZE} or greater"
-            )))
+            Err(Error::invalid_argument(
+                "TF_AllocatorAttributes struct size member must be set to \
+                 TF_ALLOCATOR_ATTRIBUTES_STRUCT_SIZE",
+            ))
         }
         Some(extents) => {
             let allocator = with(ctx, |own| Ok(own.allocator.clone()));
@@ -259,24 +260,26 @@ pub(crate) fn failure(ctx: Ctx, status: Handle<Status>) {
     });
 }
 
+/// Whether tensors of a type are the host's on all devices. Those of other types are the device's, even if that is the
+/// processor.
+fn is_on_host(code: c_int) -> u8 {
+    u8::from(matches!(code, dtype::STRING | dtype::RESOURCE))
+}
+
 pub(crate) fn is_host_memory_input(ctx: Ctx, index: c_int, status: Handle<Status>) -> u8 {
-    let found = with(ctx, |own| match at(index) < own.n_inputs() {
-        true => Ok(0),
-        false => Err(Error::new(
-            ErrorCode::OutOfRange,
-            "input index out of range",
-        )),
+    let found = with(ctx, |own| {
+        let code = own.input_type(at(index));
+        code.map(is_on_host)
+            .ok_or_else(|| Error::new(ErrorCode::OutOfRange, "input index out of range"))
     });
     finish(ctx, status, found)
 }
 
 pub(crate) fn is_host_memory_output(ctx: Ctx, index: c_int, status: Handle<Status>) -> u8 {
-    let found = with(ctx, |own| match at(index) < own.n_outputs() {
-        true => Ok(0),
-        false => Err(Error::new(
-            ErrorCode::OutOfRange,
-            "output index out of range",
-        )),
+    let found = with(ctx, |own| {
+        let code = own.resolved.outputs.get(at(index)).copied();
+        code.map(is_on_host)
+            .ok_or_else(|| Error::new(ErrorCode::OutOfRange, "output index out of range"))
     });
     finish(ctx, status, found)
 }

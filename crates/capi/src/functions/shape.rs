@@ -254,19 +254,20 @@ pub(crate) fn subshape(
             return Ok(None);
         };
         let rank = extents.len() as i64;
-        let place = |at: i64| {
-            let at = if at > rank { rank } else { at };
+        let place = |what: &str, given: i64| {
+            let at = given.min(rank);
             let at = if at < 0 { at.saturating_add(rank) } else { at };
-            usize::try_from(at).ok()
+            usize::try_from(at).map_err(|_| {
+                Error::invalid_argument(format!(
+                    "Subshape {what} out of bounds: {given}, for shape with rank {rank}"
+                ))
+            })
         };
-        match (place(start), place(end)) {
-            (Some(start), Some(end)) if start <= end => Ok(Some(extents[start..end].to_vec())),
-            (Some(_), Some(_)) => Err(Error::invalid_argument(format!(
-                "Subshape must have computed start <= end, but is {start} and {end} of rank {rank}"
-            ))),
-            _ => Err(Error::invalid_argument(format!(
-                "Subshape {start} to {end} out of bounds: must be at least {}",
-                -rank
+        match (place("start", start)?, place("end", end)?) {
+            (from, to) if from <= to => Ok(Some(extents[from..to].to_vec())),
+            (from, to) => Err(Error::invalid_argument(format!(
+                "Subshape must have computed start <= end, but is {from} and {to} (computed from start {start} and \
+                 end {end} over shape with rank {rank})"
             ))),
         }
     });

@@ -183,10 +183,16 @@ pub(crate) fn bitcast_from(
     let sizes = [dtype::size_bytes(source.code), dtype::size_bytes(code)];
     let lens = [source.n_elements(), n_elements(&extents).unwrap_or(0)];
     let bytes = |index: usize| lens[index].checked_mul(sizes[index]);
-    if sizes.contains(&0) || bytes(0) != bytes(1) {
-        let message = "input and output shapes/data type sizes are not compatible";
-        set(status, &Err(Error::invalid_argument(message)));
-        return;
+    let refused = match sizes {
+        [0, _] => Some("other tensor has zero-sized data type"),
+        [_, 0] => Some("specified output type is zero-sized"),
+        _ if bytes(0) != bytes(1) => {
+            Some("input and output shapes/data type sizes are not compatible")
+        }
+        _ => None,
+    };
+    if let Some(message) = refused {
+        return set(status, &Err(Error::invalid_argument(message)));
     }
     let made = Tensor {
         code,
@@ -209,7 +215,14 @@ pub(crate) fn from_proto(from: BufferRef, to: Handle<Tensor>, status: Handle<Sta
                 .map(drop)
                 .ok_or_else(|| Error::invalid_argument("the tensor is wrong"))
         }
-        None => Err(Error::invalid_argument("Unparseable tensor proto")),
+        None => {
+            let bytes = from.bytes("from").unwrap_or_default();
+            let what = match crate::proto::is_message(&bytes) {
+                true => "tensor",
+                false => "tensorflow.TensorProto",
+            };
+            Err(Error::invalid_argument(format!("Unparseable {what} proto")))
+        }
     };
     set(status, &outcome);
 }

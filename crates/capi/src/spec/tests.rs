@@ -51,7 +51,7 @@ fn definitions_are_read_as_tensorflow_reads_them() {
     assert_eq!(text(0), r#"["p", "q"]"#);
     assert!(matches!(spec.attrs[1].default, Some(Attr::Shape(None))));
     assert_eq!(spec.attrs[2].allowed_texts, ["u", "v"]);
-    assert_eq!(spec.attrs[3].allowed_types.len(), 17);
+    assert_eq!(spec.attrs[3].allowed_types.len(), 19);
     assert_eq!(spec.attrs[4].allowed_types, [14, 1, 11, 12, 13, 15, 16]);
     assert_eq!(
         (text(6).as_str(), text(7).as_str()),

@@ -1,6 +1,7 @@
 //! The declarations of the table beside TensorFlow's own: C allows a function to be declared again only with a type that
 //! agrees, so that a compiler compares them.
 
+use std::path::Path;
 use std::process::Command;
 
 use tfrt_capi::functions::{FUNCTIONS, declarations};
@@ -42,10 +43,16 @@ _Static_assert(TF_INTERNAL == 13 && TF_DATA_LOSS == 15, "codes");
 
 #[test]
 fn declarations_agree_with_tensorflows() {
-    let Some(include) = unpacked("tensorflow/tensorflow/include") else {
-        return;
-    };
-    let file = folder().join("redeclared.c");
+    // 2.18 and 2.21: folders of headers, by package.
+    for folder in ["tensorflow", "tensorflow-2.21"] {
+        if let Some(include) = unpacked(&format!("{folder}/tensorflow/include")) {
+            check(folder, &include);
+        }
+    }
+}
+
+fn check(package: &str, include: &Path) {
+    let file = folder().join(format!("redeclared-{package}.c"));
     std::fs::write(&file, format!("{HEADERS}{SIZES}{}", declarations())).unwrap();
     let checked = Command::new("cc")
         .args(["-std=c11", "-fsyntax-only", "-I"])
@@ -57,6 +64,6 @@ fn declarations_agree_with_tensorflows() {
         return;
     };
     let text = String::from_utf8_lossy(&checked.stderr);
-    assert!(checked.status.success(), "{text}");
-    println!("{} declarations agree", FUNCTIONS.len());
+    assert!(checked.status.success(), "{package}: {text}");
+    println!("{package}: {} declarations agree", FUNCTIONS.len());
 }

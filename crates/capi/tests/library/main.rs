@@ -1,5 +1,6 @@
 //! Plugins in C and C++, built when the tests run, loaded and called.
 
+mod beside;
 mod check;
 mod crashes;
 mod environment;
