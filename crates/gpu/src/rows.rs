@@ -43,9 +43,9 @@ const N_KERNELS: usize = pointwise::UNARY.len() + pointwise::BINARY.len() + OTHE
 const OTHERS: &[OpKernel] = &[
     kernel("dot", matrix::dot),
     kernel("transpose", matrix::transpose),
-    kernel("reduce", along::reduce),
+    kernel("reduce", along::reduce).accepts(along::takes_reduce),
     kernel("softmax", along::softmax),
-    kernel("norm", along::norm),
+    kernel("norm", along::norm).accepts(along::takes_norm),
 ];
 
 const fn kernel(op: &'static str, run: RunFn) -> OpKernel {

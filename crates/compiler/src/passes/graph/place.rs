@@ -15,11 +15,11 @@ use std::collections::HashMap;
 use tfrt_bef::DType;
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, OpState, Type, ValueId};
 
-use tfrt_ops::Table;
+use tfrt_ops::{Attrs, KernelQuery, OpDef, Table};
 
-use super::{GRAPH, attrs, graphs, node, scope};
+use super::{GRAPH, NO_VALUE, attrs, graphs, is_terminator, lower, node, scope};
 use crate::legalize::Context;
-use crate::onnx::{Evaluator, Placement};
+use crate::onnx::{Evaluator, Placement, PlacementReport};
 use crate::pipeline::{Pass, PassFn, Property};
 
 pub(crate) const PASS: Pass = Pass {
@@ -41,6 +41,9 @@ pub(super) const KIND: &str = "place.kind";
 /// that are prepared.
 pub(super) const TYPES: &str = "place.types";
 
+/// The operation that copies a tensor to a device.
+pub(super) const COPY: &str = "graph.copy";
+
 /// The name of the host's processor.
 const HOST: &str = "CPU:0";
 
@@ -48,16 +51,49 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
     let Some(device) = context.evaluator.device() else {
         return;
     };
+    let mut report = PlacementReport {
+        device: device.name.clone(),
+        ..PlacementReport::default()
+    };
+    let rows = &context.dialects.rows;
     for (_, block) in graphs(module) {
         Placing {
             module,
             evaluator: context.evaluator,
-            rows: &context.dialects.rows,
+            rows,
             device: &device,
             there: HashMap::new(),
             here: HashMap::new(),
         }
         .block(block);
+        count(module, rows, block, &mut report);
+    }
+    context.evaluator.placed(report);
+}
+
+/// Counts the nodes of a block that was placed, but for those that run when the model is opened.
+fn count(module: &Module, rows: &Table, block: BlockId, report: &mut PlacementReport) {
+    let operations = module.block(block).operations();
+    let known = lower::load_time_ops(module, rows, operations);
+    for &op in operations.iter().filter(|op| !known.contains(*op)) {
+        let data = module.op(op);
+        let name = data.name().as_str();
+        if is_placed(module, op) {
+            report.n_placed += 1;
+        } else if name == COPY {
+            match data.attribute("device").and_then(Attribute::as_str) == Some(HOST) {
+                true => report.n_copies_back += 1,
+                false => report.n_copies_there += 1,
+            }
+        } else if name != NO_VALUE && !is_terminator(module, op) {
+            let name = name.strip_prefix(GRAPH).unwrap_or(name);
+            let kind = data.attribute("kind").and_then(Attribute::as_str);
+            let operation = match kind {
+                Some(kind) => format!("{name} {kind}"),
+                None => name.to_owned(),
+            };
+            report.keep(operation, types(module, op));
+        }
     }
 }
 
@@ -71,6 +107,21 @@ pub(super) fn types(module: &Module, op: OpId) -> Vec<Option<DType>> {
     let operands = module.op(op).operands().iter();
     let types = operands.map(|value| node::element(module.value_type(*value)));
     types.map(|ty| attrs::dtype(&ty?)).collect()
+}
+
+/// Asks about the kernel that a device has for a node.
+pub(super) fn ask<R>(
+    module: &Module,
+    op: OpId,
+    row: &OpDef,
+    answer: impl FnOnce(&KernelQuery<'_>) -> R,
+) -> R {
+    answer(&KernelQuery {
+        op: row.name,
+        attrs: Attrs::new(&attrs::OpAttrs { module, op }, row.attrs),
+        types: &types(module, op),
+        n_results: Some(module.op(op).results().len()),
+    })
 }
 
 /// The state of placing the nodes of a block.
@@ -111,8 +162,12 @@ impl Placing<'_> {
         let is_whole = elements.len() > data.results().len()
             && elements.iter().all(Option::is_some)
             && data.regions().is_empty();
-        let types = types(self.module, op);
-        is_whole && row.is_some_and(|row| self.evaluator.runs_on_device(row.name, &types))
+        let runs = |row: &OpDef| {
+            ask(self.module, op, row, |node| {
+                self.evaluator.runs_on_device(node)
+            })
+        };
+        is_whole && row.as_ref().is_some_and(runs)
     }
 
     fn place(&mut self, op: OpId, all: &mut Vec<OpId>) {
@@ -166,7 +221,7 @@ impl Placing<'_> {
 
     fn copy(&mut self, value: ValueId, to: &str, like: OpId, all: &mut Vec<OpId>) -> ValueId {
         let ty = self.module.value_type(value).clone();
-        let state = OpState::new("graph.copy")
+        let state = OpState::new(COPY)
             .operand(value)
             .attribute("device", Attribute::string(to))
             .result(ty);

@@ -1,6 +1,6 @@
 use expect_test::expect;
 
-use crate::passes::testing::check;
+use crate::passes::testing::{check, run};
 
 /// Tests that copies are made once on each side; a constant is copied, too, and values that a region uses are on the
 /// host.
@@ -50,6 +50,41 @@ fn nodes_go_where_kernels_are() {
             }
         "#]],
     );
+}
+
+/// Tests that a kernel refuses a node by its attributes and by the number of its results, and that a constant that stays in
+/// a file is copied when the model is opened.
+#[test]
+fn what_a_kernel_refuses_stays_on_the_host() {
+    let text = run(
+        "graph-place,graph-lower",
+        r#"func.func @main(%x: tensor<4xf32>) -> (tensor<f32>, tensor<f32>, tensor<4xf32>, tensor<4xf32>)
+             attributes {model.input_names = ["x"], model.output_names = ["a", "b", "c", "d"]} {
+             %w = "graph.external"() {dims = [4 : i64], element = "f32", file = "w", id = "", offset = 0 : i64} : () -> tensor<4xf32>
+             %s = "graph.add"(%x, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+             %a = "graph.reduce"(%s) {kind = "sum", keep = 0 : i64} : (tensor<4xf32>) -> tensor<f32>
+             %b = "graph.reduce"(%x) {kind = "log_sum_exp", keep = 0 : i64} : (tensor<4xf32>) -> tensor<f32>
+             %c = "graph.norm"(%x) {kind = "layer"} : (tensor<4xf32>) -> tensor<4xf32>
+             %d, %m = "graph.norm"(%x) {kind = "layer"} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<1xf32>)
+             tfrt.return %a, %b, %c, %d : tensor<f32>, tensor<f32>, tensor<4xf32>, tensor<4xf32>
+           }"#,
+    );
+    let kernels = text.lines().filter_map(|line| line.split('"').nth(1));
+    let kernels = kernels.filter(|name| name.starts_with("cpu.") || name.starts_with("fake."));
+    let expected = [
+        "cpu.onnx.External",
+        "cpu.graph.copy",
+        // Here the function begins that is called.
+        "cpu.graph.copy",
+        "fake.graph.add",
+        "fake.graph.reduce",
+        "cpu.graph.reduce",
+        "fake.graph.norm",
+        "cpu.graph.norm",
+        "cpu.graph.copy",
+        "cpu.graph.copy",
+    ];
+    assert_eq!(kernels.collect::<Vec<&str>>(), expected, "{text}");
 }
 
 /// Tests that operations on a resource stay on the host, in the order of their chain, even if nodes between them are
