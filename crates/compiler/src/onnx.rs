@@ -34,6 +34,11 @@ pub trait Evaluator {
         false
     }
 
+    /// Returns the places of the operands that the device's kernel for a node reads on the host: extents, positions.
+    fn read_on_host(&self, _node: &KernelQuery<'_>) -> &'static [usize] {
+        &[]
+    }
+
     /// Hears which nodes were placed on the device, and which were not.
     fn placed(&self, _report: PlacementReport) {}
 

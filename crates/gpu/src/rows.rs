@@ -13,7 +13,9 @@ use crate::device::memory_of;
 
 mod along;
 mod matrix;
+mod moves;
 mod pointwise;
+mod windows;
 
 /// The kernels of GPUs.
 pub const KERNELS: &[OpKernel] = &{
@@ -46,6 +48,28 @@ const OTHERS: &[OpKernel] = &[
     kernel("reduce", along::reduce).accepts(along::takes_reduce),
     kernel("softmax", along::softmax),
     kernel("norm", along::norm).accepts(along::takes_norm),
+    kernel("conv", windows::conv),
+    kernel("pool", windows::pool).accepts(windows::takes_pool),
+    kernel("reshape", moves::view).on_host(&[1]),
+    kernel("identity", moves::view),
+    kernel("broadcast", moves::broadcast).on_host(&[1]),
+    kernel("tile", moves::tile).on_host(&[1]),
+    kernel("concat", moves::concat),
+    kernel("split", moves::split).on_host(&[1]),
+    kernel("slice", moves::slice).on_host(&[1, 2, 3, 4]),
+    kernel("reverse", moves::reverse),
+    kernel("pad", moves::pad)
+        .on_host(&[1, 3])
+        .accepts(moves::takes_pad),
+    kernel("gather", moves::gather)
+        .types(&[DType::F32, DType::I32, DType::I64])
+        .accepts(moves::takes_gather),
+    kernel("select", moves::select)
+        .types(&[DType::F32, DType::I1])
+        .accepts(moves::takes_select),
+    kernel("cast", moves::cast)
+        .types(&[DType::F32, DType::I32, DType::I64, DType::I1])
+        .accepts(moves::takes_cast),
 ];
 
 const fn kernel(op: &'static str, run: RunFn) -> OpKernel {

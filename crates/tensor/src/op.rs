@@ -83,6 +83,8 @@ pub struct OpKernel {
     pub types: &'static [DType],
     /// Says by attributes, types and number of results whether the kernel takes a node; all if there is none.
     pub accepts: Option<AcceptFn>,
+    /// The places of operands that stay on the host: extents, positions. Their types are not asked for.
+    pub on_host: &'static [usize],
     /// Priority: kernels of higher ones come first.
     pub priority: i32,
     /// Preparation of constants, if the kernel has any.
@@ -153,6 +155,7 @@ impl OpKernel {
             device,
             types: &[],
             accepts: None,
+            on_host: &[],
             priority: 0,
             prepare: None,
             run,
@@ -163,6 +166,12 @@ impl OpKernel {
     #[must_use]
     pub const fn types(self, types: &'static [DType]) -> OpKernel {
         OpKernel { types, ..self }
+    }
+
+    /// Sets the places of operands that stay on the host, since results' extents follow from their values.
+    #[must_use]
+    pub const fn on_host(self, on_host: &'static [usize]) -> OpKernel {
+        OpKernel { on_host, ..self }
     }
 
     /// Sets the function that says which nodes the kernel takes, of those whose types it takes. A model's other nodes run on
@@ -194,8 +203,10 @@ impl OpKernel {
 
     /// Returns whether the kernel takes operands of these types, as far as they are known.
     pub fn takes_types(&self, types: &[Option<DType>]) -> bool {
-        let takes = |dtype: &Option<DType>| dtype.is_none_or(|dtype| self.types.contains(&dtype));
-        self.types.is_empty() || types.iter().all(takes)
+        let takes = |(place, dtype): (usize, &Option<DType>)| {
+            self.on_host.contains(&place) || dtype.is_none_or(|dtype| self.types.contains(&dtype))
+        };
+        self.types.is_empty() || types.iter().enumerate().all(takes)
     }
 
     /// Returns whether the kernel takes a node or a call of its row.
@@ -298,6 +309,9 @@ mod tests {
         let other = DeviceKind::new("other");
         assert!(select(&all, other, &query("relu", &[None])).is_none());
         assert!(!all[1].takes_types(&[Some(DType::F32), Some(DType::I8)]));
+        let reshape = all[1].on_host(&[1]);
+        assert!(reshape.takes_types(&[Some(DType::F32), Some(DType::I64)]));
+        assert!(!reshape.takes_types(&[Some(DType::I64), Some(DType::I64)]));
     }
 
     #[test]

@@ -202,6 +202,12 @@ impl Evaluator for HostEvaluator {
         self.report.replace(Some(report));
     }
 
+    fn read_on_host(&self, node: &KernelQuery<'_>) -> &'static [usize] {
+        let device = self.device.as_ref();
+        let kernel = device.and_then(|(_, kind, kernels)| select(kernels, *kind, node));
+        kernel.map_or(&[], |kernel| kernel.on_host)
+    }
+
     fn prepares(&self, row: &str) -> Option<PrepareRule> {
         prepare_of(row).map(prepares)
     }

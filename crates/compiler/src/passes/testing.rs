@@ -25,13 +25,21 @@ impl Evaluator for Kernels {
     }
 
     fn runs_on_device(&self, node: &KernelQuery<'_>) -> bool {
-        let is_known = match node.op {
-            "add" | "toy.Wave" => true,
-            "reduce" => node.attrs.text("kind") == "sum",
-            "norm" => node.n_results == Some(1),
-            _ => false,
+        let (is_known, types) = match node.op {
+            "add" | "toy.Wave" => (true, node.types),
+            "reduce" => (node.attrs.text("kind") == "sum", node.types),
+            "norm" => (node.n_results == Some(1), node.types),
+            "reshape" => (true, &node.types[..1]),
+            _ => return false,
         };
-        is_known && node.types.iter().all(|dtype| *dtype == Some(DType::F32))
+        is_known && types.iter().all(|dtype| *dtype == Some(DType::F32))
+    }
+
+    fn read_on_host(&self, node: &KernelQuery<'_>) -> &'static [usize] {
+        match node.op {
+            "reshape" => &[1],
+            _ => &[],
+        }
     }
 
     fn prepares_on_device(&self, _: &KernelQuery<'_>) -> Option<PrepareRule> {

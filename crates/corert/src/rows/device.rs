@@ -170,11 +170,17 @@ impl Row {
                 n_results: Some(n_results),
             };
             let kernel = kernels.expect(op, &query)?;
-            let there = |tensor: Option<&Tensor>| match tensor {
+            let there = |(place, tensor): (usize, Option<&Tensor>)| match tensor {
+                Some(tensor) if kernel.on_host.contains(&place) => {
+                    Ok(AnyAsyncValue::new::<Tensor>(tensor.clone()))
+                }
                 Some(tensor) => Ok(transfer(tensor, device, execution)?.into_any()),
                 None => Ok(AnyAsyncValue::new(NoValue)),
             };
-            let inputs: Vec<AnyAsyncValue> = operands.map(there).collect::<Result<_, Error>>()?;
+            let inputs: Vec<AnyAsyncValue> = operands
+                .enumerate()
+                .map(there)
+                .collect::<Result<_, Error>>()?;
             let results = (kernel.run)(&KernelCall {
                 op: self.op,
                 attrs,

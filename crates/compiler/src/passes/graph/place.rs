@@ -6,7 +6,7 @@
 //! %y = "graph.copy"(%1) {device = "CPU:0"} : (tensor<4xf32>) -> tensor<4xf32>
 //! ```
 //!
-//! A value is copied once to each side where it is used. Arguments, results of functions and what regions see are on the
+//! A value is copied once to each side where it is used; what a kernel reads on the host stays there. Arguments, results of functions and what regions see are on the
 //! host; constants are copied when a model is opened. Passes behind this one leave placed nodes as they are, and never
 //! join what is on two devices.
 
@@ -171,8 +171,13 @@ impl Placing<'_> {
     }
 
     fn place(&mut self, op: OpId, all: &mut Vec<OpId>) {
+        let read_here = self.read_on_host(op);
         for index in 0..self.module.op(op).operands().len() {
             let value = self.module.op(op).operands()[index];
+            if read_here.contains(&index) {
+                self.bring(op, index, op, all);
+                continue;
+            }
             if self.here.contains_key(&value) {
                 continue;
             }
@@ -204,19 +209,34 @@ impl Placing<'_> {
         }
         for user in inner {
             for index in 0..self.module.op(user).operands().len() {
-                let value = self.module.op(user).operands()[index];
-                let copied = match self.here.get(&value) {
-                    None => continue,
-                    Some(Some(copied)) => *copied,
-                    Some(None) => {
-                        let copied = self.copy(value, HOST, op, all);
-                        self.here.insert(value, Some(copied));
-                        copied
-                    }
-                };
-                self.module.set_operand(user, index, copied);
+                self.bring(user, index, op, all);
             }
         }
+    }
+
+    /// Has an operand on the host: a copy of it, if it is on the device.
+    fn bring(&mut self, user: OpId, index: usize, like: OpId, all: &mut Vec<OpId>) {
+        let value = self.module.op(user).operands()[index];
+        let copied = match self.here.get(&value) {
+            None => return,
+            Some(Some(copied)) => *copied,
+            Some(None) => {
+                let copied = self.copy(value, HOST, like, all);
+                self.here.insert(value, Some(copied));
+                copied
+            }
+        };
+        self.module.set_operand(user, index, copied);
+    }
+
+    /// Returns the places of the operands that the device's kernel reads on the host.
+    fn read_on_host(&self, op: OpId) -> &'static [usize] {
+        let row = node::row_of(self.module, self.rows, op);
+        row.map_or(&[], |row| {
+            ask(self.module, op, &row, |node| {
+                self.evaluator.read_on_host(node)
+            })
+        })
     }
 
     fn copy(&mut self, value: ValueId, to: &str, like: OpId, all: &mut Vec<OpId>) -> ValueId {
