@@ -69,8 +69,11 @@ pub struct PlacementReport {
     pub device: String,
     /// The number of nodes that run on the device.
     pub n_placed: usize,
-    /// The nodes that run on the host in each call, by kinds, in the order of their names.
+    /// The nodes that run on the host in each call since the device has no kernel for them, by kinds, in the order of their
+    /// names.
     pub on_host: Vec<HostNodes>,
+    /// The number of nodes that stay on the host though the device has a kernel: they calculate integers of the host.
+    pub n_kept: usize,
     /// The number of tensors that each call copies to the device. Constants are copied when the model is opened.
     pub n_copies_there: usize,
     /// The number of tensors that each call copies from the device.
@@ -89,7 +92,7 @@ pub struct HostNodes {
 }
 
 impl PlacementReport {
-    /// Returns the number of nodes that run on the host.
+    /// Returns the number of nodes that the device has no kernel for.
     pub fn n_on_host(&self) -> usize {
         self.on_host.iter().map(|nodes| nodes.count).sum()
     }

@@ -251,9 +251,12 @@ pub fn no_kernel(
             "" => String::new(),
             kind => format!(" of kind '{}'", kind.escape_debug()),
         };
-        let n_results = query.n_results.unwrap_or(1);
+        let n_results = match query.n_results {
+            None | Some(1) => String::new(),
+            Some(n_results) => format!(" with {n_results} results"),
+        };
         return Error::unimplemented(format!(
-            "{name}: no kernel on {device_name} takes a call{kind} with these attributes and {n_results} results"
+            "{name}: no kernel on {device_name} takes the attributes of this call{kind}{n_results}"
         ));
     }
     let found: Vec<String> = query.types.iter().flatten().map(DType::to_string).collect();

@@ -205,7 +205,7 @@ pub struct RunOptions {
     #[cfg(feature = "plugins")]
     #[command(flatten)]
     pub plugins: UsedPlugins,
-    /// Run what a model has for this device there, and the rest on the processor: `cpu:0`, `gpu:0`
+    /// Run what a model has kernels for on this device there, and the rest on the processor: `cpu:0`, `gpu:0`
     #[arg(long, value_name = "NAME", value_parser = DeviceOption::parse, conflicts_with = "untrusted")]
     pub device: Option<DeviceOption>,
 

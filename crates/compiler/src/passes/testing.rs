@@ -30,6 +30,7 @@ impl Evaluator for Kernels {
             "reduce" => (node.attrs.text("kind") == "sum", node.types),
             "norm" => (node.n_results == Some(1), node.types),
             "reshape" => (true, &node.types[..1]),
+            "cast" => return true,
             _ => return false,
         };
         is_known && types.iter().all(|dtype| *dtype == Some(DType::F32))

@@ -146,7 +146,7 @@ struct FileReport {
 ///
 /// # Errors
 ///
-/// `Rejected` if nothing is known of such devices.
+/// `Rejected` if the command was built without such devices.
 fn placed(
     input: &Input,
     device: &DeviceOption,

@@ -20,21 +20,28 @@ pub fn devices() -> Result<ExitStatus, Failure> {
 }
 
 /// The error of a program whose nodes can't be placed any more.
-pub const UNPLACED: &str =
-    "it is no graph of a model: where its kernels run was chosen when it was compiled";
+pub const UNPLACED: &str = "expected the graph of a model, found a program: where its kernels run was chosen when it was compiled";
 
 /// Returns lines on how the nodes of a model were placed.
 pub fn placement_text(report: &PlacementReport) -> String {
     let (n_placed, n_on_host) = (report.n_placed, report.n_on_host());
-    let n_all = n_placed + n_on_host;
+    let n_all = n_placed + n_on_host + report.n_kept;
+    let tensors = |n: usize| if n == 1 { "tensor" } else { "tensors" };
     let (there, back) = (report.n_copies_there, report.n_copies_back);
     let device = &report.device;
     let mut text = format!(
-        "{n_placed} of {n_all} nodes run on {device}; each call copies {there} tensors there and {back} back\n"
+        "{n_placed} of {n_all} nodes run on {device}; each call copies {there} {} there and {back} back\n",
+        tensors(there)
     );
+    if report.n_kept > 0 {
+        let n = report.n_kept;
+        text.push_str(&format!(
+            "on the processor, as integers that are calculated there: {n}\n"
+        ));
+    }
     if n_on_host > 0 {
         text.push_str(&format!(
-            "no kernel on {device}, these run on the processor:\n"
+            "on the processor, for want of a kernel on {device}:\n"
         ));
     }
     for nodes in &report.on_host {
@@ -55,6 +62,7 @@ pub fn placement_document(report: &PlacementReport) -> serde_json::Value {
         "device": report.device,
         "n_placed": report.n_placed,
         "n_on_host": report.n_on_host(),
+        "n_kept": report.n_kept,
         "n_copies_there": report.n_copies_there,
         "n_copies_back": report.n_copies_back,
         "on_host": on_host.collect::<Vec<_>>(),
@@ -107,7 +115,7 @@ impl DeviceOption {
         };
         gpus::placing(&name, evaluator).map_err(|reason| Failure::Rejected {
             code: None,
-            message: format!("nothing is known of devices like {name}: {reason}"),
+            message: format!("can't tell what has kernels on {name}: {reason}"),
             help: None,
         })
     }

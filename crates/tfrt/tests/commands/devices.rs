@@ -39,7 +39,7 @@ fn a_check_for_a_gpu_names_what_runs_on_the_processor() {
     assert_eq!(text(&checked.stdout), format!("{name}: ok\n"), "{told}");
     let expected = format!(
         "{name}: 2 of 3 nodes run on GPU:0; each call copies 2 tensors there and 2 back\n\
-         no kernel on GPU:0, these run on the processor:\n  cos (f32)\n"
+         on the processor, for want of a kernel on GPU:0:\n  cos (f32)\n"
     );
     assert_eq!(told, expected);
 

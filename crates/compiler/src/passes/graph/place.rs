@@ -6,9 +6,11 @@
 //! %y = "graph.copy"(%1) {device = "CPU:0"} : (tensor<4xf32>) -> tensor<4xf32>
 //! ```
 //!
-//! A value is copied once to each side where it is used; what a kernel reads on the host stays there. Arguments, results of functions and what regions see are on the
-//! host; constants are copied when a model is opened. Passes behind this one leave placed nodes as they are, and never
-//! join what is on two devices.
+//! A value is copied once to each side where it is used; what a kernel reads on the host stays there. Arguments, results
+//! of functions and what regions see are on the host; constants are copied when a model is opened. A node of integers or
+//! truth values alone goes to the device only if one of its operands is there: else it calculates extents or positions,
+//! and copies would cost more than it does. Passes behind this one leave placed nodes as they are, and never join what is
+//! on two devices.
 
 use std::collections::HashMap;
 
@@ -66,13 +68,14 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
             here: HashMap::new(),
         }
         .block(block);
-        count(module, rows, block, &mut report);
+        count(module, context, block, &mut report);
     }
     context.evaluator.placed(report);
 }
 
 /// Counts the nodes of a block that was placed, but for those that run when the model is opened.
-fn count(module: &Module, rows: &Table, block: BlockId, report: &mut PlacementReport) {
+fn count(module: &Module, context: &Context<'_>, block: BlockId, report: &mut PlacementReport) {
+    let rows = &context.dialects.rows;
     let operations = module.block(block).operations();
     let known = lower::load_time_ops(module, rows, operations);
     for &op in operations.iter().filter(|op| !known.contains(*op)) {
@@ -85,6 +88,8 @@ fn count(module: &Module, rows: &Table, block: BlockId, report: &mut PlacementRe
                 true => report.n_copies_back += 1,
                 false => report.n_copies_there += 1,
             }
+        } else if has_kernel(module, op, rows, context.evaluator) {
+            report.n_kept += 1;
         } else if name != NO_VALUE && !is_terminator(module, op) {
             let name = name.strip_prefix(GRAPH).unwrap_or(name);
             let kind = data.attribute("kind").and_then(Attribute::as_str);
@@ -107,6 +112,29 @@ pub(super) fn types(module: &Module, op: OpId) -> Vec<Option<DType>> {
     let operands = module.op(op).operands().iter();
     let types = operands.map(|value| node::element(module.value_type(*value)));
     types.map(|ty| attrs::dtype(&ty?)).collect()
+}
+
+/// Returns whether all operands and results of a node are tensors of integers or truth values.
+fn is_integral(module: &Module, op: OpId) -> bool {
+    let data = module.op(op);
+    let mut values = data.operands().iter().chain(data.results());
+    values.all(|value| {
+        let element = node::element(module.value_type(*value));
+        element.is_some_and(|ty| matches!(ty, Type::Integer(_)))
+    })
+}
+
+/// Returns whether the device has a kernel for a node all of whose operands are tensors.
+fn has_kernel(module: &Module, op: OpId, rows: &Table, evaluator: &dyn Evaluator) -> bool {
+    let data = module.op(op);
+    let name = data.name().strip_prefix(GRAPH).unwrap_or(data.name());
+    let row = node::row_of(module, rows, op).filter(|row| row.name == name);
+    let mut values = data.operands().iter().chain(data.results());
+    let is_whole = !data.operands().is_empty()
+        && values.all(|value| node::element(module.value_type(*value)).is_some())
+        && data.regions().is_empty();
+    let runs = |row: &OpDef| ask(module, op, row, |node| evaluator.runs_on_device(node));
+    is_whole && row.as_ref().is_some_and(runs)
 }
 
 /// Asks about the kernel that a device has for a node.
@@ -150,24 +178,12 @@ impl Placing<'_> {
         self.module.set_operations(block, all);
     }
 
-    /// Returns whether the device has a kernel for a node all of whose operands are tensors.
+    /// Returns whether a node is for the device: it has a kernel there, and is not one of integers of the host.
     fn is_for_device(&self, op: OpId) -> bool {
         let data = self.module.op(op);
-        let name = data.name().strip_prefix(GRAPH).unwrap_or(data.name());
-        let row = node::row_of(self.module, self.rows, op).filter(|row| row.name == name);
-        let values = data.operands().iter().chain(data.results());
-        let elements: Vec<Option<Type>> = values
-            .map(|value| node::element(self.module.value_type(*value)))
-            .collect();
-        let is_whole = elements.len() > data.results().len()
-            && elements.iter().all(Option::is_some)
-            && data.regions().is_empty();
-        let runs = |row: &OpDef| {
-            ask(self.module, op, row, |node| {
-                self.evaluator.runs_on_device(node)
-            })
-        };
-        is_whole && row.as_ref().is_some_and(runs)
+        let is_near = data.operands().iter().any(|it| self.here.contains_key(it))
+            || !is_integral(self.module, op);
+        is_near && has_kernel(self.module, op, self.rows, self.evaluator)
     }
 
     fn place(&mut self, op: OpId, all: &mut Vec<OpId>) {

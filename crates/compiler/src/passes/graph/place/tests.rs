@@ -69,8 +69,6 @@ fn what_a_kernel_refuses_stays_on_the_host() {
              tfrt.return %a, %b, %c, %d : tensor<f32>, tensor<f32>, tensor<4xf32>, tensor<4xf32>
            }"#,
     );
-    let kernels = text.lines().filter_map(|line| line.split('"').nth(1));
-    let kernels = kernels.filter(|name| name.starts_with("cpu.") || name.starts_with("fake."));
     let expected = [
         "cpu.onnx.External",
         "cpu.graph.copy",
@@ -84,7 +82,64 @@ fn what_a_kernel_refuses_stays_on_the_host() {
         "cpu.graph.copy",
         "cpu.graph.copy",
     ];
-    assert_eq!(kernels.collect::<Vec<&str>>(), expected, "{text}");
+    assert_eq!(kernels_of(&text), expected, "{text}");
+}
+
+/// Returns the kernels that a function is lowered to, in their order.
+fn kernels_of(text: &str) -> Vec<&str> {
+    let kernels = text.lines().filter_map(|line| line.split('"').nth(1));
+    kernels
+        .filter(|name| name.starts_with("cpu.") || name.starts_with("fake."))
+        .collect()
+}
+
+/// Tests that extents stay on the host for a kernel that reads them there, and are brought back where they are made on the
+/// device.
+#[test]
+fn extents_are_read_on_the_host() {
+    let text = run(
+        "graph-place,graph-lower",
+        r#"func.func @main(%x: tensor<4xf32>, %n: tensor<2xi64>) -> (tensor<?x?xf32>, tensor<?x?xf32>)
+             attributes {model.input_names = ["x", "n"], model.output_names = ["a", "b"]} {
+             %a = "graph.reshape"(%x, %n) : (tensor<4xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+             %s = "graph.cast"(%x) {to = i64} : (tensor<4xf32>) -> tensor<4xi64>
+             %b = "graph.reshape"(%x, %s) : (tensor<4xf32>, tensor<4xi64>) -> tensor<?x?xf32>
+             tfrt.return %a, %b : tensor<?x?xf32>, tensor<?x?xf32>
+           }"#,
+    );
+    let expected = [
+        "cpu.graph.copy",
+        "fake.graph.reshape",
+        "fake.graph.cast",
+        "cpu.graph.copy",
+        "fake.graph.reshape",
+        "cpu.graph.copy",
+        "cpu.graph.copy",
+    ];
+    assert_eq!(kernels_of(&text), expected, "{text}");
+}
+
+/// Tests that integers of the host are calculated there, and those of the device on it.
+#[test]
+fn integers_are_calculated_where_they_are() {
+    let text = run(
+        "graph-place,graph-lower",
+        r#"func.func @main(%x: tensor<4xf32>, %n: tensor<2xi32>) -> (tensor<2xi64>, tensor<4xi64>)
+             attributes {model.input_names = ["x", "n"], model.output_names = ["a", "b"]} {
+             %a = "graph.cast"(%n) {to = i64} : (tensor<2xi32>) -> tensor<2xi64>
+             %s = "graph.cast"(%x) {to = i32} : (tensor<4xf32>) -> tensor<4xi32>
+             %b = "graph.cast"(%s) {to = i64} : (tensor<4xi32>) -> tensor<4xi64>
+             tfrt.return %a, %b : tensor<2xi64>, tensor<4xi64>
+           }"#,
+    );
+    let expected = [
+        "cpu.graph.cast",
+        "cpu.graph.copy",
+        "fake.graph.cast",
+        "fake.graph.cast",
+        "cpu.graph.copy",
+    ];
+    assert_eq!(kernels_of(&text), expected, "{text}");
 }
 
 /// Tests that operations on a resource stay on the host, in the order of their chain, even if nodes between them are
