@@ -52,6 +52,7 @@ const OTHERS: &[OpKernel] = &[
     kernel("pool", windows::pool).accepts(windows::takes_pool),
     kernel("reshape", moves::view).on_host(&[1]),
     kernel("identity", moves::view),
+    kernel("onnx.Flatten", moves::view),
     kernel("broadcast", moves::broadcast).on_host(&[1]),
     kernel("tile", moves::tile).on_host(&[1]),
     kernel("concat", moves::concat),

@@ -98,6 +98,7 @@ const CASES: &[Case] = &[
     case("leaky_relu", ONE, WIDE, 0.0).with(&[("alpha", Value::Float(0.1))]),
     case("hard_sigmoid", ONE, WIDE, 1e-6)
         .with(&[("alpha", Value::Float(0.3)), ("beta", Value::Float(0.4))]),
+    case("onnx.HardSwish", ONE, WIDE, 1e-6),
     case("add", TWO, WIDE, 0.0),
     case("add", &[&[4, 5, 6], &[6]], WIDE, 0.0),
     case("add", &[&[4, 1, 6], &[5, 1]], WIDE, 0.0),
@@ -240,6 +241,7 @@ const CASES: &[Case] = &[
         .with(&[("kind", Value::Text("max")), ("whole", Value::Int(1))]),
     case("reshape", &[&[4, 6]], WIDE, 0.0).lists(&[&[2, -1, 3]]),
     case("identity", ONE, WIDE, 0.0),
+    case("onnx.Flatten", &[&[2, 3, 4]], WIDE, 0.0).with(&[("axis", Value::Int(2))]),
     case("broadcast", &[&[4, 1, 3]], WIDE, 0.0).lists(&[&[2, 1, 5, 3]]),
     case("tile", &[&[4, 1, 3]], WIDE, 0.0).lists(&[&[2, 3, 1]]),
     case("concat", &[&[2, 3, 4], &[2, 1, 4], &[2, 5, 4]], WIDE, 0.0)
