@@ -417,7 +417,7 @@ impl Bed {
             operands.push(self.operand(shape, &values, dtype)?);
         }
         for list in case.lists {
-            operands.push(self.core.dense(&[list.len()], *list)?);
+            operands.push(self.core.dense(&[list.len()], list)?);
         }
         let mut attributes = OpAttrs::new();
         for (name, value) in case.attributes {
