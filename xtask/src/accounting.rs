@@ -9,13 +9,16 @@ use std::{fmt, fs, io};
 
 use crate::steps::{Steps, cargo, target};
 
+/// The arguments of cargo for the tests of all packages; no member asks for GPUs, which are simulated in tests.
+pub const WORKSPACE: [&str; 3] = ["--workspace", "--features", "tfrt/gpu"];
+
 /// Runs the tests of some packages, or of all, which must succeed and leave nothing behind.
 pub fn tests(steps: &mut Steps, packages: &[&str]) {
     let folder = target("accounting");
     let is_there = emptied(&folder).is_ok();
     let mut command = cargo(&["test", "--no-fail-fast"]);
     match packages {
-        [] => command.arg("--workspace"),
+        [] => command.args(WORKSPACE),
         packages => command.args(packages.iter().flat_map(|package| ["-p", *package])),
     };
     steps.tests("tests", command.env("TFRT_ACCOUNTING", &folder));

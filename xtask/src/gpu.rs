@@ -15,7 +15,14 @@ const WHEEL: Wheel = Wheel {
 const LIBRARY: &str = "nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
 
 /// The sources.
-const SOURCES: [&str; 4] = ["conformance", "matrix", "pointwise", "rows"];
+const SOURCES: [&str; 6] = [
+    "conformance",
+    "matrix",
+    "moves",
+    "pointwise",
+    "rows",
+    "windows",
+];
 
 /// Compiles all sources.
 pub fn kernels(steps: &mut Steps) {

@@ -63,7 +63,9 @@ fn main() -> ExitCode {
         ["tidy"] => steps.check("tidy", tidy::check),
         ["bless"] => steps.tests(
             "bless",
-            steps::cargo(&["test", "--workspace"]).env("UPDATE_EXPECT", "1"),
+            steps::cargo(&["test"])
+                .args(accounting::WORKSPACE)
+                .env("UPDATE_EXPECT", "1"),
         ),
         ["loom"] => checkers::loom(&mut steps, checkers::Depth::Full),
         ["shuttle"] => checkers::shuttle(&mut steps, None),

@@ -19,7 +19,7 @@ mod searches;
 pub mod tree;
 
 use searches::{
-    ACCOUNTING, CANCELLATION, DIFFERENTIAL, NESTING, PROPERTIES, RANGES, STUCK, SWEEP, Search,
+    ACCOUNTING, CANCELLATION, DIFFERENTIAL, GPU, NESTING, PROPERTIES, RANGES, STUCK, SWEEP, Search,
 };
 
 /// A planted bug, and the finder that must find it.
@@ -104,6 +104,19 @@ pub const PLANTED: &[PlantedBug] = &[
     bug("endless-nesting", Chosen(&NESTING)),
     bug("blurred-range", Chosen(&RANGES)),
     bug("step-past-end", Chosen(&PROPERTIES)),
+    bug("unseen-race", Chosen(&GPU)),
+    bug("unseen-return", Chosen(&GPU)),
+    bug("unseen-poison", Chosen(&GPU)),
+    bug("unseen-use", Chosen(&GPU)),
+    bug("unseen-context", Chosen(&GPU)),
+    bug("forgetful-wait", Chosen(&GPU)),
+    bug("hasty-stream", Chosen(&GPU)),
+    bug("unfenced-reuse", Chosen(&GPU)),
+    bug("hasty-trim", Chosen(&GPU)),
+    bug("kept-event", Chosen(&GPU)),
+    bug("kept-context", Chosen(&GPU)),
+    bug("unawaited-copy", Chosen(&GPU)),
+    bug("misplaced-part", Chosen(&GPU)),
 ];
 
 /// The result of looking for a bug.

@@ -1,7 +1,10 @@
 //! The pipeline from a graph to a program of kernels, and the interface to those who run kernels meanwhile.
 
+use std::fmt;
+
 use tfrt_bef::DType;
 use tfrt_ir::{Attribute, Diagnostics, Module, Name};
+use tfrt_ops::KernelQuery;
 
 use crate::legalize::Context;
 use crate::pipeline::Pipeline;
@@ -26,19 +29,26 @@ pub trait Evaluator {
         None
     }
 
-    /// Returns whether the device has a kernel for a row, for operands of these types, as far as they are known.
-    fn runs_on_device(&self, _row: &str, _types: &[Option<DType>]) -> bool {
+    /// Returns whether the device has a kernel for a node.
+    fn runs_on_device(&self, _node: &KernelQuery<'_>) -> bool {
         false
     }
+
+    /// Returns the places of the operands that the device's kernel for a node reads on the host: extents, positions.
+    fn read_on_host(&self, _node: &KernelQuery<'_>) -> &'static [usize] {
+        &[]
+    }
+
+    /// Hears which nodes were placed on the device, and which were not.
+    fn placed(&self, _report: PlacementReport) {}
 
     /// Returns the constants that the kernel of a row prepares when a model is opened, if it prepares any.
     fn prepares(&self, _row: &str) -> Option<PrepareRule> {
         None
     }
 
-    /// Returns the constants that the device's kernel of a row prepares, for operands of these types, if it prepares
-    /// any.
-    fn prepares_on_device(&self, _row: &str, _types: &[Option<DType>]) -> Option<PrepareRule> {
+    /// Returns the constants that the device's kernel for a node prepares, if it prepares any.
+    fn prepares_on_device(&self, _node: &KernelQuery<'_>) -> Option<PrepareRule> {
         None
     }
 }
@@ -50,6 +60,71 @@ pub struct Placement {
     pub name: String,
     /// The device's kind, with which the names of its kernels begin.
     pub kind: String,
+}
+
+/// The nodes of a model that run on a device beside the host, those that don't, and the copies that this costs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlacementReport {
+    /// The device's name.
+    pub device: String,
+    /// The number of nodes that run on the device.
+    pub n_placed: usize,
+    /// The nodes that run on the host in each call since the device has no kernel for them, by kinds, in the order of their
+    /// names.
+    pub on_host: Vec<HostNodes>,
+    /// The number of nodes that stay on the host though the device has a kernel: they calculate integers of the host.
+    pub n_kept: usize,
+    /// The number of tensors that each call copies to the device. Constants are copied when the model is opened.
+    pub n_copies_there: usize,
+    /// The number of tensors that each call copies from the device.
+    pub n_copies_back: usize,
+}
+
+/// Nodes of one kind that a device has no kernel for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HostNodes {
+    /// The name of the operation, with its attribute `kind` if it has one: `conv`, `reduce any`.
+    pub operation: String,
+    /// The types of the operands' elements, as far as they are known.
+    pub types: Vec<Option<DType>>,
+    /// The number of such nodes.
+    pub count: usize,
+}
+
+impl PlacementReport {
+    /// Returns the number of nodes that the device has no kernel for.
+    pub fn n_on_host(&self) -> usize {
+        self.on_host.iter().map(|nodes| nodes.count).sum()
+    }
+
+    /// Adds a node that runs on the host.
+    pub(crate) fn keep(&mut self, operation: String, types: Vec<Option<DType>>) {
+        let place = |nodes: &HostNodes| (&nodes.operation, &nodes.types).cmp(&(&operation, &types));
+        match self.on_host.binary_search_by(place) {
+            Ok(index) => self.on_host[index].count += 1,
+            Err(index) => {
+                let nodes = HostNodes {
+                    operation,
+                    types,
+                    count: 1,
+                };
+                self.on_host.insert(index, nodes);
+            }
+        }
+    }
+}
+
+impl fmt::Display for HostNodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name =
+            |dtype: &Option<DType>| dtype.map_or_else(|| "?".to_owned(), |dtype| dtype.to_string());
+        let types: Vec<String> = self.types.iter().map(name).collect();
+        write!(f, "{} ({})", self.operation, types.join(", "))?;
+        match self.count {
+            1 => Ok(()),
+            count => write!(f, ", {count} nodes"),
+        }
+    }
 }
 
 /// The constants that a kernel prepares once, when a model is opened, for all calls.

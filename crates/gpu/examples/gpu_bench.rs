@@ -336,5 +336,56 @@ impl Bed {
                 operations / self.time(10, "dot", &[square.clone(), square.clone()], &none) / 1e12
             });
         }
+        self.images();
+    }
+
+    /// Convolutions, pools and moves, of sizes that residual networks have.
+    fn images(&self) {
+        let image = self.there(&[16, 64, 56, 56]);
+        let bytes = (16 * 64 * 56 * 56 * 4) as f64;
+        let windows = |name: &'static str, list: &[i64]| {
+            let mut attributes = OpAttrs::new();
+            attributes.set(name, list).expect("the name is new");
+            attributes
+        };
+        let convolutions = [
+            (
+                "3x3 convolution of 64 channels of [16, 56, 56]",
+                [64, 64, 3, 3],
+                1_i64,
+            ),
+            (
+                "1x1 convolution of 64 to 256 channels of [16, 56, 56]",
+                [256, 64, 1, 1],
+                0,
+            ),
+        ];
+        for (name, shape, pad) in convolutions {
+            let filter = self.there(&shape);
+            let attributes = windows("pads", &[pad; 4]);
+            let operations = 2.0 * (16 * 56 * 56 * shape.iter().product::<usize>()) as f64;
+            let operands = [image.clone(), filter];
+            report(name, "TFLOP/s", || {
+                operations / self.time(20, "conv", &operands, &attributes) / 1e12
+            });
+        }
+        let mut depthwise = windows("pads", &[1; 4]);
+        depthwise.set("groups", 64_i64).expect("the name is new");
+        let operands = [image.clone(), self.there(&[64, 1, 3, 3])];
+        report(
+            "3x3 depthwise convolution of [16, 64, 56, 56]",
+            "GB/s",
+            || 2.0 * bytes / self.time(20, "conv", &operands, &depthwise) / 1e9,
+        );
+        let mut pool = windows("kernel_shape", &[3, 3]);
+        pool.set("kind", "max").expect("the name is new");
+        report("3x3 maximum of [16, 64, 56, 56]", "GB/s", || {
+            2.0 * bytes / self.time(20, "pool", from_ref(&image), &pool) / 1e9
+        });
+        let mut axis = OpAttrs::new();
+        axis.set("axis", 1_i64).expect("the name is new");
+        report("two [16, 64, 56, 56] joined", "GB/s", || {
+            4.0 * bytes / self.time(20, "concat", &[image.clone(), image.clone()], &axis) / 1e9
+        });
     }
 }

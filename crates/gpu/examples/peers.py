@@ -6,6 +6,7 @@ import time
 import torch
 
 torch.backends.cuda.matmul.allow_tf32 = False
+torch.backends.cudnn.allow_tf32 = False
 torch.set_grad_enabled(False)
 
 
@@ -65,3 +66,19 @@ report("transposition of [16384, 4096]", "GB/s", lambda: 2 * size / device_time(
 for n in (512, 2048, 4096):
     square = torch.rand(n, n, device="cuda") - 0.5
     report(f"product of [{n}, {n}]", "TFLOP/s", lambda: 2 * n**3 / device_time(lambda: square @ square, 10) / 1e12)
+
+conv, pool = torch.nn.functional.conv2d, torch.nn.functional.max_pool2d
+image = torch.rand(16, 64, 56, 56, device="cuda") - 0.5
+size = 16 * 64 * 56 * 56 * 4
+for name, c_out, k, pad in (
+    ("3x3 convolution of 64 channels of [16, 56, 56]", 64, 3, 1),
+    ("1x1 convolution of 64 to 256 channels of [16, 56, 56]", 256, 1, 0),
+):
+    filters = torch.rand(c_out, 64, k, k, device="cuda") - 0.5
+    n_products = 16 * 56 * 56 * c_out * 64 * k * k
+    report(name, "TFLOP/s", lambda: 2 * n_products / device_time(lambda: conv(image, filters, padding=pad), 20) / 1e12)
+filters = torch.rand(64, 1, 3, 3, device="cuda")
+depthwise = lambda: conv(image, filters, padding=1, groups=64)
+report("3x3 depthwise convolution of [16, 64, 56, 56]", "GB/s", lambda: 2 * size / device_time(depthwise, 20) / 1e9)
+report("3x3 maximum of [16, 64, 56, 56]", "GB/s", lambda: 2 * size / device_time(lambda: pool(image, 3, 1), 20) / 1e9)
+report("two [16, 64, 56, 56] joined", "GB/s", lambda: 4 * size / device_time(lambda: torch.cat([image, image], 1), 20) / 1e9)

@@ -16,11 +16,16 @@ use crate::context::{Context, Module};
 use crate::device::{Shared, memory_of};
 use crate::driver::{Argument, DevicePointer, GpuResult, Grid, RawFunction};
 
+pub(crate) mod moves;
+pub(crate) mod windows;
+
 /// The texts of modules, and their names.
-const MODULES: [(&str, &str); 3] = [
+const MODULES: [(&str, &str); 5] = [
     ("pointwise", include_str!("../kernels/pointwise.ptx")),
     ("matrix", include_str!("../kernels/matrix.ptx")),
     ("rows", include_str!("../kernels/rows.ptx")),
+    ("windows", include_str!("../kernels/windows.ptx")),
+    ("moves", include_str!("../kernels/moves.ptx")),
 ];
 
 /// Threads in a block of most kernels.
@@ -32,7 +37,7 @@ const MOST: usize = 1 << 31;
 /// The kernels of a context, loaded when they are needed.
 pub(crate) struct Kernels {
     context: Arc<Context>,
-    modules: [OnceLock<GpuResult<Module>>; 3],
+    modules: [OnceLock<GpuResult<Module>>; 5],
     functions: Mutex<HashMap<&'static str, RawFunction>>,
 }
 
@@ -42,6 +47,8 @@ enum Part {
     Pointwise,
     Matrix,
     Rows,
+    Windows,
+    Moves,
 }
 
 /// Where the elements of an operand lie: the steps along four dimensions.
@@ -590,6 +597,8 @@ mod tests {
             include_str!("../kernels/pointwise.cu"),
             include_str!("../kernels/matrix.cu"),
             include_str!("../kernels/rows.cu"),
+            include_str!("../kernels/windows.cu"),
+            include_str!("../kernels/moves.cu"),
         ];
         for ((name, ptx), source) in MODULES.iter().zip(sources) {
             let expected = format!(

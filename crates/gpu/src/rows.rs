@@ -13,7 +13,9 @@ use crate::device::memory_of;
 
 mod along;
 mod matrix;
+mod moves;
 mod pointwise;
+mod windows;
 
 /// The kernels of GPUs.
 pub const KERNELS: &[OpKernel] = &{
@@ -43,9 +45,32 @@ const N_KERNELS: usize = pointwise::UNARY.len() + pointwise::BINARY.len() + OTHE
 const OTHERS: &[OpKernel] = &[
     kernel("dot", matrix::dot),
     kernel("transpose", matrix::transpose),
-    kernel("reduce", along::reduce),
+    kernel("reduce", along::reduce).accepts(along::takes_reduce),
     kernel("softmax", along::softmax),
-    kernel("norm", along::norm),
+    kernel("norm", along::norm).accepts(along::takes_norm),
+    kernel("conv", windows::conv),
+    kernel("pool", windows::pool).accepts(windows::takes_pool),
+    kernel("reshape", moves::view).on_host(&[1]),
+    kernel("identity", moves::view),
+    kernel("onnx.Flatten", moves::view),
+    kernel("broadcast", moves::broadcast).on_host(&[1]),
+    kernel("tile", moves::tile).on_host(&[1]),
+    kernel("concat", moves::concat),
+    kernel("split", moves::split).on_host(&[1]),
+    kernel("slice", moves::slice).on_host(&[1, 2, 3, 4]),
+    kernel("reverse", moves::reverse),
+    kernel("pad", moves::pad)
+        .on_host(&[1, 3])
+        .accepts(moves::takes_pad),
+    kernel("gather", moves::gather)
+        .types(&[DType::F32, DType::I32, DType::I64])
+        .accepts(moves::takes_gather),
+    kernel("select", moves::select)
+        .types(&[DType::F32, DType::I1])
+        .accepts(moves::takes_select),
+    kernel("cast", moves::cast)
+        .types(&[DType::F32, DType::I32, DType::I64, DType::I1])
+        .accepts(moves::takes_cast),
 ];
 
 const fn kernel(op: &'static str, run: RunFn) -> OpKernel {

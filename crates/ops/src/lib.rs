@@ -30,6 +30,7 @@ mod onnx;
 mod pointwise;
 mod products;
 mod quantized;
+mod query;
 mod structure;
 mod table;
 mod test;
@@ -48,6 +49,7 @@ pub use def::{
 pub use dim::{Dim, Dims, Polynomial};
 pub use fact::{Fact, Facts, MOST_VALUES, product, unknown_dims};
 pub use infer::{Infer, InferCall, InferError, StaticInts, axis_of, broadcast, infer, without};
+pub use query::KernelQuery;
 pub use table::{AddError, AddedRows, Table, intern};
 
 /// The families of operations, each a list of rows.

@@ -1,6 +1,6 @@
 //! [`HostEvaluator`]: kernels for the compiler, which knows none.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,12 +8,13 @@ use tfrt_async::SystemAllocator;
 use tfrt_async::queue::SingleThreadedWorkQueue;
 use tfrt_bef::BefFile;
 use tfrt_compiler::CompileOptions;
-use tfrt_compiler::onnx::{EvaluatedValue, Evaluator, Placement, PrepareRule};
+use tfrt_compiler::onnx::{EvaluatedValue, Evaluator, Placement, PlacementReport, PrepareRule};
 use tfrt_host::memory::LimitedAllocator;
-use tfrt_host::{AnyAsyncValue, DType, DeviceRef};
+use tfrt_host::{AnyAsyncValue, DeviceKind};
 use tfrt_ir::{Attribute, Module};
 use tfrt_kernels::graph::stored::{KERNEL, store};
 use tfrt_kernels::onnx::{kernel_of, prepare_of};
+use tfrt_ops::KernelQuery;
 use tfrt_tensor::Tensor;
 use tfrt_tensor::math::packed_gemm::InstructionSet;
 use tfrt_tensor::op::{OpKernel, Prepare, select};
@@ -61,8 +62,10 @@ pub struct HostEvaluator {
     end: Option<Instant>,
     /// The instruction set that packed weights are laid out for.
     set: InstructionSet,
-    /// The device that nodes are placed on, and the kernels that it has.
-    device: Option<(DeviceRef, Arc<[OpKernel]>)>,
+    /// The device that nodes are placed on, and kernels of devices.
+    device: Option<(Placement, DeviceKind, Arc<[OpKernel]>)>,
+    /// Which nodes were placed, of the model that was compiled last.
+    report: RefCell<Option<PlacementReport>>,
     /// The runtime, made when there is something to evaluate.
     runtime: OnceCell<Runtime>,
 }
@@ -84,6 +87,7 @@ impl HostEvaluator {
             end: None,
             set: InstructionSet::best(),
             device: None,
+            report: RefCell::default(),
             runtime: OnceCell::new(),
         }
     }
@@ -101,14 +105,25 @@ impl HostEvaluator {
         self
     }
 
-    /// Places nodes on a device, where there are kernels for them.
-    pub(crate) fn on_device(
+    /// Places nodes on a device, by its name and kind, where there are kernels for them. The device need not be there while
+    /// a model is compiled.
+    pub fn on_device(
         mut self,
-        device: DeviceRef,
+        name: &str,
+        kind: DeviceKind,
         kernels: Arc<[OpKernel]>,
     ) -> HostEvaluator {
-        self.device = Some((device, kernels));
+        let placement = Placement {
+            name: name.to_owned(),
+            kind: kind.name().to_owned(),
+        };
+        self.device = Some((placement, kind, kernels));
         self
+    }
+
+    /// Takes the report on the model that was compiled last: which nodes were placed on the device.
+    pub(crate) fn take_report(&self) -> Option<PlacementReport> {
+        self.report.take()
     }
 
     /// Checks that the device is there that options ask for.
@@ -173,26 +188,33 @@ impl Evaluator for HostEvaluator {
     }
 
     fn device(&self) -> Option<Placement> {
-        let (device, _) = self.device.as_ref()?;
-        Some(Placement {
-            name: device.name().to_owned(),
-            kind: device.kind().name().to_owned(),
-        })
+        self.device
+            .as_ref()
+            .map(|(placement, ..)| placement.clone())
     }
 
-    fn runs_on_device(&self, row: &str, types: &[Option<DType>]) -> bool {
-        self.device.as_ref().is_some_and(|(device, kernels)| {
-            select(kernels, row, device.kind(), types.iter().copied()).is_some()
-        })
+    fn runs_on_device(&self, node: &KernelQuery<'_>) -> bool {
+        let device = self.device.as_ref();
+        device.is_some_and(|(_, kind, kernels)| select(kernels, *kind, node).is_some())
+    }
+
+    fn placed(&self, report: PlacementReport) {
+        self.report.replace(Some(report));
+    }
+
+    fn read_on_host(&self, node: &KernelQuery<'_>) -> &'static [usize] {
+        let device = self.device.as_ref();
+        let kernel = device.and_then(|(_, kind, kernels)| select(kernels, *kind, node));
+        kernel.map_or(&[], |kernel| kernel.on_host)
     }
 
     fn prepares(&self, row: &str) -> Option<PrepareRule> {
         prepare_of(row).map(prepares)
     }
 
-    fn prepares_on_device(&self, row: &str, types: &[Option<DType>]) -> Option<PrepareRule> {
-        let (device, kernels) = self.device.as_ref()?;
-        let kernel = select(kernels, row, device.kind(), types.iter().copied())?;
+    fn prepares_on_device(&self, node: &KernelQuery<'_>) -> Option<PrepareRule> {
+        let (_, kind, kernels) = self.device.as_ref()?;
+        let kernel = select(kernels, *kind, node)?;
         kernel.prepare.map(prepares)
     }
 }

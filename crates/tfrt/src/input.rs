@@ -706,6 +706,9 @@ fn lower_with(
         let context = Context::new(evaluator).dialects(formats.dialects());
         let told = onnx::pipeline(&mut module, passes, &context)?;
         options.warn(told);
+        if let Some(report) = evaluator.take_report() {
+            options.placed(&report)?;
+        }
     } else {
         refuse_outside_models(&module)?;
     }

@@ -189,9 +189,10 @@ pub use formats::{Format, Formats};
 pub use host_tensor::{OwnedReading, OwnedView, OwnedWriting, Tensor, View};
 #[doc(inline)]
 pub use model::Model;
-pub use open_options::{OpenOptions, Warnings};
+pub use open_options::{OpenOptions, Placements, Warnings};
 pub use program::{Function, Program};
 pub use runtime::{Runtime, RuntimeBuilder};
+pub use tfrt_compiler::onnx::{HostNodes, PlacementReport};
 pub use untrusted::Untrusted;
 
 /// A library of kernels that is built on TensorFlow's C headers.

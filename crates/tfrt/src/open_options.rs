@@ -3,7 +3,8 @@
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tfrt_ir::{Diagnostics, similar};
+use tfrt_compiler::onnx::{HostNodes, PlacementReport};
+use tfrt_ir::{Diagnostic, Diagnostics, similar};
 
 use crate::error::OpenError;
 use crate::model::{Dim, ValueInfo};
@@ -42,8 +43,31 @@ pub struct OpenOptions {
     dims: Vec<(String, usize)>,
     optimize: bool,
     device: Option<String>,
+    strict_device: bool,
     warnings: Option<Warnings>,
+    placements: Option<Placements>,
 }
+
+/// A list of reports that opening models for a device adds to ([`OpenOptions::placements`]). Clones are the same list.
+#[derive(Clone, Debug, Default)]
+pub struct Placements {
+    told: Arc<Mutex<Vec<PlacementReport>>>,
+}
+
+impl Placements {
+    /// Takes what is in the list.
+    pub fn take(&self) -> Vec<PlacementReport> {
+        mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl PartialEq for Placements {
+    fn eq(&self, other: &Placements) -> bool {
+        Arc::ptr_eq(&self.told, &other.told)
+    }
+}
+
+impl Eq for Placements {}
 
 /// A list of warnings that opening models adds to ([`OpenOptions::warnings`]). Clones are the same list.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +102,9 @@ impl OpenOptions {
             dims: Vec::new(),
             optimize: true,
             device: None,
+            strict_device: false,
             warnings: None,
+            placements: None,
         }
     }
 
@@ -124,6 +150,49 @@ impl OpenOptions {
     pub fn device(mut self, name: impl Into<String>) -> OpenOptions {
         self.device = Some(name.into());
         self
+    }
+
+    /// Sets whether a model is refused of which some nodes have no kernel on the [device](Self::device), instead of running
+    /// these on the host; the error names them. Default: `false`. A model that is compiled already stays as it is.
+    #[must_use]
+    pub fn strict_device(mut self, strict: bool) -> OpenOptions {
+        self.strict_device = strict;
+        self
+    }
+
+    /// Sets where it is told which nodes of a model run on the [device](Self::device), which on the host, and how many tensors
+    /// are copied between in each call. Default: nowhere.
+    #[must_use]
+    pub fn placements(mut self, placements: Placements) -> OpenOptions {
+        self.placements = Some(placements);
+        self
+    }
+
+    /// Hears how the nodes of a model were placed.
+    ///
+    /// # Errors
+    ///
+    /// The list of the nodes without a kernel on the device, if there are any and these are not to run elsewhere.
+    pub(crate) fn placed(&self, report: &PlacementReport) -> Result<(), Diagnostics> {
+        if let Some(Placements { told }) = &self.placements {
+            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            told.push(report.clone());
+        }
+        if !self.strict_device || report.on_host.is_empty() {
+            return Ok(());
+        }
+        let listed = report.on_host.iter().take(MAX_LISTED);
+        let mut listed: Vec<String> = listed.map(HostNodes::to_string).collect();
+        match report.on_host.len() - listed.len() {
+            0 => {}
+            more => listed.push(format!("and {more} more")),
+        }
+        let (n, device) = (report.n_on_host(), report.device.escape_debug());
+        let nodes = if n == 1 { "node has" } else { "nodes have" };
+        let message = format!("{n} {nodes} no kernel on {device}: {}", listed.join("; "));
+        let mut errors = Diagnostics::default();
+        errors.push(Diagnostic::error(tfrt_compiler::codes::GRAPH, message));
+        errors.into_result()
     }
 
     /// Returns the name of the device that nodes are placed on.

@@ -205,9 +205,13 @@ pub struct RunOptions {
     #[cfg(feature = "plugins")]
     #[command(flatten)]
     pub plugins: UsedPlugins,
-    /// Run what a model has for this device there, and the rest on the processor: `cpu:0`, `gpu:0`
+    /// Run what a model has kernels for on this device there, and the rest on the processor: `cpu:0`, `gpu:0`
     #[arg(long, value_name = "NAME", value_parser = DeviceOption::parse, conflicts_with = "untrusted")]
     pub device: Option<DeviceOption>,
+
+    /// Refuse a model of which some nodes have no kernel on the device, and name them
+    #[arg(long, requires = "device")]
+    pub strict_device: bool,
 
     #[command(flatten)]
     pub limits: LimitOptions,
@@ -399,6 +403,7 @@ impl TestingOptions {
 Examples:
   tfrt check *.mlir
   tfrt check model.onnx                     all operators that have no kernel
+  tfrt check --device gpu:0 model.onnx      nodes that have no kernel there; no GPU is needed
   tfrt check --json program.bef")]
 pub struct CheckOptions {
     /// Programs and models: MLIR text, ONNX or BEF bytes, or - once for standard input
@@ -408,6 +413,14 @@ pub struct CheckOptions {
     /// Report as one JSON object
     #[arg(long)]
     pub json: bool,
+
+    /// Say which nodes of models have no kernel on this device and so run on the processor
+    #[arg(long, value_name = "NAME", value_parser = DeviceOption::parse)]
+    pub device: Option<DeviceOption>,
+
+    /// Reject a model that has such nodes
+    #[arg(long, requires = "device")]
+    pub strict_device: bool,
 
     #[command(flatten)]
     pub dims: DimOptions,

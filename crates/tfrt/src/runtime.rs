@@ -195,7 +195,9 @@ impl Runtime {
             None => None,
         };
         let placed = |evaluator: HostEvaluator| match &device {
-            Some(device) => evaluator.on_device(device.clone(), self.op_kernels.clone()),
+            Some(device) => {
+                evaluator.on_device(device.name(), device.kind(), self.op_kernels.clone())
+            }
             None => evaluator,
         };
         let (file, weights) = match &self.untrusted {

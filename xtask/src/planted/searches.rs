@@ -83,6 +83,15 @@ pub static RANGES: Search = Search {
     seconds: 60,
 };
 
+/// GPUs on the simulated driver, and what that finds.
+pub static GPU: Search = Search {
+    method: "simulated GPU",
+    tests: &["-p", "tfrt-gpu", "--test", "library"],
+    filter: &["device", "findings", "memory", "sim"],
+    variable: None,
+    seconds: 300,
+};
+
 /// Tensors in any layout against the definition of each operation.
 pub static PROPERTIES: Search = Search {
     method: "property tests: tensors",

@@ -3,6 +3,7 @@
 use expect_test::Expect;
 use tfrt_bef::DType;
 use tfrt_ir::{Module, Source, parse};
+use tfrt_ops::KernelQuery;
 
 use crate::legalize::Context;
 use crate::onnx::{EvaluatedValue, Evaluator, Placement, PrepareRule};
@@ -23,11 +24,26 @@ impl Evaluator for Kernels {
         })
     }
 
-    fn runs_on_device(&self, row: &str, types: &[Option<DType>]) -> bool {
-        ["add", "toy.Wave"].contains(&row) && types.iter().all(|dtype| *dtype == Some(DType::F32))
+    fn runs_on_device(&self, node: &KernelQuery<'_>) -> bool {
+        let (is_known, types) = match node.op {
+            "add" | "toy.Wave" => (true, node.types),
+            "reduce" => (node.attrs.text("kind") == "sum", node.types),
+            "norm" => (node.n_results == Some(1), node.types),
+            "reshape" => (true, &node.types[..1]),
+            "cast" => return true,
+            _ => return false,
+        };
+        is_known && types.iter().all(|dtype| *dtype == Some(DType::F32))
     }
 
-    fn prepares_on_device(&self, _: &str, _: &[Option<DType>]) -> Option<PrepareRule> {
+    fn read_on_host(&self, node: &KernelQuery<'_>) -> &'static [usize] {
+        match node.op {
+            "reshape" => &[1],
+            _ => &[],
+        }
+    }
+
+    fn prepares_on_device(&self, _: &KernelQuery<'_>) -> Option<PrepareRule> {
         Some(PrepareRule {
             inputs: &[1],
             types: &[],

@@ -1,14 +1,17 @@
 //! [`DeviceOpHandler`]: finds rows by the kernels that a device beside the host has.
 //!
-//! A client chooses the device by asking its handler; [`select`] chooses the kernel at each call, by the types of the
-//! operands. Tensors of the host are copied to the device when a kernel needs them, after attributes and extents were
-//! read from them; tensors of other devices are copied to this one before the call.
+//! A client chooses the device by asking its handler; [`select`] chooses the kernel at each call, by types, attributes and
+//! number of results. Tensors of the host are copied to the device when a kernel needs them, after attributes and extents
+//! were read from them; tensors of other devices are copied to this one before the call.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tfrt_host::{AnyAsyncValue, DType, DeviceId, DeviceRef, Error};
-use tfrt_tensor::op::{OpCall as KernelCall, OpKernel, Operands as _, select};
+use tfrt_ops::{Attrs, KernelQuery};
+use tfrt_tensor::op::{
+    OpCall as KernelCall, OpKernel, Operands as _, has_kernel, no_kernel, select,
+};
 use tfrt_tensor::{NoValue, Tensor, TensorFormat, device_of, transfer};
 
 use super::operands::OperandSource;
@@ -95,28 +98,36 @@ impl OpHandler for DeviceOpHandler {
 }
 
 impl DeviceKernels {
-    /// Returns the kernel of a row for operands of these types, as far as they are known.
-    fn select(&self, row: Row, types: &[Option<DType>]) -> Option<&OpKernel> {
-        let types = types.iter().copied();
-        select(&self.all, row.op.name, self.device.kind(), types)
+    /// Returns the kernel of a call, or the error that none takes it.
+    fn expect(&self, op: &str, query: &KernelQuery<'_>) -> Result<&OpKernel, Error> {
+        let found = select(&self.all, self.device.kind(), query);
+        found.ok_or_else(|| no_kernel(&self.all, &self.device, op, query))
     }
 
-    /// Returns the kernel of a row, or the error that none takes the types.
-    fn expect(&self, row: Row, op: &str, types: &[Option<DType>]) -> Result<&OpKernel, Error> {
-        self.select(row, types).ok_or_else(|| {
-            let found: Vec<String> = types.iter().flatten().map(DType::to_string).collect();
-            let (device, found) = (self.device.name(), found.join(", "));
-            Error::invalid_argument(format!(
-                "{op}: no kernel on {device} takes operands of {found}"
-            ))
-        })
+    /// Returns the error that no kernel of a row takes operands of these types, if that is so. Attributes are looked at when
+    /// the call runs.
+    fn check_types(&self, row: Row, op: &str, types: &[Option<DType>]) -> Result<(), Error> {
+        let (kind, name) = (self.device.kind(), row.op.name);
+        let is_for = |kernel: &OpKernel| {
+            kernel.op == name && kernel.device == kind && kernel.takes_types(types)
+        };
+        if self.all.iter().any(is_for) {
+            return Ok(());
+        }
+        let query = KernelQuery {
+            op: name,
+            attrs: Attrs::new(&(), &[]),
+            types,
+            n_results: None,
+        };
+        Err(no_kernel(&self.all, &self.device, op, &query))
     }
 }
 
 impl Row {
     /// Returns the definition of the operation on a device, if the device has a kernel of the row.
     fn on_device(self, kernels: &DeviceKernels) -> Option<OpDefinition> {
-        if !self.is_callable() || kernels.select(self, &[]).is_none() {
+        if !self.is_callable() || !has_kernel(&kernels.all, self.op.name, kernels.device.kind()) {
             return None;
         }
         let (for_types, for_runs) = (kernels.clone(), kernels.clone());
@@ -124,7 +135,7 @@ impl Row {
         let definition = OpDefinition::new(self.called(), run)
             .moves_inputs()
             .metadata(move |call| {
-                for_types.expect(self, call.op, &self.operand_types(call))?;
+                for_types.check_types(self, call.op, &self.operand_types(call))?;
                 self.metadata(call, None)
             })
             // What is long is done by the device.
@@ -152,12 +163,24 @@ impl Row {
                 .clone()
                 .map(|tensor| Some(tensor?.metadata().dtype));
             let types: SmallVec<[Option<DType>; 4]> = types.collect();
-            let kernel = kernels.expect(self, op, &types)?;
-            let there = |tensor: Option<&Tensor>| match tensor {
+            let query = KernelQuery {
+                op: self.op.name,
+                attrs,
+                types: &types,
+                n_results: Some(n_results),
+            };
+            let kernel = kernels.expect(op, &query)?;
+            let there = |(place, tensor): (usize, Option<&Tensor>)| match tensor {
+                Some(tensor) if kernel.on_host.contains(&place) => {
+                    Ok(AnyAsyncValue::new::<Tensor>(tensor.clone()))
+                }
                 Some(tensor) => Ok(transfer(tensor, device, execution)?.into_any()),
                 None => Ok(AnyAsyncValue::new(NoValue)),
             };
-            let inputs: Vec<AnyAsyncValue> = operands.map(there).collect::<Result<_, Error>>()?;
+            let inputs: Vec<AnyAsyncValue> = operands
+                .enumerate()
+                .map(there)
+                .collect::<Result<_, Error>>()?;
             let results = (kernel.run)(&KernelCall {
                 op: self.op,
                 attrs,

@@ -2,6 +2,7 @@
 
 use tfrt_host::Error;
 use tfrt_host::device::DeviceSlice;
+use tfrt_ops::KernelQuery;
 use tfrt_tensor::op::{DeviceCall, OpCall, OpResults};
 
 use super::{axis_of, begin, dims, elements, float, queue, rearrange, row_major, scratch};
@@ -15,14 +16,25 @@ struct Reduction {
     is_mean: bool,
 }
 
-fn reduction(call: &DeviceCall<'_>) -> Result<Reduction, Error> {
+/// Returns whether there is a kernel for the kind of a reduction.
+pub(super) fn takes_reduce(query: &KernelQuery<'_>) -> bool {
+    reduction(query.attrs.text("kind")).is_some()
+}
+
+/// Returns whether a normalisation is one of inference, of which the first result alone is taken.
+pub(super) fn takes_norm(query: &KernelQuery<'_>) -> bool {
+    query.n_results.is_none_or(|n_results| n_results <= 1) && !query.attrs.flag("training")
+}
+
+/// Returns how elements are reduced; `None` if there is no kernel for the kind.
+fn reduction(kind: &str) -> Option<Reduction> {
     let of = |before, join, after| Reduction {
         before,
         join,
         after,
         is_mean: false,
     };
-    Ok(match call.attrs.text("kind") {
+    Some(match kind {
         "sum" => of(None, "reduce_sum_f32", None),
         "mean" => Reduction {
             is_mean: true,
@@ -35,16 +47,23 @@ fn reduction(call: &DeviceCall<'_>) -> Result<Reduction, Error> {
         "l2" => of(Some("square_f32"), "reduce_sum_f32", Some("sqrt_f32")),
         "sum_square" => of(Some("square_f32"), "reduce_sum_f32", None),
         "log_sum" => of(None, "reduce_sum_f32", Some("log_f32")),
-        other => {
-            let message = format!("{}: no kernel on GPUs for the kind {other}", call.name);
-            return Err(Error::unimplemented(message));
-        }
+        _ => return None,
     })
+}
+
+/// Makes the error that a kernel was called for a kind that it does not accept.
+#[cold]
+fn unexpected(call: &DeviceCall<'_>, kind: &str) -> Error {
+    Error::unimplemented(format!(
+        "{}: no kernel on GPUs for the kind {kind}",
+        call.name
+    ))
 }
 
 pub(super) fn reduce(call: &OpCall<'_>) -> Result<OpResults, Error> {
     let (call, out, done) = begin(call)?;
-    let how = reduction(&call)?;
+    let kind = call.attrs.text("kind");
+    let how = reduction(kind).ok_or_else(|| unexpected(&call, kind))?;
     let from = dims(call.input(0)?);
     let stated = call.attrs.ints("axes").unwrap_or_default();
     let mut is_reduced = vec![stated.is_empty() && !call.attrs.flag("none_if_empty"); from.len()];
@@ -139,10 +158,6 @@ pub(super) fn softmax(call: &OpCall<'_>) -> Result<OpResults, Error> {
 }
 
 pub(super) fn norm(call: &OpCall<'_>) -> Result<OpResults, Error> {
-    if call.n_results > 1 {
-        let message = "norm: no kernel on GPUs gives mean and variance as well";
-        return Err(Error::unimplemented(message));
-    }
     let (call, out, done) = begin(call)?;
     let from = dims(&out);
     let kind = call.attrs.text("kind").to_owned();
@@ -190,9 +205,6 @@ pub(super) fn norm(call: &OpCall<'_>) -> Result<OpResults, Error> {
         }
         "group" => groups(usize::try_from(call.attrs.int("groups").unwrap_or(1)).unwrap_or(0))?,
         "instance" => groups(n_channels)?,
-        "batch" if call.attrs.flag("training") => {
-            return Err(Error::unimplemented("norm: no kernel on GPUs trains"));
-        }
         "batch" => {
             let channels = [
                 call.input(1)?,

@@ -35,6 +35,7 @@ pub(super) const UNARY: &[(&str, &str)] = &[
     ("elu", "elu_f32"),
     ("leaky_relu", "leaky_relu_f32"),
     ("hard_sigmoid", "hard_sigmoid_f32"),
+    ("onnx.HardSwish", "hard_swish_f32"),
 ];
 
 /// Rows of two operands, and their kernels.

@@ -2,5 +2,6 @@
 
 mod device;
 mod findings;
+mod memory;
 mod rows;
 mod sim;

@@ -7,12 +7,16 @@ use tfrt_corert::{CoreRuntime, OpAttrs, TensorHandle};
 use tfrt_gpu::driver::Driver;
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{DType, DeviceRef, Error, HostContext};
-use tfrt_tensor::{Tensor, TensorFormat};
+use tfrt_tensor::{Bool, Tensor, TensorFormat};
 
 /// A call of an operation on random operands.
 struct Case {
     op: &'static str,
     shapes: &'static [&'static [usize]],
+    /// The types of those, f32 if there are none.
+    types: &'static [DType],
+    /// Operands behind those: lists of i64.
+    lists: &'static [&'static [i64]],
     attributes: &'static [(&'static str, Value)],
     /// Operands lie between these.
     range: (f32, f32),
@@ -26,6 +30,7 @@ enum Value {
     Float(f32),
     Ints(&'static [i64]),
     Text(&'static str),
+    Type(DType),
 }
 
 const fn case(
@@ -37,6 +42,8 @@ const fn case(
     Case {
         op,
         shapes,
+        types: &[],
+        lists: &[],
         attributes: &[],
         range,
         tolerance,
@@ -47,10 +54,19 @@ impl Case {
     const fn with(self, attributes: &'static [(&'static str, Value)]) -> Case {
         Case { attributes, ..self }
     }
+
+    const fn of(self, types: &'static [DType]) -> Case {
+        Case { types, ..self }
+    }
+
+    const fn lists(self, lists: &'static [&'static [i64]]) -> Case {
+        Case { lists, ..self }
+    }
 }
 
 const ONE: &[&[usize]] = &[&[3, 337]];
 const TWO: &[&[usize]] = &[&[3, 337], &[3, 337]];
+const TWO_AND_ONE: &[&[usize]] = &[&[3, 4], &[3, 4], &[4]];
 const WIDE: (f32, f32) = (-8.0, 8.0);
 
 /// Every row, in the forms that differ.
@@ -82,6 +98,7 @@ const CASES: &[Case] = &[
     case("leaky_relu", ONE, WIDE, 0.0).with(&[("alpha", Value::Float(0.1))]),
     case("hard_sigmoid", ONE, WIDE, 1e-6)
         .with(&[("alpha", Value::Float(0.3)), ("beta", Value::Float(0.4))]),
+    case("onnx.HardSwish", ONE, WIDE, 1e-6),
     case("add", TWO, WIDE, 0.0),
     case("add", &[&[4, 5, 6], &[6]], WIDE, 0.0),
     case("add", &[&[4, 1, 6], &[5, 1]], WIDE, 0.0),
@@ -158,6 +175,136 @@ const CASES: &[Case] = &[
         1e-5,
     )
     .with(&[("kind", Value::Text("batch"))]),
+    case("conv", &[&[2, 3, 6, 7], &[4, 3, 3, 3], &[4]], WIDE, 1e-4)
+        .with(&[("pads", Value::Ints(&[1, 1, 1, 1]))]),
+    case("conv", &[&[1, 4, 9, 8], &[4, 1, 3, 2], &[4]], WIDE, 1e-4).with(&[
+        ("groups", Value::Int(4)),
+        ("strides", Value::Ints(&[2, 1])),
+        ("dilations", Value::Ints(&[1, 2])),
+        ("pads", Value::Ints(&[0, 1, 2, 1])),
+    ]),
+    case("conv", &[&[2, 6, 5, 13], &[34, 3, 3, 3], &[34]], WIDE, 1e-4).with(&[
+        ("groups", Value::Int(2)),
+        ("strides", Value::Ints(&[1, 2])),
+        ("pads", Value::Ints(&[1, 0, 1, 2])),
+    ]),
+    case("conv", &[&[1, 17, 3, 23], &[65, 17, 1, 1]], WIDE, 1e-4),
+    case("conv", &[&[1, 20, 11], &[16, 20, 3], &[16]], WIDE, 1e-4).with(&[
+        ("auto_pad", Value::Text("SAME_LOWER")),
+        ("strides", Value::Ints(&[2])),
+    ]),
+    case("conv", &[&[1, 2, 4, 5, 6], &[3, 2, 2, 3, 2]], WIDE, 1e-4)
+        .with(&[("auto_pad", Value::Text("SAME_UPPER"))]),
+    case("conv", &[&[1, 0, 4, 5], &[3, 0, 2, 3]], WIDE, 0.0),
+    case("conv", &[&[2, 4, 5, 4], &[4, 3, 3, 2], &[6]], WIDE, 1e-4).with(&[
+        ("transposed", Value::Int(1)),
+        ("groups", Value::Int(2)),
+        ("strides", Value::Ints(&[2, 3])),
+        ("dilations", Value::Ints(&[1, 2])),
+        ("pads", Value::Ints(&[1, 0, 0, 1])),
+        ("output_padding", Value::Ints(&[1, 0])),
+    ]),
+    case("conv", &[&[1, 2, 5], &[2, 3, 3]], WIDE, 1e-4).with(&[
+        ("transposed", Value::Int(1)),
+        ("strides", Value::Ints(&[2])),
+        ("output_shape", Value::Ints(&[10])),
+    ]),
+    case("pool", &[&[2, 3, 7, 8]], WIDE, 0.0).with(&[
+        ("kind", Value::Text("max")),
+        ("kernel_shape", Value::Ints(&[3, 3])),
+        ("strides", Value::Ints(&[2, 2])),
+        ("pads", Value::Ints(&[1, 1, 1, 1])),
+    ]),
+    case("pool", &[&[1, 3, 7, 8]], WIDE, 1e-5).with(&[
+        ("kind", Value::Text("mean")),
+        ("kernel_shape", Value::Ints(&[3, 2])),
+        ("strides", Value::Ints(&[2, 3])),
+        ("pads", Value::Ints(&[1, 0, 1, 0])),
+        ("ceil_mode", Value::Int(1)),
+    ]),
+    case("pool", &[&[1, 3, 7, 8]], WIDE, 1e-5).with(&[
+        ("kind", Value::Text("mean")),
+        ("kernel_shape", Value::Ints(&[3, 3])),
+        ("strides", Value::Ints(&[2, 2])),
+        ("pads", Value::Ints(&[1, 1, 1, 1])),
+        ("ceil_mode", Value::Int(1)),
+        ("count_include_pad", Value::Int(1)),
+    ]),
+    case("pool", &[&[1, 3, 9]], WIDE, 1e-5).with(&[
+        ("kind", Value::Text("lp")),
+        ("kernel_shape", Value::Ints(&[2])),
+        ("p", Value::Int(3)),
+    ]),
+    case("pool", &[&[2, 3, 5, 6]], WIDE, 1e-5)
+        .with(&[("kind", Value::Text("mean")), ("whole", Value::Int(1))]),
+    case("pool", &[&[2, 3, 5, 6]], WIDE, 0.0)
+        .with(&[("kind", Value::Text("max")), ("whole", Value::Int(1))]),
+    case("reshape", &[&[4, 6]], WIDE, 0.0).lists(&[&[2, -1, 3]]),
+    case("identity", ONE, WIDE, 0.0),
+    case("onnx.Flatten", &[&[2, 3, 4]], WIDE, 0.0).with(&[("axis", Value::Int(2))]),
+    case("broadcast", &[&[4, 1, 3]], WIDE, 0.0).lists(&[&[2, 1, 5, 3]]),
+    case("tile", &[&[4, 1, 3]], WIDE, 0.0).lists(&[&[2, 3, 1]]),
+    case("concat", &[&[2, 3, 4], &[2, 1, 4], &[2, 5, 4]], WIDE, 0.0)
+        .with(&[("axis", Value::Int(1))]),
+    case("concat", &[&[3, 2], &[0, 2], &[1, 2]], WIDE, 0.0).with(&[("axis", Value::Int(0))]),
+    case("split", &[&[2, 5, 3]], WIDE, 0.0)
+        .lists(&[&[2, 3]])
+        .with(&[("axis", Value::Int(1)), ("n", Value::Int(2))]),
+    case("slice", &[&[5, 6, 7]], WIDE, 0.0).lists(&[&[1, -2], &[4, 100], &[0, 2], &[1, 1]]),
+    case("slice", &[&[5, 6, 7]], WIDE, 0.0).lists(&[&[-1, 1], &[-100, 6], &[1, 2], &[-2, 3]]),
+    case("slice", &[&[5, 6]], WIDE, 0.0).lists(&[&[3], &[3]]),
+    case("reverse", &[&[3, 4, 5]], WIDE, 0.0).with(&[("axes", Value::Ints(&[0, 2]))]),
+    case("pad", &[&[2, 3, 4]], WIDE, 0.0).lists(&[&[0, 1, 2, 1, 0, -1]]),
+    case("pad", &[&[2, 3, 5]], WIDE, 0.0)
+        .lists(&[&[0, 2, 3, 0, 1, 2]])
+        .with(&[("mode", Value::Text("reflect"))]),
+    case("pad", &[&[2, 3, 5]], WIDE, 0.0)
+        .lists(&[&[1, 2, 3, 0, 1, 2]])
+        .with(&[("mode", Value::Text("edge"))]),
+    case("pad", &[&[2, 3, 5]], WIDE, 0.0)
+        .lists(&[&[1, 2, 3, 0, 1, 2]])
+        .with(&[("mode", Value::Text("wrap"))]),
+    case("gather", &[&[5, 6]], WIDE, 0.0).lists(&[&[4, 0, -1, 2]]),
+    case("gather", &[&[2, 6, 3]], WIDE, 0.0)
+        .lists(&[&[5, 1]])
+        .with(&[("axis", Value::Int(1))]),
+    case("gather", &[&[5, 6]], WIDE, 0.0)
+        .of(&[DType::I64])
+        .lists(&[&[4, 0]]),
+    case("select", &[&[3, 1], &[3, 4], &[4]], WIDE, 0.0).of(&[DType::I1, DType::F32, DType::F32]),
+    case("select", TWO_AND_ONE, WIDE, 0.0).of(&[DType::I1, DType::I1, DType::I1]),
+    case("cast", ONE, WIDE, 0.0).with(&[("to", Value::Type(DType::I32))]),
+    case("cast", ONE, WIDE, 0.0).with(&[("to", Value::Type(DType::I64))]),
+    case("cast", ONE, (-1e10, 1e10), 0.0).with(&[("to", Value::Type(DType::I32))]),
+    case("cast", ONE, WIDE, 0.0).with(&[("to", Value::Type(DType::I1))]),
+    case("cast", ONE, WIDE, 0.0).with(&[("to", Value::Type(DType::F32))]),
+    case("cast", ONE, (-3e9, 3e9), 0.0)
+        .of(&[DType::I64])
+        .with(&[("to", Value::Type(DType::F32))]),
+    case("cast", ONE, (-3e9, 3e9), 0.0)
+        .of(&[DType::I64])
+        .with(&[("to", Value::Type(DType::I32))]),
+    case("cast", ONE, (-3.0, 3.0), 0.0)
+        .of(&[DType::I64])
+        .with(&[("to", Value::Type(DType::I1))]),
+    case("cast", ONE, WIDE, 0.0)
+        .of(&[DType::I32])
+        .with(&[("to", Value::Type(DType::F32))]),
+    case("cast", ONE, WIDE, 0.0)
+        .of(&[DType::I32])
+        .with(&[("to", Value::Type(DType::I64))]),
+    case("cast", ONE, (-2.0, 2.0), 0.0)
+        .of(&[DType::I32])
+        .with(&[("to", Value::Type(DType::I1))]),
+    case("cast", ONE, WIDE, 0.0)
+        .of(&[DType::I1])
+        .with(&[("to", Value::Type(DType::F32))]),
+    case("cast", ONE, WIDE, 0.0)
+        .of(&[DType::I1])
+        .with(&[("to", Value::Type(DType::I32))]),
+    case("cast", ONE, WIDE, 0.0)
+        .of(&[DType::I1])
+        .with(&[("to", Value::Type(DType::I64))]),
 ];
 
 /// Cases that take a simulated GPU too long.
@@ -172,6 +319,31 @@ const LARGE: &[Case] = &[
     case("reduce", &[&[1000, 3000]], (-1.0, 1.0), 1e-4)
         .with(&[("kind", Value::Text("sum")), ("axes", Value::Ints(&[0]))]),
     case("transpose", &[&[1000, 3001]], WIDE, 0.0),
+    case(
+        "conv",
+        &[&[8, 64, 56, 56], &[64, 64, 3, 3], &[64]],
+        (-1.0, 1.0),
+        1e-4,
+    )
+    .with(&[("pads", Value::Ints(&[1, 1, 1, 1]))]),
+    case(
+        "conv",
+        &[&[4, 256, 14, 14], &[512, 256, 1, 1]],
+        (-1.0, 1.0),
+        1e-4,
+    )
+    .with(&[("strides", Value::Ints(&[2, 2]))]),
+    case(
+        "conv",
+        &[&[4, 96, 56, 56], &[96, 1, 3, 3], &[96]],
+        (-1.0, 1.0),
+        1e-4,
+    )
+    .with(&[
+        ("pads", Value::Ints(&[1, 1, 1, 1])),
+        ("groups", Value::Int(96)),
+    ]),
+    case("gather", &[&[30000, 384]], WIDE, 0.0).lists(&[&[29999, 0, 101, 2054, -1]]),
 ];
 
 /// A host with a GPU.
@@ -199,6 +371,33 @@ impl Bed {
         tensor.ok_or_else(|| value.error().expect("it is settled").clone())
     }
 
+    /// Makes an operand of a type by numbers: truth values say whether these are above 0.
+    fn operand(
+        &self,
+        shape: &[usize],
+        values: &[f32],
+        dtype: DType,
+    ) -> Result<TensorHandle, Error> {
+        let values = values.iter();
+        match dtype {
+            DType::I32 => {
+                let values: Vec<i32> = values.map(|one| *one as i32).collect();
+                self.core.dense(shape, &values)
+            }
+            DType::I64 => {
+                let values: Vec<i64> = values.map(|one| *one as i64).collect();
+                self.core.dense(shape, &values)
+            }
+            DType::I1 => {
+                let values: Vec<Bool> = values.map(|one| Bool::from(*one > 0.0)).collect();
+                self.core.dense(shape, &values)
+            }
+            _ => self
+                .core
+                .dense(shape, &values.copied().collect::<Vec<f32>>()),
+        }
+    }
+
     fn run(&self, case: &Case, seed: u32, is_on_gpu: bool) -> Result<(DType, Vec<f32>), Error> {
         let handler = match is_on_gpu {
             true => self.core.on(&self.device)?,
@@ -211,14 +410,15 @@ impl Bed {
             random ^= random << 5;
             case.range.0 + (case.range.1 - case.range.0) * (random >> 8) as f32 / (1 << 24) as f32
         };
-        let operands: Vec<TensorHandle> = case
-            .shapes
-            .iter()
-            .map(|shape| {
-                let values: Vec<f32> = (0..shape.iter().product()).map(|_| draw()).collect();
-                self.core.dense(shape, &values)
-            })
-            .collect::<Result<_, _>>()?;
+        let mut operands: Vec<TensorHandle> = Vec::new();
+        for (index, shape) in case.shapes.iter().enumerate() {
+            let values: Vec<f32> = (0..shape.iter().product()).map(|_| draw()).collect();
+            let dtype = case.types.get(index).copied().unwrap_or(DType::F32);
+            operands.push(self.operand(shape, &values, dtype)?);
+        }
+        for list in case.lists {
+            operands.push(self.core.dense(&[list.len()], list)?);
+        }
         let mut attributes = OpAttrs::new();
         for (name, value) in case.attributes {
             match *value {
@@ -226,6 +426,7 @@ impl Bed {
                 Value::Float(value) => attributes.set(name, value)?,
                 Value::Text(value) => attributes.set(name, value)?,
                 Value::Ints(value) => attributes.set(name, value)?,
+                Value::Type(value) => attributes.set(name, value)?,
             };
         }
         let context = self.core.context();
@@ -240,6 +441,14 @@ impl Bed {
         let reading = dense.read()?;
         let values = match dtype {
             DType::F32 => reading.elements::<f32>()?.to_vec(),
+            DType::I32 => {
+                let numbers = reading.elements::<i32>()?.iter();
+                numbers.map(|one| *one as f32).collect()
+            }
+            DType::I64 => {
+                let numbers = reading.elements::<i64>()?.iter();
+                numbers.map(|one| *one as f32).collect()
+            }
             _ => reading
                 .bytes()
                 .iter()

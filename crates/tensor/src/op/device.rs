@@ -1,8 +1,10 @@
 //! [`DeviceCall`]: a call of an operation on a device beside the host, as the device's kernels see it.
 
 use smallvec::SmallVec;
-use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, DeviceRef, Error, ExecutionContext, Promise};
-use tfrt_ops::{Attrs, Fact, infer};
+use tfrt_host::{
+    AnyAsyncValue, AsyncValue, Chain, DType, DeviceRef, Error, ExecutionContext, Promise,
+};
+use tfrt_ops::{Attrs, Dim, Fact, infer};
 
 use super::{OpCall, OpResults};
 use crate::{DeviceTensor, Tensor, TensorMetadata, allocate_on};
@@ -38,6 +40,8 @@ pub struct DeviceCall<'a> {
     /// The request that it runs for.
     pub execution: &'a ExecutionContext,
     inputs: SmallVec<[Option<DeviceTensor>; 2]>,
+    /// Integers of the operands that are on the host, empty for others.
+    numbers: SmallVec<[Option<Vec<i64>>; 2]>,
     results: SmallVec<[Fact; 1]>,
 }
 
@@ -48,19 +52,44 @@ impl<'a> DeviceCall<'a> {
     ///
     /// `InvalidArgument` if it has no device, if an operand is elsewhere, and for operands that don't fit one another.
     pub fn new(call: &OpCall<'a>) -> Result<DeviceCall<'a>, Error> {
+        DeviceCall::with_host(call, &[])
+    }
+
+    /// Makes the call of a kernel some of whose operands stay on the host: lists of integers, at these places.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), and `InvalidArgument` if such an operand is not a tensor of integers on the host.
+    pub fn with_host(call: &OpCall<'a>, on_host: &[usize]) -> Result<DeviceCall<'a>, Error> {
         let name = call.op.name;
         let wrong = |message: &str| Error::invalid_argument(format!("{name}: {message}"));
         let device = call.device.ok_or_else(|| wrong("expected a device"))?;
-        let tensor = |input: &AnyAsyncValue| match input.get::<Tensor>() {
-            None => Ok(None),
-            Some(Tensor::Device(tensor)) if tensor.device() == device => Ok(Some(tensor.clone())),
-            Some(_) => Err(wrong("expected tensors on the device")),
-        };
-        let inputs: SmallVec<[_; 2]> = call.inputs.iter().map(tensor).collect::<Result<_, _>>()?;
-        let facts = inputs
-            .iter()
-            .map(|input| Some(input.as_ref()?.metadata().to_fact()));
-        let facts: SmallVec<[Option<Fact>; 2]> = facts.collect();
+        let mut inputs: SmallVec<[_; 2]> = SmallVec::new();
+        let mut numbers: SmallVec<[_; 2]> = SmallVec::new();
+        let mut facts: SmallVec<[Option<Fact>; 2]> = SmallVec::new();
+        for (place, input) in call.inputs.iter().enumerate() {
+            let (mut there, mut own, mut fact) = (None, None, None);
+            match input.get::<Tensor>() {
+                None => {}
+                Some(tensor) if on_host.contains(&place) => {
+                    let list = integers(tensor).ok_or_else(|| {
+                        wrong(&format!("expected integers on the host as operand {place}"))
+                    })?;
+                    let mut known = tensor.metadata().to_fact();
+                    known.values = Some(list.iter().map(|one| Dim::Known(*one)).collect());
+                    fact = Some(known);
+                    own = Some(list);
+                }
+                Some(Tensor::Device(tensor)) if tensor.device() == device => {
+                    fact = Some(tensor.metadata().to_fact());
+                    there = Some(tensor.clone());
+                }
+                Some(_) => return Err(wrong("expected tensors on the device")),
+            }
+            inputs.push(there);
+            numbers.push(own);
+            facts.push(fact);
+        }
         let results = infer(call.op, &facts, call.attrs, call.n_results, &mut |_, _| {
             Default::default()
         });
@@ -71,6 +100,7 @@ impl<'a> DeviceCall<'a> {
             device,
             execution: call.execution,
             inputs,
+            numbers,
             results: results.into_iter().collect(),
         })
     }
@@ -90,6 +120,16 @@ impl<'a> DeviceCall<'a> {
         found.ok_or_else(|| self.error(format_args!("operand {index} is left out")))
     }
 
+    /// Returns the integers of the operand at `index`, if it is one that stays on the host and is not left out.
+    pub fn numbers(&self, index: usize) -> Option<&[i64]> {
+        self.numbers.get(index)?.as_deref()
+    }
+
+    /// Returns the type and the shape of the result at `index`, if they are known.
+    pub fn result(&self, index: usize) -> Option<TensorMetadata> {
+        self.results.get(index).and_then(TensorMetadata::of_fact)
+    }
+
     /// Returns the values that the kernel's work has to wait for: the operands are ready then.
     pub fn after(&self) -> Vec<AnyAsyncValue> {
         let ready = self.inputs().map(|input| input.ready().as_any().clone());
@@ -104,8 +144,7 @@ impl<'a> DeviceCall<'a> {
     /// `ResourceExhausted` if there is no memory; `InvalidArgument` if the result's type and shape follow from values of
     /// operands, which the host does not see.
     pub fn output(&self, index: usize) -> Result<(DeviceTensor, Promise<Chain>), Error> {
-        let metadata = self.results.get(index).and_then(TensorMetadata::of_fact);
-        let metadata = metadata.ok_or_else(|| {
+        let metadata = self.result(index).ok_or_else(|| {
             self.error(format_args!(
                 "type and shape of result {index} follow from values, which are on the device"
             ))
@@ -125,5 +164,19 @@ impl<'a> DeviceCall<'a> {
     #[cold]
     pub fn error(&self, message: std::fmt::Arguments<'_>) -> Error {
         Error::invalid_argument(format!("{}: {message}", self.name))
+    }
+}
+
+/// Returns the elements of a dense tensor of integers on the host.
+fn integers(tensor: &Tensor) -> Option<Vec<i64>> {
+    let dense = tensor.as_dense().ok()?;
+    let reading = dense.read().ok()?;
+    match dense.dtype() {
+        DType::I64 => reading.elements::<i64>().ok().map(<[i64]>::to_vec),
+        DType::I32 => {
+            let list = reading.elements::<i32>().ok()?;
+            Some(list.iter().map(|one| i64::from(*one)).collect())
+        }
+        _ => None,
     }
 }

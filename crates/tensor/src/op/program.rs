@@ -4,14 +4,15 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use tfrt_host::kernel::{
     AggregateView, Attr, AttributeView, KernelRegistry, Operands, Rest, ResultCount, Results,
 };
 use tfrt_host::{AnyAsyncValue, DType, DeviceKind, DeviceRef, Error, ExecutionContext};
 use tfrt_ops::names::onnx;
-use tfrt_ops::{AttrKind, AttrSource, AttrValue, Attrs, OpDef, Table};
+use tfrt_ops::{AttrKind, AttrSource, AttrValue, Attrs, KernelQuery, OpDef, Table};
 
-use super::{OpCall, OpKernel, Prepared, PreparedState, select};
+use super::{OpCall, OpKernel, Prepared, PreparedState, no_kernel, select};
 use crate::{NoValue, Tensor};
 
 /// Registers a kernel of programs for each row and kind of device that `kernels` are for:
@@ -21,7 +22,7 @@ use crate::{NoValue, Tensor};
 /// ```
 ///
 /// `attributes` has names and values in turn; a type of elements is the number that ONNX gives it. Of several kernels for
-/// one row and kind, [`select`] takes one at each call, by the types of the operands. Kernels of rows that a format adds are
+/// one row and kind, [`select`] takes one at each call. Kernels of rows that a format adds are
 /// called by the whole names of these: `fake.calc.wave`.
 ///
 /// Where kernels of a kind prepare constants there is a kernel that has them do so, once, given the types of all operands;
@@ -154,7 +155,10 @@ impl Call<'_> {
             Some((last, others)) if last.is::<Prepared>() => (others, last.get::<Prepared>()),
             _ => (operands, None),
         };
-        let kernel = self.select(kernels, inputs.iter().map(dtype))?;
+        let source = ProgramAttrs { list, op: self.op };
+        let attrs = Attrs::new(&source, self.op.attrs);
+        let types: SmallVec<[Option<DType>; 4]> = inputs.iter().map(dtype).collect();
+        let kernel = self.select(kernels, &device, attrs, &types, Some(self.n_results))?;
         let taken = kernel.prepare.map_or(&[][..], |prepare| prepare.inputs);
         let constants = prepared.and_then(|prepared| {
             let state: &dyn Any = &*prepared.state;
@@ -172,10 +176,9 @@ impl Call<'_> {
                 (&all[..], None)
             }
         };
-        let source = ProgramAttrs { list, op: self.op };
         let results = (kernel.run)(&OpCall {
             op: self.op,
-            attrs: Attrs::new(&source, self.op.attrs),
+            attrs,
             inputs,
             n_results: self.n_results,
             prepared,
@@ -203,15 +206,17 @@ impl Call<'_> {
         let op = self.op.name;
         let device = self.device()?;
         let list = self.stated(attributes)?;
-        let prepare = self.select(kernels, types.iter().copied())?.prepare;
+        let source = ProgramAttrs { list, op: self.op };
+        let attrs = Attrs::new(&source, self.op.attrs);
+        let kernel = self.select(kernels, &device, attrs, types, None)?;
+        let prepare = kernel.prepare;
         let prepare = prepare.ok_or_else(|| {
             let name = self.device;
             Error::invalid_argument(format!("{op}: its kernel on {name} prepares nothing"))
         })?;
-        let source = ProgramAttrs { list, op: self.op };
         let made = (prepare.make)(&OpCall {
             op: self.op,
-            attrs: Attrs::new(&source, self.op.attrs),
+            attrs,
             inputs: &operands,
             n_results: 0,
             prepared: None,
@@ -248,16 +253,19 @@ impl Call<'_> {
     fn select<'k>(
         &self,
         kernels: &'k [OpKernel],
-        types: impl Iterator<Item = Option<DType>> + Clone,
+        device: &DeviceRef,
+        attrs: Attrs<'_>,
+        types: &[Option<DType>],
+        n_results: Option<usize>,
     ) -> Result<&'k OpKernel, Error> {
         let op = self.op.name;
-        select(kernels, op, self.kind, types.clone()).ok_or_else(|| {
-            let found: Vec<String> = types.flatten().map(|dtype| dtype.to_string()).collect();
-            let (name, found) = (self.device, found.join(", "));
-            Error::invalid_argument(format!(
-                "{op}: no kernel on {name} takes operands of {found}"
-            ))
-        })
+        let query = KernelQuery {
+            op,
+            attrs,
+            types,
+            n_results,
+        };
+        select(kernels, self.kind, &query).ok_or_else(|| no_kernel(kernels, device, op, &query))
     }
 }
 

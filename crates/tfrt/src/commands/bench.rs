@@ -17,6 +17,7 @@ use tfrt::input::Input;
 use tfrt::{AnyAsyncValue, Error, ErrorCode, Function, Limits, Model, Output, Program, Runtime};
 use tfrt_run::{Errors, ExitStatus, arguments};
 
+use super::devices::DeviceOption;
 use super::limits::{Exceeded, refuse_compiled};
 use super::run::no_such_function;
 use super::{model_inputs, print_json, print_line};
@@ -196,12 +197,23 @@ impl Bench {
             Some(recorder) => builder.recorder(recorder),
             None => builder,
         };
+        let builder = match &options.device {
+            Some(device) => device.kernels(builder),
+            None => builder,
+        };
         let runtime = limits.limit(builder).build();
+        if let Some(device) = &options.device {
+            device.add_to(&runtime)?;
+        }
         let exceeded = Exceeded {
             host: runtime.host(),
             exhausted: None,
         };
         let opening = options.dims.open_options(!options.no_optimize);
+        let opening = match options.device.as_ref().and_then(DeviceOption::name) {
+            Some(name) => opening.device(&name),
+            None => opening,
+        };
         let program = limits.load(input, &opening, &runtime, console);
         let program = program.map_err(|error| exceeded.failure(Failure::Open(error)))?;
         let is_model = program.as_host_program().file().model().is_some();

@@ -1,7 +1,7 @@
 //! `tfrt check`: every reason why programs would not compile or load, at once; runs nothing.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use tfrt::bef::BefFile;
@@ -11,10 +11,11 @@ use tfrt::input::{self, Input};
 use tfrt::ir::verifier::Chains;
 use tfrt::ir::{Diagnostic, Diagnostics, Module, Source, codes, parse_in, verify_in, visible};
 use tfrt::{
-    Formats, OpenError, OpenOptions, Program, Runtime, SingleThreadedWorkQueue, SourceLocation,
-    Warnings,
+    Formats, HostEvaluator, OpenError, OpenOptions, PlacementReport, Placements, Program, Runtime,
+    SingleThreadedWorkQueue, SourceLocation, Warnings,
 };
 
+use super::devices::{DeviceOption, UNPLACED, placement_document, placement_text};
 use super::{print_json, print_line, refuse_second_stdin};
 use crate::console::{Console, Problem};
 use crate::failure::{ExitStatus, Failure};
@@ -42,7 +43,19 @@ pub fn check(options: &CheckOptions, console: &Console) -> Result<ExitStatus, Fa
     let opening = options.dims.open_options(true).warnings(warnings.clone());
     let mut files = Vec::new();
     for path in &options.files {
-        let (missing, problems) = problems(path, &opening, (&runtime, asks_for_ops), console);
+        let input = Input::read(path);
+        let kept = options.device.as_ref().and(input.as_ref().ok().cloned());
+        let (missing, mut problems) = problems(input, &opening, (&runtime, asks_for_ops), console);
+        let placement = match options.device.as_ref().zip(kept) {
+            Some((device, input)) if problems.is_empty() && missing.is_empty() => {
+                let placed = placed(&input, device, options.strict_device, &opening)?;
+                placed.unwrap_or_else(|error| {
+                    problems.push(error);
+                    None
+                })
+            }
+            _ => None,
+        };
         let file = path.to_string_lossy().into_owned();
         let ok = problems.is_empty() && missing.is_empty();
         let warnings = warnings.take();
@@ -52,6 +65,10 @@ pub fn check(options: &CheckOptions, console: &Console) -> Result<ExitStatus, Fa
             if !missing.is_empty() {
                 tell_missing(&file, &missing, console);
             }
+            if let Some(report) = &placement {
+                let text = format!("{file}: {}", placement_text(report));
+                console.say(&visible::text(&text));
+            }
             let verdict = if ok { "ok" } else { "rejected" };
             print_line(&format!("{}: {verdict}", visible::name(&file)))?;
         }
@@ -60,6 +77,7 @@ pub fn check(options: &CheckOptions, console: &Console) -> Result<ExitStatus, Fa
             file,
             ok,
             missing,
+            placement: placement.as_ref().map(placement_document),
             problems: problems.collect(),
             warnings: Problem::all_of_text(&warnings),
         });
@@ -122,20 +140,53 @@ struct FileReport {
     /// The operations of a model that have no kernel.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<MissingOp>,
+    /// The nodes of a model that have no kernel on the device that was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    placement: Option<serde_json::Value>,
     problems: Vec<Problem>,
     /// The warnings on a model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<Problem>,
 }
 
+/// Compiles a model for a device, and returns how its nodes were placed; nothing of what is no graph, or on the processor.
+///
+/// # Errors
+///
+/// `Rejected` if the command was built without such devices.
+fn placed(
+    input: &Input,
+    device: &DeviceOption,
+    is_strict: bool,
+    opening: &OpenOptions,
+) -> Result<Result<Option<PlacementReport>, OpenError>, Failure> {
+    let Some(name) = device.name() else {
+        return Ok(Ok(None));
+    };
+    let evaluator = device.placing(HostEvaluator::default())?;
+    let placements = Placements::default();
+    let options = opening.clone().warnings(Warnings::default());
+    let options = options
+        .device(name)
+        .strict_device(is_strict)
+        .placements(placements.clone());
+    let opened = input.open_with(&Formats::builtin(), &evaluator, &options);
+    let report = placements.take().pop();
+    Ok(match opened {
+        Err(error) => Err(error),
+        Ok(_) if report.is_none() && is_strict => Err(OpenError::Device(UNPLACED.to_owned())),
+        Ok(_) => Ok(report),
+    })
+}
+
 /// Returns the problems that each stage finds.
 fn problems(
-    path: &Path,
+    input: Result<Input, OpenError>,
     opening: &OpenOptions,
     (runtime, asks_for_ops): (&Runtime, bool),
     console: &Console,
 ) -> (Vec<MissingOp>, Vec<OpenError>) {
-    let problems = match Input::read(path) {
+    let problems = match input {
         Err(error) => vec![error],
         Ok(Input::Text(source)) => {
             console.remember(&source);

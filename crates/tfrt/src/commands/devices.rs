@@ -1,6 +1,6 @@
 //! `tfrt devices`: the devices that models run on, and why others are not there.
 
-use tfrt::{Runtime, RuntimeBuilder};
+use tfrt::{HostEvaluator, PlacementReport, Runtime, RuntimeBuilder};
 
 use super::print_line;
 use crate::failure::{ExitStatus, Failure};
@@ -17,6 +17,56 @@ pub fn devices() -> Result<ExitStatus, Failure> {
         Err(reason) => print_line(&format!("GPU    none: {reason}"))?,
     }
     Ok(ExitStatus::Fine)
+}
+
+/// The error of a program whose nodes can't be placed any more.
+pub const UNPLACED: &str = "expected the graph of a model, found a program: where its kernels run was chosen when it was compiled";
+
+/// Returns lines on how the nodes of a model were placed.
+pub fn placement_text(report: &PlacementReport) -> String {
+    let (n_placed, n_on_host) = (report.n_placed, report.n_on_host());
+    let n_all = n_placed + n_on_host + report.n_kept;
+    let tensors = |n: usize| if n == 1 { "tensor" } else { "tensors" };
+    let (there, back) = (report.n_copies_there, report.n_copies_back);
+    let device = &report.device;
+    let mut text = format!(
+        "{n_placed} of {n_all} nodes run on {device}; each call copies {there} {} there and {back} back\n",
+        tensors(there)
+    );
+    if report.n_kept > 0 {
+        let n = report.n_kept;
+        text.push_str(&format!(
+            "on the processor, as integers that are calculated there: {n}\n"
+        ));
+    }
+    if n_on_host > 0 {
+        text.push_str(&format!(
+            "on the processor, for want of a kernel on {device}:\n"
+        ));
+    }
+    for nodes in &report.on_host {
+        text.push_str(&format!("  {nodes}\n"));
+    }
+    text
+}
+
+/// Returns the document of how the nodes of a model were placed.
+pub fn placement_document(report: &PlacementReport) -> serde_json::Value {
+    let on_host = report.on_host.iter().map(|nodes| {
+        let types = nodes.types.iter();
+        let types: Vec<Option<String>> = types.map(|ty| ty.map(|ty| ty.to_string())).collect();
+        serde_json::json!({ "operation": nodes.operation, "types": types, "count": nodes.count })
+    });
+    serde_json::json!({
+        "schema": "tfrt.placement/1",
+        "device": report.device,
+        "n_placed": report.n_placed,
+        "n_on_host": report.n_on_host(),
+        "n_kept": report.n_kept,
+        "n_copies_there": report.n_copies_there,
+        "n_copies_back": report.n_copies_back,
+        "on_host": on_host.collect::<Vec<_>>(),
+    })
 }
 
 /// A device that a command line names: `cpu:0`, `gpu:1`.
@@ -56,6 +106,18 @@ impl DeviceOption {
             DeviceOption::Processor => builder,
             DeviceOption::Gpu(_) => gpus::kernels(builder),
         }
+    }
+
+    /// Has an evaluator place nodes on the device, which need not be there.
+    pub fn placing(&self, evaluator: HostEvaluator) -> Result<HostEvaluator, Failure> {
+        let Some(name) = self.name() else {
+            return Ok(evaluator);
+        };
+        gpus::placing(&name, evaluator).map_err(|reason| Failure::Rejected {
+            code: None,
+            message: format!("can't tell what has kernels on {name}: {reason}"),
+            help: None,
+        })
     }
 
     /// Adds the device to a runtime.

@@ -17,13 +17,13 @@ use tfrt::ir::{similar, visible};
 use tfrt::kernels::graph::stored::repacked;
 use tfrt::tensor::math::packed_gemm::InstructionSet;
 use tfrt::{
-    AnyAsyncValue, Error, ErrorCode, Function, Model, OpenError, OpenOptions, Output, Program,
-    Runtime, Warnings,
+    AnyAsyncValue, Error, ErrorCode, Function, Model, OpenError, OpenOptions, Output, Placements,
+    Program, Runtime, Warnings,
 };
 use tfrt_run::report::unless_unread;
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
 
-use super::devices::DeviceOption;
+use super::devices::{DeviceOption, UNPLACED, placement_document, placement_text};
 use super::limits::{Exceeded, refuse_compiled};
 use super::output::Delivery;
 use super::trace::{LineTrace, Stream};
@@ -282,10 +282,21 @@ impl<'a> Run<'a> {
         let opening = &self.opening();
         let progress = console.progress(&format!("compiling {}", input.name()));
         let warnings = Warnings::default();
+        let placements = Placements::default();
         let warned = opening.clone().warnings(warnings.clone());
+        let warned = warned.placements(placements.clone());
         let loaded = self.limits.load(input, &warned, &self.runtime, console);
         drop(progress);
         console.diagnostics(&warnings.take());
+        let reports = placements.take();
+        for report in reports.iter().filter(|_| loaded.is_ok()) {
+            let text = || format!("note: {}", placement_text(report));
+            console.document(&placement_document(report), text);
+        }
+        let is_for_device = options.strict_device && opening.device_name().is_some();
+        if loaded.is_ok() && is_for_device && reports.is_empty() {
+            return Err(Failure::Open(OpenError::Device(UNPLACED.to_owned())));
+        }
         let is_model = match (&loaded, input) {
             (Ok(program), _) => is_model(program),
             // What was compiled before tells it, though it can't be loaded.
@@ -311,7 +322,7 @@ impl<'a> Run<'a> {
         let options = self.options;
         let opening = options.dims.open_options(!options.no_optimize);
         match options.device.as_ref().and_then(DeviceOption::name) {
-            Some(name) => opening.device(&name),
+            Some(name) => opening.device(&name).strict_device(options.strict_device),
             None => opening,
         }
     }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use tfrt_run::QueueOption;
 
+use crate::commands::devices::DeviceOption;
+
 use super::{DimOptions, InputOptions, LimitOptions, parse_duration};
 
 /// Run a model or a function again and again, and tell how long it takes
@@ -17,6 +19,7 @@ Examples:
   tfrt bench fib.mlir --function fib --arg 20   with parameters, chains excepted
   tfrt bench --queue single --time 5s program.bef
   tfrt bench --json program.mlir
+  tfrt bench --device gpu:0 model.onnx          a model on a GPU
 
 A call takes from its beginning until its results are there, or, if it has none, until all of it has
 run. Short calls are timed several at a time. What kernels print is discarded. The first error ends
@@ -60,6 +63,10 @@ pub struct BenchOptions {
     /// Run the nodes of a model as they are, each by its own kernel, instead of making its graph faster first
     #[arg(long)]
     pub no_optimize: bool,
+
+    /// Run what a model has kernels for on this device there, and the rest on the processor: `cpu:0`, `gpu:0`
+    #[arg(long, value_name = "NAME", value_parser = DeviceOption::parse, conflicts_with = "untrusted")]
+    pub device: Option<DeviceOption>,
 
     #[command(flatten)]
     pub limits: LimitOptions,

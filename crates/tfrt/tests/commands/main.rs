@@ -3,6 +3,7 @@
 mod bench;
 mod closed_pipe;
 mod control_characters;
+mod devices;
 mod inspect;
 #[cfg(target_os = "linux")]
 mod interruption;

@@ -126,12 +126,14 @@ pub(super) fn load_time_ops(module: &Module, rows: &Table, operations: &[OpId]) 
     let mut known = HashSet::new();
     for &op in operations {
         let data = module.op(op);
-        // What follows from a constant that stays in a file is made when it is asked for: it may be as large.
+        // What follows from a constant that stays in a file is made when it is asked for: it may be as large. On a device
+        // there is no other way to keep it.
+        let is_copy = *data.name() == place::COPY;
         let is_known = |value: &ValueId| {
             let maker = module.defining_op(*value);
             maker.is_some_and(|maker| match module.op(maker).name().as_str() {
                 NO_VALUE => true,
-                EXTERNAL => false,
+                EXTERNAL if !is_copy => false,
                 _ => known.contains(&maker),
             })
         };

@@ -11,6 +11,7 @@
 use std::collections::HashSet;
 
 use tfrt_ir::{Attribute, BlockId, Diagnostics, Module, OpId, OpState, Type, ValueId};
+use tfrt_ops::Table;
 use tfrt_ops::names::onnx;
 
 use super::rewrite::list;
@@ -37,6 +38,7 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
             known: lower::load_time_ops(module, rows, &operations),
             module,
             evaluator: context.evaluator,
+            rows,
         };
         let mut all = Vec::with_capacity(operations.len());
         for op in operations {
@@ -52,6 +54,7 @@ fn run(module: &mut Module, context: &Context<'_>, _: &mut Diagnostics) {
 struct Preparing<'m> {
     module: &'m mut Module,
     evaluator: &'m dyn Evaluator,
+    rows: &'m Table,
     /// Operations that run when the model is opened.
     known: HashSet<OpId>,
 }
@@ -68,9 +71,11 @@ impl Preparing<'_> {
             return;
         };
         let prepares = match place::is_placed(self.module, op) {
-            true => self
-                .evaluator
-                .prepares_on_device(&row, &place::types(self.module, op)),
+            true => node::row_of(self.module, self.rows, op).and_then(|row| {
+                place::ask(self.module, op, &row, |node| {
+                    self.evaluator.prepares_on_device(node)
+                })
+            }),
             false => self.evaluator.prepares(&row),
         };
         if let Some(prepares) = prepares

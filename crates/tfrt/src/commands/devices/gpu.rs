@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tfrt::gpu::driver::cuda::Cuda;
-use tfrt::gpu::{Driver, GpuResult, KERNELS};
-use tfrt::{Runtime, RuntimeBuilder};
+use tfrt::gpu::{Driver, GpuResult, KERNELS, KIND};
+use tfrt::{HostEvaluator, Runtime, RuntimeBuilder};
 
 /// Returns a line for each GPU, or why there is none.
 pub fn found() -> Result<Vec<String>, String> {
@@ -35,6 +35,11 @@ pub fn found() -> Result<Vec<String>, String> {
 /// Gives a runtime the kernels of GPUs.
 pub fn kernels(builder: RuntimeBuilder) -> RuntimeBuilder {
     builder.op_kernels(KERNELS)
+}
+
+/// Has an evaluator place nodes on a GPU.
+pub fn placing(name: &str, evaluator: HostEvaluator) -> Result<HostEvaluator, String> {
+    Ok(evaluator.on_device(name, KIND, KERNELS.into()))
 }
 
 /// Adds a GPU to a runtime.

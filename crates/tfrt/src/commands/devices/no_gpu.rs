@@ -1,6 +1,6 @@
 //! No GPUs: the command was built without them.
 
-use tfrt::{Runtime, RuntimeBuilder};
+use tfrt::{HostEvaluator, Runtime, RuntimeBuilder};
 
 const WITHOUT: &str = "this command was built without the feature `gpu`";
 
@@ -12,6 +12,11 @@ pub fn found() -> Result<Vec<String>, String> {
 /// Leaves a runtime as it is.
 pub fn kernels(builder: RuntimeBuilder) -> RuntimeBuilder {
     builder
+}
+
+/// Returns why nothing is known of GPUs.
+pub fn placing(_: &str, _: HostEvaluator) -> Result<HostEvaluator, String> {
+    Err(WITHOUT.to_owned())
 }
 
 /// Returns why there is no GPU.

@@ -1,6 +1,6 @@
 use expect_test::expect;
 
-use crate::passes::testing::check;
+use crate::passes::testing::{check, run};
 
 /// Tests that copies are made once on each side; a constant is copied, too, and values that a region uses are on the
 /// host.
@@ -50,6 +50,96 @@ fn nodes_go_where_kernels_are() {
             }
         "#]],
     );
+}
+
+/// Tests that a kernel refuses a node by its attributes and by the number of its results, and that a constant that stays in
+/// a file is copied when the model is opened.
+#[test]
+fn what_a_kernel_refuses_stays_on_the_host() {
+    let text = run(
+        "graph-place,graph-lower",
+        r#"func.func @main(%x: tensor<4xf32>) -> (tensor<f32>, tensor<f32>, tensor<4xf32>, tensor<4xf32>)
+             attributes {model.input_names = ["x"], model.output_names = ["a", "b", "c", "d"]} {
+             %w = "graph.external"() {dims = [4 : i64], element = "f32", file = "w", id = "", offset = 0 : i64} : () -> tensor<4xf32>
+             %s = "graph.add"(%x, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+             %a = "graph.reduce"(%s) {kind = "sum", keep = 0 : i64} : (tensor<4xf32>) -> tensor<f32>
+             %b = "graph.reduce"(%x) {kind = "log_sum_exp", keep = 0 : i64} : (tensor<4xf32>) -> tensor<f32>
+             %c = "graph.norm"(%x) {kind = "layer"} : (tensor<4xf32>) -> tensor<4xf32>
+             %d, %m = "graph.norm"(%x) {kind = "layer"} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<1xf32>)
+             tfrt.return %a, %b, %c, %d : tensor<f32>, tensor<f32>, tensor<4xf32>, tensor<4xf32>
+           }"#,
+    );
+    let expected = [
+        "cpu.onnx.External",
+        "cpu.graph.copy",
+        // Here the function begins that is called.
+        "cpu.graph.copy",
+        "fake.graph.add",
+        "fake.graph.reduce",
+        "cpu.graph.reduce",
+        "fake.graph.norm",
+        "cpu.graph.norm",
+        "cpu.graph.copy",
+        "cpu.graph.copy",
+    ];
+    assert_eq!(kernels_of(&text), expected, "{text}");
+}
+
+/// Returns the kernels that a function is lowered to, in their order.
+fn kernels_of(text: &str) -> Vec<&str> {
+    let kernels = text.lines().filter_map(|line| line.split('"').nth(1));
+    kernels
+        .filter(|name| name.starts_with("cpu.") || name.starts_with("fake."))
+        .collect()
+}
+
+/// Tests that extents stay on the host for a kernel that reads them there, and are brought back where they are made on the
+/// device.
+#[test]
+fn extents_are_read_on_the_host() {
+    let text = run(
+        "graph-place,graph-lower",
+        r#"func.func @main(%x: tensor<4xf32>, %n: tensor<2xi64>) -> (tensor<?x?xf32>, tensor<?x?xf32>)
+             attributes {model.input_names = ["x", "n"], model.output_names = ["a", "b"]} {
+             %a = "graph.reshape"(%x, %n) : (tensor<4xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+             %s = "graph.cast"(%x) {to = i64} : (tensor<4xf32>) -> tensor<4xi64>
+             %b = "graph.reshape"(%x, %s) : (tensor<4xf32>, tensor<4xi64>) -> tensor<?x?xf32>
+             tfrt.return %a, %b : tensor<?x?xf32>, tensor<?x?xf32>
+           }"#,
+    );
+    let expected = [
+        "cpu.graph.copy",
+        "fake.graph.reshape",
+        "fake.graph.cast",
+        "cpu.graph.copy",
+        "fake.graph.reshape",
+        "cpu.graph.copy",
+        "cpu.graph.copy",
+    ];
+    assert_eq!(kernels_of(&text), expected, "{text}");
+}
+
+/// Tests that integers of the host are calculated there, and those of the device on it.
+#[test]
+fn integers_are_calculated_where_they_are() {
+    let text = run(
+        "graph-place,graph-lower",
+        r#"func.func @main(%x: tensor<4xf32>, %n: tensor<2xi32>) -> (tensor<2xi64>, tensor<4xi64>)
+             attributes {model.input_names = ["x", "n"], model.output_names = ["a", "b"]} {
+             %a = "graph.cast"(%n) {to = i64} : (tensor<2xi32>) -> tensor<2xi64>
+             %s = "graph.cast"(%x) {to = i32} : (tensor<4xf32>) -> tensor<4xi32>
+             %b = "graph.cast"(%s) {to = i64} : (tensor<4xi32>) -> tensor<4xi64>
+             tfrt.return %a, %b : tensor<2xi64>, tensor<4xi64>
+           }"#,
+    );
+    let expected = [
+        "cpu.graph.cast",
+        "cpu.graph.copy",
+        "fake.graph.cast",
+        "fake.graph.cast",
+        "cpu.graph.copy",
+    ];
+    assert_eq!(kernels_of(&text), expected, "{text}");
 }
 
 /// Tests that operations on a resource stay on the host, in the order of their chain, even if nodes between them are

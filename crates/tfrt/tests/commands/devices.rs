@@ -1,0 +1,80 @@
+//! `tfrt check` and `tfrt run` with `--device`, on a machine that need not have a GPU.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// A model of which the cosine has no kernel on GPUs.
+const MODEL: &str = r#"
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {
+    model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [[4]]} {
+  %0 = "graph.neg"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = "graph.cos"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  %y = "graph.exp"(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  tfrt.return %y : tensor<4xf32>
+}"#;
+
+/// Writes the model to a file of a test.
+fn model(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, MODEL).unwrap();
+    path
+}
+
+fn tfrt(arguments: &[&str], path: &PathBuf) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tfrt"));
+    command.args(arguments).arg(path).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[cfg(feature = "gpu")]
+#[test]
+fn a_check_for_a_gpu_names_what_runs_on_the_processor() {
+    let path = model("devices_check.mlir");
+    let checked = tfrt(&["check", "--device", "gpu:0"], &path);
+    let (name, told) = (path.display().to_string(), text(&checked.stderr));
+    assert_eq!(text(&checked.stdout), format!("{name}: ok\n"), "{told}");
+    let expected = format!(
+        "{name}: 2 of 3 nodes run on GPU:0; each call copies 2 tensors there and 2 back\n\
+         on the processor, for want of a kernel on GPU:0:\n  cos (f32)\n"
+    );
+    assert_eq!(told, expected);
+
+    let json = text(&tfrt(&["check", "--device", "gpu:0", "--json"], &path).stdout);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let placement = &json["files"][0]["placement"];
+    assert_eq!(placement["on_host"][0]["operation"], "cos");
+    assert_eq!(placement["n_copies_there"], 2);
+
+    let strict = tfrt(&["check", "--device", "gpu:0", "--strict-device"], &path);
+    assert_eq!(strict.status.code(), Some(1));
+    let told = text(&strict.stderr);
+    assert!(
+        told.contains("1 node has no kernel on GPU:0: cos (f32)"),
+        "{told}"
+    );
+}
+
+#[cfg(not(feature = "gpu"))]
+#[test]
+fn a_check_for_a_gpu_is_refused_by_a_command_without_them() {
+    let path = model("devices_check.mlir");
+    let checked = tfrt(&["check", "--device", "gpu:0"], &path);
+    assert_eq!(checked.status.code(), Some(1));
+    let told = text(&checked.stderr);
+    let reason = "this command was built without the feature `gpu`";
+    assert!(told.contains(reason), "{told}");
+}
+
+#[test]
+fn strictness_needs_a_device() {
+    let path = model("devices_strict.mlir");
+    let run = tfrt(&["run", "--strict-device"], &path);
+    assert_eq!(run.status.code(), Some(2), "{}", text(&run.stderr));
+    // The processor has kernels for all.
+    let run = tfrt(&["check", "--device", "cpu:0", "--strict-device"], &path);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+}
