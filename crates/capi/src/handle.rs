@@ -13,8 +13,10 @@ use crate::functions::construction::Construction;
 use crate::functions::context::Done;
 use crate::functions::kernel::KernelBuilder;
 use crate::functions::op::OpBuilder;
+use crate::functions::resource::{Device, VariableInfo};
 use crate::functions::shape::{DimensionBox, ShapeBox, ShapeContext};
 use crate::functions::status::Status;
+use crate::functions::variable::LockHolder;
 use crate::run::Context;
 use crate::value::Tensor;
 
@@ -102,6 +104,9 @@ kinds! {
     ShapeContext = "TF_ShapeInferenceContext",
     ShapeBox = "TF_ShapeHandle",
     DimensionBox = "TF_DimensionHandle",
+    LockHolder = "TF_VariableInputLockHolder",
+    VariableInfo = "TF_VariableInfo",
+    Device = "TF_Device",
 }
 
 /// A place of the table.

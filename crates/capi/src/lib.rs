@@ -37,6 +37,7 @@ pub mod handle;
 mod image;
 #[expect(unsafe_code, reason = "loading runs foreign code")]
 mod library;
+mod locks;
 mod node;
 #[expect(unsafe_code, reason = "loading runs foreign code")]
 mod plugin;

@@ -13,11 +13,13 @@ use tfrt_corert::{
     Outputs, ResultMetadata,
 };
 use tfrt_host::{AsyncValue, DType, Error, Promise};
+use tfrt_tensor::resource::{Slot, Variable};
 use tfrt_tensor::{Bool, Tensor};
 
 use crate::attrs::{Attr, Kind, NodeAttrs};
 use crate::dtype;
 use crate::functions::tensor::allocator;
+use crate::locks::Held;
 use crate::node::{Resolved, resolve};
 use crate::plugin::Plugin;
 use crate::registry::{self, KernelDef};
@@ -174,11 +176,11 @@ fn undefined(called: &str, op: &str) -> OpDefinition {
 
 fn definition(called: &str, spec: &Arc<OpSpec>, shared: &Arc<Shared>) -> OpDefinition {
     let (for_count, for_types) = (spec.clone(), spec.clone());
-    let (for_run, shared) = (spec.clone(), shared.clone());
+    let (for_run, for_use, shared) = (spec.clone(), spec.clone(), shared.clone());
     let definition = OpDefinition::new(called.to_owned(), move |call| shared.run(&for_run, call))
         .formats(Formats {
             string: true,
-            ..Formats::DENSE
+            ..Formats::OBJECT
         })
         .results_computed(move |attrs, n_inputs| {
             let types = vec![None; n_inputs];
@@ -187,9 +189,24 @@ fn definition(called: &str, spec: &Arc<OpSpec>, shared: &Arc<Shared>) -> OpDefin
         })
         .metadata(move |call| result_metadata(&for_types, call));
     match spec.is_stateful {
+        // Whether the plugin has said so or not.
+        _ if spec.takes_resources() => definition
+            .effects_on_resources(true)
+            .resources_shared_by(move |attrs| shares_resources(&for_use, attrs)),
         true => definition,
         false => definition.pure(),
     }
+}
+
+/// Returns whether calls with these attributes lock their variables for readers only.
+fn shares_resources(spec: &OpSpec, attrs: OpAttrsRef<'_>) -> bool {
+    let mut all = attrs.iter();
+    let stated = all.find(|(name, _)| *name == "use_locking");
+    let stated = stated.and_then(|(_, value)| attr(value));
+    let default = spec
+        .attr("use_locking")
+        .and_then(|attr| attr.default.clone());
+    matches!(stated.or(default), Some(Attr::Bool(false) | Attr::Int(0)))
 }
 
 fn result_metadata(spec: &OpSpec, call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
@@ -215,7 +232,17 @@ impl Shared {
         for index in 0..call.n_inputs() {
             codes.push(dtype::code(call.tensor(index)?.metadata().dtype));
         }
-        let resolved = resolve(spec, &attrs, &codes)?;
+        let mut resolved = resolve(spec, &attrs, &codes)?;
+        if !resolved.references.is_empty() {
+            // What they refer to is known now.
+            for (index, _) in &resolved.references {
+                let slot = Slot::of(call.tensor(*index)?)?;
+                let referred = slot.get::<Variable>()?.metadata();
+                let code = referred.and_then(|metadata| dtype::code(metadata.dtype));
+                codes[*index] = code.map(|code| code + dtype::REFERENCE);
+            }
+            resolved = resolve(spec, &attrs, &codes)?;
+        }
         let kernel = registry::select(&spec.name, &resolved.node.attrs, &self.libraries)?;
         let instance = self.instance(&kernel, &resolved)?;
         let mut inputs: SmallVec<[Input; 4]> = SmallVec::new();
@@ -234,12 +261,12 @@ impl Shared {
                 None => Input::lent(call.tensor(index)?.clone()),
             });
         }
-        let execution = call.execution();
-        let step = std::ptr::from_ref(execution.request()).addr() as i64;
-        let memory = execution.host().allocator().clone();
         let n_outputs = resolved.outputs.len();
-        let context = Context::new(instance, resolved, inputs, memory, step);
-        if !kernel.is_async {
+        let mut context = Context::new(instance, resolved, inputs, call.execution());
+        // A kernel starts when its variables are locked.
+        let has_variables = !context.locks.slots().is_empty();
+        let is_free = context.locks.try_all()?;
+        if is_free && !kernel.is_async {
             let results = run::compute(context)?;
             return Ok(results.into_iter().map(Output::Ready).collect());
         }
@@ -249,7 +276,27 @@ impl Shared {
                 (promise, Output::Later(later))
             })
             .unzip();
-        run::start(context, promises);
+        let effects = (has_variables || n_outputs == 0).then(|| {
+            let (promise, chain) = AsyncValue::pending();
+            call.set_effects(chain);
+            promise
+        });
+        if is_free {
+            run::start(context, promises, effects);
+            return Ok(results);
+        }
+        let execution = call.execution().clone();
+        let is_async = kernel.is_async;
+        context.locks.all()?.when_settled(move |locks| {
+            if let Some(reason) = execution.request().cancellation() {
+                return run::settle(Err(reason.clone()), promises, effects);
+            }
+            context.locks.hold(Held::Awaited(locks));
+            match is_async {
+                true => run::start(context, promises, effects),
+                false => run::settle(run::compute(context), promises, effects),
+            }
+        });
         Ok(results)
     }
 

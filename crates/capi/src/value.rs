@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
 use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer, OwnedReading, OwnedWriting};
-use tfrt_host::{Error, HostAllocator};
+use tfrt_host::{DType, Error, HostAllocator};
 use tfrt_tensor::{
-    DenseHostTensor, StringHostTensor, TensorFormat, TensorMetadata, TensorShape, convert,
+    DenseHostTensor, ObjectTensor, StringHostTensor, TensorFormat, TensorMetadata, TensorShape,
+    convert,
 };
 
 use crate::cells::Cells;
@@ -41,6 +42,8 @@ pub enum Storage {
     Host(Arc<Held>),
     /// Strings.
     Strings(Arc<Cells>),
+    /// Resources or variants, with bytes that a plugin may look at and that mean nothing.
+    Objects(ObjectTensor, Arc<Held>),
     /// Memory of the plugin.
     Plugin(Arc<Foreign>),
 }
@@ -50,6 +53,8 @@ pub struct Held {
     buffer: HostBuffer,
     memory: Memory,
     is_written: bool,
+    /// Whether it is a variable's, which other calls may be changing.
+    is_variables: bool,
     right: Mutex<Option<Right>>,
 }
 
@@ -67,6 +72,7 @@ impl Held {
             memory: Memory::at(writing.start()),
             buffer,
             is_written: true,
+            is_variables: false,
             right: Mutex::new(Some(Right::Writing(writing))),
         })
     }
@@ -79,8 +85,14 @@ impl Held {
             memory: Memory::at(std::ptr::NonNull::from(bytes).cast()),
             buffer,
             is_written: false,
+            is_variables: false,
             right: Mutex::new(Some(Right::Reading(reading))),
         })
+    }
+
+    fn has_right(&self) -> bool {
+        let right = self.right.lock();
+        right.unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// Ends the right: the plugin has written, or read, what it wanted.
@@ -180,6 +192,20 @@ impl Tensor {
             tfrt_tensor::Tensor::Dense(own) if is_aligned(own.buffer()) => {
                 Storage::Host(Arc::new(Held::reading(own.buffer().clone())?))
             }
+            tfrt_tensor::Tensor::Object(objects) => {
+                let size = dtype::object_bytes(code);
+                let bytes = DenseHostTensor::zeroed(
+                    allocator,
+                    TensorMetadata::new(
+                        DType::Ui8,
+                        TensorShape::new(&[objects.cells().len() * size])?,
+                    ),
+                )?;
+                Storage::Objects(
+                    objects.clone(),
+                    Arc::new(Held::writing(bytes.into_buffer())?),
+                )
+            }
             // Kernels rely on the alignment: a part of a tensor, or a constant in a file, may have another.
             tfrt_tensor::Tensor::Dense(own) => {
                 let read = own.read()?;
@@ -227,6 +253,32 @@ impl Tensor {
         })
     }
 
+    /// Makes a plugin's view of a variable's memory, which nobody else uses, to be changed in place until it is
+    /// [released](Self::release).
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for types that plugins don't have; `FailedPrecondition` if somebody uses the memory.
+    pub fn of_variable(tensor: DenseHostTensor) -> Result<Tensor, Error> {
+        let code = code_of(tensor.metadata())?;
+        let extents = tensor.shape().extents();
+        Ok(Tensor {
+            code,
+            extents: extents.map(|extent| extent as i64).collect(),
+            storage: Storage::Host(Arc::new(Held {
+                is_variables: true,
+                ..Held::writing(tensor.into_buffer())?
+            })),
+        })
+    }
+
+    /// Ends the plugin's right to memory of the host.
+    pub fn release(&self) {
+        if let Storage::Host(held) = &self.storage {
+            held.release();
+        }
+    }
+
     /// Returns the tensor of the runtime. The plugin's right to write it ends.
     ///
     /// # Errors
@@ -242,11 +294,20 @@ impl Tensor {
                 let strings = StringHostTensor::collect(allocator, shape, cells.to_strings())?;
                 Ok(strings.into())
             }
+            Storage::Host(held) if held.is_variables && held.has_right() => {
+                // Other calls that have the variable locked for readers go on to change it.
+                let metadata = metadata(self.code, &self.extents)?;
+                let bytes = held.memory.bytes(metadata.len_bytes()?, "tensor");
+                let copy =
+                    DenseHostTensor::from_bytes(allocator, metadata, bytes.unwrap_or_default())?;
+                Ok(copy.into())
+            }
             Storage::Host(held) => {
                 held.release();
                 let metadata = metadata(self.code, &self.extents)?;
                 Ok(DenseHostTensor::new(metadata, held.buffer.clone())?.into())
             }
+            Storage::Objects(objects, _) => Ok(objects.clone().into()),
             Storage::Plugin(memory) => {
                 let metadata = metadata(self.code, &self.extents)?;
                 let buffer = HostBuffer::from_owner(memory.clone().first(metadata.len_bytes()?));
@@ -265,7 +326,7 @@ impl Tensor {
     pub fn len_bytes(&self) -> usize {
         match &self.storage {
             Storage::Nothing => 0,
-            Storage::Host(held) => held.buffer.len_bytes(),
+            Storage::Host(held) | Storage::Objects(_, held) => held.buffer.len_bytes(),
             Storage::Strings(cells) => cells.len() * dtype::STRING_BYTES,
             Storage::Plugin(memory) => memory.len_bytes(),
         }
@@ -275,7 +336,7 @@ impl Tensor {
     pub fn memory(&self) -> Memory {
         match &self.storage {
             Storage::Nothing => Memory::default(),
-            Storage::Host(held) => held.memory,
+            Storage::Host(held) | Storage::Objects(_, held) => held.memory,
             Storage::Strings(cells) => cells.memory(),
             Storage::Plugin(memory) => memory.memory(),
         }
@@ -284,7 +345,7 @@ impl Tensor {
     /// Returns whether nobody else holds the memory.
     pub fn is_alone(&self) -> bool {
         match &self.storage {
-            Storage::Host(held) => Arc::strong_count(held) == 1,
+            Storage::Host(held) | Storage::Objects(_, held) => Arc::strong_count(held) == 1,
             Storage::Strings(cells) => Arc::strong_count(cells) == 1,
             Storage::Plugin(memory) => Arc::strong_count(memory) == 1,
             Storage::Nothing => true,
@@ -295,9 +356,11 @@ impl Tensor {
     /// the memory over.
     pub fn is_sole(&self) -> bool {
         match &self.storage {
-            Storage::Host(held) => held.is_written && Arc::strong_count(held) == 1,
+            Storage::Host(held) => {
+                held.is_written && !held.is_variables && Arc::strong_count(held) == 1
+            }
             Storage::Strings(cells) => Arc::strong_count(cells) == 1,
-            Storage::Nothing | Storage::Plugin(_) => false,
+            Storage::Nothing | Storage::Objects(..) | Storage::Plugin(_) => false,
         }
     }
 }

@@ -3,5 +3,7 @@
 mod check;
 mod headers;
 mod kernels;
+mod optimizers;
 mod plugins;
+mod variables;
 mod wrong_uses;
