@@ -24,7 +24,7 @@ use std::fmt;
 use std::sync::PoisonError;
 
 use crate::storage::{Heap, Value};
-use crate::sync::{Arc, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
 use crate::{AsyncValue, Promise};
 
 const WRITER: usize = 1;
@@ -89,7 +89,8 @@ struct Seat {
 pub struct RwHold {
     // Invariant: counted in the lock's word.
     lock: RwQueueLock,
-    mode: LockMode,
+    // Invariant: as the lock's word counts it.
+    is_writing: AtomicBool,
 }
 
 impl Value for RwHold {
@@ -197,10 +198,7 @@ impl RwQueueLock {
     }
 
     fn hold(&self, mode: LockMode) -> RwHold {
-        RwHold {
-            lock: self.clone(),
-            mode,
-        }
+        RwHold::new(self.clone(), mode)
     }
 }
 
@@ -305,7 +303,7 @@ impl Shared {
         // Without the mutex: what they do may lead back here.
         for Waiter { mode, wake } in next {
             let lock = RwQueueLock(Arc::clone(lock));
-            let hold = RwHold { lock, mode };
+            let hold = RwHold::new(lock, mode);
             match wake {
                 Wake::Promise(promise) => promise.resolve(hold),
                 Wake::Thread(seat) => {
@@ -326,9 +324,44 @@ fn entered(word: usize, mode: LockMode) -> Option<usize> {
 }
 
 impl RwHold {
+    fn new(lock: RwQueueLock, mode: LockMode) -> RwHold {
+        RwHold {
+            lock,
+            is_writing: AtomicBool::new(mode == LockMode::Write),
+        }
+    }
+
     /// Returns the kind of right.
     pub fn mode(&self) -> LockMode {
-        self.mode
+        // Ordering: who changes it holds the right, and orders others after that.
+        match self.is_writing.load(Ordering::Relaxed) {
+            true => LockMode::Write,
+            false => LockMode::Read,
+        }
+    }
+
+    /// Makes a right to read one to write, before those who wait, unless others read. Returns whether this is a right
+    /// to write now.
+    pub fn try_upgrade(&self) -> bool {
+        if self.mode() == LockMode::Write {
+            return true;
+        }
+        let word = &self.lock.0.word;
+        // Ordering: only a guess, which the exchange decides.
+        let mut found = word.load(Ordering::Relaxed);
+        while found & !QUEUED == READER {
+            let next = found & QUEUED | WRITER;
+            // Ordering: the acquire pairs with the releases in `leave`, of readers that were here.
+            match word.compare_exchange_weak(found, next, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => {
+                    // Ordering: as in `mode`.
+                    self.is_writing.store(true, Ordering::Relaxed);
+                    return true;
+                }
+                Err(other) => found = other,
+            }
+        }
+        false
     }
 
     /// Returns whether this is a right to what a lock guards.
@@ -340,7 +373,7 @@ impl RwHold {
 impl Drop for RwHold {
     #[inline]
     fn drop(&mut self) {
-        Shared::leave(&self.lock.0, self.mode);
+        Shared::leave(&self.lock.0, self.mode());
     }
 }
 
@@ -356,7 +389,7 @@ impl Drop for Leaving<'_> {
 
 impl fmt::Debug for RwHold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RwHold({:?})", self.mode)
+        write!(f, "RwHold({:?})", self.mode())
     }
 }
 
@@ -404,6 +437,22 @@ mod tests {
         assert_eq!(there(&all), [false, false, false, true]);
         assert!(lock.try_read().is_some() && lock.try_write().is_none());
         all[3] = None;
+        assert!(lock.try_write().is_some());
+    }
+
+    #[test]
+    fn a_reader_becomes_a_writer_if_nobody_else_reads() {
+        let lock = RwQueueLock::new();
+        let (one, other) = (lock.try_read().unwrap(), lock.try_read().unwrap());
+        assert!(!one.try_upgrade() && one.mode() == LockMode::Read);
+        let waiting = lock.acquire(LockMode::Write);
+        drop(other);
+        assert!(!waiting.is_settled(), "one still reads");
+        assert!(one.try_upgrade() && one.try_upgrade());
+        assert!(one.mode() == LockMode::Write && lock.try_read().is_none());
+        drop(one);
+        assert!(waiting.is_settled(), "who waited is next");
+        drop(waiting);
         assert!(lock.try_write().is_some());
     }
 
@@ -555,6 +604,27 @@ mod loom_models {
             add_in_turn(guarded);
             add_in_turn(guarded);
         });
+    }
+
+    /// Adds one as a reader that becomes a writer, if nobody else reads.
+    fn add_by_upgrade(guarded: &Arc<Guarded>) {
+        let Some(hold) = guarded.lock.try_read() else {
+            return add_in_turn(guarded);
+        };
+        guarded.look();
+        match hold.try_upgrade() {
+            true => guarded.add(),
+            false => {
+                drop(hold);
+                add_in_turn(guarded);
+            }
+        }
+    }
+
+    #[test]
+    fn rw_queue_lock_makes_readers_writers() {
+        check(3, 2, &[add_by_upgrade], add_by_upgrade);
+        check(2, 2, &[add_by_upgrade, look_in_turn], add_in_turn);
     }
 
     #[test]

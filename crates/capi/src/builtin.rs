@@ -32,6 +32,24 @@ const OPS: &[[&str; 4]] = &[
         "T: {bfloat16, half, float, double, uint8, uint16, uint32, uint64, int8, int16, int32, int64, complex64, complex128}",
     ],
     [
+        "AssignAddVariableOp",
+        "resource: resource; value: dtype",
+        "",
+        "dtype: type",
+    ],
+    [
+        "AssignSubVariableOp",
+        "resource: resource; value: dtype",
+        "",
+        "dtype: type",
+    ],
+    [
+        "AssignVariableOp",
+        "resource: resource; value: dtype",
+        "",
+        "dtype: type; validate_shape: bool = false",
+    ],
+    [
         "AvgPool",
         "value: T",
         "output: T",
@@ -178,6 +196,12 @@ const OPS: &[[&str; 4]] = &[
         "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8}",
     ],
     [
+        "ReadVariableOp",
+        "resource: resource",
+        "value: dtype",
+        "dtype: type",
+    ],
+    [
         "Relu6",
         "features: T",
         "activations: T",
@@ -194,6 +218,114 @@ const OPS: &[[&str; 4]] = &[
         "tensor: T; shape: Tshape",
         "output: T",
         "T: type; Tshape: {int32, int64} = DT_INT32",
+    ],
+    [
+        "ResourceApplyAdaMax",
+        "var: resource; m: resource; v: resource; beta1_power: T; lr: T; beta1: T; beta2: T; epsilon: T; grad: T",
+        "",
+        "T: numbertype; use_locking: bool = false",
+    ],
+    [
+        "ResourceApplyAdadelta",
+        "var: resource; accum: resource; accum_update: resource; lr: T; rho: T; epsilon: T; grad: T",
+        "",
+        "T: numbertype; use_locking: bool = false",
+    ],
+    [
+        "ResourceApplyAdagrad",
+        "var: resource; accum: resource; lr: T; grad: T",
+        "",
+        "T: numbertype; use_locking: bool = false; update_slots: bool = true",
+    ],
+    [
+        "ResourceApplyAdagradDA",
+        "var: resource; gradient_accumulator: resource; gradient_squared_accumulator: resource; grad: T; lr: T; l1: T; l2: T; global_step: int64",
+        "",
+        "T: numbertype; use_locking: bool = false",
+    ],
+    [
+        "ResourceApplyAdagradV2",
+        "var: resource; accum: resource; lr: T; epsilon: T; grad: T",
+        "",
+        "T: numbertype; use_locking: bool = false; update_slots: bool = true",
+    ],
+    [
+        "ResourceApplyAdam",
+        "var: resource; m: resource; v: resource; beta1_power: T; beta2_power: T; lr: T; beta1: T; beta2: T; epsilon: T; grad: T",
+        "",
+        "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
+    ],
+    [
+        "ResourceApplyAdamWithAmsgrad",
+        "var: resource; m: resource; v: resource; vhat: resource; beta1_power: T; beta2_power: T; lr: T; beta1: T; beta2: T; epsilon: T; grad: T",
+        "",
+        "T: numbertype; use_locking: bool = false",
+    ],
+    [
+        "ResourceApplyAddSign",
+        "var: resource; m: resource; lr: T; alpha: T; sign_decay: T; beta: T; grad: T",
+        "",
+        "T: numbertype; use_locking: bool = false",
+    ],
+    [
+        "ResourceApplyCenteredRMSProp",
+        "var: resource; mg: resource; ms: resource; mom: resource; lr: T; rho: T; momentum: T; epsilon: T; grad: T",
+        "",
+        "T: numbertype; use_locking: bool = false",
+    ],
+    [
+        "ResourceApplyFtrl",
+        "var: resource; accum: resource; linear: resource; grad: T; lr: T; l1: T; l2: T; lr_power: T",
+        "",
+        "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
+    ],
+    [
+        "ResourceApplyFtrlV2",
+        "var: resource; accum: resource; linear: resource; grad: T; lr: T; l1: T; l2: T; l2_shrinkage: T; lr_power: T",
+        "",
+        "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
+    ],
+    [
+        "ResourceApplyGradientDescent",
+        "var: resource; alpha: T; delta: T",
+        "",
+        "T: numbertype; use_locking: bool = false",
+    ],
+    [
+        "ResourceApplyKerasMomentum",
+        "var: resource; accum: resource; lr: T; grad: T; momentum: T",
+        "",
+        "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
+    ],
+    [
+        "ResourceApplyMomentum",
+        "var: resource; accum: resource; lr: T; grad: T; momentum: T",
+        "",
+        "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
+    ],
+    [
+        "ResourceApplyPowerSign",
+        "var: resource; m: resource; lr: T; logbase: T; sign_decay: T; beta: T; grad: T",
+        "",
+        "T: numbertype; use_locking: bool = false",
+    ],
+    [
+        "ResourceApplyProximalAdagrad",
+        "var: resource; accum: resource; lr: T; l1: T; l2: T; grad: T",
+        "",
+        "T: numbertype; use_locking: bool = false",
+    ],
+    [
+        "ResourceApplyProximalGradientDescent",
+        "var: resource; alpha: T; l1: T; l2: T; delta: T",
+        "",
+        "T: numbertype; use_locking: bool = false",
+    ],
+    [
+        "ResourceApplyRMSProp",
+        "var: resource; ms: resource; mom: resource; lr: T; rho: T; momentum: T; epsilon: T; grad: T",
+        "",
+        "T: numbertype; use_locking: bool = false",
     ],
     [
         "Rsqrt",
@@ -283,6 +415,7 @@ static SPECS: LazyLock<BTreeMap<&'static str, Arc<OpSpec>>> = LazyLock::new(|| {
         let mut spec = OpSpec::parse(name, &texts).expect("the table is tested");
         spec.is_commutative = COMMUTATIVE.contains(name);
         spec.is_aggregate = AGGREGATE.contains(name);
+        spec.is_stateful = spec.takes_resources();
         (*name, Arc::new(spec))
     };
     OPS.iter().map(spec).collect()
@@ -300,6 +433,139 @@ pub fn specs() -> impl Iterator<Item = Arc<OpSpec>> {
 
 #[cfg(test)]
 mod tests {
+    use tfrt_ops::{Arity, AttrDefault, AttrKind, OpDef, names};
+
+    use crate::attrs::{Attr, Kind};
+    use crate::spec::{ArgSpec, ArgTypes, OpSpec};
+
+    /// Returns the attributes that say more than types and numbers of operands, which rows leave out.
+    fn stated(spec: &OpSpec) -> Vec<(&str, Option<&Attr>)> {
+        let is_count = |name: &str| {
+            let mut args = spec.inputs.iter();
+            args.any(|arg| arg.count.as_deref() == Some(name))
+        };
+        let attrs = spec.attrs.iter();
+        attrs
+            .filter(|attr| attr.kind != Kind::Type && !is_count(&attr.name))
+            .map(|attr| (attr.name.as_str(), attr.default.as_ref()))
+            .collect()
+    }
+
+    fn text(value: &Attr) -> String {
+        match value {
+            Attr::Bool(value) => i64::from(*value).to_string(),
+            Attr::Int(value) => value.to_string(),
+            Attr::Float(value) => value.to_string(),
+            Attr::Bytes(text) => String::from_utf8_lossy(text).into_owned(),
+            other => other.to_string(),
+        }
+    }
+
+    fn default(value: &AttrDefault) -> Option<String> {
+        Some(match value {
+            AttrDefault::Int(value) => value.to_string(),
+            AttrDefault::Float(value) => value.to_string(),
+            AttrDefault::Text(text) => (*text).to_owned(),
+            _ => return None,
+        })
+    }
+
+    /// Compares an operation with the row of its own name.
+    fn expect_alike(spec: &OpSpec, row: &OpDef) {
+        let op = &spec.name;
+        let inputs: Vec<&str> = spec.inputs.iter().map(|arg| arg.name.as_str()).collect();
+        let operands: Vec<&str> = row.inputs.iter().map(|operand| operand.name).collect();
+        // Rows of values name their operands as all rows do.
+        match spec.takes_resources() {
+            true => assert_eq!(inputs, operands, "{op}"),
+            false => assert_eq!(inputs.len(), operands.len(), "{op}"),
+        }
+        for (arg, operand) in spec.inputs.iter().zip(row.inputs) {
+            let is_resource = |arg: &ArgSpec| arg.types == ArgTypes::Fixed(crate::dtype::RESOURCE);
+            let takes_resource =
+                operand.types == tfrt_ops::Types::Set(&[tfrt_host::DType::Resource]);
+            assert_eq!(is_resource(arg), takes_resource, "{op}: {}", arg.name);
+            let is_list = matches!(operand.arity, Arity::Rest(_));
+            assert_eq!(arg.count.is_some(), is_list, "{op}: {}", arg.name);
+        }
+        assert_eq!(spec.outputs.len(), row.results.len(), "{op}");
+        let named: Vec<(String, Option<String>)> = stated(spec)
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.map(text)))
+            .collect();
+        let rows = row.attrs.iter();
+        let rows = rows.filter(|attr| attr.kind != AttrKind::Type);
+        for attr in rows {
+            let Some((_, value)) = named.iter().find(|(name, _)| name == attr.name) else {
+                // A row of values may stand for several operations.
+                assert!(
+                    !spec.takes_resources(),
+                    "{op} has no attribute {}",
+                    attr.name
+                );
+                continue;
+            };
+            if let Some(expected) = default(&attr.default) {
+                assert_eq!(value.as_ref(), Some(&expected), "{op}: {}", attr.name);
+            }
+        }
+        for (name, _) in named {
+            let is_row = row.attrs.iter().any(|attr| attr.name == name);
+            let is_unread = names::tf::UNREAD.contains(&name.as_str());
+            assert!(
+                is_row || is_unread,
+                "the row of {op} has no attribute {name}"
+            );
+        }
+    }
+
+    /// Compares an operation with the row that its name stands for.
+    fn expect_fits(spec: &OpSpec, name: &names::Name) {
+        let op = &spec.name;
+        let row = tfrt_ops::find(name.row).unwrap_or_else(|| panic!("{op}: no row {}", name.row));
+        let sources: Vec<&str> = name.attrs.iter().filter_map(|attr| attr.source()).collect();
+        for (attr, _) in stated(spec) {
+            let is_known = sources.contains(&attr)
+                || row.attrs.iter().any(|own| own.name == attr)
+                || name.only.iter().any(|(own, _)| *own == attr)
+                || names::tf::UNREAD.contains(&attr);
+            assert!(is_known, "{op}: nothing reads its attribute {attr}");
+        }
+        for source in sources {
+            let has = spec.attrs.iter().any(|attr| attr.name == source);
+            assert!(has, "{op} has no attribute {source}, which its row reads");
+        }
+        let has_list = |row: &OpDef| {
+            let mut operands = row.inputs.iter();
+            operands.any(|operand| operand.arity != Arity::One)
+        };
+        let n_attrs = (0..spec.inputs.len())
+            .filter(|index| name.is_attr(*index, spec.inputs.len()))
+            .count();
+        if name.operands.is_none() && !has_list(row) {
+            assert_eq!(spec.inputs.len() - n_attrs, row.inputs.len(), "{op}");
+        }
+        assert_eq!(spec.outputs.len(), row.results.len(), "{op}");
+    }
+
+    #[test]
+    fn definitions_agree_with_the_runtimes_rows() {
+        let mut n = [0, 0];
+        for spec in super::specs() {
+            if let Some(row) = tfrt_ops::find(&format!("tf.{}", spec.name)) {
+                expect_alike(&spec, row);
+                n[0] += 1;
+            } else if let Some(name) = names::tf::name(&spec.name) {
+                expect_fits(&spec, name);
+                n[1] += 1;
+            } else {
+                println!("{} has no row", spec.name);
+            }
+        }
+        println!("{n:?} of {}", super::OPS.len());
+        assert!(n[0] >= 22 && n[1] >= 20, "{n:?}");
+    }
+
     #[test]
     fn definitions_are_well_formed() {
         assert_eq!(super::specs().count(), super::OPS.len());

@@ -107,6 +107,15 @@ pub fn size_bytes(code: i32) -> usize {
     }
 }
 
+/// Returns the bytes of an element that is an object, as many as in TensorFlow; 0 for other types.
+pub fn object_bytes(code: i32) -> usize {
+    match code {
+        RESOURCE => 200,
+        VARIANT => 64,
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,9 +24,13 @@ pub mod env;
 pub mod kernel;
 pub mod logging;
 pub mod op;
+mod reference;
+pub mod resource;
 pub mod shape;
 pub mod status;
 pub mod tensor;
+pub mod variable;
+mod variant;
 
 pub use declaration::{declarations, header};
 
@@ -36,8 +40,10 @@ use context::Done;
 use env::{StringStream, Thread, WritableFile};
 use kernel::KernelBuilder;
 use op::OpBuilder;
+use resource::{Device, VariableInfo};
 use shape::{DimensionBox, ShapeBox, ShapeContext};
 use status::Status;
+use variable::LockHolder;
 
 /// A function of the C API that the host provides.
 #[derive(Clone, Copy, Debug)]
@@ -296,11 +302,49 @@ functions! {
         /// Gives the only tensor of a named input.
         fn TF_GetInputByName(ctx: Handle<Context>, inputName: Text, tensor: Out<Handle<Tensor>>, status: Handle<Status>) = context::get_input_by_name;
         /// Does nothing for resources; there are no other references.
-        fn TF_OpKernelContext_ForwardRefInputToRefOutput(ctx: Handle<Context>, input_index: i32, output_index: i32) = context::forward_ref_input;
+        fn TF_OpKernelContext_ForwardRefInputToRefOutput(ctx: Handle<Context>, input_index: i32, output_index: i32) = reference::forward;
         /// Gives an attribute that is a shape of this rank, all of which is known.
         fn TF_OpKernelConstruction_GetAttrTensorShape(ctx: Handle<Construction>, attr_name: Text, dims: Out<i64>, num_dims: usize, status: Handle<Status>) = construction::get_tensor_shape;
         /// Returns whether an input is a reference: it never is.
         fn TF_IsRefInput(ctx: Handle<Context>, i: c_int, status: Handle<Status>) -> u8 = context::is_ref_input;
+        /// Makes an input the value of a variable.
+        fn TF_AssignVariable(ctx: Handle<Context>, input_index: c_int, value_index: c_int, validate_shape: u8, copyFunc: Callback, status: Handle<Status>) = variable::assign;
+        /// Has a function of the plugin change a variable by an input.
+        fn TF_AssignUpdateVariable(ctx: Handle<Context>, input_index: c_int, value_index: c_int, Op: c_int, isVariantType: c_int, copyFunc: Callback, updateFunc: Callback, status: Handle<Status>) = variable::assign_update;
+        /// Assigns an input to the variable of a reference, which becomes an output.
+        fn TF_AssignRefVariable(ctx: Handle<Context>, input_ref_index: c_int, output_ref_index: c_int, value_index: c_int, use_locking: u8, validate_shape: u8, copyFunc: Callback, status: Handle<Status>) = reference::assign;
+        /// Makes a variable of the step, which becomes the output.
+        fn TF_TemporaryVariable(ctx: Handle<Context>, dtype: c_int, dims: Array<i64>, num_dims: c_int, var_name: Out<StringView>, plugin_allocator: Callback, status: Handle<Status>) = reference::temporary;
+        /// Makes the value of a variable of the step the output, and lets go of the variable.
+        fn TF_DestroyTemporaryVariable(ctx: Handle<Context>, index: c_int, var_name: Out<StringView>, status: Handle<Status>) = reference::destroy_temporary;
+        /// Adds up the lists of tensors that are the inputs, by a function of the plugin.
+        fn TF_AddNVariant(ctx: Handle<Context>, binary_add_func: Callback, status: Handle<Status>) = variant::add_n;
+        /// Makes a list of zeros like the one that is the input, by a function of the plugin.
+        fn TF_ZerosLikeVariant(ctx: Handle<Context>, zeros_like_func: Callback, status: Handle<Status>) = variant::zeros_like;
+        /// Gives the locks of variables, which are held before the kernel starts and until it has run.
+        fn TF_MaybeLockVariableInputMutexesInOrder(ctx: Handle<Context>, do_lock: u8, sparse: u8, inputs: Array<c_int>, len: usize, copyFunc: Callback, lockHolder: Out<Handle<LockHolder>>, status: Handle<Status>) = variable::maybe_lock;
+        /// Gives the tensor of a variable, to be changed in place.
+        fn TF_GetInputTensorFromVariable(ctx: Handle<Context>, input: c_int, lock_held: u8, isVariantType: u8, sparse: u8, copyFunc: Callback, out: Out<Handle<Tensor>>, status: Handle<Status>) = variable::get;
+        /// Deletes a holder of locks.
+        fn TF_ReleaseVariableInputLockHolder(lockHolder: Handle<LockHolder>) = variable::release;
+    }
+    "experimental/next_pluggable_device/c_api.h": {
+        /// Returns the processor.
+        fn TF_GetDevice(ctx: Handle<Context>) -> Handle<Device> = resource::device;
+        /// Puts an object of the plugin among the resources.
+        fn TF_CreatePluginResource(ctx: Handle<Context>, container_name: Text, plugin_resource_name: Text, plugin_resource: Memory, delete_func: Callback, status: Handle<Status>) = resource::create;
+        /// Finds an object of the plugin among the resources, or has it made.
+        fn TF_LookupOrCreatePluginResource(ctx: Handle<Context>, container_name: Text, plugin_resource_name: Text, result_plugin_resource: Out<Memory>, make_func: Callback, create_func_args: Memory, delete_func: Callback, status: Handle<Status>) = resource::lookup_or_create;
+        /// Returns the variable that an input refers to.
+        fn TF_CreateVariableInfoFromContext(ctx: Handle<Context>, index: c_int, status: Handle<Status>) -> Handle<VariableInfo> = resource::variable_info;
+        /// Locks variables, each for the kernel alone, until it has run.
+        fn TF_LockVariableInfos(vars: Array<Handle<VariableInfo>>, num_vars: c_int, status: Handle<Status>) = resource::lock;
+        /// Gives a variable new memory of its type and shape, of zeros.
+        fn TF_AllocateTempForVariableInfo(ctx: Handle<Context>, var_info: Handle<VariableInfo>, status: Handle<Status>) = resource::allocate;
+        /// Returns the tensor of a variable, to be changed in place.
+        fn TF_GetTensorFromVariableInfo(var_info: Handle<VariableInfo>, status: Handle<Status>) -> Handle<Tensor> = resource::tensor;
+        /// Deletes what a variable was found by.
+        fn TF_DeleteVariableInfo(var_info: Handle<VariableInfo>) = resource::delete;
     }
     "ops.h": {
         /// Begins the definition of an operation.

@@ -36,7 +36,7 @@ struct UnwindException {
     private: [usize; 2],
 }
 
-// `tfrt_capi_guarded(function, a, b, c, d, e)` calls `function(a, b, c, d, e)`. The routine sends an exception to the
+// `tfrt_capi_guarded(function, a, b, c, d, e, f)` calls `function(a, b, c, d, e, f)`; `f` comes on the stack. The routine sends an exception to the
 // landing pad, with its address in rax.
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 global_asm!(
@@ -59,6 +59,7 @@ global_asm!(
     "mov rdx, rcx",
     "mov rcx, r8",
     "mov r8, r9",
+    "mov r9, [rbp + 16]",
     "call rax",
     "xor edx, edx",
     "pop rbp",
@@ -89,6 +90,7 @@ unsafe extern "C" {
         c: usize,
         d: usize,
         e: usize,
+        f: usize,
     ) -> Returned;
     /// Not a function: the place where a caught exception goes on.
     fn tfrt_capi_landing();
@@ -98,6 +100,7 @@ unsafe extern "C" {
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 unsafe fn tfrt_capi_guarded(
     _: *const c_void,
+    _: usize,
     _: usize,
     _: usize,
     _: usize,
@@ -229,15 +232,15 @@ fn readable(mangled: &str) -> String {
     parts.join("::")
 }
 
-/// Calls a function with up to five arguments, which are integers or pointers.
+/// Calls a function with up to six arguments, which are integers or pointers.
 ///
 /// # Safety
 ///
 /// `function` is the address of a function of the C ABI that takes such arguments, and may be called with these.
-unsafe fn call(function: *const c_void, arguments: [usize; 5]) -> Result<usize, Exception> {
-    let [a, b, c, d, e] = arguments;
+unsafe fn call(function: *const c_void, arguments: [usize; 6]) -> Result<usize, Exception> {
+    let [a, b, c, d, e, f] = arguments;
     // SAFETY: the caller says that the function may be called so; what it throws ends in the guarded frame.
-    let returned = unsafe { tfrt_capi_guarded(function, a, b, c, d, e) };
+    let returned = unsafe { tfrt_capi_guarded(function, a, b, c, d, e, f) };
     match returned.exception.is_null() {
         true => Ok(returned.value),
         false => Err(caught(returned.exception)),
@@ -289,7 +292,7 @@ impl Callback {
         if self.is_null() {
             return Ok(0);
         }
-        let mut all = [0; 5];
+        let mut all = [0; 6];
         for (to, from) in all.iter_mut().zip(arguments) {
             *to = *from;
         }
@@ -315,15 +318,15 @@ mod tests {
         }
     }
 
-    extern "C" fn sum(a: usize, b: usize, c: usize, d: usize, e: usize) -> usize {
-        a + 10 * b + 100 * c + 1000 * d + 10_000 * e
+    extern "C" fn sum(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> usize {
+        a + 10 * b + 100 * c + 1000 * d + 10_000 * e + 100_000 * f
     }
 
     #[test]
     fn arguments_and_results_pass_through() {
-        // SAFETY: `sum` takes any five numbers.
+        // SAFETY: `sum` takes any six numbers.
         let callback = unsafe { Callback::of(sum as *const c_void) };
-        assert_eq!(callback.call(&[1, 2, 3, 4, 5]), Ok(54_321));
+        assert_eq!(callback.call(&[1, 2, 3, 4, 5, 6]), Ok(654_321));
         assert_eq!(Callback(std::ptr::null()).call(&[]), Ok(0));
     }
 }

@@ -21,8 +21,10 @@ use crate::functions::context::Done;
 use crate::functions::env::{StringStream, Thread, WritableFile};
 use crate::functions::kernel::KernelBuilder;
 use crate::functions::op::OpBuilder;
+use crate::functions::resource::{Device, VariableInfo};
 use crate::functions::shape::{DimensionBox, ShapeBox, ShapeContext};
 use crate::functions::status::Status;
+use crate::functions::variable::LockHolder;
 use crate::library::OpenLibrary;
 use crate::run::Context;
 use crate::value::Tensor;
@@ -173,6 +175,9 @@ kinds! {
     Box StringStream = "TF_StringStream",
     Box Thread = "TF_Thread",
     Box OpenLibrary = "library",
+    Box LockHolder = "TF_VariableInputLockHolder",
+    Box VariableInfo = "TF_VariableInfo",
+    Box Device = "TF_Device",
 }
 
 /// Bit of a place's word that a thread sets while it uses the place.

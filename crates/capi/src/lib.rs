@@ -41,6 +41,7 @@ pub mod handle;
 mod image;
 #[expect(unsafe_code, reason = "loading runs foreign code")]
 mod library;
+mod locks;
 mod node;
 #[expect(unsafe_code, reason = "loading runs foreign code")]
 mod plugin;

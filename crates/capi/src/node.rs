@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use tfrt_host::Error;
 
 use crate::attrs::{Attr, Kind, NodeAttrs};
@@ -20,7 +21,9 @@ pub struct Resolved {
     pub node: Arc<Node>,
     /// Names of inputs, each with its first tensor and the one behind its last.
     pub groups: Arc<[(String, usize, usize)]>,
-    /// Types of the outputs.
+    /// The inputs that are references to variables, with the types that these have, if they are known.
+    pub references: SmallVec<[(usize, Option<i32>); 1]>,
+    /// Types of the outputs; of one that is a reference, that of references.
     pub outputs: Arc<[i32]>,
 }
 
@@ -69,7 +72,8 @@ pub fn resolve(
         }
     }
     // Types that follow from inputs of unknown type are to come.
-    let is_open = inputs.iter().any(Option::is_none);
+    let is_open =
+        spec.inputs.iter().any(|arg| arg.is_reference) || inputs.iter().any(Option::is_none);
     for attr in &spec.attrs {
         match attrs.get(&attr.name) {
             Some(value) => check(op, attr, value)?,
@@ -84,6 +88,21 @@ pub fn resolve(
         }
     }
     let outputs = output_types(spec, &attrs)?;
+    let named = spec.inputs.iter().zip(&groups);
+    let references = named
+        .filter(|(arg, _)| arg.is_reference)
+        .flat_map(|(arg, (_, start, end))| {
+            let code = match &arg.types {
+                ArgTypes::Fixed(code) => Some(*code),
+                ArgTypes::Attr(name) => match attrs.get(name) {
+                    Some(Attr::Type(code)) => Some(*code),
+                    _ => None,
+                },
+                ArgTypes::List(_) => None,
+            };
+            (*start..*end).map(move |index| (index, code))
+        })
+        .collect();
     let node = Node {
         op: op.to_owned(),
         name: op.to_owned(),
@@ -92,6 +111,7 @@ pub fn resolve(
     Ok(Resolved {
         node: Arc::new(node),
         groups: groups.into(),
+        references,
         outputs: outputs.into(),
     })
 }
@@ -232,6 +252,24 @@ fn infer_types(
                 op,
                 format_args!("input '{name}': expected elements of {wanted}, found {found}"),
             ))
+        };
+        // A reference is a resource whose type is not known yet, or of the type that it refers to.
+        let referred: SmallVec<[Option<i32>; 2]>;
+        let own = match arg.is_reference {
+            false => own,
+            true => {
+                let found = own.iter().flatten();
+                let is_reference =
+                    |code: &i32| *code == dtype::RESOURCE || *code > dtype::REFERENCE;
+                if let Some(found) = found.clone().find(|code| !is_reference(code)) {
+                    return mismatch(dtype::RESOURCE, *found);
+                }
+                let codes = own
+                    .iter()
+                    .map(|code| code.map(|code| code - dtype::REFERENCE));
+                referred = codes.map(|code| code.filter(|code| *code > 0)).collect();
+                &referred[..]
+            }
         };
         match &arg.types {
             ArgTypes::Fixed(wanted) => {

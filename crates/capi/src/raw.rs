@@ -189,6 +189,11 @@ impl Memory {
         Memory(Some(start))
     }
 
+    /// Returns the memory at an address that a plugin has given.
+    pub fn of_plugin(address: usize) -> Memory {
+        Memory(NonNull::new(std::ptr::with_exposed_provenance_mut(address)))
+    }
+
     /// Returns the address; 0 for a null pointer.
     pub fn address(self) -> usize {
         self.0.map_or(0, |start| start.addr().get())
@@ -239,6 +244,19 @@ impl Default for StringView {
 }
 
 impl StringView {
+    /// Returns the bytes that a plugin's view leads to. Records a fault for a null pointer, unless there are none.
+    pub fn bytes(&self, argument: &str) -> Option<&[u8]> {
+        let Some(start) = NonNull::new(self.data.cast_mut().cast::<u8>()) else {
+            if self.len > 0 {
+                fault::argument(argument, "expected a text, found a null pointer");
+                return None;
+            }
+            return Some(&[]);
+        };
+        // SAFETY: a view that is an argument of the C API leads to as many bytes, which stay for the call.
+        Some(unsafe { NonNull::slice_from_raw_parts(start, self.len).as_ref() })
+    }
+
     /// Returns a view of bytes that the host keeps for as long as the plugin may read them.
     pub fn of(kept: &[u8]) -> StringView {
         StringView {

@@ -14,19 +14,23 @@ use tfrt_corert::{
 };
 use tfrt_host::{AsyncValue, DType, Error, Promise};
 use tfrt_tensor::Tensor;
+use tfrt_tensor::resource::{Slot, Variable};
 
+use crate::attrs::Attr;
 use crate::dtype;
+use crate::locks::Held;
 use crate::node::Resolved;
 use crate::plugin::Plugin;
 use crate::registry::{self, KernelDef};
 use crate::run::{self, Context, Input, Instance};
-use crate::spec::ArgSpec;
+use crate::spec::{ArgSpec, OpSpec};
 
 mod alike;
 mod attributes;
 mod shapes;
 
 use alike::{Alike, OpCalls};
+use attributes::Kept;
 
 /// Prefix of the names by which operations of TensorFlow are called.
 const PREFIX: &str = "tf.";
@@ -187,10 +191,11 @@ fn undefined(called: &str, op: &str) -> OpDefinition {
 fn definition(called: &str, calls: &Arc<OpCalls>, shared: &Arc<Shared>) -> OpDefinition {
     let (spec, own) = (&calls.spec, shared.clone());
     let (for_count, for_types, for_run) = (calls.clone(), calls.clone(), calls.clone());
+    let for_use = spec.clone();
     let run = move |call: &mut Call<'_>| own.run(&for_run, call);
     let definition = OpDefinition::new(called.to_owned(), run).formats(Formats {
         string: true,
-        ..Formats::DENSE
+        ..Formats::OBJECT
     });
     let definition = match spec.outputs.iter().all(ArgSpec::is_one) {
         true => definition.results(spec.outputs.len()),
@@ -202,9 +207,24 @@ fn definition(called: &str, calls: &Arc<OpCalls>, shared: &Arc<Shared>) -> OpDef
     };
     let definition = definition.metadata(move |call| result_metadata(&for_types, call));
     match spec.is_stateful {
+        // Whether the plugin has said so or not.
+        _ if spec.takes_resources() => definition
+            .effects_on_resources(true)
+            .resources_shared_by(move |attrs| shares_resources(&for_use, attrs)),
         true => definition,
         false => definition.pure(),
     }
+}
+
+/// Returns whether calls with these attributes lock their variables for readers only.
+fn shares_resources(spec: &OpSpec, attrs: OpAttrsRef<'_>) -> bool {
+    let mut all = attrs.iter();
+    let stated = all.find(|(name, _)| *name == "use_locking");
+    let stated = stated.and_then(|(_, value)| attributes::attr(value, Kept::ByRuntime));
+    let default = spec
+        .attr("use_locking")
+        .and_then(|attr| attr.default.clone());
+    matches!(stated.or(default), Some(Attr::Bool(false) | Attr::Int(0)))
 }
 
 fn result_metadata(calls: &OpCalls, call: &MetadataCall<'_>) -> Result<ResultMetadata, Error> {
@@ -252,7 +272,17 @@ impl Shared {
         for index in 0..call.n_inputs() {
             codes.push(dtype::code(call.tensor(index)?.metadata().dtype));
         }
-        let alike = calls.find(call.attrs(), &codes)?;
+        let mut alike = calls.find(call.attrs(), &codes)?;
+        if !alike.resolved.references.is_empty() {
+            // What they refer to is known now.
+            for (index, _) in &alike.resolved.references {
+                let slot = Slot::of(call.tensor(*index)?)?;
+                let referred = slot.get::<Variable>()?.metadata();
+                let code = referred.and_then(|metadata| dtype::code(metadata.dtype));
+                codes[*index] = code.map(|code| code + dtype::REFERENCE);
+            }
+            alike = calls.find(call.attrs(), &codes)?;
+        }
         let kernel = self.kernel(&alike)?;
         let shared = || self.instance(kernel, &alike.resolved);
         let instance = calls.instance(&alike, kernel, shared)?;
@@ -269,12 +299,12 @@ impl Shared {
                 None => Input::lent(call.tensor(index)?.clone()),
             });
         }
-        let execution = call.execution();
-        let step = std::ptr::from_ref(execution.request()).addr() as i64;
-        let memory = execution.host().allocator().clone();
         let n_outputs = resolved.outputs.len();
-        let context = Context::new(instance, resolved, inputs, memory, step);
-        if !kernel.is_async {
+        let mut context = Context::new(instance, resolved, inputs, call.execution());
+        // A kernel starts when its variables are locked.
+        let has_variables = !context.locks.slots().is_empty();
+        let is_free = context.locks.try_all()?;
+        if is_free && !kernel.is_async {
             let results = run::compute(context)?;
             return Ok(results.into_iter().map(Output::Ready).collect());
         }
@@ -284,7 +314,27 @@ impl Shared {
                 (promise, Output::Later(later))
             })
             .unzip();
-        run::start(context, promises);
+        let effects = (has_variables || n_outputs == 0).then(|| {
+            let (promise, chain) = AsyncValue::pending();
+            call.set_effects(chain);
+            promise
+        });
+        if is_free {
+            run::start(context, promises, effects);
+            return Ok(results);
+        }
+        let execution = call.execution().clone();
+        let is_async = kernel.is_async;
+        context.locks.all()?.when_settled(move |locks| {
+            if let Some(reason) = execution.request().cancellation() {
+                return run::settle(Err(reason.clone()), promises, effects);
+            }
+            context.locks.hold(Held::Awaited(locks));
+            match is_async {
+                true => run::start(context, promises, effects),
+                false => run::settle(run::compute(context), promises, effects),
+            }
+        });
         Ok(results)
     }
 

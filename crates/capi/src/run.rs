@@ -1,18 +1,25 @@
 //! Runs of kernels: the state of a node ([`Instance`]), a call of its kernel ([`Context`]), and what comes of it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
-use tfrt_host::{Error, ErrorCode, HostAllocator, Promise};
+use tfrt_host::{
+    Chain, DType, Error, ErrorCode, ExecutionContext, HostAllocator, LockMode, Promise,
+    RequestContext,
+};
+use tfrt_tensor::resource::{Slot, Variable};
 
+use crate::attrs::Attr;
 use crate::crash;
 use crate::fault;
 use crate::functions::construction::{Construction, Node};
 use crate::functions::context::Done;
 use crate::functions::status::Status;
+use crate::functions::variable::Prepared;
 use crate::guard::Exception;
 use crate::handle::{self, Handle};
+use crate::locks::{self, Locks};
 use crate::node::Resolved;
 use crate::registry::KernelDef;
 use crate::value::{Extents, Storage, Tensor, is_aligned, n_elements};
@@ -24,12 +31,15 @@ pub struct Instance {
     /// The node.
     pub node: Arc<Node>,
     state: usize,
+    wants_alone: AtomicBool,
 }
 
 /// The outcome of a plugin's code: what it has told, thrown and done wrong.
 struct Outcome {
     thrown: Option<Exception>,
     told: Option<Status>,
+    /// The function that has told it, and its argument, if it is one of the host.
+    place: Option<String>,
     faults: Vec<String>,
 }
 
@@ -55,7 +65,8 @@ impl Outcome {
         }
         let mut faults = self.faults.into_iter();
         let Some(first) = faults.next() else {
-            return told.map(|error| error.with_note(format!("in {text}")));
+            let place = self.place.map_or(String::new(), |place| place + ", ");
+            return told.map(|error| error.with_note(format!("{place}in {text}")));
         };
         let error = Error::invalid_argument(format!("{first}, in {text}"));
         let error = faults.fold(error, Error::with_note);
@@ -87,6 +98,7 @@ impl Instance {
             kernel: kernel.clone(),
             node: node.clone(),
             state: 0,
+            wants_alone: AtomicBool::new(false),
         };
         if kernel.create.is_null() {
             return Ok(instance);
@@ -105,12 +117,31 @@ impl Instance {
         let outcome = Outcome {
             thrown,
             told: ended.ok().and_then(|ended| ended.failure),
+            place: None,
             faults,
         };
         // The state of a failed node is deleted as well, by dropping the instance.
         match outcome.error(kernel) {
             Some(error) => Err(error.with_note("while the kernel's state was made")),
             None => Ok(instance),
+        }
+    }
+}
+
+impl Instance {
+    /// Notes that a call had locks for readers, and wanted some for itself.
+    pub fn wants_alone(&self) {
+        // Ordering: a guess, by which nothing is read.
+        self.wants_alone.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns how the variables of a call are locked before its kernel starts.
+    fn lock_mode(&self) -> LockMode {
+        let stated = self.node.attrs.get("use_locking");
+        // Ordering: as above.
+        match stated {
+            Some(Attr::Bool(false)) if !self.wants_alone.load(Ordering::Relaxed) => LockMode::Read,
+            _ => LockMode::Write,
         }
     }
 }
@@ -173,12 +204,25 @@ pub struct Context {
     pub resolved: Arc<Resolved>,
     /// Memory for outputs comes from here.
     pub allocator: Arc<dyn HostAllocator>,
-    /// Number of the request.
-    pub step: i64,
+    /// The request that the call belongs to.
+    pub request: Arc<RequestContext>,
     /// The first failure that the plugin has told.
     pub failure: Option<Status>,
+    /// The function and argument of that failure, if a function of the host has told it.
+    pub failure_place: Option<String>,
+    /// The locks of the variables among the inputs.
+    pub locks: Locks,
+    /// Numbers of variables for which a function of the plugin is running.
+    pub busy: SmallVec<[u64; 1]>,
     inputs: SmallVec<[Input; 4]>,
     outputs: SmallVec<[Option<Tensor>; 1]>,
+    /// Tensors of variables that the plugin changes in place, with the numbers of the variables.
+    prepared: SmallVec<[(u64, Prepared); 1]>,
+}
+
+#[cold]
+fn taken(index: usize) -> Error {
+    Error::failed_precondition(format!("an output has taken the memory of input {index}"))
 }
 
 /// Results of a call.
@@ -190,20 +234,98 @@ impl Context {
         instance: Arc<Instance>,
         resolved: Arc<Resolved>,
         inputs: SmallVec<[Input; 4]>,
-        allocator: Arc<dyn HostAllocator>,
-        step: i64,
+        execution: &ExecutionContext,
     ) -> Box<Context> {
         let mut outputs = SmallVec::new();
         outputs.resize_with(resolved.outputs.len(), || None);
+        let variables = inputs
+            .iter()
+            .filter_map(|input| input.tensor.as_ref())
+            .filter(|tensor| tensor.metadata().dtype == DType::Resource)
+            .filter_map(|tensor| Slot::counted(tensor).ok())
+            .filter(|slot| slot.get::<Variable>().is_ok());
+        let locks = Locks::new(variables, instance.lock_mode());
         Box::new(Context {
             instance,
             resolved,
-            allocator,
-            step,
+            allocator: execution.host().allocator().clone(),
+            request: execution.request().clone(),
             failure: None,
+            failure_place: None,
+            locks,
+            busy: SmallVec::new(),
             inputs,
             outputs,
+            prepared: SmallVec::new(),
         })
+    }
+
+    /// Returns an input, which stays as it is: no output takes its memory from here on.
+    ///
+    /// # Errors
+    ///
+    /// See [`input`](Self::input).
+    pub fn keep(&mut self, index: usize) -> Result<&tfrt_tensor::Tensor, Error> {
+        let Some(input) = self.inputs.get_mut(index) else {
+            return Err(Error::new(
+                ErrorCode::OutOfRange,
+                "input index out of range",
+            ));
+        };
+        input.is_given = false;
+        input.tensor.as_ref().ok_or_else(|| taken(index))
+    }
+
+    /// Returns the tensor of a variable that the plugin changes in place, if it has asked for it before.
+    pub fn prepared(&self, number: u64) -> Option<Tensor> {
+        let found = self.prepared.iter().find(|(own, _)| *own == number);
+        found.map(|(_, prepared)| prepared.tensor().clone())
+    }
+
+    /// Returns whether the plugin changes tensors of variables in place.
+    pub fn has_prepared(&self) -> bool {
+        !self.prepared.is_empty()
+    }
+
+    /// Keeps the tensor of a variable that the plugin changes in place.
+    pub fn prepare(&mut self, number: u64, prepared: Prepared) {
+        self.prepared.push((number, prepared));
+    }
+
+    /// Forgets the tensor of a variable, which is another one from here on.
+    pub fn forget(&mut self, number: u64) {
+        self.prepared.retain(|(own, _)| *own != number);
+    }
+
+    /// Returns whether an input is a reference to a variable.
+    pub fn is_reference(&self, index: usize) -> bool {
+        let mut references = self.resolved.references.iter();
+        references.any(|(own, _)| *own == index)
+    }
+
+    /// Makes a variable an output that is a reference.
+    ///
+    /// # Errors
+    ///
+    /// `OutOfRange` if there is no such output; `InvalidArgument` if it is no reference.
+    pub fn set_reference(&mut self, index: usize, slot: &Arc<Slot>) -> Result<(), Error> {
+        let expected = self.resolved.outputs.get(index).copied();
+        let expected = expected.ok_or_else(|| {
+            let n = self.outputs.len();
+            Error::new(
+                ErrorCode::OutOfRange,
+                format!("expected one of {n} outputs, found {index}"),
+            )
+        })?;
+        // 0: of a type that follows from a variable without a value.
+        if expected != 0 && expected < crate::dtype::REFERENCE {
+            let name = crate::dtype::name(expected);
+            return Err(Error::invalid_argument(format!(
+                "output {index}: expected one that is a reference, found one of {name}"
+            )));
+        }
+        self.outputs[index] = Some(Tensor::of_host(&slot.handle(), &self.allocator)?);
+        Ok(())
     }
 
     /// Returns the number of inputs.
@@ -220,6 +342,10 @@ impl Context {
     pub fn input_type(&self, index: usize) -> Option<i32> {
         let input = self.inputs.get(index)?;
         let tensor = input.tensor.as_ref()?;
+        let mut references = self.resolved.references.iter();
+        if let Some((_, code)) = references.find(|(own, _)| *own == index) {
+            return Some(code.unwrap_or_default() + crate::dtype::REFERENCE);
+        }
         crate::dtype::code(tensor.metadata().dtype)
     }
 
@@ -229,6 +355,7 @@ impl Context {
     ///
     /// `OutOfRange` if there is none; `FailedPrecondition` if an output has taken its memory.
     pub fn input(&mut self, index: usize) -> Result<Tensor, Error> {
+        let is_reference = self.is_reference(index);
         let Some(input) = self.inputs.get_mut(index) else {
             return Err(Error::new(
                 ErrorCode::OutOfRange,
@@ -238,9 +365,14 @@ impl Context {
         if let Some(view) = &input.view {
             return Ok(Tensor::clone(view));
         }
-        let tensor = input.tensor.as_ref().ok_or_else(|| {
-            Error::failed_precondition(format!("an output has taken the memory of input {index}"))
-        })?;
+        let tensor = input.tensor.as_ref().ok_or_else(|| taken(index))?;
+        if is_reference {
+            let value = Slot::of(tensor)?.get::<Variable>()?.read(&self.allocator)?;
+            let value = value.ok_or_else(|| {
+                Error::failed_precondition("Attempting to use uninitialized value")
+            })?;
+            return Tensor::of_host(&value, &self.allocator);
+        }
         let view = Tensor::of_host(tensor, &self.allocator)?;
         if !matches!(view.storage, Storage::Buffer(_)) {
             input.view = Some(Box::new(view.clone()));
@@ -353,13 +485,24 @@ impl Context {
             instance,
             allocator,
             failure,
+            failure_place,
+            locks,
+            prepared,
             outputs,
             ..
         } = *self;
+        // Before the locks are given back.
+        drop(prepared);
+        let had_locks = !locks.slots().is_empty();
+        drop(locks);
+        if had_locks {
+            locks::changed();
+        }
         let kernel = &*instance.kernel;
         let outcome = Outcome {
             thrown,
             told: failure,
+            place: failure_place,
             faults,
         };
         if let Some(error) = outcome.error(kernel) {
@@ -399,10 +542,18 @@ pub fn compute(context: Box<Context>) -> Results {
 }
 
 /// Starts an asynchronous kernel, whose results come when it says that it is done.
-pub fn start(context: Box<Context>, promises: Vec<Promise<tfrt_tensor::Tensor>>) {
+pub fn start(
+    context: Box<Context>,
+    promises: Vec<Promise<tfrt_tensor::Tensor>>,
+    effects: Option<Promise<Chain>>,
+) {
     let instance = context.instance.clone();
     let context: Handle<Context> = Handle::of_stored(context);
-    let done = Handle::new(Done { context, promises });
+    let done = Handle::new(Done {
+        context,
+        promises,
+        effects,
+    });
     let arguments = [instance.state, context.bits(), done.bits()];
     let (called, faults) = running(&instance.kernel, || {
         instance.kernel.compute.call(&arguments)
@@ -428,16 +579,31 @@ impl Done {
             Ok(context) => context.finish(thrown, faults),
             Err(_) => Err(Error::internal("the context of a call is gone")),
         };
-        match results {
-            Ok(results) => {
-                for (promise, result) in self.promises.into_iter().zip(results) {
-                    promise.resolve(result);
-                }
+        settle(results, self.promises, self.effects);
+    }
+}
+
+/// Settles results, and the effects, with what has come of a call.
+pub fn settle(
+    results: Results,
+    promises: Vec<Promise<tfrt_tensor::Tensor>>,
+    effects: Option<Promise<Chain>>,
+) {
+    match results {
+        Ok(results) => {
+            for (promise, result) in promises.into_iter().zip(results) {
+                promise.resolve(result);
             }
-            Err(error) => {
-                for promise in self.promises {
-                    promise.fail(error.clone());
-                }
+            if let Some(effects) = effects {
+                effects.resolve(Chain);
+            }
+        }
+        Err(error) => {
+            for promise in promises {
+                promise.fail(error.clone());
+            }
+            if let Some(effects) = effects {
+                effects.fail(error);
             }
         }
     }

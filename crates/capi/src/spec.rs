@@ -82,6 +82,16 @@ impl ArgSpec {
     }
 }
 
+impl OpSpec {
+    /// Returns whether some inputs are resources, or references to variables.
+    pub fn takes_resources(&self) -> bool {
+        let mut inputs = self.inputs.iter();
+        inputs.any(|input| {
+            input.is_reference || input.types == ArgTypes::Fixed(crate::dtype::RESOURCE)
+        })
+    }
+}
+
 /// The type of the elements of an input or output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgTypes {

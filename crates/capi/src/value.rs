@@ -8,10 +8,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
-use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer, OwnedReading};
-use tfrt_host::{Error, HostAllocator};
+use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer, OwnedReading, OwnedWriting};
+use tfrt_host::{DType, Error, HostAllocator};
 use tfrt_tensor::{
-    DenseHostTensor, StringHostTensor, TensorFormat, TensorMetadata, TensorShape, convert,
+    DenseHostTensor, ObjectTensor, StringHostTensor, TensorFormat, TensorMetadata, TensorShape,
+    convert,
 };
 
 use crate::cells::Cells;
@@ -44,6 +45,8 @@ pub enum Storage {
     Buffer(Buffer),
     /// Strings.
     Strings(Arc<Cells>),
+    /// Resources or variants, with bytes that a plugin may look at and that mean nothing.
+    Objects(ObjectTensor, Buffer),
     /// Memory of the plugin.
     Plugin(Arc<Foreign>),
 }
@@ -82,11 +85,19 @@ impl Buffer {
     }
 }
 
-/// Memory of the host that others may write, with a right to read it.
+/// Memory of the host that others may write, with a right to it.
 pub struct Held {
     buffer: HostBuffer,
     memory: Memory,
-    right: Mutex<Option<OwnedReading>>,
+    /// Whether it is a variable's, which other calls may be changing.
+    is_variables: bool,
+    right: Mutex<Option<Right>>,
+}
+
+#[expect(dead_code, reason = "rights are dropped")]
+enum Right {
+    Reading(OwnedReading),
+    Writing(OwnedWriting),
 }
 
 impl Held {
@@ -96,11 +107,28 @@ impl Held {
         Ok(Held {
             memory: Memory::at(std::ptr::NonNull::from(bytes).cast()),
             buffer,
-            right: Mutex::new(Some(reading)),
+            is_variables: false,
+            right: Mutex::new(Some(Right::Reading(reading))),
         })
     }
 
-    /// Ends the right: the plugin has read what it wanted.
+    /// Takes the right to write the memory of a variable, which nobody else uses.
+    fn of_variable(buffer: HostBuffer) -> Result<Held, Error> {
+        let writing = buffer.clone().write_owned()?;
+        Ok(Held {
+            memory: Memory::at(writing.start()),
+            buffer,
+            is_variables: true,
+            right: Mutex::new(Some(Right::Writing(writing))),
+        })
+    }
+
+    fn has_right(&self) -> bool {
+        let right = self.right.lock();
+        right.unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Ends the right: the plugin has written, or read, what it wanted.
     fn release(&self) {
         let right = self.right.lock();
         drop(right.unwrap_or_else(PoisonError::into_inner).take());
@@ -206,6 +234,19 @@ impl Tensor {
                     None => Storage::Host(Arc::new(Held::reading(own.buffer().clone())?)),
                 }
             }
+            tfrt_tensor::Tensor::Object(objects) => {
+                let size = dtype::object_bytes(code);
+                let bytes = DenseHostTensor::zeroed(
+                    allocator,
+                    TensorMetadata::new(
+                        DType::Ui8,
+                        TensorShape::new(&[objects.cells().len() * size])?,
+                    ),
+                )?;
+                let bytes = Buffer::new(bytes.into_buffer());
+                let bytes = bytes.ok_or_else(|| Error::internal("new memory is shared"))?;
+                Storage::Objects(objects.clone(), bytes)
+            }
             // Kernels rely on the alignment: a part of a tensor, or a constant in a file, may have another.
             tfrt_tensor::Tensor::Dense(own) => {
                 let read = own.read()?;
@@ -252,6 +293,29 @@ impl Tensor {
         })
     }
 
+    /// Makes a plugin's view of a variable's memory, which nobody else uses, to be changed in place until it is
+    /// [released](Self::release).
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for types that plugins don't have; `FailedPrecondition` if somebody uses the memory.
+    pub fn of_variable(tensor: DenseHostTensor) -> Result<Tensor, Error> {
+        let code = code_of(tensor.metadata())?;
+        let extents = tensor.shape().extents();
+        Ok(Tensor {
+            code,
+            extents: extents.map(|extent| extent as i64).collect(),
+            storage: Storage::Host(Arc::new(Held::of_variable(tensor.into_buffer())?)),
+        })
+    }
+
+    /// Ends the plugin's right to memory of the host.
+    pub fn release(&self) {
+        if let Storage::Host(held) = &self.storage {
+            held.release();
+        }
+    }
+
     /// Returns the tensor of the runtime. The plugin's right to write it ends.
     ///
     /// # Errors
@@ -267,6 +331,14 @@ impl Tensor {
                 let strings = StringHostTensor::collect(allocator, shape, cells.to_strings())?;
                 Ok(strings.into())
             }
+            Storage::Host(held) if held.is_variables && held.has_right() => {
+                // Other calls that have the variable locked for readers go on to change it.
+                let metadata = metadata(self.code, &self.extents)?;
+                let bytes = held.memory.bytes(metadata.len_bytes()?, "tensor");
+                let copy =
+                    DenseHostTensor::from_bytes(allocator, metadata, bytes.unwrap_or_default())?;
+                Ok(copy.into())
+            }
             Storage::Host(held) => {
                 held.release();
                 let metadata = metadata(self.code, &self.extents)?;
@@ -276,6 +348,7 @@ impl Tensor {
                 let metadata = metadata(self.code, &self.extents)?;
                 Ok(DenseHostTensor::new(metadata, own.buffer)?.into())
             }
+            Storage::Objects(objects, _) => Ok(objects.into()),
             Storage::Plugin(memory) => {
                 let metadata = metadata(self.code, &self.extents)?;
                 let buffer = HostBuffer::from_owner(memory.first(metadata.len_bytes()?));
@@ -295,7 +368,7 @@ impl Tensor {
         match &self.storage {
             Storage::Nothing => 0,
             Storage::Host(held) => held.buffer.len_bytes(),
-            Storage::Buffer(own) => own.buffer.len_bytes(),
+            Storage::Buffer(own) | Storage::Objects(_, own) => own.buffer.len_bytes(),
             Storage::Strings(cells) => cells.len() * dtype::STRING_BYTES,
             Storage::Plugin(memory) => memory.len_bytes(),
         }
@@ -306,7 +379,7 @@ impl Tensor {
         match &self.storage {
             Storage::Nothing => Memory::default(),
             Storage::Host(held) => held.memory,
-            Storage::Buffer(own) => own.memory,
+            Storage::Buffer(own) | Storage::Objects(_, own) => own.memory,
             Storage::Strings(cells) => cells.memory(),
             Storage::Plugin(memory) => memory.memory(),
         }
@@ -316,7 +389,7 @@ impl Tensor {
     pub fn is_alone(&mut self) -> bool {
         match &mut self.storage {
             Storage::Host(held) => Arc::strong_count(held) == 1,
-            Storage::Buffer(own) => own.is_unique(),
+            Storage::Buffer(own) | Storage::Objects(_, own) => own.is_unique(),
             Storage::Strings(cells) => Arc::strong_count(cells) == 1,
             Storage::Plugin(memory) => Arc::strong_count(memory) == 1,
             Storage::Nothing => true,
@@ -332,7 +405,9 @@ impl Tensor {
         match &mut self.storage {
             Storage::Buffer(own) => own.is_written && own.is_unique(),
             Storage::Strings(cells) => Arc::strong_count(cells) == 1,
-            Storage::Nothing | Storage::Host(_) | Storage::Plugin(_) => false,
+            Storage::Nothing | Storage::Host(_) | Storage::Objects(..) | Storage::Plugin(_) => {
+                false
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use tfrt_host::{DType, DeviceId, Error};
 use crate::attributes::OpAttrsRef;
 use crate::definition::OpDefinition;
 use crate::dispatch::RegisteredOp;
+use crate::effects::EffectOrder;
 use crate::op::{FastPath, Handles, Op, OpCall};
 
 /// Operations of libraries, by name.
@@ -87,6 +88,34 @@ impl Op for SelectedOp {
 
     fn is_pure(&self) -> bool {
         self.added.is_pure() && self.built_in.is_pure()
+    }
+
+    /// The stricter order of both: which of them a call goes to is not known when it takes its place.
+    fn effect_order(&self) -> EffectOrder {
+        let orders = [self.added.effect_order(), self.built_in.effect_order()];
+        match (self.added.is_pure(), self.built_in.is_pure(), orders) {
+            (true, _, [_, order]) | (_, true, [order, _]) => order,
+            (
+                false,
+                false,
+                [
+                    EffectOrder::OfResources { writes, waits },
+                    EffectOrder::OfResources {
+                        writes: built_in_writes,
+                        waits: built_in_waits,
+                    },
+                ],
+            ) => EffectOrder::OfResources {
+                writes: writes || built_in_writes,
+                // Calls of other contexts that one waits for must not come after it.
+                waits: waits || built_in_waits,
+            },
+            _ => EffectOrder::OfContext,
+        }
+    }
+
+    fn shares_resources(&self, attrs: OpAttrsRef<'_>) -> bool {
+        self.added.shares_resources(attrs)
     }
 
     fn n_results(&self) -> Option<usize> {

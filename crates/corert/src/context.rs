@@ -13,7 +13,7 @@ use crate::TensorHandle;
 use crate::attributes::OpAttrsRef;
 use crate::call_site::CallSite;
 use crate::cancellation::until_cancelled;
-use crate::effects::{EffectOrder, PendingEffects, Place, ResourceOrder};
+use crate::effects::{EffectOrder, PendingEffects, Place, ResourceOrder, ResourceUse};
 use crate::handle::{PendingMetadata, PendingTensor};
 use crate::inputs::Inputs;
 use crate::op::{CoreRuntimeOp, Handles, OpCall};
@@ -468,8 +468,13 @@ impl Context {
                 false => self.runtime.order(),
             };
             let effects = &generation.on_resources;
+            let how = match writes {
+                false => ResourceUse::Reads,
+                true if op.shares_resources(call.attrs) => ResourceUse::Shares(effects.number()),
+                true => ResourceUse::Changes,
+            };
             let is_observed = call.execution.host().trace().is_some();
-            let (mut chain, place) = match order.place(&call.inputs, writes, is_observed, begin) {
+            let (mut chain, place) = match order.place(&call.inputs, how, is_observed, begin) {
                 Place::Free(slots) => (AsyncValue::available(Chain), Ok(slots)),
                 Place::After(chain, promise) => (chain, Err(promise)),
             };
@@ -477,7 +482,7 @@ impl Context {
             let results = op.run(call);
             match place {
                 Ok(_) if chain.is_settled() => (),
-                Ok(slots) => order.go_on(&slots, &effects.watch(chain), writes),
+                Ok(slots) => order.go_on(&slots, &effects.watch(chain), how),
                 Err(promise) => promise.forward(effects.watch(chain)),
             }
             return results;

@@ -53,6 +53,9 @@ pub type CostFn = dyn Fn(&[&TensorMetadata], &[TensorMetadata]) -> u64 + Send + 
 /// Function that finds the number of results from attributes and the number of inputs.
 pub type CountFn = dyn Fn(OpAttrsRef<'_>, usize) -> Result<usize, Error> + Send + Sync;
 
+/// Function that says by a call's attributes whether it changes its resources beside such calls of other contexts.
+pub type SharesFn = dyn Fn(OpAttrsRef<'_>) -> bool + Send + Sync;
+
 /// The kind of an attribute, for documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttrKind {
@@ -155,6 +158,7 @@ pub struct OpDefinition {
     formats: Formats,
     is_pure: bool,
     effect_order: EffectOrder,
+    shares: Option<Box<SharesFn>>,
     attributes: Option<Vec<AttrDef>>,
     elements: &'static str,
     metadata: Option<Box<MetadataFn>>,
@@ -195,6 +199,7 @@ impl OpDefinition {
             formats: Formats::DENSE,
             is_pure: false,
             effect_order: EffectOrder::OfContext,
+            shares: None,
             attributes: None,
             elements: "",
             metadata: None,
@@ -287,6 +292,16 @@ impl OpDefinition {
             writes,
             waits: true,
         };
+        self
+    }
+
+    /// Says by its attributes which calls change their resources beside such calls of other contexts, as TensorFlow's
+    /// optimizers do with `use_locking = false`. Default: none.
+    pub fn resources_shared_by(
+        mut self,
+        shares: impl Fn(OpAttrsRef<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.shares = Some(Box::new(shares));
         self
     }
 
@@ -461,6 +476,11 @@ impl OpDefinition {
     /// Returns how side effects are ordered among those of other calls of a context.
     pub fn effect_order(&self) -> EffectOrder {
         self.effect_order
+    }
+
+    /// Returns whether a call with these attributes changes its resources beside such calls of other contexts.
+    pub fn shares_resources(&self, attrs: OpAttrsRef<'_>) -> bool {
+        self.shares.as_ref().is_some_and(|shares| shares(attrs))
     }
 
     /// Returns the declared attributes; `None` if any are taken.

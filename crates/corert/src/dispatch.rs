@@ -52,6 +52,10 @@ impl Op for RegisteredOp {
         self.definition.effect_order()
     }
 
+    fn shares_resources(&self, attrs: OpAttrsRef<'_>) -> bool {
+        self.definition.shares_resources(attrs)
+    }
+
     fn n_results(&self) -> Option<usize> {
         match self.definition.n_results() {
             ResultCount::Always(n) => Some(n),

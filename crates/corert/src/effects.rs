@@ -1,7 +1,8 @@
 //! [`ResourceOrder`]: the order of calls that read or change resources, for each resource by itself.
 //!
 //! A call that changes a resource begins when all earlier calls on that resource are done, one that reads it when the
-//! earlier changes are: of all contexts of the runtime. Calls on different resources are not ordered, so that the steps
+//! earlier changes are: of all contexts of the runtime. Calls that say so change a resource beside such calls of other
+//! contexts ([`Op::shares_resources`](crate::Op::shares_resources)). Calls on different resources are not ordered, so that the steps
 //! of a hundred variables run side by side. A call that fails later fails its own results alone: what comes after it
 //! finds the resource as it is. The first such failure of a context is told by
 //! [`Context::effects`](crate::Context::effects).
@@ -32,6 +33,28 @@ pub enum EffectOrder {
     },
 }
 
+/// The use that a call makes of its resources.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResourceUse {
+    /// It reads them.
+    Reads,
+    /// It changes them, and nobody else uses them meanwhile.
+    Changes,
+    /// It changes them, beside such calls of other contexts. The context, by a number.
+    Shares(usize),
+}
+
+impl ResourceUse {
+    /// Returns whether a call waits for an earlier one.
+    fn comes_after(self, earlier: ResourceUse) -> bool {
+        match (self, earlier) {
+            (ResourceUse::Reads, ResourceUse::Reads) => false,
+            (ResourceUse::Shares(own), ResourceUse::Shares(other)) => own == other,
+            _ => true,
+        }
+    }
+}
+
 /// The order of the calls of a runtime on resources.
 #[derive(Default)]
 pub(crate) struct ResourceOrder(Mutex<State>);
@@ -49,7 +72,7 @@ struct State {
 /// A call that may not be done.
 struct Pending {
     done: AsyncValue<Chain>,
-    writes: bool,
+    how: ResourceUse,
 }
 
 /// The resources of a call; `None` if a handle is to come.
@@ -74,7 +97,7 @@ impl ResourceOrder {
     pub(crate) fn place(
         &self,
         inputs: &Inputs<'_>,
-        writes: bool,
+        how: ResourceUse,
         is_observed: bool,
         begin: impl FnOnce(),
     ) -> Place {
@@ -85,7 +108,7 @@ impl ResourceOrder {
         let mut state = self.lock();
         begin();
         let mut before: SmallVec<[AsyncValue<Chain>; 4]> = SmallVec::new();
-        state.collect(slots.as_deref(), writes, &mut before);
+        state.collect(slots.as_deref(), how, &mut before);
         if let Some(slots) = &slots
             && before.is_empty()
             && is_there
@@ -94,7 +117,7 @@ impl ResourceOrder {
             return Place::Free(slots.clone());
         }
         let (promise, done) = AsyncValue::pending();
-        state.put(slots.as_deref(), &done, writes);
+        state.put(slots.as_deref(), &done, how);
         drop(state);
         let before = match &before[..] {
             [] => AsyncValue::available(Chain),
@@ -109,14 +132,14 @@ impl ResourceOrder {
     }
 
     /// Notes that a call goes on that had nothing in its way. `done` does not fail.
-    pub(crate) fn go_on(&self, slots: &[u64], done: &AsyncValue<Chain>, writes: bool) {
+    pub(crate) fn go_on(&self, slots: &[u64], done: &AsyncValue<Chain>, how: ResourceUse) {
         let mut state = self.lock();
         state.forget();
         // Others may have come meanwhile: these are before it, or after.
         for slot in slots {
             let done = done.clone();
             let all = state.of.entry(*slot).or_default();
-            all.push(Pending { done, writes });
+            all.push(Pending { done, how });
         }
     }
 }
@@ -142,6 +165,11 @@ impl fmt::Debug for PendingEffects {
 impl PendingEffects {
     fn lock(&self) -> MutexGuard<'_, Effects> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a number that clones have in common, and no others.
+    pub(crate) fn number(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
     }
 
     /// Returns a chain that resolves when another settles, whose failure is kept.
@@ -194,7 +222,7 @@ impl State {
     fn collect(
         &mut self,
         slots: Option<&[u64]>,
-        writes: bool,
+        how: ResourceUse,
         before: &mut SmallVec<[AsyncValue<Chain>; 4]>,
     ) {
         let mut look = |all: &mut Vec<Pending>, is_in_the_way: &dyn Fn(&Pending) -> bool| {
@@ -212,7 +240,7 @@ impl State {
                     let Some(all) = self.of.get_mut(slot) else {
                         continue;
                     };
-                    look(all, &|one| writes || one.writes);
+                    look(all, &|one| how.comes_after(one.how));
                     if all.is_empty() {
                         self.of.remove(slot);
                     }
@@ -235,18 +263,20 @@ impl State {
     }
 
     /// Adds a call. It stands for those that it waits for.
-    fn put(&mut self, slots: Option<&[u64]>, done: &AsyncValue<Chain>, writes: bool) {
+    fn put(&mut self, slots: Option<&[u64]>, done: &AsyncValue<Chain>, how: ResourceUse) {
         let pending = || Pending {
             done: done.clone(),
-            writes,
+            how,
         };
         self.forget();
         match slots {
             Some(slots) => {
                 for slot in slots {
                     let all = self.of.entry(*slot).or_default();
-                    if writes {
-                        all.clear();
+                    match how {
+                        ResourceUse::Reads => (),
+                        ResourceUse::Changes => all.clear(),
+                        ResourceUse::Shares(_) => all.retain(|one| !how.comes_after(one.how)),
                     }
                     all.push(pending());
                 }

@@ -39,6 +39,13 @@ pub trait Op: Send + Sync + 'static {
         EffectOrder::OfContext
     }
 
+    /// Returns whether a call with these attributes may change its resources beside such calls of other contexts: it
+    /// locks them for readers only. Calls of one context keep their order all the same.
+    fn shares_resources(&self, attrs: OpAttrsRef<'_>) -> bool {
+        let _ = attrs;
+        false
+    }
+
     /// Returns the number of results, if all calls have as many.
     fn n_results(&self) -> Option<usize> {
         None
@@ -190,6 +197,11 @@ impl CoreRuntimeOp {
     /// Returns how side effects are ordered among those of other calls of a context.
     pub fn effect_order(&self) -> EffectOrder {
         self.op.effect_order()
+    }
+
+    /// Returns whether a call with these attributes may change its resources beside such calls of other contexts.
+    pub(crate) fn shares_resources(&self, attrs: OpAttrsRef<'_>) -> bool {
+        self.op.shares_resources(attrs)
     }
 
     /// Returns whether the operation has no side effects.

@@ -30,4 +30,4 @@ pub use queue::FifoQueue;
 pub use resources::{DEFAULT_CONTAINER, Resources};
 pub use slot::{Resource, Slot};
 pub use table::HashTable;
-pub use variable::{Variable, VariableHolds, lock_all, try_lock_all};
+pub use variable::{Variable, VariableHolds, is_giving_back, lock_all, try_lock_all};

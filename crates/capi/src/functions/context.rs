@@ -1,18 +1,20 @@
 //! Functions of `kernels.h` and `kernels_experimental.h` that a kernel calls while it runs: inputs, outputs, memory.
 
 use std::ffi::c_int;
+use std::sync::Arc;
 
-use tfrt_host::{Error, ErrorCode, Promise};
+use tfrt_host::{Chain, Error, ErrorCode, Promise};
 
 use super::buffer::BufferRef;
 use super::construction::unimplemented;
 use super::status::{Status, set};
 use super::tensor::extents;
+use crate::dtype;
+use crate::fault;
 use crate::handle::Handle;
 use crate::raw::{AllocatorAttributes, Array, InputRange, Memory, Out, StringView, Text};
 use crate::run::Context;
 use crate::value::Tensor;
-use crate::{dtype, fault};
 
 /// The end of an asynchronous kernel: `TF_AsyncOpKernelDoneCallback`.
 pub struct Done {
@@ -20,13 +22,15 @@ pub struct Done {
     pub context: Handle<Context>,
     /// Its results.
     pub promises: Vec<Promise<tfrt_tensor::Tensor>>,
+    /// Its effects, if somebody waits for them.
+    pub effects: Option<Promise<Chain>>,
 }
 
 type Ctx = Handle<Context>;
 type Result<T> = std::result::Result<T, Error>;
 
 /// Uses the context; the outcome is an error if there is none.
-fn with<R>(ctx: Ctx, use_it: impl FnOnce(&mut Context) -> Result<R>) -> Result<R> {
+pub(super) fn with<R>(ctx: Ctx, use_it: impl FnOnce(&mut Context) -> Result<R>) -> Result<R> {
     match ctx.with("ctx", use_it) {
         Some(outcome) => outcome,
         None => Err(Error::invalid_argument("the context is wrong")),
@@ -52,7 +56,7 @@ fn finish<T: Default>(ctx: Ctx, status: Handle<Status>, outcome: Result<T>) -> T
     }
 }
 
-fn at(index: c_int) -> usize {
+pub(super) fn at(index: c_int) -> usize {
     usize::try_from(index).unwrap_or(usize::MAX)
 }
 
@@ -76,7 +80,7 @@ pub(crate) fn get_input(
 }
 
 /// Hands a tensor over, unless there is no place for it.
-fn give(place: Out<Handle<Tensor>>, tensor: Tensor, argument: &str) {
+pub(super) fn give(place: Out<Handle<Tensor>>, tensor: Tensor, argument: &str) {
     if place.is_null() {
         return fault::argument(
             argument,
@@ -286,28 +290,13 @@ pub(crate) fn is_host_memory_output(ctx: Ctx, index: c_int, status: Handle<Statu
 
 pub(crate) fn is_ref_input(ctx: Ctx, index: c_int, status: Handle<Status>) -> u8 {
     let found = with(ctx, |own| match own.input_type(at(index)) {
-        Some(code) => Ok(u8::from(code > dtype::REFERENCE)),
+        Some(_) => Ok(u8::from(own.is_reference(at(index)))),
         None => Err(Error::new(
             ErrorCode::OutOfRange,
             "input index out of range",
         )),
     });
     finish(ctx, status, found)
-}
-
-/// There are no reference inputs, and for resources this does nothing.
-pub(crate) fn forward_ref_input(ctx: Ctx, input: i32, output: i32) {
-    let n = ctx.with("ctx", |own| (own.n_inputs(), own.input_type(at(input))));
-    match n {
-        Some((n, None)) => fault::record(format_args!("input {input} of a kernel that has {n}")),
-        Some((_, Some(code))) if code != dtype::RESOURCE => {
-            let name = dtype::name(code);
-            fault::record(format_args!(
-                "input {input}, for output {output}, is no reference: it is of {name}"
-            ));
-        }
-        _ => (),
-    }
 }
 
 pub(crate) fn get_stream(ctx: Ctx, status: Handle<Status>) -> Memory {
@@ -321,7 +310,7 @@ fn number(ctx: Ctx, read: impl FnOnce(&Context) -> i64) -> i64 {
 }
 
 pub(crate) fn step_id(ctx: Ctx) -> i64 {
-    number(ctx, |own| own.step)
+    number(ctx, |own| Arc::as_ptr(&own.request).addr() as i64)
 }
 
 pub(crate) fn frame_id(ctx: Ctx) -> u64 {

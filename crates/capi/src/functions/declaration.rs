@@ -19,6 +19,9 @@ const OPAQUE: &[(&str, &str)] = &[
     ("TF_WritableFileHandle", "WritableFile"),
     ("TF_StringStream", "StringStream"),
     ("TF_Thread", "Thread"),
+    ("TF_VariableInputLockHolder", "LockHolder"),
+    ("TF_VariableInfo", "VariableInfo"),
+    ("TF_Device", "Device"),
 ];
 
 /// Public structures, and numbers with names.
@@ -57,6 +60,27 @@ const CALLBACKS: &[(&str, &str)] = &[
         "visitor",
         "void (*visitor)(const char*, const char*, void*)",
     ),
+    (
+        "copyFunc",
+        "void (*copyFunc)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*)",
+    ),
+    (
+        "updateFunc",
+        "void (*updateFunc)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*, int)",
+    ),
+    (
+        "plugin_allocator",
+        "void (*plugin_allocator)(TF_OpKernelContext*, TF_Tensor*, TF_DataType, const int64_t*, int, TF_Status*)",
+    ),
+    (
+        "binary_add_func",
+        "void (*binary_add_func)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*, TF_Tensor*)",
+    ),
+    (
+        "zeros_like_func",
+        "void (*zeros_like_func)(TF_OpKernelContext*, TF_Tensor*, TF_Tensor*)",
+    ),
+    ("make_func", "void* (*make_func)(void*)"),
     (
         "shape_inference_func",
         "void (*shape_inference_func)(TF_ShapeInferenceContext*, TF_Status*)",
@@ -119,6 +143,7 @@ const EXACT: &[(&str, &str, &str)] = &[
     ("TF_LoadSharedLibrary", "", "void*"),
     ("TF_GetSymbolFromLibrary", "handle", "void*"),
     ("TF_Log", "level", "TF_LogLevel"),
+    ("TF_LockVariableInfos", "vars", "TF_VariableInfo**"),
     ("", "dtype", "TF_DataType"),
     ("", "dt", "TF_DataType"),
 ];

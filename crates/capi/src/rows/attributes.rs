@@ -35,7 +35,8 @@ pub(super) fn node_attrs(attrs: OpAttrsRef<'_>, kept: Kept) -> Result<NodeAttrs,
     Ok(all)
 }
 
-fn attr(value: &AttrValue, kept: Kept) -> Option<Attr> {
+/// Returns an attribute as the C API has it, if it has such.
+pub(super) fn attr(value: &AttrValue, kept: Kept) -> Option<Attr> {
     Some(match value {
         AttrValue::Scalar(numbers) => match numbers_of(numbers)? {
             Attr::List(_, list) => list.into_iter().next()?,

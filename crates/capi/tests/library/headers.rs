@@ -18,6 +18,7 @@ typedef struct TF_DimensionHandle TF_DimensionHandle;
 #include "tensorflow/c/kernels_experimental.h"
 #include "tensorflow/c/ops.h"
 #include "tensorflow/c/c_api.h"
+#include "tensorflow/c/experimental/next_pluggable_device/c_api.h"
 #include "tensorflow/c/c_api_experimental.h"
 #include "tensorflow/c/tf_buffer.h"
 #include "tensorflow/c/env.h"
@@ -52,11 +53,17 @@ fn declarations_agree_with_tensorflows() {
 }
 
 fn check(package: &str, include: &Path) {
+    // One of the headers asks for a header of C++, of which it needs what C has.
+    let of_cpp = folder().join("of_cpp");
+    std::fs::create_dir_all(&of_cpp).unwrap();
+    std::fs::write(of_cpp.join("cstdint"), "#include <stdint.h>\n").unwrap();
     let file = folder().join(format!("redeclared-{package}.c"));
     std::fs::write(&file, format!("{HEADERS}{SIZES}{}", declarations())).unwrap();
     let checked = Command::new("cc")
         .args(["-std=c11", "-fsyntax-only", "-I"])
         .arg(include)
+        .arg("-I")
+        .arg(of_cpp)
         .arg(&file)
         .output();
     let Ok(checked) = checked else {

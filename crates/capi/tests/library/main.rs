@@ -7,5 +7,7 @@ mod environment;
 mod headers;
 mod kernels;
 mod nodes;
+mod optimizers;
 mod plugins;
+mod variables;
 mod wrong_uses;

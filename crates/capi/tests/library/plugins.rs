@@ -44,7 +44,15 @@ pub fn build(name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
     std::fs::write(&file, source).unwrap();
     let library = folder.join(format!("lib{name}.so"));
     let built = Command::new(compiler)
-        .args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"])
+        .args([
+            "-shared",
+            "-fPIC",
+            "-O1",
+            "-Wall",
+            "-Werror",
+            "-ffp-contract=off",
+            "-o",
+        ])
         .arg(&library)
         .arg(&file)
         .args(flags)
@@ -133,6 +141,28 @@ impl Bed {
         let texts = results.iter().map(ToString::to_string);
         Ok(texts.collect::<Vec<_>>().join("; "))
     }
+}
+
+/// The plugin of operations on variables; `None` if there is no compiler.
+pub fn variables() -> Option<Plugin> {
+    static PLUGIN: OnceLock<Option<Plugin>> = OnceLock::new();
+    let make = || {
+        let source = include_str!("plugins/variables.c");
+        let library = build("variables", source, &["-lpthread"])?;
+        Some(load(&library).unwrap())
+    };
+    PLUGIN.get_or_init(make).clone()
+}
+
+/// The plugin of optimizers; `None` if there is no compiler.
+pub fn optimizers() -> Option<Plugin> {
+    static PLUGIN: OnceLock<Option<Plugin>> = OnceLock::new();
+    let make = || {
+        let source = include_str!("plugins/optimizers.c");
+        let library = build("optimizers", source, &["-lm"])?;
+        Some(load(&library).unwrap())
+    };
+    PLUGIN.get_or_init(make).clone()
 }
 
 /// The plugin in C that most tests call; `None` if there is no compiler.

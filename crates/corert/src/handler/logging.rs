@@ -95,6 +95,10 @@ impl Op for LoggedOp {
         self.op.effect_order()
     }
 
+    fn shares_resources(&self, attrs: crate::OpAttrsRef<'_>) -> bool {
+        self.op.shares_resources(attrs)
+    }
+
     fn n_results(&self) -> Option<usize> {
         self.op.n_results()
     }

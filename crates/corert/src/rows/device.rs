@@ -237,6 +237,10 @@ impl Op for TransferringOp {
         self.inner.effect_order()
     }
 
+    fn shares_resources(&self, attrs: crate::OpAttrsRef<'_>) -> bool {
+        self.inner.shares_resources(attrs)
+    }
+
     fn n_results(&self) -> Option<usize> {
         self.inner.n_results()
     }

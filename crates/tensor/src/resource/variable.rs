@@ -8,9 +8,11 @@
 //! The lock of a variable says who may look and who may change; its content lies behind a short lock of its own, so that
 //! foreign code that swaps a tensor while it reads loses none.
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use smallvec::SmallVec;
 use tfrt_host::{AsyncValue, Error, HostAllocator, LockMode, RwHold, RwQueueLock};
 
 use super::{Resource, Slot};
@@ -161,6 +163,29 @@ impl Variable {
         Ok(Some(found))
     }
 
+    /// Returns the tensor if somebody else holds its memory, so that it is copied before it is changed in place.
+    pub fn shared(&self) -> Option<Tensor> {
+        let mut content = self.content_mut();
+        let tensor = content.tensor.as_mut()?;
+        if let Tensor::Dense(dense) = tensor
+            && dense.is_sole()
+        {
+            return None;
+        }
+        Some(tensor.clone())
+    }
+
+    /// Replaces the tensor by one whose memory nobody else will hold: it is not copied in any mode.
+    pub fn replace(&self, tensor: Tensor) {
+        let before = self.content_mut().tensor.replace(tensor);
+        drop(before);
+    }
+
+    /// Goes over to copy on read, for who changes rows of memory that is [ready](Self::prepare_to_update) for that.
+    pub fn enable_copy_on_read(&self) {
+        self.content_mut().copies_on_read = true;
+    }
+
     /// Lets dense reads share the memory again.
     pub fn disable_copy_on_read(&self) {
         self.content_mut().copies_on_read = false;
@@ -215,14 +240,52 @@ impl fmt::Debug for Variable {
 #[derive(Debug, Default)]
 #[must_use = "locks that are dropped are given back"]
 pub struct VariableHolds {
-    #[expect(dead_code, reason = "held until they are dropped")]
-    holds: Vec<HeldLock>,
+    holds: SmallVec<[HeldLock; 2]>,
+}
+
+thread_local! {
+    /// Whether this thread is giving back the locks of several variables.
+    static GIVES_BACK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns whether this thread is giving back the locks of several variables, and still holds some perhaps: what waited
+/// for one of them runs meanwhile, and must not block for another.
+pub fn is_giving_back() -> bool {
+    GIVES_BACK.get()
+}
+
+impl Drop for VariableHolds {
+    #[inline]
+    fn drop(&mut self) {
+        if self.holds.len() > 1 {
+            let before = GIVES_BACK.replace(true);
+            self.holds.clear();
+            GIVES_BACK.set(before);
+        }
+    }
 }
 
 #[derive(Debug)]
 enum HeldLock {
-    Here(#[expect(dead_code, reason = "held until it is dropped")] RwHold),
-    Awaited(#[expect(dead_code, reason = "held until it is dropped")] AsyncValue<RwHold>),
+    Here(RwHold),
+    Awaited(AsyncValue<RwHold>),
+}
+
+impl VariableHolds {
+    /// Makes rights to read some of the variables rights to write, before those who wait, unless others read them.
+    /// Returns whether all of these are rights to write now; some may be, if not.
+    pub fn try_upgrade<'s>(&self, of: impl IntoIterator<Item = &'s Arc<Slot>>) -> bool {
+        let variables = of.into_iter();
+        let mut all = true;
+        for variable in variables.filter_map(|slot| slot.get::<Variable>().ok()) {
+            let mut holds = self.holds.iter().filter_map(|one| match one {
+                HeldLock::Here(hold) => Some(hold),
+                HeldLock::Awaited(value) => value.get()?.ok(),
+            });
+            all &= holds.any(|hold| hold.is_of(variable.lock()) && hold.try_upgrade());
+        }
+        all
+    }
 }
 
 impl tfrt_host::Value for VariableHolds {
@@ -248,7 +311,13 @@ fn in_order(slots: &[Arc<Slot>]) -> Result<Vec<&Arc<Slot>>, Error> {
 ///
 /// `InvalidArgument` if a slot holds no variable.
 pub fn try_lock_all(slots: &[Arc<Slot>], mode: LockMode) -> Result<Option<VariableHolds>, Error> {
-    let mut holds = Vec::with_capacity(slots.len());
+    if let [slot] = slots {
+        let hold = slot.get::<Variable>()?.lock().try_acquire(mode);
+        return Ok(hold.map(|hold| VariableHolds {
+            holds: SmallVec::from_iter([HeldLock::Here(hold)]),
+        }));
+    }
+    let mut holds = SmallVec::with_capacity(slots.len());
     for slot in in_order(slots)? {
         match slot.get::<Variable>()?.lock().try_acquire(mode) {
             Some(hold) => holds.push(HeldLock::Here(hold)),
@@ -268,7 +337,7 @@ pub fn try_lock_all(slots: &[Arc<Slot>], mode: LockMode) -> Result<Option<Variab
 pub fn lock_all(slots: &[Arc<Slot>], mode: LockMode) -> Result<AsyncValue<VariableHolds>, Error> {
     let all: Vec<Arc<Slot>> = in_order(slots)?.into_iter().cloned().collect();
     let (promise, value) = AsyncValue::pending();
-    let holds = Vec::with_capacity(all.len());
+    let holds = SmallVec::with_capacity(all.len());
     lock_next(all, mode, holds, promise);
     Ok(value)
 }
@@ -277,7 +346,7 @@ pub fn lock_all(slots: &[Arc<Slot>], mode: LockMode) -> Result<AsyncValue<Variab
 fn lock_next(
     all: Vec<Arc<Slot>>,
     mode: LockMode,
-    mut holds: Vec<HeldLock>,
+    mut holds: SmallVec<[HeldLock; 2]>,
     promise: tfrt_host::Promise<VariableHolds>,
 ) {
     while let Some(slot) = all.get(holds.len()) {
