@@ -598,6 +598,49 @@ mod loom_models {
         });
     }
 
+    /// Adds one to two numbers with both locks held, the second of which is asked for when the first is there.
+    fn add_to_both(first: &Arc<Guarded>, second: &Arc<Guarded>) {
+        let (first, second) = (Arc::clone(first), Arc::clone(second));
+        let held = first.lock.acquire(LockMode::Write);
+        held.when_settled(move |held| {
+            let next = second.lock.acquire(LockMode::Write);
+            next.when_settled(move |next| {
+                first.add();
+                second.add();
+                drop((held, next));
+            });
+        });
+    }
+
+    #[test]
+    fn rw_queue_locks_that_are_taken_in_one_order_are_got_by_all() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound.get_or_insert(2);
+        builder.check(|| {
+            let guarded = || {
+                Arc::new(Guarded {
+                    lock: RwQueueLock::new(),
+                    number: AtomicUsize::new(0),
+                })
+            };
+            let (first, second) = (guarded(), guarded());
+            let thread = {
+                let (first, second) = (Arc::clone(&first), Arc::clone(&second));
+                thread::spawn(move || add_to_both(&first, &second))
+            };
+            add_to_both(&first, &second);
+            // Who needs one only comes in between.
+            add_in_turn(&second);
+            thread.join().unwrap();
+            for (guarded, n) in [(&first, 2), (&second, 3)] {
+                let hold = guarded.lock.try_write().expect("everybody has left");
+                // Ordering: the lock's.
+                assert_eq!(guarded.number.load(Ordering::Relaxed), n);
+                drop(hold);
+            }
+        });
+    }
+
     #[test]
     fn rw_queue_lock_lets_two_writers_in_one_after_the_other() {
         check(3, 3, &[add_in_turn], |guarded| {

@@ -336,9 +336,7 @@ impl<'a> OpAttrsRef<'a> {
     pub fn shapes(self, name: &str) -> Result<Option<Vec<PartialTensorShape>>, Error> {
         let shape = |child: &AttrValue| match child {
             AttrValue::Shape(shape) => Some(shape.clone()),
-            AttrValue::List(numbers) => {
-                PartialTensorShape::from_i64(&numbers.integers()?.to_vec()).ok()
-            }
+            AttrValue::List(numbers) => PartialTensorShape::from_i64(&numbers.integers()?).ok(),
             AttrValue::Aggregate(children) if children.is_empty() => {
                 PartialTensorShape::from_i64(&[]).ok()
             }

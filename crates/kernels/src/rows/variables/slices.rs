@@ -73,7 +73,7 @@ fn write(
         let mut strings = before.as_strings()?.strings().to_vec();
         copy.each_run(|to, from, n| {
             for index in 0..n {
-                let from = from + index * copy.from_step();
+                let from = from + index * copy.value_step();
                 strings[to.at(index)].clone_from(&value.strings()[from]);
             }
         });
@@ -89,7 +89,7 @@ fn write(
     let mut writing = target.write()?;
     let (given, own) = (reading.bytes(), writing.bytes_mut());
     copy.each_run(|to, from, n| {
-        if to.step == 1 && copy.from_step() == 1 {
+        if to.step == 1 && copy.value_step() == 1 {
             let (to, from, n) = (to.start * size, from * size, n * size);
             own[to..to + n].copy_from_slice(&given[from..from + n]);
             return;
@@ -97,7 +97,7 @@ fn write(
         for index in 0..n {
             let (to, from) = (
                 to.at(index) * size,
-                (from + index * copy.from_step()) * size,
+                (from + index * copy.value_step()) * size,
             );
             own[to..to + size].copy_from_slice(&given[from..from + size]);
         }
@@ -195,7 +195,7 @@ impl Copy {
     }
 
     /// Returns the distance of elements of a run in the value.
-    fn from_step(&self) -> usize {
+    fn value_step(&self) -> usize {
         self.axes.last().map_or(1, |axis| axis.from)
     }
 

@@ -46,10 +46,13 @@ pub(super) struct Take {
 /// Promises to be kept, and hooks to be dropped, without the lock.
 #[derive(Default)]
 pub(super) struct Done {
-    pub(super) put: Vec<(Promise<Chain>, Result<(), Error>)>,
-    pub(super) taken: Vec<(Promise<Taken>, Result<Vec<Element>, Error>)>,
+    pub(super) put: Vec<Settled<Chain, ()>>,
+    pub(super) taken: Vec<Settled<Taken, Vec<Element>>>,
     pub(super) hooks: Vec<CancellationHook>,
 }
+
+/// A promise with its outcome.
+type Settled<P, T> = (Promise<P>, Result<T, Error>);
 
 /// The rules of a queue, which do not change, as those who wait see them.
 #[derive(Clone, Copy)]
