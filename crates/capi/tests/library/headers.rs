@@ -22,7 +22,11 @@ typedef struct TF_DimensionHandle TF_DimensionHandle;
 #include "tensorflow/c/c_api_experimental.h"
 #include "tensorflow/c/tf_buffer.h"
 #include "tensorflow/c/env.h"
+#if __has_include("tensorflow/c/logging.h")
 #include "tensorflow/c/logging.h"
+#else // 2.21 has none.
+typedef int TF_LogLevel;
+#endif
 #include "tensorflow/core/platform/ctstring.h"
 "#;
 
