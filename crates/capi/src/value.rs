@@ -197,6 +197,29 @@ impl Tensor {
         }
     }
 
+    /// Makes a tensor of elements that stay as they are, in memory of no allocator: definitions of operations have such,
+    /// for good.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for types and extents that no tensor has; `Internal` if there are other bytes than these need.
+    pub fn constant(code: i32, extents: &[i64], bytes: &[u8]) -> Result<Tensor, Error> {
+        let expected = metadata(code, extents)?.len_bytes()?;
+        if bytes.len() != expected {
+            let found = bytes.len();
+            let message = format!("expected {expected} bytes of a constant, found {found}");
+            return Err(Error::internal(message));
+        }
+        let buffer = HostBuffer::from_owner(AlignedBytes::new(bytes));
+        let buffer = Buffer::frozen(&buffer);
+        let buffer = buffer.ok_or_else(|| Error::internal("a constant can be written"))?;
+        Ok(Tensor {
+            code,
+            extents: Extents::from_slice(extents),
+            storage: Storage::Buffer(buffer),
+        })
+    }
+
     /// Makes a tensor without type and elements, to be filled by the host.
     pub fn empty() -> Tensor {
         Tensor {
@@ -409,6 +432,30 @@ impl Tensor {
                 false
             }
         }
+    }
+}
+
+/// Bytes that lie as kernels rely on.
+struct AlignedBytes {
+    all: Vec<u8>,
+    range: std::ops::Range<usize>,
+}
+
+impl AlignedBytes {
+    fn new(bytes: &[u8]) -> AlignedBytes {
+        let mut all: Vec<u8> = Vec::with_capacity(bytes.len() + BUFFER_ALIGNMENT);
+        let address = all.as_ptr().addr();
+        let start = address.next_multiple_of(BUFFER_ALIGNMENT) - address;
+        all.resize(start, 0);
+        all.extend_from_slice(bytes);
+        let range = start..all.len();
+        AlignedBytes { all, range }
+    }
+}
+
+impl AsRef<[u8]> for AlignedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.all[self.range.clone()]
     }
 }
 

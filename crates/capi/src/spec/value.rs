@@ -3,7 +3,7 @@
 use crate::attrs::{Attr, Kind};
 use crate::dtype;
 use crate::functions::tensor::allocator;
-use crate::value::Tensor;
+use crate::value::{Tensor, n_elements};
 
 /// Parses a whole value of a kind.
 pub(super) fn parse(text: &str, kind: Kind, is_list: bool) -> Option<Attr> {
@@ -163,6 +163,9 @@ fn shape(fields: &[(String, Field)]) -> Option<Option<Vec<i64>>> {
     Some(Some(extents))
 }
 
+/// The most bytes of a tensor in a definition.
+const MAX_BYTES: usize = 1 << 24;
+
 /// Returns the tensor of a message, whose elements are all the same, or as many as it has.
 fn tensor(fields: &[(String, Field)]) -> Option<Tensor> {
     let (mut code, mut extents, mut elements) = (dtype::FLOAT, Vec::new(), Vec::new());
@@ -174,13 +177,16 @@ fn tensor(fields: &[(String, Field)]) -> Option<Tensor> {
             _ => return None,
         }
     }
-    let tensor = Tensor::zeroed(&allocator(), code, &extents).ok()?;
-    let n = tensor.n_elements();
     if elements.is_empty() {
-        return Some(tensor);
+        let zeros = match code {
+            dtype::STRING => return Tensor::zeroed(&allocator(), code, &extents).ok(),
+            _ => n_elements(&extents)?.checked_mul(dtype::size_bytes(code))?,
+        };
+        let zeros = Some(zeros).filter(|n_bytes| *n_bytes <= MAX_BYTES)?;
+        return Tensor::constant(code, &extents, &vec![0; zeros]).ok();
     }
     let mut bytes = Vec::new();
-    for index in 0..n {
+    for index in 0..n_elements(&extents)? {
         // The last element stands for those that are left out.
         let text = elements.get(index).or(elements.last())?;
         match code {
@@ -191,9 +197,9 @@ fn tensor(fields: &[(String, Field)]) -> Option<Tensor> {
             10 => bytes.push(u8::from(text == "true" || text == "1")),
             _ => return None,
         }
+        if bytes.len() > MAX_BYTES {
+            return None;
+        }
     }
-    if !bytes.is_empty() {
-        tensor.memory().write(0, &bytes, "tensor");
-    }
-    Some(tensor)
+    Tensor::constant(code, &extents, &bytes).ok()
 }

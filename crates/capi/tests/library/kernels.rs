@@ -180,7 +180,7 @@ fn objects_that_calls_leave_behind_are_counted_by_kernel() {
     for n in 1..4 {
         let x = bed.floats(&[1], &[1.0]);
         bed.call("tf.TestLeave", vec![x], &OpAttrs::new()).unwrap();
-        // The status of each call, and the input of the last.
+        // The status of each call, and the tensor of the last.
         assert_eq!(kernel.n_left(), n + 1);
     }
     let left = tfrt_capi::left_behind();
