@@ -160,65 +160,54 @@ impl<'a> SpatialAttributes<'a> {
         let mut windows = self.windows(node, extents)?;
         let mut stated = Vec::with_capacity(windows.len());
         for (window, extent) in windows.iter_mut().zip(extents) {
-            let behind = match window.padding {
-                Padding::Explicit(before, behind) if is_ceiled => {
-                    window.padding = Padding::Explicit(before, behind + missing(window, *extent));
-                    Some(behind)
+            let (before, behind) = match window.padding {
+                Padding::Valid => (0, 0),
+                Padding::Explicit(before, behind) => (before, behind),
+                Padding::Same => {
+                    let laid = window.output(*extent);
+                    let (_, before, behind) = laid.map_err(|error| node.with_name(&error))?;
+                    (before, behind)
                 }
-                Padding::Valid if is_ceiled => {
-                    window.padding = Padding::Explicit(0, missing(window, *extent));
-                    Some(0)
-                }
-                _ => None,
             };
-            let (output, before, padded) = window
+            stated.push(behind);
+            if is_ceiled {
+                let behind = behind_ceiled(window, *extent, (before, behind));
+                let behind =
+                    behind.ok_or_else(|| node.error("a window exceeds the largest integer"))?;
+                window.padding = Padding::Explicit(before, behind);
+            }
+            window
                 .output(*extent)
                 .map_err(|error| node.with_name(&error))?;
-            stated.push(behind.unwrap_or(padded));
-            let behind = padded;
-            if !is_ceiled {
-                continue;
-            }
-            // The next window counts if it begins in the image or in what is before it.
-            let begin = output.checked_mul(window.stride);
-            let covered = (window.extent - 1)
-                .checked_mul(window.dilation)
-                .and_then(|n| n.checked_add(1));
-            let room = extent
-                .checked_add(before)
-                .and_then(|n| n.checked_add(behind));
-            let (Some(begin), Some(covered), Some(room)) = (begin, covered, room) else {
-                return Err(node.error("a window exceeds the largest integer"));
-            };
-            if begin < extent + before && begin + covered > room {
-                let is_partial = (room - covered) % window.stride != 0;
-                let more = if is_partial {
-                    begin + covered - room
-                } else {
-                    0
-                };
-                window.padding = Padding::Explicit(before, behind + more);
-            }
         }
         Ok((windows, stated))
     }
 }
 
-/// Returns the elements that an image lacks for its first window, which `ceil_mode` counts if they are fewer than a step;
-/// 0 if there are more, or none.
-fn missing(window: &Window, extent: usize) -> usize {
-    let (before, behind) = match window.padding {
-        Padding::Explicit(before, behind) => (before, behind),
-        _ => (0, 0),
-    };
-    let room = extent.saturating_add(before).saturating_add(behind);
+/// Returns the padding behind an image with which its last window, as `ceil_mode` counts, lies in it; `None` if an integer
+/// is too large.
+///
+/// A window counts that reaches out by less than a step, if it begins in the image or in the padding before it.
+fn behind_ceiled(
+    window: &Window,
+    extent: usize,
+    (before, behind): (usize, usize),
+) -> Option<usize> {
     let covered = (window.extent - 1)
-        .saturating_mul(window.dilation)
-        .saturating_add(1);
-    let missing = covered.saturating_sub(room);
-    // A window that begins behind the image does not count.
-    match missing < window.stride && extent > 0 {
-        true => missing,
+        .checked_mul(window.dilation)?
+        .checked_add(1)?;
+    let image = extent.checked_add(before)?;
+    let room = image.checked_add(behind)?;
+    let begin = match room.checked_sub(covered) {
+        // Steps of no element are refused where windows are laid out.
+        _ if window.stride == 0 => return Some(behind),
+        Some(left) => left.div_ceil(window.stride).checked_mul(window.stride)?,
+        None if covered - room < window.stride => 0,
+        None => return Some(behind),
+    };
+    let missing = match begin < image {
+        true => begin.checked_add(covered)?.saturating_sub(room),
         false => 0,
-    }
+    };
+    behind.checked_add(missing)
 }
