@@ -21,9 +21,9 @@ use crate::failure::Failure;
 use crate::options::{Color, MessageFormat};
 
 use message::Message;
-use problem::{ProblemSource, SourcePos};
+use problem::SourcePos;
 
-pub use problem::Problem;
+pub use problem::{Problem, ProblemSource};
 pub use progress::Progress;
 
 /// Source files larger than this are not read for the sake of a message.

@@ -154,7 +154,7 @@ fn operations_of_plugins_are_called_one_by_one_and_in_programs() {
     let (status, _, errors) = called("f64[1]=1");
     assert_eq!(status, 3);
     assert!(
-        errors.contains("CommandTwice: input 'x': expected elements of float, found double"),
+        errors.starts_with("tfrt: error: runtime error: CommandTwice: input 'x': expected elements of float, found double"),
         "{errors}"
     );
     let (status, _, errors) = called("f32[1]=x");

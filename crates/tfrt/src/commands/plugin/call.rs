@@ -6,7 +6,7 @@ use tfrt::{Error, PluginOps, Runtime};
 
 use super::values;
 use crate::commands::{print_json, print_line};
-use crate::console::{Console, Problem};
+use crate::console::{Console, Problem, ProblemSource};
 use crate::failure::{ExitStatus, Failure, status_of};
 use crate::options::PluginCallOptions;
 
@@ -64,7 +64,10 @@ pub(super) fn call(options: &PluginCallOptions, console: &Console) -> Result<Exi
             let bare = Error::new(error.code(), error.message());
             let notes = error.notes().iter();
             let bare = notes.fold(bare, |bare, note| bare.with_note(note.as_str()));
-            console.tell(&Problem::of_run(&bare));
+            console.tell(&Problem {
+                origin: ProblemSource::Command,
+                ..Problem::of_run(&bare)
+            });
             return Err(Failure::Told(status_of(
                 &[error.code()],
                 ExitStatus::FunctionFailed,
