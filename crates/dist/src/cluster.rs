@@ -161,7 +161,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// As of [`Cluster::from_toml`].
+    /// `InvalidArgument`, with the place where the text is no JSON, or with the entry that is wrong.
     pub fn from_json(text: &str) -> Result<Cluster, Error> {
         let written = serde_json::from_str(text)
             .map_err(|error| Error::invalid_argument(error.to_string()))?;

@@ -95,9 +95,7 @@ impl Variables<'_> {
     }
 
     fn needed(&mut self, name: &'static str, beside: &str) -> Result<String, Error> {
-        self.text(name).ok_or_else(|| {
-            Error::failed_precondition(format!("{beside} is set, but {name} is not"))
-        })
+        self.text(name).ok_or_else(|| unset(name, beside))
     }
 
     fn number(&mut self, name: &'static str) -> Result<Option<u32>, Error> {
@@ -113,10 +111,7 @@ impl Variables<'_> {
     }
 
     fn needed_number(&mut self, name: &'static str, beside: &str) -> Result<u32, Error> {
-        self.needed(name, beside)?;
-        // It is noted once.
-        self.seen.pop();
-        Ok(self.number(name)?.unwrap_or(0))
+        self.number(name)?.ok_or_else(|| unset(name, beside))
     }
 
     /// Returns the address that the user states.
@@ -130,6 +125,10 @@ impl Variables<'_> {
         })?;
         Ok(Some(address))
     }
+}
+
+fn unset(name: &str, beside: &str) -> Error {
+    Error::failed_precondition(format!("{beside} is set, but {name} is not"))
 }
 
 /// Finds out which engine has started this process, by the variables that `look_up` knows.
@@ -177,7 +176,7 @@ fn disagreement(first: &Placement, other: &Placement) -> Error {
 ///
 /// # Errors
 ///
-/// As of [`detect`].
+/// Those of [`detect`] about one engine.
 pub fn placement(
     engine: Engine,
     look_up: &dyn Fn(&str) -> Option<String>,

@@ -9,7 +9,7 @@ use crate::attrs::{Attr, Kind, NodeAttrs};
 use crate::dtype;
 use crate::functions::tensor::allocator;
 
-/// Who keeps attributes.
+/// The owner of converted attributes, which decides whether their tensors may share memory with a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kept {
     /// The runtime.

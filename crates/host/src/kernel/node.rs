@@ -11,7 +11,7 @@ use super::signature::Part;
 /// The place of a kernel's state for one node, which is a kernel in a function of a loaded program. All runs share it,
 /// also those of several threads at once; it goes with the program.
 ///
-/// What is kept must hold neither the program nor the host: neither would ever go.
+/// Invariant: the value holds neither the program nor the host, which hold this place: none of them would ever go.
 #[derive(Default)]
 pub(crate) struct Place(OnceLock<Box<dyn Any + Send + Sync>>);
 

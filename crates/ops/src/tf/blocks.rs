@@ -117,7 +117,8 @@ type Blocks = (Vec<i64>, Vec<i64>);
 
 /// Returns the sizes of blocks and the padding or cropping, if both are known.
 ///
-/// What shapes tell is checked in any case: a scalar has no extents that values could make known later.
+/// Shapes are checked even if the values are not known yet: the rank of a scalar is its whole shape, so that inference does
+/// not come again when they are.
 fn stated_blocks(call: &InferCall<'_>) -> Result<Option<Blocks>, InferError> {
     call.expect_rank(1, 1)?;
     call.expect_rank(2, 2)?;
