@@ -357,14 +357,26 @@ fn feature_vectorizer(call: &mut InferCall<'_>) -> Result<(), InferError> {
 }
 
 fn label_encoder(call: &mut InferCall<'_>) -> Result<(), InferError> {
+    let lists = [
+        ("values_floats", DType::F32),
+        ("values_int64s", DType::I64),
+        ("values_strings", DType::String),
+    ];
     let has = |name: &str| call.attrs.len(name).is_some_and(|n| n > 0);
-    let dtype = match call.attrs.get("values_tensor") {
-        Some(AttrValue::Tensor(tensor)) => Some(tensor.dtype),
-        _ if has("values_floats") => Some(DType::F32),
-        _ if has("values_int64s") => Some(DType::I64),
-        _ if has("values_strings") => Some(DType::String),
+    let mut stated: Vec<(&str, DType)> = lists.into_iter().filter(|(name, _)| has(name)).collect();
+    if let Some(AttrValue::Tensor(tensor)) = call.attrs.get("values_tensor") {
+        stated.push(("values_tensor", tensor.dtype));
+    }
+    let dtype = match &stated[..] {
         // Before version 2: `classes_strings`, from one to the other.
-        _ => None,
+        [] => None,
+        [(_, dtype)] => Some(*dtype),
+        [(one, _), (other, _), ..] => {
+            let found = format!("{one} and {other}");
+            return Err(InferError::new(format!(
+                "expected the values in one attribute, found {found}"
+            )));
+        }
     };
     let dims = call.input(0).dims.clone();
     call.give(0, dtype, dims);
