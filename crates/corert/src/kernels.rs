@@ -59,10 +59,11 @@ pub(crate) fn handle_as_value(handle: TensorHandle) -> AnyAsyncValue {
     value.into_any()
 }
 
-/// Returns the handle in a register: the register's own if nobody else reads it.
-fn take_handle(value: AnyAsyncValue) -> Option<TensorHandle> {
+/// Returns the handle in a register: the register's own if nobody else reads it. Another value is given back.
+#[inline]
+fn take_handle(value: AnyAsyncValue) -> Result<TensorHandle, AnyAsyncValue> {
     match value.take::<TensorHandle>() {
-        Ok(own) => Some(own),
-        Err(shared) => shared.get::<TensorHandle>().cloned(),
+        Ok(own) => Ok(own),
+        Err(shared) => shared.get::<TensorHandle>().cloned().ok_or(shared),
     }
 }

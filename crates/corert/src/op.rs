@@ -189,6 +189,11 @@ impl CoreRuntimeOp {
         self.op.name()
     }
 
+    /// Returns the operation itself.
+    pub(crate) fn as_op(&self) -> &dyn Op {
+        &*self.op
+    }
+
     /// Returns the operation as a node of a program keeps it, if it may be kept.
     pub(crate) fn for_node(&self) -> Option<Arc<dyn Op>> {
         self.op.for_node()

@@ -49,7 +49,8 @@ impl DenseHostTensor {
             return Err(Error::invalid_argument(message));
         }
         let alignment = metadata.dtype.alignment_bytes().unwrap_or(1);
-        let n_behind = buffer.address() % alignment;
+        // A power of two.
+        let n_behind = buffer.address() & (alignment - 1);
         if n_behind != 0 && wanted > 0 {
             let message = format!(
                 "a tensor of {metadata} begins at a multiple of {alignment} bytes in memory, the buffer \

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Weak};
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
+use tfrt_host::kernel::param::LentAttribute;
 use tfrt_host::kernel::param::kinds::Itself;
 use tfrt_host::kernel::{
-    Attr, Completion, Function, KernelFrame, KernelParam, KernelRegistry, KernelReturn,
-    LentContext, Mismatch, NodeState, Part, Rest, Results,
+    AttributeSpec, Completion, Function, KernelFrame, KernelParam, KernelRegistry, KernelReturn,
+    LentContext, Mismatch, NodeState, Part,
 };
 use tfrt_host::{AnyAsyncValue, AsyncValue, Chain, Error, ExecutionContext};
 
@@ -16,7 +17,7 @@ use crate::TensorHandle;
 use crate::attributes::{AttrValue, FrozenOpAttrs, OpAttrs, OpAttrsRef};
 use crate::handler::{OpHandler, OpHandlerRef};
 use crate::inputs::Inputs;
-use crate::op::{self, CoreRuntimeOp, FastPath, Handles, Op, OpCall};
+use crate::op::{self, CoreRuntimeOp, Handles, Op, OpCall};
 use crate::runtime::RuntimeId;
 
 pub(super) fn register(registry: &mut KernelRegistry) {
@@ -31,32 +32,36 @@ pub(super) fn register(registry: &mut KernelRegistry) {
 /// `%r = corert.executeop(%handler) "name"(%a) {..} : 1`
 fn execute(
     handler: &OpHandlerRef,
-    operands: Rest,
+    operands: HandleOperands<'_>,
     attrs: Pairs<'_>,
     functions: Pairs<'_>,
-    name: Attr<&str>,
+    name: OpName<'_>,
     node: Node<'_>,
-) -> Result<Results, Error> {
-    let asked = ExecuteCall::new(operands, [Some(attrs), Some(functions)], &node)?;
-    asked.run_by(handler, *name, None).map(values)
+) -> Result<OpResults, Error> {
+    let mut inputs = operands.take()?;
+    let mut asked = ExecuteCall::new(&mut inputs, [Some(attrs), Some(functions)], &node);
+    asked.run_by(handler, name, None).map(OpResults::of)
 }
 
 /// `%c1, %r = corert.executeop.seq(%handler, %c0) "name"(%a) {..} : 1`
 fn execute_in_order(
     handler: &OpHandlerRef,
     chain: Chain,
-    operands: Rest,
+    operands: HandleOperands<'_>,
     attrs: Pairs<'_>,
     functions: Pairs<'_>,
-    name: Attr<&str>,
+    name: OpName<'_>,
     node: Node<'_>,
-) -> Result<Results, Error> {
-    let mut asked = ExecuteCall::new(operands, [Some(attrs), Some(functions)], &node)?;
+) -> Result<OpResults, Error> {
+    let mut inputs = operands.take()?;
+    let mut asked = ExecuteCall::new(&mut inputs, [Some(attrs), Some(functions)], &node);
     asked.n_results = node.n_results.saturating_sub(1);
     let mut chain = AsyncValue::available(chain);
-    let Results(mut all) = asked.run_by(handler, *name, Some(&mut chain)).map(values)?;
-    all.insert(0, chain.into_any());
-    Ok(Results(all))
+    let handles = asked.run_by(handler, name, Some(&mut chain))?;
+    Ok(OpResults {
+        chain: Some(chain),
+        handles,
+    })
 }
 
 /// `%r = "corert.execute_crt_op"(%op, %a) {op_attrs = [], op_func_attrs = []}`
@@ -64,18 +69,17 @@ fn execute_in_order(
 /// Nothing orders its side effects.
 fn execute_made(
     op: &CoreRuntimeOp,
-    operands: Rest,
+    operands: HandleOperands<'_>,
     attrs: Pairs<'_>,
     functions: Pairs<'_>,
     node: Node<'_>,
-) -> Result<Results, Error> {
-    let asked = ExecuteCall::new(operands, [Some(attrs), Some(functions)], &node)?;
+) -> Result<OpResults, Error> {
+    let mut inputs = operands.take()?;
+    let mut asked = ExecuteCall::new(&mut inputs, [Some(attrs), Some(functions)], &node);
     let mut chain = AsyncValue::available(Chain);
     let (attrs, runtime) = (asked.attrs()?, runtime(node.execution).id());
-    let call = (runtime, attrs.as_ref(), Some(&mut chain));
-    asked
-        .run(|call| op.try_fast(call), |call| op.run(call), call)
-        .map(values)
+    let call = asked.call(runtime, attrs.as_ref(), Some(&mut chain));
+    run(op.as_op(), || op.handler(), call).map(OpResults::of)
 }
 
 /// `%op = "corert.make_composite_op"() {fn = @f}`
@@ -89,19 +93,20 @@ fn make_composite(
 /// `%r = corert_sync.executeop(%handler) "name"(%a) {..} : 1`
 fn execute_synchronously(
     handler: &OpHandlerRef,
-    operands: Rest,
+    operands: HandleOperands<'_>,
     attrs: Pairs<'_>,
-    name: Attr<&str>,
+    name: OpName<'_>,
     node: Node<'_>,
 ) -> Result<ReadyResults, Error> {
-    let asked = ExecuteCall::new(operands, [Some(attrs), None], &node)?;
+    let mut inputs = operands.take()?;
+    let mut asked = ExecuteCall::new(&mut inputs, [Some(attrs), None], &node);
     let mut chain = AsyncValue::available(Chain);
-    let handles = asked.run_by(handler, *name, Some(&mut chain))?;
+    let handles = asked.run_by(handler, name, Some(&mut chain))?;
     let finished = |handle: TensorHandle| match handle.tensor() {
         Some(Ok(_)) => Ok(AnyAsyncValue::new(handle)),
         Some(Err(error)) => Err(error.clone()),
         None => {
-            let name = *name;
+            let name = name.get();
             Err(Error::failed_precondition(format!(
                 "{name} goes on after the call: a synchronous function can't call it"
             )))
@@ -128,9 +133,117 @@ impl KernelReturn<Itself> for ReadyResults {
     }
 }
 
-/// Returns the results as values of registers.
-fn values(handles: Handles) -> Results {
-    Results(handles.into_iter().map(handle_as_value).collect())
+/// Results of a call, as many as the program asks for, behind the chain of its side effects, if it is one in order.
+struct OpResults {
+    chain: Option<AsyncValue<Chain>>,
+    handles: Handles,
+}
+
+impl OpResults {
+    fn of(handles: Handles) -> OpResults {
+        OpResults {
+            chain: None,
+            handles,
+        }
+    }
+}
+
+impl KernelReturn<Itself> for OpResults {
+    const PARTS: &'static [&'static Part] = &[&Part::AnyResults(Completion::Asynchronous)];
+
+    fn put(self, frame: &mut KernelFrame<'_, '_>) {
+        if let Some(chain) = self.chain {
+            frame.put_result(chain.into_any());
+        }
+        for handle in self.handles {
+            frame.put_result(handle_as_value(handle));
+        }
+    }
+}
+
+/// So many operands take no list.
+const FEW_OPERANDS: usize = 4;
+
+/// All remaining operands, which are tensor handles: each is moved out of its register if nobody else reads it.
+struct HandleOperands<'a>(&'a mut SmallVec<[AnyAsyncValue; FEW_OPERANDS]>);
+
+impl KernelParam<Itself> for HandleOperands<'_> {
+    type Guard<'f> = SmallVec<[AnyAsyncValue; FEW_OPERANDS]>;
+    type Item<'a> = HandleOperands<'a>;
+
+    const PART: &'static Part = &Part::MoreOperands;
+
+    #[inline]
+    fn take<'f>(frame: &mut KernelFrame<'f, '_>) -> Result<Self::Guard<'f>, Mismatch> {
+        let n_left = frame.n_operands_left();
+        let mut rest = SmallVec::with_capacity(n_left);
+        for _ in 0..n_left {
+            rest.push(frame.take_value()?);
+        }
+        Ok(rest)
+    }
+
+    #[inline]
+    fn item<'a>(guard: &'a mut Self::Guard<'_>) -> HandleOperands<'a> {
+        HandleOperands(guard)
+    }
+}
+
+impl HandleOperands<'_> {
+    /// Returns the handles.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` for a value that is no handle.
+    #[inline]
+    fn take(self) -> Result<SmallVec<[TensorHandle; FEW_OPERANDS]>, Error> {
+        let mut handles = SmallVec::with_capacity(self.0.len());
+        for (index, operand) in self.0.drain(..).enumerate() {
+            match take_handle(operand) {
+                Ok(handle) => handles.push(handle),
+                Err(other) => return Err(no_handle(index, &other)),
+            }
+        }
+        Ok(handles)
+    }
+}
+
+#[cold]
+fn no_handle(index: usize, operand: &AnyAsyncValue) -> Error {
+    let found = operand.type_name().unwrap_or("a value of unknown type");
+    Error::invalid_argument(format!(
+        "operand {index}: expected a tensor handle, found {found}"
+    ))
+}
+
+/// The name of an operation, which is read by the first call of a node.
+#[derive(Clone, Copy)]
+struct OpName<'f>(LentAttribute<'f>);
+
+impl KernelParam<Itself> for OpName<'_> {
+    type Guard<'f> = OpName<'f>;
+    type Item<'a> = OpName<'a>;
+
+    const PART: &'static Part = &Part::Attribute(AttributeSpec {
+        kind: "string",
+        readable: |view| view.as_str().is_some(),
+    });
+
+    #[inline]
+    fn take<'f>(frame: &mut KernelFrame<'f, '_>) -> Result<OpName<'f>, Mismatch> {
+        frame.lend_attribute().map(OpName)
+    }
+
+    #[inline]
+    fn item<'a>(guard: &'a mut OpName<'_>) -> OpName<'a> {
+        *guard
+    }
+}
+
+impl<'f> OpName<'f> {
+    fn get(self) -> &'f str {
+        self.0.view().as_str().unwrap_or_default()
+    }
 }
 
 /// The node that runs: the surroundings of its kernel.
@@ -178,33 +291,24 @@ impl KnownCall {
 /// An operation call that a kernel's operands and attributes describe.
 struct ExecuteCall<'a> {
     node: &'a Node<'a>,
-    inputs: SmallVec<[TensorHandle; 4]>,
+    inputs: &'a mut [TensorHandle],
     /// Attributes that are values, and those that are names of functions.
     pairs: [Option<Pairs<'a>>; 2],
     n_results: usize,
 }
 
 impl<'a> ExecuteCall<'a> {
-    /// Reads operands.
     fn new(
-        operands: Rest,
+        inputs: &'a mut [TensorHandle],
         pairs: [Option<Pairs<'a>>; 2],
         node: &'a Node<'a>,
-    ) -> Result<Self, Error> {
-        let handle = |(index, operand): (usize, AnyAsyncValue)| {
-            let found = operand.type_name().unwrap_or("a value of unknown type");
-            take_handle(operand).ok_or_else(|| {
-                let message = format!("operand {index}: expected a tensor handle, found {found}");
-                Error::invalid_argument(message)
-            })
-        };
-        let inputs = operands.0.into_iter().enumerate().map(handle);
-        Ok(ExecuteCall {
+    ) -> Self {
+        ExecuteCall {
             node,
-            inputs: inputs.collect::<Result<_, _>>()?,
+            inputs,
             pairs,
             n_results: node.n_results,
-        })
+        }
     }
 
     /// Reads the attributes.
@@ -217,18 +321,28 @@ impl<'a> ExecuteCall<'a> {
     }
 
     /// Calls the operation of a name that a handler finds: the node keeps it, if it may be kept.
+    #[inline]
     fn run_by(
-        self,
+        &mut self,
         handler: &OpHandlerRef,
-        name: &str,
+        name: OpName<'_>,
         chain: Option<&mut AsyncValue<Chain>>,
     ) -> Result<Handles, Error> {
-        let state = self.node.state;
-        if let Some(known) = state.get::<KnownCall>()
+        if let Some(known) = self.node.state.get::<KnownCall>()
             && known.is_by(handler)
         {
             return self.run_known(known, handler, chain);
         }
+        self.run_new(handler, name.get(), chain)
+    }
+
+    #[cold]
+    fn run_new(
+        &mut self,
+        handler: &OpHandlerRef,
+        name: &str,
+        chain: Option<&mut AsyncValue<Chain>>,
+    ) -> Result<Handles, Error> {
         let runtime = runtime(self.node.execution);
         let attrs = self.attrs()?;
         let op = runtime.op(name, &handler.0)?;
@@ -236,7 +350,7 @@ impl<'a> ExecuteCall<'a> {
             let lie_in_program =
                 |(_, value): (&str, &AttrValue)| matches!(value, AttrValue::Dense(_));
             let are_kept = !attrs.as_ref().iter().any(lie_in_program);
-            let known = state.get_or_init(|| KnownCall {
+            let known = self.node.state.get_or_init(|| KnownCall {
                 handler: Arc::downgrade(&handler.0),
                 runtime: runtime.id(),
                 op: own,
@@ -248,12 +362,13 @@ impl<'a> ExecuteCall<'a> {
                 return self.run_known(known, handler, chain);
             }
         }
-        let call = (runtime.id(), attrs.as_ref(), chain);
-        self.run(|call| op.try_fast(call), |call| op.run(call), call)
+        let call = self.call(runtime.id(), attrs.as_ref(), chain);
+        run(op.as_op(), || op.handler(), call)
     }
 
+    #[inline]
     fn run_known(
-        self,
+        &mut self,
         known: &KnownCall,
         handler: &OpHandlerRef,
         chain: Option<&mut AsyncValue<Chain>>,
@@ -266,30 +381,38 @@ impl<'a> ExecuteCall<'a> {
                 read.as_ref()
             }
         };
-        self.run(
-            |call| op::try_fast(&*known.op, call),
-            |call| op::run(&*known.op, || handler.0.name(), call),
-            (known.runtime, attrs, chain),
-        )
+        let call = self.call(known.runtime, attrs, chain);
+        run(&*known.op, || handler.0.name(), call)
     }
 
-    fn run(
-        mut self,
-        try_fast: impl FnOnce(&mut OpCall<'_>) -> FastPath,
-        run: impl FnOnce(OpCall<'_>) -> Result<Handles, Error>,
-        (runtime, attrs, chain): (RuntimeId, OpAttrsRef<'_>, Option<&mut AsyncValue<Chain>>),
-    ) -> Result<Handles, Error> {
-        let inputs = Inputs::owned(&mut self.inputs);
+    #[inline]
+    fn call<'c>(
+        &'c mut self,
+        runtime: RuntimeId,
+        attrs: OpAttrsRef<'c>,
+        chain: Option<&'c mut AsyncValue<Chain>>,
+    ) -> OpCall<'c> {
+        let inputs = Inputs::owned(self.inputs);
         let mut call = OpCall::of_node(runtime, self.node.execution, inputs, attrs);
         call.n_results = Some(self.n_results);
         call.chain = chain;
-        if self.n_results == 1 {
-            match try_fast(&mut call) {
-                Ok(only) => return Ok(Handles::from_iter([only])),
-                Err(Some(error)) => return Err(error),
-                Err(None) => (),
-            }
-        }
-        run(call)
+        call
     }
+}
+
+/// Calls an operation that a handler of a name has found, on its fast path if there is one.
+#[inline]
+fn run<'n>(
+    op: &dyn Op,
+    handler: impl FnOnce() -> &'n str,
+    mut call: OpCall<'_>,
+) -> Result<Handles, Error> {
+    if call.n_results == Some(1) {
+        match op::try_fast(op, &mut call) {
+            Ok(only) => return Ok(smallvec![only]),
+            Err(Some(error)) => return Err(error),
+            Err(None) => (),
+        }
+    }
+    op::run(op, handler, call)
 }
