@@ -1,11 +1,10 @@
 //! Definitions of TensorFlow's own operations for which plugins have kernels only.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, OnceLock};
 
 use crate::spec::{OpSpec, Texts};
 
-/// Operations: name, inputs, outputs, attributes; in each list separated by `;`.
+/// Operations in the order of their names: name, inputs, outputs, attributes; in each list separated by `;`.
 const OPS: &[[&str; 4]] = &[
     [
         "Abs",
@@ -184,6 +183,12 @@ const OPS: &[[&str; 4]] = &[
         "T: type; Tshape: {int32, int64} = DT_INT32",
     ],
     [
+        "ReadVariableOp",
+        "resource: resource",
+        "value: dtype",
+        "dtype: type",
+    ],
+    [
         "RealDiv",
         "x: T; y: T",
         "z: T",
@@ -194,12 +199,6 @@ const OPS: &[[&str; 4]] = &[
         "features: T",
         "activations: T",
         "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8}",
-    ],
-    [
-        "ReadVariableOp",
-        "resource: resource",
-        "value: dtype",
-        "dtype: type",
     ],
     [
         "Relu6",
@@ -401,34 +400,39 @@ const COMMUTATIVE: &[&str] = &["AddN", "AddV2", "Mul", "SquaredDifference"];
 /// Operations that sum their inputs up.
 const AGGREGATE: &[&str] = &["AddN", "AddV2"];
 
-static SPECS: LazyLock<BTreeMap<&'static str, Arc<OpSpec>>> = LazyLock::new(|| {
-    let spec = |[name, inputs, outputs, attrs]: &[&'static str; 4]| {
-        let list = |text: &str| {
-            let parts = text.split(';').map(|part| part.trim().to_owned());
-            parts.filter(|part| !part.is_empty()).collect()
-        };
-        let texts = Texts {
-            attrs: list(attrs),
-            inputs: list(inputs),
-            outputs: list(outputs),
-        };
-        let mut spec = OpSpec::parse(name, &texts).expect("the table is tested");
-        spec.is_commutative = COMMUTATIVE.contains(name);
-        spec.is_aggregate = AGGREGATE.contains(name);
-        spec.is_stateful = spec.takes_resources();
-        (*name, Arc::new(spec))
+/// Definitions that were asked for, each at the place of its operation.
+static SPECS: [OnceLock<Arc<OpSpec>>; OPS.len()] = [const { OnceLock::new() }; OPS.len()];
+
+fn parsed([name, inputs, outputs, attrs]: &[&str; 4]) -> Arc<OpSpec> {
+    let list = |text: &str| {
+        let parts = text.split(';').map(|part| part.trim().to_owned());
+        parts.filter(|part| !part.is_empty()).collect()
     };
-    OPS.iter().map(spec).collect()
-});
+    let texts = Texts {
+        attrs: list(attrs),
+        inputs: list(inputs),
+        outputs: list(outputs),
+    };
+    let mut spec = OpSpec::parse(name, &texts).expect("the table is tested");
+    spec.is_commutative = COMMUTATIVE.contains(name);
+    spec.is_aggregate = AGGREGATE.contains(name);
+    spec.is_stateful = spec.takes_resources();
+    Arc::new(spec)
+}
+
+fn at(index: usize) -> Arc<OpSpec> {
+    SPECS[index].get_or_init(|| parsed(&OPS[index])).clone()
+}
 
 /// Returns the built-in definition of an operation.
 pub fn spec(op: &str) -> Option<Arc<OpSpec>> {
-    SPECS.get(op).cloned()
+    let found = OPS.binary_search_by(|[name, ..]| (*name).cmp(op));
+    found.ok().map(at)
 }
 
-/// Returns all built-in definitions.
+/// Returns all built-in definitions, by name.
 pub fn specs() -> impl Iterator<Item = Arc<OpSpec>> {
-    SPECS.values().cloned()
+    (0..OPS.len()).map(at)
 }
 
 #[cfg(test)]
@@ -567,7 +571,11 @@ mod tests {
     }
 
     #[test]
-    fn definitions_are_well_formed() {
-        assert_eq!(super::specs().count(), super::OPS.len());
+    fn definitions_are_well_formed_and_found_by_name() {
+        assert!(super::OPS.is_sorted_by(|[one, ..], [next, ..]| one < next));
+        for [name, ..] in super::OPS {
+            assert_eq!(super::spec(name).unwrap().name, *name);
+        }
+        assert!(super::spec("NoSuchOp").is_none());
     }
 }

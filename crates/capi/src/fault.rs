@@ -38,16 +38,22 @@ pub fn scope<R>(run: impl FnOnce() -> R) -> (R, Vec<String>) {
         }
     }
     let outer = Outer(FAULTS.replace(Some(Vec::new())));
-    let result = run();
+    let result = calling_back(run);
     let faults = FAULTS.take().unwrap_or_default();
     drop(outer);
     (result, faults)
 }
 
-/// Runs a function of the C API under its name, which faults begin with.
+/// Says that a function of the C API begins, by whose name faults go from here on.
+#[inline(always)]
+pub fn enter(function: &'static str) {
+    FUNCTION.set(function);
+}
+
+/// Runs a plugin's code, which calls functions of the C API: the one that runs now goes on afterwards.
 #[inline]
-pub fn within<R>(function: &'static str, run: impl FnOnce() -> R) -> R {
-    let before = FUNCTION.replace(function);
+pub fn calling_back<R>(run: impl FnOnce() -> R) -> R {
+    let before = FUNCTION.replace("");
     let result = run();
     FUNCTION.set(before);
     result
@@ -87,12 +93,18 @@ mod tests {
     fn faults_belong_to_the_innermost_call() {
         let (inner, outer) = scope(|| {
             record(format_args!("one"));
-            let ((), inner) = scope(|| within("TF_Dim", || record(format_args!("two"))));
+            enter("TF_NewTensor");
+            let ((), inner) = scope(|| {
+                enter("TF_Dim");
+                record(format_args!("two"));
+            });
+            record(format_args!("three"));
             inner
         });
+        let expected = ["one", "TF_NewTensor: three"].map(str::to_owned);
         assert_eq!(
             (inner, outer),
-            (vec!["TF_Dim: two".to_owned()], vec!["one".to_owned()])
+            (vec!["TF_Dim: two".to_owned()], expected.to_vec())
         );
     }
 }

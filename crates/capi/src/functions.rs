@@ -69,13 +69,16 @@ impl Function {
 }
 
 /// Runs a function of the host for a plugin. A panic is the host's mistake: it becomes a fault of the call.
+#[inline(always)]
 fn entered<R: Default>(name: &'static str, run: impl FnOnce() -> R) -> R {
-    fault::within(name, || {
-        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
-            fault::record(format_args!("the host has failed: please report it"));
-            R::default()
-        })
-    })
+    fault::enter(name);
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| failed())
+}
+
+#[cold]
+fn failed<R: Default>() -> R {
+    fault::record(format_args!("the host has failed: please report it"));
+    R::default()
 }
 
 /// `functions! { "tf_status.h": /// Makes a status. fn TF_NewStatus() -> Handle<Status> = status::new; }` makes the function
@@ -501,6 +504,7 @@ fn xla_is_enabled() -> u8 {
 
 /// Answers a call of a function that the host does not have: its name is the only argument.
 pub extern "C" fn unprovided(name: Text) -> usize {
+    fault::enter("");
     let name = name.text("name").unwrap_or_default();
     fault::record(format_args!("{name} is not provided by this host"));
     0

@@ -8,6 +8,8 @@ use std::arch::global_asm;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
 
+use crate::fault;
+
 /// An exception that a plugin has thrown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exception {
@@ -296,8 +298,10 @@ impl Callback {
         for (to, from) in all.iter_mut().zip(arguments) {
             *to = *from;
         }
-        // SAFETY: by the type's promise the function may be called with what the host gives it.
-        unsafe { call(self.0, all) }
+        fault::calling_back(|| {
+            // SAFETY: by the type's promise the function may be called with what the host gives it.
+            unsafe { call(self.0, all) }
+        })
     }
 }
 

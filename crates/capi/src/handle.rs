@@ -9,11 +9,12 @@
 //! use one object wait for each other; nothing is called back meanwhile. Free places are kept by thread: what a kernel
 //! makes and deletes touches no memory of other threads.
 
-use std::cell::{Cell, RefCell, UnsafeCell};
+use std::cell::{Cell, UnsafeCell};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::fault;
 use crate::functions::construction::Construction;
@@ -232,41 +233,54 @@ const SPINS: u32 = 64;
 
 impl Place {
     /// Takes the place for use, if it has an object of this generation; else returns the generation that it has.
-    #[inline]
+    #[inline(always)]
     fn enter(&self, generation: u32) -> Result<InUse<'_>, u32> {
         let idle = u64::from(generation) << STATE_BITS | OCCUPIED;
-        let mut spins = 0;
-        loop {
-            let taken = self.word.compare_exchange_weak(
-                idle,
-                idle | IN_USE,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            );
-            match taken {
-                Ok(_) => {
-                    return Ok(InUse {
-                        place: self,
-                        then: idle,
-                    });
-                }
-                Err(found) if found & !IN_USE != idle => return Err((found >> STATE_BITS) as u32),
-                Err(_) if spins < SPINS => {
-                    spins += 1;
-                    std::hint::spin_loop();
-                }
-                Err(_) => std::thread::yield_now(),
-            }
+        match self.take(idle) {
+            Ok(()) => (),
+            Err(_) => self.enter_later(idle)?,
         }
+        Ok(InUse {
+            place: self,
+            then: idle,
+        })
+    }
+
+    /// Sets [`IN_USE`], if the word is this; else returns the word.
+    #[inline(always)]
+    fn take(&self, idle: u64) -> Result<(), u64> {
+        let (then, acquire) = (idle | IN_USE, Ordering::Acquire);
+        let taken = self
+            .word
+            .compare_exchange(idle, then, acquire, Ordering::Relaxed);
+        taken.map(drop)
+    }
+
+    /// Takes the place for use when another thread is done with it; see [`enter`](Self::enter).
+    #[cold]
+    #[inline(never)]
+    fn enter_later(&self, idle: u64) -> Result<(), u32> {
+        let mut spins = 0;
+        while let Err(found) = self.take(idle) {
+            if found & !IN_USE != idle {
+                return Err((found >> STATE_BITS) as u32);
+            }
+            match spins < SPINS {
+                true => std::hint::spin_loop(),
+                false => std::thread::yield_now(),
+            }
+            spins += 1;
+        }
+        Ok(())
     }
 
     /// Puts an object into a place that was free, and returns its generation.
     #[inline]
     fn fill(&self, object: Object) -> u32 {
         let word = self.word.load(Ordering::Relaxed);
-        // SAFETY: who takes a place from the free ones is the only one to use it until the word says that it is occupied.
-        let own = unsafe { &mut *self.object.get() };
-        *own = Some(object);
+        // SAFETY: who takes a place from the free ones is the only one to use it until the word says that it is occupied;
+        // a free place has no object, so that none is forgotten.
+        unsafe { self.object.get().write(Some(object)) };
         self.word.store(word | OCCUPIED, Ordering::Release);
         (word >> STATE_BITS) as u32
     }
@@ -291,7 +305,9 @@ impl InUse<'_> {
 
 /// All objects that plugins hold.
 struct Table {
-    chunks: [OnceLock<Box<[Place]>>; MAX_CHUNKS],
+    /// The first places of the chunks, which are made in this order and stay for good; null for one that is to come.
+    /// Invariant: chunk `i` has `FIRST_CHUNK << i` places.
+    chunks: [AtomicPtr<Place>; MAX_CHUNKS],
     free: Mutex<Free>,
 }
 
@@ -303,7 +319,7 @@ struct Free {
 }
 
 static TABLE: Table = Table {
-    chunks: [const { OnceLock::new() }; MAX_CHUNKS],
+    chunks: [const { AtomicPtr::new(ptr::null_mut()) }; MAX_CHUNKS],
     free: Mutex::new(Free {
         places: Vec::new(),
         n_used: 0,
@@ -313,8 +329,42 @@ static TABLE: Table = Table {
 /// The number of free places that a thread takes, or gives back, at once.
 const BATCH: usize = 64;
 
+/// The most free places that a thread keeps.
+const MAX_OWN: usize = 2 * BATCH;
+
 /// Free places of a thread, which all may have when it ends.
-struct OwnFree(RefCell<Vec<u32>>);
+struct OwnFree {
+    places: [Cell<u32>; MAX_OWN],
+    len: Cell<usize>,
+}
+
+impl OwnFree {
+    #[inline]
+    fn pop(&self) -> Option<u32> {
+        let len = self.len.get().checked_sub(1)?;
+        self.len.set(len);
+        Some(self.places.get(len)?.get())
+    }
+
+    /// Keeps a place, unless there are too many.
+    #[inline]
+    fn push(&self, index: u32) -> bool {
+        let len = self.len.get();
+        let Some(place) = self.places.get(len) else {
+            return false;
+        };
+        place.set(index);
+        self.len.set(len + 1);
+        true
+    }
+
+    /// Takes the places above the first `n`.
+    fn split_off(&self, n: usize) -> Vec<u32> {
+        let places = self.places.get(n..self.len.get()).unwrap_or_default();
+        self.len.set(n.min(self.len.get()));
+        places.iter().map(Cell::get).collect()
+    }
+}
 
 thread_local! {
     /// The number of objects that were made on this thread, less those that a plugin has deleted on it.
@@ -331,82 +381,105 @@ pub fn counted<R>(run: impl FnOnce() -> R) -> (R, i64) {
 
 impl Drop for OwnFree {
     fn drop(&mut self) {
-        lock(&TABLE.free).places.append(self.0.get_mut());
+        lock(&TABLE.free).places.append(&mut self.split_off(0));
     }
 }
 
 thread_local! {
-    static OWN_FREE: OwnFree = const { OwnFree(RefCell::new(Vec::new())) };
+    static OWN_FREE: OwnFree = const {
+        OwnFree {
+            places: [const { Cell::new(0) }; MAX_OWN],
+            len: Cell::new(0),
+        }
+    };
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the chunk of a place, and where it is there.
-#[inline]
+/// Returns the chunk of a place, and where it is there: below `FIRST_CHUNK << chunk`.
+#[inline(always)]
 fn split(index: u32) -> (usize, usize) {
     let n = index + FIRST_CHUNK;
-    let chunk = n.ilog2() - FIRST_CHUNK.ilog2();
+    // The highest bit is not below that of the first chunk: `|` says so.
+    let chunk = (n | FIRST_CHUNK).ilog2() - FIRST_CHUNK.ilog2();
     (chunk as usize, (n - (FIRST_CHUNK << chunk)) as usize)
 }
 
 impl Table {
-    #[inline]
+    #[inline(always)]
     fn place(&self, index: u32) -> Option<&Place> {
         let (chunk, at) = split(index);
-        self.chunks.get(chunk)?.get()?.get(at)
+        let first = self.chunks.get(chunk)?.load(Ordering::Acquire);
+        if first.is_null() {
+            return None;
+        }
+        // SAFETY: by the invariant the chunk has more places than `at`.
+        let place = unsafe { first.add(at) };
+        // SAFETY: it is one of them, and they stay for good.
+        Some(unsafe { &*place })
     }
 
     /// Returns a place for a new object, if there are not too many.
     #[inline]
     fn take_place(&self) -> Option<u32> {
-        let own = OWN_FREE.try_with(|own| {
-            let mut own = own.0.borrow_mut();
-            if own.is_empty() {
-                self.refill(&mut own, BATCH);
-            }
-            own.pop()
-        });
-        own.unwrap_or_else(|_| {
-            // The thread ends.
-            let mut one = Vec::new();
-            self.refill(&mut one, 1);
-            one.pop()
-        })
+        match OWN_FREE.try_with(OwnFree::pop) {
+            Ok(Some(place)) => Some(place),
+            _ => self.take_common(),
+        }
     }
 
-    fn refill(&self, own: &mut Vec<u32>, n: usize) {
+    /// Returns a place of no thread, and leaves the thread more of them, unless it ends.
+    #[cold]
+    fn take_common(&self) -> Option<u32> {
         let mut free = lock(&self.free);
-        let n_left = free.places.len().saturating_sub(n);
-        own.extend(free.places.drain(n_left..));
-        while own.len() < n {
-            let index = free.n_used;
-            let (chunk, _) = split(index);
-            let n_places = FIRST_CHUNK << chunk;
-            let Some(chunk) = self.chunks.get(chunk) else {
-                return;
-            };
-            chunk.get_or_init(|| (0..n_places).map(|_| Place::default()).collect());
-            own.push(index);
-            free.n_used += 1;
+        let only = self.next(&mut free)?;
+        let _ends = OWN_FREE.try_with(|own| {
+            for _ in 1..BATCH {
+                let Some(index) = self.next(&mut free) else {
+                    break;
+                };
+                own.push(index);
+            }
+        });
+        Some(only)
+    }
+
+    /// Returns one of the free places, or else one that was never used.
+    fn next(&self, free: &mut Free) -> Option<u32> {
+        if let Some(index) = free.places.pop() {
+            return Some(index);
         }
+        let index = free.n_used;
+        let (chunk, _) = split(index);
+        let n_places = FIRST_CHUNK << chunk;
+        let chunk = self.chunks.get(chunk)?;
+        // Who has the lock of the free places is the only one to make chunks.
+        if chunk.load(Ordering::Relaxed).is_null() {
+            let places: Box<[Place]> = (0..n_places).map(|_| Place::default()).collect();
+            let first = Box::leak(places).as_mut_ptr();
+            chunk.store(first, Ordering::Release);
+        }
+        free.n_used += 1;
+        Some(index)
     }
 
     /// Takes a place back that is empty.
     #[inline]
     fn free_place(&self, index: u32) {
-        let kept = OWN_FREE.try_with(|own| {
-            let mut own = own.0.borrow_mut();
-            own.push(index);
-            if own.len() > 2 * BATCH {
-                let n_left = own.len() - BATCH;
-                lock(&self.free).places.extend(own.drain(n_left..));
-            }
-        });
-        if kept.is_err() {
-            lock(&self.free).places.push(index);
+        if !OWN_FREE.try_with(|own| own.push(index)).unwrap_or(false) {
+            self.free_common(index);
         }
+    }
+
+    /// Takes a place back that the thread has no room for, and some of its own.
+    #[cold]
+    fn free_common(&self, index: u32) {
+        let others = OWN_FREE.try_with(|own| own.split_off(BATCH));
+        let mut free = lock(&self.free);
+        free.places.push(index);
+        free.places.extend(others.unwrap_or_default());
     }
 }
 
@@ -481,7 +554,7 @@ impl<K: Kind> Handle<K> {
     }
 
     /// Uses the object. Records a fault and returns `None` if there is none: `argument` is the one that the handle was.
-    #[inline]
+    #[inline(always)]
     pub fn with<R>(self, argument: &str, use_it: impl FnOnce(&mut K) -> R) -> Option<R> {
         if let Some(mut place) = self.enter()
             && let Some(value) = place.object().as_mut().and_then(K::of)
@@ -557,13 +630,13 @@ impl<K: Kind> Handle<K> {
     }
 
     /// Takes the place of the object for use, if the handle leads to one.
-    #[inline]
+    #[inline(always)]
     fn enter(self) -> Option<InUse<'static>> {
         let (place, generation) = self.place()?;
         place.enter(generation).ok()
     }
 
-    #[inline]
+    #[inline(always)]
     fn place(self) -> Option<(&'static Place, u32)> {
         let (index, generation) = self.parts()?;
         Some((TABLE.place(index)?, generation))
@@ -613,6 +686,17 @@ mod tests {
 
     fn status() -> Handle<Status> {
         Handle::new(Status::default())
+    }
+
+    #[test]
+    fn places_lie_within_their_chunks_and_no_two_are_the_same() {
+        let mut last = None;
+        for index in 0..FIRST_CHUNK * 40 {
+            let (chunk, at) = split(index);
+            assert!(at < (FIRST_CHUNK as usize) << chunk, "{index}");
+            assert!(last < Some((chunk, at)), "{index}");
+            last = Some((chunk, at));
+        }
     }
 
     #[test]

@@ -63,19 +63,21 @@ enum Step {
 }
 
 impl Locks {
-    /// Returns the locks of some variables, none of which is held yet.
-    pub fn new(variables: impl Iterator<Item = Arc<Slot>>, mode: LockMode) -> Locks {
-        let mut slots: SmallVec<[Arc<Slot>; 2]> = SmallVec::new();
-        for slot in variables {
-            if slots.iter().all(|own| own.number() != slot.number()) {
-                slots.push(slot);
-            }
-        }
+    /// Returns the locks of no variables.
+    #[inline]
+    pub fn none(mode: LockMode) -> Locks {
         Locks {
-            slots,
+            slots: SmallVec::new(),
             mode,
             holds: None,
             n_holders: 0,
+        }
+    }
+
+    /// Adds the lock of a variable, unless it is there. It is not held yet.
+    pub fn add(&mut self, slot: Arc<Slot>) {
+        if self.slots.iter().all(|own| own.number() != slot.number()) {
+            self.slots.push(slot);
         }
     }
 
@@ -170,7 +172,7 @@ pub fn alone(ctx: Handle<Context>, wanted: &[u64]) -> Result<(), Error> {
     let step = |is_first: bool| {
         let next = |own: &mut Context| {
             let may_give_back = is_first && !own.has_prepared();
-            own.locks.step(wanted, may_give_back)
+            own.variables().locks.step(wanted, may_give_back)
         };
         ctx.with_quietly(next).map_err(Error::invalid_argument)
     };
@@ -185,17 +187,17 @@ pub fn alone(ctx: Handle<Context>, wanted: &[u64]) -> Result<(), Error> {
             let holds = receiver.recv();
             let holds = holds.map_err(|_| Error::internal("a lock was lost"))?;
             let keep = |own: &mut Context| {
-                own.instance.wants_alone();
-                own.locks.mode = LockMode::Write;
-                own.locks.hold(Held::Awaited(holds));
+                own.bound.instance.wants_alone();
+                own.variables().locks.mode = LockMode::Write;
+                own.variables().locks.hold(Held::Awaited(holds));
             };
             return ctx.with_quietly(keep).map_err(Error::invalid_argument);
         }
         Step::Wait(held) => held,
     };
     let kernel = ctx.with_quietly(|own| {
-        own.instance.wants_alone();
-        own.instance.kernel.text().to_owned()
+        own.bound.instance.wants_alone();
+        own.bound.instance.kernel.text().to_owned()
     });
     let kernel = kernel.map_err(Error::invalid_argument)?;
     let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);

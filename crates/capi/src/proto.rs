@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tfrt_tensor::TensorShape;
+
 use crate::attrs::{Attr, Kind};
 use crate::dtype;
 use crate::functions::construction::Node;
@@ -79,7 +81,9 @@ fn shape(extents: Option<&[i64]>) -> Message {
 fn tensor(tensor: &Tensor) -> Message {
     let mut message = Message::default();
     message.int(1, i64::from(tensor.code));
-    message.message(2, &shape(Some(&tensor.extents)));
+    let extents = tensor.shape.extents();
+    let extents: Vec<i64> = extents.map(|extent| extent as i64).collect();
+    message.message(2, &shape(Some(&extents)));
     let memory = tensor.memory();
     let bytes = memory.bytes(tensor.len_bytes(), "tensor");
     message.bytes(4, bytes.unwrap_or_default());
@@ -332,7 +336,8 @@ pub fn read_tensor(bytes: &[u8]) -> Option<Tensor> {
             _ => (),
         }
     }
-    let tensor = Tensor::zeroed(&allocator(), code, &extents).ok()?;
+    let shape = TensorShape::from_i64(&extents).ok()?;
+    let tensor = Tensor::zeroed(&allocator(), code, shape).ok()?;
     let size = dtype::size_bytes(code);
     let (n, width) = (tensor.n_elements(), if is_packed_ints { 8 } else { size });
     if size > width {
@@ -364,12 +369,15 @@ mod tests {
 
     #[test]
     fn tensors_are_read_as_they_are_written() {
-        let tensor = Tensor::zeroed(&allocator(), 3, &[2, 2]).unwrap();
+        let tensor = Tensor::zeroed(&allocator(), 3, TensorShape::new(&[2, 2]).unwrap()).unwrap();
         let bytes = [1_i32, -2, 3, 4].map(i32::to_le_bytes).concat();
         tensor.memory().write(0, &bytes, "tensor");
         let message = super::tensor(&tensor).0;
         let read = read_tensor(&message).unwrap();
-        assert_eq!((read.code, &read.extents[..]), (3, &[2, 2][..]));
+        assert_eq!(
+            (read.code, read.shape.to_string()),
+            (3, "[2, 2]".to_owned())
+        );
         assert_eq!(read.memory().bytes(16, "").unwrap(), bytes);
         for len in 0..message.len() {
             let _refused_or_read = read_tensor(&message[..len]);

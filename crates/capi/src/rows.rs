@@ -205,7 +205,16 @@ fn definition(called: &str, calls: &Arc<OpCalls>, shared: &Arc<Shared>) -> OpDef
             Ok(call.resolved.outputs.len())
         }),
     };
-    let definition = definition.metadata(move |call| result_metadata(&for_types, call));
+    let definition = match spec.shape_function {
+        Some(_) => definition.metadata(move |call| result_metadata(&for_types, call)),
+        None => definition,
+    };
+    // Results that come later tell their shapes before.
+    let is_later = |kernel: &Arc<KernelDef>| kernel.is_async;
+    let definition = match spec.shape_function {
+        Some(_) if registry::kernels(Some(&spec.name)).iter().any(is_later) => definition,
+        _ => definition.direct(),
+    };
     match spec.is_stateful {
         // Whether the plugin has said so or not.
         _ if spec.takes_resources() => definition
@@ -234,9 +243,6 @@ fn result_metadata(calls: &OpCalls, call: &MetadataCall<'_>) -> Result<ResultMet
         .map(|metadata| dtype::code(metadata.dtype));
     let codes: SmallVec<[Option<i32>; 4]> = codes.collect();
     let alike = calls.find(call.attrs, &codes)?;
-    if calls.spec.shape_function.is_none() {
-        return Ok(ResultMetadata::new());
-    }
     alike.shapes(call.inputs, || {
         shapes::infer(&calls.spec, &alike.resolved, call.inputs)
     })
@@ -273,7 +279,7 @@ impl Shared {
             codes.push(dtype::code(call.tensor(index)?.metadata().dtype));
         }
         let mut alike = calls.find(call.attrs(), &codes)?;
-        if !alike.resolved.references.is_empty() {
+        if alike.has_references {
             // What they refer to is known now.
             for (index, _) in &alike.resolved.references {
                 let slot = Slot::of(call.tensor(*index)?)?;
@@ -285,29 +291,22 @@ impl Shared {
         }
         let kernel = self.kernel(&alike)?;
         let shared = || self.instance(kernel, &alike.resolved);
-        let instance = calls.instance(&alike, kernel, shared)?;
-        let resolved = alike.resolved.clone();
-        let mut inputs: SmallVec<[Input; 4]> = SmallVec::new();
+        let bound = calls.bound(&alike, kernel, shared)?;
+        let mut context = Context::new(bound.clone(), call.execution());
         for index in 0..call.n_inputs() {
             // What was given for good may become an output's memory.
-            let sole = match call.tensor(index)? {
-                Tensor::Dense(_) => call.take_sole(index),
-                _ => None,
-            };
-            inputs.push(match sole {
+            context.add_input(match call.take_sole(index) {
                 Some(tensor) => Input::given(tensor),
                 None => Input::lent(call.tensor(index)?.clone()),
             });
         }
-        let n_outputs = resolved.outputs.len();
-        let mut context = Context::new(instance, resolved, inputs, call.execution());
         // A kernel starts when its variables are locked.
-        let has_variables = !context.locks.slots().is_empty();
-        let is_free = context.locks.try_all()?;
+        let has_variables = context.has_variables();
+        let is_free = !has_variables || context.variables().locks.try_all()?;
         if is_free && !kernel.is_async {
-            let results = run::compute(context)?;
-            return Ok(results.into_iter().map(Output::Ready).collect());
+            return run::compute(context, bound, kernel);
         }
+        let n_outputs = bound.outputs().len();
         let (promises, results): (Vec<Promise<Tensor>>, Outputs) = (0..n_outputs)
             .map(|_| {
                 let (promise, later) = AsyncValue::<Tensor>::pending();
@@ -325,14 +324,18 @@ impl Shared {
         }
         let execution = call.execution().clone();
         let is_async = kernel.is_async;
-        context.locks.all()?.when_settled(move |locks| {
+        context.variables().locks.all()?.when_settled(move |locks| {
             if let Some(reason) = execution.request().cancellation() {
                 return run::settle(Err(reason.clone()), promises, effects);
             }
-            context.locks.hold(Held::Awaited(locks));
+            context.variables().locks.hold(Held::Awaited(locks));
             match is_async {
                 true => run::start(context, promises, effects),
-                false => run::settle(run::compute(context), promises, effects),
+                false => {
+                    let bound = context.bound.clone();
+                    let results = run::compute(context, &bound, &bound.instance.kernel);
+                    run::settle(results, promises, effects);
+                }
             }
         });
         Ok(results)

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
+use tfrt_corert::{Output, Outputs};
 use tfrt_host::{
     Chain, DType, Error, ErrorCode, ExecutionContext, HostAllocator, LockMode, Promise,
     RequestContext,
 };
+use tfrt_tensor::TensorShape;
 use tfrt_tensor::resource::{Slot, Variable};
 
 use crate::attrs::Attr;
@@ -22,7 +24,7 @@ use crate::handle::{self, Handle};
 use crate::locks::{self, Locks};
 use crate::node::Resolved;
 use crate::registry::KernelDef;
-use crate::value::{Extents, Storage, Tensor, is_aligned, n_elements};
+use crate::value::{Storage, Tensor, is_aligned};
 
 /// The state of a node: what the kernel's `create` has returned. Calls share it; it is deleted with the last of them.
 pub struct Instance {
@@ -196,27 +198,65 @@ impl Input {
     }
 }
 
-/// A call of a kernel: `TF_OpKernelContext`.
-pub struct Context {
-    /// The node's state, which the call keeps.
+/// A kernel bound to calls of one kind: its state, and what is known of inputs and outputs before a call.
+pub struct BoundKernel {
+    /// The state of the node.
     pub instance: Arc<Instance>,
     /// The node with its inputs and outputs.
     pub resolved: Arc<Resolved>,
-    /// Memory for outputs comes from here.
-    pub allocator: Arc<dyn HostAllocator>,
+    /// Types of the outputs, those of `resolved`: a call looks at no other memory of its node than this.
+    outputs: SmallVec<[i32; 2]>,
+    /// The kernel's state, that of `instance`.
+    state: usize,
+    /// Whether there may be variables among the inputs.
+    may_have_variables: bool,
+}
+
+impl BoundKernel {
+    /// Puts together what calls have in common whose inputs may be variables, or not.
+    pub fn new(
+        instance: Arc<Instance>,
+        resolved: Arc<Resolved>,
+        may_have_variables: bool,
+    ) -> BoundKernel {
+        BoundKernel {
+            outputs: SmallVec::from_slice(&resolved.outputs),
+            state: instance.state,
+            may_have_variables,
+            instance,
+            resolved,
+        }
+    }
+
+    /// Returns the types of the outputs.
+    pub fn outputs(&self) -> &[i32] {
+        &self.outputs
+    }
+}
+
+/// A call of a kernel: `TF_OpKernelContext`.
+pub struct Context {
+    /// The kind of the call.
+    pub bound: Arc<BoundKernel>,
     /// The request that the call belongs to.
     pub request: Arc<RequestContext>,
     /// The first failure that the plugin has told.
     pub failure: Option<Status>,
     /// The function and argument of that failure, if a function of the host has told it.
     pub failure_place: Option<String>,
-    /// The locks of the variables among the inputs.
-    pub locks: Locks,
-    /// Numbers of variables for which a function of the plugin is running.
-    pub busy: SmallVec<[u64; 1]>,
     inputs: SmallVec<[Input; 4]>,
     outputs: SmallVec<[Option<Tensor>; 1]>,
-    /// Tensors of variables that the plugin changes in place, with the numbers of the variables.
+    /// The variables among the inputs, if there are any.
+    variables: Option<Box<Variables>>,
+}
+
+/// The variables among the inputs of a call.
+pub struct Variables {
+    /// Their locks.
+    pub locks: Locks,
+    /// Numbers of those for which a function of the plugin is running.
+    pub busy: SmallVec<[u64; 1]>,
+    /// Tensors that the plugin changes in place, with the numbers of their variables.
     prepared: SmallVec<[(u64, Prepared); 1]>,
 }
 
@@ -226,38 +266,59 @@ fn taken(index: usize) -> Error {
 }
 
 /// Results of a call.
-pub type Results = Result<SmallVec<[tfrt_tensor::Tensor; 1]>, Error>;
+pub type Results = Result<Outputs, Error>;
 
 impl Context {
-    /// Makes a call.
-    pub fn new(
-        instance: Arc<Instance>,
-        resolved: Arc<Resolved>,
-        inputs: SmallVec<[Input; 4]>,
-        execution: &ExecutionContext,
-    ) -> Box<Context> {
+    /// Makes a call, whose inputs are to be [added](Self::add_input).
+    #[inline]
+    pub fn new(bound: Arc<BoundKernel>, execution: &ExecutionContext) -> Box<Context> {
         let mut outputs = SmallVec::new();
-        outputs.resize_with(resolved.outputs.len(), || None);
-        let variables = inputs
-            .iter()
-            .filter_map(|input| input.tensor.as_ref())
-            .filter(|tensor| tensor.metadata().dtype == DType::Resource)
-            .filter_map(|tensor| Slot::counted(tensor).ok())
-            .filter(|slot| slot.get::<Variable>().is_ok());
-        let locks = Locks::new(variables, instance.lock_mode());
+        outputs.resize_with(bound.outputs.len(), || None);
         Box::new(Context {
-            instance,
-            resolved,
-            allocator: execution.host().allocator().clone(),
+            bound,
             request: execution.request().clone(),
             failure: None,
             failure_place: None,
-            locks,
-            busy: SmallVec::new(),
-            inputs,
+            inputs: SmallVec::new(),
             outputs,
-            prepared: SmallVec::new(),
+            variables: None,
         })
+    }
+
+    /// Adds an input.
+    #[inline]
+    pub fn add_input(&mut self, input: Input) {
+        if self.bound.may_have_variables
+            && let Some(tensor) = &input.tensor
+            && tensor.metadata().dtype == DType::Resource
+            && let Ok(slot) = Slot::counted(tensor)
+            && slot.get::<Variable>().is_ok()
+        {
+            self.variables().locks.add(slot);
+        }
+        self.inputs.push(input);
+    }
+
+    /// Returns the variables among the inputs.
+    pub fn variables(&mut self) -> &mut Variables {
+        let mode = || self.bound.instance.lock_mode();
+        self.variables.get_or_insert_with(|| {
+            Box::new(Variables {
+                locks: Locks::none(mode()),
+                busy: SmallVec::new(),
+                prepared: SmallVec::new(),
+            })
+        })
+    }
+
+    /// Returns whether there are variables among the inputs.
+    pub fn has_variables(&self) -> bool {
+        self.variables.is_some()
+    }
+
+    /// Returns the allocator of memory for outputs.
+    pub fn allocator(&self) -> &Arc<dyn HostAllocator> {
+        self.request.host().allocator()
     }
 
     /// Returns an input, which stays as it is: no output takes its memory from here on.
@@ -278,29 +339,33 @@ impl Context {
 
     /// Returns the tensor of a variable that the plugin changes in place, if it has asked for it before.
     pub fn prepared(&self, number: u64) -> Option<Tensor> {
-        let found = self.prepared.iter().find(|(own, _)| *own == number);
+        let mut prepared = self.variables.iter().flat_map(|own| &own.prepared);
+        let found = prepared.find(|(own, _)| *own == number);
         found.map(|(_, prepared)| prepared.tensor().clone())
     }
 
     /// Returns whether the plugin changes tensors of variables in place.
     pub fn has_prepared(&self) -> bool {
-        !self.prepared.is_empty()
+        let variables = self.variables.as_ref();
+        variables.is_some_and(|own| !own.prepared.is_empty())
     }
 
     /// Keeps the tensor of a variable that the plugin changes in place.
     pub fn prepare(&mut self, number: u64, prepared: Prepared) {
-        self.prepared.push((number, prepared));
+        self.variables().prepared.push((number, prepared));
     }
 
     /// Forgets the tensor of a variable, which is another one from here on.
     pub fn forget(&mut self, number: u64) {
-        self.prepared.retain(|(own, _)| *own != number);
+        if let Some(variables) = &mut self.variables {
+            variables.prepared.retain(|(own, _)| *own != number);
+        }
     }
 
     /// Returns whether an input is a reference to a variable.
     pub fn is_reference(&self, index: usize) -> bool {
-        let mut references = self.resolved.references.iter();
-        references.any(|(own, _)| *own == index)
+        let is_this = |(own, _): &(usize, Option<i32>)| *own == index;
+        self.bound.may_have_variables && self.bound.resolved.references.iter().any(is_this)
     }
 
     /// Makes a variable an output that is a reference.
@@ -309,7 +374,7 @@ impl Context {
     ///
     /// `OutOfRange` if there is no such output; `InvalidArgument` if it is no reference.
     pub fn set_reference(&mut self, index: usize, slot: &Arc<Slot>) -> Result<(), Error> {
-        let expected = self.resolved.outputs.get(index).copied();
+        let expected = self.bound.outputs.get(index).copied();
         let expected = expected.ok_or_else(|| {
             let n = self.outputs.len();
             Error::new(
@@ -324,7 +389,7 @@ impl Context {
                 "output {index}: expected one that is a reference, found one of {name}"
             )));
         }
-        self.outputs[index] = Some(Tensor::of_host(&slot.handle(), &self.allocator)?);
+        self.outputs[index] = Some(Tensor::of_host(&slot.handle(), self.allocator())?);
         Ok(())
     }
 
@@ -342,7 +407,7 @@ impl Context {
     pub fn input_type(&self, index: usize) -> Option<i32> {
         let input = self.inputs.get(index)?;
         let tensor = input.tensor.as_ref()?;
-        let mut references = self.resolved.references.iter();
+        let mut references = self.bound.resolved.references.iter();
         if let Some((_, code)) = references.find(|(own, _)| *own == index) {
             return Some(code.unwrap_or_default() + crate::dtype::REFERENCE);
         }
@@ -356,6 +421,7 @@ impl Context {
     /// `OutOfRange` if there is none; `FailedPrecondition` if an output has taken its memory.
     pub fn input(&mut self, index: usize) -> Result<Tensor, Error> {
         let is_reference = self.is_reference(index);
+        let allocator = self.request.host().allocator();
         let Some(input) = self.inputs.get_mut(index) else {
             return Err(Error::new(
                 ErrorCode::OutOfRange,
@@ -367,13 +433,13 @@ impl Context {
         }
         let tensor = input.tensor.as_ref().ok_or_else(|| taken(index))?;
         if is_reference {
-            let value = Slot::of(tensor)?.get::<Variable>()?.read(&self.allocator)?;
+            let value = Slot::of(tensor)?.get::<Variable>()?.read(allocator)?;
             let value = value.ok_or_else(|| {
                 Error::failed_precondition("Attempting to use uninitialized value")
             })?;
-            return Tensor::of_host(&value, &self.allocator);
+            return Tensor::of_host(&value, allocator);
         }
-        let view = Tensor::of_host(tensor, &self.allocator)?;
+        let view = Tensor::of_host(tensor, allocator)?;
         if !matches!(view.storage, Storage::Buffer(_)) {
             input.view = Some(Box::new(view.clone()));
         }
@@ -391,7 +457,7 @@ impl Context {
     ///
     /// `OutOfRange` if there is no such output; `InvalidArgument` for another type of elements.
     pub fn set_output(&mut self, index: usize, tensor: Tensor) -> Result<Option<Tensor>, Error> {
-        let expected = self.resolved.outputs.get(index).copied();
+        let expected = self.bound.outputs.get(index).copied();
         let Some(expected) = expected else {
             return Err(Error::new(
                 ErrorCode::OutOfRange,
@@ -412,8 +478,8 @@ impl Context {
     /// # Errors
     ///
     /// `Internal` if there is no such output, or if it was allocated before; those of [`Tensor::zeroed`].
-    pub fn allocate_output(&mut self, index: usize, extents: &[i64]) -> Result<Tensor, Error> {
-        let (code, slot) = match (self.resolved.outputs.get(index), self.outputs.get(index)) {
+    pub fn allocate_output(&mut self, index: usize, shape: TensorShape) -> Result<Tensor, Error> {
+        let (code, slot) = match (self.bound.outputs.get(index), self.outputs.get(index)) {
             (Some(code), Some(slot)) => (*code, slot),
             _ => {
                 let n = self.outputs.len();
@@ -427,7 +493,7 @@ impl Context {
                 "output {index} was allocated before"
             )));
         }
-        let tensor = Tensor::zeroed(&self.allocator, code, extents)?;
+        let tensor = Tensor::zeroed(self.allocator(), code, shape)?;
         self.outputs[index] = Some(tensor.clone());
         Ok(tensor)
     }
@@ -442,9 +508,9 @@ impl Context {
         &mut self,
         candidates: &[i32],
         index: usize,
-        extents: &[i64],
+        shape: TensorShape,
     ) -> Result<(Tensor, i32), Error> {
-        let code = self.resolved.outputs.get(index).copied();
+        let code = self.bound.outputs.get(index).copied();
         let is_open = matches!(self.outputs.get(index), Some(None));
         for candidate in candidates {
             let at = usize::try_from(*candidate).ok();
@@ -456,7 +522,7 @@ impl Context {
                 && input.tensor.as_ref().is_some_and(|tensor| {
                     let metadata = tensor.metadata();
                     crate::dtype::code(metadata.dtype) == code
-                        && metadata.shape.n_elements() == n_elements(extents)
+                        && metadata.shape.n_elements() == shape.n_elements()
                 });
             // The plugin has deleted its own handles: only the view is left, if there is one.
             if !fits || !input.view.as_mut().is_none_or(|view| view.is_alone()) {
@@ -472,71 +538,62 @@ impl Context {
                 continue;
             };
             let mut tensor = Tensor::of_sole(tensor)?;
-            tensor.extents = Extents::from_slice(extents);
+            tensor.shape = shape;
             self.outputs[index] = Some(tensor.clone());
             return Ok((tensor, *candidate));
         }
-        Ok((self.allocate_output(index, extents)?, -1))
+        Ok((self.allocate_output(index, shape)?, -1))
     }
 
     /// Returns the results, when the kernel has run.
-    fn finish(self: Box<Self>, thrown: Option<Exception>, faults: Vec<String>) -> Results {
-        let Context {
-            instance,
-            allocator,
-            failure,
-            failure_place,
-            locks,
-            prepared,
-            outputs,
-            ..
-        } = *self;
-        // Before the locks are given back.
-        drop(prepared);
-        let had_locks = !locks.slots().is_empty();
-        drop(locks);
-        if had_locks {
+    fn finish(
+        mut self: Box<Self>,
+        thrown: Option<Exception>,
+        faults: Vec<String>,
+        kernel: &KernelDef,
+    ) -> Results {
+        if let Some(mut variables) = self.variables.take() {
+            // Before the locks are given back.
+            variables.prepared.clear();
+            drop(variables);
             locks::changed();
         }
-        let kernel = &*instance.kernel;
         let outcome = Outcome {
             thrown,
-            told: failure,
-            place: failure_place,
+            told: self.failure.take(),
+            place: self.failure_place.take(),
             faults,
         };
         if let Some(error) = outcome.error(kernel) {
             return Err(error);
         }
-        let mut results = SmallVec::new();
-        for (index, output) in outputs.into_iter().enumerate() {
+        let mut results = Outputs::new();
+        for (index, output) in self.outputs.drain(..).enumerate() {
             let Some(tensor) = output else {
                 let text = kernel.text();
                 return Err(Error::internal(format!(
                     "{text} has not set output {index}"
                 )));
             };
-            results.push(tensor.into_host(&allocator)?);
+            let tensor = tensor.into_host(self.request.host().allocator())?;
+            results.push(Output::Ready(tensor));
         }
         Ok(results)
     }
 }
 
-/// Runs a kernel to its end.
+/// Runs a kernel of a kind of calls to its end.
 ///
 /// # Errors
 ///
 /// Those that the plugin tells; `Internal` if it throws or leaves an output out, `InvalidArgument` for wrong uses of the C
 /// API.
-pub fn compute(context: Box<Context>) -> Results {
-    let instance = context.instance.clone();
+pub fn compute(context: Box<Context>, bound: &BoundKernel, kernel: &KernelDef) -> Results {
     let handle: Handle<Context> = Handle::of_stored(context);
-    let arguments = [instance.state, handle.bits()];
-    let (called, faults) = running(&instance.kernel, || {
-        instance.kernel.compute.call(&arguments)
-    });
+    let arguments = [bound.state, handle.bits()];
+    let (called, faults) = running(kernel, || kernel.compute.call(&arguments));
     match handle.take_stored() {
-        Ok(context) => context.finish(called.err(), faults),
+        Ok(context) => context.finish(called.err(), faults, kernel),
         Err(_) => Err(Error::internal("the context of a call is gone")),
     }
 }
@@ -547,7 +604,7 @@ pub fn start(
     promises: Vec<Promise<tfrt_tensor::Tensor>>,
     effects: Option<Promise<Chain>>,
 ) {
-    let instance = context.instance.clone();
+    let instance = context.bound.instance.clone();
     let context: Handle<Context> = Handle::of_stored(context);
     let done = Handle::new(Done {
         context,
@@ -576,7 +633,10 @@ impl Done {
     /// Settles the results of an asynchronous kernel.
     pub fn settle(self, thrown: Option<Exception>, faults: Vec<String>) {
         let results = match self.context.take_stored() {
-            Ok(context) => context.finish(thrown, faults),
+            Ok(context) => {
+                let bound = context.bound.clone();
+                context.finish(thrown, faults, &bound.instance.kernel)
+            }
             Err(_) => Err(Error::internal("the context of a call is gone")),
         };
         settle(results, self.promises, self.effects);
@@ -592,7 +652,10 @@ pub fn settle(
     match results {
         Ok(results) => {
             for (promise, result) in promises.into_iter().zip(results) {
-                promise.resolve(result);
+                match result {
+                    Output::Ready(tensor) => promise.resolve(tensor),
+                    Output::Later(later) => promise.forward(later),
+                }
             }
             if let Some(effects) = effects {
                 effects.resolve(Chain);

@@ -7,7 +7,6 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use smallvec::SmallVec;
 use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer, OwnedReading, OwnedWriting};
 use tfrt_host::{DType, Error, HostAllocator};
 use tfrt_tensor::{
@@ -20,16 +19,13 @@ use crate::dtype;
 use crate::foreign::Foreign;
 use crate::raw::Memory;
 
-/// Extents, as the C API has them.
-pub type Extents = SmallVec<[i64; 4]>;
-
 /// A tensor as a plugin holds it. Clones share the memory.
 #[derive(Clone)]
 pub struct Tensor {
     /// Type of the elements, `TF_DataType`.
     pub code: i32,
     /// The extents.
-    pub extents: Extents,
+    pub shape: TensorShape,
     /// The elements.
     pub storage: Storage,
 }
@@ -45,10 +41,16 @@ pub enum Storage {
     Buffer(Buffer),
     /// Strings.
     Strings(Arc<Cells>),
-    /// Resources or variants, with bytes that a plugin may look at and that mean nothing.
-    Objects(ObjectTensor, Buffer),
+    /// Resources or variants.
+    Objects(Arc<Objects>),
     /// Memory of the plugin.
     Plugin(Arc<Foreign>),
+}
+
+/// Resources or variants, with bytes that a plugin may look at and that mean nothing.
+pub struct Objects {
+    objects: ObjectTensor,
+    bytes: Buffer,
 }
 
 /// Memory of the host that needs no right.
@@ -135,27 +137,18 @@ impl Held {
     }
 }
 
-/// Returns the number of elements of extents; `None` if one is negative or there are too many.
-pub fn n_elements(extents: &[i64]) -> Option<usize> {
-    let mut extents = extents.iter();
-    extents.try_fold(1_usize, |n, extent| {
-        n.checked_mul(usize::try_from(*extent).ok()?)
-    })
-}
-
 impl Tensor {
     /// Makes a tensor of zeros, or of empty strings.
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for a type or for extents that no tensor has, `ResourceExhausted` if there is no memory.
+    /// `InvalidArgument` for a type or for a shape that no tensor has, `ResourceExhausted` if there is no memory.
     pub fn zeroed(
         allocator: &Arc<dyn HostAllocator>,
         code: i32,
-        extents: &[i64],
+        shape: TensorShape,
     ) -> Result<Tensor, Error> {
-        let Some(n) = n_elements(extents) else {
-            let shape = format!("{extents:?}");
+        let Some(n) = shape.n_elements() else {
             return Err(Error::invalid_argument(format!(
                 "expected extents of a tensor, found {shape}"
             )));
@@ -170,29 +163,30 @@ impl Tensor {
             }
             _ => match dtype::size_bytes(code) {
                 0 => {
-                    let tensor = DenseHostTensor::zeroed(allocator, metadata(code, extents)?)?;
+                    let metadata = metadata(code, shape.clone())?;
+                    let tensor = DenseHostTensor::zeroed(allocator, metadata)?;
                     new_buffer(tensor.into_buffer())?
                 }
                 size => {
                     let len_bytes = n.checked_mul(size);
                     let buffer = len_bytes
                         .and_then(|len| HostBuffer::zeroed(allocator, len, BUFFER_ALIGNMENT));
-                    new_buffer(buffer.ok_or_else(|| no_memory(code, extents))?)?
+                    new_buffer(buffer.ok_or_else(|| no_memory(code, &shape))?)?
                 }
             },
         };
         Ok(Tensor {
             code,
-            extents: Extents::from_slice(extents),
+            shape,
             storage,
         })
     }
 
     /// Makes a tensor in memory of the plugin.
-    pub fn of_plugin(code: i32, extents: &[i64], memory: Foreign) -> Tensor {
+    pub fn of_plugin(code: i32, shape: TensorShape, memory: Foreign) -> Tensor {
         Tensor {
             code,
-            extents: Extents::from_slice(extents),
+            shape,
             storage: Storage::Plugin(Arc::new(memory)),
         }
     }
@@ -202,9 +196,9 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// `InvalidArgument` for types and extents that no tensor has; `Internal` if there are other bytes than these need.
-    pub fn constant(code: i32, extents: &[i64], bytes: &[u8]) -> Result<Tensor, Error> {
-        let expected = metadata(code, extents)?.len_bytes()?;
+    /// `InvalidArgument` for types and shapes that no tensor has; `Internal` if there are other bytes than these need.
+    pub fn constant(code: i32, shape: TensorShape, bytes: &[u8]) -> Result<Tensor, Error> {
+        let expected = metadata(code, shape.clone())?.len_bytes()?;
         if bytes.len() != expected {
             let found = bytes.len();
             let message = format!("expected {expected} bytes of a constant, found {found}");
@@ -215,7 +209,7 @@ impl Tensor {
         let buffer = buffer.ok_or_else(|| Error::internal("a constant can be written"))?;
         Ok(Tensor {
             code,
-            extents: Extents::from_slice(extents),
+            shape,
             storage: Storage::Buffer(buffer),
         })
     }
@@ -224,7 +218,7 @@ impl Tensor {
     pub fn empty() -> Tensor {
         Tensor {
             code: dtype::FLOAT,
-            extents: Extents::new(),
+            shape: TensorShape::SCALAR,
             storage: Storage::Nothing,
         }
     }
@@ -241,11 +235,6 @@ impl Tensor {
     ) -> Result<Tensor, Error> {
         let metadata = tensor.metadata();
         let code = code_of(metadata)?;
-        let mut extents = Extents::new();
-        for extent in metadata.shape.extents() {
-            let extent = i64::try_from(extent);
-            extents.push(extent.map_err(|_| Error::invalid_argument("an extent is too large"))?);
-        }
         let dense;
         let storage = match tensor {
             tfrt_tensor::Tensor::String(strings) => {
@@ -268,7 +257,10 @@ impl Tensor {
                 )?;
                 let bytes = Buffer::new(bytes.into_buffer());
                 let bytes = bytes.ok_or_else(|| Error::internal("new memory is shared"))?;
-                Storage::Objects(objects.clone(), bytes)
+                Storage::Objects(Arc::new(Objects {
+                    objects: objects.clone(),
+                    bytes,
+                }))
             }
             // Kernels rely on the alignment: a part of a tensor, or a constant in a file, may have another.
             tfrt_tensor::Tensor::Dense(own) => {
@@ -286,7 +278,7 @@ impl Tensor {
         };
         Ok(Tensor {
             code,
-            extents,
+            shape: metadata.shape.clone(),
             storage,
         })
     }
@@ -298,11 +290,6 @@ impl Tensor {
     /// `InvalidArgument` for types that plugins don't have.
     pub fn of_sole(tensor: DenseHostTensor) -> Result<Tensor, Error> {
         let code = code_of(tensor.metadata())?;
-        let extents = tensor
-            .shape()
-            .extents()
-            .map(|extent| extent as i64)
-            .collect();
         let mut tensor = tensor;
         if !tensor.is_sole() {
             return Err(Error::internal(
@@ -311,7 +298,7 @@ impl Tensor {
         }
         Ok(Tensor {
             code,
-            extents,
+            shape: tensor.shape().clone(),
             storage: new_buffer(tensor.into_buffer())?,
         })
     }
@@ -323,11 +310,9 @@ impl Tensor {
     ///
     /// `InvalidArgument` for types that plugins don't have; `FailedPrecondition` if somebody uses the memory.
     pub fn of_variable(tensor: DenseHostTensor) -> Result<Tensor, Error> {
-        let code = code_of(tensor.metadata())?;
-        let extents = tensor.shape().extents();
         Ok(Tensor {
-            code,
-            extents: extents.map(|extent| extent as i64).collect(),
+            code: code_of(tensor.metadata())?,
+            shape: tensor.shape().clone(),
             storage: Storage::Host(Arc::new(Held::of_variable(tensor.into_buffer())?)),
         })
     }
@@ -350,13 +335,13 @@ impl Tensor {
     ) -> Result<tfrt_tensor::Tensor, Error> {
         match self.storage {
             Storage::Strings(cells) => {
-                let shape = TensorShape::from_i64(&self.extents)?;
-                let strings = StringHostTensor::collect(allocator, shape, cells.to_strings())?;
+                let strings = cells.to_strings();
+                let strings = StringHostTensor::collect(allocator, self.shape, strings)?;
                 Ok(strings.into())
             }
             Storage::Host(held) if held.is_variables && held.has_right() => {
                 // Other calls that have the variable locked for readers go on to change it.
-                let metadata = metadata(self.code, &self.extents)?;
+                let metadata = metadata(self.code, self.shape)?;
                 let bytes = held.memory.bytes(metadata.len_bytes()?, "tensor");
                 let copy =
                     DenseHostTensor::from_bytes(allocator, metadata, bytes.unwrap_or_default())?;
@@ -364,16 +349,16 @@ impl Tensor {
             }
             Storage::Host(held) => {
                 held.release();
-                let metadata = metadata(self.code, &self.extents)?;
+                let metadata = metadata(self.code, self.shape)?;
                 Ok(DenseHostTensor::new(metadata, held.buffer.clone())?.into())
             }
             Storage::Buffer(own) => {
-                let metadata = metadata(self.code, &self.extents)?;
+                let metadata = metadata(self.code, self.shape)?;
                 Ok(DenseHostTensor::new(metadata, own.buffer)?.into())
             }
-            Storage::Objects(objects, _) => Ok(objects.into()),
+            Storage::Objects(own) => Ok(own.objects.clone().into()),
             Storage::Plugin(memory) => {
-                let metadata = metadata(self.code, &self.extents)?;
+                let metadata = metadata(self.code, self.shape)?;
                 let buffer = HostBuffer::from_owner(memory.first(metadata.len_bytes()?));
                 Ok(DenseHostTensor::new(metadata, buffer)?.into())
             }
@@ -383,7 +368,7 @@ impl Tensor {
 
     /// Returns the number of elements.
     pub fn n_elements(&self) -> usize {
-        n_elements(&self.extents).unwrap_or(0)
+        self.shape.n_elements().unwrap_or(0)
     }
 
     /// Returns the number of bytes of the memory.
@@ -391,7 +376,8 @@ impl Tensor {
         match &self.storage {
             Storage::Nothing => 0,
             Storage::Host(held) => held.buffer.len_bytes(),
-            Storage::Buffer(own) | Storage::Objects(_, own) => own.buffer.len_bytes(),
+            Storage::Buffer(own) => own.buffer.len_bytes(),
+            Storage::Objects(own) => own.bytes.buffer.len_bytes(),
             Storage::Strings(cells) => cells.len() * dtype::STRING_BYTES,
             Storage::Plugin(memory) => memory.len_bytes(),
         }
@@ -402,7 +388,8 @@ impl Tensor {
         match &self.storage {
             Storage::Nothing => Memory::default(),
             Storage::Host(held) => held.memory,
-            Storage::Buffer(own) | Storage::Objects(_, own) => own.memory,
+            Storage::Buffer(own) => own.memory,
+            Storage::Objects(own) => own.bytes.memory,
             Storage::Strings(cells) => cells.memory(),
             Storage::Plugin(memory) => memory.memory(),
         }
@@ -412,7 +399,8 @@ impl Tensor {
     pub fn is_alone(&mut self) -> bool {
         match &mut self.storage {
             Storage::Host(held) => Arc::strong_count(held) == 1,
-            Storage::Buffer(own) | Storage::Objects(_, own) => own.is_unique(),
+            Storage::Buffer(own) => own.is_unique(),
+            Storage::Objects(own) => Arc::strong_count(own) == 1,
             Storage::Strings(cells) => Arc::strong_count(cells) == 1,
             Storage::Plugin(memory) => Arc::strong_count(memory) == 1,
             Storage::Nothing => true,
@@ -428,9 +416,7 @@ impl Tensor {
         match &mut self.storage {
             Storage::Buffer(own) => own.is_written && own.is_unique(),
             Storage::Strings(cells) => Arc::strong_count(cells) == 1,
-            Storage::Nothing | Storage::Host(_) | Storage::Objects(..) | Storage::Plugin(_) => {
-                false
-            }
+            Storage::Nothing | Storage::Host(_) | Storage::Objects(_) | Storage::Plugin(_) => false,
         }
     }
 }
@@ -460,9 +446,9 @@ impl AsRef<[u8]> for AlignedBytes {
 }
 
 #[cold]
-fn no_memory(code: i32, extents: &[i64]) -> Error {
+fn no_memory(code: i32, shape: &TensorShape) -> Error {
     let name = dtype::name(code);
-    Error::resource_exhausted(format!("no memory for a tensor of {name} {extents:?}"))
+    Error::resource_exhausted(format!("no memory for a tensor of {name} {shape}"))
 }
 
 /// Returns the storage of a buffer that nobody else holds.
@@ -488,17 +474,17 @@ fn code_of(metadata: &TensorMetadata) -> Result<i32, Error> {
 ///
 /// # Errors
 ///
-/// `InvalidArgument` for a type or for extents that no tensor has.
-pub fn metadata(code: i32, extents: &[i64]) -> Result<TensorMetadata, Error> {
+/// `InvalidArgument` for a type that no tensor has.
+pub fn metadata(code: i32, shape: TensorShape) -> Result<TensorMetadata, Error> {
     let dtype = dtype::of_code(code).ok_or_else(|| {
         let name = dtype::name(code);
         Error::invalid_argument(format!("expected a type of elements, found {name}"))
     })?;
-    Ok(TensorMetadata::new(dtype, TensorShape::from_i64(extents)?))
+    Ok(TensorMetadata::new(dtype, shape))
 }
 
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?}", dtype::name(self.code), self.extents)
+        write!(f, "{} {}", dtype::name(self.code), self.shape)
     }
 }

@@ -166,9 +166,20 @@ pub struct OpDefinition {
     cost: Option<Box<CostFn>>,
     count: Option<Box<CountFn>>,
     unread: &'static [&'static str],
-    fast_path: Option<Function>,
+    short_way: ShortWay,
     moves_inputs: bool,
     for_nodes: ForNodes,
+}
+
+/// The way of calls whose inputs are there, past what the others need.
+#[derive(Clone, Copy)]
+pub(crate) enum ShortWay {
+    /// There is none.
+    None,
+    /// For dense inputs of few elements, without attributes.
+    Pointwise(Function),
+    /// The author's code, without the metadata function.
+    Direct,
 }
 
 /// How nodes of programs keep an operation that they have found.
@@ -207,7 +218,7 @@ impl OpDefinition {
             cost: None,
             count: None,
             unread: &[],
-            fast_path: None,
+            short_way: ShortWay::None,
             moves_inputs: false,
             for_nodes: ForNodes::Never,
         }
@@ -349,7 +360,14 @@ impl OpDefinition {
 
     /// Sets a fast path for calls without attributes and side effects whose inputs are there and dense.
     pub(crate) fn fast_path(mut self, fast_path: Function) -> Self {
-        self.fast_path = Some(fast_path);
+        self.short_way = ShortWay::Pointwise(fast_path);
+        self
+    }
+
+    /// Says that the author's code finds types and shapes of results by itself: calls whose inputs are there run without the
+    /// metadata function, and code that asks for [`Call::result`] is refused.
+    pub fn direct(mut self) -> Self {
+        self.short_way = ShortWay::Direct;
         self
     }
 
@@ -497,9 +515,10 @@ impl OpDefinition {
         self.metadata.as_deref()
     }
 
+    /// Returns the way of calls whose inputs are there.
     #[inline]
-    pub(crate) fn fast_path_fn(&self) -> Option<Function> {
-        self.fast_path
+    pub(crate) fn short_way(&self) -> ShortWay {
+        self.short_way
     }
 
     pub(crate) fn dispatch_fn(&self) -> &DispatchFn {

@@ -20,7 +20,9 @@ use crate::attributes::OpAttrsRef;
 use crate::call::Call;
 use crate::call_site::CallSite;
 use crate::deferred::Deferred;
-use crate::definition::{MetadataCall, OpDefinition, Output, Outputs, ResultCount, ResultMetadata};
+use crate::definition::{
+    MetadataCall, OpDefinition, Output, Outputs, ResultCount, ResultMetadata, ShortWay,
+};
 use crate::effects::{EffectOrder, PendingEffects};
 use crate::error_reporter::{ErrorReporter, FailedCall};
 use crate::handle::{Owner, PendingMetadata, PendingTensor};
@@ -71,8 +73,10 @@ impl Op for RegisteredOp {
 
     #[inline]
     fn try_fast(&self, call: &mut OpCall<'_>) -> FastPath {
-        let Some(fast_path) = self.definition.fast_path_fn() else {
-            return Err(None);
+        let fast_path = match self.definition.short_way() {
+            ShortWay::None => return Err(None),
+            ShortWay::Pointwise(function) => function,
+            ShortWay::Direct => return self.run_directly(call),
         };
         let request = call.execution.request();
         let owner = Owner {
@@ -139,6 +143,53 @@ impl Op for RegisteredOp {
 }
 
 impl RegisteredOp {
+    /// Runs the author's code, if the inputs are there as it takes them and the call is not to wait for another.
+    fn run_directly(&self, call: &mut OpCall<'_>) -> FastPath {
+        let definition = &*self.definition;
+        let owner = Owner {
+            runtime: call.runtime,
+            device: self.device,
+        };
+        let n_inputs = call.inputs.len();
+        let mut is_ready = definition.is_pure() && definition.input_range().contains(&n_inputs);
+        for index in 0..n_inputs {
+            let input = call.inputs.get(index);
+            let fits = |tensor: &Tensor| definition.takes(tensor.format());
+            is_ready &= input.owner() == owner && input.as_tensor().is_some_and(fits);
+        }
+        if !is_ready || call.execution.request().is_cancelled() {
+            return Err(None);
+        }
+        if call.in_flight.is_some() && is_long(definition, &call.inputs, &[])? {
+            return Err(None);
+        }
+        if !call.attrs.is_empty() {
+            definition.check_attributes(call.attrs)?;
+        }
+        let mut own = Call {
+            op: definition.name(),
+            execution: call.execution,
+            inputs: call.inputs.reborrow(),
+            attrs: call.attrs,
+            metadata: &[],
+            effects: None,
+            waiting: None,
+        };
+        let outputs = guarded(|| (definition.dispatch_fn())(&mut own)).and_then(|result| result);
+        let mut outputs = outputs?;
+        match (outputs.len(), outputs.pop()) {
+            (1, Some(Output::Ready(tensor))) => Ok(TensorHandle::of_tensor(owner, tensor)),
+            (1, Some(later)) => {
+                let place = (call.execution, call.caller);
+                let metadata = ResultMetadata::new();
+                let mut handles =
+                    handles(&self.definition, owner, smallvec![later], metadata, place);
+                handles.pop().ok_or(None)
+            }
+            (n, _) => Err(Some(miscounted(definition, "made", [1, n]))),
+        }
+    }
+
     /// Calls an operation with side effects, after those of earlier calls.
     fn call_in_order(
         &self,

@@ -159,6 +159,15 @@ impl TensorHandle {
         matches!(self.state, State::Tensor(_))
     }
 
+    /// Returns the tensor in the handle itself.
+    #[inline(always)]
+    pub(crate) fn as_tensor(&self) -> Option<&Tensor> {
+        match &self.state {
+            State::Tensor(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+
     /// Returns the dense tensor in the handle itself.
     #[inline(always)]
     pub(crate) fn as_dense(&self) -> Option<&DenseHostTensor> {

@@ -8,7 +8,7 @@ use tfrt_host::{Chain, Error, ErrorCode, Promise};
 use super::buffer::BufferRef;
 use super::construction::unimplemented;
 use super::status::{Status, set};
-use super::tensor::extents;
+use super::tensor::shape;
 use crate::dtype;
 use crate::fault;
 use crate::handle::Handle;
@@ -30,6 +30,7 @@ type Ctx = Handle<Context>;
 type Result<T> = std::result::Result<T, Error>;
 
 /// Uses the context; the outcome is an error if there is none.
+#[inline(always)]
 pub(super) fn with<R>(ctx: Ctx, use_it: impl FnOnce(&mut Context) -> Result<R>) -> Result<R> {
     match ctx.with("ctx", use_it) {
         Some(outcome) => outcome,
@@ -74,25 +75,25 @@ pub(crate) fn get_input(
     tensor: Out<Handle<Tensor>>,
     status: Handle<Status>,
 ) {
-    let found = with(ctx, |own| own.input(at(index)));
-    let outcome = found.map(|found| give(tensor, found, "tensor"));
+    let outcome = with(ctx, |own| give(tensor, own.input(at(index))?, "tensor"));
     finish(ctx, status, outcome);
 }
 
 /// Hands a tensor over, unless there is no place for it.
-pub(super) fn give(place: Out<Handle<Tensor>>, tensor: Tensor, argument: &str) {
+#[inline(always)]
+pub(super) fn give(place: Out<Handle<Tensor>>, tensor: Tensor, argument: &str) -> Result<()> {
     if place.is_null() {
-        return fault::argument(
-            argument,
-            "expected a place for a tensor, found a null pointer",
-        );
+        let reason = "expected a place for a tensor, found a null pointer";
+        fault::argument(argument, reason);
+    } else {
+        place.set_if(Handle::new(tensor));
     }
-    place.set_if(Handle::new(tensor));
+    Ok(())
 }
 
 /// Returns the tensors of a named input.
 fn range(own: &Context, name: &str) -> Result<(usize, usize)> {
-    let mut groups = own.resolved.groups.iter();
+    let mut groups = own.bound.resolved.groups.iter();
     let found = groups.find(|(group, ..)| group == name);
     let found = found.map(|(_, start, stop)| (*start, *stop));
     found.ok_or_else(|| Error::invalid_argument(format!("Unknown input name: {name}")))
@@ -107,13 +108,12 @@ pub(crate) fn get_input_by_name(
     let Some(name) = name.text("inputName") else {
         return;
     };
-    let found = with(ctx, |own| match range(own, &name)? {
-        (start, stop) if stop - start == 1 => own.input(start),
+    let outcome = with(ctx, |own| match range(own, &name)? {
+        (start, stop) if stop - start == 1 => give(tensor, own.input(start)?, "tensor"),
         _ => Err(Error::invalid_argument(format!(
             "OpKernel used list-valued input name '{name}' when single-valued input was expected"
         ))),
     });
-    let outcome = found.map(|found| give(tensor, found, "tensor"));
     finish(ctx, status, outcome);
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn input_datatype(ctx: Ctx, index: c_int) -> c_int {
 
 pub(crate) fn expected_output_datatype(ctx: Ctx, index: c_int) -> c_int {
     let found = ctx.with("ctx", |own| {
-        let types = &own.resolved.outputs;
+        let types = own.bound.outputs();
         types.get(at(index)).copied().ok_or(types.len())
     });
     match found {
@@ -190,11 +190,13 @@ pub(crate) fn allocate_output(
     _len: usize,
     status: Handle<Status>,
 ) -> Handle<Tensor> {
-    let made = match extents(&dims, n, "dims") {
-        Some(extents) => with(ctx, |own| own.allocate_output(at(index), &extents)),
+    let made = match shape(&dims, n, "dims") {
+        Some(shape) => with(ctx, |own| {
+            own.allocate_output(at(index), shape).map(Handle::new)
+        }),
         None => Err(Error::invalid_argument("the extents are wrong")),
     };
-    finish(ctx, status, made.map(Handle::new))
+    finish(ctx, status, made)
 }
 
 #[expect(clippy::too_many_arguments, reason = "the arguments of the C function")]
@@ -209,9 +211,9 @@ pub(crate) fn forward_input_or_allocate_output(
     status: Handle<Status>,
 ) -> Handle<Tensor> {
     let candidates = candidates.first(i64::from(n_candidates), "candidate_input_indices");
-    let made = match (candidates, extents(&dims, n, "output_dims")) {
-        (Some(candidates), Some(extents)) => with(ctx, |own| {
-            own.forward_or_allocate(candidates, at(index), &extents)
+    let made = match (candidates, shape(&dims, n, "output_dims")) {
+        (Some(candidates), Some(shape)) => with(ctx, |own| {
+            own.forward_or_allocate(candidates, at(index), shape)
         }),
         _ => Err(Error::invalid_argument(
             "the candidates or extents are wrong",
@@ -237,17 +239,14 @@ pub(crate) fn allocate_temp(
         true => None,
         false => attributes.get("alloc_attrs"),
     };
-    let made = match extents(&dims, n, "dims") {
+    let made = match shape(&dims, n, "dims") {
         _ if attributes.is_some_and(|given| given.struct_size < ATTRIBUTES_SIZE) => {
             Err(Error::invalid_argument(
                 "TF_AllocatorAttributes struct size member must be set to \
                  TF_ALLOCATOR_ATTRIBUTES_STRUCT_SIZE",
             ))
         }
-        Some(extents) => {
-            let allocator = with(ctx, |own| Ok(own.allocator.clone()));
-            allocator.and_then(|allocator| Tensor::zeroed(&allocator, code, &extents))
-        }
+        Some(shape) => with(ctx, |own| Tensor::zeroed(own.allocator(), code, shape)),
         None => Err(Error::invalid_argument("the extents are wrong")),
     };
     finish(ctx, status, made.map(Handle::new))
@@ -281,7 +280,7 @@ pub(crate) fn is_host_memory_input(ctx: Ctx, index: c_int, status: Handle<Status
 
 pub(crate) fn is_host_memory_output(ctx: Ctx, index: c_int, status: Handle<Status>) -> u8 {
     let found = with(ctx, |own| {
-        let code = own.resolved.outputs.get(at(index)).copied();
+        let code = own.bound.outputs().get(at(index)).copied();
         code.map(is_on_host)
             .ok_or_else(|| Error::new(ErrorCode::OutOfRange, "output index out of range"))
     });
@@ -344,13 +343,15 @@ pub(crate) fn device_name(ctx: Ctx) -> StringView {
 
 /// The node's name lives as long as its state.
 pub(crate) fn op_kernel_name(ctx: Ctx) -> StringView {
-    view(ctx, |own| StringView::of(own.instance.node.name.as_bytes()))
+    view(ctx, |own| {
+        StringView::of(own.bound.instance.node.name.as_bytes())
+    })
 }
 
 /// Names of inputs live as long as the call.
 pub(crate) fn op_kernel_requested_input(ctx: Ctx, index: usize) -> StringView {
     let found = ctx.with("ctx", |own| {
-        let mut groups = own.resolved.groups.iter();
+        let mut groups = own.bound.resolved.groups.iter();
         let found = groups.find(|(_, start, stop)| (*start..*stop).contains(&index));
         let name = found.map(|(name, ..)| StringView::of(name.as_bytes()));
         name.ok_or(own.n_inputs())

@@ -142,7 +142,7 @@ fn made_temporary(
     allocator: Callback,
 ) -> Result<()> {
     let name = name_of(name)?;
-    let Some(extents) = tensor::extents(dims, n, "dims") else {
+    let Some(shape) = tensor::shape(dims, n, "dims") else {
         let error = Error::invalid_argument("the extents are wrong");
         return Err(Refusal::Wrong(error));
     };
@@ -158,8 +158,8 @@ fn made_temporary(
         false => Ok(()),
     };
     is_there(&all.0.lock().unwrap_or_else(PoisonError::into_inner))?;
-    let memory = enter(ctx, |own| Ok(own.allocator.clone()))?;
-    let made = Tensor::zeroed(&memory, code, &extents);
+    let memory = enter(ctx, |own| Ok(own.allocator().clone()))?;
+    let made = Tensor::zeroed(&memory, code, shape);
     // The plugin may put memory of its own in its place.
     let (handle, told) = (
         Handle::new(of("dtype", made)?),
@@ -229,7 +229,7 @@ fn destroyed(ctx: Ctx, index: c_int, name: Out<StringView>) -> Result<()> {
         own.forget(slot.number());
         let missing = || Error::failed_precondition("the variable holds no value");
         let value = of("index", value.ok_or_else(missing))?;
-        let value = of("index", Tensor::of_host(&value, &own.allocator))?;
+        let value = of("index", Tensor::of_host(&value, own.allocator()))?;
         of("index", own.set_output(0, value).map(drop))
     })
 }

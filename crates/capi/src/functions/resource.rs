@@ -301,7 +301,7 @@ fn allocated(ctx: Ctx, of_it: Handle<VariableInfo>) -> Result<()> {
         variable.metadata().ok_or_else(|| missing(&slot)),
     )?;
     enter(ctx, |own| {
-        let made = tfrt_tensor::DenseHostTensor::zeroed(&own.allocator, metadata);
+        let made = tfrt_tensor::DenseHostTensor::zeroed(own.allocator(), metadata);
         own.forget(slot.number());
         variable.replace(of("var_info", made)?.into());
         Ok(())

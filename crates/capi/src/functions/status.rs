@@ -15,8 +15,13 @@ use crate::raw::{HostText, Memory, Text};
 pub struct Status {
     /// The code; 0 is success.
     pub code: i32,
-    /// The message of an error.
-    message: Option<CString>,
+    /// Message and payloads of an error; none for success.
+    details: Option<Box<Details>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Details {
+    message: CString,
     payloads: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
@@ -33,15 +38,18 @@ impl Status {
             false => UNKNOWN,
         };
         let made = || {
-            CString::new(message).unwrap_or_else(|error| {
+            let message = CString::new(message).unwrap_or_else(|error| {
                 let at = error.nul_position();
                 CString::new(&message[..at]).unwrap_or_default()
+            });
+            Box::new(Details {
+                message,
+                payloads: BTreeMap::new(),
             })
         };
         Status {
             code,
-            message: (code != 0).then(made),
-            payloads: BTreeMap::new(),
+            details: (code != 0).then(made),
         }
     }
 
@@ -52,8 +60,10 @@ impl Status {
 
     /// Returns the message.
     pub fn message(&self) -> String {
-        let message = self.message.as_deref().unwrap_or_default();
-        message.to_string_lossy().into_owned()
+        let details = self.details.as_ref();
+        details.map_or_else(String::new, |details| {
+            details.message.to_string_lossy().into_owned()
+        })
     }
 
     /// Returns the error that this says; `None` for success.
@@ -64,7 +74,7 @@ impl Status {
         let code = CODES.iter().find(|(_, code)| *code == self.code);
         let code = code.map_or(ErrorCode::Unknown, |(code, _)| *code);
         let mut error = Error::new(code, self.message());
-        for (key, value) in &self.payloads {
+        for (key, value) in self.details.iter().flat_map(|details| &details.payloads) {
             let (key, value) = (String::from_utf8_lossy(key), String::from_utf8_lossy(value));
             error = error.with_note(format!("{key}: {value}"));
         }
@@ -148,15 +158,15 @@ pub(crate) fn set_payload(status: Handle<Status>, key: Text, value: Text) {
         return;
     };
     status.with("status", |own| {
-        if own.code != 0 {
-            own.payloads.insert(key.to_vec(), value.to_vec());
+        if let Some(details) = &mut own.details {
+            details.payloads.insert(key.to_vec(), value.to_vec());
         }
     });
 }
 
 pub(crate) fn for_each_payload(status: Handle<Status>, visitor: Callback, capture: Memory) {
-    let payloads = status.with("status", |own| own.payloads.clone());
-    for (key, value) in payloads.unwrap_or_default() {
+    let details = status.with("status", |own| own.details.clone());
+    for (key, value) in details.flatten().unwrap_or_default().payloads {
         let (Ok(key), Ok(value)) = (CString::new(key), CString::new(value)) else {
             continue;
         };
@@ -203,7 +213,10 @@ pub(crate) fn code(status: Handle<Status>) -> c_int {
 }
 
 pub(crate) fn message(status: Handle<Status>) -> HostText {
-    let message = status.with("status", |own| own.message.as_deref().map(HostText::of));
+    let message = status.with("status", |own| {
+        let details = own.details.as_ref();
+        details.map(|details| HostText::of(&details.message))
+    });
     message.flatten().unwrap_or_default()
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use tfrt_async::SystemAllocator;
 use tfrt_host::memory::BUFFER_ALIGNMENT;
 use tfrt_host::{Error, HostAllocator};
+use tfrt_tensor::TensorShape;
 
 use super::buffer::BufferRef;
 use super::status::{Status, set};
@@ -15,7 +16,7 @@ use crate::foreign::Foreign;
 use crate::guard::Callback;
 use crate::handle::Handle;
 use crate::raw::{Array, Memory};
-use crate::value::{Extents, Storage, Tensor, n_elements};
+use crate::value::{Storage, Tensor};
 
 /// Returns the allocator of tensors that no kernel's call asks for.
 pub(crate) fn allocator() -> Arc<dyn HostAllocator> {
@@ -24,15 +25,16 @@ pub(crate) fn allocator() -> Arc<dyn HostAllocator> {
     ALLOCATOR.get_or_init(make).clone()
 }
 
-/// Returns extents that a plugin has handed over, if they are those of a tensor.
-pub(crate) fn extents(dims: &Array<i64>, n: c_int, argument: &str) -> Option<Extents> {
-    let extents = Extents::from_slice(dims.first(i64::from(n), argument)?);
-    if n_elements(&extents).is_none() {
+/// Returns the shape of extents that a plugin has handed over, if they are those of a tensor.
+pub(crate) fn shape(dims: &Array<i64>, n: c_int, argument: &str) -> Option<TensorShape> {
+    let extents = dims.first(i64::from(n), argument)?;
+    let shape = TensorShape::from_i64(extents).ok();
+    let shape = shape.filter(|shape| shape.n_elements().is_some());
+    if shape.is_none() {
         let reason = format!("expected extents of a tensor, found {extents:?}");
         fault::argument(argument, &reason);
-        return None;
     }
-    Some(extents)
+    shape
 }
 
 pub(crate) fn new(
@@ -46,11 +48,11 @@ pub(crate) fn new(
 ) -> Handle<Tensor> {
     // The plugin's memory is freed once, whatever comes of it.
     let memory = Foreign::new(data, len, deallocator, argument.address());
-    let Some(extents) = extents(&dims, n, "dims") else {
+    let Some(shape) = shape(&dims, n, "dims") else {
         return Handle::NULL;
     };
     let size = dtype::size_bytes(code);
-    let wanted = n_elements(&extents).and_then(|n| n.checked_mul(size));
+    let wanted = shape.n_elements().and_then(|n| n.checked_mul(size));
     let Some(wanted) = wanted.filter(|wanted| *wanted <= len) else {
         return Handle::NULL;
     };
@@ -60,9 +62,9 @@ pub(crate) fn new(
         return Handle::NULL;
     }
     if data.address().is_multiple_of(BUFFER_ALIGNMENT) {
-        return Handle::new(Tensor::of_plugin(code, &extents, memory));
+        return Handle::new(Tensor::of_plugin(code, shape, memory));
     }
-    let copied = Tensor::zeroed(&allocator(), code, &extents);
+    let copied = Tensor::zeroed(&allocator(), code, shape);
     let Ok(copy) = copied else {
         return Handle::NULL;
     };
@@ -77,15 +79,15 @@ pub(crate) fn default_alignment() -> usize {
 }
 
 pub(crate) fn allocate(code: c_int, dims: Array<i64>, n: c_int, len: usize) -> Handle<Tensor> {
-    let Some(extents) = extents(&dims, n, "dims") else {
+    let Some(shape) = shape(&dims, n, "dims") else {
         return Handle::NULL;
     };
     let size = dtype::size_bytes(code);
-    let wanted = n_elements(&extents).and_then(|n| n.checked_mul(size));
+    let wanted = shape.n_elements().and_then(|n| n.checked_mul(size));
     if wanted.is_none_or(|wanted| wanted > len) {
         return Handle::NULL;
     }
-    match Tensor::zeroed(&allocator(), code, &extents) {
+    match Tensor::zeroed(&allocator(), code, shape) {
         Ok(tensor) => Handle::new(tensor),
         Err(error) => {
             fault::record(format_args!("{}", error.message()));
@@ -110,37 +112,37 @@ pub(crate) fn dtype_of(tensor: Handle<Tensor>) -> c_int {
 }
 
 pub(crate) fn set_shape(tensor: Handle<Tensor>, dims: Array<i64>, n: c_int) {
-    let Some(extents) = extents(&dims, n, "dims") else {
+    let Some(shape) = shape(&dims, n, "dims") else {
         return;
     };
     let refused = tensor.with("tensor", |own| {
-        let (now, then) = (own.n_elements(), n_elements(&extents));
+        let (now, then) = (own.n_elements(), shape.n_elements());
         let fits = then == Some(now) || matches!(own.storage, Storage::Nothing);
         if fits {
-            own.extents = Extents::from_slice(&extents);
+            own.shape = shape.clone();
         }
         (!fits).then_some(now)
     });
     if let Some(Some(now)) = refused {
         fault::record(format_args!(
-            "a tensor of {now} elements can't have extents {extents:?}"
+            "a tensor of {now} elements can't have extents {shape}"
         ));
     }
 }
 
 pub(crate) fn num_dims(tensor: Handle<Tensor>) -> c_int {
-    let rank = tensor.with("tensor", |own| own.extents.len());
+    let rank = tensor.with("tensor", |own| own.shape.rank());
     rank.map_or(-1, |rank| rank as c_int)
 }
 
 pub(crate) fn dim(tensor: Handle<Tensor>, index: c_int) -> i64 {
     let found = tensor.with("tensor", |own| {
         let at = usize::try_from(index).ok();
-        at.and_then(|at| own.extents.get(at).copied())
-            .ok_or(own.extents.len())
+        at.and_then(|at| own.shape.extent(at))
+            .ok_or(own.shape.rank())
     });
     match found {
-        Some(Ok(extent)) => extent,
+        Some(Ok(extent)) => extent as i64,
         Some(Err(rank)) => {
             fault::record(format_args!("dimension {index} of a tensor of rank {rank}"));
             -1
@@ -172,16 +174,16 @@ pub(crate) fn bitcast_from(
     n: c_int,
     status: Handle<Status>,
 ) {
-    let (Some(source), Some(extents)) = (
+    let (Some(source), Some(shape)) = (
         from.with("from", |own| own.clone()),
-        extents(&dims, n, "new_dims"),
+        shape(&dims, n, "new_dims"),
     ) else {
         let error = Error::invalid_argument("TF_TensorBitcastFrom: an argument is wrong");
         set(status, &Err(error));
         return;
     };
     let sizes = [dtype::size_bytes(source.code), dtype::size_bytes(code)];
-    let lens = [source.n_elements(), n_elements(&extents).unwrap_or(0)];
+    let lens = [source.n_elements(), shape.n_elements().unwrap_or(0)];
     let bytes = |index: usize| lens[index].checked_mul(sizes[index]);
     let refused = match sizes {
         [0, _] => Some("other tensor has zero-sized data type"),
@@ -196,7 +198,7 @@ pub(crate) fn bitcast_from(
     }
     let made = Tensor {
         code,
-        extents: Extents::from_slice(&extents),
+        shape,
         storage: source.storage,
     };
     // The tensor of before may be the plugin's, whose deallocator runs when nothing is in use.

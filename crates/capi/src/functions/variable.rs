@@ -167,12 +167,14 @@ pub(crate) fn maybe_lock(
 ) {
     let outcome = lock(ctx, (do_lock, sparse), (&inputs, len), copy);
     // Whatever comes of it, as in TensorFlow: the plugin deletes the holder.
-    let is_counted = ctx.with_quietly(|own| own.locks.n_holders += 1).is_ok();
+    let is_counted = ctx
+        .with_quietly(|own| own.variables().locks.n_holders += 1)
+        .is_ok();
     let given = Handle::new(LockHolder { ctx });
     if !holder.set(given, "lockHolder") {
         let _own = given.take_quietly();
         if is_counted {
-            let _gone = ctx.with_quietly(|own| own.locks.n_holders -= 1);
+            let _gone = ctx.with_quietly(|own| own.variables().locks.n_holders -= 1);
         }
     }
     finish(ctx, status, outcome);
@@ -230,7 +232,8 @@ pub(crate) fn release(holder: Handle<LockHolder>) {
     }
     if let Some(LockHolder { ctx }) = holder.take("lockHolder") {
         let _gone = ctx.with_quietly(|own| {
-            own.locks.n_holders = own.locks.n_holders.saturating_sub(1);
+            let locks = &mut own.variables().locks;
+            locks.n_holders = locks.n_holders.saturating_sub(1);
         });
     }
 }
@@ -248,7 +251,8 @@ pub(crate) fn get(
 ) {
     let slot = enter(ctx, |own| variable(own, index, "input"));
     let found = slot.and_then(|slot| prepare(ctx, &slot, sparse != 0, copy, "input"));
-    finish(ctx, status, found.map(|found| give(place, found, "out")));
+    let outcome = found.and_then(|found| of("out", give(place, found, "out")));
+    finish(ctx, status, outcome);
 }
 
 /// Writes extents as TensorFlow does: `[2,3]`.
@@ -319,7 +323,7 @@ fn assigned(
         true => Some(copied(ctx, copy, &value, "value_index")?),
         false => {
             let assign =
-                |own: &mut Context| of("value_index", variable.assign(value, &own.allocator));
+                |own: &mut Context| of("value_index", variable.assign(value, own.allocator()));
             enter(ctx, assign)?;
             None
         }

@@ -32,7 +32,7 @@ fn list(tensor: &tfrt_tensor::Tensor) -> Result<&TensorList> {
 /// Makes a variant the only output.
 fn give(ctx: Ctx, tensor: &tfrt_tensor::Tensor) -> Result<()> {
     enter(ctx, |own| {
-        let view = of("ctx", Tensor::of_host(tensor, &own.allocator))?;
+        let view = of("ctx", Tensor::of_host(tensor, own.allocator()))?;
         of("ctx", own.set_output(at(0), view).map(drop))
     })
 }
@@ -135,13 +135,13 @@ fn made(
     of_these: &[&tfrt_tensor::Tensor],
     argument: &'static str,
 ) -> Result<tfrt_tensor::Tensor> {
-    let allocator = enter(ctx, |own| Ok(own.allocator.clone()))?;
+    let allocator = enter(ctx, |own| Ok(own.allocator().clone()))?;
     let mut given = Vec::new();
     for tensor in of_these {
         given.push(of(argument, Tensor::of_host(tensor, &allocator))?);
     }
-    let like = (given[0].code, given[0].extents.clone());
-    let out = of(argument, Tensor::zeroed(&allocator, like.0, &like.1))?;
+    let out = Tensor::zeroed(&allocator, given[0].code, given[0].shape.clone());
+    let out = of(argument, out)?;
     let mut arguments = vec![ctx.bits()];
     let handles = given.iter().chain([&out]);
     arguments.extend(handles.map(|tensor| Handle::new(tensor.clone()).bits()));

@@ -9,10 +9,11 @@ use tfrt_host::Error;
 use tfrt_tensor::TensorMetadata;
 
 use super::attributes::{Kept, node_attrs};
+use crate::dtype;
 use crate::functions::construction::Node;
 use crate::node::{Resolved, resolve};
 use crate::registry::KernelDef;
-use crate::run::Instance;
+use crate::run::{BoundKernel, Instance};
 use crate::spec::OpSpec;
 
 /// The most kinds of calls that are known. Further ones are looked at each time.
@@ -25,8 +26,10 @@ pub(super) struct Alike {
     codes: SmallVec<[Option<i32>; 4]>,
     /// Attributes, inputs and outputs of such a call.
     pub(super) resolved: Arc<Resolved>,
+    /// Whether there are references to variables among the inputs.
+    pub(super) has_references: bool,
     kernel: OnceLock<Arc<KernelDef>>,
-    instance: OnceLock<Arc<Instance>>,
+    bound: OnceLock<Arc<BoundKernel>>,
     /// Held while the kernel's state is made.
     making: Mutex<()>,
     /// Shapes of the last call, and those of its results.
@@ -79,7 +82,10 @@ impl OpCalls {
 
     fn known(&self, attrs: OpAttrsRef<'_>, codes: &[Option<i32>]) -> Option<&Arc<Alike>> {
         let mut known = self.known.iter().map_while(OnceLock::get);
-        known.find(|one| one.codes[..] == *codes && (self.is_node || one.attrs.as_ref().is(attrs)))
+        // Element by element: there are few.
+        known.find(|one| {
+            one.codes.iter().eq(codes) && (self.is_node || one.attrs.as_ref().is(attrs))
+        })
     }
 
     /// Returns what is known of a call, which is resolved if it is the first of its kind.
@@ -115,9 +121,10 @@ impl OpCalls {
                 false => attrs.freeze(),
             },
             codes: codes.into(),
+            has_references: !resolved.references.is_empty(),
             resolved: Arc::new(resolved),
             kernel: OnceLock::new(),
-            instance: OnceLock::new(),
+            bound: OnceLock::new(),
             making: Mutex::default(),
             shapes: Mutex::default(),
         });
@@ -132,31 +139,45 @@ impl OpCalls {
         })
     }
 
-    /// Returns the kernel's state for calls of a kind. A node has one of its own, as long as its kinds are kept; for
-    /// others `shared` finds or makes it.
+    /// Returns what calls of a kind have in common, the kernel's state among it. A node has a state of its own, as long
+    /// as its kinds are kept; for others `shared` finds or makes it.
     ///
     /// # Errors
     ///
     /// Those of the plugin; the next call tries again.
-    pub(super) fn instance(
+    #[inline]
+    pub(super) fn bound<'c>(
         &self,
-        call: &Found<'_>,
+        call: &'c Found<'_>,
         kernel: &Arc<KernelDef>,
         shared: impl FnOnce() -> Result<Arc<Instance>, Error>,
-    ) -> Result<Arc<Instance>, Error> {
-        if let Some(instance) = call.instance.get() {
-            return Ok(instance.clone());
+    ) -> Result<&'c Arc<BoundKernel>, Error> {
+        match call.bound.get() {
+            Some(bound) => Ok(bound),
+            None => self.bind(call, kernel, shared),
         }
+    }
+
+    #[cold]
+    fn bind<'c>(
+        &self,
+        call: &'c Found<'_>,
+        kernel: &Arc<KernelDef>,
+        shared: impl FnOnce() -> Result<Arc<Instance>, Error>,
+    ) -> Result<&'c Arc<BoundKernel>, Error> {
         let is_own = self.is_node && matches!(call, Found::Known(_));
         let _one_at_a_time = lock(&call.making);
-        if let Some(instance) = call.instance.get() {
-            return Ok(instance.clone());
+        if let Some(bound) = call.bound.get() {
+            return Ok(bound);
         }
-        let made = match is_own {
+        let instance = match is_own {
             true => Arc::new(Instance::new(kernel, &call.resolved.node)?),
             false => shared()?,
         };
-        Ok(call.instance.get_or_init(|| made).clone())
+        let may_be_variable = |code: &Option<i32>| code.is_none_or(|code| code == dtype::RESOURCE);
+        let may_have_variables = call.codes.iter().any(may_be_variable) || call.has_references;
+        let made = BoundKernel::new(instance, call.resolved.clone(), may_have_variables);
+        Ok(call.bound.get_or_init(|| Arc::new(made)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tfrt_corert::ResultMetadata;
 use tfrt_host::Error;
-use tfrt_tensor::TensorMetadata;
+use tfrt_tensor::{TensorMetadata, TensorShape};
 
 use crate::crash;
 use crate::fault;
@@ -30,7 +30,7 @@ pub(super) fn infer(
     let outputs = shapes(spec, resolved, inputs.iter().map(shape).collect())?;
     let known = outputs.iter().zip(&*resolved.outputs).map(|(shape, code)| {
         let extents = shape.as_ref()?;
-        metadata(*code, extents).ok()
+        metadata(*code, TensorShape::from_i64(extents).ok()?).ok()
     });
     Ok(known
         .collect::<Option<ResultMetadata>>()

@@ -1,9 +1,11 @@
 //! Values of attributes in the text form of protocol buffers: `42`, `DT_INT64`, `{ dim { size: 2 } }`, `[1, 2]`.
 
+use tfrt_tensor::TensorShape;
+
 use crate::attrs::{Attr, Kind};
 use crate::dtype;
 use crate::functions::tensor::allocator;
-use crate::value::{Tensor, n_elements};
+use crate::value::Tensor;
 
 /// Parses a whole value of a kind.
 pub(super) fn parse(text: &str, kind: Kind, is_list: bool) -> Option<Attr> {
@@ -177,16 +179,18 @@ fn tensor(fields: &[(String, Field)]) -> Option<Tensor> {
             _ => return None,
         }
     }
+    let shape = TensorShape::from_i64(&extents).ok()?;
+    let n = shape.n_elements()?;
     if elements.is_empty() {
         let zeros = match code {
-            dtype::STRING => return Tensor::zeroed(&allocator(), code, &extents).ok(),
-            _ => n_elements(&extents)?.checked_mul(dtype::size_bytes(code))?,
+            dtype::STRING => return Tensor::zeroed(&allocator(), code, shape).ok(),
+            _ => n.checked_mul(dtype::size_bytes(code))?,
         };
         let zeros = Some(zeros).filter(|n_bytes| *n_bytes <= MAX_BYTES)?;
-        return Tensor::constant(code, &extents, &vec![0; zeros]).ok();
+        return Tensor::constant(code, shape, &vec![0; zeros]).ok();
     }
     let mut bytes = Vec::new();
-    for index in 0..n_elements(&extents)? {
+    for index in 0..n {
         // The last element stands for those that are left out.
         let text = elements.get(index).or(elements.last())?;
         match code {
@@ -201,5 +205,5 @@ fn tensor(fields: &[(String, Field)]) -> Option<Tensor> {
             return None;
         }
     }
-    Tensor::constant(code, &extents, &bytes).ok()
+    Tensor::constant(code, shape, &bytes).ok()
 }

@@ -1,11 +1,12 @@
 //! Operations, called one at a time: what comes back, when, and what is said of what is wrong.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use tfrt_corert::{
-    Call, Context, CoreRuntime, CoreRuntimeOp, Handles, OpAttrs, OpDefinition, OpRegistry, Output,
-    TensorHandle, same_metadata,
+    Call, Context, CoreRuntime, CoreRuntimeOp, Handles, MetadataCall, OpAttrs, OpDefinition,
+    OpRegistry, Output, Outputs, TensorHandle, same_metadata,
 };
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AsyncValue, ErrorCode, HostContext, Promise, SourceLocation};
@@ -435,6 +436,56 @@ fn a_panic_of_an_operation_is_its_error() {
     let error = op.call(&runtime.context(), (), &none()).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Internal);
     assert!(error.message().contains("oh no"));
+}
+
+#[test]
+fn direct_operations_describe_their_results_only_where_inputs_are_to_come() {
+    let runtime = runtime_of(&host());
+    let context = runtime.context();
+    let n_described = Arc::new(AtomicUsize::new(0));
+    let counted = n_described.clone();
+    let metadata = move |call: &MetadataCall<'_>| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        same_metadata(call)
+    };
+    let dispatch = |call: &mut Call<'_>| match call.dense(0)?.n_elements() {
+        1 => Ok(Outputs::new()),
+        2 => {
+            let (_dropped, later) = AsyncValue::pending();
+            Ok([Output::Later(later)].into())
+        }
+        3 => panic!("oh no"),
+        4 => call.result(0).map(|_| Outputs::new()),
+        _ => Ok([Output::Ready(call.tensor(0)?.clone())].into()),
+    };
+    let definition = OpDefinition::new("direct", dispatch).inputs(1).pure();
+    let mut registry = OpRegistry::new();
+    registry.add(definition.metadata(metadata).direct());
+    let handler = runtime.handler_of("own", registry, None);
+    let direct = runtime.op("direct", &handler).unwrap();
+    let call = |n: usize| {
+        let x = runtime.dense(&[n], &vec![1.0_f32; n]).unwrap();
+        direct.call_one(&context, [&x], &none())
+    };
+    assert_eq!(values(&call(5).unwrap()), [1.0; 5]);
+    assert_eq!(n_described.load(Ordering::Relaxed), 0);
+    let refused = |n: usize| call(n).unwrap_err().message().to_owned();
+    assert!(refused(1).contains("direct has made 0 results: expected 1"));
+    assert!(
+        call(2).unwrap().error().is_some(),
+        "nobody keeps the promise"
+    );
+    assert!(refused(3).contains("oh no"));
+    assert!(refused(4).contains("nothing is known of result 0 of direct"));
+    let (gate, promises) = gate(&runtime, true);
+    let x = runtime.dense(&[5], &[1.0_f32; 5]).unwrap();
+    let later = gate.call_one(&context, [&x], &none()).unwrap();
+    let waiting = direct.call_one(&context, [&later], &none()).unwrap();
+    assert_eq!(waiting.to_string(), "f32 [5], to come");
+    assert_eq!(n_described.load(Ordering::Relaxed), 1);
+    let promise = promises.recv().unwrap();
+    promise.resolve(tensor(&runtime, &[2.0; 5]));
+    assert_eq!(values(&waiting), [2.0; 5]);
 }
 
 #[test]

@@ -84,13 +84,15 @@ pub(in crate::functions) fn prepare(
         if let Some(found) = own.prepared(number) {
             return Ok(Err(found));
         }
-        if own.busy.contains(&number) || own.busy.contains(&ALL) {
+        if own.variables().busy.contains(&number) || own.variables().busy.contains(&ALL) {
             let reason = "expected a variable that is not being copied, found one that is: this is called by the function \
                           that copies it";
             return Err(Refusal::wrong(argument, reason));
         }
-        let is_shared = own.locks.mode() == LockMode::Read;
-        own.busy.push(if is_shared { ALL } else { number });
+        let is_shared = own.variables().locks.mode() == LockMode::Read;
+        own.variables()
+            .busy
+            .push(if is_shared { ALL } else { number });
         Ok(Ok(is_shared))
     })?;
     let is_shared = match begun {
@@ -111,7 +113,7 @@ pub(in crate::functions) fn prepare(
         }),
     };
     enter(ctx, |own| {
-        own.busy.pop();
+        own.variables().busy.pop();
         let made = made?;
         let tensor = made.tensor().clone();
         own.prepare(number, made);
@@ -170,7 +172,7 @@ fn ready(
     copy: Callback,
     argument: &'static str,
 ) -> Result<Ready> {
-    let allocator = enter(ctx, |own| Ok(own.allocator.clone()))?;
+    let allocator = enter(ctx, |own| Ok(own.allocator().clone()))?;
     let variable = of(argument, slot.get::<Variable>())?;
     let look = || of(argument, variable.look().ok_or_else(|| missing(slot)));
     match look()? {
@@ -225,7 +227,7 @@ pub(in crate::functions) fn copied(
     from: &tfrt_tensor::Tensor,
     argument: &'static str,
 ) -> Result<tfrt_tensor::Tensor> {
-    let allocator = enter(ctx, |own| Ok(own.allocator.clone()))?;
+    let allocator = enter(ctx, |own| Ok(own.allocator().clone()))?;
     let source = of(argument, Tensor::of_host(from, &allocator))?;
     if copy.is_null() || !matches!(source.storage, Storage::Host(_) | Storage::Buffer(_)) {
         // Strings and objects are shared: nobody changes them.
@@ -238,7 +240,7 @@ pub(in crate::functions) fn copied(
     }
     let target = of(
         argument,
-        Tensor::zeroed(&allocator, source.code, &source.extents),
+        Tensor::zeroed(&allocator, source.code, source.shape.clone()),
     )?;
     // The function deletes both.
     let (from, to) = (Handle::new(source.clone()), Handle::new(target.clone()));
