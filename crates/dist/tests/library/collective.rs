@@ -309,8 +309,12 @@ fn run<T: Number + Debug>(seed: u64) {
     let mut random = Random::new(seed ^ 0x5eed);
     let n = 1 + random.below(8);
     let member = random.below(n);
-    let fault = match random.below(8) {
+    let fault = match random.below(9) {
         0 | 1 => Fault::Kill(member, random.below(1 + 6 * n)),
+        8 => {
+            let mut victim = |member| (member, random.below(1 + 6 * n));
+            Fault::KillTwo([victim(member), victim((member + 1) % n)])
+        }
         2 => Fault::Cancel(member),
         3 if n > 1 => Fault::Absent(member),
         4 => Fault::Hurry(member, random.below(20_000) as u64),
@@ -392,6 +396,10 @@ fn check<T: Number + Debug>(
         let (code, culprit) = match (fault, spoiled) {
             (_, Some(spoiled)) => (ErrorCode::InvalidArgument, spoiled),
             (Fault::Kill(victim, _), _) => (ErrorCode::Unavailable, victim),
+            (Fault::KillTwo([(one, _), (other, _)]), _) => {
+                let victim = if named == Some(one) { one } else { other };
+                (ErrorCode::Unavailable, victim)
+            }
             (Fault::Cancel(member), _) => (ErrorCode::Cancelled, member),
             (Fault::Absent(member), _) => (ErrorCode::DeadlineExceeded, member),
             // Those that it waits for are named, which may be any.

@@ -58,6 +58,8 @@ pub enum Fault {
     None,
     /// This member is killed when it has sent so many messages.
     Kill(usize, usize),
+    /// Two members are.
+    KillTwo([(usize, usize); 2]),
     /// This member cancels its calls at some time.
     Cancel(usize),
     /// This member does not call.
@@ -242,7 +244,12 @@ impl<T: Real> Simulation<T> {
     }
 
     fn fault_kills(&self, member: usize) -> bool {
-        matches!(self.fault, Fault::Kill(victim, n) if victim == member && self.n_sent[member] > n)
+        let is_due = |&(victim, n): &(usize, usize)| victim == member && self.n_sent[member] > n;
+        match self.fault {
+            Fault::Kill(victim, n) => is_due(&(victim, n)),
+            Fault::KillTwo(victims) => victims.iter().any(is_due),
+            _ => false,
+        }
     }
 
     fn kill(&mut self, member: usize) {
