@@ -94,7 +94,6 @@ pub struct Simulation<T: Real> {
     alarms: BTreeSet<(usize, Duration)>,
     keeps_order: bool,
     doubles: bool,
-    pub n_messages: usize,
 }
 
 impl<T: Real> Simulation<T> {
@@ -117,7 +116,6 @@ impl<T: Real> Simulation<T> {
             alarms: BTreeSet::new(),
             keeps_order,
             doubles,
-            n_messages: 0,
             random,
         }
     }
@@ -143,7 +141,7 @@ impl<T: Real> Simulation<T> {
             return;
         }
         let at = self.delay();
-        if self.fault == Fault::Cancel(member) {
+        if self.fault == Fault::Cancel(member) && self.random.one_in(2) {
             let late = at + self.delay();
             self.add(late, member, Event::Cancel(call.key.clone()));
         }
@@ -267,7 +265,11 @@ impl<T: Real> Simulation<T> {
 
     fn send(&mut self, from: usize, to: usize, key: Key, message: Message<Elements<T>>) {
         self.n_sent[from] += 1;
-        self.n_messages += 1;
+        // The time in which members have to ask each other is short.
+        if self.fault == Fault::Cancel(from) && matches!(message, Message::Confirm) {
+            let at = self.now + self.delay();
+            self.add(at, from, Event::Cancel(key.clone()));
+        }
         let n_times = 1 + usize::from(self.doubles && self.random.one_in(4));
         for _ in 0..n_times {
             let mut at = self.now + self.delay();
