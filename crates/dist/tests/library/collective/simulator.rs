@@ -94,6 +94,8 @@ pub struct Simulation<T: Real> {
     alarms: BTreeSet<(usize, Duration)>,
     keeps_order: bool,
     doubles: bool,
+    /// Whether confirmations take longer than other messages, so that there is time to ask.
+    slow_confirmations: bool,
 }
 
 impl<T: Real> Simulation<T> {
@@ -116,6 +118,7 @@ impl<T: Real> Simulation<T> {
             alarms: BTreeSet::new(),
             keeps_order,
             doubles,
+            slow_confirmations: random.one_in(2),
             random,
         }
     }
@@ -267,12 +270,16 @@ impl<T: Real> Simulation<T> {
         self.n_sent[from] += 1;
         // The time in which members have to ask each other is short.
         if self.fault == Fault::Cancel(from) && matches!(message, Message::Confirm) {
-            let at = self.now + self.delay();
+            let at = self.now + Duration::from_micros(self.random.below(1_000) as u64);
             self.add(at, from, Event::Cancel(key.clone()));
         }
         let n_times = 1 + usize::from(self.doubles && self.random.one_in(4));
         for _ in 0..n_times {
             let mut at = self.now + self.delay();
+            if self.slow_confirmations && matches!(message, Message::Confirm) {
+                at += self.delay();
+                at += Duration::from_micros(self.random.below(3_000) as u64);
+            }
             if self.keeps_order {
                 let last = self.last.entry((from, to)).or_default();
                 at = at.max(*last + Duration::from_nanos(1));
