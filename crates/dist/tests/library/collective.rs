@@ -309,15 +309,15 @@ fn run<T: Number + Debug>(seed: u64) {
     let mut random = Random::new(seed ^ 0x5eed);
     let n = 1 + random.below(8);
     let member = random.below(n);
-    let fault = match random.below(9) {
-        0 | 1 => Fault::Kill(member, random.below(1 + 6 * n)),
-        8 => {
+    let fault = match random.below(14) {
+        0..3 => Fault::Kill(member, random.below(1 + 6 * n)),
+        10 => {
             let mut victim = |member| (member, random.below(1 + 6 * n));
             Fault::KillTwo([victim(member), victim((member + 1) % n)])
         }
-        2 => Fault::Cancel(member),
-        3 if n > 1 => Fault::Absent(member),
-        4 => Fault::Hurry(member, random.below(20_000) as u64),
+        3..8 => Fault::Cancel(member),
+        8 if n > 1 => Fault::Absent(member),
+        9 => Fault::Hurry(member, random.below(20_000) as u64),
         _ => Fault::None,
     };
     let n_collectives = 1 + random.below(3);
