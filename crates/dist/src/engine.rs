@@ -53,6 +53,16 @@ impl Engine {
             Engine::Kubernetes => "kubernetes",
         }
     }
+
+    /// Returns the variables that say that it has started a process, for messages.
+    pub(crate) fn variables(self) -> &'static str {
+        match self {
+            Engine::Torchrun => "RANK and WORLD_SIZE",
+            Engine::Slurm => "SLURM_PROCID and SLURM_STEP_ID",
+            Engine::OpenMpi => "OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE",
+            Engine::Kubernetes => "KUBERNETES_SERVICE_HOST and TFRT_WORLD_SIZE",
+        }
+    }
 }
 
 /// The place of this process among those that an engine has started.

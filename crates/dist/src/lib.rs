@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | which tasks there are, and where | [`cluster`] |
 //! | which of them this process is, and how it was told | [`engine`] |
+//! | what `--cluster` takes, and how all that is put together | [`source`] |
 //! | how tasks reduce, broadcast and gather tensors together | [`collective`] |
 //! | in which order numbers of many tasks are reduced | [`reduction`] |
 //!
@@ -14,4 +15,5 @@ pub mod cluster;
 pub mod collective;
 pub mod engine;
 pub mod reduction;
+pub mod source;
 pub mod task;
