@@ -137,7 +137,7 @@ fn sources_that_disagree_are_both_named() {
     assert_eq!(
         told(&both, &[]),
         "two engines say different things: torchrun: rank 0 of 2 (RANK=0, WORLD_SIZE=2), and slurm: rank 1 of 2 \
-         (SLURM_PROCID=1, SLURM_NTASKS=2); name one, as in --cluster torchrun"
+         (SLURM_PROCID=1, SLURM_NTASKS=2); name one: --cluster torchrun or --cluster slurm"
     );
     let path = file(
         "cluster_three.toml",
