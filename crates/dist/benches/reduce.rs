@@ -28,7 +28,7 @@ fn least(n_rounds: usize, mut round: impl FnMut()) -> Duration {
     times.min().unwrap_or_default()
 }
 
-fn measure<T: Real>(name: &str, function: Function, plain: fn(T, T) -> T, len: usize) {
+fn measure<T: Real>(name: &str, function: Function, plain: impl Fn(T, T) -> T + Copy, len: usize) {
     let value = |value: usize| {
         let number = |at: usize| T::from_f64(((at * 7 + value) % 1000) as f64);
         (0..len).map(number).collect::<Vec<T>>()
@@ -96,14 +96,15 @@ fn measure_group(n_members: usize, len: usize) {
         let threads = members.into_iter().map(|mut member| {
             let operation = operation.clone();
             scope.spawn(move || {
-                let (mut input, mut result) = (vec![1.0_f32; len], vec![0.0; len]);
-                least(n_rounds, || {
-                    let inputs = vec![std::mem::take(&mut input)];
-                    let memory = std::mem::take(&mut result);
+                let (input, mut result) = (vec![1.0_f32; len], vec![0.0; len]);
+                let times = (0..n_rounds).map(|_| {
+                    let (inputs, memory) = (vec![input.clone()], std::mem::take(&mut result));
+                    let start = Instant::now();
                     let called = member.call(operation.clone(), &[len], inputs, memory);
                     result = called.expect("all members call").0;
-                    input = vec![1.0; len];
-                })
+                    start.elapsed()
+                });
+                times.min().unwrap_or_default()
             })
         });
         let threads: Vec<_> = threads.collect();

@@ -1,12 +1,19 @@
 //! The arithmetic of reductions: many values of one shape, element by element, in the order of a tree.
 //!
-//! All terms are read once and the result is written once, a few kilobytes at a time, so that what lies between is in the
-//! nearest cache. The loops are compiled for several instruction sets; which one runs does not change a bit, since each
-//! element is calculated by itself.
+//! Up to eight values that are a whole part of the tree are reduced by one loop. Where there are more loops than one, they
+//! run over a few kilobytes at a time, so that what lies between them is in the nearest cache. The loops are compiled for
+//! several instruction sets; which one runs does not change a bit, since each element is calculated by itself.
 
+use std::ops::Range;
+
+use tfrt_tensor::DType;
 use tfrt_tensor::math::number::Real;
 
 use crate::reduction::Step;
+
+mod passes;
+
+use passes::{Entry, Pass};
 
 /// A function that reduces two values to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -76,169 +83,149 @@ pub fn reduce<T: Real>(
             assert_eq!(elements.len(), result.len(), "values are of one length");
         }
     }
-    let mut walk = Walk {
-        steps,
+    let walk = Walk {
+        passes: passes::of_steps(steps),
         values,
-        scratch: Vec::new(),
-        stack: Vec::new(),
     };
-    let block_len = (BLOCK_BYTES / size_of::<T>()).max(1);
-    for (index, block) in result.chunks_mut(block_len).enumerate() {
-        let begin = index * block_len;
-        match function {
-            Function::Sum | Function::Mean => walk.block(begin, block, T::plus),
-            Function::Min => walk.block(begin, block, T::least),
-            Function::Max => walk.block(begin, block, T::greatest),
+    match function {
+        Function::Sum => walk.finished(result, T::plus, n_terms.map(|_| |x: T| x)),
+        Function::Mean => {
+            let mean = n_terms.map(|n_terms| move |x: T| T::mean(x.widened(), n_terms));
+            walk.finished(result, T::plus, mean);
         }
-        let Some(n_terms) = n_terms else { continue };
-        match function {
-            Function::Mean => finish(block, |x| T::mean(x.widened(), n_terms)),
-            _ => finish(block, |x| x),
-        }
+        Function::Min => walk.finished(result, T::least, n_terms.map(|_| |x: T| x)),
+        Function::Max => walk.finished(result, T::greatest, n_terms.map(|_| |x: T| x)),
     }
 }
 
 /// A reduction, block by block.
 struct Walk<'v, T> {
-    steps: &'v [Step],
+    passes: Vec<Pass>,
     values: &'v [Value<'v, T>],
-    /// Blocks of what lies between, in the order of the stack: one for each entry that is no term.
-    scratch: Vec<Vec<T>>,
-    stack: Vec<Entry>,
-}
-
-/// An entry of the stack of a reduction.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Entry {
-    Term(usize),
-    Scratch(usize),
 }
 
 impl<T: Real> Walk<'_, T> {
-    /// Reduces the elements from `begin` on, as many as there are in `block`.
-    fn block(&mut self, begin: usize, block: &mut [T], function: impl Fn(T, T) -> T + Copy) {
-        let (len, n_steps) = (block.len(), self.steps.len());
-        self.stack.clear();
-        for at in 0..n_steps {
-            let term = match self.steps[at] {
-                Step::Term(term) => Entry::Term(term),
-                Step::Combine => {
-                    let right = self.stack.pop().expect(INVARIANT);
-                    let left = self.stack.pop().expect(INVARIANT);
-                    if at + 1 == n_steps {
-                        let left = self.elements(left, begin, len);
-                        return combine(block, left, self.elements(right, begin, len), function);
-                    }
-                    self.combine_between((left, right), begin, block, function)
-                }
-            };
-            self.stack.push(term);
-        }
-        // A single term is its own reduction.
-        assert!(self.stack.len() == 1, "{INVARIANT}");
-        if let Some(elements) = self.elements(self.stack[0], begin, len) {
-            block.copy_from_slice(elements);
-        }
-    }
-
-    /// Reduces two entries to one, which lies in scratch: in place of the lower one that does so, or behind all.
-    fn combine_between(
-        &mut self,
-        (left, right): (Entry, Entry),
-        begin: usize,
-        block: &[T],
+    /// Reduces all elements; `last` is applied to each that is finished, and other NaN than the canonical one replaced.
+    fn finished(
+        &self,
+        result: &mut [T],
         function: impl Fn(T, T) -> T + Copy,
-    ) -> Entry {
-        let target = match (left, right) {
-            (Entry::Scratch(target), _) | (_, Entry::Scratch(target)) => target,
-            _ => {
-                let in_use = self.stack.iter().rev();
-                let mut in_use = in_use.filter_map(|entry| match entry {
-                    Entry::Scratch(index) => Some(index + 1),
-                    Entry::Term(_) => None,
-                });
-                in_use.next().unwrap_or(0)
-            }
-        };
-        if target == self.scratch.len() {
-            self.scratch.push(Vec::new());
+        last: Option<impl Fn(T) -> T + Copy>,
+    ) {
+        let nan = T::from_f64(f64::NAN);
+        match last {
+            None => self.run(result, function, |x| x),
+            Some(last) => self.run(result, function, move |x| {
+                let y = last(x);
+                if y.same(y) { y } else { nan }
+            }),
         }
-        let mut made = std::mem::take(&mut self.scratch[target]);
-        made.resize(block.len(), T::ZERO);
-        let elements = |entry| match entry == Entry::Scratch(target) {
-            true => None,
-            false => Some(self.elements(entry, begin, block.len()).unwrap_or(block)),
-        };
-        combine(&mut made, elements(left), elements(right), function);
-        self.scratch[target] = made;
-        Entry::Scratch(target)
     }
 
-    /// Returns the elements of an entry; `None` where they are those of the result.
-    fn elements(&self, entry: Entry, begin: usize, len: usize) -> Option<&[T]> {
+    fn run(
+        &self,
+        result: &mut [T],
+        function: impl Fn(T, T) -> T + Copy,
+        last: impl Fn(T) -> T + Copy,
+    ) {
+        let (last_pass, passes) = self.passes.split_last().expect("there is a value");
+        let mut scratch: Vec<Vec<T>> = Vec::new();
+        let is_over = |value: &Value<'_, T>| matches!(value, Value::Result);
+        let is_over = self.values.iter().any(is_over);
+        let mut before = Vec::new();
+        let block_len = (BLOCK_BYTES / size_of::<T>()).max(1);
+        for (index, block) in result.chunks_mut(block_len).enumerate() {
+            let (begin, len) = (index * block_len, block.len());
+            if is_over {
+                before.clear();
+                before.extend_from_slice(block);
+            }
+            for pass in passes {
+                if scratch.len() <= pass.target {
+                    scratch.resize(pass.target + 1, Vec::new());
+                }
+                let mut target = std::mem::take(&mut scratch[pass.target]);
+                target.resize(len, T::ZERO);
+                let inputs = |entry| self.elements(entry, begin..begin + len, &scratch, &before);
+                run_pass(pass, inputs, &mut target, function, |x| x);
+                scratch[pass.target] = target;
+            }
+            let inputs = |entry| self.elements(entry, begin..begin + len, &scratch, &before);
+            run_pass(last_pass, inputs, block, function, last);
+        }
+    }
+
+    /// Returns the elements of an entry; `before` are those that the result is written over.
+    fn elements<'s>(
+        &'s self,
+        entry: Entry,
+        range: Range<usize>,
+        scratch: &'s [Vec<T>],
+        before: &'s [T],
+    ) -> &'s [T] {
         match entry {
-            Entry::Scratch(index) => Some(&self.scratch[index][..len]),
+            Entry::Scratch(index) => &scratch[index][..range.len()],
             Entry::Term(term) => match self.values[term] {
-                Value::Elements(elements) => Some(&elements[begin..begin + len]),
-                Value::Result => None,
+                Value::Elements(elements) => &elements[range],
+                Value::Result => before,
             },
         }
     }
 }
 
-const INVARIANT: &str = "the steps reduce to one value";
-
-/// Reduces two values element by element; `None` stands for what lies in `result` before.
-fn combine<T: Real>(
-    result: &mut [T],
-    left: Option<&[T]>,
-    right: Option<&[T]>,
+/// Reduces the inputs of a pass to `target`, whose length they have.
+fn run_pass<'i, T: Real>(
+    pass: &Pass,
+    inputs: impl Fn(Entry) -> &'i [T],
+    target: &mut [T],
     function: impl Fn(T, T) -> T + Copy,
+    last: impl Fn(T) -> T + Copy,
 ) {
-    vectorized(
-        #[inline(always)]
-        || match (left, right) {
-            (Some(left), Some(right)) => {
-                for ((result, left), right) in result.iter_mut().zip(left).zip(right) {
-                    *result = function(*left, *right);
-                }
-            }
-            (None, Some(right)) => {
-                for (result, right) in result.iter_mut().zip(right) {
-                    *result = function(*result, *right);
-                }
-            }
-            (Some(left), None) => {
-                for (result, left) in result.iter_mut().zip(left) {
-                    *result = function(*left, *result);
-                }
-            }
-            (None, None) => {
-                for result in result.iter_mut() {
-                    *result = function(*result, *result);
-                }
-            }
-        },
-    );
+    let f = function;
+    let len = target.len();
+    match pass.inputs[..] {
+        [a] => {
+            let [a] = [a].map(|it| &inputs(it)[..len]);
+            vectorized::<T, _>(
+                #[inline(always)]
+                || (0..len).for_each(|i| target[i] = last(a[i])),
+            );
+        }
+        [a, b] => {
+            let [a, b] = [a, b].map(|it| &inputs(it)[..len]);
+            vectorized::<T, _>(
+                #[inline(always)]
+                || (0..len).for_each(|i| target[i] = last(f(a[i], b[i]))),
+            );
+        }
+        [a, b, c, d] => {
+            let [a, b, c, d] = [a, b, c, d].map(|it| &inputs(it)[..len]);
+            vectorized::<T, _>(
+                #[inline(always)]
+                || (0..len).for_each(|i| target[i] = last(f(f(a[i], b[i]), f(c[i], d[i])))),
+            );
+        }
+        [a, b, c, d, e, g, h, j] => {
+            let [a, b, c, d, e, g, h, j] = [a, b, c, d, e, g, h, j].map(|it| &inputs(it)[..len]);
+            vectorized::<T, _>(
+                #[inline(always)]
+                || {
+                    for i in 0..len {
+                        let left = f(f(a[i], b[i]), f(c[i], d[i]));
+                        let right = f(f(e[i], g[i]), f(h[i], j[i]));
+                        target[i] = last(f(left, right));
+                    }
+                },
+            );
+        }
+        _ => unreachable!("passes have 1, 2, 4 or 8 inputs"),
+    }
 }
 
-/// Applies a function to each element, and writes the canonical NaN over others.
-fn finish<T: Real>(block: &mut [T], function: impl Fn(T) -> T + Copy) {
-    let nan = T::from_f64(f64::NAN);
-    vectorized(
-        #[inline(always)]
-        || {
-            for x in block.iter_mut() {
-                let y = function(*x);
-                *x = if y.same(y) { y } else { nan };
-            }
-        },
-    );
-}
-
-/// Runs a loop compiled for the best instruction set that this processor has.
+/// Runs a loop compiled for the best instruction set that this processor has; of types whose speed matters less, for the
+/// instructions that every processor has.
 #[inline(always)]
-fn vectorized<R>(body: impl FnOnce() -> R) -> R {
+fn vectorized<T: Real, R>(body: impl FnOnce() -> R) -> R {
     struct Body<F>(F);
     impl<R, F: FnOnce() -> R> pulp::WithSimd for Body<F> {
         type Output = R;
@@ -248,5 +235,8 @@ fn vectorized<R>(body: impl FnOnce() -> R) -> R {
             (self.0)()
         }
     }
-    pulp::Arch::new().dispatch(Body(body))
+    match T::DTYPE {
+        DType::F32 | DType::F64 | DType::I32 => pulp::Arch::new().dispatch(Body(body)),
+        _ => body(),
+    }
 }

@@ -15,7 +15,7 @@ use super::{
 
 /// Elements that several hold.
 #[derive(Clone, Debug)]
-pub struct Elements<T>(Arc<[T]>);
+pub struct Elements<T>(Arc<Vec<T>>);
 
 impl<T: Clone> Payload for Elements<T> {
     fn len_bytes(&self) -> usize {
@@ -59,7 +59,7 @@ impl<T: Real> Tensors<T> {
             }
         });
         let parts: Vec<&[T]> = spans.collect();
-        Elements(parts.concat().into())
+        Elements(Arc::new(parts.concat()))
     }
 
     /// Does an action that concerns memory alone.

@@ -61,6 +61,8 @@ pub(super) struct Member<P> {
     asks: Vec<Option<BTreeSet<usize>>>,
     /// Why this member asks.
     reason: Option<Error>,
+    /// Whether the deadline has passed, and what is left is for asking.
+    has_grace: bool,
 }
 
 /// What the members have of a unit.
@@ -97,6 +99,7 @@ impl<P: Payload> Member<P> {
             lost: BTreeSet::new(),
             asks: vec![None; n_members],
             reason: None,
+            has_grace: false,
             call,
         };
         match wrong {
@@ -180,9 +183,10 @@ impl<P: Payload> Member<P> {
             None => error,
         };
         match self.stage {
-            // Nobody answers who is there by what we know.
-            Stage::Asking => self.fail(error, actions),
+            // Those that are there by what is known do not answer.
+            Stage::Asking if self.has_grace => self.fail(error, actions),
             _ => {
+                self.has_grace = true;
                 self.call.deadline = grace;
                 self.wish_to_fail(error, actions);
             }
@@ -201,7 +205,10 @@ impl<P: Payload> Member<P> {
             Stage::Announcing => self.announcements[*member].is_none(),
             Stage::Running => self.owes(*member),
             Stage::Confirmed => !self.confirmed[*member],
-            Stage::Asking => self.asks[*member].as_ref() != Some(&self.lost),
+            Stage::Asking => {
+                let has_asked = self.asks[*member].as_ref() == Some(&self.lost);
+                !self.lost.contains(member) && !has_asked
+            }
             Stage::Ended => false,
         };
         let others = self.others().filter(is_awaited);

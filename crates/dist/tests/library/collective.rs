@@ -2,6 +2,7 @@
 
 mod arithmetic;
 mod simulator;
+mod table;
 mod threads;
 
 use std::collections::BTreeMap;
