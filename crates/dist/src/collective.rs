@@ -167,7 +167,7 @@ pub enum Message<D> {
 /// The name of elements within a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Piece {
-    /// What a member has of a unit, still to be reduced; of a ring, what has come so far.
+    /// A member's share of a unit, still to be reduced; of a ring, what has been reduced so far.
     Part(u32),
     /// A unit of the result.
     Result(u32),

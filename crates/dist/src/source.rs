@@ -68,7 +68,7 @@ pub struct Found {
     pub source: Source,
     /// The tasks. Addresses that only the tasks themselves will know are [`unknown_address`].
     pub cluster: Cluster,
-    /// What an engine says of this process, if one has started it.
+    /// The place that an engine gives this process, if one has started it.
     pub placement: Option<Placement>,
     /// Which task this process is, if an engine says so.
     pub task: Option<ClusterTask>,

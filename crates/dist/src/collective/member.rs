@@ -65,7 +65,7 @@ pub(super) struct Member<P> {
     has_grace: bool,
 }
 
-/// What the members have of a unit.
+/// The parts of a unit that have come from members.
 struct Parts<P> {
     arrived: Vec<Option<P>>,
     n_missing: usize,

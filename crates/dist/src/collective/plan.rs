@@ -202,7 +202,7 @@ fn units(n_elements: usize, n_members: usize, element_bytes: usize) -> Vec<Unit>
         .collect()
 }
 
-/// What each member has of a reduction: its leaves, and the roots of the whole subtrees among them.
+/// The shares of members in a reduction: their leaves, and the roots of the whole subtrees among them.
 #[derive(Debug)]
 pub(super) struct Leaves {
     pub n_leaves: usize,

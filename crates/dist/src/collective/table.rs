@@ -40,7 +40,7 @@ pub struct Collectives<P> {
     limits: Limits,
     live: BTreeMap<Key, Member<P>>,
     early: BTreeMap<Key, Early<P>>,
-    /// What of `early` comes from each peer.
+    /// The part of `early` that comes from each peer.
     early_of: BTreeMap<String, Account>,
     /// How collectives have ended, and the digest of the members that they had here.
     verdicts: BTreeMap<Key, (Verdict, u64)>,
@@ -49,7 +49,7 @@ pub struct Collectives<P> {
     lost: BTreeMap<String, Error>,
 }
 
-/// What came of a collective before it was called here.
+/// The messages of a collective that came before it was called here.
 struct Early<P> {
     messages: Vec<(ClusterTask, Message<P>)>,
     /// Why it has failed already.

@@ -25,7 +25,7 @@ pub const N_LEAVES: usize = 8;
 /// The time that a rank waits for the others.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a rank has learnt.
+/// The outcome of training on a rank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learnt {
     /// A hash of the bits of weights and state.

@@ -7,7 +7,7 @@ use crate::reduction::Step;
 pub(super) enum Entry {
     /// The value of this number.
     Term(usize),
-    /// What an earlier pass has made.
+    /// The result of an earlier pass, in scratch memory of this number.
     Scratch(usize),
 }
 

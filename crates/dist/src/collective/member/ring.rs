@@ -10,7 +10,7 @@ use super::*;
 pub(super) struct Ring<P> {
     /// The number of the next step; 0 before it has begun.
     next: usize,
-    /// What came before its turn.
+    /// Elements of later steps, which wait for their turn.
     arrived: BTreeMap<usize, P>,
 }
 
