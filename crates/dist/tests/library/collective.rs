@@ -1,6 +1,7 @@
 //! Collectives: their results against a sequential oracle, and their ends under seeded delays and faults.
 
 mod arithmetic;
+mod head;
 mod simulator;
 mod table;
 mod threads;
