@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tfrt_async::{ClusterTask, Error};
 use tfrt_dist::collective::local::{Elements, Tensors};
-use tfrt_dist::collective::{Action, Call, Collectives, Key, Limits, Message};
+use tfrt_dist::collective::{Action, Call, Collectives, Key, Limits, Message, head};
 use tfrt_tensor::math::number::Real;
 
 /// Numbers drawn from a seed.
@@ -285,7 +285,13 @@ impl<T: Real> Simulation<T> {
                 at = at.max(*last + Duration::from_nanos(1));
                 *last = at;
             }
-            let event = Event::Arrive(task(from), key.clone(), message.clone());
+            let head = head::write(&key, &message);
+            let read = head::read(&head, || match &message {
+                Message::Piece { data, .. } => data.clone(),
+                other => panic!("{other:?} has no elements"),
+            });
+            let (key, message) = read.expect("what was written can be read");
+            let event = Event::Arrive(task(from), key, message);
             self.add(at, to, event);
         }
     }
