@@ -1,6 +1,5 @@
 //! Collectives among threads of one process, over channels; and tensors in vectors, on which a driver does its actions.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -30,6 +29,8 @@ pub struct Tensors<T> {
     scratch: Vec<Vec<T>>,
     result: Vec<T>,
     extents: Vec<usize>,
+    /// Whether the result is the first input, too, which then lies nowhere else.
+    is_in_place: bool,
 }
 
 impl<T: Real> Tensors<T> {
@@ -40,6 +41,15 @@ impl<T: Real> Tensors<T> {
             scratch: Vec::new(),
             result,
             extents,
+            is_in_place: false,
+        }
+    }
+
+    /// Makes them of a member that reduces one leaf, over which the result is written.
+    pub fn in_place(leaf: Vec<T>, extents: Vec<usize>) -> Tensors<T> {
+        Tensors {
+            is_in_place: true,
+            ..Tensors::new(Vec::new(), leaf, extents)
         }
     }
 
@@ -50,14 +60,7 @@ impl<T: Real> Tensors<T> {
 
     /// Returns elements as they are sent.
     pub fn gather(&self, spans: &[Span]) -> Elements<T> {
-        let spans = spans.iter().map(|span| {
-            let elements = span.elements.clone();
-            match span.memory {
-                Memory::Input(index) => &self.inputs[index][elements],
-                Memory::Scratch(index) => &self.scratch[index][elements],
-                Memory::Result => &self.result[elements],
-            }
-        });
+        let spans = spans.iter().map(|span| self.span(span));
         let parts: Vec<&[T]> = spans.collect();
         Elements(Arc::new(parts.concat()))
     }
@@ -81,7 +84,17 @@ impl<T: Real> Tensors<T> {
                 n_terms,
             } => {
                 let mut target = self.take(&into);
-                let values = values.iter().map(|value| Value::Elements(self.read(value)));
+                let is_over = |value: &Source<Elements<T>>| match value {
+                    Source::Span(span) => {
+                        let is_same = self.is_in_place && span.memory == Memory::Input(0);
+                        is_same && into.memory == Memory::Result
+                    }
+                    Source::Arrived(..) => false,
+                };
+                let values = values.iter().map(|value| match is_over(value) {
+                    true => Value::Result,
+                    false => Value::Elements(self.read(value)),
+                });
                 let values: Vec<Value<'_, T>> = values.collect();
                 let result = &mut target[into.elements.clone()];
                 arithmetic::reduce(function, &steps, &values, result, n_terms);
@@ -123,15 +136,20 @@ impl<T: Real> Tensors<T> {
     }
 
     fn read<'t>(&'t self, source: &'t Source<Elements<T>>) -> &'t [T] {
-        let part = |elements: &'t [T], range: &Range<usize>| &elements[range.clone()];
         match source {
-            Source::Arrived(elements, range) => part(&elements.0, range),
-            Source::Span(Span { memory, elements }) => match memory {
-                Memory::Input(index) => part(&self.inputs[*index], elements),
-                Memory::Scratch(index) => part(&self.scratch[*index], elements),
-                Memory::Result => part(&self.result, elements),
-            },
+            Source::Arrived(elements, range) => &elements.0[range.clone()],
+            Source::Span(span) => self.span(span),
         }
+    }
+
+    fn span(&self, span: &Span) -> &[T] {
+        let memory = match span.memory {
+            Memory::Input(0) if self.is_in_place => &self.result,
+            Memory::Input(index) => &self.inputs[index],
+            Memory::Scratch(index) => &self.scratch[index],
+            Memory::Result => &self.result,
+        };
+        &memory[span.elements.clone()]
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tfrt_async::{ClusterTask, Error};
 use tfrt_dist::collective::local::{Elements, Tensors};
-use tfrt_dist::collective::{Action, Call, Collectives, Key, Limits, Message, head};
+use tfrt_dist::collective::{Action, Call, Collectives, Key, Limits, Message, Operation, head};
 use tfrt_tensor::math::number::Real;
 
 /// Numbers drawn from a seed.
@@ -172,7 +172,15 @@ impl<T: Real> Simulation<T> {
                 Event::Begin(call, inputs, result) => {
                     let extents = call.result_extents.as_ref().unwrap_or(&call.extents);
                     let (key, extents) = (call.key.clone(), extents.clone());
-                    let tensors = Tensors::new(inputs, result, extents);
+                    // A leaf may lie where the result goes.
+                    let is_in_place = matches!(call.operation, Operation::AllReduce { .. })
+                        && inputs.len() == 1
+                        && self.random.one_in(2);
+                    let tensors = match <[Vec<T>; 1]>::try_from(inputs) {
+                        Ok([leaf]) if is_in_place => Tensors::in_place(leaf, extents),
+                        Ok(inputs) => Tensors::new(inputs.into(), result, extents),
+                        Err(inputs) => Tensors::new(inputs, result, extents),
+                    };
                     self.tensors.insert((member, key.clone()), tensors);
                     match self.tables[member].begin(call) {
                         Ok(actions) => actions,
