@@ -16,6 +16,13 @@ use super::{
 #[derive(Clone, Debug)]
 pub struct Elements<T>(Arc<Vec<T>>);
 
+impl<T> Elements<T> {
+    /// Returns the elements.
+    pub fn as_slice(&self) -> &[T] {
+        &self.0
+    }
+}
+
 impl<T: Clone> Payload for Elements<T> {
     fn len_bytes(&self) -> usize {
         self.0.len() * size_of::<T>()

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use tfrt_async::{ClusterTask, Error};
 use tfrt_dist::collective::local::{Elements, Tensors};
-use tfrt_dist::collective::{Action, Call, Collectives, Key, Limits, Message, Operation, head};
+use tfrt_dist::collective::{
+    Action, Call, Collectives, Key, Limits, Message, Operation, Span, head,
+};
 use tfrt_tensor::math::number::Real;
 
 /// Numbers drawn from a seed.
@@ -71,7 +73,8 @@ pub enum Fault {
 enum Event<T> {
     Begin(Call, Vec<Vec<T>>, Vec<T>),
     Cancel(Key),
-    Arrive(ClusterTask, Key, Message<Elements<T>>),
+    /// A message, and where its elements lie at the sender, if it need not have copied them.
+    Arrive(ClusterTask, Key, Message<Elements<T>>, Vec<Span>),
     Lost(ClusterTask),
     Expire,
 }
@@ -191,7 +194,8 @@ impl<T: Real> Simulation<T> {
                     let reason = Error::cancelled("not wanted any more");
                     self.tables[member].cancel(&key, &reason)
                 }
-                Event::Arrive(from, key, message) => {
+                Event::Arrive(from, key, message, spans) => {
+                    self.check_lent(&from, &key, &message, &spans);
                     self.tables[member].arrived(&from, &key, message)
                 }
                 Event::Lost(task) => {
@@ -222,13 +226,24 @@ impl<T: Real> Simulation<T> {
             match action {
                 Action::Send { to, message } => {
                     let tensors = self.tensors.get(&(member, key.clone()));
+                    let mut lent = Vec::new();
+                    let is_eager = matches!(
+                        &message,
+                        Message::Piece {
+                            announcement: Some(_),
+                            ..
+                        }
+                    );
                     let message = message.map(|spans| {
-                        tensors
-                            .expect("elements are those of a call")
-                            .gather(&spans)
+                        let tensors = tensors.expect("elements are those of a call");
+                        let elements = tensors.gather(&spans);
+                        if !is_eager {
+                            lent = spans;
+                        }
+                        elements
                     });
                     let to = to.task as usize;
-                    self.send(member, to, key, message);
+                    self.send((member, to), key, message, &lent);
                     if self.fault_kills(member) {
                         return self.kill(member);
                     }
@@ -274,7 +289,39 @@ impl<T: Real> Simulation<T> {
         }
     }
 
-    fn send(&mut self, from: usize, to: usize, key: Key, message: Message<Elements<T>>) {
+    /// Checks that what a sender has lent is as it was, when it arrives.
+    fn check_lent(
+        &self,
+        from: &ClusterTask,
+        key: &Key,
+        message: &Message<Elements<T>>,
+        spans: &[Span],
+    ) {
+        let (Some(tensors), Message::Piece { data, .. }) = (
+            self.tensors.get(&(from.task as usize, key.clone())),
+            message,
+        ) else {
+            return;
+        };
+        if spans.is_empty() || self.ends.contains_key(&(from.task as usize, key.clone())) {
+            return;
+        }
+        let now = tensors.gather(spans);
+        let is_same = |(x, y): (&T, &T)| x.same(*y) || !x.same(*x) && !y.same(*y);
+        let mut pairs = now.as_slice().iter().zip(data.as_slice());
+        assert!(
+            pairs.all(is_same),
+            "{from} has written over what it had lent"
+        );
+    }
+
+    fn send(
+        &mut self,
+        (from, to): (usize, usize),
+        key: Key,
+        message: Message<Elements<T>>,
+        lent: &[Span],
+    ) {
         self.n_sent[from] += 1;
         // The time in which members have to ask each other is short.
         if self.fault == Fault::Cancel(from) && matches!(message, Message::Confirm) {
@@ -299,7 +346,13 @@ impl<T: Real> Simulation<T> {
                 other => panic!("{other:?} has no elements"),
             });
             let (key, message) = read.expect("what was written can be read");
-            let event = Event::Arrive(task(from), key, message);
+            // One of two copies may come when the sender goes on already.
+            let lent = if n_times == 1 {
+                lent.to_vec()
+            } else {
+                Vec::new()
+            };
+            let event = Event::Arrive(task(from), key, message, lent);
             self.add(at, to, event);
         }
     }
