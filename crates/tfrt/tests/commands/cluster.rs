@@ -1,7 +1,7 @@
 //! `tfrt cluster show`, in the environments that engines make.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Runs the command with no variables but these: `NAME=value`, separated by spaces.
@@ -52,7 +52,7 @@ fn file(name: &str, text: &str) -> PathBuf {
     path
 }
 
-fn path_of(path: &PathBuf) -> &str {
+fn path_of(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
