@@ -19,7 +19,8 @@ mod searches;
 pub mod tree;
 
 use searches::{
-    ACCOUNTING, CANCELLATION, DIFFERENTIAL, GPU, NESTING, PROPERTIES, RANGES, STUCK, SWEEP, Search,
+    ACCOUNTING, CANCELLATION, COLLECTIVES, DIFFERENTIAL, GPU, NESTING, PROPERTIES, RANGES, STUCK,
+    SWEEP, Search,
 };
 
 /// A planted bug, and the finder that must find it.
@@ -117,6 +118,14 @@ pub const PLANTED: &[PlantedBug] = &[
     bug("kept-context", Chosen(&GPU)),
     bug("unawaited-copy", Chosen(&GPU)),
     bug("misplaced-part", Chosen(&GPU)),
+    bug("hasty-end", Chosen(&COLLECTIVES)),
+    bug("late-confirmation", Chosen(&COLLECTIVES)),
+    bug("lone-doubt", Chosen(&COLLECTIVES)),
+    bug("order-of-members", Chosen(&COLLECTIVES)),
+    bug("doubled-part", Chosen(&COLLECTIVES)),
+    bug("first-is-right", Chosen(&COLLECTIVES)),
+    bug("dropped-early", Chosen(&COLLECTIVES)),
+    bug("unfinished-nan", Chosen(&COLLECTIVES)),
 ];
 
 /// The result of looking for a bug.

@@ -170,6 +170,15 @@ impl Cluster {
 
     /// Writes the cluster as TOML, which [`Cluster::from_toml`] reads.
     pub fn to_toml(&self) -> String {
+        toml::to_string(&self.written()).expect("maps and lists of texts are TOML")
+    }
+
+    /// Writes the cluster as JSON, which [`Cluster::from_json`] reads.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(&self.written()).expect("maps and lists of texts are JSON")
+    }
+
+    fn written(&self) -> Written {
         let jobs = self.jobs.iter().map(|(job, tasks)| {
             let tasks = tasks.iter();
             let tasks = tasks.map(|(task, address)| (task.to_string(), address.to_string()));
@@ -179,13 +188,12 @@ impl Cluster {
             let members = members.iter().map(ClusterTask::to_string);
             (name.clone(), members.collect())
         });
-        let written = Written {
+        Written {
             lead: Some(self.lead.to_string()),
             jobs: jobs.collect(),
             groups: groups.collect(),
             tls: self.tls.clone(),
-        };
-        toml::to_string(&written).expect("maps and lists of texts are TOML")
+        }
     }
 
     /// Returns the task that leads: it makes the context, and calls the program.

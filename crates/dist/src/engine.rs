@@ -53,6 +53,16 @@ impl Engine {
             Engine::Kubernetes => "kubernetes",
         }
     }
+
+    /// Returns the variables that say that it has started a process, for messages.
+    pub(crate) fn variables(self) -> &'static str {
+        match self {
+            Engine::Torchrun => "RANK and WORLD_SIZE",
+            Engine::Slurm => "SLURM_PROCID and SLURM_STEP_ID",
+            Engine::OpenMpi => "OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE",
+            Engine::Kubernetes => "KUBERNETES_SERVICE_HOST and TFRT_WORLD_SIZE",
+        }
+    }
 }
 
 /// The place of this process among those that an engine has started.
@@ -139,11 +149,18 @@ fn unset(name: &str, beside: &str) -> Error {
 /// variable is not of its form. The message names the variables.
 pub fn detect(look_up: &dyn Fn(&str) -> Option<String>) -> Result<Option<Placement>, Error> {
     let mut found: Option<Placement> = None;
+    let met_anywhere = |name: &str| match name == RENDEZVOUS {
+        true => Some("0.0.0.0:0".to_owned()),
+        false => look_up(name),
+    };
     for engine in Engine::ALL {
-        // What is left out by a second engine does not matter.
-        let other = match placement(engine, look_up) {
-            Err(_) if found.is_some() => continue,
-            other => other?,
+        let other = match (placement(engine, look_up), &found) {
+            // What is left out by a second engine does not matter, but for its rank.
+            (Err(_), Some(_)) => match placement(engine, &met_anywhere) {
+                Ok(other) => other,
+                Err(_) => continue,
+            },
+            (other, _) => other?,
         };
         match (&found, other) {
             (None, other) => found = other,
@@ -165,10 +182,11 @@ fn disagreement(first: &Placement, other: &Placement) -> Error {
         variables.collect::<Vec<_>>().join(", ")
     };
     Error::failed_precondition(format!(
-        "two engines say different things: {first} ({}), and {other} ({}); name one, as in --cluster {}",
+        "two engines say different things: {first} ({}), and {other} ({}); name one: --cluster {} or --cluster {}",
         told(first),
         told(other),
-        first.engine.name()
+        first.engine.name(),
+        other.engine.name()
     ))
 }
 

@@ -80,6 +80,34 @@ impl ReductionTree {
     }
 }
 
+/// A step of a reduction by hand: a stack of values is reduced to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Puts the value of this number onto the stack.
+    Term(usize),
+    /// Reduces the two values on top, the lower one as the left operand, to one.
+    Combine,
+}
+
+/// Returns the steps that reduce values of subtrees that cover a run of leaves, which is a subtree itself; `None` if they
+/// do not cover it. The values are numbered as they are in `have`.
+pub fn steps(run: &Range<usize>, have: &[Range<usize>]) -> Option<Vec<Step>> {
+    let tree = ReductionTree::new(run.len());
+    let inside = |leaves: &Range<usize>| run.start <= leaves.start && leaves.end <= run.end;
+    if !have.iter().all(inside) {
+        return None;
+    }
+    let terms = have.iter().enumerate().map(|(term, leaves)| {
+        let leaves = leaves.start - run.start..leaves.end - run.start;
+        (leaves, vec![Step::Term(term)])
+    });
+    tree.reduce(terms.collect(), |mut left, right| {
+        left.extend(right);
+        left.push(Step::Combine);
+        left
+    })
+}
+
 /// Returns the two parts of a node of two leaves or more.
 fn halves(node: &Range<usize>) -> (Range<usize>, Range<usize>) {
     let len = node.len();

@@ -13,6 +13,8 @@ use crate::failure::Failure;
 
 pub mod bench;
 pub mod check;
+#[cfg(feature = "dist")]
+pub mod cluster;
 pub mod compile;
 pub mod completions;
 pub mod decompile;

@@ -105,6 +105,8 @@ pub use tfrt_bef as bef;
 pub use tfrt_capi as capi;
 pub use tfrt_compiler as compiler;
 pub use tfrt_corert as corert;
+#[cfg(feature = "dist")]
+pub use tfrt_dist as dist;
 #[cfg(feature = "gpu")]
 pub use tfrt_gpu as gpu;
 pub use tfrt_host as host;

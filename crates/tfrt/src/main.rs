@@ -71,6 +71,8 @@ fn execute(command: &Command, console: &Console) -> ExitStatus {
         #[cfg(feature = "plugins")]
         Command::Plugin(options) => commands::plugin::plugin(options, console),
         Command::Devices(_) => commands::devices::devices(),
+        #[cfg(feature = "dist")]
+        Command::Cluster(options) => commands::cluster::cluster(options),
         Command::Explain(options) => commands::explain::explain(options),
         Command::Lsp(options) => commands::lsp::lsp(options),
         Command::Completions(options) => commands::completions::completions(options),

@@ -1,6 +1,8 @@
 //! The options of the command line, as types.
 
 mod bench;
+#[cfg(feature = "dist")]
+mod cluster;
 mod inspect;
 mod model;
 #[cfg(feature = "plugins")]
@@ -21,6 +23,8 @@ use tfrt_run::QueueOption;
 use crate::commands::devices::DeviceOption;
 
 pub use bench::BenchOptions;
+#[cfg(feature = "dist")]
+pub use cluster::{ClusterCommand, ClusterOptions, ClusterShowOptions};
 pub use inspect::{DecompileOptions, DiffOptions, DumpOptions, ExplainOptions};
 pub use model::{DimOptions, InputOptions, InspectOptions, OutputOptions, StateOptions, View};
 #[cfg(feature = "plugins")]
@@ -114,6 +118,8 @@ pub enum Command {
     #[cfg(feature = "plugins")]
     Plugin(PluginOptions),
     Devices(DevicesOptions),
+    #[cfg(feature = "dist")]
+    Cluster(ClusterOptions),
     Explain(ExplainOptions),
     Lsp(LspOptions),
     Completions(CompletionsOptions),

@@ -24,6 +24,7 @@ use crate::random::Random;
 pub mod adam;
 pub mod data;
 pub mod eager;
+pub mod parallel;
 
 use data::{Digit, N_CLASSES, N_PIXELS};
 

@@ -92,6 +92,15 @@ pub static GPU: Search = Search {
     seconds: 300,
 };
 
+/// Collectives of simulated tasks, under seeded delays and faults.
+pub static COLLECTIVES: Search = Search {
+    method: "simulated collectives",
+    tests: &["-p", "tfrt-dist", "--test", "library"],
+    filter: &["collective::"],
+    variable: None,
+    seconds: 300,
+};
+
 /// Tensors in any layout against the definition of each operation.
 pub static PROPERTIES: Search = Search {
     method: "property tests: tensors",

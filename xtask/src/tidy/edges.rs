@@ -19,7 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("corert", &["host", "ops", "tensor"]),
     ("capi", &["async", "host", "tensor", "corert"]),
     ("gpu", &["host", "ops", "tensor"]),
-    ("dist", &["async"]),
+    ("dist", &["async", "tensor"]),
     ("run", &["async", "bef", "host", "kernels"]),
     ("oracle", &["ir"]),
     ("lsp", &["ir"]),
@@ -51,7 +51,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "tfrt",
         &[
             "async", "bef", "ir", "ops", "compiler", "import", "host", "tensor", "kernels",
-            "corert", "capi", "gpu", "lsp", "run",
+            "corert", "capi", "dist", "gpu", "lsp", "run",
         ],
     ),
 ];

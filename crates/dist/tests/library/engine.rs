@@ -77,13 +77,20 @@ fn engines_that_disagree_are_both_named() {
     // The agents of mpirun are tasks of a step, which say nothing that is needed.
     let both = format!("{SLURM} {OPEN_MPI}");
     assert_eq!(told(&both), "slurm: rank 1 of 2, at n1:28257");
+    // By mpirun several processes may be started by an agent, and have its rank in the step.
+    let both = format!("{SLURM} {}", OPEN_MPI.replace("SIZE=2", "SIZE=3"));
+    assert_eq!(
+        told(&both),
+        "two engines say different things: slurm: rank 1 of 2 (SLURM_PROCID=1, SLURM_NTASKS=2), and openmpi: rank 1 of 3 \
+         (OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=3); name one: --cluster slurm or --cluster openmpi"
+    );
     let both = format!("{SLURM} {}", TORCHRUN.replace("RANK=1 W", "RANK=0 W"));
     let error = detected(&both).unwrap_err();
     assert_eq!(error.code(), ErrorCode::FailedPrecondition);
     assert_eq!(
         error.message(),
         "two engines say different things: torchrun: rank 0 of 2 (RANK=0, WORLD_SIZE=2), and slurm: rank 1 of 2 \
-         (SLURM_PROCID=1, SLURM_NTASKS=2); name one, as in --cluster torchrun"
+         (SLURM_PROCID=1, SLURM_NTASKS=2); name one: --cluster torchrun or --cluster slurm"
     );
 }
 

@@ -1,5 +1,6 @@
 //! Tests of the crate's border.
 
 mod cluster;
+mod collective;
 mod engine;
 mod reduction;

@@ -2,6 +2,8 @@
 
 mod bench;
 mod closed_pipe;
+#[cfg(feature = "dist")]
+mod cluster;
 mod control_characters;
 mod devices;
 mod inspect;

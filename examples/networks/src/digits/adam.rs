@@ -101,18 +101,10 @@ impl Layer {
             .bias_add(&self.bias.value.read())
     }
 
-    /// Changes the layer, given what it was applied to and the gradient by its result.
-    fn learn(
-        &self,
-        eager: &Eager,
-        x: &Handle,
-        gradient: &Handle,
-        done: usize,
-    ) -> Result<(), Error> {
+    /// Returns the gradients of the weights and the bias, given what a layer was applied to and the gradient by its result.
+    fn gradients(x: &Handle, gradient: &Handle) -> Result<[Handle; 2], Error> {
         let by_weights = x.matmul_transposed(gradient, [true, false])?;
-        let by_bias = gradient.bias_add_gradient()?;
-        self.weights.step(eager, &by_weights, done)?;
-        self.bias.step(eager, &by_bias, done)
+        Ok([by_weights, gradient.bias_add_gradient()?])
     }
 }
 
@@ -168,27 +160,68 @@ impl AdamPerceptron {
 
     fn step(&self, digits: &[Digit]) -> Result<Handle, Error> {
         let mut random = Random::new(self.seed.wrapping_add(1_000_003 * self.n_steps_done as u64));
-        let batch: Vec<&Digit> = (0..BATCH)
+        let (gradients, loss) = self.gradients_of_drawn(digits, BATCH, &mut random)?;
+        self.change(&gradients)?;
+        Ok(loss)
+    }
+
+    /// Returns the gradients of the weights and biases of both layers, by the mean loss of images that are drawn; and the
+    /// loss.
+    pub(super) fn gradients_of_drawn(
+        &self,
+        digits: &[Digit],
+        n_images: usize,
+        random: &mut Random,
+    ) -> Result<([Handle; 4], Handle), Error> {
+        let batch: Vec<&Digit> = (0..n_images)
             .map(|_| &digits[random.below(digits.len())])
             .collect();
-        let images: Vec<f32> = batch
-            .iter()
-            .flat_map(|digit| digit.moved(&mut random))
-            .collect();
+        let images: Vec<f32> = batch.iter().flat_map(|digit| digit.moved(random)).collect();
         let classes: Vec<i32> = batch.iter().map(|digit| digit.class as i32).collect();
         let eager = &self.eager;
-        let images = eager.tensor(&[BATCH, N_PIXELS], &images)?;
-        let classes = eager.tensor(&[BATCH], &classes)?;
+        let images = eager.tensor(&[n_images, N_PIXELS], &images)?;
+        let classes = eager.tensor(&[n_images], &classes)?;
         let [first, second] = &self.layers;
         let hidden = first.apply(&images)?.relu()?;
         let (losses, by_logits) = second.apply(&hidden)?.softmax_cross_entropy(&classes)?;
-        let by_logits = (&by_logits * &eager.scalar(1.0 / BATCH as f32)?)?;
+        let by_logits = (&by_logits * &eager.scalar(1.0 / n_images as f32)?)?;
         let by_hidden = by_logits
             .matmul_transposed(&second.weights.value.read(), [false, true])?
             .relu_gradient(&hidden)?;
-        second.learn(eager, &hidden, &by_logits, self.n_steps_done)?;
-        first.learn(eager, &images, &by_hidden, self.n_steps_done)?;
-        losses.mean(&[0])
+        let [by_weights, by_bias] = Layer::gradients(&images, &by_hidden)?;
+        let [by_second, by_second_bias] = Layer::gradients(&hidden, &by_logits)?;
+        let gradients = [by_weights, by_bias, by_second, by_second_bias];
+        Ok((gradients, losses.mean(&[0])?))
+    }
+
+    /// Changes all weights by their gradients.
+    fn change(&self, gradients: &[Handle]) -> Result<(), Error> {
+        let moments = self.layers.iter().flat_map(|it| [&it.weights, &it.bias]);
+        for (moments, gradient) in moments.zip(gradients) {
+            moments.step(&self.eager, gradient, self.n_steps_done)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a step by gradients that are given.
+    pub(super) fn apply(&mut self, gradients: &[Handle]) -> Result<(), Error> {
+        self.change(gradients)?;
+        self.n_steps_done += 1;
+        Ok(())
+    }
+
+    /// Returns the extents of weights and biases, in the order of gradients.
+    pub(super) fn extents(&self) -> [Vec<usize>; 4] {
+        [
+            vec![N_PIXELS, N_HIDDEN],
+            vec![N_HIDDEN],
+            vec![N_HIDDEN, N_CLASSES],
+            vec![N_CLASSES],
+        ]
+    }
+
+    pub(super) fn tensor(&self, extents: &[usize], values: &[f32]) -> Result<Handle, Error> {
+        self.eager.tensor(extents, values)
     }
 
     /// Returns all variables as a file: weights, the state of Adam, and the number of steps.

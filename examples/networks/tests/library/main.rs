@@ -3,4 +3,5 @@
 mod adam;
 mod digits;
 mod mnist;
+mod parallel;
 mod resnet;
