@@ -38,6 +38,28 @@ const TYPES: &[(i32, DType, &str)] = &[
     (33, DType::F4E2M1, "float4_e2m1fn"),
 ];
 
+/// The runtime's types, by number.
+const DTYPES: [Option<DType>; 34] = {
+    let mut all = [None; 34];
+    let mut index = 0;
+    while index < TYPES.len() {
+        all[TYPES[index].0 as usize] = Some(TYPES[index].1);
+        index += 1;
+    }
+    all
+};
+
+/// Numbers of the runtime's types; 0 for one that the C API does not have.
+const CODES: [u8; 256] = {
+    let mut all = [0; 256];
+    let mut index = 0;
+    while index < TYPES.len() {
+        all[TYPES[index].1 as usize] = TYPES[index].0 as u8;
+        index += 1;
+    }
+    all
+};
+
 /// Number of the type of floats.
 pub const FLOAT: i32 = 1;
 /// Number of the type of strings.
@@ -62,15 +84,19 @@ pub const QUANTIZED: &[i32] = &[11, 12, 13, 15, 16];
 pub const STRING_BYTES: usize = 24;
 
 /// Returns the runtime's type of a number.
+#[inline]
 pub fn of_code(code: i32) -> Option<DType> {
-    let found = TYPES.iter().find(|(own, ..)| *own == code);
-    found.map(|(_, dtype, _)| *dtype)
+    let place = usize::try_from(code).ok()?;
+    *DTYPES.get(place)?
 }
 
 /// Returns the number of a type, if the C API has one.
+#[inline]
 pub fn code(dtype: DType) -> Option<i32> {
-    let found = TYPES.iter().find(|(_, own, _)| *own == dtype);
-    found.map(|(code, ..)| *code)
+    match CODES[dtype as usize] {
+        0 => None,
+        code => Some(code.into()),
+    }
 }
 
 /// Returns the number of a type by its name, as specifications have it: `float`, `DT_FLOAT`.

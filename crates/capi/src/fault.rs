@@ -11,8 +11,12 @@ use std::sync::{PoisonError, RwLock};
 const MAX_FAULTS: usize = 16;
 
 thread_local! {
-    /// Faults of the innermost call that runs on this thread; `None` outside of any.
-    static FAULTS: Cell<Option<Vec<String>>> = const { Cell::new(None) };
+    /// Whether a call runs on this thread, whose faults are kept.
+    static IS_CALL: Cell<bool> = const { Cell::new(false) };
+    /// Faults of the innermost call.
+    static FAULTS: Cell<Vec<String>> = const { Cell::new(Vec::new()) };
+    /// Whether there are any: a look at these alone, unlike one at the list, asks nothing of the thread.
+    static HAS_FAULTS: Cell<bool> = const { Cell::new(false) };
     /// The function of the C API that is running.
     static FUNCTION: Cell<&'static str> = const { Cell::new("") };
 }
@@ -31,17 +35,37 @@ pub fn set_handler(handler: FaultHandler) {
 #[inline]
 pub fn scope<R>(run: impl FnOnce() -> R) -> (R, Vec<String>) {
     /// Ends the scope, also when `run` panics: the faults of the call around it are there again.
-    struct Outer(Option<Vec<String>>);
+    struct Outer {
+        is_call: bool,
+        faults: Vec<String>,
+    }
     impl Drop for Outer {
+        #[inline]
         fn drop(&mut self) {
-            FAULTS.set(self.0.take());
+            IS_CALL.set(self.is_call);
+            if !self.faults.is_empty() {
+                HAS_FAULTS.set(true);
+                FAULTS.set(std::mem::take(&mut self.faults));
+            }
         }
     }
-    let outer = Outer(FAULTS.replace(Some(Vec::new())));
+    let outer = Outer {
+        is_call: IS_CALL.replace(true),
+        faults: take(),
+    };
     let result = calling_back(run);
-    let faults = FAULTS.take().unwrap_or_default();
+    let faults = take();
     drop(outer);
     (result, faults)
+}
+
+/// Takes the faults of the innermost call.
+#[inline]
+fn take() -> Vec<String> {
+    match HAS_FAULTS.replace(false) {
+        true => FAULTS.take(),
+        false => Vec::new(),
+    }
 }
 
 /// Says that a function of the C API begins, by whose name faults go from here on.
@@ -70,14 +94,16 @@ pub fn record(message: fmt::Arguments<'_>) {
         "" => message.to_string(),
         function => format!("{function}: {message}"),
     };
-    let Some(mut faults) = FAULTS.take() else {
+    if !IS_CALL.get() {
         let handler = *HANDLER.read().unwrap_or_else(PoisonError::into_inner);
         return handler(&text);
-    };
+    }
+    let mut faults = take();
     if faults.len() < MAX_FAULTS {
         faults.push(text);
     }
-    FAULTS.set(Some(faults));
+    FAULTS.set(faults);
+    HAS_FAULTS.set(true);
 }
 
 /// Records a fault of an argument.

@@ -160,6 +160,7 @@ const LLVM_CPP: &[u8; 7] = b"CLNGC++";
 const TYPE_BEFORE_HEADER: usize = 80;
 
 /// Describes an exception, and frees it.
+#[cold]
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 fn caught(exception: *mut UnwindException) -> Exception {
     // SAFETY: the personality routine has caught this exception, which nobody has freed.
@@ -239,6 +240,7 @@ fn readable(mangled: &str) -> String {
 /// # Safety
 ///
 /// `function` is the address of a function of the C ABI that takes such arguments, and may be called with these.
+#[inline]
 unsafe fn call(function: *const c_void, arguments: [usize; 6]) -> Result<usize, Exception> {
     let [a, b, c, d, e, f] = arguments;
     // SAFETY: the caller says that the function may be called so; what it throws ends in the guarded frame.
@@ -284,20 +286,20 @@ impl Callback {
         self.0.is_null()
     }
 
-    /// Calls the function as the C headers say, with handles and addresses of these values; missing arguments are 0.
-    /// Returns its result, if it has one.
+    /// Calls the function as the C headers say, with at most six handles and addresses of these values; missing arguments
+    /// are 0. Returns its result, if it has one.
     ///
     /// # Errors
     ///
     /// The exception that it threw. A null pointer is not called and gives 0.
-    pub fn call(self, arguments: &[usize]) -> Result<usize, Exception> {
+    #[inline]
+    pub fn call<const N: usize>(self, arguments: &[usize; N]) -> Result<usize, Exception> {
+        const { assert!(N <= 6) };
         if self.is_null() {
             return Ok(0);
         }
         let mut all = [0; 6];
-        for (to, from) in all.iter_mut().zip(arguments) {
-            *to = *from;
-        }
+        all[..N].copy_from_slice(arguments);
         fault::calling_back(|| {
             // SAFETY: by the type's promise the function may be called with what the host gives it.
             unsafe { call(self.0, all) }

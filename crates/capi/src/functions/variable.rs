@@ -392,7 +392,7 @@ fn updated(
     called(ctx, update, &arguments, "updateFunc")
 }
 
-/// Calls a function of the plugin; its exception, or the failure of the call that it tells, is the outcome.
+/// Calls a function of the plugin with at most six arguments; its exception, or the failure of the call that it tells, is the outcome.
 pub(super) fn called(
     ctx: Ctx,
     function: Callback,
@@ -404,7 +404,9 @@ pub(super) fn called(
         told.ok().flatten()
     };
     let had_failed = failure().is_some();
-    if let Err(exception) = function.call(arguments) {
+    let mut all = [0; 6];
+    all[..arguments.len()].copy_from_slice(arguments);
+    if let Err(exception) = function.call(&all) {
         let error = Error::internal(format!("the function '{argument}' {exception}"));
         return Err(Refusal::Failed(argument, error));
     }
