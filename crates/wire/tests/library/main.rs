@@ -1,0 +1,4 @@
+//! Tests of the crate's border.
+
+mod frame;
+mod message;
