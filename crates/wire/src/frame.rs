@@ -56,7 +56,7 @@ pub enum Kind {
     Abort = 5,
     /// A sign of life, number `sequence`; `offset` as of those that acknowledge.
     Ping = 6,
-    /// The answer to the ping of this number, with the sender's time in nanoseconds in `context`.
+    /// The answer to the ping of this number; `offset` as of those that acknowledge.
     Pong = 7,
     /// The end of the connection; the payload is a [`Failure`](crate::message::Failure) that says why.
     Bye = 8,
@@ -125,8 +125,7 @@ impl Kind {
             Kind::Done | Kind::Abort | Kind::Reply | Kind::Failure => STREAM | SEQUENCE | OFFSET,
             Kind::Data => STREAM | SEQUENCE | OFFSET | FOLLOWING,
             Kind::Credit | Kind::Ack => OFFSET,
-            Kind::Cancel | Kind::Ping => SEQUENCE | OFFSET,
-            Kind::Pong => CONTEXT | SEQUENCE | OFFSET,
+            Kind::Cancel | Kind::Ping | Kind::Pong => SEQUENCE | OFFSET,
             Kind::Bye | Kind::Hello | Kind::Welcome | Kind::Ready => 0,
         }
     }
