@@ -214,10 +214,10 @@ impl Endpoint {
             return;
         }
         let peer = connection.peer;
-        if let Some(link) = peer.and_then(|peer| self.links.get_mut(peer.0)) {
-            if link.connection == Some(id) {
-                link.heard(now);
-            }
+        if let Some(link) = peer.and_then(|peer| self.links.get_mut(peer.0))
+            && link.connection == Some(id)
+        {
+            link.heard(now);
         }
         if let Err(fault) = self.take(id, n_bytes, now) {
             self.fail(id, fault);
