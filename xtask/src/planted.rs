@@ -20,6 +20,7 @@ pub mod tree;
 
 use searches::{
     ACCOUNTING, CANCELLATION, DIFFERENTIAL, GPU, NESTING, PROPERTIES, RANGES, STUCK, SWEEP, Search,
+    WIRE,
 };
 
 /// A planted bug, and the finder that must find it.
@@ -117,6 +118,20 @@ pub const PLANTED: &[PlantedBug] = &[
     bug("kept-context", Chosen(&GPU)),
     bug("unawaited-copy", Chosen(&GPU)),
     bug("misplaced-part", Chosen(&GPU)),
+    bug("twice-run", Chosen(&WIRE)),
+    bug("lost-tail", Chosen(&WIRE)),
+    bug("kept-position", Chosen(&WIRE)),
+    bug("unaware-run", Chosen(&WIRE)),
+    bug("forgotten-session", Chosen(&WIRE)),
+    bug("endless-lease", Chosen(&WIRE)),
+    bug("unsummed-payload", Chosen(&WIRE)),
+    bug("kept-admission", Chosen(&WIRE)),
+    bug("late-answer", Chosen(&WIRE)),
+    bug("other-session", Chosen(&WIRE)),
+    bug("silent-cancel", Chosen(&WIRE)),
+    bug("spent-credit", Chosen(&WIRE)),
+    bug("single-dial", Chosen(&WIRE)),
+    bug("stale-peer", Chosen(&WIRE)),
 ];
 
 /// The result of looking for a bug.

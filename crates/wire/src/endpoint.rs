@@ -46,7 +46,7 @@ pub struct ConnectionId(pub u64);
 /// From where a connection comes, or where it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The same user on this machine, by a Unix socket. Bytes that the kernel copies need no checksums.
+    /// This machine and the same user, by a Unix socket. Bytes that the kernel copies need no checksums.
     SameUser,
     /// This machine, by its loopback network.
     Loopback,
@@ -65,7 +65,7 @@ pub trait Admission: Send + Sync + 'static {
     fn admit(&self, peer: &str, context: u64, open: &Open) -> Result<Box<dyn Landing>, Error>;
 }
 
-/// What an endpoint is.
+/// A description of an endpoint.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The name of this task.

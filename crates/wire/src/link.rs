@@ -18,7 +18,7 @@ mod streams;
 
 pub use session::{Session, Target, part};
 
-/// What a frame is taken with.
+/// Things with which a frame is taken.
 pub struct Context<'c> {
     /// The time.
     pub now: Instant,
@@ -28,7 +28,7 @@ pub struct Context<'c> {
     pub admission: &'c dyn Admission,
     /// The name of the peer.
     pub peer: &'c str,
-    /// What happens.
+    /// Events, in order.
     pub events: &'c mut Vec<Event>,
 }
 

@@ -79,7 +79,11 @@ impl Outgoing {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut slices = Vec::new();
         self.slices(0, &mut slices);
-        slices.iter().flat_map(|slice| slice.to_vec()).collect()
+        let mut bytes = Vec::with_capacity(self.len_bytes);
+        for slice in slices {
+            bytes.extend_from_slice(&slice);
+        }
+        bytes
     }
 }
 

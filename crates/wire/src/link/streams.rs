@@ -23,7 +23,7 @@ pub struct Sending {
 pub struct Receiving {
     /// The context that the sender gave.
     pub context: u64,
-    /// What it is.
+    /// Its description.
     pub open: Open,
     /// The memory that it is received into, as long as the value.
     pub landing: Box<dyn Landing>,

@@ -236,7 +236,7 @@ impl<'s> Network<'s> {
                 for pipe in 0..self.pipes.len() {
                     let tasks = self.pipes[pipe].tasks;
                     if tasks == [one, other] || tasks == [other, one] {
-                        self.break_pipe(pipe, [loud, loud]);
+                        self.break_pipe(pipe, loud);
                     }
                 }
             }
@@ -265,7 +265,7 @@ impl<'s> Network<'s> {
                         .iter()
                         .any(|end| end.process == process)
                     {
-                        self.break_pipe(pipe, [loud, loud]);
+                        self.break_pipe(pipe, loud);
                     }
                 }
                 self.at(self.now + ms(time), Step::Start(task));
@@ -390,13 +390,13 @@ impl<'s> Network<'s> {
     }
 
     /// Breaks a pipe: what is on its way is lost; ends hear of it later, or not.
-    fn break_pipe(&mut self, pipe: usize, hear: [bool; 2]) {
+    fn break_pipe(&mut self, pipe: usize, loud: bool) {
         for end in 0..2 {
             let it = &mut self.pipes[pipe].ends[end];
             it.is_broken = true;
             it.coming.clear();
             it.n_coming = 0;
-            if hear[end] && it.connection.is_some() {
+            if loud && it.connection.is_some() {
                 let delay = self.delay();
                 self.at(self.now + delay, Step::HearCut(pipe, end));
             }

@@ -120,12 +120,13 @@ impl Process {
         now: Instant,
     ) -> Process {
         let secret = secret.then(|| Secret::new(*b"sixteen bytes or more").expect("it is long"));
+        // Then those that dial are known by their names only when they come.
+        let accepts_unknown = incarnation & 2 == 0;
         let config = Config {
             name: name(task),
             incarnation,
             secret,
-            // Those that dial are known by their names only when they come.
-            accepts_unknown: incarnation % 2 == 0,
+            accepts_unknown,
             limits: limits(),
         };
         let held = Arc::new(AtomicU64::new(0));
@@ -136,7 +137,7 @@ impl Process {
                 true => Role::Dials,
                 false => Role::Answers,
             };
-            if other != task {
+            if other != task && !(accepts_unknown && role == Role::Answers) {
                 let added = endpoint.add_peer(&name(other), role, now);
                 added.expect("it is new");
             }
@@ -156,8 +157,9 @@ impl Process {
         }
     }
 
-    pub fn peer(&self, task: usize) -> PeerId {
-        self.endpoint.peer(&name(task)).expect("all are known")
+    /// Returns a task as a peer; nothing if it is not known yet.
+    pub fn peer(&self, task: usize) -> Option<PeerId> {
+        self.endpoint.peer(&name(task))
     }
 
     /// Asks a peer.
@@ -169,7 +171,9 @@ impl Process {
         now: Instant,
     ) -> Result<(), String> {
         let number = next(ledger);
-        let peer = self.peer(to);
+        let Some(peer) = self.peer(to) else {
+            return Ok(());
+        };
         let mut body = pattern(number, len);
         body[..8].copy_from_slice(&number.to_le_bytes());
         match self.endpoint.request(peer, number, vec![bytes(body)], now) {
@@ -191,7 +195,9 @@ impl Process {
         now: Instant,
     ) -> Result<(), String> {
         let number = next(ledger);
-        let peer = self.peer(to);
+        let Some(peer) = self.peer(to) else {
+            return Ok(());
+        };
         let mut value = pattern(number, len);
         // In two parts, so that chunks have bytes of both.
         let second = value.split_off(value.len() / 3);
@@ -412,6 +418,7 @@ impl Process {
             return Err(format!("{name} holds {held} bytes of values"));
         }
         for peer in reachable.iter().map(|task| self.peer(*task)) {
+            let peer = peer.ok_or_else(|| format!("{name} does not know all others"))?;
             let state = self.endpoint.state(peer);
             if state != PeerState::Live {
                 let peer = self.endpoint.name(peer);

@@ -54,7 +54,7 @@ pub enum Action {
     Replace { task: usize, ms: u64 },
 }
 
-/// What may be done to tasks.
+/// How bad a network is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weather {
     /// Nothing: everything must succeed.
