@@ -15,7 +15,7 @@ use super::schedule::{Action, Random, Schedule, Weather};
 const MAX_STEPS: u64 = 2_000_000;
 
 /// The time for which all is well in the end.
-const CALM: Duration = Duration::from_secs(90);
+const CALM: Duration = Duration::from_secs(45);
 
 /// The most bytes on their way, as the buffers of sockets have them.
 const PIPE_BYTES: usize = 256 << 10;

@@ -22,7 +22,7 @@ pub fn limits() -> Limits {
         max_admitted_bytes: 24 << 20,
         credit_bytes: 2 << 20,
         max_unacknowledged_bytes: 1 << 20,
-        join_timeout: Duration::from_secs(60),
+        join_timeout: Duration::from_secs(20),
         ..Limits::default()
     }
 }
