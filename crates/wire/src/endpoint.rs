@@ -176,6 +176,21 @@ impl Endpoint {
         self.links[peer.0].state
     }
 
+    /// Returns why a peer is not connected, or was not the last time.
+    pub fn why(&self, peer: PeerId) -> &str {
+        &self.links[peer.0].why
+    }
+
+    /// Returns the bounds.
+    pub fn limits(&self) -> &Limits {
+        &self.config.limits
+    }
+
+    /// Returns whether there is a shared secret.
+    pub fn has_secret(&self) -> bool {
+        self.config.secret.is_some()
+    }
+
     /// Returns how long the last sign of life took to a peer and back.
     pub fn round_trip(&self, peer: PeerId) -> Option<std::time::Duration> {
         self.links[peer.0].round_trip

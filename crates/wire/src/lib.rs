@@ -7,6 +7,7 @@
 //! | what happens there | [`event`] |
 //! | what a peer may take | [`limits`] |
 //! | how two tasks prove that they know the same secret | [`proof`] |
+//! | how all of this goes over Unix and TCP sockets | [`socket`] |
 //! | how bytes are handed over without a copy | [`payload`] |
 //!
 //! Nothing but sockets does input or output or reads a clock: bytes, times and random numbers are handed in.
@@ -21,6 +22,8 @@ mod link;
 pub mod message;
 pub mod payload;
 pub mod proof;
+#[cfg(target_os = "linux")]
+pub mod socket;
 
 /// Returns the checksum of a payload, as [`Header::payload_crc`](frame::Header::payload_crc) has it.
 pub fn checksum(payload: &[u8]) -> u32 {

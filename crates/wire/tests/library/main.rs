@@ -3,3 +3,5 @@
 mod frame;
 mod message;
 mod simulation;
+#[cfg(target_os = "linux")]
+mod sockets;

@@ -364,8 +364,12 @@ impl Process {
 
     /// Answers a request, if it is still wanted.
     pub fn answer(&mut self, peer: PeerId, call: CallId) -> Result<(), String> {
-        let Some(number) = self.serving.remove(&(peer, call)) else {
-            return Ok(());
+        let number = self.serving.remove(&(peer, call));
+        let Some(number) = number else {
+            // Who has not heard that nobody wants it answers all the same, and nobody may hear that.
+            let late = vec![bytes(*b"too late")];
+            let answered = self.endpoint.reply(peer, call, Ok(late));
+            return answered.map(drop).map_err(|error| error.to_string());
         };
         let reply = match number % 5 {
             0 => Err(Error::internal("it won't")),
