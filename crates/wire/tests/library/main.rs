@@ -1,5 +1,6 @@
 //! Tests of the crate's border.
 
+mod endpoint;
 mod frame;
 mod message;
 mod simulation;

@@ -210,9 +210,14 @@ impl<'s> Network<'s> {
     fn act(&mut self, action: Action) -> Result<(), String> {
         let ms = Duration::from_millis;
         match action {
-            Action::Request { from, to, len } => {
+            Action::Request {
+                from,
+                to,
+                len,
+                times,
+            } => {
                 return self.at_task(from, |process, ledger, now| {
-                    process.request(to, len, ledger, now)
+                    (0..times).try_for_each(|_| process.request(to, len, ledger, now))
                 });
             }
             Action::Send { from, to, len } => {

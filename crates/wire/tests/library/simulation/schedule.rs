@@ -30,8 +30,13 @@ impl Random {
 /// One thing that happens.
 #[derive(Clone, Copy, Debug)]
 pub enum Action {
-    /// A task asks another; `number` is the request, and says how it is answered.
-    Request { from: usize, to: usize, len: u32 },
+    /// A task asks another, several times at once.
+    Request {
+        from: usize,
+        to: usize,
+        len: u32,
+        times: u32,
+    },
     /// A task gives up what it asked last.
     Cancel { from: usize },
     /// A task sends a value.
@@ -126,6 +131,7 @@ impl Action {
                 from: task,
                 to: other,
                 len: 8 + random.below(2_000) as u32,
+                times: 1 + random.below(4) as u32,
             },
             35..40 => Action::Cancel { from: task },
             40..65 => {
