@@ -60,6 +60,9 @@ fn hello(incarnation: u128, session: u64, bound_to: u128) -> Hello {
     }
 }
 
+/// A header and its payload.
+type Frame = (Header, Vec<u8>);
+
 /// A peer that writes what it likes.
 struct Raw {
     connection: ConnectionId,
@@ -190,7 +193,7 @@ fn a_peer_that_breaks_a_rule_is_told_which_and_its_session_ends() {
     let (opened, described) = open(2, 1, 3 << 20);
     let begun = (opened, described.clone());
     let chunk = vec![0; 1 << 20];
-    let cases: Vec<(Vec<(Header, Vec<u8>)>, &str)> = vec![
+    let cases: Vec<(Vec<Frame>, &str)> = vec![
         (
             vec![(request(1, 1), vec![]), (request(1, 2), vec![])],
             "expected a request above 1, found 1",
