@@ -46,11 +46,12 @@ pub struct ConnectionId(pub u64);
 /// From where a connection comes, or where it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// This machine and the same user, by a Unix socket. Bytes that the kernel copies need no checksums.
+    /// This machine and the same user, by a Unix socket.
     SameUser,
     /// This machine, by its loopback network.
     Loopback,
-    /// A network: only with a shared secret.
+    /// A network: only with a shared secret, and with checksums of values, which those that the kernel alone copies do
+    /// without.
     Network,
 }
 

@@ -127,7 +127,7 @@ impl Connection {
     /// Queues the hello.
     pub fn say_hello(&mut self, config: &Config, link: &Link, nonce: Nonce) {
         self.nonce = nonce;
-        self.sums_data = self.origin != Origin::SameUser;
+        self.sums_data = self.origin == Origin::Network;
         let hello = Hello {
             from: config.name.clone(),
             to: link.name.clone(),

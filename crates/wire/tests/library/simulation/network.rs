@@ -551,7 +551,7 @@ impl<'s> Network<'s> {
             return;
         }
         // What the kernel copies is not summed, and comes as it was.
-        if is_rough && self.origin() != Origin::SameUser && self.random.chance(1) {
+        if is_rough && self.origin() == Origin::Network && self.random.chance(1) {
             let at = self.random.below(bytes.len() as u64) as usize;
             bytes[at] ^= 1 << self.random.below(8);
         }
