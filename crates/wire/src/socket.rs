@@ -29,7 +29,7 @@ pub use address::Address;
 use turn::{Inner, Shared};
 
 /// Who hears what happens. It is called on the thread of the sockets, which waits meanwhile: it hands over what takes
-/// time.
+/// time. A panic costs its event alone.
 pub trait Handler: Send + Sync + 'static {
     /// Takes what has happened at a peer.
     fn event(&self, peer: PeerId, event: Event);

@@ -258,9 +258,7 @@ impl Endpoint {
         };
         if is_over && link.connection.is_none_or(|current| current == id) {
             link.connection = None;
-            if !link.session.is_untouched() {
-                link.end_session(&why, PeerState::Lost);
-            }
+            link.end_session(&why, PeerState::Lost);
         }
     }
 

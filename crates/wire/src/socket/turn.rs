@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -538,7 +539,9 @@ impl Shared {
             drop(inner);
             let has_events = !events.is_empty();
             for (peer, event) in events {
-                self.handler.event(peer, event);
+                // A panic is that event's, and told by the panic hook; others wait for theirs.
+                let call = AssertUnwindSafe(|| self.handler.event(peer, event));
+                drop(catch_unwind(call));
             }
             if has_events {
                 // The handler may have changed when to wake.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tfrt_async::{Error, ErrorCode};
 use tfrt_wire::checksum;
 use tfrt_wire::endpoint::{Admission, Config, ConnectionId, Endpoint, Origin, Role, bytes};
-use tfrt_wire::event::Event;
+use tfrt_wire::event::{Event, PeerState};
 use tfrt_wire::frame::{FrameLimits, HEADER_BYTES, Header, Kind};
 use tfrt_wire::limits::Limits;
 use tfrt_wire::message::{Failure, Hello, Open, Ready, Welcome};
@@ -395,6 +395,29 @@ fn a_peer_that_comes_again_goes_on_and_one_that_was_replaced_is_stale() {
     let message = "stale incarnation: another start of this task has joined since";
     assert_eq!(refused, Err(message.to_owned()));
     assert!(!endpoint.is_closing(newer.connection));
+}
+
+#[test]
+fn a_peer_that_leaves_without_having_asked_anything_is_lost_until_it_comes_again() {
+    let mut endpoint = endpoint(None);
+    let raw = Raw::new(&mut endpoint, 5);
+    raw.meet(&mut endpoint, 1, 0).expect("it is welcome");
+    let peer = endpoint.peer(PEER).expect("it is known");
+    assert_eq!(endpoint.state(peer), PeerState::Live);
+    let last = Failure {
+        code: ErrorCode::Ok,
+        message: "it has left".to_owned(),
+    };
+    raw.say(&mut endpoint, Header::new(Kind::Bye), &last.encode());
+    assert_eq!(endpoint.state(peer), PeerState::Lost);
+    endpoint.cut(raw.connection, raw.now, "closed");
+    let error = endpoint.request(peer, 0, Vec::new(), raw.now);
+    let error = error.expect_err("it is lost");
+    assert_eq!(error.message(), "task /job:w/task:0 is lost: it has left");
+    let again = Raw::new(&mut endpoint, 7);
+    again.meet(&mut endpoint, 1, 0).expect("it is welcome");
+    assert_eq!(endpoint.state(peer), PeerState::Live);
+    assert!(endpoint.request(peer, 0, Vec::new(), again.now).is_ok());
 }
 
 #[test]

@@ -370,6 +370,35 @@ fn a_task_that_leaves_is_lost_at_once_by_its_name() {
 }
 
 #[test]
+fn a_handler_that_panics_costs_its_event_alone() {
+    let (sender, states) = channel();
+    let sender = Mutex::new(sender);
+    let handler = move |_, event| match event {
+        Event::State(PeerState::Live) => panic!("a panic that is meant"),
+        Event::Request { context, .. } => {
+            let sender = sender.lock().expect("nobody panics with it");
+            sender.send(context).expect("the test waits for it");
+        }
+        _ => {}
+    };
+    let config = Config {
+        name: "/job:w/task:1".to_owned(),
+        incarnation: new_incarnation().expect("there are random numbers"),
+        secret: None,
+        accepts_unknown: true,
+        limits: Limits::default(),
+    };
+    let server = Sockets::start(config, Arc::new(Memory), Arc::new(handler));
+    let server = server.expect("the system has room");
+    let address = server.listen(&tcp()).expect("it listens");
+    let one = task("/job:w/task:0", Options::default());
+    let peer = one.sockets.add_peer("/job:w/task:1", Some(address));
+    let asked = one.sockets.request(peer.expect("it is new"), 9, Vec::new());
+    asked.expect("it is taken");
+    assert_eq!(states.recv_timeout(PATIENCE), Ok(9));
+}
+
+#[test]
 fn values_that_are_not_taken_are_refused_with_the_reason() {
     let ((one, to_other), (_other, _)) = pair(&path("refused"), Default::default());
     let part = bytes(pattern(3_000_000));

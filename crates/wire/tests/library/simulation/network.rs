@@ -263,6 +263,16 @@ impl<'s> Network<'s> {
                 let Some(process) = self.current[task].take() else {
                     return Ok(());
                 };
+                let is_paused = self.paused_until[process] > self.now;
+                if loud && time % 2 == 0 && !is_paused {
+                    // It leaves, and says so.
+                    let leaving = self.processes[process].as_mut();
+                    leaving.expect("it runs").endpoint.leave();
+                    self.pump(process)?;
+                    self.processes[process] = None;
+                    self.at(self.now + ms(time), Step::Start(task));
+                    return Ok(());
+                }
                 self.processes[process] = None;
                 for pipe in 0..self.pipes.len() {
                     if self.pipes[pipe]
