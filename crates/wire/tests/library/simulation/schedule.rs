@@ -123,8 +123,11 @@ impl Action {
             Weather::Rough => 85,
             Weather::Storm => 100,
         };
-        let ms = [10, 500, 4_000, 15_000][random.below(4) as usize];
-        let ms = 1 + random.below(ms);
+        let ms = match random.below(5) {
+            // About as long as a lease, which ends on one side before it does on the other.
+            0 => 9_000 + random.below(5_000),
+            kind => 1 + random.below([10, 500, 4_000, 15_000][kind as usize - 1]),
+        };
         let loud = random.chance(60);
         match random.below(n) {
             0..35 => Action::Request {
