@@ -6,7 +6,7 @@ use std::io::IoSlice;
 use std::ops::Range;
 use std::sync::Arc;
 
-use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+use zerocopy::FromZeros;
 
 use crate::frame::{HEADER_BYTES, Header};
 
@@ -137,25 +137,32 @@ impl fmt::Debug for dyn Landing {
 /// assert_eq!((memory.bytes().len(), memory.bytes().as_ptr() as usize % 64), (100, 0));
 /// ```
 pub struct AlignedBytes {
-    lines: Vec<Line>,
+    // Memory that asks the system for no alignment, since that gives zeros without writing them.
+    bytes: Vec<u8>,
+    // Invariant: `begin + len_bytes <= bytes.len()`, and `bytes[begin]` is aligned.
+    begin: usize,
     len_bytes: usize,
 }
 
-#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C, align(64))]
-struct Line([u8; 64]);
+/// The alignment of that memory.
+const ALIGN: usize = 64;
 
 impl AlignedBytes {
     /// Returns memory of this length, all zeros; nothing if there is none.
     pub fn new(len_bytes: usize) -> Option<AlignedBytes> {
-        let lines = Line::new_vec_zeroed(len_bytes.div_ceil(64)).ok()?;
-        Some(AlignedBytes { lines, len_bytes })
+        let bytes = u8::new_vec_zeroed(len_bytes.checked_add(ALIGN)?).ok()?;
+        let begin = bytes.as_ptr().addr().wrapping_neg() % ALIGN;
+        Some(AlignedBytes {
+            bytes,
+            begin,
+            len_bytes,
+        })
     }
 }
 
 impl Landing for AlignedBytes {
     fn bytes(&mut self) -> &mut [u8] {
-        &mut self.lines.as_mut_bytes()[..self.len_bytes]
+        &mut self.bytes[self.begin..][..self.len_bytes]
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any + Send> {
@@ -165,6 +172,6 @@ impl Landing for AlignedBytes {
 
 impl AsRef<[u8]> for AlignedBytes {
     fn as_ref(&self) -> &[u8] {
-        &self.lines.as_bytes()[..self.len_bytes]
+        &self.bytes[self.begin..][..self.len_bytes]
     }
 }
