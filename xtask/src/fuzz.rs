@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::steps::{Steps, cargo, root, succeeds};
 
 /// All targets; `crates/fuzz` says what they check.
-pub const TARGETS: [&str; 8] = [
+pub const TARGETS: [&str; 9] = [
     "parse",
     "round_trip",
     "open",
@@ -17,6 +17,7 @@ pub const TARGETS: [&str; 8] = [
     "import",
     "decode",
     "execute",
+    "wire",
     "capi",
 ];
 

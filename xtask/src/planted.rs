@@ -20,7 +20,7 @@ pub mod tree;
 
 use searches::{
     ACCOUNTING, CANCELLATION, COLLECTIVES, DIFFERENTIAL, GPU, NESTING, PROPERTIES, RANGES, STUCK,
-    SWEEP, Search,
+    SWEEP, Search, WIRE,
 };
 
 /// A planted bug, and the finder that must find it.
@@ -72,6 +72,7 @@ pub const PLANTED: &[PlantedBug] = &[
     bug("lost-waiter", Tests("tfrt-async")),
     bug("order-of-names", Tests("tfrt-tensor")),
     bug("kept-generation", Tests("tfrt-capi")),
+    bug("other-session", Tests("tfrt-wire")),
     bug("leak", Asan("tfrt-async", "")),
     bug("short-block", Asan("tfrt-async", "")),
     bug("read-past-end", Asan("tfrt-host", "buffer::")),
@@ -126,6 +127,19 @@ pub const PLANTED: &[PlantedBug] = &[
     bug("first-is-right", Chosen(&COLLECTIVES)),
     bug("dropped-early", Chosen(&COLLECTIVES)),
     bug("unfinished-nan", Chosen(&COLLECTIVES)),
+    bug("twice-run", Chosen(&WIRE)),
+    bug("lost-tail", Chosen(&WIRE)),
+    bug("kept-position", Chosen(&WIRE)),
+    bug("unaware-run", Chosen(&WIRE)),
+    bug("forgotten-session", Chosen(&WIRE)),
+    bug("endless-lease", Chosen(&WIRE)),
+    bug("unsummed-payload", Chosen(&WIRE)),
+    bug("kept-admission", Chosen(&WIRE)),
+    bug("late-answer", Chosen(&WIRE)),
+    bug("silent-cancel", Chosen(&WIRE)),
+    bug("spent-credit", Chosen(&WIRE)),
+    bug("single-dial", Chosen(&WIRE)),
+    bug("stale-peer", Chosen(&WIRE)),
 ];
 
 /// The result of looking for a bug.

@@ -9,6 +9,7 @@
 //! | [`models::import`] | a file | refused with a reason, or a module whose text is read as the same |
 //! | [`values::decode`] | an encoded value | refused, or written and read again to the same bytes |
 //! | [`execute::execute`] | choices | programs do what the oracle says, after passes too |
+//! | [`wire::frames`] | what a peer sends | refused, or written and read again to the same bytes; a link holds no more than it admits |
 //! | [`plugin::capi`] | a kernel's calls | each is done, or a fault that names the function; nothing is left |
 //!
 //! Each function panics if its property is broken, and returns otherwise; programs
@@ -37,6 +38,7 @@ pub mod seeds;
 pub mod text;
 pub mod values;
 pub mod walk;
+pub mod wire;
 
 /// A fuzzing target: a property and its name.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +50,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target {
         name: "parse",
         check: text::parse,
@@ -76,6 +78,10 @@ pub const TARGETS: [Target; 8] = [
     Target {
         name: "execute",
         check: execute::execute,
+    },
+    Target {
+        name: "wire",
+        check: wire::frames,
     },
     Target {
         name: "capi",

@@ -101,6 +101,15 @@ pub static COLLECTIVES: Search = Search {
     seconds: 300,
 };
 
+/// Tasks on a simulated network that draws delays, cuts and restarts.
+pub static WIRE: Search = Search {
+    method: "simulated network",
+    tests: &["-p", "tfrt-wire", "--test", "library"],
+    filter: &["schedules"],
+    variable: Some(("TFRT_WIRE_SEEDS", "0:200")),
+    seconds: 600,
+};
+
 /// Tensors in any layout against the definition of each operation.
 pub static PROPERTIES: Search = Search {
     method: "property tests: tensors",

@@ -1,0 +1,575 @@
+//! [`Endpoint`]: one task among others: its peers, and the connections to them, without input and output.
+//!
+//! Who drives it opens and closes connections, moves bytes and hands in times and random numbers:
+//!
+//! | When | Call |
+//! | --- | --- |
+//! | a peer is to be dialled ([`Endpoint::to_dial`]), and was | [`Endpoint::dialed`], or [`Endpoint::dial_failed`] |
+//! | somebody has dialled | [`Endpoint::accepted`] |
+//! | bytes come: they are put into [`Endpoint::space`] | [`Endpoint::filled`] |
+//! | [`Endpoint::take_changed`] names a connection | [`Endpoint::next_frame`], until there is none |
+//! | all of that is written and [`Endpoint::is_closing`] | the connection is closed, and [`Endpoint::cut`] called |
+//! | a connection has broken | [`Endpoint::cut`] |
+//! | [`Endpoint::next_deadline`] has come | [`Endpoint::tick`] |
+//! | any of these was called | [`Endpoint::take_events`] |
+//!
+//! A handshake is `hello`, `welcome`, `ready`, `ready`; until it is done nothing of the peer changes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tfrt_async::Error;
+
+use crate::event::{CallId, Event, PeerState};
+use crate::limits::Limits;
+use crate::link::{Link, part};
+use crate::message::{Failure, Nonce, Open, name_fault};
+use crate::payload::{Landing, Outgoing, Part, len_bytes};
+use crate::proof::Secret;
+
+mod connection;
+mod handshake;
+
+pub use crate::link::Role;
+use connection::Connection;
+
+/// The number of a peer of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PeerId(pub(crate) usize);
+
+/// The number of a connection, which is never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnectionId(pub u64);
+
+/// From where a connection comes, or where it leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// This machine and the same user, by a Unix socket.
+    SameUser,
+    /// This machine, by its loopback network.
+    Loopback,
+    /// A network: only with a shared secret, and with checksums of values, which those that the kernel alone copies do
+    /// without.
+    Network,
+}
+
+/// Who says whether values of peers are taken, and into which memory. It is asked while the endpoint is locked, so it
+/// must not call that.
+pub trait Admission: Send + Sync + 'static {
+    /// Returns memory for a value, as long as it will be.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which the value is not taken, which the sender is told.
+    fn admit(&self, peer: &str, context: u64, open: &Open) -> Result<Box<dyn Landing>, Error>;
+}
+
+/// A description of an endpoint.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The name of this task.
+    pub name: String,
+    /// The incarnation of this process: random, and not 0.
+    pub incarnation: u128,
+    /// The secret that all tasks share.
+    pub secret: Option<Secret>,
+    /// Whether tasks may join that nobody has named before.
+    pub accepts_unknown: bool,
+    /// The bounds.
+    pub limits: Limits,
+}
+
+/// One task among others.
+pub struct Endpoint {
+    config: Config,
+    admission: Arc<dyn Admission>,
+    links: Vec<Link>,
+    by_name: HashMap<String, PeerId>,
+    dialing: BTreeMap<PeerId, Dialing>,
+    connections: BTreeMap<ConnectionId, Connection>,
+    n_connections: u64,
+    changed: BTreeSet<ConnectionId>,
+    events: Vec<(PeerId, Event)>,
+}
+
+/// The attempts to reach a peer.
+struct Dialing {
+    /// When to try next; none while a connection is there or on its way.
+    at: Option<Instant>,
+    n_failed: u32,
+}
+
+impl Endpoint {
+    /// Returns an endpoint without peers.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if name or incarnation are none.
+    pub fn new(config: Config, admission: Arc<dyn Admission>) -> Result<Endpoint, Error> {
+        check_name(&config.name)?;
+        if config.incarnation == 0 {
+            return Err(Error::invalid_argument(
+                "expected an incarnation above 0, found 0",
+            ));
+        }
+        Ok(Endpoint {
+            config,
+            admission,
+            links: Vec::new(),
+            by_name: HashMap::new(),
+            dialing: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            n_connections: 0,
+            changed: BTreeSet::new(),
+            events: Vec::new(),
+        })
+    }
+
+    /// Adds a peer, by its name. Of two tasks, one dials and the other answers.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if it has no name, or that of this task; `AlreadyExists` if it is there.
+    pub fn add_peer(&mut self, name: &str, role: Role, now: Instant) -> Result<PeerId, Error> {
+        check_name(name)?;
+        if name == self.config.name {
+            return Err(Error::invalid_argument(format!(
+                "expected the name of another task, found {name}"
+            )));
+        }
+        if self.by_name.contains_key(name) {
+            let message = format!("expected a new task, found {name}, which is there");
+            return Err(Error::new(tfrt_async::ErrorCode::AlreadyExists, message));
+        }
+        Ok(self.insert(name, role, now))
+    }
+
+    fn insert(&mut self, name: &str, role: Role, now: Instant) -> PeerId {
+        let peer = PeerId(self.links.len());
+        self.links.push(Link::new(name.to_owned(), role, now));
+        self.by_name.insert(name.to_owned(), peer);
+        if role == Role::Dials {
+            let (at, n_failed) = (Some(now), 0);
+            self.dialing.insert(peer, Dialing { at, n_failed });
+        }
+        peer
+    }
+
+    /// Returns the peer of a name.
+    pub fn peer(&self, name: &str) -> Option<PeerId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Returns all peers.
+    pub fn peers(&self) -> impl Iterator<Item = PeerId> + use<> {
+        (0..self.links.len()).map(PeerId)
+    }
+
+    /// Returns the name of a peer.
+    pub fn name(&self, peer: PeerId) -> &str {
+        &self.links[peer.0].name
+    }
+
+    /// Returns the state of a peer.
+    pub fn state(&self, peer: PeerId) -> PeerState {
+        self.links[peer.0].state
+    }
+
+    /// Returns why a peer is not connected, or was not the last time.
+    pub fn why(&self, peer: PeerId) -> &str {
+        &self.links[peer.0].why
+    }
+
+    /// Returns the bounds.
+    pub fn limits(&self) -> &Limits {
+        &self.config.limits
+    }
+
+    /// Returns whether there is a shared secret.
+    pub fn has_secret(&self) -> bool {
+        self.config.secret.is_some()
+    }
+
+    /// Returns how long the last sign of life took to a peer and back.
+    pub fn round_trip(&self, peer: PeerId) -> Option<std::time::Duration> {
+        self.links[peer.0].round_trip
+    }
+
+    /// Returns the bytes that are held for a peer: messages that it has not acknowledged, and values on their way to us.
+    pub fn held_bytes(&self, peer: PeerId) -> u64 {
+        self.links[peer.0].session.held_bytes()
+    }
+
+    /// Sends a request to a peer and returns its id. A [`Reply`](Event::Reply) or [`Failed`](Event::Failed) of this id
+    /// follows, once, unless it is cancelled.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if the peer is lost, `ResourceExhausted` if too much waits for it, `InvalidArgument` if the request
+    /// is too long.
+    pub fn request(
+        &mut self,
+        peer: PeerId,
+        context: u64,
+        body: Vec<Part>,
+        now: Instant,
+    ) -> Result<u64, Error> {
+        self.check_message(peer, &body)?;
+        let link = &mut self.links[peer.0];
+        link.check_reachable(now)?;
+        let id = link.next_request + 1;
+        let limits = &self.config.limits;
+        link.session.request(id, context, body, limits)?;
+        link.next_request = id;
+        self.note(peer);
+        Ok(id)
+    }
+
+    fn check_message(&self, peer: PeerId, body: &[Part]) -> Result<(), Error> {
+        let theirs = self.links[peer.0].max_message_bytes;
+        let most = self.config.limits.max_message_bytes.min(theirs);
+        let found = len_bytes(body);
+        if found > most as usize {
+            return Err(Error::invalid_argument(format!(
+                "expected a message of at most {most} bytes, found {found}"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Answers a request of a peer. Returns whether the answer is still of use; it is not if the session is over.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the answer is too long; then the request is not answered.
+    pub fn reply(
+        &mut self,
+        peer: PeerId,
+        call: CallId,
+        reply: Result<Vec<Part>, Error>,
+    ) -> Result<bool, Error> {
+        if let Ok(body) = &reply {
+            self.check_message(peer, body)?;
+        }
+        let link = &mut self.links[peer.0];
+        let reply = reply.map_err(|error| Failure::from(&error));
+        let is_of_use = link.session.epoch == call.epoch && link.session.reply(call.id, reply);
+        self.note(peer);
+        Ok(is_of_use)
+    }
+
+    /// Gives up requests to a peer: nothing follows for them, whatever the peer does.
+    pub fn cancel(&mut self, peer: PeerId, ids: &[u64]) {
+        self.links[peer.0].session.cancel(ids);
+        self.note(peer);
+    }
+
+    /// Sends a value to a peer and returns its id. [`Sent`](Event::Sent) or [`SendFailed`](Event::SendFailed) follows,
+    /// once, unless it is aborted.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if the peer is lost, `ResourceExhausted` if too much is on its way, `InvalidArgument` if key or name
+    /// of the codec are too long.
+    pub fn send(
+        &mut self,
+        peer: PeerId,
+        context: u64,
+        key: &[u8],
+        codec: &str,
+        parts: Vec<Part>,
+        now: Instant,
+    ) -> Result<u64, Error> {
+        let too_long = |what: &str, most: usize, found: usize| {
+            let message = format!("expected {what} of at most {most} bytes, found {found}");
+            Err(Error::invalid_argument(message))
+        };
+        if key.len() > Open::MAX_KEY_BYTES {
+            return too_long("a key", Open::MAX_KEY_BYTES, key.len());
+        }
+        if codec.len() > 1 << 10 {
+            return too_long("a name of a codec", 1 << 10, codec.len());
+        }
+        let open = Open {
+            key: key.to_vec(),
+            codec: codec.to_owned(),
+            total_bytes: len_bytes(&parts) as u64,
+        };
+        let link = &mut self.links[peer.0];
+        link.check_reachable(now)?;
+        let stream = link.new_stream();
+        let limits = &self.config.limits;
+        link.session.send(stream, context, &open, parts, limits)?;
+        self.note(peer);
+        Ok(stream)
+    }
+
+    /// Gives up a value that is being sent: nothing follows for it. Returns whether it was on its way.
+    pub fn abort(&mut self, peer: PeerId, stream: u64, why: &Error) -> bool {
+        let session = &mut self.links[peer.0].session;
+        let was_known = session.abort(stream, &Failure::from(why));
+        self.note(peer);
+        was_known
+    }
+
+    /// Returns what has happened since the last call, in order.
+    pub fn take_events(&mut self) -> Vec<(PeerId, Event)> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Returns the connections that may have something to write, or are to be closed.
+    pub fn take_changed(&mut self) -> BTreeSet<ConnectionId> {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Returns the peers that are to be dialled now. Each is to be answered by [`dialed`](Self::dialed) or
+    /// [`dial_failed`](Self::dial_failed).
+    pub fn to_dial(&mut self, now: Instant) -> Vec<PeerId> {
+        let mut peers = Vec::new();
+        for (peer, dialing) in &mut self.dialing {
+            if dialing.at.take_if(|at| *at <= now).is_some() {
+                peers.push(*peer);
+            }
+        }
+        peers
+    }
+
+    /// Hears that a peer can't be reached.
+    pub fn dial_failed(&mut self, peer: PeerId, now: Instant, why: &str) {
+        let link = &mut self.links[peer.0];
+        if link.connection.is_none() {
+            link.why = why.to_owned();
+        }
+        self.dial_later(peer, now);
+    }
+
+    fn dial_later(&mut self, peer: PeerId, now: Instant) {
+        let Some(dialing) = self.dialing.get_mut(&peer) else {
+            return;
+        };
+        let wait = std::time::Duration::from_millis(50) * (1 << dialing.n_failed.min(10));
+        let wait = match dialing.n_failed {
+            0 => std::time::Duration::ZERO,
+            _ => wait.min(self.config.limits.max_redial),
+        };
+        dialing.n_failed = dialing.n_failed.saturating_add(1);
+        dialing.at = Some(now + wait);
+    }
+
+    /// Hears that a peer was dialled; `nonce` are new random bytes.
+    ///
+    /// # Errors
+    ///
+    /// `PermissionDenied` if the peer is on a network and there is no secret.
+    pub fn dialed(
+        &mut self,
+        peer: PeerId,
+        origin: Origin,
+        nonce: Nonce,
+        now: Instant,
+    ) -> Result<ConnectionId, Error> {
+        if let Err(error) = self.check_origin(origin) {
+            self.dial_failed(peer, now, error.message());
+            return Err(error);
+        }
+        let id = self.new_connection_id();
+        let mut connection = Connection::new(Some(peer), origin, now);
+        connection.say_hello(&self.config, &self.links[peer.0], nonce);
+        self.connections.insert(id, connection);
+        self.changed.insert(id);
+        Ok(id)
+    }
+
+    /// Hears that somebody has dialled; `nonce` are new random bytes.
+    ///
+    /// # Errors
+    ///
+    /// `PermissionDenied` if it comes from a network and there is no secret, `ResourceExhausted` if there are too many
+    /// connections.
+    pub fn accepted(
+        &mut self,
+        origin: Origin,
+        nonce: Nonce,
+        now: Instant,
+    ) -> Result<ConnectionId, Error> {
+        self.check_origin(origin)?;
+        let limits = &self.config.limits;
+        let is_full = |most: usize, found: usize, what: &str| {
+            let message = format!("expected fewer than {most} {what}, found {found}");
+            Err(Error::resource_exhausted(message))
+        };
+        let n = self.connections.len();
+        if n >= limits.max_connections {
+            return is_full(limits.max_connections, n, "connections");
+        }
+        let connections = self.connections.values();
+        let n = connections.filter(|it| !it.is_live()).count();
+        if n >= limits.max_handshakes {
+            return is_full(limits.max_handshakes, n, "handshakes");
+        }
+        let id = self.new_connection_id();
+        let mut connection = Connection::new(None, origin, now);
+        connection.nonce = nonce;
+        self.connections.insert(id, connection);
+        Ok(id)
+    }
+
+    fn check_origin(&self, origin: Origin) -> Result<(), Error> {
+        if origin == Origin::Network && self.config.secret.is_none() {
+            return Err(Error::new(
+                tfrt_async::ErrorCode::PermissionDenied,
+                "expected a shared secret for connections other than of this machine, found none",
+            ));
+        }
+        Ok(())
+    }
+
+    fn new_connection_id(&mut self) -> ConnectionId {
+        self.n_connections += 1;
+        ConnectionId(self.n_connections)
+    }
+
+    /// Returns the next frame to write on a connection.
+    pub fn next_frame(&mut self, id: ConnectionId, now: Instant) -> Option<Outgoing> {
+        let connection = self.connections.get_mut(&id)?;
+        if let Some(frame) = connection.queue.pop_front() {
+            return Some(frame);
+        }
+        let link = &mut self.links[connection.peer?.0];
+        if connection.closing.is_some() || link.connection != Some(id) {
+            return None;
+        }
+        // A ping that waited in vain for the socket is no measure of the way.
+        let low = self.config.incarnation as u64;
+        link.next(now, low, connection.sums_data)
+    }
+
+    /// Returns whether a connection is to be closed once all is written.
+    pub fn is_closing(&self, id: ConnectionId) -> bool {
+        let connection = self.connections.get(&id);
+        connection.is_none_or(|connection| connection.closing.is_some())
+    }
+
+    /// Hears that a connection is gone.
+    pub fn cut(&mut self, id: ConnectionId, now: Instant, why: &str) {
+        let Some(connection) = self.connections.remove(&id) else {
+            return;
+        };
+        self.changed.remove(&id);
+        let Some(peer) = connection.peer else { return };
+        let why = connection.closing.as_deref().unwrap_or(why);
+        let link = &mut self.links[peer.0];
+        if link.connection == Some(id) {
+            link.disconnected(why);
+        } else if link.connection.is_none() && connection.is_ours {
+            link.why = why.to_owned();
+        }
+        if connection.is_ours {
+            self.dial_later(peer, now);
+        }
+        self.note(peer);
+    }
+
+    /// Lets time pass: signs of life, peers that are lost, handshakes that take too long.
+    pub fn tick(&mut self, now: Instant) {
+        let limits = &self.config.limits;
+        let mut closing = Vec::new();
+        for link in &mut self.links {
+            if let (Some(why), Some(id)) = (link.tick(now, limits), link.connection) {
+                closing.push((id, why));
+            }
+        }
+        for (id, connection) in &self.connections {
+            let is_late = now >= connection.since + limits.hello_timeout;
+            if is_late && !connection.is_live() && connection.closing.is_none() {
+                let timeout = limits.hello_timeout;
+                closing.push((*id, format!("the handshake took more than {timeout:?}")));
+            }
+        }
+        for (id, why) in closing {
+            self.close(id, why);
+        }
+        for peer in self.peers() {
+            self.note(peer);
+        }
+    }
+
+    /// Returns the time at which [`tick`](Self::tick) or [`to_dial`](Self::to_dial) has something to do.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let limits = &self.config.limits;
+        let links = self
+            .links
+            .iter()
+            .filter_map(|link| link.next_deadline(limits));
+        let dials = self.dialing.values().filter_map(|dialing| dialing.at);
+        let handshakes = self.connections.values();
+        let handshakes = handshakes.filter(|it| !it.is_live() && it.closing.is_none());
+        let handshakes = handshakes.map(|it| it.since + limits.hello_timeout);
+        links.chain(dials).chain(handshakes).min()
+    }
+
+    /// Says to all peers that this task leaves: their sessions end at once. Connections are to be closed.
+    pub fn leave(&mut self) {
+        let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
+        self.dialing.clear();
+        for id in ids {
+            self.refuse(
+                id,
+                &Failure {
+                    code: tfrt_async::ErrorCode::Ok,
+                    message: "it has left".to_owned(),
+                },
+            );
+        }
+    }
+
+    /// Closes a connection without a word.
+    fn close(&mut self, id: ConnectionId, why: String) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.closing.get_or_insert(why);
+            connection.queue.clear();
+            self.changed.insert(id);
+        }
+    }
+
+    /// Closes a connection and says why.
+    fn refuse(&mut self, id: ConnectionId, failure: &Failure) {
+        let low = self.config.incarnation as u64;
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.say_bye(low, failure);
+            self.changed.insert(id);
+        }
+    }
+
+    /// Collects what has happened at a peer.
+    fn note(&mut self, peer: PeerId) {
+        let link = &mut self.links[peer.0];
+        let events = link.events.drain(..).map(|event| (peer, event));
+        self.events.extend(events);
+        self.changed.extend(link.connection);
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    match name_fault(name) {
+        Some(fault) => Err(Error::invalid_argument(fault)),
+        None => Ok(()),
+    }
+}
+
+/// Returns bytes as a part.
+pub fn bytes(bytes: impl Into<Vec<u8>>) -> Part {
+    part(bytes.into())
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let peers = self.links.iter().map(|link| (&link.name, link.state));
+        f.debug_struct("Endpoint")
+            .field("name", &self.config.name)
+            .field("peers", &Vec::from_iter(peers))
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,269 @@
+//! [`Sockets`]: an [`Endpoint`] on Unix and TCP sockets.
+//!
+//! One thread waits for all sockets of an endpoint by `epoll`, however many peers there are, and sleeps while nothing
+//! comes; it is the only one that calls the [`Handler`]. Who sends something writes it on its own thread as far as the
+//! socket has room, so that a short message wakes nobody; the rest is the other thread's. Bytes of values are read into
+//! the memory that was admitted for them, and written from where they are.
+//!
+//! An executor of futures would bring its threads and its own timers for what is one loop here.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, epoll, eventfd};
+use rustix::rand::{GetRandomFlags, getrandom};
+use tfrt_async::Error;
+
+use crate::endpoint::{Admission, Config, Endpoint, PeerId, Role};
+use crate::event::{CallId, Event, PeerState};
+use crate::message::Nonce;
+use crate::payload::Part;
+
+mod address;
+mod open;
+mod turn;
+
+pub use address::Address;
+use turn::{Inner, Shared};
+
+/// Who hears what happens. It is called on the thread of the sockets, which waits meanwhile: it hands over what takes
+/// time. A panic costs its event alone.
+pub trait Handler: Send + Sync + 'static {
+    /// Takes what has happened at a peer.
+    fn event(&self, peer: PeerId, event: Event);
+}
+
+impl<F: Fn(PeerId, Event) + Send + Sync + 'static> Handler for F {
+    fn event(&self, peer: PeerId, event: Event) {
+        self(peer, event);
+    }
+}
+
+/// A task among others, on sockets. Dropping it says to all peers that it leaves.
+pub struct Sockets {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Returns a new incarnation.
+///
+/// # Errors
+///
+/// `Internal` if the system has no random numbers.
+pub fn new_incarnation() -> Result<u128, Error> {
+    let bytes: Nonce = random()?;
+    let half: [u8; 16] = std::array::from_fn(|index| bytes[index]);
+    Ok(u128::from_le_bytes(half).max(1))
+}
+
+pub(crate) fn random() -> Result<Nonce, Error> {
+    let mut bytes = [0; 32];
+    match getrandom(&mut bytes[..], GetRandomFlags::empty()) {
+        Ok(32) => Ok(bytes),
+        Ok(n) => Err(Error::internal(format!(
+            "expected 32 random bytes, found {n}"
+        ))),
+        Err(error) => Err(Error::internal(format!("no random numbers: {error}"))),
+    }
+}
+
+impl Sockets {
+    /// Starts an endpoint, which listens nowhere and knows nobody.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` as [`Endpoint::new`], `Unavailable` if the system refuses a thread or descriptors.
+    pub fn start(
+        config: Config,
+        admission: Arc<dyn Admission>,
+        handler: Arc<dyn Handler>,
+    ) -> Result<Sockets, Error> {
+        let refused = |error: io::Error| {
+            Error::unavailable(format!("the system refuses what sockets need: {error}"))
+        };
+        let endpoint = Endpoint::new(config, admission)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC);
+        let epoll = epoll.map_err(|error| refused(error.into()))?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let wake = wake.map_err(|error| refused(error.into()))?;
+        epoll::add(
+            &epoll,
+            &wake,
+            epoll::EventData::new_u64(turn::WAKE),
+            epoll::EventFlags::IN,
+        )
+        .map_err(|error| refused(error.into()))?;
+        let inner = Mutex::new(Inner::new(endpoint));
+        let shared = Arc::new(Shared {
+            inner,
+            epoll,
+            wake,
+            handler,
+        });
+        let builder = std::thread::Builder::new().name("tfrt-wire".to_owned());
+        let of_thread = shared.clone();
+        let thread = builder.spawn(move || of_thread.run()).map_err(refused)?;
+        Ok(Sockets {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// Listens at an address, and returns it with its port.
+    ///
+    /// # Errors
+    ///
+    /// `PermissionDenied` if others than this machine can reach it and there is no secret, `Unavailable` if the system
+    /// refuses it.
+    pub fn listen(&self, address: &Address) -> Result<Address, Error> {
+        let mut inner = self.shared.lock();
+        open::check_listener(address, inner.endpoint.has_secret())?;
+        let (fd, address) = open::listener(address)?;
+        inner.add_listener(&self.shared.epoll, fd, &address)?;
+        Ok(address)
+    }
+
+    /// Adds a peer: one with an address is dialled, one without dials.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoint::add_peer`].
+    pub fn add_peer(&self, name: &str, address: Option<Address>) -> Result<PeerId, Error> {
+        let mut inner = self.shared.lock();
+        let role = match address {
+            Some(_) => Role::Dials,
+            None => Role::Answers,
+        };
+        let peer = inner.endpoint.add_peer(name, role, Instant::now())?;
+        inner
+            .addresses
+            .extend(address.map(|address| (peer, address)));
+        self.shared.flushed(inner);
+        Ok(peer)
+    }
+
+    /// Returns the peer of a name.
+    pub fn peer(&self, name: &str) -> Option<PeerId> {
+        self.shared.lock().endpoint.peer(name)
+    }
+
+    /// Returns the name of a peer.
+    pub fn name(&self, peer: PeerId) -> String {
+        self.shared.lock().endpoint.name(peer).to_owned()
+    }
+
+    /// Returns the state of a peer.
+    pub fn state(&self, peer: PeerId) -> PeerState {
+        self.shared.lock().endpoint.state(peer)
+    }
+
+    /// Returns why a peer is not connected, or was not the last time.
+    pub fn why(&self, peer: PeerId) -> String {
+        self.shared.lock().endpoint.why(peer).to_owned()
+    }
+
+    /// Returns how long the last sign of life took to a peer and back.
+    pub fn round_trip(&self, peer: PeerId) -> Option<Duration> {
+        self.shared.lock().endpoint.round_trip(peer)
+    }
+
+    /// Sends a request, as [`Endpoint::request`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn request(&self, peer: PeerId, context: u64, body: Vec<Part>) -> Result<u64, Error> {
+        let mut inner = self.shared.lock();
+        let id = inner
+            .endpoint
+            .request(peer, context, body, Instant::now())?;
+        self.shared.flushed(inner);
+        Ok(id)
+    }
+
+    /// Answers a request, as [`Endpoint::reply`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn reply(
+        &self,
+        peer: PeerId,
+        call: CallId,
+        reply: Result<Vec<Part>, Error>,
+    ) -> Result<bool, Error> {
+        let mut inner = self.shared.lock();
+        let is_of_use = inner.endpoint.reply(peer, call, reply)?;
+        self.shared.flushed(inner);
+        Ok(is_of_use)
+    }
+
+    /// Gives up requests, as [`Endpoint::cancel`].
+    pub fn cancel(&self, peer: PeerId, ids: &[u64]) {
+        let mut inner = self.shared.lock();
+        inner.endpoint.cancel(peer, ids);
+        self.shared.flushed(inner);
+    }
+
+    /// Sends a value, as [`Endpoint::send`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn send(
+        &self,
+        peer: PeerId,
+        context: u64,
+        key: &[u8],
+        codec: &str,
+        parts: Vec<Part>,
+    ) -> Result<u64, Error> {
+        let mut inner = self.shared.lock();
+        let now = Instant::now();
+        let stream = inner.endpoint.send(peer, context, key, codec, parts, now)?;
+        self.shared.flushed(inner);
+        Ok(stream)
+    }
+
+    /// Gives up a value, as [`Endpoint::abort`].
+    pub fn abort(&self, peer: PeerId, stream: u64, why: &Error) -> bool {
+        let mut inner = self.shared.lock();
+        let was_known = inner.endpoint.abort(peer, stream, why);
+        self.shared.flushed(inner);
+        was_known
+    }
+
+    /// Breaks the connection to a peer, as a network does: what was on its way is sent again. For tests.
+    pub fn break_connection(&self, peer: PeerId) {
+        let mut inner = self.shared.lock();
+        inner.break_connection(peer);
+        drop(inner);
+        self.shared.wake();
+    }
+}
+
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        let mut inner = self.shared.lock();
+        inner.endpoint.leave();
+        inner.is_stopped = true;
+        drop(inner);
+        self.shared.wake();
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        // The handler may hold the last handle.
+        if thread.thread().id() != std::thread::current().id() {
+            drop(thread.join());
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Whoever panics with it has asked for what does not exist, and changed nothing.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

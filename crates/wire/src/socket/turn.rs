@@ -1,0 +1,582 @@
+//! The loop of the thread that waits for sockets: a turn takes what has come, writes what can be written, dials, closes,
+//! and hands over what has happened.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendFlags, Shutdown, sendmsg, shutdown, sockopt};
+use tfrt_async::Error;
+
+use super::{Address, Handler, open, random};
+use crate::endpoint::{ConnectionId, Endpoint, PeerId};
+use crate::payload::Outgoing;
+
+/// The token of the descriptor that wakes the thread.
+pub(super) const WAKE: u64 = 0;
+
+/// The most bytes of one connection in a turn, so that others have theirs.
+const TURN_BYTES: usize = 4 << 20;
+
+/// The most bytes that a thread writes that sends something.
+const OWN_BYTES: usize = 1 << 20;
+
+/// The most frames, and about the most slices, that are written together.
+const MAX_FRAMES: usize = 16;
+
+/// The time for which a connection that is closed may still read what was said last.
+const LINGER: Duration = Duration::from_millis(500);
+
+/// The most of those.
+const MAX_LINGERING: usize = 64;
+
+/// The time for which nothing is accepted after the system has refused it.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The endpoint and its sockets, shared by the thread that waits and those that send.
+pub struct Shared {
+    pub inner: Mutex<Inner>,
+    pub epoll: OwnedFd,
+    pub wake: OwnedFd,
+    pub handler: Arc<dyn Handler>,
+}
+
+/// Everything that is locked together.
+pub struct Inner {
+    pub endpoint: Endpoint,
+    pub addresses: HashMap<PeerId, Address>,
+    pub is_stopped: bool,
+    things: HashMap<u64, Thing>,
+    tokens: HashMap<ConnectionId, u64>,
+    n_tokens: u64,
+    n_lingering: usize,
+    /// Connections that the thread is to look at: they are broken, or to be closed.
+    later: BTreeSet<ConnectionId>,
+    broken: HashMap<ConnectionId, String>,
+    /// Until when the thread sleeps.
+    sleeps_until: Option<Instant>,
+    is_asleep: bool,
+}
+
+/// A descriptor that the thread waits for.
+enum Thing {
+    Listener {
+        fd: OwnedFd,
+        /// The file to remove with it.
+        path: Option<PathBuf>,
+        paused_until: Option<Instant>,
+    },
+    Dial {
+        fd: OwnedFd,
+        peer: PeerId,
+        since: Instant,
+    },
+    Connection(Socket),
+    /// A connection that is over, whose peer may still read.
+    Lingering {
+        fd: OwnedFd,
+        until: Instant,
+    },
+}
+
+struct Socket {
+    fd: OwnedFd,
+    id: ConnectionId,
+    peer: Option<PeerId>,
+    /// Frames that are being written, and the bytes of the first that are.
+    frames: VecDeque<Outgoing>,
+    written: usize,
+    waits_for_room: bool,
+}
+
+impl Inner {
+    /// Returns an endpoint without sockets.
+    pub fn new(endpoint: Endpoint) -> Inner {
+        Inner {
+            endpoint,
+            addresses: HashMap::new(),
+            is_stopped: false,
+            things: HashMap::new(),
+            tokens: HashMap::new(),
+            n_tokens: WAKE,
+            n_lingering: 0,
+            later: BTreeSet::new(),
+            broken: HashMap::new(),
+            sleeps_until: None,
+            is_asleep: false,
+        }
+    }
+
+    fn token(&mut self) -> u64 {
+        self.n_tokens += 1;
+        self.n_tokens
+    }
+
+    /// Adds a socket that listens.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if the system refuses to wait for it.
+    pub fn add_listener(
+        &mut self,
+        epoll: &OwnedFd,
+        fd: OwnedFd,
+        address: &Address,
+    ) -> Result<(), Error> {
+        let token = self.token();
+        epoll::add(epoll, &fd, EventData::new_u64(token), EventFlags::IN)
+            .map_err(|error| Error::unavailable(format!("can't listen at {address}: {error}")))?;
+        let path = match address {
+            Address::Unix(path) => Some(path.clone()),
+            Address::Tcp(_) => None,
+        };
+        let paused_until = None;
+        let listener = Thing::Listener {
+            fd,
+            path,
+            paused_until,
+        };
+        self.things.insert(token, listener);
+        Ok(())
+    }
+
+    /// Marks the connection of a peer as broken.
+    pub fn break_connection(&mut self, peer: PeerId) {
+        for thing in self.things.values() {
+            if let Thing::Connection(socket) = thing
+                && socket.peer == Some(peer)
+            {
+                let why = "it was broken".to_owned();
+                self.broken.insert(socket.id, why);
+            }
+        }
+    }
+
+    /// Dials a peer.
+    fn dial(&mut self, epoll: &OwnedFd, peer: PeerId, now: Instant) {
+        let Some(address) = self.addresses.get(&peer) else {
+            return;
+        };
+        let address = address.clone();
+        let token = self.token();
+        let dialed = open::dial(&address).and_then(|(fd, is_connected)| {
+            if !is_connected {
+                epoll::add(epoll, &fd, EventData::new_u64(token), EventFlags::OUT)?;
+            }
+            Ok((fd, is_connected))
+        });
+        match dialed {
+            Ok((fd, true)) => self.adopt(epoll, fd, Some(peer), now),
+            Ok((fd, false)) => {
+                let since = now;
+                self.things.insert(token, Thing::Dial { fd, peer, since });
+            }
+            Err(error) => {
+                let why = format!("can't dial {address}: {error}");
+                self.endpoint.dial_failed(peer, now, &why);
+            }
+        }
+    }
+
+    /// Hears that a socket that was dialled is connected, or not.
+    fn dialed(&mut self, epoll: &OwnedFd, fd: OwnedFd, peer: PeerId, now: Instant) {
+        let error = match sockopt::socket_error(&fd) {
+            Ok(Ok(())) => {
+                let _ = epoll::delete(epoll, &fd);
+                return self.adopt(epoll, fd, Some(peer), now);
+            }
+            Ok(Err(error)) | Err(error) => error,
+        };
+        let address = self.addresses.get(&peer);
+        let address = address.map_or_else(String::new, Address::to_string);
+        let why = format!("can't dial {address}: {error}");
+        self.endpoint.dial_failed(peer, now, &why);
+    }
+
+    /// Takes a connection. One that is refused is closed.
+    fn adopt(&mut self, epoll: &OwnedFd, fd: OwnedFd, peer: Option<PeerId>, now: Instant) {
+        let origin = open::origin(&fd).map_err(|error| Error::unavailable(error.to_string()));
+        let known = origin.and_then(|origin| Ok((origin, random()?)));
+        let id = match (known, peer) {
+            (Ok((origin, nonce)), Some(peer)) => {
+                self.endpoint.dialed(peer, origin, nonce, now).ok()
+            }
+            (Ok((origin, nonce)), None) => self.endpoint.accepted(origin, nonce, now).ok(),
+            (Err(error), Some(peer)) => {
+                self.endpoint.dial_failed(peer, now, error.message());
+                None
+            }
+            (Err(_), None) => None,
+        };
+        let Some(id) = id else { return };
+        let token = self.token();
+        if let Err(error) = epoll::add(epoll, &fd, EventData::new_u64(token), EventFlags::IN) {
+            self.endpoint.cut(id, now, &error.to_string());
+            return;
+        }
+        self.tokens.insert(id, token);
+        let socket = Socket {
+            fd,
+            id,
+            peer,
+            frames: VecDeque::new(),
+            written: 0,
+            waits_for_room: false,
+        };
+        self.things.insert(token, Thing::Connection(socket));
+    }
+
+    /// Takes the connections of a listener, and leaves it alone for a time if the system refuses them: else it would be
+    /// told of them again and again.
+    fn accept(&mut self, epoll: &OwnedFd, token: u64, now: Instant) {
+        loop {
+            let Some(Thing::Listener {
+                fd, paused_until, ..
+            }) = self.things.get_mut(&token)
+            else {
+                return;
+            };
+            match open::accept(fd) {
+                Ok(Some(connection)) => self.adopt(epoll, connection, None, now),
+                Ok(None) => return,
+                Err(_) => {
+                    *paused_until = Some(now + ACCEPT_PAUSE);
+                    let data = EventData::new_u64(token);
+                    let _ = epoll::modify(epoll, fd, data, EventFlags::empty());
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Reads what has come on a connection.
+    fn read(&mut self, token: u64, now: Instant) {
+        let Some(Thing::Connection(socket)) = self.things.get(&token) else {
+            return;
+        };
+        let id = socket.id;
+        let mut n_read = 0;
+        while n_read < TURN_BYTES {
+            let [first, second] = self.endpoint.space(id);
+            let capacity = first.len() + second.len();
+            if capacity == 0 {
+                return;
+            }
+            let mut slices = [IoSliceMut::new(first), IoSliceMut::new(second)];
+            let from = usize::from(slices[0].is_empty());
+            let why = match rustix::io::readv(&socket.fd, &mut slices[from..]) {
+                Ok(0) => "it has closed the connection".to_owned(),
+                Ok(n) => {
+                    self.endpoint.filled(id, n, now);
+                    n_read += n;
+                    if n < capacity {
+                        return;
+                    }
+                    continue;
+                }
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => continue,
+                Err(error) => error.to_string(),
+            };
+            self.broken.insert(id, why);
+            return;
+        }
+    }
+
+    /// Writes frames of a connection while there is room, up to about so many bytes.
+    fn write(&mut self, epoll: &OwnedFd, id: ConnectionId, now: Instant, most: usize) {
+        let token = self.tokens.get(&id);
+        let Some((token, Thing::Connection(socket))) =
+            token.and_then(|token| Some((*token, self.things.get_mut(token)?)))
+        else {
+            return;
+        };
+        let mut n_written = 0;
+        let is_waiting = loop {
+            while socket.frames.len() < MAX_FRAMES {
+                let Some(frame) = self.endpoint.next_frame(id, now) else {
+                    break;
+                };
+                let len = frame.len_bytes();
+                socket.frames.push_back(frame);
+                if len >= OWN_BYTES {
+                    break;
+                }
+            }
+            if socket.frames.is_empty() {
+                break false;
+            }
+            if n_written >= most {
+                break true;
+            }
+            match socket.write_once() {
+                Ok(n) => n_written += n,
+                Err(Errno::AGAIN) => break true,
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    self.broken.insert(id, error.to_string());
+                    return;
+                }
+            }
+        };
+        if socket.waits_for_room != is_waiting {
+            socket.waits_for_room = is_waiting;
+            let flags = match is_waiting {
+                true => EventFlags::IN | EventFlags::OUT,
+                false => EventFlags::IN,
+            };
+            let data = EventData::new_u64(token);
+            if let Err(error) = epoll::modify(epoll, &socket.fd, data, flags) {
+                self.broken.insert(id, error.to_string());
+            }
+        }
+    }
+
+    /// Writes what has changed.
+    fn flush(&mut self, epoll: &OwnedFd, now: Instant, most: usize) {
+        for id in self.endpoint.take_changed() {
+            self.write(epoll, id, now, most);
+            if self.endpoint.is_closing(id) {
+                self.later.insert(id);
+            }
+        }
+    }
+
+    /// Closes connections that are over or broken.
+    fn close(&mut self, epoll: &OwnedFd, now: Instant) {
+        let closing = std::mem::take(&mut self.later).into_iter();
+        let closing = closing.map(|id| (id, "it was closed".to_owned(), true));
+        let broken = std::mem::take(&mut self.broken).into_iter();
+        let broken = broken.map(|(id, why)| (id, why, false));
+        for (id, why, is_said) in closing.chain(broken).collect::<Vec<_>>() {
+            self.endpoint.cut(id, now, &why);
+            let thing = self
+                .tokens
+                .remove(&id)
+                .map(|token| (token, self.things.remove(&token)));
+            let Some((token, Some(Thing::Connection(socket)))) = thing else {
+                continue;
+            };
+            let is_open = is_said && self.n_lingering < MAX_LINGERING;
+            if is_open && shutdown(&socket.fd, Shutdown::Write).is_ok() {
+                // A socket that is closed with bytes unread takes back what it has said.
+                let data = EventData::new_u64(token);
+                let _ = epoll::modify(epoll, &socket.fd, data, EventFlags::IN);
+                let (fd, until) = (socket.fd, now + LINGER);
+                self.n_lingering += 1;
+                self.things.insert(token, Thing::Lingering { fd, until });
+            }
+        }
+    }
+
+    fn forget(&mut self, token: u64) -> Option<Thing> {
+        let thing = self.things.remove(&token);
+        if let Some(Thing::Lingering { .. }) = thing {
+            self.n_lingering -= 1;
+        }
+        thing
+    }
+
+    /// Ends what has taken too long, and returns when the next of these is to be looked at.
+    fn expire(&mut self, epoll: &OwnedFd, now: Instant) -> Option<Instant> {
+        let timeout = self.endpoint.limits().hello_timeout;
+        let (mut over, mut next) = (Vec::new(), None);
+        for (token, thing) in &mut self.things {
+            let end = match thing {
+                Thing::Dial { since, .. } => *since + timeout,
+                Thing::Lingering { until, .. } => *until,
+                Thing::Listener {
+                    fd, paused_until, ..
+                } => match *paused_until {
+                    Some(until) if until <= now => {
+                        *paused_until = None;
+                        let data = EventData::new_u64(*token);
+                        let _ = epoll::modify(epoll, fd, data, EventFlags::IN);
+                        continue;
+                    }
+                    Some(until) => until,
+                    None => continue,
+                },
+                Thing::Connection(_) => continue,
+            };
+            match end <= now {
+                true => over.push(*token),
+                false => next = Some(next.map_or(end, |next: Instant| next.min(end))),
+            }
+        }
+        for token in over {
+            if let Some(Thing::Dial { peer, .. }) = self.forget(token) {
+                let why = format!("nobody has answered within {timeout:?}");
+                self.endpoint.dial_failed(peer, now, &why);
+            }
+        }
+        next
+    }
+
+    /// Takes what a descriptor is ready for.
+    fn ready(&mut self, epoll: &OwnedFd, token: u64, flags: EventFlags, now: Instant) {
+        match self.things.get(&token) {
+            Some(Thing::Listener { .. }) => self.accept(epoll, token, now),
+            Some(Thing::Dial { .. }) => {
+                if let Some(Thing::Dial { fd, peer, .. }) = self.forget(token) {
+                    self.dialed(epoll, fd, peer, now);
+                }
+            }
+            Some(Thing::Connection(socket)) => {
+                let id = socket.id;
+                if flags.contains(EventFlags::OUT) {
+                    self.write(epoll, id, now, TURN_BYTES);
+                }
+                if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+                    self.read(token, now);
+                }
+            }
+            Some(Thing::Lingering { fd, .. }) => {
+                let mut dropped = [0; 4_096];
+                let read = rustix::io::read(fd, &mut dropped);
+                if !matches!(read, Ok(1..) | Err(Errno::AGAIN | Errno::INTR)) {
+                    self.forget(token);
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+impl Socket {
+    /// Writes as much as the socket takes at once.
+    fn write_once(&mut self) -> Result<usize, Errno> {
+        let mut slices: Vec<IoSlice<'_>> = Vec::with_capacity(2 * MAX_FRAMES);
+        let mut skip = self.written;
+        for frame in &self.frames {
+            frame.slices(std::mem::take(&mut skip), &mut slices);
+            if slices.len() >= 2 * MAX_FRAMES {
+                break;
+            }
+        }
+        // A value may have more parts than the system takes at once.
+        slices.truncate(512);
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let n = sendmsg(
+            &self.fd,
+            &slices,
+            &mut SendAncillaryBuffer::default(),
+            flags,
+        )?;
+        drop(slices);
+        self.written += n;
+        while let Some(first) = self.frames.front() {
+            if self.written < first.len_bytes() {
+                break;
+            }
+            self.written -= first.len_bytes();
+            self.frames.pop_front();
+        }
+        Ok(n)
+    }
+}
+
+impl Shared {
+    /// Writes what a call has changed, and wakes the thread if there is more for it to do.
+    pub fn flushed(&self, mut inner: MutexGuard<'_, Inner>) {
+        let now = Instant::now();
+        inner.flush(&self.epoll, now, OWN_BYTES);
+        let is_sooner = || {
+            let next = inner.endpoint.next_deadline();
+            next.is_some_and(|next| inner.sleeps_until.is_none_or(|until| next < until))
+        };
+        let has_more = !inner.later.is_empty() || !inner.broken.is_empty();
+        let wakes = inner.is_asleep && (has_more || is_sooner());
+        drop(inner);
+        if wakes {
+            self.wake();
+        }
+    }
+
+    /// Wakes the thread.
+    pub fn wake(&self) {
+        // It is awake already if the counter is full.
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+    }
+
+    /// Waits for sockets until the endpoint is dropped.
+    pub fn run(&self) {
+        let mut ready = Vec::with_capacity(256);
+        loop {
+            let mut inner = self.lock();
+            let now = Instant::now();
+            for event in ready.drain(..) {
+                let event: epoll::Event = event;
+                let (token, flags) = (event.data.u64(), event.flags);
+                match token {
+                    WAKE => {
+                        let _ = rustix::io::read(&self.wake, &mut [0; 8]);
+                    }
+                    _ => inner.ready(&self.epoll, token, flags, now),
+                }
+            }
+            let timeout = self.turn(&mut inner, now);
+            if inner.is_stopped {
+                for thing in std::mem::take(&mut inner.things).into_values() {
+                    if let Thing::Listener {
+                        path: Some(path), ..
+                    } = thing
+                    {
+                        let _ = rustix::fs::unlink(path);
+                    }
+                }
+                return;
+            }
+            let events = inner.endpoint.take_events();
+            inner.is_asleep = events.is_empty();
+            drop(inner);
+            let has_events = !events.is_empty();
+            for (peer, event) in events {
+                // A panic is that event's, and told by the panic hook; others wait for theirs.
+                let call = AssertUnwindSafe(|| self.handler.event(peer, event));
+                drop(catch_unwind(call));
+            }
+            if has_events {
+                // The handler may have changed when to wake.
+                continue;
+            }
+            let timeout = timeout.map(|timeout| Timespec {
+                tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
+                tv_nsec: timeout.subsec_nanos().into(),
+            });
+            let buffer = rustix::buffer::spare_capacity(&mut ready);
+            match epoll::wait(&self.epoll, buffer, timeout.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                // A descriptor of our own that can't be waited for: nothing can be done any more.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Does what is due. Returns how long the thread may sleep.
+    fn turn(&self, inner: &mut Inner, now: Instant) -> Option<Duration> {
+        if inner.endpoint.next_deadline().is_some_and(|due| due <= now) {
+            inner.endpoint.tick(now);
+        }
+        for peer in inner.endpoint.to_dial(now) {
+            inner.dial(&self.epoll, peer, now);
+        }
+        inner.flush(&self.epoll, now, TURN_BYTES);
+        inner.close(&self.epoll, now);
+        let expires = inner.expire(&self.epoll, now);
+        let next = inner.endpoint.next_deadline();
+        let next = match (expires, next) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        inner.sleeps_until = next;
+        next.map(|next| next.saturating_duration_since(Instant::now()))
+    }
+}

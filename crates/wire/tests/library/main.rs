@@ -1,0 +1,8 @@
+//! Tests of the crate's border.
+
+mod endpoint;
+mod frame;
+mod message;
+mod simulation;
+#[cfg(target_os = "linux")]
+mod sockets;
