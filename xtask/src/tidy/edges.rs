@@ -19,7 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("corert", &["host", "ops", "tensor"]),
     ("capi", &["async", "host", "tensor", "corert"]),
     ("gpu", &["host", "ops", "tensor"]),
-    ("dist", &["async"]),
+    ("dist", &["async", "host", "tensor", "corert"]),
     ("run", &["async", "bef", "host", "kernels"]),
     ("oracle", &["ir"]),
     ("lsp", &["ir"]),
