@@ -13,9 +13,19 @@
 
 pub mod cluster;
 pub mod conformance;
+pub mod context;
+pub mod device;
 pub mod engine;
+mod execute;
+pub mod functions;
 pub mod ids;
+pub mod kernels;
 pub mod message;
+pub mod objects;
+pub mod op_handler;
 pub mod reduction;
+pub mod rendezvous;
+pub mod server;
+pub mod start;
 pub mod task;
 pub mod transport;

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use tfrt_async::{ClusterTask, Error, Heap, Value};
+use tfrt_host::DeviceKind;
 use tfrt_host::memory::HostBuffer;
-use tfrt_host::{AnyAsyncValue, DeviceKind};
 
 use crate::cluster::Cluster;
 use crate::ids::{ContextId, ObjectId};
@@ -244,9 +244,4 @@ pub fn merged(errors: impl IntoIterator<Item = Error>) -> Option<Error> {
         }
     }
     Some(Error::new(errors[0].code(), message))
-}
-
-/// Returns the errors of values, all of them settled, as one.
-pub(crate) fn merged_of(values: &[AnyAsyncValue]) -> Option<Error> {
-    merged(values.iter().filter_map(|value| value.error().cloned()))
 }

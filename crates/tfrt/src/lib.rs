@@ -105,6 +105,8 @@ pub use tfrt_bef as bef;
 pub use tfrt_capi as capi;
 pub use tfrt_compiler as compiler;
 pub use tfrt_corert as corert;
+#[cfg(feature = "dist")]
+pub use tfrt_dist as dist;
 #[cfg(feature = "gpu")]
 pub use tfrt_gpu as gpu;
 pub use tfrt_host as host;
@@ -164,6 +166,8 @@ mod arguments;
 mod call;
 pub mod codes;
 mod context;
+#[cfg(feature = "dist")]
+mod dist_compiler;
 pub mod eager;
 mod error;
 mod evaluator;

@@ -51,7 +51,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "tfrt",
         &[
             "async", "bef", "ir", "ops", "compiler", "import", "host", "tensor", "kernels",
-            "corert", "capi", "gpu", "lsp", "run",
+            "corert", "capi", "dist", "gpu", "lsp", "run",
         ],
     ),
 ];
