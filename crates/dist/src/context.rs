@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
-use tfrt_async::queue::Task;
+use tfrt_async::queue::{Task, TimerHandle};
 use tfrt_async::{AsyncValue, Chain, ClusterTask, Error, ErrorCode, Heap, Value};
 use tfrt_host::{AnyAsyncValue, DeviceKind, DeviceRef, HostContext, RequestContext};
 
@@ -55,6 +55,8 @@ pub struct DistributedContext {
     ready_chains: Mutex<HashMap<TaskHandle, ObjectId>>,
     /// Objects of other tasks that nobody here names any more, until they are told.
     deletions: Mutex<HashMap<TaskHandle, Vec<ObjectId>>>,
+    /// When the other tasks are told next that the context is used.
+    keep_alive: Mutex<Option<TimerHandle>>,
     ended: OnceLock<Error>,
 }
 
@@ -109,6 +111,7 @@ impl DistributedContext {
             ready_chain,
             ready_chains: Mutex::default(),
             deletions: Mutex::default(),
+            keep_alive: Mutex::default(),
             ended: OnceLock::new(),
             config,
         });
@@ -372,11 +375,32 @@ impl DistributedContext {
         if self.ended.set(reason.clone()).is_err() {
             return;
         }
+        self.set_keep_alive_to(None);
         self.rendezvous.end(reason);
         self.objects.end(reason);
         self.functions.clear();
         for handle in self.by_handle.keys() {
             self.transport.forget(*handle);
+        }
+    }
+
+    /// Keeps the timer by which the other tasks are told that the context is used; it ends with the context.
+    pub(crate) fn set_keep_alive(&self, next: TimerHandle) {
+        self.set_keep_alive_to(Some(next));
+        if self.has_ended() {
+            self.set_keep_alive_to(None);
+        }
+    }
+
+    fn set_keep_alive_to(&self, next: Option<TimerHandle>) {
+        let mut keep_alive = self
+            .keep_alive
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *keep_alive, next);
+        drop(keep_alive);
+        if let Some(before) = before {
+            before.cancel();
         }
     }
 

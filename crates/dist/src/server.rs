@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use tfrt_async::queue::Task;
+use tfrt_async::queue::{Task, TimerHandle};
 use tfrt_async::{AsyncValue, Chain, Error, ErrorCode, Promise};
 use tfrt_host::HostContext;
 
@@ -47,7 +47,10 @@ pub(crate) struct Inner {
 struct Contexts {
     live: HashMap<ContextId, Live>,
     closed: HashMap<ContextId, Instant>,
+    /// When contexts that nobody uses are looked for next.
+    next_look: Option<TimerHandle>,
     is_collecting: bool,
+    has_ended: bool,
 }
 
 struct Live {
@@ -229,6 +232,9 @@ impl Inner {
     ) -> Result<Arc<DistributedContext>, Error> {
         let now = self.host.now();
         let mut contexts = self.lock();
+        if contexts.has_ended {
+            return Err(Error::cancelled("the server has ended"));
+        }
         if contexts.live.contains_key(&id) {
             return Err(Error::unknown(format!(
                 "Failed to create DistributedContext: context ID {id} already exists!"
@@ -277,7 +283,17 @@ impl Inner {
     }
 
     fn close(&self) {
-        let contexts = std::mem::take(&mut self.lock().live);
+        let (contexts, look) = {
+            let mut contexts = self.lock();
+            contexts.has_ended = true;
+            (
+                std::mem::take(&mut contexts.live),
+                contexts.next_look.take(),
+            )
+        };
+        if let Some(look) = look {
+            look.cancel();
+        }
         for (id, live) in contexts {
             live.context.end(&closed(id));
         }
@@ -294,13 +310,19 @@ impl Inner {
     /// Drops the contexts that nobody has used for their time, again and again.
     fn collect_later(self: &Arc<Self>) {
         let inner = Arc::downgrade(self);
-        self.host
-            .timers()
-            .schedule_after(self.context_lifetime, move || {
-                if let Some(inner) = inner.upgrade() {
-                    inner.collect();
-                }
-            });
+        let timers = self.host.timers();
+        let look = timers.schedule_after(self.context_lifetime, move || {
+            if let Some(inner) = inner.upgrade() {
+                inner.collect();
+            }
+        });
+        let mut contexts = self.lock();
+        match contexts.has_ended {
+            true => {
+                look.cancel();
+            }
+            false => contexts.next_look = Some(look),
+        }
     }
 
     fn collect(self: &Arc<Self>) {

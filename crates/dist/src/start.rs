@@ -264,7 +264,7 @@ fn unexpected(task: &ClusterTask, wanted: &str) -> Error {
 fn keep_alive(context: &Arc<DistributedContext>, lifetime: Duration) {
     let weak = Arc::downgrade(context);
     let timers = context.host().timers();
-    timers.schedule_after(lifetime / 2, move || {
+    let next = timers.schedule_after(lifetime / 2, move || {
         let Some(context) = weak.upgrade() else {
             return;
         };
@@ -280,6 +280,7 @@ fn keep_alive(context: &Arc<DistributedContext>, lifetime: Duration) {
         }
         keep_alive(&context, lifetime);
     });
+    context.set_keep_alive(next);
 }
 
 impl Inner {

@@ -4,7 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use tfrt_corert::{CoreRuntime, TensorHandle};
-use tfrt_host::kernel::{Attr, AttributeView, KernelRegistry, Rest, ResultCount, Results};
+use tfrt_host::kernel::param::HeldAttribute;
+use tfrt_host::kernel::param::kinds::Itself;
+use tfrt_host::kernel::{
+    Attr, AttributeSpec, AttributeView, KernelFrame, KernelParam, KernelRegistry, Mismatch, Part,
+    Rest, ResultCount, Results,
+};
 use tfrt_host::{
     AnyAsyncValue, AsyncValue, Chain, Error, ExecutionContext, Heap, KernelPromise, Value,
 };
@@ -109,18 +114,46 @@ fn register_compiled_function(
 }
 
 /// `%spec = tfrt_dist.create_remote_execute_spec %ctx {output_devices = ["/job:worker/task:1/device:CPU:0"]}`
-fn create_spec(
-    context: &ContextRef,
-    output_devices: Attr<AttributeView<'_>>,
-) -> Result<ExecuteSpec, Error> {
-    let devices = texts(*output_devices)
-        .ok_or_else(|| Error::invalid_argument("expected a list of names of devices"))?;
+fn create_spec(context: &ContextRef, output_devices: Texts) -> Result<ExecuteSpec, Error> {
+    let devices = texts(output_devices.0.view()).unwrap_or_default();
     ExecuteSpec::new(context, devices.into_iter())
 }
 
-fn texts<'a>(view: AttributeView<'a>) -> Option<Vec<&'a str>> {
-    let list = view.aggregate()?;
-    list.iter().map(|(_, element)| element.as_str()).collect()
+fn texts(view: AttributeView<'_>) -> Option<Vec<&str>> {
+    match view.aggregate() {
+        Some(list) => (0..list.len())
+            .map(|index| list.get(index)?.as_str())
+            .collect(),
+        // Nobody knows the type of a list without elements.
+        None => view
+            .array::<i32>()
+            .filter(|list| list.is_empty())
+            .map(|_| Vec::new()),
+    }
+}
+
+/// An attribute that is a list of texts.
+struct Texts(HeldAttribute);
+
+const TEXTS: &str = "array of strings";
+
+impl KernelParam<Itself> for Texts {
+    type Guard<'f> = Option<Texts>;
+    type Item<'a> = Texts;
+
+    const PART: &'static Part = &Part::Attribute(AttributeSpec {
+        kind: TEXTS,
+        readable: |view| texts(view).is_some(),
+    });
+
+    fn take(frame: &mut KernelFrame<'_, '_>) -> Result<Option<Texts>, Mismatch> {
+        let held = frame.hold_attribute(TEXTS, |view| texts(view).is_some())?;
+        Ok(Some(Texts(held)))
+    }
+
+    fn item(guard: &mut Option<Texts>) -> Texts {
+        guard.take().expect("a parameter is lent once")
+    }
 }
 
 /// `%c1, %r = tfrt_dist.remote_execute[%c, %ctx, %task, %spec] "name" (%a) : (id) -> (id)`

@@ -43,7 +43,11 @@ struct NetworkState {
 }
 
 /// A transport of a [`LocalNetwork`]. Dropping it closes it.
-pub struct LocalTransport(Arc<Endpoint>);
+pub struct LocalTransport {
+    endpoint: Arc<Endpoint>,
+    /// Kept alive by whoever is on it.
+    _network: LocalNetwork,
+}
 
 struct Endpoint {
     network: Weak<Network>,
@@ -163,7 +167,10 @@ impl LocalNetwork {
             inbox: Mutex::default(),
         });
         state.endpoints.insert(address, endpoint.clone());
-        Ok(LocalTransport(endpoint))
+        Ok(LocalTransport {
+            endpoint,
+            _network: self.clone(),
+        })
     }
 
     /// Delivers each message twice, or once again.
@@ -670,11 +677,11 @@ fn len_bytes(outcome: &Outcome) -> usize {
 
 impl Transport for LocalTransport {
     fn address(&self) -> &Address {
-        &self.0.caller.address
+        &self.endpoint.caller.address
     }
 
     fn incarnation(&self) -> Incarnation {
-        self.0.caller.incarnation
+        self.endpoint.caller.incarnation
     }
 
     fn introduce(&self, peer: TaskHandle, task: &ClusterTask, address: &Address) {
@@ -684,11 +691,11 @@ impl Transport for LocalTransport {
             incarnation: None,
             phase: Phase::Unknown,
         };
-        self.0.lock().peers.insert(peer, peer_state);
+        self.endpoint.lock().peers.insert(peer, peer_state);
     }
 
     fn forget(&self, peer: TaskHandle) {
-        let mut state = self.0.lock();
+        let mut state = self.endpoint.lock();
         state.peers.remove(&peer);
         let calls = state.take_calls_to(&BTreeSet::from([peer]));
         drop(state);
@@ -698,7 +705,7 @@ impl Transport for LocalTransport {
     }
 
     fn call(&self, peer: TaskHandle, request: Request, bounds: Bounds) -> AsyncValue<Reply> {
-        self.0.ask(peer, Asked::Call(request), bounds)
+        self.endpoint.ask(peer, Asked::Call(request), bounds)
     }
 
     fn send(
@@ -708,17 +715,17 @@ impl Transport for LocalTransport {
         value: Payload,
         bounds: Bounds,
     ) -> AsyncValue<Chain> {
-        let reply = self.0.ask(peer, Asked::Value(key, value), bounds);
+        let reply = self.endpoint.ask(peer, Asked::Value(key, value), bounds);
         reply.map(|_| Chain)
     }
 
     fn serve(&self, handler: Arc<dyn Handler>) {
-        self.0.lock().handler = Some(handler);
-        self.0.begin_to_empty();
+        self.endpoint.lock().handler = Some(handler);
+        self.endpoint.begin_to_empty();
     }
 
     fn peers(&self) -> Vec<PeerState> {
-        let state = self.0.lock();
+        let state = self.endpoint.lock();
         let peers = state.peers.iter().map(|(handle, peer)| PeerState {
             handle: *handle,
             task: peer.task.clone(),
@@ -730,13 +737,13 @@ impl Transport for LocalTransport {
     }
 
     fn close(&self) {
-        self.0.close();
+        self.endpoint.close();
     }
 }
 
 impl Drop for LocalTransport {
     fn drop(&mut self) {
-        self.0.close();
+        self.endpoint.close();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the crate's border.
 
 mod cluster;
+mod contexts;
 mod engine;
 mod reduction;
 mod transport;

@@ -282,8 +282,6 @@ const LOCAL: &[(&str, &str)] = &[
     #[cfg(feature = "dist")]
     ("!tfrt_dist.dist_context", "a part of this process"),
     #[cfg(feature = "dist")]
-    ("!tfrt_dist.dist_context_configuration", "for tests"),
-    #[cfg(feature = "dist")]
     ("!tfrt_dist.payload", "it is what is sent"),
     #[cfg(feature = "dist")]
     (

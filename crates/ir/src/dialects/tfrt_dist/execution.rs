@@ -166,7 +166,7 @@ fn executes(definition: OpDef) -> OpDef {
         .operand("context", CONTEXT)
         .operand("task", TASK)
         .operand("spec", SPEC)
-        .rest_of("ids", ID)
+        .rest_of("arguments", ID)
         .attribute(
             "program_name",
             AttributeKind::String,
