@@ -13,6 +13,9 @@ use tfrt_async::{AnyAsyncValue, AnyPromise, Error};
 
 use crate::ids::{ObjectId, ObjectKey};
 
+/// The most objects of a context, awaited ones included.
+pub const MAX_OBJECTS: usize = 1 << 20;
+
 /// A table of objects by name.
 pub struct RemoteObjects {
     prefix: u64,
@@ -51,10 +54,13 @@ impl RemoteObjects {
 
     /// Returns an object, or a value that will be it once it is set.
     pub fn get(&self, key: ObjectKey) -> AnyAsyncValue {
-        match self.lock().entry(key) {
+        let mut table = self.lock();
+        let is_full = table.len() >= MAX_OBJECTS;
+        match table.entry(key) {
             Entry::Occupied(entry) => match entry.get() {
                 Object::Awaited(_, value) | Object::Set(value) => value.clone(),
             },
+            Entry::Vacant(_) if is_full => AnyAsyncValue::from_error(full()),
             Entry::Vacant(entry) => {
                 let (promise, value) = AnyAsyncValue::pending();
                 entry.insert(Object::Awaited(promise, value.clone()));
@@ -67,7 +73,7 @@ impl RemoteObjects {
     ///
     /// # Errors
     ///
-    /// `FailedPrecondition` if it is set already.
+    /// `FailedPrecondition` if it is set already, `ResourceExhausted` if there are [`MAX_OBJECTS`].
     pub fn set(&self, id: &ObjectId, value: AnyAsyncValue) -> Result<(), Error> {
         let awaited = {
             let mut table = self.lock();
@@ -75,6 +81,7 @@ impl RemoteObjects {
                 Some(Object::Set(_)) => {
                     return Err(Error::failed_precondition(format!("{id} is set already")));
                 }
+                None if table.len() >= MAX_OBJECTS => return Err(full()),
                 _ => table.insert(id.key, Object::Set(value.clone())),
             }
         };
@@ -133,6 +140,10 @@ impl RemoteObjects {
     fn lock(&self) -> MutexGuard<'_, HashMap<ObjectKey, Object>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn full() -> Error {
+    Error::resource_exhausted(format!("a context has {MAX_OBJECTS} objects at most"))
 }
 
 impl fmt::Debug for RemoteObjects {

@@ -164,7 +164,8 @@ impl Op for RemoteOp {
                     Some(Err(error)) => settle.fail(error),
                     _ => settle.fail(&Error::internal("expected the reply of an execution")),
                 }
-                drop(guard);
+                // The context's servers live until it is answered.
+                drop((guard, remote));
             });
         });
         Ok(handles)

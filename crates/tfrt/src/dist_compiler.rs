@@ -6,7 +6,7 @@ use tfrt_bef::BefFile;
 use tfrt_compiler::CompileOptions;
 use tfrt_dist::functions::{CompilerPass, CompilerPasses, DEFAULT_PASS};
 use tfrt_host::{Error, HostContext, Program};
-use tfrt_ir::{Module, Source};
+use tfrt_ir::{Diagnostics, Module, Source};
 
 /// The dialects of which a program of another task has no kernels: they look at files.
 const REFUSED_DIALECTS: &[&str] = &["btf"];
@@ -25,17 +25,32 @@ struct TextPass;
 impl CompilerPass for TextPass {
     fn load(&self, name: &str, program: &str, host: &HostContext) -> Result<Program, Error> {
         let source = Source::new(name, program);
-        let refused = |reason: &dyn std::fmt::Display| Error::invalid_argument(reason.to_string());
-        let module = tfrt_ir::parse(&source).map_err(|reason| refused(&reason))?;
-        tfrt_ir::verify(&module).map_err(|reason| refused(&reason))?;
+        let module = tfrt_ir::parse(&source).map_err(|all| refused(&all))?;
+        tfrt_ir::verify(&module).map_err(|all| refused(&all))?;
         check(&module)?;
         let bytes = tfrt_compiler::compile(&module, &CompileOptions::default());
-        let bytes = bytes.map_err(|reason| refused(&reason))?;
+        let bytes = bytes.map_err(|all| refused(&all))?;
         let file = BefFile::open(bytes).map_err(|_| {
             Error::invalid_argument(format!("Failed to open lowered BEF for function {name}."))
         })?;
-        Program::load(file, host).map_err(|reason| refused(&reason))
+        Program::load(file, host).map_err(|reason| {
+            let mut problems = reason
+                .problems()
+                .iter()
+                .map(|problem| problem.message.clone());
+            let first = problems.next().unwrap_or_default();
+            problems.fold(Error::invalid_argument(first), Error::with_note)
+        })
     }
+}
+
+/// Returns the first complaint as an error of one line, with the others as notes.
+fn refused(all: &Diagnostics) -> Error {
+    let mut lines = all
+        .iter()
+        .map(|one| one.render_short(false).trim_end().to_owned());
+    let first = lines.next().unwrap_or_default();
+    lines.fold(Error::invalid_argument(first), Error::with_note)
 }
 
 /// Refuses operations whose kernels look at files.

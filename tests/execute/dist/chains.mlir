@@ -36,10 +36,10 @@ func.func @released_in_order() -> !tfrt.chain {
   %r = tfrt_dist.register_tfrt_function(%r0, %m, %task) "two" "func.func @two() -> !tfrt.chain { %a = tfrt.constant.i32 2 %c = tfrt.new.chain %d = tfrt.print.i32 %a, %c tfrt.return %d : !tfrt.chain }"
   %spec = tfrt_dist.create_remote_execute_spec %m {output_devices = ["/job:worker/task:1/device:CPU:0"]}
   %c0, %a = tfrt_dist.remote_execute[%r, %m, %task, %spec] "one" () : () -> (!tfrt_dist.remote_object_id)
-  %p0 = tfrt_dist.test_process_next_request %w
+  %p0 = tfrt_dist.test_process_next_request %w, %r
   %c1 = tfrt.merge.chains %c0, %p0 : !tfrt.chain, !tfrt.chain
   %c2, %b = tfrt_dist.remote_execute[%c1, %m, %task, %spec] "two" () : () -> (!tfrt_dist.remote_object_id)
-  %p1 = tfrt_dist.test_process_next_request %w
+  %p1 = tfrt_dist.test_process_next_request %w, %c1
   %c = tfrt.merge.chains %c2, %p1 : !tfrt.chain, !tfrt.chain
   tfrt.return %c : !tfrt.chain
 }
@@ -56,8 +56,8 @@ func.func @used_before_made() -> !tfrt.chain {
   %spec = tfrt_dist.create_remote_execute_spec %m {output_devices = ["/job:worker/task:1/device:CPU:0"]}
   %c0, %a = tfrt_dist.remote_execute[%r, %m, %task, %spec] "make" () : () -> (!tfrt_dist.remote_object_id)
   %c1, %b = tfrt_dist.remote_execute[%r, %m, %task, %spec] "show" (%a) : (!tfrt_dist.remote_object_id) -> (!tfrt_dist.remote_object_id)
-  %p0 = tfrt_dist.test_process_next_request %w
-  %p1 = tfrt_dist.test_process_next_request %w
+  %p0 = tfrt_dist.test_process_next_request %w, %r
+  %p1 = tfrt_dist.test_process_next_request %w, %p0
   %c = tfrt.merge.chains %c0, %c1, %p0, %p1 : !tfrt.chain, !tfrt.chain, !tfrt.chain, !tfrt.chain
   tfrt.return %c : !tfrt.chain
 }

@@ -21,7 +21,7 @@ func.func @no_pass_compiles() -> !tfrt.chain {
   %c = tfrt.merge.chains %r0, %s : !tfrt.chain, !tfrt_dist.remote_execute_spec
   tfrt.return %c : !tfrt.chain
 }
-// CHECK-NEXT: RemoteExecuteSpec:[ ]
+// CHECK: RemoteExecuteSpec:[ ]
 
 // CHECK-LABEL: --- Running 'devices_of_a_pass':
 func.func @devices_of_a_pass() -> !tfrt.chain {

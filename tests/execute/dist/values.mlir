@@ -109,7 +109,7 @@ func.func @tensor_ui8() -> !tfrt.chain {
   %c = tfrt_dht.print_tensor %u, %sent
   tfrt.return %c : !tfrt.chain
 }
-// CHECK-NEXT: DenseHostTensor dtype = ui8, shape = [2], values = [3, 3]
+// CHECK-NEXT: DenseHostTensor dtype = u8, shape = [2], values = [3, 3]
 
 // CHECK-LABEL: --- Running 'receiver_first':
 func.func @receiver_first() -> !tfrt.chain {

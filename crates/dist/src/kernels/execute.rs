@@ -369,6 +369,8 @@ fn ask(
 ) {
     let (bounds, hook) = bounds_of(execution.request());
     let reply = context.call(task, request, bounds);
+    // Its servers live until it is answered.
+    let held = context.clone();
     reply.when_settled(move |reply| {
         drop(hook);
         work(match reply.get() {
@@ -376,6 +378,7 @@ fn ask(
             Some(Err(error)) => Err(error.clone()),
             None => Err(Error::internal("a settled reply is not there")),
         });
+        drop(held);
     });
 }
 

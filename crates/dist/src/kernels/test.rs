@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tfrt_host::kernel::{Attr, KernelRegistry, Rest, ResultCount, Results};
+use tfrt_host::kernel::{Attr, Awaited, KernelRegistry, Rest, ResultCount, Results};
 use tfrt_host::{
     AnyAsyncValue, AsyncValue, Chain, DeviceRef, Error, ErrorCode, ExecutionContext, HostContext,
     KernelPromise, Program,
@@ -180,10 +180,18 @@ fn hold_requests(context: &ContextRef, chain: Chain) -> Chain {
     chain
 }
 
-/// `%c1 = tfrt_dist.test_process_next_request %ctx`
-fn process_next_request(context: &ContextRef, execution: &ExecutionContext) -> AsyncValue<Chain> {
+/// `%c1 = tfrt_dist.test_process_next_request %ctx, %c`
+fn process_next_request(
+    context: &ContextRef,
+    _: Awaited,
+    execution: &ExecutionContext,
+) -> AsyncValue<Chain> {
     let (promise, chain) = execution.promise();
-    promise.forward(context.server().process_next());
+    let held = context.clone();
+    context.server().process_next().when_settled(move |begun| {
+        promise.forward(begun);
+        drop(held);
+    });
     chain
 }
 
@@ -243,7 +251,7 @@ fn print_spec(spec: &ExecuteSpec, execution: &ExecutionContext) {
 }
 
 fn print(execution: &ExecutionContext, what: &dyn fmt::Display) {
-    execution.host().output().print(format!("{what}\n"));
+    execution.host().output().print(what.to_string());
 }
 
 /// `%device = tfrt_dist.test_get_remote_device %ctx {device_name = "/job:worker/task:1/device:CPU:0"}`

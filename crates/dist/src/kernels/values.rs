@@ -34,9 +34,11 @@ fn send(
     let (bounds, hook) = bounds_of(execution.request());
     let sent = context.send(task, key, payload.clone(), bounds);
     let (promise, chain) = execution.promise();
+    let held = context.clone();
     sent.when_settled(move |sent| {
         drop(hook);
         promise.forward(sent);
+        drop(held);
     });
     chain
 }
@@ -49,7 +51,11 @@ fn receive(
     execution: &ExecutionContext,
 ) -> AsyncValue<Payload> {
     let (promise, payload) = execution.promise();
-    promise.forward(context.receive(task, key));
+    let held = context.clone();
+    context.receive(task, key).when_settled(move |received| {
+        promise.forward(received);
+        drop(held);
+    });
     payload
 }
 

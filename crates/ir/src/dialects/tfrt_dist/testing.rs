@@ -58,6 +58,7 @@ pub(super) fn definitions() -> Vec<OpDef> {
         OpDef::new("tfrt_dist.test_process_next_request")
             .summary("Lets the oldest function through that was held back, or the next one that comes")
             .operand("context", CONTEXT)
+            .rest_of("after", Chain)
             .result("done", Chain)
             .outside()
             .asynchronous()
