@@ -411,10 +411,13 @@ fn odd_values(bed: &Bed) {
     }
 }
 
+/// A request that waits for its answer.
+type Question = (Request, Bounds, Promise<Reply>);
+
 /// Returns a function that answers when it is told.
 fn answering_later() -> (
     impl Fn(Request, Bounds) -> AsyncValue<Reply> + Send + Sync + 'static,
-    Receiver<(Request, Bounds, Promise<Reply>)>,
+    Receiver<Question>,
 ) {
     let (sender, receiver) = channel();
     let sender = Mutex::new(sender);

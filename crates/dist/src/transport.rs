@@ -118,7 +118,7 @@ pub enum Phase {
 pub struct Bounds {
     /// When the caller gives up, by the clock of its host; a transport sends the time that is left.
     pub deadline: Option<Instant>,
-    /// What the caller cancels the call by.
+    /// The switch by which the caller cancels the call.
     pub cancel: Option<Cancel>,
     /// How often a request that did not reach the peer is tried again.
     pub max_retries: u32,

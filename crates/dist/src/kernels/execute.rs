@@ -157,6 +157,7 @@ impl KernelParam<Itself> for Texts {
 }
 
 /// `%c1, %r = tfrt_dist.remote_execute[%c, %ctx, %task, %spec] "name" (%a) : (id) -> (id)`
+#[expect(clippy::too_many_arguments, reason = "operands and attributes")]
 fn remote_execute(
     _: Chain,
     context: &ContextRef,
