@@ -3,7 +3,7 @@
 //! Each task is an endpoint with an inbox, which a task of its host's queue empties in order. The network has switches for
 //! tests: messages are delivered twice, are held back, or do not get through.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -72,6 +72,10 @@ struct EndpointState {
     calls: HashMap<u64, PendingCall>,
     answers: Answers<Outcome>,
     running: HashMap<RequestId, Cancel>,
+    /// Requests that were cancelled before they came.
+    cancelled: HashMap<RequestId, Error>,
+    /// Calls that nobody here waits for any more, and whose peers have not answered.
+    given_up: HashMap<u64, TaskHandle>,
     is_closed: bool,
 }
 
@@ -190,6 +194,48 @@ impl LocalNetwork {
         };
         for (to, message) in messages {
             let _lost = self.0.deliver(&to, message);
+        }
+    }
+
+    /// Returns the places of held messages that may be delivered next: all but values behind others for their key.
+    pub fn deliverable(&self) -> Vec<usize> {
+        let state = self.0.lock();
+        let held = state.held.as_deref().unwrap_or_default();
+        let place = |(to, message): &(Address, Message)| match &message.body {
+            Body::Asked {
+                what: Asked::Value(key, _),
+                ..
+            } => Some((message.from.address.clone(), to.clone(), key.clone())),
+            _ => None,
+        };
+        let mut seen = HashSet::new();
+        let is_next = |(_, entry): &(usize, &(Address, Message))| match place(entry) {
+            Some(place) => seen.insert(place),
+            None => true,
+        };
+        let next = held.iter().enumerate().filter(is_next);
+        next.map(|(index, _)| index).collect()
+    }
+
+    /// Delivers a held message, which is then held no more, as often as is said: not at all loses it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such message.
+    pub fn release(&self, index: usize, n_times: usize) {
+        let (endpoint, message) = {
+            let mut state = self.0.lock();
+            let held = state.held.as_mut().expect("messages are held");
+            let (to, message) = held.remove(index);
+            let is_cut = state.cuts.contains(&pair(&message.from.address, &to));
+            let endpoint = state.endpoints.get(&to).filter(|_| !is_cut);
+            (endpoint.cloned(), message)
+        };
+        // It is lost with its receiver, or on the way.
+        if let Some(endpoint) = endpoint {
+            for message in std::iter::repeat_n(message, n_times) {
+                endpoint.put(message);
+            }
         }
     }
 
@@ -320,9 +366,17 @@ impl Endpoint {
                     client: from.incarnation,
                     number,
                 };
-                let cancel = self.lock().running.get(&id).cloned();
-                if let Some(cancel) = cancel {
-                    cancel.cancel(reason);
+                let mut state = self.lock();
+                match state.running.get(&id).cloned() {
+                    Some(cancel) => {
+                        drop(state);
+                        cancel.cancel(reason);
+                    }
+                    // The request is still to come, or its answer is there.
+                    None if !state.answers.is_known(id) => {
+                        state.cancelled.insert(id, reason);
+                    }
+                    None => (),
                 }
             }
             (
@@ -374,7 +428,14 @@ impl Endpoint {
             cancel: Some(cancel.clone()),
             max_retries: 0,
         };
-        self.lock().running.insert(id, cancel);
+        let mut state = self.lock();
+        state.running.insert(id, cancel.clone());
+        let early = state.cancelled.remove(&id);
+        drop(state);
+        if let Some(reason) = early {
+            // Whoever waits for its results is told by the handler.
+            cancel.cancel(reason);
+        }
         let reply = match what {
             Asked::Call(request) => handler.call(from, request, bounds),
             Asked::Value(key, payload) => {
@@ -416,6 +477,7 @@ impl Endpoint {
         if !state.outstanding.end(number) {
             return;
         }
+        state.given_up.remove(&number);
         let Some(call) = state.calls.remove(&number) else {
             return;
         };
@@ -491,15 +553,21 @@ impl Endpoint {
         }
     }
 
-    /// Ends a call without an answer, and tells the peer to stop.
+    /// Ends a call without an answer, and tells the peer to stop. The request stays outstanding until the peer has
+    /// answered: it may still be on its way, and others may wait for its results.
     fn give_up(&self, number: u64, reason: Option<Error>) {
         let mut state = self.lock();
-        if !state.outstanding.end(number) {
-            return;
-        }
         let Some(call) = state.calls.remove(&number) else {
             return;
         };
+        match call.was_sent {
+            true => {
+                state.given_up.insert(number, call.peer);
+            }
+            false => {
+                state.outstanding.end(number);
+            }
+        }
         let peer = state.peers.get(&call.peer);
         let peer = peer.map(|peer| (peer.address.clone(), peer.incarnation));
         drop(state);
@@ -584,7 +652,21 @@ impl Endpoint {
         }
         let calls = state.take_calls_to(&handles);
         let handler = state.handler.clone();
+        let is_its = |id: &RequestId| id.client == caller.incarnation;
+        let stopped: Vec<Cancel> = state
+            .running
+            .iter()
+            .filter(|(id, _)| is_its(id))
+            .map(|(_, cancel)| cancel.clone())
+            .collect();
+        state.cancelled.retain(|id, _| !is_its(id));
         drop(state);
+        for cancel in stopped {
+            let address = &caller.address;
+            cancel.cancel(Error::unavailable(format!(
+                "the task at {address}, which has asked for this, is lost"
+            )));
+        }
         for call in calls {
             let error = match call.was_sent && call.may_matter {
                 true => lost_after(&call.task, call.name),
@@ -636,6 +718,14 @@ impl EndpointState {
             .filter(|(_, call)| peers.contains(&call.peer))
             .map(|(number, _)| *number)
             .collect();
+        let outstanding = &mut self.outstanding;
+        self.given_up.retain(|number, peer| {
+            let is_over = peers.contains(peer);
+            if is_over {
+                outstanding.end(*number);
+            }
+            !is_over
+        });
         let calls = numbers.iter().filter_map(|number| {
             self.outstanding.end(*number);
             self.calls.remove(number)

@@ -36,7 +36,10 @@ impl Outstanding {
         number
     }
 
-    /// Ends a request; returns whether it was waiting. A late or second answer finds that it was not.
+    /// Ends a request that was answered, or whose peer is lost; returns whether it was waiting. A second answer finds that
+    /// it was not. A request that its caller has given up goes on waiting for its answer: if it was acknowledged, and
+    /// came to its peer behind another one that says so, it would not be run, and who waits for its results would wait
+    /// for ever.
     pub fn end(&mut self, number: u64) -> bool {
         self.waiting.remove(&number)
     }
@@ -123,6 +126,15 @@ impl<A: Clone> Answers<A> {
                 Admission::Run
             }
         }
+    }
+
+    /// Returns whether a request has come, or is none any more that could.
+    pub fn is_known(&self, id: RequestId) -> bool {
+        let client = self.clients.get(&id.client);
+        let is_known = client.is_some_and(|client| {
+            id.number < client.acked_below || client.requests.contains_key(&id.number)
+        });
+        is_known || self.gone.contains(&id.client)
     }
 
     /// Keeps the answer of a request that runs.

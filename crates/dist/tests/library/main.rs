@@ -4,4 +4,5 @@ mod cluster;
 mod contexts;
 mod engine;
 mod reduction;
+mod schedules;
 mod transport;
