@@ -673,7 +673,8 @@ fn on_queue<T: Value>(host: &HostContext, value: AsyncValue<T>) -> AsyncValue<T>
     settled
 }
 
-/// Returns the bounds of calls on behalf of a request, whose cancellation ends them as long as the hook lives.
+/// Returns the bounds of calls on behalf of a request: its deadline is theirs, and its cancellation ends them as long as
+/// the hook lives.
 pub fn bounds_of(request: &Arc<RequestContext>) -> (Bounds, tfrt_host::CancellationHook) {
     let cancel = Cancel::new();
     let hook = request.on_cancel({
@@ -681,8 +682,9 @@ pub fn bounds_of(request: &Arc<RequestContext>) -> (Bounds, tfrt_host::Cancellat
         move |reason| cancel.cancel(reason.clone())
     });
     let bounds = Bounds {
+        deadline: request.deadline(),
         cancel: Some(cancel),
-        ..Bounds::default()
+        max_retries: 0,
     };
     (bounds, hook)
 }

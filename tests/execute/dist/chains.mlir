@@ -73,3 +73,22 @@ func.func @chain_error() -> !tfrt.chain {
   tfrt.return %c : !tfrt.chain
 }
 // CHECK-NEXT: 'chain_error' returned <<error: error chain>>
+
+// Chains of both tasks: what one prints comes behind what the other has printed.
+// CHECK-LABEL: --- Running 'one_after_the_other':
+func.func @one_after_the_other() -> !tfrt.chain {
+  %ch = tfrt.new.chain
+  %m, %w, %task = tfrt.call @two_tasks(%ch) : (!tfrt.chain) -> (!tfrt_dist.dist_context, !tfrt_dist.dist_context, !tfrt_dist.task_handle)
+  %own = tfrt_dist.get_task_handle %m {task_name = "/job:worker/task:0"}
+  %r0 = tfrt_dist.register_tfrt_function(%ch, %m, %task) "one" "func.func @one() -> !tfrt.chain { %a = tfrt.constant.i32 1 %c = tfrt.new.chain %d = tfrt.print.i32 %a, %c tfrt.return %d : !tfrt.chain }"
+  %r = tfrt_dist.register_tfrt_function(%r0, %m, %own) "two" "func.func @two() -> !tfrt.chain { %a = tfrt.constant.i32 2 %c = tfrt.new.chain %d = tfrt.print.i32 %a, %c tfrt.return %d : !tfrt.chain }"
+  %spec = tfrt_dist.create_remote_execute_spec %m {output_devices = ["/job:worker/task:1/device:CPU:0"]}
+  %here = tfrt_dist.create_remote_execute_spec %m {output_devices = ["/job:worker/task:0/device:CPU:0"]}
+  %c0, %a = tfrt_dist.remote_execute[%r, %m, %task, %spec] "one" () : () -> (!tfrt_dist.remote_object_id)
+  %c1, %b = tfrt_dist.remote_execute[%c0, %m, %own, %here] "two" () : () -> (!tfrt_dist.remote_object_id)
+  %c, %d = tfrt_dist.remote_execute[%c1, %m, %task, %spec] "one" () : () -> (!tfrt_dist.remote_object_id)
+  tfrt.return %c : !tfrt.chain
+}
+// CHECK-NEXT: int32 = 1
+// CHECK-NEXT: int32 = 2
+// CHECK-NEXT: int32 = 1

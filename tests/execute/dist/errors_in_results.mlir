@@ -50,3 +50,18 @@ func.func @late_error() -> !tfrt.chain {
   tfrt.return %e : !tfrt.chain
 }
 // CHECK-NEXT: int32 = 2
+
+// What a refused call was to make is an error where it is used.
+// CHECK-LABEL: --- Running 'refused_and_used':
+func.func @refused_and_used() -> !tfrt.chain {
+  %ch = tfrt.new.chain
+  %m, %w, %task = tfrt.call @two_tasks(%ch) : (!tfrt.chain) -> (!tfrt_dist.dist_context, !tfrt_dist.dist_context, !tfrt_dist.task_handle)
+  %r = tfrt_dist.register_tfrt_function(%ch, %m, %task) "twice" "func.func @twice(%x: i32) -> i32 { %y = tfrt.add.i32 %x, %x tfrt.return %y : i32 }"
+  %spec = tfrt_dist.create_remote_execute_spec %m {output_devices = ["/job:worker/task:1/device:CPU:0"]}
+  %c0, %a = tfrt_dist.remote_execute[%r, %m, %task, %spec] "nope" () : () -> (!tfrt_dist.remote_object_id)
+  %c1, %b = tfrt_dist.remote_execute[%r, %m, %task, %spec] "twice" (%a) : (!tfrt_dist.remote_object_id) -> (!tfrt_dist.remote_object_id)
+  %three = tfrt.constant.i32 3
+  %c = tfrt.print.i32 %three, %c1
+  tfrt.return %c : !tfrt.chain
+}
+// CHECK-NEXT: int32 = 3

@@ -118,3 +118,21 @@ func.func @tensor_of_this_task() -> !corert.tensorhandle {
   tfrt.return %b : !corert.tensorhandle
 }
 // CHECK-NEXT: 'tensor_of_this_task' returned <<error: expected a tensor of another task as an operand of a remote operation, found one of i32 [2] here, code: InvalidArgument>>
+
+// CHECK-LABEL: --- Running 'integer_attributes':
+func.func @integer_attributes() -> !tfrt.chain {
+  %ch = tfrt.new.chain
+  %m, %w, %task = tfrt.call @two_tasks(%ch) : (!tfrt.chain) -> (!tfrt_dist.dist_context, !tfrt_dist.dist_context, !tfrt_dist.task_handle)
+  %chains = tfrt_dist.test_create_remote_chain_manager %m
+  %device = tfrt_dist.test_get_remote_device %m {device_name = "/job:worker/task:1/device:CPU:0"}
+  %handler = tfrt_dist.create_remote_op_handler %m, %chains, %device
+  %r0 = tfrt_dist.register_tfrt_function(%ch, %m, %task) "rows" "func.func @rows() -> !corert.tensorhandle { %a = corert.const_dense_tensor dense<[[1.0], [2.0]]> : tensor<2x1xf32> tfrt.return %a : !corert.tensorhandle }"
+  %r = tfrt_dist.register_tfrt_function(%r0, %m, %task) "sum" "func.func @sum(%a: !corert.tensorhandle) -> !tfrt.chain { %c = tfrt.new.chain %d = \22corert.print_tensorhandle\22(%a, %c) : (!corert.tensorhandle, !tfrt.chain) -> !tfrt.chain tfrt.return %d : !tfrt.chain }"
+  %spec = tfrt_dist.create_remote_execute_spec %m {output_devices = ["/job:worker/task:1/device:CPU:0"]}
+  %c0, %a, %h = tfrt_dist.remote_execute_th[%r, %m, %task, %spec, 1] "rows" () : () -> (!tfrt_dist.remote_object_id, !corert.tensorhandle)
+  %b = corert.executeop(%handler) "transpose"(%h) {perm = [1, 0]} : 1
+  %i = "tfrt_dist.get_remote_object_id_from_th"(%b) : (!corert.tensorhandle) -> !tfrt_dist.remote_object_id
+  %c, %x = tfrt_dist.remote_execute[%c0, %m, %task, %spec] "sum" (%i) : (!tfrt_dist.remote_object_id) -> (!tfrt_dist.remote_object_id)
+  tfrt.return %c : !tfrt.chain
+}
+// CHECK-NEXT: DenseHostTensor dtype = f32, shape = [1, 2], values = [1.000000e+00, 2.000000e+00]

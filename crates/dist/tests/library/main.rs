@@ -3,6 +3,7 @@
 mod cluster;
 mod contexts;
 mod engine;
+mod programs;
 mod reduction;
 mod schedules;
 mod transport;
