@@ -11,7 +11,7 @@ use tfrt_host::HostContext;
 
 use crate::context::{ContextConfig, DistributedContext, devices_of};
 use crate::execute;
-use crate::ids::ContextId;
+use crate::ids::{ContextId, Incarnation};
 use crate::message::{Key, Payload, Reply, Request};
 use crate::op_handler;
 use crate::start::MultiClient;
@@ -19,6 +19,9 @@ use crate::transport::{Bounds, Caller, Handler, Transport};
 
 /// The time after which a context that nobody uses is dropped.
 pub const DEFAULT_CONTEXT_LIFETIME: Duration = Duration::from_secs(600);
+
+/// The most requests of one task that are not answered yet.
+pub const MAX_REQUESTS: usize = 1 << 16;
 
 /// The time for which the number of a context that was closed can't be used again.
 const TOMBSTONE_LIFETIME: Duration = Duration::from_secs(600);
@@ -40,6 +43,8 @@ pub(crate) struct Inner {
     context_lifetime: Duration,
     contexts: Mutex<Contexts>,
     gate: Mutex<Gate>,
+    /// How many requests of each task are not answered yet.
+    in_flight: Mutex<HashMap<Incarnation, usize>>,
     pub(crate) multi_client: Mutex<MultiClient>,
 }
 
@@ -86,6 +91,7 @@ impl Server {
             context_lifetime,
             contexts: Mutex::default(),
             gate: Mutex::default(),
+            in_flight: Mutex::default(),
             multi_client: Mutex::default(),
         });
         transport.serve(Arc::new(Answering(Arc::downgrade(&inner))));
@@ -352,6 +358,36 @@ impl Inner {
         self.collect_later();
     }
 
+    /// Counts a request of a task.
+    fn admit(&self, from: &Caller) -> Result<(), Error> {
+        let mut in_flight = self
+            .in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let count = in_flight.entry(from.incarnation).or_default();
+        if *count >= MAX_REQUESTS {
+            return Err(Error::resource_exhausted(format!(
+                "a task may have {MAX_REQUESTS} requests that are not answered yet"
+            )));
+        }
+        *count += 1;
+        Ok(())
+    }
+
+    /// Counts a request as answered.
+    fn release(&self, client: Incarnation) {
+        let mut in_flight = self
+            .in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = in_flight.get_mut(&client) {
+            *count -= 1;
+            if *count == 0 {
+                in_flight.remove(&client);
+            }
+        }
+    }
+
     /// Does what another task asks.
     fn answer(self: &Arc<Self>, request: Request, bounds: Bounds) -> AsyncValue<Reply> {
         let now = |result: Result<Reply, Error>| AsyncValue::from(result);
@@ -440,11 +476,21 @@ impl Inner {
 struct Answering(Weak<Inner>);
 
 impl Handler for Answering {
-    fn call(&self, _: &Caller, request: Request, bounds: Bounds) -> AsyncValue<Reply> {
-        match self.0.upgrade() {
-            Some(inner) => inner.answer(request, bounds),
-            None => AsyncValue::from_error(Error::unavailable("the server has ended")),
+    fn call(&self, from: &Caller, request: Request, bounds: Bounds) -> AsyncValue<Reply> {
+        let Some(inner) = self.0.upgrade() else {
+            return AsyncValue::from_error(Error::unavailable("the server has ended"));
+        };
+        if let Err(error) = inner.admit(from) {
+            return AsyncValue::from_error(error);
         }
+        let reply = inner.answer(request, bounds);
+        let (weak, client) = (self.0.clone(), from.incarnation);
+        reply.and_then(move || {
+            if let Some(inner) = weak.upgrade() {
+                inner.release(client);
+            }
+        });
+        reply
     }
 
     fn value(&self, _: &Caller, key: Key, value: Payload) -> Result<(), Error> {
