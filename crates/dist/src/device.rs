@@ -9,7 +9,7 @@ use tfrt_host::device::{
 use tfrt_host::{DeviceId, DeviceKind, DeviceRef, RequestContext};
 use tfrt_tensor::{DeviceTensor, Tensor, TensorMetadata};
 
-use crate::context::RemoteId;
+use crate::names::RemoteId;
 
 /// A device of another task.
 #[derive(Debug)]

@@ -7,11 +7,12 @@ use tfrt_corert::TensorHandle;
 use tfrt_host::{AnyAsyncValue, ExecutionContext, RequestContext};
 use tfrt_tensor::Tensor;
 
-use crate::context::{ContextRef, DistributedContext, RemoteId};
+use crate::context::{ContextRef, DistributedContext};
 use crate::device::metadata_to_bytes;
 use crate::functions::Registered;
 use crate::ids::ObjectId;
 use crate::message::{Metadata, Reply, RequestedOutput};
+use crate::names::RemoteId;
 use crate::transport::{Bounds, CancelHook};
 
 /// The types of values whose metadata can be told.

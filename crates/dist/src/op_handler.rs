@@ -12,13 +12,12 @@ use tfrt_corert::{
 use tfrt_host::{DeviceId, DeviceRef, ExecutionContext};
 use tfrt_tensor::Tensor;
 
-use crate::context::{
-    ContextRef, DistributedContext, RemoteChains, RemoteId, bounds_of, device_in_task,
-};
+use crate::context::{ContextRef, DistributedContext, bounds_of, device_in_task};
 use crate::device::{metadata_from_bytes, remote_id, remote_tensor};
 use crate::execute::{self, RemoteRequest, reply_when_there};
 use crate::ids::{ObjectId, TaskHandle};
 use crate::message::{ExecuteOp, IntegerAttribute, Metadata, Reply, Request, RequestedOutput};
+use crate::names::{RemoteChains, RemoteId};
 use crate::task;
 use crate::transport::Bounds;
 

@@ -12,6 +12,8 @@
 //! * A request reaches the handler at most once, also if the network delivers it twice ([`once`]).
 //! * Values from one task for one key arrive in the order in which they were sent, those for different keys and requests
 //!   in any order.
+//! * A request whose caller has given up reaches the handler all the same, as one that is cancelled: others may wait for
+//!   what it was to make.
 //! * A request for an earlier start of a process is refused with `FailedPrecondition`, and touches nothing.
 //! * The error of a peer that is lost names its task. It is of code `Unavailable` if the request can't have run,
 //!   `Unknown` if it may have.

@@ -88,3 +88,14 @@ func.func @nested() -> !tfrt.chain {
   tfrt.return %c : !tfrt.chain
 }
 // CHECK-NEXT: int32 = 21
+
+// CHECK-LABEL: --- Running 'context_of_the_request':
+func.func @context_of_the_request() -> !tfrt.chain {
+  %ch = tfrt.new.chain
+  %m, %w, %task = tfrt.call @two_tasks(%ch) : (!tfrt.chain) -> (!tfrt_dist.dist_context, !tfrt_dist.dist_context, !tfrt_dist.task_handle)
+  %r = tfrt_dist.register_tfrt_function(%ch, %m, %task) "f" "func.func @f() -> !tfrt.chain { %ctx = tfrt_dist.get_distributed_context %t = tfrt_dist.get_task_handle %ctx {task_name = \22/job:worker/task:1\22} %c = tfrt.new.chain %c1 = tfrt.merge.chains %c, %t : !tfrt.chain, !tfrt_dist.task_handle %n = tfrt.constant.i32 4 %d = tfrt.print.i32 %n, %c1 tfrt.return %d : !tfrt.chain }"
+  %spec = tfrt_dist.create_remote_execute_spec %m {output_devices = ["/job:worker/task:1/device:CPU:0"]}
+  %c, %x = tfrt_dist.remote_execute[%r, %m, %task, %spec] "f" () : () -> (!tfrt_dist.remote_object_id)
+  tfrt.return %c : !tfrt.chain
+}
+// CHECK-NEXT: int32 = 4

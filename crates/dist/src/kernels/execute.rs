@@ -14,10 +14,11 @@ use tfrt_host::{
     AnyAsyncValue, AsyncValue, Chain, Error, ExecutionContext, Heap, KernelPromise, Value,
 };
 
-use crate::context::{ContextRef, RemoteId, bounds_of};
+use crate::context::{ContextRef, bounds_of};
 use crate::device::{metadata_from_bytes, remote_tensor};
 use crate::ids::TaskHandle;
 use crate::message::{Metadata, Reply, Request, RequestedOutput};
+use crate::names::RemoteId;
 
 pub(super) fn register(registry: &mut KernelRegistry) {
     registry

@@ -6,9 +6,10 @@ use tfrt_corert::{OpHandlerRef, TensorHandle};
 use tfrt_host::kernel::{Attr, KernelRegistry};
 use tfrt_host::{Chain, DeviceRef, Error, ExecutionContext};
 
-use crate::context::{ContextRef, RemoteChains, RemoteId};
+use crate::context::ContextRef;
 use crate::device::remote_id;
 use crate::ids::TaskHandle;
+use crate::names::{RemoteChains, RemoteId};
 use crate::op_handler::RemoteOpHandler;
 
 pub(super) fn register(registry: &mut KernelRegistry) {

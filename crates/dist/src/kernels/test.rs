@@ -16,9 +16,10 @@ use tfrt_host::{
 
 use super::execute::ExecuteSpec;
 use crate::cluster::{Address, Cluster};
-use crate::context::{ContextConfig, ContextRef, RemoteChains, RemoteId};
+use crate::context::{ContextConfig, ContextRef};
 use crate::functions::{Compiled, CompilerPass, CompilerPasses};
 use crate::ids::ContextId;
+use crate::names::{RemoteChains, RemoteId};
 use crate::server::Server;
 use crate::transport::Transport;
 use crate::transport::local::LocalNetwork;

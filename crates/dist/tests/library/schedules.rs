@@ -78,7 +78,7 @@ impl Random {
 #[derive(Clone, Default)]
 struct Runs(Arc<Mutex<HashMap<i64, usize>>>);
 
-/// What a call was, and what came of it.
+/// A call, with its reply.
 struct Call {
     task: TaskHandle,
     /// The number of calls before it in its row: the result is so much.
