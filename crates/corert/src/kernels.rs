@@ -44,7 +44,7 @@ fn runtime(execution: &ExecutionContext) -> CoreRuntime {
 }
 
 /// Returns a handle as the value of a register: settled when its tensor is.
-pub(crate) fn handle_as_value(handle: TensorHandle) -> AnyAsyncValue {
+pub fn handle_as_value(handle: TensorHandle) -> AnyAsyncValue {
     match handle.tensor() {
         Some(Ok(_)) => return AnyAsyncValue::new(handle),
         Some(Err(error)) => return AnyAsyncValue::from_error(error.clone()),

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use tfrt_host::{DeviceId, DeviceKind, DeviceRef, Error, HostContext, RequestContext};
+use tfrt_host::{AsyncValue, DeviceId, DeviceKind, DeviceRef, Error, HostContext, RequestContext};
 use tfrt_tensor::op::OpKernel;
 use tfrt_tensor::resource::Resources;
 use tfrt_tensor::{DenseHostTensor, Element, Tensor, device_of};
@@ -15,7 +15,7 @@ use crate::added::{AddedOps, AddedSources};
 use crate::context::Context;
 use crate::definition::OpRegistry;
 use crate::effects::ResourceOrder;
-use crate::handle::Owner;
+use crate::handle::{Owner, PendingMetadata, PendingTensor};
 use crate::handler::{CpuOpHandler, OpHandler};
 use crate::op::CoreRuntimeOp;
 use crate::rows::{DeviceOpHandler, FindKernel, RowOpHandler};
@@ -306,6 +306,21 @@ impl CoreRuntime {
             ..self.owner()
         };
         TensorHandle::of_tensor(owner, tensor)
+    }
+
+    /// Returns a handle to a pending tensor on a device. It fails when the request is cancelled.
+    pub fn pending(
+        &self,
+        device: &DeviceRef,
+        tensor: AsyncValue<Tensor>,
+        request: &Arc<RequestContext>,
+    ) -> TensorHandle {
+        let owner = Owner {
+            device: device.id(),
+            ..self.owner()
+        };
+        let pending = PendingTensor::new(tensor, PendingMetadata::WithTensor);
+        TensorHandle::of_pending(owner, pending, request)
     }
 
     /// Returns a handle without a tensor.

@@ -23,7 +23,7 @@ pub struct Cluster {
 }
 
 /// The place where a task listens.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Address {
     /// A host, by name or number (IPv6 in brackets), and a TCP port.
     Tcp {

@@ -7,13 +7,36 @@
 //! | which of them this process is, and how it was told | [`engine`] |
 //! | what `--cluster` takes, and how all that is put together | [`source`] |
 //! | how tasks reduce, broadcast and gather tensors together | [`collective`] |
+//! | what tasks say to each other | [`message`] |
+//! | what carries that, and what any carrier promises | [`transport`], [`conformance`] |
+//! | who answers requests, and how groups of tasks start | [`server`], [`start`] |
+//! | what a task knows of the others of its group | [`context`] |
+//! | how functions are registered and run on other tasks | [`functions`], [`kernels`] |
+//! | where their results are, and how programs name them | [`objects`], [`names`], [`device`] |
+//! | where values that are sent meet who waits for them | [`rendezvous`] |
+//! | how operations are called on devices of other tasks | [`op_handler`] |
 //! | in which order numbers of many tasks are reduced | [`reduction`] |
 //!
 //! A task is named `/job:worker/task:1`: [`task`].
 
 pub mod cluster;
 pub mod collective;
+pub mod conformance;
+pub mod context;
+pub mod device;
 pub mod engine;
+mod execute;
+pub mod functions;
+pub mod ids;
+pub mod kernels;
+pub mod message;
+pub mod names;
+pub mod objects;
+pub mod op_handler;
 pub mod reduction;
+pub mod rendezvous;
+pub mod server;
 pub mod source;
+pub mod start;
 pub mod task;
+pub mod transport;

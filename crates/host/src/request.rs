@@ -142,7 +142,7 @@ pub struct RequestContext {
     n_outside: AtomicU32,
     /// Whether the diagnostic handler was told that the request may be stuck.
     was_reported: AtomicBool,
-    deadline: Mutex<Option<TimerHandle>>,
+    deadline: Mutex<Option<(Instant, TimerHandle)>>,
     // Invariant: if there is one, the host has an allocator for it.
     max_memory: Option<usize>,
 }
@@ -401,9 +401,15 @@ impl RequestContext {
             }
         });
         let mut slot = self.deadline.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(previous) = slot.replace(timer) {
+        if let Some((_, previous)) = slot.replace((deadline, timer)) {
             previous.cancel();
         }
+    }
+
+    /// Returns when the request is cancelled, if it was given a deadline that was still to come, by the clock of the host.
+    pub fn deadline(&self) -> Option<Instant> {
+        let slot = self.deadline.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.as_ref().map(|(deadline, _)| *deadline)
     }
 
     /// Whether somebody wants to hear of each kernel.
@@ -500,7 +506,7 @@ fn whole(left: Duration) -> Duration {
 
 impl Drop for RequestContext {
     fn drop(&mut self) {
-        if let Some(timer) = self
+        if let Some((_, timer)) = self
             .deadline
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner)

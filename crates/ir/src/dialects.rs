@@ -20,6 +20,7 @@ mod tf_sync;
 mod tfrt;
 mod tfrt_dht;
 mod tfrt_dht_sync;
+mod tfrt_dist;
 mod tfrt_sht;
 mod tfrt_test;
 mod tfrt_tutorial;
@@ -47,6 +48,7 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("tfrt", tfrt::definitions),
     ("tfrt_dht", tfrt_dht::definitions),
     ("tfrt_dht_sync", tfrt_dht_sync::definitions),
+    ("tfrt_dist", tfrt_dist::definitions),
     ("tfrt_sht", tfrt_sht::definitions),
     ("tfrt_sht_sync", tfrt_sht::synchronous_definitions),
     ("tfrt_test", tfrt_test::definitions),

@@ -195,10 +195,7 @@ fn run_one(session: &Session, function: &Function, options: &Options) -> io::Res
 
 /// Prints an error that a kernel reported, in the short form of `tfrt run`.
 fn tell(error: &Error) {
-    tell_at(
-        error.location(),
-        &format!("runtime error: {}", error.message()),
-    );
+    tell_at(error.location(), &format!("runtime error: {error}"));
 }
 
 /// Prints the reason why a program can't be loaded, in the short form of `tfrt run`.

@@ -45,9 +45,9 @@ pub fn failure_line(function: &str, error: &Error) -> String {
     format!("'{function}' returned {}", error_text(error, false))
 }
 
-/// Returns `<<error: MESSAGE>>` or `<<error: MESSAGE, code: CODE>>`.
+/// Returns `<<error: MESSAGE>>` or `<<error: MESSAGE, code: CODE>>`; the message of another task's error begins with its name.
 pub fn error_text(error: &Error, with_code: bool) -> String {
-    let mut text = format!("<<error: {}", error.message());
+    let mut text = format!("<<error: {error}");
     if with_code {
         write!(text, ", code: {}", error.code().name()).expect("a String takes all text");
     }
@@ -143,6 +143,13 @@ mod tests {
         let line = |codes| result_line("f", ["i32"], std::slice::from_ref(&error), codes).unwrap();
         assert_eq!(line(false), "'f' returned <<error: bad>>");
         assert_eq!(line(true), "'f' returned <<error: bad, code: Unknown>>");
+        let task = tfrt_async::ClusterTask {
+            job: "worker".to_owned(),
+            task: 1,
+        };
+        let error = Error::unknown("bad").with_task(task);
+        let text = error_text(&error, false);
+        assert_eq!(text, "<<error: /job:worker/task:1: bad>>");
     }
 
     #[test]

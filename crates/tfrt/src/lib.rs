@@ -166,6 +166,8 @@ mod arguments;
 mod call;
 pub mod codes;
 mod context;
+#[cfg(feature = "dist")]
+mod dist_compiler;
 pub mod eager;
 mod error;
 mod evaluator;

@@ -16,7 +16,8 @@ use crate::open_options::OpenOptions;
 
 /// The limits of a program, or of a model, that nobody vouches for; `docs/limits.md` has the others.
 ///
-/// Beyond that, such a program has no kernels that look at files (dialect `btf`), and none that are there for
+/// Beyond that, such a program has no kernels that look at files (dialect `btf`) or reach other tasks (`tfrt_dist`), and
+/// none that are there for
 /// tests (`tfrt_test`, `vt`, `tfrt_tutorial`, native functions): they wait, hang, leak, and take memory that
 /// nobody counts. Elements of a model in files beside it are refused.
 ///
@@ -52,7 +53,14 @@ pub struct Untrusted {
 
 impl Untrusted {
     /// Dialects of which a program that nobody vouches for has no kernels.
-    pub const REFUSED: &[&str] = &["btf", "tfrt_test", "tfrt_test_sync", "tfrt_tutorial", "vt"];
+    pub const REFUSED: &[&str] = &[
+        "btf",
+        "tfrt_dist",
+        "tfrt_test",
+        "tfrt_test_sync",
+        "tfrt_tutorial",
+        "vt",
+    ];
 
     const MAX_FILE_BYTES: u64 = 64 << 20;
     const MAX_DEPTH: u32 = 10_000;

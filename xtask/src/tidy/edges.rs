@@ -20,7 +20,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("capi", &["async", "host", "tensor", "corert"]),
     ("gpu", &["host", "ops", "tensor"]),
     ("wire", &["async"]),
-    ("dist", &["async", "tensor"]),
+    ("dist", &["async", "host", "tensor", "corert"]),
     ("run", &["async", "bef", "host", "kernels"]),
     ("oracle", &["ir"]),
     ("lsp", &["ir"]),

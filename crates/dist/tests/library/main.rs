@@ -2,5 +2,9 @@
 
 mod cluster;
 mod collective;
+mod contexts;
 mod engine;
+mod programs;
 mod reduction;
+mod schedules;
+mod transport;

@@ -26,6 +26,7 @@
 //! | `function`         | all of a function, see [`super::function`]                        |
 //! | `module`           | all of a module                                                   |
 //! | `[...]`            | only if there are operands behind the declared ones               |
+//! | `\[`, `\]`         | a square bracket                                                  |
 //! | anything else      | itself                                                            |
 //!
 //! Types that older texts leave out are those of the values, which must be defined above.
@@ -149,6 +150,11 @@ fn items(rest: &mut &'static str) -> Vec<Item> {
 
 fn word(rest: &mut &'static str) -> Word {
     let text = *rest;
+    if let Some(after) = text.strip_prefix('\\') {
+        let (literal, after) = after.split_at(1);
+        *rest = after;
+        return Word::Literal(literal);
+    }
     if let Some(after) = text.strip_prefix('[') {
         *rest = after;
         return Word::Group(items(rest));

@@ -67,7 +67,7 @@ impl OpDef {
             "builtin.module" | "func.func" => {}
             name => {
                 text += name;
-                let is_apart = |first: char| !first.is_whitespace() && first != '(';
+                let is_apart = |first: char| !first.is_whitespace() && first != '(' && first != '[';
                 if body.starts_with(is_apart) {
                     text.push(' ');
                 }

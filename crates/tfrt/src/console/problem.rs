@@ -122,7 +122,7 @@ impl Problem {
 
     /// Makes a problem of an error that a kernel has reported.
     pub fn of_run(error: &Error) -> Problem {
-        let message = format!("runtime error: {}", error.message());
+        let message = format!("runtime error: {error}");
         let kernel = error.kernel().filter(|name| !name.is_empty());
         let mut problem = Problem::new(
             message,

@@ -289,6 +289,8 @@ impl RuntimeBuilder {
         let core = CoreRuntime::new(&host);
         core.set_kernels(tfrt_kernels::rows::find);
         core.set_device_kernels(op_kernels.clone());
+        #[cfg(feature = "dist")]
+        crate::dist_compiler::register(&host);
         #[cfg(feature = "plugins")]
         for ops in self.plugins {
             core.add_ops(std::sync::Arc::new(ops));

@@ -31,7 +31,9 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
         // Programs for kernels of an example's own are run by the example's test, and those that
         // are broken by `broken.rs`.
         let has_a_test = path.join("Cargo.toml").exists() || path.ends_with("tests/broken");
-        if path.is_dir() && !has_a_test {
+        // These need kernels that are an optional part of the command.
+        let has_kernels = cfg!(feature = "dist") || !path.ends_with("tests/execute/dist");
+        if path.is_dir() && !has_a_test && has_kernels {
             collect(&path, paths);
         } else if path
             .extension()

@@ -30,7 +30,10 @@ fn can_run(module: &Module) -> bool {
     let mut can_run = true;
     module.walk_pre_order(module.top(), &mut |op| {
         let entry = dialect::describe(module.op(op).name());
-        can_run &= entry.is_some_and(|entry| entry.execution_kind() != Execution::Elsewhere);
+        can_run &= entry.is_some_and(|entry| {
+            let is_there = cfg!(feature = "dist") || entry.dialect() != "tfrt_dist";
+            is_there && entry.execution_kind() != Execution::Elsewhere
+        });
     });
     can_run
 }

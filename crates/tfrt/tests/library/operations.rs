@@ -13,14 +13,18 @@ fn registry() -> KernelRegistry {
     let mut registry = KernelRegistry::new();
     tfrt::kernels::register_all(&mut registry);
     tfrt::corert::kernels::register(&mut registry);
+    #[cfg(feature = "dist")]
+    tfrt::dist::kernels::register(&mut registry);
     registry
 }
 
 fn has_kernel(entry: &OpDef) -> bool {
-    !matches!(
+    let is_there = cfg!(feature = "dist") || entry.dialect() != "tfrt_dist";
+    let is_elsewhere = matches!(
         entry.execution_kind(),
         Execution::Structure | Execution::Elsewhere
-    )
+    );
+    is_there && !is_elsewhere
 }
 
 /// One property of an entry and of a kernel's signature, side by side.
@@ -275,6 +279,27 @@ const LOCAL: &[(&str, &str)] = &[
     ("!tfrt.test.resource", "for tests"),
     ("!test.atomic.i32", "for tests"),
     ("!my.coordinate", "for tests"),
+    #[cfg(feature = "dist")]
+    ("!tfrt_dist.dist_context", "a part of this process"),
+    #[cfg(feature = "dist")]
+    ("!tfrt_dist.payload", "it is what is sent"),
+    #[cfg(feature = "dist")]
+    (
+        "!tfrt_dist.remote_chain_manager",
+        "it is written by programs",
+    ),
+    #[cfg(feature = "dist")]
+    (
+        "!tfrt_dist.remote_execute_spec",
+        "names of devices of one context",
+    ),
+    #[cfg(feature = "dist")]
+    (
+        "!tfrt_dist.remote_object_id",
+        "it is the right to an object; its name travels in requests",
+    ),
+    #[cfg(feature = "dist")]
+    ("!tfrt_dist.task_handle", "a number of one context"),
 ];
 
 #[test]

@@ -516,6 +516,8 @@ fn mark(text: &str) -> Option<Mark> {
     Some(match text {
         "(" => Mark::LeftParen,
         ")" => Mark::RightParen,
+        "[" => Mark::LeftSquare,
+        "]" => Mark::RightSquare,
         "," => Mark::Comma,
         ":" => Mark::Colon,
         _ => return None,

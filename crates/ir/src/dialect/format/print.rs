@@ -204,7 +204,8 @@ struct State<'f> {
 fn print_items(printer: &mut Printer<'_>, state: &mut State<'_>, items: &[Item], first: bool) {
     for (index, item) in items.iter().enumerate() {
         let start = printer.out.len();
-        let blanks = match first && index == 0 && item.word != Word::Literal("(") {
+        let opens = matches!(item.word, Word::Literal("(" | "["));
+        let blanks = match first && index == 0 && !opens {
             true => " ",
             false => item.blanks,
         };

@@ -1,0 +1,27 @@
+//! The dialect `tfrt_dist` as kernels: programs that run functions on other tasks.
+//!
+//! | Family | Kernels |
+//! | --- | --- |
+//! | `execute` | functions registered with other tasks, and run there |
+//! | `values` | values that are sent and received |
+//! | `tasks` | names of tasks, chains of tasks, handlers of their devices |
+//! | `test` | contexts of several tasks within one process |
+
+use tfrt_host::kernel::KernelRegistry;
+
+mod execute;
+mod tasks;
+mod test;
+mod values;
+
+pub use test::{Listen, set_test_network};
+
+/// Adds the kernels.
+pub fn register(registry: &mut KernelRegistry) {
+    registry.add_built_in(|registry| {
+        tasks::register(registry);
+        execute::register(registry);
+        values::register(registry);
+        test::register(registry);
+    });
+}

@@ -1,0 +1,231 @@
+//! [`Rendezvous`]: the places where values that were sent meet those who wait for them.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tfrt_async::Error;
+
+use crate::ids::TaskHandle;
+use crate::message::Payload;
+
+/// The most bytes of values that nobody has asked for.
+pub const MAX_WAITING_BYTES: usize = 1 << 30;
+
+/// A callback that takes a value, or the reason why there will be none.
+type Callback = Box<dyn FnOnce(Result<Payload, Error>) + Send>;
+
+/// Values and callbacks by name. Each value meets one callback, in the order in which both have come.
+#[derive(Default)]
+pub struct Rendezvous(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    places: HashMap<String, Place>,
+    /// The bytes of the values that wait.
+    waiting_bytes: usize,
+    ended: Option<Error>,
+}
+
+// Invariant: one of the two is empty, and the other is not.
+#[derive(Default)]
+struct Place {
+    values: VecDeque<Payload>,
+    /// With the task that is to send the value, if it is known.
+    callbacks: VecDeque<(Option<TaskHandle>, Callback)>,
+}
+
+impl Rendezvous {
+    /// Leaves a value, or hands it to whoever has waited longest.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if values that nobody has asked for would take more than [`MAX_WAITING_BYTES`]; the reason of
+    /// the end.
+    pub fn put(&self, name: &str, value: Payload) -> Result<(), Error> {
+        let mut state = self.lock();
+        if let Some(reason) = &state.ended {
+            return Err(reason.clone());
+        }
+        let waiting = state.places.get_mut(name);
+        if let Some((_, callback)) = waiting.and_then(|place| place.callbacks.pop_front()) {
+            state.tidy(name);
+            drop(state);
+            callback(Ok(value));
+            return Ok(());
+        }
+        let len_bytes = value.len_bytes();
+        let waiting_bytes = state.waiting_bytes.saturating_add(len_bytes);
+        if waiting_bytes > MAX_WAITING_BYTES {
+            return Err(Error::resource_exhausted(format!(
+                "values that nobody has asked for may take {MAX_WAITING_BYTES} bytes: another of {len_bytes} under \
+                 '{}' exceeds that",
+                name.escape_debug()
+            )));
+        }
+        state.waiting_bytes = waiting_bytes;
+        let place = state.places.entry(name.to_owned()).or_default();
+        place.values.push_back(value);
+        Ok(())
+    }
+
+    /// Calls back with the value that has waited longest, or with the next one. The callback runs once, on the thread of
+    /// whoever comes later. It fails if the task that is to send the value is [lost](Self::lose).
+    pub fn take(
+        &self,
+        name: &str,
+        from: Option<TaskHandle>,
+        callback: impl FnOnce(Result<Payload, Error>) + Send + 'static,
+    ) {
+        let mut state = self.lock();
+        if let Some(reason) = state.ended.clone() {
+            drop(state);
+            return callback(Err(reason));
+        }
+        let waiting = state.places.get_mut(name);
+        if let Some(value) = waiting.and_then(|place| place.values.pop_front()) {
+            state.waiting_bytes -= value.len_bytes();
+            state.tidy(name);
+            drop(state);
+            return callback(Ok(value));
+        }
+        let place = state.places.entry(name.to_owned()).or_default();
+        place.callbacks.push_back((from, Box::new(callback)));
+    }
+
+    /// Ends: whoever waits, now or later, is told the reason.
+    pub fn end(&self, reason: &Error) {
+        let places = {
+            let mut state = self.lock();
+            state.ended.get_or_insert_with(|| reason.clone());
+            state.waiting_bytes = 0;
+            std::mem::take(&mut state.places)
+        };
+        let callbacks = places.into_values().flat_map(|place| place.callbacks);
+        callbacks.for_each(|(_, callback)| callback(Err(reason.clone())));
+    }
+
+    /// Fails what waits for values of a task.
+    pub fn lose(&self, task: TaskHandle, reason: &Error) {
+        let mut failed = Vec::new();
+        self.lock().places.retain(|_, place| {
+            let callbacks = std::mem::take(&mut place.callbacks).into_iter();
+            let (lost, kept): (Vec<_>, Vec<_>) =
+                callbacks.partition(|(from, _)| *from == Some(task));
+            failed.extend(lost);
+            place.callbacks = kept.into();
+            !place.values.is_empty() || !place.callbacks.is_empty()
+        });
+        for (_, callback) in failed {
+            callback(Err(reason.clone()));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Takes out a place where nothing is left.
+    fn tidy(&mut self, name: &str) {
+        let place = self.places.get(name);
+        if place.is_some_and(|place| place.values.is_empty() && place.callbacks.is_empty()) {
+            self.places.remove(name);
+        }
+    }
+}
+
+impl fmt::Debug for Rendezvous {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        f.debug_struct("Rendezvous")
+            .field("places", &state.places.len())
+            .field("waiting_bytes", &state.waiting_bytes)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use tfrt_host::memory::HostBuffer;
+
+    use super::*;
+
+    fn value(text: &'static str) -> Payload {
+        Payload(vec![HostBuffer::from_owner(text)])
+    }
+
+    fn take(rendezvous: &Rendezvous, name: &str, told: &Sender<String>) {
+        let told = told.clone();
+        rendezvous.take(name, Some(TaskHandle(1)), move |value| {
+            let text = match value {
+                Ok(value) => {
+                    let reading = value.0[0].read().unwrap();
+                    String::from_utf8(reading.to_vec()).unwrap()
+                }
+                Err(error) => error.message().to_owned(),
+            };
+            told.send(text).unwrap();
+        });
+    }
+
+    fn all(told: &Receiver<String>) -> Vec<String> {
+        told.try_iter().collect()
+    }
+
+    #[test]
+    fn a_value_waits_for_its_callback_and_a_second_one_for_another() {
+        let (rendezvous, (told, tells)) = (Rendezvous::default(), channel());
+        rendezvous.put("k", value("one")).unwrap();
+        rendezvous.put("k", value("two")).unwrap();
+        take(&rendezvous, "k", &told);
+        assert_eq!(all(&tells), ["one"]);
+        take(&rendezvous, "k", &told);
+        assert_eq!(all(&tells), ["two"]);
+    }
+
+    #[test]
+    fn a_callback_waits_for_its_value_and_a_second_one_for_another() {
+        let (rendezvous, (told, tells)) = (Rendezvous::default(), channel());
+        take(&rendezvous, "k", &told);
+        take(&rendezvous, "k", &told);
+        rendezvous.put("k", value("one")).unwrap();
+        assert_eq!(all(&tells), ["one"]);
+    }
+
+    #[test]
+    fn two_names_are_independent() {
+        let (rendezvous, (told, tells)) = (Rendezvous::default(), channel());
+        rendezvous.put("a", value("one")).unwrap();
+        take(&rendezvous, "b", &told);
+        assert!(all(&tells).is_empty());
+        rendezvous.put("b", value("two")).unwrap();
+        take(&rendezvous, "a", &told);
+        assert_eq!(all(&tells), ["two", "one"]);
+    }
+
+    #[test]
+    fn what_waits_for_a_lost_task_fails() {
+        let (rendezvous, (told, tells)) = (Rendezvous::default(), channel());
+        take(&rendezvous, "k", &told);
+        rendezvous.lose(TaskHandle(2), &Error::unavailable("another"));
+        rendezvous.lose(TaskHandle(1), &Error::unavailable("lost"));
+        assert_eq!(all(&tells), ["lost"]);
+        rendezvous.put("k", value("one")).unwrap();
+        take(&rendezvous, "k", &told);
+        assert_eq!(all(&tells), ["one"]);
+    }
+
+    #[test]
+    fn whoever_waits_at_the_end_or_after_it_is_told() {
+        let (rendezvous, (told, tells)) = (Rendezvous::default(), channel());
+        take(&rendezvous, "k", &told);
+        rendezvous.end(&Error::cancelled("over"));
+        take(&rendezvous, "k", &told);
+        assert_eq!(all(&tells), ["over", "over"]);
+        assert!(rendezvous.put("k", value("one")).is_err());
+    }
+}

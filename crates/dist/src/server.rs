@@ -1,0 +1,528 @@
+//! [`Server`]: contexts of one task, and whatever answers the requests of others.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use tfrt_async::queue::{Task, TimerHandle};
+use tfrt_async::{AsyncValue, Chain, Error, ErrorCode, Promise};
+use tfrt_host::HostContext;
+
+use crate::context::{ContextConfig, DistributedContext, devices_of};
+use crate::execute;
+use crate::ids::{ContextId, Incarnation};
+use crate::message::{Key, Payload, Reply, Request};
+use crate::op_handler;
+use crate::start::MultiClient;
+use crate::transport::{Bounds, Caller, Handler, Transport};
+
+/// The time after which a context that nobody uses is dropped.
+pub const DEFAULT_CONTEXT_LIFETIME: Duration = Duration::from_secs(600);
+
+/// The most requests of one task that are not answered yet.
+pub const MAX_REQUESTS: usize = 1 << 16;
+
+/// The time for which the number of a context that was closed can't be used again.
+const TOMBSTONE_LIFETIME: Duration = Duration::from_secs(600);
+
+/// A server: it holds the contexts of a task. Dropping it ends them and the transport.
+pub struct Server(Arc<Inner>);
+
+/// A handle of a server that keeps it not alive.
+#[derive(Clone)]
+pub struct ServerRef {
+    inner: Weak<Inner>,
+    host: HostContext,
+    transport: Arc<dyn Transport>,
+}
+
+pub(crate) struct Inner {
+    host: HostContext,
+    transport: Arc<dyn Transport>,
+    context_lifetime: Duration,
+    contexts: Mutex<Contexts>,
+    gate: Mutex<Gate>,
+    /// How many requests of each task are not answered yet.
+    in_flight: Mutex<HashMap<Incarnation, usize>>,
+    pub(crate) multi_client: Mutex<MultiClient>,
+}
+
+#[derive(Default)]
+struct Contexts {
+    live: HashMap<ContextId, Live>,
+    closed: HashMap<ContextId, Instant>,
+    /// When contexts that nobody uses are looked for next.
+    next_look: Option<TimerHandle>,
+    is_collecting: bool,
+    has_ended: bool,
+}
+
+struct Live {
+    context: Arc<DistributedContext>,
+    /// When it was used last, if it is dropped when nobody uses it.
+    used: Option<Instant>,
+}
+
+/// Executions that are held back, for tests of order.
+#[derive(Default)]
+struct Gate {
+    is_closed: bool,
+    waiting: VecDeque<Task>,
+    /// Whoever lets one through that has not come yet.
+    permits: VecDeque<Promise<Chain>>,
+}
+
+impl Server {
+    /// Makes a server that answers what arrives by a transport.
+    pub fn new(host: &HostContext, transport: Arc<dyn Transport>) -> Server {
+        Server::with_context_lifetime(host, transport, DEFAULT_CONTEXT_LIFETIME)
+    }
+
+    /// Makes a server that drops contexts which nobody has used for so long, of those that other tasks have made.
+    pub fn with_context_lifetime(
+        host: &HostContext,
+        transport: Arc<dyn Transport>,
+        context_lifetime: Duration,
+    ) -> Server {
+        let inner = Arc::new(Inner {
+            host: host.clone(),
+            transport: transport.clone(),
+            context_lifetime,
+            contexts: Mutex::default(),
+            gate: Mutex::default(),
+            in_flight: Mutex::default(),
+            multi_client: Mutex::default(),
+        });
+        transport.serve(Arc::new(Answering(Arc::downgrade(&inner))));
+        Server(inner)
+    }
+
+    /// Returns a handle.
+    pub fn handle(&self) -> ServerRef {
+        self.0.handle()
+    }
+
+    /// Makes a context of this task alone, without telling others.
+    ///
+    /// # Errors
+    ///
+    /// `Unknown` if there is one of this number, `TaskNotFound` if the task is none of the cluster.
+    pub fn create_context(
+        &self,
+        id: ContextId,
+        config: ContextConfig,
+    ) -> Result<Arc<DistributedContext>, Error> {
+        self.0.create_context(id, config, false)
+    }
+
+    /// Returns a context, and notes that it is used.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidDistributedContextId` if there is none.
+    pub fn context(&self, id: ContextId) -> Result<Arc<DistributedContext>, Error> {
+        self.0.context(id)
+    }
+
+    /// Ends a context.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidDistributedContextId` if there is none.
+    pub fn close_context(&self, id: ContextId) -> Result<(), Error> {
+        self.0.close_context(id)
+    }
+
+    /// Ends all.
+    pub fn close(&self) {
+        self.0.close();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Server({})", self.0.transport.address())
+    }
+}
+
+impl ServerRef {
+    /// Returns the host.
+    pub fn host(&self) -> &HostContext {
+        &self.host
+    }
+
+    /// Returns the transport.
+    pub fn transport(&self) -> &Arc<dyn Transport> {
+        &self.transport
+    }
+
+    /// Returns the server, if it has not ended.
+    pub(crate) fn get(&self) -> Result<Arc<Inner>, Error> {
+        let inner = self.inner.upgrade();
+        inner.ok_or_else(|| Error::cancelled("the server of this context has ended"))
+    }
+
+    /// Ends the server.
+    pub fn close(&self) {
+        if let Some(inner) = self.inner.upgrade() {
+            inner.close();
+        }
+    }
+
+    /// Holds back executions that arrive from now on, until each is [let through](Self::process_next).
+    pub fn hold(&self) {
+        if let Some(inner) = self.inner.upgrade() {
+            inner.gate().is_closed = true;
+        }
+    }
+
+    /// Lets the oldest execution through that was held back; the chain says that it began. If there is none it lets the
+    /// next one through.
+    pub fn process_next(&self) -> AsyncValue<Chain> {
+        let inner = match self.get() {
+            Ok(inner) => inner,
+            Err(error) => return AsyncValue::from_error(error),
+        };
+        let mut gate = inner.gate();
+        if let Some(task) = gate.waiting.pop_front() {
+            drop(gate);
+            task.run();
+            return AsyncValue::available(Chain);
+        }
+        let (promise, begun) = AsyncValue::pending();
+        gate.permits.push_back(promise);
+        begun
+    }
+}
+
+impl fmt::Debug for ServerRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ServerRef({})", self.transport.address())
+    }
+}
+
+impl Inner {
+    pub(crate) fn handle(self: &Arc<Self>) -> ServerRef {
+        ServerRef {
+            inner: Arc::downgrade(self),
+            host: self.host.clone(),
+            transport: self.transport.clone(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Contexts> {
+        self.contexts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn gate(&self) -> MutexGuard<'_, Gate> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn context_lifetime(&self) -> Duration {
+        self.context_lifetime
+    }
+
+    /// Makes a context, which is dropped when nobody uses it if it is `tracked`.
+    pub(crate) fn create_context(
+        self: &Arc<Self>,
+        id: ContextId,
+        config: ContextConfig,
+        tracked: bool,
+    ) -> Result<Arc<DistributedContext>, Error> {
+        let now = self.host.now();
+        let mut contexts = self.lock();
+        if contexts.has_ended {
+            return Err(Error::cancelled("the server has ended"));
+        }
+        if contexts.live.contains_key(&id) {
+            return Err(Error::unknown(format!(
+                "Failed to create DistributedContext: context ID {id} already exists!"
+            )));
+        }
+        let contexts_closed = &mut contexts.closed;
+        contexts_closed.retain(|_, at| now.saturating_duration_since(*at) < TOMBSTONE_LIFETIME);
+        if contexts_closed.contains_key(&id) {
+            return Err(Error::failed_precondition(format!(
+                "context {id} was closed: its number can't be used again before {} s",
+                TOMBSTONE_LIFETIME.as_secs()
+            )));
+        }
+        let context = DistributedContext::new(id, config, self.handle())?;
+        let live = Live {
+            context: context.clone(),
+            used: tracked.then_some(now),
+        };
+        contexts.live.insert(id, live);
+        let begins = tracked && !std::mem::replace(&mut contexts.is_collecting, tracked);
+        drop(contexts);
+        if begins {
+            self.collect_later();
+        }
+        Ok(context)
+    }
+
+    pub(crate) fn context(&self, id: ContextId) -> Result<Arc<DistributedContext>, Error> {
+        let now = self.host.now();
+        let mut contexts = self.lock();
+        let live = contexts.live.get_mut(&id).ok_or_else(|| no_context(id))?;
+        if let Some(used) = &mut live.used {
+            *used = now;
+        }
+        Ok(live.context.clone())
+    }
+
+    pub(crate) fn close_context(&self, id: ContextId) -> Result<(), Error> {
+        let now = self.host.now();
+        let mut contexts = self.lock();
+        let live = contexts.live.remove(&id).ok_or_else(|| no_context(id))?;
+        contexts.closed.insert(id, now);
+        drop(contexts);
+        live.context.end(&closed(id));
+        Ok(())
+    }
+
+    fn close(&self) {
+        let (contexts, look) = {
+            let mut contexts = self.lock();
+            contexts.has_ended = true;
+            (
+                std::mem::take(&mut contexts.live),
+                contexts.next_look.take(),
+            )
+        };
+        if let Some(look) = look {
+            look.cancel();
+        }
+        for (id, live) in contexts {
+            live.context.end(&closed(id));
+        }
+        let gate = std::mem::take(&mut *self.gate());
+        // Dropped without the lock: promises in it run what waits.
+        drop(gate);
+        self.multi_client
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .end();
+        self.transport.close();
+    }
+
+    /// Drops the contexts that nobody has used for their time, again and again.
+    fn collect_later(self: &Arc<Self>) {
+        let inner = Arc::downgrade(self);
+        let timers = self.host.timers();
+        let look = timers.schedule_after(self.context_lifetime, move || {
+            if let Some(inner) = inner.upgrade() {
+                inner.collect();
+            }
+        });
+        let mut contexts = self.lock();
+        match contexts.has_ended {
+            true => {
+                look.cancel();
+            }
+            false => contexts.next_look = Some(look),
+        }
+    }
+
+    fn collect(self: &Arc<Self>) {
+        let now = self.host.now();
+        let is_old = |live: &Live| {
+            let idle = live.used.map(|used| now.saturating_duration_since(used));
+            idle.is_some_and(|idle| idle >= self.context_lifetime)
+        };
+        let mut contexts = self.lock();
+        let old: Vec<ContextId> = contexts
+            .live
+            .iter()
+            .filter(|(_, live)| is_old(live))
+            .map(|(id, _)| *id)
+            .collect();
+        let dropped: Vec<_> = old
+            .iter()
+            .filter_map(|id| Some((*id, contexts.live.remove(id)?)))
+            .collect();
+        contexts.closed.extend(old.iter().map(|id| (*id, now)));
+        drop(contexts);
+        for (id, live) in dropped {
+            let seconds = self.context_lifetime.as_secs();
+            let message = format!("context {id} was dropped: nobody used it for {seconds} s");
+            live.context.end(&Error::cancelled(message));
+        }
+        self.collect_later();
+    }
+
+    /// Counts a request of a task.
+    fn admit(&self, from: &Caller) -> Result<(), Error> {
+        let mut in_flight = self
+            .in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let count = in_flight.entry(from.incarnation).or_default();
+        if *count >= MAX_REQUESTS {
+            return Err(Error::resource_exhausted(format!(
+                "a task may have {MAX_REQUESTS} requests that are not answered yet"
+            )));
+        }
+        *count += 1;
+        Ok(())
+    }
+
+    /// Counts a request as answered.
+    fn release(&self, client: Incarnation) {
+        let mut in_flight = self
+            .in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = in_flight.get_mut(&client) {
+            *count -= 1;
+            if *count == 0 {
+                in_flight.remove(&client);
+            }
+        }
+    }
+
+    /// Does what another task asks.
+    fn answer(self: &Arc<Self>, request: Request, bounds: Bounds) -> AsyncValue<Reply> {
+        let now = |result: Result<Reply, Error>| AsyncValue::from(result);
+        match request {
+            Request::GetDevices => now(Ok(Reply::Devices(devices_of(&self.host)))),
+            Request::CreateContext(wanted) if wanted.is_multi_client => {
+                self.begin_multi_client_context(*wanted)
+            }
+            Request::CreateContext(wanted) => now(self.create_for_master(*wanted)),
+            Request::CloseContext { context } => {
+                now(self.close_context(context).map(|()| Reply::Done))
+            }
+            Request::KeepAlive { context } => now(self.context(context).map(|_| Reply::Done)),
+            Request::SendReadyChains {
+                context,
+                ready_chains,
+            } => now(self.take_ready_chains(context, ready_chains)),
+            Request::RegisterFunction {
+                context,
+                name,
+                program,
+                need_compilation,
+            } => now(self.context(context).and_then(|context| {
+                let functions = context.functions();
+                let devices =
+                    functions.register(&name, &program, need_compilation, context.host())?;
+                Ok(Reply::FunctionRegistered(devices))
+            })),
+            Request::RemoteExecute {
+                context,
+                name,
+                inputs,
+                outputs,
+            } => self.through_gate(move |inner| {
+                let context = match inner.context(context) {
+                    Ok(context) => context,
+                    Err(error) => return AsyncValue::from_error(error),
+                };
+                let begun = execute::execute(&context, &name, &inputs, &outputs, &bounds);
+                begun.unwrap_or_else(|error| {
+                    let outputs = outputs.iter().map(|output| &output.id);
+                    execute::fail(&context, outputs, &error);
+                    AsyncValue::from_error(error)
+                })
+            }),
+            Request::RemoteExecuteOp(wanted) => match self.context(wanted.context) {
+                Ok(context) => op_handler::execute(&context, *wanted, &bounds),
+                Err(error) => AsyncValue::from_error(error),
+            },
+            Request::DeleteRemoteObjects { context, objects } => now(self
+                .context(context)
+                .and_then(|context| context.objects().delete(&objects))
+                .map(|()| Reply::Done)),
+        }
+    }
+
+    /// Runs an execution, when it is let through.
+    fn through_gate(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Arc<Inner>) -> AsyncValue<Reply> + Send + 'static,
+    ) -> AsyncValue<Reply> {
+        let mut gate = self.gate();
+        if !gate.is_closed {
+            drop(gate);
+            return work(self);
+        }
+        let permit = gate.permits.pop_front();
+        if let Some(permit) = permit {
+            drop(gate);
+            let reply = work(self);
+            permit.resolve(Chain);
+            return reply;
+        }
+        let (promise, reply) = AsyncValue::pending();
+        let inner = Arc::downgrade(self);
+        gate.waiting
+            .push_back(Task::new(move || match inner.upgrade() {
+                Some(inner) => promise.forward(work(&inner)),
+                None => promise.fail(Error::cancelled("the server has ended")),
+            }));
+        reply
+    }
+}
+
+/// A handler of requests that keeps no server alive.
+struct Answering(Weak<Inner>);
+
+impl Handler for Answering {
+    fn call(&self, from: &Caller, request: Request, bounds: Bounds) -> AsyncValue<Reply> {
+        let Some(inner) = self.0.upgrade() else {
+            return AsyncValue::from_error(Error::unavailable("the server has ended"));
+        };
+        if let Err(error) = inner.admit(from) {
+            return AsyncValue::from_error(error);
+        }
+        let reply = inner.answer(request, bounds);
+        let (weak, client) = (self.0.clone(), from.incarnation);
+        reply.and_then(move || {
+            if let Some(inner) = weak.upgrade() {
+                inner.release(client);
+            }
+        });
+        reply
+    }
+
+    fn value(&self, _: &Caller, key: Key, value: Payload) -> Result<(), Error> {
+        let inner = self.0.upgrade();
+        let inner = inner.ok_or_else(|| Error::unavailable("the server has ended"))?;
+        inner.context(key.context)?.put(&key.name, value)
+    }
+
+    fn lost(&self, peer: &Caller, _: &Error) {
+        // Calls to it fail by the transport, and its contexts are dropped when nobody keeps them alive.
+        let Some(inner) = self.0.upgrade() else {
+            return;
+        };
+        let contexts: Vec<_> = inner
+            .lock()
+            .live
+            .values()
+            .map(|live| live.context.clone())
+            .collect();
+        for context in contexts {
+            context.lose(&peer.address);
+        }
+    }
+}
+
+fn no_context(id: ContextId) -> Error {
+    Error::new(
+        ErrorCode::InvalidDistributedContextId,
+        format!("Context with id {id} does not exist."),
+    )
+}
+
+fn closed(id: ContextId) -> Error {
+    Error::cancelled(format!("context {id} was closed"))
+}

@@ -1,0 +1,844 @@
+//! [`LocalNetwork`]: tasks within one process, which hand each other messages.
+//!
+//! Each task is an endpoint with an inbox, which a task of its host's queue empties in order. The network has switches for
+//! tests: messages are delivered twice, are held back, or do not get through.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tfrt_async::queue::{Task, TimerHandle};
+use tfrt_async::{AsyncValue, Chain, ClusterTask, Error, Promise};
+use tfrt_host::HostContext;
+
+use super::once::{Admission, Answers, Outstanding, RequestId};
+use super::{
+    Bounds, Caller, Cancel, CancelHook, Handler, PeerState, Phase, Transport, lost, lost_after,
+    stale,
+};
+use crate::cluster::Address;
+use crate::ids::{Incarnation, TaskHandle};
+use crate::message::{Key, Payload, Reply, Request};
+
+/// The time between two tries to reach a task that does not listen yet.
+const RETRY_AFTER: Duration = Duration::from_millis(10);
+
+/// A network within this process. Clones are the same network.
+#[derive(Clone, Default)]
+pub struct LocalNetwork(Arc<Network>);
+
+#[derive(Default)]
+struct Network {
+    state: Mutex<NetworkState>,
+}
+
+#[derive(Default)]
+struct NetworkState {
+    endpoints: BTreeMap<Address, Arc<Endpoint>>,
+    duplicates: bool,
+    /// Messages that are held back, if they are.
+    held: Option<Vec<(Address, Message)>>,
+    cuts: BTreeSet<(Address, Address)>,
+}
+
+/// A transport of a [`LocalNetwork`]. Dropping it closes it.
+pub struct LocalTransport {
+    endpoint: Arc<Endpoint>,
+    /// Kept alive by whoever is on it.
+    _network: LocalNetwork,
+}
+
+struct Endpoint {
+    network: Weak<Network>,
+    caller: Caller,
+    host: HostContext,
+    state: Mutex<EndpointState>,
+    inbox: Mutex<Inbox>,
+}
+
+#[derive(Default)]
+struct Inbox {
+    messages: VecDeque<Message>,
+    /// Whether a task is emptying it.
+    is_emptied: bool,
+}
+
+#[derive(Default)]
+struct EndpointState {
+    handler: Option<Arc<dyn Handler>>,
+    peers: HashMap<TaskHandle, Peer>,
+    outstanding: Outstanding,
+    calls: HashMap<u64, PendingCall>,
+    answers: Answers<Outcome>,
+    running: HashMap<RequestId, Cancel>,
+    /// Requests that were cancelled before they came.
+    cancelled: HashMap<RequestId, Error>,
+    /// Calls that nobody here waits for any more, and whose peers have not answered.
+    given_up: HashMap<u64, TaskHandle>,
+    is_closed: bool,
+}
+
+struct Peer {
+    task: ClusterTask,
+    address: Address,
+    incarnation: Option<Incarnation>,
+    phase: Phase,
+}
+
+struct PendingCall {
+    promise: Promise<Reply>,
+    peer: TaskHandle,
+    task: ClusterTask,
+    name: &'static str,
+    /// Whether the request may run once it was sent, and running it again changes something.
+    may_matter: bool,
+    was_sent: bool,
+    timer: Option<TimerHandle>,
+    hook: Option<CancelHook>,
+}
+
+type Outcome = Result<Reply, Error>;
+
+#[derive(Clone)]
+struct Message {
+    from: Caller,
+    /// The start of the process that it is for, if its sender knows one.
+    to: Option<Incarnation>,
+    body: Body,
+}
+
+#[derive(Clone)]
+enum Body {
+    Asked {
+        number: u64,
+        acked_below: u64,
+        time_left: Option<Duration>,
+        what: Asked,
+    },
+    Answered(u64, Outcome),
+    Cancelled(u64, Error),
+}
+
+#[derive(Clone)]
+enum Asked {
+    Call(Request),
+    Value(Key, Payload),
+}
+
+impl Asked {
+    fn name(&self) -> &'static str {
+        match self {
+            Asked::Call(request) => request.name(),
+            Asked::Value(..) => "SendData",
+        }
+    }
+
+    fn may_matter(&self) -> bool {
+        match self {
+            Asked::Call(request) => !request.is_idempotent(),
+            Asked::Value(..) => true,
+        }
+    }
+}
+
+impl LocalNetwork {
+    /// Makes a network without tasks.
+    pub fn new() -> LocalNetwork {
+        LocalNetwork::default()
+    }
+
+    /// Makes the transport of a task that listens at an address. What arrives runs on the host's queue.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` if a task listens there.
+    pub fn listen(&self, host: &HostContext, address: Address) -> Result<LocalTransport, Error> {
+        let mut state = self.0.lock();
+        if state.endpoints.contains_key(&address) {
+            return Err(Error::already_exists(format!(
+                "a task listens at {address} already"
+            )));
+        }
+        let endpoint = Arc::new(Endpoint {
+            network: Arc::downgrade(&self.0),
+            caller: Caller {
+                address: address.clone(),
+                incarnation: Incarnation::draw(),
+            },
+            host: host.clone(),
+            state: Mutex::default(),
+            inbox: Mutex::default(),
+        });
+        state.endpoints.insert(address, endpoint.clone());
+        Ok(LocalTransport {
+            endpoint,
+            _network: self.clone(),
+        })
+    }
+
+    /// Delivers each message twice, or once again.
+    pub fn set_duplicates(&self, duplicates: bool) {
+        self.0.lock().duplicates = duplicates;
+    }
+
+    /// Holds back messages from now on, or delivers those that were held.
+    pub fn set_held(&self, held: bool) {
+        let messages = {
+            let mut state = self.0.lock();
+            if held {
+                state.held.get_or_insert_default();
+                return;
+            }
+            state.held.take().unwrap_or_default()
+        };
+        for (to, message) in messages {
+            let _lost = self.0.deliver(&to, message);
+        }
+    }
+
+    /// Returns the places of held messages that may be delivered next: all but values behind others for their key.
+    pub fn deliverable(&self) -> Vec<usize> {
+        let state = self.0.lock();
+        let held = state.held.as_deref().unwrap_or_default();
+        let place = |(to, message): &(Address, Message)| match &message.body {
+            Body::Asked {
+                what: Asked::Value(key, _),
+                ..
+            } => Some((message.from.address.clone(), to.clone(), key.clone())),
+            _ => None,
+        };
+        let mut seen = HashSet::new();
+        let is_next = |(_, entry): &(usize, &(Address, Message))| match place(entry) {
+            Some(place) => seen.insert(place),
+            None => true,
+        };
+        let next = held.iter().enumerate().filter(is_next);
+        next.map(|(index, _)| index).collect()
+    }
+
+    /// Delivers a held message, which is then held no more, as often as is said: not at all loses it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such message.
+    pub fn release(&self, index: usize, n_times: usize) {
+        let (endpoint, message) = {
+            let mut state = self.0.lock();
+            let held = state.held.as_mut().expect("messages are held");
+            let (to, message) = held.remove(index);
+            let is_cut = state.cuts.contains(&pair(&message.from.address, &to));
+            let endpoint = state.endpoints.get(&to).filter(|_| !is_cut);
+            (endpoint.cloned(), message)
+        };
+        // It is lost with its receiver, or on the way.
+        if let Some(endpoint) = endpoint {
+            for message in std::iter::repeat_n(message, n_times) {
+                endpoint.put(message);
+            }
+        }
+    }
+
+    /// Cuts the connection between two tasks, which find each other lost, or mends it.
+    pub fn set_cut(&self, one: &Address, other: &Address, is_cut: bool) {
+        let pair = pair(one, other);
+        let ends = {
+            let mut state = self.0.lock();
+            if !is_cut {
+                state.cuts.remove(&pair);
+                return;
+            }
+            state.cuts.insert(pair);
+            [one, other].map(|address| state.endpoints.get(address).cloned())
+        };
+        if let [Some(one), Some(other)] = ends {
+            one.peer_is_lost(&other.caller);
+            other.peer_is_lost(&one.caller);
+        }
+    }
+}
+
+impl fmt::Debug for LocalNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set()
+            .entries(self.0.lock().endpoints.keys())
+            .finish()
+    }
+}
+
+fn pair(one: &Address, other: &Address) -> (Address, Address) {
+    match one < other {
+        true => (one.clone(), other.clone()),
+        false => (other.clone(), one.clone()),
+    }
+}
+
+impl Network {
+    fn lock(&self) -> MutexGuard<'_, NetworkState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a message into the inbox of a task; returns false if it can't get there.
+    fn deliver(&self, to: &Address, message: Message) -> bool {
+        let (endpoint, n_times) = {
+            let mut state = self.lock();
+            let is_cut = state.cuts.contains(&pair(&message.from.address, to));
+            let Some(endpoint) = state.endpoints.get(to).filter(|_| !is_cut).cloned() else {
+                return false;
+            };
+            if let Some(held) = &mut state.held {
+                held.push((to.clone(), message));
+                return true;
+            }
+            (endpoint, 1 + usize::from(state.duplicates))
+        };
+        for message in std::iter::repeat_n(message, n_times) {
+            endpoint.put(message);
+        }
+        true
+    }
+}
+
+impl Endpoint {
+    fn lock(&self) -> MutexGuard<'_, EndpointState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn deliver(&self, to: &Address, incarnation: Option<Incarnation>, body: Body) -> bool {
+        let message = Message {
+            from: self.caller.clone(),
+            to: incarnation,
+            body,
+        };
+        let network = self.network.upgrade();
+        network.is_some_and(|network| network.deliver(to, message))
+    }
+
+    /// Puts a message into the inbox, and sees to it that it is emptied.
+    fn put(self: &Arc<Self>, message: Message) {
+        self.inbox().messages.push_back(message);
+        self.begin_to_empty();
+    }
+
+    fn begin_to_empty(self: &Arc<Self>) {
+        // Requests wait for a handler; they are few before it is there.
+        let has_handler = self.lock().handler.is_some();
+        let mut inbox = self.inbox();
+        let is_answer = |message: &Message| matches!(message.body, Body::Answered(..));
+        let is_ready = has_handler || inbox.messages.iter().any(is_answer);
+        if inbox.is_emptied || inbox.messages.is_empty() || !is_ready {
+            return;
+        }
+        inbox.is_emptied = true;
+        drop(inbox);
+        let endpoint = self.clone();
+        self.host
+            .queue()
+            .add_task(Task::new(move || endpoint.empty()));
+    }
+
+    fn empty(self: &Arc<Self>) {
+        loop {
+            let handler = self.lock().handler.clone();
+            let mut inbox = self.inbox();
+            let index = inbox.messages.iter().position(|message| {
+                handler.is_some() || matches!(message.body, Body::Answered(..))
+            });
+            let Some(message) = index.and_then(|index| inbox.messages.remove(index)) else {
+                inbox.is_emptied = false;
+                return;
+            };
+            drop(inbox);
+            self.receive(message, handler.as_ref());
+        }
+    }
+
+    fn receive(self: &Arc<Self>, message: Message, handler: Option<&Arc<dyn Handler>>) {
+        let Message { from, to, body } = message;
+        match (body, handler) {
+            (Body::Answered(number, outcome), _) => self.answered(&from, number, outcome),
+            (Body::Cancelled(number, reason), _) => {
+                let id = RequestId {
+                    client: from.incarnation,
+                    number,
+                };
+                let mut state = self.lock();
+                match state.running.get(&id).cloned() {
+                    Some(cancel) => {
+                        drop(state);
+                        cancel.cancel(reason);
+                    }
+                    // The request is still to come, or its answer is there.
+                    None if !state.answers.is_known(id) => {
+                        state.cancelled.insert(id, reason);
+                    }
+                    None => (),
+                }
+            }
+            (
+                Body::Asked {
+                    number,
+                    acked_below,
+                    time_left,
+                    what,
+                },
+                Some(handler),
+            ) => {
+                if to.is_some_and(|to| to != self.caller.incarnation) {
+                    let error = Error::failed_precondition("stale incarnation");
+                    self.reply(&from, number, Err(error));
+                    return;
+                }
+                let id = RequestId {
+                    client: from.incarnation,
+                    number,
+                };
+                let admission = self.lock().answers.admit(id, acked_below);
+                match admission {
+                    Admission::Run => self.run(&from, id, time_left, what, handler),
+                    Admission::Answered(outcome) => self.reply(&from, number, outcome),
+                    Admission::Running | Admission::Forgotten => (),
+                    Admission::Full => {
+                        let message =
+                            "too many answers are kept: their receipt was not acknowledged";
+                        self.reply(&from, number, Err(Error::resource_exhausted(message)));
+                    }
+                }
+            }
+            (Body::Asked { .. }, None) => (),
+        }
+    }
+
+    /// Has the handler do what was asked, and answers when it has.
+    fn run(
+        self: &Arc<Self>,
+        from: &Caller,
+        id: RequestId,
+        time_left: Option<Duration>,
+        what: Asked,
+        handler: &Arc<dyn Handler>,
+    ) {
+        let cancel = Cancel::new();
+        let bounds = Bounds {
+            deadline: time_left.and_then(|left| self.host.now().checked_add(left)),
+            cancel: Some(cancel.clone()),
+            max_retries: 0,
+        };
+        let mut state = self.lock();
+        state.running.insert(id, cancel.clone());
+        let early = state.cancelled.remove(&id);
+        drop(state);
+        if let Some(reason) = early {
+            // Whoever waits for its results is told by the handler.
+            cancel.cancel(reason);
+        }
+        let reply = match what {
+            Asked::Call(request) => handler.call(from, request, bounds),
+            Asked::Value(key, payload) => {
+                let taken = handler.value(from, key, payload);
+                AsyncValue::from(taken.map(|()| Reply::Done))
+            }
+        };
+        let (endpoint, from) = (Arc::downgrade(self), from.clone());
+        reply.when_settled(move |reply| {
+            let Some(endpoint) = endpoint.upgrade() else {
+                return;
+            };
+            let outcome = match reply.get() {
+                Some(Ok(reply)) => Ok(reply.clone()),
+                Some(Err(error)) => Err(error.clone()),
+                None => Err(Error::internal("a settled reply is not there")),
+            };
+            let mut state = endpoint.lock();
+            state.running.remove(&id);
+            state
+                .answers
+                .answer(id, outcome.clone(), len_bytes(&outcome));
+            drop(state);
+            endpoint.reply(&from, id.number, outcome);
+        });
+    }
+
+    fn reply(&self, to: &Caller, number: u64, outcome: Outcome) {
+        let _lost = self.deliver(
+            &to.address,
+            Some(to.incarnation),
+            Body::Answered(number, outcome),
+        );
+    }
+
+    /// Ends a call with the answer of its peer. A second or late one finds no call.
+    fn answered(&self, from: &Caller, number: u64, outcome: Outcome) {
+        let mut state = self.lock();
+        if !state.outstanding.end(number) {
+            return;
+        }
+        state.given_up.remove(&number);
+        let Some(call) = state.calls.remove(&number) else {
+            return;
+        };
+        if let Some(peer) = state.peers.get_mut(&call.peer)
+            && peer.phase != Phase::Lost
+        {
+            peer.phase = Phase::Live;
+            peer.incarnation = Some(from.incarnation);
+        }
+        drop(state);
+        call.complete(outcome);
+    }
+
+    /// Begins a call, and sends it.
+    fn ask(self: &Arc<Self>, peer: TaskHandle, what: Asked, bounds: Bounds) -> AsyncValue<Reply> {
+        let (promise, reply) = AsyncValue::pending();
+        let mut state = self.lock();
+        let Some(known) = state.peers.get(&peer).filter(|_| !state.is_closed) else {
+            return AsyncValue::from_error(Error::new(
+                tfrt_async::ErrorCode::TaskNotFound,
+                format!("No task found with TaskHandle {peer}"),
+            ));
+        };
+        if known.phase == Phase::Lost {
+            return AsyncValue::from_error(lost(&known.task));
+        }
+        let call = PendingCall {
+            promise,
+            peer,
+            task: known.task.clone(),
+            name: what.name(),
+            may_matter: what.may_matter(),
+            was_sent: false,
+            timer: None,
+            hook: None,
+        };
+        let number = state.outstanding.begin();
+        state.calls.insert(number, call);
+        drop(state);
+        self.send_call(number, what, &bounds, bounds.max_retries);
+        self.bound(number, bounds);
+        reply
+    }
+
+    /// Lets the deadline and the caller end a call.
+    fn bound(self: &Arc<Self>, number: u64, bounds: Bounds) {
+        let timer = bounds.deadline.map(|deadline| {
+            let endpoint = Arc::downgrade(self);
+            self.host.timers().schedule_at(deadline, move || {
+                if let Some(endpoint) = endpoint.upgrade() {
+                    endpoint.give_up(number, None);
+                }
+            })
+        });
+        let hook = bounds.cancel.map(|cancel| {
+            let endpoint = Arc::downgrade(self);
+            cancel.on_cancel(move |reason| {
+                if let Some(endpoint) = endpoint.upgrade() {
+                    endpoint.give_up(number, Some(reason.clone()));
+                }
+            })
+        });
+        let mut state = self.lock();
+        match state.calls.get_mut(&number) {
+            Some(call) => (call.timer, call.hook) = (timer, hook),
+            None => {
+                // It was answered before.
+                drop(state);
+                if let Some(timer) = timer {
+                    timer.cancel();
+                }
+            }
+        }
+    }
+
+    /// Ends a call without an answer, and tells the peer to stop. The request stays outstanding until the peer has
+    /// answered: it may still be on its way, and others may wait for its results.
+    fn give_up(&self, number: u64, reason: Option<Error>) {
+        let mut state = self.lock();
+        let Some(call) = state.calls.remove(&number) else {
+            return;
+        };
+        match call.was_sent {
+            true => {
+                state.given_up.insert(number, call.peer);
+            }
+            false => {
+                state.outstanding.end(number);
+            }
+        }
+        let peer = state.peers.get(&call.peer);
+        let peer = peer.map(|peer| (peer.address.clone(), peer.incarnation));
+        drop(state);
+        let reason = reason.unwrap_or_else(|| {
+            let (name, task) = (call.name, call.task.clone());
+            let message = format!("the deadline of a {name} to {task} has passed");
+            Error::deadline_exceeded(message).with_task(task)
+        });
+        if let Some((address, incarnation)) = peer {
+            let body = Body::Cancelled(number, reason.clone());
+            let _lost = self.deliver(&address, incarnation, body);
+        }
+        call.end(Err(reason));
+    }
+
+    /// Sends the request of a call; tries again if nobody listens there yet.
+    fn send_call(self: &Arc<Self>, number: u64, what: Asked, bounds: &Bounds, retries: u32) {
+        let mut state = self.lock();
+        let acked_below = state.outstanding.acked_below();
+        let handle = state.calls.get(&number).map(|call| call.peer);
+        let peer = handle.and_then(|handle| state.peers.get_mut(&handle));
+        let Some(peer) = peer else {
+            return;
+        };
+        if peer.phase == Phase::Unknown {
+            peer.phase = Phase::Connecting;
+        }
+        let (address, incarnation) = (peer.address.clone(), peer.incarnation);
+        // Before it is sent: it may be answered at once.
+        if let Some(call) = state.calls.get_mut(&number) {
+            call.was_sent = true;
+        }
+        drop(state);
+        let now = self.host.now();
+        let body = Body::Asked {
+            number,
+            acked_below,
+            time_left: bounds
+                .deadline
+                .map(|deadline| deadline.saturating_duration_since(now)),
+            what: what.clone(),
+        };
+        if self.deliver(&address, incarnation, body) {
+            return;
+        }
+        let mut state = self.lock();
+        let Some(call) = state.calls.get_mut(&number) else {
+            return;
+        };
+        call.was_sent = false;
+        if retries > 0 {
+            drop(state);
+            let (endpoint, bounds) = (Arc::downgrade(self), bounds.clone());
+            self.host.timers().schedule_after(RETRY_AFTER, move || {
+                if let Some(endpoint) = endpoint.upgrade() {
+                    endpoint.send_call(number, what, &bounds, retries - 1);
+                }
+            });
+            return;
+        }
+        state.outstanding.end(number);
+        let call = state.calls.remove(&number);
+        drop(state);
+        if let Some(call) = call {
+            let task = call.task.clone();
+            let message = format!("nobody listens at {address}, where task {task} should");
+            call.end(Err(Error::unavailable(message).with_task(task)));
+        }
+    }
+
+    /// Ends all that waits for a task that is lost, and tells the handler.
+    fn peer_is_lost(&self, caller: &Caller) {
+        let mut state = self.lock();
+        let mut handles = BTreeSet::new();
+        let mut task = None;
+        for (handle, peer) in &mut state.peers {
+            if peer.address == caller.address && peer.phase != Phase::Lost {
+                peer.phase = Phase::Lost;
+                task = Some(peer.task.clone());
+                handles.insert(*handle);
+            }
+        }
+        let calls = state.take_calls_to(&handles);
+        let handler = state.handler.clone();
+        let is_its = |id: &RequestId| id.client == caller.incarnation;
+        let stopped: Vec<Cancel> = state
+            .running
+            .iter()
+            .filter(|(id, _)| is_its(id))
+            .map(|(_, cancel)| cancel.clone())
+            .collect();
+        state.cancelled.retain(|id, _| !is_its(id));
+        drop(state);
+        for cancel in stopped {
+            let address = &caller.address;
+            cancel.cancel(Error::unavailable(format!(
+                "the task at {address}, which has asked for this, is lost"
+            )));
+        }
+        for call in calls {
+            let error = match call.was_sent && call.may_matter {
+                true => lost_after(&call.task, call.name),
+                false => lost(&call.task),
+            };
+            call.end(Err(error));
+        }
+        if let Some(handler) = handler {
+            let why = match &task {
+                Some(task) => lost(task),
+                None => Error::unavailable(format!("the task at {} is lost", caller.address)),
+            };
+            handler.lost(caller, &why);
+        }
+    }
+
+    fn close(&self) {
+        let mut state = self.lock();
+        if std::mem::replace(&mut state.is_closed, true) {
+            return;
+        }
+        let all = state.peers.keys().copied().collect();
+        let calls = state.take_calls_to(&all);
+        let (handler, running) = (state.handler.take(), std::mem::take(&mut state.running));
+        drop(state);
+        drop(handler);
+        let others = self.network.upgrade().map(|network| {
+            let mut state = network.lock();
+            state.endpoints.remove(&self.caller.address);
+            state.endpoints.values().cloned().collect::<Vec<_>>()
+        });
+        for call in calls {
+            call.end(Err(Error::cancelled("this task has ended")));
+        }
+        for cancel in running.into_values() {
+            cancel.cancel(Error::cancelled("this task has ended"));
+        }
+        for other in others.unwrap_or_default() {
+            other.peer_is_lost(&self.caller);
+        }
+    }
+}
+
+impl EndpointState {
+    fn take_calls_to(&mut self, peers: &BTreeSet<TaskHandle>) -> Vec<PendingCall> {
+        let numbers: Vec<u64> = self
+            .calls
+            .iter()
+            .filter(|(_, call)| peers.contains(&call.peer))
+            .map(|(number, _)| *number)
+            .collect();
+        let outstanding = &mut self.outstanding;
+        self.given_up.retain(|number, peer| {
+            let is_over = peers.contains(peer);
+            if is_over {
+                outstanding.end(*number);
+            }
+            !is_over
+        });
+        let calls = numbers.iter().filter_map(|number| {
+            self.outstanding.end(*number);
+            self.calls.remove(number)
+        });
+        calls.collect()
+    }
+}
+
+impl PendingCall {
+    /// Ends the call with the answer of its peer, whose errors name it.
+    fn complete(self, outcome: Outcome) {
+        let task = self.task.clone();
+        self.end(outcome.map_err(|error| match error.message() {
+            "stale incarnation" => stale(&task),
+            _ => error.with_task(task),
+        }));
+    }
+
+    fn end(self, outcome: Outcome) {
+        if let Some(timer) = &self.timer {
+            timer.cancel();
+        }
+        drop(self.hook);
+        self.promise.complete(outcome);
+    }
+}
+
+/// Returns about how many bytes an answer takes.
+fn len_bytes(outcome: &Outcome) -> usize {
+    match outcome {
+        Ok(Reply::Executed(metadata)) => metadata
+            .iter()
+            .map(|metadata| metadata.as_ref().map_or(64, Vec::len) + 16)
+            .sum(),
+        Ok(_) => 64,
+        Err(error) => error.message().len() + 64,
+    }
+}
+
+impl Transport for LocalTransport {
+    fn address(&self) -> &Address {
+        &self.endpoint.caller.address
+    }
+
+    fn incarnation(&self) -> Incarnation {
+        self.endpoint.caller.incarnation
+    }
+
+    fn introduce(&self, peer: TaskHandle, task: &ClusterTask, address: &Address) {
+        let peer_state = Peer {
+            task: task.clone(),
+            address: address.clone(),
+            incarnation: None,
+            phase: Phase::Unknown,
+        };
+        self.endpoint.lock().peers.insert(peer, peer_state);
+    }
+
+    fn forget(&self, peer: TaskHandle) {
+        let mut state = self.endpoint.lock();
+        state.peers.remove(&peer);
+        let calls = state.take_calls_to(&BTreeSet::from([peer]));
+        drop(state);
+        for call in calls {
+            call.end(Err(Error::cancelled("the task was forgotten")));
+        }
+    }
+
+    fn call(&self, peer: TaskHandle, request: Request, bounds: Bounds) -> AsyncValue<Reply> {
+        self.endpoint.ask(peer, Asked::Call(request), bounds)
+    }
+
+    fn send(
+        &self,
+        peer: TaskHandle,
+        key: Key,
+        value: Payload,
+        bounds: Bounds,
+    ) -> AsyncValue<Chain> {
+        let reply = self.endpoint.ask(peer, Asked::Value(key, value), bounds);
+        reply.map(|_| Chain)
+    }
+
+    fn serve(&self, handler: Arc<dyn Handler>) {
+        self.endpoint.lock().handler = Some(handler);
+        self.endpoint.begin_to_empty();
+    }
+
+    fn peers(&self) -> Vec<PeerState> {
+        let state = self.endpoint.lock();
+        let peers = state.peers.iter().map(|(handle, peer)| PeerState {
+            handle: *handle,
+            task: peer.task.clone(),
+            address: peer.address.clone(),
+            incarnation: peer.incarnation,
+            phase: peer.phase,
+        });
+        peers.collect()
+    }
+
+    fn close(&self) {
+        self.endpoint.close();
+    }
+}
+
+impl Drop for LocalTransport {
+    fn drop(&mut self) {
+        self.endpoint.close();
+    }
+}
+
+impl fmt::Debug for LocalTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LocalTransport({})", self.address())
+    }
+}

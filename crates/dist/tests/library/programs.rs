@@ -1,0 +1,106 @@
+//! Programs that are stopped: what they have asked other tasks for stops as well.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tfrt_async::{AsyncValue, Error, ErrorCode};
+use tfrt_bef::BefFile;
+use tfrt_compiler::CompileOptions;
+use tfrt_dist::functions::{CompilerPass, CompilerPasses, DEFAULT_PASS};
+use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Program, RequestContext};
+use tfrt_ir::Source;
+
+/// The second task is asked for what never comes, by way of the third.
+const PROGRAM: &str = r#"
+func.func @main() -> !tfrt.chain {
+  %ch = tfrt.new.chain
+  %config:3 = tfrt_dist.test_create_configurations : 3
+  %ctx:3 = tfrt_dist.test_create_distributed_context %config#0, %config#1, %config#2 : (!tfrt_dist.dist_context_configuration, !tfrt_dist.dist_context_configuration, !tfrt_dist.dist_context_configuration) -> (!tfrt_dist.dist_context, !tfrt_dist.dist_context, !tfrt_dist.dist_context)
+  %task = tfrt_dist.get_task_handle %ctx#0 {task_name = "/job:worker/task:1"}
+  %last = tfrt_dist.get_task_handle %ctx#0 {task_name = "/job:worker/task:2"}
+  %r0 = tfrt_dist.register_tfrt_function(%ch, %ctx#0, %last) "never" "func.func @never() -> i64 { %x = \22test.never\22() : () -> i64 tfrt.return %x : i64 }"
+  %r1 = tfrt_dist.register_tfrt_function(%r0, %ctx#0, %task) "ask" "func.func @ask(%ctx: !tfrt_dist.dist_context) -> !tfrt.chain { %c = tfrt.new.chain %t = tfrt_dist.get_task_handle %ctx {task_name = \22/job:worker/task:2\22} %s = tfrt_dist.create_remote_execute_spec %ctx {output_devices = [\22/job:worker/task:2/device:CPU:0\22]} %d, %x = tfrt_dist.remote_execute[%c, %ctx, %t, %s] \22never\22 () : () -> (!tfrt_dist.remote_object_id) tfrt.return %d : !tfrt.chain }"
+  %spec = tfrt_dist.create_remote_execute_spec %ctx#0 {output_devices = ["/job:worker/task:1/device:CPU:0"]}
+  %done, %id = tfrt_dist.remote_execute[%r1, %ctx#0, %task, %spec] "ask" () : () -> (!tfrt_dist.remote_object_id)
+  tfrt.return %done : !tfrt.chain
+}
+"#;
+
+struct Pass;
+
+impl CompilerPass for Pass {
+    fn load(&self, name: &str, program: &str, host: &HostContext) -> Result<Program, Error> {
+        let module = tfrt_ir::parse(&Source::new(name, program)).map_err(|all| {
+            let text = all.to_string();
+            Error::invalid_argument(text)
+        })?;
+        let bytes = tfrt_compiler::compile(&module, &CompileOptions::default()).unwrap();
+        Ok(Program::load(BefFile::open(bytes).unwrap(), host).unwrap())
+    }
+}
+
+/// Returns a host with a kernel that never ends, and tells why its request was stopped.
+fn host() -> (HostContext, Receiver<Error>) {
+    let (told, reasons) = channel();
+    let told = Mutex::new(told);
+    let kept = Mutex::new(Vec::new());
+    let mut registry = KernelRegistry::new();
+    tfrt_kernels::register_all(&mut registry);
+    tfrt_dist::kernels::register(&mut registry);
+    registry.add(
+        "test.never",
+        move |execution: &ExecutionContext| -> AsyncValue<i64> {
+            let (promise, value) = execution.promise();
+            let told = told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let hook = execution.request().on_cancel(move |reason| {
+                let _over = told.send(reason.clone());
+            });
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.push((promise, hook));
+            value
+        },
+    );
+    let host = HostContext::builder(registry).build();
+    CompilerPasses::of(&host).register(DEFAULT_PASS, Arc::new(Pass));
+    (host, reasons)
+}
+
+/// Calls the program; returns its result when that is there, and why the last task was stopped.
+fn outcome(request: &Arc<RequestContext>, reasons: &Receiver<Error>) -> (AnyAsyncValue, Error) {
+    let host = request.host();
+    let program = Pass.load("main", PROGRAM, host).unwrap();
+    let main = program.function("main").unwrap();
+    let results = main.execute(&ExecutionContext::new(request), Vec::new());
+    let until = Instant::now() + Duration::from_secs(20);
+    assert!(host.queue().await_until(&results, Some(until)).unwrap());
+    let reason = reasons.recv_timeout(Duration::from_secs(20)).unwrap();
+    (results[0].clone().settled(), reason)
+}
+
+#[test]
+fn deadlines_travel_with_what_is_asked_of_tasks() {
+    let (host, reasons) = host();
+    let request = RequestContext::builder(&host)
+        .own_resources()
+        .deadline_after(Duration::from_millis(300))
+        .build();
+    let (result, reason) = outcome(&request, &reasons);
+    assert_eq!(result.error().unwrap().code(), ErrorCode::DeadlineExceeded);
+    assert_eq!(reason.code(), ErrorCode::DeadlineExceeded);
+}
+
+#[test]
+fn cancellation_reaches_what_tasks_have_asked_others_for() {
+    let (host, reasons) = host();
+    let request = RequestContext::new(&host);
+    let stopped = request.clone();
+    host.timers()
+        .schedule_after(Duration::from_millis(300), move || {
+            stopped.cancel_with(Error::cancelled("enough"));
+        });
+    let (result, reason) = outcome(&request, &reasons);
+    assert_eq!(result.error().unwrap().message(), "enough");
+    assert_eq!(reason.message(), "enough");
+}
