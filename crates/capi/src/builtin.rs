@@ -5,7 +5,9 @@ use std::sync::{Arc, LazyLock};
 
 use crate::spec::{OpSpec, Texts};
 
-/// Operations: name, inputs, outputs, attributes; in each list separated by `;`.
+mod resources;
+
+/// Operations of values: name, inputs, outputs, attributes; in each list separated by `;`.
 const OPS: &[[&str; 4]] = &[
     [
         "Abs",
@@ -30,24 +32,6 @@ const OPS: &[[&str; 4]] = &[
         "x: T; y: T",
         "z: T",
         "T: {bfloat16, half, float, double, uint8, uint16, uint32, uint64, int8, int16, int32, int64, complex64, complex128}",
-    ],
-    [
-        "AssignAddVariableOp",
-        "resource: resource; value: dtype",
-        "",
-        "dtype: type",
-    ],
-    [
-        "AssignSubVariableOp",
-        "resource: resource; value: dtype",
-        "",
-        "dtype: type",
-    ],
-    [
-        "AssignVariableOp",
-        "resource: resource; value: dtype",
-        "",
-        "dtype: type; validate_shape: bool = false",
     ],
     [
         "AvgPool",
@@ -196,12 +180,6 @@ const OPS: &[[&str; 4]] = &[
         "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8}",
     ],
     [
-        "ReadVariableOp",
-        "resource: resource",
-        "value: dtype",
-        "dtype: type",
-    ],
-    [
         "Relu6",
         "features: T",
         "activations: T",
@@ -218,114 +196,6 @@ const OPS: &[[&str; 4]] = &[
         "tensor: T; shape: Tshape",
         "output: T",
         "T: type; Tshape: {int32, int64} = DT_INT32",
-    ],
-    [
-        "ResourceApplyAdaMax",
-        "var: resource; m: resource; v: resource; beta1_power: T; lr: T; beta1: T; beta2: T; epsilon: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyAdadelta",
-        "var: resource; accum: resource; accum_update: resource; lr: T; rho: T; epsilon: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyAdagrad",
-        "var: resource; accum: resource; lr: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false; update_slots: bool = true",
-    ],
-    [
-        "ResourceApplyAdagradDA",
-        "var: resource; gradient_accumulator: resource; gradient_squared_accumulator: resource; grad: T; lr: T; l1: T; l2: T; global_step: int64",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyAdagradV2",
-        "var: resource; accum: resource; lr: T; epsilon: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false; update_slots: bool = true",
-    ],
-    [
-        "ResourceApplyAdam",
-        "var: resource; m: resource; v: resource; beta1_power: T; beta2_power: T; lr: T; beta1: T; beta2: T; epsilon: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
-    ],
-    [
-        "ResourceApplyAdamWithAmsgrad",
-        "var: resource; m: resource; v: resource; vhat: resource; beta1_power: T; beta2_power: T; lr: T; beta1: T; beta2: T; epsilon: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyAddSign",
-        "var: resource; m: resource; lr: T; alpha: T; sign_decay: T; beta: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyCenteredRMSProp",
-        "var: resource; mg: resource; ms: resource; mom: resource; lr: T; rho: T; momentum: T; epsilon: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyFtrl",
-        "var: resource; accum: resource; linear: resource; grad: T; lr: T; l1: T; l2: T; lr_power: T",
-        "",
-        "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
-    ],
-    [
-        "ResourceApplyFtrlV2",
-        "var: resource; accum: resource; linear: resource; grad: T; lr: T; l1: T; l2: T; l2_shrinkage: T; lr_power: T",
-        "",
-        "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
-    ],
-    [
-        "ResourceApplyGradientDescent",
-        "var: resource; alpha: T; delta: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyKerasMomentum",
-        "var: resource; accum: resource; lr: T; grad: T; momentum: T",
-        "",
-        "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
-    ],
-    [
-        "ResourceApplyMomentum",
-        "var: resource; accum: resource; lr: T; grad: T; momentum: T",
-        "",
-        "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
-    ],
-    [
-        "ResourceApplyPowerSign",
-        "var: resource; m: resource; lr: T; logbase: T; sign_decay: T; beta: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyProximalAdagrad",
-        "var: resource; accum: resource; lr: T; l1: T; l2: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyProximalGradientDescent",
-        "var: resource; alpha: T; l1: T; l2: T; delta: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyRMSProp",
-        "var: resource; ms: resource; mom: resource; lr: T; rho: T; momentum: T; epsilon: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
     ],
     [
         "Rsqrt",
@@ -418,7 +288,7 @@ static SPECS: LazyLock<BTreeMap<&'static str, Arc<OpSpec>>> = LazyLock::new(|| {
         spec.is_stateful = spec.takes_resources();
         (*name, Arc::new(spec))
     };
-    OPS.iter().map(spec).collect()
+    OPS.iter().chain(resources::OPS).map(spec).collect()
 });
 
 /// Returns the built-in definition of an operation.
@@ -562,12 +432,13 @@ mod tests {
                 println!("{} has no row", spec.name);
             }
         }
-        println!("{n:?} of {}", super::OPS.len());
-        assert!(n[0] >= 22 && n[1] >= 20, "{n:?}");
+        println!("{n:?} of {}", super::specs().count());
+        assert!(n[0] >= 54 && n[1] >= 20, "{n:?}");
     }
 
     #[test]
     fn definitions_are_well_formed() {
-        assert_eq!(super::specs().count(), super::OPS.len());
+        let n = super::OPS.len() + super::resources::OPS.len();
+        assert_eq!(super::specs().count(), n);
     }
 }
