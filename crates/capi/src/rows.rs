@@ -305,8 +305,12 @@ impl Shared {
         let has_variables = !context.locks.slots().is_empty();
         let is_free = context.locks.try_all()?;
         if is_free && !kernel.is_async {
-            let results = run::compute(context)?;
-            return Ok(results.into_iter().map(Output::Ready).collect());
+            let results = run::compute(context)?.into_iter();
+            let output = |result| match result {
+                Ok(tensor) => Output::Ready(tensor),
+                Err(error) => Output::Later(AsyncValue::from_error(error)),
+            };
+            return Ok(results.map(output).collect());
         }
         let (promises, results): (Vec<Promise<Tensor>>, Outputs) = (0..n_outputs)
             .map(|_| {

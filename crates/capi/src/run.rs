@@ -225,8 +225,14 @@ fn taken(index: usize) -> Error {
     Error::failed_precondition(format!("an output has taken the memory of input {index}"))
 }
 
-/// Results of a call.
-pub type Results = Result<SmallVec<[tfrt_tensor::Tensor; 1]>, Error>;
+#[cold]
+fn left_out(kernel: &KernelDef, index: usize) -> Error {
+    let text = kernel.text();
+    Error::internal(format!("{text} has not set output {index}"))
+}
+
+/// Results of a call; one that the kernel has left out is an error of whoever uses it.
+pub type Results = Result<SmallVec<[Result<tfrt_tensor::Tensor, Error>; 1]>, Error>;
 
 impl Context {
     /// Makes a call.
@@ -510,13 +516,10 @@ impl Context {
         }
         let mut results = SmallVec::new();
         for (index, output) in outputs.into_iter().enumerate() {
-            let Some(tensor) = output else {
-                let text = kernel.text();
-                return Err(Error::internal(format!(
-                    "{text} has not set output {index}"
-                )));
-            };
-            results.push(tensor.into_host(&allocator)?);
+            results.push(match output {
+                Some(tensor) => Ok(tensor.into_host(&allocator)?),
+                None => Err(left_out(kernel, index)),
+            });
         }
         Ok(results)
     }
@@ -526,8 +529,7 @@ impl Context {
 ///
 /// # Errors
 ///
-/// Those that the plugin tells; `Internal` if it throws or leaves an output out, `InvalidArgument` for wrong uses of the C
-/// API.
+/// Those that the plugin tells; `Internal` if it throws, `InvalidArgument` for wrong uses of the C API.
 pub fn compute(context: Box<Context>) -> Results {
     let instance = context.instance.clone();
     let handle: Handle<Context> = Handle::of_stored(context);
@@ -592,7 +594,10 @@ pub fn settle(
     match results {
         Ok(results) => {
             for (promise, result) in promises.into_iter().zip(results) {
-                promise.resolve(result);
+                match result {
+                    Ok(tensor) => promise.resolve(tensor),
+                    Err(error) => promise.fail(error),
+                }
             }
             if let Some(effects) = effects {
                 effects.resolve(Chain);

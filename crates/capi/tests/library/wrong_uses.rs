@@ -1,7 +1,7 @@
 //! Wrong uses of the C API, each an error of its call; exceptions, and plugins that fail when they are loaded.
 
 use tfrt_capi::rows::PluginOps;
-use tfrt_corert::OpAttrs;
+use tfrt_corert::{OpAttrs, TensorHandle};
 use tfrt_host::ErrorCode;
 
 use crate::plugins::{Bed, FAULTS, basic, build, collect_faults, load};
@@ -81,6 +81,22 @@ fn missing_output_is_an_error() {
         error.message(),
         "kernel 'TestNothing' of libbasic.so has not set output 0"
     );
+}
+
+#[test]
+fn missing_output_is_an_error_of_those_who_use_it() {
+    let Some(plugin) = basic() else { return };
+    let bed = Bed::new(PluginOps::new([&plugin]));
+    let none = OpAttrs::new();
+    let half = bed.runtime.op("tf.TestHalf", &bed.runtime.cpu()).unwrap();
+    let results = half.call(&bed.context, vec![bed.floats(&[1], &[7.0])], &none);
+    let results: Vec<TensorHandle> = results.unwrap().into_iter().collect();
+    let [y, z] = &results[..] else { panic!() };
+    let sum = |x: &TensorHandle| bed.text("tf.AddV2", vec![x.clone(), x.clone()], &none);
+    assert!(sum(y).unwrap().ends_with("[1.400000e+01]"));
+    let left_out = "kernel 'TestHalf' of libbasic.so has not set output 1";
+    assert_eq!(z.error().unwrap().message(), left_out);
+    assert_eq!(sum(z).unwrap_err().message(), left_out);
 }
 
 const THROWS: &str = r#"// C++

@@ -194,6 +194,17 @@ static void wrong_compute(void* state, TF_OpKernelContext* ctx) {
 /* keep: leaves its output out. */
 static void nothing_compute(void* state, TF_OpKernelContext* ctx) { (void)state; (void)ctx; }
 
+/* half: the input, and an output that is left out. */
+static void half_compute(void* state, TF_OpKernelContext* ctx) {
+    TF_Status* s = TF_NewStatus();
+    TF_Tensor* x = NULL;
+    (void)state;
+    TF_GetInput(ctx, 0, &x, s);
+    TF_SetOutput(ctx, 0, x, s);
+    TF_DeleteTensor(x);
+    TF_DeleteStatus(s);
+}
+
 /* async: twice the input, said to be done once or twice. */
 static void async_compute(void* state, TF_OpKernelContext* ctx, TF_AsyncOpKernelDoneCallback* done) {
     TF_Status* s = TF_NewStatus();
@@ -330,6 +341,8 @@ void TF_InitKernel(void) {
     kernel("TestWrong", code_create, wrong_compute, NULL, 0, 0);
     define("TestNothing", NONE, LIST("x: float"), LIST("z: float"), NULL);
     kernel("TestNothing", NULL, nothing_compute, NULL, 0, 0);
+    define("TestHalf", NONE, LIST("x: float"), LIST("y: float", "z: float"), NULL);
+    kernel("TestHalf", NULL, half_compute, NULL, 0, 0);
     define("TestAdopt", NONE, NONE, LIST("z: float"), NULL);
     kernel("TestAdopt", NULL, adopt_compute, NULL, 0, 0);
     define("TestLeave", NONE, LIST("x: float"), LIST("z: float"), NULL);
