@@ -44,6 +44,14 @@ pub fn scope<R>(run: impl FnOnce() -> R) -> (R, Vec<String>) {
     (result, faults)
 }
 
+/// Takes the faults so far of the innermost call on this thread.
+#[cold]
+pub fn take() -> Vec<String> {
+    let faults = FAULTS.take();
+    FAULTS.set(faults.as_ref().map(|_| Vec::new()));
+    faults.unwrap_or_default()
+}
+
 /// Runs a function of the C API under its name, which faults begin with.
 #[inline]
 pub fn within<R>(function: &'static str, run: impl FnOnce() -> R) -> R {

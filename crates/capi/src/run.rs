@@ -1,5 +1,6 @@
 //! Runs of kernels: the state of a node ([`Instance`]), a call of its kernel ([`Context`]), and what comes of it.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -557,9 +558,11 @@ pub fn start(
         effects,
     });
     let arguments = [instance.state, context.bits(), done.bits()];
+    let before = STARTING.replace(done.bits());
     let (called, faults) = running(&instance.kernel, || {
         instance.kernel.compute.call(&arguments)
     });
+    STARTING.set(before);
     if called.is_err() || !faults.is_empty() {
         match done.take_quietly() {
             Ok(done) => done.settle(called.err(), faults),
@@ -572,6 +575,27 @@ pub fn start(
             }
         }
     }
+}
+
+thread_local! {
+    /// The `done` of the asynchronous kernel whose function runs on this thread; 0 if there is none.
+    static STARTING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Ends an asynchronous kernel that says that it is done. If its function still runs, on this thread, its faults so far
+/// are those of the call.
+///
+/// # Errors
+///
+/// Why the handle leads nowhere.
+pub fn end(done: Handle<Done>) -> Result<(), String> {
+    let ended = done.take_quietly()?;
+    let faults = match STARTING.get() == done.bits() {
+        true => fault::take(),
+        false => Vec::new(),
+    };
+    ended.settle(None, faults);
+    Ok(())
 }
 
 impl Done {

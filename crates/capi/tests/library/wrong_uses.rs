@@ -67,6 +67,32 @@ fn asynchronous_kernel_that_is_done_twice_is_told() {
 }
 
 #[test]
+fn kernel_that_is_not_done_keeps_nobody_else_from_it_and_its_context_ends_with_it() {
+    let Some(plugin) = basic() else { return };
+    let bed = Bed::new(PluginOps::new([&plugin]));
+    let op = bed.runtime.op("tf.TestAsync", &bed.runtime.cpu()).unwrap();
+    let attrs = |code: i32| {
+        let mut attrs = OpAttrs::new();
+        attrs.set("code", code).unwrap();
+        attrs
+    };
+    let one = || vec![bed.floats(&[1], &[4.0])];
+    let open = op.call(&bed.context, one(), &attrs(2)).unwrap();
+    let twice = "values = [8.000000e+00]";
+    let text = bed.text("tf.TestAsync", one(), &attrs(0)).unwrap();
+    assert!(text.ends_with(twice), "{text}");
+    assert!(open[0].tensor().is_none(), "it is not done");
+    // Another call says that it is.
+    let text = bed.text("tf.TestAsync", one(), &attrs(3)).unwrap();
+    assert!(text.ends_with(twice), "{text}");
+    assert!(open[0].to_string().ends_with(twice), "{}", open[0]);
+    let error = bed.text("tf.TestAsync", one(), &attrs(4)).unwrap_err();
+    let expected = "TF_NumInputs: argument 'ctx': expected a TF_OpKernelContext, found one that was deleted, in kernel \
+                    'TestAsync' of libbasic.so";
+    assert_eq!(error.message(), expected);
+}
+
+#[test]
 fn missing_output_is_an_error() {
     let Some(plugin) = basic() else { return };
     let bed = Bed::new(PluginOps::new([&plugin]));

@@ -205,7 +205,10 @@ static void half_compute(void* state, TF_OpKernelContext* ctx) {
     TF_DeleteStatus(s);
 }
 
-/* async: twice the input, said to be done once or twice. */
+/* async: twice the input, said to be done once or twice, or by a later call, or with the context of an earlier one. */
+static TF_AsyncOpKernelDoneCallback* kept_done;
+static TF_OpKernelContext* kept_ctx;
+
 static void async_compute(void* state, TF_OpKernelContext* ctx, TF_AsyncOpKernelDoneCallback* done) {
     TF_Status* s = TF_NewStatus();
     TF_Tensor* x = NULL;
@@ -216,8 +219,13 @@ static void async_compute(void* state, TF_OpKernelContext* ctx, TF_AsyncOpKernel
     TF_DeleteTensor(x);
     TF_DeleteTensor(z);
     TF_DeleteStatus(s);
+    switch ((intptr_t)state) {
+    case 2: TF_RunAsyncOpKernelDoneCallback(done); break;
+    case 3: kept_done = done; kept_ctx = ctx; return;
+    case 4: TF_RunAsyncOpKernelDoneCallback(kept_done); break;
+    case 5: TF_NumInputs(kept_ctx); break;
+    }
     TF_RunAsyncOpKernelDoneCallback(done);
-    if ((intptr_t)state == 2) TF_RunAsyncOpKernelDoneCallback(done);
 }
 
 /* adopt: a tensor in the plugin's memory becomes the output. */
