@@ -4,7 +4,8 @@
 //! `pip` gets them once, by their hashes, and they are kept unpacked under `target/capi`. Nothing of them is in the
 //! repository. The tests of the crate `capi` use what is there, and say SKIPPED of what is not. The plugin that these
 //! tests build is then run by TensorFlow, in a Python that has it, and what it prints is compared with what is recorded.
-//! Plugins on variables are opened beside TensorFlow's libraries of two versions, the newer of which refuses them.
+//! Plugins on variables are opened beside TensorFlow's libraries of two versions, the newer of which refuses them. In the
+//! end the tests run once more under valgrind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -80,6 +81,7 @@ pub fn run(steps: &mut Steps) {
     );
     beside(steps, &folder);
     refused(steps, &folder);
+    memory(steps);
 }
 
 fn fetch_all(folder: &Path) -> bool {
@@ -138,6 +140,21 @@ fn compare(python: &Path, library: &Path) -> bool {
     let is_whole = recorded.lines().count() == found.lines().count();
     println!("{n} lines of TensorFlow's compared with the recorded ones: {n_other} are others");
     run.status.success() && is_whole && n_other == 0 && n > 0
+}
+
+/// Runs the tests of the crate under valgrind: no wrong access by the host or a plugin of the tests, and no memory that
+/// nobody can free.
+fn memory(steps: &mut Steps) {
+    let name = "plugins under valgrind";
+    if !exists("valgrind") {
+        return steps.skip(name, "valgrind");
+    }
+    let valgrind = "valgrind --quiet --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --error-exitcode=9";
+    let mut tests = cargo(&["test", "-p", "tfrt-capi", "--test", "library", "--"]);
+    // A test that crashes in a process of its own looks for the signal.
+    tests.args(["--test-threads=1", "--skip=crash"]);
+    tests.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", valgrind);
+    steps.tests(name, &mut tests);
 }
 
 /// Opens plugins of the tests beside the libraries of two versions of TensorFlow: both open the one without variables, the
