@@ -4,6 +4,8 @@
 //! `pip` gets them once, by their hashes, and they are kept unpacked under `target/capi`. Nothing of them is in the
 //! repository. The tests of the crate `capi` use what is there, and say SKIPPED of what is not. The plugin that these
 //! tests build is then run by TensorFlow, in a Python that has it, and what it prints is compared with what is recorded.
+//! Plugins on variables are opened beside TensorFlow's libraries of two versions, the newer of which refuses them. In the
+//! end the tests run once more under valgrind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,15 +33,26 @@ const TENSORFLOW: Package = Package {
     prefix: "",
 };
 
-const PACKAGES: [Package; 3] = [
+/// TensorFlow that has no functions for variables.
+const NEWER: Wheel<'static> = Wheel {
+    file: "tensorflow_cpu-2.21.0-cp311-cp311-manylinux_2_27_x86_64.whl",
+    sha256: "2b847d217b02ee7731ed91431daf3250daa0196c3c94614d23be27232e6e5b6c",
+};
+
+/// The folder of its libraries.
+const NEWER_LIBRARIES: &str = "tensorflow-2.21-libraries";
+
+const PACKAGES: [Package; 4] = [
     TENSORFLOW,
     Package {
         folder: "tensorflow-2.21",
-        wheel: Wheel {
-            file: "tensorflow_cpu-2.21.0-cp311-cp311-manylinux_2_27_x86_64.whl",
-            sha256: "2b847d217b02ee7731ed91431daf3250daa0196c3c94614d23be27232e6e5b6c",
-        },
+        wheel: NEWER,
         prefix: "tensorflow/include/",
+    },
+    Package {
+        folder: NEWER_LIBRARIES,
+        wheel: NEWER,
+        prefix: "tensorflow/libtensorflow_",
     },
     Package {
         folder: "intel",
@@ -67,6 +80,8 @@ pub fn run(steps: &mut Steps) {
         &mut cargo(&["test", "-p", "tfrt-capi", "--", "--nocapture"]),
     );
     beside(steps, &folder);
+    refused(steps, &folder);
+    memory(steps);
 }
 
 fn fetch_all(folder: &Path) -> bool {
@@ -125,6 +140,66 @@ fn compare(python: &Path, library: &Path) -> bool {
     let is_whole = recorded.lines().count() == found.lines().count();
     println!("{n} lines of TensorFlow's compared with the recorded ones: {n_other} are others");
     run.status.success() && is_whole && n_other == 0 && n > 0
+}
+
+/// Runs the tests of the crate under valgrind: no wrong access by the host or a plugin of the tests, and no memory that
+/// nobody can free.
+fn memory(steps: &mut Steps) {
+    let name = "plugins under valgrind";
+    if !exists("valgrind") {
+        return steps.skip(name, "valgrind");
+    }
+    let valgrind = "valgrind --quiet --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --error-exitcode=9";
+    let mut tests = cargo(&["test", "-p", "tfrt-capi", "--test", "library", "--"]);
+    // A test that crashes in a process of its own looks for the signal.
+    tests.args(["--test-threads=1", "--skip=crash"]);
+    tests.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", valgrind);
+    steps.tests(name, &mut tests);
+}
+
+/// Opens plugins of the tests beside the libraries of two versions of TensorFlow: both open the one without variables, the
+/// older one those on variables, too.
+fn refused(steps: &mut Steps, folder: &Path) {
+    let name = "plugins on variables beside TensorFlow 2.18.1 and 2.21.0";
+    let plugins = ["libnodes.so", "liboptimizers.so", "libvariables.so"];
+    let plugins = plugins.map(|plugin| target("tmp").join("plugins").join(plugin));
+    let [older, newer] = [TENSORFLOW.folder, NEWER_LIBRARIES].map(|own| folder.join(own));
+    if !older.exists() || !newer.exists() {
+        return steps.skip(name, "the packages");
+    }
+    if !plugins.iter().all(|plugin| plugin.exists()) {
+        return steps.skip(name, "cc");
+    }
+    steps.work(name, || {
+        let told = |version: &str, folder: &Path| {
+            let lines = opened(&folder.join("tensorflow"), &plugins);
+            for line in &lines {
+                println!("TensorFlow {version}: {line}");
+            }
+            lines
+        };
+        let (older, newer) = (told("2.18.1", &older), told("2.21.0", &newer));
+        let loads = |line: &String| line.ends_with(": loads");
+        let is_refused = |line: &String| line.contains(": undefined symbol: TF_");
+        older.len() == plugins.len()
+            && newer.len() == plugins.len()
+            && older.iter().all(loads)
+            && newer.iter().take(1).all(loads)
+            && newer.iter().skip(1).all(is_refused)
+    });
+}
+
+/// Returns the lines that are told of plugins beside the libraries in a folder.
+fn opened(folder: &Path, plugins: &[PathBuf]) -> Vec<String> {
+    let run = Command::new("python3")
+        .arg(root().join("benches/peers/capi_refused.py"))
+        .arg(folder)
+        .args(plugins)
+        .stderr(Stdio::inherit())
+        .output();
+    let text = run.map_or(Vec::new(), |run| run.stdout);
+    let text = String::from_utf8_lossy(&text);
+    text.lines().map(str::to_owned).collect()
 }
 
 /// Returns a Python that has the package, which is made for it if need be.

@@ -4,7 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use crate::spec::{OpSpec, Texts};
 
-/// Operations in the order of their names: name, inputs, outputs, attributes; in each list separated by `;`.
+mod resources;
+
+/// Operations of values in the order of their names: name, inputs, outputs, attributes; in each list separated by `;`.
 const OPS: &[[&str; 4]] = &[
     [
         "Abs",
@@ -29,24 +31,6 @@ const OPS: &[[&str; 4]] = &[
         "x: T; y: T",
         "z: T",
         "T: {bfloat16, half, float, double, uint8, uint16, uint32, uint64, int8, int16, int32, int64, complex64, complex128}",
-    ],
-    [
-        "AssignAddVariableOp",
-        "resource: resource; value: dtype",
-        "",
-        "dtype: type",
-    ],
-    [
-        "AssignSubVariableOp",
-        "resource: resource; value: dtype",
-        "",
-        "dtype: type",
-    ],
-    [
-        "AssignVariableOp",
-        "resource: resource; value: dtype",
-        "",
-        "dtype: type; validate_shape: bool = false",
     ],
     [
         "AvgPool",
@@ -183,12 +167,6 @@ const OPS: &[[&str; 4]] = &[
         "T: type; Tshape: {int32, int64} = DT_INT32",
     ],
     [
-        "ReadVariableOp",
-        "resource: resource",
-        "value: dtype",
-        "dtype: type",
-    ],
-    [
         "RealDiv",
         "x: T; y: T",
         "z: T",
@@ -217,114 +195,6 @@ const OPS: &[[&str; 4]] = &[
         "tensor: T; shape: Tshape",
         "output: T",
         "T: type; Tshape: {int32, int64} = DT_INT32",
-    ],
-    [
-        "ResourceApplyAdaMax",
-        "var: resource; m: resource; v: resource; beta1_power: T; lr: T; beta1: T; beta2: T; epsilon: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyAdadelta",
-        "var: resource; accum: resource; accum_update: resource; lr: T; rho: T; epsilon: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyAdagrad",
-        "var: resource; accum: resource; lr: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false; update_slots: bool = true",
-    ],
-    [
-        "ResourceApplyAdagradDA",
-        "var: resource; gradient_accumulator: resource; gradient_squared_accumulator: resource; grad: T; lr: T; l1: T; l2: T; global_step: int64",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyAdagradV2",
-        "var: resource; accum: resource; lr: T; epsilon: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false; update_slots: bool = true",
-    ],
-    [
-        "ResourceApplyAdam",
-        "var: resource; m: resource; v: resource; beta1_power: T; beta2_power: T; lr: T; beta1: T; beta2: T; epsilon: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
-    ],
-    [
-        "ResourceApplyAdamWithAmsgrad",
-        "var: resource; m: resource; v: resource; vhat: resource; beta1_power: T; beta2_power: T; lr: T; beta1: T; beta2: T; epsilon: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyAddSign",
-        "var: resource; m: resource; lr: T; alpha: T; sign_decay: T; beta: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyCenteredRMSProp",
-        "var: resource; mg: resource; ms: resource; mom: resource; lr: T; rho: T; momentum: T; epsilon: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyFtrl",
-        "var: resource; accum: resource; linear: resource; grad: T; lr: T; l1: T; l2: T; lr_power: T",
-        "",
-        "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
-    ],
-    [
-        "ResourceApplyFtrlV2",
-        "var: resource; accum: resource; linear: resource; grad: T; lr: T; l1: T; l2: T; l2_shrinkage: T; lr_power: T",
-        "",
-        "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
-    ],
-    [
-        "ResourceApplyGradientDescent",
-        "var: resource; alpha: T; delta: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyKerasMomentum",
-        "var: resource; accum: resource; lr: T; grad: T; momentum: T",
-        "",
-        "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
-    ],
-    [
-        "ResourceApplyMomentum",
-        "var: resource; accum: resource; lr: T; grad: T; momentum: T",
-        "",
-        "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
-    ],
-    [
-        "ResourceApplyPowerSign",
-        "var: resource; m: resource; lr: T; logbase: T; sign_decay: T; beta: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyProximalAdagrad",
-        "var: resource; accum: resource; lr: T; l1: T; l2: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyProximalGradientDescent",
-        "var: resource; alpha: T; l1: T; l2: T; delta: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
-    ],
-    [
-        "ResourceApplyRMSProp",
-        "var: resource; ms: resource; mom: resource; lr: T; rho: T; momentum: T; epsilon: T; grad: T",
-        "",
-        "T: numbertype; use_locking: bool = false",
     ],
     [
         "Rsqrt",
@@ -400,8 +270,9 @@ const COMMUTATIVE: &[&str] = &["AddN", "AddV2", "Mul", "SquaredDifference"];
 /// Operations that sum their inputs up.
 const AGGREGATE: &[&str] = &["AddN", "AddV2"];
 
-/// Definitions that were asked for, each at the place of its operation.
-static SPECS: [OnceLock<Arc<OpSpec>>; OPS.len()] = [const { OnceLock::new() }; OPS.len()];
+/// Definitions that were asked for, each at the place of its operation: those of values, then those of resources.
+static SPECS: [OnceLock<Arc<OpSpec>>; N] = [const { OnceLock::new() }; N];
+const N: usize = OPS.len() + resources::OPS.len();
 
 fn parsed([name, inputs, outputs, attrs]: &[&str; 4]) -> Arc<OpSpec> {
     let list = |text: &str| {
@@ -421,18 +292,21 @@ fn parsed([name, inputs, outputs, attrs]: &[&str; 4]) -> Arc<OpSpec> {
 }
 
 fn at(index: usize) -> Arc<OpSpec> {
-    SPECS[index].get_or_init(|| parsed(&OPS[index])).clone()
+    let own = OPS.get(index);
+    let texts = own.unwrap_or_else(|| &resources::OPS[index - OPS.len()]);
+    SPECS[index].get_or_init(|| parsed(texts)).clone()
 }
 
 /// Returns the built-in definition of an operation.
 pub fn spec(op: &str) -> Option<Arc<OpSpec>> {
-    let found = OPS.binary_search_by(|[name, ..]| (*name).cmp(op));
-    found.ok().map(at)
+    let place = |ops: &[[&str; 4]]| ops.binary_search_by(|[name, ..]| (*name).cmp(op)).ok();
+    let of_resources = || place(resources::OPS).map(|place| OPS.len() + place);
+    place(OPS).or_else(of_resources).map(at)
 }
 
-/// Returns all built-in definitions, by name.
+/// Returns all built-in definitions.
 pub fn specs() -> impl Iterator<Item = Arc<OpSpec>> {
-    (0..OPS.len()).map(at)
+    (0..N).map(at)
 }
 
 #[cfg(test)]
@@ -566,16 +440,19 @@ mod tests {
                 println!("{} has no row", spec.name);
             }
         }
-        println!("{n:?} of {}", super::OPS.len());
-        assert!(n[0] >= 22 && n[1] >= 20, "{n:?}");
+        println!("{n:?} of {}", super::specs().count());
+        assert!(n[0] >= 54 && n[1] >= 20, "{n:?}");
     }
 
     #[test]
     fn definitions_are_well_formed_and_found_by_name() {
-        assert!(super::OPS.is_sorted_by(|[one, ..], [next, ..]| one < next));
-        for [name, ..] in super::OPS {
-            assert_eq!(super::spec(name).unwrap().name, *name);
+        for ops in [super::OPS, super::resources::OPS] {
+            assert!(ops.is_sorted_by(|[one, ..], [next, ..]| one < next));
+            for [name, ..] in ops {
+                assert_eq!(super::spec(name).unwrap().name, *name);
+            }
         }
+        assert_eq!(super::specs().count(), super::N);
         assert!(super::spec("NoSuchOp").is_none());
     }
 }

@@ -59,9 +59,9 @@ pub fn scope<R>(run: impl FnOnce() -> R) -> (R, Vec<String>) {
     (result, faults)
 }
 
-/// Takes the faults of the innermost call.
+/// Takes the faults so far of the innermost call on this thread.
 #[inline]
-fn take() -> Vec<String> {
+pub fn take() -> Vec<String> {
     match HAS_FAULTS.replace(false) {
         true => FAULTS.take(),
         false => Vec::new(),

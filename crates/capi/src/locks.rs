@@ -263,3 +263,52 @@ fn aborted(own: &Waiting, first: &Waiting, last: &Waiting) -> Error {
         false => error.with_note(format!("by way of {}", last.kernel)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who holds some variables and waits for others.
+    fn waiting(call: usize, held: &[u64], wanted: &[u64]) -> Waiting {
+        Waiting {
+            call,
+            kernel: format!("kernel '{call}'"),
+            held: held.to_vec(),
+            wanted: wanted.to_vec(),
+        }
+    }
+
+    #[test]
+    fn circles_of_two_and_more_are_told_by_name() {
+        let own = waiting(1, &[10], &[20]);
+        let found = circle(&[waiting(2, &[20], &[10])], &own).unwrap();
+        assert_eq!(found.code(), ErrorCode::Aborted);
+        let text = "kernel '1' would wait for a variable that kernel '2' holds, and that waits for a variable that kernel '1' holds";
+        assert_eq!(found.message(), text);
+        let all = [
+            waiting(2, &[20], &[30]),
+            waiting(5, &[50], &[20]),
+            waiting(3, &[30, 31], &[40]),
+            waiting(4, &[40], &[50, 10]),
+        ];
+        let found = circle(&all, &own).unwrap();
+        assert_eq!(found.message(), text);
+        assert_eq!(found.notes(), ["by way of kernel '4'"]);
+    }
+
+    #[test]
+    fn who_waits_for_one_that_waits_for_another_closes_no_circle() {
+        let own = waiting(1, &[10], &[20]);
+        assert!(circle(&[], &own).is_none());
+        let all = [
+            waiting(2, &[20], &[30]),
+            waiting(3, &[30], &[40]),
+            // Circles of others.
+            waiting(4, &[40], &[41]),
+            waiting(5, &[41], &[40]),
+            // Two who wait for one.
+            waiting(6, &[60], &[10]),
+        ];
+        assert!(circle(&all, &own).is_none());
+    }
+}

@@ -190,6 +190,12 @@ impl<'p> Kernel<'p> {
         &self.def.op
     }
 
+    /// Returns whether the operation is defined, by a plugin or here. Otherwise nobody knows what it takes, and the kernel
+    /// is not called.
+    pub fn is_defined(self) -> bool {
+        registry::spec(&self.def.op).is_some()
+    }
+
     /// Returns the kind of device: `CPU`.
     pub fn device(self) -> &'p str {
         &self.def.device

@@ -1,12 +1,13 @@
 //! Runs of kernels: the state of a node ([`Instance`]), a call of its kernel ([`Context`]), and what comes of it.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
 use tfrt_corert::{Output, Outputs};
 use tfrt_host::{
-    Chain, DType, Error, ErrorCode, ExecutionContext, HostAllocator, LockMode, Promise,
+    AsyncValue, Chain, DType, Error, ErrorCode, ExecutionContext, HostAllocator, LockMode, Promise,
     RequestContext,
 };
 use tfrt_tensor::TensorShape;
@@ -265,7 +266,13 @@ fn taken(index: usize) -> Error {
     Error::failed_precondition(format!("an output has taken the memory of input {index}"))
 }
 
-/// Results of a call.
+#[cold]
+fn left_out(kernel: &KernelDef, index: usize) -> Error {
+    let text = kernel.text();
+    Error::internal(format!("{text} has not set output {index}"))
+}
+
+/// Results of a call; one that the kernel has left out is an error of whoever uses it.
 pub type Results = Result<Outputs, Error>;
 
 impl Context {
@@ -569,14 +576,10 @@ impl Context {
         }
         let mut results = Outputs::new();
         for (index, output) in self.outputs.drain(..).enumerate() {
-            let Some(tensor) = output else {
-                let text = kernel.text();
-                return Err(Error::internal(format!(
-                    "{text} has not set output {index}"
-                )));
-            };
-            let tensor = tensor.into_host(self.request.host().allocator())?;
-            results.push(Output::Ready(tensor));
+            results.push(match output {
+                Some(tensor) => Output::Ready(tensor.into_host(self.request.host().allocator())?),
+                None => Output::Later(AsyncValue::from_error(left_out(kernel, index))),
+            });
         }
         Ok(results)
     }
@@ -586,8 +589,7 @@ impl Context {
 ///
 /// # Errors
 ///
-/// Those that the plugin tells; `Internal` if it throws or leaves an output out, `InvalidArgument` for wrong uses of the C
-/// API.
+/// Those that the plugin tells; `Internal` if it throws, `InvalidArgument` for wrong uses of the C API.
 pub fn compute(context: Box<Context>, bound: &BoundKernel, kernel: &KernelDef) -> Results {
     let handle: Handle<Context> = Handle::of_stored(context);
     let arguments = [bound.state, handle.bits()];
@@ -612,9 +614,11 @@ pub fn start(
         effects,
     });
     let arguments = [instance.state, context.bits(), done.bits()];
+    let before = STARTING.replace(done.bits());
     let (called, faults) = running(&instance.kernel, || {
         instance.kernel.compute.call(&arguments)
     });
+    STARTING.set(before);
     if called.is_err() || !faults.is_empty() {
         match done.take_quietly() {
             Ok(done) => done.settle(called.err(), faults),
@@ -627,6 +631,27 @@ pub fn start(
             }
         }
     }
+}
+
+thread_local! {
+    /// The `done` of the asynchronous kernel whose function runs on this thread; 0 if there is none.
+    static STARTING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Ends an asynchronous kernel that says that it is done. If its function still runs, on this thread, its faults so far
+/// are those of the call.
+///
+/// # Errors
+///
+/// Why the handle leads nowhere.
+pub fn end(done: Handle<Done>) -> Result<(), String> {
+    let ended = done.take_quietly()?;
+    let faults = match STARTING.get() == done.bits() {
+        true => fault::take(),
+        false => Vec::new(),
+    };
+    ended.settle(None, faults);
+    Ok(())
 }
 
 impl Done {

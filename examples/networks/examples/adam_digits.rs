@@ -7,7 +7,12 @@
 //! $ cargo run --release -p tfrt-networks --example adam_digits -- --steps 300
 //! ```
 //!
-//! The last two say the same of their weights: not a bit differs.
+//! The last two say the same of their weights: not a bit differs. So does Adam by a plugin:
+//!
+//! ```console
+//! $ cargo build --release -p tfrt-example-plugin
+//! $ cargo run --release -p tfrt-networks --example adam_digits -- --plugin target/release/libtfrt_example_plugin.so
+//! ```
 
 use std::error;
 use std::io::{self, Write};
@@ -16,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Parser;
-use tfrt::{MultiThreadedWorkQueue, Runtime};
+use tfrt::{MultiThreadedWorkQueue, Plugin, PluginOps, Runtime};
 use tfrt_networks::digits::adam::{AdamPerceptron, Format};
 use tfrt_networks::digits::data;
 
@@ -38,6 +43,9 @@ struct Options {
     /// Write weights and state to a file: `.npz`, or safetensors.
     #[arg(long)]
     save: Option<PathBuf>,
+    /// Kernels of this library come before tfrt's own. It is code that runs in this process.
+    #[arg(long, value_name = "LIBRARY")]
+    plugin: Option<PathBuf>,
 }
 
 fn main() -> Result<(), Box<dyn error::Error>> {
@@ -52,7 +60,15 @@ pub fn run(
     let words = iter::once("adam_digits".to_owned()).chain(arguments);
     let options = Options::try_parse_from(words).unwrap_or_else(|error| error.exit());
     let queue = MultiThreadedWorkQueue::new(options.threads, 1)?;
-    let runtime = Runtime::builder().queue(Arc::new(queue)).build();
+    let mut builder = Runtime::builder().queue(Arc::new(queue));
+    if let Some(path) = &options.plugin {
+        // SAFETY: whoever names the library trusts it.
+        let plugin = unsafe { Plugin::load(path)? };
+        let names: Vec<&str> = plugin.kernels().map(|kernel| kernel.op()).collect();
+        writeln!(out, "kernels of the plugin: {}", names.join(", "))?;
+        builder = builder.plugins(PluginOps::new([&plugin]));
+    }
+    let runtime = builder.build();
     let (for_training, for_testing) = data::split(data::all()?, options.seed);
     let mut perceptron = AdamPerceptron::new(options.seed, &runtime)?;
     if let Some(path) = &options.load {

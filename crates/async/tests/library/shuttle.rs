@@ -1,4 +1,4 @@
-//! Whole queues under shuttle, which draws schedules at random: more threads, and longer runs, than loom
+//! Whole queues, and sets of locks, under shuttle, which draws schedules at random: more threads, and longer runs, than loom
 //! can go through. It knows no weak memory; that is what the loom models are for.
 //!
 //! ```console
@@ -14,11 +14,15 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use shuttle::rand::Rng;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::sync::atomic::AtomicUsize as ModelledUsize;
 use shuttle::{Config, MaxSteps, Runner, thread};
 use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, Task};
 use tfrt_async::sync::Arc;
-use tfrt_async::{AnyAsyncValue, AsyncValue, Error, run_when_settled};
+use tfrt_async::{
+    AnyAsyncValue, AsyncValue, Error, LockMode, RwHold, RwQueueLock, run_when_settled,
+};
 
 /// The number of steps in a row that change a schedule by priorities.
 const DEPTH: usize = 3;
@@ -287,5 +291,107 @@ fn dataflow_that_is_cancelled_half_way_settles() {
             assert_eq!(error.message(), "half way");
         }
         queue.quiesce().unwrap();
+    });
+}
+
+/// A number behind a lock, which is changed in two steps: another may come in between, if the lock lets him.
+struct Guarded {
+    lock: RwQueueLock,
+    number: ModelledUsize,
+    added: Count,
+}
+
+impl Guarded {
+    fn add(&self) {
+        let before = self.number.load(Ordering::SeqCst);
+        self.number.store(before + 1, Ordering::SeqCst);
+        self.added.add();
+    }
+
+    fn look(&self) {
+        let first = self.number.load(Ordering::SeqCst);
+        assert_eq!(self.number.load(Ordering::SeqCst), first, "nobody writes");
+    }
+
+    fn use_by(&self, mode: LockMode) {
+        match mode {
+            LockMode::Read => self.look(),
+            LockMode::Write => self.add(),
+        }
+    }
+}
+
+/// Locks the rest of a set, one when the one before is there, and uses all of it, on whatever thread that is.
+fn lock_next(set: Vec<Arc<Guarded>>, mode: LockMode, mut held: Vec<AsyncValue<RwHold>>) {
+    let Some(next) = set.get(held.len()) else {
+        set.iter().for_each(|one| one.use_by(mode));
+        return;
+    };
+    next.lock.acquire(mode).when_settled(move |next| {
+        held.push(next);
+        lock_next(set, mode, held);
+    });
+}
+
+/// Reads a set, and makes the rights to read rights to write where nobody else reads.
+fn upgrade(set: &[Arc<Guarded>]) {
+    let held: Option<Vec<RwHold>> = set.iter().map(|one| one.lock.try_read()).collect();
+    for (hold, one) in held.iter().flatten().zip(set) {
+        one.look();
+        match hold.try_upgrade() {
+            true => one.add(),
+            false => one.look(),
+        }
+    }
+}
+
+#[test]
+fn random_sets_of_locks_in_one_order_are_got_by_all() {
+    explore(|| {
+        let guarded = || {
+            Arc::new(Guarded {
+                lock: RwQueueLock::new(),
+                number: ModelledUsize::new(0),
+                added: Count::default(),
+            })
+        };
+        let all: Vec<Arc<Guarded>> = (0..3).map(|_| guarded()).collect();
+        let work = |all: Vec<Arc<Guarded>>| {
+            move || {
+                for _ in 0..2 {
+                    let chosen: u32 = shuttle::rand::thread_rng().gen_range(1..8);
+                    let set = all.iter().enumerate();
+                    let set: Vec<_> = set
+                        .filter(|(at, _)| chosen >> at & 1 == 1)
+                        .map(|(_, one)| one.clone())
+                        .collect();
+                    let mode = match shuttle::rand::thread_rng().gen_range(0..3) {
+                        0 => LockMode::Read,
+                        _ => LockMode::Write,
+                    };
+                    match shuttle::rand::thread_rng().gen_range(0..3) {
+                        0 => upgrade(&set),
+                        1 => {
+                            let locks = set.iter();
+                            let held: Vec<RwHold> =
+                                locks.map(|one| one.lock.acquire_blocking(mode)).collect();
+                            set.iter().for_each(|one| one.use_by(mode));
+                            drop(held);
+                        }
+                        _ => lock_next(set, mode, Vec::new()),
+                    }
+                }
+            }
+        };
+        let threads: Vec<_> = (0..2).map(|_| thread::spawn(work(all.clone()))).collect();
+        work(all.clone())();
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
+        for one in &all {
+            let hold = one.lock.try_write().expect("everybody has left");
+            assert_eq!(one.number.load(Ordering::SeqCst), one.added.get());
+            drop(hold);
+        }
     });
 }

@@ -13,7 +13,7 @@ use crate::dtype;
 use crate::fault;
 use crate::handle::Handle;
 use crate::raw::{AllocatorAttributes, Array, InputRange, Memory, Out, StringView, Text};
-use crate::run::Context;
+use crate::run::{self, Context};
 use crate::value::Tensor;
 
 /// The end of an asynchronous kernel: `TF_AsyncOpKernelDoneCallback`.
@@ -406,8 +406,7 @@ pub(crate) fn get_rendezvous(ctx: Ctx) -> crate::raw::Rendezvous {
 }
 
 pub(crate) fn run_done(done: Handle<Done>) {
-    match done.take_quietly() {
-        Ok(done) => done.settle(None, Vec::new()),
-        Err(reason) => fault::argument("done", &reason),
+    if let Err(reason) = run::end(done) {
+        fault::argument("done", &reason);
     }
 }

@@ -2,7 +2,9 @@
 //! recorded; and the variables that the plugin inside TensorFlow has trained.
 
 use tfrt_capi::rows::PluginOps;
-use tfrt_corert::{OpAttrs, TensorHandle};
+use tfrt_corert::{AddedOps, OpAttrs, TensorHandle};
+use tfrt_host::DType;
+use tfrt_ops::{Types, ValueDef};
 use tfrt_tensor::resource::{Slot, Variable};
 
 use crate::plugins::{Bed, optimizers};
@@ -10,6 +12,9 @@ use crate::variables::{Variables, elements};
 
 /// Steps as TensorFlow takes them; the tests of the core runtime say what the lines are.
 const RECORDED: &str = include_str!("../../../corert/tests/library/recorded/optimizers.txt");
+/// Steps of rows.
+const RECORDED_ROWS: &str =
+    include_str!("../../../corert/tests/library/recorded/sparse_optimizers.txt");
 
 /// A recorded step.
 #[derive(Default)]
@@ -20,12 +25,15 @@ struct Step {
     states: Vec<Vec<u64>>,
     gradient: Vec<u64>,
     scalars: Vec<u64>,
+    /// Extents of the variables, and the rows that change; empty if all elements do.
+    extents: Vec<usize>,
+    indices: Vec<i64>,
     after: Vec<Vec<u64>>,
 }
 
-fn recorded() -> Vec<Step> {
+fn recorded(lines: &'static str) -> Vec<Step> {
     let mut all: Vec<Step> = Vec::new();
-    for line in RECORDED.lines().filter(|line| !line.starts_with('#')) {
+    for line in lines.lines().filter(|line| !line.starts_with('#')) {
         let (word, rest) = line.split_once(' ').unwrap();
         let bits = || -> Vec<u64> {
             let words = rest.split_whitespace();
@@ -33,7 +41,13 @@ fn recorded() -> Vec<Step> {
                 .map(|word| u64::from_str_radix(word, 16).unwrap())
                 .collect()
         };
+        let list = || rest.split_whitespace().map(|word| word.parse().unwrap());
         match word {
+            "extents" => {
+                let extents = list().map(|one: i64| one as usize);
+                all.last_mut().unwrap().extents = extents.collect();
+            }
+            "indices" => all.last_mut().unwrap().indices = list().collect(),
             "state" => all.last_mut().unwrap().states.push(bits()),
             "gradient" => all.last_mut().unwrap().gradient = bits(),
             "scalars" => all.last_mut().unwrap().scalars = bits(),
@@ -73,18 +87,29 @@ impl Step {
 
     /// Takes the step, and returns the bits of all states after it.
     fn take(&self, bed: &Bed) -> Vec<Vec<u64>> {
-        let n = [self.gradient.len()];
+        let mut extents = self.extents.clone();
+        if extents.is_empty() {
+            extents.push(self.gradient.len());
+        }
         let states: Vec<TensorHandle> = self
             .states
             .iter()
-            .map(|bits| bed.variable_with(self.tensor(bed, &n, bits)))
+            .map(|bits| bed.variable_with(self.tensor(bed, &extents, bits)))
             .collect();
+        if !self.indices.is_empty() {
+            extents[0] = self.indices.len();
+        }
         let mut inputs = states.clone();
         let mut scalars = self.scalars.iter();
         let row = tfrt_ops::find(&self.op).unwrap();
         for input in row.inputs.iter().skip(states.len()) {
             inputs.push(match input.name {
-                "grad" | "delta" => self.tensor(bed, &n, &self.gradient),
+                "grad" | "delta" => self.tensor(bed, &extents, &self.gradient),
+                "indices" => bed.runtime.dense(&[extents[0]], &self.indices).unwrap(),
+                "global_step" => {
+                    let step = [*scalars.next().unwrap() as i64];
+                    bed.runtime.dense(&[], &step).unwrap()
+                }
                 _ => self.tensor(bed, &[], &[*scalars.next().unwrap()]),
             });
         }
@@ -123,7 +148,7 @@ fn steps_have_the_bits_of_the_runtimes_own_and_of_tensorflow() {
         Bed::new(PluginOps::new([])),
     );
     let (mut n_exact, mut n_own) = (0, 0);
-    let all = recorded();
+    let all = recorded(RECORDED);
     for step in &all {
         let (found, built_in) = (step.take(&bed), step.take(&own));
         // There TensorFlow takes an approximate root, an exponential or a power.
@@ -155,6 +180,60 @@ fn steps_have_the_bits_of_the_runtimes_own_and_of_tensorflow() {
 }
 
 #[test]
+fn steps_of_rows_have_the_bits_of_the_runtimes_own_and_of_tensorflow() {
+    let Some(plugin) = optimizers() else { return };
+    let (bed, own) = (
+        Bed::new(PluginOps::new([&plugin])),
+        Bed::new(PluginOps::new([])),
+    );
+    let all = recorded(RECORDED_ROWS);
+    assert_eq!(all.len(), 72);
+    for step in &all {
+        let (op, extents) = (&step.op, &step.extents);
+        assert_eq!(step.take(&bed), step.after, "{op} {extents:?}");
+        assert_eq!(step.take(&own), step.after, "{op} {extents:?}, built-in");
+    }
+}
+
+#[test]
+fn rows_that_are_none_are_told_by_the_plugin() {
+    let Some(plugin) = optimizers() else { return };
+    let bed = Bed::new(PluginOps::new([&plugin]));
+    let (weights, accum) = (
+        bed.variable_with(bed.floats(&[3, 2], &[1.0; 6])),
+        bed.variable_with(bed.floats(&[3, 2], &[0.5; 6])),
+    );
+    let gradient = bed.floats(&[2, 2], &[1.0; 4]);
+    let step = |rows: TensorHandle| {
+        let number = || bed.floats(&[], &[0.5]);
+        let inputs = vec![
+            weights.clone(),
+            accum.clone(),
+            number(),
+            gradient.clone(),
+            rows,
+            number(),
+        ];
+        bed.run("tf.ResourceSparseApplyMomentum", inputs, &OpAttrs::new())
+    };
+    let error = step(bed.runtime.dense(&[2], &[0_i32, 3]).unwrap()).unwrap_err();
+    assert_eq!(
+        error.message(),
+        "Index 3 at offset 1 in indices is out of range"
+    );
+    // The rows before it have changed, as inside TensorFlow.
+    assert_eq!(bed.read::<f32>(&accum), [1.25, 1.25, 0.5, 0.5, 0.5, 0.5]);
+    let error = step(bed.runtime.dense(&[1], &[0_i64]).unwrap()).unwrap_err();
+    assert!(error.message().starts_with("grad must be"), "{error}");
+    step(bed.runtime.dense(&[2], &[2_i64, 2]).unwrap()).unwrap();
+    assert_eq!(
+        bed.read::<f32>(&accum)[4..],
+        [1.625, 1.625],
+        "two steps of one row"
+    );
+}
+
+#[test]
 fn all_optimizers_train_as_the_runtimes_own_and_as_inside_tensorflow() {
     let Some(plugin) = optimizers() else { return };
     let (bed, own) = (
@@ -170,13 +249,15 @@ fn all_optimizers_train_as_the_runtimes_own_and_as_inside_tensorflow() {
     ops.dedup();
     for op in &ops {
         let row = tfrt_ops::find(op).unwrap();
+        let is_sparse = row.inputs.iter().any(|input| input.name == "indices");
+        let types: Vec<Option<DType>> = row.inputs.iter().map(type_of).collect();
+        let is_taken = PluginOps::new([&plugin]).takes(op, &types, OpAttrs::new().as_ref());
+        assert!(is_taken, "{op} goes to the runtime's own kernel");
         let train = |bed: &Bed| -> Vec<Vec<u32>> {
             let n_states = row
                 .inputs
                 .iter()
-                .filter(|input| {
-                    input.types == tfrt_ops::Types::Set(&[tfrt_tensor::DType::Resource])
-                })
+                .filter(|input| type_of(input) == Some(DType::Resource))
                 .count();
             let start: Vec<f32> = (0..23).map(|at| at as f32 * 0.05 - 0.5).collect();
             let states: Vec<TensorHandle> = (0..n_states)
@@ -190,6 +271,12 @@ fn all_optimizers_train_as_the_runtimes_own_and_as_inside_tensorflow() {
                 .collect();
             let mut powers = [1.0_f32; 2];
             for step in 1..=50_i32 {
+                let rows: Vec<i64> = match is_sparse {
+                    true => (0..5)
+                        .map(|at| (5 * i64::from(step) + 3 * at) % 23)
+                        .collect(),
+                    false => (0..23).collect(),
+                };
                 powers = [powers[0] * 0.9, powers[1] * 0.999];
                 let mut inputs = states.clone();
                 for input in row.inputs.iter().skip(n_states) {
@@ -197,13 +284,11 @@ fn all_optimizers_train_as_the_runtimes_own_and_as_inside_tensorflow() {
                     inputs.push(match input.name {
                         "grad" | "delta" => {
                             let weights = bed.read::<f32>(&states[0]);
-                            let slope: Vec<f32> = weights
-                                .iter()
-                                .enumerate()
-                                .map(|(at, weight)| weight - at as f32 * 0.01)
-                                .collect();
-                            bed.floats(&[23], &slope)
+                            let of = |row: &i64| weights[*row as usize] - *row as f32 * 0.01;
+                            let slope: Vec<f32> = rows.iter().map(of).collect();
+                            bed.floats(&[rows.len()], &slope)
                         }
+                        "indices" => bed.runtime.dense(&[rows.len()], &rows).unwrap(),
                         "global_step" => bed.runtime.dense(&[], &[i64::from(step)]).unwrap(),
                         "beta1_power" => scalar(powers[0]),
                         "beta2_power" => scalar(powers[1]),
@@ -230,7 +315,16 @@ fn all_optimizers_train_as_the_runtimes_own_and_as_inside_tensorflow() {
         assert_eq!(found, trained(op), "{op}, inside TensorFlow");
         n += 1;
     }
-    assert_eq!(n, 18);
+    assert_eq!(n, 30);
+}
+
+/// Returns the type of an operand in this test.
+fn type_of(input: &ValueDef) -> Option<DType> {
+    Some(match input.name {
+        "indices" | "global_step" => DType::I64,
+        _ if input.types == Types::Set(&[DType::Resource]) => DType::Resource,
+        _ => DType::F32,
+    })
 }
 
 /// Returns the bits of all variables after the steps, by the plugin inside TensorFlow 2.18.1.

@@ -1,7 +1,7 @@
 //! Wrong uses of the C API, each an error of its call; exceptions, and plugins that fail when they are loaded.
 
 use tfrt_capi::rows::PluginOps;
-use tfrt_corert::OpAttrs;
+use tfrt_corert::{OpAttrs, TensorHandle};
 use tfrt_host::ErrorCode;
 
 use crate::plugins::{Bed, FAULTS, basic, build, collect_faults, load};
@@ -67,6 +67,32 @@ fn asynchronous_kernel_that_is_done_twice_is_told() {
 }
 
 #[test]
+fn kernel_that_is_not_done_keeps_nobody_else_from_it_and_its_context_ends_with_it() {
+    let Some(plugin) = basic() else { return };
+    let bed = Bed::new(PluginOps::new([&plugin]));
+    let op = bed.runtime.op("tf.TestAsync", &bed.runtime.cpu()).unwrap();
+    let attrs = |code: i32| {
+        let mut attrs = OpAttrs::new();
+        attrs.set("code", code).unwrap();
+        attrs
+    };
+    let one = || vec![bed.floats(&[1], &[4.0])];
+    let open = op.call(&bed.context, one(), &attrs(2)).unwrap();
+    let twice = "values = [8.000000e+00]";
+    let text = bed.text("tf.TestAsync", one(), &attrs(0)).unwrap();
+    assert!(text.ends_with(twice), "{text}");
+    assert!(open[0].tensor().is_none(), "it is not done");
+    // Another call says that it is.
+    let text = bed.text("tf.TestAsync", one(), &attrs(3)).unwrap();
+    assert!(text.ends_with(twice), "{text}");
+    assert!(open[0].to_string().ends_with(twice), "{}", open[0]);
+    let error = bed.text("tf.TestAsync", one(), &attrs(4)).unwrap_err();
+    let expected = "TF_NumInputs: argument 'ctx': expected a TF_OpKernelContext, found one that was deleted, in kernel \
+                    'TestAsync' of libbasic.so";
+    assert_eq!(error.message(), expected);
+}
+
+#[test]
 fn missing_output_is_an_error() {
     let Some(plugin) = basic() else { return };
     let bed = Bed::new(PluginOps::new([&plugin]));
@@ -81,6 +107,22 @@ fn missing_output_is_an_error() {
         error.message(),
         "kernel 'TestNothing' of libbasic.so has not set output 0"
     );
+}
+
+#[test]
+fn missing_output_is_an_error_of_those_who_use_it() {
+    let Some(plugin) = basic() else { return };
+    let bed = Bed::new(PluginOps::new([&plugin]));
+    let none = OpAttrs::new();
+    let half = bed.runtime.op("tf.TestHalf", &bed.runtime.cpu()).unwrap();
+    let results = half.call(&bed.context, vec![bed.floats(&[1], &[7.0])], &none);
+    let results: Vec<TensorHandle> = results.unwrap().into_iter().collect();
+    let [y, z] = &results[..] else { panic!() };
+    let sum = |x: &TensorHandle| bed.text("tf.AddV2", vec![x.clone(), x.clone()], &none);
+    assert!(sum(y).unwrap().ends_with("[1.400000e+01]"));
+    let left_out = "kernel 'TestHalf' of libbasic.so has not set output 1";
+    assert_eq!(z.error().unwrap().message(), left_out);
+    assert_eq!(sum(z).unwrap_err().message(), left_out);
 }
 
 const THROWS: &str = r#"// C++

@@ -3,7 +3,7 @@
 //! Each step is one function of an element: of the weight, the numbers that are kept beside it, and its gradient. Every
 //! operation is rounded for itself, in the order that is written, so that results are those of TensorFlow to the bit;
 //! where it takes an approximate reciprocal root, an exponential or a power, they differ by a unit in the last place,
-//! of Ftrl by up to 13.
+//! of Ftrl by up to 13. Rows are changed in the order of TensorFlow's kernels for rows (`rows.rs`).
 
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -13,6 +13,7 @@ use super::number::Floating;
 use super::{Family, parallel, vectorized_for};
 use crate::{DenseHostTensor, from_bytes_mut, with_floating};
 
+mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -143,6 +144,11 @@ impl<T: Floating> V<T> {
     #[inline(always)]
     fn of(value: f64) -> V<T> {
         V(T::from_f64(value))
+    }
+
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        self.0.to_f64()
     }
 
     #[inline(always)]
@@ -614,8 +620,8 @@ impl Optimizer {
         rows: &[usize],
         states: &[DenseHostTensor],
     ) -> Result<(), Error> {
-        let (run, scalars) = (loop_of::<T>(self.kind), self.scalars::<T>());
         let len = gradient.n_elements().checked_div(rows.len()).unwrap_or(0);
+        let (run, scalars) = (rows::loop_of_rows::<T>(self.kind, len), self.scalars::<T>());
         let reading = gradient.read()?;
         let gradient = reading.elements::<T>()?;
         let writing = states.iter().map(DenseHostTensor::write);

@@ -30,6 +30,7 @@ void TF_InitKernel(void) {
     TF_RegisterOpDefinition(op, s);
     TF_RegisterKernelBuilder("CommandTwice", TF_NewKernelBuilder("CommandTwice", "CPU", NULL, twice, NULL), s);
     TF_RegisterKernelBuilder("Abs", TF_NewKernelBuilder("Abs", "CPU", NULL, twice, NULL), s);
+    TF_RegisterKernelBuilder("Nowhere", TF_NewKernelBuilder("CommandNowhere", "CPU", NULL, twice, NULL), s);
     TF_DeleteStatus(s);
 }
 "#;
@@ -101,6 +102,10 @@ fn plugin_is_checked_without_and_with_loading_it() {
     let document: Json = serde_json::from_str(&text).unwrap();
     assert_eq!((status, &document["loads"]), (0, &Json::Bool(true)));
     assert_eq!(document["registered"]["kernels"][0]["op"], "CommandTwice");
+    let (_, text, _) = output(&mut tfrt(&["plugin", "check", "--load", library]));
+    let told = "registers 1 operations and 3 kernels\n  the kernels are of 3 operations\n  \
+                1 of them are not defined, and their kernels not called: CommandNowhere\n";
+    assert!(text.ends_with(told), "{text}");
     // A library that ends the process ends one of its own.
     let mut aborting = tfrt(&["plugin", "check", "--load", library]);
     let (status, text, _) = output(aborting.env("TFRT_TEST_ABORT", "1"));

@@ -194,7 +194,21 @@ static void wrong_compute(void* state, TF_OpKernelContext* ctx) {
 /* keep: leaves its output out. */
 static void nothing_compute(void* state, TF_OpKernelContext* ctx) { (void)state; (void)ctx; }
 
-/* async: twice the input, said to be done once or twice. */
+/* half: the input, and an output that is left out. */
+static void half_compute(void* state, TF_OpKernelContext* ctx) {
+    TF_Status* s = TF_NewStatus();
+    TF_Tensor* x = NULL;
+    (void)state;
+    TF_GetInput(ctx, 0, &x, s);
+    TF_SetOutput(ctx, 0, x, s);
+    TF_DeleteTensor(x);
+    TF_DeleteStatus(s);
+}
+
+/* async: twice the input, said to be done once or twice, or by a later call, or with the context of an earlier one. */
+static TF_AsyncOpKernelDoneCallback* kept_done;
+static TF_OpKernelContext* kept_ctx;
+
 static void async_compute(void* state, TF_OpKernelContext* ctx, TF_AsyncOpKernelDoneCallback* done) {
     TF_Status* s = TF_NewStatus();
     TF_Tensor* x = NULL;
@@ -205,8 +219,13 @@ static void async_compute(void* state, TF_OpKernelContext* ctx, TF_AsyncOpKernel
     TF_DeleteTensor(x);
     TF_DeleteTensor(z);
     TF_DeleteStatus(s);
+    switch ((intptr_t)state) {
+    case 2: TF_RunAsyncOpKernelDoneCallback(done); break;
+    case 3: kept_done = done; kept_ctx = ctx; return;
+    case 4: TF_RunAsyncOpKernelDoneCallback(kept_done); break;
+    case 5: TF_NumInputs(kept_ctx); break;
+    }
     TF_RunAsyncOpKernelDoneCallback(done);
-    if ((intptr_t)state == 2) TF_RunAsyncOpKernelDoneCallback(done);
 }
 
 /* adopt: a tensor in the plugin's memory becomes the output. */
@@ -330,6 +349,8 @@ void TF_InitKernel(void) {
     kernel("TestWrong", code_create, wrong_compute, NULL, 0, 0);
     define("TestNothing", NONE, LIST("x: float"), LIST("z: float"), NULL);
     kernel("TestNothing", NULL, nothing_compute, NULL, 0, 0);
+    define("TestHalf", NONE, LIST("x: float"), LIST("y: float", "z: float"), NULL);
+    kernel("TestHalf", NULL, half_compute, NULL, 0, 0);
     define("TestAdopt", NONE, NONE, LIST("z: float"), NULL);
     kernel("TestAdopt", NULL, adopt_compute, NULL, 0, 0);
     define("TestLeave", NONE, LIST("x: float"), LIST("z: float"), NULL);

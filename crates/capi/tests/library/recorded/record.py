@@ -25,9 +25,13 @@ typedef struct TF_OpDefinitionBuilder TF_OpDefinitionBuilder;
 #include "tensorflow/c/kernels_experimental.h"
 """
 
-OPS = (
+DENSE = (
     "AdaMax Adadelta Adagrad AdagradDA AdagradV2 Adam AdamWithAmsgrad AddSign CenteredRMSProp Ftrl FtrlV2 "
     "GradientDescent KerasMomentum Momentum PowerSign ProximalAdagrad ProximalGradientDescent RMSProp"
+)
+OF_ROWS = (
+    "Adadelta Adagrad AdagradDA AdagradV2 CenteredRMSProp Ftrl FtrlV2 KerasMomentum Momentum ProximalAdagrad "
+    "ProximalGradientDescent RMSProp"
 )
 
 
@@ -47,15 +51,17 @@ def train(op):
     definition = op_def_registry.get(op)
     names = [arg.name for arg in definition.input_arg]
     n = sum(arg.type == tf.resource.as_datatype_enum for arg in definition.input_arg)
-    at = np.arange(23, dtype=f)
+    at, rows = np.arange(23, dtype=f), slice(None)
     start = at * f(0.05) - f(0.5)
     states = [tf.Variable(start if i == 0 else np.abs(start) + f(0.125)) for i in range(n)]
     powers = [f(1), f(1)]
     for step in range(1, 51):
         powers = [powers[0] * f(0.9), powers[1] * f(0.999)]
-        slope = states[0].numpy() - at * f(0.01)
+        if "indices" in names:
+            rows = (5 * step + 3 * np.arange(5)) % 23
+        slope = (states[0].numpy() - at * f(0.01))[rows]
         values = {
-            "grad": slope, "delta": slope, "global_step": np.int64(step),
+            "indices": rows, "grad": slope, "delta": slope, "global_step": np.int64(step),
             "beta1_power": powers[0], "beta2_power": powers[1],
             "beta1": f(0.9), "rho": f(0.9), "momentum": f(0.9), "beta2": f(0.999),
             "lr_power": f(-0.5), "epsilon": f(1e-3),
@@ -73,9 +79,11 @@ def main():
         # The plugin's kernels have priority 1: they come before TensorFlow's own.
         load_library.load_pluggable_device_library(library)
     print(f"# Variables after 50 steps by the plugin inside TensorFlow {tf.__version__}, as bits in hexadecimal: record.py.")
-    for name in OPS.split():
-        print(f"tf.ResourceApply{name}")
-        for state in train(f"ResourceApply{name}"):
+    names = [f"ResourceApply{name}" for name in DENSE.split()]
+    names += [f"ResourceSparseApply{name}" for name in OF_ROWS.split()]
+    for name in names:
+        print(f"tf.{name}")
+        for state in train(name):
             print("=", " ".join(f"{bits:08x}" for bits in state.numpy().view(np.uint32)))
 
 

@@ -54,6 +54,8 @@ struct Op {
 #[derive(Deserialize, Serialize)]
 struct Kernel {
     op: String,
+    /// Whether the operation is defined: else the kernel is not called.
+    defined: bool,
     device: String,
     constraints: String,
     priority: i32,
@@ -78,6 +80,7 @@ fn registered(options: &PluginCheckOptions) -> Result<ExitStatus, Failure> {
         });
         let kernels = plugin.kernels().map(|kernel| Kernel {
             op: kernel.op().to_owned(),
+            defined: kernel.is_defined(),
             device: kernel.device().to_owned(),
             constraints: kernel.constraints(),
             priority: kernel.priority(),
@@ -257,14 +260,21 @@ fn text(report: &Report, loaded: Option<&Result<Registered, String>>, long: bool
             lines.push(format!(
                 "  loads: yes; registers {n_ops} operations and {n_kernels} kernels"
             ));
-            let mut of_ops: Vec<&str> = registered
-                .kernels
-                .iter()
-                .map(|kernel| kernel.op.as_str())
-                .collect();
-            of_ops.sort_unstable();
-            of_ops.dedup();
-            lines.push(format!("  the kernels are of {} operations", of_ops.len()));
+            let ops_of = |is_meant: fn(&&Kernel) -> bool| {
+                let kernels = registered.kernels.iter().filter(is_meant);
+                let mut ops: Vec<String> = kernels.map(|kernel| kernel.op.clone()).collect();
+                ops.sort_unstable();
+                ops.dedup();
+                ops
+            };
+            let (ops, undefined) = (ops_of(|_| true), ops_of(|kernel| !kernel.defined));
+            lines.push(format!("  the kernels are of {} operations", ops.len()));
+            if !undefined.is_empty() {
+                let (n, names) = (undefined.len(), listed(&undefined, long));
+                lines.push(format!(
+                    "  {n} of them are not defined, and their kernels not called: {names}"
+                ));
+            }
             if long {
                 let kernels = registered.kernels.iter().map(|kernel| {
                     let Kernel {

@@ -1,33 +1,15 @@
 //! The plugin, loaded by tfrt: eager calls, and a program.
 
-use std::path::PathBuf;
-
 use tfrt::corert::OpAttrs;
 use tfrt::eager::Eager;
-use tfrt::{Plugin, PluginOps, Runtime};
 
-/// The library beside this test, which cargo has built before it.
-fn library() -> PathBuf {
-    let test = std::env::current_exe().expect("the test has a file");
-    let folder = test.parent().expect("it lies in a folder");
-    let name = "libtfrt_example_plugin.so";
-    let paths = [folder.join(name), folder.with_file_name(name)];
-    let found = paths.into_iter().find(|path| path.exists());
-    found.expect("cargo builds the library before its tests")
-}
-
-fn runtime() -> (Plugin, Runtime) {
-    // SAFETY: the library is the example.
-    let plugin = unsafe { Plugin::load(library()) }.expect("it loads");
-    let runtime = Runtime::builder().plugins(PluginOps::new([&plugin]));
-    (plugin, runtime.build())
-}
+use crate::runtime;
 
 #[test]
 fn operation_is_called() -> Result<(), tfrt::AnyError> {
     let (plugin, runtime) = runtime();
     let kernels: Vec<&str> = plugin.kernels().map(|kernel| kernel.op()).collect();
-    assert_eq!(kernels, ["ExampleScale"]);
+    assert_eq!(kernels, ["ExampleScale", "ResourceApplyAdam"]);
     let eager = Eager::new(&runtime);
     let x = eager.tensor(&[2, 2], &[1.0_f32, 2.0, 3.0, 4.0])?;
     let y = eager.op("tf.ExampleScale", &[&x], &OpAttrs::new())?;
