@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tfrt_gpu::driver::sim::{FindingKind, Policy, Sim, SimOptions};
 use tfrt_gpu::driver::{
-    Argument, DevicePointer, Driver, Fill, GpuResult, Grid, Note, RawContext, RawEvent, RawStream,
-    Transfer,
+    Argument, DevicePointer, Driver, Fill, GpuResult, Grid, Note, RawContext, RawEvent, RawPinned,
+    RawStream, Transfer,
 };
 use tfrt_host::HostContext;
 use tfrt_host::kernel::KernelRegistry;
@@ -81,6 +81,15 @@ impl Bed {
         HostBuffer::zeroed(self.host.allocator(), 64, 64).unwrap()
     }
 
+    /// Pins a buffer of the host, and lends it to the device.
+    fn lent(&self) -> (RawPinned, DevicePointer) {
+        let buffer = self.buffer();
+        let pinned = self.sim.register(self.context, buffer.clone()).unwrap();
+        let right = buffer.write_owned().unwrap();
+        let at = self.sim.lend(self.context, pinned, right).unwrap();
+        (pinned, at)
+    }
+
     fn up(&self, stream: usize, from: &HostBuffer, to: DevicePointer) {
         let from = from.clone().read_owned().unwrap();
         self.sim
@@ -126,6 +135,24 @@ impl Bed {
 type Case = (&'static str, FindingKind, fn(&Bed));
 
 const CASES: &[Case] = &[
+    (
+        "pinned memory is taken back while a command may use it",
+        FindingKind::Race,
+        |bed| {
+            let (pinned, at) = bed.lent();
+            bed.fill(0, at);
+            let _taken = bed.sim.take_back(bed.context, pinned);
+        },
+    ),
+    (
+        "a command uses pinned memory that the host has back",
+        FindingKind::UseAfterFree,
+        |bed| {
+            let (pinned, at) = bed.lent();
+            bed.sim.take_back(bed.context, pinned).unwrap();
+            bed.fill(0, at);
+        },
+    ),
     (
         "a stream does not wait for another",
         FindingKind::Race,
