@@ -74,6 +74,8 @@ impl Runtime {
         let mut registry = KernelRegistry::new();
         tfrt_kernels::register_all(&mut registry);
         tfrt_corert::kernels::register(&mut registry);
+        #[cfg(feature = "gpu")]
+        registry.add_built_in(|registry| tfrt_gpu::register(registry));
         RuntimeBuilder::new(registry)
     }
 

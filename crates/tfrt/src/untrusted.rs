@@ -18,7 +18,7 @@ use crate::open_options::OpenOptions;
 ///
 /// Beyond that, such a program has no kernels that look at files (dialect `btf`), and none that are there for
 /// tests (`tfrt_test`, `vt`, `tfrt_tutorial`, native functions): they wait, hang, leak, and take memory that
-/// nobody counts. Elements of a model in files beside it are refused.
+/// nobody counts; nor those of GPUs (`tfrt_cuda`, `tfrt_gpu`), which run code of the program's own. Elements of a model in files beside it are refused.
 ///
 /// A kernel that is running when the deadline passes runs to its end: who must be sure of the time ends the
 /// process, as `tfrt run --untrusted` does.
@@ -52,7 +52,16 @@ pub struct Untrusted {
 
 impl Untrusted {
     /// Dialects of which a program that nobody vouches for has no kernels.
-    pub const REFUSED: &[&str] = &["btf", "tfrt_test", "tfrt_test_sync", "tfrt_tutorial", "vt"];
+    pub const REFUSED: &[&str] = &[
+        "btf",
+        "tfrt_cuda",
+        "tfrt_cuda_test",
+        "tfrt_gpu",
+        "tfrt_test",
+        "tfrt_test_sync",
+        "tfrt_tutorial",
+        "vt",
+    ];
 
     const MAX_FILE_BYTES: u64 = 64 << 20;
     const MAX_DEPTH: u32 = 10_000;
