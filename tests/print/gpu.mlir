@@ -14,7 +14,7 @@ func.func @gpu(%n: i32, %one: ui64, %none: ui32, %c0: !tfrt.chain, %alpha: f32, 
   %b = tfrt_gpu.mem.register %context, %h
   // CHECK: tfrt_gpu.function.launch %{{[0-9]+}}, %{{[0-9]+}}, blocks in (%arg1, %arg1, %arg1), threads in (%arg1, %arg1, %arg1), %arg2, %arg3, args(%arg0, %{{[0-9]+}}) : (i32, !tfrt_gpu.buffer)
   %c1 = tfrt_gpu.function.launch %stream, %f, blocks in (%one, %one, %one), threads in (%one, %one, %one), %none, %c0, args(%n, %b) : (i32, !tfrt_gpu.buffer)
-  // CHECK: tfrt_gpu.function.launch {{.*}}, %arg2, %{{[0-9]+$}}
+  // CHECK-NEXT: threads in (%arg1, %arg1, %arg1), %arg2, %6
   %c2 = tfrt_gpu.function.launch %stream, %f, blocks in (%one, %one, %one), threads in (%one, %one, %one), %none, %c1
   // CHECK: tfrt_gpu.mem.copy {{.*}} : !ht.host_buffer, !tfrt_gpu.buffer
   %c3 = tfrt_gpu.mem.copy %h, %b, %stream, %c2 : !ht.host_buffer, !tfrt_gpu.buffer
