@@ -75,7 +75,7 @@ impl Runtime {
         tfrt_kernels::register_all(&mut registry);
         tfrt_corert::kernels::register(&mut registry);
         #[cfg(feature = "gpu")]
-        registry.add_built_in(|registry| tfrt_gpu::register(registry));
+        registry.add_built_in(tfrt_gpu::register);
         RuntimeBuilder::new(registry)
     }
 
