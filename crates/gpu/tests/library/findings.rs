@@ -306,15 +306,6 @@ const CASES: &[Case] = &[
                 Argument::F32(0.0),
                 Argument::U32(0),
                 Argument::U64(0),
-                (
-                    "a command uses pinned memory that the host has back",
-                    FindingKind::UseAfterFree,
-                    |bed| {
-                        let (pinned, at) = bed.lent();
-                        bed.sim.take_back(bed.context, pinned).unwrap();
-                        bed.fill(0, at);
-                    },
-                ),
             ];
             let _queued = bed.launch(&text, "arguments", Grid::linear(1, 1), &arguments);
         },
@@ -398,6 +389,15 @@ const CASES: &[Case] = &[
             let other = bed.sim.retain_primary(device).unwrap();
             bed.sim.release_primary(device).unwrap();
             bed.sim.create_stream(other).unwrap_err();
+        },
+    ),
+    (
+        "a command uses pinned memory that the host has back",
+        FindingKind::UseAfterFree,
+        |bed| {
+            let (pinned, at) = bed.lent();
+            bed.sim.take_back(bed.context, pinned).unwrap();
+            bed.fill(0, at);
         },
     ),
 ];
