@@ -87,6 +87,18 @@ const CHECKS: &[Check] = &[
     ("arguments of all sizes", launches::arguments),
     ("grids that no device has are refused", launches::bad_grids),
     ("pinned memory is copied from and to", memory::pinned),
+    (
+        "lent memory is the device's until it is taken back",
+        memory::lent,
+    ),
+    (
+        "variables of modules are found by name",
+        launches::variables,
+    ),
+    (
+        "a context of one's own has memory and streams of its own",
+        order::own_contexts,
+    ),
     ("streams and contexts are waited for", order::synchronising),
     ("many threads use a stream each", order::many_threads),
 ];

@@ -3,14 +3,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::driver::{
-    Argument, DeviceOrdinal, DeviceProperties, Driver, GpuResult, Grid, RawContext, RawEvent,
-    RawFunction, RawModule, RawStream,
+    Argument, DeviceOrdinal, DevicePointer, DeviceProperties, Driver, GpuResult, Grid, RawContext,
+    RawEvent, RawFunction, RawModule, RawStream,
 };
 
-/// The primary context of a device. Released with its last owner.
+/// A context of a device: the primary one, or one of one's own. Given back with its last owner.
 pub struct Context {
     driver: Arc<dyn Driver>,
     device: DeviceOrdinal,
+    is_own: bool,
     raw: RawContext,
     properties: DeviceProperties,
     // Events without times that nobody uses.
@@ -24,13 +25,30 @@ impl Context {
     ///
     /// `CUDA_ERROR_INVALID_DEVICE` if there is none; the driver's.
     pub fn primary(driver: Arc<dyn Driver>, ordinal: i32) -> GpuResult<Arc<Context>> {
+        Context::of(driver, ordinal, false)
+    }
+
+    /// Makes a context of one's own on the device of an ordinal.
+    ///
+    /// # Errors
+    ///
+    /// As [`primary`](Self::primary).
+    pub fn own(driver: Arc<dyn Driver>, ordinal: i32) -> GpuResult<Arc<Context>> {
+        Context::of(driver, ordinal, true)
+    }
+
+    fn of(driver: Arc<dyn Driver>, ordinal: i32, is_own: bool) -> GpuResult<Arc<Context>> {
         let device = driver.device(ordinal)?;
         let properties = driver.properties(device)?;
-        let raw = driver.retain_primary(device)?;
+        let raw = match is_own {
+            true => driver.create_context(device)?,
+            false => driver.retain_primary(device)?,
+        };
         let idle = Mutex::default();
         Ok(Arc::new(Context {
             driver,
             device,
+            is_own,
             raw,
             properties,
             idle,
@@ -40,6 +58,11 @@ impl Context {
     /// Returns the driver.
     pub fn driver(&self) -> &dyn Driver {
         &*self.driver
+    }
+
+    /// Returns the number of the device.
+    pub(crate) fn ordinal(&self) -> i32 {
+        i32::try_from(self.device.0).unwrap_or(i32::MAX)
     }
 
     /// Returns what the device is and has.
@@ -59,7 +82,10 @@ impl Drop for Context {
         for event in idle.drain(..) {
             let _destroyed = self.driver.destroy_event(self.raw, event);
         }
-        let _released = self.driver.release_primary(self.device);
+        let _released = match self.is_own {
+            true => self.driver.destroy_context(self.raw),
+            false => self.driver.release_primary(self.device),
+        };
     }
 }
 
@@ -147,6 +173,48 @@ impl Drop for Stream {
     }
 }
 
+/// An event that is recorded over and over.
+pub(crate) struct Mark {
+    context: Arc<Context>,
+    raw: RawEvent,
+}
+
+impl Mark {
+    pub(crate) fn new(context: Arc<Context>) -> GpuResult<Mark> {
+        let raw = context.driver.create_event(context.raw, false)?;
+        Ok(Mark { context, raw })
+    }
+
+    /// Queues a record behind what a stream was given.
+    pub(crate) fn record(&self, stream: &Stream) -> GpuResult<()> {
+        let context = stream.context();
+        context
+            .driver
+            .record_event(context.raw, self.raw, stream.raw)
+    }
+
+    /// Lets what a stream is given from now on wait for the last record.
+    pub(crate) fn hold(&self, stream: &Stream) -> GpuResult<()> {
+        let context = stream.context();
+        context.driver.wait_event(context.raw, stream.raw, self.raw)
+    }
+
+    pub(crate) fn synchronize(&self) -> GpuResult<()> {
+        self.context
+            .driver
+            .synchronize_event(self.context.raw, self.raw)
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        let _destroyed = self
+            .context
+            .driver
+            .destroy_event(self.context.raw, self.raw);
+    }
+}
+
 /// A record of a place in a stream. Dropped, it is used for another record.
 pub struct Event {
     context: Arc<Context>,
@@ -161,6 +229,15 @@ impl Event {
     /// The driver's; that of a lost context.
     pub fn is_reached(&self) -> GpuResult<bool> {
         self.context.driver.query_event(self.context.raw, self.raw)
+    }
+}
+
+impl Event {
+    /// Waits until the stream has passed the record.
+    pub(crate) fn synchronize(&self) -> GpuResult<()> {
+        self.context
+            .driver
+            .synchronize_event(self.context.raw, self.raw)
     }
 }
 
@@ -190,6 +267,16 @@ impl Module {
         self.context
             .driver
             .function(self.context.raw, self.raw, name)
+    }
+}
+
+impl Module {
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    pub(crate) fn global(&self, name: &str) -> GpuResult<(DevicePointer, usize)> {
+        self.context.driver.global(self.context.raw, self.raw, name)
     }
 }
 

@@ -14,8 +14,11 @@ use tfrt_host::Error;
 use tfrt_host::memory::{HostBuffer, OwnedReading, OwnedWriting};
 
 pub mod cuda;
+pub mod library;
 mod load;
 pub mod sim;
+
+use library::{LibraryCall, Member};
 
 /// Result of a driver's call.
 pub type GpuResult<T> = Result<T, GpuError>;
@@ -55,6 +58,12 @@ pub trait Driver: Send + Sync + 'static {
 
     /// Releases the shared context once.
     fn release_primary(&self, device: DeviceOrdinal) -> GpuResult<()>;
+
+    /// Makes a context of one's own on a device.
+    fn create_context(&self, device: DeviceOrdinal) -> GpuResult<RawContext>;
+
+    /// Takes away a context of one's own, of which nothing is left.
+    fn destroy_context(&self, context: RawContext) -> GpuResult<()>;
 
     /// Waits until all commands of a context are done.
     fn synchronize_context(&self, context: RawContext) -> GpuResult<()>;
@@ -112,6 +121,18 @@ pub trait Driver: Send + Sync + 'static {
     /// Lets go of a pinned buffer that no copy uses any more.
     fn unregister(&self, context: RawContext, pinned: RawPinned) -> GpuResult<()>;
 
+    /// Lends a pinned buffer to the device, where kernels reach it by the address, which is always the same. The host has
+    /// no right to it until it is [taken back](Self::take_back).
+    fn lend(
+        &self,
+        context: RawContext,
+        pinned: RawPinned,
+        right: OwnedWriting,
+    ) -> GpuResult<DevicePointer>;
+
+    /// Gives a lent buffer back to the host, after all commands that use it.
+    fn take_back(&self, context: RawContext, pinned: RawPinned) -> GpuResult<()>;
+
     /// Queues a copy.
     fn copy(&self, context: RawContext, stream: RawStream, transfer: Transfer) -> GpuResult<()>;
 
@@ -147,6 +168,18 @@ pub trait Driver: Send + Sync + 'static {
         name: &str,
     ) -> GpuResult<RawFunction>;
 
+    /// Returns the place of a module's variable, and its number of bytes.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_NOT_FOUND` if the module has none of the name.
+    fn global(
+        &self,
+        context: RawContext,
+        module: RawModule,
+        name: &str,
+    ) -> GpuResult<(DevicePointer, usize)>;
+
     /// Returns what a kernel takes.
     fn function_info(&self, context: RawContext, function: RawFunction) -> GpuResult<FunctionInfo>;
 
@@ -166,9 +199,32 @@ pub trait Driver: Send + Sync + 'static {
         arguments: &[Argument<'_>],
     ) -> GpuResult<()>;
 
+    /// Queues a call of a library.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if the driver has none.
+    fn call(&self, _context: RawContext, _stream: RawStream, _call: LibraryCall) -> GpuResult<()> {
+        Err(no_libraries())
+    }
+
+    /// Queues exchanges of the members of a group, for all of them at once.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if the driver has none.
+    fn exchange(&self, _members: &[Member]) -> GpuResult<()> {
+        Err(no_libraries())
+    }
+
     /// Tells of memory what calls do not: that a part of a block was taken for work of a stream, or given back. Only a
     /// driver that checks listens.
     fn note(&self, _context: RawContext, _stream: RawStream, _note: Note) {}
+}
+
+fn no_libraries() -> GpuError {
+    let detail = "this driver has no libraries of linear algebra, neural networks, Fourier transforms and exchange";
+    GpuError::new("", "CUDA_ERROR_NOT_SUPPORTED", GpuErrorKind::Unavailable).detail(detail)
 }
 
 /// The kind of machines that a driver is for.

@@ -5,6 +5,7 @@
 //! | the border to what drives GPUs: NVIDIA's driver, opened at run time, and a simulated one that checks | [`driver`] |
 //! | owners of a driver's handles; memory that is kept for reuse | [`context`], [`memory`] |
 //! | a GPU as a device of a host: memory, copies | [`GpuDevice`] |
+//! | kernels of programs in the dialects `tfrt_cuda` and `tfrt_gpu` | [`register`], [`use_driver`] |
 //! | kernels of rows | [`KERNELS`]; CUDA C and PTX lie in `kernels/` |
 //! | what every driver must pass | [`conformance`] |
 //!
@@ -33,12 +34,14 @@ use tfrt_host::{DeviceRef, Error, HostContext};
 pub mod conformance;
 pub mod context;
 mod device;
+mod dialect;
 pub mod driver;
 mod kernels;
 pub mod memory;
 mod rows;
 
 pub use device::{GpuDevice, GpuMemory, KIND};
+pub use dialect::{driver_of, register, use_driver};
 pub use driver::{Driver, GpuError, GpuErrorKind, GpuResult};
 pub use rows::KERNELS;
 

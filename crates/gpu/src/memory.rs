@@ -186,6 +186,25 @@ impl Allocator {
     }
 }
 
+/// Frees all memory, which nobody holds any more: what a block is given back to is this.
+impl Drop for Allocator {
+    fn drop(&mut self) {
+        let blocks = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Some((_, stream)) = blocks.free.values().flatten().next() else {
+            return;
+        };
+        let context = stream.context().clone();
+        let (driver, raw) = (context.driver(), context.raw());
+        // What fails here is told by the next call.
+        let _waited = driver.synchronize_context(raw);
+        let large = blocks.free.iter().filter(|(size, _)| **size > SLAB / 2);
+        let large = large.flat_map(|(_, all)| all.iter().map(|(pointer, _)| *pointer));
+        for pointer in large.chain(blocks.slabs.iter().copied()) {
+            let _freed = driver.free(raw, pointer);
+        }
+    }
+}
+
 impl Block {
     pub(crate) fn pointer(&self) -> DevicePointer {
         self.pointer

@@ -9,6 +9,7 @@ mod documentation;
 mod effects;
 pub(crate) mod format;
 pub(crate) mod function;
+mod keywords;
 mod signature;
 mod traits;
 mod value_kind;
@@ -29,6 +30,7 @@ pub use dialects::{Dialect, Dialects, Entry};
 pub use documentation::{Page, reference};
 pub use effects::Effects;
 pub use format::Format;
+pub use keywords::Keywords;
 pub use traits::Traits;
 pub use value_kind::{AttributeKind, ValueKind};
 

@@ -18,9 +18,11 @@ mod nn;
 mod symbols;
 mod tf_sync;
 mod tfrt;
+mod tfrt_cuda;
 mod tfrt_dht;
 mod tfrt_dht_sync;
 mod tfrt_dist;
+mod tfrt_gpu;
 mod tfrt_sht;
 mod tfrt_test;
 mod tfrt_tutorial;
@@ -46,9 +48,12 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("nn", nn::definitions),
     ("tf_sync", tf_sync::definitions),
     ("tfrt", tfrt::definitions),
+    ("tfrt_cuda", tfrt_cuda::definitions),
+    ("tfrt_cuda_test", tfrt_cuda::test_definitions),
     ("tfrt_dht", tfrt_dht::definitions),
     ("tfrt_dht_sync", tfrt_dht_sync::definitions),
     ("tfrt_dist", tfrt_dist::definitions),
+    ("tfrt_gpu", tfrt_gpu::definitions),
     ("tfrt_sht", tfrt_sht::definitions),
     ("tfrt_sht_sync", tfrt_sht::synchronous_definitions),
     ("tfrt_test", tfrt_test::definitions),

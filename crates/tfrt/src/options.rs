@@ -21,6 +21,8 @@ use tfrt_compiler::pipeline::Pipeline;
 use tfrt_run::QueueOption;
 
 use crate::commands::devices::DeviceOption;
+#[cfg(feature = "gpu")]
+use crate::commands::devices::driver::DriverOption;
 
 pub use bench::BenchOptions;
 #[cfg(feature = "dist")]
@@ -211,6 +213,12 @@ pub struct RunOptions {
     #[cfg(feature = "plugins")]
     #[command(flatten)]
     pub plugins: UsedPlugins,
+    /// Give programs and `--device` this driver of GPUs: `cuda`, or a simulated one that checks what is done, `sim`, or with the
+    /// order of its commands and a seed `sim:random:7`
+    #[cfg(feature = "gpu")]
+    #[arg(long, value_name = "DRIVER", value_parser = DriverOption::parse, conflicts_with = "untrusted")]
+    pub gpu_driver: Option<DriverOption>,
+
     /// Run what a model has kernels for on this device there, and the rest on the processor: `cpu:0`, `gpu:0`
     #[arg(long, value_name = "NAME", value_parser = DeviceOption::parse, conflicts_with = "untrusted")]
     pub device: Option<DeviceOption>,

@@ -76,6 +76,8 @@ impl Runtime {
         tfrt_corert::kernels::register(&mut registry);
         #[cfg(feature = "dist")]
         tfrt_dist::kernels::register(&mut registry);
+        #[cfg(feature = "gpu")]
+        registry.add_built_in(tfrt_gpu::register);
         RuntimeBuilder::new(registry)
     }
 

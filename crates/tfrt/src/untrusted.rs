@@ -16,10 +16,10 @@ use crate::open_options::OpenOptions;
 
 /// The limits of a program, or of a model, that nobody vouches for; `docs/limits.md` has the others.
 ///
-/// Beyond that, such a program has no kernels that look at files (dialect `btf`) or reach other tasks (`tfrt_dist`), and
-/// none that are there for
-/// tests (`tfrt_test`, `vt`, `tfrt_tutorial`, native functions): they wait, hang, leak, and take memory that
-/// nobody counts. Elements of a model in files beside it are refused.
+/// Beyond that, such a program has no kernels that look at files (dialect `btf`), reach other tasks (`tfrt_dist`) or run
+/// code of the program's own on GPUs (`tfrt_cuda`, `tfrt_gpu`), and none that are there for tests (`tfrt_test`, `vt`,
+/// `tfrt_tutorial`, native functions): they wait, hang, leak, and take memory that nobody counts. Elements of a model in
+/// files beside it are refused.
 ///
 /// A kernel that is running when the deadline passes runs to its end: who must be sure of the time ends the
 /// process, as `tfrt run --untrusted` does.
@@ -55,7 +55,10 @@ impl Untrusted {
     /// Dialects of which a program that nobody vouches for has no kernels.
     pub const REFUSED: &[&str] = &[
         "btf",
+        "tfrt_cuda",
+        "tfrt_cuda_test",
         "tfrt_dist",
+        "tfrt_gpu",
         "tfrt_test",
         "tfrt_test_sync",
         "tfrt_tutorial",

@@ -56,15 +56,21 @@ const SPELLINGS: [Spelling; 4] = [
 ];
 
 impl Attributes {
-    /// Returns the attribute at `offset`.
-    pub(super) fn get(&mut self, file: &BefFile, types: &mut Types, offset: u32) -> Attribute {
+    /// Returns the attribute at `offset`, which an operation may want to be of a signed type.
+    pub(super) fn get(
+        &mut self,
+        file: &BefFile,
+        types: &mut Types,
+        offset: u32,
+        is_signed: bool,
+    ) -> Attribute {
         if let Some(known) = self.known.get(&offset) {
             return known.clone();
         }
         let view = file.attribute(AttributeOffset(offset));
         let attribute = match view.listed_type() {
             None => unknown(),
-            Some(kind) => self.read(types, view, kind).unwrap_or_else(|| {
+            Some(kind) => self.read(types, view, kind, is_signed).unwrap_or_else(|| {
                 self.unknown.push((offset, kind));
                 unknown()
             }),
@@ -78,9 +84,12 @@ impl Attributes {
         types: &mut Types,
         view: AttributeView<'_>,
         kind: AttributeType,
+        is_signed: bool,
     ) -> Option<Attribute> {
         let n_met = types.n_met();
-        for spelling in SPELLINGS {
+        let mut spellings = SPELLINGS;
+        spellings.rotate_left(usize::from(is_signed));
+        for spelling in spellings {
             types.forget(n_met);
             let attribute = Reader { types, spelling }.read(view, kind)?;
             if let Entry::Vacant(vacant) = self.taken.entry(attribute) {
@@ -91,7 +100,7 @@ impl Attributes {
             }
         }
         types.forget(n_met);
-        let spelling = SPELLINGS[0];
+        let spelling = spellings[0];
         Reader { types, spelling }.read(view, kind)
     }
 }

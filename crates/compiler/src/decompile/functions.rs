@@ -7,7 +7,8 @@ use tfrt_bef::{
 };
 use tfrt_ir::{
     Attribute, BlockId, Location, Name, OpState, RegionId, Type, ValueId,
-    attributes::DenseArrayAttribute, dialect,
+    attributes::DenseArrayAttribute,
+    dialect::{self, AttributeKind},
 };
 
 use super::{Decompiler, locations};
@@ -181,9 +182,19 @@ impl Decompiler<'_> {
         let offsets = kernel.attributes();
         let mut found: Vec<(Name, Attribute)> = Vec::with_capacity(offsets.len());
         let mut taken: HashSet<Name> = HashSet::new();
+        // Constants that have names are signed: kernels have their attributes in the order of names.
+        let definition = dialect::lookup(kernel.name());
+        let declared = definition.map_or(&[][..], |definition| definition.attribute_defs());
+        let mut declared: Vec<_> = declared.iter().collect();
+        declared.sort_by_key(|attribute| attribute.name);
+        let is_keyword =
+            |kind| matches!(kind, AttributeKind::Keyword(keywords) if !keywords.is_wide);
+        let keywords: Vec<bool> = declared.iter().map(|one| is_keyword(one.kind)).collect();
         let width = offsets.len().saturating_sub(1).to_string().len();
         for (position, offset) in offsets.iter().enumerate() {
-            let value = self.attributes.get(self.file, &mut self.types, *offset);
+            let is_signed = keywords.get(position) == Some(&true);
+            let (file, types) = (self.file, &mut self.types);
+            let value = self.attributes.get(file, types, *offset, is_signed);
             let mut name = match kernel.attribute_name(position) {
                 Some(name) => self.names.get(name),
                 // Zeros keep them in order.

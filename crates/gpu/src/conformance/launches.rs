@@ -176,3 +176,27 @@ pub(super) fn bad_grids(bed: &Bed) {
         .unload_module(bed.context, module)
         .expect("it is there");
 }
+
+/// A module of a variable and nothing else.
+const VARIABLE: &str = "\
+.version 6.4
+.target sm_75
+.address_size 64
+.visible .global .align 4 .b32 table[2] = {30, 12};
+";
+
+pub(super) fn variables(bed: &Bed) {
+    let module = bed.driver.load_module(bed.context, VARIABLE.as_bytes());
+    let module = module.expect("it is a module");
+    let found = bed.driver.global(bed.context, module, "table");
+    let (at, len_bytes) = found.expect("it is there");
+    assert_eq!(len_bytes, 8);
+    assert_eq!(bed.content(at, 8), [30, 0, 0, 0, 12, 0, 0, 0]);
+    refused(
+        bed.driver.global(bed.context, module, "chair"),
+        "CUDA_ERROR_NOT_FOUND",
+    );
+    bed.driver
+        .unload_module(bed.context, module)
+        .expect("it is there");
+}

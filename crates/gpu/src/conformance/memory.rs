@@ -168,3 +168,25 @@ pub(super) fn pinned(bed: &Bed) {
     );
     bed.free(block);
 }
+
+pub(super) fn lent(bed: &Bed) {
+    let buffer = HostBuffer::zeroed(bed.host.allocator(), 4096, 4096).expect("there is memory");
+    let (driver, context) = (&bed.driver, bed.context);
+    let pinned = driver.register(context, buffer.clone());
+    let pinned = pinned.expect("it is memory of the host");
+    let mut places = Vec::new();
+    for word in [1, 2] {
+        let right = buffer.clone().write_owned().expect("nobody uses it");
+        let at = driver.lend(context, pinned, right).expect("it is pinned");
+        places.push(at);
+        assert!(buffer.read().is_err(), "the device has it");
+        driver
+            .fill(context, bed.stream, at, Fill::Word(word), 1024)
+            .expect("it is queued");
+        bed.wait(bed.stream);
+        driver.take_back(context, pinned).expect("it was lent");
+        assert_eq!(buffer.read().expect("it is back")[..4], word.to_le_bytes());
+    }
+    assert_eq!(places[0], places[1]);
+    driver.unregister(context, pinned).expect("it is there");
+}

@@ -229,3 +229,22 @@ pub(super) fn many_threads(bed: &Bed) {
         }
     });
 }
+
+pub(super) fn own_contexts(bed: &Bed) {
+    let driver = &bed.driver;
+    let own = driver.create_context(bed.device).expect("there is room");
+    let stream = driver.create_stream(own).expect("it has streams");
+    let block = driver.allocate(own, 64).expect("it has memory");
+    assert!(
+        driver.synchronize_stream(bed.context, bed.stream).is_ok(),
+        "the other context goes on"
+    );
+    driver
+        .fill(own, stream, block, Fill::Byte(1), 64)
+        .expect("it is queued");
+    driver.synchronize_context(own).expect("it runs");
+    driver.free(own, block).expect("it is there");
+    driver.destroy_stream(own, stream).expect("it is there");
+    driver.destroy_context(own).expect("it is there");
+    assert!(driver.create_stream(own).is_err(), "it was given back");
+}

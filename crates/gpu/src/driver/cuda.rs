@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cudarc::driver::sys;
-use tfrt_host::memory::HostBuffer;
+use tfrt_host::memory::{HostBuffer, OwnedWriting};
 
 use super::load::{self, Functions};
 use super::{
@@ -198,6 +198,29 @@ impl Driver for Cuda {
     fn release_primary(&self, device: DeviceOrdinal) -> GpuResult<()> {
         let code = call!(self.functions(), primary_release(ordinal(device)));
         self.check("cuDevicePrimaryCtxRelease", code)
+    }
+
+    fn create_context(&self, device: DeviceOrdinal) -> GpuResult<RawContext> {
+        let mut context = null_mut();
+        let code = call!(
+            self.functions(),
+            context_create(&raw mut context, 0, ordinal(device))
+        );
+        self.check("cuCtxCreate", code)?;
+        let handle = self.handle();
+        let context = Context {
+            address: context.expose_provenance(),
+            last: Mutex::default(),
+        };
+        self.0.contexts.add(handle, Arc::new(context));
+        Ok(RawContext(handle))
+    }
+
+    fn destroy_context(&self, context: RawContext) -> GpuResult<()> {
+        let call = "cuCtxDestroy";
+        let taken = self.0.contexts.take(context.0, call)?;
+        let code = call!(self.functions(), context_destroy(pointer(taken.address)));
+        self.check(call, code)
     }
 
     fn synchronize_context(&self, context: RawContext) -> GpuResult<()> {
@@ -414,6 +437,7 @@ impl Driver for Cuda {
             functions: self.0.functions.clone(),
             context: entered,
             buffer,
+            lent: Mutex::default(),
         };
         self.0.pinned.add(handle, Arc::new(pinned));
         Ok(RawPinned(handle))
@@ -423,6 +447,32 @@ impl Driver for Cuda {
         let call = "cuMemHostUnregister";
         self.enter(context, call)?;
         self.0.pinned.take(pinned.0, call).map(drop)
+    }
+
+    fn lend(
+        &self,
+        context: RawContext,
+        pinned: RawPinned,
+        right: OwnedWriting,
+    ) -> GpuResult<DevicePointer> {
+        let call = "cuMemHostGetDevicePointer";
+        let entered = self.enter(context, call)?;
+        let pinned = self.0.pinned.get(pinned.0, call)?;
+        expect_same(&entered, &pinned.context, call)?;
+        let mut address = 0;
+        let start = pointer(pinned.buffer.address());
+        let code = call!(self.functions(), registered(&raw mut address, start, 0));
+        self.check_in(&entered, call, code)?;
+        *lock(&pinned.lent) = Some(right);
+        Ok(DevicePointer(address))
+    }
+
+    fn take_back(&self, context: RawContext, pinned: RawPinned) -> GpuResult<()> {
+        let call = "cuMemHostGetDevicePointer";
+        self.enter(context, call)?;
+        let pinned = self.0.pinned.get(pinned.0, call)?;
+        drop(lock(&pinned.lent).take());
+        Ok(())
     }
 
     fn copy(&self, context: RawContext, stream: RawStream, transfer: Transfer) -> GpuResult<()> {
@@ -599,6 +649,34 @@ impl Driver for Cuda {
         });
         self.0.kernels.add(handle, kernel);
         Ok(RawFunction(handle))
+    }
+
+    fn global(
+        &self,
+        context: RawContext,
+        module: RawModule,
+        name: &str,
+    ) -> GpuResult<(DevicePointer, usize)> {
+        let call = "cuModuleGetGlobal";
+        let entered = self.enter(context, call)?;
+        let module = self.0.modules.get(module.0, call)?;
+        expect_same(&entered, &module.context, call)?;
+        let text = CString::new(name).map_err(|_| {
+            GpuError::new(call, "CUDA_ERROR_NOT_FOUND", GpuErrorKind::Refused)
+                .detail(format!("no variable '{name}'"))
+        })?;
+        let (mut address, mut len_bytes) = (0, 0);
+        let code = call!(
+            self.functions(),
+            module_global(
+                &raw mut address,
+                &raw mut len_bytes,
+                pointer(module.address),
+                text.as_ptr()
+            )
+        );
+        self.check_in(&entered, call, code)?;
+        Ok((DevicePointer(address), len_bytes))
     }
 
     fn function_info(&self, context: RawContext, function: RawFunction) -> GpuResult<FunctionInfo> {

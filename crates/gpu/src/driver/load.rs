@@ -41,6 +41,8 @@ macro_rules! functions {
             pub(super) elapsed: unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> u32,
             /// Tells the parameters of kernels, since CUDA 12.4.
             pub(super) parameter: Option<unsafe extern "C" fn(sys::CUfunction, usize, *mut usize, *mut usize) -> u32>,
+            /// Makes contexts: in this form in every driver, and not in the newest headers.
+            pub(super) context_create: unsafe extern "C" fn(*mut sys::CUcontext, c_uint, sys::CUdevice) -> u32,
             // Invariant: the functions are of this library, which stays open as long as they are there.
             _library: Library,
         }
@@ -69,8 +71,13 @@ macro_rules! functions {
                 }
                 // SAFETY: it has the type of the field.
                 let parameter = unsafe { library.get("cuFuncGetParamInfo") }.ok().map(|function| *function);
-                match ($($name,)* error_name, elapsed) {
-                    ($(Ok($name),)* Some(error_name), Some(elapsed)) => Ok(Functions { $($name,)* error_name, elapsed, parameter, _library: library }),
+                // SAFETY: it has the type of the field.
+                let context_create = unsafe { library.get("cuCtxCreate_v2") }.ok().map(|function| *function);
+                if context_create.is_none() {
+                    missing.push("cuCtxCreate_v2");
+                }
+                match ($($name,)* error_name, elapsed, context_create) {
+                    ($(Ok($name),)* Some(error_name), Some(elapsed), Some(context_create)) => Ok(Functions { $($name,)* error_name, elapsed, parameter, context_create, _library: library }),
                     _ => Err(missing),
                 }
             }
@@ -88,6 +95,7 @@ functions! {
     device_attribute = cuDeviceGetAttribute(value: *mut c_int, attribute: sys::CUdevice_attribute, device: sys::CUdevice);
     primary_retain = cuDevicePrimaryCtxRetain(context: *mut sys::CUcontext, device: sys::CUdevice);
     primary_release = cuDevicePrimaryCtxRelease_v2(device: sys::CUdevice);
+    context_destroy = cuCtxDestroy_v2(context: sys::CUcontext);
     set_current = cuCtxSetCurrent(context: sys::CUcontext);
     context_synchronize = cuCtxSynchronize();
     stream_create = cuStreamCreate(stream: *mut sys::CUstream, flags: c_uint);
@@ -105,6 +113,7 @@ functions! {
     memory_info = cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     register = cuMemHostRegister_v2(start: *mut c_void, bytes: usize, flags: c_uint);
     unregister = cuMemHostUnregister(start: *mut c_void);
+    registered = cuMemHostGetDevicePointer_v2(pointer: *mut sys::CUdeviceptr, start: *mut c_void, flags: c_uint);
     copy_up = cuMemcpyHtoDAsync_v2(to: sys::CUdeviceptr, from: *const c_void, bytes: usize, stream: sys::CUstream);
     copy_down = cuMemcpyDtoHAsync_v2(to: *mut c_void, from: sys::CUdeviceptr, bytes: usize, stream: sys::CUstream);
     copy_within = cuMemcpyDtoDAsync_v2(to: sys::CUdeviceptr, from: sys::CUdeviceptr, bytes: usize, stream: sys::CUstream);
@@ -114,6 +123,7 @@ functions! {
     module_load = cuModuleLoadDataEx(module: *mut sys::CUmodule, image: *const c_void, n: c_uint, options: *mut sys::CUjit_option, values: *mut *mut c_void);
     module_unload = cuModuleUnload(module: sys::CUmodule);
     module_function = cuModuleGetFunction(function: *mut sys::CUfunction, module: sys::CUmodule, name: *const c_char);
+    module_global = cuModuleGetGlobal_v2(pointer: *mut sys::CUdeviceptr, bytes: *mut usize, module: sys::CUmodule, name: *const c_char);
     function_attribute = cuFuncGetAttribute(value: *mut c_int, attribute: sys::CUfunction_attribute, function: sys::CUfunction);
     launch = cuLaunchKernel(function: sys::CUfunction, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint, stream: sys::CUstream, parameters: *mut *mut c_void, extra: *mut *mut c_void);
 }
@@ -213,7 +223,7 @@ mod tests {
             let other = message(Path::new("libm.so.6"));
             assert_eq!(
                 other,
-                "libm.so.6 is no CUDA driver of version 525 or later: it lacks cuInit, cuDriverGetVersion, cuDeviceGetCount and 36 others"
+                "libm.so.6 is no CUDA driver of version 525 or later: it lacks cuInit, cuDriverGetVersion, cuDeviceGetCount and 40 others"
             );
         }
     }

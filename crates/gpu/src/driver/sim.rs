@@ -11,8 +11,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tfrt_host::memory::HostBuffer;
+use tfrt_host::memory::{HostBuffer, OwnedWriting};
 
+use super::library::{LibraryCall, Member};
 use super::{
     Argument, DeviceOrdinal, DevicePointer, DeviceProperties, Driver, Fill, FunctionInfo, GpuError,
     GpuErrorKind, GpuResult, Grid, MemoryInfo, Note, Platform, RawContext, RawEvent, RawFunction,
@@ -21,8 +22,10 @@ use super::{
 
 mod call;
 mod clock;
+mod exchange;
 mod findings;
 mod lanes;
+mod library;
 mod memory;
 mod options;
 mod ptx;
@@ -49,7 +52,7 @@ struct State {
     contexts: Vec<ContextState>,
     events: BTreeMap<u64, Event>,
     modules: BTreeMap<u64, (u64, Arc<ptx::Module>)>,
-    pinned: BTreeMap<u64, (u64, HostBuffer)>,
+    pinned: BTreeMap<u64, Pinned>,
     used_bytes: Vec<usize>,
     next: u64,
     // The number of calls so far, and those that fail.
@@ -57,9 +60,20 @@ struct State {
     faults: HashMap<u64, GpuErrorKind>,
 }
 
-/// A context: the primary one of its device.
+/// A pinned buffer of the host.
+#[derive(Debug)]
+struct Pinned {
+    context: u64,
+    buffer: HostBuffer,
+    // Where the device sees it, once it was lent, and the right to it while it is.
+    place: Option<u64>,
+    lent: Option<OwnedWriting>,
+}
+
+/// A context: the primary one of its device, or one that was made.
 #[derive(Debug)]
 struct ContextState {
+    device: usize,
     n_held: usize,
     // What it was lost by.
     lost: Option<String>,
@@ -82,7 +96,8 @@ impl Sim {
             queues: Queues::new(options.policy, options.seed),
             host: Clock::default(),
             contexts: (0..n)
-                .map(|_| ContextState {
+                .map(|device| ContextState {
+                    device,
                     n_held: 0,
                     lost: None,
                 })
@@ -238,6 +253,33 @@ impl Driver for Sim {
         match call.state.contexts.get_mut(device.0 as usize) {
             Some(context) if context.n_held > 0 => {
                 context.n_held -= 1;
+                Ok(())
+            }
+            _ => call.refused("CUDA_ERROR_INVALID_CONTEXT"),
+        }
+    }
+
+    fn create_context(&self, device: DeviceOrdinal) -> GpuResult<RawContext> {
+        let mut call = self.enter("cuCtxCreate")?;
+        let device = device.0 as usize;
+        if device >= call.state.used_bytes.len() {
+            return call.refused("CUDA_ERROR_INVALID_DEVICE");
+        }
+        call.state.contexts.push(ContextState {
+            device,
+            n_held: 1,
+            lost: None,
+        });
+        Ok(RawContext(call.state.contexts.len() as u64))
+    }
+
+    fn destroy_context(&self, context: RawContext) -> GpuResult<()> {
+        let mut call = self.enter("cuCtxDestroy")?;
+        let at = usize::try_from(context.0).unwrap_or(0).wrapping_sub(1);
+        let n_primary = call.state.used_bytes.len();
+        match call.state.contexts.get_mut(at) {
+            Some(found) if at >= n_primary && found.n_held > 0 => {
+                found.n_held = 0;
                 Ok(())
             }
             _ => call.refused("CUDA_ERROR_INVALID_CONTEXT"),
@@ -414,7 +456,7 @@ impl Driver for Sim {
         if len_bytes == 0 {
             return call.refused("CUDA_ERROR_INVALID_VALUE");
         }
-        let device = context.0 as usize - 1;
+        let device = call.device_of(context.0);
         let most = call.state.options.len_bytes;
         if len_bytes > most - call.state.used_bytes[device] {
             return Err(GpuError::new(
@@ -438,7 +480,8 @@ impl Driver for Sim {
             .map(|block| (block.len, block.context))
         {
             Some((len, owner)) => {
-                call.state.used_bytes[owner as usize - 1] -= len;
+                let device = call.device_of(owner);
+                call.state.used_bytes[device] -= len;
                 match owner == context.0 {
                     true => Ok(()),
                     false => call.of_another("block", pointer.0),
@@ -456,7 +499,7 @@ impl Driver for Sim {
         let mut call = self.enter("cuMemGetInfo")?;
         call.context(context)?;
         let total_bytes = call.state.options.len_bytes;
-        let free_bytes = total_bytes - call.state.used_bytes[context.0 as usize - 1];
+        let free_bytes = total_bytes - call.state.used_bytes[call.device_of(context.0)];
         Ok(MemoryInfo {
             free_bytes,
             total_bytes,
@@ -470,21 +513,31 @@ impl Driver for Sim {
             return call.refused("CUDA_ERROR_INVALID_VALUE");
         }
         let handle = call.handle();
-        call.state.pinned.insert(handle, (context.0, buffer));
+        let pinned = Pinned {
+            context: context.0,
+            buffer,
+            place: None,
+            lent: None,
+        };
+        call.state.pinned.insert(handle, pinned);
         Ok(RawPinned(handle))
     }
 
     fn unregister(&self, context: RawContext, pinned: RawPinned) -> GpuResult<()> {
         let mut call = self.enter("cuMemHostUnregister")?;
         call.context(context)?;
-        let Some((_, buffer)) = call.state.pinned.remove(&pinned.0) else {
+        let Some(found) = call.state.pinned.remove(&pinned.0) else {
             return call.found(
                 "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
                 FindingKind::BadHandle,
                 format!("no pinned buffer {}", pinned.0),
             );
         };
-        if buffer.write().is_err() {
+        if let Some(place) = found.place {
+            let State { memory, host, .. } = &mut *call.state;
+            memory.free(place, host);
+        }
+        if found.buffer.write().is_err() {
             let text = format!(
                 "pinned buffer {} is taken away while a copy may use it",
                 pinned.0
@@ -492,6 +545,51 @@ impl Driver for Sim {
             call.state.memory.find(FindingKind::DestroyedInUse, text);
         }
         Ok(())
+    }
+
+    fn lend(
+        &self,
+        context: RawContext,
+        pinned: RawPinned,
+        right: OwnedWriting,
+    ) -> GpuResult<DevicePointer> {
+        let mut call = self.enter("cuMemHostGetDevicePointer")?;
+        call.context(context)?;
+        let (place, len) = match call.state.pinned.get(&pinned.0) {
+            Some(found) if found.context != context.0 => {
+                return call.of_another("pinned buffer", pinned.0);
+            }
+            Some(found) => (found.place, found.buffer.len_bytes()),
+            None => return call.refused("CUDA_ERROR_INVALID_VALUE"),
+        };
+        if right.len_bytes() != len {
+            return call.refused("CUDA_ERROR_INVALID_VALUE");
+        }
+        let memory = &mut call.state.memory;
+        let place = place.unwrap_or_else(|| memory.allocate(context.0, len, 0));
+        memory.set(place, &right);
+        if let Some(found) = call.state.pinned.get_mut(&pinned.0) {
+            found.place = Some(place);
+            found.lent = Some(right);
+        }
+        Ok(DevicePointer(place))
+    }
+
+    fn take_back(&self, context: RawContext, pinned: RawPinned) -> GpuResult<()> {
+        let mut call = self.enter("cuMemHostGetDevicePointer")?;
+        // A lost context gives back what it has.
+        let State {
+            pinned: all,
+            memory,
+            host,
+            ..
+        } = &mut *call.state;
+        if let Some(found) = all.get_mut(&pinned.0)
+            && let (Some(place), Some(mut right)) = (found.place, found.lent.take())
+        {
+            right.copy_from_slice(&memory.get(place, host));
+        }
+        call.context(context)
     }
 
     fn copy(&self, context: RawContext, stream: RawStream, transfer: Transfer) -> GpuResult<()> {
@@ -546,7 +644,16 @@ impl Driver for Sim {
                 "it has no line .version".to_owned(),
             );
         }
-        match ptx::parse(text) {
+        let memory = &mut call.state.memory;
+        let mut places = Vec::new();
+        let mut place = |bytes: &[u8]| {
+            let at = memory.allocate(context.0, bytes.len(), 0);
+            memory.set(at, bytes);
+            places.push(at);
+            at
+        };
+        let parsed = ptx::parse(text, &mut place);
+        match parsed {
             Ok(module) => {
                 let handle = call.handle();
                 call.state
@@ -554,7 +661,13 @@ impl Driver for Sim {
                     .insert(handle, (context.0, Arc::new(module)));
                 Ok(RawModule(handle))
             }
-            Err(error) => wrong("CUDA_ERROR_INVALID_PTX", error),
+            Err(error) => {
+                let State { memory, host, .. } = &mut *call.state;
+                for at in places {
+                    memory.free(at, host);
+                }
+                wrong("CUDA_ERROR_INVALID_PTX", error)
+            }
         }
     }
 
@@ -566,6 +679,10 @@ impl Driver for Sim {
                 if Arc::strong_count(&module) > 1 {
                     let text = "a module is unloaded while a launch of it is queued".to_owned();
                     call.state.memory.find(FindingKind::DestroyedInUse, text);
+                }
+                let State { memory, host, .. } = &mut *call.state;
+                for global in &module.globals {
+                    memory.free(global.address, host);
                 }
                 Ok(())
             }
@@ -591,6 +708,24 @@ impl Driver for Sim {
             None => Err(
                 GpuError::new(call.call, "CUDA_ERROR_NOT_FOUND", GpuErrorKind::Refused)
                     .detail(format!("no kernel '{name}'")),
+            ),
+        }
+    }
+
+    fn global(
+        &self,
+        context: RawContext,
+        module: RawModule,
+        name: &str,
+    ) -> GpuResult<(DevicePointer, usize)> {
+        let mut call = self.enter("cuModuleGetGlobal")?;
+        let found = call.module(context, module.0)?;
+        let global = found.globals.iter().find(|global| global.name == name);
+        match global {
+            Some(global) => Ok((DevicePointer(global.address), global.len)),
+            None => Err(
+                GpuError::new(call.call, "CUDA_ERROR_NOT_FOUND", GpuErrorKind::Refused)
+                    .detail(format!("no variable '{name}'")),
             ),
         }
     }
@@ -622,7 +757,8 @@ impl Driver for Sim {
         let [x, y, z] = grid.threads.map(u64::from);
         let n_threads = x * y * z;
         let most = u64::from(found.max_threads.unwrap_or(1024));
-        let is_too_large = grid.blocks[1] > 65535 || grid.blocks[2] > 65535 || z > 64;
+        let is_too_large =
+            x > 1024 || y > 1024 || grid.blocks[1] > 65535 || grid.blocks[2] > 65535 || z > 64;
         if grid.blocks.contains(&0) || n_threads == 0 || n_threads > most || is_too_large {
             return call.refused("CUDA_ERROR_INVALID_VALUE");
         }
@@ -663,6 +799,55 @@ impl Driver for Sim {
             },
         );
         call.context(context)
+    }
+
+    fn call(&self, context: RawContext, stream: RawStream, library: LibraryCall) -> GpuResult<()> {
+        let mut call = self.enter("library")?;
+        let at = call.stream(context, stream)?;
+        let name = match &library {
+            LibraryCall::Scale { .. } => "a sum of vectors",
+            LibraryCall::Product { .. } => "a product of matrices",
+            LibraryCall::Triangular { .. } => "the solution of a triangular system",
+            LibraryCall::Cholesky { .. } => "a Cholesky factorisation",
+            LibraryCall::Fourier { .. } => "a Fourier transform",
+            LibraryCall::Pool { .. } => "a pooling",
+            LibraryCall::Convolution { .. } => "a convolution",
+        };
+        call.push(at, name, Work::Call(Box::new(library)));
+        call.context(context)
+    }
+
+    fn exchange(&self, members: &[Member]) -> GpuResult<()> {
+        let mut call = self.enter("exchange")?;
+        let mut streams = Vec::new();
+        for member in members {
+            streams.push(call.stream(member.context, member.stream)?);
+        }
+        let all = members.iter().map(|member| member.exchanges.clone());
+        let exchanges = Arc::new(all.collect());
+        let given = Arc::new(Mutex::new(vec![Vec::new(); members.len()]));
+        let part = |rank| exchange::Part {
+            rank,
+            exchanges: Arc::clone(&exchanges),
+            given: given.clone(),
+        };
+        let mut epochs = Vec::new();
+        for (rank, at) in streams.iter().enumerate() {
+            epochs.push(call.push(*at, "the giving of an exchange", Work::Give(part(rank))));
+        }
+        for (rank, at) in streams.iter().enumerate() {
+            for (epoch, other) in epochs.iter().zip(&streams) {
+                if other != at {
+                    let clock = call.state.queues.all[*other].clock.clone();
+                    call.state.queues.all[*at].clock.join(&clock);
+                    call.push(*at, "wait", Work::Wait(*epoch));
+                }
+            }
+            call.push(*at, "the taking of an exchange", Work::Take(part(rank)));
+        }
+        members
+            .iter()
+            .try_for_each(|member| call.context(member.context))
     }
 
     fn note(&self, context: RawContext, stream: RawStream, note: Note) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tfrt_gpu::driver::sim::{FindingKind, Policy, Sim, SimOptions};
 use tfrt_gpu::driver::{
-    Argument, DevicePointer, Driver, Fill, GpuResult, Grid, Note, RawContext, RawEvent, RawStream,
-    Transfer,
+    Argument, DevicePointer, Driver, Fill, GpuResult, Grid, Note, RawContext, RawEvent, RawPinned,
+    RawStream, Transfer,
 };
 use tfrt_host::HostContext;
 use tfrt_host::kernel::KernelRegistry;
@@ -79,6 +79,15 @@ impl Bed {
 
     fn buffer(&self) -> HostBuffer {
         HostBuffer::zeroed(self.host.allocator(), 64, 64).unwrap()
+    }
+
+    /// Pins a buffer of the host, and lends it to the device.
+    fn lent(&self) -> (RawPinned, DevicePointer) {
+        let buffer = self.buffer();
+        let pinned = self.sim.register(self.context, buffer.clone()).unwrap();
+        let right = buffer.write_owned().unwrap();
+        let at = self.sim.lend(self.context, pinned, right).unwrap();
+        (pinned, at)
     }
 
     fn up(&self, stream: usize, from: &HostBuffer, to: DevicePointer) {
@@ -382,6 +391,15 @@ const CASES: &[Case] = &[
             bed.sim.create_stream(other).unwrap_err();
         },
     ),
+    (
+        "a command uses pinned memory that the host has back",
+        FindingKind::UseAfterFree,
+        |bed| {
+            let (pinned, at) = bed.lent();
+            bed.sim.take_back(bed.context, pinned).unwrap();
+            bed.fill(0, at);
+        },
+    ),
 ];
 
 /// Found only while commands wait: where each runs at its call nothing is wrong.
@@ -509,4 +527,18 @@ fn an_instruction_that_is_not_known_is_refused_when_the_module_is_loaded() {
             && message.contains("unknown 'mul24.lo.s32'"),
         "{message}"
     );
+}
+
+#[test]
+fn pinned_memory_is_not_taken_back_while_a_command_may_use_it() {
+    for policy in Policy::ALL {
+        let bed = Bed::new(policy, 0);
+        let (pinned, at) = bed.lent();
+        bed.fill(0, at);
+        bed.sim.take_back(bed.context, pinned).unwrap();
+        let found = bed.finish();
+        // A command that has not run by then finds it gone.
+        let kinds = [FindingKind::Race, FindingKind::UseAfterFree];
+        assert!(kinds.iter().any(|kind| found.contains(kind)), "{policy:?}");
+    }
 }

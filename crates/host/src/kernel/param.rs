@@ -17,6 +17,7 @@
 //! | [`Callees`] | all remaining functions, for the executor to call one |
 //! | [`Function`] | a function, to be kept or looked at |
 //! | [`ResultCount`] | how many results the program asks for |
+//! | a tuple of these | several parameters, for kernels that have more than functions may |
 //! | [`NodeState`](super::NodeState) | what the kernel keeps for the node from run to run |
 //! | `&`[`HostContext`], `&`[`ExecutionContext`] | surroundings |
 //!
@@ -95,6 +96,8 @@ pub mod kinds {
     pub enum ArrayAttribute {}
     /// `Attr<AttributeView>`
     pub enum AnyAttribute {}
+    /// A tuple of others.
+    pub struct Several<M>(std::marker::PhantomData<M>);
     /// `&HostContext`
     pub enum Host {}
     /// `&ExecutionContext`
@@ -512,6 +515,38 @@ impl KernelParam<AnyAttribute> for Attr<AttributeView<'_>> {
         Attr(*guard)
     }
 }
+
+/// Implements [`KernelParam`] for tuples of parameters: `tuple_params!(A MA a, B MB b)` for `(A, B)`.
+macro_rules! tuple_params {
+    ($($param:ident $marker:ident $guard:ident),*) => {
+        impl<$($param, $marker),*> KernelParam<Several<($($marker,)*)>> for ($($param,)*)
+        where
+            $($param: KernelParam<$marker> + 'static,)*
+        {
+            type Guard<'f> = ($($param::Guard<'f>,)*);
+            type Item<'a> = ($($param::Item<'a>,)*);
+
+            const PART: &'static Part = &Part::Several(&[$($param::PART),*]);
+
+            fn take<'f>(frame: &mut KernelFrame<'f, '_>) -> Result<Self::Guard<'f>, Mismatch> {
+                Ok(($($param::take(frame)?,)*))
+            }
+
+            fn item<'a>(guard: &'a mut Self::Guard<'_>) -> Self::Item<'a> {
+                let ($($guard,)*) = guard;
+                ($($param::item($guard),)*)
+            }
+        }
+    };
+}
+
+tuple_params!(A MA a, B MB b);
+tuple_params!(A MA a, B MB b, C MC c);
+tuple_params!(A MA a, B MB b, C MC c, D MD d);
+tuple_params!(A MA a, B MB b, C MC c, D MD d, E ME e);
+tuple_params!(A MA a, B MB b, C MC c, D MD d, E ME e, G MG g);
+tuple_params!(A MA a, B MB b, C MC c, D MD d, E ME e, G MG g, H MH h);
+tuple_params!(A MA a, B MB b, C MC c, D MD d, E ME e, G MG g, H MH h, I MI i);
 
 /// All remaining attributes, in the order of their names.
 #[derive(Debug)]

@@ -129,6 +129,7 @@ impl Signature {
 
     fn add(&mut self, part: Part) {
         let completion = match part {
+            Part::Several(parts) => return parts.iter().for_each(|part| self.add(**part)),
             Part::Operand(operand) => return self.operands.push(operand),
             Part::MoreOperands => return self.more_operands = true,
             Part::Attribute(attribute) => return self.attributes.push(attribute),
@@ -159,6 +160,8 @@ impl Signature {
 /// The part of a [`Signature`] that one parameter or result adds.
 #[derive(Clone, Copy, Debug)]
 pub enum Part {
+    /// Those of several parameters.
+    Several(&'static [&'static Part]),
     /// An operand.
     Operand(OperandSpec),
     /// All operands that are left.

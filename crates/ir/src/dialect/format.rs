@@ -11,6 +11,8 @@
 //! | `operands`         | all operands that remain, with commas between                     |
 //! | `typed-operands`   | the same, each as `%x : type`                                     |
 //! | `$name`            | the attribute `name`, a number without its type if it is `Typed`  |
+//! | `type($name)`      | the attribute `name`, a type, which a result of any type has      |
+//! | `type(any)`        | the types of the declared operands that may have any              |
 //! | `attr-dict`        | the other attributes in braces, nothing if there are none         |
 //! | `attributes`       | the same after the word `attributes`                              |
 //! | `settings`         | the other attributes as `key = number, ...`                       |
@@ -72,6 +74,10 @@ pub(crate) enum Word {
     /// The number of results behind the declared ones.
     ResultCount,
     OperandTypes,
+    /// The types of the declared operands that may have any.
+    OpenTypes,
+    /// An attribute that is a type, which is that of the result.
+    TypeAttribute(&'static str),
     /// The types of the operands and the colon before them, neither of which older texts have.
     ColonOperandTypes,
     FunctionalType,
@@ -97,6 +103,7 @@ const WORDS: &[(&str, Word)] = &[
     ("settings", Word::Settings),
     ("count", Word::ResultCount),
     ("type(operands)", Word::OperandTypes),
+    ("type(any)", Word::OpenTypes),
     (": type(operands)?", Word::ColonOperandTypes),
     ("types?", Word::TypesOrResults),
     ("types", Word::Types),
@@ -113,7 +120,7 @@ impl Format {
         let mut rest = description;
         let items = items(&mut rest);
         let placed = items.iter().filter_map(|item| match item.word {
-            Word::Attribute(name) => Some(name),
+            Word::Attribute(name) | Word::TypeAttribute(name) => Some(name),
             _ => None,
         });
         let paired = items.iter().filter_map(|item| match item.word {
@@ -158,6 +165,11 @@ fn word(rest: &mut &'static str) -> Word {
     if let Some(after) = text.strip_prefix('[') {
         *rest = after;
         return Word::Group(items(rest));
+    }
+    if let Some(after) = text.strip_prefix("type($") {
+        let (name, after) = after.split_at(identifier_len(after));
+        *rest = after.strip_prefix(')').unwrap_or(after);
+        return Word::TypeAttribute(name);
     }
     if let Some(after) = text.strip_prefix('$') {
         let (name, after) = after.split_at(identifier_len(after));

@@ -107,7 +107,8 @@ impl OpDef {
                 Word::AttributeDictionary => *text += "attr-dict",
                 Word::AttributesKeyword => *text += "[attributes attr-dict]",
                 Word::Settings => *text += &self.settings(),
-                Word::OperandTypes => *text += "types",
+                Word::TypeAttribute(name) => *text += &format!("${name}"),
+                Word::OperandTypes | Word::OpenTypes => *text += "types",
                 Word::ColonOperandTypes => *text += ": types",
                 Word::FunctionalType => *text += "(types) -> types",
                 Word::Types | Word::TypesOrResults => *text += "(types) -> (types)",
@@ -284,6 +285,7 @@ impl AttributeKind {
             AttributeKind::Floats => "array of floats".to_owned(),
             AttributeKind::ElementType => "type".to_owned(),
             AttributeKind::Elements => "tensor".to_owned(),
+            AttributeKind::Keyword(keywords) => keywords.type_name().to_owned(),
         }
     }
 }
@@ -319,6 +321,13 @@ fn some_attribute(attribute: &AttributeDef) -> String {
         AttributeKind::Floats => "[1.0 : f32]".to_owned(),
         AttributeKind::ElementType => "f32".to_owned(),
         AttributeKind::Elements => "dense<0> : tensor<1xi64>".to_owned(),
+        AttributeKind::Keyword(keywords) => {
+            let value = keywords.words.first().map_or(0, |(_, value)| *value);
+            format!(
+                "{value} : {}",
+                if keywords.is_wide { "ui64" } else { "si32" }
+            )
+        }
     };
     format!("{name} = {value}")
 }

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use super::Keywords;
 use crate::{
     attributes::Attribute,
     types::{FloatKind, Type},
@@ -78,6 +79,8 @@ pub enum AttributeKind {
     ElementType,
     /// A tensor with its elements, or without those that are elsewhere.
     Elements,
+    /// An integer whose values have names, which the operation's own form writes in their place.
+    Keyword(&'static Keywords),
 }
 
 impl AttributeKind {
@@ -118,6 +121,7 @@ impl AttributeKind {
                 .iter()
                 .all(|element| AttributeKind::Float.accepts(element)),
             (AttributeKind::ElementType, Attribute::Type(_)) => true,
+            (AttributeKind::Keyword(keywords), attribute) => keywords.is_number(attribute),
             (AttributeKind::Elements, attribute) => !matches!(
                 attribute,
                 Attribute::Unit

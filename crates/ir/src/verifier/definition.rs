@@ -462,6 +462,7 @@ fn describe(kind: AttributeKind) -> String {
         AttributeKind::Floats => "float array attribute".to_owned(),
         AttributeKind::ElementType => "type attribute".to_owned(),
         AttributeKind::Elements => "constant tensor attribute".to_owned(),
+        AttributeKind::Keyword(keywords) => format!("{} attribute", keywords.what),
     }
 }
 

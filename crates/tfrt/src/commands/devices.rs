@@ -5,6 +5,8 @@ use tfrt::{HostEvaluator, PlacementReport, Runtime, RuntimeBuilder};
 use super::print_line;
 use crate::failure::{ExitStatus, Failure};
 
+#[cfg(feature = "gpu")]
+pub mod driver;
 #[cfg_attr(feature = "gpu", path = "devices/gpu.rs")]
 #[cfg_attr(not(feature = "gpu"), path = "devices/no_gpu.rs")]
 mod gpus;

@@ -130,12 +130,11 @@ fn runtime(
     };
     #[cfg(feature = "plugins")]
     let builder = super::plugin::used(&options.plugins, builder)?;
-    let Some(device) = &options.device else {
-        return Ok(limits.limit(builder).build());
+    let builder = match &options.device {
+        Some(device) => device.kernels(builder),
+        None => builder,
     };
-    let runtime = limits.limit(device.kernels(builder)).build();
-    device.add_to(&runtime)?;
-    Ok(runtime)
+    Ok(limits.limit(builder).build())
 }
 
 /// One run of the command, from the file that was read to the report.
@@ -150,6 +149,9 @@ struct Run<'a> {
     files_read: Vec<PathBuf>,
     session: Session,
     runtime: Runtime,
+    /// The simulated driver that programs got.
+    #[cfg(feature = "gpu")]
+    simulated: Option<tfrt::gpu::driver::sim::Sim>,
     document: Document,
     /// The program's standard output, if it goes into the document.
     printed: CapturedOutput,
@@ -251,6 +253,13 @@ impl<'a> Run<'a> {
             false => (Output::standard(), CapturedOutput::default()),
         };
         let runtime = runtime(options, limits, &allocator, &errors, output, &profiling)?;
+        #[cfg(feature = "gpu")]
+        let simulated = options.gpu_driver.as_ref();
+        #[cfg(feature = "gpu")]
+        let simulated = simulated.and_then(|driver| driver.give_to(&runtime));
+        if let Some(device) = &options.device {
+            device.add_to(&runtime)?;
+        }
         let session = Session {
             host: runtime.host().clone(),
             queue: options.queue,
@@ -267,6 +276,8 @@ impl<'a> Run<'a> {
             files_read,
             session,
             runtime,
+            #[cfg(feature = "gpu")]
+            simulated,
             document: Document::new(input.name()),
             printed,
             status: ExitStatus::Fine,
@@ -387,6 +398,8 @@ impl<'a> Run<'a> {
             allocator,
             session,
             runtime,
+            #[cfg(feature = "gpu")]
+            simulated,
             document,
             printed,
             mut status,
@@ -399,6 +412,20 @@ impl<'a> Run<'a> {
             status = status.max(failure.status());
         }
         drop((session, runtime));
+        #[cfg(feature = "gpu")]
+        if let Some(sim) = &simulated {
+            let (findings, leaks) = super::devices::driver::found(sim);
+            findings
+                .iter()
+                .chain(&leaks)
+                .for_each(|line| console.say(line));
+            if !findings.is_empty() {
+                status = status.max(ExitStatus::FunctionFailed);
+            }
+            if !leaks.is_empty() {
+                status = status.max(ExitStatus::Leaked);
+            }
+        }
         if allocator.finish(options.json, console)? {
             status = status.max(ExitStatus::Leaked);
         }

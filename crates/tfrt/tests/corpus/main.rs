@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `programs.rs` | programs of `tests/` and `examples/`, which state what they expect |
 //! | `broken.rs` | programs of `tests/broken/`, which are rejected, and the texts of `tfrt explain` |
+//! | `upstream.rs` | the original's programs for GPUs, from a folder that an environment variable names |
 //! | `bad_input.rs` | command lines, files, pipes and runs that go wrong |
 
 use std::path::{Path, PathBuf};
@@ -18,10 +19,18 @@ mod broken;
 )]
 mod filecheck;
 mod programs;
+#[cfg(feature = "gpu")]
+mod upstream;
 
 fn main() {
     let arguments = Arguments::from_args();
-    let trials = [programs::trials(), broken::trials(), bad_input::trials()];
+    let trials = [
+        programs::trials(),
+        broken::trials(),
+        bad_input::trials(),
+        #[cfg(feature = "gpu")]
+        upstream::trials(),
+    ];
     libtest_mimic::run(&arguments, trials.into_iter().flatten().collect()).exit();
 }
 

@@ -31,8 +31,9 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
         // Programs for kernels of an example's own are run by the example's test, and those that
         // are broken by `broken.rs`.
         let has_a_test = path.join("Cargo.toml").exists() || path.ends_with("tests/broken");
-        // These need kernels that are an optional part of the command.
-        let has_kernels = cfg!(feature = "dist") || !path.ends_with("tests/execute/dist");
+        // Those for kernels that are an optional part are for commands that have it.
+        let has_kernels = (cfg!(feature = "dist") || !path.ends_with("tests/execute/dist"))
+            && (cfg!(feature = "gpu") || !path.ends_with("tests/gpu"));
         if path.is_dir() && !has_a_test && has_kernels {
             collect(&path, paths);
         } else if path
@@ -93,14 +94,34 @@ fn trials_of(path: &Path) -> Vec<Trial> {
         Ok(case) => case,
         Err(message) => return vec![Trial::test(short, move || Err(message.into()))],
     };
-    let trial = |way: Way| {
+    let trial = |case: &Case, way: Way, driver: &str| {
         let case = case.clone();
         let unknown = way == Way::Reference && case.is_unknown_to_reference();
-        let name = format!("{short} ({})", way.name());
+        let name = format!("{short} ({}{driver})", way.name());
         Trial::test(name, move || case.run(way)).with_ignored_flag(unknown)
     };
-    case.ways().into_iter().map(trial).collect()
+    let Some(at) = case.flags.iter().position(|flag| flag == "sim") else {
+        let ways = case.ways().into_iter();
+        return ways.map(|way| trial(&case, way, "")).collect();
+    };
+    // Commands of a simulated GPU run in several orders.
+    let mut all = Vec::new();
+    for driver in DRIVERS {
+        let mut case = case.clone();
+        case.flags[at] = driver.to_owned();
+        let ways = case.ways().into_iter();
+        all.extend(ways.map(|way| trial(&case, way, &format!(", {driver}"))));
+    }
+    all
 }
+
+/// The simulated drivers of programs for GPUs: two orders of commands, two seeds.
+const DRIVERS: [&str; 4] = [
+    "sim:random:1",
+    "sim:random:2",
+    "sim:lazy:1",
+    "sim:starving:2",
+];
 
 impl Case {
     fn read(path: &Path, short: String) -> Result<Case, String> {

@@ -14,6 +14,12 @@ fn runtime() -> (Runtime, CapturedOutput) {
         .queue(Arc::new(SingleThreadedWorkQueue::new()))
         .output(output)
         .build();
+    #[cfg(feature = "gpu")]
+    {
+        use tfrt::gpu::driver::sim::{Sim, SimOptions};
+        let sim = Sim::new(SimOptions::default());
+        tfrt::gpu::use_driver(runtime.host(), Arc::new(sim));
+    }
     (runtime, printed)
 }
 
@@ -31,8 +37,11 @@ fn can_run(module: &Module) -> bool {
     module.walk_pre_order(module.top(), &mut |op| {
         let entry = dialect::describe(module.op(op).name());
         can_run &= entry.is_some_and(|entry| {
-            let is_there = cfg!(feature = "dist") || entry.dialect() != "tfrt_dist";
-            is_there && entry.execution_kind() != Execution::Elsewhere
+            let is_for_gpus =
+                ["tfrt_cuda", "tfrt_cuda_test", "tfrt_gpu"].contains(&entry.dialect());
+            let has_kernel = (cfg!(feature = "gpu") || !is_for_gpus)
+                && (cfg!(feature = "dist") || entry.dialect() != "tfrt_dist");
+            has_kernel && entry.execution_kind() != Execution::Elsewhere
         });
     });
     can_run

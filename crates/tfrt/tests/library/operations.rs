@@ -15,6 +15,8 @@ fn registry() -> KernelRegistry {
     tfrt::corert::kernels::register(&mut registry);
     #[cfg(feature = "dist")]
     tfrt::dist::kernels::register(&mut registry);
+    #[cfg(feature = "gpu")]
+    tfrt::gpu::register(&mut registry);
     registry
 }
 
@@ -24,8 +26,12 @@ fn has_kernel(entry: &OpDef) -> bool {
         entry.execution_kind(),
         Execution::Structure | Execution::Elsewhere
     );
-    is_there && !is_elsewhere
+    let is_optional = !cfg!(feature = "gpu") && GPU_DIALECTS.contains(&entry.dialect());
+    is_there && !is_elsewhere && !is_optional
 }
+
+/// Dialects whose kernels are there with the feature `gpu`.
+const GPU_DIALECTS: [&str; 3] = ["tfrt_cuda", "tfrt_cuda_test", "tfrt_gpu"];
 
 /// One property of an entry and of a kernel's signature, side by side.
 struct Comparison {
@@ -324,6 +330,8 @@ fn every_type_of_a_kernel_has_a_codec_or_is_local() {
     let host = tfrt::host::HostContext::builder(registry).build();
     let has_codec = |name: &&str| host.codecs().newest(name).is_some();
     let local: BTreeSet<&str> = LOCAL.iter().map(|(name, _)| *name).collect();
+    // What belongs to a device stays with it.
+    types.retain(|name| !name.starts_with("!tfrt_cuda.") && !name.starts_with("!tfrt_gpu."));
     let neither: Vec<&&str> = types
         .iter()
         .filter(|name| !has_codec(name) && !local.contains(*name))

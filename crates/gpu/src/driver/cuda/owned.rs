@@ -79,6 +79,8 @@ pub(super) struct Pinned {
     pub(super) functions: Arc<Functions>,
     pub(super) context: Arc<Context>,
     pub(super) buffer: HostBuffer,
+    // The right that the device has while the buffer is lent.
+    pub(super) lent: Mutex<Option<OwnedWriting>>,
 }
 
 impl<T> Table<T> {

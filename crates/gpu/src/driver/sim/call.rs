@@ -94,6 +94,12 @@ impl Entered<'_> {
         }
     }
 
+    /// Returns the device of a context.
+    pub(super) fn device_of(&self, context: u64) -> usize {
+        let at = usize::try_from(context).unwrap_or(0).wrapping_sub(1);
+        self.state.contexts.get(at).map_or(0, |found| found.device)
+    }
+
     pub(super) fn handle(&mut self) -> u64 {
         self.state.next += 1;
         self.state.next

@@ -118,6 +118,45 @@ impl Memory {
         Some(&self.blocks[at])
     }
 
+    /// Gives a block its bytes, as the host has written them.
+    pub(super) fn set(&mut self, base: u64, bytes: &[u8]) {
+        if let Some(block) = self.block_at(base) {
+            block.bytes.copy_from_slice(bytes);
+            block.flags.fill(WRITTEN);
+            block.writer.fill(0);
+            block.reader.fill(0);
+            block.readers.clear();
+            block.uses.clear();
+        }
+    }
+
+    /// Gives the host the bytes of a block, which commands must not use from then on. `host` is what the host knows: every
+    /// use must be before.
+    pub(super) fn get(&mut self, base: u64, host: &Clock) -> Vec<u8> {
+        let Some(block) = self.block_at(base) else {
+            return Vec::new();
+        };
+        let bytes = block.bytes.clone();
+        block.flags.fill(GIVEN);
+        let uses: Vec<CommandId> = block.uses.values().copied().collect();
+        let used = uses
+            .into_iter()
+            .find(|id| !self.info(*id).epoch.is_before(host));
+        if let Some(id) = used {
+            let text = format!(
+                "the host takes the pinned buffer at {base:#x} back while {} may run",
+                self.info(id).name
+            );
+            self.find(FindingKind::Race, text);
+        }
+        bytes
+    }
+
+    fn block_at(&mut self, base: u64) -> Option<&mut Block> {
+        let at = self.blocks.binary_search_by_key(&base, |block| block.base);
+        at.ok().map(|at| &mut self.blocks[at])
+    }
+
     /// Returns the blocks that are not freed.
     pub(super) fn live(&self) -> impl Iterator<Item = &Block> {
         self.blocks.iter().filter(|block| !block.is_freed)

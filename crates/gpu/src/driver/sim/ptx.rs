@@ -3,13 +3,23 @@
 //! [`parse`] refuses what it does not know by name and line: nothing is ever skipped.
 
 mod parse;
+mod statements;
 
 pub(super) use parse::{SHARED_BASE, parse};
 
-/// A module: kernels, and how much shared memory its names have.
+/// A module: kernels and variables.
 #[derive(Debug)]
 pub(super) struct Module {
     pub(super) kernels: Vec<Kernel>,
+    pub(super) globals: Vec<Global>,
+}
+
+/// A variable of a module.
+#[derive(Debug)]
+pub(super) struct Global {
+    pub(super) name: String,
+    pub(super) address: u64,
+    pub(super) len: usize,
 }
 
 /// A kernel.

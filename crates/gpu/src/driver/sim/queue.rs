@@ -4,9 +4,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::clock::{Clock, Epoch};
+use super::exchange::Part;
+use super::library::Using;
 use super::memory::{Access, CommandId, Memory, Trap};
 use super::ptx::Module;
 use super::{Policy, lanes};
+use crate::driver::library::LibraryCall;
 use crate::driver::{Fill, Grid, Note, Transfer};
 
 /// A command of a stream.
@@ -36,6 +39,11 @@ pub(super) enum Work {
     /// Waits until a command is done.
     Wait(Epoch),
     Note(Note),
+    Call(Box<LibraryCall>),
+    /// A member of a group reads what it gives.
+    Give(Part),
+    /// It writes what it gets.
+    Take(Part),
 }
 
 /// A stream.
@@ -194,6 +202,9 @@ fn perform(command: &mut Command, memory: &mut Memory) -> Result<(), Trap> {
     let id = command.id;
     match &mut command.work {
         Work::Record | Work::Wait(_) => Ok(()),
+        Work::Call(call) => Using { memory, id }.run(call),
+        Work::Give(part) => Using { memory, id }.give(part),
+        Work::Take(part) => Using { memory, id }.take(part),
         Work::Note(Note::Take(at, len)) => memory.mark(id, at.0, *len, true),
         Work::Note(Note::Give(at, len)) => memory.mark(id, at.0, *len, false),
         Work::Copy(Transfer::Up { from, to }) => {

@@ -6,7 +6,7 @@ use super::{Format, Item, WARMUP, Word, pairs};
 use crate::{
     attributes::Attribute,
     codes,
-    dialect::{AttributeKind, OpDef, Results, ValueKind, function},
+    dialect::{AttributeKind, Keywords, OpDef, Results, ValueKind, function},
     lexer::{Kind, Mark},
     location::Location,
     module::OpState,
@@ -20,6 +20,10 @@ struct State {
     /// Whether the operands have their types.
     is_resolved: bool,
     has_results: bool,
+    /// The types of declared operands that may have any, as far as they were written.
+    open_types: Vec<Type>,
+    /// The type of a result that may have any.
+    result_type: Option<Type>,
 }
 
 /// Parses what follows the name of an operation.
@@ -38,11 +42,13 @@ pub(crate) fn parse<'a>(
         next_operand: 0,
         is_resolved: false,
         has_results: false,
+        open_types: Vec::new(),
+        result_type: None,
     };
     parse_items(parser, parts, definition, &mut state, &format.items)?;
     resolve_declared(parser, parts, definition, &mut state, &[])?;
     if !state.has_results {
-        set_results(parser, parts, definition);
+        set_results(parser, parts, definition, state.result_type.as_ref());
     }
     Ok(())
 }
@@ -97,6 +103,18 @@ fn parse_word<'a>(
         },
         Word::Settings => settings(parser, parts),
         Word::OperandTypes => operand_types(parser, parts, definition, state),
+        Word::OpenTypes => {
+            state.open_types = parser.bare_type_list()?;
+            state.result_type = state.open_types.first().cloned();
+            resolve_declared(parser, parts, definition, state, &[])
+        }
+        Word::TypeAttribute(name) => {
+            let span = parser.token.span();
+            let ty = parser.ty()?;
+            state.result_type = Some(ty.clone());
+            let name = parser.name(name);
+            parser.add_attribute(&mut parts.state, span, name, Attribute::Type(ty))
+        }
         Word::ColonOperandTypes => {
             if !parser.at(Mark::Colon)
                 && let Some(types) = older_types(parser, parts, definition)
@@ -236,6 +254,7 @@ fn attribute<'a>(
             })?;
             Attribute::array(symbols)
         }
+        AttributeKind::Keyword(keywords) => keyword(parser, keywords)?,
         AttributeKind::Any
         | AttributeKind::Number(_)
         | AttributeKind::Array(_)
@@ -252,6 +271,20 @@ fn attribute<'a>(
     };
     let name = parser.name(name);
     parser.add_attribute(&mut parts.state, span, name, value)
+}
+
+/// Parses the name of an integer's value.
+fn keyword(parser: &mut Parser<'_>, keywords: &'static Keywords) -> Parsed<Attribute> {
+    let value = match parser.token.kind {
+        Kind::Word => keywords.attribute(parser.token_text()),
+        _ => None,
+    };
+    let Some(value) = value else {
+        let what = format!("{}: one of {}", keywords.what, keywords.list());
+        return parser.expected(codes::EXPECTED_ATTRIBUTE, &what);
+    };
+    parser.bump();
+    Ok(value)
 }
 
 /// Parses `key = number, ...`, at least one, each an `i32`.
@@ -317,33 +350,49 @@ fn resolve_declared<'a>(
     if declared.len() > n_operands {
         return parser.expected(codes::EXPECTED_VALUE, declared[n_operands].name);
     }
+    // Types that are not written are those of the values, if these are defined above.
+    let mut open = std::mem::take(&mut state.open_types).into_iter();
+    let operands = parts.operands.iter().zip(declared);
+    let open: SmallVec<[Option<Type>; 8]> = operands
+        .map(|(operand, declared)| match declared.kind.ty() {
+            Some(_) => None,
+            None => open.next().or_else(|| parser.type_above(*operand)),
+        })
+        .collect();
+    let wanted: SmallVec<[ExpectedType<'_>; 8]> = declared
+        .iter()
+        .zip(&open)
+        .map(|(operand, open)| match open {
+            Some(ty) => ExpectedType::Type(ty),
+            None => ExpectedType::Kind(operand.kind),
+        })
+        .collect();
     let rest_kind = definition.rest_def().map(|rest| rest.kind);
     if let Some(kind) = rest_kind.filter(|&kind| kind != ValueKind::Any) {
-        let declared = declared
-            .iter()
-            .map(|operand| ExpectedType::Kind(operand.kind));
         let rest = std::iter::repeat_n(ExpectedType::Kind(kind), n_operands - declared.len());
-        let kinds: SmallVec<[ExpectedType<'_>; 8]> = declared.chain(rest).collect();
+        let kinds: SmallVec<[ExpectedType<'_>; 8]> = wanted.into_iter().chain(rest).collect();
         return parser.resolve_operands(parts, kinds.into_iter());
     }
     if rest.is_empty() {
-        let kinds = declared
-            .iter()
-            .map(|operand| ExpectedType::Kind(operand.kind));
-        return parser.resolve_operands(parts, kinds);
+        return parser.resolve_operands(parts, wanted.into_iter());
     }
-    let types: SmallVec<[ExpectedType<'_>; 8]> = declared
-        .iter()
-        .map(|operand| ExpectedType::Kind(operand.kind))
+    let types: SmallVec<[ExpectedType<'_>; 8]> = wanted
+        .into_iter()
         .chain(rest.iter().map(ExpectedType::Type))
         .collect();
     parser.resolve_operands(parts, types.into_iter())
 }
 
-fn set_results(parser: &Parser<'_>, parts: &mut ParsedOp<'_>, definition: &OpDef) {
+fn set_results(
+    parser: &Parser<'_>,
+    parts: &mut ParsedOp<'_>,
+    definition: &OpDef,
+    any: Option<&Type>,
+) {
     match definition.result_defs() {
         Results::Exactly(results) | Results::AtLeast(results, _) => {
-            let types = results.iter().filter_map(|result| result.kind.ty());
+            let types = results.iter();
+            let types = types.filter_map(|result| result.kind.ty().or(any.cloned()));
             parts.state.result_types = types.collect();
         }
         Results::LikeRest(_) => {
@@ -366,7 +415,7 @@ fn result_count<'a>(
     /// The most results that a count may declare: more would be a mistake, which should not take
     /// memory.
     const MAX_RESULTS: usize = 1 << 16;
-    set_results(parser, parts, definition);
+    set_results(parser, parts, definition, None);
     state.has_results = true;
     if !parser.eat(Mark::Colon) {
         return Ok(());

@@ -114,6 +114,10 @@ pub(crate) fn attribute_fits(data: &Operation, definition: &OpDef, name: &str) -
         .iter()
         .find(|wanted| wanted.name == name);
     match (kind.map(|wanted| wanted.kind), data.attribute(name)) {
+        // A value without a name has no place in the operation's own form.
+        (Some(AttributeKind::Keyword(keywords)), Some(attribute)) => {
+            keywords.word_of(attribute).is_some()
+        }
         (Some(kind), Some(attribute)) => kind.accepts(attribute),
         _ => false,
     }
@@ -194,6 +198,15 @@ fn with_type(definition: &OpDef, name: &str) -> WithType {
     }
 }
 
+/// Returns the name that an attribute's value is written by, if its values have names.
+fn keyword(definition: &OpDef, data: &Operation, name: &str) -> Option<&'static str> {
+    let mut declared = definition.attribute_defs().iter();
+    match declared.find(|declared| declared.name == name)?.kind {
+        AttributeKind::Keyword(keywords) => keywords.word_of(data.attribute(name)?),
+        _ => None,
+    }
+}
+
 struct State<'f> {
     op: OpId,
     format: &'f Format,
@@ -238,9 +251,25 @@ fn print_word(printer: &mut Printer<'_>, state: &mut State<'_>, word: &Word) {
             }
         }
         Word::Attribute(name) => {
-            if let Some(attribute) = data.attribute(name) {
-                printer.attribute(attribute, with_type(definition, name));
+            let keyword = keyword(definition, data, name);
+            match (keyword, data.attribute(name)) {
+                (Some(word), _) => printer.out.push_str(word),
+                (None, Some(attribute)) => {
+                    printer.attribute(attribute, with_type(definition, name));
+                }
+                (None, None) => {}
             }
+        }
+        Word::TypeAttribute(name) => {
+            if let Some(attribute) = data.attribute(name) {
+                printer.attribute(attribute, WithType::No);
+            }
+        }
+        Word::OpenTypes => {
+            let declared = definition.operand_defs().iter().zip(data.operands());
+            let open = declared.filter(|(declared, _)| declared.kind.ty().is_none());
+            let open: Vec<ValueId> = open.map(|(_, value)| *value).collect();
+            printer.types(&open);
         }
         Word::AttributeDictionary => dictionary(printer, state, ""),
         Word::AttributesKeyword => dictionary(printer, state, "attributes "),

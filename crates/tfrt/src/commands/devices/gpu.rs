@@ -1,7 +1,5 @@
 //! GPUs, by the driver that the system has.
 
-use std::sync::Arc;
-
 use tfrt::gpu::driver::cuda::Cuda;
 use tfrt::gpu::{Driver, GpuResult, KERNELS, KIND};
 use tfrt::{HostEvaluator, Runtime, RuntimeBuilder};
@@ -44,8 +42,9 @@ pub fn placing(name: &str, evaluator: HostEvaluator) -> Result<HostEvaluator, St
 
 /// Adds a GPU to a runtime.
 pub fn add(runtime: &Runtime, ordinal: i32) -> Result<(), String> {
-    let cuda = Cuda::open().map_err(|error| error.to_string())?;
-    let added = tfrt::gpu::add(runtime.host(), Arc::new(cuda), ordinal);
+    let driver = tfrt::gpu::driver_of(runtime.host());
+    let driver = driver.map_err(|error| error.message().to_owned())?;
+    let added = tfrt::gpu::add(runtime.host(), driver, ordinal);
     added
         .map(|_| ())
         .map_err(|error| error.message().to_owned())

@@ -2,37 +2,44 @@
 
 use std::collections::HashMap;
 
+use super::statements::Statements;
 use super::{
-    Comparison, Instruction, Kernel, Kind, Module, Op, Operand, Part, Register, Round, Shuffle,
-    Space, Special, ToInteger,
+    Comparison, Global, Instruction, Kernel, Kind, Module, Op, Operand, Part, Register, Round,
+    Shuffle, Space, Special, ToInteger,
 };
 
 /// Where shared memory begins: an address of 0 is never one of it.
 pub(in super::super) const SHARED_BASE: u64 = 1 << 20;
 
-/// Parses a module.
+/// Parses a module. `place` gives each of its variables an address.
 ///
 /// # Errors
 ///
 /// The line, and what is not known in it.
-pub(in super::super) fn parse(text: &str) -> Result<Module, String> {
+pub(in super::super) fn parse(
+    text: &str,
+    place: &mut dyn FnMut(&[u8]) -> u64,
+) -> Result<Module, String> {
+    let statements = Statements::of(text);
     let mut parser = Parser {
         lines: Vec::new(),
         at: 0,
         dynamic: Vec::new(),
+        shared: Vec::new(),
+        globals: HashMap::new(),
     };
-    let mut has_version = false;
-    for (number, line) in text.lines().enumerate() {
-        let line = line.split("//").next().unwrap_or_default().trim();
-        has_version |= line.starts_with(".version");
-        if !line.is_empty() {
-            parser.lines.push((number as u32 + 1, line));
-        }
-    }
-    if !has_version {
+    parser.lines.extend(
+        statements
+            .numbers
+            .iter()
+            .copied()
+            .zip(statements.text.lines()),
+    );
+    let mut lines = parser.lines.iter();
+    if !lines.any(|(_, line)| line.starts_with(".version")) {
         return Err("it has no line .version".to_owned());
     }
-    let mut kernels = Vec::new();
+    let (mut kernels, mut globals) = (Vec::new(), Vec::new());
     while let Some((number, line)) = parser.next() {
         let first = line.split_whitespace().next().unwrap_or_default();
         match first {
@@ -44,10 +51,26 @@ pub(in super::super) fn parse(text: &str) -> Result<Module, String> {
             ".visible" | ".entry" if line.contains(".entry") => {
                 kernels.push(parser.kernel(number, line)?)
             }
-            _ => return Err(format!("line {number}: unknown '{line}'")),
+            ".shared" => {
+                let declared = declared(line.trim_end_matches(';'));
+                let declared =
+                    declared.ok_or_else(|| format!("line {number}: unknown '{line}'"))?;
+                parser.shared.push(declared);
+            }
+            _ => {
+                let (name, bytes) =
+                    variable(line).ok_or_else(|| format!("line {number}: unknown '{line}'"))?;
+                let address = place(&bytes);
+                parser.globals.insert(name, address);
+                globals.push(Global {
+                    name: name.to_owned(),
+                    address,
+                    len: bytes.len(),
+                });
+            }
         }
     }
-    Ok(Module { kernels })
+    Ok(Module { kernels, globals })
 }
 
 struct Parser<'t> {
@@ -55,6 +78,9 @@ struct Parser<'t> {
     at: usize,
     // Names of the shared memory whose size the launch says.
     dynamic: Vec<&'t str>,
+    // Shared memory of all kernels: name, size, alignment.
+    shared: Vec<(&'t str, usize, usize)>,
+    globals: HashMap<&'t str, u64>,
 }
 
 /// Names that instructions of a kernel use.
@@ -64,6 +90,7 @@ struct Names<'t> {
     // Families as `%r<7>`: a prefix.
     prefixes: Vec<&'t str>,
     parameters: HashMap<&'t str, u64>,
+    // Addresses of shared memory, and of variables.
     shared: HashMap<&'t str, u64>,
     labels: HashMap<&'t str, usize>,
 }
@@ -79,7 +106,16 @@ impl<'t> Parser<'t> {
         let ends = || format!("line {number}: the kernel has no end");
         let name = head.split(".entry").nth(1).unwrap_or_default();
         let name = name.split('(').next().unwrap_or_default().trim().to_owned();
-        let mut names = Names::default();
+        let mut names = Names {
+            shared: self.globals.clone(),
+            ..Names::default()
+        };
+        let mut shared_bytes = 0_usize;
+        for (name, len, alignment) in &self.shared {
+            shared_bytes = shared_bytes.next_multiple_of(*alignment);
+            names.shared.insert(name, SHARED_BASE + shared_bytes as u64);
+            shared_bytes += len;
+        }
         let (mut parameters, mut max_threads) = (Vec::new(), None);
         // Parameters stand on lines of their own up to the brace.
         loop {
@@ -110,7 +146,6 @@ impl<'t> Parser<'t> {
         }
         let begin = self.at;
         let mut n_instructions = 0;
-        let mut shared_bytes = 0_usize;
         // Labels are used before they stand.
         loop {
             let (number, line) = self.next().ok_or_else(ends)?;
@@ -119,11 +154,8 @@ impl<'t> Parser<'t> {
             } else if let Some(label) = line.strip_suffix(':') {
                 names.labels.insert(label, n_instructions);
             } else if line.starts_with(".reg") {
-                let name = line
-                    .trim_end_matches(';')
-                    .rsplit(' ')
-                    .next()
-                    .unwrap_or_default();
+                let name = line.trim_end_matches(';').split_whitespace().next_back();
+                let name = name.unwrap_or_default();
                 names
                     .prefixes
                     .push(name.split('<').next().unwrap_or_default());
@@ -164,6 +196,31 @@ impl<'t> Parser<'t> {
             code,
         })
     }
+}
+
+/// Returns the name and the bytes of `.visible .global .align 4 .b8 name[4] = {0, 0, 128, 255};`, `.const .b8 name[8];`.
+fn variable(line: &str) -> Option<(&str, Vec<u8>)> {
+    let line = line.strip_suffix(';')?;
+    let (line, values) = match line.split_once('=') {
+        Some((line, values)) => (line.trim(), Some(values.trim())),
+        None => (line, None),
+    };
+    let words = line.strip_prefix(".visible").unwrap_or(line).trim();
+    let is_variable = words.starts_with(".global ") || words.starts_with(".const ");
+    let (name, len, _) = declared(words).filter(|_| is_variable)?;
+    let mut each = words
+        .split_whitespace()
+        .filter_map(|word| kind(word.strip_prefix('.')?));
+    let each = each.next_back()?.len();
+    let mut bytes = Vec::with_capacity(len);
+    for value in values.into_iter().flat_map(group) {
+        bytes.extend(&integer(value)?.to_le_bytes()[..each]);
+    }
+    if bytes.len() > len || len > 1 << 28 {
+        return None;
+    }
+    bytes.resize(len, 0);
+    Some((name, bytes))
 }
 
 /// Returns the name, size and alignment of `.param .align 8 .b8 name[48]`, `.shared .align 4 .b8 name[8]`, `.param .u32 name`.
@@ -270,7 +327,11 @@ impl<'t> Names<'t> {
                 Op::MultiplyAdd(part)
             }
             "fma" => Op::Fused(round),
-            "div" => Op::Divide,
+            // Approximate forms are computed exactly, too.
+            "div" => {
+                allowed.extend(["full", "approx", "ftz"]);
+                Op::Divide
+            }
             "rem" => Op::Remainder,
             "min" => Op::Minimum,
             "max" => Op::Maximum,
@@ -315,7 +376,10 @@ impl<'t> Names<'t> {
                     flushes: has("ftz"),
                 }
             }
-            "sqrt" => Op::SquareRoot,
+            "sqrt" => {
+                allowed.extend(["approx", "ftz"]);
+                Op::SquareRoot
+            }
             "bra" => {
                 allowed.push("uni");
                 let label = operands.first().copied().unwrap_or_default();
@@ -441,7 +505,7 @@ impl<'t> Names<'t> {
         let bits = match text.get(..2) {
             Some("0f") => u32::from_str_radix(&text[2..], 16).ok().map(u64::from),
             Some("0d") => u64::from_str_radix(&text[2..], 16).ok(),
-            _ => integer(text),
+            _ => integer(text).or_else(|| decimal(text, kind)),
         };
         let bits = bits.ok_or_else(|| format!("unknown '{text}'"))?;
         // What is narrower than a register is kept without the sign's bits above.
@@ -523,6 +587,21 @@ fn integer(text: &str) -> Option<u64> {
     })
 }
 
+/// Returns the bits of a number that is written with a point.
+fn decimal(text: &str, kind: Kind) -> Option<u64> {
+    if !text.contains('.') {
+        return None;
+    }
+    match kind {
+        Kind::F32 => text
+            .parse()
+            .ok()
+            .map(|value: f32| u64::from(value.to_bits())),
+        Kind::F64 => text.parse().ok().map(|value: f64| value.to_bits()),
+        _ => None,
+    }
+}
+
 fn comparison(word: &str, kind: Kind) -> Option<Comparison> {
     let is_float = matches!(kind, Kind::F16 | Kind::F32 | Kind::F64);
     Some(match word {
@@ -554,7 +633,7 @@ mod tests {
         let text = format!(
             "{HEAD}.visible .entry k(\n.param .u64 p\n)\n{{\n.reg .b32 %r<9>;\n{body}\nret;\n}}\n"
         );
-        parse(&text).err().unwrap_or_default()
+        parse(&text, &mut |_| 0).err().unwrap_or_default()
     }
 
     #[test]
@@ -577,9 +656,12 @@ mod tests {
             error("add.s32 %r1, %r2;"),
             "line 9: expected 2 operands in 'add.s32 %r1, %r2;'"
         );
-        assert_eq!(parse("hello").err().unwrap(), "it has no line .version");
         assert_eq!(
-            parse(&format!("{HEAD}.func f")).err().unwrap(),
+            parse("hello", &mut |_| 0).err().unwrap(),
+            "it has no line .version"
+        );
+        assert_eq!(
+            parse(&format!("{HEAD}.func f"), &mut |_| 0).err().unwrap(),
             "line 4: unknown '.func f'"
         );
     }
@@ -589,12 +671,50 @@ mod tests {
         let text = format!(
             "{HEAD}.visible .entry k(\n.param .u32 a,\n.param .u64 b,\n.param .align 8 .b8 c[12]\n)\n.maxntid 256, 1, 1\n{{\nret;\n}}\n"
         );
-        let module = parse(&text).unwrap();
+        let module = parse(&text, &mut |_| 0).unwrap();
         let kernel = &module.kernels[0];
         assert_eq!(kernel.parameters, [(0, 4), (8, 8), (16, 12)]);
         assert_eq!(
             (kernel.parameter_bytes(), kernel.max_threads),
             (28, Some(256))
         );
+    }
+
+    #[test]
+    fn statements_may_stand_on_one_line() {
+        let body = ".reg .b64 \t%rd<2>; .reg .f32 %f<5>; ld.param.u64 %rd1, [p]; mov.f32 %f1, 1.5; here: ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1]; ret;";
+        let text = format!("{HEAD}.visible .entry k(.param .u64 p, .param .f32 q) {{ {body} }}");
+        let module = parse(&text, &mut |_| 0).unwrap();
+        let kernel = &module.kernels[0];
+        assert_eq!((kernel.name.as_str(), kernel.code.len()), ("k", 4));
+        assert_eq!(kernel.parameters, [(0, 8), (8, 4)]);
+        let bits = u64::from(1.5_f32.to_bits());
+        assert_eq!(kernel.code[1].operands, [Operand::Immediate(bits)]);
+        let empty = format!("{HEAD}.visible .entry k() {{ ret; }}");
+        assert_eq!(parse(&empty, &mut |_| 0).unwrap().kernels[0].code.len(), 1);
+    }
+
+    #[test]
+    fn variables_get_places_and_bytes() {
+        let mut placed = Vec::new();
+        let text = format!(
+            "{HEAD}.visible .global .align 128 .b8 a[4] = {{0, 0, 128, 255}};\n.const .align 4 .b8 b[8];\n.visible .entry k() {{ .reg .b64 %rd<2>; mov.u64 %rd1, a; ret; }}"
+        );
+        let module = parse(&text, &mut |bytes| {
+            placed.push(bytes.to_vec());
+            placed.len() as u64 * 4096
+        });
+        let module = module.unwrap();
+        assert_eq!(placed, [vec![0, 0, 128, 255], vec![0; 8]]);
+        assert_eq!(
+            (module.globals[1].name.as_str(), module.globals[1].len),
+            ("b", 8)
+        );
+        assert_eq!(
+            module.kernels[0].code[0].operands,
+            [Operand::Immediate(4096)]
+        );
+        let wrong = format!("{HEAD}.global .b8 a[1] = {{1, 2}};");
+        assert!(parse(&wrong, &mut |_| 0).is_err());
     }
 }
