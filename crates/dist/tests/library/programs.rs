@@ -12,9 +12,9 @@ use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Program, RequestContext};
 use tfrt_ir::Source;
 
-/// The second task is asked for what never comes, by way of the third.
+/// The second task asks the third for what never comes. The contexts are results, so that they outlive the call.
 const PROGRAM: &str = r#"
-func.func @main() -> !tfrt.chain {
+func.func @main() -> (!tfrt.chain, !tfrt_dist.dist_context, !tfrt_dist.dist_context, !tfrt_dist.dist_context) {
   %ch = tfrt.new.chain
   %config:3 = tfrt_dist.test_create_configurations : 3
   %ctx:3 = tfrt_dist.test_create_distributed_context %config#0, %config#1, %config#2 : (!tfrt_dist.dist_context_configuration, !tfrt_dist.dist_context_configuration, !tfrt_dist.dist_context_configuration) -> (!tfrt_dist.dist_context, !tfrt_dist.dist_context, !tfrt_dist.dist_context)
@@ -24,7 +24,7 @@ func.func @main() -> !tfrt.chain {
   %r1 = tfrt_dist.register_tfrt_function(%r0, %ctx#0, %task) "ask" "func.func @ask(%ctx: !tfrt_dist.dist_context) -> !tfrt.chain { %c = tfrt.new.chain %t = tfrt_dist.get_task_handle %ctx {task_name = \22/job:worker/task:2\22} %s = tfrt_dist.create_remote_execute_spec %ctx {output_devices = [\22/job:worker/task:2/device:CPU:0\22]} %d, %x = tfrt_dist.remote_execute[%c, %ctx, %t, %s] \22never\22 () : () -> (!tfrt_dist.remote_object_id) tfrt.return %d : !tfrt.chain }"
   %spec = tfrt_dist.create_remote_execute_spec %ctx#0 {output_devices = ["/job:worker/task:1/device:CPU:0"]}
   %done, %id = tfrt_dist.remote_execute[%r1, %ctx#0, %task, %spec] "ask" () : () -> (!tfrt_dist.remote_object_id)
-  tfrt.return %done : !tfrt.chain
+  tfrt.return %done, %ctx#0, %ctx#1, %ctx#2 : !tfrt.chain, !tfrt_dist.dist_context, !tfrt_dist.dist_context, !tfrt_dist.dist_context
 }
 "#;
 
