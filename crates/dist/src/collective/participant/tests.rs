@@ -32,7 +32,7 @@ impl Bed {
         let host = builder.clock(clock.clone()).build();
         let network = LocalNetwork::new();
         let cluster = Cluster::from_toml(
-            "[jobs.w]\n0 = 'local:1'\n1 = 'local:2'\n2 = 'local:3'\n[groups]\ntwo = ['/job:w/task:0', '/job:w/task:1']\n",
+            "[jobs.w]\n0 = 'local:1'\n1 = 'local:2'\n2 = 'local:3'\n[groups]\none = ['/job:w/task:0']\ntwo = ['/job:w/task:0', '/job:w/task:1']\n",
         )
         .unwrap();
         let tasks: Vec<(ClusterTask, Address)> = cluster
@@ -78,6 +78,16 @@ impl Bed {
     fn sum_many(&self, task: usize, group: &str, seconds: u64, n: usize) -> AsyncValue<Tensor> {
         let (allocator, ones) = (self.host.allocator(), vec![1_i32; n]);
         let tensor = DenseHostTensor::from_slice(allocator, &[n], &ones).unwrap();
+        self.sum_in(&tensor, task, group, seconds)
+    }
+
+    fn sum_in(
+        &self,
+        tensor: &DenseHostTensor,
+        task: usize,
+        group: &str,
+        seconds: u64,
+    ) -> AsyncValue<Tensor> {
         let members = self.cluster.group(group).unwrap().to_vec();
         let part = self.contexts[task].collectives();
         let deadline = self.host.now() + Duration::from_secs(seconds);
@@ -90,11 +100,11 @@ impl Bed {
             },
             members,
             dtype: DType::I32,
-            extents: vec![n],
+            extents: tensor.shape().to_dims().to_vec(),
             result_extents: None,
             deadline: part.deadline(Some(deadline)),
         };
-        let tensors = Tensors::reduced(self.host.allocator(), &tensor, &tensor).unwrap();
+        let tensors = Tensors::reduced(self.host.allocator(), tensor, tensor).unwrap();
         part.call(call, tensors)
     }
 
@@ -213,6 +223,22 @@ fn a_context_that_is_closed_fails_what_runs_on_all_members() {
     }
     let after = bed.error_of(bed.sum(1, "two", 10));
     assert_eq!(after.0, ErrorCode::Cancelled);
+}
+
+#[test]
+fn a_tensor_that_somebody_is_writing_fails_all_members() {
+    let bed = Bed::new();
+    let tensor = DenseHostTensor::from_slice(bed.host.allocator(), &[1], &[1_i32]).unwrap();
+    let writing = tensor.write().unwrap();
+    let sums = [
+        bed.sum_in(&tensor, 0, "one", 10),
+        bed.sum_in(&tensor, 0, "two", 10),
+        bed.sum(1, "two", 10),
+    ];
+    for sum in sums {
+        assert_eq!(bed.error_of(sum).0, ErrorCode::FailedPrecondition);
+    }
+    drop(writing);
 }
 
 #[test]
