@@ -10,7 +10,7 @@ use super::{Call, Operation, Order};
 pub struct Announcement {
     /// The number of members.
     pub n_members: u32,
-    /// A hash of their names in order ([`digest`]).
+    /// A hash of their names in order (`digest`).
     pub members: u64,
     /// The operation.
     pub operation: Operation,

@@ -4,7 +4,7 @@
 //! the inbox and hands to the protocol; it does the actions that come of them, and settles results. So messages leave in
 //! the order of the actions, nothing of a program runs on a thread of the transport, and no thread waits.
 //!
-//! Messages are values that are sent under [`NAME`], one of two buffers: the [head](super::head) and the elements.
+//! Messages are values that are sent under [`NAME`], one of two buffers: the [head] and the elements.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -212,6 +212,8 @@ impl Participant {
 
     /// Ends: what runs fails, and others are told so.
     pub fn end(&self, reason: &Error) {
+        // What comes of messages waits: the state is locked.
+        let is_emptied = self.begin_to_empty();
         let mut settled = Settled::new();
         let timer = {
             let mut state = self.lock();
@@ -229,6 +231,9 @@ impl Participant {
             timer.cancel();
         }
         settle(settled);
+        if !is_emptied {
+            self.empty();
+        }
     }
 
     fn now(&self) -> Duration {
@@ -239,13 +244,20 @@ impl Participant {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn lock_inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether somebody takes events out already; if not, the caller has to.
+    fn begin_to_empty(&self) -> bool {
+        std::mem::replace(&mut self.lock_inbox().is_emptied, true)
+    }
+
     fn push(&self, event: Event) {
-        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
-        inbox.events.push_back(event);
-        if std::mem::replace(&mut inbox.is_emptied, true) {
+        self.lock_inbox().events.push_back(event);
+        if self.begin_to_empty() {
             return;
         }
-        drop(inbox);
         let me = self.me.clone();
         self.host.queue().add_task(Task::new(move || {
             if let Some(me) = me.upgrade() {
@@ -257,7 +269,7 @@ impl Participant {
     fn empty(&self) {
         loop {
             let event = {
-                let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut inbox = self.lock_inbox();
                 let event = inbox.events.pop_front();
                 inbox.is_emptied = event.is_some();
                 event
