@@ -2,8 +2,8 @@
 //!
 //! This is their protocol, without memory, sockets, clocks or threads. A driver feeds events to [`Collectives`]: a call of
 //! this task, a message of another, a task that was lost, a time that has come. It is given [`Action`]s back, in order:
-//! send these elements, reduce those into that. [`local`] is the driver for tasks that are threads of one process; [`head`]
-//! has the bytes of messages for those that send them elsewhere.
+//! send these elements, reduce those into that. [`local`] is the driver for tasks that are threads of one process,
+//! `participant` that of programs, over the transport of their context; [`head`] has the bytes of messages.
 //!
 //! # A collective's way
 //!
@@ -38,6 +38,8 @@ pub mod arithmetic;
 pub mod head;
 pub mod local;
 mod member;
+pub(crate) mod memory;
+pub(crate) mod participant;
 mod plan;
 mod table;
 

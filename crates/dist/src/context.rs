@@ -11,6 +11,7 @@ use tfrt_async::{AsyncValue, Chain, ClusterTask, Error, ErrorCode, Heap, Value};
 use tfrt_host::{AnyAsyncValue, DeviceKind, DeviceRef, HostContext, RequestContext};
 
 use crate::cluster::{Address, Cluster};
+use crate::collective::participant::{self, Participant};
 use crate::device::RemoteDevice;
 use crate::functions::FunctionCache;
 use crate::ids::{ContextId, ObjectId, TaskHandle};
@@ -19,7 +20,7 @@ use crate::objects::RemoteObjects;
 use crate::rendezvous::Rendezvous;
 use crate::server::ServerRef;
 use crate::task;
-use crate::transport::{Bounds, Cancel, PeerState, Phase, Transport, lost};
+use crate::transport::{Bounds, Caller, Cancel, PeerState, Phase, Transport, lost};
 
 /// The tasks of a context, and which of them this one is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +50,7 @@ pub struct DistributedContext {
     devices: RwLock<BTreeMap<String, DeviceKind>>,
     objects: RemoteObjects,
     rendezvous: Rendezvous,
+    collectives: Arc<Participant>,
     functions: FunctionCache,
     ready_chain: ObjectId,
     /// The ready chains of other tasks.
@@ -89,6 +91,11 @@ impl DistributedContext {
             (*handle, task)
         });
         let by_handle = by_handle.collect();
+        let tasks = config.cluster.tasks().map(|(task, address)| {
+            let handle = by_name[&(task.job.clone(), task.task)];
+            (task, address, handle)
+        });
+        let collectives = Participant::new(&host, &transport, id, config.task.clone(), tasks);
         let own = by_name[&(config.task.job.clone(), config.task.task)];
         let objects = RemoteObjects::new(own.0);
         let host_device: Arc<str> =
@@ -107,6 +114,7 @@ impl DistributedContext {
             devices: RwLock::default(),
             objects,
             rendezvous: Rendezvous::default(),
+            collectives,
             functions: FunctionCache::default(),
             ready_chain,
             ready_chains: Mutex::default(),
@@ -282,6 +290,11 @@ impl DistributedContext {
         &self.objects
     }
 
+    /// Returns this task's part in collectives.
+    pub(crate) fn collectives(&self) -> &Participant {
+        &self.collectives
+    }
+
     /// Returns the functions that were registered with this task.
     pub fn functions(&self) -> &FunctionCache {
         &self.functions
@@ -359,13 +372,17 @@ impl DistributedContext {
         for (handle, task) in &self.by_handle {
             if cluster.address(task).is_ok_and(|own| own == address) {
                 self.rendezvous.lose(*handle, &lost(task));
+                self.collectives.lose(task);
             }
         }
     }
 
     /// Takes a value that was sent.
-    pub(crate) fn put(&self, name: &str, value: Payload) -> Result<(), Error> {
-        self.rendezvous.put(name, value)
+    pub(crate) fn put(&self, from: &Caller, name: &str, value: Payload) -> Result<(), Error> {
+        match name {
+            participant::NAME => self.collectives.arrived(from, &value),
+            _ => self.rendezvous.put(name, value),
+        }
     }
 
     fn check(&self, task: TaskHandle) -> Result<(), Error> {
@@ -381,6 +398,8 @@ impl DistributedContext {
             return;
         }
         self.set_keep_alive_to(None);
+        // While the others can be told.
+        self.collectives.end(reason);
         self.rendezvous.end(reason);
         self.objects.end(reason);
         self.functions.clear();

@@ -3,12 +3,14 @@
 //! | Family | Kernels |
 //! | --- | --- |
 //! | `execute` | functions registered with other tasks, and run there |
+//! | `collectives` | reductions, broadcasts and gatherings of all members of a group |
 //! | `values` | values that are sent and received |
 //! | `tasks` | names of tasks, chains of tasks, handlers of their devices |
 //! | `test` | contexts of several tasks within one process |
 
 use tfrt_host::kernel::KernelRegistry;
 
+mod collectives;
 mod execute;
 mod tasks;
 mod test;
@@ -21,6 +23,7 @@ pub fn register(registry: &mut KernelRegistry) {
     registry.add_built_in(|registry| {
         tasks::register(registry);
         execute::register(registry);
+        collectives::register(registry);
         values::register(registry);
         test::register(registry);
     });

@@ -493,10 +493,10 @@ impl Handler for Answering {
         reply
     }
 
-    fn value(&self, _: &Caller, key: Key, value: Payload) -> Result<(), Error> {
+    fn value(&self, from: &Caller, key: Key, value: Payload) -> Result<(), Error> {
         let inner = self.0.upgrade();
         let inner = inner.ok_or_else(|| Error::unavailable("the server has ended"))?;
-        inner.context(key.context)?.put(&key.name, value)
+        inner.context(key.context)?.put(from, &key.name, value)
     }
 
     fn lost(&self, peer: &Caller, _: &Error) {

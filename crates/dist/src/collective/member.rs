@@ -240,9 +240,10 @@ impl<P: Payload> Member<P> {
         match announcement::check(&self.call.members, &all) {
             Ok(()) => self.run(&all, actions),
             Err(error) => {
+                // In the words of the first member: all members have one error.
                 let message = format!(
                     "{} {}: {}",
-                    self.call.operation.name(),
+                    all[0].operation.name(),
                     self.call.key,
                     error.message()
                 );

@@ -85,28 +85,7 @@ impl<P: Payload> Collectives<P> {
     /// none of the members, or if one is named twice.
     pub fn begin(&mut self, call: Call) -> Result<Vec<(Key, Action<P>)>, Error> {
         let key = call.key.clone();
-        if self.live.contains_key(&key) || self.verdicts.contains_key(&key) {
-            return Err(Error::already_exists(format!(
-                "there was a collective {key} already: each call needs a name of its own"
-            )));
-        }
-        let Some(me) = call.members.iter().position(|member| *member == self.me) else {
-            return Err(Error::invalid_argument(format!(
-                "The current task {} is not part of the collective group {}",
-                self.me, key.group
-            )));
-        };
-        let mut names = BTreeSet::new();
-        if let Some(twice) = call
-            .members
-            .iter()
-            .find(|task| !names.insert(task.to_string()))
-        {
-            return Err(Error::invalid_argument(format!(
-                "{twice} is twice a member of the group {}",
-                key.group
-            )));
-        }
+        let me = self.admit(&key, &call.members)?;
         let early = self.take_early(&key);
         if let Some(error) = early.failed {
             let digest = digest(&call.members);
@@ -126,6 +105,59 @@ impl<P: Payload> Collectives<P> {
             actions.extend(self.arrived(&from, &key, message));
         }
         Ok(actions)
+    }
+
+    /// Fails a collective on all members, since this task's call is one that [`Self::begin`] can't be told.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::begin`].
+    pub fn refuse(
+        &mut self,
+        key: &Key,
+        members: &[ClusterTask],
+        why: Error,
+    ) -> Result<Vec<(Key, Action<P>)>, Error> {
+        self.admit(key, members)?;
+        let error = match self.take_early(key).failed {
+            Some(earlier) => earlier,
+            None => why.with_task(self.me.clone()),
+        };
+        let others = members.iter().filter(|member| **member != self.me);
+        let mut actions: Vec<(Key, Action<P>)> = others
+            .map(|to| {
+                let message = Message::Failed(error.clone());
+                let to = to.clone();
+                (key.clone(), Action::Send { to, message })
+            })
+            .collect();
+        actions.push((key.clone(), Action::Failed(error.clone())));
+        self.keep_verdict(key.clone(), Verdict::Failed(error), digest(members));
+        Ok(actions)
+    }
+
+    /// Returns this task's number among the members of a collective that may begin.
+    fn admit(&self, key: &Key, members: &[ClusterTask]) -> Result<usize, Error> {
+        if self.live.contains_key(key) || self.verdicts.contains_key(key) {
+            return Err(Error::already_exists(format!(
+                "there was a collective {key} already: each call needs a name of its own"
+            )));
+        }
+        let group = &key.group;
+        let Some(me) = members.iter().position(|member| *member == self.me) else {
+            return Err(Error::invalid_argument(format!(
+                "The current task {} is not part of the collective group {group}",
+                self.me
+            )));
+        };
+        let mut names = BTreeSet::new();
+        let mut members = members.iter();
+        match members.find(|task| !names.insert(task.to_string())) {
+            Some(twice) => Err(Error::invalid_argument(format!(
+                "{twice} is twice a member of the group {group}"
+            ))),
+            None => Ok(me),
+        }
     }
 
     /// Takes a message of another task, and returns what is to be done.

@@ -1,0 +1,131 @@
+//! Actions: messages that leave, memory that is used, collectives that end.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::collective::Span;
+
+/// Elements of a collective that were copied, and which.
+type Copied = (Key, Vec<Span>, HostBuffer);
+
+impl Participant {
+    /// Does actions in their order.
+    pub(super) fn act(&self, state: &mut State, actions: Actions, settled: &mut Settled) {
+        let is_done = |action: &Action<Elements>| matches!(action, Action::Done);
+        let done = actions.iter().filter(|(_, action)| is_done(action));
+        let done: BTreeSet<Key> = done.map(|(key, _)| key.clone()).collect();
+        // One copy of what all are sent.
+        let mut copy = None;
+        let mut broken = Vec::new();
+        for (key, action) in actions {
+            match action {
+                Action::Send { to, message } => {
+                    let live = state.live.get(&key);
+                    match payload(live, &key, message, done.contains(&key), &mut copy) {
+                        Ok(Some(payload)) => self.send(to, payload),
+                        Ok(None) => (),
+                        Err(error) => broken.extend(note_broken(state, key, error)),
+                    }
+                }
+                Action::Done => finish(state, &key, Ok(()), settled),
+                Action::Failed(error) => finish(state, &key, Err(error), settled),
+                action => {
+                    copy = None;
+                    let live = state.live.get_mut(&key);
+                    let live = live.filter(|live| live.broken.is_none());
+                    let tensors = live.and_then(|live| live.tensors.as_mut());
+                    if let Some(Err(error)) = tensors.map(|tensors| tensors.act(action)) {
+                        broken.extend(note_broken(state, key, error));
+                    }
+                }
+            }
+        }
+        for (key, error) in broken {
+            let actions = state.collectives.cancel(&key, &error);
+            self.act(state, actions, settled);
+        }
+    }
+
+    fn send(&self, to: ClusterTask, payload: Payload) {
+        let Some(handle) = self.handles.get(&to.to_string()) else {
+            return;
+        };
+        let key = message::Key {
+            context: self.context,
+            name: NAME.to_owned(),
+        };
+        // Nothing bounds it but the loss of the peer: that a call has failed is told, too.
+        let sent = self
+            .transport
+            .send(*handle, key, payload, Bounds::default());
+        let me = self.me.clone();
+        sent.when_settled(move |sent| {
+            let (Some(Err(error)), Some(me)) = (sent.get(), me.upgrade()) else {
+                return;
+            };
+            let why = match error.code() {
+                // The loss itself is told in other words.
+                ErrorCode::Unavailable | ErrorCode::Unknown => lost(&to),
+                _ => error.clone(),
+            };
+            me.push(Event::Lost(to, why));
+        });
+    }
+}
+
+/// Returns a message as it is sent, its elements copied; `None` if it is better not sent.
+fn payload(
+    live: Option<&Live>,
+    key: &Key,
+    message: Message<Vec<Span>>,
+    is_done: bool,
+    copy: &mut Option<Copied>,
+) -> Result<Option<Payload>, Error> {
+    let is_broken = live.is_some_and(|live| live.broken.is_some());
+    // Who is done by the others' word has let them be done, too.
+    if is_broken && matches!(message, Message::Confirm) && !is_done {
+        return Ok(None);
+    }
+    let mut buffers = vec![HostBuffer::from_owner(head::write(key, &message))];
+    if let Message::Piece { data: spans, .. } = message {
+        let tensors = live.and_then(|live| live.tensors.as_ref());
+        let Some(tensors) = tensors.filter(|_| !is_broken) else {
+            return Ok(None);
+        };
+        let elements = match copy {
+            Some((of, these, elements)) if of == key && *these == spans => elements.clone(),
+            _ => {
+                let elements = tensors.copy(&spans)?;
+                *copy = Some((key.clone(), spans, elements.clone()));
+                elements
+            }
+        };
+        buffers.push(elements);
+    }
+    Ok(Some(Payload(buffers)))
+}
+
+/// Notes why a collective's memory could not be used; returns that once.
+fn note_broken(state: &mut State, key: Key, error: Error) -> Option<(Key, Error)> {
+    let live = state.live.get_mut(&key)?;
+    if live.broken.is_some() {
+        return None;
+    }
+    live.broken = Some(error.clone());
+    Some((key, error))
+}
+
+/// Takes out a collective that has ended.
+fn finish(state: &mut State, key: &Key, ended: Result<(), Error>, settled: &mut Settled) {
+    let Some(live) = state.live.remove(key) else {
+        return;
+    };
+    let own = live.broken.map_or(Ok(()), Err);
+    let result = ended.and(own).and_then(|()| {
+        let tensors = live.tensors.as_ref();
+        let tensors =
+            tensors.ok_or_else(|| Error::internal("a refused collective can't end well"))?;
+        Ok(Tensor::from(tensors.result()?.clone()))
+    });
+    settled.push((live.result, result));
+}
