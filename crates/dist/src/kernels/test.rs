@@ -72,9 +72,71 @@ struct Networks(Mutex<Option<Arc<dyn Listen>>>);
 fn network(host: &HostContext) -> Arc<dyn Listen> {
     let networks = host.shared(|_| Networks::default());
     let chosen = networks.0.lock().unwrap_or_else(PoisonError::into_inner);
+    #[cfg(target_os = "linux")]
+    if let (None, Some(network)) = (&*chosen, SocketNetwork::chosen()) {
+        return Arc::new(network);
+    }
     match &*chosen {
         Some(network) => network.clone(),
         None => Arc::new(WithinProcess(LocalNetwork::new())),
+    }
+}
+
+/// The variable that chooses the network of tests: `unix` or `tcp`.
+#[cfg(target_os = "linux")]
+const TEST_NETWORK: &str = "TFRT_DIST_TEST_NETWORK";
+
+/// Sockets of this machine as a network of tests.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketNetwork {
+    /// Unix sockets in the folder for temporary files.
+    Unix,
+    /// TCP on the loopback network.
+    Tcp,
+}
+
+#[cfg(target_os = "linux")]
+impl SocketNetwork {
+    /// Returns the network that the variable `TFRT_DIST_TEST_NETWORK` chooses.
+    fn chosen() -> Option<SocketNetwork> {
+        match std::env::var(TEST_NETWORK).ok()?.as_str() {
+            "unix" => Some(SocketNetwork::Unix),
+            "tcp" => Some(SocketNetwork::Tcp),
+            _ => None,
+        }
+    }
+
+    /// Returns an address at which nobody listens.
+    pub fn address(self) -> Address {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        static N_ADDRESSES: AtomicU64 = AtomicU64::new(0);
+        if self == SocketNetwork::Tcp {
+            let free = std::net::TcpListener::bind("127.0.0.1:0");
+            let free = free.and_then(|listener| listener.local_addr());
+            return Address::Tcp {
+                host: "127.0.0.1".to_owned(),
+                // A listener says why there is none.
+                port: free.map_or(1, |free| free.port()),
+            };
+        }
+        // Ordering: a count, which makes two addresses differ.
+        let number = N_ADDRESSES.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tfrt-dist-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        Address::Unix(path.to_string_lossy().into_owned())
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Listen for SocketNetwork {
+    fn address(&self, _: u16) -> Address {
+        SocketNetwork::address(*self)
+    }
+
+    fn listen(&self, host: &HostContext, address: &Address) -> Result<Arc<dyn Transport>, Error> {
+        use crate::transport::socket::SocketTransport;
+        Ok(Arc::new(SocketTransport::listen(host, address, None)?))
     }
 }
 
