@@ -499,9 +499,12 @@ impl Inner {
             });
             return;
         }
-        let peer = state.calls.get(&number).map(|call| call.peer);
-        let address = peer.and_then(|peer| state.peers.get(&peer));
-        let address = address.map(|peer| peer.address.to_string());
+        let call = state.calls.get(&number);
+        let peer = call.and_then(|call| state.peers.get(&call.peer));
+        let address = peer.map_or_else(String::new, |peer| peer.address.to_string());
+        let link = peer.and_then(|peer| peer.link.as_ref().ok());
+        let client = state.client.as_ref().zip(link);
+        let why = client.map_or_else(String::new, |(client, link)| client.why(*link));
         let call = state.calls.remove(&number);
         drop(state);
         let Some(call) = call else { return };
@@ -511,8 +514,8 @@ impl Inner {
             (true, true, _) => lost_after(task, call.asked.name()),
             (true, false, true) => lost(task),
             (true, false, false) => {
-                let (at, why) = (address.unwrap_or_default(), error.message());
-                let message = format!("nobody listens at {at}, where task {task} should ({why})");
+                let message =
+                    format!("nobody listens at {address}, where task {task} should: {why}");
                 Error::unavailable(message).with_task(task.clone())
             }
         };
