@@ -83,7 +83,7 @@ impl Writer {
 
 /// Bytes that are read.
 pub struct Reader<'b> {
-    /// What the bytes are, for messages.
+    /// A name of the bytes, for messages.
     what: &'static str,
     bytes: &'b [u8],
     at: usize,

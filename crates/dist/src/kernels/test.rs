@@ -69,17 +69,17 @@ pub fn set_test_network(host: &HostContext, network: Arc<dyn Listen>) {
 #[derive(Default)]
 struct Networks(Mutex<Option<Arc<dyn Listen>>>);
 
-fn network(host: &HostContext) -> Arc<dyn Listen> {
+fn network(host: &HostContext) -> Result<Arc<dyn Listen>, Error> {
     let networks = host.shared(|_| Networks::default());
     let chosen = networks.0.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(network) = &*chosen {
+        return Ok(network.clone());
+    }
     #[cfg(target_os = "linux")]
-    if let (None, Some(network)) = (&*chosen, SocketNetwork::chosen()) {
-        return Arc::new(network);
+    if let Some(network) = SocketNetwork::chosen()? {
+        return Ok(Arc::new(network));
     }
-    match &*chosen {
-        Some(network) => network.clone(),
-        None => Arc::new(WithinProcess(LocalNetwork::new())),
-    }
+    Ok(Arc::new(WithinProcess(LocalNetwork::new())))
 }
 
 /// The variable that chooses the network of tests: `unix` or `tcp`.
@@ -99,11 +99,16 @@ pub enum SocketNetwork {
 #[cfg(target_os = "linux")]
 impl SocketNetwork {
     /// Returns the network that the variable `TFRT_DIST_TEST_NETWORK` chooses.
-    fn chosen() -> Option<SocketNetwork> {
-        match std::env::var(TEST_NETWORK).ok()?.as_str() {
-            "unix" => Some(SocketNetwork::Unix),
-            "tcp" => Some(SocketNetwork::Tcp),
-            _ => None,
+    fn chosen() -> Result<Option<SocketNetwork>, Error> {
+        let Some(chosen) = std::env::var_os(TEST_NETWORK) else {
+            return Ok(None);
+        };
+        match chosen.to_str() {
+            Some("unix") => Ok(Some(SocketNetwork::Unix)),
+            Some("tcp") => Ok(Some(SocketNetwork::Tcp)),
+            _ => Err(Error::invalid_argument(format!(
+                "{TEST_NETWORK}: expected unix or tcp, found {chosen:?}"
+            ))),
         }
     }
 
@@ -166,7 +171,7 @@ fn create_configurations(
             "expected at most {MAX_TEST_TASKS} tasks of a test, found {n_tasks}"
         )));
     }
-    let network = network(execution.host());
+    let network = network(execution.host())?;
     let addresses = (0..n_tasks).map(|task| network.address(u16::try_from(task).unwrap_or(0)));
     let cluster = Cluster::of_job("worker", addresses.collect())?;
     let configs = cluster.tasks().map(|(task, _)| ContextConfig {
@@ -198,7 +203,7 @@ fn create_contexts(
         )));
     }
     let host = execution.host();
-    let network = network(host);
+    let network = network(host)?;
     let servers = configs.iter().map(|config| {
         let address = config.cluster.address(&config.task)?;
         Ok(Server::new(host, network.listen(host, address)?))

@@ -28,7 +28,7 @@ const VERSION: u8 = 1;
 /// The most bytes of the name of a kind of devices: each name is kept for the life of the process.
 const MAX_KIND_BYTES: usize = 64;
 
-/// What a client says to a server.
+/// A message of a client to a server.
 #[derive(Debug)]
 pub enum Said {
     /// It asks for something.
