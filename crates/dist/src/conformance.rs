@@ -656,8 +656,10 @@ fn restarts(bed: &Bed) {
     });
     let error = bed.call(execute("f"), Bounds::default()).unwrap_err();
     let (code, message) = (error.code(), error.message());
+    // One that was on its way when the process ended may have run there.
+    let may_have_run = code == ErrorCode::Unknown && message.ends_with("may have run");
     assert!(
-        code == ErrorCode::Unavailable || message.starts_with("stale incarnation"),
+        code == ErrorCode::Unavailable || message.starts_with("stale incarnation") || may_have_run,
         "{error:?}"
     );
     assert_eq!(*n_runs.lock().unwrap_or_else(PoisonError::into_inner), 0);

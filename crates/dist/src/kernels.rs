@@ -16,6 +16,8 @@ mod tasks;
 mod test;
 mod values;
 
+#[cfg(target_os = "linux")]
+pub use test::SocketNetwork;
 pub use test::{Listen, set_test_network};
 
 /// Adds the kernels.

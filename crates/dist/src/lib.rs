@@ -19,6 +19,7 @@
 //!
 //! A task is named `/job:worker/task:1`: [`task`].
 
+mod bytes;
 pub mod cluster;
 pub mod collective;
 pub mod conformance;

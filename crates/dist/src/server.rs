@@ -303,6 +303,8 @@ impl Inner {
         for (id, live) in contexts {
             live.context.end(&closed(id));
         }
+        // Callers of what waits hear that the task is lost, not that somebody has dropped their promises.
+        self.transport.close();
         let gate = std::mem::take(&mut *self.gate());
         // Dropped without the lock: promises in it run what waits.
         drop(gate);
@@ -310,7 +312,6 @@ impl Inner {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .end();
-        self.transport.close();
     }
 
     /// Drops the contexts that nobody has used for their time, again and again.

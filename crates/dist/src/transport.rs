@@ -3,7 +3,7 @@
 //! A transport belongs to one task. It listens at an address, knows peers by the [`TaskHandle`]s that it was
 //! [introduced](Transport::introduce) to them by, and hands what arrives to a [`Handler`]. Neither sockets nor encodings
 //! show here. [`conformance::suite`](crate::conformance::suite) tries what is promised; [`local`] is the transport
-//! within a process.
+//! within a process, `socket` that over Unix and TCP sockets.
 //!
 //! # Promises
 //!
@@ -32,6 +32,8 @@ use crate::message::{Key, Payload, Reply, Request};
 
 pub mod local;
 pub mod once;
+#[cfg(target_os = "linux")]
+pub mod socket;
 
 /// A carrier of messages between one task and others.
 pub trait Transport: Send + Sync + 'static {

@@ -182,6 +182,11 @@ impl Endpoint {
         &self.links[peer.0].why
     }
 
+    /// Returns the incarnation of a peer that was met last.
+    pub fn incarnation(&self, peer: PeerId) -> Option<u128> {
+        self.links[peer.0].incarnation
+    }
+
     /// Returns the bounds.
     pub fn limits(&self) -> &Limits {
         &self.config.limits

@@ -164,6 +164,11 @@ impl Sockets {
         self.shared.lock().endpoint.why(peer).to_owned()
     }
 
+    /// Returns the incarnation of a peer that was met last.
+    pub fn incarnation(&self, peer: PeerId) -> Option<u128> {
+        self.shared.lock().endpoint.incarnation(peer)
+    }
+
     /// Returns how long the last sign of life took to a peer and back.
     pub fn round_trip(&self, peer: PeerId) -> Option<Duration> {
         self.shared.lock().endpoint.round_trip(peer)

@@ -20,7 +20,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("capi", &["async", "host", "tensor", "corert"]),
     ("gpu", &["host", "ops", "tensor"]),
     ("wire", &["async"]),
-    ("dist", &["async", "host", "tensor", "corert"]),
+    ("dist", &["async", "host", "tensor", "corert", "wire"]),
     ("run", &["async", "bef", "host", "kernels"]),
     ("oracle", &["ir"]),
     ("lsp", &["ir"]),

@@ -16,48 +16,16 @@
 //! | task | job text, number u32 |
 //! | error | code u8, message text, whether there is a task u8, task |
 
-use tfrt_async::{ClusterTask, Error, ErrorCode};
+use tfrt_async::Error;
 use tfrt_tensor::DType;
 
 use super::{Announcement, Function, Key, Message, Operation, Order, Piece};
+use crate::bytes::{Reader, Writer};
 
 const VERSION: u8 = 1;
 /// The most bytes of a head.
 pub const MAX_HEAD_BYTES: usize = 1 << 20;
-/// The most bytes of the message of an error; what is longer is cut.
-const MAX_MESSAGE_BYTES: usize = 4096;
 
-/// The codes of errors, in the order of their numbers.
-const CODES: [ErrorCode; 28] = [
-    ErrorCode::Ok,
-    ErrorCode::Cancelled,
-    ErrorCode::Unknown,
-    ErrorCode::InvalidArgument,
-    ErrorCode::DeadlineExceeded,
-    ErrorCode::NotFound,
-    ErrorCode::AlreadyExists,
-    ErrorCode::PermissionDenied,
-    ErrorCode::ResourceExhausted,
-    ErrorCode::FailedPrecondition,
-    ErrorCode::Aborted,
-    ErrorCode::OutOfRange,
-    ErrorCode::Unimplemented,
-    ErrorCode::Internal,
-    ErrorCode::Unavailable,
-    ErrorCode::DataLoss,
-    ErrorCode::Unauthenticated,
-    ErrorCode::RpcCancelled,
-    ErrorCode::RpcDeadlineExceeded,
-    ErrorCode::RpcUnavailable,
-    ErrorCode::RpcUnknown,
-    ErrorCode::DeviceNotFound,
-    ErrorCode::TaskNotFound,
-    ErrorCode::RemoteFunctionAlreadyExists,
-    ErrorCode::MalformattedMlirFile,
-    ErrorCode::CompilationFailed,
-    ErrorCode::InvalidDistributedContextId,
-    ErrorCode::DistributedContextAlreadyExists,
-];
 const FUNCTIONS: [Function; 4] = [Function::Sum, Function::Min, Function::Max, Function::Mean];
 const ORDERS: [Order; 2] = [Order::Tree, Order::Ring];
 
@@ -115,7 +83,7 @@ pub fn read<D>(head: &[u8], elements: impl FnOnce() -> D) -> Result<(Key, Messag
             "the head of a collective's message: expected at most {MAX_HEAD_BYTES} bytes, found {len}"
         )));
     }
-    let mut reader = Reader { bytes: head, at: 0 };
+    let mut reader = Reader::new("the head of a collective's message", head);
     let version = reader.u8()?;
     if version != VERSION {
         return Err(reader.wrong(&format!("version {VERSION}, found {version}")));
@@ -159,56 +127,11 @@ pub fn read<D>(head: &[u8], elements: impl FnOnce() -> D) -> Result<(Key, Messag
         5 => Message::Completed,
         other => return Err(reader.wrong(&format!("a kind of message below 6, found {other}"))),
     };
-    match reader.at == head.len() {
-        true => Ok((key, message)),
-        false => Err(reader.wrong("the end")),
-    }
+    reader.end()?;
+    Ok((key, message))
 }
 
-/// A head that is written.
-struct Writer(Vec<u8>);
-
 impl Writer {
-    fn u8(&mut self, value: u8) {
-        self.0.push(value);
-    }
-
-    fn u32(&mut self, value: u32) {
-        self.0.extend(value.to_le_bytes());
-    }
-
-    fn u64(&mut self, value: u64) {
-        self.0.extend(value.to_le_bytes());
-    }
-
-    fn len(&mut self, len: usize) {
-        self.u32(u32::try_from(len).unwrap_or(u32::MAX));
-    }
-
-    fn text(&mut self, text: &str) {
-        self.len(text.len());
-        self.0.extend(text.as_bytes());
-    }
-
-    fn task(&mut self, task: &ClusterTask) {
-        self.text(&task.job);
-        self.u32(task.task);
-    }
-
-    fn error(&mut self, error: &Error) {
-        self.u8(error.code() as u8);
-        let message = error.message();
-        let mut len = message.len().min(MAX_MESSAGE_BYTES);
-        while !message.is_char_boundary(len) {
-            len -= 1;
-        }
-        self.text(&message[..len]);
-        self.u8(error.task().is_some().into());
-        if let Some(task) = error.task() {
-            self.task(task);
-        }
-    }
-
     fn announcement(&mut self, announcement: &Announcement) {
         self.u32(announcement.n_members);
         self.u64(announcement.members);
@@ -248,111 +171,7 @@ fn number_of<T: PartialEq>(table: &[T], entry: &T) -> u8 {
     number.expect("the table has all entries")
 }
 
-/// A head that is read.
-struct Reader<'b> {
-    bytes: &'b [u8],
-    at: usize,
-}
-
-impl<'b> Reader<'b> {
-    #[cold]
-    fn wrong(&self, expected: &str) -> Error {
-        let at = self.at;
-        Error::invalid_argument(format!(
-            "the head of a collective's message, byte {at}: expected {expected}"
-        ))
-    }
-
-    fn take(&mut self, len: usize) -> Result<&'b [u8], Error> {
-        let end = self.at.checked_add(len);
-        let taken = end.and_then(|end| self.bytes.get(self.at..end));
-        let taken = taken.ok_or_else(|| {
-            let n_left = self.bytes.len() - self.at;
-            self.wrong(&format!("{len} bytes, found {n_left}"))
-        })?;
-        self.at += len;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
-        let bytes = self.take(N)?;
-        Ok(bytes.try_into().expect("as many bytes were taken"))
-    }
-
-    fn u8(&mut self) -> Result<u8, Error> {
-        self.array().map(|[byte]| byte)
-    }
-
-    fn u32(&mut self) -> Result<u32, Error> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Result<u64, Error> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    fn usize(&mut self) -> Result<usize, Error> {
-        let number = self.u64()?;
-        usize::try_from(number)
-            .map_err(|_| self.wrong(&format!("a size of this machine, found {number}")))
-    }
-
-    /// Reads a number of things that have so many bytes each or more.
-    fn count(&mut self, min_bytes_each: usize) -> Result<usize, Error> {
-        let count = self.u32()? as usize;
-        let n_left = self.bytes.len() - self.at;
-        match count <= n_left / min_bytes_each {
-            true => Ok(count),
-            false => Err(self.wrong(&format!("at most {n_left} bytes of things, found {count}"))),
-        }
-    }
-
-    fn flag(&mut self) -> Result<bool, Error> {
-        match self.u8()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            other => Err(self.wrong(&format!("0 or 1, found {other}"))),
-        }
-    }
-
-    fn entry<T: Copy>(&mut self, table: &[T]) -> Result<T, Error> {
-        let number = self.u8()?;
-        let entry = table.get(usize::from(number)).copied();
-        let len = table.len();
-        entry.ok_or_else(|| self.wrong(&format!("a number below {len}, found {number}")))
-    }
-
-    fn text(&mut self) -> Result<&'b str, Error> {
-        let len = self.count(1)?;
-        let bytes = self.take(len)?;
-        std::str::from_utf8(bytes).map_err(|_| self.wrong("a text in UTF-8 before"))
-    }
-
-    fn task(&mut self) -> Result<ClusterTask, Error> {
-        let job = self.text()?.to_owned();
-        let task = self.u32()?;
-        Ok(ClusterTask { job, task })
-    }
-
-    fn error(&mut self) -> Result<Error, Error> {
-        let code = self.entry(&CODES)?;
-        if code == ErrorCode::Ok {
-            return Err(self.wrong("the code of an error before"));
-        }
-        let message = self.text()?;
-        if message.len() > MAX_MESSAGE_BYTES {
-            let len = message.len();
-            return Err(self.wrong(&format!(
-                "a message of at most {MAX_MESSAGE_BYTES} bytes before, found {len}"
-            )));
-        }
-        let error = Error::new(code, message);
-        match self.flag()? {
-            true => Ok(error.with_task(self.task()?)),
-            false => Ok(error),
-        }
-    }
-
+impl Reader<'_> {
     fn announcement(&mut self) -> Result<Announcement, Error> {
         let (n_members, members) = (self.u32()?, self.u64()?);
         let operation = match self.u8()? {
@@ -382,17 +201,5 @@ impl<'b> Reader<'b> {
             dtype,
             extents,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codes_of_errors_have_their_numbers() {
-        for (number, code) in CODES.into_iter().enumerate() {
-            assert_eq!(usize::from(code as u8), number, "{code}");
-        }
     }
 }

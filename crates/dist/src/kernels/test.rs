@@ -69,12 +69,79 @@ pub fn set_test_network(host: &HostContext, network: Arc<dyn Listen>) {
 #[derive(Default)]
 struct Networks(Mutex<Option<Arc<dyn Listen>>>);
 
-fn network(host: &HostContext) -> Arc<dyn Listen> {
+fn network(host: &HostContext) -> Result<Arc<dyn Listen>, Error> {
     let networks = host.shared(|_| Networks::default());
     let chosen = networks.0.lock().unwrap_or_else(PoisonError::into_inner);
-    match &*chosen {
-        Some(network) => network.clone(),
-        None => Arc::new(WithinProcess(LocalNetwork::new())),
+    if let Some(network) = &*chosen {
+        return Ok(network.clone());
+    }
+    #[cfg(target_os = "linux")]
+    if let Some(network) = SocketNetwork::chosen()? {
+        return Ok(Arc::new(network));
+    }
+    Ok(Arc::new(WithinProcess(LocalNetwork::new())))
+}
+
+/// The variable that chooses the network of tests: `unix` or `tcp`.
+#[cfg(target_os = "linux")]
+const TEST_NETWORK: &str = "TFRT_DIST_TEST_NETWORK";
+
+/// Sockets of this machine as a network of tests.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketNetwork {
+    /// Unix sockets in the folder for temporary files.
+    Unix,
+    /// TCP on the loopback network.
+    Tcp,
+}
+
+#[cfg(target_os = "linux")]
+impl SocketNetwork {
+    /// Returns the network that the variable `TFRT_DIST_TEST_NETWORK` chooses.
+    fn chosen() -> Result<Option<SocketNetwork>, Error> {
+        let Some(chosen) = std::env::var_os(TEST_NETWORK) else {
+            return Ok(None);
+        };
+        match chosen.to_str() {
+            Some("unix") => Ok(Some(SocketNetwork::Unix)),
+            Some("tcp") => Ok(Some(SocketNetwork::Tcp)),
+            _ => Err(Error::invalid_argument(format!(
+                "{TEST_NETWORK}: expected unix or tcp, found {chosen:?}"
+            ))),
+        }
+    }
+
+    /// Returns an address at which nobody listens.
+    pub fn address(self) -> Address {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        static N_ADDRESSES: AtomicU64 = AtomicU64::new(0);
+        if self == SocketNetwork::Tcp {
+            let free = std::net::TcpListener::bind("127.0.0.1:0");
+            let free = free.and_then(|listener| listener.local_addr());
+            return Address::Tcp {
+                host: "127.0.0.1".to_owned(),
+                // A listener says why there is none.
+                port: free.map_or(1, |free| free.port()),
+            };
+        }
+        // Ordering: a count, which makes two addresses differ.
+        let number = N_ADDRESSES.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tfrt-dist-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        Address::Unix(path.to_string_lossy().into_owned())
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Listen for SocketNetwork {
+    fn address(&self, _: u16) -> Address {
+        SocketNetwork::address(*self)
+    }
+
+    fn listen(&self, host: &HostContext, address: &Address) -> Result<Arc<dyn Transport>, Error> {
+        use crate::transport::socket::SocketTransport;
+        Ok(Arc::new(SocketTransport::listen(host, address, None)?))
     }
 }
 
@@ -104,7 +171,7 @@ fn create_configurations(
             "expected at most {MAX_TEST_TASKS} tasks of a test, found {n_tasks}"
         )));
     }
-    let network = network(execution.host());
+    let network = network(execution.host())?;
     let addresses = (0..n_tasks).map(|task| network.address(u16::try_from(task).unwrap_or(0)));
     let cluster = Cluster::of_job("worker", addresses.collect())?;
     let configs = cluster.tasks().map(|(task, _)| ContextConfig {
@@ -136,7 +203,7 @@ fn create_contexts(
         )));
     }
     let host = execution.host();
-    let network = network(host);
+    let network = network(host)?;
     let servers = configs.iter().map(|config| {
         let address = config.cluster.address(&config.task)?;
         Ok(Server::new(host, network.listen(host, address)?))

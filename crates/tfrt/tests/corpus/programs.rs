@@ -55,6 +55,8 @@ enum Way {
     /// By the evaluator that shares no code with the runtime.
     Reference,
     CompiledBytes,
+    /// With tasks on sockets of this kind, in one process: `unix` or `tcp`.
+    OnSockets(&'static str),
 }
 
 impl Way {
@@ -65,6 +67,7 @@ impl Way {
             Way::OneThread => "one thread",
             Way::Reference => "reference",
             Way::CompiledBytes => "compiled bytes",
+            Way::OnSockets(kind) => kind,
         }
     }
 }
@@ -156,6 +159,9 @@ impl Case {
             false => vec![Way::ManyThreads, Way::OneThread],
         };
         ways.push(Way::CompiledBytes);
+        if cfg!(target_os = "linux") && self.path.starts_with("tests/execute/dist") {
+            ways.extend(["unix", "tcp"].map(Way::OnSockets));
+        }
         if self.flags.len() == 1
             || self.flags[1..]
                 .iter()
@@ -194,7 +200,8 @@ impl Case {
 
     fn run(&self, way: Way) -> Result<(), Failed> {
         let outcome = self.outcome(way)?;
-        let exact = way == Way::AsWritten || way == Way::OneThread || self.is_ordered();
+        let exact =
+            matches!(way, Way::AsWritten | Way::OneThread | Way::OnSockets(_)) || self.is_ordered();
         if outcome.status != self.exit {
             return Err(self.failed(
                 &outcome,
@@ -235,6 +242,18 @@ impl Case {
             Way::AsWritten => self.tfrt(&[], file),
             Way::ManyThreads => self.tfrt(&["--queue", "multi:4"], file),
             Way::OneThread => self.tfrt(&["--queue", "single"], file),
+            Way::OnSockets(kind) => {
+                let queue = ["--queue", "single"];
+                let more: &[&str] = match self.has_flag("--queue") {
+                    true => &[],
+                    false => &queue,
+                };
+                let line = self.line(more, file);
+                let outcome = tfrt_in(&line, &[("TFRT_DIST_TEST_NETWORK", kind)])?;
+                // Errors of several requests are reported as they come.
+                let stderr = None;
+                Ok(Outcome { stderr, ..outcome })
+            }
             Way::Reference => self.reference(),
             Way::CompiledBytes => {
                 let name = file.replace(['/', '.'], "_");
@@ -255,10 +274,14 @@ impl Case {
     }
 
     fn tfrt(&self, more: &[&str], file: &str) -> Result<Outcome, Failed> {
+        tfrt(&self.line(more, file))
+    }
+
+    fn line<'l>(&'l self, more: &[&'l str], file: &'l str) -> Vec<&'l str> {
         let mut line: Vec<&str> = self.flags.iter().map(String::as_str).collect();
         line.extend(more);
         line.push(file);
-        tfrt(&line)
+        line
     }
 
     fn reference(&self) -> Result<Outcome, Failed> {
@@ -288,8 +311,14 @@ impl Case {
 
 /// Runs the command at the root.
 fn tfrt(line: &[&str]) -> Result<Outcome, Failed> {
+    tfrt_in(line, &[])
+}
+
+/// Runs the command at the root with variables.
+fn tfrt_in(line: &[&str], variables: &[(&str, &str)]) -> Result<Outcome, Failed> {
     let output = Command::new(env!("CARGO_BIN_EXE_tfrt"))
         .args(line)
+        .envs(variables.iter().copied())
         .current_dir(root())
         .output()
         .map_err(|error| format!("the command does not start: {error}"))?;

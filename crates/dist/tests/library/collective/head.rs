@@ -103,7 +103,7 @@ fn bytes_that_are_no_head_are_refused() {
             read(&longer, || 5)
                 .unwrap_err()
                 .message()
-                .ends_with("expected the end")
+                .ends_with("expected the end, found 1 bytes")
         );
         // A flipped bit is refused, or makes another message that is written so.
         for bit in 0..head.len() * 8 {

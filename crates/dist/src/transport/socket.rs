@@ -1,0 +1,464 @@
+//! [`SocketTransport`]: tasks in processes of their own, which talk over Unix and TCP sockets.
+//!
+//! A transport has two endpoints of [`tfrt_wire`]: one listens at the task's address and answers, one dials its peers and
+//! asks. So of two tasks that ask each other each dials once, and a task can ask itself. Endpoints are named by the
+//! address, as all tasks write it: `unix:/run/w1`, and `client of unix:/run/w1`.
+//!
+//! Requests run at most once by the sessions of `tfrt_wire`; one that can't have run is tried again here as often as its
+//! caller says. A value is a request that names its buffers: those of more than 4 KiB come by streams of their own,
+//! straight into the memory that they stay in. Values for one key are handed over in the order of their requests.
+//! What a caller has given up is a request, too, so that it comes behind what it cancels.
+//!
+//! Of a peer that is silent all that waits goes on waiting for the lease (10 s), in which it is
+//! [`Suspect`](Phase::Suspect); then it is lost.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::net::ToSocketAddrs;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use tfrt_async::queue::TimerHandle;
+use tfrt_async::{AsyncValue, Chain, ClusterTask, Error, Promise};
+use tfrt_host::HostContext;
+use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer, OwnedReading};
+use tfrt_wire::endpoint::{Admission, Config, PeerId};
+use tfrt_wire::event::{self, CallId, Event};
+use tfrt_wire::limits::Limits;
+use tfrt_wire::message::Open;
+use tfrt_wire::payload::Landing;
+use tfrt_wire::proof::Secret;
+use tfrt_wire::socket::{self, Sockets};
+
+use super::{Bounds, Caller, Cancel, CancelHook, Handler, PeerState, Phase, Transport};
+use crate::cluster::Address;
+use crate::ids::{Incarnation, TaskHandle};
+use crate::message::{Key, Payload, Reply, Request};
+
+mod client;
+mod codec;
+mod server;
+
+/// The time for which a call waits for a task that does not listen yet, whatever its retries.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The time between two tries after that.
+const RETRY_AFTER: Duration = Duration::from_millis(50);
+/// The longest time between two attempts to dial.
+const MAX_REDIAL: Duration = Duration::from_millis(200);
+/// The most bytes of a buffer that rides in a request.
+const INLINE_BYTES: usize = 4 << 10;
+/// The codec of buffers that come by streams.
+const CODEC: &str = "bytes";
+/// The text before the address in the name of an endpoint that asks.
+const CLIENT: &str = "client of ";
+
+/// A transport over sockets. Dropping it closes it.
+pub struct SocketTransport {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    caller: Caller,
+    host: HostContext,
+    state: Mutex<State>,
+    inbox: Mutex<Inbox>,
+}
+
+/// Everything that is locked together. While it is locked, sockets may be used, and nothing of others is called.
+#[derive(Default)]
+struct State {
+    /// The endpoint that asks; none once it is closed.
+    client: Option<Sockets>,
+    /// The endpoint that answers.
+    server: Option<Sockets>,
+    handler: Option<Arc<dyn Handler>>,
+    is_closed: bool,
+
+    peers: HashMap<TaskHandle, Peer>,
+    links: HashMap<PeerId, Link>,
+    n_calls: u64,
+    calls: HashMap<u64, PendingCall>,
+    /// The calls of requests by their names in `client`.
+    requests: HashMap<(PeerId, u64), u64>,
+    /// The calls of streams.
+    streams: HashMap<(PeerId, u64), u64>,
+
+    callers: HashMap<PeerId, Caller>,
+    running: HashMap<(PeerId, u64), (CallId, Cancel)>,
+    incoming: BTreeMap<(PeerId, u64), Incoming>,
+}
+
+/// A peer as it was introduced.
+struct Peer {
+    task: ClusterTask,
+    address: Address,
+    /// Where it is dialled, or why it can't be.
+    link: Result<PeerId, Error>,
+    incarnation: Option<Incarnation>,
+    phase: Phase,
+}
+
+/// An address that is dialled.
+struct Link {
+    address: Address,
+    incarnation: Option<Incarnation>,
+}
+
+struct PendingCall {
+    promise: Promise<Reply>,
+    peer: TaskHandle,
+    task: ClusterTask,
+    asked: Asked,
+    deadline: Option<Instant>,
+    patient_until: Instant,
+    retries: u32,
+    was_sent: bool,
+    timer: Option<TimerHandle>,
+    hook: Option<CancelHook>,
+}
+
+#[derive(Clone)]
+enum Asked {
+    Call(Request),
+    Value(Key, Payload),
+}
+
+/// A value that is being received.
+struct Incoming {
+    call: CallId,
+    key: Key,
+    /// Those that are there, and the lengths of those that are to come.
+    buffers: Vec<Result<HostBuffer, u64>>,
+}
+
+type Outcome = Result<Reply, Error>;
+
+/// Work that arrives, in order.
+#[derive(Default)]
+struct Inbox {
+    works: VecDeque<Work>,
+    /// Whether a task is emptying it.
+    is_emptied: bool,
+}
+
+enum Work {
+    Call {
+        from: Caller,
+        ticket: Ticket,
+        request: Box<Request>,
+        bounds: Bounds,
+    },
+    Value {
+        from: Caller,
+        ticket: Ticket,
+        key: Key,
+        payload: Payload,
+    },
+    Cancel(Cancel, Error),
+}
+
+/// The names by which a request is answered.
+#[derive(Clone, Copy, Debug)]
+struct Ticket {
+    peer: PeerId,
+    number: u64,
+    call: CallId,
+}
+
+impl SocketTransport {
+    /// Listens at an address, by which others know the task: of two that mean the same place, they use this one. With 0 as
+    /// port it listens at a free one. Without a secret that all tasks share only this machine is let in.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the address means no place, `PermissionDenied` if others than this machine could reach it and
+    /// there is no secret, `Unavailable` if the system refuses it.
+    pub fn listen(
+        host: &HostContext,
+        address: &Address,
+        secret: Option<Secret>,
+    ) -> Result<SocketTransport, Error> {
+        let place = place(address)?;
+        let address = match (address, &place) {
+            (Address::Tcp { host, port: 0 }, socket::Address::Tcp(at)) => {
+                // The port that is free now: the name of the endpoint has it.
+                let free = std::net::TcpListener::bind(at).and_then(|found| found.local_addr());
+                let free = free.map_err(|error| {
+                    Error::unavailable(format!("can't listen at {address}: {error}"))
+                })?;
+                Address::Tcp {
+                    host: host.clone(),
+                    port: free.port(),
+                }
+            }
+            _ => address.clone(),
+        };
+        let place = self::place(&address)?;
+        let incarnation = Incarnation(socket::new_incarnation()?);
+        let config = |name: String, limits: Limits| Config {
+            name,
+            incarnation: incarnation.0,
+            secret: secret.clone(),
+            accepts_unknown: true,
+            limits,
+        };
+        let limits = Limits {
+            join_timeout: PATIENCE,
+            max_redial: MAX_REDIAL,
+            max_message_bytes: 64 << 20,
+            max_unacknowledged_bytes: 128 << 20,
+            max_requests: 1 << 16,
+            ..Limits::default()
+        };
+        let inner = Arc::new(Inner {
+            caller: Caller {
+                address: address.clone(),
+                incarnation,
+            },
+            host: host.clone(),
+            state: Mutex::default(),
+            inbox: Mutex::default(),
+        });
+        let admission = Arc::new(Memory(host.clone()));
+        let transport = SocketTransport { inner };
+        let weak = Arc::downgrade(&transport.inner);
+        let client = Sockets::start(
+            config(format!("{CLIENT}{address}"), limits.clone()),
+            admission.clone(),
+            Arc::new(on_events(weak.clone(), Inner::told_as_client)),
+        )?;
+        let server = Sockets::start(
+            config(address.to_string(), limits),
+            admission,
+            Arc::new(on_events(weak, Inner::told_as_server)),
+        )?;
+        let mut state = transport.inner.lock();
+        state.client = Some(client);
+        let server = state.server.insert(server);
+        let listens = server.listen(&place);
+        drop(state);
+        listens?;
+        Ok(transport)
+    }
+}
+
+/// Returns what hands events to a transport, if it is still there.
+fn on_events(
+    inner: Weak<Inner>,
+    tell: fn(&Arc<Inner>, PeerId, Event),
+) -> impl Fn(PeerId, Event) + Send + Sync {
+    move |peer, event| {
+        if let Some(inner) = inner.upgrade() {
+            tell(&inner, peer, event);
+        }
+    }
+}
+
+/// Returns where an address is.
+fn place(address: &Address) -> Result<socket::Address, Error> {
+    let (host, port) = match address {
+        Address::Unix(path) => return Ok(socket::Address::Unix(path.into())),
+        Address::Tcp { host, port } => (host, *port),
+    };
+    let bare = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let found = (bare.unwrap_or(host), port).to_socket_addrs();
+    let found = found.map(|mut all| all.next());
+    match found {
+        Ok(Some(at)) => Ok(socket::Address::Tcp(at)),
+        Ok(None) => Err(Error::invalid_argument(format!(
+            "expected a host with an address, found {address}, which has none"
+        ))),
+        Err(error) => Err(Error::invalid_argument(format!(
+            "expected a host with an address, found {address}: {error}"
+        ))),
+    }
+}
+
+/// Memory for buffers that come by streams: the host's.
+struct Memory(HostContext);
+
+impl Admission for Memory {
+    fn admit(&self, _: &str, _: u64, open: &Open) -> Result<Box<dyn Landing>, Error> {
+        if open.codec != CODEC {
+            let found = open.codec.escape_debug();
+            let message = format!("expected the codec '{CODEC}', found '{found}'");
+            return Err(Error::invalid_argument(message));
+        }
+        let len = usize::try_from(open.total_bytes).ok();
+        let allocator = self.0.allocator();
+        let buffer = len.and_then(|len| HostBuffer::unspecified(allocator, len, BUFFER_ALIGNMENT));
+        let buffer = buffer.ok_or_else(|| {
+            let len = open.total_bytes;
+            Error::resource_exhausted(format!("there is no memory for a buffer of {len} bytes"))
+        })?;
+        Ok(Box::new(Landed(buffer)))
+    }
+}
+
+struct Landed(HostBuffer);
+
+impl Landing for Landed {
+    fn bytes(&mut self) -> &mut [u8] {
+        self.0.as_bytes_mut().unwrap_or_default()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any + Send> {
+        self
+    }
+}
+
+/// A buffer that is sent from where it is.
+struct Sent(OwnedReading);
+
+impl AsRef<[u8]> for Sent {
+    fn as_ref(&self) -> &[u8] {
+        self.0.deref()
+    }
+}
+
+impl Asked {
+    fn name(&self) -> &'static str {
+        match self {
+            Asked::Call(request) => request.name(),
+            Asked::Value(..) => "SendData",
+        }
+    }
+
+    fn may_matter(&self) -> bool {
+        match self {
+            Asked::Call(request) => !request.is_idempotent(),
+            Asked::Value(..) => true,
+        }
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn close(&self) {
+        let mut state = self.lock();
+        if std::mem::replace(&mut state.is_closed, true) {
+            return;
+        }
+        let sockets = (state.server.take(), state.client.take());
+        let handler = state.handler.take();
+        let calls = std::mem::take(&mut state.calls);
+        let running = std::mem::take(&mut state.running);
+        state.incoming.clear();
+        drop(state);
+        let works = std::mem::take(&mut self.inbox().works);
+        drop((handler, works));
+        // It waits for their threads, which lock the state.
+        drop(sockets);
+        for call in calls.into_values() {
+            call.end(Err(Error::cancelled("this task has ended")));
+        }
+        for (_, cancel) in running.into_values() {
+            cancel.cancel(Error::cancelled("this task has ended"));
+        }
+    }
+}
+
+impl Transport for SocketTransport {
+    fn address(&self) -> &Address {
+        &self.inner.caller.address
+    }
+
+    fn incarnation(&self) -> Incarnation {
+        self.inner.caller.incarnation
+    }
+
+    fn introduce(&self, peer: TaskHandle, task: &ClusterTask, address: &Address) {
+        // It may ask others, so it is asked before the state is locked.
+        let place = place(address);
+        let mut state = self.inner.lock();
+        let link = place.and_then(|place| state.dial(address, place));
+        let client = state.client.as_ref().zip(link.as_ref().ok());
+        let met = client.filter(|(client, link)| {
+            let found = client.state(**link);
+            matches!(found, event::PeerState::Live | event::PeerState::Suspect)
+        });
+        let incarnation = met.and_then(|(client, link)| client.incarnation(*link));
+        let known = Peer {
+            task: task.clone(),
+            address: address.clone(),
+            link,
+            incarnation: incarnation.map(Incarnation),
+            phase: Phase::Unknown,
+        };
+        state.peers.insert(peer, known);
+    }
+
+    fn forget(&self, peer: TaskHandle) {
+        let mut state = self.inner.lock();
+        state.peers.remove(&peer);
+        let calls = state.take_calls_to(peer);
+        drop(state);
+        for call in calls {
+            call.end(Err(Error::cancelled("the task was forgotten")));
+        }
+    }
+
+    fn call(&self, peer: TaskHandle, request: Request, bounds: Bounds) -> AsyncValue<Reply> {
+        self.inner.ask(peer, Asked::Call(request), bounds)
+    }
+
+    fn send(
+        &self,
+        peer: TaskHandle,
+        key: Key,
+        value: Payload,
+        bounds: Bounds,
+    ) -> AsyncValue<Chain> {
+        let reply = self.inner.ask(peer, Asked::Value(key, value), bounds);
+        reply.map(|_| Chain)
+    }
+
+    fn serve(&self, handler: Arc<dyn Handler>) {
+        self.inner.lock().handler = Some(handler);
+        self.inner.begin_to_empty();
+    }
+
+    fn peers(&self) -> Vec<PeerState> {
+        let state = self.inner.lock();
+        let peers = state.peers.iter().map(|(handle, peer)| {
+            let link = state.client.as_ref().zip(peer.link.as_ref().ok());
+            let is_live =
+                link.is_some_and(|(client, link)| client.state(*link) == event::PeerState::Live);
+            PeerState {
+                handle: *handle,
+                task: peer.task.clone(),
+                address: peer.address.clone(),
+                incarnation: peer.incarnation,
+                phase: match peer.phase {
+                    Phase::Live if !is_live => Phase::Suspect,
+                    phase => phase,
+                },
+            }
+        });
+        peers.collect()
+    }
+
+    fn close(&self) {
+        self.inner.close();
+    }
+}
+
+impl Drop for SocketTransport {
+    fn drop(&mut self) {
+        self.inner.close();
+    }
+}
+
+impl fmt::Debug for SocketTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SocketTransport({})", self.address())
+    }
+}

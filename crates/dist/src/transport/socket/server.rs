@@ -1,0 +1,334 @@
+//! The side that answers: requests and values on their way to the handler, and what it says.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tfrt_async::Error;
+use tfrt_async::queue::Task;
+use tfrt_host::memory::HostBuffer;
+use tfrt_wire::endpoint::{PeerId, bytes};
+use tfrt_wire::event::{self, CallId, Event};
+
+use super::codec::{self, Part, Said};
+use super::{CLIENT, Incoming, Inner, Landed, Outcome, Peer, Ticket, Work};
+use crate::cluster::Address;
+use crate::ids::Incarnation;
+use crate::message::{Payload, Reply};
+use crate::transport::{Bounds, Caller, Cancel, Handler};
+
+impl Inner {
+    /// Hears what has happened where this task is asked.
+    pub(super) fn told_as_server(self: &Arc<Self>, peer: PeerId, event: Event) {
+        match event {
+            Event::State(event::PeerState::Live) => {
+                let mut state = self.lock();
+                let Some(server) = &state.server else { return };
+                let (name, incarnation) = (server.name(peer), server.incarnation(peer));
+                let address = name.strip_prefix(CLIENT).map(Address::parse);
+                if let (Some(Ok(address)), Some(incarnation)) = (address, incarnation) {
+                    let incarnation = Incarnation(incarnation);
+                    let caller = Caller {
+                        address,
+                        incarnation,
+                    };
+                    state.callers.insert(peer, caller);
+                }
+            }
+            Event::Request { call, body, .. } => {
+                if let Err(error) = self.asked(peer, call, &body) {
+                    self.reply(peer, call, &Err(error));
+                }
+            }
+            Event::Value { key, value, .. } => {
+                let value = value.into_any().downcast::<Landed>();
+                if let (Some((number, index)), Ok(value)) = (read_stream_key(&key), value) {
+                    self.landed(peer, number, index, value.0);
+                }
+            }
+            Event::ValueFailed { key, error, .. } => {
+                let number = read_stream_key(&key).map(|(number, _)| number);
+                let gone = number.and_then(|number| self.lock().incoming.remove(&(peer, number)));
+                if let Some(gone) = gone {
+                    self.reply(peer, gone.call, &Err(error));
+                    self.hand_over(peer);
+                }
+            }
+            Event::Ended(_) => self.caller_is_lost(peer),
+            _ => (),
+        }
+    }
+
+    fn caller_is_lost(self: &Arc<Self>, peer: PeerId) {
+        let mut state = self.lock();
+        state.incoming.retain(|(from, _), _| *from != peer);
+        let mut stopped = Vec::new();
+        state.running.retain(|(from, _), (_, cancel)| {
+            if *from == peer {
+                stopped.push(cancel.clone());
+            }
+            *from != peer
+        });
+        let caller = state.callers.remove(&peer);
+        let is_it = |known: &&Peer| {
+            let caller = caller.as_ref();
+            caller.is_some_and(|caller| known.address == caller.address)
+        };
+        let task = state.peers.values().find(is_it);
+        let task = task.map(|peer| peer.task.clone());
+        drop(state);
+        let Some(caller) = caller else { return };
+        for cancel in stopped {
+            let address = &caller.address;
+            let message = format!("the task at {address}, which has asked for this, is lost");
+            self.put(Work::Cancel(cancel, Error::unavailable(message)));
+        }
+        self.tell_lost(&caller, task);
+    }
+
+    /// Takes a message of a client.
+    fn asked(self: &Arc<Self>, peer: PeerId, call: CallId, body: &[u8]) -> Result<(), Error> {
+        let said = codec::read(body)?;
+        let mut state = self.lock();
+        let from = state.callers.get(&peer).cloned().ok_or_else(|| {
+            Error::invalid_argument(format!(
+                "expected a client with the name '{CLIENT}ADDRESS', found another"
+            ))
+        })?;
+        let check = |to: Option<Incarnation>| match to {
+            Some(to) if to != self.caller.incarnation => {
+                Err(Error::failed_precondition("stale incarnation"))
+            }
+            _ => Ok(()),
+        };
+        match said {
+            Said::Call {
+                number,
+                to,
+                time_left,
+                request,
+            } => {
+                check(to)?;
+                let cancel = Cancel::new();
+                let known = (call, cancel.clone());
+                state.running.insert((peer, number), known);
+                drop(state);
+                let bounds = Bounds {
+                    deadline: time_left.and_then(|left| self.host.now().checked_add(left)),
+                    cancel: Some(cancel),
+                    max_retries: 0,
+                };
+                self.put(Work::Call {
+                    from,
+                    ticket: Ticket { peer, number, call },
+                    request: Box::new(request),
+                    bounds,
+                });
+            }
+            Said::Value {
+                number,
+                to,
+                key,
+                buffers,
+            } => {
+                check(to)?;
+                let mut received = Vec::with_capacity(buffers.len());
+                for part in buffers {
+                    received.push(match part {
+                        Part::Streamed(len) => Err(len),
+                        Part::Here(bytes) => {
+                            let copy = HostBuffer::copy_of(self.host.allocator(), &bytes);
+                            Ok(copy.ok_or_else(|| {
+                                let len = bytes.len();
+                                let message = format!("there is no memory for {len} bytes");
+                                Error::resource_exhausted(message)
+                            })?)
+                        }
+                    });
+                }
+                let incoming = Incoming {
+                    call,
+                    key,
+                    buffers: received,
+                };
+                state.incoming.insert((peer, number), incoming);
+                drop(state);
+                self.hand_over(peer);
+            }
+            Said::Cancel { number, reason } => {
+                let gone = state.incoming.remove(&(peer, number));
+                let running = state.running.get(&(peer, number)).cloned();
+                drop(state);
+                self.reply(peer, call, &Ok(Reply::Done));
+                if let Some((_, cancel)) = running {
+                    self.put(Work::Cancel(cancel, reason));
+                } else if let Some(gone) = gone {
+                    self.reply(peer, gone.call, &Err(reason));
+                    self.hand_over(peer);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a buffer of a value. One that nobody has spoken of is dropped.
+    fn landed(self: &Arc<Self>, peer: PeerId, number: u64, index: usize, buffer: HostBuffer) {
+        let mut state = self.lock();
+        let incoming = state.incoming.get_mut(&(peer, number));
+        let place = incoming.and_then(|incoming| incoming.buffers.get_mut(index));
+        let Some(place) = place else { return };
+        let found = buffer.len_bytes() as u64;
+        let refused = match place {
+            Err(expected) if *expected == found => {
+                *place = Ok(buffer);
+                None
+            }
+            Err(expected) => Some(format!(
+                "buffer {index} of a value: expected {expected} bytes, found {found}"
+            )),
+            Ok(_) => Some(format!("buffer {index} of a value came twice")),
+        };
+        let gone = refused.and_then(|message| {
+            let gone = state.incoming.remove(&(peer, number))?;
+            Some((gone.call, Error::invalid_argument(message)))
+        });
+        drop(state);
+        if let Some((call, error)) = gone {
+            self.reply(peer, call, &Err(error));
+        }
+        self.hand_over(peer);
+    }
+
+    /// Hands over the values of a client that are there, but for those behind others for their key.
+    fn hand_over(self: &Arc<Self>, peer: PeerId) {
+        let mut state = self.lock();
+        let Some(from) = state.callers.get(&peer).cloned() else {
+            return;
+        };
+        let mut waiting = HashSet::new();
+        let mut ready = Vec::new();
+        for ((_, number), incoming) in state.incoming.range((peer, 0)..=(peer, u64::MAX)) {
+            let is_there = incoming.buffers.iter().all(Result::is_ok);
+            match is_there && !waiting.contains(&incoming.key) {
+                true => ready.push(*number),
+                false => {
+                    waiting.insert(incoming.key.clone());
+                }
+            }
+        }
+        for number in ready {
+            let Some(incoming) = state.incoming.remove(&(peer, number)) else {
+                continue;
+            };
+            let call = incoming.call;
+            // With the state locked: values are put in order.
+            self.inbox().works.push_back(Work::Value {
+                from: from.clone(),
+                ticket: Ticket { peer, number, call },
+                key: incoming.key,
+                payload: Payload(incoming.buffers.into_iter().flatten().collect()),
+            });
+        }
+        drop(state);
+        self.begin_to_empty();
+    }
+
+    fn put(self: &Arc<Self>, work: Work) {
+        self.inbox().works.push_back(work);
+        self.begin_to_empty();
+    }
+
+    pub(super) fn begin_to_empty(self: &Arc<Self>) {
+        // Requests wait for a handler.
+        let has_handler = self.lock().handler.is_some();
+        let mut inbox = self.inbox();
+        if inbox.is_emptied || inbox.works.is_empty() || !has_handler {
+            return;
+        }
+        inbox.is_emptied = true;
+        drop(inbox);
+        let inner = self.clone();
+        self.host.queue().add_task(Task::new(move || inner.empty()));
+    }
+
+    fn empty(self: &Arc<Self>) {
+        loop {
+            let handler = self.lock().handler.clone();
+            let mut inbox = self.inbox();
+            let work = inbox.works.pop_front();
+            let (Some(work), Some(handler)) = (work, handler) else {
+                // Without a handler it is closed.
+                inbox.is_emptied = false;
+                return;
+            };
+            drop(inbox);
+            self.work(work, &handler);
+        }
+    }
+
+    fn work(self: &Arc<Self>, work: Work, handler: &Arc<dyn Handler>) {
+        match work {
+            Work::Cancel(cancel, reason) => cancel.cancel(reason),
+            Work::Value {
+                from,
+                ticket,
+                key,
+                payload,
+            } => {
+                let taken = handler.value(&from, key, payload);
+                self.reply(ticket.peer, ticket.call, &taken.map(|()| Reply::Done));
+            }
+            Work::Call {
+                from,
+                ticket,
+                request,
+                bounds,
+            } => {
+                let reply = handler.call(&from, *request, bounds);
+                let inner = Arc::downgrade(self);
+                reply.when_settled(move |reply| {
+                    let Some(inner) = inner.upgrade() else {
+                        return;
+                    };
+                    let outcome = match reply.get() {
+                        Some(Ok(reply)) => Ok(reply.clone()),
+                        Some(Err(error)) => Err(error.clone()),
+                        None => Err(Error::internal("a settled reply is not there")),
+                    };
+                    inner.answer(ticket, &outcome);
+                });
+            }
+        }
+    }
+
+    /// Answers a call that has run.
+    fn answer(&self, ticket: Ticket, outcome: &Outcome) {
+        let Ticket { peer, number, call } = ticket;
+        let mut state = self.lock();
+        let running = state.running.get(&(peer, number));
+        let is_it = running.is_some_and(|(running, _)| *running == call);
+        let ended = match is_it {
+            true => state.running.remove(&(peer, number)),
+            false => None,
+        };
+        drop(state);
+        drop(ended);
+        self.reply(peer, call, outcome);
+    }
+
+    fn reply(&self, peer: PeerId, call: CallId, outcome: &Outcome) {
+        let answer = vec![bytes(codec::write_answer(outcome))];
+        let state = self.lock();
+        let Some(server) = &state.server else { return };
+        if let Err(error) = server.reply(peer, call, Ok(answer)) {
+            // It is too long.
+            let short = codec::write_answer(&Err(error));
+            drop(server.reply(peer, call, Ok(vec![bytes(short)])));
+        }
+    }
+}
+
+fn read_stream_key(key: &[u8]) -> Option<(u64, usize)> {
+    let (number, index) = key.split_first_chunk()?;
+    let index = u32::from_le_bytes(index.try_into().ok()?);
+    Some((u64::from_le_bytes(*number), index as usize))
+}
