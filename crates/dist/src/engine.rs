@@ -325,7 +325,10 @@ fn kubernetes(variables: &mut Variables<'_>) -> Result<Option<Placement>, Error>
     }
     // Pods of all kinds have the variable; that tasks are meant is said by ours.
     let Some(n_ranks) = variables.number(WORLD_SIZE)? else {
-        return Ok(None);
+        return match (variables.look_up)(SERVICE) {
+            Some(_) => Err(unset(WORLD_SIZE, SERVICE)),
+            None => Ok(None),
+        };
     };
     let host = variables.needed("HOSTNAME", WORLD_SIZE)?;
     let refused = || {

@@ -109,6 +109,10 @@ pub fn find(
     let of_variable = look_up(CLUSTER).filter(|text| !text.trim().is_empty());
     let of_variable = of_variable.map(|text| match Cluster::from_json(&text) {
         Ok(cluster) => Ok((Source::Variable, cluster)),
+        // The name of a file, say.
+        Err(_) if !text.trim_start().starts_with('{') => Err(Error::invalid_argument(format!(
+            "{CLUSTER}: expected a cluster as JSON, found '{text}'; a file is named by --cluster FILE"
+        ))),
         Err(error) => Err(Error::invalid_argument(format!(
             "{CLUSTER}: {}",
             error.message()
@@ -141,7 +145,14 @@ pub fn find(
 
 fn read(path: &Path) -> Result<Cluster, Error> {
     let name = path.display();
-    let unread = |error: io::Error| Error::not_found(format!("cannot read '{name}': {error}"));
+    let unread = |error: io::Error| {
+        // A word may be meant as an engine.
+        let words = match path.extension().is_none() && path.components().count() == 1 {
+            true => "; other than files there are auto, torchrun, slurm, openmpi and kubernetes",
+            false => "",
+        };
+        Error::not_found(format!("cannot read '{name}': {error}{words}"))
+    };
     let mut text = String::new();
     let file = File::open(path).map_err(unread)?;
     // What a device gives has no end.

@@ -170,7 +170,7 @@ fn sources_that_disagree_are_both_named() {
 fn variables_and_files_that_are_wrong_are_told() {
     let bad = file("cluster_bad.toml", "[jobs.worker]\n0 = \"nowhere\"\n");
     let name = bad.display().to_string();
-    let rows: [(&str, &[&str], &str); 11] = [
+    let rows: [(&str, &[&str], &str); 13] = [
         (
             "",
             &[],
@@ -217,6 +217,16 @@ fn variables_and_files_that_are_wrong_are_told() {
             "TFRT_CLUSTER: missing field `jobs` at line 1 column 2",
         ),
         (
+            "TFRT_CLUSTER=cluster.toml",
+            &[],
+            "TFRT_CLUSTER: expected a cluster as JSON, found 'cluster.toml'; a file is named by --cluster FILE",
+        ),
+        (
+            "KUBERNETES_SERVICE_HOST=10.96.0.1 HOSTNAME=worker-1 TFRT_SERVICE=workers",
+            &[],
+            "TFRT_SERVICE is set, but TFRT_WORLD_SIZE is not",
+        ),
+        (
             "",
             &["--cluster", "slurm"],
             "slurm was asked for, but its variables are not set: expected SLURM_PROCID and SLURM_STEP_ID",
@@ -239,6 +249,9 @@ fn variables_and_files_that_are_wrong_are_told() {
         message.starts_with("cannot read '/nowhere.toml': "),
         "{message}"
     );
+    let message = told("", &["--cluster", "Slurm"]);
+    let others = "; other than files there are auto, torchrun, slurm, openmpi and kubernetes";
+    assert!(message.ends_with(others), "{message}");
     let message = told("", &["--cluster", "/dev/zero"]);
     assert!(message.contains("expected a file of at most"), "{message}");
     // Characters that a terminal obeys are shown, not written.
