@@ -182,17 +182,26 @@ impl Decompiler<'_> {
         let offsets = kernel.attributes();
         let mut found: Vec<(Name, Attribute)> = Vec::with_capacity(offsets.len());
         let mut taken: HashSet<Name> = HashSet::new();
-        // Constants that have names are signed: kernels have their attributes in the order of names.
+        // Constants that have names are signed, if the file has met such types at all: kernels have their attributes in the
+        // order of names.
         let definition = dialect::lookup(kernel.name());
         let declared = definition.map_or(&[][..], |definition| definition.attribute_defs());
         let mut declared: Vec<_> = declared.iter().collect();
         declared.sort_by_key(|attribute| attribute.name);
         let is_keyword =
             |kind| matches!(kind, AttributeKind::Keyword(keywords) if !keywords.is_wide);
-        let keywords: Vec<bool> = declared.iter().map(|one| is_keyword(one.kind)).collect();
+        let keywords: Vec<(&str, bool)> = declared
+            .iter()
+            .map(|one| (one.name, is_keyword(one.kind)))
+            .collect();
+        let has_signed = self.types.has_signed();
         let width = offsets.len().saturating_sub(1).to_string().len();
         for (position, offset) in offsets.iter().enumerate() {
-            let is_signed = keywords.get(position) == Some(&true);
+            let keyword = match kernel.attribute_name(position) {
+                Some(name) => keywords.iter().find(|(own, _)| *own == name),
+                None => keywords.get(position),
+            };
+            let is_signed = has_signed && keyword.is_some_and(|(_, is_keyword)| *is_keyword);
             let (file, types) = (self.file, &mut self.types);
             let value = self.attributes.get(file, types, *offset, is_signed);
             let mut name = match kernel.attribute_name(position) {

@@ -18,6 +18,7 @@ pub(super) struct Types {
     all: Vec<Type>,
     /// Names that are not types.
     pub(super) unknown: Vec<String>,
+    has_signed: bool,
     /// The types that the compiler meets so far, in order.
     met: Vec<Type>,
     is_met: HashSet<Type>,
@@ -41,12 +42,23 @@ impl Types {
             });
             ty.clone()
         });
+        let all: Vec<Type> = all.collect();
+        let of_32_bits = Type::Integer(IntegerType {
+            width: 32,
+            signedness: Signedness::Signed,
+        });
         Types {
-            all: all.collect(),
+            has_signed: all.contains(&of_32_bits),
+            all,
             unknown,
             met: Vec::new(),
             is_met: HashSet::new(),
         }
+    }
+
+    /// Returns whether there are signed integers of 32 bits among them.
+    pub(super) fn has_signed(&self) -> bool {
+        self.has_signed
     }
 
     pub(super) fn get(&self, index: TypeIndex) -> Type {
