@@ -9,7 +9,10 @@ use tfrt_bef::BefFile;
 use tfrt_compiler::CompileOptions;
 use tfrt_dist::functions::{CompilerPass, CompilerPasses, DEFAULT_PASS};
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{AnyAsyncValue, ExecutionContext, HostContext, Program, RequestContext};
+use tfrt_host::{
+    AnyAsyncValue, CancellationHook, ExecutionContext, HostContext, KernelPromise, Program,
+    RequestContext,
+};
 use tfrt_ir::Source;
 
 /// The second task asks the third for what never comes. The contexts are results, so that they outlive the call.
@@ -41,11 +44,15 @@ impl CompilerPass for Pass {
     }
 }
 
+/// Promises that are never kept, with what hears of their requests' end. They hold the host, which holds their kernel.
+type Kept = Arc<Mutex<Vec<(KernelPromise<i64>, CancellationHook)>>>;
+
 /// Returns a host with a kernel that never ends, and tells why its request was stopped.
-fn host() -> (HostContext, Receiver<Error>) {
+fn host() -> (HostContext, Receiver<Error>, Kept) {
     let (told, reasons) = channel();
     let told = Mutex::new(told);
-    let kept = Mutex::new(Vec::new());
+    let all = Kept::default();
+    let kept = all.clone();
     let mut registry = KernelRegistry::new();
     tfrt_kernels::register_all(&mut registry);
     tfrt_dist::kernels::register(&mut registry);
@@ -64,11 +71,15 @@ fn host() -> (HostContext, Receiver<Error>) {
     );
     let host = HostContext::builder(registry).build();
     CompilerPasses::of(&host).register(DEFAULT_PASS, Arc::new(Pass));
-    (host, reasons)
+    (host, reasons, all)
 }
 
 /// Calls the program; returns its result when that is there, and why the last task was stopped.
-fn outcome(request: &Arc<RequestContext>, reasons: &Receiver<Error>) -> (AnyAsyncValue, Error) {
+fn outcome(
+    request: &Arc<RequestContext>,
+    reasons: &Receiver<Error>,
+    kept: &Kept,
+) -> (AnyAsyncValue, Error) {
     let host = request.host();
     let program = Pass.load("main", PROGRAM, host).unwrap();
     let main = program.function("main").unwrap();
@@ -76,31 +87,33 @@ fn outcome(request: &Arc<RequestContext>, reasons: &Receiver<Error>) -> (AnyAsyn
     let until = Instant::now() + Duration::from_secs(20);
     assert!(host.queue().await_until(&results, Some(until)).unwrap());
     let reason = reasons.recv_timeout(Duration::from_secs(20)).unwrap();
+    let promises = std::mem::take(&mut *kept.lock().unwrap());
+    drop(promises);
     (results[0].clone().settled(), reason)
 }
 
 #[test]
 fn deadlines_travel_with_what_is_asked_of_tasks() {
-    let (host, reasons) = host();
+    let (host, reasons, kept) = host();
     let request = RequestContext::builder(&host)
         .own_resources()
         .deadline_after(Duration::from_millis(300))
         .build();
-    let (result, reason) = outcome(&request, &reasons);
+    let (result, reason) = outcome(&request, &reasons, &kept);
     assert_eq!(result.error().unwrap().code(), ErrorCode::DeadlineExceeded);
     assert_eq!(reason.code(), ErrorCode::DeadlineExceeded);
 }
 
 #[test]
 fn cancellation_reaches_what_tasks_have_asked_others_for() {
-    let (host, reasons) = host();
+    let (host, reasons, kept) = host();
     let request = RequestContext::new(&host);
     let stopped = request.clone();
     host.timers()
         .schedule_after(Duration::from_millis(300), move || {
             stopped.cancel_with(Error::cancelled("enough"));
         });
-    let (result, reason) = outcome(&request, &reasons);
+    let (result, reason) = outcome(&request, &reasons, &kept);
     assert_eq!(result.error().unwrap().message(), "enough");
     assert_eq!(reason.message(), "enough");
 }
