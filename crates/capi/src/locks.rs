@@ -268,7 +268,7 @@ fn aborted(own: &Waiting, first: &Waiting, last: &Waiting) -> Error {
 mod tests {
     use super::*;
 
-    /// Who holds some variables and waits for others.
+    /// Returns a call that holds some variables and waits for others.
     fn waiting(call: usize, held: &[u64], wanted: &[u64]) -> Waiting {
         Waiting {
             call,

@@ -212,8 +212,8 @@ pub enum Source<P> {
 pub enum Action<P> {
     /// Send a message, and with it these elements, one run behind the other.
     ///
-    /// What of the elements is written over later was read by the receiver before, if it is more than
-    /// [`EAGER_BYTES`]; up to that a driver copies them.
+    /// A driver copies elements of up to [`EAGER_BYTES`]. Longer ones it may lend: the member does not write over them before
+    /// the receiver has read them.
     Send {
         /// The receiver.
         to: ClusterTask,

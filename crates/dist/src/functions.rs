@@ -28,7 +28,7 @@ pub trait CompilerPass: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// What is wrong with the program.
+    /// The reason why the program does not parse, compile or load.
     fn load(&self, name: &str, program: &str, host: &HostContext) -> Result<Program, Error>;
 
     /// Compiles a program: to another one, whose results are on certain devices.

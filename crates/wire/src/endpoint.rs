@@ -1,6 +1,7 @@
 //! [`Endpoint`]: one task among others: its peers, and the connections to them, without input and output.
 //!
-//! Who drives it opens and closes connections, moves bytes and hands in times and random numbers:
+//! A driver, such as `socket.rs` or a simulated network, opens and closes connections, moves bytes, and hands in times and
+//! random numbers:
 //!
 //! | When | Call |
 //! | --- | --- |
@@ -55,8 +56,8 @@ pub enum Origin {
     Network,
 }
 
-/// Who says whether values of peers are taken, and into which memory. It is asked while the endpoint is locked, so it
-/// must not call that.
+/// The decision whether a value of a peer is taken, and into which memory. It is asked for while the endpoint is locked,
+/// and must not call the endpoint.
 pub trait Admission: Send + Sync + 'static {
     /// Returns memory for a value, as long as it will be.
     ///

@@ -24,7 +24,7 @@ pub struct Context<'c> {
     pub now: Instant,
     /// The bounds.
     pub limits: &'c Limits,
-    /// Who says whether values are taken.
+    /// The decision whether values are taken.
     pub admission: &'c dyn Admission,
     /// The name of the peer.
     pub peer: &'c str,

@@ -28,8 +28,8 @@ mod turn;
 pub use address::Address;
 use turn::{Inner, Shared};
 
-/// Who hears what happens. It is called on the thread of the sockets, which waits meanwhile: it hands over what takes
-/// time. A panic costs its event alone.
+/// The receiver of events: requests, answers, values, peers that come and go. Its functions are called on the thread of
+/// the sockets, which waits meanwhile, so that long work belongs elsewhere. A panic costs its event alone.
 pub trait Handler: Send + Sync + 'static {
     /// Takes what has happened at a peer.
     fn event(&self, peer: PeerId, event: Event);

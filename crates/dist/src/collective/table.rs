@@ -111,7 +111,7 @@ impl<P: Payload> Collectives<P> {
     ///
     /// # Errors
     ///
-    /// As of [`Self::begin`].
+    /// Those of [`Self::begin`].
     pub fn refuse(
         &mut self,
         key: &Key,

@@ -62,6 +62,20 @@ impl ExecuteSpec {
     }
 }
 
+/// Returns the request to register a function, compiled by the other task's passes or taken as it is.
+fn registration(
+    context: &ContextRef,
+    (name, program): (&str, &str),
+    need_compilation: bool,
+) -> Request {
+    Request::RegisterFunction {
+        context: context.id(),
+        name: name.to_owned(),
+        program: program.to_owned(),
+        need_compilation,
+    }
+}
+
 /// `%c1 = tfrt_dist.register_tfrt_function(%c, %ctx, %task) "name" "program"`
 fn register_function(
     _: Chain,
@@ -72,12 +86,7 @@ fn register_function(
     execution: &ExecutionContext,
 ) -> AsyncValue<Chain> {
     let (promise, chain) = execution.promise();
-    let request = Request::RegisterFunction {
-        context: context.id(),
-        name: program_name.to_string(),
-        program: program.to_string(),
-        need_compilation: false,
-    };
+    let request = registration(context, (*program_name, *program), false);
     ask(context, task, request, execution, move |reply| {
         promise.complete(reply.map(|_| Chain));
     });
@@ -94,12 +103,7 @@ fn register_compiled_function(
     execution: &ExecutionContext,
 ) -> AsyncValue<ExecuteSpec> {
     let (promise, spec) = execution.promise();
-    let request = Request::RegisterFunction {
-        context: context.id(),
-        name: program_name.to_string(),
-        program: program.to_string(),
-        need_compilation: true,
-    };
+    let request = registration(context, (*program_name, *program), true);
     let own = context.clone();
     ask(context, task, request, execution, move |reply| {
         promise.complete(reply.and_then(|reply| match reply {

@@ -7,7 +7,7 @@
 //! Requests run at most once by the sessions of `tfrt_wire`; one that can't have run is tried again here as often as its
 //! caller says. A value is a request that names its buffers: those of more than 4 KiB come by streams of their own,
 //! straight into the memory that they stay in. Values for one key are handed over in the order of their requests.
-//! What a caller has given up is a request, too, so that it comes behind what it cancels.
+//! A cancellation is a request of its own, so that it arrives behind the request that it cancels.
 //!
 //! Of a peer that is silent all that waits goes on waiting for the lease (10 s), in which it is
 //! [`Suspect`](Phase::Suspect); then it is lost.

@@ -43,9 +43,9 @@ pub struct Connection {
 /// How far a handshake is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Who answers waits for the hello.
+    /// The answering side waits for the hello.
     Hello,
-    /// Who dials waits for the welcome.
+    /// The dialling side waits for the welcome.
     Welcome,
     /// Each waits for the other's ready.
     Ready,

@@ -123,6 +123,28 @@ fn pool_gradient(
     pooling.queue(stream, [alpha, beta], x, y, Some(gradients))
 }
 
+/// A descriptor and its buffer: image, filter, result.
+type Described<'a> = (
+    (&'a TensorOf, &'a Buffer),
+    (&'a FilterOf, &'a Buffer),
+    (&'a TensorOf, &'a Buffer),
+);
+
+/// Queues a part of a convolution, when the handle's context and the type of factors were looked at.
+fn queue(
+    dnn: &Dnn,
+    stream: &Stream,
+    convolution: &ConvolutionOf,
+    part: ConvolutionPart,
+    ((x_desc, x), (w_desc, w), (y_desc, y)): Described<'_>,
+    scale_type: i32,
+) -> Result<Chain, Error> {
+    stream.context.expect("a handle", dnn.inner())?;
+    number(scale_type)?;
+    let (x, w, y) = ((&x_desc.0, &x.0), (&w_desc.0, &w.0), (&y_desc.0, &y.0));
+    convolution.queue(stream, part, x, w, y)
+}
+
 /// `%c1 = tfrt_gpu.dnn.convolution_forward %handle, %stream, .., %xdesc, %x, %wdesc, %w, %conv, %algo, %work, %ydesc, %y, %c0`
 fn forward(
     (dnn, stream): (&Dnn, &Stream),
@@ -134,10 +156,15 @@ fn forward(
     _: Chain,
     scale_type: Attr<i32>,
 ) -> Result<Chain, Error> {
-    stream.context.expect("a handle", dnn.inner())?;
-    number(*scale_type)?;
-    let (x, w, y) = ((&x_desc.0, &x.0), (&w_desc.0, &w.0), (&y_desc.0, &y.0));
-    convolution.queue(stream, ConvolutionPart::Result, x, w, y)
+    let tensors = ((x_desc, x), (w_desc, w), (y_desc, y));
+    queue(
+        dnn,
+        stream,
+        convolution,
+        ConvolutionPart::Result,
+        tensors,
+        *scale_type,
+    )
 }
 
 /// `%c1 = tfrt_gpu.dnn.convolution_backward_data %handle, %stream, .., %wdesc, %w, %dydesc, %dy, .., %dxdesc, %dx, %c0`
@@ -151,10 +178,15 @@ fn image_gradient(
     _: Chain,
     scale_type: Attr<i32>,
 ) -> Result<Chain, Error> {
-    stream.context.expect("a handle", dnn.inner())?;
-    number(*scale_type)?;
-    let (x, w, y) = ((&x_desc.0, &x.0), (&w_desc.0, &w.0), (&y_desc.0, &y.0));
-    convolution.queue(stream, ConvolutionPart::Image, x, w, y)
+    let tensors = ((x_desc, x), (w_desc, w), (y_desc, y));
+    queue(
+        dnn,
+        stream,
+        convolution,
+        ConvolutionPart::Image,
+        tensors,
+        *scale_type,
+    )
 }
 
 /// `%c1 = tfrt_gpu.dnn.convolution_backward_filter %handle, %stream, .., %xdesc, %x, %dydesc, %dy, .., %dwdesc, %dw, %c0`
@@ -168,10 +200,15 @@ fn filter_gradient(
     _: Chain,
     scale_type: Attr<i32>,
 ) -> Result<Chain, Error> {
-    stream.context.expect("a handle", dnn.inner())?;
-    number(*scale_type)?;
-    let (x, w, y) = ((&x_desc.0, &x.0), (&w_desc.0, &w.0), (&y_desc.0, &y.0));
-    convolution.queue(stream, ConvolutionPart::Filter, x, w, y)
+    let tensors = ((x_desc, x), (w_desc, w), (y_desc, y));
+    queue(
+        dnn,
+        stream,
+        convolution,
+        ConvolutionPart::Filter,
+        tensors,
+        *scale_type,
+    )
 }
 
 /// Dimensions and strides of a tensor, and its type, in the order of the attributes' names.
