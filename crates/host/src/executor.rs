@@ -290,11 +290,10 @@ impl Executor {
                 self.end(ended);
             }
             Ok(Pause::Elsewhere) => {
-                let n_handed = &mut self.n_handed;
-                list.turn(|group| {
-                    *n_handed += 1;
-                    hand_over(group);
-                });
+                let queue = list.frame().request().queue().clone();
+                let mut groups = list.turn();
+                self.n_handed += groups.len() as u64;
+                queue.add_tasks(&mut groups.by_ref().map(ReadyGroup::into_task));
             }
             Ok(Pause::Cancelled(running, reason)) => {
                 finish(list, running, Vec::new(), Some(reason));
@@ -683,10 +682,11 @@ fn spawn_call(caller: &Arc<Frame>, call: Call) -> Vec<AnyAsyncValue> {
         .unwrap_or_else(|error| function.all_failed(&error))
 }
 
-/// Gives a group of ready kernels to the work queue.
-fn hand_over(group: ReadyGroup) {
-    let queue = group.frame().local().request().queue().clone();
-    queue.add_task(Task::new(move || Executor::with(group.into_list()).drive()));
+impl ReadyGroup {
+    /// Turns into a task that runs the kernels.
+    fn into_task(self) -> Task {
+        Task::new(move || Executor::with(self.into_list()).drive())
+    }
 }
 
 /// Runs what is ready in a list until there is something to attend to; a panic becomes an error.

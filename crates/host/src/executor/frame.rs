@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use smallvec::SmallVec;
+use tfrt_async::queue::LocalTask;
 use tfrt_async::{AnyAsyncValue, AnyPromise, Error};
 
 use super::later::{Listed, Taken, Together};
@@ -160,13 +162,12 @@ impl Frame {
 
     /// See [`ReadyList::put_off`].
     #[inline]
-    fn put_off(&self, running: Running, scratch: &mut Scratch) {
+    fn put_off(&self, running: Running, scratch: &mut Scratch) -> LocalTask<'static> {
         self.check(running.call);
         // SAFETY: a right of these registers, which goes to the task.
         unsafe { self.registers.suspend(&running.started) };
         let task = scratch.task.take();
-        let task = task.expect("the status says that there is one");
-        self.request.queue().add_local_task(task);
+        task.expect("the status says that there is one")
     }
 
     /// Tells whether lists of the frame run by nothing but counts, if nobody watches.
@@ -387,6 +388,12 @@ impl Suspended {
     }
 }
 
+/// Tasks of kernels that were put off, and are not in the queue yet.
+type Begun = SmallVec<[LocalTask<'static>; 4]>;
+
+/// The most tasks that wait until the queue gets them together.
+const MAX_BEGUN: usize = 32;
+
 /// The ready kernels of one call on one thread.
 pub(crate) struct ReadyList {
     frame: Listed,
@@ -395,6 +402,8 @@ pub(crate) struct ReadyList {
     confined: Stacked,
     /// The kernel with which the run begins.
     first: Option<Taken>,
+    /// Tasks of kernels that were put off, which go to the queue together.
+    begun: Begun,
     // Invariant: a kernel that was started from this list, whose right nobody else has.
     running: Option<u32>,
     streams: Streams,
@@ -426,6 +435,9 @@ enum Streams {
     One,
     /// Kernels of other streams belong elsewhere.
     Several,
+    /// Kernels of other streams belong to other threads. Those that only begin something run here: to hand one over
+    /// costs more than it does, and its task goes to other threads anyway.
+    OnThreads,
 }
 
 impl Streams {
@@ -434,9 +446,11 @@ impl Streams {
         if frame.shape().has_one_stream() {
             return Streams::One;
         }
-        match topology.is_silent() && frame.request.queue().parallelism() == 1 {
-            true => Streams::One,
-            false => Streams::Several,
+        match frame.request.queue().parallelism() {
+            1 if topology.is_silent() => Streams::One,
+            // What no chain orders comes out as in the original runtime.
+            1 => Streams::Several,
+            _ => Streams::OnThreads,
         }
     }
 }
@@ -449,10 +463,6 @@ pub(crate) struct ReadyGroup {
 }
 
 impl ReadyGroup {
-    pub(crate) fn frame(&self) -> &SharedFrame {
-        &self.frame
-    }
-
     /// A list that begins with these kernels.
     pub(crate) fn into_list(self) -> ReadyList {
         let frame = self.frame.into_local();
@@ -462,6 +472,7 @@ impl ReadyGroup {
             queue: ReadyQueue::of_group(self.group),
             confined: Stacked::EMPTY,
             first: None,
+            begun: Begun::new(),
             running: None,
         }
     }
@@ -492,6 +503,7 @@ impl ReadyList {
             queue: ReadyQueue::new(stream),
             confined: Stacked::EMPTY,
             first: None,
+            begun: Begun::new(),
             running: None,
         }
     }
@@ -519,7 +531,7 @@ impl ReadyList {
         arguments: Vec<AnyAsyncValue>,
     ) -> Result<(), Vec<AnyAsyncValue>> {
         let registers = &self.frame.registers;
-        if self.streams == Streams::Several || registers.confined().is_none() {
+        if self.streams != Streams::One || registers.confined().is_none() {
             return Err(arguments);
         }
         self.confined.stack = registers.begin_given(arguments);
@@ -535,11 +547,12 @@ impl ReadyList {
 
     /// Between two kernels: hands over what belongs elsewhere, and moves to another stream if there
     /// is nothing left here.
-    pub(crate) fn turn(&mut self, mut hand_over: impl FnMut(ReadyGroup)) {
-        for group in self.queue.turn() {
-            let frame = self.frame.share();
-            hand_over(ReadyGroup { frame, group });
-        }
+    pub(crate) fn turn(&mut self) -> impl ExactSizeIterator<Item = ReadyGroup> {
+        let groups = self.queue.turn().into_iter();
+        groups.map(|group| ReadyGroup {
+            frame: self.frame.share(),
+            group,
+        })
     }
 
     /// Runs ready kernels, the last to become ready first, until there is something to attend to.
@@ -555,8 +568,19 @@ impl ReadyList {
                     self.put_off(running, scratch);
                 }
                 Pause::Shared => {}
-                pause => return pause,
+                pause => {
+                    self.queue_begun();
+                    return pause;
+                }
             }
+        }
+    }
+
+    /// Gives the tasks that have begun to the queue.
+    #[inline]
+    fn queue_begun(&mut self) {
+        if !self.begun.is_empty() {
+            queue_all(&self.frame, &mut self.begun);
         }
     }
 
@@ -610,6 +634,10 @@ impl ReadyList {
                 break Pause::Empty;
             };
             let kernel = ready.kernel();
+            if !self.begun.is_empty() && !shape.only_begins(kernel) {
+                // The kernel may be a long one.
+                queue_all(frame, &mut self.begun);
+            }
             around.kernel = kernel;
             let record = shape.counted_record(kernel);
             // SAFETY: the list's rights are those of its frame; the record is the kernel's.
@@ -658,7 +686,10 @@ impl ReadyList {
                         queue.push_here(before);
                     }
                 }
-                Streams::Several => queue.push(shape.stream(ready.kernel()), ready),
+                Streams::OnThreads if shape.only_begins(ready.kernel()) => queue.push_here(ready),
+                Streams::Several | Streams::OnThreads => {
+                    queue.push(shape.stream(ready.kernel()), ready);
+                }
             };
             // SAFETY: the right was made from this list's; the record is its kernel's.
             unsafe { registers.finish_plain(right, record, ready) };
@@ -759,8 +790,15 @@ impl ReadyList {
     }
 
     /// Puts a kernel off: its result is left to its task, which is queued.
-    pub(super) fn put_off(&self, running: Running, scratch: &mut Scratch) {
-        self.frame.put_off(running, scratch);
+    pub(super) fn put_off(&mut self, running: Running, scratch: &mut Scratch) {
+        let task = self.frame.put_off(running, scratch);
+        if self.streams != Streams::OnThreads {
+            return self.frame.request.queue().add_local_task(task);
+        }
+        self.begun.push(task);
+        if self.begun.len() == MAX_BEGUN {
+            queue_all(&self.frame, &mut self.begun);
+        }
     }
 
     /// Begins with a task, which the list is to run. The frame [has simple runs](Frame::is_simple).
@@ -893,7 +931,8 @@ fn run_confined<const TASKS: bool>(
         }
         *running = Stacked::NONE;
         if TASKS && status.is_later() {
-            frame.put_off(right(kernel), around.scratch);
+            let task = frame.put_off(right(kernel), around.scratch);
+            request.queue().add_local_task(task);
             if registers.registers().is_shared() {
                 break Pause::Shared;
             }
@@ -931,8 +970,17 @@ fn next_task<const TASKS: bool>(first: &mut Option<Taken>, frame: &Arc<Frame>) -
 /// Lists a kernel that became ready.
 #[inline(always)]
 fn push(registers: &Registers, queue: &mut ReadyQueue<Ready>, streams: Streams, ready: Ready) {
+    let shape = registers.shape();
     match streams {
         Streams::One => queue.push_here(ready),
-        Streams::Several => queue.push(registers.shape().stream(ready.kernel()), ready),
+        Streams::OnThreads if shape.only_begins(ready.kernel()) => queue.push_here(ready),
+        Streams::Several | Streams::OnThreads => queue.push(shape.stream(ready.kernel()), ready),
     }
+}
+
+/// Gives tasks of kernels that were put off to the queue, all at once.
+#[cold]
+fn queue_all(frame: &Frame, begun: &mut Begun) {
+    let mut tasks = begun.drain(..).map(LocalTask::into_shared);
+    frame.request.queue().add_tasks(&mut tasks);
 }

@@ -19,7 +19,7 @@
 //! | Array | Words of a kernel |
 //! | --- | --- |
 //! | records | an end; the users of all results; entrance, numbers of operands, results, attributes and functions; the operands; per result its register and references; attributes; functions |
-//! | starts, waits, words to begin with, and streams if there are several | one each |
+//! | starts, waits, words to begin with, and streams if there are several | one each, and a bit |
 //! | abouts | five for each result |
 //!
 //! Kernels are numbered in the order in which one thread would run them (`order.rs`), so that a run
@@ -94,6 +94,8 @@ pub(crate) struct Shape {
     waits: Box<[u32]>,
     /// Empty if all kernels stand in the root stream.
     streams: Box<[u32]>,
+    /// One bit for each kernel, set if it only begins something; empty if none does, or if there is one stream.
+    beginners: Box<[u64]>,
     n_registers: usize,
     root_stream: u32,
     entry_users: Box<[u32]>,
@@ -138,6 +140,13 @@ impl Shape {
             Some(stream) => *stream,
             None => self.root_stream,
         }
+    }
+
+    /// Returns whether a kernel only begins something, whose result a task of the work queue brings.
+    #[inline]
+    pub(crate) fn only_begins(&self, kernel: u32) -> bool {
+        let word = self.beginners.get(kernel as usize / 64);
+        word.is_some_and(|word| word >> (kernel % 64) & 1 != 0)
     }
 
     /// Whether all kernels stand in the stream in which the call begins.
@@ -338,7 +347,7 @@ impl<'w> Checked<'w> {
         let (mut operands, mut outputs) = (Vec::new(), Vec::new());
         let mut records = CountedWriter::new(n_words, n_kernels + 1, n_registers);
         let mut waits = Vec::with_capacity(n_kernels);
-        let mut streams = Vec::new();
+        let (mut streams, mut beginners) = (Vec::new(), Vec::new());
         let output = |register: &u32| Output {
             register: rename(register),
             references: self.references[*register as usize],
@@ -347,7 +356,7 @@ impl<'w> Checked<'w> {
             wiring,
             positions: &positions,
         };
-        for kernel in &order {
+        for (position, kernel) in order.iter().enumerate() {
             let kernel = *kernel;
             let wired = wiring.kernel(kernel);
             operands.clear();
@@ -370,6 +379,10 @@ impl<'w> Checked<'w> {
             });
             if !has_one_stream {
                 streams.push(wiring.stream(kernel));
+                if wiring.only_begins(kernel) {
+                    beginners.resize(n_kernels.div_ceil(64), 0u64);
+                    beginners[position / 64] |= 1 << (position % 64);
+                }
             }
         }
         let arguments: Vec<Output> = (0..n_arguments as u32).map(|r| output(&r)).collect();
@@ -397,6 +410,7 @@ impl<'w> Checked<'w> {
             waits: waits.into(),
             begun,
             streams: streams.into(),
+            beginners: beginners.into(),
             n_registers,
             root_stream: wiring.root_stream(),
             entry_users,

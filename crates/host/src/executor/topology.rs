@@ -544,6 +544,12 @@ impl Wiring for BodyWiring<'_> {
         self.view(kernel).stream()
     }
 
+    fn only_begins(&self, kernel: u32) -> bool {
+        self.entries.list[self.view(kernel).code().index()]
+            .signature
+            .queues
+    }
+
     fn root_stream(&self) -> u32 {
         self.body.root_stream()
     }

@@ -21,6 +21,10 @@ pub(crate) trait Wiring {
     fn root_stream(&self) -> u32 {
         0
     }
+    /// Whether a kernel only begins something: a task of the work queue brings its result.
+    fn only_begins(&self, _kernel: u32) -> bool {
+        false
+    }
     /// Whether kernels of different streams may run in any order that their operands allow.
     fn is_unseen(&self) -> bool {
         false

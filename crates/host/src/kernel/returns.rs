@@ -231,6 +231,7 @@ impl KernelReturn<Itself> for Results {
 ///
 /// It is what a kernel that calls [`ExecutionContext::enqueue`] returns, for less: no promise has to
 /// be kept. A request that is cancelled does not wait for tasks that have not begun.
+/// Kernels that return it are called one after the other: what takes long belongs into the closure.
 ///
 /// # Examples
 ///

@@ -139,9 +139,8 @@ impl Signature {
             Part::Surroundings => return self.sees_surroundings = true,
             Part::Detaches => return self.detaches = true,
             Part::Queues => {
+                // The closure sees no more than the body that makes it.
                 self.queues = true;
-                // The closure may hold anything.
-                self.sees_surroundings = true;
                 Completion::Asynchronous
             }
             Part::Result(result, completion) => {

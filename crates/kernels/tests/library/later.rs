@@ -441,3 +441,54 @@ fn calls_go_on_at_once_when_their_argument_comes_however_many_did() {
     }
     assert_eq!(host.queue().stats().executed, 0);
 }
+
+/// Returns the body of a fan: so many sums of `%x` and itself, and a tree of sums of these, which are `%s`.
+fn fan(n: usize) -> String {
+    use std::fmt::Write;
+
+    let mut body = String::new();
+    let mut add = |name: &str, a: &str, b: &str| {
+        let line = format!("  {name} = \"tfrt_test.async_add.i32\"({a}, {b}) : (i32, i32) -> i32");
+        writeln!(body, "{line}").unwrap();
+    };
+    let mut row: Vec<String> = (0..n).map(|leaf| format!("%n{leaf}")).collect();
+    row.iter().for_each(|leaf| add(leaf, "%x", "%x"));
+    for level in 0.. {
+        let sum = |at: usize| match row.len() {
+            2 => "%s".to_owned(),
+            _ => format!("%l{level}_{at}"),
+        };
+        let next: Vec<String> = (0..row.len() / 2).map(sum).collect();
+        for (name, pair) in next.iter().zip(row.chunks(2)) {
+            add(name, &pair[0], &pair[1]);
+        }
+        row = next;
+        if row.len() == 1 {
+            return body;
+        }
+    }
+    unreachable!("rows get shorter")
+}
+
+#[test]
+fn kernels_that_only_begin_a_task_take_no_other_one_on_any_queue() {
+    const N: usize = 256;
+    let n_sums = 2 * N as u64 - 1;
+    let several = Arc::new(MultiThreadedWorkQueue::new(2, 1).unwrap());
+    let queues: [Arc<dyn ConcurrentWorkQueue>; 2] =
+        [Arc::new(SingleThreadedWorkQueue::new()), several];
+    for queue in queues {
+        let host = on(queue);
+        let main = main_of(&host, &fan(N), "%s i32");
+        let values = begin(&main, &RequestContext::new(&host), 3);
+        host.queue().await_all(&values).unwrap();
+        host.queue().quiesce().unwrap();
+        assert_eq!(values[0].get::<i32>(), Some(&(6 * N as i32)));
+        let executed = host.queue().stats().executed;
+        assert!(
+            executed <= n_sums,
+            "{}: {executed} tasks",
+            host.queue().name()
+        );
+    }
+}
