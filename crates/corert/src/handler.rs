@@ -59,6 +59,16 @@ pub trait OpHandler: Send + Sync + 'static {
     fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error>;
 }
 
+/// Returns the error for an operation that no handler of a chain has.
+#[cold]
+pub(crate) fn unsupported(op: &str) -> Error {
+    let error = Error::not_found(format!("op '{}' is not supported", op.escape_debug()));
+    match op.starts_with("tf.") {
+        true => error.with_note("a plugin may bring it: none that is loaded does"),
+        false => error,
+    }
+}
+
 /// A handler as a value of programs.
 #[derive(Clone)]
 pub struct OpHandlerRef(pub Arc<dyn OpHandler>);

@@ -19,7 +19,7 @@ use crate::added::AddedSources;
 use crate::attributes::{OpAttrsRef, missing};
 use crate::definition::{AttrKind, Formats, OpDefinition};
 use crate::dispatch::RegisteredOp;
-use crate::handler::OpHandler;
+use crate::handler::{OpHandler, unsupported};
 use crate::op::Op;
 
 mod attributes;
@@ -127,10 +127,7 @@ impl OpHandler for RowOpHandler {
                     device: self.device,
                 })),
                 (None, Some(next)) => next.find(op),
-                (None, None) => {
-                    let op = op.escape_debug();
-                    Err(Error::not_found(format!("op '{op}' is not supported")))
-                }
+                (None, None) => Err(unsupported(op)),
             }
         };
         self.added.op(op, self.device, built_in)

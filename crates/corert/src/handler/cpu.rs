@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tfrt_host::{DeviceId, Error};
 
-use super::OpHandler;
+use super::{OpHandler, unsupported};
 use crate::definition::OpRegistry;
 use crate::dispatch::RegisteredOp;
 use crate::op::Op;
@@ -52,10 +52,7 @@ impl OpHandler for CpuOpHandler {
         }
         match &self.next {
             Some(next) => next.find(op),
-            None => {
-                let op = op.escape_debug();
-                Err(Error::not_found(format!("op '{op}' is not supported")))
-            }
+            None => Err(unsupported(op)),
         }
     }
 }

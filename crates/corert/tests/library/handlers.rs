@@ -117,6 +117,10 @@ Outputs for [1]: 'tfrt_test.odd_collector':
     );
     let error = runtime.op("tf.Rely", &handler).unwrap_err();
     assert_eq!(error.message(), "op 'tf.Rely' is not supported");
+    assert_eq!(
+        error.notes(),
+        ["a plugin may bring it: none that is loaded does"]
+    );
 }
 
 #[test]

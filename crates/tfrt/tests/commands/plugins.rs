@@ -162,6 +162,10 @@ fn operations_of_plugins_are_called_one_by_one_and_in_programs() {
         errors.starts_with("tfrt: error: runtime error: CommandTwice: input 'x': expected elements of float, found double"),
         "{errors}"
     );
+    let unknown = ["plugin", "call", library, "Nope"];
+    let (status, _, errors) = output(&mut tfrt(&unknown));
+    assert_eq!(status, 1);
+    assert!(errors.contains("help: it has tf."), "{errors}");
     let (status, _, errors) = called("f32[1]=x");
     assert_eq!(status, 2);
     assert!(

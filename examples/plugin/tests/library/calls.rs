@@ -47,3 +47,12 @@ fn program_calls_the_operation() -> Result<(), tfrt::AnyError> {
     );
     Ok(())
 }
+
+#[test]
+fn program_of_the_example_runs() -> Result<(), tfrt::AnyError> {
+    let (_plugin, runtime) = runtime();
+    let program = runtime.compile("scale.mlir", include_str!("../../scale.mlir"))?;
+    let main = program.function("main").expect("it is in the text");
+    main.call(&runtime.context(), ()).wait()?;
+    Ok(())
+}

@@ -10,6 +10,20 @@ use crate::console::{Console, Problem, ProblemSource};
 use crate::failure::{ExitStatus, Failure, status_of};
 use crate::options::PluginCallOptions;
 
+/// The most operations that a message names.
+const MAX_NAMED: usize = 8;
+
+/// Says which operations a plugin has.
+fn listed(names: &[String]) -> String {
+    let (named, more) = names.split_at(names.len().min(MAX_NAMED));
+    let named = named.join(", ");
+    match (names.is_empty(), more.len()) {
+        (true, _) => "it has no kernel on the processor".to_owned(),
+        (_, 0) => format!("it has {named}"),
+        (_, n) => format!("it has {named} and {n} more: see 'tfrt plugin check --load --long'"),
+    }
+}
+
 /// Calls an operation, and prints its results.
 pub(super) fn call(options: &PluginCallOptions, console: &Console) -> Result<ExitStatus, Failure> {
     let plugin = super::load(&options.library)?;
@@ -22,7 +36,10 @@ pub(super) fn call(options: &PluginCallOptions, console: &Console) -> Result<Exi
         return Err(Failure::Rejected {
             code: None,
             message: format!("{} has no kernel of an operation '{name}'", plugin.name()),
-            help: nearest.map(|nearest| format!("there is an operation '{nearest}'")),
+            help: Some(match nearest {
+                Some(nearest) => format!("there is an operation '{nearest}'"),
+                None => listed(&names),
+            }),
         });
     }
     let spec = tfrt::capi::spec(name);
