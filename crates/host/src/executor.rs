@@ -10,8 +10,8 @@
 //!
 //! # The story of a call
 //!
-//! 1. [`call`] takes the straight road if the function allows it and all arguments are there, and goes
-//!    on from where that ends, should a result still be to come ([`go_on_counting`]). Else
+//! 1. [`call`] asks [`route`] for the way. A call in order runs in [`straight`]; one that tries to goes on
+//!    from where that ends, should a result still be to come ([`go_on_counting`]). For all others
 //!    [`Executor::enter`] lists the kernels without operands and fills the arguments.
 //! 2. [`ReadyList::run`] runs ready kernels of the current stream, the last to become ready first. As
 //!    long as they return values, it fills registers and counts their users down by itself.
@@ -57,6 +57,7 @@ mod order;
 mod ready;
 mod records;
 pub(crate) mod registers;
+pub(crate) mod route;
 mod sequence;
 pub(crate) mod shape;
 pub(crate) mod slots;
@@ -68,6 +69,7 @@ pub(crate) mod wiring;
 use detached::Detached;
 use frame::{Claim, Frame, Pause, ReadyGroup, ReadyList, Right, Running, SharedFrame, Suspended};
 use live::Busier;
+use route::Route;
 use slots::{Activation, Aside, Cursor, Outcome};
 use stack::Left;
 use topology::Topology;
@@ -627,32 +629,25 @@ fn run_in_order(
     values: &mut Vec<AnyAsyncValue>,
 ) -> Result<bool, Error> {
     function.check_arguments(values)?;
-    if !function.runs_straight(request, depth) {
-        return try_order(function, request, depth, values);
-    }
-    if values.iter().all(AnyAsyncValue::is_settled) {
-        function.run_straight(request, depth, values);
-    } else if function.is_synchronous() {
-        *values = function.run_later(request, depth, std::mem::take(values));
-    } else {
-        return Ok(false);
+    match route::of_call(function.topology(), request, depth, values) {
+        Route::InOrder => function.run_straight(request, depth, values),
+        Route::TryInOrder => try_order(function, request, depth, values)?,
+        Route::InOrderLater => {
+            *values = function.run_later(request, depth, std::mem::take(values));
+        }
+        Route::Counted => return Ok(false),
     }
     Ok(true)
 }
 
-/// As [`run_in_order`], for a function some of whose kernels may give results to come: counts from the first
-/// that does.
+/// Runs a call in order as long as all results are there, and counts from the first that is to come.
 #[inline]
 fn try_order(
     function: &Function,
     request: &Arc<RequestContext>,
     depth: u32,
     values: &mut Vec<AnyAsyncValue>,
-) -> Result<bool, Error> {
-    let is_given = values.iter().all(AnyAsyncValue::is_settled);
-    if !is_given || !function.tries_order(request) {
-        return Ok(false);
-    }
+) -> Result<(), Error> {
     let busy = Busier::new(request.host());
     let left = function.attempt(request, depth, values)?;
     if let Some(left) = left {
@@ -667,7 +662,7 @@ fn try_order(
         });
     }
     drop(busy);
-    Ok(true)
+    Ok(())
 }
 
 /// Starts a function as a task; what can't be started has errors for results.

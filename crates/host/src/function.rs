@@ -8,8 +8,9 @@ use tfrt_async::{AnyAsyncValue, Error, run_when_settled};
 use tfrt_bef::FunctionKind;
 
 use crate::executor::frame::Frame;
+use crate::executor::route::{self, Route};
 use crate::executor::stack::Left;
-use crate::executor::topology::{Manner, Topology};
+use crate::executor::topology::Topology;
 use crate::executor::{self, straight};
 use crate::program::ProgramRef;
 use crate::request::{ExecutionContext, RequestContext};
@@ -27,7 +28,7 @@ impl Function {
         Function { program, index }
     }
 
-    fn topology(&self) -> &Topology {
+    pub(crate) fn topology(&self) -> &Topology {
         self.program.topology(self.index)
     }
 
@@ -140,31 +141,12 @@ impl Function {
 
     /// Returns whether the function is marked synchronous.
     pub(crate) fn is_synchronous(&self) -> bool {
-        self.kind() == FunctionKind::Sync
+        self.topology().is_synchronous()
     }
 
     /// Returns the function's number in `program`, if it is one of that.
     pub(crate) fn index_in(&self, program: &ProgramRef) -> Option<u32> {
         Arc::ptr_eq(&self.program, program).then_some(self.index)
-    }
-
-    /// Returns whether a call that so many calls are around runs in an order found at load, once its arguments are
-    /// there.
-    #[inline]
-    pub(crate) fn runs_straight(&self, request: &RequestContext, depth: u32) -> bool {
-        let topology = self.topology();
-        match topology.manner {
-            Manner::Counted => false,
-            _ if self.is_synchronous() => true,
-            _ if request.host().counts_always() => false,
-            Manner::Ordered => true,
-            Manner::Alone if depth > 0 => false,
-            _ if request.queue().parallelism() == 1 => true,
-            // Its streams would be handed over again and again, down to the smallest calls.
-            Manner::OneThread if topology.is_recursive => true,
-            // Several threads have something to do with several streams, if there is much to do.
-            _ => topology.cost.is_small(topology.n_kernels()),
-        }
     }
 
     /// Runs a call in order. The values are its arguments, which are settled, and then its results.
@@ -178,13 +160,6 @@ impl Function {
         if let Err(error) = straight::run(&self.program, self.index, request, depth, values) {
             *values = self.all_failed(&error);
         }
-    }
-
-    /// Returns whether a call that has all its arguments is to run in order as long as all results are there. Asked
-    /// once for each call.
-    #[inline]
-    pub(crate) fn tries_order(&self, request: &RequestContext) -> bool {
-        !request.host().counts_always() && straight::may_run() && self.topology().tries_order()
     }
 
     /// Runs a call in order as long as all results are there. The values are its arguments, which are settled, and then
@@ -241,17 +216,18 @@ impl Function {
         mut arguments: Vec<AnyAsyncValue>,
     ) -> Result<Vec<AnyAsyncValue>, Error> {
         self.check_arguments(&arguments)?;
-        let is_settled = arguments.iter().all(AnyAsyncValue::is_settled);
-        if self.is_synchronous() && is_settled {
-            self.run_straight(request, depth, &mut arguments);
-            return Ok(arguments);
+        match route::of_spawned(self.topology(), request, depth, &arguments) {
+            Route::InOrder => {
+                self.run_straight(request, depth, &mut arguments);
+                Ok(arguments)
+            }
+            Route::InOrderLater => Ok(self.run_later(request, depth, arguments)),
+            Route::TryInOrder | Route::Counted => {
+                let frame = self.frame(request, depth)?;
+                executor::spawn(&frame, arguments);
+                Ok(frame.take_results())
+            }
         }
-        if self.is_synchronous() || (is_settled && self.runs_straight(request, depth)) {
-            return Ok(self.run_later(request, depth, arguments));
-        }
-        let frame = self.frame(request, depth)?;
-        executor::spawn(&frame, arguments);
-        Ok(frame.take_results())
     }
 
     /// Returns a new frame for a call.

@@ -13,9 +13,10 @@ use super::later::{Listed, Taken, Together};
 use super::ready::{Group, ReadyQueue};
 use super::reason_to_skip;
 use super::registers::{Arguments, Confined, Fill, Filled, Ready, ReadyStack, Registers, Started};
+use super::route::{self, Streams};
 use super::shape::Shape;
 use super::slots::Cursor;
-use super::topology::{Manner, Topology};
+use super::topology::Topology;
 use crate::kernel::{Scratch, Status, Surroundings};
 use crate::program::ProgramRef;
 use crate::request::{ExecutionContext, RequestContext};
@@ -77,9 +78,7 @@ impl Frame {
             return Err(program.no_memory(function, size_bytes));
         };
         let topology = program.topology(function);
-        let is_timed = topology.manner != Manner::Counted
-            && topology.cost.is_unknown()
-            && request.queue().parallelism() > 1;
+        let is_timed = topology.cost.is_unknown() && route::is_timed(topology, &request);
         Ok(Arc::new(Frame {
             busy: is_timed.then(AtomicU64::default),
             registers,
@@ -426,33 +425,6 @@ impl Stacked {
         stack: ReadyStack::EMPTY,
         running: Self::NONE,
     };
-}
-
-/// How a list takes streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Streams {
-    /// All kernels run here: there is one thread, and nobody can see their order.
-    One,
-    /// Kernels of other streams belong elsewhere.
-    Several,
-    /// Kernels of other streams belong to other threads. Those that only begin something run here: to hand one over
-    /// costs more than it does, and its task goes to other threads anyway.
-    OnThreads,
-}
-
-impl Streams {
-    fn of(frame: &Frame) -> Streams {
-        let topology = frame.topology();
-        if frame.shape().has_one_stream() {
-            return Streams::One;
-        }
-        match frame.request.queue().parallelism() {
-            1 if topology.is_silent() => Streams::One,
-            // What no chain orders comes out as in the original runtime.
-            1 => Streams::Several,
-            _ => Streams::OnThreads,
-        }
-    }
 }
 
 /// Ready kernels of one stream, to be run by a task.

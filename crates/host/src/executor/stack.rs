@@ -26,11 +26,11 @@ use std::sync::Arc;
 
 use tfrt_async::{AnyAsyncValue, Error, HostAllocator};
 
-use super::reason_to_skip;
 use super::records::Record;
 use super::shape::Output;
 use super::slots::{Activation, Slot, Slots};
-use super::topology::{Manner, Topology};
+use super::topology::Topology;
+use super::{reason_to_skip, route};
 use crate::kernel::{Scratch, Status, Surroundings};
 use crate::program::LoadedProgram;
 use crate::request::RequestContext;
@@ -474,7 +474,7 @@ impl<'f> Stack<'f> {
         let arguments = &record.operands()[scratch.n_taken as usize..];
         let sequence = topology.sequence();
         let n_slots = sequence.n_slots();
-        let is_usual = topology.manner >= Manner::OneThread
+        let is_usual = route::follows_in_order(topology)
             && sequence.n_arguments() == arguments.len()
             && self.depth() < self.max_levels
             && self.has_room(n_slots);

@@ -19,9 +19,9 @@ use tfrt_async::{AnyAsyncValue, Error};
 use tfrt_bef::FunctionKind;
 
 use super::frame::next_call_number;
-use super::guarded;
 use super::stack::{Kept, Left, LocalSlots, Pause, Stack};
-use super::topology::{Manner, Topology};
+use super::topology::Topology;
+use super::{guarded, route};
 use crate::kernel::{
     Call, Flow, Scratch, Status, Surroundings, Target, Turn, Turns, wrong_result_count,
 };
@@ -36,7 +36,7 @@ thread_local! {
 }
 
 /// Runs a function to its end. Its arguments are settled, and as many as it takes; its
-/// [`Manner`] is not [`Manner::Counted`]. `depth` is the number of calls around it.
+/// [manner](super::topology::Manner) is not `Counted`. `depth` is the number of calls around it.
 ///
 /// The values are the arguments, and then the results.
 ///
@@ -62,7 +62,7 @@ pub(crate) fn may_run() -> bool {
     Nesting::may_enter()
 }
 
-/// As [`run`], for a function whose topology [tries that](Topology::tries_order), as long as the results of
+/// As [`run`], for a function whose topology [tries that](Topology::is_tried), as long as the results of
 /// kernels are there: else gives what is left of the call, which is to be counted.
 ///
 /// # Errors
@@ -126,7 +126,8 @@ fn run_to(
     if !straight.stack.begin(values) {
         return Err(program.no_memory(function, Stack::size_bytes(topology)));
     }
-    let started = is_timed(end, topology, request).then(Instant::now);
+    let is_timed = end == End::OfKernels && route::is_timed(topology, request);
+    let started = is_timed.then(Instant::now);
     if request.is_watched() {
         straight.drive::<true>()?;
     } else {
@@ -140,12 +141,6 @@ fn run_to(
     }
     straight.stack.take_results(values);
     Ok(None)
-}
-
-/// Whether somebody asks what calls of a function cost: whether its streams are worth several threads.
-#[inline]
-fn is_timed(end: End, topology: &Topology, request: &RequestContext) -> bool {
-    end == End::OfKernels && topology.manner < Manner::Ordered && request.queue().parallelism() > 1
 }
 
 /// Counts a call that so many are around, and says whether it may begin: how many may be in progress at
@@ -395,7 +390,7 @@ impl<'f> Straight<'f> {
             return Err(reason.clone());
         }
         let topology = program.topology(function);
-        if topology.manner < Manner::OneThread {
+        if !route::follows_in_order(topology) {
             return Err(Error::internal(
                 "the kernel calls a function that it was not given",
             ));

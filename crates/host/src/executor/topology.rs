@@ -64,7 +64,7 @@ impl Entries {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Manner {
     /// By counting: some kernel may end after it has returned, or its results may. In the second case calls may
-    /// begin in order nevertheless: see [`Topology::tries_order`].
+    /// begin in order nevertheless: see [`Topology::is_tried`].
     Counted,
     /// In order on one thread, unless a function makes the call: that would go on while streams of
     /// this one wait, and what both print would tell.
@@ -225,6 +225,12 @@ impl Topology {
         self.kind
     }
 
+    /// Returns whether the function is marked synchronous.
+    #[inline]
+    pub(crate) fn is_synchronous(&self) -> bool {
+        self.kind == FunctionKind::Sync
+    }
+
     /// Tells whether some kernel starts with a handle to a register.
     #[inline]
     pub(crate) fn has_early_users(&self, register: u32) -> bool {
@@ -235,7 +241,7 @@ impl Topology {
     /// Whether a call that has all its arguments is to run in order as long as all results are there. Asked
     /// once for each call. Where size matters most, no call is: what there is to it is not even built.
     #[inline]
-    pub(crate) fn tries_order(&self) -> bool {
+    pub(super) fn is_tried(&self) -> bool {
         !cfg!(tfrt_for_size) && self.tries.as_ref().is_some_and(Tries::is_next)
     }
 
