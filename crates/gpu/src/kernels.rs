@@ -20,12 +20,14 @@ pub(crate) mod moves;
 pub(crate) mod windows;
 
 /// The texts of modules, and their names.
-const MODULES: [(&str, &str); 5] = [
+const MODULES: [(&str, &str); 7] = [
     ("pointwise", include_str!("../kernels/pointwise.ptx")),
     ("matrix", include_str!("../kernels/matrix.ptx")),
     ("rows", include_str!("../kernels/rows.ptx")),
     ("windows", include_str!("../kernels/windows.ptx")),
     ("moves", include_str!("../kernels/moves.ptx")),
+    ("casts", include_str!("../kernels/casts.ptx")),
+    ("numbers", include_str!("../kernels/numbers.ptx")),
 ];
 
 /// Threads in a block of most kernels.
@@ -37,8 +39,8 @@ const MOST: usize = 1 << 31;
 /// The kernels of a context, loaded when they are needed.
 pub(crate) struct Kernels {
     context: Arc<Context>,
-    modules: [OnceLock<GpuResult<Module>>; 5],
-    functions: Mutex<HashMap<&'static str, RawFunction>>,
+    modules: [OnceLock<GpuResult<Module>>; MODULES.len()],
+    functions: Mutex<HashMap<String, RawFunction>>,
 }
 
 /// A module of [`MODULES`].
@@ -49,6 +51,8 @@ enum Part {
     Rows,
     Windows,
     Moves,
+    Casts,
+    Numbers,
 }
 
 /// Where the elements of an operand lie: the steps along four dimensions.
@@ -63,7 +67,7 @@ impl Kernels {
         }
     }
 
-    fn function(&self, part: Part, name: &'static str) -> GpuResult<RawFunction> {
+    fn function(&self, part: Part, name: &str) -> GpuResult<RawFunction> {
         let mut functions = self
             .functions
             .lock()
@@ -78,7 +82,7 @@ impl Kernels {
             .as_ref()
             .map_err(Clone::clone)?;
         let function = module.function(name)?;
-        functions.insert(name, function);
+        functions.insert(name.to_owned(), function);
         Ok(function)
     }
 }
@@ -87,7 +91,7 @@ impl Kernels {
 struct Launch<'l> {
     shared: &'l Shared,
     part: Part,
-    name: &'static str,
+    name: &'l str,
     grid: Grid,
 }
 
@@ -138,9 +142,46 @@ fn linear(n: usize) -> Grid {
     Grid::linear(count(n.div_ceil(N_THREADS as usize)), N_THREADS)
 }
 
+/// A type of elements that pointwise kernels calculate with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Number {
+    F32,
+    F64,
+    I32,
+    I64,
+}
+
+impl Number {
+    /// Returns the number of bytes of an element.
+    pub(crate) fn size(self) -> usize {
+        match self {
+            Number::F32 | Number::I32 => 4,
+            Number::F64 | Number::I64 => 8,
+        }
+    }
+
+    /// Returns the name of the kernel of a function: `add_f64`.
+    fn kernel(self, function: &str) -> String {
+        let suffix = match self {
+            Number::F32 => "f32",
+            Number::F64 => "f64",
+            Number::I32 => "i32",
+            Number::I64 => "i64",
+        };
+        format!("{function}_{suffix}")
+    }
+
+    fn part(self) -> Part {
+        match self {
+            Number::F32 => Part::Pointwise,
+            _ => Part::Numbers,
+        }
+    }
+}
+
 /// Calculates a function of `n` numbers, whose kernel takes no attributes, or two.
 pub(crate) fn unary(
-    name: &'static str,
+    (function, number): (&str, Number),
     y: &DeviceSlice,
     x: &DeviceSlice,
     n: usize,
@@ -149,13 +190,15 @@ pub(crate) fn unary(
     if n == 0 {
         return Ok(());
     }
-    let pointers = [address(y, n, 4)?, address(x, n, 4)?].map(|at| Argument::Pointer(Some(at)));
+    let pointers = [y, x].map(|slice| address(slice, n, number.size()));
+    let [y_at, x_at] = pointers;
+    let pointers = [y_at?, x_at?].map(|at| Argument::Pointer(Some(at)));
     let mut arguments = vec![pointers[0], pointers[1], Argument::U32(count(n))];
     arguments.extend(attributes.into_iter().flatten().map(Argument::F32));
     let launch = Launch {
         shared: shared(y)?,
-        part: Part::Pointwise,
-        name,
+        part: number.part(),
+        name: &number.kernel(function),
         grid: linear(n),
     };
     // SAFETY: the kernel touches the first `n` elements of both, which are there.
@@ -164,7 +207,7 @@ pub(crate) fn unary(
 
 /// Calculates a function of two operands, broadcast to `dims`; elements of the result have `size` bytes.
 pub(crate) fn binary(
-    name: &'static str,
+    (function, number): (&str, Number),
     (z, size): (&DeviceSlice, usize),
     [(x, x_steps), (y, y_steps)]: [(&DeviceSlice, Steps); 2],
     dims: [usize; 4],
@@ -174,8 +217,8 @@ pub(crate) fn binary(
         return Ok(());
     }
     let z_at = address(z, n, size)?;
-    let x_at = address(x, reach(dims, &x_steps), 4)?;
-    let y_at = address(y, reach(dims, &y_steps), 4)?;
+    let x_at = address(x, reach(dims, &x_steps), number.size())?;
+    let y_at = address(y, reach(dims, &y_steps), number.size())?;
     let plain = plain_steps(dims);
     // Along a dimension of 1 no step is taken.
     let is_like = |steps: &Steps| {
@@ -195,8 +238,8 @@ pub(crate) fn binary(
     let pointers = [z_at, x_at, y_at].map(|at| Argument::Pointer(Some(at)));
     let launch = Launch {
         shared: shared(z)?,
-        part: Part::Pointwise,
-        name,
+        part: number.part(),
+        name: &number.kernel(function),
         grid: linear(n),
     };
     // SAFETY: the kernel writes `n` elements, and reads those that the steps reach from indexes below `dims`, all of which
@@ -325,8 +368,9 @@ pub(crate) struct Product {
     pub(crate) batched: [bool; 2],
 }
 
-/// Calculates a product of matrices.
+/// Calculates a product of matrices of `f32` or `f64`.
 pub(crate) fn dot(
+    number: Number,
     c: &DeviceSlice,
     a: &DeviceSlice,
     b: &DeviceSlice,
@@ -344,7 +388,8 @@ pub(crate) fn dot(
     if n_all == 0 {
         return Ok(());
     }
-    let c_at = address(c, n_all, 4)?;
+    let size = number.size();
+    let c_at = address(c, n_all, size)?;
     let place = |slice, rows: usize, columns: usize, which: usize| {
         let each = rows.saturating_mul(columns);
         let n_held = if batched[which] {
@@ -358,7 +403,7 @@ pub(crate) fn dot(
             [columns, 1]
         };
         let step = if batched[which] { each as u64 } else { 0 };
-        address(slice, n_held, 4).map(|at| (at, steps.map(count), step))
+        address(slice, n_held, size).map(|at| (at, steps.map(count), step))
     };
     let (a_at, a_steps, a_step) = place(a, m, k, 0)?;
     let (b_at, b_steps, b_step) = place(b, k, n, 1)?;
@@ -380,10 +425,10 @@ pub(crate) fn dot(
     let shared = shared(c)?;
     let n_large = m.div_ceil(128) * n.div_ceil(128) * n_batches;
     let is_large = n_large >= shared.stream.context().properties().n_multiprocessors as usize;
-    let (tile, name) = if is_large {
-        (128, "dot_128_f32")
-    } else {
-        (64, "dot_64_f32")
+    let (tile, part, name) = match number {
+        Number::F64 => (16, Part::Numbers, "dot_16_f64"),
+        _ if is_large => (128, Part::Matrix, "dot_128_f32"),
+        _ => (64, Part::Matrix, "dot_64_f32"),
     };
     let blocks = [n.div_ceil(tile), m.div_ceil(tile), n_batches].map(count);
     let grid = Grid {
@@ -393,7 +438,7 @@ pub(crate) fn dot(
     };
     let launch = Launch {
         shared,
-        part: Part::Matrix,
+        part,
         name,
         grid,
     };
@@ -599,6 +644,8 @@ mod tests {
             include_str!("../kernels/rows.cu"),
             include_str!("../kernels/windows.cu"),
             include_str!("../kernels/moves.cu"),
+            include_str!("../kernels/casts.cu"),
+            include_str!("../kernels/numbers.cu"),
         ];
         for ((name, ptx), source) in MODULES.iter().zip(sources) {
             let expected = format!(

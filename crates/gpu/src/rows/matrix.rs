@@ -5,7 +5,8 @@ use tfrt_host::device::DeviceSlice;
 use tfrt_tensor::op::{OpCall, OpResults};
 
 use super::{
-    axis_of, begin, broadcast_steps, dims, elements, queue, rearrange, row_major, scratch,
+    axis_of, begin, broadcast_steps, dims, elements, number_of, queue, rearrange, row_major,
+    scratch, size_of,
 };
 use crate::kernels::{self, Product};
 
@@ -71,6 +72,7 @@ pub(super) fn dot(call: &OpCall<'_>) -> Result<OpResults, Error> {
             product.n_batches
         )));
     }
+    let number = number_of(&out)?;
     let (c, x, y) = (
         elements(&out),
         elements(call.input(0)?),
@@ -84,12 +86,13 @@ pub(super) fn dot(call: &OpCall<'_>) -> Result<OpResults, Error> {
                 return Ok::<_, Error>(slice);
             }
             // One of each batch, though some are the same.
-            let repeated = scratch(&slice, n_batches * each)?;
+            let repeated = scratch(&slice, n_batches * each, number.size())?;
             let mut to = batch.clone();
             to.push(each);
             let mut own = own.to_vec();
             own.push(each);
-            rearrange(&repeated, &slice, &to, broadcast_steps(&own, &to))?;
+            let steps = broadcast_steps(&own, &to);
+            rearrange(number.size(), &repeated, &slice, &to, steps)?;
             Ok(repeated)
         };
         let is_folded = n_batches > 1 && product.n_batches == 1;
@@ -99,7 +102,7 @@ pub(super) fn dot(call: &OpCall<'_>) -> Result<OpResults, Error> {
             whole(x, &a_batch, 0, m * k)?
         };
         let y = whole(y, &b_batch, 1, k * n)?;
-        kernels::dot(&c, &x, &y, product)
+        kernels::dot(number, &c, &x, &y, product)
     };
     Ok(queue(&call, out, done, work))
 }
@@ -117,10 +120,11 @@ pub(super) fn transpose(call: &OpCall<'_>) -> Result<OpResults, Error> {
     let (to, own) = (dims(&out), row_major(&from));
     let steps: Vec<usize> = order.iter().map(|axis| own[*axis]).collect();
     let (y, x) = (elements(&out), elements(call.input(0)?));
-    let matrices = matrices(&from, &order);
+    let size = size_of(&out)?;
+    let matrices = matrices(&from, &order).filter(|_| size == 4);
     let work = move || match matrices {
         Some(extents) => kernels::transpose(&y, &x, extents),
-        None => rearrange(&y, &x, &to, steps),
+        None => rearrange(size, &y, &x, &to, steps),
     };
     Ok(queue(&call, out, done, work))
 }

@@ -307,6 +307,149 @@ const CASES: &[Case] = &[
         .with(&[("to", Value::Type(DType::I64))]),
 ];
 
+const F16: &[DType] = &[DType::F16; 5];
+const BF16: &[DType] = &[DType::Bf16; 5];
+const F64: &[DType] = &[DType::F64; 2];
+const I32: &[DType] = &[DType::I32; 2];
+const I64: &[DType] = &[DType::I64; 2];
+/// The distance of neighbours, as a part of the smaller.
+const OF_F16: f32 = 1.0 / 1024.0;
+const OF_BF16: f32 = 1.0 / 128.0;
+
+/// Rows on elements of other types than `f32`.
+const TYPED: &[Case] = &[
+    case("tanh", ONE, WIDE, OF_F16).of(F16),
+    case("exp", ONE, WIDE, OF_BF16).of(BF16),
+    case("elu", ONE, WIDE, OF_F16)
+        .of(F16)
+        .with(&[("alpha", Value::Float(0.5))]),
+    case("add", TWO, WIDE, 0.0).of(F16),
+    case("add", &[&[4, 1, 6], &[5, 1]], WIDE, 0.0).of(BF16),
+    case("lt", TWO, WIDE, 0.0).of(F16),
+    case("dot", &[&[5, 7], &[7, 3]], WIDE, OF_F16).of(F16),
+    case("dot", &[&[65, 33], &[33, 70]], WIDE, OF_BF16).of(BF16),
+    case("reduce", &[&[3, 70]], WIDE, OF_F16)
+        .of(F16)
+        .with(&[("kind", Value::Text("sum")), ("axes", Value::Ints(&[1]))]),
+    case("softmax", &[&[5, 60]], WIDE, OF_F16).of(F16),
+    case("norm", &[&[5, 30], &[30], &[30]], WIDE, OF_F16)
+        .of(F16)
+        .with(&[("kind", Value::Text("layer"))]),
+    case("conv", &[&[2, 3, 6, 7], &[4, 3, 3, 3], &[4]], WIDE, OF_F16)
+        .of(F16)
+        .with(&[("pads", Value::Ints(&[1, 1, 1, 1]))]),
+    case("pool", &[&[2, 3, 7, 8]], WIDE, 0.0).of(BF16).with(&[
+        ("kind", Value::Text("max")),
+        ("kernel_shape", Value::Ints(&[3, 3])),
+    ]),
+    case("transpose", &[&[40, 33]], WIDE, 0.0).of(F16),
+    case("transpose", &[&[2, 3, 4]], WIDE, 0.0).of(I64),
+    case("reshape", &[&[4, 6]], WIDE, 0.0)
+        .of(BF16)
+        .lists(&[&[2, -1, 3]]),
+    case("broadcast", &[&[4, 1, 3]], WIDE, 0.0)
+        .of(&[DType::Ui8])
+        .lists(&[&[2, 1, 5, 3]]),
+    case("concat", &[&[2, 3, 4], &[2, 1, 4]], WIDE, 0.0)
+        .of(F64)
+        .with(&[("axis", Value::Int(1))]),
+    case("slice", &[&[5, 6, 7]], WIDE, 0.0)
+        .of(F16)
+        .lists(&[&[1, -2], &[4, 100], &[0, 2], &[1, 1]]),
+    case("pad", &[&[2, 3]], WIDE, 0.0)
+        .of(I64)
+        .lists(&[&[1, 2, 1, 2]]),
+    case("pad", &[&[2, 3]], WIDE, 0.0)
+        .of(F16)
+        .lists(&[&[1, 2, 1, 2]]),
+    case("gather", &[&[5, 6]], WIDE, 0.0)
+        .of(F16)
+        .lists(&[&[4, 0, -1, 2]]),
+    case("gather", &[&[5, 6]], WIDE, 0.0)
+        .of(&[DType::I1])
+        .lists(&[&[4, 0, -1, 2]]),
+    case("select", &[&[3, 1], &[3, 4], &[4]], WIDE, 0.0).of(&[DType::I1, DType::F64, DType::F64]),
+    case("select", TWO_AND_ONE, WIDE, 0.0).of(&[DType::I1, DType::Bf16, DType::Bf16]),
+    case("neg", ONE, WIDE, 0.0).of(F64),
+    case("neg", ONE, WIDE, 0.0).of(I32),
+    case("abs", ONE, WIDE, 0.0).of(F64),
+    case("abs", ONE, WIDE, 0.0).of(I64),
+    case("sign", ONE, WIDE, 0.0).of(F64),
+    case("sign", ONE, WIDE, 0.0).of(I32),
+    case("square", ONE, WIDE, 0.0).of(I64),
+    case("relu", ONE, WIDE, 0.0).of(F64),
+    case("relu", ONE, WIDE, 0.0).of(I32),
+    case("reciprocal", ONE, WIDE, 0.0).of(F64),
+    case("sqrt", ONE, (0.0, 100.0), 0.0).of(F64),
+    case("rsqrt", ONE, (0.01, 100.0), 1e-6).of(F64),
+    case("exp", ONE, WIDE, 1e-6).of(F64),
+    case("log", ONE, (0.0, 100.0), 1e-6).of(F64),
+    case("tanh", ONE, WIDE, 1e-6).of(F64),
+    case("sigmoid", ONE, WIDE, 1e-6).of(F64),
+    case("floor", ONE, WIDE, 0.0).of(F64),
+    case("ceil", ONE, WIDE, 0.0).of(F64),
+    case("round", ONE, WIDE, 0.0).of(F64),
+    case("trunc", ONE, WIDE, 0.0).of(F64),
+    case("add", TWO, WIDE, 0.0).of(F64),
+    case("add", &[&[4, 1, 6], &[5, 1]], WIDE, 0.0).of(I32),
+    case("sub", TWO, WIDE, 0.0).of(I64),
+    case("mul", TWO, WIDE, 0.0).of(I32),
+    case("div", TWO, WIDE, 0.0).of(F64),
+    case("min", TWO, WIDE, 0.0).of(I64),
+    case("max", TWO, WIDE, 0.0).of(F64),
+    case("squared_difference", TWO, WIDE, 0.0).of(F64),
+    case("eq", TWO, (-1.0, 1.0), 0.0).of(I32),
+    case("ne", TWO, (-1.0, 1.0), 0.0).of(I64),
+    case("lt", TWO, WIDE, 0.0).of(F64),
+    case("le", TWO, WIDE, 0.0).of(I32),
+    case("gt", TWO, WIDE, 0.0).of(I64),
+    case("ge", TWO, WIDE, 0.0).of(F64),
+    case(
+        "mul",
+        &[&[2, 1, 2, 1, 2, 1], &[1, 3, 1, 3, 1, 3]],
+        WIDE,
+        0.0,
+    )
+    .of(F64),
+    case("dot", &[&[2, 3, 4, 5], &[2, 3, 5, 6]], WIDE, 1e-6).of(F64),
+    case("dot", &[&[17, 33], &[33, 18]], WIDE, 1e-6).of(F64),
+    case("dot", &[&[20, 13], &[26, 20]], WIDE, 1e-6)
+        .of(F64)
+        .with(&[
+            ("transpose_a", Value::Int(1)),
+            ("transpose_b", Value::Int(1)),
+        ]),
+    case("cast", ONE, (-1e5, 1e5), 0.0).with(&[("to", Value::Type(DType::F16))]),
+    case("cast", ONE, (-1e5, 1e5), 0.0).with(&[("to", Value::Type(DType::Bf16))]),
+    case("cast", ONE, WIDE, 0.0).with(&[("to", Value::Type(DType::F64))]),
+    case("cast", ONE, (-300.0, 300.0), 0.0).with(&[("to", Value::Type(DType::Ui8))]),
+    case("cast", ONE, (-300.0, 300.0), 0.0).with(&[("to", Value::Type(DType::I8))]),
+    case("cast", ONE, (-1e5, 1e5), 0.0)
+        .of(F64)
+        .with(&[("to", Value::Type(DType::F16))]),
+    case("cast", ONE, (-1e5, 1e5), 0.0)
+        .of(F64)
+        .with(&[("to", Value::Type(DType::Bf16))]),
+    case("cast", ONE, WIDE, 0.0)
+        .of(F16)
+        .with(&[("to", Value::Type(DType::F32))]),
+    case("cast", ONE, WIDE, 0.0)
+        .of(BF16)
+        .with(&[("to", Value::Type(DType::F16))]),
+    case("cast", ONE, WIDE, 0.0)
+        .of(F16)
+        .with(&[("to", Value::Type(DType::I32))]),
+    case("cast", ONE, (-3e9, 3e9), 0.0)
+        .of(I64)
+        .with(&[("to", Value::Type(DType::Bf16))]),
+    case("cast", ONE, (-300.0, 300.0), 0.0)
+        .of(I32)
+        .with(&[("to", Value::Type(DType::I8))]),
+    case("cast", ONE, (-300.0, 300.0), 0.0)
+        .of(&[DType::I8])
+        .with(&[("to", Value::Type(DType::F32))]),
+];
+
 /// Cases that take a simulated GPU too long.
 const LARGE: &[Case] = &[
     case("add", &[&[3, 1 << 20], &[1 << 20]], WIDE, 0.0),
@@ -378,24 +521,19 @@ impl Bed {
         values: &[f32],
         dtype: DType,
     ) -> Result<TensorHandle, Error> {
-        let values = values.iter();
-        match dtype {
-            DType::I32 => {
-                let values: Vec<i32> = values.map(|one| *one as i32).collect();
-                self.core.dense(shape, &values)
-            }
-            DType::I64 => {
-                let values: Vec<i64> = values.map(|one| *one as i64).collect();
-                self.core.dense(shape, &values)
-            }
-            DType::I1 => {
-                let values: Vec<Bool> = values.map(|one| Bool::from(*one > 0.0)).collect();
-                self.core.dense(shape, &values)
-            }
-            _ => self
-                .core
-                .dense(shape, &values.copied().collect::<Vec<f32>>()),
+        if dtype == DType::I1 {
+            let values: Vec<Bool> = values.iter().map(|one| Bool::from(*one > 0.0)).collect();
+            return self.core.dense(shape, &values);
         }
+        self.cast(&self.core.dense(shape, values)?, dtype)
+    }
+
+    /// Changes the type of elements on the processor.
+    fn cast(&self, handle: &TensorHandle, to: DType) -> Result<TensorHandle, Error> {
+        let mut attributes = OpAttrs::new();
+        attributes.set("to", to)?;
+        let cast = self.core.op("cast", &self.core.cpu())?;
+        cast.call_one(&self.core.context(), [handle], &attributes)
     }
 
     fn run(&self, case: &Case, seed: u32, is_on_gpu: bool) -> Result<(DType, Vec<f32>), Error> {
@@ -435,26 +573,9 @@ impl Bed {
             .op(case.op, &handler)?
             .call(&context, &operands, &attributes)?;
         let back = context.transfer(&made[0], &self.core.device(), TensorFormat::DenseHost)?;
-        let tensor = self.wait(&back)?;
-        let dense = tensor.as_dense()?;
-        let dtype = dense.metadata().dtype;
-        let reading = dense.read()?;
-        let values = match dtype {
-            DType::F32 => reading.elements::<f32>()?.to_vec(),
-            DType::I32 => {
-                let numbers = reading.elements::<i32>()?.iter();
-                numbers.map(|one| *one as f32).collect()
-            }
-            DType::I64 => {
-                let numbers = reading.elements::<i64>()?.iter();
-                numbers.map(|one| *one as f32).collect()
-            }
-            _ => reading
-                .bytes()
-                .iter()
-                .map(|byte| f32::from(*byte))
-                .collect(),
-        };
+        let dtype = self.wait(&back)?.metadata().dtype;
+        let tensor = self.wait(&self.cast(&back, DType::F32)?)?;
+        let values = tensor.as_dense()?.read()?.elements::<f32>()?.to_vec();
         Ok((dtype, values))
     }
 }
@@ -463,7 +584,10 @@ impl Bed {
 pub fn compare(driver: &Arc<dyn Driver>, seed: u32, is_real: bool) -> Vec<(bool, String)> {
     let bed = Bed::new(driver.clone());
     let compare_one = |case: &Case| {
-        let what = format!("{} {:?} {:?}", case.op, case.shapes, case.attributes);
+        let what = format!(
+            "{} {:?} {:?} {:?}",
+            case.op, case.shapes, case.types, case.attributes
+        );
         let (gpu, cpu) = match (bed.run(case, seed, true), bed.run(case, seed, false)) {
             (Ok(gpu), Ok(cpu)) => (gpu, cpu),
             (gpu, cpu) => {
@@ -509,7 +633,12 @@ pub fn compare(driver: &Arc<dyn Driver>, seed: u32, is_real: bool) -> Vec<(bool,
         )
     };
     let large = if is_real { LARGE } else { &[] };
-    CASES.iter().chain(large).map(compare_one).collect()
+    CASES
+        .iter()
+        .chain(TYPED)
+        .chain(large)
+        .map(compare_one)
+        .collect()
 }
 
 #[cfg(test)]

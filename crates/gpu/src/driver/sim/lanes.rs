@@ -184,6 +184,12 @@ impl Block<'_> {
                         self.store(space, address, kind.len(), value, lane, at)?;
                     }
                 }
+                Op::Split => {
+                    let (value, width) =
+                        (self.value(instruction.operands[0], lane), 4 * kind.len());
+                    self.set(instruction.to[0], lane, value & ((1 << width) - 1));
+                    self.set(instruction.to[1], lane, value >> width);
+                }
                 _ => {
                     let operand = |index: usize| match instruction.operands.get(index) {
                         Some(operand) => self.value(*operand, lane),
