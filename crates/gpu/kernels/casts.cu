@@ -96,3 +96,14 @@ CAST(u8, f16) CAST(u8, bf16) CAST(u8, f32) CAST(u8, f64) CAST(u8, i1) CAST(u8, i
 CAST(i8, f16) CAST(i8, bf16) CAST(i8, f32) CAST(i8, f64) CAST(i8, i1) CAST(i8, u8) CAST(i8, i32) CAST(i8, i64)
 CAST(i32, f16) CAST(i32, bf16) CAST(i32, f32) CAST(i32, f64) CAST(i32, i1) CAST(i32, u8) CAST(i32, i8) CAST(i32, i64)
 CAST(i64, f16) CAST(i64, bf16) CAST(i64, f32) CAST(i64, f64) CAST(i64, i1) CAST(i64, u8) CAST(i64, i8) CAST(i64, i32)
+
+// Floats without their last bits: so many are set to 0.
+extern "C" __global__ void cut_f32(u32 *y, const u32 *x, u32 n, u32 n_bits) {
+    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i] >> n_bits << n_bits;
+}
+
+extern "C" __global__ void cut_f64(unsigned long long *y, const unsigned long long *x, u32 n, u32 n_bits) {
+    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i] >> n_bits << n_bits;
+}

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use tfrt_host::device::{
     Device, DeviceBuffer, DeviceMemory, DeviceSlice, DeviceThread, MemoryKind, Source, Target,
+    TensorText,
 };
 use tfrt_host::memory::{HostBuffer, OwnedWriting};
 use tfrt_host::{
@@ -144,6 +145,10 @@ impl Device for GpuDevice {
         chain
     }
 
+    fn tensor_format(&self) -> &'static str {
+        "DenseGpu"
+    }
+
     fn trim(&self) {
         // What fails here is told by the next call.
         let _trimmed = self.0.allocator.trim(&self.0.stream);
@@ -266,6 +271,19 @@ impl Shared {
             }
         }
         Ok(copying)
+    }
+
+    /// Returns a chain that is there when the device has done what was queued so far.
+    pub(crate) fn finished(&self) -> AsyncValue<Chain> {
+        let (done, chain) = AsyncValue::pending();
+        match self.stream.record() {
+            Ok(event) => {
+                let wait = move || Ok(wait(&event)?);
+                self.thread.enqueue(&[], done, wait);
+            }
+            Err(error) => done.complete(Err(error.into())),
+        }
+        chain
     }
 
     fn queue(&self, transfer: Transfer) -> GpuResult<Event> {
@@ -407,5 +425,12 @@ impl DeviceBuffer for GpuMemory {
         let platform = self.shared.stream.context().driver().platform();
         let (at, len, name) = (self.block.pointer(), self.len_bytes, &self.shared.name);
         format!("GpuBuffer<pointer={at} ({platform}), size={len}> on {name}")
+    }
+
+    fn describe_tensor(&self, tensor: &TensorText<'_>) -> String {
+        let platform = self.shared.stream.context().driver().platform();
+        let at = self.block.pointer().offset(tensor.begin);
+        let (dtype, shape) = (tensor.dtype, tensor.shape);
+        format!("DenseGpuTensor<dtype={dtype}, shape={shape}, pointer={at} ({platform})>")
     }
 }

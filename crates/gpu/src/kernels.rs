@@ -9,8 +9,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tfrt_host::Error;
 use tfrt_host::device::DeviceSlice;
+use tfrt_host::{DType, Error};
 
 use crate::context::{Context, Module};
 use crate::device::{Shared, memory_of};
@@ -177,6 +177,52 @@ impl Number {
             _ => Part::Numbers,
         }
     }
+}
+
+/// The last bits of floats that another type lacks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    size: usize,
+    n_bits: u32,
+}
+
+impl Cut {
+    /// Returns what one type has and another lacks, if both are floats and it is wider.
+    pub(crate) fn between(from: DType, to: DType) -> Option<Cut> {
+        let n_digits = |dtype| match dtype {
+            DType::Bf16 => Some(7),
+            DType::F16 => Some(10),
+            DType::F32 => Some(23),
+            DType::F64 => Some(52),
+            _ => None,
+        };
+        let size = match from {
+            DType::F32 => 4,
+            DType::F64 => 8,
+            _ => return None,
+        };
+        let n_bits = u32::checked_sub(n_digits(from)?, n_digits(to)?);
+        let n_bits = n_bits.filter(|n_bits| *n_bits > 0)?;
+        Some(Cut { size, n_bits })
+    }
+}
+
+/// Sets the last bits of `n` floats to 0.
+pub(crate) fn cut(y: &DeviceSlice, x: &DeviceSlice, n: usize, cut: Cut) -> Result<(), Error> {
+    if n == 0 {
+        return Ok(());
+    }
+    let pointers = [address(y, n, cut.size)?, address(x, n, cut.size)?];
+    let [y_at, x_at] = pointers.map(|at| Argument::Pointer(Some(at)));
+    let launch = Launch {
+        shared: shared(y)?,
+        part: Part::Casts,
+        name: if cut.size == 4 { "cut_f32" } else { "cut_f64" },
+        grid: linear(n),
+    };
+    let numbers = [count(n), cut.n_bits].map(Argument::U32);
+    // SAFETY: the kernel touches the first `n` elements of both, which are there.
+    unsafe { launch.run(&[y_at, x_at, numbers[0], numbers[1]]) }
 }
 
 /// Calculates a function of `n` numbers, whose kernel takes no attributes, or two.

@@ -6,6 +6,7 @@
 //! | owners of a driver's handles; memory that is kept for reuse | [`context`], [`memory`] |
 //! | a GPU as a device of a host: memory, copies | [`GpuDevice`] |
 //! | kernels of programs in the dialects `tfrt_cuda` and `tfrt_gpu` | [`register`], [`use_driver`] |
+//! | operations of the core runtime, by the names of TensorFlow and of tests | [`GpuOpHandler`] |
 //! | kernels of rows | [`KERNELS`]; CUDA C and PTX lie in `kernels/` |
 //! | what every driver must pass | [`conformance`] |
 //!
@@ -38,11 +39,13 @@ mod dialect;
 pub mod driver;
 mod kernels;
 pub mod memory;
+mod op_handler;
 mod rows;
 
 pub use device::{GpuDevice, GpuMemory, KIND};
 pub use dialect::{driver_of, register, use_driver};
 pub use driver::{Driver, GpuError, GpuErrorKind, GpuResult};
+pub use op_handler::GpuOpHandler;
 pub use rows::KERNELS;
 
 /// Adds the device of a driver's ordinal to a host: the first is `GPU:0`.

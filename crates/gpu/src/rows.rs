@@ -19,6 +19,7 @@ mod halves;
 mod matrix;
 mod moves;
 mod pointwise;
+mod tf;
 mod windows;
 
 /// The kernels of GPUs.
@@ -69,7 +70,7 @@ pub const KERNELS: &[OpKernel] = &{
     all
 };
 
-/// How many kernels calculate with `f32`: those of pointwise rows, and the first of the others.
+/// The number of kernels that calculate with `f32`: those of pointwise rows, and the first of the others.
 const N_OF_F32: usize = pointwise::UNARY.len() + pointwise::BINARY.len() + N_CALCULATING;
 
 const N_KERNELS: usize = 2 * N_OF_F32 + OTHERS.len() - N_CALCULATING
@@ -77,8 +78,8 @@ const N_KERNELS: usize = 2 * N_OF_F32 + OTHERS.len() - N_CALCULATING
     + pointwise::OF_F64.len()
     + 1;
 
-/// How many of [`OTHERS`] calculate with `f32`.
-const N_CALCULATING: usize = 6;
+/// The number of [`OTHERS`] that calculate with `f32`: the first ones.
+const N_CALCULATING: usize = 11;
 
 /// Types of half precision, which may meet `f32` as scales of norms do.
 const HALVES: &[DType] = &[DType::F16, DType::Bf16, DType::F32];
@@ -107,11 +108,18 @@ const MOVED: &[DType] = &[
 
 const OTHERS: &[OpKernel] = &[
     kernel("dot", matrix::dot),
-    kernel("reduce", along::reduce).accepts(along::takes_reduce),
+    kernel("reduce", along::reduce)
+        .on_host(&[1])
+        .accepts(along::takes_reduce),
     kernel("softmax", along::softmax),
     kernel("norm", along::norm).accepts(along::takes_norm),
     kernel("conv", windows::conv),
     kernel("pool", windows::pool).accepts(windows::takes_pool),
+    kernel("tf.BiasAdd", tf::bias_add),
+    kernel("tf.Conv2D", tf::conv2d),
+    kernel("tf.MaxPool", tf::pool),
+    kernel("tf.AvgPool", tf::pool),
+    kernel("tf.FusedBatchNormV3", tf::batch_norm),
     moving("transpose", matrix::transpose),
     moving("reshape", moves::view).on_host(&[1]),
     moving("identity", moves::view),

@@ -13,6 +13,9 @@ pub struct Verdict {
     pub types: Vec<String>,
     /// A hash of the bits of all outputs; `None` if there are none, or if they are random.
     pub bits: Option<u64>,
+    /// The number of nodes on the device that the case was run on, and of those without a kernel there.
+    #[serde(default)]
+    pub placed: Option<(usize, usize)>,
     /// The way in which the case ended.
     pub ending: CaseEnd,
 }
@@ -63,6 +66,7 @@ impl Verdict {
             operations: Vec::new(),
             types: Vec::new(),
             bits: None,
+            placed: None,
             ending,
         }
     }

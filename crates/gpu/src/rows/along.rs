@@ -61,13 +61,17 @@ fn unexpected(call: &DeviceCall<'_>, kind: &str) -> Error {
 }
 
 pub(super) fn reduce(call: &OpCall<'_>) -> Result<OpResults, Error> {
-    let (call, out, done) = begin(call)?;
+    let call = DeviceCall::with_host(call, &[1])?;
+    let (out, done) = call.output(0)?;
     let kind = call.attrs.text("kind");
     let how = reduction(kind).ok_or_else(|| unexpected(&call, kind))?;
     let from = dims(call.input(0)?);
-    let stated = call.attrs.ints("axes").unwrap_or_default();
+    let stated = match call.numbers(1) {
+        Some(axes) => axes.to_vec(),
+        None => call.attrs.ints("axes").unwrap_or_default().to_vec(),
+    };
     let mut is_reduced = vec![stated.is_empty() && !call.attrs.flag("none_if_empty"); from.len()];
-    for axis in &*stated {
+    for axis in &stated {
         is_reduced[axis_of(&call, *axis, from.len())?] = true;
     }
     let n: usize = (0..from.len())

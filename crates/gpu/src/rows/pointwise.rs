@@ -42,6 +42,7 @@ pub(super) const UNARY: &[(&str, &str)] = &[
 /// Rows of two operands, and their kernels.
 pub(super) const BINARY: &[(&str, &str)] = &[
     ("add", "add"),
+    ("tfrt_test.add", "add"),
     ("sub", "sub"),
     ("mul", "mul"),
     ("div", "div"),
@@ -65,6 +66,7 @@ pub(super) const OF_NUMBERS: &[&str] = &[
     "square",
     "relu",
     "add",
+    "tfrt_test.add",
     "sub",
     "mul",
     "min",
