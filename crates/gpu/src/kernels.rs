@@ -225,6 +225,11 @@ pub(crate) fn cut(y: &DeviceSlice, x: &DeviceSlice, n: usize, cut: Cut) -> Resul
     unsafe { launch.run(&[y_at, x_at, numbers[0], numbers[1]]) }
 }
 
+/// Returns the number of threads for a row of `n` elements: a warp for short ones.
+fn threads_for(n: usize) -> u32 {
+    if n <= 128 { 32 } else { N_THREADS }
+}
+
 /// Calculates a function of `n` numbers, whose kernel takes no attributes, or two.
 pub(crate) fn unary(
     (function, number): (&str, Number),
@@ -530,7 +535,7 @@ pub(crate) fn reduce(
         address(x, rows.n_elements(), 4)?,
     ]
     .map(|at| Argument::Pointer(Some(at)));
-    let grid = Grid::linear(count(rows.n_rows), N_THREADS);
+    let grid = Grid::linear(count(rows.n_rows), threads_for(rows.n));
     let launch = Launch {
         shared: shared(y)?,
         part: Part::Rows,
@@ -563,7 +568,7 @@ pub(crate) fn softmax(
     }
     let pointers =
         [address(y, n_all, 4)?, address(x, n_all, 4)?].map(|at| Argument::Pointer(Some(at)));
-    let grid = Grid::linear(count(rows.n_rows), N_THREADS);
+    let grid = Grid::linear(count(rows.n_rows), threads_for(rows.n));
     let launch = Launch {
         shared: shared(y)?,
         part: Part::Rows,
@@ -621,7 +626,7 @@ pub(crate) fn norm(
     .map(count);
     let mut layout: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     layout.extend(norm.epsilon.to_ne_bytes());
-    let grid = Grid::linear(count(norm.n_rows), N_THREADS);
+    let grid = Grid::linear(count(norm.n_rows), threads_for(norm.n));
     let launch = Launch {
         shared: shared(y)?,
         part: Part::Rows,

@@ -127,6 +127,9 @@ impl Runner {
             reports.iter().map(|report| report.n_placed).sum(),
             reports.iter().map(|report| report.n_on_host()).sum(),
         ));
+        let on_host = reports.iter().flat_map(|report| &report.on_host);
+        let without: BTreeSet<String> = on_host.map(|nodes| nodes.operation.clone()).collect();
+        verdict.without = without.into_iter().collect();
         Ok(model)
     }
 

@@ -58,6 +58,8 @@ fn write(out: &mut String, verdicts: &[Verdict], lists_failures: bool) -> std::f
         .count();
     let placed: Vec<_> = verdicts.iter().filter(|it| it.placed.is_some()).collect();
     if !placed.is_empty() {
+        let without = count(verdicts, |verdict| &verdict.without);
+        table(out, "operation without a kernel on the device", &without)?;
         let of = |is_counted: fn(usize, usize) -> bool| {
             let own = placed.iter().filter(|verdict| {
                 let counted = verdict.placed.map(|(there, here)| is_counted(there, here));

@@ -16,6 +16,9 @@ pub struct Verdict {
     /// The number of nodes on the device that the case was run on, and of those without a kernel there.
     #[serde(default)]
     pub placed: Option<(usize, usize)>,
+    /// The operations without a kernel on that device, each once.
+    #[serde(default)]
+    pub without: Vec<String>,
     /// The way in which the case ended.
     pub ending: CaseEnd,
 }
@@ -67,6 +70,7 @@ impl Verdict {
             types: Vec::new(),
             bits: None,
             placed: None,
+            without: Vec::new(),
             ending,
         }
     }

@@ -82,6 +82,6 @@ mod tests {
         assert_eq!(short(f32::MAX), "3.40282347e+38");
         assert_eq!(short(1e-5), "9.99999975e-06");
         assert_eq!(short(f32::NEG_INFINITY), "-inf");
-        assert_eq!(general(1.5e-10, 17), "1.5000000000000001e-10");
+        assert_eq!(general(0.1, 17), "0.10000000000000001");
     }
 }
