@@ -121,6 +121,20 @@ GATHER(gather_4_i64, u32, i64)
 GATHER(gather_8_i32, u64, int)
 GATHER(gather_8_i64, u64, i64)
 
+// Triangles of matrices: elements from the diagonal `k` on, or up to it, and 0 elsewhere.
+#define TRIANGLE(NAME, TYPE)                                                                    \
+    extern "C" __global__ void NAME(TYPE *y, const TYPE *x, u32 n, u32 n_rows, u32 n_columns, i64 k, u32 is_upper) { \
+        u32 i = index();                                                                        \
+        if (i >= n) return;                                                                     \
+        i64 from = (i64)(i / n_columns % n_rows) + k, at = i % n_columns;                       \
+        y[i] = (is_upper ? at >= from : at <= from) ? x[i] : 0;                                 \
+    }
+
+TRIANGLE(triangle_1, u8)
+TRIANGLE(triangle_2, unsigned short)
+TRIANGLE(triangle_4, u32)
+TRIANGLE(triangle_8, u64)
+
 struct Select {
     u32 n;
     Extents e;

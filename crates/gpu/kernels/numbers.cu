@@ -1,4 +1,4 @@
-// Pointwise functions of f64, i32 and i64, and products of matrices of f64. Every kernel is named FUNCTION_TYPE.
+// Pointwise functions of f64, i32, i64 and truth values, and products of matrices of f64. Every kernel is named FUNCTION_TYPE.
 
 typedef unsigned char u8;
 typedef unsigned int u32;
@@ -62,6 +62,14 @@ __device__ __forceinline__ void place(const Layout &l, u32 i, u32 &a, u32 &b) {
     BINARY(le, T, u8, x <= y)                                                                   \
     BINARY(gt, T, u8, x > y)                                                                    \
     BINARY(ge, T, u8, x >= y)
+
+typedef u8 i1;
+UNARY(not, i1, x ? 0 : 1)
+BINARY(and, i1, i1, x && y)
+BINARY(or, i1, i1, x || y)
+BINARY(xor, i1, i1, (x != 0) != (y != 0))
+BINARY(eq, i1, i1, (x != 0) == (y != 0))
+BINARY(ne, i1, i1, (x != 0) != (y != 0))
 
 ALL(i32)
 ALL(i64)

@@ -53,6 +53,27 @@ REDUCE(prod, 1.0f, MUL, block_product)
 REDUCE(max, __int_as_float(0xff800000), LARGER, block_max)
 REDUCE(min, __int_as_float(0x7f800000), SMALLER, block_min)
 
+// The logarithm of the sum of exponentials of each row.
+extern "C" __global__ void reduce_log_sum_exp_f32(float *y, const float *x, u32 n, u32 inner, float scale) {
+    __shared__ float shared[8];
+    u32 row = blockIdx.x;
+    x += (u64)(row / inner) * n * inner + row % inner;
+    float most = __int_as_float(0xff800000);
+#pragma unroll 1
+    for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
+        float one = x[(u64)i * inner];
+        most = LARGER(most, one);
+    }
+    most = block_max(most, shared);
+    // Infinite elements are no distance from another.
+    float from = fabsf(most) == __int_as_float(0x7f800000) ? 0.0f : most;
+    float sum = 0.0f;
+#pragma unroll 1
+    for (u32 i = threadIdx.x; i < n; i += blockDim.x) sum += expf(x[(u64)i * inner] - from);
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0) y[row] = (from + logf(sum)) * scale;
+}
+
 // Rows as those of a reduction; `is_log` asks for the logarithm.
 extern "C" __global__ void softmax_f32(float *y, const float *x, u32 n, u32 inner, u32 is_log) {
     __shared__ float shared[8];

@@ -149,6 +149,7 @@ pub(crate) enum Number {
     F64,
     I32,
     I64,
+    I1,
 }
 
 impl Number {
@@ -157,6 +158,7 @@ impl Number {
         match self {
             Number::F32 | Number::I32 => 4,
             Number::F64 | Number::I64 => 8,
+            Number::I1 => 1,
         }
     }
 
@@ -167,6 +169,7 @@ impl Number {
             Number::F64 => "f64",
             Number::I32 => "i32",
             Number::I64 => "i64",
+            Number::I1 => "i1",
         };
         format!("{function}_{suffix}")
     }
@@ -256,12 +259,14 @@ pub(crate) fn unary(
     unsafe { launch.run(&arguments) }
 }
 
-/// Calculates a function of two operands, broadcast to `dims`; elements of the result have `size` bytes.
+/// Calculates a function of two operands, broadcast to `dims`, whose kernel takes no factors, or two; elements of the
+/// result have `size` bytes.
 pub(crate) fn binary(
     (function, number): (&str, Number),
     (z, size): (&DeviceSlice, usize),
     [(x, x_steps), (y, y_steps)]: [(&DeviceSlice, Steps); 2],
     dims: [usize; 4],
+    factors: Option<[f32; 2]>,
 ) -> Result<(), Error> {
     let n: usize = dims.iter().product();
     if n == 0 {
@@ -293,16 +298,41 @@ pub(crate) fn binary(
         name: &number.kernel(function),
         grid: linear(n),
     };
+    let mut arguments = pointers.to_vec();
+    arguments.push(Argument::Bytes(&layout));
+    arguments.extend(factors.into_iter().flatten().map(Argument::F32));
     // SAFETY: the kernel writes `n` elements, and reads those that the steps reach from indexes below `dims`, all of which
     // are there.
-    unsafe {
-        launch.run(&[
-            pointers[0],
-            pointers[1],
-            pointers[2],
-            Argument::Bytes(&layout),
-        ])
+    unsafe { launch.run(&arguments) }
+}
+
+/// Limits `n` elements to what lies between two numbers of the device, as far as there are such.
+pub(crate) fn clip(
+    y: &DeviceSlice,
+    x: &DeviceSlice,
+    bounds: [Option<&DeviceSlice>; 2],
+    n: usize,
+) -> Result<(), Error> {
+    if n == 0 {
+        return Ok(());
     }
+    let mut arguments = Vec::with_capacity(5);
+    for slice in [y, x] {
+        arguments.push(Argument::Pointer(Some(address(slice, n, 4)?)));
+    }
+    for bound in bounds {
+        let at = bound.map(|slice| address(slice, 1, 4)).transpose()?;
+        arguments.push(Argument::Pointer(at));
+    }
+    arguments.push(Argument::U32(count(n)));
+    let launch = Launch {
+        shared: shared(y)?,
+        part: Part::Pointwise,
+        name: "clip_f32",
+        grid: linear(n),
+    };
+    // SAFETY: the kernel touches the first `n` elements of both, and the first one of each bound, which are there.
+    unsafe { launch.run(&arguments) }
 }
 
 /// Returns how many elements lie up to the last one that steps reach.

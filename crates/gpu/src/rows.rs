@@ -66,6 +66,12 @@ pub const KERNELS: &[OpKernel] = &{
         at += 1;
         index += 1;
     }
+    index = 0;
+    while index < pointwise::OF_TRUTH.len() {
+        all[at] = pointwise::of_types(pointwise::OF_TRUTH[index], TRUTH);
+        at += 1;
+        index += 1;
+    }
     all[at] = kernel("dot", matrix::dot).types(F64);
     all
 };
@@ -76,10 +82,11 @@ const N_OF_F32: usize = pointwise::UNARY.len() + pointwise::BINARY.len() + N_CAL
 const N_KERNELS: usize = 2 * N_OF_F32 + OTHERS.len() - N_CALCULATING
     + pointwise::OF_NUMBERS.len()
     + pointwise::OF_F64.len()
+    + pointwise::OF_TRUTH.len()
     + 1;
 
 /// The number of [`OTHERS`] that calculate with `f32`: the first ones.
-const N_CALCULATING: usize = 11;
+const N_CALCULATING: usize = 17;
 
 /// Types of half precision, which may meet `f32` as scales of norms do.
 const HALVES: &[DType] = &[DType::F16, DType::Bf16, DType::F32];
@@ -88,6 +95,8 @@ const HALVES: &[DType] = &[DType::F16, DType::Bf16, DType::F32];
 const NUMBERS: &[DType] = &[DType::F64, DType::I32, DType::I64];
 
 const F64: &[DType] = &[DType::F64];
+
+const TRUTH: &[DType] = &[DType::I1];
 
 /// Types whose elements are moved.
 const MOVED: &[DType] = &[
@@ -115,6 +124,12 @@ const OTHERS: &[OpKernel] = &[
     kernel("norm", along::norm).accepts(along::takes_norm),
     kernel("conv", windows::conv),
     kernel("pool", windows::pool).accepts(windows::takes_pool),
+    kernel("onnx.Gemm", matrix::gemm),
+    kernel("onnx.Clip", pointwise::clip),
+    kernel("onnx.Max", pointwise::fold),
+    kernel("onnx.Min", pointwise::fold),
+    kernel("onnx.Sum", pointwise::fold),
+    kernel("onnx.Mean", pointwise::fold),
     kernel("tf.BiasAdd", tf::bias_add),
     kernel("tf.Conv2D", tf::conv2d),
     kernel("tf.MaxPool", tf::pool),
@@ -124,6 +139,11 @@ const OTHERS: &[OpKernel] = &[
     moving("reshape", moves::view).on_host(&[1]),
     moving("identity", moves::view),
     moving("onnx.Flatten", moves::view),
+    moving("onnx.Squeeze", moves::view).on_host(&[1]),
+    moving("onnx.Unsqueeze", moves::view).on_host(&[1]),
+    moving("onnx.Trilu", moves::triangle).on_host(&[1]),
+    moving("onnx.DepthToSpace", moves::blocks),
+    moving("onnx.SpaceToDepth", moves::blocks),
     moving("broadcast", moves::broadcast).on_host(&[1]),
     moving("tile", moves::tile).on_host(&[1]),
     moving("concat", moves::concat),
@@ -167,6 +187,7 @@ fn number_of(tensor: &DeviceTensor) -> Result<Number, Error> {
         DType::F64 => Ok(Number::F64),
         DType::I32 => Ok(Number::I32),
         DType::I64 => Ok(Number::I64),
+        DType::I1 => Ok(Number::I1),
         dtype => Err(Error::unimplemented(format!(
             "no kernel on GPUs calculates with {dtype}"
         ))),

@@ -241,6 +241,50 @@ pub(crate) fn select(
     unsafe { launch.run(&arguments) }
 }
 
+/// Matrices of which a triangle is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Triangle {
+    pub(crate) n: usize,
+    pub(crate) n_rows: usize,
+    pub(crate) n_columns: usize,
+    /// The diagonal that the triangle begins or ends with.
+    pub(crate) diagonal: i64,
+    pub(crate) is_upper: bool,
+}
+
+/// Keeps the elements of triangles, of `size` bytes, and sets the others to 0.
+pub(crate) fn triangle(
+    size: usize,
+    y: &DeviceSlice,
+    x: &DeviceSlice,
+    triangle: Triangle,
+) -> Result<(), Error> {
+    if triangle.n == 0 {
+        return Ok(());
+    }
+    let pointers = [address(y, triangle.n, size)?, address(x, triangle.n, size)?].map(pointer);
+    let [n, n_rows, n_columns] = [triangle.n, triangle.n_rows, triangle.n_columns].map(count);
+    // Further away than that no diagonal meets a matrix.
+    let diagonal = triangle.diagonal.clamp(-(1 << 40), 1 << 40);
+    let launch = Launch {
+        shared: shared(y)?,
+        part: Part::Moves,
+        name: &of_size("triangle", size)?,
+        grid: linear(triangle.n),
+    };
+    let arguments = [
+        pointers[0],
+        pointers[1],
+        Argument::U32(n),
+        Argument::U32(n_rows),
+        Argument::U32(n_columns),
+        Argument::Bytes(&diagonal.to_ne_bytes()),
+        Argument::U32(u32::from(triangle.is_upper)),
+    ];
+    // SAFETY: the kernel touches the first `n` elements of both, which are there.
+    unsafe { launch.run(&arguments) }
+}
+
 /// Changes the type of `n` elements, by the kernel `cast_FROM_TO`; sizes are those of elements of the result and of the
 /// operand.
 pub(crate) fn cast(

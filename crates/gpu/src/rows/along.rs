@@ -47,6 +47,7 @@ fn reduction(kind: &str) -> Option<Reduction> {
         "l2" => of(Some("square"), "reduce_sum_f32", Some("sqrt")),
         "sum_square" => of(Some("square"), "reduce_sum_f32", None),
         "log_sum" => of(None, "reduce_sum_f32", Some("log")),
+        "log_sum_exp" => of(None, "reduce_log_sum_exp_f32", None),
         _ => return None,
     })
 }

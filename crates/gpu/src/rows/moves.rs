@@ -9,7 +9,7 @@ use super::{
     Collapsed, axis_of, begin, broadcast_steps, dims, elements, queue, rearrange, row_major,
     size_of,
 };
-use crate::kernels::moves::{self, Gather, Pad, Places};
+use crate::kernels::moves::{self, Gather, Pad, Places, Triangle};
 
 /// Begins a call whose operands from the second on are read on the host.
 fn begin_read<'a>(
@@ -377,6 +377,62 @@ pub(super) fn select(call: &OpCall<'_>) -> Result<OpResults, Error> {
         )));
     };
     let work = move || moves::select((&z, size), [&c, &x, &y], dims, [c_own, x_own, y_own]);
+    Ok(queue(&call, out, done, work))
+}
+
+/// Keeps a triangle of each matrix.
+pub(super) fn triangle(call: &OpCall<'_>) -> Result<OpResults, Error> {
+    let (call, out, done) = begin_read(call, &[1])?;
+    let to = dims(&out);
+    let &[.., n_rows, n_columns] = &to[..] else {
+        return Err(call.error(format_args!("expected matrices, found {to:?}")));
+    };
+    let diagonal = call.numbers(1).and_then(|list| list.first().copied());
+    let triangle = Triangle {
+        n: out.metadata().n_elements()?,
+        n_rows,
+        n_columns,
+        diagonal: diagonal.unwrap_or(0),
+        is_upper: call.attrs.flag("upper"),
+    };
+    let (y, x, size) = (elements(&out), elements(call.input(0)?), size_of(&out)?);
+    let work = move || moves::triangle(size, &y, &x, triangle);
+    Ok(queue(&call, out, done, work))
+}
+
+/// Moves blocks of places to channels, or back.
+pub(super) fn blocks(call: &OpCall<'_>) -> Result<OpResults, Error> {
+    let (call, out, done) = begin(call)?;
+    let block = call.attrs.int("blocksize").unwrap_or(1);
+    let block = usize::try_from(block).ok().filter(|block| *block > 0);
+    let block = block.ok_or_else(|| call.error(format_args!("expected a blocksize above 0")))?;
+    let (from, to) = (dims(call.input(0)?), dims(&out));
+    let (&[n, c, h, w], &[_, to_c, to_h, to_w]) = (&from[..], &to[..]) else {
+        return Err(call.error(format_args!(
+            "expected images of four dimensions, found {from:?}"
+        )));
+    };
+    let own = row_major(&from);
+    let (all, steps) = if call.name == "onnx.SpaceToDepth" {
+        // The result is [n, block, block, c, h / block, w / block].
+        let steps = vec![own[0], w, 1, own[1], block * w, block];
+        (vec![n, block, block, c, to_h, to_w], steps)
+    } else {
+        // The result is [n, c / block / block, h, block, w, block].
+        let (down, right, each) = match call.attrs.text("mode") {
+            "CRD" => (block * own[1], own[1], block * block * own[1]),
+            _ => (block * to_c * own[1], to_c * own[1], own[1]),
+        };
+        let steps = vec![own[0], each, own[2], down, 1, right];
+        (vec![n, to_c, h, block, w, block], steps)
+    };
+    if all.iter().product::<usize>() != to_c * to_h * to_w * n {
+        return Err(call.error(format_args!(
+            "{from:?} are not blocks of {block} by {block}"
+        )));
+    }
+    let (y, x, size) = (elements(&out), elements(call.input(0)?), size_of(&out)?);
+    let work = move || rearrange(size, &y, &x, &all, steps);
     Ok(queue(&call, out, done, work))
 }
 

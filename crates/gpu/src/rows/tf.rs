@@ -221,7 +221,7 @@ pub(super) fn bias_add(call: &OpCall<'_>) -> Result<OpResults, Error> {
         let ((dims, x_steps), (_, y_steps)) =
             operands.ok_or_else(|| Error::internal("too many dimensions"))?;
         let operands = [(&x, x_steps), (&y, y_steps)];
-        kernels::binary(("add", Number::F32), (&z, 4), operands, dims)
+        kernels::binary(("add", Number::F32), (&z, 4), operands, dims, None)
     };
     Ok(queue(&call, out, done, work))
 }

@@ -450,6 +450,97 @@ const TYPED: &[Case] = &[
         .with(&[("to", Value::Type(DType::F32))]),
 ];
 
+/// Rows of ONNX and of TensorFlow that are no row of `graph`.
+const OTHERS: &[Case] = &[
+    case("sin", ONE, (-100.0, 100.0), 1e-6),
+    case("sin", ONE, (-1e7, 1e7), 1e-6),
+    case("cos", ONE, (-100.0, 100.0), 1e-6),
+    case("tan", ONE, (-1.5, 1.5), 1e-5),
+    case("asin", ONE, (-1.0, 1.0), 1e-6),
+    case("acos", ONE, (-1.0, 1.0), 1e-6),
+    case("atan", ONE, WIDE, 1e-6),
+    case("sinh", ONE, WIDE, 1e-6),
+    case("cosh", ONE, WIDE, 1e-6),
+    case("asinh", ONE, WIDE, 1e-6),
+    case("acosh", ONE, (1.0, 100.0), 1e-6),
+    case("atanh", ONE, (-0.99, 0.99), 2e-6),
+    case("onnx.Softsign", ONE, WIDE, 1e-6),
+    case("onnx.Mish", ONE, WIDE, 2e-6),
+    case("onnx.Selu", ONE, WIDE, 1e-6),
+    case("onnx.Celu", ONE, WIDE, 1e-6).with(&[("alpha", Value::Float(1.5))]),
+    case("onnx.Swish", ONE, WIDE, 1e-6).with(&[("alpha", Value::Float(1.5))]),
+    case("onnx.ThresholdedRelu", ONE, WIDE, 0.0).with(&[("alpha", Value::Float(1.5))]),
+    case("onnx.Shrink", ONE, WIDE, 0.0)
+        .with(&[("lambd", Value::Float(1.5)), ("bias", Value::Float(0.5))]),
+    case("onnx.PRelu", &[&[3, 4, 5], &[4, 1]], WIDE, 0.0),
+    case("onnx.Clip", &[&[3, 337], &[], &[]], (-2.0, 2.0), 0.0),
+    case("onnx.Max", &[&[3, 4], &[4], &[3, 1]], WIDE, 0.0),
+    case("onnx.Min", &[&[3, 4], &[4]], WIDE, 0.0),
+    case("onnx.Sum", &[&[3, 4], &[4], &[3, 1]], WIDE, 1e-6),
+    case("onnx.Sum", &[&[3, 4]], WIDE, 0.0),
+    case("onnx.Mean", &[&[3, 4], &[3, 4], &[1]], WIDE, 1e-6),
+    case("onnx.Mean", &[&[3, 4], &[3, 4]], WIDE, OF_F16).of(F16),
+    case("onnx.Gemm", &[&[5, 7], &[7, 3]], WIDE, 1e-5),
+    case("onnx.Gemm", &[&[5, 7], &[7, 3], &[3]], WIDE, 1e-5)
+        .with(&[("alpha", Value::Float(0.5)), ("beta", Value::Float(2.0))]),
+    case("onnx.Gemm", &[&[7, 5], &[3, 7], &[5, 1]], WIDE, 1e-5)
+        .with(&[("transA", Value::Int(1)), ("transB", Value::Int(1))]),
+    case("onnx.Gemm", &[&[5, 7], &[7, 3]], WIDE, 1e-5).with(&[("alpha", Value::Float(0.5))]),
+    case("reduce", &[&[3, 50]], WIDE, 1e-6).with(&[
+        ("kind", Value::Text("log_sum_exp")),
+        ("axes", Value::Ints(&[-1])),
+    ]),
+    case("reduce", &[&[3, 5, 7]], WIDE, 1e-5)
+        .lists(&[&[1]])
+        .with(&[("kind", Value::Text("sum"))]),
+    case("onnx.Squeeze", &[&[3, 1, 4, 1]], WIDE, 0.0).lists(&[&[1]]),
+    case("onnx.Unsqueeze", &[&[3, 4]], WIDE, 0.0).lists(&[&[0, -1]]),
+    case("onnx.Trilu", &[&[2, 4, 5]], WIDE, 0.0),
+    case("onnx.Trilu", &[&[2, 4, 5]], WIDE, 0.0)
+        .of(I64)
+        .with(&[("upper", Value::Int(0))]),
+    case("onnx.DepthToSpace", &[&[2, 12, 3, 2]], WIDE, 0.0).with(&[("blocksize", Value::Int(2))]),
+    case("onnx.DepthToSpace", &[&[2, 12, 3, 2]], WIDE, 0.0)
+        .with(&[("blocksize", Value::Int(2)), ("mode", Value::Text("CRD"))]),
+    case("onnx.SpaceToDepth", &[&[2, 3, 4, 6]], WIDE, 0.0).with(&[("blocksize", Value::Int(2))]),
+    case("not", ONE, WIDE, 0.0).of(&[DType::I1]),
+    case("and", TWO, WIDE, 0.0).of(&[DType::I1; 2]),
+    case("or", &[&[3, 4], &[4]], WIDE, 0.0).of(&[DType::I1; 2]),
+    case("xor", TWO, WIDE, 0.0).of(&[DType::I1; 2]),
+    case("eq", TWO, WIDE, 0.0).of(&[DType::I1; 2]),
+    case("ne", TWO, WIDE, 0.0).of(&[DType::I1; 2]),
+    case("tfrt_test.add", TWO, WIDE, 0.0),
+    case("tf.BiasAdd", &[&[2, 3, 4, 5], &[5]], WIDE, 0.0),
+    case("tf.BiasAdd", &[&[2, 3, 4, 5], &[3]], WIDE, 0.0)
+        .with(&[("data_format", Value::Text("NCHW"))]),
+    case("tf.Conv2D", &[&[2, 6, 7, 3], &[3, 3, 3, 4]], WIDE, 1e-4).with(&[
+        ("padding", Value::Text("SAME")),
+        ("strides", Value::Ints(&[1, 2, 2, 1])),
+    ]),
+    case("tf.Conv2D", &[&[2, 4, 6, 7], &[3, 2, 2, 4]], WIDE, 1e-4).with(&[
+        ("data_format", Value::Text("NCHW")),
+        ("padding", Value::Text("EXPLICIT")),
+        ("explicit_paddings", Value::Ints(&[0, 0, 0, 0, 1, 2, 0, 1])),
+        ("dilations", Value::Ints(&[1, 1, 2, 1])),
+    ]),
+    case("tf.MaxPool", &[&[2, 6, 7, 3]], WIDE, 0.0).with(&[
+        ("ksize", Value::Ints(&[1, 3, 2, 1])),
+        ("padding", Value::Text("SAME")),
+        ("strides", Value::Ints(&[1, 2, 2, 1])),
+    ]),
+    case("tf.AvgPool", &[&[2, 6, 7, 3]], WIDE, 1e-6).with(&[
+        ("ksize", Value::Ints(&[1, 3, 2, 1])),
+        ("padding", Value::Text("SAME")),
+        ("strides", Value::Ints(&[1, 2, 2, 1])),
+    ]),
+    case(
+        "tf.FusedBatchNormV3",
+        &[&[2, 4, 5, 3], &[3], &[3], &[3], &[3]],
+        (0.5, 2.0),
+        1e-5,
+    ),
+];
+
 /// Cases that take a simulated GPU too long.
 const LARGE: &[Case] = &[
     case("add", &[&[3, 1 << 20], &[1 << 20]], WIDE, 0.0),
@@ -636,6 +727,7 @@ pub fn compare(driver: &Arc<dyn Driver>, seed: u32, is_real: bool) -> Vec<(bool,
     CASES
         .iter()
         .chain(TYPED)
+        .chain(OTHERS)
         .chain(large)
         .map(compare_one)
         .collect()
@@ -666,11 +758,8 @@ mod tests {
     #[test]
     fn each_kernel_has_a_case() {
         for kernel in tfrt_gpu::KERNELS {
-            assert!(
-                CASES.iter().any(|case| case.op == kernel.op),
-                "{}",
-                kernel.op
-            );
+            let mut cases = CASES.iter().chain(OTHERS);
+            assert!(cases.any(|case| case.op == kernel.op), "{}", kernel.op);
         }
     }
 }

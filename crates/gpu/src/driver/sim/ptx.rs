@@ -137,6 +137,9 @@ pub(super) enum Op {
         round: ToInteger,
         saturates: bool,
     },
+    LogarithmOfTwo {
+        flushes: bool,
+    },
     PowerOfTwo {
         flushes: bool,
     },

@@ -121,6 +121,7 @@ fn single(op: Op, [a, b, c]: [f32; 3]) -> Option<f32> {
         Op::Absolute => a.abs(),
         Op::SquareRoot => a.sqrt(),
         Op::PowerOfTwo { flushes } => flushed(flushed(a, flushes).exp2(), flushes),
+        Op::LogarithmOfTwo { flushes } => flushed(a, flushes).log2(),
         Op::Reciprocal { flushes } => flushed(1.0 / flushed(a, flushes), flushes),
         _ => return None,
     })

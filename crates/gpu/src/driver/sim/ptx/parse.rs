@@ -375,6 +375,12 @@ impl<'t> Names<'t> {
                     flushes: has("ftz"),
                 }
             }
+            "lg2" => {
+                allowed.extend(["approx", "ftz"]);
+                Op::LogarithmOfTwo {
+                    flushes: has("ftz"),
+                }
+            }
             "rcp" => {
                 allowed.extend(["approx", "ftz"]);
                 Op::Reciprocal {
@@ -542,6 +548,7 @@ fn n_operands(instruction: &Instruction) -> usize {
         | Op::Not
         | Op::Convert { .. }
         | Op::PowerOfTwo { .. }
+        | Op::LogarithmOfTwo { .. }
         | Op::Reciprocal { .. }
         | Op::SquareRoot
         | Op::Split => 1,
