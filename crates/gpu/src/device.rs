@@ -83,6 +83,20 @@ impl GpuDevice {
         ordinal: i32,
         host_allocator: Arc<dyn HostAllocator>,
     ) -> Result<GpuDevice, Error> {
+        GpuDevice::limited(driver, ordinal, host_allocator, None)
+    }
+
+    /// Makes the device of a driver's ordinal, which takes so many bytes of its memory at most.
+    ///
+    /// # Errors
+    ///
+    /// See [`new`](Self::new).
+    pub fn limited(
+        driver: Arc<dyn Driver>,
+        ordinal: i32,
+        host_allocator: Arc<dyn HostAllocator>,
+        max_memory: Option<usize>,
+    ) -> Result<GpuDevice, Error> {
         let name = format!("GPU:{ordinal}");
         let context = Context::primary(driver, ordinal)?;
         let stream = Arc::new(Stream::new(context.clone())?);
@@ -92,7 +106,7 @@ impl GpuDevice {
             name,
             pinned: Mutex::default(),
             host_allocator,
-            allocator: Arc::default(),
+            allocator: Arc::new(Allocator::limited(max_memory)),
             kernels: Kernels::new(context),
             stream,
         })))
@@ -161,7 +175,14 @@ impl Shared {
             .allocator
             .take(&self.stream, len_bytes)
             .map_err(|error| {
-                let what = format!("there are no {len_bytes} bytes on {}", self.name);
+                let limit = match self.allocator.most_bytes() {
+                    Some(most) => {
+                        let (held, _) = self.allocator.held_and_kept();
+                        format!(": {held} of the {most} that it is limited to are in use")
+                    }
+                    None => String::new(),
+                };
+                let what = format!("there are no {len_bytes} bytes on {}{limit}", self.name);
                 match error.kind {
                     crate::GpuErrorKind::Exhausted => Error::resource_exhausted(what),
                     _ => error.into(),

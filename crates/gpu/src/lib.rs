@@ -54,6 +54,21 @@ pub use rows::KERNELS;
 ///
 /// `Unavailable` or `InvalidArgument` if there is none; `AlreadyExists` if it was added before.
 pub fn add(host: &HostContext, driver: Arc<dyn Driver>, ordinal: i32) -> Result<DeviceRef, Error> {
+    add_limited(host, driver, ordinal, None)
+}
+
+/// Adds the device of a driver's ordinal to a host, which takes so many bytes of its memory at most. What a tensor beyond
+/// that is needed for fails with `ResourceExhausted`, after idle memory was given back.
+///
+/// # Errors
+///
+/// See [`add`].
+pub fn add_limited(
+    host: &HostContext,
+    driver: Arc<dyn Driver>,
+    ordinal: i32,
+    max_memory: Option<usize>,
+) -> Result<DeviceRef, Error> {
     if let Some(present) = host.devices().get(&format!("GPU:{ordinal}")) {
         let name = present.name();
         return Err(Error::already_exists(format!(
@@ -61,7 +76,12 @@ pub fn add(host: &HostContext, driver: Arc<dyn Driver>, ordinal: i32) -> Result<
         )));
     }
     // What can fail is tried before the device gets its number.
-    let mut device = Some(GpuDevice::new(driver, ordinal, host.allocator().clone())?);
+    let mut device = Some(GpuDevice::limited(
+        driver,
+        ordinal,
+        host.allocator().clone(),
+        max_memory,
+    )?);
     host.devices().add(|id| {
         let device = device.take().expect("it is made once");
         device.number(id);

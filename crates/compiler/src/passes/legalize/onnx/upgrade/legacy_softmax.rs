@@ -15,8 +15,7 @@ const ONE_DIMENSION: i64 = 13;
 /// Returns whether an operation is of such a version and name.
 pub(super) fn is_one(module: &Module, op: OpId) -> bool {
     let name = module.op(op).name().as_str();
-    ["onnx.Softmax", "onnx.LogSoftmax"].contains(&name)
-        && lower::opset(module, op) < ONE_DIMENSION
+    ["onnx.Softmax", "onnx.LogSoftmax"].contains(&name) && lower::opset(module, op) < ONE_DIMENSION
 }
 
 /// Makes the operations; returns the result.

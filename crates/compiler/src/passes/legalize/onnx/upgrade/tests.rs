@@ -110,7 +110,9 @@ fn softmax_of_several_dimensions_is_that_of_a_matrix() {
     check(
         12,
         r#"%y = "onnx.Softmax"(%x) : (tensor<?x4xf32>)"#,
-        expect![[r#"%0 = "onnx.Softmax"(%arg0) {axis = -1, onnx.opset = 18} : (tensor<?x4xf32>) -> tensor<*xf32>"#]],
+        expect![[
+            r#"%0 = "onnx.Softmax"(%arg0) {axis = -1, onnx.opset = 18} : (tensor<?x4xf32>) -> tensor<*xf32>"#
+        ]],
     );
     check(
         11,
