@@ -15,10 +15,12 @@ const WHEEL: Wheel = Wheel {
 const LIBRARY: &str = "nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
 
 /// The sources.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 8] = [
+    "casts",
     "conformance",
     "matrix",
     "moves",
+    "numbers",
     "pointwise",
     "rows",
     "windows",

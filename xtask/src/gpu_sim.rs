@@ -15,8 +15,11 @@ const REVISIONS: [(&str, &str); 2] = [
     ("2022-06", "da74868905d61b0e82dace3f833e8f411fae27bc"),
 ];
 
-/// The folders with programs that run on a GPU without op handlers.
-const FOLDER: &str = "backends/gpu/mlir_tests/cuda";
+/// The folders with programs that run on a GPU: those that drive it themselves, and those of the core runtime.
+const FOLDERS: [&str; 2] = [
+    "backends/gpu/mlir_tests/cuda",
+    "backends/gpu/mlir_tests/core_runtime",
+];
 
 /// Runs the programs: `--upstream DIR`, `--seeds N`, `--orders N`, `--filter WORD`.
 pub fn run(steps: &mut Steps, arguments: &[&str]) -> bool {
@@ -77,7 +80,8 @@ fn extract(upstream: &Path, commit: &str, to: &Path) -> bool {
     let archive = Command::new("git")
         .arg("-C")
         .arg(upstream)
-        .args(["archive", commit, FOLDER])
+        .args(["archive", commit])
+        .args(FOLDERS)
         .stdout(Stdio::piped())
         .spawn();
     let Ok(mut archive) = archive else {
@@ -86,7 +90,8 @@ fn extract(upstream: &Path, commit: &str, to: &Path) -> bool {
     let Some(bytes) = archive.stdout.take() else {
         return false;
     };
-    let strip = format!("--strip-components={}", FOLDER.split('/').count());
+    // Both folders keep their own names.
+    let strip = format!("--strip-components={}", FOLDERS[0].split('/').count() - 1);
     let unpacked = Command::new("tar")
         .args(["x", &strip, "-C"])
         .arg(to)

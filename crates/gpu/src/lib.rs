@@ -6,6 +6,7 @@
 //! | owners of a driver's handles; memory that is kept for reuse | [`context`], [`memory`] |
 //! | a GPU as a device of a host: memory, copies | [`GpuDevice`] |
 //! | kernels of programs in the dialects `tfrt_cuda` and `tfrt_gpu` | [`register`], [`use_driver`] |
+//! | operations of the core runtime, by the names of TensorFlow and of tests | [`GpuOpHandler`] |
 //! | kernels of rows | [`KERNELS`]; CUDA C and PTX lie in `kernels/` |
 //! | what every driver must pass | [`conformance`] |
 //!
@@ -38,11 +39,13 @@ mod dialect;
 pub mod driver;
 mod kernels;
 pub mod memory;
+mod op_handler;
 mod rows;
 
 pub use device::{GpuDevice, GpuMemory, KIND};
 pub use dialect::{driver_of, register, use_driver};
 pub use driver::{Driver, GpuError, GpuErrorKind, GpuResult};
+pub use op_handler::GpuOpHandler;
 pub use rows::KERNELS;
 
 /// Adds the device of a driver's ordinal to a host: the first is `GPU:0`.
@@ -51,6 +54,21 @@ pub use rows::KERNELS;
 ///
 /// `Unavailable` or `InvalidArgument` if there is none; `AlreadyExists` if it was added before.
 pub fn add(host: &HostContext, driver: Arc<dyn Driver>, ordinal: i32) -> Result<DeviceRef, Error> {
+    add_limited(host, driver, ordinal, None)
+}
+
+/// Adds the device of a driver's ordinal to a host, which takes so many bytes of its memory at most. What a tensor beyond
+/// that is needed for fails with `ResourceExhausted`, after idle memory was given back.
+///
+/// # Errors
+///
+/// See [`add`].
+pub fn add_limited(
+    host: &HostContext,
+    driver: Arc<dyn Driver>,
+    ordinal: i32,
+    max_memory: Option<usize>,
+) -> Result<DeviceRef, Error> {
     if let Some(present) = host.devices().get(&format!("GPU:{ordinal}")) {
         let name = present.name();
         return Err(Error::already_exists(format!(
@@ -58,7 +76,12 @@ pub fn add(host: &HostContext, driver: Arc<dyn Driver>, ordinal: i32) -> Result<
         )));
     }
     // What can fail is tried before the device gets its number.
-    let mut device = Some(GpuDevice::new(driver, ordinal, host.allocator().clone())?);
+    let mut device = Some(GpuDevice::limited(
+        driver,
+        ordinal,
+        host.allocator().clone(),
+        max_memory,
+    )?);
     host.devices().add(|id| {
         let device = device.take().expect("it is made once");
         device.number(id);

@@ -20,7 +20,11 @@ const SMALLEST: usize = 512;
 
 /// The memory of a device that is kept for reuse.
 #[derive(Default)]
-pub struct Allocator(Mutex<Blocks>);
+pub struct Allocator {
+    blocks: Mutex<Blocks>,
+    /// The most bytes that the driver is asked for at once.
+    most_bytes: Option<usize>,
+}
 
 #[derive(Default)]
 struct Blocks {
@@ -31,6 +35,8 @@ struct Blocks {
     rest: Option<(DevicePointer, usize)>,
     held_bytes: usize,
     kept_bytes: usize,
+    // Of the driver.
+    taken_bytes: usize,
 }
 
 /// A block of a device's memory that belongs to a stream. Dropped, it is given back in the order of the stream.
@@ -52,8 +58,33 @@ fn size_of(len_bytes: usize) -> Option<usize> {
 }
 
 impl Allocator {
+    /// Makes an allocator that asks the driver for so many bytes at most.
+    pub fn limited(most_bytes: Option<usize>) -> Allocator {
+        Allocator {
+            blocks: Mutex::default(),
+            most_bytes,
+        }
+    }
+
+    /// Returns the limit on the bytes that the driver is asked for, if there is one.
+    pub fn most_bytes(&self) -> Option<usize> {
+        self.most_bytes
+    }
+
     fn lock(&self) -> MutexGuard<'_, Blocks> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the driver for memory, within the limit.
+    fn ask(&self, blocks: &mut Blocks, stream: &Stream, size: usize) -> GpuResult<DevicePointer> {
+        let (driver, context) = (stream.context().driver(), stream.context().raw());
+        let taken = blocks.taken_bytes.saturating_add(size);
+        if self.most_bytes.is_some_and(|most| taken > most) {
+            return Err(exhausted());
+        }
+        let pointer = driver.allocate(context, size)?;
+        blocks.taken_bytes = taken;
+        Ok(pointer)
     }
 
     /// Returns a block for work of a stream. Its contents are anything, and its address a multiple of 256.
@@ -62,14 +93,7 @@ impl Allocator {
     ///
     /// One of kind `Exhausted` if there is no memory, also after what is kept was given back.
     pub fn take(self: &Arc<Self>, stream: &Arc<Stream>, len_bytes: usize) -> GpuResult<Block> {
-        let no_size = || {
-            GpuError::new(
-                "cuMemAlloc",
-                "CUDA_ERROR_OUT_OF_MEMORY",
-                GpuErrorKind::Exhausted,
-            )
-        };
-        let size = size_of(len_bytes).ok_or_else(no_size)?;
+        let size = size_of(len_bytes).ok_or_else(exhausted)?;
         let pointer = match self.reuse(stream, size)? {
             Some(pointer) => pointer,
             None => match self.cut(stream, size) {
@@ -127,15 +151,14 @@ impl Allocator {
 
     /// Returns memory that nobody has used.
     fn cut(&self, stream: &Stream, size: usize) -> GpuResult<DevicePointer> {
-        let (driver, context) = (stream.context().driver(), stream.context().raw());
-        if size > SLAB / 2 {
-            return driver.allocate(context, size);
-        }
         let mut blocks = self.lock();
+        if size > SLAB / 2 {
+            return self.ask(&mut blocks, stream, size);
+        }
         let (pointer, rest) = match blocks.rest {
             Some((pointer, rest)) if rest >= size => (pointer, rest),
             _ => {
-                let slab = driver.allocate(context, SLAB)?;
+                let slab = self.ask(&mut blocks, stream, SLAB)?;
                 blocks.slabs.push(slab);
                 (slab, SLAB)
             }
@@ -162,6 +185,7 @@ impl Allocator {
         for size in sizes {
             for (pointer, _) in blocks.free.remove(&size).unwrap_or_default() {
                 blocks.kept_bytes -= size;
+                blocks.taken_bytes -= size;
                 driver.free(context, pointer)?;
             }
         }
@@ -189,7 +213,8 @@ impl Allocator {
 /// Frees all memory, which nobody holds any more: what a block is given back to is this.
 impl Drop for Allocator {
     fn drop(&mut self) {
-        let blocks = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let blocks = self.blocks.get_mut();
+        let blocks = blocks.unwrap_or_else(PoisonError::into_inner);
         let Some((_, stream)) = blocks.free.values().flatten().next() else {
             return;
         };
@@ -203,6 +228,15 @@ impl Drop for Allocator {
             let _freed = driver.free(raw, pointer);
         }
     }
+}
+
+/// Makes the error that there is no memory left.
+fn exhausted() -> GpuError {
+    GpuError::new(
+        "cuMemAlloc",
+        "CUDA_ERROR_OUT_OF_MEMORY",
+        GpuErrorKind::Exhausted,
+    )
 }
 
 impl Block {

@@ -1,4 +1,6 @@
-//! The rows of `tfrt-ops` that GPUs have kernels for: [`KERNELS`], for `f32`.
+//! The rows of `tfrt-ops` that GPUs have kernels for: [`KERNELS`].
+//!
+//! Most calculate with `f32`, and by that with half precision ([`halves`]); rows that move elements take those of any type.
 //!
 //! A kernel queues its work at once if its operands are ready, and tells that its result is: readers run behind it.
 
@@ -10,16 +12,19 @@ use tfrt_tensor::op::{DeviceCall, OpCall, OpKernel, OpResults, RunFn};
 
 use crate::KIND;
 use crate::device::memory_of;
+use crate::kernels::Number;
 
 mod along;
+mod halves;
 mod matrix;
 mod moves;
 mod pointwise;
+mod tf;
 mod windows;
 
 /// The kernels of GPUs.
 pub const KERNELS: &[OpKernel] = &{
-    let mut all = [kernel("add", pointwise::binary); N_KERNELS];
+    let mut all = [OTHERS[0]; N_KERNELS];
     let mut at = 0;
     while at < pointwise::UNARY.len() {
         all[at] = kernel(pointwise::UNARY[at].0, pointwise::unary);
@@ -37,44 +42,128 @@ pub const KERNELS: &[OpKernel] = &{
         at += 1;
         index += 1;
     }
+    // What calculates with `f32` does so for half precision, too.
+    index = 0;
+    while index < N_OF_F32 {
+        all[at] = OpKernel {
+            run: halves::run,
+            priority: -1,
+            ..all[index]
+        }
+        .types(HALVES);
+        at += 1;
+        index += 1;
+    }
+    index = 0;
+    while index < pointwise::OF_NUMBERS.len() {
+        all[at] = pointwise::of_types(pointwise::OF_NUMBERS[index], NUMBERS);
+        at += 1;
+        index += 1;
+    }
+    index = 0;
+    while index < pointwise::OF_F64.len() {
+        all[at] = pointwise::of_types(pointwise::OF_F64[index], F64);
+        at += 1;
+        index += 1;
+    }
+    index = 0;
+    while index < pointwise::OF_TRUTH.len() {
+        all[at] = pointwise::of_types(pointwise::OF_TRUTH[index], TRUTH);
+        at += 1;
+        index += 1;
+    }
+    all[at] = kernel("dot", matrix::dot).types(F64);
     all
 };
 
-const N_KERNELS: usize = pointwise::UNARY.len() + pointwise::BINARY.len() + OTHERS.len();
+/// The number of kernels that calculate with `f32`: those of pointwise rows, and the first of the others.
+const N_OF_F32: usize = pointwise::UNARY.len() + pointwise::BINARY.len() + N_CALCULATING;
+
+const N_KERNELS: usize = 2 * N_OF_F32 + OTHERS.len() - N_CALCULATING
+    + pointwise::OF_NUMBERS.len()
+    + pointwise::OF_F64.len()
+    + pointwise::OF_TRUTH.len()
+    + 1;
+
+/// The number of [`OTHERS`] that calculate with `f32`: the first ones.
+const N_CALCULATING: usize = 17;
+
+/// Types of half precision, which may meet `f32` as scales of norms do.
+const HALVES: &[DType] = &[DType::F16, DType::Bf16, DType::F32];
+
+/// Types of wide numbers.
+const NUMBERS: &[DType] = &[DType::F64, DType::I32, DType::I64];
+
+const F64: &[DType] = &[DType::F64];
+
+const TRUTH: &[DType] = &[DType::I1];
+
+/// Types whose elements are moved.
+const MOVED: &[DType] = &[
+    DType::F32,
+    DType::F16,
+    DType::Bf16,
+    DType::F64,
+    DType::I1,
+    DType::Ui8,
+    DType::I8,
+    DType::Ui16,
+    DType::I16,
+    DType::Ui32,
+    DType::I32,
+    DType::Ui64,
+    DType::I64,
+];
 
 const OTHERS: &[OpKernel] = &[
     kernel("dot", matrix::dot),
-    kernel("transpose", matrix::transpose),
-    kernel("reduce", along::reduce).accepts(along::takes_reduce),
+    kernel("reduce", along::reduce)
+        .on_host(&[1])
+        .accepts(along::takes_reduce),
     kernel("softmax", along::softmax),
     kernel("norm", along::norm).accepts(along::takes_norm),
     kernel("conv", windows::conv),
     kernel("pool", windows::pool).accepts(windows::takes_pool),
-    kernel("reshape", moves::view).on_host(&[1]),
-    kernel("identity", moves::view),
-    kernel("onnx.Flatten", moves::view),
-    kernel("broadcast", moves::broadcast).on_host(&[1]),
-    kernel("tile", moves::tile).on_host(&[1]),
-    kernel("concat", moves::concat),
-    kernel("split", moves::split).on_host(&[1]),
-    kernel("slice", moves::slice).on_host(&[1, 2, 3, 4]),
-    kernel("reverse", moves::reverse),
-    kernel("pad", moves::pad)
+    kernel("onnx.Gemm", matrix::gemm),
+    kernel("onnx.Clip", pointwise::clip),
+    kernel("onnx.Max", pointwise::fold),
+    kernel("onnx.Min", pointwise::fold),
+    kernel("onnx.Sum", pointwise::fold),
+    kernel("onnx.Mean", pointwise::fold),
+    kernel("tf.BiasAdd", tf::bias_add),
+    kernel("tf.Conv2D", tf::conv2d),
+    kernel("tf.MaxPool", tf::pool),
+    kernel("tf.AvgPool", tf::pool),
+    kernel("tf.FusedBatchNormV3", tf::batch_norm),
+    moving("transpose", matrix::transpose),
+    moving("reshape", moves::view).on_host(&[1]),
+    moving("identity", moves::view),
+    moving("onnx.Flatten", moves::view),
+    moving("onnx.Squeeze", moves::view).on_host(&[1]),
+    moving("onnx.Unsqueeze", moves::view).on_host(&[1]),
+    moving("onnx.Trilu", moves::triangle).on_host(&[1]),
+    moving("onnx.DepthToSpace", moves::blocks),
+    moving("onnx.SpaceToDepth", moves::blocks),
+    moving("broadcast", moves::broadcast).on_host(&[1]),
+    moving("tile", moves::tile).on_host(&[1]),
+    moving("concat", moves::concat),
+    moving("split", moves::split).on_host(&[1]),
+    moving("slice", moves::slice).on_host(&[1, 2, 3, 4]),
+    moving("reverse", moves::reverse),
+    moving("pad", moves::pad)
         .on_host(&[1, 3])
         .accepts(moves::takes_pad),
-    kernel("gather", moves::gather)
-        .types(&[DType::F32, DType::I32, DType::I64])
-        .accepts(moves::takes_gather),
-    kernel("select", moves::select)
-        .types(&[DType::F32, DType::I1])
-        .accepts(moves::takes_select),
-    kernel("cast", moves::cast)
-        .types(&[DType::F32, DType::I32, DType::I64, DType::I1])
-        .accepts(moves::takes_cast),
+    moving("gather", moves::gather).accepts(moves::takes_gather),
+    moving("select", moves::select).accepts(moves::takes_select),
+    moving("cast", moves::cast).accepts(moves::takes_cast),
 ];
 
 const fn kernel(op: &'static str, run: RunFn) -> OpKernel {
     OpKernel::new(op, KIND, run).types(&[DType::F32])
+}
+
+const fn moving(op: &'static str, run: RunFn) -> OpKernel {
+    OpKernel::new(op, KIND, run).types(MOVED)
 }
 
 /// Queues work when the operands of a call are ready; it makes the only result.
@@ -91,14 +180,35 @@ fn queue(
     call.gives([out])
 }
 
+/// Returns the type of elements that kernels calculate with.
+fn number_of(tensor: &DeviceTensor) -> Result<Number, Error> {
+    match tensor.metadata().dtype {
+        DType::F32 => Ok(Number::F32),
+        DType::F64 => Ok(Number::F64),
+        DType::I32 => Ok(Number::I32),
+        DType::I64 => Ok(Number::I64),
+        DType::I1 => Ok(Number::I1),
+        dtype => Err(Error::unimplemented(format!(
+            "no kernel on GPUs calculates with {dtype}"
+        ))),
+    }
+}
+
+/// Returns the number of bytes of a tensor's elements.
+fn size_of(tensor: &DeviceTensor) -> Result<usize, Error> {
+    let dtype = tensor.metadata().dtype;
+    let size = dtype.size_bytes();
+    size.ok_or_else(|| Error::unimplemented(format!("no kernel on GPUs takes {dtype}")))
+}
+
 /// Returns the extents of a tensor.
 fn dims(tensor: &DeviceTensor) -> Vec<usize> {
     tensor.metadata().shape.to_dims().to_vec()
 }
 
-/// Returns memory for what a kernel makes on its way, on the device of other memory.
-fn scratch(like: &DeviceSlice, n: usize) -> Result<DeviceSlice, Error> {
-    let len_bytes = n.saturating_mul(4);
+/// Returns memory for `n` elements of `size` bytes that a kernel makes on its way, on the device of other memory.
+fn scratch(like: &DeviceSlice, n: usize, size: usize) -> Result<DeviceSlice, Error> {
+    let len_bytes = n.saturating_mul(size);
     let memory: DeviceMemory = memory_of(like)?.shared().allocate(len_bytes)?;
     Ok(DeviceSlice::new(memory, 0..len_bytes).expect("it is the whole"))
 }
@@ -199,8 +309,9 @@ fn broadcast_steps(from: &[usize], to: &[usize]) -> Vec<usize> {
     (0..to.len()).map(step).collect()
 }
 
-/// Moves elements of four bytes, those of the operand by steps; along more than five dimensions by several launches.
+/// Moves elements of `size` bytes, those of the operand by steps; along more than five dimensions by several launches.
 fn rearrange(
+    size: usize,
     y: &DeviceSlice,
     x: &DeviceSlice,
     dims: &[usize],
@@ -208,7 +319,7 @@ fn rearrange(
 ) -> Result<(), Error> {
     let collapsed = Collapsed::new(dims, &[steps]);
     if let Some((dims, steps)) = collapsed.padded::<5>(0) {
-        return crate::kernels::move_elements(y, x, 4, dims, steps);
+        return crate::kernels::move_elements(y, x, size, dims, steps);
     }
     let Some(((n, own), inner)) = collapsed.dims.split_first() else {
         return Err(Error::invalid_argument(
@@ -219,9 +330,9 @@ fn rearrange(
     let inner_steps: Vec<usize> = inner.iter().map(|(_, own)| own[0]).collect();
     let len = inner_dims.iter().product::<usize>();
     for index in 0..*n {
-        let y = behind(y, 4 * index * len)?;
-        let x = behind(x, 4 * index * own[0])?;
-        rearrange(&y, &x, &inner_dims, inner_steps.clone())?;
+        let y = behind(y, size * index * len)?;
+        let x = behind(x, size * index * own[0])?;
+        rearrange(size, &y, &x, &inner_dims, inner_steps.clone())?;
     }
     Ok(())
 }

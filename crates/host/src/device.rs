@@ -21,7 +21,9 @@ mod route;
 mod thread;
 
 #[cfg(feature = "tensor")]
-pub use contract::{Device, DeviceBuffer, DeviceMemory, DeviceSlice, MemoryKind, Source, Target};
+pub use contract::{
+    Device, DeviceBuffer, DeviceMemory, DeviceSlice, MemoryKind, Source, Target, TensorText,
+};
 #[cfg(feature = "tensor")]
 pub use host::HostDevice;
 #[cfg(feature = "tensor")]

@@ -42,6 +42,11 @@ const RANDOM: &[&str] = &[
 pub struct Runner {
     runtime: Runtime,
     mode: RunMode,
+    #[cfg(feature = "gpu")]
+    gpu: Option<tfrt::gpu::driver::sim::Sim>,
+    /// The number of findings of earlier cases.
+    #[cfg(feature = "gpu")]
+    n_found: std::cell::Cell<usize>,
 }
 
 /// The way in which a case is run.
@@ -53,6 +58,9 @@ pub enum RunMode {
     Bare,
     /// By an eager call, if the case is one row.
     Eager,
+    /// On a simulated GPU, as far as it has kernels.
+    #[cfg(feature = "gpu")]
+    Gpu,
 }
 
 type StageError = (Stage, String);
@@ -60,8 +68,69 @@ type StageError = (Stage, String);
 impl Runner {
     /// Makes a runtime with all kernels.
     pub fn new(mode: RunMode) -> Runner {
+        #[cfg(feature = "gpu")]
+        if mode == RunMode::Gpu {
+            return Runner::on_gpu();
+        }
         let runtime = Runtime::new();
-        Runner { runtime, mode }
+        Runner {
+            runtime,
+            mode,
+            #[cfg(feature = "gpu")]
+            gpu: None,
+            #[cfg(feature = "gpu")]
+            n_found: std::cell::Cell::default(),
+        }
+    }
+
+    /// Makes a runtime with a simulated GPU.
+    #[cfg(feature = "gpu")]
+    fn on_gpu() -> Runner {
+        use tfrt::gpu::driver::sim::{Sim, SimOptions};
+        let sim = Sim::new(SimOptions::default());
+        let runtime = Runtime::builder().op_kernels(tfrt::gpu::KERNELS).build();
+        let added = tfrt::gpu::add(runtime.host(), std::sync::Arc::new(sim.clone()), 0);
+        added.expect("a simulated GPU is there");
+        Runner {
+            runtime,
+            mode: RunMode::Gpu,
+            gpu: Some(sim),
+            n_found: std::cell::Cell::default(),
+        }
+    }
+
+    /// Returns what the simulated GPU has found in a case.
+    #[cfg(feature = "gpu")]
+    fn expect_no_findings(&self) -> Result<(), StageError> {
+        let findings = self.gpu.as_ref().map(|sim| sim.findings());
+        let findings = findings.unwrap_or_default();
+        let n_before = self.n_found.replace(findings.len());
+        match findings.get(n_before) {
+            Some(finding) => Err((Stage::Call, format!("found on the GPU: {finding}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Opens a model for the GPU.
+    #[cfg(feature = "gpu")]
+    fn open_for_gpu(
+        &self,
+        path: &Path,
+        options: OpenOptions,
+        verdict: &mut Verdict,
+    ) -> Result<Model, OpenError> {
+        let placements = tfrt::Placements::default();
+        let options = options.device("GPU:0").placements(placements.clone());
+        let model = self.runtime.open_model_with(path, &options)?;
+        let reports = placements.take();
+        verdict.placed = Some((
+            reports.iter().map(|report| report.n_placed).sum(),
+            reports.iter().map(|report| report.n_on_host()).sum(),
+        ));
+        let on_host = reports.iter().flat_map(|report| &report.on_host);
+        let without: BTreeSet<String> = on_host.map(|nodes| nodes.operation.clone()).collect();
+        verdict.without = without.into_iter().collect();
+        Ok(model)
     }
 
     /// Runs the case in a folder.
@@ -86,6 +155,8 @@ impl Runner {
             RunMode::Whole => self.runtime.open_model_with(&path, &options),
             RunMode::Bare => self.open_bare(module),
             RunMode::Eager => return self.call_eagerly(folder, module, verdict),
+            #[cfg(feature = "gpu")]
+            RunMode::Gpu => self.open_for_gpu(&path, options, verdict),
         };
         let model = model.map_err(opening)?;
         let values = model.inputs().iter().chain(model.outputs());
@@ -111,6 +182,8 @@ impl Runner {
         }
         verdict.bits = Some(bits.finish()).filter(|_| !is_random);
         different.map_or(Ok(()), Err)?;
+        #[cfg(feature = "gpu")]
+        self.expect_no_findings()?;
         // A rule that refuses what runs is wrong.
         match warnings.take().iter().next() {
             Some(warning) => Err((Stage::Open, format!("warned: {}", warning.message()))),

@@ -11,6 +11,8 @@
 //!
 //! With `--eager` those of one operation are called without a model, by the name of the operation's row.
 //!
+//! With `--gpu`, built with the feature of this name, models are opened for a simulated GPU, which checks what is done.
+//!
 //! With `--shapes` nothing is run: what is known of the outputs' types and shapes without running is compared.
 //!
 //! It ends with status 0 if as many pass as are to, and none takes its worker down.
@@ -36,7 +38,7 @@ mod verdict;
 mod workers;
 
 const USAGE: &str = "Usage: tfrt-suite FOLDER [--filter WORD] [--list-failures] [--bare] [--workers N] [--at-least N] \
-                     [--bits FILE] [--shapes] [--eager]";
+                     [--bits FILE] [--shapes] [--eager] [--gpu]";
 
 struct Options {
     folder: PathBuf,
@@ -149,6 +151,11 @@ fn parse(words: &[&str]) -> Option<Options> {
             }
             ["--eager", rest @ ..] => {
                 options.mode = RunMode::Eager;
+                rest
+            }
+            #[cfg(feature = "gpu")]
+            ["--gpu", rest @ ..] => {
+                options.mode = RunMode::Gpu;
                 rest
             }
             ["--filter", word, rest @ ..] => {

@@ -56,6 +56,26 @@ fn write(out: &mut String, verdicts: &[Verdict], lists_failures: bool) -> std::f
         .iter()
         .filter(|verdict| matches!(verdict.ending, CaseEnd::Hung))
         .count();
+    let placed: Vec<_> = verdicts.iter().filter(|it| it.placed.is_some()).collect();
+    if !placed.is_empty() {
+        let without = count(verdicts, |verdict| &verdict.without);
+        table(out, "operation without a kernel on the device", &without)?;
+        let of = |is_counted: fn(usize, usize) -> bool| {
+            let own = placed.iter().filter(|verdict| {
+                let counted = verdict.placed.map(|(there, here)| is_counted(there, here));
+                counted == Some(true)
+            });
+            (own.clone().filter(|it| it.passes()).count(), own.count())
+        };
+        let whole = of(|there, here| there > 0 && here == 0);
+        let partly = of(|there, here| there > 0 && here > 0);
+        let not = of(|there, _| there == 0);
+        writeln!(
+            out,
+            "of {} cases whose nodes are all on the device {} passed, of {} with some there {}, of {} with none {}",
+            whole.1, whole.0, partly.1, partly.0, not.1, not.0,
+        )?;
+    }
     writeln!(
         out,
         "{passed} of {} cases passed; {crashed} crashed; {hung} hung; {} of {} operations have a case that passes",

@@ -13,6 +13,12 @@ pub struct Verdict {
     pub types: Vec<String>,
     /// A hash of the bits of all outputs; `None` if there are none, or if they are random.
     pub bits: Option<u64>,
+    /// The number of nodes on the device that the case was run on, and of those without a kernel there.
+    #[serde(default)]
+    pub placed: Option<(usize, usize)>,
+    /// The operations without a kernel on that device, each once.
+    #[serde(default)]
+    pub without: Vec<String>,
     /// The way in which the case ended.
     pub ending: CaseEnd,
 }
@@ -63,6 +69,8 @@ impl Verdict {
             operations: Vec::new(),
             types: Vec::new(),
             bits: None,
+            placed: None,
+            without: Vec::new(),
             ending,
         }
     }

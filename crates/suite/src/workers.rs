@@ -25,6 +25,9 @@ const WHOLE: &str = "whole";
 const EAGER: &str = "eager";
 /// The word for [`RunMode::Bare`].
 const BARE: &str = "bare";
+/// The word for [`RunMode::Gpu`].
+#[cfg(feature = "gpu")]
+const GPU: &str = "gpu";
 
 /// The settings of a worker.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +45,8 @@ impl WorkerOptions {
             RunMode::Whole => WHOLE,
             RunMode::Bare => BARE,
             RunMode::Eager => EAGER,
+            #[cfg(feature = "gpu")]
+            RunMode::Gpu => GPU,
         };
         [mode, self.instructions.name()]
     }
@@ -52,6 +57,8 @@ impl WorkerOptions {
             WHOLE => RunMode::Whole,
             BARE => RunMode::Bare,
             EAGER => RunMode::Eager,
+            #[cfg(feature = "gpu")]
+            GPU => RunMode::Gpu,
             _ => return None,
         };
         let instructions = InstructionSet::from_name(instructions)?;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tfrt_host::device::DeviceSlice;
+use tfrt_host::device::{DeviceSlice, TensorText};
 use tfrt_host::{AsyncValue, Chain, DeviceRef, Error};
 
 use crate::TensorMetadata;
@@ -81,7 +81,13 @@ impl DeviceTensor {
 /// Prints the device's description of its memory.
 impl fmt::Display for DeviceTensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.elements.memory().describe())
+        let (metadata, elements) = (&self.0.metadata, &self.0.elements);
+        let text = TensorText {
+            dtype: &metadata.dtype,
+            shape: &metadata.shape,
+            begin: elements.range().start,
+        };
+        f.write_str(&elements.memory().describe_tensor(&text))
     }
 }
 

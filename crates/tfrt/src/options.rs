@@ -227,6 +227,10 @@ pub struct RunOptions {
     #[arg(long, requires = "device")]
     pub strict_device: bool,
 
+    /// Fail what needs more memory of the device than this at once, such as `2GiB`
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, requires = "device")]
+    pub max_device_memory: Option<usize>,
+
     #[command(flatten)]
     pub limits: LimitOptions,
 

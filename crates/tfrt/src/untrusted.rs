@@ -17,7 +17,7 @@ use crate::open_options::OpenOptions;
 /// The limits of a program, or of a model, that nobody vouches for; `docs/limits.md` has the others.
 ///
 /// Beyond that, such a program has no kernels that look at files (dialect `btf`), reach other tasks (`tfrt_dist`) or run
-/// code of the program's own on GPUs (`tfrt_cuda`, `tfrt_gpu`), and none that are there for tests (`tfrt_test`, `vt`,
+/// code of the program's own on GPUs (`tfrt_cuda`, `tfrt_gpu`) or open devices, and none that are there for tests (`tfrt_test`, `vt`,
 /// `tfrt_tutorial`, native functions): they wait, hang, leak, and take memory that nobody counts. Elements of a model in
 /// files beside it are refused.
 ///
@@ -143,6 +143,7 @@ impl Default for Untrusted {
 pub(crate) fn is_refused(name: &str) -> bool {
     name.split_once('.')
         .is_none_or(|(dialect, _)| Untrusted::REFUSED.contains(&dialect))
+        || name == "corert.create_gpu_op_handler"
 }
 
 #[cfg(test)]

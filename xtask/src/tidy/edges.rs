@@ -18,7 +18,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("kernels", &["host", "ops", "tensor"]),
     ("corert", &["host", "ops", "tensor"]),
     ("capi", &["async", "host", "tensor", "corert"]),
-    ("gpu", &["host", "ops", "tensor"]),
+    ("gpu", &["corert", "host", "ops", "tensor"]),
     ("wire", &["async"]),
     ("dist", &["async", "host", "tensor", "corert", "wire"]),
     ("run", &["async", "bef", "host", "kernels"]),

@@ -10,11 +10,15 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tfrt_host::{DeviceId, Error, Output};
+use tfrt_host::{AsyncValue, Chain, DeviceId, Error, ExecutionContext, Output, Promise};
+use tfrt_tensor::TensorFormat;
 
 use super::OpHandler;
 use crate::TensorHandle;
+use crate::call_site::CallSite;
+use crate::handle::{PendingMetadata, PendingTensor};
 use crate::op::{Handles, Op, OpCall};
+use crate::transfer::Transfer;
 
 /// A handler that logs each operation that another handler runs.
 ///
@@ -123,13 +127,62 @@ impl Op for LoggedOp {
         self.log.tell(&format!(
             "[{number}] dispatch '{name}' {arguments}, {results}, {attributes}"
         ));
-        self.log.tell_all(number, name, "Input", call.inputs.iter());
-        let results = self.op.call(call)?;
-        if self.log.with_results {
-            self.log.tell_all(number, name, "Output", results.iter());
+        let execution = call.execution;
+        let inputs: Vec<TensorHandle> = call.inputs.iter().cloned().collect();
+        let _told = self.log.tell_all(number, name, "Input", inputs, execution);
+        let mut results = self.op.call(call)?;
+        if self.log.with_results && !results.is_empty() {
+            let all = results.to_vec();
+            let told = self.log.tell_all(number, name, "Output", all, execution);
+            if !told.is_settled() {
+                // Who reads them comes behind the log.
+                for result in &mut results {
+                    *result = behind(result, &told, execution);
+                }
+            }
         }
         Ok(results)
     }
+}
+
+/// Returns the tensor on the host: itself where it can't be brought there.
+fn on_host(handle: TensorHandle, execution: &ExecutionContext) -> TensorHandle {
+    let devices = execution.host().devices();
+    let is_host = |device| {
+        devices
+            .contract(device)
+            .is_ok_and(|it| it.memory().is_host())
+    };
+    let device = devices.by_id(handle.device());
+    let host = devices.by_id(DeviceId::HOST);
+    match (device, host) {
+        (Some(device), Some(host)) if !is_host(&device) => {
+            let transfer = Transfer {
+                device: &host,
+                format: TensorFormat::DenseHost,
+                execution,
+                caller: CallSite::Kernel,
+            };
+            transfer.of(&handle, || Ok(())).unwrap_or(handle)
+        }
+        _ => handle,
+    }
+}
+
+/// Returns the handle of a tensor that is there when a chain is, too.
+fn behind(
+    handle: &TensorHandle,
+    told: &AsyncValue<Chain>,
+    execution: &ExecutionContext,
+) -> TensorHandle {
+    let tensor = handle.to_async();
+    let tensor = told.clone().and_then_value(move |_| tensor);
+    let metadata = match handle.metadata() {
+        Some(metadata) => PendingMetadata::Known(metadata.clone()),
+        None => PendingMetadata::WithTensor,
+    };
+    let later = PendingTensor::new(tensor, metadata);
+    TensorHandle::of_pending(handle.owner(), later, execution.request())
 }
 
 impl Log {
@@ -138,18 +191,19 @@ impl Log {
         self.output.log(text.strip_suffix('\n').unwrap_or(text));
     }
 
-    /// Logs tensors when all of them are there.
-    fn tell_all<'a>(
+    /// Logs tensors when all of them are there; those of other devices are brought to the host.
+    fn tell_all(
         self: &Arc<Self>,
         number: u64,
         name: &str,
         what: &'static str,
-        handles: impl Iterator<Item = &'a TensorHandle>,
-    ) {
-        let handles: Vec<TensorHandle> = handles.cloned().collect();
-        if handles.is_empty() {
-            return;
-        }
+        handles: Vec<TensorHandle>,
+        execution: &ExecutionContext,
+    ) -> AsyncValue<Chain> {
+        let handles: Vec<TensorHandle> = handles
+            .into_iter()
+            .map(|handle| on_host(handle, execution))
+            .collect();
         let (log, name) = (self.clone(), name.to_owned());
         let awaited: Vec<_> = handles
             .iter()
@@ -166,8 +220,18 @@ impl Log {
             log.tell(&text);
         };
         match awaited.iter().all(|value| value.is_settled()) {
-            true => print(),
-            false => tfrt_host::when_all(&awaited).when_settled(move |_| print()),
+            true => {
+                print();
+                Chain.into()
+            }
+            false => {
+                let (promise, told): (Promise<Chain>, _) = AsyncValue::pending();
+                tfrt_host::when_all(&awaited).when_settled(move |_| {
+                    print();
+                    promise.resolve(Chain);
+                });
+                told
+            }
         }
     }
 }

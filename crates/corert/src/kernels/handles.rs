@@ -1,7 +1,7 @@
 //! Kernels that convert between handles and tensors, shapes or numbers; transfers; printing.
 
-use tfrt_host::kernel::KernelRegistry;
-use tfrt_host::{AsyncValue, Chain, DeviceRef, Error, ExecutionContext, InPlace, Value};
+use tfrt_host::kernel::{Attr, KernelRegistry};
+use tfrt_host::{AsyncValue, Chain, DeviceRef, Error, ExecutionContext, Heap, Value};
 use tfrt_tensor::{DType, Tensor, TensorFormat, TensorShape, convert, default_format};
 
 use super::{handle_as_value, runtime};
@@ -21,19 +21,36 @@ pub(super) fn register(registry: &mut KernelRegistry) {
         .add("corert.transfer_inferred_tensortype", transfer_to_device)
         .add("corert.get_dst_tensor_type", format_on)
         .add("tfrt_test.error_tensorhandle", failed)
+        .add("tfrt_test.get_static_tensor_type", format_of_name)
+        .add("tfrt_test.print_tensor_type", print_format)
         .add(
             "tfrt_test.tensorhandle_with_error_metadata",
             without_metadata,
         );
 }
 
-/// A format of tensors as a value.
+/// A format of tensors as a value, and its name.
 #[derive(Clone, Copy, Debug)]
-struct FormatValue(TensorFormat);
+struct FormatValue(TensorFormat, &'static str);
+
+impl FormatValue {
+    /// Returns the format that tensors have on a device, by the name that the device gives it.
+    fn on(
+        device: &DeviceRef,
+        format: TensorFormat,
+        execution: &ExecutionContext,
+    ) -> Result<FormatValue, Error> {
+        let devices = execution.host().devices();
+        Ok(match format {
+            TensorFormat::Device => FormatValue(format, devices.contract(device)?.tensor_format()),
+            format => FormatValue(format, format.name()),
+        })
+    }
+}
 
 impl Value for FormatValue {
     const NAME: &'static str = "!tfrt.tensor_type";
-    type Storage = InPlace;
+    type Storage = Heap;
 }
 
 /// `%h = "corert.ht_to_tensorhandle"(%t, %c)`
@@ -95,7 +112,7 @@ fn print_synchronously(handle: &TensorHandle, execution: &ExecutionContext) -> R
 fn transfer_to(
     handle: &TensorHandle,
     device: &DeviceRef,
-    format: FormatValue,
+    format: &FormatValue,
     execution: &ExecutionContext,
 ) -> Result<AsyncValue<TensorHandle>, Error> {
     let transfer = Transfer {
@@ -123,7 +140,8 @@ fn transfer_to_device(
         return Ok(handle.clone().into());
     }
     let format = default_format(tensor_of(handle)?.format(), device, execution.host())?;
-    transfer_to(handle, device, FormatValue(format), execution)
+    let format = FormatValue::on(device, format, execution)?;
+    transfer_to(handle, device, &format, execution)
 }
 
 /// `%type = corert.get_dst_tensor_type %h, %device`
@@ -133,7 +151,37 @@ fn format_on(
     execution: &ExecutionContext,
 ) -> Result<FormatValue, Error> {
     let format = tensor_of(handle)?.format();
-    default_format(format, device, execution.host()).map(FormatValue)
+    let format = default_format(format, device, execution.host())?;
+    FormatValue::on(device, format, execution)
+}
+
+/// `%type = "tfrt_test.get_static_tensor_type"() {tensor_type = "DenseHost"}`
+fn format_of_name(tensor_type: Attr<&str>) -> Result<FormatValue, Error> {
+    let name = *tensor_type;
+    let mut all = [
+        TensorFormat::DenseHost,
+        TensorFormat::ScalarHost,
+        TensorFormat::CooHost,
+        TensorFormat::StringHost,
+    ]
+    .into_iter();
+    if let Some(format) = all.find(|format| format.name() == name) {
+        return Ok(FormatValue(format, format.name()));
+    }
+    match name {
+        "DenseGpu" => Ok(FormatValue(TensorFormat::Device, "DenseGpu")),
+        _ => Err(Error::invalid_argument(format!(
+            "expected DenseHost, ScalarHost, CooHost, StringHost or DenseGpu as tensor_type, found '{}'",
+            name.escape_debug()
+        ))),
+    }
+}
+
+/// `%c1 = "tfrt_test.print_tensor_type"(%type, %c0)`
+fn print_format(format: &FormatValue, _: Chain, execution: &ExecutionContext) -> Chain {
+    let text = format!("tensor_type = {}", format.1);
+    execution.host().output().print(text);
+    Chain
 }
 
 /// `%h = "tfrt_test.error_tensorhandle"()`

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tfrt_host::{AnyAsyncValue, DType, DeviceId, DeviceRef, Error};
+use tfrt_ops::names::{Name, NameOperand};
 use tfrt_ops::{Attrs, KernelQuery};
 use tfrt_tensor::op::{
     OpCall as KernelCall, OpKernel, Operands as _, has_kernel, no_kernel, select,
@@ -74,13 +75,14 @@ impl OpHandler for DeviceOpHandler {
     }
 
     fn find(&self, op: &str) -> Result<Arc<dyn Op>, Error> {
-        if let Some(definition) = Row::of(op).and_then(|row| row.on_device(&self.kernels)) {
+        let row = Row::of(op);
+        if let Some((row, definition)) = row.and_then(|row| row.on_device(&self.kernels)) {
             let definition = Arc::new(definition);
             let device = self.device();
             return Ok(Arc::new(TransferringOp {
                 inner: Arc::new(RegisteredOp { definition, device }),
                 device,
-                takes_host: true,
+                row: Some((row, self.kernels.clone())),
             }));
         }
         let Some(next) = &self.next else {
@@ -92,7 +94,7 @@ impl OpHandler for DeviceOpHandler {
         Ok(Arc::new(TransferringOp {
             inner: next.find(op)?,
             device: next.device(),
-            takes_host: false,
+            row: None,
         }))
     }
 }
@@ -126,7 +128,7 @@ impl DeviceKernels {
 
 impl Row {
     /// Returns the definition of the operation on a device, if the device has a kernel of the row.
-    fn on_device(self, kernels: &DeviceKernels) -> Option<OpDefinition> {
+    fn on_device(self, kernels: &DeviceKernels) -> Option<(Row, OpDefinition)> {
         if !self.is_callable() || !has_kernel(&kernels.all, self.op.name, kernels.device.kind()) {
             return None;
         }
@@ -140,7 +142,33 @@ impl Row {
             })
             // What is long is done by the device.
             .cost(|_, _| 1);
-        Some(self.described(definition))
+        Some((self, self.described(definition)))
+    }
+
+    /// Returns whether a call reads an input on the host: it is an attribute of the row, an operand is made of it, or a
+    /// kernel takes it there.
+    fn reads_on_host(self, kernels: &DeviceKernels, index: usize, n_inputs: usize) -> bool {
+        let is_attr = |name: &Name| {
+            let mut operands = name.operands.unwrap_or_default().iter();
+            let is_read = |operand: &NameOperand| match operand {
+                NameOperand::Pairs(own) => *own == index,
+                NameOperand::Ends(starts, sizes) => *starts == index || *sizes == index,
+                NameOperand::At(_) | NameOperand::Attr(..) => false,
+            };
+            name.is_attr(index, n_inputs) || operands.any(is_read)
+        };
+        if self.name.is_some_and(is_attr) {
+            return true;
+        }
+        let (kind, name) = (kernels.device.kind(), self.op.name);
+        let own = kernels
+            .all
+            .iter()
+            .filter(|it| it.op == name && it.device == kind);
+        let mut places = own.flat_map(|kernel| kernel.on_host);
+        places.any(|place| {
+            matches!(self.source(*place, n_inputs), OperandSource::Input(own) if own == index)
+        })
     }
 
     /// Returns the types of the operands that are inputs.
@@ -220,8 +248,8 @@ impl Row {
 struct TransferringOp {
     inner: Arc<dyn Op>,
     device: DeviceId,
-    /// Whether tensors of the host are taken as they are.
-    takes_host: bool,
+    /// The row of an operation on a device beside the host, which takes tensors of the host as they are.
+    row: Option<(Row, DeviceKernels)>,
 }
 
 impl Op for TransferringOp {
@@ -250,29 +278,32 @@ impl Op for TransferringOp {
     }
 
     fn call(&self, call: OpCall<'_>) -> Result<Handles, Error> {
-        if call.inputs.iter().all(|handle| self.fits(handle, &call)) {
+        let n_inputs = call.inputs.len();
+        if (0..n_inputs).all(|index| self.fits(index, call.inputs.get(index), &call)) {
             return self.inner.call(call);
         }
         let devices = call.execution.host().devices();
-        let to = devices.by_id(self.device);
-        let to = to.ok_or_else(|| Error::internal("the device of an operation is gone"))?;
-        let transfer = Transfer {
-            device: &to,
-            format: match devices.contract(&to)?.memory().is_host() {
-                true => TensorFormat::DenseHost,
-                false => TensorFormat::Device,
-            },
-            execution: call.execution,
-            caller: call.caller,
+        let transfer = |handle: &TensorHandle, to: DeviceId| {
+            let to = devices.by_id(to);
+            let to = to.ok_or_else(|| Error::internal("the device of an operation is gone"))?;
+            let transfer = Transfer {
+                device: &to,
+                format: match devices.contract(&to)?.memory().is_host() {
+                    true => TensorFormat::DenseHost,
+                    false => TensorFormat::Device,
+                },
+                execution: call.execution,
+                caller: call.caller,
+            };
+            transfer.of(handle, || call.in_flight.map(InFlight::begin).transpose())
         };
-        let begin = || call.in_flight.map(InFlight::begin).transpose();
-        let brought = call
-            .inputs
-            .iter()
-            .map(|handle| match self.fits(handle, &call) {
+        let brought = call.inputs.iter().enumerate().map(|(index, handle)| {
+            match self.fits(index, handle, &call) {
                 true => Ok(handle.clone()),
-                false => transfer.of(handle, begin),
-            });
+                false if self.is_read(index, &call) => transfer(handle, DeviceId::HOST),
+                false => transfer(handle, self.device),
+            }
+        });
         let mut brought: Handles = brought.collect::<Result<_, _>>()?;
         let inputs = Inputs::owned(&mut brought);
         self.inner.call(OpCall { inputs, ..call })
@@ -280,8 +311,14 @@ impl Op for TransferringOp {
 }
 
 impl TransferringOp {
+    /// Returns whether the operation reads an input on the host.
+    fn is_read(&self, index: usize, call: &OpCall<'_>) -> bool {
+        let row = self.row.as_ref();
+        row.is_some_and(|(row, kernels)| row.reads_on_host(kernels, index, call.inputs.len()))
+    }
+
     /// Returns whether a tensor is where the operation takes it, or is of another runtime, which the operation says.
-    fn fits(&self, handle: &TensorHandle, call: &OpCall<'_>) -> bool {
+    fn fits(&self, index: usize, handle: &TensorHandle, call: &OpCall<'_>) -> bool {
         let owner = handle.owner();
         let is_host = || {
             let devices = call.execution.host().devices();
@@ -292,7 +329,8 @@ impl TransferringOp {
                     .is_ok_and(|it| it.memory().is_host())
             })
         };
-        let is_as_is = self.takes_host || self.device == DeviceId::HOST;
-        owner.runtime != call.runtime || owner.device == self.device || (is_as_is && is_host())
+        let is_as_is = self.row.is_some() || self.device == DeviceId::HOST;
+        let is_here = owner.device == self.device && !self.is_read(index, call);
+        owner.runtime != call.runtime || is_here || (is_as_is && is_host())
     }
 }

@@ -99,6 +99,8 @@ fn what_is_called_is_logged() {
         "[0] dispatch 'tfrt_test.create_dense_tensor' 0 arguments, 1 result, OpAttrs contains 2 entries:
   'shape' type=I64 value=[5]
   'values' type=I32 value=[1, 2, 3, 4, 5]
+Inputs for [0]: 'tfrt_test.create_dense_tensor':
+
 Outputs for [0]: 'tfrt_test.create_dense_tensor':
   Output for [0] tensor 0: DenseHostTensor dtype = i32, shape = [5], values = [1, 2, 3, 4, 5]
 

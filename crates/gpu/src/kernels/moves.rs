@@ -57,6 +57,16 @@ fn pointer(at: DevicePointer) -> Argument<'static> {
     Argument::Pointer(Some(at))
 }
 
+/// Returns the name of a kernel for elements of so many bytes.
+fn of_size(kernel: &str, size: usize) -> Result<String, Error> {
+    match size {
+        1 | 2 | 4 | 8 => Ok(format!("{kernel}_{size}")),
+        _ => Err(Error::invalid_argument(format!(
+            "no kernel moves elements of {size} bytes"
+        ))),
+    }
+}
+
 /// Copies elements of `size` bytes from places of `x` to places of `y`.
 pub(crate) fn copy(
     (y, y_places): (&DeviceSlice, Places),
@@ -68,17 +78,7 @@ pub(crate) fn copy(
     if n == 0 {
         return Ok(());
     }
-    let name = match size {
-        1 => "copy_1",
-        2 => "copy_2",
-        4 => "copy_4",
-        8 => "copy_8",
-        _ => {
-            return Err(Error::invalid_argument(format!(
-                "no kernel moves elements of {size} bytes"
-            )));
-        }
-    };
+    let name = of_size("copy", size)?;
     let y_at = address(y, y_places.reach(dims)?, size)?;
     let x_at = address(x, x_places.reach(dims)?, size)?;
     let head = [n, x_places.offset, y_places.offset].map(count);
@@ -91,7 +91,7 @@ pub(crate) fn copy(
     let launch = Launch {
         shared: shared(y)?,
         part: Part::Moves,
-        name,
+        name: &name,
         grid: linear(n),
     };
     // SAFETY: the kernel reads and writes at places from indexes below `dims`, all of which are there.
@@ -109,8 +109,9 @@ pub(crate) struct Pad {
     pub(crate) front: [i32; 6],
 }
 
-/// Pads elements of four bytes, with a constant of the device, or with 0.
+/// Pads elements of `size` bytes, with a constant of the device, or with 0.
 pub(crate) fn pad(
+    size: usize,
     y: &DeviceSlice,
     x: &DeviceSlice,
     value: Option<&DeviceSlice>,
@@ -126,9 +127,10 @@ pub(crate) fn pad(
             "a tensor without elements has none to pad it with",
         ));
     }
-    let (y_at, x_at) = (address(y, n, 4)?, address(x, n_from, 4)?);
+    let name = of_size("pad", size)?;
+    let (y_at, x_at) = (address(y, n, size)?, address(x, n_from, size)?);
     let value = match value {
-        Some(value) => Some(address(value, 1, 4)?),
+        Some(value) => Some(address(value, 1, size)?),
         None => None,
     };
     let front = pad
@@ -139,7 +141,7 @@ pub(crate) fn pad(
     let launch = Launch {
         shared: shared(y)?,
         part: Part::Moves,
-        name: "pad_4",
+        name: &name,
         grid: linear(n),
     };
     let arguments = [
@@ -182,17 +184,7 @@ pub(crate) fn gather(
     if n == 0 {
         return Ok(());
     }
-    let name = match (bytes, index_bytes) {
-        (4, 4) => "gather_4_i32",
-        (4, 8) => "gather_4_i64",
-        (8, 4) => "gather_8_i32",
-        (8, 8) => "gather_8_i64",
-        _ => {
-            return Err(Error::invalid_argument(format!(
-                "no kernel gathers elements of {bytes} bytes"
-            )));
-        }
-    };
+    let name = of_size("gather", bytes)? + if index_bytes == 4 { "_i32" } else { "_i64" };
     let n_from = outer.saturating_mul(size).saturating_mul(inner);
     let pointers = [
         address(y, n, bytes)?,
@@ -204,7 +196,7 @@ pub(crate) fn gather(
     let launch = Launch {
         shared: shared(y)?,
         part: Part::Moves,
-        name,
+        name: &name,
         grid: linear(n),
     };
     let arguments: Vec<Argument<'_>> = pointers.into_iter().chain(numbers).collect();
@@ -213,7 +205,7 @@ pub(crate) fn gather(
     unsafe { launch.run(&arguments) }
 }
 
-/// Takes elements of `size` bytes, 1 or 4, of `x` where the condition is true, of `y` elsewhere; steps are those of the three.
+/// Takes elements of `size` bytes of `x` where the condition is true, of `y` elsewhere; steps are those of the three.
 pub(crate) fn select(
     (z, size): (&DeviceSlice, usize),
     operands: [&DeviceSlice; 3],
@@ -242,17 +234,61 @@ pub(crate) fn select(
     let launch = Launch {
         shared: shared(z)?,
         part: Part::Moves,
-        name: if size == 1 { "select_1" } else { "select_4" },
+        name: &of_size("select", size)?,
         grid: linear(n),
     };
     // SAFETY: the kernel writes `n` elements, and reads those that the steps reach, all of which are there.
     unsafe { launch.run(&arguments) }
 }
 
+/// Matrices of which a triangle is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Triangle {
+    pub(crate) n: usize,
+    pub(crate) n_rows: usize,
+    pub(crate) n_columns: usize,
+    /// The diagonal that the triangle begins or ends with.
+    pub(crate) diagonal: i64,
+    pub(crate) is_upper: bool,
+}
+
+/// Keeps the elements of triangles, of `size` bytes, and sets the others to 0.
+pub(crate) fn triangle(
+    size: usize,
+    y: &DeviceSlice,
+    x: &DeviceSlice,
+    triangle: Triangle,
+) -> Result<(), Error> {
+    if triangle.n == 0 {
+        return Ok(());
+    }
+    let pointers = [address(y, triangle.n, size)?, address(x, triangle.n, size)?].map(pointer);
+    let [n, n_rows, n_columns] = [triangle.n, triangle.n_rows, triangle.n_columns].map(count);
+    // Further away than that no diagonal meets a matrix.
+    let diagonal = triangle.diagonal.clamp(-(1 << 40), 1 << 40);
+    let launch = Launch {
+        shared: shared(y)?,
+        part: Part::Moves,
+        name: &of_size("triangle", size)?,
+        grid: linear(triangle.n),
+    };
+    let arguments = [
+        pointers[0],
+        pointers[1],
+        Argument::U32(n),
+        Argument::U32(n_rows),
+        Argument::U32(n_columns),
+        Argument::Bytes(&diagonal.to_ne_bytes()),
+        Argument::U32(u32::from(triangle.is_upper)),
+    ];
+    // SAFETY: the kernel touches the first `n` elements of both, which are there.
+    unsafe { launch.run(&arguments) }
+}
+
 /// Changes the type of `n` elements, by the kernel `cast_FROM_TO`; sizes are those of elements of the result and of the
 /// operand.
 pub(crate) fn cast(
-    name: &'static str,
+    name: &str,
     y: &DeviceSlice,
     x: &DeviceSlice,
     n: usize,
@@ -264,7 +300,7 @@ pub(crate) fn cast(
     let pointers = [address(y, n, sizes[0])?, address(x, n, sizes[1])?].map(pointer);
     let launch = Launch {
         shared: shared(y)?,
-        part: Part::Moves,
+        part: Part::Casts,
         name,
         grid: linear(n),
     };

@@ -6,7 +6,7 @@ use tfrt_ops::KernelQuery;
 use tfrt_tensor::op::{DeviceCall, OpCall, OpResults};
 
 use super::{axis_of, begin, dims, elements, float, queue, rearrange, row_major, scratch};
-use crate::kernels::{self, Norm, Rows};
+use crate::kernels::{self, Norm, Number, Rows};
 
 /// A reduction: what is done with each element first, how they are joined, and what is done with the sum.
 struct Reduction {
@@ -43,10 +43,11 @@ fn reduction(kind: &str) -> Option<Reduction> {
         "prod" => of(None, "reduce_prod_f32", None),
         "max" => of(None, "reduce_max_f32", None),
         "min" => of(None, "reduce_min_f32", None),
-        "l1" => of(Some("abs_f32"), "reduce_sum_f32", None),
-        "l2" => of(Some("square_f32"), "reduce_sum_f32", Some("sqrt_f32")),
-        "sum_square" => of(Some("square_f32"), "reduce_sum_f32", None),
-        "log_sum" => of(None, "reduce_sum_f32", Some("log_f32")),
+        "l1" => of(Some("abs"), "reduce_sum_f32", None),
+        "l2" => of(Some("square"), "reduce_sum_f32", Some("sqrt")),
+        "sum_square" => of(Some("square"), "reduce_sum_f32", None),
+        "log_sum" => of(None, "reduce_sum_f32", Some("log")),
+        "log_sum_exp" => of(None, "reduce_log_sum_exp_f32", None),
         _ => return None,
     })
 }
@@ -61,13 +62,17 @@ fn unexpected(call: &DeviceCall<'_>, kind: &str) -> Error {
 }
 
 pub(super) fn reduce(call: &OpCall<'_>) -> Result<OpResults, Error> {
-    let (call, out, done) = begin(call)?;
+    let call = DeviceCall::with_host(call, &[1])?;
+    let (out, done) = call.output(0)?;
     let kind = call.attrs.text("kind");
     let how = reduction(kind).ok_or_else(|| unexpected(&call, kind))?;
     let from = dims(call.input(0)?);
-    let stated = call.attrs.ints("axes").unwrap_or_default();
+    let stated = match call.numbers(1) {
+        Some(axes) => axes.to_vec(),
+        None => call.attrs.ints("axes").unwrap_or_default().to_vec(),
+    };
     let mut is_reduced = vec![stated.is_empty() && !call.attrs.flag("none_if_empty"); from.len()];
-    for axis in &*stated {
+    for axis in &stated {
         is_reduced[axis_of(&call, *axis, from.len())?] = true;
     }
     let n: usize = (0..from.len())
@@ -81,8 +86,8 @@ pub(super) fn reduce(call: &OpCall<'_>) -> Result<OpResults, Error> {
         let x = match how.before {
             None => x,
             Some(before) => {
-                let made = scratch(&x, n * n_rows)?;
-                kernels::unary(before, &made, &x, n * n_rows, None)?;
+                let made = scratch(&x, n * n_rows, 4)?;
+                kernels::unary((before, Number::F32), &made, &x, n * n_rows, None)?;
                 made
             }
         };
@@ -91,9 +96,9 @@ pub(super) fn reduce(call: &OpCall<'_>) -> Result<OpResults, Error> {
         let Some(after) = how.after else {
             return kernels::reduce(how.join, &y, &x, rows, scale);
         };
-        let sums = scratch(&y, n_rows)?;
+        let sums = scratch(&y, n_rows, 4)?;
         kernels::reduce(how.join, &sums, &x, rows, scale)?;
-        kernels::unary(after, &y, &sums, n_rows, None)
+        kernels::unary((after, Number::F32), &y, &sums, n_rows, None)
     };
     Ok(queue(&call, out, done, work))
 }
@@ -129,8 +134,9 @@ fn together(
     let own = row_major(from);
     let order: Vec<usize> = kept.iter().chain(&reduced).copied().collect();
     let to: Vec<usize> = order.iter().map(|at| from[*at]).collect();
-    let moved = scratch(&x, to.iter().product())?;
-    rearrange(&moved, &x, &to, order.iter().map(|at| own[*at]).collect())?;
+    let moved = scratch(&x, to.iter().product(), 4)?;
+    let steps = order.iter().map(|at| own[*at]).collect();
+    rearrange(4, &moved, &x, &to, steps)?;
     Ok((moved, 1))
 }
 

@@ -5,9 +5,10 @@ use tfrt_host::device::DeviceSlice;
 use tfrt_tensor::op::{OpCall, OpResults};
 
 use super::{
-    axis_of, begin, broadcast_steps, dims, elements, queue, rearrange, row_major, scratch,
+    axis_of, begin, broadcast_steps, dims, elements, float, number_of, queue, rearrange, row_major,
+    scratch, size_of,
 };
-use crate::kernels::{self, Product};
+use crate::kernels::{self, Number, Product};
 
 /// The most blocks along the second and third dimension of a grid.
 const MOST_BLOCKS: usize = 65535;
@@ -71,6 +72,7 @@ pub(super) fn dot(call: &OpCall<'_>) -> Result<OpResults, Error> {
             product.n_batches
         )));
     }
+    let number = number_of(&out)?;
     let (c, x, y) = (
         elements(&out),
         elements(call.input(0)?),
@@ -84,12 +86,13 @@ pub(super) fn dot(call: &OpCall<'_>) -> Result<OpResults, Error> {
                 return Ok::<_, Error>(slice);
             }
             // One of each batch, though some are the same.
-            let repeated = scratch(&slice, n_batches * each)?;
+            let repeated = scratch(&slice, n_batches * each, number.size())?;
             let mut to = batch.clone();
             to.push(each);
             let mut own = own.to_vec();
             own.push(each);
-            rearrange(&repeated, &slice, &to, broadcast_steps(&own, &to))?;
+            let steps = broadcast_steps(&own, &to);
+            rearrange(number.size(), &repeated, &slice, &to, steps)?;
             Ok(repeated)
         };
         let is_folded = n_batches > 1 && product.n_batches == 1;
@@ -99,7 +102,55 @@ pub(super) fn dot(call: &OpCall<'_>) -> Result<OpResults, Error> {
             whole(x, &a_batch, 0, m * k)?
         };
         let y = whole(y, &b_batch, 1, k * n)?;
-        kernels::dot(&c, &x, &y, product)
+        kernels::dot(number, &c, &x, &y, product)
+    };
+    Ok(queue(&call, out, done, work))
+}
+
+/// Calculates a multiple of a product of two matrices, plus one of a third operand.
+pub(super) fn gemm(call: &OpCall<'_>) -> Result<OpResults, Error> {
+    let (call, out, done) = begin(call)?;
+    let (a, to) = (dims(call.input(0)?), dims(&out));
+    let (&[rows, columns], &[m, n]) = (&a[..], &to[..]) else {
+        return Err(call.error(format_args!("expected matrices, found {a:?}")));
+    };
+    let transposed = [call.attrs.flag("transA"), call.attrs.flag("transB")];
+    let product = Product {
+        n_batches: 1,
+        m,
+        n,
+        k: if transposed[0] { rows } else { columns },
+        transposed,
+        batched: [false; 2],
+    };
+    let factors = [float(&call, "alpha"), float(&call, "beta")];
+    let added = match call.input(2) {
+        Ok(added) => Some((elements(added), broadcast_steps(&dims(added), &to))),
+        Err(_) => None,
+    };
+    let (c, x, y) = (
+        elements(&out),
+        elements(call.input(0)?),
+        elements(call.input(1)?),
+    );
+    let work = move || {
+        if added.is_none() && factors[0].to_bits() == 1.0_f32.to_bits() {
+            return kernels::dot(Number::F32, &c, &x, &y, product);
+        }
+        let made = scratch(&c, m * n, 4)?;
+        kernels::dot(Number::F32, &made, &x, &y, product)?;
+        let Some((added, steps)) = added else {
+            let function = ("scale", Number::F32);
+            return kernels::unary(function, &c, &made, m * n, Some([factors[0], 0.0]));
+        };
+        let dims = [1, 1, m, n];
+        let steps = steps.into_iter().map(u32::try_from);
+        let steps: Result<Vec<u32>, _> = steps.collect();
+        let steps = steps.map_err(|_| Error::invalid_argument("elements are too far apart"))?;
+        let steps = [0, 0, steps[0], steps[1]];
+        let operands = [(&made, kernels::plain_steps(dims)), (&added, steps)];
+        let function = ("sum_of", Number::F32);
+        kernels::binary(function, (&c, 4), operands, dims, Some(factors))
     };
     Ok(queue(&call, out, done, work))
 }
@@ -117,10 +168,11 @@ pub(super) fn transpose(call: &OpCall<'_>) -> Result<OpResults, Error> {
     let (to, own) = (dims(&out), row_major(&from));
     let steps: Vec<usize> = order.iter().map(|axis| own[*axis]).collect();
     let (y, x) = (elements(&out), elements(call.input(0)?));
-    let matrices = matrices(&from, &order);
+    let size = size_of(&out)?;
+    let matrices = matrices(&from, &order).filter(|_| size == 4);
     let work = move || match matrices {
         Some(extents) => kernels::transpose(&y, &x, extents),
-        None => rearrange(&y, &x, &to, steps),
+        None => rearrange(size, &y, &x, &to, steps),
     };
     Ok(queue(&call, out, done, work))
 }

@@ -7,11 +7,9 @@ use tfrt_tensor::op::{DeviceCall, OpCall, OpResults};
 
 use super::{
     Collapsed, axis_of, begin, broadcast_steps, dims, elements, queue, rearrange, row_major,
+    size_of,
 };
-use crate::kernels::moves::{self, Gather, Pad, Places};
-
-/// The bytes of an element; rows that move elements take those of four bytes.
-const SIZE: usize = 4;
+use crate::kernels::moves::{self, Gather, Pad, Places, Triangle};
 
 /// Begins a call whose operands from the second on are read on the host.
 fn begin_read<'a>(
@@ -39,9 +37,9 @@ pub(super) fn broadcast(call: &OpCall<'_>) -> Result<OpResults, Error> {
     let (call, out, done) = begin_read(call, &[1])?;
     let (from, to) = (dims(call.input(0)?), dims(&out));
     let steps = broadcast_steps(&from, &to);
-    let (y, x) = (elements(&out), elements(call.input(0)?));
+    let (y, x, size) = (elements(&out), elements(call.input(0)?), size_of(&out)?);
     Ok(queue(&call, out, done, move || {
-        rearrange(&y, &x, &to, steps)
+        rearrange(size, &y, &x, &to, steps)
     }))
 }
 
@@ -55,9 +53,9 @@ pub(super) fn tile(call: &OpCall<'_>) -> Result<OpResults, Error> {
         all.extend([to[at].checked_div(*extent).unwrap_or(0), *extent]);
         steps.extend([0, own[at]]);
     }
-    let (y, x) = (elements(&out), elements(call.input(0)?));
+    let (y, x, size) = (elements(&out), elements(call.input(0)?), size_of(&out)?);
     Ok(queue(&call, out, done, move || {
-        rearrange(&y, &x, &all, steps)
+        rearrange(size, &y, &x, &all, steps)
     }))
 }
 
@@ -82,7 +80,7 @@ impl Block {
         };
         let dims = [1, 1, 1, 1, self.n_rows, self.n];
         let (to, from) = (places(self.to), places(self.from));
-        moves::copy((y.elements(), to), (x.elements(), from), SIZE, dims)
+        moves::copy((y.elements(), to), (x.elements(), from), size_of(y)?, dims)
     }
 }
 
@@ -245,8 +243,8 @@ fn copied(
 ) -> Result<OpResults, Error> {
     let to = dims(&out);
     let (dims, own, from) = six(call, &to, offset, steps)?;
-    let (y, x) = (elements(&out), elements(call.input(0)?));
-    let work = move || moves::copy((&y, own), (&x, from), SIZE, dims);
+    let (y, x, size) = (elements(&out), elements(call.input(0)?), size_of(&out)?);
+    let work = move || moves::copy((&y, own), (&x, from), size, dims);
     Ok(queue(call, out, done, work))
 }
 
@@ -327,15 +325,15 @@ pub(super) fn pad(call: &OpCall<'_>) -> Result<OpResults, Error> {
         (pad.from[at], pad.to[at], pad.front[at]) = (own, other, front);
     }
     let value = call.input(2).ok().map(elements);
-    let (y, x) = (elements(&out), elements(call.input(0)?));
-    let work = move || moves::pad(&y, &x, value.as_ref(), pad);
+    let (y, x, size) = (elements(&out), elements(call.input(0)?), size_of(&out)?);
+    let work = move || moves::pad(size, &y, &x, value.as_ref(), pad);
     Ok(queue(&call, out, done, work))
 }
 
 /// Returns whether the indices of a gather are integers.
 pub(super) fn takes_gather(query: &KernelQuery<'_>) -> bool {
     let indices = query.types.get(1).copied().flatten();
-    indices.is_none_or(|dtype| dtype != DType::F32)
+    indices.is_none_or(|dtype| matches!(dtype, DType::I32 | DType::I64))
 }
 
 /// Gathers slices; where there is none of an index, elements are 0.
@@ -344,16 +342,12 @@ pub(super) fn gather(call: &OpCall<'_>) -> Result<OpResults, Error> {
     let from = dims(call.input(0)?);
     let axis = axis_of(&call, call.attrs.int("axis").unwrap_or(0), from.len())?;
     let indices = call.input(1)?;
-    let size = |dtype: DType| match dtype {
-        DType::I64 => 8,
-        _ => 4,
-    };
     let gather = Gather {
         outer: from[..axis].iter().product(),
         size: from[axis],
         inner: from[axis + 1..].iter().product(),
         n_picked: indices.metadata().n_elements()?,
-        bytes: [size(out.metadata().dtype), size(indices.metadata().dtype)],
+        bytes: [size_of(&out)?, size_of(indices)?],
     };
     let (y, x, k) = (elements(&out), elements(call.input(0)?), elements(indices));
     let work = move || moves::gather(&y, &x, &k, gather);
@@ -369,10 +363,7 @@ pub(super) fn takes_select(query: &KernelQuery<'_>) -> bool {
 pub(super) fn select(call: &OpCall<'_>) -> Result<OpResults, Error> {
     let (call, out, done) = begin(call)?;
     let to = dims(&out);
-    let size = match out.metadata().dtype {
-        DType::I1 => 1,
-        _ => SIZE,
-    };
+    let size = size_of(&out)?;
     let of = |index| call.input(index).map(|it| broadcast_steps(&dims(it), &to));
     let steps = [of(0)?, of(1)?, of(2)?];
     let [c, x, y] = [0, 1, 2].map(|index| call.input(index).map(elements));
@@ -389,31 +380,84 @@ pub(super) fn select(call: &OpCall<'_>) -> Result<OpResults, Error> {
     Ok(queue(&call, out, done, work))
 }
 
+/// Keeps a triangle of each matrix.
+pub(super) fn triangle(call: &OpCall<'_>) -> Result<OpResults, Error> {
+    let (call, out, done) = begin_read(call, &[1])?;
+    let to = dims(&out);
+    let &[.., n_rows, n_columns] = &to[..] else {
+        return Err(call.error(format_args!("expected matrices, found {to:?}")));
+    };
+    let diagonal = call.numbers(1).and_then(|list| list.first().copied());
+    let triangle = Triangle {
+        n: out.metadata().n_elements()?,
+        n_rows,
+        n_columns,
+        diagonal: diagonal.unwrap_or(0),
+        is_upper: call.attrs.flag("upper"),
+    };
+    let (y, x, size) = (elements(&out), elements(call.input(0)?), size_of(&out)?);
+    let work = move || moves::triangle(size, &y, &x, triangle);
+    Ok(queue(&call, out, done, work))
+}
+
+/// Moves blocks of places to channels, or back.
+pub(super) fn blocks(call: &OpCall<'_>) -> Result<OpResults, Error> {
+    let (call, out, done) = begin(call)?;
+    let block = call.attrs.int("blocksize").unwrap_or(1);
+    let block = usize::try_from(block).ok().filter(|block| *block > 0);
+    let block = block.ok_or_else(|| call.error(format_args!("expected a blocksize above 0")))?;
+    let (from, to) = (dims(call.input(0)?), dims(&out));
+    let (&[n, c, h, w], &[_, to_c, to_h, to_w]) = (&from[..], &to[..]) else {
+        return Err(call.error(format_args!(
+            "expected images of four dimensions, found {from:?}"
+        )));
+    };
+    let own = row_major(&from);
+    let (all, steps) = if call.name == "onnx.SpaceToDepth" {
+        // The result is [n, block, block, c, h / block, w / block].
+        let steps = vec![own[0], w, 1, own[1], block * w, block];
+        (vec![n, block, block, c, to_h, to_w], steps)
+    } else {
+        // The result is [n, c / block / block, h, block, w, block].
+        let (down, right, each) = match call.attrs.text("mode") {
+            "CRD" => (block * own[1], own[1], block * block * own[1]),
+            _ => (block * to_c * own[1], to_c * own[1], own[1]),
+        };
+        let steps = vec![own[0], each, own[2], down, 1, right];
+        (vec![n, to_c, h, block, w, block], steps)
+    };
+    if all.iter().product::<usize>() != to_c * to_h * to_w * n {
+        return Err(call.error(format_args!(
+            "{from:?} are not blocks of {block} by {block}"
+        )));
+    }
+    let (y, x, size) = (elements(&out), elements(call.input(0)?), size_of(&out)?);
+    let work = move || rearrange(size, &y, &x, &all, steps);
+    Ok(queue(&call, out, done, work))
+}
+
 /// Types that are cast, and their names in kernels.
-const CASTS: [(DType, DType, &str); 12] = [
-    (DType::F32, DType::I32, "cast_f32_i32"),
-    (DType::F32, DType::I64, "cast_f32_i64"),
-    (DType::F32, DType::I1, "cast_f32_i1"),
-    (DType::I32, DType::F32, "cast_i32_f32"),
-    (DType::I32, DType::I64, "cast_i32_i64"),
-    (DType::I32, DType::I1, "cast_i32_i1"),
-    (DType::I64, DType::F32, "cast_i64_f32"),
-    (DType::I64, DType::I32, "cast_i64_i32"),
-    (DType::I64, DType::I1, "cast_i64_i1"),
-    (DType::I1, DType::F32, "cast_i1_f32"),
-    (DType::I1, DType::I32, "cast_i1_i32"),
-    (DType::I1, DType::I64, "cast_i1_i64"),
+const CASTS: [(DType, &str); 9] = [
+    (DType::F16, "f16"),
+    (DType::Bf16, "bf16"),
+    (DType::F32, "f32"),
+    (DType::F64, "f64"),
+    (DType::I1, "i1"),
+    (DType::Ui8, "u8"),
+    (DType::I8, "i8"),
+    (DType::I32, "i32"),
+    (DType::I64, "i64"),
 ];
 
 /// Returns the name of the kernel that casts elements, which is empty where they stay as they are; `None` if there is no
 /// kernel.
-fn cast_name(from: DType, to: DType) -> Option<&'static str> {
+fn cast_name(from: DType, to: DType) -> Option<String> {
     if from == to {
-        return Some("");
+        return Some(String::new());
     }
-    let mut casts = CASTS.iter();
-    let found = casts.find(|(own, other, _)| (*own, *other) == (from, to));
-    found.map(|(.., name)| *name)
+    let name = |dtype| CASTS.iter().find(|(own, _)| *own == dtype);
+    let ((_, from), (_, to)) = (name(from)?, name(to)?);
+    Some(format!("cast_{from}_{to}"))
 }
 
 /// Returns whether there is a kernel that casts from the operand's type to the one that is stated.
@@ -432,20 +476,22 @@ pub(super) fn cast(call: &OpCall<'_>) -> Result<OpResults, Error> {
         Some(AttrValue::Type(to)) => to,
         _ => return Err(operand.error(format_args!("expected a type as the attribute 'to'"))),
     };
-    let name = cast_name(from, to).ok_or_else(|| {
-        Error::unimplemented(format!("cast: no kernel on GPUs from {from} to {to}"))
-    })?;
-    if name.is_empty() {
+    if from == to {
         return view(call);
     }
     let (call, out, done) = begin(call)?;
-    let n = out.metadata().n_elements()?;
-    let size = |dtype: DType| match dtype {
-        DType::I64 => 8,
-        DType::I1 => 1,
-        _ => 4,
-    };
-    let (y, x) = (elements(&out), elements(call.input(0)?));
-    let work = move || moves::cast(name, &y, &x, n, [size(to), size(from)]);
-    Ok(queue(&call, out, done, work))
+    let x = call.input(0)?.clone();
+    let made = out.clone();
+    Ok(queue(&call, out, done, move || cast_elements(&made, &x)))
+}
+
+/// Queues the change of a tensor's elements to the type of another of its shape.
+pub(super) fn cast_elements(y: &DeviceTensor, x: &DeviceTensor) -> Result<(), Error> {
+    let (from, to) = (x.metadata().dtype, y.metadata().dtype);
+    let name = cast_name(from, to).ok_or_else(|| {
+        Error::unimplemented(format!("cast: no kernel on GPUs from {from} to {to}"))
+    })?;
+    let n = y.metadata().n_elements()?;
+    let sizes = [size_of(y)?, size_of(x)?];
+    moves::cast(&name, y.elements(), x.elements(), n, sizes)
 }

@@ -53,3 +53,19 @@ fn memory_is_given_back_to_the_driver_when_nothing_runs_that_uses_it() {
         assert_eq!(allocator.held_and_kept(), (0, 0));
     });
 }
+
+#[test]
+fn no_more_memory_is_taken_than_the_limit_says() {
+    let sim = Sim::new(SimOptions::default());
+    let context = Context::primary(Arc::new(sim.clone()), 0).unwrap();
+    let stream = Arc::new(Stream::new(context.clone()).unwrap());
+    let allocator = Arc::new(Allocator::limited(Some(3 * LARGE)));
+    let blocks = [0; 3].map(|_| allocator.take(&stream, LARGE).unwrap());
+    assert!(allocator.take(&stream, LARGE).is_err());
+    // What is given back counts no longer, also where it was of another size.
+    drop(blocks);
+    let large = allocator.take(&stream, 2 * LARGE).unwrap();
+    assert!(allocator.take(&stream, 2 * LARGE).is_err());
+    drop((large, allocator, stream, context));
+    assert_eq!((sim.findings(), sim.leaks()), (vec![], vec![]));
+}

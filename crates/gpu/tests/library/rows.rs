@@ -307,6 +307,240 @@ const CASES: &[Case] = &[
         .with(&[("to", Value::Type(DType::I64))]),
 ];
 
+const F16: &[DType] = &[DType::F16; 5];
+const BF16: &[DType] = &[DType::Bf16; 5];
+const F64: &[DType] = &[DType::F64; 2];
+const I32: &[DType] = &[DType::I32; 2];
+const I64: &[DType] = &[DType::I64; 2];
+/// The distance of neighbours, as a part of the smaller.
+const OF_F16: f32 = 1.0 / 1024.0;
+const OF_BF16: f32 = 1.0 / 128.0;
+
+/// Rows on elements of other types than `f32`.
+const TYPED: &[Case] = &[
+    case("tanh", ONE, WIDE, OF_F16).of(F16),
+    case("exp", ONE, WIDE, OF_BF16).of(BF16),
+    case("elu", ONE, WIDE, OF_F16)
+        .of(F16)
+        .with(&[("alpha", Value::Float(0.5))]),
+    case("add", TWO, WIDE, 0.0).of(F16),
+    case("add", &[&[4, 1, 6], &[5, 1]], WIDE, 0.0).of(BF16),
+    case("lt", TWO, WIDE, 0.0).of(F16),
+    case("dot", &[&[5, 7], &[7, 3]], WIDE, OF_F16).of(F16),
+    case("dot", &[&[65, 33], &[33, 70]], WIDE, OF_BF16).of(BF16),
+    case("reduce", &[&[3, 70]], WIDE, OF_F16)
+        .of(F16)
+        .with(&[("kind", Value::Text("sum")), ("axes", Value::Ints(&[1]))]),
+    case("softmax", &[&[5, 60]], WIDE, OF_F16).of(F16),
+    case("norm", &[&[5, 30], &[30], &[30]], WIDE, OF_F16)
+        .of(F16)
+        .with(&[("kind", Value::Text("layer"))]),
+    case("conv", &[&[2, 3, 6, 7], &[4, 3, 3, 3], &[4]], WIDE, OF_F16)
+        .of(F16)
+        .with(&[("pads", Value::Ints(&[1, 1, 1, 1]))]),
+    case("pool", &[&[2, 3, 7, 8]], WIDE, 0.0).of(BF16).with(&[
+        ("kind", Value::Text("max")),
+        ("kernel_shape", Value::Ints(&[3, 3])),
+    ]),
+    case("transpose", &[&[40, 33]], WIDE, 0.0).of(F16),
+    case("transpose", &[&[2, 3, 4]], WIDE, 0.0).of(I64),
+    case("reshape", &[&[4, 6]], WIDE, 0.0)
+        .of(BF16)
+        .lists(&[&[2, -1, 3]]),
+    case("broadcast", &[&[4, 1, 3]], WIDE, 0.0)
+        .of(&[DType::Ui8])
+        .lists(&[&[2, 1, 5, 3]]),
+    case("concat", &[&[2, 3, 4], &[2, 1, 4]], WIDE, 0.0)
+        .of(F64)
+        .with(&[("axis", Value::Int(1))]),
+    case("slice", &[&[5, 6, 7]], WIDE, 0.0)
+        .of(F16)
+        .lists(&[&[1, -2], &[4, 100], &[0, 2], &[1, 1]]),
+    case("pad", &[&[2, 3]], WIDE, 0.0)
+        .of(I64)
+        .lists(&[&[1, 2, 1, 2]]),
+    case("pad", &[&[2, 3]], WIDE, 0.0)
+        .of(F16)
+        .lists(&[&[1, 2, 1, 2]]),
+    case("gather", &[&[5, 6]], WIDE, 0.0)
+        .of(F16)
+        .lists(&[&[4, 0, -1, 2]]),
+    case("gather", &[&[5, 6]], WIDE, 0.0)
+        .of(&[DType::I1])
+        .lists(&[&[4, 0, -1, 2]]),
+    case("select", &[&[3, 1], &[3, 4], &[4]], WIDE, 0.0).of(&[DType::I1, DType::F64, DType::F64]),
+    case("select", TWO_AND_ONE, WIDE, 0.0).of(&[DType::I1, DType::Bf16, DType::Bf16]),
+    case("neg", ONE, WIDE, 0.0).of(F64),
+    case("neg", ONE, WIDE, 0.0).of(I32),
+    case("abs", ONE, WIDE, 0.0).of(F64),
+    case("abs", ONE, WIDE, 0.0).of(I64),
+    case("sign", ONE, WIDE, 0.0).of(F64),
+    case("sign", ONE, WIDE, 0.0).of(I32),
+    case("square", ONE, WIDE, 0.0).of(I64),
+    case("relu", ONE, WIDE, 0.0).of(F64),
+    case("relu", ONE, WIDE, 0.0).of(I32),
+    case("reciprocal", ONE, WIDE, 0.0).of(F64),
+    case("sqrt", ONE, (0.0, 100.0), 0.0).of(F64),
+    case("rsqrt", ONE, (0.01, 100.0), 1e-6).of(F64),
+    case("exp", ONE, WIDE, 1e-6).of(F64),
+    case("log", ONE, (0.0, 100.0), 1e-6).of(F64),
+    case("tanh", ONE, WIDE, 1e-6).of(F64),
+    case("sigmoid", ONE, WIDE, 1e-6).of(F64),
+    case("floor", ONE, WIDE, 0.0).of(F64),
+    case("ceil", ONE, WIDE, 0.0).of(F64),
+    case("round", ONE, WIDE, 0.0).of(F64),
+    case("trunc", ONE, WIDE, 0.0).of(F64),
+    case("add", TWO, WIDE, 0.0).of(F64),
+    case("add", &[&[4, 1, 6], &[5, 1]], WIDE, 0.0).of(I32),
+    case("sub", TWO, WIDE, 0.0).of(I64),
+    case("mul", TWO, WIDE, 0.0).of(I32),
+    case("div", TWO, WIDE, 0.0).of(F64),
+    case("min", TWO, WIDE, 0.0).of(I64),
+    case("max", TWO, WIDE, 0.0).of(F64),
+    case("squared_difference", TWO, WIDE, 0.0).of(F64),
+    case("eq", TWO, (-1.0, 1.0), 0.0).of(I32),
+    case("ne", TWO, (-1.0, 1.0), 0.0).of(I64),
+    case("lt", TWO, WIDE, 0.0).of(F64),
+    case("le", TWO, WIDE, 0.0).of(I32),
+    case("gt", TWO, WIDE, 0.0).of(I64),
+    case("ge", TWO, WIDE, 0.0).of(F64),
+    case(
+        "mul",
+        &[&[2, 1, 2, 1, 2, 1], &[1, 3, 1, 3, 1, 3]],
+        WIDE,
+        0.0,
+    )
+    .of(F64),
+    case("dot", &[&[2, 3, 4, 5], &[2, 3, 5, 6]], WIDE, 1e-6).of(F64),
+    case("dot", &[&[17, 33], &[33, 18]], WIDE, 1e-6).of(F64),
+    case("dot", &[&[20, 13], &[26, 20]], WIDE, 1e-6)
+        .of(F64)
+        .with(&[
+            ("transpose_a", Value::Int(1)),
+            ("transpose_b", Value::Int(1)),
+        ]),
+    case("cast", ONE, (-1e5, 1e5), 0.0).with(&[("to", Value::Type(DType::F16))]),
+    case("cast", ONE, (-1e5, 1e5), 0.0).with(&[("to", Value::Type(DType::Bf16))]),
+    case("cast", ONE, WIDE, 0.0).with(&[("to", Value::Type(DType::F64))]),
+    case("cast", ONE, (-300.0, 300.0), 0.0).with(&[("to", Value::Type(DType::Ui8))]),
+    case("cast", ONE, (-300.0, 300.0), 0.0).with(&[("to", Value::Type(DType::I8))]),
+    case("cast", ONE, (-1e5, 1e5), 0.0)
+        .of(F64)
+        .with(&[("to", Value::Type(DType::F16))]),
+    case("cast", ONE, (-1e5, 1e5), 0.0)
+        .of(F64)
+        .with(&[("to", Value::Type(DType::Bf16))]),
+    case("cast", ONE, WIDE, 0.0)
+        .of(F16)
+        .with(&[("to", Value::Type(DType::F32))]),
+    case("cast", ONE, WIDE, 0.0)
+        .of(BF16)
+        .with(&[("to", Value::Type(DType::F16))]),
+    case("cast", ONE, WIDE, 0.0)
+        .of(F16)
+        .with(&[("to", Value::Type(DType::I32))]),
+    case("cast", ONE, (-3e9, 3e9), 0.0)
+        .of(I64)
+        .with(&[("to", Value::Type(DType::Bf16))]),
+    case("cast", ONE, (-300.0, 300.0), 0.0)
+        .of(I32)
+        .with(&[("to", Value::Type(DType::I8))]),
+    case("cast", ONE, (-300.0, 300.0), 0.0)
+        .of(&[DType::I8])
+        .with(&[("to", Value::Type(DType::F32))]),
+];
+
+/// Rows of ONNX and of TensorFlow that are no row of `graph`.
+const OTHERS: &[Case] = &[
+    case("sin", ONE, (-100.0, 100.0), 1e-6),
+    case("sin", ONE, (-1e7, 1e7), 1e-6),
+    case("cos", ONE, (-100.0, 100.0), 1e-6),
+    case("tan", ONE, (-1.5, 1.5), 1e-5),
+    case("asin", ONE, (-1.0, 1.0), 1e-6),
+    case("acos", ONE, (-1.0, 1.0), 1e-6),
+    case("atan", ONE, WIDE, 1e-6),
+    case("sinh", ONE, WIDE, 1e-6),
+    case("cosh", ONE, WIDE, 1e-6),
+    case("asinh", ONE, WIDE, 1e-6),
+    case("acosh", ONE, (1.0, 100.0), 1e-6),
+    case("atanh", ONE, (-0.99, 0.99), 2e-6),
+    case("onnx.Softsign", ONE, WIDE, 1e-6),
+    case("onnx.Mish", ONE, WIDE, 2e-6),
+    case("onnx.Selu", ONE, WIDE, 1e-6),
+    case("onnx.Celu", ONE, WIDE, 1e-6).with(&[("alpha", Value::Float(1.5))]),
+    case("onnx.Swish", ONE, WIDE, 1e-6).with(&[("alpha", Value::Float(1.5))]),
+    case("onnx.ThresholdedRelu", ONE, WIDE, 0.0).with(&[("alpha", Value::Float(1.5))]),
+    case("onnx.Shrink", ONE, WIDE, 0.0)
+        .with(&[("lambd", Value::Float(1.5)), ("bias", Value::Float(0.5))]),
+    case("onnx.PRelu", &[&[3, 4, 5], &[4, 1]], WIDE, 0.0),
+    case("onnx.Clip", &[&[3, 337], &[], &[]], (-2.0, 2.0), 0.0),
+    case("onnx.Max", &[&[3, 4], &[4], &[3, 1]], WIDE, 0.0),
+    case("onnx.Min", &[&[3, 4], &[4]], WIDE, 0.0),
+    case("onnx.Sum", &[&[3, 4], &[4], &[3, 1]], WIDE, 1e-6),
+    case("onnx.Sum", &[&[3, 4]], WIDE, 0.0),
+    case("onnx.Mean", &[&[3, 4], &[3, 4], &[1]], WIDE, 1e-6),
+    case("onnx.Mean", &[&[3, 4], &[3, 4]], WIDE, OF_F16).of(F16),
+    case("onnx.Gemm", &[&[5, 7], &[7, 3]], WIDE, 1e-5),
+    case("onnx.Gemm", &[&[5, 7], &[7, 3], &[3]], WIDE, 1e-5)
+        .with(&[("alpha", Value::Float(0.5)), ("beta", Value::Float(2.0))]),
+    case("onnx.Gemm", &[&[7, 5], &[3, 7], &[5, 1]], WIDE, 1e-5)
+        .with(&[("transA", Value::Int(1)), ("transB", Value::Int(1))]),
+    case("onnx.Gemm", &[&[5, 7], &[7, 3]], WIDE, 1e-5).with(&[("alpha", Value::Float(0.5))]),
+    case("reduce", &[&[3, 50]], WIDE, 1e-6).with(&[
+        ("kind", Value::Text("log_sum_exp")),
+        ("axes", Value::Ints(&[-1])),
+    ]),
+    case("reduce", &[&[3, 5, 7]], WIDE, 1e-5)
+        .lists(&[&[1]])
+        .with(&[("kind", Value::Text("sum"))]),
+    case("onnx.Squeeze", &[&[3, 1, 4, 1]], WIDE, 0.0).lists(&[&[1]]),
+    case("onnx.Unsqueeze", &[&[3, 4]], WIDE, 0.0).lists(&[&[0, -1]]),
+    case("onnx.Trilu", &[&[2, 4, 5]], WIDE, 0.0),
+    case("onnx.Trilu", &[&[2, 4, 5]], WIDE, 0.0)
+        .of(I64)
+        .with(&[("upper", Value::Int(0))]),
+    case("onnx.DepthToSpace", &[&[2, 12, 3, 2]], WIDE, 0.0).with(&[("blocksize", Value::Int(2))]),
+    case("onnx.DepthToSpace", &[&[2, 12, 3, 2]], WIDE, 0.0)
+        .with(&[("blocksize", Value::Int(2)), ("mode", Value::Text("CRD"))]),
+    case("onnx.SpaceToDepth", &[&[2, 3, 4, 6]], WIDE, 0.0).with(&[("blocksize", Value::Int(2))]),
+    case("not", ONE, WIDE, 0.0).of(&[DType::I1]),
+    case("and", TWO, WIDE, 0.0).of(&[DType::I1; 2]),
+    case("or", &[&[3, 4], &[4]], WIDE, 0.0).of(&[DType::I1; 2]),
+    case("xor", TWO, WIDE, 0.0).of(&[DType::I1; 2]),
+    case("eq", TWO, WIDE, 0.0).of(&[DType::I1; 2]),
+    case("ne", TWO, WIDE, 0.0).of(&[DType::I1; 2]),
+    case("tfrt_test.add", TWO, WIDE, 0.0),
+    case("tf.BiasAdd", &[&[2, 3, 4, 5], &[5]], WIDE, 0.0),
+    case("tf.BiasAdd", &[&[2, 3, 4, 5], &[3]], WIDE, 0.0)
+        .with(&[("data_format", Value::Text("NCHW"))]),
+    case("tf.Conv2D", &[&[2, 6, 7, 3], &[3, 3, 3, 4]], WIDE, 1e-4).with(&[
+        ("padding", Value::Text("SAME")),
+        ("strides", Value::Ints(&[1, 2, 2, 1])),
+    ]),
+    case("tf.Conv2D", &[&[2, 4, 6, 7], &[3, 2, 2, 4]], WIDE, 1e-4).with(&[
+        ("data_format", Value::Text("NCHW")),
+        ("padding", Value::Text("EXPLICIT")),
+        ("explicit_paddings", Value::Ints(&[0, 0, 0, 0, 1, 2, 0, 1])),
+        ("dilations", Value::Ints(&[1, 1, 2, 1])),
+    ]),
+    case("tf.MaxPool", &[&[2, 6, 7, 3]], WIDE, 0.0).with(&[
+        ("ksize", Value::Ints(&[1, 3, 2, 1])),
+        ("padding", Value::Text("SAME")),
+        ("strides", Value::Ints(&[1, 2, 2, 1])),
+    ]),
+    case("tf.AvgPool", &[&[2, 6, 7, 3]], WIDE, 1e-6).with(&[
+        ("ksize", Value::Ints(&[1, 3, 2, 1])),
+        ("padding", Value::Text("SAME")),
+        ("strides", Value::Ints(&[1, 2, 2, 1])),
+    ]),
+    case(
+        "tf.FusedBatchNormV3",
+        &[&[2, 4, 5, 3], &[3], &[3], &[3], &[3]],
+        (0.5, 2.0),
+        1e-5,
+    ),
+];
+
 /// Cases that take a simulated GPU too long.
 const LARGE: &[Case] = &[
     case("add", &[&[3, 1 << 20], &[1 << 20]], WIDE, 0.0),
@@ -378,24 +612,19 @@ impl Bed {
         values: &[f32],
         dtype: DType,
     ) -> Result<TensorHandle, Error> {
-        let values = values.iter();
-        match dtype {
-            DType::I32 => {
-                let values: Vec<i32> = values.map(|one| *one as i32).collect();
-                self.core.dense(shape, &values)
-            }
-            DType::I64 => {
-                let values: Vec<i64> = values.map(|one| *one as i64).collect();
-                self.core.dense(shape, &values)
-            }
-            DType::I1 => {
-                let values: Vec<Bool> = values.map(|one| Bool::from(*one > 0.0)).collect();
-                self.core.dense(shape, &values)
-            }
-            _ => self
-                .core
-                .dense(shape, &values.copied().collect::<Vec<f32>>()),
+        if dtype == DType::I1 {
+            let values: Vec<Bool> = values.iter().map(|one| Bool::from(*one > 0.0)).collect();
+            return self.core.dense(shape, &values);
         }
+        self.cast(&self.core.dense(shape, values)?, dtype)
+    }
+
+    /// Changes the type of elements on the processor.
+    fn cast(&self, handle: &TensorHandle, to: DType) -> Result<TensorHandle, Error> {
+        let mut attributes = OpAttrs::new();
+        attributes.set("to", to)?;
+        let cast = self.core.op("cast", &self.core.cpu())?;
+        cast.call_one(&self.core.context(), [handle], &attributes)
     }
 
     fn run(&self, case: &Case, seed: u32, is_on_gpu: bool) -> Result<(DType, Vec<f32>), Error> {
@@ -435,26 +664,9 @@ impl Bed {
             .op(case.op, &handler)?
             .call(&context, &operands, &attributes)?;
         let back = context.transfer(&made[0], &self.core.device(), TensorFormat::DenseHost)?;
-        let tensor = self.wait(&back)?;
-        let dense = tensor.as_dense()?;
-        let dtype = dense.metadata().dtype;
-        let reading = dense.read()?;
-        let values = match dtype {
-            DType::F32 => reading.elements::<f32>()?.to_vec(),
-            DType::I32 => {
-                let numbers = reading.elements::<i32>()?.iter();
-                numbers.map(|one| *one as f32).collect()
-            }
-            DType::I64 => {
-                let numbers = reading.elements::<i64>()?.iter();
-                numbers.map(|one| *one as f32).collect()
-            }
-            _ => reading
-                .bytes()
-                .iter()
-                .map(|byte| f32::from(*byte))
-                .collect(),
-        };
+        let dtype = self.wait(&back)?.metadata().dtype;
+        let tensor = self.wait(&self.cast(&back, DType::F32)?)?;
+        let values = tensor.as_dense()?.read()?.elements::<f32>()?.to_vec();
         Ok((dtype, values))
     }
 }
@@ -463,7 +675,10 @@ impl Bed {
 pub fn compare(driver: &Arc<dyn Driver>, seed: u32, is_real: bool) -> Vec<(bool, String)> {
     let bed = Bed::new(driver.clone());
     let compare_one = |case: &Case| {
-        let what = format!("{} {:?} {:?}", case.op, case.shapes, case.attributes);
+        let what = format!(
+            "{} {:?} {:?} {:?}",
+            case.op, case.shapes, case.types, case.attributes
+        );
         let (gpu, cpu) = match (bed.run(case, seed, true), bed.run(case, seed, false)) {
             (Ok(gpu), Ok(cpu)) => (gpu, cpu),
             (gpu, cpu) => {
@@ -509,7 +724,13 @@ pub fn compare(driver: &Arc<dyn Driver>, seed: u32, is_real: bool) -> Vec<(bool,
         )
     };
     let large = if is_real { LARGE } else { &[] };
-    CASES.iter().chain(large).map(compare_one).collect()
+    CASES
+        .iter()
+        .chain(TYPED)
+        .chain(OTHERS)
+        .chain(large)
+        .map(compare_one)
+        .collect()
 }
 
 #[cfg(test)]
@@ -537,11 +758,8 @@ mod tests {
     #[test]
     fn each_kernel_has_a_case() {
         for kernel in tfrt_gpu::KERNELS {
-            assert!(
-                CASES.iter().any(|case| case.op == kernel.op),
-                "{}",
-                kernel.op
-            );
+            let mut cases = CASES.iter().chain(OTHERS);
+            assert!(cases.any(|case| case.op == kernel.op), "{}", kernel.op);
         }
     }
 }

@@ -60,6 +60,11 @@ pub trait Device: Send + Sync + 'static {
 
     /// Frees memory that is kept for reuse. Asked when memory runs out.
     fn trim(&self) {}
+
+    /// Returns the name that programs and messages use for the format of tensors in the device's memory.
+    fn tensor_format(&self) -> &'static str {
+        "Device"
+    }
 }
 
 impl fmt::Debug for dyn Device {
@@ -98,6 +103,23 @@ pub trait DeviceBuffer: Any + Send + Sync {
 
     /// Describes the location of the memory, for people.
     fn describe(&self) -> String;
+
+    /// Describes a tensor whose elements begin at a byte of the memory, for people.
+    fn describe_tensor(&self, tensor: &TensorText<'_>) -> String {
+        let _ = tensor;
+        self.describe()
+    }
+}
+
+/// A tensor in memory of a device, as texts tell of it.
+#[derive(Clone, Copy)]
+pub struct TensorText<'a> {
+    /// The type of the elements.
+    pub dtype: &'a dyn fmt::Display,
+    /// The extents.
+    pub shape: &'a dyn fmt::Display,
+    /// The byte of the memory at which the elements begin.
+    pub begin: usize,
 }
 
 /// A counted handle of memory of a device.

@@ -23,7 +23,7 @@ pub(in crate::dialects) const HANDLER: ValueKind = ValueKind::Dialect("!corert.o
 pub(in crate::dialects) const ATTRIBUTES: ValueKind = ValueKind::Dialect("!corert.opattrs");
 pub(in crate::dialects) const FROZEN: ValueKind = ValueKind::Dialect("!corert.opattrs_ref");
 const OP: ValueKind = ValueKind::Dialect("!corert.op");
-const TENSOR_TYPE: ValueKind = ValueKind::Dialect("!tfrt.tensor_type");
+pub(in crate::dialects) const TENSOR_TYPE: ValueKind = ValueKind::Dialect("!tfrt.tensor_type");
 
 pub(super) fn definitions() -> Vec<OpDef> {
     let mut all = execution::definitions();

@@ -203,7 +203,7 @@ impl Bench {
         };
         let runtime = limits.limit(builder).build();
         if let Some(device) = &options.device {
-            device.add_to(&runtime)?;
+            device.add_to(&runtime, options.max_device_memory)?;
         }
         let exceeded = Exceeded {
             host: runtime.host(),

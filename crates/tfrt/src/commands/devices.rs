@@ -122,12 +122,12 @@ impl DeviceOption {
         })
     }
 
-    /// Adds the device to a runtime.
-    pub fn add_to(&self, runtime: &Runtime) -> Result<(), Failure> {
+    /// Adds the device to a runtime, of which so many bytes are taken at most.
+    pub fn add_to(&self, runtime: &Runtime, max_memory: Option<usize>) -> Result<(), Failure> {
         let DeviceOption::Gpu(ordinal) = self else {
             return Ok(());
         };
-        gpus::add(runtime, *ordinal).map_err(|reason| Failure::Rejected {
+        gpus::add(runtime, *ordinal, max_memory).map_err(|reason| Failure::Rejected {
             code: None,
             message: format!("there is no device gpu:{ordinal}: {reason}"),
             help: Some("`tfrt devices` says what there is".to_owned()),

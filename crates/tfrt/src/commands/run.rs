@@ -258,7 +258,7 @@ impl<'a> Run<'a> {
         #[cfg(feature = "gpu")]
         let simulated = simulated.and_then(|driver| driver.give_to(&runtime));
         if let Some(device) = &options.device {
-            device.add_to(&runtime)?;
+            device.add_to(&runtime, options.max_device_memory)?;
         }
         let session = Session {
             host: runtime.host().clone(),

@@ -8,7 +8,7 @@ use tfrt_run::QueueOption;
 
 use crate::commands::devices::DeviceOption;
 
-use super::{DimOptions, InputOptions, LimitOptions, parse_duration};
+use super::{DimOptions, InputOptions, LimitOptions, parse_bytes, parse_duration};
 
 /// Run a model or a function again and again, and tell how long it takes
 #[derive(Debug, Args)]
@@ -67,6 +67,10 @@ pub struct BenchOptions {
     /// Run what a model has kernels for on this device there, and the rest on the processor: `cpu:0`, `gpu:0`
     #[arg(long, value_name = "NAME", value_parser = DeviceOption::parse, conflicts_with = "untrusted")]
     pub device: Option<DeviceOption>,
+
+    /// Fail what needs more memory of the device than this at once, such as `2GiB`
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, requires = "device")]
+    pub max_device_memory: Option<usize>,
 
     #[command(flatten)]
     pub limits: LimitOptions,

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// A model of which the cosine has no kernel on GPUs.
+/// A model of which the complementary error function has no kernel on GPUs.
 const MODEL: &str = r#"
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {
     model.input_names = ["x"], model.output_names = ["y"], model.input_dims = [[4]]} {
   %0 = "graph.neg"(%x) : (tensor<4xf32>) -> tensor<4xf32>
-  %1 = "graph.cos"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = "graph.erfc"(%0) : (tensor<4xf32>) -> tensor<4xf32>
   %y = "graph.exp"(%1) : (tensor<4xf32>) -> tensor<4xf32>
   tfrt.return %y : tensor<4xf32>
 }"#;
@@ -39,23 +39,41 @@ fn a_check_for_a_gpu_names_what_runs_on_the_processor() {
     assert_eq!(text(&checked.stdout), format!("{name}: ok\n"), "{told}");
     let expected = format!(
         "{name}: 2 of 3 nodes run on GPU:0; each call copies 2 tensors there and 2 back\n\
-         on the processor, for want of a kernel on GPU:0:\n  cos (f32)\n"
+         on the processor, for want of a kernel on GPU:0:\n  erfc (f32)\n"
     );
     assert_eq!(told, expected);
 
     let json = text(&tfrt(&["check", "--device", "gpu:0", "--json"], &path).stdout);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let placement = &json["files"][0]["placement"];
-    assert_eq!(placement["on_host"][0]["operation"], "cos");
+    assert_eq!(placement["on_host"][0]["operation"], "erfc");
     assert_eq!(placement["n_copies_there"], 2);
 
     let strict = tfrt(&["check", "--device", "gpu:0", "--strict-device"], &path);
     assert_eq!(strict.status.code(), Some(1));
     let told = text(&strict.stderr);
     assert!(
-        told.contains("1 node has no kernel on GPU:0: cos (f32)"),
+        told.contains("1 node has no kernel on GPU:0: erfc (f32)"),
         "{told}"
     );
+}
+
+#[cfg(feature = "gpu")]
+#[test]
+fn what_needs_more_memory_of_a_gpu_than_is_allowed_fails() {
+    let path = model("devices_limit.mlir");
+    let run = |bytes: &str| {
+        let simulated = ["run", "--device", "gpu:0", "--gpu-driver", "sim"];
+        let limited = ["--random", "--max-device-memory", bytes];
+        tfrt(&[&simulated[..], &limited[..]].concat(), &path)
+    };
+    let refused = run("1KiB");
+    let told = text(&refused.stderr);
+    let reason = "there are no 16 bytes on GPU:0: 0 of the 1024 that it is limited to are in use";
+    assert!(told.contains(reason), "{told}");
+    assert_eq!(refused.status.code(), Some(5), "{told}");
+    let given = run("2MiB");
+    assert_eq!(given.status.code(), Some(0), "{}", text(&given.stderr));
 }
 
 #[cfg(not(feature = "gpu"))]

@@ -37,8 +37,9 @@ fn can_run(module: &Module) -> bool {
     module.walk_pre_order(module.top(), &mut |op| {
         let entry = dialect::describe(module.op(op).name());
         can_run &= entry.is_some_and(|entry| {
-            let is_for_gpus =
-                ["tfrt_cuda", "tfrt_cuda_test", "tfrt_gpu"].contains(&entry.dialect());
+            let is_for_gpus = ["tfrt_cuda", "tfrt_cuda_test", "tfrt_gpu"]
+                .contains(&entry.dialect())
+                || entry.name() == "corert.create_gpu_op_handler";
             let has_kernel = (cfg!(feature = "gpu") || !is_for_gpus)
                 && (cfg!(feature = "dist") || entry.dialect() != "tfrt_dist");
             has_kernel && entry.execution_kind() != Execution::Elsewhere

@@ -26,7 +26,9 @@ fn has_kernel(entry: &OpDef) -> bool {
         entry.execution_kind(),
         Execution::Structure | Execution::Elsewhere
     );
-    let is_optional = !cfg!(feature = "gpu") && GPU_DIALECTS.contains(&entry.dialect());
+    let is_for_gpus =
+        GPU_DIALECTS.contains(&entry.dialect()) || entry.name() == "corert.create_gpu_op_handler";
+    let is_optional = !cfg!(feature = "gpu") && is_for_gpus;
     is_there && !is_elsewhere && !is_optional
 }
 

@@ -13,7 +13,7 @@ mod shared;
 
 use shared::Shared;
 
-/// The most instructions that a launch may run: more are taken as a loop without end.
+/// The most instructions that a block may run: more are taken as a loop without end.
 const MOST_STEPS: u64 = 200_000_000;
 
 /// The threads of a warp.
@@ -41,6 +41,7 @@ pub(super) fn run(
         counters: vec![0; n_lanes],
         shared: Shared::new(kernel.shared_bytes + grid.shared_bytes as usize),
         n_steps: 0,
+        n_before: 0,
     };
     for z in 0..grid.blocks[2] {
         for y in 0..grid.blocks[1] {
@@ -68,6 +69,8 @@ struct Block<'r> {
     counters: Vec<usize>,
     shared: Shared,
     n_steps: u64,
+    // Those of earlier blocks.
+    n_before: u64,
 }
 
 const DONE: usize = usize::MAX;
@@ -77,6 +80,7 @@ impl Block<'_> {
         self.registers.fill(0);
         self.counters.fill(0);
         self.shared.begin();
+        self.n_before = self.n_steps;
         let mut active: Vec<usize> = (0..self.n_lanes).collect();
         loop {
             let Some(&lowest) = self.counters.iter().min().filter(|at| **at != DONE) else {
@@ -99,7 +103,7 @@ impl Block<'_> {
                 return Err(self.trap("runs beyond its end", at));
             };
             self.n_steps += active.len() as u64;
-            if self.n_steps > MOST_STEPS {
+            if self.n_steps - self.n_before > MOST_STEPS {
                 return Err(self.trap("runs without end", at));
             }
             at += 1;
@@ -183,6 +187,12 @@ impl Block<'_> {
                         let address = address + (index * kind.len()) as u64;
                         self.store(space, address, kind.len(), value, lane, at)?;
                     }
+                }
+                Op::Split => {
+                    let (value, width) =
+                        (self.value(instruction.operands[0], lane), 4 * kind.len());
+                    self.set(instruction.to[0], lane, value & ((1 << width) - 1));
+                    self.set(instruction.to[1], lane, value >> width);
                 }
                 _ => {
                     let operand = |index: usize| match instruction.operands.get(index) {

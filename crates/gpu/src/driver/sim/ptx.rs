@@ -107,6 +107,9 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Op {
     Move,
+    /// Makes one register of the halves in two, and two of one.
+    Join,
+    Split,
     LoadParameter,
     Load(Space),
     Store(Space),
@@ -130,9 +133,19 @@ pub(super) enum Op {
     InsertField,
     Compare(Comparison),
     Select,
-    Convert { round: ToInteger, saturates: bool },
-    PowerOfTwo { flushes: bool },
-    Reciprocal { flushes: bool },
+    Convert {
+        round: ToInteger,
+        saturates: bool,
+    },
+    LogarithmOfTwo {
+        flushes: bool,
+    },
+    PowerOfTwo {
+        flushes: bool,
+    },
+    Reciprocal {
+        flushes: bool,
+    },
     SquareRoot,
     Branch(usize),
     Return,

@@ -37,6 +37,18 @@ pub(super) fn definitions() -> Vec<OpDef> {
             .operand("ordinal", I32)
             .result("handler", HANDLER)
             .outside(),
+        kernel("corert.create_gpu_op_handler")
+            .summary("A handler that executes ops on a GPU")
+            .details(
+                "The device `GPU:N` is made known. What it has no kernels for it asks the fallback. \
+                 Results are on the GPU.",
+            )
+            .operand("ordinal", I32)
+            .operand("fallback", HANDLER)
+            .result("handler", HANDLER)
+            .fails("Unavailable", "MESSAGE", "there is no driver of GPUs")
+            .fails("InvalidArgument", "CUDA_ERROR_INVALID_DEVICE", "there is no such GPU")
+            .outside(),
         kernel("corert.create_logging_op_handler")
             .summary("A handler that writes to the log what it has another one execute")
             .operand("fallback", HANDLER)

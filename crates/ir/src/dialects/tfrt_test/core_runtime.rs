@@ -1,7 +1,7 @@
 //! Operations on values of the core runtime, for tests.
 
-use crate::dialect::{OpDef, ValueKind::Chain};
-use crate::dialects::corert::{ATTRIBUTES, FROZEN, HANDLE};
+use crate::dialect::{AttributeKind, OpDef, ValueKind::Chain};
+use crate::dialects::corert::{ATTRIBUTES, FROZEN, HANDLE, TENSOR_TYPE};
 use crate::dialects::kernel;
 use crate::dialects::tfrt_dht::TENSOR;
 
@@ -12,6 +12,21 @@ pub(super) fn definitions() -> Vec<OpDef> {
             .result("never", HANDLE)
             .fails("Unknown", "invalid tensorhandle", "always")
             .no_effects(),
+        kernel("tfrt_test.get_static_tensor_type")
+            .summary("A format of tensors, by its name")
+            .attribute(
+                "tensor_type",
+                AttributeKind::String,
+                "the name: `DenseHost`, `DenseGpu`",
+            )
+            .result("format", TENSOR_TYPE)
+            .no_effects(),
+        kernel("tfrt_test.print_tensor_type")
+            .summary("Prints the name of a format of tensors")
+            .operand("format", TENSOR_TYPE)
+            .operand("chain", Chain)
+            .result("done", Chain)
+            .outside(),
         kernel("tfrt_test.tensorhandle_with_error_metadata")
             .summary("An error in place of a tensor handle")
             .details("The tensor is not looked at.")

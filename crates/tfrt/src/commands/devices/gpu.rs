@@ -40,11 +40,11 @@ pub fn placing(name: &str, evaluator: HostEvaluator) -> Result<HostEvaluator, St
     Ok(evaluator.on_device(name, KIND, KERNELS.into()))
 }
 
-/// Adds a GPU to a runtime.
-pub fn add(runtime: &Runtime, ordinal: i32) -> Result<(), String> {
+/// Adds a GPU to a runtime, of which so many bytes are taken at most.
+pub fn add(runtime: &Runtime, ordinal: i32, max_memory: Option<usize>) -> Result<(), String> {
     let driver = tfrt::gpu::driver_of(runtime.host());
     let driver = driver.map_err(|error| error.message().to_owned())?;
-    let added = tfrt::gpu::add(runtime.host(), driver, ordinal);
+    let added = tfrt::gpu::add_limited(runtime.host(), driver, ordinal, max_memory);
     added
         .map(|_| ())
         .map_err(|error| error.message().to_owned())

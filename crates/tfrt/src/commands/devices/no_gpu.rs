@@ -20,6 +20,6 @@ pub fn placing(_: &str, _: HostEvaluator) -> Result<HostEvaluator, String> {
 }
 
 /// Returns why there is no GPU.
-pub fn add(_: &Runtime, _: i32) -> Result<(), String> {
+pub fn add(_: &Runtime, _: i32, _: Option<usize>) -> Result<(), String> {
     Err(WITHOUT.to_owned())
 }

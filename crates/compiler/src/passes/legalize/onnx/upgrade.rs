@@ -14,14 +14,14 @@
 //! | `Scatter` | all | `ScatterElements` |
 //! | `Dropout` | 12 | `Identity`, where nobody asks for the mask |
 //! | `BatchNormalization` | 14 | without `spatial`, where only the result is asked for |
-//! | `Softmax`, `LogSoftmax` | 13 | the same, where the axis is the last one |
 //! | `RoiAlign` | 16 | with the coordinates that it had |
 //! | `GridSample` | 20 | `linear` and `cubic` for what was called otherwise |
 //! | `Add`, `Equal`, .. and `Gemm` | 7 | without `broadcast`: it is allowed now |
 //!
 //! `FlexAttention` with graphs of its own becomes the operations that define it (`flex.rs`), and so
 //! do operators of `ai.onnx.ml` that have no kernel (`ml.rs`), those of `com.microsoft` (`contrib.rs`), and what
-//! was broadcast otherwise before version 7 (`legacy_broadcast.rs`).
+//! was broadcast otherwise before version 7 (`legacy_broadcast.rs`), and `Softmax` and `LogSoftmax` before version 13
+//! (`legacy_softmax.rs`).
 //!
 //! What is rewritten states its version itself, as `onnx.opset`; all else keeps that of the module. An
 //! operation whose meaning differs, or whose element type is needed and unknown, stays as it is: kernels
@@ -53,6 +53,7 @@ mod contrib;
 mod expansion;
 mod flex;
 mod legacy_broadcast;
+mod legacy_softmax;
 mod ml;
 
 fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics) {
@@ -67,6 +68,7 @@ fn run(module: &mut Module, context: &Context<'_>, diagnostics: &mut Diagnostics
     expansion::expand(module, flex::is_one, flex::make);
     expansion::expand(module, ml::is_one, ml::make);
     expansion::expand(module, legacy_broadcast::is_one, legacy_broadcast::make);
+    expansion::expand(module, legacy_softmax::is_one, legacy_softmax::make);
     for block in scope::blocks(module) {
         let operations = module.block(block).operations().to_vec();
         let mut kept = Vec::with_capacity(operations.len());
@@ -244,11 +246,6 @@ fn change(module: &Module, op: OpId) -> Option<Change> {
             change.n_results = 1;
             (!is_training && is_spatial).then(|| change.without(&["spatial"]))
         }
-        "Softmax" | "LogSoftmax" => {
-            // Of the last dimension both forms say the same.
-            let is_last = data.attribute("axis").and_then(Attribute::as_i64) == Some(-1);
-            is_last.then(|| change(13))
-        }
         "Gemm" => Some(change(7).without(&["broadcast"])),
         aligned if legacy_broadcast::ALIGNED.contains(&aligned) => {
             // One that was not replaced by others is refused when it runs, unless the shapes are equal.
@@ -268,7 +265,7 @@ fn change(module: &Module, op: OpId) -> Option<Change> {
 }
 
 /// Operations, with the version from which on they stay as they are.
-const RULES: [(i64, &str); 39] = [
+const RULES: [(i64, &str); 37] = [
     (7, "Add"),
     (7, "And"),
     (7, "Div"),
@@ -281,8 +278,6 @@ const RULES: [(i64, &str); 39] = [
     (7, "Pow"),
     (7, "Sub"),
     (7, "Xor"),
-    (13, "LogSoftmax"),
-    (13, "Softmax"),
     (13, "Squeeze"),
     (13, "Unsqueeze"),
     (13, "ReduceSum"),

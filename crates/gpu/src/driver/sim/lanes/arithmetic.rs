@@ -8,6 +8,7 @@ pub(super) fn value(instruction: &Instruction, [a, b, c, d]: [u64; 4]) -> Option
     let mask = kind.mask();
     Some(match (instruction.op, kind) {
         (Op::Move, _) => a,
+        (Op::Join, _) => a & mask | b << (4 * kind.len()),
         (Op::Select, _) => {
             if c & 1 == 1 {
                 a
@@ -120,6 +121,7 @@ fn single(op: Op, [a, b, c]: [f32; 3]) -> Option<f32> {
         Op::Absolute => a.abs(),
         Op::SquareRoot => a.sqrt(),
         Op::PowerOfTwo { flushes } => flushed(flushed(a, flushes).exp2(), flushes),
+        Op::LogarithmOfTwo { flushes } => flushed(a, flushes).log2(),
         Op::Reciprocal { flushes } => flushed(1.0 / flushed(a, flushes), flushes),
         _ => return None,
     })
@@ -137,6 +139,7 @@ fn double(op: Op, [a, b, c]: [f64; 3]) -> Option<f64> {
         Op::Negate => -a,
         Op::Absolute => a.abs(),
         Op::SquareRoot => a.sqrt(),
+        Op::Reciprocal { .. } => 1.0 / a,
         _ => return None,
     })
 }
@@ -222,6 +225,7 @@ fn convert(from: Kind, to: Kind, round: ToInteger, saturates: bool, bits: u64) -
         });
     }
     let number = match from {
+        Kind::F16 => f64::from(half::f16::from_bits(bits as u16)),
         Kind::F32 => f64::from(f32::from_bits(bits as u32)),
         Kind::F64 => f64::from_bits(bits),
         _ => return None,
@@ -240,6 +244,10 @@ fn convert(from: Kind, to: Kind, round: ToInteger, saturates: bool, bits: u64) -
         false => number,
     };
     Some(match to {
+        // Of what is wider a second rounding would be one too many.
+        Kind::F16 if from == Kind::F32 && round == ToInteger::No => {
+            u64::from(half::f16::from_f32(number as f32).to_bits())
+        }
         Kind::F32 => u64::from((number as f32).to_bits()),
         Kind::F64 => number.to_bits(),
         Kind::Signed(32) => u64::from((number as i32) as u32),

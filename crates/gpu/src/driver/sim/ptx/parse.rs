@@ -145,12 +145,15 @@ impl<'t> Parser<'t> {
             }
         }
         let begin = self.at;
-        let mut n_instructions = 0;
+        let (mut n_instructions, mut depth) = (0, 0_usize);
         // Labels are used before they stand.
         loop {
             let (number, line) = self.next().ok_or_else(ends)?;
-            if line == "}" {
+            if line == "}" && depth == 0 {
                 break;
+            } else if line == "{" || line == "}" {
+                // Registers of an inner scope that have one name are one here: each is written before it is read.
+                depth = if line == "{" { depth + 1 } else { depth - 1 };
             } else if let Some(label) = line.strip_suffix(':') {
                 names.labels.insert(label, n_instructions);
             } else if line.starts_with(".reg") {
@@ -178,7 +181,7 @@ impl<'t> Parser<'t> {
         let end = self.at;
         let mut code = Vec::with_capacity(n_instructions);
         for &(number, line) in &self.lines[begin..end - 1] {
-            if line.ends_with(':') || line.starts_with('.') {
+            if line.ends_with(':') || line.starts_with(['.', '{', '}']) {
                 continue;
             }
             let parsed = names.instruction(line);
@@ -300,6 +303,8 @@ impl<'t> Names<'t> {
         };
         let mut allowed: Vec<&str> = vec!["rn", "rm", "rz", "rp"];
         let op = match parts[0] {
+            "mov" if operands.first().is_some_and(|to| to.starts_with('{')) => Op::Split,
+            "mov" if operands.get(1).is_some_and(|from| from.starts_with('{')) => Op::Join,
             "mov" | "cvta" => {
                 allowed.extend(["to", "global"]);
                 Op::Move
@@ -367,6 +372,12 @@ impl<'t> Names<'t> {
             "ex2" => {
                 allowed.extend(["approx", "ftz"]);
                 Op::PowerOfTwo {
+                    flushes: has("ftz"),
+                }
+            }
+            "lg2" => {
+                allowed.extend(["approx", "ftz"]);
+                Op::LogarithmOfTwo {
                     flushes: has("ftz"),
                 }
             }
@@ -457,6 +468,9 @@ impl<'t> Names<'t> {
                 }
             }
         }
+        if op == Op::Split && instruction.to.len() != 2 {
+            return Err("expected two registers".to_owned());
+        }
         let n_expected = n_operands(&instruction);
         if instruction.operands.len() != n_expected {
             return Err(format!("expected {n_expected} operands"));
@@ -534,8 +548,10 @@ fn n_operands(instruction: &Instruction) -> usize {
         | Op::Not
         | Op::Convert { .. }
         | Op::PowerOfTwo { .. }
+        | Op::LogarithmOfTwo { .. }
         | Op::Reciprocal { .. }
-        | Op::SquareRoot => 1,
+        | Op::SquareRoot
+        | Op::Split => 1,
         Op::MultiplyAdd(_) | Op::Fused(_) | Op::Select => 3,
         Op::InsertField | Op::Shuffle(_) => 4,
         _ => 2,

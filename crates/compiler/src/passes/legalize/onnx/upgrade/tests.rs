@@ -106,6 +106,26 @@ fn what_only_trains_is_dropped() {
 }
 
 #[test]
+fn softmax_of_several_dimensions_is_that_of_a_matrix() {
+    check(
+        12,
+        r#"%y = "onnx.Softmax"(%x) : (tensor<?x4xf32>)"#,
+        expect![[
+            r#"%0 = "onnx.Softmax"(%arg0) {axis = -1, onnx.opset = 18} : (tensor<?x4xf32>) -> tensor<*xf32>"#
+        ]],
+    );
+    check(
+        11,
+        r#"%y = "onnx.LogSoftmax"(%x) {axis = 0} : (tensor<?x4xf32>)"#,
+        expect![[r#"
+            %0 = "onnx.Shape"(%arg0) {onnx.opset = 18} : (tensor<?x4xf32>) -> tensor<*x!onnx.unknown>
+            %1 = "onnx.Flatten"(%arg0) {axis = 0, onnx.opset = 18} : (tensor<?x4xf32>) -> tensor<*x!onnx.unknown>
+            %2 = "onnx.LogSoftmax"(%1) {axis = -1, onnx.opset = 18} : (tensor<*x!onnx.unknown>) -> tensor<*x!onnx.unknown>
+            %3 = "onnx.Reshape"(%2, %0) {onnx.opset = 18} : (tensor<*x!onnx.unknown>, tensor<*x!onnx.unknown>) -> tensor<*xf32>"#]],
+    );
+}
+
+#[test]
 fn what_is_new_or_means_something_else_stays() {
     check(
         13,
