@@ -189,3 +189,7 @@ def test_array_without_dimensions_and_without_elements():
     assert y.shape == () and y == 3
     y = models.same("tensor<?x?xf32>")(x=np.zeros((0, 3), np.float32))["y"]
     assert y.shape == (0, 3)
+    for dtype, spelling in zip(NUMBERS, SPELLINGS):
+        x = np.zeros((2, 0), dtype)
+        assert models.same(f"tensor<?x?x{spelling}>")(x=x)["y"].shape == (2, 0)
+        assert tfrt.from_dlpack(x).shape == (2, 0)

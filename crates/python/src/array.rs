@@ -37,6 +37,10 @@ pub fn lend(array: &Bound<'_, PyUntypedArray>) -> PyResult<Tensor> {
         Elements::Numbers(dtype) => (dtype, None),
         Elements::LowBits(dtype, mask) => (dtype, Some(mask)),
     };
+    if array.is_empty() {
+        // An empty slice lies nowhere, so it need not be aligned.
+        return Tensor::zeros(dtype, array.shape()).map_err(|error| raise(py, error));
+    }
     let is_native = descr.is_native_byteorder() != Some(false);
     let shape = array.shape();
     if let Some(mask) = low_bits {
@@ -114,9 +118,6 @@ impl Owner {
 
 impl AsRef<[u8]> for Owner {
     fn as_ref(&self) -> &[u8] {
-        if self.len_bytes == 0 {
-            return &[];
-        }
         let data: *const u8 = std::ptr::with_exposed_provenance(self.address);
         // SAFETY: the array, which `self` holds, has so many bytes there, all initialised, for as long as it lives, since an
         // array that others refer to is not resized. That nobody writes them is what the module's page says of views.

@@ -108,7 +108,7 @@ fn of_list(value: &Bound<'_, PyAny>, wanted: Option<DType>) -> PyResult<Tensor> 
         && !descr.is_equiv_to(&wanted)
         // An array-like object says its type itself; a list does not.
         && is_untyped(value)?
-        && (made.is_empty()
+        && ((made.is_empty() && descr.kind() == b'f')
             || numpy
                 .call_method1(intern!(py, "can_cast"), (&descr, &wanted, "same_kind"))?
                 .is_truthy()?)

@@ -283,9 +283,6 @@ struct Lent {
 
 impl AsRef<[u8]> for Lent {
     fn as_ref(&self) -> &[u8] {
-        if self.len_bytes == 0 {
-            return &[];
-        }
         let data: *const u8 = ptr::with_exposed_provenance(self.address);
         // SAFETY: who made the capsule says that so many bytes are there, for as long as it is not deleted.
         unsafe { slice::from_raw_parts(data, self.len_bytes) }
@@ -403,6 +400,10 @@ fn take(capsule: &Bound<'_, PyCapsule>) -> PyResult<Tensor> {
         true => None,
         false => Some(list(found.strides)),
     };
+    if len_bytes == 0 {
+        // An empty slice lies nowhere, so it need not be aligned.
+        return Tensor::zeros(*dtype, &extents).map_err(|error| raise(py, error));
+    }
     let is_aligned = data.addr() % dtype.alignment_bytes().unwrap_or(1) == 0;
     let made = match is_in_order(&extents, strides) && is_aligned {
         true => {
@@ -415,9 +416,7 @@ fn take(capsule: &Bound<'_, PyCapsule>) -> PyResult<Tensor> {
         }
         false => {
             let mut bytes = Vec::with_capacity(len_bytes);
-            if len_bytes > 0 {
-                gather(data, &extents, strides, size, &mut bytes);
-            }
+            gather(data, &extents, strides, size, &mut bytes);
             Tensor::from_bytes(*dtype, &extents, &bytes)
         }
     };

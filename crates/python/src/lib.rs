@@ -3,6 +3,7 @@
 //! | File | Has |
 //! | --- | --- |
 //! | `model.rs`, `session.rs`, `runtime.rs`, `tensor.rs` | the classes that users see |
+//! | `op.rs` | operations, called one at a time |
 //! | `call.rs`, `pending.rs` | how calls begin, are waited for and awaited |
 //! | `convert.rs` | objects of Python as values of models, and back |
 //! | `array.rs`, `dlpack.rs`, `dtype.rs` | elements that NumPy and other libraries see where they are |
@@ -26,6 +27,7 @@ mod dlpack;
 mod dtype;
 mod error;
 mod model;
+mod op;
 mod pending;
 mod runtime;
 mod session;
@@ -38,6 +40,8 @@ mod _tfrt {
     #[pymodule_export]
     use crate::model::{PyModel, PyValueInfo};
     #[pymodule_export]
+    use crate::op::{PyOp, op_names};
+    #[pymodule_export]
     use crate::pending::{Mailbox, PendingCall};
     #[pymodule_export]
     use crate::runtime::PyRuntime;
@@ -47,6 +51,12 @@ mod _tfrt {
     use crate::tensor::{PyTensor, from_dlpack};
 
     use pyo3::prelude::*;
+
+    /// Runs the command with these words, of which the first is the program's name, and returns the exit status.
+    #[pyfunction]
+    fn command(py: Python<'_>, words: Vec<std::ffi::OsString>) -> u8 {
+        py.detach(|| tfrt::command::run(&words))
+    }
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
