@@ -59,6 +59,7 @@
 //! | calculate with tensors, one operation at a time | [`eager`] |
 //! | write a kernel | [`kernel`] |
 //! | run kernels of a library that is built for TensorFlow | `Plugin`, `RuntimeBuilder::plugins` (feature `plugins`) |
+//! | run the command `tfrt` in a process of your own | `command::run` (feature `cli`) |
 //! | read models of a format of your own | [`Format`], [`RuntimeBuilder::formats`] |
 //!
 //! # Kernels of your own
@@ -98,6 +99,10 @@
 //! crate is a promise.
 
 #![deny(unsafe_code)]
+
+// The modules of the command name the library as whoever uses it does.
+#[cfg(feature = "cli")]
+extern crate self as tfrt;
 
 pub use tfrt_async as asynchronous;
 pub use tfrt_bef as bef;
@@ -165,17 +170,29 @@ pub use tfrt_tensor::{BF16, Bool, Complex, Element, F16};
 mod arguments;
 mod call;
 pub mod codes;
+#[cfg(feature = "cli")]
+pub mod command;
+#[cfg(feature = "cli")]
+mod commands;
+#[cfg(feature = "cli")]
+mod console;
 mod context;
+#[cfg(feature = "cli")]
+mod data;
 #[cfg(feature = "dist")]
 mod dist_compiler;
 pub mod eager;
 mod error;
 mod evaluator;
+#[cfg(feature = "cli")]
+mod failure;
 mod formats;
 mod host_tensor;
 pub mod input;
 pub mod model;
 mod open_options;
+#[cfg(feature = "cli")]
+mod options;
 pub mod profile;
 mod program;
 mod runtime;

@@ -49,6 +49,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("suite", &["tfrt"]),
+    ("python", &["tfrt"]),
     (
         "tfrt",
         &[

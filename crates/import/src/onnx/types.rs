@@ -131,7 +131,8 @@ pub(super) fn dimensions(ty: Option<&proto::TypeProto>) -> Attribute {
     let dimension = |dimension: &proto::Dimension| match (dimension.dim_value, &dimension.dim_param)
     {
         (Some(size), _) if size >= 0 => Attribute::integer(size, Type::I64),
-        (_, name) => Attribute::string(name.as_deref().unwrap_or("")),
+        // Exporters write "?" for a size that is not known: two such sizes need not be the same.
+        (_, name) => Attribute::string(name.as_deref().filter(|name| *name != "?").unwrap_or("")),
     };
     Attribute::array(shape.dim.iter().map(dimension).collect())
 }

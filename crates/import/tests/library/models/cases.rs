@@ -26,6 +26,12 @@ pub fn all() -> Vec<Case> {
             let graph = graph.message(11, value("x", FLOAT, &[-1, 3]));
             model(graph.message(12, value("y", FLOAT, &[-1, 3])))
         }),
+        // As others do: two sizes of this name need not be the same.
+        case("size named ?", {
+            let graph = Wire::new().message(1, relu("x", "y"));
+            let graph = graph.message(11, named_sizes("x", FLOAT, &["?", "?", "N"]));
+            model(graph.message(12, named_sizes("y", FLOAT, &["?", "?", "N"])))
+        }),
         case("empty types", {
             let nothing = |name| Wire::new().text(1, name).message(2, Wire::new());
             let graph = Wire::new().messages(1, [relu("x", "h"), relu("h", "y")]);
@@ -105,6 +111,13 @@ fn ints(name: &str, values: &[i64]) -> Wire {
     values
         .iter()
         .fold(attribute(name, 7), |wire, &value| wire.int(8, value))
+}
+
+/// Returns the name and the type of a tensor whose sizes have names.
+fn named_sizes(name: &str, element: i64, sizes: &[&str]) -> Wire {
+    let shape = Wire::new().messages(1, sizes.iter().map(|size| Wire::new().text(2, size)));
+    let ty = Wire::new().message(1, Wire::new().int(1, element).message(2, shape));
+    Wire::new().text(1, name).message(2, ty)
 }
 
 fn symbols() -> Wire {

@@ -1,0 +1,1 @@
+"""Modules under the names that code imports of onnxruntime's inside."""
