@@ -39,6 +39,8 @@ mod escaped_output;
 mod expect;
 mod interrupt;
 mod model;
+#[cfg(all(feature = "dist", target_os = "linux"))]
+mod processes;
 mod profiling;
 mod sampler;
 mod stats;
@@ -280,6 +282,8 @@ impl<'a> Run<'a> {
         if let Some(device) = &options.device {
             device.add_to(&runtime)?;
         }
+        #[cfg(all(feature = "dist", target_os = "linux"))]
+        processes::use_if_asked(runtime.host());
         let session = Session {
             host: runtime.host().clone(),
             queue: options.queue,
