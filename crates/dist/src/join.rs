@@ -5,6 +5,7 @@
 //! | [`Joining::listen`] | opens its port | opens its port |
 //! | [`Joining::join`] | waits until each task whose address nobody knew has told it, and until all answer; makes a context with all | tells the lead that it is there, and waits for the context |
 //! | [`Membership`] | runs programs | answers, until the lead says bye: [`Membership::serve`] |
+//! | [`Membership::finish`] | waits for those that finish, too; says bye | waits for the bye |
 //! | dropping it | says bye to all | leaves: the others find it lost |
 //!
 //! So tasks need to know one address, that of the lead; the context that it makes tells them the others. A task that knows
@@ -21,23 +22,22 @@ use tfrt_host::HostContext;
 use crate::cluster::{Address, Cluster};
 use crate::context::{ContextConfig, ContextRef};
 use crate::ids::{ContextId, TaskHandle};
-use crate::message::Request;
+use crate::message::{Reply, Request};
 use crate::server::Server;
-use crate::start::close_remote_contexts;
 use crate::transport::{Bounds, Phase, Transport};
 
 mod meeting;
+mod membership;
 #[cfg(target_os = "linux")]
 mod places;
 
 use meeting::Meeting;
 pub use meeting::Stopper;
+pub use membership::Membership;
 pub use tfrt_wire::proof::Secret;
 
 /// The time that tasks wait for each other, unless another is said.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
-/// The longest time that a task which ends waits for the others to hear it.
-const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// A description of how a task joins.
 #[derive(Clone, Debug, Default)]
@@ -61,13 +61,6 @@ pub struct Joining {
     timeout: Option<Duration>,
     /// When it gives up.
     deadline: Option<Instant>,
-}
-
-/// A task that has met the others: they have a context together.
-pub struct Membership {
-    server: Server,
-    meeting: Arc<Meeting>,
-    context: ContextRef,
 }
 
 impl Joining {
@@ -122,11 +115,7 @@ impl Joining {
             Some(config) => self.follow(config)?,
             None => self.made(self.deadline)?,
         };
-        Ok(Membership {
-            server: self.server,
-            meeting: self.meeting,
-            context,
-        })
+        Ok(Membership::new(self.server, self.meeting, context))
     }
 
     /// Waits for all tasks, and makes a context.
@@ -259,63 +248,6 @@ impl Joining {
     }
 }
 
-impl Membership {
-    /// Returns the context of the tasks.
-    pub fn context(&self) -> &ContextRef {
-        &self.context
-    }
-
-    /// Returns whether this task leads.
-    pub fn is_lead(&self) -> bool {
-        let config = self.context.config();
-        *config.cluster.lead() == config.task
-    }
-
-    /// Returns a switch that ends [`serve`](Self::serve).
-    pub fn stopper(&self) -> Stopper {
-        self.meeting.stopper()
-    }
-
-    /// Answers other tasks until the lead says bye.
-    ///
-    /// # Errors
-    ///
-    /// `Unavailable` if the lead is lost; the reason of a [`Stopper`].
-    pub fn serve(&self) -> Result<(), Error> {
-        let host = self.server.handle().host().clone();
-        let ended = awaited(&host, &self.meeting.ended, None);
-        // The lead waits for an answer to its bye.
-        if matches!(ended, Some(Ok(_))) {
-            self.await_others(LAST_WORDS);
-        }
-        ended.unwrap_or(Ok(Chain)).map(|_| ())
-    }
-
-    /// Waits until those have left who leave by themselves: of a lead all other tasks, of another task the lead. Returns
-    /// whether they have, or are lost.
-    pub fn await_others(&self, at_most: Duration) -> bool {
-        let host = self.server.handle().host().clone();
-        let until = host.now() + at_most;
-        awaited(&host, &self.meeting.gone, Some(until)).is_some()
-    }
-}
-
-impl Drop for Membership {
-    fn drop(&mut self) {
-        if self.is_lead() && !self.context.has_ended() {
-            let host = self.context.host().clone();
-            let until = host.now() + LAST_WORDS;
-            // Those that are lost hear nothing.
-            drop(awaited(
-                &host,
-                &close_remote_contexts(&self.context),
-                Some(until),
-            ));
-        }
-        self.server.close();
-    }
-}
-
 /// A task that is asked whether it is there.
 struct Asked {
     transport: Arc<dyn Transport>,
@@ -340,7 +272,7 @@ impl Asked {
         }
     }
 
-    fn ask(&self, request: Request) -> AsyncValue<crate::message::Reply> {
+    fn ask(&self, request: Request) -> AsyncValue<Reply> {
         let bounds = Bounds {
             deadline: self.deadline,
             max_retries: u32::MAX,
@@ -417,11 +349,5 @@ pub(crate) fn awaited<T: Value + Clone>(
 impl fmt::Debug for Joining {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Joining({})", self.address())
-    }
-}
-
-impl fmt::Debug for Membership {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Membership").field(&self.context).finish()
     }
 }

@@ -15,7 +15,7 @@ use tfrt_host::Error;
 struct Processes(SocketNetwork);
 
 /// A process that ends with this.
-struct Worker(Child);
+struct Worker(Child, Address);
 
 /// Uses it, if that is asked for.
 pub fn use_if_asked(host: &HostContext) {
@@ -34,15 +34,15 @@ impl Listen for Processes {
     }
 
     fn start(&self, address: &Address) -> Result<Option<Box<dyn Send + Sync>>, Error> {
-        let address = address.to_string();
+        let name = address.to_string();
         let started = env::current_exe().and_then(|command| {
             let mut command = Command::new(command);
-            command.args(["worker", "--listen", &address]);
+            command.args(["worker", "--listen", &name]);
             command.stdin(Stdio::null()).stderr(Stdio::null()).spawn()
         });
         let started =
             started.map_err(|error| Error::unavailable(format!("no worker starts: {error}")))?;
-        Ok(Some(Box::new(Worker(started))))
+        Ok(Some(Box::new(Worker(started, address.clone()))))
     }
 }
 
@@ -51,5 +51,8 @@ impl Drop for Worker {
         // It may have ended before.
         drop(self.0.kill());
         drop(self.0.wait());
+        if let Address::Unix(path) = &self.1 {
+            drop(std::fs::remove_file(path));
+        }
     }
 }
