@@ -75,6 +75,7 @@ impl Joining {
         use crate::transport::socket::SocketTransport;
         let deadline = options.timeout.map(|timeout| host.now() + timeout);
         let (name, place) = places::own(options, deadline)?;
+        places::resolve(&place, deadline)?;
         let transport = SocketTransport::listen_at(host, &name, &place, options.secret.clone())?;
         Ok(Joining::on(host, Arc::new(transport), options))
     }
