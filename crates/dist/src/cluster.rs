@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use tfrt_async::{ClusterTask, Error, ErrorCode};
@@ -106,6 +107,22 @@ impl Address {
             host: host.to_owned(),
             port: port.ok_or_else(|| refused("a port from 0 to 65535 behind the last ':'"))?,
         })
+    }
+}
+
+impl Address {
+    /// Returns the address of a port of a host that is known by its number.
+    pub fn of_host(host: IpAddr, port: u16) -> Address {
+        let host = match host {
+            IpAddr::V4(host) => host.to_string(),
+            IpAddr::V6(host) => format!("[{host}]"),
+        };
+        Address::Tcp { host, port }
+    }
+
+    /// Returns whether the address is one that only the task itself will know: port 0, any that is free.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Address::Tcp { port: 0, .. })
     }
 }
 
@@ -251,6 +268,25 @@ impl Cluster {
         self.groups.keys().map(String::as_str)
     }
 
+    /// Returns the cluster with other addresses of some tasks.
+    ///
+    /// # Errors
+    ///
+    /// `TaskNotFound` for a task that it does not have, `InvalidArgument` if two tasks then have one address.
+    pub fn with_addresses<'t>(
+        &self,
+        addresses: impl IntoIterator<Item = (&'t ClusterTask, Address)>,
+    ) -> Result<Cluster, Error> {
+        let mut cluster = self.clone();
+        for (task, address) in addresses {
+            self.address(task)?;
+            let tasks = cluster.jobs.entry(task.job.clone()).or_default();
+            tasks.insert(task.task, address);
+        }
+        cluster.check()?;
+        Ok(cluster)
+    }
+
     /// Returns the files of certificates.
     pub fn tls(&self) -> Option<&TlsFiles> {
         self.tls.as_ref()
@@ -326,8 +362,7 @@ impl Cluster {
         }
         let mut owners: BTreeMap<&Address, ClusterTask> = BTreeMap::new();
         for (task, address) in self.tasks() {
-            // Port 0 stands for any port that is free.
-            if matches!(address, Address::Tcp { port: 0, .. }) {
+            if address.is_unknown() {
                 continue;
             }
             if let Some(other) = owners.insert(address, task.clone()) {

@@ -3,7 +3,7 @@
 //! This is their protocol, without memory, sockets, clocks or threads. A driver feeds events to [`Collectives`]: a call of
 //! this task, a message of another, a task that was lost, a time that has come. It is given [`Action`]s back, in order:
 //! send these elements, reduce those into that. [`local`] is the driver for tasks that are threads of one process,
-//! `participant` that of programs, over the transport of their context; [`head`] has the bytes of messages.
+//! `participant` that of programs and of [`all_reduce`], over the transport of their context; [`head`] has the bytes of messages.
 //!
 //! # A collective's way
 //!
@@ -35,6 +35,7 @@ use crate::reduction::Step;
 
 mod announcement;
 pub mod arithmetic;
+mod call;
 pub mod head;
 pub mod local;
 mod member;
@@ -45,6 +46,7 @@ mod table;
 
 pub use announcement::Announcement;
 pub use arithmetic::Function;
+pub use call::all_reduce;
 pub use table::{Collectives, Limits};
 
 /// The most bytes of a member's elements that travel with its announcement, and that all members send to all.

@@ -17,6 +17,7 @@ use crate::functions::FunctionCache;
 use crate::ids::{ContextId, ObjectId, TaskHandle};
 use crate::message::{DeviceInfo, Key, Payload, Reply, Request};
 use crate::objects::RemoteObjects;
+use crate::probe;
 use crate::rendezvous::Rendezvous;
 use crate::server::ServerRef;
 use crate::task;
@@ -381,6 +382,8 @@ impl DistributedContext {
     pub(crate) fn put(&self, from: &Caller, name: &str, value: Payload) -> Result<(), Error> {
         match name {
             participant::NAME => self.collectives.arrived(from, &value),
+            // Their sender looks at the time alone.
+            probe::NAME => Ok(()),
             _ => self.rendezvous.put(name, value),
         }
     }

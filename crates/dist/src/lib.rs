@@ -9,6 +9,8 @@
 //! | how tasks reduce, broadcast and gather tensors together | [`collective`] |
 //! | what tasks say to each other | [`message`] |
 //! | what carries that, and what any carrier promises | [`transport`], [`conformance`] |
+//! | how a process joins the others of a cluster, and leaves | [`join`] |
+//! | how long connections take | [`probe`] |
 //! | who answers requests, and how groups of tasks start | [`server`], [`start`] |
 //! | what a task knows of the others of its group | [`context`] |
 //! | how functions are registered and run on other tasks | [`functions`], [`kernels`] |
@@ -29,11 +31,13 @@ pub mod engine;
 mod execute;
 pub mod functions;
 pub mod ids;
+pub mod join;
 pub mod kernels;
 pub mod message;
 pub mod names;
 pub mod objects;
 pub mod op_handler;
+pub mod probe;
 pub mod reduction;
 pub mod rendezvous;
 pub mod server;

@@ -1,6 +1,7 @@
 //! Messages between tasks: [`Request`]s, [`Reply`]s and [`Payload`]s, as plain data that any transport can encode.
 
 use std::fmt;
+use std::time::Duration;
 
 use tfrt_async::{ClusterTask, Error, Heap, Value};
 use tfrt_host::DeviceKind;
@@ -14,6 +15,22 @@ use crate::ids::{ContextId, ObjectId};
 pub enum Request {
     /// Asks for the devices of a task.
     GetDevices,
+    /// Tells the lead of a cluster that a task is there, and by the sender's address where.
+    Join {
+        /// The task.
+        task: ClusterTask,
+        /// How many tasks it has heard that there are.
+        n_tasks: u32,
+    },
+    /// Has a task measure its connection to another.
+    Probe {
+        /// The context.
+        context: ContextId,
+        /// The other task.
+        to: ClusterTask,
+        /// The bytes to send there for the bandwidth.
+        n_bytes: u64,
+    },
     /// Makes a context.
     CreateContext(Box<CreateContext>),
     /// Ends a context.
@@ -147,6 +164,17 @@ pub enum Reply {
     FunctionRegistered(Vec<String>),
     /// The metadata of the results that it was asked for.
     Executed(Vec<Metadata>),
+    /// The times that a connection took.
+    Probed(Probed),
+}
+
+/// The times that a connection between two tasks takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probed {
+    /// The time of a request and its answer: the middle one of several.
+    pub round_trip: Duration,
+    /// The time of the bytes that were sent: the shortest of several.
+    pub sending: Duration,
 }
 
 impl Value for Reply {
@@ -159,6 +187,8 @@ impl Request {
     pub fn name(&self) -> &'static str {
         match self {
             Request::GetDevices => "GetDevices",
+            Request::Join { .. } => "Join",
+            Request::Probe { .. } => "Probe",
             Request::CreateContext(_) => "CreateContext",
             Request::CloseContext { .. } => "CloseContext",
             Request::SendReadyChains { .. } => "SendReadyChains",
@@ -176,6 +206,8 @@ impl Request {
         matches!(
             self,
             Request::GetDevices
+                | Request::Join { .. }
+                | Request::Probe { .. }
                 | Request::KeepAlive { .. }
                 | Request::CloseContext { .. }
                 | Request::DeleteRemoteObjects { .. }

@@ -2,18 +2,19 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use tfrt_async::queue::{Task, TimerHandle};
-use tfrt_async::{AsyncValue, Chain, Error, ErrorCode, Promise};
+use tfrt_async::{AsyncValue, Chain, ClusterTask, Error, ErrorCode, Promise};
 use tfrt_host::HostContext;
 
 use crate::context::{ContextConfig, DistributedContext, devices_of};
 use crate::execute;
 use crate::ids::{ContextId, Incarnation};
-use crate::message::{Key, Payload, Reply, Request};
+use crate::message::{CreateContext, Key, Payload, Reply, Request};
 use crate::op_handler;
+use crate::probe;
 use crate::start::MultiClient;
 use crate::transport::{Bounds, Caller, Handler, Transport};
 
@@ -46,6 +47,25 @@ pub(crate) struct Inner {
     /// How many requests of each task are not answered yet.
     in_flight: Mutex<HashMap<Incarnation, usize>>,
     pub(crate) multi_client: Mutex<MultiClient>,
+    watch: OnceLock<Arc<dyn Watch>>,
+}
+
+/// An observer of a server, which hears what other tasks want of it, and may refuse it.
+pub(crate) trait Watch: Send + Sync {
+    /// Hears that a task says that it is there.
+    fn asks_to_join(&self, from: &Caller, task: &ClusterTask, n_tasks: u32) -> Result<(), Error>;
+
+    /// Hears that a lead wants a context of this task.
+    fn wants_context(&self, wanted: &CreateContext) -> Result<(), Error>;
+
+    /// Hears that such a context was made.
+    fn made(&self, context: &Arc<DistributedContext>);
+
+    /// Hears that a context has ended; the reason is there if nobody has asked for that.
+    fn closed(&self, id: ContextId, reason: Option<&Error>);
+
+    /// Hears that a task is lost, or has left.
+    fn lost(&self, peer: &Caller);
 }
 
 #[derive(Default)]
@@ -93,6 +113,7 @@ impl Server {
             gate: Mutex::default(),
             in_flight: Mutex::default(),
             multi_client: Mutex::default(),
+            watch: OnceLock::new(),
         });
         transport.serve(Arc::new(Answering(Arc::downgrade(&inner))));
         Server(inner)
@@ -101,6 +122,11 @@ impl Server {
     /// Returns a handle.
     pub fn handle(&self) -> ServerRef {
         self.0.handle()
+    }
+
+    /// Sets who hears what other tasks want; the first one is final.
+    pub(crate) fn watch(&self, watch: Arc<dyn Watch>) {
+        let _first = self.0.watch.set(watch);
     }
 
     /// Makes a context of this task alone, without telling others.
@@ -225,6 +251,10 @@ impl Inner {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn watcher(&self) -> Option<&Arc<dyn Watch>> {
+        self.watch.get()
+    }
+
     pub(crate) fn context_lifetime(&self) -> Duration {
         self.context_lifetime
     }
@@ -285,6 +315,9 @@ impl Inner {
         contexts.closed.insert(id, now);
         drop(contexts);
         live.context.end(&closed(id));
+        if let Some(watch) = self.watch.get() {
+            watch.closed(id, None);
+        }
         Ok(())
     }
 
@@ -317,7 +350,7 @@ impl Inner {
     /// Drops the contexts that nobody has used for their time, again and again.
     fn collect_later(self: &Arc<Self>) {
         let inner = Arc::downgrade(self);
-        let timers = self.host.timers();
+        let timers = self.host.watchdog();
         let look = timers.schedule_after(self.context_lifetime, move || {
             if let Some(inner) = inner.upgrade() {
                 inner.collect();
@@ -354,7 +387,11 @@ impl Inner {
         for (id, live) in dropped {
             let seconds = self.context_lifetime.as_secs();
             let message = format!("context {id} was dropped: nobody used it for {seconds} s");
-            live.context.end(&Error::cancelled(message));
+            let reason = Error::cancelled(message);
+            live.context.end(&reason);
+            if let Some(watch) = self.watch.get() {
+                watch.closed(id, Some(&reason));
+            }
         }
         self.collect_later();
     }
@@ -390,10 +427,28 @@ impl Inner {
     }
 
     /// Does what another task asks.
-    fn answer(self: &Arc<Self>, request: Request, bounds: Bounds) -> AsyncValue<Reply> {
+    fn answer(
+        self: &Arc<Self>,
+        from: &Caller,
+        request: Request,
+        bounds: Bounds,
+    ) -> AsyncValue<Reply> {
         let now = |result: Result<Reply, Error>| AsyncValue::from(result);
         match request {
             Request::GetDevices => now(Ok(Reply::Devices(devices_of(&self.host)))),
+            Request::Join { task, n_tasks } => now(match self.watch.get() {
+                Some(watch) => watch.asks_to_join(from, &task, n_tasks),
+                None => Err(Error::failed_precondition("this task waits for no others")),
+            }
+            .map(|()| Reply::Done)),
+            Request::Probe {
+                context,
+                to,
+                n_bytes,
+            } => match self.context(context) {
+                Ok(context) => probe::measure(&context, &to, n_bytes, bounds),
+                Err(error) => AsyncValue::from_error(error),
+            },
             Request::CreateContext(wanted) if wanted.is_multi_client => {
                 self.begin_multi_client_context(*wanted)
             }
@@ -484,7 +539,7 @@ impl Handler for Answering {
         if let Err(error) = inner.admit(from) {
             return AsyncValue::from_error(error);
         }
-        let reply = inner.answer(request, bounds);
+        let reply = inner.answer(from, request, bounds);
         let (weak, client) = (self.0.clone(), from.incarnation);
         reply.and_then(move || {
             if let Some(inner) = weak.upgrade() {
@@ -513,6 +568,9 @@ impl Handler for Answering {
             .collect();
         for context in contexts {
             context.lose(&peer.address);
+        }
+        if let Some(watch) = inner.watch.get() {
+            watch.lost(peer);
         }
     }
 }

@@ -143,6 +143,52 @@ pub fn find(
     }))
 }
 
+impl Found {
+    /// Returns which task this process is: the one that it is told, by a name or by the address at which it is to listen, or
+    /// that an engine says; if nobody says it, and it runs the program, the lead.
+    ///
+    /// # Errors
+    ///
+    /// `FailedPrecondition` if two say different things, or nobody does; `TaskNotFound` if there is no such task.
+    pub fn role(
+        &self,
+        named: Option<&ClusterTask>,
+        listen: Option<&Address>,
+        runs_program: bool,
+    ) -> Result<ClusterTask, Error> {
+        if let Some(named) = named {
+            self.cluster.address(named)?;
+            return match &self.task {
+                Some(task) if task != named => {
+                    let engine = self.placement.as_ref().map(ToString::to_string);
+                    let engine = engine.unwrap_or_default();
+                    Err(Error::failed_precondition(format!(
+                        "two sources say different things: this task is to be {named}, and {engine} is {task}"
+                    )))
+                }
+                _ => Ok(named.clone()),
+            };
+        }
+        let at = |listen: &Address| {
+            let mut tasks = self.cluster.tasks();
+            Some(tasks.find(|(_, address)| *address == listen)?.0)
+        };
+        let found = self.task.clone().or_else(|| listen.and_then(at));
+        let lead = || runs_program.then(|| self.cluster.lead().clone());
+        found.or_else(lead).ok_or_else(|| {
+            Error::failed_precondition(format!(
+                "nobody says which of the {} tasks of {} this one is: name it, as in --task {}",
+                self.cluster.n_tasks(),
+                self.source,
+                self.cluster
+                    .tasks()
+                    .last()
+                    .map_or_else(String::new, |(task, _)| task.to_string())
+            ))
+        })
+    }
+}
+
 fn read(path: &Path) -> Result<Cluster, Error> {
     let name = path.display();
     let unread = |error: io::Error| {

@@ -263,7 +263,7 @@ fn unexpected(task: &ClusterTask, wanted: &str) -> Error {
 /// Tells all tasks, again and again, that a context is used.
 fn keep_alive(context: &Arc<DistributedContext>, lifetime: Duration) {
     let weak = Arc::downgrade(context);
-    let timers = context.host().timers();
+    let timers = context.host().watchdog();
     let next = timers.schedule_after(lifetime / 2, move || {
         let Some(context) = weak.upgrade() else {
             return;
@@ -289,7 +289,13 @@ impl Inner {
         self: &Arc<Self>,
         wanted: CreateContext,
     ) -> Result<Reply, Error> {
+        if let Some(watch) = self.watcher() {
+            watch.wants_context(&wanted)?;
+        }
         let context = self.create_wanted(wanted, true)?;
+        if let Some(watch) = self.watcher() {
+            watch.made(&context);
+        }
         Ok(Reply::ContextCreated(context.ready_chain().clone()))
     }
 
@@ -386,12 +392,10 @@ impl Inner {
         };
         let created = match theirs == config {
             true => self.create_wanted(wanted, false),
-            false => Err(Error::invalid_argument(format!(
-                "Incompatible distributed configuration when initializing multi-client distributed context. Expecting \
-                 {}, got {}",
-                one_line(&config.cluster, &config.task),
-                one_line(&theirs.cluster, &theirs.task)
-            ))),
+            false => Err(incompatible(
+                (&config.cluster, &config.task),
+                (&theirs.cluster, &theirs.task),
+            )),
         };
         match created {
             Ok(context) => {
@@ -432,6 +436,18 @@ impl Inner {
         }
         Ok(Reply::Done)
     }
+}
+
+/// Returns the error of two tasks that have heard of different clusters: what this one expects, and what the leader has.
+pub(crate) fn incompatible(
+    own: (&Cluster, &ClusterTask),
+    theirs: (&Cluster, &ClusterTask),
+) -> Error {
+    Error::invalid_argument(format!(
+        "Incompatible distributed configuration when initializing multi-client distributed context. Expecting {}, got {}",
+        one_line(own.0, own.1),
+        one_line(theirs.0, theirs.1)
+    ))
 }
 
 /// Returns a cluster and a task as one line, for messages.

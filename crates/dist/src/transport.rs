@@ -100,6 +100,8 @@ pub struct PeerState {
     pub incarnation: Option<Incarnation>,
     /// How it is.
     pub phase: Phase,
+    /// Why it is not connected, or was not the last time, where the transport knows.
+    pub why: String,
 }
 
 /// The phases of a peer.

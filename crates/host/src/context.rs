@@ -367,9 +367,9 @@ impl HostContext {
         }
     }
 
-    /// Returns the timers that only stop requests, never bring them forward: deadlines, and the watch for stuck
-    /// requests.
-    pub(crate) fn watchdog(&self) -> &Arc<TimerQueue> {
+    /// Returns the timers for what brings no request forward: deadlines, the watch for stuck requests, signs of life to other
+    /// tasks. Nobody waits for them.
+    pub fn watchdog(&self) -> &Arc<TimerQueue> {
         &self.inner.watchdog
     }
 

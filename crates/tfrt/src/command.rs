@@ -78,7 +78,9 @@ fn execute(command: &Command, console: &Console) -> ExitStatus {
         Command::Plugin(options) => commands::plugin::plugin(options, console),
         Command::Devices(_) => commands::devices::devices(),
         #[cfg(feature = "dist")]
-        Command::Cluster(options) => commands::cluster::cluster(options),
+        Command::Cluster(options) => commands::cluster::cluster(options, console),
+        #[cfg(feature = "dist")]
+        Command::Worker(options) => commands::worker::worker(options, console),
         Command::Explain(options) => commands::explain::explain(options),
         Command::Lsp(options) => commands::lsp::lsp(options),
         Command::Completions(options) => commands::completions::completions(options),

@@ -27,6 +27,8 @@ pub mod kernels;
 mod limits;
 pub mod lsp;
 mod mapped;
+#[cfg(feature = "dist")]
+mod member;
 mod model_inputs;
 pub mod opt;
 mod output;
@@ -37,6 +39,8 @@ pub mod rejection;
 pub mod run;
 mod testing;
 mod trace;
+#[cfg(feature = "dist")]
+pub mod worker;
 
 /// Refuses to read standard input twice: the second time there would be nothing left.
 fn refuse_second_stdin<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), Failure> {

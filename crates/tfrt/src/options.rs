@@ -26,7 +26,10 @@ use crate::commands::devices::driver::DriverOption;
 
 pub use bench::BenchOptions;
 #[cfg(feature = "dist")]
-pub use cluster::{ClusterCommand, ClusterOptions, ClusterShowOptions};
+pub use cluster::{
+    ClusterCheckOptions, ClusterCommand, ClusterOptions, ClusterShowOptions, MemberOptions,
+    WorkerOptions,
+};
 pub use inspect::{DecompileOptions, DiffOptions, DumpOptions, ExplainOptions};
 pub use model::{DimOptions, InputOptions, InspectOptions, OutputOptions, StateOptions, View};
 #[cfg(feature = "plugins")]
@@ -122,6 +125,8 @@ pub enum Command {
     Devices(DevicesOptions),
     #[cfg(feature = "dist")]
     Cluster(ClusterOptions),
+    #[cfg(feature = "dist")]
+    Worker(WorkerOptions),
     Explain(ExplainOptions),
     Lsp(LspOptions),
     Completions(CompletionsOptions),
@@ -150,6 +155,7 @@ Examples:
   tfrt run --stats program.mlir              which kernels took the time
   tfrt run --profile run.html program.mlir   the same on a page, line by line and over time
   tfrt run --trace run.pftrace program.mlir  what ran when, for ui.perfetto.dev
+  srun -n4 tfrt run --cluster auto program.mlir    on four tasks, of which rank 0 runs the program
   generate | tfrt run -                      read text or bytes from standard input")]
 pub struct RunOptions {
     /// The model or program: ONNX, BEF bytes, MLIR text, or - for standard input; told apart by
@@ -230,6 +236,10 @@ pub struct RunOptions {
     /// Fail what needs more memory of the device than this at once, such as `2GiB`
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, requires = "device")]
     pub max_device_memory: Option<usize>,
+
+    #[cfg(feature = "dist")]
+    #[command(flatten)]
+    pub member: MemberOptions,
 
     #[command(flatten)]
     pub limits: LimitOptions,

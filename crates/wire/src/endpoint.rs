@@ -5,7 +5,7 @@
 //!
 //! | When | Call |
 //! | --- | --- |
-//! | a peer is to be dialled ([`Endpoint::to_dial`]), and was | [`Endpoint::dialed`], or [`Endpoint::dial_failed`] |
+//! | a peer is to be dialled ([`Endpoint::to_dial`]), and was | [`Endpoint::dialed`], [`Endpoint::dial_failed`], or [`Endpoint::dial_refused`] |
 //! | somebody has dialled | [`Endpoint::accepted`] |
 //! | bytes come: they are put into [`Endpoint::space`] | [`Endpoint::filled`] |
 //! | [`Endpoint::take_changed`] names a connection | [`Endpoint::next_frame`], until there is none |
@@ -349,6 +349,16 @@ impl Endpoint {
             link.why = why.to_owned();
         }
         self.dial_later(peer, now);
+    }
+
+    /// Hears that nobody listens at the address of a peer: who was met there before has ended without a word.
+    pub fn dial_refused(&mut self, peer: PeerId, now: Instant, why: &str) {
+        self.dial_failed(peer, now, why);
+        let link = &mut self.links[peer.0];
+        if link.connection.is_none() && link.session.bound_to.is_some() {
+            link.end_session(why, PeerState::Lost);
+            self.note(peer);
+        }
     }
 
     fn dial_later(&mut self, peer: PeerId, now: Instant) {

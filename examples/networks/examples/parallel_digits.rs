@@ -1,16 +1,18 @@
-//! Trains a perceptron on handwritten digits on several ranks, which are threads, with gradients that are reduced among
-//! them.
+//! Trains a perceptron on handwritten digits on several ranks, which are threads, or processes that an engine starts, with
+//! gradients that are reduced among them.
 //!
 //! ```console
 //! $ cargo run --release -p tfrt-networks --example parallel_digits -- --ranks 1,2,3,4,8
+//! $ srun -n4 target/release/examples/parallel_digits --cluster auto --state digits.safetensors
 //! ```
 //!
 //! All lines say the same of the weights: not a bit differs.
 
 use std::error;
+use std::path::PathBuf;
 
 use clap::Parser;
-use tfrt_networks::digits::parallel;
+use tfrt_networks::digits::parallel::{self, Training};
 
 /// Train a network on handwritten digits on several ranks.
 #[derive(Parser)]
@@ -24,10 +26,33 @@ struct Options {
     /// The number of steps.
     #[arg(long, default_value_t = 300)]
     steps: usize,
+    /// Join the tasks of a cluster instead, each of which is a rank: `auto`, or a file.
+    #[arg(long, value_name = "SOURCE")]
+    cluster: Option<String>,
+    /// A file that all ranks see: what was learnt is saved there, and where it is there the training goes on from it.
+    #[arg(long, value_name = "FILE", requires = "cluster")]
+    state: Option<PathBuf>,
+    /// How often it is saved, in steps.
+    #[arg(long, value_name = "STEPS", default_value_t = 50)]
+    save_every: usize,
 }
 
 fn main() -> Result<(), Box<dyn error::Error>> {
     let options = Options::parse();
+    if let Some(cluster) = &options.cluster {
+        let training = Training {
+            n_steps: options.steps,
+            seed: options.seed,
+            state: options.state,
+            save_every: options.save_every.max(1),
+        };
+        let (rank, n_ranks, learnt) = parallel::processes::train(cluster, &training)?;
+        let (n_right, hash) = (learnt.n_right, learnt.hash);
+        println!(
+            "rank {rank} of {n_ranks}: {n_right} of the test images right, weights {hash:016x}"
+        );
+        return Ok(());
+    }
     for n_ranks in options.ranks {
         let learnt = parallel::train(n_ranks, options.steps, options.seed)?;
         let Some(first) = learnt.first() else {

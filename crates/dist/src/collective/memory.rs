@@ -26,11 +26,13 @@ impl Payload for Elements {
     }
 }
 
-/// The tensors of a member that has one input at most.
+/// The tensors of a member.
 pub(crate) struct Tensors {
     allocator: Arc<dyn HostAllocator>,
     dtype: DType,
-    input: Option<DenseHostTensor>,
+    inputs: Vec<DenseHostTensor>,
+    /// Memory for what members reduce of several inputs, each as large as the result.
+    scratch: Vec<DenseHostTensor>,
     /// The result; of a gathering of any shape it is made when all shapes are known.
     result: Option<DenseHostTensor>,
     /// Whether the input is the result, too.
@@ -64,6 +66,24 @@ impl Tensors {
         }
     }
 
+    /// Makes those of a reduction of several leaves, none of which may overlap the result.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if one does, and there is no memory for a copy.
+    pub fn of_leaves(
+        allocator: &Arc<dyn HostAllocator>,
+        leaves: &[DenseHostTensor],
+        result: &DenseHostTensor,
+    ) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::new(allocator, result.dtype(), None, Some(result.clone()))?;
+        for leaf in leaves {
+            let one = Tensors::new(allocator, result.dtype(), Some(leaf), Some(result.clone()))?;
+            tensors.inputs.extend(one.inputs);
+        }
+        Ok(tensors)
+    }
+
     /// Makes those of a collective whose input is to be kept apart from its result.
     ///
     /// # Errors
@@ -86,7 +106,8 @@ impl Tensors {
         Ok(Tensors {
             allocator: allocator.clone(),
             dtype,
-            input: input.transpose()?,
+            inputs: input.transpose()?.into_iter().collect(),
+            scratch: Vec::new(),
             result,
             is_in_place: false,
         })
@@ -143,8 +164,9 @@ impl Tensors {
                 function,
                 n_terms,
             } => {
+                self.make_scratch(into.memory)?;
                 let reduction = Reduction {
-                    into: into.elements,
+                    into,
                     values,
                     steps,
                     function,
@@ -169,9 +191,26 @@ impl Tensors {
         }
     }
 
+    /// Makes the memory that a reduction writes, if it is not there.
+    fn make_scratch(&mut self, memory: Memory) -> Result<(), Error> {
+        let Memory::Scratch(index) = memory else {
+            return Ok(());
+        };
+        let metadata = self.result()?.metadata().clone();
+        while self.scratch.len() <= index {
+            let scratch = DenseHostTensor::unspecified(&self.allocator, metadata.clone())?;
+            self.scratch.push(scratch);
+        }
+        Ok(())
+    }
+
     fn reduce<T: Real>(&self, reduction: &Reduction) -> Result<(), Error> {
+        let is_over = |memory| {
+            let is_result = reduction.into.memory == Memory::Result;
+            self.is_in_place && is_result && memory == Memory::Input(0)
+        };
         let tensors = reduction.values.iter().map(|value| match value {
-            Source::Span(span) if self.is_in_place && span.memory == Memory::Input(0) => Ok(None),
+            Source::Span(span) if is_over(span.memory) => Ok(None),
             Source::Span(span) => {
                 let tensor = self.memory(span.memory)?.clone();
                 Ok(Some((tensor, span.elements.clone())))
@@ -190,8 +229,8 @@ impl Tensors {
             None => Ok(Value::Result),
         });
         let values = values.collect::<Result<Vec<Value<'_, T>>, Error>>()?;
-        let mut writing = self.result()?.write()?;
-        let result = &mut writing.elements_mut::<T>()?[reduction.into.clone()];
+        let mut writing = self.memory(reduction.into.memory)?.write()?;
+        let result = &mut writing.elements_mut::<T>()?[reduction.into.elements.clone()];
         let Reduction {
             function,
             steps,
@@ -237,17 +276,13 @@ impl Tensors {
         }
     }
 
+    /// Returns memory that is there.
     fn memory(&self, memory: Memory) -> Result<&DenseHostTensor, Error> {
         match memory {
             Memory::Input(0) if self.is_in_place => self.result(),
-            Memory::Input(0) => {
-                let input = self.input.as_ref();
-                input.ok_or_else(|| Error::internal("a collective that reads an input has one"))
-            }
             Memory::Result => self.result(),
-            Memory::Input(_) | Memory::Scratch(_) => Err(Error::internal(
-                "a member with one input has no other memory",
-            )),
+            Memory::Input(index) => self.inputs.get(index).ok_or_else(absent),
+            Memory::Scratch(index) => self.scratch.get(index).ok_or_else(absent),
         }
     }
 
@@ -261,9 +296,13 @@ impl Tensors {
     }
 }
 
-/// The contents of [`Action::Reduce`] whose target is the result.
+fn absent() -> Error {
+    Error::internal("a collective reads what it was given, or has written")
+}
+
+/// The contents of [`Action::Reduce`].
 struct Reduction {
-    into: Range<usize>,
+    into: Span,
     values: Vec<Source<Elements>>,
     steps: Vec<Step>,
     function: Function,

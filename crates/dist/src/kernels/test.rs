@@ -58,6 +58,16 @@ pub trait Listen: Send + Sync + 'static {
     ///
     /// Why it can't.
     fn listen(&self, host: &HostContext, address: &Address) -> Result<Arc<dyn Transport>, Error>;
+
+    /// Starts a task that listens at an address in a process of its own, which ends when what is returned is dropped; `None`
+    /// if all tasks are of this process. The first task always is, and programs have its context alone.
+    ///
+    /// # Errors
+    ///
+    /// Why it can't.
+    fn start(&self, _address: &Address) -> Result<Option<Box<dyn Send + Sync>>, Error> {
+        Ok(None)
+    }
 }
 
 /// Sets the network of contexts that programs make for tests from now on, which is one within the process by default.
@@ -204,31 +214,49 @@ fn create_contexts(
     }
     let host = execution.host();
     let network = network(host)?;
-    let servers = configs.iter().map(|config| {
+    let tasks = configs.iter().enumerate().map(|(index, config)| {
         let address = config.cluster.address(&config.task)?;
-        Ok(Server::new(host, network.listen(host, address)?))
+        if index > 0
+            && let Some(process) = network.start(address)?
+        {
+            return Ok(TestTask::OfProcess(process));
+        }
+        let server = Server::new(host, network.listen(host, address)?);
+        Ok(TestTask::Here(server))
     });
-    let servers: Arc<Vec<Server>> = Arc::new(servers.collect::<Result<_, Error>>()?);
+    let tasks: Arc<Vec<TestTask>> = Arc::new(tasks.collect::<Result<_, Error>>()?);
+    let TestTask::Here(first) = &tasks[0] else {
+        return Err(Error::internal("the first task is of this process"));
+    };
     let (promises, results): (Vec<KernelPromise<ContextRef>>, Vec<AsyncValue<ContextRef>>) =
         configs.iter().map(|_| execution.promise()).unzip();
-    let master = servers[0].create_single_client(ContextId(0), configs[0].clone());
+    let master = first.create_single_client(ContextId(0), configs[0].clone());
     master.when_settled(move |master| {
         let error = match master.get() {
             Some(Err(error)) => Some(error.clone()),
             _ => None,
         };
-        for (promise, server) in promises.into_iter().zip(servers.iter()) {
-            let context = match &error {
-                Some(error) => Err(error.clone()),
-                None => server.context(ContextId(0)),
+        for (promise, task) in promises.into_iter().zip(tasks.iter()) {
+            let context = match (&error, task) {
+                (Some(error), _) => Err(error.clone()),
+                (None, TestTask::Here(server)) => server.context(ContextId(0)),
+                (None, TestTask::OfProcess(_)) => Err(Error::failed_precondition(
+                    "this context is of another process",
+                )),
             };
-            let keep: Arc<dyn Send + Sync> = servers.clone();
+            let keep: Arc<dyn Send + Sync> = tasks.clone();
             promise.complete(context.map(|context| ContextRef::new(context, Some(keep))));
         }
     });
     Ok(Results(
         results.into_iter().map(AsyncValue::into_any).collect(),
     ))
+}
+
+/// A task of a test.
+enum TestTask {
+    Here(Server),
+    OfProcess(#[expect(dead_code, reason = "it ends with this")] Box<dyn Send + Sync>),
 }
 
 /// `%c1 = tfrt_dist.test_close_distributed_context %ctx, %c`: the server of the context ends.

@@ -822,6 +822,7 @@ impl Transport for LocalTransport {
             address: peer.address.clone(),
             incarnation: peer.incarnation,
             phase: peer.phase,
+            why: String::new(),
         });
         peers.collect()
     }

@@ -179,22 +179,23 @@ impl SocketTransport {
         address: &Address,
         secret: Option<Secret>,
     ) -> Result<SocketTransport, Error> {
-        let place = place(address)?;
-        let address = match (address, &place) {
-            (Address::Tcp { host, port: 0 }, socket::Address::Tcp(at)) => {
-                // The port that is free now: the name of the endpoint has it.
-                let free = std::net::TcpListener::bind(at).and_then(|found| found.local_addr());
-                let free = free.map_err(|error| {
-                    Error::unavailable(format!("can't listen at {address}: {error}"))
-                })?;
-                Address::Tcp {
-                    host: host.clone(),
-                    port: free.port(),
-                }
-            }
-            _ => address.clone(),
-        };
-        let place = self::place(&address)?;
+        let address = with_free_port(address)?;
+        SocketTransport::listen_at(host, &address, &address, secret)
+    }
+
+    /// Listens at a place other than the address by which others know the task: behind a name that leads elsewhere, or at
+    /// all addresses of this machine.
+    ///
+    /// # Errors
+    ///
+    /// As [`listen`](Self::listen).
+    pub fn listen_at(
+        host: &HostContext,
+        address: &Address,
+        place: &Address,
+        secret: Option<Secret>,
+    ) -> Result<SocketTransport, Error> {
+        let (address, place) = (address.clone(), self::place(place)?);
         let incarnation = Incarnation(socket::new_incarnation()?);
         let config = |name: String, limits: Limits| Config {
             name,
@@ -255,8 +256,27 @@ fn on_events(
     }
 }
 
+/// Returns an address with a port that is free now, if its port is 0: the name of an endpoint has it.
+///
+/// # Errors
+///
+/// `Unavailable` if the system gives none.
+pub(crate) fn with_free_port(address: &Address) -> Result<Address, Error> {
+    let (Address::Tcp { host, port: 0 }, socket::Address::Tcp(at)) = (address, place(address)?)
+    else {
+        return Ok(address.clone());
+    };
+    let free = std::net::TcpListener::bind(at).and_then(|found| found.local_addr());
+    let free =
+        free.map_err(|error| Error::unavailable(format!("can't listen at {address}: {error}")))?;
+    Ok(Address::Tcp {
+        host: host.clone(),
+        port: free.port(),
+    })
+}
+
 /// Returns where an address is.
-fn place(address: &Address) -> Result<socket::Address, Error> {
+pub(crate) fn place(address: &Address) -> Result<socket::Address, Error> {
     let (host, port) = match address {
         Address::Unix(path) => return Ok(socket::Address::Unix(path.into())),
         Address::Tcp { host, port } => (host, *port),
@@ -441,6 +461,11 @@ impl Transport for SocketTransport {
                     Phase::Live if !is_live => Phase::Suspect,
                     phase => phase,
                 },
+                why: match &peer.link {
+                    Ok(link) => state.client.as_ref().map(|client| client.why(*link)),
+                    Err(error) => Some(error.message().to_owned()),
+                }
+                .unwrap_or_default(),
             }
         });
         peers.collect()

@@ -1,20 +1,23 @@
 //! `tfrt cluster`: the tasks of a cluster, and which of them this process is.
 
 use std::collections::BTreeMap;
-use std::env;
 
 use serde::Serialize;
 use tfrt_dist::cluster::Cluster;
-use tfrt_dist::source::{self, Choice, Found};
+use tfrt_dist::source::{self, Found};
 
-use super::{print_json, print_line};
+use super::{member, print_json, print_line};
+use crate::console::Console;
 use crate::failure::{ExitStatus, Failure};
 use crate::options::{ClusterCommand, ClusterOptions, ClusterShowOptions};
 
+mod check;
+
 /// Runs a command on clusters.
-pub fn cluster(options: &ClusterOptions) -> Result<ExitStatus, Failure> {
+pub fn cluster(options: &ClusterOptions, console: &Console) -> Result<ExitStatus, Failure> {
     match &options.command {
         ClusterCommand::Show(options) => show(options),
+        ClusterCommand::Check(options) => check::check(options, console),
     }
 }
 
@@ -33,30 +36,12 @@ struct Document<'f> {
 }
 
 fn show(options: &ClusterShowOptions) -> Result<ExitStatus, Failure> {
-    // What is no UTF-8 is told as such by what looks at it.
-    let look_up = |name: &str| Some(env::var_os(name)?.to_string_lossy().into_owned());
-    let found = source::find(&Choice::parse(&options.cluster), &look_up);
-    let found = found.map_err(|error| rejected(error.message(), None))?;
-    let found = found.ok_or_else(|| {
-        let help = "start the tasks by an engine, as in `srun -n2 tfrt ..`, or name a file, as in `--cluster cluster.toml`";
-        rejected(
-            "no cluster was found: neither TFRT_CLUSTER nor variables of torchrun, Slurm, Open MPI or Kubernetes are set",
-            Some(help.to_owned()),
-        )
-    })?;
+    let found = member::found(&options.cluster)?;
     match options.json {
         true => print_json(&document(&found))?,
         false => print_line(text(&found).trim_end())?,
     }
     Ok(ExitStatus::Fine)
-}
-
-fn rejected(message: &str, help: Option<String>) -> Failure {
-    Failure::Rejected {
-        code: None,
-        message: message.to_owned(),
-        help,
-    }
 }
 
 /// Returns a file of the cluster, in whose comments is what else was found.

@@ -4,8 +4,8 @@
 use tfrt::import::ReadLimits;
 use tfrt::input::Input;
 use tfrt::{
-    Context, Error, ErrorCode, Formats, HostContext, OpenError, OpenOptions, Program, Runtime,
-    RuntimeBuilder, Untrusted,
+    Context, ContextBuilder, Error, ErrorCode, Formats, HostContext, OpenError, OpenOptions,
+    Program, Runtime, RuntimeBuilder, Untrusted,
 };
 
 use super::mapped;
@@ -62,7 +62,11 @@ impl LimitOptions {
 
     /// Returns the context of a call.
     pub fn context(&self, runtime: &Runtime) -> Context {
-        let context = runtime.context_builder();
+        self.context_of(runtime.context_builder())
+    }
+
+    /// Returns the context of a call that is begun.
+    pub fn context_of(&self, context: ContextBuilder) -> Context {
         match self.deadline {
             Some(deadline) => context.deadline(deadline).build(),
             None => context.build(),

@@ -17,8 +17,8 @@ use tfrt::ir::{similar, visible};
 use tfrt::kernels::graph::stored::repacked;
 use tfrt::tensor::math::packed_gemm::InstructionSet;
 use tfrt::{
-    AnyAsyncValue, Error, ErrorCode, Function, Model, OpenError, OpenOptions, Output, Placements,
-    Program, Runtime, Warnings,
+    AnyAsyncValue, Context, Error, ErrorCode, Function, Model, OpenError, OpenOptions, Output,
+    Placements, Program, Runtime, Warnings,
 };
 use tfrt_run::report::unless_unread;
 use tfrt_run::{Errors, Session, arguments, not_running_line, running_line};
@@ -39,6 +39,8 @@ mod escaped_output;
 mod expect;
 mod interrupt;
 mod model;
+#[cfg(all(feature = "dist", target_os = "linux"))]
+mod processes;
 mod profiling;
 mod sampler;
 mod stats;
@@ -58,6 +60,12 @@ pub use model::SCHEMA as MODEL_SCHEMA;
 /// ends this early is a [`LimitReached`](crate::failure::LimitReached).
 pub fn run(options: &RunOptions, console: &Console) -> Result<ExitStatus, Failure> {
     let limits = &options.limits;
+    #[cfg(feature = "dist")]
+    let plan = super::member::plan_of_run(&options.member)?;
+    #[cfg(feature = "dist")]
+    if let Some(plan) = plan.as_ref().filter(|plan| !plan.leads()) {
+        return super::worker::serve(plan, options.queue, console);
+    }
     if limits.untrusted {
         console.read_no_files();
     }
@@ -66,10 +74,21 @@ pub fn run(options: &RunOptions, console: &Console) -> Result<ExitStatus, Failur
     watchdog::watched(max_time, interrupt::note(console), say, |watchdog| {
         let input = read(options, limits, console)?;
         let mut run = Run::new(&input, options, limits, watchdog, console)?;
-        let called = run
-            .load(&input)
+        #[cfg(feature = "dist")]
+        let joining = plan.as_ref().map(|plan| plan.listen(&run.runtime, console));
+        #[cfg(feature = "dist")]
+        let joining = joining.transpose()?;
+        let program = run.load(&input);
+        #[cfg(feature = "dist")]
+        if let (Some(joining), Ok(program)) = (joining, &program) {
+            run.join(joining, program)?;
+        }
+        let called = program
             .and_then(|program| run.call(program, input))
             .map_err(|failure| run.exceeded().failure(failure))?;
+        // The other tasks are told before reports are written.
+        #[cfg(feature = "dist")]
+        drop(run.membership.take());
         run.report(called)
     })
 }
@@ -148,6 +167,9 @@ struct Run<'a> {
     /// The files that the program was read from, and the labels: nothing is written over them.
     files_read: Vec<PathBuf>,
     session: Session,
+    /// The other tasks that the program runs on.
+    #[cfg(feature = "dist")]
+    membership: Option<tfrt::dist::join::Membership>,
     runtime: Runtime,
     /// The simulated driver that programs got.
     #[cfg(feature = "gpu")]
@@ -260,6 +282,8 @@ impl<'a> Run<'a> {
         if let Some(device) = &options.device {
             device.add_to(&runtime, options.max_device_memory)?;
         }
+        #[cfg(all(feature = "dist", target_os = "linux"))]
+        processes::use_if_asked(runtime.host());
         let session = Session {
             host: runtime.host().clone(),
             queue: options.queue,
@@ -275,6 +299,8 @@ impl<'a> Run<'a> {
             allocator,
             files_read,
             session,
+            #[cfg(feature = "dist")]
+            membership: None,
             runtime,
             #[cfg(feature = "gpu")]
             simulated,
@@ -326,6 +352,33 @@ impl<'a> Run<'a> {
             });
             missing.flatten().unwrap_or(Failure::Open(error))
         })
+    }
+
+    /// Meets the other tasks.
+    #[cfg(feature = "dist")]
+    fn join(
+        &mut self,
+        joining: tfrt::dist::join::Joining,
+        program: &Program,
+    ) -> Result<(), Failure> {
+        if is_model(program) && !self.options.calls_functions() {
+            let message = "--cluster is for programs: a model is run by one task";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let joined = joining.join();
+        self.membership = Some(joined.map_err(|error| super::member::refused(&error))?);
+        Ok(())
+    }
+
+    /// Returns the context of a call of a program.
+    fn context(&self) -> Context {
+        let context = self.runtime.context_builder();
+        #[cfg(feature = "dist")]
+        let context = match &self.membership {
+            Some(membership) => context.data(membership.context().clone()),
+            None => context,
+        };
+        self.limits.context_of(context)
     }
 
     /// Returns the options by which the program is opened.
@@ -526,9 +579,8 @@ impl<'a> Run<'a> {
         function: &Function,
         arguments: Vec<AnyAsyncValue>,
     ) -> Result<(), Failure> {
-        let limits = self.limits;
-        let context = limits.context(&self.runtime);
-        let watched = self.watchdog.watch_call(&context, limits.deadline);
+        let context = self.context();
+        let watched = self.watchdog.watch_call(&context, self.limits.deadline);
         let hosted = function.as_host_function();
         let timer = self.profiling.begin_call(function.name());
         let print = &mut |line: &str| self.write(line);

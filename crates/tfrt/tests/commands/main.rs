@@ -18,3 +18,5 @@ mod plugins;
 mod profiling;
 mod report;
 mod streams;
+#[cfg(all(feature = "dist", target_os = "linux"))]
+mod tasks;

@@ -32,7 +32,8 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
         // are broken by `broken.rs`.
         let has_a_test = path.join("Cargo.toml").exists() || path.ends_with("tests/broken");
         // Those for kernels that are an optional part are for commands that have it.
-        let has_kernels = (cfg!(feature = "dist") || !path.ends_with("tests/execute/dist"))
+        let has_kernels = (cfg!(feature = "dist")
+            || !(path.ends_with("tests/execute/dist") || path.ends_with("tests/cluster")))
             && (cfg!(feature = "gpu") || !path.ends_with("tests/gpu"));
         if path.is_dir() && !has_a_test && has_kernels {
             collect(&path, paths);
@@ -57,6 +58,10 @@ enum Way {
     CompiledBytes,
     /// With tasks on sockets of this kind, in one process: `unix` or `tcp`.
     OnSockets(&'static str),
+    /// With tasks in processes of their own: the functions that use the context of the first task alone.
+    InProcesses,
+    /// On a cluster of processes, which meet at a socket of this kind: `unix` or `tcp`.
+    OnCluster(&'static str),
 }
 
 impl Way {
@@ -68,6 +73,9 @@ impl Way {
             Way::Reference => "reference",
             Way::CompiledBytes => "compiled bytes",
             Way::OnSockets(kind) => kind,
+            Way::InProcesses => "processes",
+            Way::OnCluster("unix") => "cluster unix",
+            Way::OnCluster(_) => "cluster tcp",
         }
     }
 }
@@ -80,6 +88,8 @@ struct Case {
     text: String,
     flags: Vec<String>,
     exit: i32,
+    /// The number of processes, of a program for a cluster.
+    n_tasks: Option<usize>,
 }
 
 /// The outcome of one way of running a program.
@@ -145,6 +155,7 @@ impl Case {
             path: short,
             flags: run.split_whitespace().map(str::to_owned).collect(),
             exit,
+            n_tasks: value("TASKS").and_then(|n_tasks| n_tasks.parse().ok()),
             text: text.clone(),
         })
     }
@@ -154,6 +165,9 @@ impl Case {
         if self.flags.first().is_none_or(|command| command != "run") {
             return vec![Way::AsWritten];
         }
+        if self.has_flag("--cluster") {
+            return ["unix", "tcp"].map(Way::OnCluster).to_vec();
+        }
         let mut ways = match self.has_flag("--queue") {
             true => vec![Way::AsWritten],
             false => vec![Way::ManyThreads, Way::OneThread],
@@ -161,6 +175,9 @@ impl Case {
         ways.push(Way::CompiledBytes);
         if cfg!(target_os = "linux") && self.path.starts_with("tests/execute/dist") {
             ways.extend(["unix", "tcp"].map(Way::OnSockets));
+            if self.of_first_context().is_some() {
+                ways.push(Way::InProcesses);
+            }
         }
         if self.flags.len() == 1
             || self.flags[1..]
@@ -198,10 +215,42 @@ impl Case {
             .is_some_and(|module| matches!(tfrt_oracle::ordered::check(&module), Ok(Ok(()))))
     }
 
+    /// Returns the program of those functions that use the context of the first task alone, if there are any: others can't
+    /// have contexts of other processes.
+    fn of_first_context(&self) -> Option<String> {
+        let mut parts = self.text.split_inclusive("// CHECK-LABEL:");
+        let mut text = parts.next()?.trim_end_matches("// CHECK-LABEL:").to_owned();
+        let uses_others = |part: &str| {
+            let lines = part.lines().filter(|line| !line.contains("tfrt.return"));
+            let mut names = lines.flat_map(|line| {
+                line.split(|c: char| !(c.is_ascii_alphanumeric() || "%#_".contains(c)))
+                    .skip_while(|_| line.contains("tfrt.call @two_tasks"))
+            });
+            names.any(|name| {
+                let is_numbered = name.strip_prefix("%ctx#").is_some_and(|n| n != "0");
+                is_numbered || name == "%w"
+            })
+        };
+        let own: Vec<&str> = parts
+            .map(|part| part.trim_end_matches("// CHECK-LABEL:"))
+            .filter(|part| part.contains("@two_tasks") || part.contains("%ctx:"))
+            // A pass that a test registers is of this process alone.
+            .filter(|part| !uses_others(part) && !part.contains("register_fake_compiler_pass"))
+            .collect();
+        own.iter()
+            .for_each(|part| text.push_str(&format!("// CHECK-LABEL:{part}")));
+        (!own.is_empty()).then_some(text)
+    }
+
     fn run(&self, way: Way) -> Result<(), Failed> {
+        if way == Way::InProcesses {
+            return self.run_in_processes();
+        }
         let outcome = self.outcome(way)?;
-        let exact =
-            matches!(way, Way::AsWritten | Way::OneThread | Way::OnSockets(_)) || self.is_ordered();
+        let exact = matches!(
+            way,
+            Way::AsWritten | Way::OneThread | Way::OnSockets(_) | Way::OnCluster(_)
+        ) || self.is_ordered();
         if outcome.status != self.exit {
             return Err(self.failed(
                 &outcome,
@@ -226,6 +275,69 @@ impl Case {
                 .map_err(|mismatch| self.failed(&outcome, mismatch.to_string()))?;
         }
         Ok(())
+    }
+
+    fn run_in_processes(&self) -> Result<(), Failed> {
+        let text = self.of_first_context().unwrap_or_default();
+        let name = self.path.replace(['/', '.'], "_") + "_processes.mlir";
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::write(&path, &text)?;
+        let path = path.to_string_lossy();
+        let queue: &[&str] = match self.has_flag("--queue") {
+            true => &[],
+            false => &["--queue", "single"],
+        };
+        let line = self.line(queue, &path);
+        let outcome = tfrt_in(&line, &[("TFRT_DIST_TEST_NETWORK", "processes")])?;
+        filecheck::check(&text, "CHECK", &outcome.stdout)
+            .map_err(|mismatch| self.failed(&outcome, mismatch.to_string()))?;
+        Ok(())
+    }
+
+    /// Starts as many processes as an engine does, all of which print to one stream.
+    fn on_cluster(&self, kind: &str) -> Result<Outcome, Failed> {
+        let n_tasks: usize = self.n_tasks.ok_or("expected a line `// TASKS: N`")?;
+        let meeting = match kind {
+            "unix" => {
+                let name = self.path.replace(['/', '.'], "_");
+                let name = format!("tfrt-{}-{name}", std::process::id());
+                format!("unix:{}", std::env::temp_dir().join(name).display())
+            }
+            _ => {
+                let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+                free.to_string()
+            }
+        };
+        let (mut reading, writing) = std::io::pipe()?;
+        let start = |rank: usize| {
+            Command::new(env!("CARGO_BIN_EXE_tfrt"))
+                .args(self.line(&[], &self.path))
+                .env("RANK", rank.to_string())
+                .env("WORLD_SIZE", n_tasks.to_string())
+                .env("TFRT_RENDEZVOUS", &meeting)
+                .current_dir(root())
+                .stdout(writing.try_clone()?)
+                .stderr(std::process::Stdio::null())
+                .spawn()
+        };
+        let tasks: Result<Vec<_>, _> = (0..n_tasks).map(start).collect();
+        drop(writing);
+        let mut stdout = String::new();
+        std::io::Read::read_to_string(&mut reading, &mut stdout)?;
+        let mut status = 0;
+        for (rank, mut task) in tasks?.into_iter().enumerate() {
+            let ended = task.wait()?.code().unwrap_or(-1);
+            match rank {
+                0 => status = ended,
+                _ if ended != 0 => return Err(format!("task {rank} ended with {ended}").into()),
+                _ => (),
+            }
+        }
+        Ok(Outcome {
+            stdout,
+            stderr: None,
+            status,
+        })
     }
 
     /// Returns the way that others are compared with.
@@ -255,6 +367,8 @@ impl Case {
                 Ok(Outcome { stderr, ..outcome })
             }
             Way::Reference => self.reference(),
+            Way::InProcesses => Err("it is compared by itself".into()),
+            Way::OnCluster(kind) => self.on_cluster(kind),
             Way::CompiledBytes => {
                 let name = file.replace(['/', '.'], "_");
                 let bytes = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name + ".bef");

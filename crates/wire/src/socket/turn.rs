@@ -179,8 +179,7 @@ impl Inner {
                 self.things.insert(token, Thing::Dial { fd, peer, since });
             }
             Err(error) => {
-                let why = format!("can't dial {address}: {error}");
-                self.endpoint.dial_failed(peer, now, &why);
+                self.not_dialed(peer, error, now);
             }
         }
     }
@@ -194,10 +193,20 @@ impl Inner {
             }
             Ok(Err(error)) | Err(error) => error,
         };
+        self.not_dialed(peer, error, now);
+    }
+
+    /// Hears why a peer was not reached. A socket that refuses, or is not there, says that its process is gone.
+    fn not_dialed(&mut self, peer: PeerId, error: Errno, now: Instant) {
         let address = self.addresses.get(&peer);
-        let address = address.map_or_else(String::new, Address::to_string);
-        let why = format!("can't dial {address}: {error}");
-        self.endpoint.dial_failed(peer, now, &why);
+        let name = address.map_or_else(String::new, Address::to_string);
+        let why = format!("can't dial {name}: {error}");
+        let is_path = matches!(address, Some(Address::Unix(_)));
+        match error {
+            Errno::CONNREFUSED => self.endpoint.dial_refused(peer, now, &why),
+            Errno::NOENT if is_path => self.endpoint.dial_refused(peer, now, &why),
+            _ => self.endpoint.dial_failed(peer, now, &why),
+        }
     }
 
     /// Takes a connection. One that is refused is closed.

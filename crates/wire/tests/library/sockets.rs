@@ -370,6 +370,41 @@ fn a_task_that_leaves_is_lost_at_once_by_its_name() {
 }
 
 #[test]
+fn a_task_whose_address_refuses_has_ended_without_a_word() {
+    let other = task("/job:w/task:1", Options::default());
+    let behind = other.sockets.listen(&tcp()).expect("it listens");
+    let Address::Tcp(behind) = behind else {
+        panic!("{behind}")
+    };
+    // What listens for it can be closed while it lives.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap());
+    let one = task("/job:w/task:0", Options::default());
+    let from_one = one
+        .sockets
+        .add_peer("/job:w/task:1", Some(address))
+        .unwrap();
+    let (near, _) = listener.accept().unwrap();
+    let far = TcpStream::connect(behind).unwrap();
+    for (from, to) in [(&near, &far), (&far, &near)] {
+        let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+        std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+    }
+    one.wait_for(PeerState::Live);
+    let begin = Instant::now();
+    drop(listener);
+    near.shutdown(std::net::Shutdown::Both).unwrap();
+    far.shutdown(std::net::Shutdown::Both).unwrap();
+    let error = one.wait(|_, event| match event {
+        Event::Ended(error) => Some(error),
+        _ => None,
+    });
+    assert!(begin.elapsed() < Limits::default().lease / 2, "{error}");
+    assert!(error.message().contains("can't dial"), "{error}");
+    assert_eq!(one.sockets.state(from_one), PeerState::Lost);
+}
+
+#[test]
 fn a_handler_that_panics_costs_its_event_alone() {
     let (sender, states) = channel();
     let sender = Mutex::new(sender);

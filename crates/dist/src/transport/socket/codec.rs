@@ -21,7 +21,8 @@ use crate::bytes::{Reader, Writer};
 use crate::cluster::Cluster;
 use crate::ids::{ContextId, Incarnation, ObjectId, ObjectKey};
 use crate::message::{
-    CreateContext, DeviceInfo, ExecuteOp, IntegerAttribute, Key, Reply, Request, RequestedOutput,
+    CreateContext, DeviceInfo, ExecuteOp, IntegerAttribute, Key, Probed, Reply, Request,
+    RequestedOutput,
 };
 
 const VERSION: u8 = 1;
@@ -196,6 +197,11 @@ pub fn write_answer(answer: &Result<Reply, Error>) -> Vec<u8> {
                 }
             });
         }
+        Ok(Reply::Probed(probed)) => {
+            to.u8(5);
+            to.nanoseconds(probed.round_trip);
+            to.nanoseconds(probed.sending);
+        }
     }
     to.0
 }
@@ -318,7 +324,26 @@ impl Writer {
                 self.u64(context.0);
                 self.all(objects, Writer::object);
             }
+            Request::Join { task, n_tasks } => {
+                self.u8(9);
+                self.task(task);
+                self.u64((*n_tasks).into());
+            }
+            Request::Probe {
+                context,
+                to,
+                n_bytes,
+            } => {
+                self.u8(10);
+                self.u64(context.0);
+                self.task(to);
+                self.u64(*n_bytes);
+            }
         }
+    }
+
+    fn nanoseconds(&mut self, time: Duration) {
+        self.u64(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 }
 
@@ -445,7 +470,19 @@ impl Reader<'_> {
                 context: self.context()?,
                 objects: self.objects()?,
             },
-            other => return Err(self.wrong(&format!("a request below 9, found {other}"))),
+            9 => Request::Join {
+                task: self.task()?,
+                n_tasks: match u32::try_from(self.u64()?) {
+                    Ok(n_tasks) => n_tasks,
+                    Err(_) => return Err(self.wrong("a number of tasks below 2^32 before")),
+                },
+            },
+            10 => Request::Probe {
+                context: self.context()?,
+                to: self.task()?,
+                n_bytes: self.u64()?,
+            },
+            other => return Err(self.wrong(&format!("a request below 11, found {other}"))),
         })
     }
 
@@ -464,7 +501,11 @@ impl Reader<'_> {
                     }
                 })
             })?),
-            other => return Err(self.wrong(&format!("a reply below 5, found {other}"))),
+            5 => Reply::Probed(Probed {
+                round_trip: Duration::from_nanos(self.u64()?),
+                sending: Duration::from_nanos(self.u64()?),
+            }),
+            other => return Err(self.wrong(&format!("a reply below 6, found {other}"))),
         })
     }
 }
@@ -534,6 +575,15 @@ mod tests {
                 context,
                 objects: vec![object(9)],
             },
+            Request::Join {
+                task: task.clone(),
+                n_tasks: 2,
+            },
+            Request::Probe {
+                context,
+                to: task.clone(),
+                n_bytes: 1 << 20,
+            },
         ];
         let call = |request| Said::Call {
             number: 9,
@@ -579,6 +629,10 @@ mod tests {
                 Ok(vec![1]),
                 Err(Error::not_found("x")),
             ])),
+            Ok(Reply::Probed(Probed {
+                round_trip: Duration::from_micros(30),
+                sending: Duration::from_millis(1),
+            })),
             Err(Error::unavailable("y")),
         ];
         answers.iter().map(write_answer).collect()
