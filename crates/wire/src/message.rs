@@ -251,6 +251,14 @@ impl Open {
 }
 
 impl Failure {
+    /// Returns the last word of a task that leaves.
+    pub fn left() -> Failure {
+        Failure {
+            code: ErrorCode::Ok,
+            message: "it has left".to_owned(),
+        }
+    }
+
     /// Returns the bytes of the message.
     pub fn encode(&self) -> Vec<u8> {
         let mut end = self.message.len().min(MAX_FAILURE_BYTES);

@@ -200,6 +200,7 @@ impl SocketTransport {
             name,
             incarnation: incarnation.0,
             secret: secret.clone(),
+            has_certificates: false,
             accepts_unknown: true,
             limits,
         };
