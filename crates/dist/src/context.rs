@@ -18,6 +18,7 @@ use crate::ids::{ContextId, ObjectId, TaskHandle};
 use crate::message::{DeviceInfo, Key, Payload, Reply, Request};
 use crate::objects::RemoteObjects;
 use crate::rendezvous::Rendezvous;
+use crate::security::PeerKey;
 use crate::server::ServerRef;
 use crate::task;
 use crate::transport::{Bounds, Caller, Cancel, PeerState, Phase, Transport, lost};
@@ -29,6 +30,16 @@ pub struct ContextConfig {
     pub cluster: Cluster,
     /// This task.
     pub task: ClusterTask,
+}
+
+impl ContextConfig {
+    /// Returns the configuration as all tasks see it, as [`Cluster::shared`].
+    pub(crate) fn shared(&self) -> ContextConfig {
+        ContextConfig {
+            cluster: self.cluster.shared(),
+            task: self.task.clone(),
+        }
+    }
 }
 
 impl Value for ContextConfig {
@@ -381,7 +392,11 @@ impl DistributedContext {
     pub(crate) fn put(&self, from: &Caller, name: &str, value: Payload) -> Result<(), Error> {
         match name {
             participant::NAME => self.collectives.arrived(from, &value),
-            _ => self.rendezvous.put(name, value),
+            _ => {
+                let most = self.server.get()?.policy().quotas().waiting_bytes;
+                self.rendezvous
+                    .put_from(&PeerKey::of(from), most, name, value)
+            }
         }
     }
 

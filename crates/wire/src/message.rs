@@ -310,38 +310,7 @@ impl From<&Error> for Failure {
 
 /// Returns the code of a number.
 fn code(number: u8) -> Option<ErrorCode> {
-    use ErrorCode as Code;
-    const CODES: [ErrorCode; 28] = [
-        Code::Ok,
-        Code::Cancelled,
-        Code::Unknown,
-        Code::InvalidArgument,
-        Code::DeadlineExceeded,
-        Code::NotFound,
-        Code::AlreadyExists,
-        Code::PermissionDenied,
-        Code::ResourceExhausted,
-        Code::FailedPrecondition,
-        Code::Aborted,
-        Code::OutOfRange,
-        Code::Unimplemented,
-        Code::Internal,
-        Code::Unavailable,
-        Code::DataLoss,
-        Code::Unauthenticated,
-        Code::RpcCancelled,
-        Code::RpcDeadlineExceeded,
-        Code::RpcUnavailable,
-        Code::RpcUnknown,
-        Code::DeviceNotFound,
-        Code::TaskNotFound,
-        Code::RemoteFunctionAlreadyExists,
-        Code::MalformattedMlirFile,
-        Code::CompilationFailed,
-        Code::InvalidDistributedContextId,
-        Code::DistributedContextAlreadyExists,
-    ];
-    CODES.get(usize::from(number)).copied()
+    ErrorCode::ALL.get(usize::from(number)).copied()
 }
 
 /// Returns the bytes of a list of ids.

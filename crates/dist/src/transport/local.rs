@@ -165,6 +165,7 @@ impl LocalNetwork {
             caller: Caller {
                 address: address.clone(),
                 incarnation: Incarnation::draw(),
+                task: None,
             },
             host: host.clone(),
             state: Mutex::default(),

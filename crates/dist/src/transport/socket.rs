@@ -2,7 +2,12 @@
 //!
 //! A transport has two endpoints of [`tfrt_wire`]: one listens at the task's address and answers, one dials its peers and
 //! asks. So of two tasks that ask each other each dials once, and a task can ask itself. Endpoints are named by the
-//! address, as all tasks write it: `unix:/run/w1`, and `client of unix:/run/w1`.
+//! address, as all tasks write it: `unix:/run/w1`, and `client of unix:/run/w1`. With certificates the name of the task
+//! stands behind, ` as /job:worker/task:1`, and is the certificate's; who is dialled must be the task that was introduced,
+//! and who says to listen where another task was introduced is refused.
+//!
+//! What a peer has asked and what was not answered yet is bounded by its [`Quotas`], and peers take turns: one that asks
+//! much waits for itself.
 //!
 //! Requests run at most once by the sessions of `tfrt_wire`; one that can't have run is tried again here as often as its
 //! caller says. A value is a request that names its buffers: those of more than 4 KiB come by streams of their own,
@@ -12,7 +17,7 @@
 //! Of a peer that is silent all that waits goes on waiting for the lease (10 s), in which it is
 //! [`Suspect`](Phase::Suspect); then it is lost.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::net::ToSocketAddrs;
 use std::ops::Deref;
@@ -31,13 +36,19 @@ use tfrt_wire::payload::Landing;
 use tfrt_wire::proof::Secret;
 use tfrt_wire::socket::{self, Sockets};
 
+use inbox::Inbox;
+
 use super::{Bounds, Caller, Cancel, CancelHook, Handler, PeerState, Phase, Transport};
 use crate::cluster::Address;
 use crate::ids::{Incarnation, TaskHandle};
 use crate::message::{Key, Payload, Reply, Request};
+use crate::security::{Access, Quotas};
 
 mod client;
 mod codec;
+mod inbox;
+#[doc(hidden)]
+pub mod outside;
 mod server;
 
 /// The time for which a call waits for a task that does not listen yet, whatever its retries.
@@ -52,6 +63,10 @@ const INLINE_BYTES: usize = 4 << 10;
 const CODEC: &str = "bytes";
 /// The text before the address in the name of an endpoint that asks.
 const CLIENT: &str = "client of ";
+/// The text before the task in the name of an endpoint with a certificate.
+const AS: &str = " as ";
+/// The most bytes of a request, or of a reply.
+const MAX_MESSAGE_BYTES: u32 = 64 << 20;
 
 /// A transport over sockets. Dropping it closes it.
 pub struct SocketTransport {
@@ -74,6 +89,7 @@ struct State {
     server: Option<Sockets>,
     handler: Option<Arc<dyn Handler>>,
     is_closed: bool,
+    quotas: Quotas,
 
     peers: HashMap<TaskHandle, Peer>,
     links: HashMap<PeerId, Link>,
@@ -87,6 +103,8 @@ struct State {
     callers: HashMap<PeerId, Caller>,
     running: HashMap<(PeerId, u64), (CallId, Cancel)>,
     incoming: BTreeMap<(PeerId, u64), Incoming>,
+    /// The bytes of what is not answered yet.
+    unanswered: HashMap<PeerId, HashMap<CallId, usize>>,
 }
 
 /// A peer as it was introduced.
@@ -97,6 +115,13 @@ struct Peer {
     link: Result<PeerId, Error>,
     incarnation: Option<Incarnation>,
     phase: Phase,
+}
+
+impl Peer {
+    /// Returns whether it is dialled as this one.
+    fn is_at(&self, link: PeerId) -> bool {
+        self.link.as_ref().is_ok_and(|own| *own == link)
+    }
 }
 
 /// An address that is dialled.
@@ -134,14 +159,6 @@ struct Incoming {
 
 type Outcome = Result<Reply, Error>;
 
-/// Work that arrives, in order.
-#[derive(Default)]
-struct Inbox {
-    works: VecDeque<Work>,
-    /// Whether a task is emptying it.
-    is_emptied: bool,
-}
-
 enum Work {
     Call {
         from: Caller,
@@ -155,7 +172,17 @@ enum Work {
         key: Key,
         payload: Payload,
     },
-    Cancel(Cancel, Error),
+    Cancel(PeerId, Cancel, Error),
+}
+
+impl Work {
+    /// Returns whose it is.
+    fn peer(&self) -> PeerId {
+        match self {
+            Work::Call { ticket, .. } | Work::Value { ticket, .. } => ticket.peer,
+            Work::Cancel(peer, ..) => *peer,
+        }
+    }
 }
 
 /// The names by which a request is answered.
@@ -179,6 +206,20 @@ impl SocketTransport {
         address: &Address,
         secret: Option<Secret>,
     ) -> Result<SocketTransport, Error> {
+        let access = secret.map_or(Access::ThisMachine, Access::Secret);
+        SocketTransport::listen_with(host, address, &access)
+    }
+
+    /// Listens as [`listen`](Self::listen), with any way in which tasks prove who they are.
+    ///
+    /// # Errors
+    ///
+    /// As there; `PermissionDenied` says which three ways there are.
+    pub fn listen_with(
+        host: &HostContext,
+        address: &Address,
+        access: &Access,
+    ) -> Result<SocketTransport, Error> {
         let place = place(address)?;
         let address = match (address, &place) {
             (Address::Tcp { host, port: 0 }, socket::Address::Tcp(at)) => {
@@ -199,7 +240,10 @@ impl SocketTransport {
         let config = |name: String, limits: Limits| Config {
             name,
             incarnation: incarnation.0,
-            secret: secret.clone(),
+            secret: match access {
+                Access::Secret(secret) => Some(secret.clone()),
+                _ => None,
+            },
             has_certificates: false,
             accepts_unknown: true,
             limits,
@@ -207,15 +251,17 @@ impl SocketTransport {
         let limits = Limits {
             join_timeout: PATIENCE,
             max_redial: MAX_REDIAL,
-            max_message_bytes: 64 << 20,
+            max_message_bytes: MAX_MESSAGE_BYTES,
             max_unacknowledged_bytes: 128 << 20,
             max_requests: 1 << 16,
             ..Limits::default()
         };
+        let task = access.task()?;
         let inner = Arc::new(Inner {
             caller: Caller {
                 address: address.clone(),
                 incarnation,
+                task: task.clone(),
             },
             host: host.clone(),
             state: Mutex::default(),
@@ -224,13 +270,14 @@ impl SocketTransport {
         let admission = Arc::new(Memory(host.clone()));
         let transport = SocketTransport { inner };
         let weak = Arc::downgrade(&transport.inner);
-        let client = Sockets::start(
-            config(format!("{CLIENT}{address}"), limits.clone()),
+        let name = endpoint_name(&address, task.as_ref());
+        let client = access.start(
+            config(format!("{CLIENT}{name}"), limits.clone()),
             admission.clone(),
             Arc::new(on_events(weak.clone(), Inner::told_as_client)),
         )?;
-        let server = Sockets::start(
-            config(address.to_string(), limits),
+        let server = access.start(
+            config(name, limits),
             admission,
             Arc::new(on_events(weak, Inner::told_as_server)),
         )?;
@@ -241,6 +288,14 @@ impl SocketTransport {
         drop(state);
         listens?;
         Ok(transport)
+    }
+}
+
+/// Returns the name of the endpoint of a task at an address.
+fn endpoint_name(address: &Address, task: Option<&ClusterTask>) -> String {
+    match task {
+        Some(task) => format!("{address}{AS}{task}"),
+        None => address.to_string(),
     }
 }
 
@@ -353,8 +408,9 @@ impl Inner {
         let calls = std::mem::take(&mut state.calls);
         let running = std::mem::take(&mut state.running);
         state.incoming.clear();
+        state.unanswered.clear();
         drop(state);
-        let works = std::mem::take(&mut self.inbox().works);
+        let works = self.inbox().clear();
         drop((handler, works));
         // It waits for their threads, which lock the state.
         drop(sockets);
@@ -380,7 +436,8 @@ impl Transport for SocketTransport {
         // It may ask others, so it is asked before the state is locked.
         let place = place(address);
         let mut state = self.inner.lock();
-        let link = place.and_then(|place| state.dial(address, place));
+        let as_task = self.inner.caller.task.is_some().then_some(task);
+        let link = place.and_then(|place| state.dial(address, as_task, place));
         let client = state.client.as_ref().zip(link.as_ref().ok());
         let met = client.filter(|(client, link)| {
             let found = client.state(**link);
@@ -399,8 +456,11 @@ impl Transport for SocketTransport {
 
     fn forget(&self, peer: TaskHandle) {
         let mut state = self.inner.lock();
-        state.peers.remove(&peer);
+        let forgotten = state.peers.remove(&peer);
         let calls = state.take_calls_to(peer);
+        if let Some(Ok(link)) = forgotten.map(|peer| peer.link) {
+            state.hang_up(link);
+        }
         drop(state);
         for call in calls {
             call.end(Err(Error::cancelled("the task was forgotten")));
@@ -445,6 +505,10 @@ impl Transport for SocketTransport {
             }
         });
         peers.collect()
+    }
+
+    fn set_quotas(&self, quotas: &Quotas) {
+        self.inner.lock().quotas = quotas.clone();
     }
 
     fn close(&self) {

@@ -10,8 +10,8 @@ use tfrt_wire::{payload, socket};
 
 use super::codec::{self, Part, Said};
 use super::{
-    Asked, CODEC, INLINE_BYTES, Inner, Link, Outcome, PATIENCE, PendingCall, RETRY_AFTER, Sent,
-    State,
+    Asked, CODEC, INLINE_BYTES, Inner, Link, MAX_MESSAGE_BYTES, Outcome, PATIENCE, PendingCall,
+    RETRY_AFTER, Sent, State, endpoint_name,
 };
 use crate::cluster::Address;
 use crate::ids::{Incarnation, TaskHandle};
@@ -232,19 +232,21 @@ impl Inner {
                 let address = link.address.clone();
                 let mut task = None;
                 for known in state.peers.values_mut() {
-                    if known.address == address && known.incarnation == Some(incarnation) {
+                    if known.is_at(peer) && known.incarnation == Some(incarnation) {
                         known.phase = Phase::Lost;
                         task = Some(known.task.clone());
                     }
                 }
+                // Whom nobody knows any more is not dialled again.
+                state.hang_up(peer);
                 drop(state);
-                self.tell_lost(
-                    &Caller {
-                        address,
-                        incarnation,
-                    },
-                    task,
-                );
+                let certified = self.caller.task.as_ref().and(task.clone());
+                let caller = Caller {
+                    address,
+                    incarnation,
+                    task: certified,
+                };
+                self.tell_lost(&caller, task);
             }
             _ => (),
         }
@@ -311,7 +313,14 @@ impl State {
                 (key.context.0, said)
             }
         };
-        let id = client.request(link, context, vec![bytes(codec::write(&said))])?;
+        let said = codec::write(&said);
+        if said.len() > MAX_MESSAGE_BYTES as usize {
+            let (name, found) = (call.asked.name(), said.len());
+            return Err(Error::invalid_argument(format!(
+                "expected a {name} of at most {MAX_MESSAGE_BYTES} bytes, found {found}"
+            )));
+        }
+        let id = client.request(link, context, vec![bytes(said)])?;
         call.was_sent = true;
         let peer = call.peer;
         self.requests.insert((link, id), number);
@@ -361,7 +370,7 @@ impl State {
         };
         link.incarnation = incarnation;
         for known in self.peers.values_mut() {
-            if known.address == link.address && known.phase != Phase::Lost {
+            if known.is_at(peer) && known.phase != Phase::Lost {
                 known.incarnation = known.incarnation.or(incarnation);
             }
         }
@@ -371,11 +380,12 @@ impl State {
     pub(super) fn dial(
         &mut self,
         address: &Address,
+        task: Option<&ClusterTask>,
         place: socket::Address,
     ) -> Result<PeerId, Error> {
         let closed = || Error::cancelled("this task has ended");
         let client = self.client.as_ref().ok_or_else(closed)?;
-        let name = address.to_string();
+        let name = endpoint_name(address, task);
         if let Some(peer) = client.peer(&name) {
             return Ok(peer);
         }
@@ -388,6 +398,23 @@ impl State {
             },
         );
         Ok(peer)
+    }
+
+    /// Dials an address no more, if nobody is known there and nobody answers: one that answers may still have contexts
+    /// together with this task, to which an end of the connection would be a loss.
+    pub(super) fn hang_up(&mut self, link: PeerId) {
+        if self.peers.values().any(|peer| peer.is_at(link)) {
+            return;
+        }
+        if let Some(client) = &self.client
+            && !matches!(
+                client.state(link),
+                event::PeerState::Live | event::PeerState::Suspect
+            )
+        {
+            self.links.remove(&link);
+            client.remove_peer(link);
+        }
     }
 
     pub(super) fn take_calls_to(&mut self, peer: TaskHandle) -> Vec<PendingCall> {
