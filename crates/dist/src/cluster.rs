@@ -20,8 +20,8 @@ pub struct Cluster {
     lead: ClusterTask,
     jobs: BTreeMap<String, BTreeMap<u32, Address>>,
     groups: BTreeMap<String, Vec<ClusterTask>>,
-    tls: Option<TlsFiles>,
-    security: Option<SecurityOptions>,
+    tls: Option<Box<TlsFiles>>,
+    security: Option<Box<SecurityOptions>>,
 }
 
 /// The place where a task listens.
@@ -63,9 +63,9 @@ struct Written {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     groups: BTreeMap<String, Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    tls: Option<TlsFiles>,
+    tls: Option<Box<TlsFiles>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    security: Option<SecurityOptions>,
+    security: Option<Box<SecurityOptions>>,
 }
 
 impl Address {
@@ -275,12 +275,12 @@ impl Cluster {
 
     /// Returns the files of certificates.
     pub fn tls(&self) -> Option<&TlsFiles> {
-        self.tls.as_ref()
+        self.tls.as_deref()
     }
 
     /// Returns how peers are looked at, where the file says so.
     pub fn security(&self) -> Option<&SecurityOptions> {
-        self.security.as_ref()
+        self.security.as_deref()
     }
 
     /// Returns what each peer may do.
@@ -289,7 +289,8 @@ impl Cluster {
     ///
     /// As [`SecurityOptions::policy`].
     pub fn policy(&self) -> Result<Policy, Error> {
-        let security = self.security.clone().unwrap_or_default();
+        let security = self.security.as_deref();
+        let security = security.cloned().unwrap_or_default();
         security.policy(self.tls.is_some())
     }
 

@@ -77,7 +77,7 @@ pub struct Quotas {
     pub time: Duration,
 }
 
-/// What each peer may do, and how much.
+/// The permissions and bounds of peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// The roles of peers whose names have not been proved, or for which there are no rules.
