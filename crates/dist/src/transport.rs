@@ -33,6 +33,7 @@ use crate::security::Quotas;
 
 pub mod local;
 pub mod once;
+mod pending;
 #[cfg(target_os = "linux")]
 pub mod socket;
 

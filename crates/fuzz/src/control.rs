@@ -96,7 +96,7 @@ pub fn examples() -> Vec<Vec<u8>> {
         context,
         name: "k".to_owned(),
     };
-    let value = outside::write_value(key, &HostBuffer::from_owner([1_u8, 2]));
+    let value = outside::write_value(key, &HostBuffer::from_owner([1_u8, 2]), 1 << 40);
     let asked = requests.into_iter().map(outside::write_request);
     let asked = asked.chain([value.expect("nobody writes")]);
     let answers = [

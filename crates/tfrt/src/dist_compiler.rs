@@ -46,7 +46,7 @@ impl CompilerPass for TextPass {
         let bytes = tfrt_compiler::compile(&module, &CompileOptions::default());
         let bytes = bytes.map_err(|all| refused(&all))?;
         if trust == Trust::Untrusted {
-            check_untrusted(&module, bytes.len())?;
+            check_untrusted(&module, bytes.as_bytes().len())?;
         }
         let file = BefFile::open(bytes).map_err(|_| {
             Error::invalid_argument(format!("Failed to open lowered BEF for function {name}."))

@@ -24,8 +24,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use tfrt_async::queue::TimerHandle;
-use tfrt_async::{AsyncValue, Chain, ClusterTask, Error, Promise};
+use tfrt_async::{AsyncValue, Chain, ClusterTask, Error};
 use tfrt_host::HostContext;
 use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer, OwnedReading};
 use tfrt_wire::endpoint::{Admission, Config, PeerId};
@@ -38,7 +37,8 @@ use tfrt_wire::socket::{self, Sockets};
 
 use inbox::Inbox;
 
-use super::{Bounds, Caller, Cancel, CancelHook, Handler, PeerState, Phase, Transport};
+use super::pending::{Asked, Outcome, PendingCall, Stops};
+use super::{Bounds, Caller, Cancel, Handler, PeerState, Phase, Transport};
 use crate::cluster::Address;
 use crate::ids::{Incarnation, TaskHandle};
 use crate::message::{Key, Payload, Reply, Request};
@@ -90,11 +90,13 @@ struct State {
     handler: Option<Arc<dyn Handler>>,
     is_closed: bool,
     quotas: Quotas,
+    /// Who hears why connections were refused.
+    refused: Option<Arc<dyn Fn(&str) + Send + Sync>>,
 
     peers: HashMap<TaskHandle, Peer>,
     links: HashMap<PeerId, Link>,
     n_calls: u64,
-    calls: HashMap<u64, PendingCall>,
+    calls: HashMap<u64, Call>,
     /// The calls of requests by their names in `client`.
     requests: HashMap<(PeerId, u64), u64>,
     /// The calls of streams.
@@ -103,8 +105,15 @@ struct State {
     callers: HashMap<PeerId, Caller>,
     running: HashMap<(PeerId, u64), (CallId, Cancel)>,
     incoming: BTreeMap<(PeerId, u64), Incoming>,
-    /// The bytes of what is not answered yet.
-    unanswered: HashMap<PeerId, HashMap<CallId, usize>>,
+    unanswered: HashMap<PeerId, Unanswered>,
+}
+
+/// The bytes of what a client has asked and was not answered yet.
+#[derive(Default)]
+struct Unanswered {
+    by_call: HashMap<CallId, usize>,
+    /// Invariant: the sum of the others.
+    len_bytes: usize,
 }
 
 /// A peer as it was introduced.
@@ -130,23 +139,13 @@ struct Link {
     incarnation: Option<Incarnation>,
 }
 
-struct PendingCall {
-    promise: Promise<Reply>,
-    peer: TaskHandle,
-    task: ClusterTask,
+/// A call that waits, and how long it is tried.
+struct Call {
+    pending: PendingCall,
     asked: Asked,
     deadline: Option<Instant>,
     patient_until: Instant,
     retries: u32,
-    was_sent: bool,
-    timer: Option<TimerHandle>,
-    hook: Option<CancelHook>,
-}
-
-#[derive(Clone)]
-enum Asked {
-    Call(Request),
-    Value(Key, Payload),
 }
 
 /// A value that is being received.
@@ -156,8 +155,6 @@ struct Incoming {
     /// Those that are there, and the lengths of those that are to come.
     buffers: Vec<Result<HostBuffer, u64>>,
 }
-
-type Outcome = Result<Reply, Error>;
 
 enum Work {
     Call {
@@ -274,12 +271,18 @@ impl SocketTransport {
         let client = access.start(
             config(format!("{CLIENT}{name}"), limits.clone()),
             admission.clone(),
-            Arc::new(on_events(weak.clone(), Inner::told_as_client)),
+            Arc::new(Events {
+                inner: weak.clone(),
+                tell: Inner::told_as_client,
+            }),
         )?;
         let server = access.start(
             config(name, limits),
             admission,
-            Arc::new(on_events(weak, Inner::told_as_server)),
+            Arc::new(Events {
+                inner: weak,
+                tell: Inner::told_as_server,
+            }),
         )?;
         let mut state = transport.inner.lock();
         state.client = Some(client);
@@ -288,6 +291,12 @@ impl SocketTransport {
         drop(state);
         listens?;
         Ok(transport)
+    }
+
+    /// Has somebody hear why connections are refused of which it is not known whose they are, such as those with a wrong
+    /// certificate or secret. It is called on a thread of the transport, and should return soon.
+    pub fn on_refused(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
+        self.inner.lock().refused = Some(Arc::new(tell));
     }
 }
 
@@ -299,14 +308,24 @@ fn endpoint_name(address: &Address, task: Option<&ClusterTask>) -> String {
     }
 }
 
-/// Returns what hands events to a transport, if it is still there.
-fn on_events(
+/// Hands events to a transport, if it is still there.
+struct Events {
     inner: Weak<Inner>,
     tell: fn(&Arc<Inner>, PeerId, Event),
-) -> impl Fn(PeerId, Event) + Send + Sync {
-    move |peer, event| {
-        if let Some(inner) = inner.upgrade() {
-            tell(&inner, peer, event);
+}
+
+impl socket::Handler for Events {
+    fn event(&self, peer: PeerId, event: Event) {
+        if let Some(inner) = self.inner.upgrade() {
+            (self.tell)(&inner, peer, event);
+        }
+    }
+
+    fn refused(&self, why: &str) {
+        let inner = self.inner.upgrade();
+        let tell = inner.and_then(|inner| inner.lock().refused.clone());
+        if let Some(tell) = tell {
+            tell(why);
         }
     }
 }
@@ -373,22 +392,6 @@ impl AsRef<[u8]> for Sent {
     }
 }
 
-impl Asked {
-    fn name(&self) -> &'static str {
-        match self {
-            Asked::Call(request) => request.name(),
-            Asked::Value(..) => "SendData",
-        }
-    }
-
-    fn may_matter(&self) -> bool {
-        match self {
-            Asked::Call(request) => !request.is_idempotent(),
-            Asked::Value(..) => true,
-        }
-    }
-}
-
 impl Inner {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -405,17 +408,19 @@ impl Inner {
         }
         let sockets = (state.server.take(), state.client.take());
         let handler = state.handler.take();
+        let refused = state.refused.take();
         let calls = std::mem::take(&mut state.calls);
         let running = std::mem::take(&mut state.running);
         state.incoming.clear();
         state.unanswered.clear();
         drop(state);
         let works = self.inbox().clear();
-        drop((handler, works));
+        drop((handler, refused, works));
         // It waits for their threads, which lock the state.
         drop(sockets);
         for call in calls.into_values() {
-            call.end(Err(Error::cancelled("this task has ended")));
+            call.pending
+                .end(Err(Error::cancelled("this task has ended")));
         }
         for (_, cancel) in running.into_values() {
             cancel.cancel(Error::cancelled("this task has ended"));
@@ -463,7 +468,8 @@ impl Transport for SocketTransport {
         }
         drop(state);
         for call in calls {
-            call.end(Err(Error::cancelled("the task was forgotten")));
+            call.pending
+                .end(Err(Error::cancelled("the task was forgotten")));
         }
     }
 

@@ -1,21 +1,29 @@
 //! Who may ask a task for what, and how much: roles by certificates, quotas, and ways to be let in.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tfrt_async::{AsyncValue, ClusterTask, Error, ErrorCode, Value};
 use tfrt_dist::cluster::{Address, Cluster};
 use tfrt_dist::ids::{ContextId, TaskHandle};
 use tfrt_dist::kernels::SocketNetwork;
-use tfrt_dist::message::{Reply, Request};
+use tfrt_dist::message::{Key, Reply, Request};
 use tfrt_dist::security::{Access, Policy, Quotas};
 use tfrt_dist::server::Server;
 use tfrt_dist::task;
-use tfrt_dist::transport::socket::SocketTransport;
+use tfrt_dist::transport::socket::{SocketTransport, outside};
 use tfrt_dist::transport::{Bounds, Transport};
 use tfrt_host::HostContext;
 use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::memory::HostBuffer;
+use tfrt_wire::endpoint::{Admission, Config, PeerId};
+use tfrt_wire::event::Event;
+use tfrt_wire::limits::Limits;
+use tfrt_wire::message::Open;
+use tfrt_wire::payload::Landing;
+use tfrt_wire::socket::{Sockets, new_incarnation};
 
 fn host() -> HostContext {
     HostContext::builder(KernelRegistry::new()).build()
@@ -136,6 +144,111 @@ fn nobody_listens_on_a_network_without_one_of_three_ways() {
     let expected = "expected certificates, or a shared secret, or an address of this machine alone (loopback, or a \
                     Unix socket of the same user), found none of them";
     assert!(error.message().ends_with(expected), "{error}");
+}
+
+/// Somebody who speaks to a task in messages that no client of ours sends.
+struct Stranger {
+    sockets: Sockets,
+    peer: PeerId,
+    events: Receiver<(PeerId, Event)>,
+}
+
+struct NoValues;
+
+impl Admission for NoValues {
+    fn admit(&self, _: &str, _: u64, _: &Open) -> Result<Box<dyn Landing>, Error> {
+        Err(Error::invalid_argument("no values"))
+    }
+}
+
+impl Stranger {
+    fn new(name: &str, address: &Address) -> Stranger {
+        let config = Config {
+            name: name.to_owned(),
+            incarnation: new_incarnation().unwrap(),
+            secret: None,
+            has_certificates: false,
+            accepts_unknown: true,
+            limits: Limits::default(),
+        };
+        let (sender, events) = channel();
+        let sender = Mutex::new(sender);
+        let told = move |peer, event| drop(sender.lock().unwrap().send((peer, event)));
+        let sockets = Sockets::start(config, Arc::new(NoValues), Arc::new(told)).unwrap();
+        let Address::Unix(path) = address else {
+            panic!("it is a path");
+        };
+        let place = tfrt_wire::socket::Address::Unix(path.into());
+        let peer = sockets.add_peer(&address.to_string(), Some(place));
+        Stranger {
+            peer: peer.unwrap(),
+            sockets,
+            events,
+        }
+    }
+
+    fn wait<R>(&self, choose: impl Fn(Event) -> Option<R>) -> R {
+        loop {
+            let (_, event) = self.events.recv_timeout(Duration::from_secs(60)).unwrap();
+            if let Some(found) = choose(event) {
+                return found;
+            }
+        }
+    }
+
+    fn refusal(&self, body: Vec<u8>) -> Error {
+        let body = vec![tfrt_wire::endpoint::bytes(body)];
+        self.sockets.request(self.peer, 0, body).unwrap();
+        let body = self.wait(|event| match event {
+            Event::Reply { body, .. } => Some(body),
+            _ => None,
+        });
+        outside::read_answer(&body).unwrap().unwrap_err()
+    }
+}
+
+#[test]
+fn messages_that_no_client_sends_are_refused_and_others_answered() {
+    let host = host();
+    let asked = SocketTransport::listen(&host, &SocketNetwork::Unix.address(), None);
+    let asked = Arc::new(asked.unwrap());
+    let _server = Server::new(&host, asked.clone());
+    let nameless = Stranger::new("stranger", asked.address());
+    assert_eq!(
+        nameless
+            .refusal(outside::write_request(Request::GetDevices))
+            .message(),
+        "expected a client with the name 'client of ADDRESS', found another"
+    );
+    let stranger = Stranger::new("client of unix:/run/nowhere", asked.address());
+    let error = stranger.refusal(b"no message".to_vec());
+    assert_eq!(error.code(), ErrorCode::InvalidArgument);
+    let expected = "a message between tasks, byte ";
+    assert!(error.message().starts_with(expected), "{error}");
+    // It says that a buffer of a value is to come that no memory holds.
+    let key = Key {
+        context: ContextId(1),
+        name: "k".to_owned(),
+    };
+    let first = HostBuffer::from_owner([1_u8]);
+    let error = stranger.refusal(outside::write_value(key, &first, 1 << 63).unwrap());
+    assert_eq!(error.code(), ErrorCode::ResourceExhausted);
+    // A value of another kind is refused before its bytes are taken.
+    let parts = vec![tfrt_wire::endpoint::bytes(vec![0; 100])];
+    let sent = stranger
+        .sockets
+        .send(stranger.peer, 1, b"key", "odd", parts);
+    sent.unwrap();
+    let error = stranger.wait(|event| match event {
+        Event::SendFailed { error, .. } => Some(error),
+        _ => None,
+    });
+    let expected = "expected the codec 'bytes', found 'odd'";
+    assert!(error.message().ends_with(expected), "{error}");
+    // For a start of the process that never was.
+    let error = stranger.refusal(outside::write_request(Request::GetDevices));
+    assert_eq!(error.code(), ErrorCode::FailedPrecondition);
+    assert_eq!(error.message(), "stale incarnation");
 }
 
 /// Returns a folder for files of a test.
@@ -322,6 +435,9 @@ mod certificates {
         let [one, two, three] = [0, 1, 2].map(|number| bed.listen(number));
         let server = Server::new(&bed.host, two.clone());
         let peer = TaskHandle::draw();
+        let (tell, told) = channel();
+        let tell = Mutex::new(tell);
+        two.on_refused(move |why| drop(tell.lock().unwrap().send(why.to_owned())));
         // Who is dialled has another certificate than that of the task that is meant.
         one.introduce(peer, &worker(2), two.address());
         let error = ask(&bed.host, &*one, peer, Request::GetDevices).unwrap_err();
@@ -331,6 +447,8 @@ mod certificates {
             two.address()
         );
         assert!(error.message().contains(&expected), "{error}");
+        let told = told.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert!(told.starts_with(&expected), "{told}");
         one.introduce(peer, &worker(1), two.address());
         ask(&bed.host, &*one, peer, Request::GetDevices).unwrap();
         // Who listens where another task is known is refused.

@@ -19,19 +19,35 @@ pub fn write_request(request: Request) -> Vec<u8> {
     })
 }
 
-/// Returns the bytes of a message with a value, one buffer of which comes by itself.
-pub fn write_value(key: Key, first: &HostBuffer) -> Result<Vec<u8>, Error> {
+/// Returns the bytes of a message with a value of two buffers, the second of which comes by itself and is so long.
+///
+/// # Errors
+///
+/// If somebody writes to the first.
+pub fn write_value(key: Key, first: &HostBuffer, second_len_bytes: u64) -> Result<Vec<u8>, Error> {
     Ok(codec::write(&Said::Value {
         number: 4,
         to: None,
         key,
-        buffers: vec![Part::Here(first.read()?.to_vec()), Part::Streamed(1 << 40)],
+        buffers: vec![
+            Part::Here(first.read()?.to_vec()),
+            Part::Streamed(second_len_bytes),
+        ],
     }))
 }
 
 /// Returns the bytes of an answer.
 pub fn write_answer(answer: &Result<Reply, Error>) -> Vec<u8> {
     codec::write_answer(answer)
+}
+
+/// Reads an answer.
+///
+/// # Errors
+///
+/// `InvalidArgument` with the place, if the bytes are none.
+pub fn read_answer(bytes: &[u8]) -> Result<Result<Reply, Error>, Error> {
+    codec::read_answer(bytes)
 }
 
 /// Reads bytes as a message of a client, or as an answer to one, and writes it again.

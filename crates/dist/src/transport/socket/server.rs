@@ -38,8 +38,7 @@ impl Inner {
                 }
             }
             Event::Request { call, body, .. } => {
-                let asked = self.admit(peer, call, body.len());
-                if let Err(error) = asked.and_then(|()| self.asked(peer, call, &body)) {
+                if let Err(error) = self.asked(peer, call, &body) {
                     self.reply(peer, call, &Err(error));
                 }
             }
@@ -97,21 +96,21 @@ impl Inner {
             unanswered, quotas, ..
         } = &mut *state;
         let own = unanswered.entry(peer).or_default();
-        let n_requests = own.len() + usize::from(!own.contains_key(&call));
-        if n_requests > quotas.requests {
+        if own.by_call.len() >= quotas.requests {
             let most = quotas.requests;
             return Err(Error::resource_exhausted(format!(
                 "a task may have {most} requests that are not answered yet"
             )));
         }
-        let n_bytes = own.values().sum::<usize>().saturating_add(len_bytes);
+        let n_bytes = own.len_bytes.saturating_add(len_bytes);
         if n_bytes > quotas.request_bytes {
             let most = quotas.request_bytes;
             return Err(Error::resource_exhausted(format!(
                 "requests of a task that are not answered yet may have {most} bytes: with another they have {n_bytes}"
             )));
         }
-        *own.entry(call).or_default() += len_bytes;
+        own.by_call.insert(call, len_bytes);
+        own.len_bytes = n_bytes;
         Ok(())
     }
 
@@ -136,6 +135,21 @@ impl Inner {
     /// Takes a message of a client.
     fn asked(self: &Arc<Self>, peer: PeerId, call: CallId, body: &[u8]) -> Result<(), Error> {
         let said = codec::read(body)?;
+        let len_bytes = match &said {
+            Said::Call { .. } => Some(body.len()),
+            Said::Value { buffers, .. } => {
+                let streamed = buffers.iter().map(|part| match part {
+                    Part::Streamed(len) => usize::try_from(*len).unwrap_or(usize::MAX),
+                    Part::Here(_) => 0,
+                });
+                Some(streamed.fold(body.len(), usize::saturating_add))
+            }
+            // Who has asked too much may take it back.
+            Said::Cancel { .. } => None,
+        };
+        if let Some(len_bytes) = len_bytes {
+            self.admit(peer, call, len_bytes)?;
+        }
         let mut state = self.lock();
         let from = state.callers.get(&peer).cloned().ok_or_else(|| {
             Error::invalid_argument(format!(
@@ -180,14 +194,6 @@ impl Inner {
                 buffers,
             } => {
                 check(to)?;
-                let streamed = buffers.iter().map(|part| match part {
-                    Part::Streamed(len) => usize::try_from(*len).unwrap_or(usize::MAX),
-                    Part::Here(_) => 0,
-                });
-                let streamed = streamed.fold(0, usize::saturating_add);
-                drop(state);
-                self.admit(peer, call, streamed)?;
-                let mut state = self.lock();
                 let mut received = Vec::with_capacity(buffers.len());
                 for part in buffers {
                     received.push(match part {
@@ -376,8 +382,8 @@ impl Inner {
         let answer = vec![bytes(codec::write_answer(outcome))];
         let mut state = self.lock();
         if let Some(own) = state.unanswered.get_mut(&peer) {
-            own.remove(&call);
-            if own.is_empty() {
+            own.len_bytes -= own.by_call.remove(&call).unwrap_or(0);
+            if own.by_call.is_empty() {
                 state.unanswered.remove(&peer);
             }
         }
