@@ -134,7 +134,7 @@ mod tests {
     fn programs_of_tasks_that_are_not_trusted_have_the_kernels_of_strangers() {
         let plain = "%x = tfrt.constant.i32 1";
         let distributed = "%t = tfrt_dist.test_create_configurations : 1";
-        let test = "%x = tfrt_test.get_string \"s\"";
+        let test = "%x = tfrt_test.get_string {value = \"s\"}";
         for trust in [Trust::Trusted, Trust::Untrusted] {
             load(plain, trust).unwrap();
         }

@@ -200,6 +200,20 @@ impl Endpoint {
         self.events.extend(events);
     }
 
+    /// Returns whether there are as many peers as may be.
+    fn is_full(&self) -> bool {
+        self.by_name.len() >= self.config.limits.max_connections
+    }
+
+    /// Returns the peer that has been lost longest of those that nobody has named, if there is one: its place may be
+    /// another's. So names that somebody makes up fill no table for good.
+    fn forgettable(&self) -> Option<PeerId> {
+        let links = self.links.iter().filter(|(_, link)| link.is_forgettable());
+        links
+            .min_by_key(|(_, link)| link.heard_at)
+            .map(|(peer, _)| *peer)
+    }
+
     /// Returns the peer of a name.
     pub fn peer(&self, name: &str) -> Option<PeerId> {
         self.by_name.get(name).copied()

@@ -113,17 +113,26 @@ impl SocketNetwork {
         }
     }
 
-    /// Returns an address at which nobody listens.
+    /// Returns an address at which nobody listens, another one each time.
     pub fn address(self) -> Address {
+        use std::collections::BTreeSet;
         use std::sync::atomic::{AtomicU64, Ordering};
         static N_ADDRESSES: AtomicU64 = AtomicU64::new(0);
+        static PORTS: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
         if self == SocketNetwork::Tcp {
-            let free = std::net::TcpListener::bind("127.0.0.1:0");
-            let free = free.and_then(|listener| listener.local_addr());
+            let free = || {
+                let listener = std::net::TcpListener::bind("127.0.0.1:0");
+                let free = listener.and_then(|listener| listener.local_addr());
+                // A listener says why there is none.
+                free.map_or(1, |free| free.port())
+            };
+            // The system gives a port again that nobody listens on yet.
+            let mut ports = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
+            let fresh = std::iter::repeat_with(free).take(100);
+            let port = fresh.into_iter().find(|port| ports.insert(*port));
             return Address::Tcp {
                 host: "127.0.0.1".to_owned(),
-                // A listener says why there is none.
-                port: free.map_or(1, |free| free.port()),
+                port: port.unwrap_or(1),
             };
         }
         // Ordering: a count, which makes two addresses differ.

@@ -204,10 +204,11 @@ impl SocketTransport {
         secret: Option<Secret>,
     ) -> Result<SocketTransport, Error> {
         let access = secret.map_or(Access::ThisMachine, Access::Secret);
-        SocketTransport::listen_with(host, address, &access)
+        SocketTransport::listen_with(host, address, None, &access)
     }
 
-    /// Listens as [`listen`](Self::listen), with any way in which tasks prove who they are.
+    /// Listens as [`listen`](Self::listen), with any way in which tasks prove who they are; at another place than the
+    /// address by which others know the task, if one is given.
     ///
     /// # Errors
     ///
@@ -215,6 +216,7 @@ impl SocketTransport {
     pub fn listen_with(
         host: &HostContext,
         address: &Address,
+        at: Option<&Address>,
         access: &Access,
     ) -> Result<SocketTransport, Error> {
         let place = place(address)?;
@@ -232,7 +234,7 @@ impl SocketTransport {
             }
             _ => address.clone(),
         };
-        let place = self::place(&address)?;
+        let place = self::place(at.unwrap_or(&address))?;
         let incarnation = Incarnation(socket::new_incarnation()?);
         let config = |name: String, limits: Limits| Config {
             name,

@@ -373,7 +373,7 @@ mod certificates {
             let access = Access::of_cluster(&self.cluster, &task, &self.folder).unwrap();
             let address = self.cluster.address(&task).cloned();
             let address = address.unwrap_or_else(|_| SocketNetwork::Tcp.address());
-            let transport = SocketTransport::listen_with(&self.host, &address, &access);
+            let transport = SocketTransport::listen_with(&self.host, &address, None, &access);
             Arc::new(transport.unwrap())
         }
     }

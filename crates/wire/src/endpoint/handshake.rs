@@ -100,7 +100,7 @@ impl Endpoint {
                 let message = format!("expected a task of this cluster, found {}", hello.from);
                 return Err(refusal(PermissionDenied, message));
             }
-            None if self.by_name.len() >= own.limits.max_connections => {
+            None if self.is_full() && self.forgettable().is_none() => {
                 let most = own.limits.max_connections;
                 let message = format!("expected fewer than {most} peers");
                 return Err(refusal(ResourceExhausted, message));
@@ -217,7 +217,17 @@ impl Endpoint {
         check_proof(secret, Side::Dials, &hello, &welcome, ready.proof)?;
         let peer = match self.by_name.get(&hello.from) {
             Some(peer) => *peer,
-            None => self.insert(&hello.from, Role::Answers, connection.since),
+            None => {
+                let since = connection.since;
+                if let Some(gone) = self.forgettable().filter(|_| self.is_full()) {
+                    self.remove_peer(gone);
+                }
+                let peer = self.insert(&hello.from, Role::Answers, since);
+                if let Some(link) = self.links.get_mut(&peer) {
+                    link.is_stranger = true;
+                }
+                peer
+            }
         };
         let link = &self.links[&peer];
         let is_stale = link.superseded.contains(&hello.incarnation);

@@ -40,13 +40,18 @@ fn endpoint(secret: Option<Secret>) -> Endpoint {
 }
 
 fn endpoint_with(secret: Option<Secret>, has_certificates: bool) -> Endpoint {
+    let limits = limits();
+    endpoint_of(secret, has_certificates, limits)
+}
+
+fn endpoint_of(secret: Option<Secret>, has_certificates: bool, limits: Limits) -> Endpoint {
     let config = Config {
         name: OWN.to_owned(),
         incarnation: 0x11,
         secret,
         has_certificates,
         accepts_unknown: true,
-        limits: limits(),
+        limits,
     };
     Endpoint::new(config, Arc::new(Memory)).expect("it has a name")
 }
@@ -647,4 +652,46 @@ fn a_peer_that_is_removed_while_it_is_connected_is_told() {
     endpoint.cut(raw.connection, Instant::now(), "it is over");
     let asked = |event: &Event| matches!(event, Event::Request { .. });
     assert!(!endpoint.take_events().iter().any(|(_, event)| asked(event)));
+}
+
+#[test]
+fn names_that_somebody_makes_up_fill_no_table_for_good() {
+    let limits = Limits {
+        max_connections: 2,
+        ..limits()
+    };
+    let mut endpoint = endpoint_of(None, false, limits);
+    let join = |endpoint: &mut Endpoint, number: u128| {
+        let raw = Raw::new(endpoint, number);
+        let hello = Hello {
+            from: format!("/job:w/task:{}", number + 10),
+            ..hello(number, 1, 0)
+        };
+        let welcome = raw.greet(endpoint, &hello);
+        if welcome.is_ok() {
+            let ready = Ready::default().encode();
+            raw.say(endpoint, Header::new(Kind::Ready), &ready);
+        }
+        welcome.map(|_| raw)
+    };
+    let leave = |endpoint: &mut Endpoint, raw: &Raw| {
+        let left = Failure {
+            code: ErrorCode::Ok,
+            message: "it has left".to_owned(),
+        };
+        raw.say(endpoint, Header::new(Kind::Bye), &left.encode());
+        endpoint.cut(raw.connection, raw.now, "it is over");
+    };
+    let first = join(&mut endpoint, 1).unwrap();
+    let second = join(&mut endpoint, 2).unwrap();
+    leave(&mut endpoint, &first);
+    let third = join(&mut endpoint, 3).unwrap();
+    assert_eq!(endpoint.peer("/job:w/task:11"), None);
+    assert!(endpoint.peer("/job:w/task:12").is_some());
+    leave(&mut endpoint, &second);
+    leave(&mut endpoint, &third);
+    assert!(join(&mut endpoint, 4).is_ok());
+    assert!(join(&mut endpoint, 5).is_ok());
+    let n_peers = endpoint.peers().count();
+    assert_eq!(n_peers, 2);
 }
