@@ -9,8 +9,9 @@ use std::{fmt, fs, io};
 
 use crate::steps::{Steps, cargo, target};
 
-/// The arguments of cargo for the tests of all packages; no member asks for GPUs, which are simulated in tests.
-pub const WORKSPACE: [&str; 3] = ["--workspace", "--features", "tfrt/gpu"];
+/// The arguments of cargo for the tests of all packages; no member asks for TLS, or for GPUs, which are simulated in
+/// tests.
+pub const WORKSPACE: [&str; 3] = ["--workspace", "--features", "tfrt/gpu,tfrt/tls"];
 
 /// Runs the tests of some packages, or of all, which must succeed and leave nothing behind.
 pub fn tests(steps: &mut Steps, packages: &[&str]) {

@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::steps::{Steps, cargo, root, succeeds};
 
 /// All targets; `crates/fuzz` says what they check.
-pub const TARGETS: [&str; 9] = [
+pub const TARGETS: [&str; 10] = [
     "parse",
     "round_trip",
     "open",
@@ -18,6 +18,7 @@ pub const TARGETS: [&str; 9] = [
     "decode",
     "execute",
     "wire",
+    "control",
     "capi",
 ];
 

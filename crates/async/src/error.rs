@@ -56,6 +56,38 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
+    /// All codes, in the order of their numbers: the code of number `n` is `ALL[n]`.
+    pub const ALL: [ErrorCode; 28] = [
+        ErrorCode::Ok,
+        ErrorCode::Cancelled,
+        ErrorCode::Unknown,
+        ErrorCode::InvalidArgument,
+        ErrorCode::DeadlineExceeded,
+        ErrorCode::NotFound,
+        ErrorCode::AlreadyExists,
+        ErrorCode::PermissionDenied,
+        ErrorCode::ResourceExhausted,
+        ErrorCode::FailedPrecondition,
+        ErrorCode::Aborted,
+        ErrorCode::OutOfRange,
+        ErrorCode::Unimplemented,
+        ErrorCode::Internal,
+        ErrorCode::Unavailable,
+        ErrorCode::DataLoss,
+        ErrorCode::Unauthenticated,
+        ErrorCode::RpcCancelled,
+        ErrorCode::RpcDeadlineExceeded,
+        ErrorCode::RpcUnavailable,
+        ErrorCode::RpcUnknown,
+        ErrorCode::DeviceNotFound,
+        ErrorCode::TaskNotFound,
+        ErrorCode::RemoteFunctionAlreadyExists,
+        ErrorCode::MalformattedMlirFile,
+        ErrorCode::CompilationFailed,
+        ErrorCode::InvalidDistributedContextId,
+        ErrorCode::DistributedContextAlreadyExists,
+    ];
+
     /// Returns the name of the code as it is written in this enumeration.
     pub fn name(self) -> &'static str {
         match self {
@@ -90,6 +122,16 @@ impl ErrorCode {
         }
     }
 }
+
+// A code that is missing above, or is out of order, does not compile.
+const _: () = {
+    let mut number = 0;
+    while number < ErrorCode::ALL.len() {
+        assert!(ErrorCode::ALL[number] as usize == number);
+        number += 1;
+    }
+    assert!(ErrorCode::DistributedContextAlreadyExists as usize + 1 == ErrorCode::ALL.len());
+};
 
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,37 +5,6 @@ use tfrt_async::{ClusterTask, Error, ErrorCode};
 /// The most bytes of the message of an error; what is longer is cut.
 const MAX_MESSAGE_BYTES: usize = 4096;
 
-/// The codes of errors, in the order of their numbers.
-const CODES: [ErrorCode; 28] = [
-    ErrorCode::Ok,
-    ErrorCode::Cancelled,
-    ErrorCode::Unknown,
-    ErrorCode::InvalidArgument,
-    ErrorCode::DeadlineExceeded,
-    ErrorCode::NotFound,
-    ErrorCode::AlreadyExists,
-    ErrorCode::PermissionDenied,
-    ErrorCode::ResourceExhausted,
-    ErrorCode::FailedPrecondition,
-    ErrorCode::Aborted,
-    ErrorCode::OutOfRange,
-    ErrorCode::Unimplemented,
-    ErrorCode::Internal,
-    ErrorCode::Unavailable,
-    ErrorCode::DataLoss,
-    ErrorCode::Unauthenticated,
-    ErrorCode::RpcCancelled,
-    ErrorCode::RpcDeadlineExceeded,
-    ErrorCode::RpcUnavailable,
-    ErrorCode::RpcUnknown,
-    ErrorCode::DeviceNotFound,
-    ErrorCode::TaskNotFound,
-    ErrorCode::RemoteFunctionAlreadyExists,
-    ErrorCode::MalformattedMlirFile,
-    ErrorCode::CompilationFailed,
-    ErrorCode::InvalidDistributedContextId,
-    ErrorCode::DistributedContextAlreadyExists,
-];
 /// Bytes that are written.
 pub struct Writer(pub Vec<u8>);
 
@@ -182,7 +151,7 @@ impl<'b> Reader<'b> {
     }
 
     pub fn error(&mut self) -> Result<Error, Error> {
-        let code = self.entry(&CODES)?;
+        let code = self.entry(&ErrorCode::ALL)?;
         if code == ErrorCode::Ok {
             return Err(self.wrong("the code of an error before"));
         }
@@ -197,18 +166,6 @@ impl<'b> Reader<'b> {
         match self.flag()? {
             true => Ok(error.with_task(self.task()?)),
             false => Ok(error),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codes_of_errors_have_their_numbers() {
-        for (number, code) in CODES.into_iter().enumerate() {
-            assert_eq!(usize::from(code as u8), number, "{code}");
         }
     }
 }

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use tfrt_async::{ClusterTask, Error, ErrorCode};
 
+use crate::security::{Policy, SecurityOptions};
 use crate::task;
 
 /// The most tasks of a cluster.
@@ -20,7 +21,8 @@ pub struct Cluster {
     lead: ClusterTask,
     jobs: BTreeMap<String, BTreeMap<u32, Address>>,
     groups: BTreeMap<String, Vec<ClusterTask>>,
-    tls: Option<TlsFiles>,
+    tls: Option<Box<TlsFiles>>,
+    security: Option<Box<SecurityOptions>>,
 }
 
 /// The place where a task listens.
@@ -47,6 +49,9 @@ pub struct TlsFiles {
     pub cert: String,
     /// Its private key.
     pub key: String,
+    /// Lists of certificates that were revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked: Option<String>,
 }
 
 /// The form of the file: TOML, or the same as JSON.
@@ -59,11 +64,15 @@ struct Written {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     groups: BTreeMap<String, Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    tls: Option<TlsFiles>,
+    tls: Option<Box<TlsFiles>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    security: Option<Box<SecurityOptions>>,
 }
 
 impl Address {
-    /// Parses an address: `host:port`, `[::1]:port`, or `unix:` and an absolute path.
+    /// Parses an address: `host:port`, `[::1]:port`, or `unix:` and an absolute path. Tasks are known by the text of their
+    /// addresses, of which there is one for each way to write: a host is in lower case, an IPv6 address as short as it can
+    /// be, a path without `.` and empty parts. `localhost` and `127.0.0.1` stay two.
     ///
     /// # Errors
     ///
@@ -76,7 +85,15 @@ impl Address {
             // The limit of Linux, the closing zero included.
             let fits = path.starts_with('/') && path.len() < 108 && !path.contains('\0');
             return match fits {
-                true => Ok(Address::Unix(path.to_owned())),
+                true => {
+                    let parts = path.split('/');
+                    let parts = parts.filter(|part| !part.is_empty() && *part != ".");
+                    let path = parts.map(|part| format!("/{part}")).collect::<String>();
+                    match path.is_empty() {
+                        true => Err(refused("a path of a file behind unix:")),
+                        false => Ok(Address::Unix(path)),
+                    }
+                }
                 false => Err(refused(
                     "an absolute path of less than 108 bytes behind unix:",
                 )),
@@ -91,11 +108,11 @@ impl Address {
                     .bytes()
                     .all(|c| c.is_ascii_alphanumeric() || b".-_".contains(&c))
         };
-        let is_number = host
+        let number = host
             .strip_prefix('[')
             .and_then(|host| host.strip_suffix(']'))
-            .is_some_and(|host| host.parse::<std::net::Ipv6Addr>().is_ok());
-        if !is_name(host) && !is_number {
+            .and_then(|host| host.parse::<std::net::Ipv6Addr>().ok());
+        if !is_name(host) && number.is_none() {
             return Err(refused(
                 "a host of letters, digits, '.', '-' and '_', or an IPv6 address in brackets",
             ));
@@ -104,7 +121,10 @@ impl Address {
         let port = Some(port).filter(|port| port.bytes().all(|c| c.is_ascii_digit()));
         let port = port.and_then(|port| port.parse().ok());
         Ok(Address::Tcp {
-            host: host.to_owned(),
+            host: match number {
+                Some(number) => format!("[{number}]"),
+                None => host.to_ascii_lowercase(),
+            },
             port: port.ok_or_else(|| refused("a port from 0 to 65535 behind the last ':'"))?,
         })
     }
@@ -151,6 +171,7 @@ impl Cluster {
             jobs: BTreeMap::from([(job.to_owned(), tasks)]),
             groups: BTreeMap::new(),
             tls: None,
+            security: None,
         };
         cluster.check()?;
         cluster.add_group_of_all();
@@ -210,6 +231,7 @@ impl Cluster {
             jobs: jobs.collect(),
             groups: groups.collect(),
             tls: self.tls.clone(),
+            security: self.security.clone(),
         }
     }
 
@@ -289,7 +311,32 @@ impl Cluster {
 
     /// Returns the files of certificates.
     pub fn tls(&self) -> Option<&TlsFiles> {
-        self.tls.as_ref()
+        self.tls.as_deref()
+    }
+
+    /// Returns how peers are looked at, where the file says so.
+    pub fn security(&self) -> Option<&SecurityOptions> {
+        self.security.as_deref()
+    }
+
+    /// Returns what each peer may do.
+    ///
+    /// # Errors
+    ///
+    /// As [`SecurityOptions::policy`].
+    pub fn policy(&self) -> Result<Policy, Error> {
+        let security = self.security.as_deref();
+        let security = security.cloned().unwrap_or_default();
+        security.policy(self.tls.is_some())
+    }
+
+    /// Returns the cluster as all tasks see it: without what concerns one task alone, its files and its policy.
+    pub fn shared(&self) -> Cluster {
+        Cluster {
+            tls: None,
+            security: None,
+            ..self.clone()
+        }
     }
 
     fn of_written(written: Written) -> Result<Cluster, Error> {
@@ -331,6 +378,7 @@ impl Cluster {
             jobs,
             groups: BTreeMap::new(),
             tls: written.tls,
+            security: written.security,
         };
         for (name, members) in written.groups {
             let at = format!("groups.{name}");
@@ -339,6 +387,7 @@ impl Cluster {
             cluster.groups.insert(name, members?);
         }
         cluster.check()?;
+        cluster.policy()?;
         if !cluster.groups.contains_key("all") {
             cluster.add_group_of_all();
         }

@@ -19,6 +19,7 @@ use crate::message::{DeviceInfo, Key, Payload, Reply, Request};
 use crate::objects::RemoteObjects;
 use crate::probe;
 use crate::rendezvous::Rendezvous;
+use crate::security::PeerKey;
 use crate::server::ServerRef;
 use crate::task;
 use crate::transport::{Bounds, Caller, Cancel, PeerState, Phase, Transport, lost};
@@ -30,6 +31,16 @@ pub struct ContextConfig {
     pub cluster: Cluster,
     /// This task.
     pub task: ClusterTask,
+}
+
+impl ContextConfig {
+    /// Returns the configuration as all tasks see it, as [`Cluster::shared`].
+    pub(crate) fn shared(&self) -> ContextConfig {
+        ContextConfig {
+            cluster: self.cluster.shared(),
+            task: self.task.clone(),
+        }
+    }
 }
 
 impl Value for ContextConfig {
@@ -384,7 +395,11 @@ impl DistributedContext {
             participant::NAME => self.collectives.arrived(from, &value),
             // Their sender looks at the time alone.
             probe::NAME => Ok(()),
-            _ => self.rendezvous.put(name, value),
+            _ => {
+                let most = self.server.get()?.policy().quotas().waiting_bytes;
+                self.rendezvous
+                    .put_from(&PeerKey::of(from), most, name, value)
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Remote execution on the side that runs: functions by name, on objects by name.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use tfrt_async::{AsyncValue, Error, run_when_settled};
 use tfrt_corert::TensorHandle;
@@ -13,6 +14,7 @@ use crate::functions::Registered;
 use crate::ids::ObjectId;
 use crate::message::{Metadata, Reply, RequestedOutput};
 use crate::names::RemoteId;
+use crate::security::{Quotas, Trust};
 use crate::transport::{Bounds, CancelHook};
 
 /// The types of values whose metadata can be told.
@@ -31,11 +33,11 @@ pub(crate) fn execute(
     name: &str,
     inputs: &[ObjectId],
     outputs: &[RequestedOutput],
-    bounds: &Bounds,
+    allowed: &Allowed,
 ) -> Result<AsyncValue<Reply>, Error> {
     let registered = context.functions().get(name)?;
     check(&registered, context, inputs, outputs)?;
-    let request = request(context, bounds);
+    let request = request(context, allowed);
     let mut arguments = Vec::with_capacity(registered.function.n_arguments());
     if registered.takes_context {
         let own = ContextRef::new(context.clone(), None);
@@ -115,12 +117,38 @@ pub(crate) struct RemoteRequest {
     _hook: Option<CancelHook>,
 }
 
+/// The time and the memory that an execution may take.
+pub(crate) struct Allowed {
+    pub(crate) bounds: Bounds,
+    pub(crate) memory: Option<usize>,
+}
+
+impl Allowed {
+    /// Returns what a peer allows itself, and no more than its quotas if it is not trusted.
+    pub(crate) fn new(mut bounds: Bounds, trust: Trust, quotas: &Quotas, now: Instant) -> Allowed {
+        let memory = match trust {
+            Trust::Trusted => None,
+            Trust::Untrusted => {
+                let end = now.checked_add(quotas.time);
+                bounds.deadline = bounds.deadline.into_iter().chain(end).min();
+                Some(quotas.memory)
+            }
+        };
+        Allowed { bounds, memory }
+    }
+}
+
 /// Makes the request of an execution. Its kernels find the context.
-pub(crate) fn request(context: &Arc<DistributedContext>, bounds: &Bounds) -> RemoteRequest {
+pub(crate) fn request(context: &Arc<DistributedContext>, allowed: &Allowed) -> RemoteRequest {
     let own = ContextRef::new(context.clone(), None);
+    let bounds = &allowed.bounds;
     let builder = RequestContext::builder(context.host())
         .own_resources()
         .data(own);
+    let builder = match allowed.memory {
+        Some(bytes) => builder.max_memory(bytes),
+        None => builder,
+    };
     let request = match bounds.deadline {
         Some(deadline) => builder.deadline(deadline).build(),
         None => builder.build(),

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tfrt_async::{Error, ErrorCode};
 use tfrt_host::{Function, HostContext, Program};
 
+use crate::security::{PeerKey, Quotas, Trust};
+
 /// The name of the type of contexts.
 pub const CONTEXT_TYPE: &str = "!tfrt_dist.dist_context";
 
@@ -16,20 +18,21 @@ pub const ID_TYPE: &str = "!tfrt_dist.remote_object_id";
 /// The name of the compiler pass that programs go through.
 pub const DEFAULT_PASS: &str = "tfrt";
 
-/// The most functions that are registered with a context.
-pub const MAX_FUNCTIONS: usize = 1024;
-
-/// The most bytes of a program's text.
-pub const MAX_PROGRAM_BYTES: usize = 64 << 20;
-
 /// A compiler of programs that arrive as text. This crate reads no text: the front crate implements it.
 pub trait CompilerPass: Send + Sync + 'static {
-    /// Parses a program, whose function of this name is to be registered, and loads it for a host.
+    /// Parses a program, whose function of this name is to be registered, and loads it for a host. One that is not trusted
+    /// goes through all checks, and has no kernels that strangers' programs have not.
     ///
     /// # Errors
     ///
     /// The reason why the program does not parse, compile or load.
-    fn load(&self, name: &str, program: &str, host: &HostContext) -> Result<Program, Error>;
+    fn load(
+        &self,
+        name: &str,
+        program: &str,
+        trust: Trust,
+        host: &HostContext,
+    ) -> Result<Program, Error>;
 
     /// Compiles a program: to another one, whose results are on certain devices.
     ///
@@ -104,7 +107,25 @@ pub struct Registered {
 
 /// The functions that were registered with a context, by name.
 #[derive(Debug, Default)]
-pub struct FunctionCache(Mutex<HashMap<String, Arc<Registered>>>);
+pub struct FunctionCache(Mutex<Functions>);
+
+#[derive(Debug, Default)]
+struct Functions {
+    by_name: HashMap<String, Arc<Registered>>,
+    /// How many each task has registered, and the bytes of their texts.
+    by_peer: HashMap<PeerKey, (usize, usize)>,
+}
+
+/// A task that registers functions.
+#[derive(Clone, Copy, Debug)]
+pub struct Registrar<'p> {
+    /// Which one.
+    pub peer: &'p PeerKey,
+    /// Whether its programs have limits.
+    pub trust: Trust,
+    /// How many it may register.
+    pub quotas: &'p Quotas,
+}
 
 impl FunctionCache {
     /// Registers the function of a name in a program; returns the devices that a compiler pass says its results are on.
@@ -119,9 +140,25 @@ impl FunctionCache {
         name: &str,
         program: &str,
         need_compilation: bool,
+        by: Registrar<'_>,
         host: &HostContext,
     ) -> Result<Vec<String>, Error> {
-        self.check_room(name, program)?;
+        self.take_room(name, program.len(), by)?;
+        let registered = self.load(name, program, need_compilation, by.trust, host);
+        if registered.is_err() {
+            self.lock().give_room(program.len(), by.peer);
+        }
+        registered
+    }
+
+    fn load(
+        &self,
+        name: &str,
+        program: &str,
+        need_compilation: bool,
+        trust: Trust,
+        host: &HostContext,
+    ) -> Result<Vec<String>, Error> {
         let passes = CompilerPasses::of(host);
         let pass = passes.get(DEFAULT_PASS).ok_or_else(|| {
             Error::not_found(format!("Compiler pass not found for program: {name}"))
@@ -136,7 +173,8 @@ impl FunctionCache {
                 with_notes(Error::new(ErrorCode::CompilationFailed, message), &error)
             })?;
         }
-        let program = pass.load(name, &compiled.program, host).map_err(|error| {
+        let program = pass.load(name, &compiled.program, trust, host);
+        let program = program.map_err(|error| {
             let message = format!("Failed parsing program:{name}: {}", error.message());
             with_notes(Error::new(ErrorCode::MalformattedMlirFile, message), &error)
         })?;
@@ -151,12 +189,13 @@ impl FunctionCache {
     /// See [`register`](Self::register).
     pub fn add(&self, name: &str, program: &Program) -> Result<(), Error> {
         let registered = Registered::new(name, program)?;
-        self.check_room(name, "")?;
         let mut functions = self.lock();
-        if functions.contains_key(name) {
+        if functions.by_name.contains_key(name) {
             return Err(registered_twice(name));
         }
-        functions.insert(name.to_owned(), Arc::new(registered));
+        functions
+            .by_name
+            .insert(name.to_owned(), Arc::new(registered));
         Ok(())
     }
 
@@ -166,7 +205,7 @@ impl FunctionCache {
     ///
     /// `NotFound` if there is none.
     pub fn get(&self, name: &str) -> Result<Arc<Registered>, Error> {
-        let function = self.lock().get(name).cloned();
+        let function = self.lock().by_name.get(name).cloned();
         function.ok_or_else(|| Error::not_found(format!("Can't find program: [{name}]")))
     }
 
@@ -176,27 +215,42 @@ impl FunctionCache {
         drop(functions);
     }
 
-    fn check_room(&self, name: &str, program: &str) -> Result<(), Error> {
-        let functions = self.lock();
-        if functions.contains_key(name) {
+    /// Counts a function of a task, before it is looked at.
+    fn take_room(&self, name: &str, len_bytes: usize, by: Registrar<'_>) -> Result<(), Error> {
+        let mut functions = self.lock();
+        if functions.by_name.contains_key(name) {
             return Err(registered_twice(name));
         }
-        if functions.len() >= MAX_FUNCTIONS {
+        let (n_functions, n_bytes) = functions.by_peer.get(by.peer).copied().unwrap_or((0, 0));
+        let (max_functions, max_bytes) = (by.quotas.functions, by.quotas.program_bytes);
+        if n_functions >= max_functions {
             return Err(Error::resource_exhausted(format!(
-                "a context has {MAX_FUNCTIONS} registered functions at most"
+                "a task registers {max_functions} functions with a context at most"
             )));
         }
-        if program.len() > MAX_PROGRAM_BYTES {
+        let n_bytes = n_bytes.saturating_add(len_bytes);
+        if n_bytes > max_bytes {
             return Err(Error::resource_exhausted(format!(
-                "expected a program of {MAX_PROGRAM_BYTES} bytes at most, found {}",
-                program.len()
+                "expected programs of {max_bytes} bytes at most, of all that a task registers with a context, found {n_bytes}"
             )));
         }
+        let count = (n_functions + 1, n_bytes);
+        functions.by_peer.insert(by.peer.clone(), count);
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Registered>>> {
+    fn lock(&self) -> MutexGuard<'_, Functions> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Functions {
+    /// Counts a function less: it was none.
+    fn give_room(&mut self, len_bytes: usize, peer: &PeerKey) {
+        if let Some((n_functions, n_bytes)) = self.by_peer.get_mut(peer) {
+            *n_functions = n_functions.saturating_sub(1);
+            *n_bytes = n_bytes.saturating_sub(len_bytes);
+        }
     }
 }
 

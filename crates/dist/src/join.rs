@@ -23,6 +23,7 @@ use crate::cluster::{Address, Cluster};
 use crate::context::{ContextConfig, ContextRef};
 use crate::ids::{ContextId, TaskHandle};
 use crate::message::{Reply, Request};
+use crate::security::{Access, Policy};
 use crate::server::Server;
 use crate::transport::{Bounds, Phase, Transport};
 
@@ -34,7 +35,6 @@ mod places;
 use meeting::Meeting;
 pub use meeting::Stopper;
 pub use membership::Membership;
-pub use tfrt_wire::proof::Secret;
 
 /// The time that tasks wait for each other, unless another is said.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -47,8 +47,10 @@ pub struct JoinOptions {
     pub config: Option<ContextConfig>,
     /// The place to listen at, if it is not the address by which others know the task.
     pub listen: Option<Address>,
-    /// The secret that all tasks share. Without one, tasks of this machine alone are let in.
-    pub secret: Option<Secret>,
+    /// How tasks prove that they belong to the cluster.
+    pub access: Access,
+    /// What the other tasks may do.
+    pub policy: Policy,
     /// The time to wait for the others; as long as it takes if there is none.
     pub timeout: Option<Duration>,
 }
@@ -69,14 +71,14 @@ impl Joining {
     /// # Errors
     ///
     /// `InvalidArgument` if it is not said where to listen, or if that is no place; `PermissionDenied` if others than this
-    /// machine could reach it and there is no secret; `Unavailable` if the system refuses it.
+    /// machine could reach it and nothing proves who they are; `Unavailable` if the system refuses it.
     #[cfg(target_os = "linux")]
     pub fn listen(host: &HostContext, options: &JoinOptions) -> Result<Joining, Error> {
         use crate::transport::socket::SocketTransport;
         let deadline = options.timeout.map(|timeout| host.now() + timeout);
         let (name, place) = places::own(options, deadline)?;
         places::resolve(&place, deadline)?;
-        let transport = SocketTransport::listen_at(host, &name, &place, options.secret.clone())?;
+        let transport = SocketTransport::listen_with(host, &name, Some(&place), &options.access)?;
         Ok(Joining::on(host, Arc::new(transport), options))
     }
 
@@ -85,6 +87,7 @@ impl Joining {
         let meeting = Meeting::new(options.config.clone());
         let server = Server::new(host, transport);
         server.watch(meeting.clone());
+        server.set_policy(options.policy.clone());
         Joining {
             server,
             meeting,

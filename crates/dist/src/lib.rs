@@ -17,6 +17,7 @@
 //! | where their results are, and how programs name them | [`objects`], [`names`], [`device`] |
 //! | where values that are sent meet who waits for them | [`rendezvous`] |
 //! | how operations are called on devices of other tasks | [`op_handler`] |
+//! | how peers prove who they are, what each may do, and how much | [`security`] |
 //! | in which order numbers of many tasks are reduced | [`reduction`] |
 //!
 //! A task is named `/job:worker/task:1`: [`task`].
@@ -40,6 +41,7 @@ pub mod op_handler;
 pub mod probe;
 pub mod reduction;
 pub mod rendezvous;
+pub mod security;
 pub mod server;
 pub mod source;
 pub mod start;

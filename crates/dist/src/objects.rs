@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tfrt_async::{AnyAsyncValue, AnyPromise, Error};
 
 use crate::ids::{ObjectId, ObjectKey};
+use crate::security::PeerKey;
 
 /// The most objects of a context, awaited ones included.
 pub const MAX_OBJECTS: usize = 1 << 20;
@@ -21,6 +22,29 @@ pub struct RemoteObjects {
     prefix: u64,
     next: AtomicU64,
     table: Mutex<HashMap<ObjectKey, Object>>,
+    /// Names that other tasks have said, whether their objects are there or not.
+    named: Mutex<Named>,
+}
+
+/// Who has said which names first, and how many.
+#[derive(Default)]
+struct Named {
+    by: HashMap<ObjectKey, PeerKey>,
+    counts: HashMap<PeerKey, usize>,
+}
+
+impl Named {
+    fn remove(&mut self, key: ObjectKey) {
+        let Some(peer) = self.by.remove(&key) else {
+            return;
+        };
+        if let Some(count) = self.counts.get_mut(&peer) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&peer);
+            }
+        }
+    }
 }
 
 enum Object {
@@ -36,7 +60,46 @@ impl RemoteObjects {
             prefix,
             next: AtomicU64::new(1),
             table: Mutex::default(),
+            named: Mutex::default(),
         }
+    }
+
+    /// Counts the names that a task says with a request, for as long as they are not deleted: those that nobody has said
+    /// before are its own.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceExhausted` if it then has more than so many; none of them is counted.
+    pub(crate) fn name<'a>(
+        &self,
+        peer: &PeerKey,
+        max_objects: usize,
+        ids: impl Iterator<Item = &'a ObjectId>,
+    ) -> Result<(), Error> {
+        let mut named = self.named();
+        let count = named.counts.get(peer).copied().unwrap_or(0);
+        let mut fresh: Vec<ObjectKey> = ids.map(|id| id.key).collect();
+        // Its own names are those of this context, which it does not hold.
+        fresh.retain(|key| key.prefix != self.prefix && !named.by.contains_key(key));
+        fresh.sort_unstable_by_key(|key| (key.prefix, key.local));
+        fresh.dedup();
+        if count + fresh.len() > max_objects {
+            let n_new = fresh.len();
+            return Err(Error::resource_exhausted(format!(
+                "a task has {max_objects} objects of a context at most: it has {count}, and names {n_new} others"
+            )));
+        }
+        if !fresh.is_empty() {
+            named.counts.insert(peer.clone(), count + fresh.len());
+            named
+                .by
+                .extend(fresh.into_iter().map(|key| (key, peer.clone())));
+        }
+        Ok(())
+    }
+
+    fn named(&self) -> MutexGuard<'_, Named> {
+        self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Chooses a name for an object on a device. The table has no entry for it yet.
@@ -106,6 +169,9 @@ impl RemoteObjects {
             }
         }
         drop(table);
+        let mut named = self.named();
+        ids.iter().for_each(|id| named.remove(id.key));
+        drop(named);
         // Dropped without the lock: a promise among them runs what waits for it.
         drop(deleted);
         if missing.is_empty() {
@@ -119,6 +185,7 @@ impl RemoteObjects {
 
     /// Fails what is awaited and not set, and forgets all.
     pub fn end(&self, reason: &Error) {
+        *self.named() = Named::default();
         let objects = std::mem::take(&mut *self.lock());
         for object in objects.into_values() {
             if let Object::Awaited(promise, _) = object {
@@ -171,6 +238,26 @@ mod tests {
         assert_eq!(objects.get(id.key).get::<i32>(), Some(&5));
         let error = objects.set(&id, AnyAsyncValue::new(6_i32)).unwrap_err();
         assert!(error.message().ends_with("is set already"), "{error}");
+    }
+
+    #[test]
+    fn names_are_counted_for_who_says_them_first() {
+        let (objects, theirs) = (RemoteObjects::new(7), RemoteObjects::new(8));
+        let peer = |number| PeerKey::of_process(crate::ids::Incarnation(number));
+        let ids: Vec<ObjectId> = (0..4).map(|_| theirs.allocate(&"d".into())).collect();
+        objects.name(&peer(1), 3, ids[..3].iter()).unwrap();
+        // Said again, they count no more; nor do those of this task.
+        let own = objects.allocate(&"d".into());
+        objects
+            .name(&peer(1), 3, ids[..3].iter().chain([&own]))
+            .unwrap();
+        let error = objects.name(&peer(1), 3, ids.iter()).unwrap_err();
+        let message = "a task has 3 objects of a context at most: it has 3, and names 1 others";
+        assert_eq!(error.message(), message);
+        objects.name(&peer(2), 3, ids.iter()).unwrap();
+        let _missing = objects.delete(&ids[..1]);
+        let more = theirs.allocate(&"d".into());
+        objects.name(&peer(1), 3, [&more].into_iter()).unwrap();
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tfrt_tensor::Tensor;
 
 use crate::context::{ContextRef, DistributedContext, bounds_of, device_in_task};
 use crate::device::{metadata_from_bytes, remote_id, remote_tensor};
-use crate::execute::{self, RemoteRequest, reply_when_there};
+use crate::execute::{self, Allowed, RemoteRequest, reply_when_there};
 use crate::ids::{ObjectId, TaskHandle};
 use crate::message::{ExecuteOp, IntegerAttribute, Metadata, Reply, Request, RequestedOutput};
 use crate::names::{RemoteChains, RemoteId};
@@ -268,13 +268,13 @@ fn integers(attrs: OpAttrsRef<'_>) -> Result<Vec<IntegerAttribute>, Error> {
 pub(crate) fn execute(
     context: &Arc<DistributedContext>,
     wanted: ExecuteOp,
-    bounds: &Bounds,
+    allowed: &Allowed,
 ) -> AsyncValue<Reply> {
     let objects = context.objects();
     let get = |id: &ObjectId| objects.get(id.key);
     let chain = get(&wanted.in_chain);
     let inputs: Vec<AnyAsyncValue> = wanted.inputs.iter().map(get).collect();
-    let request = execute::request(context, bounds);
+    let request = execute::request(context, allowed);
     let guard = request.context.external();
     let mut awaited = inputs.clone();
     awaited.push(chain.clone());

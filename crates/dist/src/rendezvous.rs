@@ -8,9 +8,10 @@ use tfrt_async::Error;
 
 use crate::ids::TaskHandle;
 use crate::message::Payload;
+use crate::security::PeerKey;
 
-/// The most bytes of values that nobody has asked for.
-pub const MAX_WAITING_BYTES: usize = 1 << 30;
+/// The bytes that a value counts for at least: its name and its place take some, too.
+const MIN_BYTES: usize = 256;
 
 /// A callback that takes a value, or the reason why there will be none.
 type Callback = Box<dyn FnOnce(Result<Payload, Error>) + Send>;
@@ -22,27 +23,33 @@ pub struct Rendezvous(Mutex<State>);
 #[derive(Default)]
 struct State {
     places: HashMap<String, Place>,
-    /// The bytes of the values that wait.
-    waiting_bytes: usize,
+    /// The bytes of the values that wait, of each sender.
+    waiting_bytes: HashMap<PeerKey, usize>,
     ended: Option<Error>,
 }
 
 // Invariant: one of the two is empty, and the other is not.
 #[derive(Default)]
 struct Place {
-    values: VecDeque<Payload>,
+    values: VecDeque<(PeerKey, Payload)>,
     /// With the task that is to send the value, if it is known.
     callbacks: VecDeque<(Option<TaskHandle>, Callback)>,
 }
 
 impl Rendezvous {
-    /// Leaves a value, or hands it to whoever has waited longest.
+    /// Leaves a value of a sender, or hands it to whoever has waited longest.
     ///
     /// # Errors
     ///
-    /// `ResourceExhausted` if values that nobody has asked for would take more than [`MAX_WAITING_BYTES`]; the reason of
-    /// the end.
-    pub fn put(&self, name: &str, value: Payload) -> Result<(), Error> {
+    /// `ResourceExhausted` if values of this sender that nobody has asked for would take more than so many bytes; the
+    /// reason of the end.
+    pub fn put_from(
+        &self,
+        sender: &PeerKey,
+        max_waiting_bytes: usize,
+        name: &str,
+        value: Payload,
+    ) -> Result<(), Error> {
         let mut state = self.lock();
         if let Some(reason) = &state.ended {
             return Err(reason.clone());
@@ -55,17 +62,18 @@ impl Rendezvous {
             return Ok(());
         }
         let len_bytes = value.len_bytes();
-        let waiting_bytes = state.waiting_bytes.saturating_add(len_bytes);
-        if waiting_bytes > MAX_WAITING_BYTES {
+        let waiting_bytes = state.waiting_bytes.get(sender).copied().unwrap_or(0);
+        let waiting_bytes = waiting_bytes.saturating_add(len_bytes.max(MIN_BYTES));
+        if waiting_bytes > max_waiting_bytes {
             return Err(Error::resource_exhausted(format!(
-                "values that nobody has asked for may take {MAX_WAITING_BYTES} bytes: another of {len_bytes} under \
-                 '{}' exceeds that",
+                "values of a task that nobody has asked for may take {max_waiting_bytes} bytes: another of {len_bytes} \
+                 under '{}' exceeds that",
                 name.escape_debug()
             )));
         }
-        state.waiting_bytes = waiting_bytes;
+        state.waiting_bytes.insert(sender.clone(), waiting_bytes);
         let place = state.places.entry(name.to_owned()).or_default();
-        place.values.push_back(value);
+        place.values.push_back((sender.clone(), value));
         Ok(())
     }
 
@@ -83,8 +91,8 @@ impl Rendezvous {
             return callback(Err(reason));
         }
         let waiting = state.places.get_mut(name);
-        if let Some(value) = waiting.and_then(|place| place.values.pop_front()) {
-            state.waiting_bytes -= value.len_bytes();
+        if let Some((sender, value)) = waiting.and_then(|place| place.values.pop_front()) {
+            state.release(&sender, value.len_bytes().max(MIN_BYTES));
             state.tidy(name);
             drop(state);
             return callback(Ok(value));
@@ -98,7 +106,7 @@ impl Rendezvous {
         let places = {
             let mut state = self.lock();
             state.ended.get_or_insert_with(|| reason.clone());
-            state.waiting_bytes = 0;
+            state.waiting_bytes.clear();
             std::mem::take(&mut state.places)
         };
         let callbacks = places.into_values().flat_map(|place| place.callbacks);
@@ -127,6 +135,16 @@ impl Rendezvous {
 }
 
 impl State {
+    /// Counts bytes of a sender that wait no more.
+    fn release(&mut self, sender: &PeerKey, len_bytes: usize) {
+        if let Some(waiting) = self.waiting_bytes.get_mut(sender) {
+            *waiting = waiting.saturating_sub(len_bytes);
+            if *waiting == 0 {
+                self.waiting_bytes.remove(sender);
+            }
+        }
+    }
+
     /// Takes out a place where nothing is left.
     fn tidy(&mut self, name: &str) {
         let place = self.places.get(name);
@@ -141,7 +159,10 @@ impl fmt::Debug for Rendezvous {
         let state = self.lock();
         f.debug_struct("Rendezvous")
             .field("places", &state.places.len())
-            .field("waiting_bytes", &state.waiting_bytes)
+            .field(
+                "waiting_bytes",
+                &state.waiting_bytes.values().sum::<usize>(),
+            )
             .finish()
     }
 }
@@ -153,6 +174,17 @@ mod tests {
     use tfrt_host::memory::HostBuffer;
 
     use super::*;
+    use crate::ids::Incarnation;
+
+    impl Rendezvous {
+        fn put(&self, name: &str, value: Payload) -> Result<(), Error> {
+            self.put_from(&sender(1), 1 << 20, name, value)
+        }
+    }
+
+    fn sender(number: u128) -> PeerKey {
+        PeerKey::of_process(Incarnation(number))
+    }
 
     fn value(text: &'static str) -> Payload {
         Payload(vec![HostBuffer::from_owner(text)])
@@ -205,6 +237,21 @@ mod tests {
         rendezvous.put("b", value("two")).unwrap();
         take(&rendezvous, "a", &told);
         assert_eq!(all(&tells), ["two", "one"]);
+    }
+
+    #[test]
+    fn one_sender_does_not_take_the_place_of_another() {
+        let (rendezvous, (told, tells)) = (Rendezvous::default(), channel());
+        let put = |number| rendezvous.put_from(&sender(number), 600, "k", value("one"));
+        put(1).unwrap();
+        put(1).unwrap();
+        let error = put(1).unwrap_err();
+        let message = "values of a task that nobody has asked for may take 600 bytes: another of 3 under 'k' exceeds that";
+        assert_eq!(error.message(), message);
+        put(2).unwrap();
+        take(&rendezvous, "k", &told);
+        assert_eq!(all(&tells), ["one"]);
+        put(1).unwrap();
     }
 
     #[test]

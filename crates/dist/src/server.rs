@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 use tfrt_async::queue::{Task, TimerHandle};
@@ -10,19 +10,18 @@ use tfrt_async::{AsyncValue, Chain, ClusterTask, Error, ErrorCode, Promise};
 use tfrt_host::HostContext;
 
 use crate::context::{ContextConfig, DistributedContext, devices_of};
-use crate::execute;
-use crate::ids::{ContextId, Incarnation};
+use crate::execute::{self, Allowed};
+use crate::functions::Registrar;
+use crate::ids::ContextId;
 use crate::message::{CreateContext, Key, Payload, Reply, Request};
 use crate::op_handler;
 use crate::probe;
+use crate::security::{PeerKey, Policy};
 use crate::start::MultiClient;
 use crate::transport::{Bounds, Caller, Handler, Transport};
 
 /// The time after which a context that nobody uses is dropped.
 pub const DEFAULT_CONTEXT_LIFETIME: Duration = Duration::from_secs(600);
-
-/// The most requests of one task that are not answered yet.
-pub const MAX_REQUESTS: usize = 1 << 16;
 
 /// The time for which the number of a context that was closed can't be used again.
 const TOMBSTONE_LIFETIME: Duration = Duration::from_secs(600);
@@ -45,7 +44,8 @@ pub(crate) struct Inner {
     contexts: Mutex<Contexts>,
     gate: Mutex<Gate>,
     /// How many requests of each task are not answered yet.
-    in_flight: Mutex<HashMap<Incarnation, usize>>,
+    in_flight: Mutex<HashMap<PeerKey, usize>>,
+    policy: RwLock<Arc<Policy>>,
     pub(crate) multi_client: Mutex<MultiClient>,
     watch: OnceLock<Arc<dyn Watch>>,
 }
@@ -112,6 +112,7 @@ impl Server {
             contexts: Mutex::default(),
             gate: Mutex::default(),
             in_flight: Mutex::default(),
+            policy: RwLock::default(),
             multi_client: Mutex::default(),
             watch: OnceLock::new(),
         });
@@ -127,6 +128,17 @@ impl Server {
     /// Sets who hears what other tasks want; the first one is final.
     pub(crate) fn watch(&self, watch: Arc<dyn Watch>) {
         let _first = self.0.watch.set(watch);
+    }
+
+    /// Sets what each peer may do, from now on; without, each may execute, register and send, and none is trusted.
+    pub fn set_policy(&self, policy: Policy) {
+        self.0.transport.set_quotas(policy.quotas());
+        let mut own = self
+            .0
+            .policy
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *own = Arc::new(policy);
     }
 
     /// Makes a context of this task alone, without telling others.
@@ -253,6 +265,14 @@ impl Inner {
 
     pub(crate) fn watcher(&self) -> Option<&Arc<dyn Watch>> {
         self.watch.get()
+    }
+
+    /// Returns what each peer may do.
+    pub(crate) fn policy(&self) -> Arc<Policy> {
+        self.policy
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     pub(crate) fn context_lifetime(&self) -> Duration {
@@ -397,31 +417,32 @@ impl Inner {
     }
 
     /// Counts a request of a task.
-    fn admit(&self, from: &Caller) -> Result<(), Error> {
+    fn admit(&self, from: &PeerKey, policy: &Policy) -> Result<(), Error> {
+        let max_requests = policy.quotas().requests;
         let mut in_flight = self
             .in_flight
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let count = in_flight.entry(from.incarnation).or_default();
-        if *count >= MAX_REQUESTS {
+        let count = in_flight.get(from).copied().unwrap_or(0);
+        if count >= max_requests {
             return Err(Error::resource_exhausted(format!(
-                "a task may have {MAX_REQUESTS} requests that are not answered yet"
+                "a task may have {max_requests} requests that are not answered yet"
             )));
         }
-        *count += 1;
+        in_flight.insert(from.clone(), count + 1);
         Ok(())
     }
 
     /// Counts a request as answered.
-    fn release(&self, client: Incarnation) {
+    fn release(&self, client: &PeerKey) {
         let mut in_flight = self
             .in_flight
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = in_flight.get_mut(&client) {
+        if let Some(count) = in_flight.get_mut(client) {
             *count -= 1;
             if *count == 0 {
-                in_flight.remove(&client);
+                in_flight.remove(client);
             }
         }
     }
@@ -433,6 +454,10 @@ impl Inner {
         request: Request,
         bounds: Bounds,
     ) -> AsyncValue<Reply> {
+        let policy = self.policy();
+        let (peer, trust) = (PeerKey::of(from), policy.trust(from));
+        let max_objects = policy.quotas().objects;
+        let allowed = |bounds| Allowed::new(bounds, trust, policy.quotas(), self.host.now());
         let now = |result: Result<Reply, Error>| AsyncValue::from(result);
         match request {
             Request::GetDevices => now(Ok(Reply::Devices(devices_of(&self.host)))),
@@ -467,9 +492,13 @@ impl Inner {
                 program,
                 need_compilation,
             } => now(self.context(context).and_then(|context| {
-                let functions = context.functions();
-                let devices =
-                    functions.register(&name, &program, need_compilation, context.host())?;
+                let by = Registrar {
+                    peer: &peer,
+                    trust,
+                    quotas: policy.quotas(),
+                };
+                let (functions, host) = (context.functions(), context.host());
+                let devices = functions.register(&name, &program, need_compilation, by, host)?;
                 Ok(Reply::FunctionRegistered(devices))
             })),
             Request::RemoteExecute {
@@ -477,22 +506,38 @@ impl Inner {
                 name,
                 inputs,
                 outputs,
-            } => self.through_gate(move |inner| {
-                let context = match inner.context(context) {
-                    Ok(context) => context,
-                    Err(error) => return AsyncValue::from_error(error),
-                };
-                let begun = execute::execute(&context, &name, &inputs, &outputs, &bounds);
-                begun.unwrap_or_else(|error| {
-                    let outputs = outputs.iter().map(|output| &output.id);
-                    execute::fail(&context, outputs, &error);
-                    AsyncValue::from_error(error)
+            } => {
+                let allowed = allowed(bounds);
+                self.through_gate(move |inner| {
+                    let context = match inner.context(context) {
+                        Ok(context) => context,
+                        Err(error) => return AsyncValue::from_error(error),
+                    };
+                    let ids = inputs.iter().chain(outputs.iter().map(|output| &output.id));
+                    if let Err(error) = context.objects().name(&peer, max_objects, ids) {
+                        return AsyncValue::from_error(error);
+                    }
+                    let begun = execute::execute(&context, &name, &inputs, &outputs, &allowed);
+                    begun.unwrap_or_else(|error| {
+                        let outputs = outputs.iter().map(|output| &output.id);
+                        execute::fail(&context, outputs, &error);
+                        AsyncValue::from_error(error)
+                    })
                 })
-            }),
-            Request::RemoteExecuteOp(wanted) => match self.context(wanted.context) {
-                Ok(context) => op_handler::execute(&context, *wanted, &bounds),
-                Err(error) => AsyncValue::from_error(error),
-            },
+            }
+            Request::RemoteExecuteOp(wanted) => {
+                let named = self.context(wanted.context).and_then(|context| {
+                    let ids = wanted.inputs.iter();
+                    let ids = ids.chain([&wanted.in_chain, &wanted.out_chain]);
+                    let ids = ids.chain(wanted.outputs.iter().map(|output| &output.id));
+                    context.objects().name(&peer, max_objects, ids)?;
+                    Ok(context)
+                });
+                match named {
+                    Ok(context) => op_handler::execute(&context, *wanted, &allowed(bounds)),
+                    Err(error) => AsyncValue::from_error(error),
+                }
+            }
             Request::DeleteRemoteObjects { context, objects } => now(self
                 .context(context)
                 .and_then(|context| context.objects().delete(&objects))
@@ -536,14 +581,16 @@ impl Handler for Answering {
         let Some(inner) = self.0.upgrade() else {
             return AsyncValue::from_error(Error::unavailable("the server has ended"));
         };
-        if let Err(error) = inner.admit(from) {
+        let (policy, client) = (inner.policy(), PeerKey::of(from));
+        let admitted = policy.check(from, &request);
+        if let Err(error) = admitted.and_then(|()| inner.admit(&client, &policy)) {
             return AsyncValue::from_error(error);
         }
         let reply = inner.answer(from, request, bounds);
-        let (weak, client) = (self.0.clone(), from.incarnation);
+        let weak = self.0.clone();
         reply.and_then(move || {
             if let Some(inner) = weak.upgrade() {
-                inner.release(client);
+                inner.release(&client);
             }
         });
         reply
@@ -552,6 +599,7 @@ impl Handler for Answering {
     fn value(&self, from: &Caller, key: Key, value: Payload) -> Result<(), Error> {
         let inner = self.0.upgrade();
         let inner = inner.ok_or_else(|| Error::unavailable("the server has ended"))?;
+        inner.policy().check_value(from)?;
         inner.context(key.context)?.put(from, &key.name, value)
     }
 

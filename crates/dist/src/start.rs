@@ -139,6 +139,7 @@ fn lead(
     config: ContextConfig,
     is_multi_client: bool,
 ) -> AsyncValue<ContextRef> {
+    let config = config.shared();
     let context = match inner.create_context(id, config, false) {
         Ok(context) => context,
         Err(error) => return AsyncValue::from_error(error),
@@ -321,6 +322,7 @@ impl Inner {
     }
 
     fn create_multi_client(self: &Arc<Self>, config: ContextConfig) -> AsyncValue<ContextRef> {
+        let config = config.shared();
         let mut state = self
             .multi_client
             .lock()

@@ -29,9 +29,11 @@ use tfrt_async::{AsyncValue, Chain, ClusterTask, Error};
 use crate::cluster::Address;
 use crate::ids::{Incarnation, TaskHandle};
 use crate::message::{Key, Payload, Reply, Request};
+use crate::security::Quotas;
 
 pub mod local;
 pub mod once;
+mod pending;
 #[cfg(target_os = "linux")]
 pub mod socket;
 
@@ -62,6 +64,11 @@ pub trait Transport: Send + Sync + 'static {
     /// Returns all peers.
     fn peers(&self) -> Vec<PeerState>;
 
+    /// Sets how much of each peer may be on its way, where a transport takes more than one message of it at a time.
+    fn set_quotas(&self, quotas: &Quotas) {
+        let _ = quotas;
+    }
+
     /// Ends: others find this task lost, and what is awaited of them fails.
     fn close(&self);
 }
@@ -85,6 +92,8 @@ pub struct Caller {
     pub address: Address,
     /// The start of its process.
     pub incarnation: Incarnation,
+    /// The task that it is, if a certificate proves that.
+    pub task: Option<ClusterTask>,
 }
 
 /// A peer of a transport.

@@ -10,6 +10,7 @@
 //! | [`values::decode`] | an encoded value | refused, or written and read again to the same bytes |
 //! | [`execute::execute`] | choices | programs do what the oracle says, after passes too |
 //! | [`wire::frames`] | what a peer sends | refused, or written and read again to the same bytes; a link holds no more than it admits |
+//! | [`control::messages`] | what tasks of a cluster say | refused, or written and read again to the same bytes |
 //! | [`plugin::capi`] | a kernel's calls | each is done, or a fault that names the function; nothing is left |
 //!
 //! Each function panics if its property is broken, and returns otherwise; programs
@@ -20,6 +21,7 @@
 #![deny(unsafe_code)]
 
 pub mod bytes;
+pub mod control;
 #[allow(
     unsafe_code,
     reason = "an allocator of the whole process is unsafe to write"
@@ -50,7 +52,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target {
         name: "parse",
         check: text::parse,
@@ -82,6 +84,10 @@ pub const TARGETS: [Target; 9] = [
     Target {
         name: "wire",
         check: wire::frames,
+    },
+    Target {
+        name: "control",
+        check: control::messages,
     },
     Target {
         name: "capi",

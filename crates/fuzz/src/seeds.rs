@@ -84,6 +84,7 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
         "open" | "reopen" => files().into_iter().map(|(_, bytes)| bytes).collect(),
         "import" => models().into_iter().map(|(_, bytes)| bytes).collect(),
         "decode" => crate::values::examples(),
+        "control" => crate::control::examples(),
         "wire" => crate::wire::examples(),
         _ => (0..200).map(choices).collect(),
     }

@@ -60,6 +60,7 @@ fn hear(stream: &[u8], piece: usize) {
         name: OWN.to_owned(),
         incarnation: 4,
         secret: None,
+        has_certificates: false,
         accepts_unknown: true,
         limits: limits(),
     };

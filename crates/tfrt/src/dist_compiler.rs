@@ -5,10 +5,13 @@ use std::sync::Arc;
 use tfrt_bef::BefFile;
 use tfrt_compiler::CompileOptions;
 use tfrt_dist::functions::{CompilerPass, CompilerPasses, DEFAULT_PASS};
+use tfrt_dist::security::Trust;
 use tfrt_host::{Error, HostContext, Program};
 use tfrt_ir::{Diagnostics, Module, Source};
 
-/// The dialects of which a program of another task has no kernels: they look at files.
+use crate::untrusted::{Untrusted, is_refused};
+
+/// The dialects of which a program of another task has no kernels, whether it is trusted or not: they look at files.
 const REFUSED_DIALECTS: &[&str] = &["btf"];
 
 /// Kernels of other dialects that look at files.
@@ -19,17 +22,32 @@ pub(crate) fn register(host: &HostContext) {
     CompilerPasses::of(host).register(DEFAULT_PASS, Arc::new(TextPass));
 }
 
+/// The dialect that lets programs reach other tasks, but for its kernels for tests: who sends programs is one.
+const DISTRIBUTED: &str = "tfrt_dist.";
+
+/// The beginning of the names of its kernels for tests, which open ports and hold requests back.
+const DISTRIBUTED_TESTS: &str = "tfrt_dist.test_";
+
 /// A compiler pass of MLIR text, which goes through the whole gate.
 struct TextPass;
 
 impl CompilerPass for TextPass {
-    fn load(&self, name: &str, program: &str, host: &HostContext) -> Result<Program, Error> {
+    fn load(
+        &self,
+        name: &str,
+        program: &str,
+        trust: Trust,
+        host: &HostContext,
+    ) -> Result<Program, Error> {
         let source = Source::new(name, program);
         let module = tfrt_ir::parse(&source).map_err(|all| refused(&all))?;
         tfrt_ir::verify(&module).map_err(|all| refused(&all))?;
         check(&module)?;
         let bytes = tfrt_compiler::compile(&module, &CompileOptions::default());
         let bytes = bytes.map_err(|all| refused(&all))?;
+        if trust == Trust::Untrusted {
+            check_untrusted(&module, bytes.as_bytes().len())?;
+        }
         let file = BefFile::open(bytes).map_err(|_| {
             Error::invalid_argument(format!("Failed to open lowered BEF for function {name}."))
         })?;
@@ -41,6 +59,35 @@ impl CompilerPass for TextPass {
             let first = problems.next().unwrap_or_default();
             problems.fold(Error::invalid_argument(first), Error::with_note)
         })
+    }
+}
+
+/// Refuses what no stranger's program has: kernels for tests and GPUs, native functions, files of more bytes.
+fn check_untrusted(module: &Module, len_bytes: usize) -> Result<(), Error> {
+    let max_bytes = Untrusted::default().max_file_bytes;
+    if len_bytes as u64 > max_bytes {
+        return Err(Error::resource_exhausted(format!(
+            "expected a program of {max_bytes} bytes at most, found {len_bytes}"
+        )));
+    }
+    let mut found = None;
+    module.walk_pre_order(module.top(), &mut |op| {
+        let name = module.op(op).name().as_str();
+        let is_distributed = name.starts_with(DISTRIBUTED) && !name.starts_with(DISTRIBUTED_TESTS);
+        // Operations without a dialect are those of modules and functions themselves.
+        let is_kernel = name.contains('.') && !name.starts_with("func.");
+        if is_kernel && !is_distributed && is_refused(name) {
+            found.get_or_insert_with(|| name.to_string());
+        }
+    });
+    match found {
+        None => Ok(()),
+        Some(name) => Err(Error::new(
+            tfrt_host::ErrorCode::PermissionDenied,
+            format!(
+                "{name} is a kernel that programs of other tasks have only where these are trusted"
+            ),
+        )),
     }
 }
 
@@ -69,5 +116,40 @@ fn check(module: &Module) -> Result<(), Error> {
             tfrt_host::ErrorCode::PermissionDenied,
             format!("{name} looks at files, which programs of other tasks may not"),
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Runtime;
+
+    fn load(kernel: &str, trust: Trust) -> Result<Program, Error> {
+        let text =
+            format!("func.func @f() {{\n  %c0 = tfrt.new.chain\n  {kernel}\n  tfrt.return\n}}\n");
+        TextPass.load("f", &text, trust, Runtime::new().host())
+    }
+
+    #[test]
+    fn programs_of_tasks_that_are_not_trusted_have_the_kernels_of_strangers() {
+        let plain = "%x = tfrt.constant.i32 1";
+        let distributed = "%t = tfrt_dist.test_create_configurations : 1";
+        let test = "%x = tfrt_test.get_string {value = \"s\"}";
+        for trust in [Trust::Trusted, Trust::Untrusted] {
+            load(plain, trust).unwrap();
+        }
+        for (kernel, name) in [
+            (test, "tfrt_test.get_string"),
+            (distributed, "tfrt_dist.test_create_configurations"),
+        ] {
+            if let Err(error) = load(kernel, Trust::Trusted) {
+                panic!("{kernel}: {error}");
+            }
+            let error = load(kernel, Trust::Untrusted).unwrap_err();
+            assert_eq!(error.code(), tfrt_host::ErrorCode::PermissionDenied);
+            let expected =
+                "is a kernel that programs of other tasks have only where these are trusted";
+            assert_eq!(error.message(), format!("{name} {expected}"));
+        }
     }
 }

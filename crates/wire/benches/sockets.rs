@@ -43,6 +43,7 @@ fn config(task: u32) -> Config {
         name: format!("/job:w/task:{task}"),
         incarnation: new_incarnation().expect("there are random numbers"),
         secret: None,
+        has_certificates: false,
         accepts_unknown: true,
         limits: Limits::default(),
     }

@@ -51,7 +51,7 @@ pub enum Origin {
     SameUser,
     /// This machine, by its loopback network.
     Loopback,
-    /// A network: only with a shared secret, and with checksums of values, which those that the kernel alone copies do
+    /// A network: only with certificates or a shared secret, and with checksums of values, which those that the kernel alone copies do
     /// without.
     Network,
 }
@@ -67,6 +67,16 @@ pub trait Admission: Send + Sync + 'static {
     fn admit(&self, peer: &str, context: u64, open: &Open) -> Result<Box<dyn Landing>, Error>;
 }
 
+/// The ways in which tasks may talk.
+pub(crate) const THREE_WAYS: &str = "expected certificates, or a shared secret, or an address of this machine \
+    alone (loopback, or a Unix socket of the same user)";
+
+/// The reason for which nothing is understood of a peer in TLS.
+const SPEAKS_TLS: &str = "it speaks TLS, for which this task has no certificates";
+
+/// The most reasons for refusals that are kept until they are taken.
+const MAX_REFUSALS: usize = 64;
+
 /// A description of an endpoint.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -76,6 +86,9 @@ pub struct Config {
     pub incarnation: u128,
     /// The secret that all tasks share.
     pub secret: Option<Secret>,
+    /// Whether a certificate names the task at the other end of each connection, which the driver
+    /// [tells](Endpoint::authenticated) once it knows; then no secret is needed.
+    pub has_certificates: bool,
     /// Whether tasks may join that nobody has named before.
     pub accepts_unknown: bool,
     /// The bounds.
@@ -86,13 +99,15 @@ pub struct Config {
 pub struct Endpoint {
     config: Config,
     admission: Arc<dyn Admission>,
-    links: Vec<Link>,
+    links: BTreeMap<PeerId, Link>,
+    n_peers: usize,
     by_name: HashMap<String, PeerId>,
     dialing: BTreeMap<PeerId, Dialing>,
     connections: BTreeMap<ConnectionId, Connection>,
     n_connections: u64,
     changed: BTreeSet<ConnectionId>,
     events: Vec<(PeerId, Event)>,
+    refusals: Vec<String>,
 }
 
 /// The attempts to reach a peer.
@@ -118,13 +133,15 @@ impl Endpoint {
         Ok(Endpoint {
             config,
             admission,
-            links: Vec::new(),
+            links: BTreeMap::new(),
+            n_peers: 0,
             by_name: HashMap::new(),
             dialing: BTreeMap::new(),
             connections: BTreeMap::new(),
             n_connections: 0,
             changed: BTreeSet::new(),
             events: Vec::new(),
+            refusals: Vec::new(),
         })
     }
 
@@ -148,14 +165,53 @@ impl Endpoint {
     }
 
     fn insert(&mut self, name: &str, role: Role, now: Instant) -> PeerId {
-        let peer = PeerId(self.links.len());
-        self.links.push(Link::new(name.to_owned(), role, now));
+        let peer = PeerId(self.n_peers);
+        self.n_peers += 1;
+        self.links
+            .insert(peer, Link::new(name.to_owned(), role, now));
         self.by_name.insert(name.to_owned(), peer);
         if role == Role::Dials {
             let (at, n_failed) = (Some(now), 0);
             self.dialing.insert(peer, Dialing { at, n_failed });
         }
         peer
+    }
+
+    /// Removes a peer: all that waits for it fails, and it is dialled no more. Its number is never used again; what is
+    /// asked of it is refused.
+    pub fn remove_peer(&mut self, peer: PeerId) {
+        let Some(mut link) = self.links.remove(&peer) else {
+            return;
+        };
+        self.by_name.remove(&link.name);
+        self.dialing.remove(&peer);
+        let its = self.connections.iter_mut();
+        let its = its.filter(|(_, connection)| connection.peer == Some(peer));
+        let mut ids = Vec::new();
+        for (id, connection) in its {
+            connection.peer = None;
+            ids.push(*id);
+        }
+        for id in ids {
+            self.refuse(id, &Failure::left());
+        }
+        link.end_session("it was removed", PeerState::Lost);
+        let events = link.events.drain(..).map(|event| (peer, event));
+        self.events.extend(events);
+    }
+
+    /// Returns whether there are as many peers as may be.
+    fn is_full(&self) -> bool {
+        self.by_name.len() >= self.config.limits.max_connections
+    }
+
+    /// Returns the peer that has been lost longest of those that nobody has named, if there is one: its place may be
+    /// another's. So names that somebody makes up fill no table for good.
+    fn forgettable(&self) -> Option<PeerId> {
+        let links = self.links.iter().filter(|(_, link)| link.is_forgettable());
+        links
+            .min_by_key(|(_, link)| link.heard_at)
+            .map(|(peer, _)| *peer)
     }
 
     /// Returns the peer of a name.
@@ -165,27 +221,31 @@ impl Endpoint {
 
     /// Returns all peers.
     pub fn peers(&self) -> impl Iterator<Item = PeerId> + use<> {
-        (0..self.links.len()).map(PeerId)
+        self.links.keys().copied().collect::<Vec<_>>().into_iter()
     }
 
-    /// Returns the name of a peer.
+    /// Returns the name of a peer; nothing of one that was removed.
     pub fn name(&self, peer: PeerId) -> &str {
-        &self.links[peer.0].name
+        self.links.get(&peer).map_or("", |link| &link.name)
     }
 
-    /// Returns the state of a peer.
+    /// Returns the state of a peer. One that was removed is lost.
     pub fn state(&self, peer: PeerId) -> PeerState {
-        self.links[peer.0].state
+        self.links
+            .get(&peer)
+            .map_or(PeerState::Lost, |link| link.state)
     }
 
     /// Returns why a peer is not connected, or was not the last time.
     pub fn why(&self, peer: PeerId) -> &str {
-        &self.links[peer.0].why
+        self.links
+            .get(&peer)
+            .map_or("it was removed", |link| &link.why)
     }
 
     /// Returns the incarnation of a peer that was met last.
     pub fn incarnation(&self, peer: PeerId) -> Option<u128> {
-        self.links[peer.0].incarnation
+        self.links.get(&peer)?.incarnation
     }
 
     /// Returns the bounds.
@@ -193,19 +253,20 @@ impl Endpoint {
         &self.config.limits
     }
 
-    /// Returns whether there is a shared secret.
-    pub fn has_secret(&self) -> bool {
-        self.config.secret.is_some()
+    /// Returns whether peers prove who they are, by certificates or a shared secret.
+    pub fn is_protected(&self) -> bool {
+        self.config.secret.is_some() || self.config.has_certificates
     }
 
     /// Returns how long the last sign of life took to a peer and back.
     pub fn round_trip(&self, peer: PeerId) -> Option<std::time::Duration> {
-        self.links[peer.0].round_trip
+        self.links.get(&peer)?.round_trip
     }
 
     /// Returns the bytes that are held for a peer: messages that it has not acknowledged, and values on their way to us.
     pub fn held_bytes(&self, peer: PeerId) -> u64 {
-        self.links[peer.0].session.held_bytes()
+        let link = self.links.get(&peer);
+        link.map_or(0, |link| link.session.held_bytes())
     }
 
     /// Sends a request to a peer and returns its id. A [`Reply`](Event::Reply) or [`Failed`](Event::Failed) of this id
@@ -222,8 +283,8 @@ impl Endpoint {
         body: Vec<Part>,
         now: Instant,
     ) -> Result<u64, Error> {
-        self.check_message(peer, &body)?;
-        let link = &mut self.links[peer.0];
+        let link = self.links.get_mut(&peer).ok_or_else(removed)?;
+        check_message(&self.config, link, &body)?;
         link.check_reachable(now)?;
         let id = link.next_request + 1;
         let limits = &self.config.limits;
@@ -231,18 +292,6 @@ impl Endpoint {
         link.next_request = id;
         self.note(peer);
         Ok(id)
-    }
-
-    fn check_message(&self, peer: PeerId, body: &[Part]) -> Result<(), Error> {
-        let theirs = self.links[peer.0].max_message_bytes;
-        let most = self.config.limits.max_message_bytes.min(theirs);
-        let found = len_bytes(body);
-        if found > most as usize {
-            return Err(Error::invalid_argument(format!(
-                "expected a message of at most {most} bytes, found {found}"
-            )));
-        }
-        Ok(())
     }
 
     /// Answers a request of a peer. Returns whether the answer is still of use; it is not if the session is over.
@@ -256,10 +305,12 @@ impl Endpoint {
         call: CallId,
         reply: Result<Vec<Part>, Error>,
     ) -> Result<bool, Error> {
+        let Some(link) = self.links.get_mut(&peer) else {
+            return Ok(false);
+        };
         if let Ok(body) = &reply {
-            self.check_message(peer, body)?;
+            check_message(&self.config, link, body)?;
         }
-        let link = &mut self.links[peer.0];
         let reply = reply.map_err(|error| Failure::from(&error));
         let is_of_use = link.session.epoch == call.epoch && link.session.reply(call.id, reply);
         self.note(peer);
@@ -268,8 +319,10 @@ impl Endpoint {
 
     /// Gives up requests to a peer: nothing follows for them, whatever the peer does.
     pub fn cancel(&mut self, peer: PeerId, ids: &[u64]) {
-        self.links[peer.0].session.cancel(ids);
-        self.note(peer);
+        if let Some(link) = self.links.get_mut(&peer) {
+            link.session.cancel(ids);
+            self.note(peer);
+        }
     }
 
     /// Sends a value to a peer and returns its id. [`Sent`](Event::Sent) or [`SendFailed`](Event::SendFailed) follows,
@@ -303,7 +356,7 @@ impl Endpoint {
             codec: codec.to_owned(),
             total_bytes: len_bytes(&parts) as u64,
         };
-        let link = &mut self.links[peer.0];
+        let link = self.links.get_mut(&peer).ok_or_else(removed)?;
         link.check_reachable(now)?;
         let stream = link.new_stream();
         let limits = &self.config.limits;
@@ -314,8 +367,10 @@ impl Endpoint {
 
     /// Gives up a value that is being sent: nothing follows for it. Returns whether it was on its way.
     pub fn abort(&mut self, peer: PeerId, stream: u64, why: &Error) -> bool {
-        let session = &mut self.links[peer.0].session;
-        let was_known = session.abort(stream, &Failure::from(why));
+        let Some(link) = self.links.get_mut(&peer) else {
+            return false;
+        };
+        let was_known = link.session.abort(stream, &Failure::from(why));
         self.note(peer);
         was_known
     }
@@ -344,7 +399,9 @@ impl Endpoint {
 
     /// Hears that a peer can't be reached.
     pub fn dial_failed(&mut self, peer: PeerId, now: Instant, why: &str) {
-        let link = &mut self.links[peer.0];
+        let Some(link) = self.links.get_mut(&peer) else {
+            return;
+        };
         if link.connection.is_none() {
             link.why = why.to_owned();
         }
@@ -354,7 +411,9 @@ impl Endpoint {
     /// Hears that nobody listens at the address of a peer: who was met there before has ended without a word.
     pub fn dial_refused(&mut self, peer: PeerId, now: Instant, why: &str) {
         self.dial_failed(peer, now, why);
-        let link = &mut self.links[peer.0];
+        let Some(link) = self.links.get_mut(&peer) else {
+            return;
+        };
         if link.connection.is_none() && link.session.bound_to.is_some() {
             link.end_session(why, PeerState::Lost);
             self.note(peer);
@@ -378,7 +437,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// `PermissionDenied` if the peer is on a network and there is no secret.
+    /// `PermissionDenied` if the peer is on a network and there are neither certificates nor a secret, `Unavailable` if
+    /// it was removed.
     pub fn dialed(
         &mut self,
         peer: PeerId,
@@ -391,8 +451,9 @@ impl Endpoint {
             return Err(error);
         }
         let id = self.new_connection_id();
+        let link = self.links.get(&peer).ok_or_else(removed)?;
         let mut connection = Connection::new(Some(peer), origin, now);
-        connection.say_hello(&self.config, &self.links[peer.0], nonce);
+        connection.say_hello(&self.config, link, nonce);
         self.connections.insert(id, connection);
         self.changed.insert(id);
         Ok(id)
@@ -402,9 +463,22 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// `PermissionDenied` if it comes from a network and there is no secret, `ResourceExhausted` if there are too many
-    /// connections.
+    /// `PermissionDenied` if it comes from a network and there are neither certificates nor a secret, `ResourceExhausted`
+    /// if there are too many connections.
     pub fn accepted(
+        &mut self,
+        origin: Origin,
+        nonce: Nonce,
+        now: Instant,
+    ) -> Result<ConnectionId, Error> {
+        let accepted = self.accept(origin, nonce, now);
+        if let Err(error) = &accepted {
+            self.note_refusal(error.message());
+        }
+        accepted
+    }
+
+    fn accept(
         &mut self,
         origin: Origin,
         nonce: Nonce,
@@ -433,13 +507,26 @@ impl Endpoint {
     }
 
     fn check_origin(&self, origin: Origin) -> Result<(), Error> {
-        if origin == Origin::Network && self.config.secret.is_none() {
+        if origin == Origin::Network && !self.is_protected() {
             return Err(Error::new(
                 tfrt_async::ErrorCode::PermissionDenied,
-                "expected a shared secret for connections other than of this machine, found none",
+                format!("can't talk to other machines or users: {THREE_WAYS}, found none of them"),
             ));
         }
         Ok(())
+    }
+
+    /// Keeps why a connection was refused of which it was not known whose it is.
+    fn note_refusal(&mut self, why: &str) {
+        if self.refusals.len() < MAX_REFUSALS {
+            self.refusals.push(why.to_owned());
+        }
+    }
+
+    /// Returns why connections were refused since the last call, of which it was not known whose they are; of very many,
+    /// the first.
+    pub fn take_refusals(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.refusals)
     }
 
     fn new_connection_id(&mut self) -> ConnectionId {
@@ -453,7 +540,7 @@ impl Endpoint {
         if let Some(frame) = connection.queue.pop_front() {
             return Some(frame);
         }
-        let link = &mut self.links[connection.peer?.0];
+        let link = self.links.get_mut(&connection.peer?)?;
         if connection.closing.is_some() || link.connection != Some(id) {
             return None;
         }
@@ -474,9 +561,17 @@ impl Endpoint {
             return;
         };
         self.changed.remove(&id);
+        let mut why = connection.closing.as_deref().unwrap_or(why);
+        if !connection.is_live() && connection.has_tls_alert() {
+            why = SPEAKS_TLS;
+        }
+        if !connection.is_live() && !connection.is_ours {
+            self.note_refusal(why);
+        }
         let Some(peer) = connection.peer else { return };
-        let why = connection.closing.as_deref().unwrap_or(why);
-        let link = &mut self.links[peer.0];
+        let Some(link) = self.links.get_mut(&peer) else {
+            return;
+        };
         if link.connection == Some(id) {
             link.disconnected(why);
         } else if link.connection.is_none() && connection.is_ours {
@@ -492,7 +587,7 @@ impl Endpoint {
     pub fn tick(&mut self, now: Instant) {
         let limits = &self.config.limits;
         let mut closing = Vec::new();
-        for link in &mut self.links {
+        for link in self.links.values_mut() {
             if let (Some(why), Some(id)) = (link.tick(now, limits), link.connection) {
                 closing.push((id, why));
             }
@@ -517,7 +612,7 @@ impl Endpoint {
         let limits = &self.config.limits;
         let links = self
             .links
-            .iter()
+            .values()
             .filter_map(|link| link.next_deadline(limits));
         let dials = self.dialing.values().filter_map(|dialing| dialing.at);
         let handshakes = self.connections.values();
@@ -531,13 +626,7 @@ impl Endpoint {
         let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
         self.dialing.clear();
         for id in ids {
-            self.refuse(
-                id,
-                &Failure {
-                    code: tfrt_async::ErrorCode::Ok,
-                    message: "it has left".to_owned(),
-                },
-            );
+            self.refuse(id, &Failure::left());
         }
     }
 
@@ -561,11 +650,33 @@ impl Endpoint {
 
     /// Collects what has happened at a peer.
     fn note(&mut self, peer: PeerId) {
-        let link = &mut self.links[peer.0];
+        let Some(link) = self.links.get_mut(&peer) else {
+            return;
+        };
         let events = link.events.drain(..).map(|event| (peer, event));
         self.events.extend(events);
         self.changed.extend(link.connection);
     }
+}
+
+/// Returns the task that an endpoint's name stands for: the text behind its last ` as `, or all of it.
+pub fn task_of(name: &str) -> &str {
+    name.rsplit_once(" as ").map_or(name, |(_, task)| task)
+}
+
+fn removed() -> Error {
+    Error::unavailable("the task was removed")
+}
+
+fn check_message(config: &Config, link: &Link, body: &[Part]) -> Result<(), Error> {
+    let most = config.limits.max_message_bytes.min(link.max_message_bytes);
+    let found = len_bytes(body);
+    if found > most as usize {
+        return Err(Error::invalid_argument(format!(
+            "expected a message of at most {most} bytes, found {found}"
+        )));
+    }
+    Ok(())
 }
 
 fn check_name(name: &str) -> Result<(), Error> {
@@ -582,7 +693,7 @@ pub fn bytes(bytes: impl Into<Vec<u8>>) -> Part {
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let peers = self.links.iter().map(|link| (&link.name, link.state));
+        let peers = self.links.values().map(|link| (&link.name, link.state));
         f.debug_struct("Endpoint")
             .field("name", &self.config.name)
             .field("peers", &Vec::from_iter(peers))

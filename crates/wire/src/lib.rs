@@ -7,6 +7,7 @@
 //! | what happens there | [`event`] |
 //! | what a peer may take | [`limits`] |
 //! | how two tasks prove that they know the same secret | [`proof`] |
+//! | how they prove their names by certificates, and encrypt (feature `tls`) | `tls` |
 //! | how all of this goes over Unix and TCP sockets | [`socket`] |
 //! | how bytes are handed over without a copy | [`payload`] |
 //!
@@ -24,6 +25,8 @@ pub mod payload;
 pub mod proof;
 #[cfg(target_os = "linux")]
 pub mod socket;
+#[cfg(all(feature = "tls", target_os = "linux"))]
+pub mod tls;
 
 /// Returns the checksum of a payload, as [`Header::payload_crc`](frame::Header::payload_crc) has it.
 pub fn checksum(payload: &[u8]) -> u32 {

@@ -65,6 +65,8 @@ const MAX_SUPERSEDED: usize = 16;
 pub struct Link {
     pub name: String,
     pub role: Role,
+    /// Whether it has joined without having been named before.
+    pub is_stranger: bool,
     pub state: PeerState,
     pub session: Session,
     /// The number of the last session that has begun.
@@ -101,6 +103,7 @@ impl Link {
         Link {
             name,
             role,
+            is_stranger: false,
             state: PeerState::Connecting,
             session: Session::new(number, 1),
             last_session: 0,
@@ -122,6 +125,12 @@ impl Link {
             // The two sides never use the same ids.
             next_stream: u64::from(role == Role::Answers),
         }
+    }
+
+    /// Returns whether it may be forgotten: nobody has named it, it is lost, and nothing of it is left.
+    pub fn is_forgettable(&self) -> bool {
+        let is_over = self.connection.is_none() && self.session.bound_to.is_none();
+        self.is_stranger && is_over && self.state == PeerState::Lost
     }
 
     /// Returns the error of all that waits for the peer.

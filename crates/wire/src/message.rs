@@ -251,6 +251,14 @@ impl Open {
 }
 
 impl Failure {
+    /// Returns the last word of a task that leaves.
+    pub fn left() -> Failure {
+        Failure {
+            code: ErrorCode::Ok,
+            message: "it has left".to_owned(),
+        }
+    }
+
     /// Returns the bytes of the message.
     pub fn encode(&self) -> Vec<u8> {
         let mut end = self.message.len().min(MAX_FAILURE_BYTES);
@@ -302,38 +310,7 @@ impl From<&Error> for Failure {
 
 /// Returns the code of a number.
 fn code(number: u8) -> Option<ErrorCode> {
-    use ErrorCode as Code;
-    const CODES: [ErrorCode; 28] = [
-        Code::Ok,
-        Code::Cancelled,
-        Code::Unknown,
-        Code::InvalidArgument,
-        Code::DeadlineExceeded,
-        Code::NotFound,
-        Code::AlreadyExists,
-        Code::PermissionDenied,
-        Code::ResourceExhausted,
-        Code::FailedPrecondition,
-        Code::Aborted,
-        Code::OutOfRange,
-        Code::Unimplemented,
-        Code::Internal,
-        Code::Unavailable,
-        Code::DataLoss,
-        Code::Unauthenticated,
-        Code::RpcCancelled,
-        Code::RpcDeadlineExceeded,
-        Code::RpcUnavailable,
-        Code::RpcUnknown,
-        Code::DeviceNotFound,
-        Code::TaskNotFound,
-        Code::RemoteFunctionAlreadyExists,
-        Code::MalformattedMlirFile,
-        Code::CompilationFailed,
-        Code::InvalidDistributedContextId,
-        Code::DistributedContextAlreadyExists,
-    ];
-    CODES.get(usize::from(number)).copied()
+    ErrorCode::ALL.get(usize::from(number)).copied()
 }
 
 /// Returns the bytes of a list of ids.

@@ -33,6 +33,11 @@ use turn::{Inner, Shared};
 pub trait Handler: Send + Sync + 'static {
     /// Takes what has happened at a peer.
     fn event(&self, peer: PeerId, event: Event);
+
+    /// Hears why a connection was refused before it was known whose it is.
+    fn refused(&self, why: &str) {
+        let _ = why;
+    }
 }
 
 impl<F: Fn(PeerId, Event) + Send + Sync + 'static> Handler for F {
@@ -80,6 +85,45 @@ impl Sockets {
         admission: Arc<dyn Admission>,
         handler: Arc<dyn Handler>,
     ) -> Result<Sockets, Error> {
+        Sockets::start_inner(config, admission, handler, |_| ())
+    }
+
+    /// Starts an endpoint all of whose connections are in TLS. Both ends of each prove by certificates that their names
+    /// are theirs.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start); `InvalidArgument` if the certificate is of another task than the one that the
+    /// endpoint's name [stands for](crate::endpoint::task_of).
+    #[cfg(feature = "tls")]
+    pub fn start_tls(
+        config: Config,
+        tls: &crate::tls::Tls,
+        admission: Arc<dyn Admission>,
+        handler: Arc<dyn Handler>,
+    ) -> Result<Sockets, Error> {
+        let task = crate::endpoint::task_of(&config.name);
+        if task != tls.task() {
+            let found = tls.task();
+            return Err(Error::invalid_argument(format!(
+                "expected a certificate of {task}, found one of {found}"
+            )));
+        }
+        let config = Config {
+            has_certificates: true,
+            ..config
+        };
+        Sockets::start_inner(config, admission, handler, |inner| {
+            inner.tls = Some(tls.clone());
+        })
+    }
+
+    fn start_inner(
+        config: Config,
+        admission: Arc<dyn Admission>,
+        handler: Arc<dyn Handler>,
+        prepare: impl FnOnce(&mut Inner),
+    ) -> Result<Sockets, Error> {
         let refused = |error: io::Error| {
             Error::unavailable(format!("the system refuses what sockets need: {error}"))
         };
@@ -95,7 +139,9 @@ impl Sockets {
             epoll::EventFlags::IN,
         )
         .map_err(|error| refused(error.into()))?;
-        let inner = Mutex::new(Inner::new(endpoint));
+        let mut inner = Inner::new(endpoint);
+        prepare(&mut inner);
+        let inner = Mutex::new(inner);
         let shared = Arc::new(Shared {
             inner,
             epoll,
@@ -115,11 +161,11 @@ impl Sockets {
     ///
     /// # Errors
     ///
-    /// `PermissionDenied` if others than this machine can reach it and there is no secret, `Unavailable` if the system
-    /// refuses it.
+    /// `PermissionDenied` if others than this machine can reach it and there are neither certificates nor a secret,
+    /// `Unavailable` if the system refuses it.
     pub fn listen(&self, address: &Address) -> Result<Address, Error> {
         let mut inner = self.shared.lock();
-        open::check_listener(address, inner.endpoint.has_secret())?;
+        open::check_listener(address, inner.endpoint.is_protected())?;
         let (fd, address) = open::listener(address)?;
         inner.add_listener(&self.shared.epoll, fd, &address)?;
         Ok(address)
@@ -142,6 +188,14 @@ impl Sockets {
             .extend(address.map(|address| (peer, address)));
         self.shared.flushed(inner);
         Ok(peer)
+    }
+
+    /// Removes a peer, as [`Endpoint::remove_peer`]: it is dialled no more.
+    pub fn remove_peer(&self, peer: PeerId) {
+        let mut inner = self.shared.lock();
+        inner.endpoint.remove_peer(peer);
+        inner.addresses.remove(&peer);
+        self.shared.flushed(inner);
     }
 
     /// Returns the peer of a name.

@@ -44,6 +44,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "capi",
             "oracle",
             "differential",
+            "dist",
             "wire",
             "tfrt",
         ],

@@ -20,6 +20,7 @@ use crate::context::{ContextConfig, ContextRef};
 use crate::functions::{Compiled, CompilerPass, CompilerPasses};
 use crate::ids::ContextId;
 use crate::names::{RemoteChains, RemoteId};
+use crate::security::{Policy, Trust};
 use crate::server::Server;
 use crate::transport::Transport;
 use crate::transport::local::LocalNetwork;
@@ -122,17 +123,26 @@ impl SocketNetwork {
         }
     }
 
-    /// Returns an address at which nobody listens.
+    /// Returns an address at which nobody listens, another one each time.
     pub fn address(self) -> Address {
+        use std::collections::BTreeSet;
         use std::sync::atomic::{AtomicU64, Ordering};
         static N_ADDRESSES: AtomicU64 = AtomicU64::new(0);
+        static PORTS: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
         if self == SocketNetwork::Tcp {
-            let free = std::net::TcpListener::bind("127.0.0.1:0");
-            let free = free.and_then(|listener| listener.local_addr());
+            let free = || {
+                let listener = std::net::TcpListener::bind("127.0.0.1:0");
+                let free = listener.and_then(|listener| listener.local_addr());
+                // A listener says why there is none.
+                free.map_or(1, |free| free.port())
+            };
+            // The system gives a port again that nobody listens on yet.
+            let mut ports = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
+            let fresh = std::iter::repeat_with(free).take(100);
+            let port = fresh.into_iter().find(|port| ports.insert(*port));
             return Address::Tcp {
                 host: "127.0.0.1".to_owned(),
-                // A listener says why there is none.
-                port: free.map_or(1, |free| free.port()),
+                port: port.unwrap_or(1),
             };
         }
         // Ordering: a count, which makes two addresses differ.
@@ -222,6 +232,8 @@ fn create_contexts(
             return Ok(TestTask::OfProcess(process));
         }
         let server = Server::new(host, network.listen(host, address)?);
+        // The program that is tested has all of them, kernels for tests included.
+        server.set_policy(Policy::trusting());
         Ok(TestTask::Here(server))
     });
     let tasks: Arc<Vec<TestTask>> = Arc::new(tasks.collect::<Result<_, Error>>()?);
@@ -321,9 +333,15 @@ struct FakePass {
 }
 
 impl CompilerPass for FakePass {
-    fn load(&self, name: &str, program: &str, host: &HostContext) -> Result<Program, Error> {
+    fn load(
+        &self,
+        name: &str,
+        program: &str,
+        trust: Trust,
+        host: &HostContext,
+    ) -> Result<Program, Error> {
         match &self.real {
-            Some(real) => real.load(name, program, host),
+            Some(real) => real.load(name, program, trust, host),
             None => Err(Error::not_found("there is no pass behind the fake one")),
         }
     }

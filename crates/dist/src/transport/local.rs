@@ -3,23 +3,23 @@
 //! Each task is an endpoint with an inbox, which a task of its host's queue empties in order. The network has switches for
 //! tests: messages are delivered twice, are held back, or do not get through.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tfrt_async::queue::{Task, TimerHandle};
-use tfrt_async::{AsyncValue, Chain, ClusterTask, Error, Promise};
+use tfrt_async::queue::Task;
+use tfrt_async::{AsyncValue, Chain, ClusterTask, Error};
 use tfrt_host::HostContext;
 
 use super::once::{Admission, Answers, Outstanding, RequestId};
-use super::{
-    Bounds, Caller, Cancel, CancelHook, Handler, PeerState, Phase, Transport, lost, lost_after,
-    stale,
-};
+use super::pending::{Asked, Outcome, PendingCall, Stops};
+use super::{Bounds, Caller, Cancel, Handler, PeerState, Phase, Transport, lost};
 use crate::cluster::Address;
 use crate::ids::{Incarnation, TaskHandle};
 use crate::message::{Key, Payload, Reply, Request};
+
+mod network;
 
 /// The time between two tries to reach a task that does not listen yet.
 const RETRY_AFTER: Duration = Duration::from_millis(10);
@@ -86,20 +86,6 @@ struct Peer {
     phase: Phase,
 }
 
-struct PendingCall {
-    promise: Promise<Reply>,
-    peer: TaskHandle,
-    task: ClusterTask,
-    name: &'static str,
-    /// Whether the request may run once it was sent, and running it again changes something.
-    may_matter: bool,
-    was_sent: bool,
-    timer: Option<TimerHandle>,
-    hook: Option<CancelHook>,
-}
-
-type Outcome = Result<Reply, Error>;
-
 #[derive(Clone)]
 struct Message {
     from: Caller,
@@ -118,185 +104,6 @@ enum Body {
     },
     Answered(u64, Outcome),
     Cancelled(u64, Error),
-}
-
-#[derive(Clone)]
-enum Asked {
-    Call(Request),
-    Value(Key, Payload),
-}
-
-impl Asked {
-    fn name(&self) -> &'static str {
-        match self {
-            Asked::Call(request) => request.name(),
-            Asked::Value(..) => "SendData",
-        }
-    }
-
-    fn may_matter(&self) -> bool {
-        match self {
-            Asked::Call(request) => !request.is_idempotent(),
-            Asked::Value(..) => true,
-        }
-    }
-}
-
-impl LocalNetwork {
-    /// Makes a network without tasks.
-    pub fn new() -> LocalNetwork {
-        LocalNetwork::default()
-    }
-
-    /// Makes the transport of a task that listens at an address. What arrives runs on the host's queue.
-    ///
-    /// # Errors
-    ///
-    /// `AlreadyExists` if a task listens there.
-    pub fn listen(&self, host: &HostContext, address: Address) -> Result<LocalTransport, Error> {
-        let mut state = self.0.lock();
-        if state.endpoints.contains_key(&address) {
-            return Err(Error::already_exists(format!(
-                "a task listens at {address} already"
-            )));
-        }
-        let endpoint = Arc::new(Endpoint {
-            network: Arc::downgrade(&self.0),
-            caller: Caller {
-                address: address.clone(),
-                incarnation: Incarnation::draw(),
-            },
-            host: host.clone(),
-            state: Mutex::default(),
-            inbox: Mutex::default(),
-        });
-        state.endpoints.insert(address, endpoint.clone());
-        Ok(LocalTransport {
-            endpoint,
-            _network: self.clone(),
-        })
-    }
-
-    /// Delivers each message twice, or once again.
-    pub fn set_duplicates(&self, duplicates: bool) {
-        self.0.lock().duplicates = duplicates;
-    }
-
-    /// Holds back messages from now on, or delivers those that were held.
-    pub fn set_held(&self, held: bool) {
-        let messages = {
-            let mut state = self.0.lock();
-            if held {
-                state.held.get_or_insert_default();
-                return;
-            }
-            state.held.take().unwrap_or_default()
-        };
-        for (to, message) in messages {
-            let _lost = self.0.deliver(&to, message);
-        }
-    }
-
-    /// Returns the places of held messages that may be delivered next: all but values behind others for their key.
-    pub fn deliverable(&self) -> Vec<usize> {
-        let state = self.0.lock();
-        let held = state.held.as_deref().unwrap_or_default();
-        let place = |(to, message): &(Address, Message)| match &message.body {
-            Body::Asked {
-                what: Asked::Value(key, _),
-                ..
-            } => Some((message.from.address.clone(), to.clone(), key.clone())),
-            _ => None,
-        };
-        let mut seen = HashSet::new();
-        let is_next = |(_, entry): &(usize, &(Address, Message))| match place(entry) {
-            Some(place) => seen.insert(place),
-            None => true,
-        };
-        let next = held.iter().enumerate().filter(is_next);
-        next.map(|(index, _)| index).collect()
-    }
-
-    /// Delivers a held message, which is then held no more, as often as is said: not at all loses it.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such message.
-    pub fn release(&self, index: usize, n_times: usize) {
-        let (endpoint, message) = {
-            let mut state = self.0.lock();
-            let held = state.held.as_mut().expect("messages are held");
-            let (to, message) = held.remove(index);
-            let is_cut = state.cuts.contains(&pair(&message.from.address, &to));
-            let endpoint = state.endpoints.get(&to).filter(|_| !is_cut);
-            (endpoint.cloned(), message)
-        };
-        // It is lost with its receiver, or on the way.
-        if let Some(endpoint) = endpoint {
-            for message in std::iter::repeat_n(message, n_times) {
-                endpoint.put(message);
-            }
-        }
-    }
-
-    /// Cuts the connection between two tasks, which find each other lost, or mends it.
-    pub fn set_cut(&self, one: &Address, other: &Address, is_cut: bool) {
-        let pair = pair(one, other);
-        let ends = {
-            let mut state = self.0.lock();
-            if !is_cut {
-                state.cuts.remove(&pair);
-                return;
-            }
-            state.cuts.insert(pair);
-            [one, other].map(|address| state.endpoints.get(address).cloned())
-        };
-        if let [Some(one), Some(other)] = ends {
-            one.peer_is_lost(&other.caller);
-            other.peer_is_lost(&one.caller);
-        }
-    }
-}
-
-impl fmt::Debug for LocalNetwork {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set()
-            .entries(self.0.lock().endpoints.keys())
-            .finish()
-    }
-}
-
-fn pair(one: &Address, other: &Address) -> (Address, Address) {
-    match one < other {
-        true => (one.clone(), other.clone()),
-        false => (other.clone(), one.clone()),
-    }
-}
-
-impl Network {
-    fn lock(&self) -> MutexGuard<'_, NetworkState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Puts a message into the inbox of a task; returns false if it can't get there.
-    fn deliver(&self, to: &Address, message: Message) -> bool {
-        let (endpoint, n_times) = {
-            let mut state = self.lock();
-            let is_cut = state.cuts.contains(&pair(&message.from.address, to));
-            let Some(endpoint) = state.endpoints.get(to).filter(|_| !is_cut).cloned() else {
-                return false;
-            };
-            if let Some(held) = &mut state.held {
-                held.push((to.clone(), message));
-                return true;
-            }
-            (endpoint, 1 + usize::from(state.duplicates))
-        };
-        for message in std::iter::repeat_n(message, n_times) {
-            endpoint.put(message);
-        }
-        true
-    }
 }
 
 impl Endpoint {
@@ -504,16 +311,7 @@ impl Endpoint {
         if known.phase == Phase::Lost {
             return AsyncValue::from_error(lost(&known.task));
         }
-        let call = PendingCall {
-            promise,
-            peer,
-            task: known.task.clone(),
-            name: what.name(),
-            may_matter: what.may_matter(),
-            was_sent: false,
-            timer: None,
-            hook: None,
-        };
+        let call = PendingCall::new(promise, peer, known.task.clone(), &what);
         let number = state.outstanding.begin();
         state.calls.insert(number, call);
         drop(state);
@@ -524,31 +322,19 @@ impl Endpoint {
 
     /// Lets the deadline and the caller end a call.
     fn bound(self: &Arc<Self>, number: u64, bounds: Bounds) {
-        let timer = bounds.deadline.map(|deadline| {
-            let endpoint = Arc::downgrade(self);
-            self.host.timers().schedule_at(deadline, move || {
-                if let Some(endpoint) = endpoint.upgrade() {
-                    endpoint.give_up(number, None);
-                }
-            })
-        });
-        let hook = bounds.cancel.map(|cancel| {
-            let endpoint = Arc::downgrade(self);
-            cancel.on_cancel(move |reason| {
-                if let Some(endpoint) = endpoint.upgrade() {
-                    endpoint.give_up(number, Some(reason.clone()));
-                }
-            })
+        let endpoint = Arc::downgrade(self);
+        let stops = Stops::new(&self.host, bounds, move |reason| {
+            if let Some(endpoint) = endpoint.upgrade() {
+                endpoint.give_up(number, reason);
+            }
         });
         let mut state = self.lock();
         match state.calls.get_mut(&number) {
-            Some(call) => (call.timer, call.hook) = (timer, hook),
+            Some(call) => call.set_stops(stops),
             None => {
                 // It was answered before.
                 drop(state);
-                if let Some(timer) = timer {
-                    timer.cancel();
-                }
+                stops.end();
             }
         }
     }
@@ -571,11 +357,7 @@ impl Endpoint {
         let peer = state.peers.get(&call.peer);
         let peer = peer.map(|peer| (peer.address.clone(), peer.incarnation));
         drop(state);
-        let reason = reason.unwrap_or_else(|| {
-            let (name, task) = (call.name, call.task.clone());
-            let message = format!("the deadline of a {name} to {task} has passed");
-            Error::deadline_exceeded(message).with_task(task)
-        });
+        let reason = reason.unwrap_or_else(|| call.timed_out());
         if let Some((address, incarnation)) = peer {
             let body = Body::Cancelled(number, reason.clone());
             let _lost = self.deliver(&address, incarnation, body);
@@ -668,10 +450,7 @@ impl Endpoint {
             )));
         }
         for call in calls {
-            let error = match call.was_sent && call.may_matter {
-                true => lost_after(&call.task, call.name),
-                false => lost(&call.task),
-            };
+            let error = call.lost();
             call.end(Err(error));
         }
         if let Some(handler) = handler {
@@ -731,25 +510,6 @@ impl EndpointState {
             self.calls.remove(number)
         });
         calls.collect()
-    }
-}
-
-impl PendingCall {
-    /// Ends the call with the answer of its peer, whose errors name it.
-    fn complete(self, outcome: Outcome) {
-        let task = self.task.clone();
-        self.end(outcome.map_err(|error| match error.message() {
-            "stale incarnation" => stale(&task),
-            _ => error.with_task(task),
-        }));
-    }
-
-    fn end(self, outcome: Outcome) {
-        if let Some(timer) = &self.timer {
-            timer.cancel();
-        }
-        drop(self.hook);
-        self.promise.complete(outcome);
     }
 }
 

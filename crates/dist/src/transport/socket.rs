@@ -2,7 +2,12 @@
 //!
 //! A transport has two endpoints of [`tfrt_wire`]: one listens at the task's address and answers, one dials its peers and
 //! asks. So of two tasks that ask each other each dials once, and a task can ask itself. Endpoints are named by the
-//! address, as all tasks write it: `unix:/run/w1`, and `client of unix:/run/w1`.
+//! address, as all tasks write it: `unix:/run/w1`, and `client of unix:/run/w1`. With certificates the name of the task
+//! stands behind, ` as /job:worker/task:1`, and is the certificate's; who is dialled must be the task that was introduced,
+//! and who says to listen where another task was introduced is refused.
+//!
+//! What a peer has asked and what was not answered yet is bounded by its [`Quotas`], and peers take turns: one that asks
+//! much waits for itself.
 //!
 //! Requests run at most once by the sessions of `tfrt_wire`; one that can't have run is tried again here as often as its
 //! caller says. A value is a request that names its buffers: those of more than 4 KiB come by streams of their own,
@@ -12,15 +17,14 @@
 //! Of a peer that is silent all that waits goes on waiting for the lease (10 s), in which it is
 //! [`Suspect`](Phase::Suspect); then it is lost.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::net::ToSocketAddrs;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use tfrt_async::queue::TimerHandle;
-use tfrt_async::{AsyncValue, Chain, ClusterTask, Error, Promise};
+use tfrt_async::{AsyncValue, Chain, ClusterTask, Error};
 use tfrt_host::HostContext;
 use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer, OwnedReading};
 use tfrt_wire::endpoint::{Admission, Config, PeerId};
@@ -31,13 +35,20 @@ use tfrt_wire::payload::Landing;
 use tfrt_wire::proof::Secret;
 use tfrt_wire::socket::{self, Sockets};
 
-use super::{Bounds, Caller, Cancel, CancelHook, Handler, PeerState, Phase, Transport};
+use inbox::Inbox;
+
+use super::pending::{Asked, Outcome, PendingCall, Stops};
+use super::{Bounds, Caller, Cancel, Handler, PeerState, Phase, Transport};
 use crate::cluster::Address;
 use crate::ids::{Incarnation, TaskHandle};
 use crate::message::{Key, Payload, Reply, Request};
+use crate::security::{Access, Quotas};
 
 mod client;
 mod codec;
+mod inbox;
+#[doc(hidden)]
+pub mod outside;
 mod server;
 
 /// The time for which a call waits for a task that does not listen yet, whatever its retries.
@@ -52,6 +63,10 @@ const INLINE_BYTES: usize = 4 << 10;
 const CODEC: &str = "bytes";
 /// The text before the address in the name of an endpoint that asks.
 const CLIENT: &str = "client of ";
+/// The text before the task in the name of an endpoint with a certificate.
+const AS: &str = " as ";
+/// The most bytes of a request, or of a reply.
+const MAX_MESSAGE_BYTES: u32 = 64 << 20;
 
 /// A transport over sockets. Dropping it closes it.
 pub struct SocketTransport {
@@ -74,11 +89,14 @@ struct State {
     server: Option<Sockets>,
     handler: Option<Arc<dyn Handler>>,
     is_closed: bool,
+    quotas: Quotas,
+    /// Who hears why connections were refused.
+    refused: Option<Arc<dyn Fn(&str) + Send + Sync>>,
 
     peers: HashMap<TaskHandle, Peer>,
     links: HashMap<PeerId, Link>,
     n_calls: u64,
-    calls: HashMap<u64, PendingCall>,
+    calls: HashMap<u64, Call>,
     /// The calls of requests by their names in `client`.
     requests: HashMap<(PeerId, u64), u64>,
     /// The calls of streams.
@@ -87,6 +105,15 @@ struct State {
     callers: HashMap<PeerId, Caller>,
     running: HashMap<(PeerId, u64), (CallId, Cancel)>,
     incoming: BTreeMap<(PeerId, u64), Incoming>,
+    unanswered: HashMap<PeerId, Unanswered>,
+}
+
+/// The bytes of what a client has asked and was not answered yet.
+#[derive(Default)]
+struct Unanswered {
+    by_call: HashMap<CallId, usize>,
+    /// Invariant: the sum of the others.
+    len_bytes: usize,
 }
 
 /// A peer as it was introduced.
@@ -99,29 +126,26 @@ struct Peer {
     phase: Phase,
 }
 
+impl Peer {
+    /// Returns whether it is dialled as this one.
+    fn is_at(&self, link: PeerId) -> bool {
+        self.link.as_ref().is_ok_and(|own| *own == link)
+    }
+}
+
 /// An address that is dialled.
 struct Link {
     address: Address,
     incarnation: Option<Incarnation>,
 }
 
-struct PendingCall {
-    promise: Promise<Reply>,
-    peer: TaskHandle,
-    task: ClusterTask,
+/// A call that waits, and how long it is tried.
+struct Call {
+    pending: PendingCall,
     asked: Asked,
     deadline: Option<Instant>,
     patient_until: Instant,
     retries: u32,
-    was_sent: bool,
-    timer: Option<TimerHandle>,
-    hook: Option<CancelHook>,
-}
-
-#[derive(Clone)]
-enum Asked {
-    Call(Request),
-    Value(Key, Payload),
 }
 
 /// A value that is being received.
@@ -130,16 +154,6 @@ struct Incoming {
     key: Key,
     /// Those that are there, and the lengths of those that are to come.
     buffers: Vec<Result<HostBuffer, u64>>,
-}
-
-type Outcome = Result<Reply, Error>;
-
-/// Work that arrives, in order.
-#[derive(Default)]
-struct Inbox {
-    works: VecDeque<Work>,
-    /// Whether a task is emptying it.
-    is_emptied: bool,
 }
 
 enum Work {
@@ -155,7 +169,17 @@ enum Work {
         key: Key,
         payload: Payload,
     },
-    Cancel(Cancel, Error),
+    Cancel(PeerId, Cancel, Error),
+}
+
+impl Work {
+    /// Returns whose it is.
+    fn peer(&self) -> PeerId {
+        match self {
+            Work::Call { ticket, .. } | Work::Value { ticket, .. } => ticket.peer,
+            Work::Cancel(peer, ..) => *peer,
+        }
+    }
 }
 
 /// The names by which a request is answered.
@@ -179,43 +203,53 @@ impl SocketTransport {
         address: &Address,
         secret: Option<Secret>,
     ) -> Result<SocketTransport, Error> {
-        let address = with_free_port(address)?;
-        SocketTransport::listen_at(host, &address, &address, secret)
+        let access = secret.map_or(Access::ThisMachine, Access::Secret);
+        SocketTransport::listen_with(host, address, None, &access)
     }
 
-    /// Listens at a place other than the address by which others know the task: behind a name that leads elsewhere, or at
-    /// all addresses of this machine.
+    /// Listens as [`listen`](Self::listen), with any way in which tasks prove who they are; at another place than the
+    /// address by which others know the task, if one is given.
     ///
     /// # Errors
     ///
-    /// As [`listen`](Self::listen).
-    pub fn listen_at(
+    /// As there; `PermissionDenied` says which three ways there are.
+    pub fn listen_with(
         host: &HostContext,
         address: &Address,
-        place: &Address,
-        secret: Option<Secret>,
+        at: Option<&Address>,
+        access: &Access,
     ) -> Result<SocketTransport, Error> {
-        let (address, place) = (address.clone(), self::place(place)?);
+        let address = match at {
+            None => with_free_port(address)?,
+            Some(_) => address.clone(),
+        };
+        let place = self::place(at.unwrap_or(&address))?;
         let incarnation = Incarnation(socket::new_incarnation()?);
         let config = |name: String, limits: Limits| Config {
             name,
             incarnation: incarnation.0,
-            secret: secret.clone(),
+            secret: match access {
+                Access::Secret(secret) => Some(secret.clone()),
+                _ => None,
+            },
+            has_certificates: false,
             accepts_unknown: true,
             limits,
         };
         let limits = Limits {
             join_timeout: PATIENCE,
             max_redial: MAX_REDIAL,
-            max_message_bytes: 64 << 20,
+            max_message_bytes: MAX_MESSAGE_BYTES,
             max_unacknowledged_bytes: 128 << 20,
             max_requests: 1 << 16,
             ..Limits::default()
         };
+        let task = access.task()?;
         let inner = Arc::new(Inner {
             caller: Caller {
                 address: address.clone(),
                 incarnation,
+                task: task.clone(),
             },
             host: host.clone(),
             state: Mutex::default(),
@@ -224,15 +258,22 @@ impl SocketTransport {
         let admission = Arc::new(Memory(host.clone()));
         let transport = SocketTransport { inner };
         let weak = Arc::downgrade(&transport.inner);
-        let client = Sockets::start(
-            config(format!("{CLIENT}{address}"), limits.clone()),
+        let name = endpoint_name(&address, task.as_ref());
+        let client = access.start(
+            config(format!("{CLIENT}{name}"), limits.clone()),
             admission.clone(),
-            Arc::new(on_events(weak.clone(), Inner::told_as_client)),
+            Arc::new(Events {
+                inner: weak.clone(),
+                tell: Inner::told_as_client,
+            }),
         )?;
-        let server = Sockets::start(
-            config(address.to_string(), limits),
+        let server = access.start(
+            config(name, limits),
             admission,
-            Arc::new(on_events(weak, Inner::told_as_server)),
+            Arc::new(Events {
+                inner: weak,
+                tell: Inner::told_as_server,
+            }),
         )?;
         let mut state = transport.inner.lock();
         state.client = Some(client);
@@ -242,16 +283,40 @@ impl SocketTransport {
         listens?;
         Ok(transport)
     }
+
+    /// Has somebody hear why connections are refused of which it is not known whose they are, such as those with a wrong
+    /// certificate or secret. It is called on a thread of the transport, and should return soon.
+    pub fn on_refused(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
+        self.inner.lock().refused = Some(Arc::new(tell));
+    }
 }
 
-/// Returns what hands events to a transport, if it is still there.
-fn on_events(
+/// Returns the name of the endpoint of a task at an address.
+fn endpoint_name(address: &Address, task: Option<&ClusterTask>) -> String {
+    match task {
+        Some(task) => format!("{address}{AS}{task}"),
+        None => address.to_string(),
+    }
+}
+
+/// Hands events to a transport, if it is still there.
+struct Events {
     inner: Weak<Inner>,
     tell: fn(&Arc<Inner>, PeerId, Event),
-) -> impl Fn(PeerId, Event) + Send + Sync {
-    move |peer, event| {
-        if let Some(inner) = inner.upgrade() {
-            tell(&inner, peer, event);
+}
+
+impl socket::Handler for Events {
+    fn event(&self, peer: PeerId, event: Event) {
+        if let Some(inner) = self.inner.upgrade() {
+            (self.tell)(&inner, peer, event);
+        }
+    }
+
+    fn refused(&self, why: &str) {
+        let inner = self.inner.upgrade();
+        let tell = inner.and_then(|inner| inner.lock().refused.clone());
+        if let Some(tell) = tell {
+            tell(why);
         }
     }
 }
@@ -337,22 +402,6 @@ impl AsRef<[u8]> for Sent {
     }
 }
 
-impl Asked {
-    fn name(&self) -> &'static str {
-        match self {
-            Asked::Call(request) => request.name(),
-            Asked::Value(..) => "SendData",
-        }
-    }
-
-    fn may_matter(&self) -> bool {
-        match self {
-            Asked::Call(request) => !request.is_idempotent(),
-            Asked::Value(..) => true,
-        }
-    }
-}
-
 impl Inner {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -369,16 +418,19 @@ impl Inner {
         }
         let sockets = (state.server.take(), state.client.take());
         let handler = state.handler.take();
+        let refused = state.refused.take();
         let calls = std::mem::take(&mut state.calls);
         let running = std::mem::take(&mut state.running);
         state.incoming.clear();
+        state.unanswered.clear();
         drop(state);
-        let works = std::mem::take(&mut self.inbox().works);
-        drop((handler, works));
+        let works = self.inbox().clear();
+        drop((handler, refused, works));
         // It waits for their threads, which lock the state.
         drop(sockets);
         for call in calls.into_values() {
-            call.end(Err(Error::cancelled("this task has ended")));
+            call.pending
+                .end(Err(Error::cancelled("this task has ended")));
         }
         for (_, cancel) in running.into_values() {
             cancel.cancel(Error::cancelled("this task has ended"));
@@ -399,7 +451,8 @@ impl Transport for SocketTransport {
         // It may ask others, so it is asked before the state is locked.
         let place = place(address);
         let mut state = self.inner.lock();
-        let link = place.and_then(|place| state.dial(address, place));
+        let as_task = self.inner.caller.task.is_some().then_some(task);
+        let link = place.and_then(|place| state.dial(address, as_task, place));
         let client = state.client.as_ref().zip(link.as_ref().ok());
         let met = client.filter(|(client, link)| {
             let found = client.state(**link);
@@ -418,11 +471,15 @@ impl Transport for SocketTransport {
 
     fn forget(&self, peer: TaskHandle) {
         let mut state = self.inner.lock();
-        state.peers.remove(&peer);
+        let forgotten = state.peers.remove(&peer);
         let calls = state.take_calls_to(peer);
+        if let Some(Ok(link)) = forgotten.map(|peer| peer.link) {
+            state.hang_up(link);
+        }
         drop(state);
         for call in calls {
-            call.end(Err(Error::cancelled("the task was forgotten")));
+            call.pending
+                .end(Err(Error::cancelled("the task was forgotten")));
         }
     }
 
@@ -469,6 +526,10 @@ impl Transport for SocketTransport {
             }
         });
         peers.collect()
+    }
+
+    fn set_quotas(&self, quotas: &Quotas) {
+        self.inner.lock().quotas = quotas.clone();
     }
 
     fn close(&self) {

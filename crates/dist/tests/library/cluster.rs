@@ -157,3 +157,21 @@ fn names_of_tasks_are_parsed_with_or_without_a_device() {
         assert!(error.message().starts_with(&begin), "{error}");
     }
 }
+
+#[test]
+fn an_address_has_one_form_whatever_the_way_it_is_written() {
+    for (written, form) in [
+        ("Host.Example:7000", "host.example:7000"),
+        ("[FE80:0:0::2]:7000", "[fe80::2]:7000"),
+        ("unix:/run//./w1", "unix:/run/w1"),
+        ("127.0.0.1:07000", "127.0.0.1:7000"),
+    ] {
+        assert_eq!(Address::parse(written).unwrap().to_string(), form);
+    }
+    assert!(Address::parse("unix:/").is_err());
+    // Two tasks at one place are found, however it is written.
+    let jobs = "[jobs.w]\n0 = \"a:1\"\n1 = \"A:1\"\n";
+    let error = Cluster::from_toml(jobs).unwrap_err();
+    let expected = "expected an address for each task, found a:1 for both";
+    assert!(error.message().starts_with(expected), "{error}");
+}

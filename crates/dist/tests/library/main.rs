@@ -7,4 +7,6 @@ mod engine;
 mod programs;
 mod reduction;
 mod schedules;
+#[cfg(target_os = "linux")]
+mod security;
 mod transport;

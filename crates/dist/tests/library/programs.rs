@@ -8,6 +8,7 @@ use tfrt_async::{AsyncValue, Error, ErrorCode};
 use tfrt_bef::BefFile;
 use tfrt_compiler::CompileOptions;
 use tfrt_dist::functions::{CompilerPass, CompilerPasses, DEFAULT_PASS};
+use tfrt_dist::security::Trust;
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
     AnyAsyncValue, CancellationHook, ExecutionContext, HostContext, KernelPromise, Program,
@@ -34,7 +35,13 @@ func.func @main() -> (!tfrt.chain, !tfrt_dist.dist_context, !tfrt_dist.dist_cont
 struct Pass;
 
 impl CompilerPass for Pass {
-    fn load(&self, name: &str, program: &str, host: &HostContext) -> Result<Program, Error> {
+    fn load(
+        &self,
+        name: &str,
+        program: &str,
+        _: Trust,
+        host: &HostContext,
+    ) -> Result<Program, Error> {
         let module = tfrt_ir::parse(&Source::new(name, program)).map_err(|all| {
             let text = all.to_string();
             Error::invalid_argument(text)
@@ -81,7 +88,7 @@ fn outcome(
     kept: &Kept,
 ) -> (AnyAsyncValue, Error) {
     let host = request.host();
-    let program = Pass.load("main", PROGRAM, host).unwrap();
+    let program = Pass.load("main", PROGRAM, Trust::Trusted, host).unwrap();
     let main = program.function("main").unwrap();
     let results = main.execute(&ExecutionContext::new(request), Vec::new());
     let until = Instant::now() + Duration::from_secs(20);

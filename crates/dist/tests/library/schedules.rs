@@ -18,6 +18,7 @@ use tfrt_dist::context::{ContextConfig, ContextRef};
 use tfrt_dist::functions::{CompilerPass, CompilerPasses, DEFAULT_PASS};
 use tfrt_dist::ids::{ContextId, ObjectId, TaskHandle};
 use tfrt_dist::message::{Payload, Reply, Request, RequestedOutput};
+use tfrt_dist::security::Trust;
 use tfrt_dist::server::Server;
 use tfrt_dist::transport::Bounds;
 use tfrt_dist::transport::local::LocalNetwork;
@@ -44,7 +45,13 @@ func.func @next(%x: i64) -> i64 {
 struct Pass;
 
 impl CompilerPass for Pass {
-    fn load(&self, name: &str, program: &str, host: &HostContext) -> Result<Program, Error> {
+    fn load(
+        &self,
+        name: &str,
+        program: &str,
+        _: Trust,
+        host: &HostContext,
+    ) -> Result<Program, Error> {
         let module = tfrt_ir::parse(&Source::new(name, program)).unwrap();
         let bytes = tfrt_compiler::compile(&module, &CompileOptions::default()).unwrap();
         let file = BefFile::open(bytes).unwrap();

@@ -3,12 +3,13 @@
 use std::env;
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tfrt::Runtime;
-use tfrt_dist::cluster::{Address, Cluster};
+use tfrt_dist::cluster::Address;
 use tfrt_dist::context::ContextConfig;
-use tfrt_dist::join::{DEFAULT_TIMEOUT, JoinOptions, Joining, Secret};
+use tfrt_dist::join::{DEFAULT_TIMEOUT, JoinOptions, Joining};
+use tfrt_dist::security::{Access, Policy, Secret};
 use tfrt_dist::source::{self, Choice, Found};
 use tfrt_dist::task;
 use tfrt_host::Error;
@@ -37,6 +38,7 @@ pub fn plan_of_run(options: &MemberOptions) -> Result<Option<Plan<'_>>, Failure>
         ("--address-file", options.address_file.is_some()),
         ("--join-timeout", options.join_timeout.is_some()),
         ("--secret-file", options.secret_file.is_some()),
+        ("--trust-peers", options.trust_peers),
     ];
     match (
         &options.cluster,
@@ -82,12 +84,14 @@ impl<'o> Plan<'o> {
             }
         };
         let default_timeout = config.is_some().then_some(DEFAULT_TIMEOUT);
-        let secret = secret(options, config.as_ref().map(|config| &config.cluster))?;
+        let folder = cluster.and_then(folder).unwrap_or_default();
+        let (access, policy) = security(options, config.as_ref(), &folder)?;
         Ok(Plan {
             join: JoinOptions {
                 config,
                 listen,
-                secret,
+                access,
+                policy,
                 timeout: options.join_timeout.or(default_timeout),
             },
             options,
@@ -150,13 +154,47 @@ pub fn refused(error: &Error) -> Failure {
     }
 }
 
-/// Returns what proves that tasks belong together. All that concerns security is decided here.
-fn secret(options: &MemberOptions, cluster: Option<&Cluster>) -> Result<Option<Secret>, Failure> {
-    if cluster.is_some_and(|cluster| cluster.tls().is_some()) {
-        return Err(refused(&Error::unimplemented(
-            "the cluster has certificates, [tls], and connections are not encrypted yet: leave them out, and have a secret",
-        )));
+/// Returns the folder of the file that an option names, by which names in it are seen.
+fn folder(cluster: &str) -> Option<PathBuf> {
+    match Choice::parse(cluster) {
+        Choice::File(path) => path.parent().map(Path::to_owned),
+        Choice::Auto | Choice::Engine(_) => None,
     }
+}
+
+/// Returns how tasks prove that they belong together, and what the others may do.
+fn security(
+    options: &MemberOptions,
+    config: Option<&ContextConfig>,
+    folder: &Path,
+) -> Result<(Access, Policy), Failure> {
+    let secret = secret(options)?;
+    let cluster = config.map(|config| &config.cluster);
+    let access = match (secret, config) {
+        (Some((from, _)), Some(config))
+            if config.cluster.tls().is_some()
+                || (config.cluster.security()).is_some_and(|own| own.secret.is_some()) =>
+        {
+            return Err(refused(&Error::invalid_argument(format!(
+                "expected one way for tasks to prove who they are, found the secret of {from}, and [tls] or \
+                 security.secret of the cluster's file"
+            ))));
+        }
+        (Some((_, secret)), _) => Ok(Access::Secret(secret)),
+        (None, Some(config)) => Access::of_cluster(&config.cluster, &config.task, folder),
+        (None, None) => Ok(Access::ThisMachine),
+    };
+    let policy = match (options.trust_peers, cluster) {
+        (true, _) => Ok(Policy::trusting()),
+        (false, Some(cluster)) => cluster.policy(),
+        (false, None) => Ok(Policy::default()),
+    };
+    let read = access.and_then(|access| Ok((access, policy?)));
+    read.map_err(|error| refused(&error))
+}
+
+/// Reads the secret that an option or the variable names, and says which.
+fn secret(options: &MemberOptions) -> Result<Option<(String, Secret)>, Failure> {
     let (from, bytes) = match (&options.secret_file, env::var_os(SECRET)) {
         (Some(file), _) => {
             let name = file.display();
@@ -173,9 +211,10 @@ fn secret(options: &MemberOptions, cluster: Option<&Cluster>) -> Result<Option<S
         (None, Some(value)) => (SECRET.to_owned(), value.into_encoded_bytes()),
         (None, None) => return Ok(None),
     };
-    let secret = Secret::new(bytes.trim_ascii_end().to_vec());
-    let secret = secret.map_err(|why| refused(&Error::invalid_argument(format!("{from}: {why}"))));
-    secret.map(Some)
+    match Secret::new(bytes.trim_ascii_end().to_vec()) {
+        Ok(secret) => Ok(Some((from, secret))),
+        Err(why) => Err(refused(&Error::invalid_argument(format!("{from}: {why}")))),
+    }
 }
 
 /// Writes a file that whoever waits for it sees as a whole.

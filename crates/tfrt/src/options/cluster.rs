@@ -105,8 +105,12 @@ pub struct MemberOptions {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub join_timeout: Option<Duration>,
 
-    /// A file with the secret that all tasks share [default: the variable TFRT_CLUSTER_SECRET]; without one only
-    /// tasks of this machine are let in
+    /// A file with the secret that all tasks share [default: the variable TFRT_CLUSTER_SECRET, or what the cluster's
+    /// file says]; without one, and without certificates, only tasks of this machine are let in
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub secret_file: Option<PathBuf>,
+
+    /// Let the other tasks' programs have all kernels, and no bounds of memory and time
+    #[arg(long)]
+    pub trust_peers: bool,
 }

@@ -27,6 +27,8 @@ pub struct Connection {
     pub nonce: Nonce,
     pub hello: Option<Hello>,
     pub welcome: Option<Welcome>,
+    /// The task that the certificate of the other end names.
+    pub certified: Option<String>,
     /// Frames of the handshake, and the last one.
     pub queue: VecDeque<Outgoing>,
     /// Why it is to be closed.
@@ -97,6 +99,7 @@ impl Connection {
             nonce: [0; 32],
             hello: None,
             welcome: None,
+            certified: None,
             queue: VecDeque::new(),
             closing: None,
             sums_data: true,
@@ -127,7 +130,8 @@ impl Connection {
     /// Queues the hello.
     pub fn say_hello(&mut self, config: &Config, link: &Link, nonce: Nonce) {
         self.nonce = nonce;
-        self.sums_data = self.origin == Origin::Network;
+        // TLS has checks of its own.
+        self.sums_data = self.origin == Origin::Network && !config.has_certificates;
         let hello = Hello {
             from: config.name.clone(),
             to: link.name.clone(),
@@ -160,6 +164,11 @@ impl Connection {
         self.queue.clear();
         self.say(Kind::Bye, incarnation, failure.encode());
         self.closing = Some(failure.message.clone());
+    }
+
+    /// Returns whether what has come, and is no frame, begins as an alert of TLS.
+    pub fn has_tls_alert(&self) -> bool {
+        self.receiving.is_none() && self.stage[self.begin..self.end].starts_with(&[21, 3])
     }
 
     /// Takes up to `n` bytes from the stage.
@@ -198,7 +207,7 @@ impl Endpoint {
         if connection.closing.is_some() {
             return [&mut [], &mut []];
         }
-        let link = connection.peer.and_then(|peer| self.links.get_mut(peer.0));
+        let link = connection.peer.and_then(|peer| self.links.get_mut(&peer));
         let session = link.map(|link| &mut link.session);
         let receiving = connection.receiving.as_mut();
         let rest = receiving.and_then(|receiving| receiving.rest(session));
@@ -214,7 +223,7 @@ impl Endpoint {
             return;
         }
         let peer = connection.peer;
-        if let Some(link) = peer.and_then(|peer| self.links.get_mut(peer.0))
+        if let Some(link) = peer.and_then(|peer| self.links.get_mut(&peer))
             && link.connection == Some(id)
         {
             link.heard(now);
@@ -241,7 +250,7 @@ impl Endpoint {
             }
             let peer = connection.peer;
             let session = peer
-                .and_then(|peer| self.links.get_mut(peer.0))
+                .and_then(|peer| self.links.get_mut(&peer))
                 .map(|link| &mut link.session);
             let Some(mut receiving) = connection.receiving.take() else {
                 // What came went into the stage.
@@ -298,7 +307,7 @@ impl Endpoint {
         if header.kind.is_of_handshake() {
             return Ok(Target::Own);
         }
-        let link = connection.peer.map(|peer| &self.links[peer.0]);
+        let link = connection.peer.and_then(|peer| self.links.get(&peer));
         let Some(link) = link.filter(|_| is_live) else {
             let kind = header.kind;
             return Err(Fault::Violation(format!(
@@ -344,10 +353,11 @@ impl Endpoint {
         if header.kind.is_of_handshake() {
             return self.shake(id, &header, &receiving.own, now);
         }
-        let Some(peer) = connection.peer else {
+        let link = connection.peer.and_then(|peer| self.links.get_mut(&peer));
+        let Some(link) = link else {
             return Ok(());
         };
-        let (link, admission) = (&mut self.links[peer.0], &*self.admission);
+        let admission = &*self.admission;
         if header.kind == Kind::Data {
             link.landed(&header, receiving.target, now, limits, admission);
             return Ok(());
@@ -365,6 +375,7 @@ fn decode(head: &[u8; HEADER_BYTES], phase: Phase, limits: &Limits) -> Result<He
     let header = Header::decode(head, FrameLimits { max_message_bytes });
     header.map_err(|error| match (&error, phase) {
         // Behind a checksum that is right, it is meant; and who begins with another version means that as well.
+        (FrameError::Magic([22, 3, ..]), Phase::Hello) => Fault::Torn(super::SPEAKS_TLS.to_owned()),
         (FrameError::Magic(_) | FrameError::HeaderChecksum { .. }, _)
         | (FrameError::Version(_), Phase::Live) => Fault::Torn(error.to_string()),
         _ => Fault::Violation(error.to_string()),

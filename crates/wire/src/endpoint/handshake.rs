@@ -5,7 +5,7 @@ use std::time::Instant;
 use tfrt_async::ErrorCode;
 
 use super::connection::Phase;
-use super::{ConnectionId, Endpoint, PeerId, Role};
+use super::{ConnectionId, Endpoint, PeerId, Role, task_of};
 use crate::event::PeerState;
 use crate::frame::{Header, Kind};
 use crate::link::Fault;
@@ -76,11 +76,12 @@ impl Endpoint {
         let own = &self.config;
         if hello.to != own.name {
             let message = format!(
-                "expected a hello to {}, found one to {}",
+                "expected a hello to {}, found one to {}: a task is called and addressed in one way by all",
                 own.name, hello.to
             );
             return Err(refusal(ErrorCode::NotFound, message));
         }
+        self.check_certificate(id, &hello.from)?;
         match (&own.secret, hello.has_secret) {
             (Some(_), false) => {
                 let message = "expected a proof of the shared secret, found none";
@@ -99,7 +100,7 @@ impl Endpoint {
                 let message = format!("expected a task of this cluster, found {}", hello.from);
                 return Err(refusal(PermissionDenied, message));
             }
-            None if self.links.len() >= own.limits.max_connections => {
+            None if self.is_full() && self.forgettable().is_none() => {
                 let most = own.limits.max_connections;
                 let message = format!("expected fewer than {most} peers");
                 return Err(refusal(ResourceExhausted, message));
@@ -111,7 +112,7 @@ impl Endpoint {
             0 => hello.session,
             _ => hello.session.saturating_add(1),
         };
-        if let Some(link) = self.links.get(peer.0) {
+        if let Some(link) = self.links.get(&peer) {
             if link.role == Role::Dials {
                 let message = format!("expected {} to be dialled by this task", hello.from);
                 return Err(refusal(FailedPrecondition, message));
@@ -144,6 +145,27 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Checks that the certificate of the other end is of the task that its name stands for.
+    fn check_certificate(&self, id: ConnectionId, name: &str) -> Result<(), Failure> {
+        if !self.config.has_certificates {
+            return Ok(());
+        }
+        let connection = self.connections.get(&id);
+        check_certificate(connection.and_then(|it| it.certified.as_deref()), name)
+    }
+
+    /// Hears which task the certificate of the other end of a connection names, or why it names none: before anything
+    /// is read of it.
+    pub fn authenticated(&mut self, id: ConnectionId, task: Result<String, String>) {
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return;
+        };
+        match task {
+            Ok(task) => connection.certified = Some(task),
+            Err(message) => self.refuse(id, &refusal(ErrorCode::Unauthenticated, message)),
+        }
+    }
+
     /// Hears who has answered, and which session the two have.
     fn welcomed(
         &mut self,
@@ -155,10 +177,15 @@ impl Endpoint {
         let connection = connection.expect("it is the one that is read");
         let peer = connection.peer.expect("who dials knows whom");
         let hello = connection.hello.clone().expect("it was said");
-        let link = &mut self.links[peer.0];
+        let Some(link) = self.links.get_mut(&peer) else {
+            return Err(refusal(ErrorCode::Aborted, "it was removed".to_owned()));
+        };
         if welcome.from != link.name {
             let message = format!("expected {} to answer, found {}", link.name, welcome.from);
             return Err(refusal(ErrorCode::NotFound, message));
+        }
+        if self.config.has_certificates {
+            check_certificate(connection.certified.as_deref(), &link.name)?;
         }
         let secret = self.config.secret.as_ref();
         check_proof(secret, Side::Answers, &hello, &welcome, welcome.proof)?;
@@ -190,9 +217,19 @@ impl Endpoint {
         check_proof(secret, Side::Dials, &hello, &welcome, ready.proof)?;
         let peer = match self.by_name.get(&hello.from) {
             Some(peer) => *peer,
-            None => self.insert(&hello.from, Role::Answers, connection.since),
+            None => {
+                let since = connection.since;
+                if let Some(gone) = self.forgettable().filter(|_| self.is_full()) {
+                    self.remove_peer(gone);
+                }
+                let peer = self.insert(&hello.from, Role::Answers, since);
+                if let Some(link) = self.links.get_mut(&peer) {
+                    link.is_stranger = true;
+                }
+                peer
+            }
         };
-        let link = &self.links[peer.0];
+        let link = &self.links[&peer];
         let is_stale = link.superseded.contains(&hello.incarnation);
         if is_stale || link.session_for(&hello, self.config.incarnation) != welcome.session {
             let message = "another connection was faster".to_owned();
@@ -201,7 +238,7 @@ impl Endpoint {
         if let Some(old) = link.connection {
             self.close(old, "another connection has taken its place".to_owned());
         }
-        let link = &mut self.links[peer.0];
+        let link = self.links.get_mut(&peer).expect("it is there");
         link.enter(welcome.session, hello.incarnation, now);
         link.max_message_bytes = hello.max_message_bytes;
         let connection = self.connections.get_mut(&id);
@@ -223,7 +260,7 @@ impl Endpoint {
         let peer = connection.peer.expect("both know each other");
         connection.phase = Phase::Live;
         let limits = &self.config.limits;
-        let link = &mut self.links[peer.0];
+        let link = self.links.get_mut(&peer).expect("it is there");
         let agreed = connection.welcome.as_ref().map(|welcome| welcome.session);
         if agreed != Some(link.session.number) {
             return Err(Fault::Torn("the session has ended in the meantime".into()));
@@ -247,7 +284,7 @@ impl Endpoint {
             _ => format!("it ends the connection: {}", failure.message),
         };
         self.close(id, why.clone());
-        let Some(link) = peer.and_then(|peer| self.links.get_mut(peer.0)) else {
+        let Some(link) = peer.and_then(|peer| self.links.get_mut(&peer)) else {
             return;
         };
         let is_over = match failure.code {
@@ -271,7 +308,7 @@ impl Endpoint {
         let failure = refusal(ErrorCode::InvalidArgument, message.clone());
         self.refuse(id, &failure);
         let peer = self.connections.get(&id).and_then(|it| it.peer);
-        let Some(link) = peer.and_then(|peer| self.links.get_mut(peer.0)) else {
+        let Some(link) = peer.and_then(|peer| self.links.get_mut(&peer)) else {
             return;
         };
         if link.connection == Some(id) {
@@ -280,6 +317,17 @@ impl Endpoint {
             link.end_session(&why, PeerState::Lost);
         }
     }
+}
+
+/// Checks that a certificate is of the task that a name stands for.
+fn check_certificate(certified: Option<&str>, name: &str) -> Result<(), Failure> {
+    let expected = task_of(name);
+    let message = match certified {
+        Some(found) if found == expected => return Ok(()),
+        Some(found) => format!("expected a certificate of {expected}, found one of {found}"),
+        None => format!("expected a certificate of {expected}, found none"),
+    };
+    Err(refusal(ErrorCode::Unauthenticated, message))
 }
 
 fn check_incarnation(header: &Header, incarnation: u128) -> Result<(), Fault> {

@@ -12,7 +12,7 @@ use rustix::net::{
 use tfrt_async::{Error, ErrorCode};
 
 use super::Address;
-use crate::endpoint::Origin;
+use crate::endpoint::{Origin, THREE_WAYS};
 
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
@@ -123,17 +123,17 @@ pub fn origin(fd: &OwnedFd) -> Result<Origin, Errno> {
 ///
 /// # Errors
 ///
-/// `PermissionDenied` if others than this machine can reach it and there is no secret.
-pub fn check_listener(address: &Address, has_secret: bool) -> Result<(), Error> {
+/// `PermissionDenied` if others than this machine can reach it and nothing protects it.
+pub fn check_listener(address: &Address, is_protected: bool) -> Result<(), Error> {
     let is_here = match address {
         Address::Tcp(at) => at.ip().to_canonical().is_loopback(),
         Address::Unix(_) => true,
     };
-    if is_here || has_secret {
+    if is_here || is_protected {
         return Ok(());
     }
     Err(Error::new(
         ErrorCode::PermissionDenied,
-        format!("expected a shared secret to listen at {address}, or a loopback address"),
+        format!("can't listen at {address}: {THREE_WAYS}, found none of them"),
     ))
 }

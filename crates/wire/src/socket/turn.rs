@@ -19,6 +19,9 @@ use super::{Address, Handler, open, random};
 use crate::endpoint::{ConnectionId, Endpoint, PeerId};
 use crate::payload::Outgoing;
 
+#[cfg(feature = "tls")]
+mod tls;
+
 /// The token of the descriptor that wakes the thread.
 pub(super) const WAKE: u64 = 0;
 
@@ -60,6 +63,13 @@ pub struct Inner {
     /// Connections that the thread is to look at: they are broken, or to be closed.
     later: BTreeSet<ConnectionId>,
     broken: HashMap<ConnectionId, String>,
+    /// Connections that can't go on, whose peers are to read why.
+    failed: HashMap<ConnectionId, String>,
+    #[cfg(feature = "tls")]
+    pub tls: Option<crate::tls::Tls>,
+    /// Memory for bytes in TLS.
+    #[cfg(feature = "tls")]
+    scratch: Vec<u8>,
     /// Until when the thread sleeps.
     sleeps_until: Option<Instant>,
     is_asleep: bool,
@@ -94,6 +104,8 @@ struct Socket {
     frames: VecDeque<Outgoing>,
     written: usize,
     waits_for_room: bool,
+    #[cfg(feature = "tls")]
+    channel: Option<Box<tls::Channel>>,
 }
 
 impl Inner {
@@ -109,6 +121,11 @@ impl Inner {
             n_lingering: 0,
             later: BTreeSet::new(),
             broken: HashMap::new(),
+            failed: HashMap::new(),
+            #[cfg(feature = "tls")]
+            tls: None,
+            #[cfg(feature = "tls")]
+            scratch: Vec::new(),
             sleeps_until: None,
             is_asleep: false,
         }
@@ -225,6 +242,17 @@ impl Inner {
             (Err(_), None) => None,
         };
         let Some(id) = id else { return };
+        #[cfg(feature = "tls")]
+        let channel = {
+            let tls = self.tls.as_ref();
+            match tls
+                .map(|tls| tls::Channel::new(tls, peer.is_some()))
+                .transpose()
+            {
+                Ok(channel) => channel.map(Box::new),
+                Err(why) => return self.endpoint.cut(id, now, &why),
+            }
+        };
         let token = self.token();
         if let Err(error) = epoll::add(epoll, &fd, EventData::new_u64(token), EventFlags::IN) {
             self.endpoint.cut(id, now, &error.to_string());
@@ -238,6 +266,8 @@ impl Inner {
             frames: VecDeque::new(),
             written: 0,
             waits_for_room: false,
+            #[cfg(feature = "tls")]
+            channel,
         };
         self.things.insert(token, Thing::Connection(socket));
     }
@@ -266,10 +296,16 @@ impl Inner {
     }
 
     /// Reads what has come on a connection.
-    fn read(&mut self, token: u64, now: Instant) {
+    fn read(&mut self, epoll: &OwnedFd, token: u64, now: Instant) {
         let Some(Thing::Connection(socket)) = self.things.get(&token) else {
             return;
         };
+        #[cfg(feature = "tls")]
+        if socket.channel.is_some() {
+            return self.read_tls(epoll, token, now);
+        }
+        #[cfg(not(feature = "tls"))]
+        let _ = epoll;
         let id = socket.id;
         let mut n_read = 0;
         while n_read < TURN_BYTES {
@@ -307,6 +343,10 @@ impl Inner {
         else {
             return;
         };
+        #[cfg(feature = "tls")]
+        if socket.channel.is_some() {
+            return self.write_tls(epoll, id, now, most);
+        }
         let mut n_written = 0;
         let is_waiting = loop {
             while socket.frames.len() < MAX_FRAMES {
@@ -335,16 +375,25 @@ impl Inner {
                 }
             }
         };
-        if socket.waits_for_room != is_waiting {
-            socket.waits_for_room = is_waiting;
-            let flags = match is_waiting {
-                true => EventFlags::IN | EventFlags::OUT,
-                false => EventFlags::IN,
-            };
-            let data = EventData::new_u64(token);
-            if let Err(error) = epoll::modify(epoll, &socket.fd, data, flags) {
-                self.broken.insert(id, error.to_string());
-            }
+        self.wait_for_room(epoll, token, is_waiting);
+    }
+
+    /// Waits for a socket to take more, or waits no more.
+    fn wait_for_room(&mut self, epoll: &OwnedFd, token: u64, is_waiting: bool) {
+        let Some(Thing::Connection(socket)) = self.things.get_mut(&token) else {
+            return;
+        };
+        if socket.waits_for_room == is_waiting {
+            return;
+        }
+        socket.waits_for_room = is_waiting;
+        let flags = match is_waiting {
+            true => EventFlags::IN | EventFlags::OUT,
+            false => EventFlags::IN,
+        };
+        let data = EventData::new_u64(token);
+        if let Err(error) = epoll::modify(epoll, &socket.fd, data, flags) {
+            self.broken.insert(socket.id, error.to_string());
         }
     }
 
@@ -364,7 +413,10 @@ impl Inner {
         let closing = closing.map(|id| (id, "it was closed".to_owned(), true));
         let broken = std::mem::take(&mut self.broken).into_iter();
         let broken = broken.map(|(id, why)| (id, why, false));
-        for (id, why, is_said) in closing.chain(broken).collect::<Vec<_>>() {
+        let failed = std::mem::take(&mut self.failed).into_iter();
+        let failed = failed.map(|(id, why)| (id, why, true));
+        let all = failed.chain(closing).chain(broken);
+        for (id, why, is_said) in all.collect::<Vec<_>>() {
             self.endpoint.cut(id, now, &why);
             let thing = self
                 .tokens
@@ -444,7 +496,7 @@ impl Inner {
                     self.write(epoll, id, now, TURN_BYTES);
                 }
                 if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
-                    self.read(token, now);
+                    self.read(epoll, token, now);
                 }
             }
             Some(Thing::Lingering { fd, .. }) => {
@@ -462,16 +514,7 @@ impl Inner {
 impl Socket {
     /// Writes as much as the socket takes at once.
     fn write_once(&mut self) -> Result<usize, Errno> {
-        let mut slices: Vec<IoSlice<'_>> = Vec::with_capacity(2 * MAX_FRAMES);
-        let mut skip = self.written;
-        for frame in &self.frames {
-            frame.slices(std::mem::take(&mut skip), &mut slices);
-            if slices.len() >= 2 * MAX_FRAMES {
-                break;
-            }
-        }
-        // A value may have more parts than the system takes at once.
-        slices.truncate(512);
+        let slices = gather(&self.frames, self.written);
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let n = sendmsg(
             &self.fd,
@@ -480,15 +523,35 @@ impl Socket {
             flags,
         )?;
         drop(slices);
-        self.written += n;
-        while let Some(first) = self.frames.front() {
-            if self.written < first.len_bytes() {
-                break;
-            }
-            self.written -= first.len_bytes();
-            self.frames.pop_front();
-        }
+        advance(&mut self.frames, &mut self.written, n);
         Ok(n)
+    }
+}
+
+/// Returns the bytes of frames that are to be written next, of the first of which some are.
+fn gather(frames: &VecDeque<Outgoing>, written: usize) -> Vec<IoSlice<'_>> {
+    let mut slices = Vec::with_capacity(2 * MAX_FRAMES);
+    let mut skip = written;
+    for frame in frames {
+        frame.slices(std::mem::take(&mut skip), &mut slices);
+        if slices.len() >= 2 * MAX_FRAMES {
+            break;
+        }
+    }
+    // A value may have more parts than the system takes at once.
+    slices.truncate(512);
+    slices
+}
+
+/// Notes that bytes of frames were written, and drops those that were as a whole.
+fn advance(frames: &mut VecDeque<Outgoing>, written: &mut usize, n: usize) {
+    *written += n;
+    while let Some(first) = frames.front() {
+        if *written < first.len_bytes() {
+            break;
+        }
+        *written -= first.len_bytes();
+        frames.pop_front();
     }
 }
 
@@ -501,7 +564,8 @@ impl Shared {
             let next = inner.endpoint.next_deadline();
             next.is_some_and(|next| inner.sleeps_until.is_none_or(|until| next < until))
         };
-        let has_more = !inner.later.is_empty() || !inner.broken.is_empty();
+        let has_more =
+            !inner.later.is_empty() || !inner.broken.is_empty() || !inner.failed.is_empty();
         let wakes = inner.is_asleep && (has_more || is_sooner());
         drop(inner);
         if wakes {
@@ -544,9 +608,14 @@ impl Shared {
                 return;
             }
             let events = inner.endpoint.take_events();
-            inner.is_asleep = events.is_empty();
+            let refusals = inner.endpoint.take_refusals();
+            let has_events = !events.is_empty() || !refusals.is_empty();
+            inner.is_asleep = !has_events;
             drop(inner);
-            let has_events = !events.is_empty();
+            for why in refusals {
+                let call = AssertUnwindSafe(|| self.handler.refused(&why));
+                drop(catch_unwind(call));
+            }
             for (peer, event) in events {
                 // A panic is that event's, and told by the panic hook; others wait for theirs.
                 let call = AssertUnwindSafe(|| self.handler.event(peer, event));

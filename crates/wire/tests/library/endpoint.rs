@@ -36,12 +36,22 @@ fn limits() -> Limits {
 }
 
 fn endpoint(secret: Option<Secret>) -> Endpoint {
+    endpoint_with(secret, false)
+}
+
+fn endpoint_with(secret: Option<Secret>, has_certificates: bool) -> Endpoint {
+    let limits = limits();
+    endpoint_of(secret, has_certificates, limits)
+}
+
+fn endpoint_of(secret: Option<Secret>, has_certificates: bool, limits: Limits) -> Endpoint {
     let config = Config {
         name: OWN.to_owned(),
         incarnation: 0x11,
         secret,
+        has_certificates,
         accepts_unknown: true,
-        limits: limits(),
+        limits,
     };
     Endpoint::new(config, Arc::new(Memory)).expect("it has a name")
 }
@@ -551,4 +561,137 @@ fn networks_need_a_secret() {
         error.message(),
         "expected the name of another task, found /job:w/task:1"
     );
+}
+
+#[test]
+fn certificates_name_who_dials_and_who_answers() {
+    let mut endpoint = endpoint_with(None, true);
+    let now = Instant::now();
+    for (certified, why) in [
+        (None, "expected a certificate of /job:w/task:0, found none"),
+        (
+            Some("/job:w/task:9"),
+            "expected a certificate of /job:w/task:0, found one of /job:w/task:9",
+        ),
+    ] {
+        // Networks need no secret then.
+        let connection = endpoint.accepted(Origin::Network, [2; 32], now).unwrap();
+        let raw = Raw {
+            connection,
+            incarnation: 5,
+            now,
+        };
+        if let Some(task) = certified {
+            endpoint.authenticated(connection, Ok(task.to_owned()));
+        }
+        assert_eq!(raw.greet(&mut endpoint, &hello(5, 1, 0)).unwrap_err(), why);
+        endpoint.cut(connection, now, "it is over");
+        assert_eq!(endpoint.take_refusals(), [why]);
+    }
+    let peer = endpoint.add_peer(PEER, Role::Dials, now).unwrap();
+    let connection = endpoint.dialed(peer, Origin::Network, [3; 32], now);
+    let raw = Raw {
+        connection: connection.unwrap(),
+        incarnation: 5,
+        now,
+    };
+    assert_eq!(raw.heard(&mut endpoint)[0].0.kind, Kind::Hello);
+    endpoint.authenticated(raw.connection, Ok("/job:w/task:9".to_owned()));
+    let welcome = Welcome {
+        from: PEER.to_owned(),
+        incarnation: 5,
+        session: 1,
+        nonce: [4; 32],
+        max_message_bytes: 1 << 10,
+        proof: None,
+    };
+    raw.say(&mut endpoint, Header::new(Kind::Welcome), &welcome.encode());
+    let why = "expected a certificate of /job:w/task:0, found one of /job:w/task:9";
+    assert_eq!(raw.bye(&mut endpoint), why);
+}
+
+#[test]
+fn a_peer_that_was_removed_is_dialled_no_more_and_all_that_waits_for_it_fails() {
+    let mut endpoint = endpoint(None);
+    let now = Instant::now();
+    let peer = endpoint.add_peer(PEER, Role::Dials, now).unwrap();
+    assert_eq!(endpoint.to_dial(now), [peer]);
+    endpoint.dial_failed(peer, now, "nobody is there");
+    let asked = endpoint.request(peer, 0, Vec::new(), now).unwrap();
+    endpoint.remove_peer(peer);
+    let events = endpoint.take_events();
+    let failed = events.iter().find_map(|(_, event)| match event {
+        Event::Failed { id, error, .. } => Some((*id, error.message().to_owned())),
+        _ => None,
+    });
+    let lost = "task /job:w/task:0 is lost: it was removed";
+    assert_eq!(failed, Some((asked, lost.to_owned())));
+    let later = now + Duration::from_secs(60);
+    assert!(endpoint.to_dial(later).is_empty());
+    assert_eq!(endpoint.next_deadline(), None);
+    assert_eq!(endpoint.state(peer), PeerState::Lost);
+    let error = endpoint.request(peer, 0, Vec::new(), now).unwrap_err();
+    assert_eq!(error.message(), "the task was removed");
+    let error = endpoint.dialed(peer, Origin::Loopback, [0; 32], now);
+    assert_eq!(error.unwrap_err().code(), ErrorCode::Unavailable);
+    // It may come again, as another peer.
+    let again = endpoint.add_peer(PEER, Role::Dials, now).unwrap();
+    assert_ne!(again, peer);
+    assert_eq!(endpoint.to_dial(now), [again]);
+}
+
+#[test]
+fn a_peer_that_is_removed_while_it_is_connected_is_told() {
+    let mut endpoint = endpoint(None);
+    let raw = Raw::new(&mut endpoint, 5);
+    raw.meet(&mut endpoint, 1, 0).unwrap();
+    let peer = endpoint.peer(PEER).unwrap();
+    endpoint.remove_peer(peer);
+    assert_eq!(raw.bye(&mut endpoint), "it has left");
+    raw.say(&mut endpoint, request(1, 1), b"ask");
+    endpoint.cut(raw.connection, Instant::now(), "it is over");
+    let asked = |event: &Event| matches!(event, Event::Request { .. });
+    assert!(!endpoint.take_events().iter().any(|(_, event)| asked(event)));
+}
+
+#[test]
+fn names_that_somebody_makes_up_fill_no_table_for_good() {
+    let limits = Limits {
+        max_connections: 2,
+        ..limits()
+    };
+    let mut endpoint = endpoint_of(None, false, limits);
+    let join = |endpoint: &mut Endpoint, number: u128| {
+        let raw = Raw::new(endpoint, number);
+        let hello = Hello {
+            from: format!("/job:w/task:{}", number + 10),
+            ..hello(number, 1, 0)
+        };
+        let welcome = raw.greet(endpoint, &hello);
+        if welcome.is_ok() {
+            let ready = Ready::default().encode();
+            raw.say(endpoint, Header::new(Kind::Ready), &ready);
+        }
+        welcome.map(|_| raw)
+    };
+    let leave = |endpoint: &mut Endpoint, raw: &Raw| {
+        let left = Failure {
+            code: ErrorCode::Ok,
+            message: "it has left".to_owned(),
+        };
+        raw.say(endpoint, Header::new(Kind::Bye), &left.encode());
+        endpoint.cut(raw.connection, raw.now, "it is over");
+    };
+    let first = join(&mut endpoint, 1).unwrap();
+    let second = join(&mut endpoint, 2).unwrap();
+    leave(&mut endpoint, &first);
+    let third = join(&mut endpoint, 3).unwrap();
+    assert_eq!(endpoint.peer("/job:w/task:11"), None);
+    assert!(endpoint.peer("/job:w/task:12").is_some());
+    leave(&mut endpoint, &second);
+    leave(&mut endpoint, &third);
+    assert!(join(&mut endpoint, 4).is_ok());
+    assert!(join(&mut endpoint, 5).is_ok());
+    let n_peers = endpoint.peers().count();
+    assert_eq!(n_peers, 2);
 }

@@ -6,3 +6,5 @@ mod message;
 mod simulation;
 #[cfg(target_os = "linux")]
 mod sockets;
+#[cfg(all(feature = "tls", target_os = "linux"))]
+mod tls;

@@ -20,7 +20,7 @@ use tfrt_wire::socket::{Address, Sockets, new_incarnation};
 /// The longest time for which something is waited for that must come.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-struct Memory;
+pub struct Memory;
 
 impl Admission for Memory {
     fn admit(&self, _: &str, _: u64, open: &Open) -> Result<Box<dyn Landing>, Error> {
@@ -61,6 +61,7 @@ fn task(name: &str, options: Options) -> Task {
         name: name.to_owned(),
         incarnation: new_incarnation().expect("there are random numbers"),
         secret: secret.transpose().expect("it is long enough"),
+        has_certificates: false,
         accepts_unknown: options.accepts_unknown,
         limits: options.limits,
     };
@@ -96,13 +97,13 @@ impl Task {
     }
 }
 
-fn path(name: &str) -> Address {
+pub fn path(name: &str) -> Address {
     let mut path: PathBuf = std::env::temp_dir();
     path.push(format!("tfrt-wire-{}-{name}", std::process::id()));
     Address::Unix(path)
 }
 
-fn tcp() -> Address {
+pub fn tcp() -> Address {
     "127.0.0.1:0".parse().expect("it is an address")
 }
 
@@ -120,11 +121,11 @@ fn pair(address: &Address, options: [Options; 2]) -> ((Task, PeerId), (Task, Pee
     )
 }
 
-fn pattern(len: usize) -> Vec<u8> {
+pub fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|index| (index % 251) as u8).collect()
 }
 
-fn contents(value: Box<dyn Landing>) -> Vec<u8> {
+pub fn contents(value: Box<dyn Landing>) -> Vec<u8> {
     let value: Box<dyn Any> = value.into_any();
     let mut value: Box<AlignedBytes> = value.downcast().expect("it is ours");
     assert_eq!(value.bytes().as_ptr() as usize % 64, 0);
@@ -256,7 +257,8 @@ fn nobody_listens_on_a_network_without_a_secret() {
     assert_eq!(error.code(), ErrorCode::PermissionDenied);
     assert_eq!(
         error.message(),
-        "expected a shared secret to listen at 0.0.0.0:0, or a loopback address"
+        "can't listen at 0.0.0.0:0: expected certificates, or a shared secret, or an address of this machine alone \
+         (loopback, or a Unix socket of the same user), found none of them"
     );
     let closed = task("/job:w/task:0", with_secret("a secret of 24 characters"));
     closed
@@ -420,6 +422,7 @@ fn a_handler_that_panics_costs_its_event_alone() {
         name: "/job:w/task:1".to_owned(),
         incarnation: new_incarnation().expect("there are random numbers"),
         secret: None,
+        has_certificates: false,
         accepts_unknown: true,
         limits: Limits::default(),
     };

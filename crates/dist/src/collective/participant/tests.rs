@@ -248,6 +248,7 @@ fn what_is_no_message_is_refused() {
     let caller = |address| Caller {
         address,
         incarnation: Incarnation::draw(),
+        task: None,
     };
     let refused = |address, payload: Vec<&'static [u8]>| {
         let buffers = payload.into_iter().map(HostBuffer::from_owner);

@@ -10,13 +10,13 @@ use tfrt_wire::{payload, socket};
 
 use super::codec::{self, Part, Said};
 use super::{
-    Asked, CODEC, INLINE_BYTES, Inner, Link, Outcome, PATIENCE, PendingCall, RETRY_AFTER, Sent,
-    State,
+    Asked, CODEC, Call, INLINE_BYTES, Inner, Link, MAX_MESSAGE_BYTES, PATIENCE, PendingCall,
+    RETRY_AFTER, Sent, State, Stops, endpoint_name,
 };
 use crate::cluster::Address;
 use crate::ids::{Incarnation, TaskHandle};
 use crate::message::Reply;
-use crate::transport::{Bounds, Caller, Phase, lost, lost_after, stale};
+use crate::transport::{Bounds, Caller, Phase, lost, lost_after};
 
 impl Inner {
     pub(super) fn ask(
@@ -40,17 +40,12 @@ impl Inner {
         if known.phase == Phase::Unknown {
             known.phase = Phase::Connecting;
         }
-        let call = PendingCall {
-            promise,
-            peer,
-            task: known.task.clone(),
+        let call = Call {
+            pending: PendingCall::new(promise, peer, known.task.clone(), &asked),
             asked,
             deadline: bounds.deadline,
             patient_until: Instant::now() + PATIENCE,
             retries: bounds.max_retries,
-            was_sent: false,
-            timer: None,
-            hook: None,
         };
         let number = state.n_calls;
         state.n_calls += 1;
@@ -63,31 +58,19 @@ impl Inner {
 
     /// Lets the deadline and the caller end a call.
     fn bound(self: &Arc<Self>, number: u64, bounds: Bounds) {
-        let timer = bounds.deadline.map(|deadline| {
-            let inner = Arc::downgrade(self);
-            self.host.timers().schedule_at(deadline, move || {
-                if let Some(inner) = inner.upgrade() {
-                    inner.give_up(number, None);
-                }
-            })
-        });
-        let hook = bounds.cancel.map(|cancel| {
-            let inner = Arc::downgrade(self);
-            cancel.on_cancel(move |reason| {
-                if let Some(inner) = inner.upgrade() {
-                    inner.give_up(number, Some(reason.clone()));
-                }
-            })
+        let inner = Arc::downgrade(self);
+        let stops = Stops::new(&self.host, bounds, move |reason| {
+            if let Some(inner) = inner.upgrade() {
+                inner.give_up(number, reason);
+            }
         });
         let mut state = self.lock();
         match state.calls.get_mut(&number) {
-            Some(call) => (call.timer, call.hook) = (timer, hook),
+            Some(call) => call.pending.set_stops(stops),
             None => {
                 // It was answered before.
                 drop(state);
-                if let Some(timer) = timer {
-                    timer.cancel();
-                }
+                stops.end();
             }
         }
     }
@@ -95,14 +78,10 @@ impl Inner {
     /// Ends a call without an answer, and tells the peer to stop.
     fn give_up(&self, number: u64, reason: Option<Error>) {
         let mut state = self.lock();
-        let Some(call) = state.calls.remove(&number) else {
+        let Some(Call { pending: call, .. }) = state.calls.remove(&number) else {
             return;
         };
-        let reason = reason.unwrap_or_else(|| {
-            let (name, task) = (call.asked.name(), call.task.clone());
-            let message = format!("the deadline of a {name} to {task} has passed");
-            Error::deadline_exceeded(message).with_task(task)
-        });
+        let reason = reason.unwrap_or_else(|| call.timed_out());
         if call.was_sent {
             state.tell_cancelled(call.peer, number, &reason);
         }
@@ -127,10 +106,11 @@ impl Inner {
         let Some(call) = calls.get_mut(&number) else {
             return;
         };
-        call.was_sent = false;
+        let pending = &mut call.pending;
+        pending.was_sent = false;
         let is_lost = error.code() == ErrorCode::Unavailable;
-        let may_matter = may_have_run && call.asked.may_matter();
-        let peer = peers.get_mut(&call.peer);
+        let may_matter = may_have_run && pending.may_matter;
+        let peer = peers.get_mut(&pending.peer);
         // What was met is lost; what was not may be still to come.
         let was_met = peer.is_some_and(|peer| {
             let was_met = peer.incarnation.is_some();
@@ -154,18 +134,20 @@ impl Inner {
             return;
         }
         let call = state.calls.get(&number);
-        let peer = call.and_then(|call| state.peers.get(&call.peer));
+        let peer = call.and_then(|call| state.peers.get(&call.pending.peer));
         let address = peer.map_or_else(String::new, |peer| peer.address.to_string());
         let link = peer.and_then(|peer| peer.link.as_ref().ok());
         let client = state.client.as_ref().zip(link);
         let why = client.map_or_else(String::new, |(client, link)| client.why(*link));
         let call = state.calls.remove(&number);
         drop(state);
-        let Some(call) = call else { return };
+        let Some(Call { pending: call, .. }) = call else {
+            return;
+        };
         let task = &call.task;
         let error = match (is_lost, may_matter, was_met) {
             (false, ..) => error.with_task(task.clone()),
-            (true, true, _) => lost_after(task, call.asked.name()),
+            (true, true, _) => lost_after(task, call.name),
             (true, false, true) => lost(task),
             (true, false, false) => {
                 let message =
@@ -184,7 +166,9 @@ impl Inner {
                 let mut state = self.lock();
                 let number = state.requests.remove(&(peer, id));
                 let call = number.and_then(|number| state.calls.remove(&number));
-                let Some(call) = call else { return };
+                let Some(Call { pending: call, .. }) = call else {
+                    return;
+                };
                 let incarnation = state.links.get(&peer).and_then(|link| link.incarnation);
                 if let Some(known) = state.peers.get_mut(&call.peer)
                     && known.phase != Phase::Lost
@@ -216,7 +200,9 @@ impl Inner {
                     return;
                 }
                 let call = number.and_then(|number| Some((number, state.calls.remove(&number)?)));
-                let Some((number, call)) = call else { return };
+                let Some((number, Call { pending: call, .. })) = call else {
+                    return;
+                };
                 state.tell_cancelled(call.peer, number, &error);
                 drop(state);
                 call.complete(Err(error));
@@ -232,19 +218,21 @@ impl Inner {
                 let address = link.address.clone();
                 let mut task = None;
                 for known in state.peers.values_mut() {
-                    if known.address == address && known.incarnation == Some(incarnation) {
+                    if known.is_at(peer) && known.incarnation == Some(incarnation) {
                         known.phase = Phase::Lost;
                         task = Some(known.task.clone());
                     }
                 }
+                // Whom nobody knows any more is not dialled again.
+                state.hang_up(peer);
                 drop(state);
-                self.tell_lost(
-                    &Caller {
-                        address,
-                        incarnation,
-                    },
-                    task,
-                );
+                let certified = self.caller.task.as_ref().and(task.clone());
+                let caller = Caller {
+                    address,
+                    incarnation,
+                    task: certified,
+                };
+                self.tell_lost(&caller, task);
             }
             _ => (),
         }
@@ -268,9 +256,9 @@ impl State {
         let Some(call) = self.calls.get_mut(&number) else {
             return Ok(());
         };
-        let peer = self.peers.get(&call.peer);
+        let peer = self.peers.get(&call.pending.peer);
         let (Some(peer), Some(client)) = (peer, &self.client) else {
-            return Err(lost(&call.task));
+            return Err(lost(&call.pending.task));
         };
         if peer.phase == Phase::Lost {
             return Err(lost(&peer.task));
@@ -311,9 +299,16 @@ impl State {
                 (key.context.0, said)
             }
         };
-        let id = client.request(link, context, vec![bytes(codec::write(&said))])?;
-        call.was_sent = true;
-        let peer = call.peer;
+        let said = codec::write(&said);
+        if said.len() > MAX_MESSAGE_BYTES as usize {
+            let (name, found) = (call.pending.name, said.len());
+            return Err(Error::invalid_argument(format!(
+                "expected a {name} of at most {MAX_MESSAGE_BYTES} bytes, found {found}"
+            )));
+        }
+        let id = client.request(link, context, vec![bytes(said)])?;
+        call.pending.was_sent = true;
+        let peer = call.pending.peer;
         self.requests.insert((link, id), number);
         for (index, part) in streamed {
             let key = stream_key(number, index);
@@ -361,7 +356,7 @@ impl State {
         };
         link.incarnation = incarnation;
         for known in self.peers.values_mut() {
-            if known.address == link.address && known.phase != Phase::Lost {
+            if known.is_at(peer) && known.phase != Phase::Lost {
                 known.incarnation = known.incarnation.or(incarnation);
             }
         }
@@ -371,11 +366,12 @@ impl State {
     pub(super) fn dial(
         &mut self,
         address: &Address,
+        task: Option<&ClusterTask>,
         place: socket::Address,
     ) -> Result<PeerId, Error> {
         let closed = || Error::cancelled("this task has ended");
         let client = self.client.as_ref().ok_or_else(closed)?;
-        let name = address.to_string();
+        let name = endpoint_name(address, task);
         if let Some(peer) = client.peer(&name) {
             return Ok(peer);
         }
@@ -390,8 +386,28 @@ impl State {
         Ok(peer)
     }
 
-    pub(super) fn take_calls_to(&mut self, peer: TaskHandle) -> Vec<PendingCall> {
-        let numbers = self.calls.iter().filter(|(_, call)| call.peer == peer);
+    /// Dials an address no more, if nobody is known there and nobody answers: one that answers may still have contexts
+    /// together with this task, to which an end of the connection would be a loss.
+    pub(super) fn hang_up(&mut self, link: PeerId) {
+        if self.peers.values().any(|peer| peer.is_at(link)) {
+            return;
+        }
+        if let Some(client) = &self.client
+            && !matches!(
+                client.state(link),
+                event::PeerState::Live | event::PeerState::Suspect
+            )
+        {
+            self.links.remove(&link);
+            client.remove_peer(link);
+        }
+    }
+
+    pub(super) fn take_calls_to(&mut self, peer: TaskHandle) -> Vec<Call> {
+        let numbers = self
+            .calls
+            .iter()
+            .filter(|(_, call)| call.pending.peer == peer);
         let numbers: Vec<u64> = numbers.map(|(number, _)| *number).collect();
         let calls = numbers
             .iter()
@@ -403,23 +419,4 @@ impl State {
 /// Returns the key of the stream of a buffer.
 fn stream_key(number: u64, index: u32) -> Vec<u8> {
     [&number.to_le_bytes()[..], &index.to_le_bytes()].concat()
-}
-
-impl PendingCall {
-    /// Ends the call with the answer of its peer, whose errors name it.
-    fn complete(self, outcome: Outcome) {
-        let task = self.task.clone();
-        self.end(outcome.map_err(|error| match error.message() {
-            "stale incarnation" => stale(&task),
-            _ => error.with_task(task),
-        }));
-    }
-
-    pub(super) fn end(self, outcome: Outcome) {
-        if let Some(timer) = &self.timer {
-            timer.cancel();
-        }
-        drop(self.hook);
-        self.promise.complete(outcome);
-    }
 }

@@ -263,7 +263,7 @@ impl Writer {
             Request::CreateContext(create) => {
                 self.u8(1);
                 self.u64(create.context.0);
-                self.text(&create.cluster.to_json());
+                self.text(&create.cluster.shared().to_json());
                 self.task(&create.task);
                 self.all(&create.devices, Writer::device);
                 self.u8(create.is_multi_client.into());

@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tfrt_async::Error;
 use tfrt_async::queue::Task;
+use tfrt_async::{ClusterTask, Error, ErrorCode};
 use tfrt_host::memory::HostBuffer;
 use tfrt_wire::endpoint::{PeerId, bytes};
 use tfrt_wire::event::{self, CallId, Event};
 
 use super::codec::{self, Part, Said};
-use super::{CLIENT, Incoming, Inner, Landed, Outcome, Peer, Ticket, Work};
+use super::{AS, CLIENT, Incoming, Inner, Landed, Outcome, Peer, State, Ticket, Work};
 use crate::cluster::Address;
 use crate::ids::Incarnation;
 use crate::message::{Payload, Reply};
@@ -24,13 +24,16 @@ impl Inner {
                 let mut state = self.lock();
                 let Some(server) = &state.server else { return };
                 let (name, incarnation) = (server.name(peer), server.incarnation(peer));
-                let address = name.strip_prefix(CLIENT).map(Address::parse);
-                if let (Some(Ok(address)), Some(incarnation)) = (address, incarnation) {
-                    let incarnation = Incarnation(incarnation);
-                    let caller = Caller {
+                let has_names = self.caller.task.is_some();
+                let caller = incarnation.and_then(|incarnation| {
+                    let (address, task) = read_client_name(&name, has_names)?;
+                    Some(Caller {
                         address,
-                        incarnation,
-                    };
+                        incarnation: Incarnation(incarnation),
+                        task,
+                    })
+                });
+                if let Some(caller) = caller {
                     state.callers.insert(peer, caller);
                 }
             }
@@ -61,6 +64,7 @@ impl Inner {
     fn caller_is_lost(self: &Arc<Self>, peer: PeerId) {
         let mut state = self.lock();
         state.incoming.retain(|(from, _), _| *from != peer);
+        state.unanswered.remove(&peer);
         let mut stopped = Vec::new();
         state.running.retain(|(from, _), (_, cancel)| {
             if *from == peer {
@@ -80,20 +84,79 @@ impl Inner {
         for cancel in stopped {
             let address = &caller.address;
             let message = format!("the task at {address}, which has asked for this, is lost");
-            self.put(Work::Cancel(cancel, Error::unavailable(message)));
+            self.put(Work::Cancel(peer, cancel, Error::unavailable(message)));
         }
         self.tell_lost(&caller, task);
+    }
+
+    /// Counts bytes that a client has sent, or is about to, with a request that is to be answered.
+    fn admit(&self, peer: PeerId, call: CallId, len_bytes: usize) -> Result<(), Error> {
+        let mut state = self.lock();
+        let State {
+            unanswered, quotas, ..
+        } = &mut *state;
+        let own = unanswered.entry(peer).or_default();
+        if own.by_call.len() >= quotas.requests {
+            let most = quotas.requests;
+            return Err(Error::resource_exhausted(format!(
+                "a task may have {most} requests that are not answered yet"
+            )));
+        }
+        let n_bytes = own.len_bytes.saturating_add(len_bytes);
+        if n_bytes > quotas.request_bytes {
+            let most = quotas.request_bytes;
+            return Err(Error::resource_exhausted(format!(
+                "requests of a task that are not answered yet may have {most} bytes: with another they have {n_bytes}"
+            )));
+        }
+        own.by_call.insert(call, len_bytes);
+        own.len_bytes = n_bytes;
+        Ok(())
+    }
+
+    /// Checks that a client with a certificate is the task that is known at the address at which it says to listen.
+    fn check_address(state: &State, from: &Caller) -> Result<(), Error> {
+        let Some(task) = &from.task else {
+            return Ok(());
+        };
+        let mut known = state.peers.values();
+        match known.find(|peer| peer.address == from.address && peer.task != *task) {
+            None => Ok(()),
+            Some(peer) => Err(Error::new(
+                ErrorCode::PermissionDenied,
+                format!(
+                    "expected a certificate of {}, which is known at {}, found one of {task}",
+                    peer.task, peer.address
+                ),
+            )),
+        }
     }
 
     /// Takes a message of a client.
     fn asked(self: &Arc<Self>, peer: PeerId, call: CallId, body: &[u8]) -> Result<(), Error> {
         let said = codec::read(body)?;
+        let len_bytes = match &said {
+            Said::Call { .. } => Some(body.len()),
+            Said::Value { buffers, .. } => {
+                let streamed = buffers.iter().map(|part| match part {
+                    Part::Streamed(len) => usize::try_from(*len).unwrap_or(usize::MAX),
+                    Part::Here(_) => 0,
+                });
+                Some(streamed.fold(body.len(), usize::saturating_add))
+            }
+            // Who has asked too much may take it back.
+            Said::Cancel { .. } => None,
+        };
+        if let Some(len_bytes) = len_bytes {
+            self.admit(peer, call, len_bytes)?;
+        }
         let mut state = self.lock();
         let from = state.callers.get(&peer).cloned().ok_or_else(|| {
             Error::invalid_argument(format!(
                 "expected a client with the name '{CLIENT}ADDRESS', found another"
             ))
         })?;
+        Inner::check_address(&state, &from)?;
         let check = |to: Option<Incarnation>| match to {
             Some(to) if to != self.caller.incarnation => {
                 Err(Error::failed_precondition("stale incarnation"))
@@ -160,7 +223,7 @@ impl Inner {
                 drop(state);
                 self.reply(peer, call, &Ok(Reply::Done));
                 if let Some((_, cancel)) = running {
-                    self.put(Work::Cancel(cancel, reason));
+                    self.put(Work::Cancel(peer, cancel, reason));
                 } else if let Some(gone) = gone {
                     self.reply(peer, gone.call, &Err(reason));
                     self.hand_over(peer);
@@ -221,7 +284,7 @@ impl Inner {
             };
             let call = incoming.call;
             // With the state locked: values are put in order.
-            self.inbox().works.push_back(Work::Value {
+            self.inbox().push(Work::Value {
                 from: from.clone(),
                 ticket: Ticket { peer, number, call },
                 key: incoming.key,
@@ -233,7 +296,7 @@ impl Inner {
     }
 
     fn put(self: &Arc<Self>, work: Work) {
-        self.inbox().works.push_back(work);
+        self.inbox().push(work);
         self.begin_to_empty();
     }
 
@@ -241,7 +304,7 @@ impl Inner {
         // Requests wait for a handler.
         let has_handler = self.lock().handler.is_some();
         let mut inbox = self.inbox();
-        if inbox.is_emptied || inbox.works.is_empty() || !has_handler {
+        if inbox.is_emptied || inbox.is_empty() || !has_handler {
             return;
         }
         inbox.is_emptied = true;
@@ -254,7 +317,7 @@ impl Inner {
         loop {
             let handler = self.lock().handler.clone();
             let mut inbox = self.inbox();
-            let work = inbox.works.pop_front();
+            let work = inbox.pop();
             let (Some(work), Some(handler)) = (work, handler) else {
                 // Without a handler it is closed.
                 inbox.is_emptied = false;
@@ -267,7 +330,7 @@ impl Inner {
 
     fn work(self: &Arc<Self>, work: Work, handler: &Arc<dyn Handler>) {
         match work {
-            Work::Cancel(cancel, reason) => cancel.cancel(reason),
+            Work::Cancel(_, cancel, reason) => cancel.cancel(reason),
             Work::Value {
                 from,
                 ticket,
@@ -317,7 +380,13 @@ impl Inner {
 
     fn reply(&self, peer: PeerId, call: CallId, outcome: &Outcome) {
         let answer = vec![bytes(codec::write_answer(outcome))];
-        let state = self.lock();
+        let mut state = self.lock();
+        if let Some(own) = state.unanswered.get_mut(&peer) {
+            own.len_bytes -= own.by_call.remove(&call).unwrap_or(0);
+            if own.by_call.is_empty() {
+                state.unanswered.remove(&peer);
+            }
+        }
         let Some(server) = &state.server else { return };
         if let Err(error) = server.reply(peer, call, Ok(answer)) {
             // It is too long.
@@ -325,6 +394,19 @@ impl Inner {
             drop(server.reply(peer, call, Ok(vec![bytes(short)])));
         }
     }
+}
+
+/// Returns where a client says that it listens, and which task its certificate says it is, if there are certificates.
+fn read_client_name(name: &str, has_names: bool) -> Option<(Address, Option<ClusterTask>)> {
+    let rest = name.strip_prefix(CLIENT)?;
+    let (address, task) = match has_names {
+        false => (rest, None),
+        true => {
+            let (address, task) = rest.rsplit_once(AS)?;
+            (address, Some(crate::task::parse(task).ok()?))
+        }
+    };
+    Some((Address::parse(address).ok()?, task))
 }
 
 fn read_stream_key(key: &[u8]) -> Option<(u64, usize)> {

@@ -37,7 +37,7 @@ impl Listen for Processes {
         let name = address.to_string();
         let started = env::current_exe().and_then(|command| {
             let mut command = Command::new(command);
-            command.args(["worker", "--listen", &name]);
+            command.args(["worker", "--trust-peers", "--listen", &name]);
             command.stdin(Stdio::null()).stderr(Stdio::null()).spawn()
         });
         let started =

@@ -126,6 +126,7 @@ impl Process {
             name: name(task),
             incarnation,
             secret,
+            has_certificates: false,
             accepts_unknown,
             limits: limits(),
         };
