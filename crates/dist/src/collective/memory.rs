@@ -10,7 +10,7 @@ use tfrt_async::Error;
 use tfrt_async::HostAllocator;
 use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer};
 use tfrt_tensor::math::number::Real;
-use tfrt_tensor::{DType, DenseHostTensor, DenseReading, TensorMetadata, TensorShape};
+use tfrt_tensor::{BF16, DType, DenseHostTensor, DenseReading, F16, TensorMetadata, TensorShape};
 
 use super::arithmetic::{self, Value};
 use super::{Action, Function, Memory, Payload, Source, Span};
@@ -26,11 +26,15 @@ impl Payload for Elements {
     }
 }
 
-/// The tensors of a member that has one input at most.
+/// The tensors of a member. Its leaves lie in one input, one behind the other.
 pub(crate) struct Tensors {
     allocator: Arc<dyn HostAllocator>,
     dtype: DType,
     input: Option<DenseHostTensor>,
+    /// The elements of a leaf, where the input has several.
+    leaf_len: usize,
+    /// Memory for subtrees of leaves.
+    scratch: Vec<Option<DenseHostTensor>>,
     /// The result; of a gathering of any shape it is made when all shapes are known.
     result: Option<DenseHostTensor>,
     /// Whether the input is the result, too.
@@ -38,7 +42,7 @@ pub(crate) struct Tensors {
 }
 
 impl Tensors {
-    /// Makes those of a reduction, whose result may be written over the input.
+    /// Makes those of a reduction, whose result may be written over the input if that is one leaf.
     ///
     /// # Errors
     ///
@@ -60,7 +64,13 @@ impl Tensors {
                 is_in_place,
                 ..of(None)?
             }),
-            false => of(Some(input)),
+            false => {
+                let leaf_len = result.n_elements();
+                Ok(Tensors {
+                    leaf_len,
+                    ..of(Some(input))?
+                })
+            }
         }
     }
 
@@ -87,6 +97,8 @@ impl Tensors {
             allocator: allocator.clone(),
             dtype,
             input: input.transpose()?,
+            leaf_len: 0,
+            scratch: Vec::new(),
             result,
             is_in_place: false,
         })
@@ -108,16 +120,17 @@ impl Tensors {
     ///
     /// `ResourceExhausted` without memory, `FailedPrecondition` if somebody is writing the tensor.
     pub fn copy(&self, spans: &[Span]) -> Result<HostBuffer, Error> {
-        let bytes = |span: &Span| self.bytes_of(&span.elements);
-        let len_bytes = spans.iter().map(|span| bytes(span).len()).sum();
+        let len_of = |span: &Span| self.bytes_of(&span.elements).len();
+        let len_bytes = spans.iter().map(len_of).sum();
         let copy = HostBuffer::unspecified(&self.allocator, len_bytes, BUFFER_ALIGNMENT);
         let mut copy = copy.ok_or_else(|| {
             Error::resource_exhausted(format!("no memory for {len_bytes} bytes to be sent"))
         })?;
         let mut rest = copy.as_bytes_mut().unwrap_or_default();
         for span in spans {
-            let (part, behind) = rest.split_at_mut(bytes(span).len());
-            part.copy_from_slice(&self.memory(span.memory)?.read()?.bytes()[bytes(span)]);
+            let (part, behind) = rest.split_at_mut(len_of(span));
+            let (tensor, elements) = self.place_of(span)?;
+            part.copy_from_slice(&tensor.read()?.bytes()[self.bytes_of(&elements)]);
             rest = behind;
         }
         Ok(copy)
@@ -143,8 +156,9 @@ impl Tensors {
                 function,
                 n_terms,
             } => {
+                self.make_scratch(&into)?;
                 let reduction = Reduction {
-                    into: into.elements,
+                    into,
                     values,
                     steps,
                     function,
@@ -153,6 +167,10 @@ impl Tensors {
                 match self.dtype {
                     DType::I32 => self.reduce::<i32>(&reduction),
                     DType::F32 => self.reduce::<f32>(&reduction),
+                    DType::I64 => self.reduce::<i64>(&reduction),
+                    DType::F64 => self.reduce::<f64>(&reduction),
+                    DType::F16 => self.reduce::<F16>(&reduction),
+                    DType::Bf16 => self.reduce::<BF16>(&reduction),
                     other => Err(Error::unimplemented(format!(
                         "tensors of {other} are not reduced"
                     ))),
@@ -171,10 +189,10 @@ impl Tensors {
 
     fn reduce<T: Real>(&self, reduction: &Reduction) -> Result<(), Error> {
         let tensors = reduction.values.iter().map(|value| match value {
-            Source::Span(span) if self.is_in_place && span.memory == Memory::Input(0) => Ok(None),
+            Source::Span(span) if self.is_written_over(span, &reduction.into) => Ok(None),
             Source::Span(span) => {
-                let tensor = self.memory(span.memory)?.clone();
-                Ok(Some((tensor, span.elements.clone())))
+                let (tensor, elements) = self.place_of(span)?;
+                Ok(Some((tensor.clone(), elements)))
             }
             Source::Arrived(elements, range) => Ok(Some((self.arrived(elements)?, range.clone()))),
         });
@@ -190,8 +208,9 @@ impl Tensors {
             None => Ok(Value::Result),
         });
         let values = values.collect::<Result<Vec<Value<'_, T>>, Error>>()?;
-        let mut writing = self.result()?.write()?;
-        let result = &mut writing.elements_mut::<T>()?[reduction.into.clone()];
+        let (target, elements) = self.place_of(&reduction.into)?;
+        let mut writing = target.write()?;
+        let result = &mut writing.elements_mut::<T>()?[elements];
         let Reduction {
             function,
             steps,
@@ -209,8 +228,11 @@ impl Tensors {
         (offset, stride): (usize, usize),
     ) -> Result<(), Error> {
         let (tensor, elements) = match from {
-            Source::Span(span) => (self.memory(span.memory)?.clone(), &span.elements),
-            Source::Arrived(elements, range) => (self.arrived(elements)?, range),
+            Source::Span(span) => {
+                let (tensor, elements) = self.place_of(span)?;
+                (tensor.clone(), elements)
+            }
+            Source::Arrived(elements, range) => (self.arrived(elements)?, range.clone()),
         };
         let reading = tensor.read()?;
         let mut writing = self.result()?.write()?;
@@ -237,18 +259,51 @@ impl Tensors {
         }
     }
 
-    fn memory(&self, memory: Memory) -> Result<&DenseHostTensor, Error> {
-        match memory {
-            Memory::Input(0) if self.is_in_place => self.result(),
-            Memory::Input(0) => {
+    /// Returns the tensor that elements lie in, and which they are there.
+    fn place_of(&self, span: &Span) -> Result<(&DenseHostTensor, Range<usize>), Error> {
+        let elements = span.elements.clone();
+        match span.memory {
+            Memory::Input(0) if self.is_in_place => Ok((self.result()?, elements)),
+            Memory::Result => Ok((self.result()?, elements)),
+            Memory::Input(leaf) => {
+                let begin = leaf * self.leaf_len;
                 let input = self.input.as_ref();
-                input.ok_or_else(|| Error::internal("a collective that reads an input has one"))
+                let input = input
+                    .ok_or_else(|| Error::internal("a collective that reads an input has one"))?;
+                Ok((input, begin + elements.start..begin + elements.end))
             }
-            Memory::Result => self.result(),
-            Memory::Input(_) | Memory::Scratch(_) => Err(Error::internal(
-                "a member with one input has no other memory",
-            )),
+            Memory::Scratch(index) => {
+                let scratch = self.scratch.get(index).and_then(Option::as_ref);
+                let scratch = scratch
+                    .ok_or_else(|| Error::internal("scratch memory is written, then read"))?;
+                Ok((scratch, elements))
+            }
         }
+    }
+
+    /// Returns whether a value lies where the result of a reduction goes.
+    fn is_written_over(&self, value: &Span, into: &Span) -> bool {
+        let is_result = |span: &Span| {
+            span.memory == Memory::Result || self.is_in_place && span.memory == Memory::Input(0)
+        };
+        is_result(value) && is_result(into)
+    }
+
+    /// Makes memory for subtrees where a reduction goes there.
+    fn make_scratch(&mut self, into: &Span) -> Result<(), Error> {
+        let Memory::Scratch(index) = into.memory else {
+            return Ok(());
+        };
+        if self.scratch.len() <= index {
+            self.scratch.resize(index + 1, None);
+        }
+        if self.scratch[index].is_none() {
+            let len = TensorShape::new(&[self.result()?.n_elements()])?;
+            let metadata = TensorMetadata::new(self.dtype, len);
+            let made = DenseHostTensor::unspecified(&self.allocator, metadata)?;
+            self.scratch[index] = Some(made);
+        }
+        Ok(())
     }
 
     fn element_bytes(&self) -> usize {
@@ -261,9 +316,9 @@ impl Tensors {
     }
 }
 
-/// The contents of [`Action::Reduce`] whose target is the result.
+/// The contents of [`Action::Reduce`].
 struct Reduction {
-    into: Range<usize>,
+    into: Span,
     values: Vec<Source<Elements>>,
     steps: Vec<Step>,
     function: Function,
