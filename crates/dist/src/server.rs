@@ -43,6 +43,8 @@ pub(crate) struct Inner {
     context_lifetime: Duration,
     contexts: Mutex<Contexts>,
     gate: Mutex<Gate>,
+    /// The clients that are lost, until what they have made here is given up.
+    lost: Mutex<HashMap<Incarnation, TimerHandle>>,
     /// How many requests of each task are not answered yet.
     in_flight: Mutex<HashMap<Incarnation, usize>>,
     pub(crate) multi_client: Mutex<MultiClient>,
@@ -62,6 +64,8 @@ struct Live {
     context: Arc<DistributedContext>,
     /// When it was used last, if it is dropped when nobody uses it.
     used: Option<Instant>,
+    /// The start of the process that has had it made, if that is another task.
+    owner: Option<Incarnation>,
 }
 
 /// Executions that are held back, for tests of order.
@@ -91,6 +95,7 @@ impl Server {
             context_lifetime,
             contexts: Mutex::default(),
             gate: Mutex::default(),
+            lost: Mutex::default(),
             in_flight: Mutex::default(),
             multi_client: Mutex::default(),
         });
@@ -113,7 +118,7 @@ impl Server {
         id: ContextId,
         config: ContextConfig,
     ) -> Result<Arc<DistributedContext>, Error> {
-        self.0.create_context(id, config, false)
+        self.0.create_context(id, config, None)
     }
 
     /// Returns a context, and notes that it is used.
@@ -229,13 +234,14 @@ impl Inner {
         self.context_lifetime
     }
 
-    /// Makes a context, which is dropped when nobody uses it if it is `tracked`.
+    /// Makes a context, which is dropped with its owner if another task has it made, and when nobody uses it.
     pub(crate) fn create_context(
         self: &Arc<Self>,
         id: ContextId,
         config: ContextConfig,
-        tracked: bool,
+        owner: Option<Incarnation>,
     ) -> Result<Arc<DistributedContext>, Error> {
+        let tracked = owner.is_some();
         let now = self.host.now();
         let mut contexts = self.lock();
         if contexts.has_ended {
@@ -258,6 +264,7 @@ impl Inner {
         let live = Live {
             context: context.clone(),
             used: tracked.then_some(now),
+            owner,
         };
         contexts.live.insert(id, live);
         let begins = tracked && !std::mem::replace(&mut contexts.is_collecting, tracked);
@@ -300,6 +307,10 @@ impl Inner {
         if let Some(look) = look {
             look.cancel();
         }
+        let lost = std::mem::take(&mut *self.lost());
+        lost.into_values().for_each(|timer| {
+            timer.cancel();
+        });
         for (id, live) in contexts {
             live.context.end(&closed(id));
         }
@@ -359,8 +370,74 @@ impl Inner {
         self.collect_later();
     }
 
+    fn lost(&self) -> MutexGuard<'_, HashMap<Incarnation, TimerHandle>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hears that a task is lost: when its lease is over, what it has made here is given up.
+    fn lose(self: &Arc<Self>, peer: &Caller) {
+        let lease = self.transport.lease();
+        if lease.is_zero() {
+            return self.free(peer);
+        }
+        let (inner, client) = (Arc::downgrade(self), peer.clone());
+        let timer = self.host.timers().schedule_after(lease, move || {
+            let inner = inner.upgrade();
+            // It may be back since.
+            if let Some(inner) = inner.filter(|it| it.lost().remove(&client.incarnation).is_some())
+            {
+                inner.free(&client);
+            }
+        });
+        let has_ended = self.lock().has_ended;
+        let before = match has_ended {
+            true => Some(timer),
+            false => self.lost().insert(peer.incarnation, timer),
+        };
+        if let Some(before) = before {
+            before.cancel();
+        }
+    }
+
+    /// Hears that a task is there.
+    fn found(&self, client: Incarnation) {
+        let timer = self.lost().remove(&client);
+        if let Some(timer) = timer {
+            timer.cancel();
+        }
+    }
+
+    /// Gives up what a task has made here, which is lost for good: contexts, objects, answers.
+    fn free(&self, client: &Caller) {
+        let now = self.host.now();
+        let mut contexts = self.lock();
+        let is_its = |live: &Live| live.owner == Some(client.incarnation);
+        let owned = contexts.live.iter().filter(|(_, live)| is_its(live));
+        let owned: Vec<ContextId> = owned.map(|(id, _)| *id).collect();
+        let ended: Vec<_> = owned
+            .iter()
+            .filter_map(|id| Some((*id, contexts.live.remove(id)?)))
+            .collect();
+        contexts.closed.extend(owned.iter().map(|id| (*id, now)));
+        let others = contexts.live.values().map(|live| live.context.clone());
+        let others: Vec<_> = others.collect();
+        drop(contexts);
+        for (id, live) in ended {
+            let address = &client.address;
+            let message = format!(
+                "context {id} was dropped: the task at {address}, which has made it, is lost"
+            );
+            live.context.end(&Error::unavailable(message));
+        }
+        for context in others {
+            context.free_objects_of(&client.address);
+        }
+        self.transport.forget_client(client.incarnation);
+    }
+
     /// Counts a request of a task.
     fn admit(&self, from: &Caller) -> Result<(), Error> {
+        self.found(from.incarnation);
         let mut in_flight = self
             .in_flight
             .lock()
@@ -390,14 +467,21 @@ impl Inner {
     }
 
     /// Does what another task asks.
-    fn answer(self: &Arc<Self>, request: Request, bounds: Bounds) -> AsyncValue<Reply> {
+    fn answer(
+        self: &Arc<Self>,
+        from: &Caller,
+        request: Request,
+        bounds: Bounds,
+    ) -> AsyncValue<Reply> {
         let now = |result: Result<Reply, Error>| AsyncValue::from(result);
         match request {
             Request::GetDevices => now(Ok(Reply::Devices(devices_of(&self.host)))),
             Request::CreateContext(wanted) if wanted.is_multi_client => {
                 self.begin_multi_client_context(*wanted)
             }
-            Request::CreateContext(wanted) => now(self.create_for_master(*wanted)),
+            Request::CreateContext(wanted) => {
+                now(self.create_for_master(*wanted, from.incarnation))
+            }
             Request::CloseContext { context } => {
                 now(self.close_context(context).map(|()| Reply::Done))
             }
@@ -484,7 +568,7 @@ impl Handler for Answering {
         if let Err(error) = inner.admit(from) {
             return AsyncValue::from_error(error);
         }
-        let reply = inner.answer(request, bounds);
+        let reply = inner.answer(from, request, bounds);
         let (weak, client) = (self.0.clone(), from.incarnation);
         reply.and_then(move || {
             if let Some(inner) = weak.upgrade() {
@@ -497,11 +581,12 @@ impl Handler for Answering {
     fn value(&self, from: &Caller, key: Key, value: Payload) -> Result<(), Error> {
         let inner = self.0.upgrade();
         let inner = inner.ok_or_else(|| Error::unavailable("the server has ended"))?;
+        inner.found(from.incarnation);
         inner.context(key.context)?.put(from, &key.name, value)
     }
 
     fn lost(&self, peer: &Caller, _: &Error) {
-        // Calls to it fail by the transport, and its contexts are dropped when nobody keeps them alive.
+        // Calls to it fail by the transport.
         let Some(inner) = self.0.upgrade() else {
             return;
         };
@@ -514,6 +599,7 @@ impl Handler for Answering {
         for context in contexts {
             context.lose(&peer.address);
         }
+        inner.lose(peer);
     }
 }
 

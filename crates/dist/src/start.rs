@@ -15,7 +15,7 @@ use tfrt_async::{AsyncValue, Chain, ClusterTask, Error, ErrorCode, Promise, run_
 
 use crate::cluster::Cluster;
 use crate::context::{ContextConfig, ContextRef, DistributedContext, device_name};
-use crate::ids::{ContextId, ObjectId, TaskHandle};
+use crate::ids::{ContextId, Incarnation, ObjectId, TaskHandle};
 use crate::message::{CreateContext, DeviceInfo, Reply, Request, merged};
 use crate::server::{Inner, Server, ServerRef};
 use crate::task;
@@ -139,7 +139,7 @@ fn lead(
     config: ContextConfig,
     is_multi_client: bool,
 ) -> AsyncValue<ContextRef> {
-    let context = match inner.create_context(id, config, false) {
+    let context = match inner.create_context(id, config, None) {
         Ok(context) => context,
         Err(error) => return AsyncValue::from_error(error),
     };
@@ -288,21 +288,22 @@ impl Inner {
     pub(crate) fn create_for_master(
         self: &Arc<Self>,
         wanted: CreateContext,
+        master: Incarnation,
     ) -> Result<Reply, Error> {
-        let context = self.create_wanted(wanted, true)?;
+        let context = self.create_wanted(wanted, Some(master))?;
         Ok(Reply::ContextCreated(context.ready_chain().clone()))
     }
 
     fn create_wanted(
         self: &Arc<Self>,
         wanted: CreateContext,
-        tracked: bool,
+        owner: Option<Incarnation>,
     ) -> Result<Arc<DistributedContext>, Error> {
         let config = ContextConfig {
             cluster: wanted.cluster,
             task: wanted.task,
         };
-        let created = self.create_context(wanted.context, config, tracked);
+        let created = self.create_context(wanted.context, config, owner);
         let context = created.map_err(|error| match error.code() {
             ErrorCode::Unknown => Error::new(
                 ErrorCode::DistributedContextAlreadyExists,
@@ -385,7 +386,7 @@ impl Inner {
             task: wanted.task.clone(),
         };
         let created = match theirs == config {
-            true => self.create_wanted(wanted, false),
+            true => self.create_wanted(wanted, None),
             false => Err(Error::invalid_argument(format!(
                 "Incompatible distributed configuration when initializing multi-client distributed context. Expecting \
                  {}, got {}",

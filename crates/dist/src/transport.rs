@@ -22,7 +22,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tfrt_async::{AsyncValue, Chain, ClusterTask, Error};
 
@@ -61,6 +61,17 @@ pub trait Transport: Send + Sync + 'static {
 
     /// Returns all peers.
     fn peers(&self) -> Vec<PeerState>;
+
+    /// Returns for how long a task that was found lost may come back as the one that it was: until then what it has made
+    /// here is kept. Zero where that time is over when a task is found lost.
+    fn lease(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Forgets what is kept for a client, which is lost for good.
+    fn forget_client(&self, client: Incarnation) {
+        let _ = client;
+    }
 
     /// Ends: others find this task lost, and what is awaited of them fails.
     fn close(&self);

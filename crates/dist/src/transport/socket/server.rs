@@ -154,15 +154,21 @@ impl Inner {
                 drop(state);
                 self.hand_over(peer);
             }
-            Said::Cancel { number, reason } => {
-                let gone = state.incoming.remove(&(peer, number));
-                let running = state.running.get(&(peer, number)).cloned();
+            Said::Cancel { numbers, reason } => {
+                let (mut gone, mut running) = (Vec::new(), Vec::new());
+                for number in numbers {
+                    gone.extend(state.incoming.remove(&(peer, number)));
+                    running.extend(state.running.get(&(peer, number)).cloned());
+                }
                 drop(state);
                 self.reply(peer, call, &Ok(Reply::Done));
-                if let Some((_, cancel)) = running {
-                    self.put(Work::Cancel(cancel, reason));
-                } else if let Some(gone) = gone {
-                    self.reply(peer, gone.call, &Err(reason));
+                for (_, cancel) in running {
+                    self.put(Work::Cancel(cancel, reason.clone()));
+                }
+                if !gone.is_empty() {
+                    for gone in gone {
+                        self.reply(peer, gone.call, &Err(reason.clone()));
+                    }
                     self.hand_over(peer);
                 }
             }
