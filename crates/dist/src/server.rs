@@ -9,6 +9,7 @@ use tfrt_async::queue::{Task, TimerHandle};
 use tfrt_async::{AsyncValue, Chain, Error, ErrorCode, Promise};
 use tfrt_host::HostContext;
 
+use crate::collective::participant;
 use crate::context::{ContextConfig, DistributedContext, devices_of};
 use crate::execute;
 use crate::ids::{ContextId, Incarnation};
@@ -22,6 +23,9 @@ pub const DEFAULT_CONTEXT_LIFETIME: Duration = Duration::from_secs(600);
 
 /// The most requests of one task that are not answered yet.
 pub const MAX_REQUESTS: usize = 1 << 16;
+
+/// The most bytes of a collective's message that is taken on a thread of the transport.
+const QUICK_BYTES: usize = 32 << 10;
 
 /// The time for which the number of a context that was closed can't be used again.
 const TOMBSTONE_LIFETIME: Duration = Duration::from_secs(600);
@@ -576,6 +580,10 @@ impl Handler for Answering {
             }
         });
         reply
+    }
+
+    fn is_quick(&self, key: &Key, len_bytes: usize) -> bool {
+        key.name == participant::NAME && len_bytes <= QUICK_BYTES
     }
 
     fn value(&self, from: &Caller, key: Key, value: Payload) -> Result<(), Error> {

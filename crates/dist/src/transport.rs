@@ -82,6 +82,13 @@ pub trait Handler: Send + Sync + 'static {
     /// Answers a request.
     fn call(&self, from: &Caller, request: Request, bounds: Bounds) -> AsyncValue<Reply>;
 
+    /// Returns whether values for a key of so many bytes may be handed over on the thread of the transport that they came
+    /// by: nothing of a program runs where they are taken, and that takes not long.
+    fn is_quick(&self, key: &Key, len_bytes: usize) -> bool {
+        let _ = (key, len_bytes);
+        false
+    }
+
     /// Takes a value. An error refuses it.
     fn value(&self, from: &Caller, key: Key, value: Payload) -> Result<(), Error>;
 

@@ -207,6 +207,7 @@ impl Inner {
     /// Hands over the values of a client that are there, but for those behind others for their key.
     fn hand_over(self: &Arc<Self>, peer: PeerId) {
         let mut state = self.lock();
+        let handler = state.handler.clone();
         let Some(from) = state.callers.get(&peer).cloned() else {
             return;
         };
@@ -234,8 +235,30 @@ impl Inner {
                 payload: Payload(incoming.buffers.into_iter().flatten().collect()),
             });
         }
+        let quick = handler.and_then(|handler| Some((self.take_quick(&handler)?, handler)));
         drop(state);
+        if let Some((work, handler)) = quick {
+            self.work(work, &handler);
+            self.inbox().is_emptied = false;
+        }
         self.begin_to_empty();
+    }
+
+    /// Takes the only work that waits, if it is a value that may be handed over on this thread; others then wait until
+    /// it is, so that values keep their order.
+    fn take_quick(&self, handler: &Arc<dyn Handler>) -> Option<Work> {
+        let mut inbox = self.inbox();
+        if inbox.is_emptied || inbox.works.len() != 1 {
+            return None;
+        }
+        let Some(Work::Value { key, payload, .. }) = inbox.works.front() else {
+            return None;
+        };
+        if !handler.is_quick(key, payload.len_bytes()) {
+            return None;
+        }
+        inbox.is_emptied = true;
+        inbox.works.pop_front()
     }
 
     fn put(self: &Arc<Self>, work: Work) {
