@@ -19,8 +19,8 @@ mod searches;
 pub mod tree;
 
 use searches::{
-    ACCOUNTING, CANCELLATION, COLLECTIVES, DIFFERENTIAL, GPU, NESTING, PROPERTIES, RANGES, STUCK,
-    SWEEP, Search, WIRE,
+    ACCOUNTING, CALLS, CANCELLATION, COLLECTIVES, DIFFERENTIAL, GPU, NESTING, PROPERTIES, RANGES,
+    STUCK, SWEEP, Search, WIRE,
 };
 
 /// A planted bug, and the finder that must find it.
@@ -131,6 +131,16 @@ pub const PLANTED: &[PlantedBug] = &[
     bug("first-is-right", Chosen(&COLLECTIVES)),
     bug("dropped-early", Chosen(&COLLECTIVES)),
     bug("unfinished-nan", Chosen(&COLLECTIVES)),
+    bug("silent-refusal", Chosen(&COLLECTIVES)),
+    bug("one-holder", Chosen(&COLLECTIVES)),
+    bug("early-mean", Chosen(&COLLECTIVES)),
+    bug("kept-contexts", Chosen(&CALLS)),
+    bug("no-lease", Chosen(&CALLS)),
+    bug("unseen-return-of-client", Chosen(&CALLS)),
+    bug("kept-objects", Chosen(&CALLS)),
+    bug("endless-call", Chosen(&CALLS)),
+    bug("uncascaded-cancel", Chosen(&CALLS)),
+    bug("one-cancel", Chosen(&CALLS)),
     bug("twice-run", Chosen(&WIRE)),
     bug("lost-tail", Chosen(&WIRE)),
     bug("kept-position", Chosen(&WIRE)),

@@ -15,7 +15,8 @@
 //!
 //! Each member sends its [`Announcement`] (function, type, shape, members) to all others. Up to [`EAGER_BYTES`] the
 //! elements travel with it; above, a member sends elements when all have announced, so that nobody receives much before
-//! it has called. Where announcements differ, all members see the same ones, and name the same member.
+//! it has called. Up to 16 members each receive their part of the elements from all; more halve and double. Where
+//! announcements differ, all members see the same ones, and name the same member.
 //!
 //! # All members fail or none
 //!
@@ -36,6 +37,7 @@ use crate::reduction::Step;
 mod announcement;
 pub mod arithmetic;
 mod call;
+mod halving;
 pub mod head;
 pub mod local;
 mod member;

@@ -84,6 +84,10 @@ const CHECKS: &[Check] = &[
         cancellation,
     ),
     (
+        "calls that are cancelled together are all stopped",
+        several_cancellations,
+    ),
+    (
         "a call that was cancelled before is not made",
         cancelled_before,
     ),
@@ -504,6 +508,34 @@ fn cancellation(bed: &Bed) {
     cancel.cancel(Error::cancelled("enough"));
     assert_eq!(bed.outcome(reply).unwrap_err().message(), "enough");
     expect_cancelled(bed, &bounds);
+}
+
+fn several_cancellations(bed: &Bed) {
+    let (answer, asked) = answering_later();
+    let _events = bed.answer(answer);
+    let cancel = Cancel::new();
+    let call = |_| {
+        let bounds = Bounds {
+            cancel: Some(cancel.clone()),
+            ..Bounds::default()
+        };
+        bed.one.call(bed.peer, execute("f"), bounds)
+    };
+    let replies: Vec<AsyncValue<Reply>> = (0..5).map(call).collect();
+    let mut arrived = Vec::new();
+    while arrived.len() < replies.len() {
+        let waiting = [replies[0].as_any().clone()];
+        let soon = std::time::Instant::now() + Duration::from_millis(10);
+        let _not_yet = bed.host.queue().await_until(&waiting, Some(soon));
+        arrived.extend(asked.try_iter());
+    }
+    cancel.cancel(Error::cancelled("enough"));
+    for (_, bounds, _) in &arrived {
+        expect_cancelled(bed, bounds);
+    }
+    for reply in replies {
+        assert_eq!(bed.outcome(reply).unwrap_err().message(), "enough");
+    }
 }
 
 fn cancelled_before(bed: &Bed) {

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use tfrt_async::queue::{Task, TimerHandle};
 use tfrt_async::{AsyncValue, Chain, ClusterTask, Error, ErrorCode, Heap, Value};
-use tfrt_host::{AnyAsyncValue, DeviceKind, DeviceRef, HostContext, RequestContext};
+use tfrt_host::{
+    AnyAsyncValue, CancellationHook, DeviceKind, DeviceRef, HostContext, RequestContext,
+};
 
 use crate::cluster::{Address, Cluster};
 use crate::collective::participant::{self, Participant};
@@ -18,7 +20,7 @@ use crate::ids::{ContextId, ObjectId, TaskHandle};
 use crate::message::{DeviceInfo, Key, Payload, Reply, Request};
 use crate::objects::RemoteObjects;
 use crate::probe;
-use crate::rendezvous::Rendezvous;
+use crate::rendezvous::{Rendezvous, Ticket};
 use crate::security::PeerKey;
 use crate::server::ServerRef;
 use crate::task;
@@ -365,17 +367,46 @@ impl DistributedContext {
 
     /// Returns the next value that is sent under a name. It fails if the task that is to send it is lost.
     pub fn receive(&self, from: TaskHandle, name: &str) -> AsyncValue<Payload> {
+        self.receive_ticket(from, name).0
+    }
+
+    /// Returns the next value that is sent under a name, for a request: it fails if that is stopped, as long as the hook
+    /// lives, and the value is then for whoever asks next.
+    pub fn receive_for(
+        &self,
+        request: &Arc<RequestContext>,
+        from: TaskHandle,
+        name: &str,
+    ) -> (AsyncValue<Payload>, Option<CancellationHook>) {
+        let (value, ticket) = self.receive_ticket(from, name);
+        let hook = ticket.map(|ticket| {
+            let (context, name) = (self.me.clone(), name.to_owned());
+            request.on_cancel(move |reason| {
+                if let Some(context) = context.upgrade() {
+                    context.rendezvous.give_up(&name, ticket, reason);
+                }
+            })
+        });
+        (value, hook)
+    }
+
+    fn receive_ticket(
+        &self,
+        from: TaskHandle,
+        name: &str,
+    ) -> (AsyncValue<Payload>, Option<Ticket>) {
         if let Err(error) = self.check(from) {
-            return AsyncValue::from_error(error);
+            return (AsyncValue::from_error(error), None);
         }
         let (promise, value) = AsyncValue::pending();
-        self.rendezvous
+        let ticket = self
+            .rendezvous
             .take(name, Some(from), move |payload| promise.complete(payload));
         let is_lost = |peer: &PeerState| peer.handle == from && peer.phase == Phase::Lost;
         if !value.is_settled() && self.transport.peers().iter().any(is_lost) {
             self.rendezvous.lose(from, &lost(&self.by_handle[&from]));
         }
-        on_queue(&self.host, value)
+        (on_queue(&self.host, value), ticket)
     }
 
     /// Fails what waits for values of the task at an address.
@@ -385,6 +416,19 @@ impl DistributedContext {
             if cluster.address(task).is_ok_and(|own| own == address) {
                 self.rendezvous.lose(*handle, &lost(task));
                 self.collectives.lose(task);
+            }
+        }
+    }
+
+    /// Deletes the objects that the task at an address has named, which is lost for good. Its names are known where all
+    /// tasks have started for themselves: each has told its ready chain.
+    pub(crate) fn free_objects_of(&self, address: &Address) {
+        for (handle, task) in &self.by_handle {
+            if *handle != self.own && self.config.cluster.address(task).ok() == Some(address) {
+                let chain = self.ready_chains().get(handle).cloned();
+                if let Some(chain) = chain {
+                    self.objects.free(chain.key.prefix, &lost(task));
+                }
             }
         }
     }

@@ -183,6 +183,20 @@ impl RemoteObjects {
         )))
     }
 
+    /// Deletes the objects whose names a task has chosen; who waits for one of them is told why.
+    pub fn free(&self, prefix: u64, reason: &Error) {
+        let freed: Vec<Object> = {
+            let mut table = self.lock();
+            let is_its = |key: &ObjectKey, _: &mut Object| key.prefix == prefix;
+            table.extract_if(is_its).map(|(_, object)| object).collect()
+        };
+        for object in freed {
+            if let Object::Awaited(promise, _) = object {
+                promise.fail(reason.clone());
+            }
+        }
+    }
+
     /// Fails what is awaited and not set, and forgets all.
     pub fn end(&self, reason: &Error) {
         *self.named() = Named::default();

@@ -25,6 +25,7 @@ struct State {
     places: HashMap<String, Place>,
     /// The bytes of the values that wait, of each sender.
     waiting_bytes: HashMap<PeerKey, usize>,
+    n_callbacks: u64,
     ended: Option<Error>,
 }
 
@@ -32,9 +33,19 @@ struct State {
 #[derive(Default)]
 struct Place {
     values: VecDeque<(PeerKey, Payload)>,
-    /// With the task that is to send the value, if it is known.
-    callbacks: VecDeque<(Option<TaskHandle>, Callback)>,
+    callbacks: VecDeque<Waiter>,
 }
+
+struct Waiter {
+    ticket: Ticket,
+    /// The task that is to send the value, if it is known.
+    from: Option<TaskHandle>,
+    callback: Callback,
+}
+
+/// The name of a callback that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(u64);
 
 impl Rendezvous {
     /// Leaves a value of a sender, or hands it to whoever has waited longest.
@@ -55,10 +66,10 @@ impl Rendezvous {
             return Err(reason.clone());
         }
         let waiting = state.places.get_mut(name);
-        if let Some((_, callback)) = waiting.and_then(|place| place.callbacks.pop_front()) {
+        if let Some(waiter) = waiting.and_then(|place| place.callbacks.pop_front()) {
             state.tidy(name);
             drop(state);
-            callback(Ok(value));
+            (waiter.callback)(Ok(value));
             return Ok(());
         }
         let len_bytes = value.len_bytes();
@@ -78,27 +89,52 @@ impl Rendezvous {
     }
 
     /// Calls back with the value that has waited longest, or with the next one. The callback runs once, on the thread of
-    /// whoever comes later. It fails if the task that is to send the value is [lost](Self::lose).
+    /// whoever comes later. It fails if the task that is to send the value is [lost](Self::lose). Where it waits, the
+    /// ticket is for [giving it up](Self::give_up).
     pub fn take(
         &self,
         name: &str,
         from: Option<TaskHandle>,
         callback: impl FnOnce(Result<Payload, Error>) + Send + 'static,
-    ) {
+    ) -> Option<Ticket> {
         let mut state = self.lock();
         if let Some(reason) = state.ended.clone() {
             drop(state);
-            return callback(Err(reason));
+            callback(Err(reason));
+            return None;
         }
         let waiting = state.places.get_mut(name);
         if let Some((sender, value)) = waiting.and_then(|place| place.values.pop_front()) {
             state.release(&sender, value.len_bytes().max(MIN_BYTES));
             state.tidy(name);
             drop(state);
-            return callback(Ok(value));
+            callback(Ok(value));
+            return None;
         }
+        let ticket = Ticket(state.n_callbacks);
+        state.n_callbacks += 1;
         let place = state.places.entry(name.to_owned()).or_default();
-        place.callbacks.push_back((from, Box::new(callback)));
+        place.callbacks.push_back(Waiter {
+            ticket,
+            from,
+            callback: Box::new(callback),
+        });
+        Some(ticket)
+    }
+
+    /// Fails a callback that waits under a name, if it still does. The next value is not for it.
+    pub fn give_up(&self, name: &str, ticket: Ticket, reason: &Error) {
+        let mut state = self.lock();
+        let waiter = state.places.get_mut(name).and_then(|place| {
+            let mut callbacks = place.callbacks.iter();
+            let index = callbacks.position(|waiter| waiter.ticket == ticket)?;
+            place.callbacks.remove(index)
+        });
+        state.tidy(name);
+        drop(state);
+        if let Some(waiter) = waiter {
+            (waiter.callback)(Err(reason.clone()));
+        }
     }
 
     /// Ends: whoever waits, now or later, is told the reason.
@@ -110,7 +146,7 @@ impl Rendezvous {
             std::mem::take(&mut state.places)
         };
         let callbacks = places.into_values().flat_map(|place| place.callbacks);
-        callbacks.for_each(|(_, callback)| callback(Err(reason.clone())));
+        callbacks.for_each(|waiter| (waiter.callback)(Err(reason.clone())));
     }
 
     /// Fails what waits for values of a task.
@@ -119,13 +155,13 @@ impl Rendezvous {
         self.lock().places.retain(|_, place| {
             let callbacks = std::mem::take(&mut place.callbacks).into_iter();
             let (lost, kept): (Vec<_>, Vec<_>) =
-                callbacks.partition(|(from, _)| *from == Some(task));
+                callbacks.partition(|waiter| waiter.from == Some(task));
             failed.extend(lost);
             place.callbacks = kept.into();
             !place.values.is_empty() || !place.callbacks.is_empty()
         });
-        for (_, callback) in failed {
-            callback(Err(reason.clone()));
+        for waiter in failed {
+            (waiter.callback)(Err(reason.clone()));
         }
     }
 
@@ -274,5 +310,26 @@ mod tests {
         take(&rendezvous, "k", &told);
         assert_eq!(all(&tells), ["over", "over"]);
         assert!(rendezvous.put("k", value("one")).is_err());
+    }
+
+    #[test]
+    fn who_has_given_up_is_told_and_the_value_is_for_the_next() {
+        let (rendezvous, sender) = (Rendezvous::default(), std::sync::mpsc::channel());
+        let (sender, told) = sender;
+        let take = |who: u8| {
+            let sender = sender.clone();
+            rendezvous.take("k", None, move |value| {
+                let what = value
+                    .map(|value| value.0.len())
+                    .map_err(|it| it.to_string());
+                sender.send((who, what)).unwrap();
+            })
+        };
+        let (first, _second) = (take(1).unwrap(), take(2));
+        rendezvous.give_up("k", first, &Error::cancelled("enough"));
+        rendezvous.give_up("k", first, &Error::cancelled("again"));
+        rendezvous.put("k", Payload(Vec::new())).unwrap();
+        let all: Vec<_> = told.try_iter().collect();
+        assert_eq!(all, [(1, Err("enough".to_owned())), (2, Ok(0))]);
     }
 }

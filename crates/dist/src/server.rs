@@ -9,10 +9,11 @@ use tfrt_async::queue::{Task, TimerHandle};
 use tfrt_async::{AsyncValue, Chain, ClusterTask, Error, ErrorCode, Promise};
 use tfrt_host::HostContext;
 
+use crate::collective::participant;
 use crate::context::{ContextConfig, DistributedContext, devices_of};
 use crate::execute::{self, Allowed};
 use crate::functions::Registrar;
-use crate::ids::ContextId;
+use crate::ids::{ContextId, Incarnation};
 use crate::message::{CreateContext, Key, Payload, Reply, Request};
 use crate::op_handler;
 use crate::probe;
@@ -22,6 +23,9 @@ use crate::transport::{Bounds, Caller, Handler, Transport};
 
 /// The time after which a context that nobody uses is dropped.
 pub const DEFAULT_CONTEXT_LIFETIME: Duration = Duration::from_secs(600);
+
+/// The most bytes of a collective's message that is taken on a thread of the transport.
+const QUICK_BYTES: usize = 32 << 10;
 
 /// The time for which the number of a context that was closed can't be used again.
 const TOMBSTONE_LIFETIME: Duration = Duration::from_secs(600);
@@ -43,6 +47,8 @@ pub(crate) struct Inner {
     context_lifetime: Duration,
     contexts: Mutex<Contexts>,
     gate: Mutex<Gate>,
+    /// The clients that are lost, until what they have made here is given up.
+    lost: Mutex<HashMap<Incarnation, TimerHandle>>,
     /// How many requests of each task are not answered yet.
     in_flight: Mutex<HashMap<PeerKey, usize>>,
     policy: RwLock<Arc<Policy>>,
@@ -82,6 +88,8 @@ struct Live {
     context: Arc<DistributedContext>,
     /// When it was used last, if it is dropped when nobody uses it.
     used: Option<Instant>,
+    /// The start of the process that has had it made, if that is another task.
+    owner: Option<Incarnation>,
 }
 
 /// Executions that are held back, for tests of order.
@@ -111,6 +119,7 @@ impl Server {
             context_lifetime,
             contexts: Mutex::default(),
             gate: Mutex::default(),
+            lost: Mutex::default(),
             in_flight: Mutex::default(),
             policy: RwLock::default(),
             multi_client: Mutex::default(),
@@ -151,7 +160,7 @@ impl Server {
         id: ContextId,
         config: ContextConfig,
     ) -> Result<Arc<DistributedContext>, Error> {
-        self.0.create_context(id, config, false)
+        self.0.create_context(id, config, None)
     }
 
     /// Returns a context, and notes that it is used.
@@ -279,13 +288,14 @@ impl Inner {
         self.context_lifetime
     }
 
-    /// Makes a context, which is dropped when nobody uses it if it is `tracked`.
+    /// Makes a context, which is dropped with its owner if another task has it made, and when nobody uses it.
     pub(crate) fn create_context(
         self: &Arc<Self>,
         id: ContextId,
         config: ContextConfig,
-        tracked: bool,
+        owner: Option<Incarnation>,
     ) -> Result<Arc<DistributedContext>, Error> {
+        let tracked = owner.is_some();
         let now = self.host.now();
         let mut contexts = self.lock();
         if contexts.has_ended {
@@ -308,6 +318,7 @@ impl Inner {
         let live = Live {
             context: context.clone(),
             used: tracked.then_some(now),
+            owner,
         };
         contexts.live.insert(id, live);
         let begins = tracked && !std::mem::replace(&mut contexts.is_collecting, tracked);
@@ -353,6 +364,10 @@ impl Inner {
         if let Some(look) = look {
             look.cancel();
         }
+        let lost = std::mem::take(&mut *self.lost());
+        lost.into_values().for_each(|timer| {
+            timer.cancel();
+        });
         for (id, live) in contexts {
             live.context.end(&closed(id));
         }
@@ -416,20 +431,86 @@ impl Inner {
         self.collect_later();
     }
 
+    fn lost(&self) -> MutexGuard<'_, HashMap<Incarnation, TimerHandle>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hears that a task is lost: when its lease is over, what it has made here is given up.
+    fn lose(self: &Arc<Self>, peer: &Caller) {
+        let lease = self.transport.lease();
+        if lease.is_zero() {
+            return self.free(peer);
+        }
+        let (inner, client) = (Arc::downgrade(self), peer.clone());
+        let timer = self.host.timers().schedule_after(lease, move || {
+            let inner = inner.upgrade();
+            // It may be back since.
+            if let Some(inner) = inner.filter(|it| it.lost().remove(&client.incarnation).is_some())
+            {
+                inner.free(&client);
+            }
+        });
+        let has_ended = self.lock().has_ended;
+        let before = match has_ended {
+            true => Some(timer),
+            false => self.lost().insert(peer.incarnation, timer),
+        };
+        if let Some(before) = before {
+            before.cancel();
+        }
+    }
+
+    /// Hears that a task is there.
+    fn found(&self, client: Incarnation) {
+        let timer = self.lost().remove(&client);
+        if let Some(timer) = timer {
+            timer.cancel();
+        }
+    }
+
+    /// Gives up what a task has made here, which is lost for good: contexts, objects, answers.
+    fn free(&self, client: &Caller) {
+        let now = self.host.now();
+        let mut contexts = self.lock();
+        let is_its = |live: &Live| live.owner == Some(client.incarnation);
+        let owned = contexts.live.iter().filter(|(_, live)| is_its(live));
+        let owned: Vec<ContextId> = owned.map(|(id, _)| *id).collect();
+        let ended: Vec<_> = owned
+            .iter()
+            .filter_map(|id| Some((*id, contexts.live.remove(id)?)))
+            .collect();
+        contexts.closed.extend(owned.iter().map(|id| (*id, now)));
+        let others = contexts.live.values().map(|live| live.context.clone());
+        let others: Vec<_> = others.collect();
+        drop(contexts);
+        for (id, live) in ended {
+            let address = &client.address;
+            let message = format!(
+                "context {id} was dropped: the task at {address}, which has made it, is lost"
+            );
+            live.context.end(&Error::unavailable(message));
+        }
+        for context in others {
+            context.free_objects_of(&client.address);
+        }
+        self.transport.forget_client(client.incarnation);
+    }
+
     /// Counts a request of a task.
-    fn admit(&self, from: &PeerKey, policy: &Policy) -> Result<(), Error> {
+    fn admit(&self, from: &Caller, peer: &PeerKey, policy: &Policy) -> Result<(), Error> {
+        self.found(from.incarnation);
         let max_requests = policy.quotas().requests;
         let mut in_flight = self
             .in_flight
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let count = in_flight.get(from).copied().unwrap_or(0);
+        let count = in_flight.get(peer).copied().unwrap_or(0);
         if count >= max_requests {
             return Err(Error::resource_exhausted(format!(
                 "a task may have {max_requests} requests that are not answered yet"
             )));
         }
-        in_flight.insert(from.clone(), count + 1);
+        in_flight.insert(peer.clone(), count + 1);
         Ok(())
     }
 
@@ -477,7 +558,9 @@ impl Inner {
             Request::CreateContext(wanted) if wanted.is_multi_client => {
                 self.begin_multi_client_context(*wanted)
             }
-            Request::CreateContext(wanted) => now(self.create_for_master(*wanted)),
+            Request::CreateContext(wanted) => {
+                now(self.create_for_master(*wanted, from.incarnation))
+            }
             Request::CloseContext { context } => {
                 now(self.close_context(context).map(|()| Reply::Done))
             }
@@ -583,7 +666,7 @@ impl Handler for Answering {
         };
         let (policy, client) = (inner.policy(), PeerKey::of(from));
         let admitted = policy.check(from, &request);
-        if let Err(error) = admitted.and_then(|()| inner.admit(&client, &policy)) {
+        if let Err(error) = admitted.and_then(|()| inner.admit(from, &client, &policy)) {
             return AsyncValue::from_error(error);
         }
         let reply = inner.answer(from, request, bounds);
@@ -596,15 +679,20 @@ impl Handler for Answering {
         reply
     }
 
+    fn is_quick(&self, key: &Key, len_bytes: usize) -> bool {
+        key.name == participant::NAME && len_bytes <= QUICK_BYTES
+    }
+
     fn value(&self, from: &Caller, key: Key, value: Payload) -> Result<(), Error> {
         let inner = self.0.upgrade();
         let inner = inner.ok_or_else(|| Error::unavailable("the server has ended"))?;
+        inner.found(from.incarnation);
         inner.policy().check_value(from)?;
         inner.context(key.context)?.put(from, &key.name, value)
     }
 
     fn lost(&self, peer: &Caller, _: &Error) {
-        // Calls to it fail by the transport, and its contexts are dropped when nobody keeps them alive.
+        // Calls to it fail by the transport.
         let Some(inner) = self.0.upgrade() else {
             return;
         };
@@ -617,6 +705,7 @@ impl Handler for Answering {
         for context in contexts {
             context.lose(&peer.address);
         }
+        inner.lose(peer);
         if let Some(watch) = inner.watch.get() {
             watch.lost(peer);
         }

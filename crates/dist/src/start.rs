@@ -15,7 +15,7 @@ use tfrt_async::{AsyncValue, Chain, ClusterTask, Error, ErrorCode, Promise, run_
 
 use crate::cluster::Cluster;
 use crate::context::{ContextConfig, ContextRef, DistributedContext, device_name};
-use crate::ids::{ContextId, ObjectId, TaskHandle};
+use crate::ids::{ContextId, Incarnation, ObjectId, TaskHandle};
 use crate::message::{CreateContext, DeviceInfo, Reply, Request, merged};
 use crate::server::{Inner, Server, ServerRef};
 use crate::task;
@@ -140,7 +140,7 @@ fn lead(
     is_multi_client: bool,
 ) -> AsyncValue<ContextRef> {
     let config = config.shared();
-    let context = match inner.create_context(id, config, false) {
+    let context = match inner.create_context(id, config, None) {
         Ok(context) => context,
         Err(error) => return AsyncValue::from_error(error),
     };
@@ -289,11 +289,12 @@ impl Inner {
     pub(crate) fn create_for_master(
         self: &Arc<Self>,
         wanted: CreateContext,
+        master: Incarnation,
     ) -> Result<Reply, Error> {
         if let Some(watch) = self.watcher() {
             watch.wants_context(&wanted)?;
         }
-        let context = self.create_wanted(wanted, true)?;
+        let context = self.create_wanted(wanted, Some(master))?;
         if let Some(watch) = self.watcher() {
             watch.made(&context);
         }
@@ -303,13 +304,13 @@ impl Inner {
     fn create_wanted(
         self: &Arc<Self>,
         wanted: CreateContext,
-        tracked: bool,
+        owner: Option<Incarnation>,
     ) -> Result<Arc<DistributedContext>, Error> {
         let config = ContextConfig {
             cluster: wanted.cluster,
             task: wanted.task,
         };
-        let created = self.create_context(wanted.context, config, tracked);
+        let created = self.create_context(wanted.context, config, owner);
         let context = created.map_err(|error| match error.code() {
             ErrorCode::Unknown => Error::new(
                 ErrorCode::DistributedContextAlreadyExists,
@@ -393,7 +394,7 @@ impl Inner {
             task: wanted.task.clone(),
         };
         let created = match theirs == config {
-            true => self.create_wanted(wanted, false),
+            true => self.create_wanted(wanted, None),
             false => Err(incompatible(
                 (&config.cluster, &config.task),
                 (&theirs.cluster, &theirs.task),

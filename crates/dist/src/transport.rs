@@ -22,7 +22,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tfrt_async::{AsyncValue, Chain, ClusterTask, Error};
 
@@ -69,6 +69,17 @@ pub trait Transport: Send + Sync + 'static {
         let _ = quotas;
     }
 
+    /// Returns for how long a task that was found lost may come back as the one that it was: until then what it has made
+    /// here is kept. Zero where that time is over when a task is found lost.
+    fn lease(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Forgets what is kept for a client, which is lost for good.
+    fn forget_client(&self, client: Incarnation) {
+        let _ = client;
+    }
+
     /// Ends: others find this task lost, and what is awaited of them fails.
     fn close(&self);
 }
@@ -77,6 +88,13 @@ pub trait Transport: Send + Sync + 'static {
 pub trait Handler: Send + Sync + 'static {
     /// Answers a request.
     fn call(&self, from: &Caller, request: Request, bounds: Bounds) -> AsyncValue<Reply>;
+
+    /// Returns whether values for a key of so many bytes may be handed over on the thread of the transport that they came
+    /// by: nothing of a program runs where they are taken, and that takes not long.
+    fn is_quick(&self, key: &Key, len_bytes: usize) -> bool {
+        let _ = (key, len_bytes);
+        false
+    }
 
     /// Takes a value. An error refuses it.
     fn value(&self, from: &Caller, key: Key, value: Payload) -> Result<(), Error>;

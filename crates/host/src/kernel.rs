@@ -84,7 +84,7 @@ pub use function::{Explain, KernelFn, Leaf, Shape, explain};
 pub use node::NodeState;
 pub(crate) use node::Place as NodePlace;
 pub use param::{
-    Arguments, Attr, Awaited, Callees, KernelParam, Operands, Owned, Rest, RestAttributes,
+    Arguments, Attr, Awaited, Callees, Early, KernelParam, Operands, Owned, Rest, RestAttributes,
     ResultCount, ScalarAttr,
 };
 pub use registry::{KernelEntry, KernelRegistry};

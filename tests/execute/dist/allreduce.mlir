@@ -397,3 +397,43 @@ func.func @two_at_once() -> !tfrt.chain {
 // CHECK-NEXT: DenseHostTensor dtype = i32, shape = [2], values = [3, 4]
 // CHECK-NEXT: DenseHostTensor dtype = i32, shape = [2], values = [21, 40]
 // CHECK-NEXT: DenseHostTensor dtype = i32, shape = [2], values = [21, 40]
+
+// CHECK-LABEL: --- Running 'two_of_three_leaves':
+// Three leaves among two members: the first has two of them, one behind the other.
+func.func @two_of_three_leaves() -> !tfrt.chain {
+  %ch = tfrt.new.chain
+  %config:2 = tfrt_dist.test_create_configurations : 2
+  %ctx:2 = tfrt_dist.test_create_distributed_context %config#0, %config#1 : (!tfrt_dist.dist_context_configuration, !tfrt_dist.dist_context_configuration) -> (!tfrt_dist.dist_context, !tfrt_dist.dist_context)
+  %group = tfrt_test.get_string {value = "all"}
+  %key = tfrt_test.get_string {value = "one"}
+  %a0 = "tfrt_dht_sync.create_dense_tensor.f64"() {shape = [2, 2], values = [1.0 : f64, 2.0 : f64, 3.0 : f64, 4.0 : f64]} : () -> !t.tensor
+  %o0 = "tfrt_dht.create_uninitialized_tensor.f64.1"() {shape = [2 : i64]} : () -> !t.tensor
+  %d0 = tfrt_dist.cpu.allreduce.f64 %ctx#0, %group, %key, %a0, %o0, %ch {leaves = 3 : i64, reduction_fn = "mean"}
+  %a1 = "tfrt_dht_sync.create_dense_tensor.f64"() {shape = [1, 2], values = [5.0 : f64, 9.0 : f64]} : () -> !t.tensor
+  %o1 = "tfrt_dht.create_uninitialized_tensor.f64.1"() {shape = [2 : i64]} : () -> !t.tensor
+  %d1 = tfrt_dist.cpu.allreduce.f64 %ctx#1, %group, %key, %a1, %o1, %ch {leaves = 3 : i64, order = "tree", reduction_fn = "mean"}
+  %all = tfrt.merge.chains %d0, %d1 : !tfrt.chain, !tfrt.chain
+  %p0 = tfrt_dht.print_tensor %o0, %all
+  %p1 = tfrt_dht.print_tensor %o1, %p0
+  tfrt.return %p1 : !tfrt.chain
+}
+// CHECK-NEXT: DenseHostTensor dtype = f64, shape = [2], values = [3.000000e+00, 5.000000e+00]
+// CHECK-NEXT: DenseHostTensor dtype = f64, shape = [2], values = [3.000000e+00, 5.000000e+00]
+
+// CHECK-LABEL: --- Running 'two_by_a_ring':
+// The order of a ring is for those who ask for it.
+func.func @two_by_a_ring() -> !tfrt.chain {
+  %ch = tfrt.new.chain
+  %config:2 = tfrt_dist.test_create_configurations : 2
+  %ctx:2 = tfrt_dist.test_create_distributed_context %config#0, %config#1 : (!tfrt_dist.dist_context_configuration, !tfrt_dist.dist_context_configuration) -> (!tfrt_dist.dist_context, !tfrt_dist.dist_context)
+  %group = tfrt_test.get_string {value = "all"}
+  %key = tfrt_test.get_string {value = "one"}
+  %a0 = "tfrt_dht_sync.create_dense_tensor.i64"() {shape = [3], values = [1 : i64, 2 : i64, 3 : i64]} : () -> !t.tensor
+  %d0 = tfrt_dist.cpu.allreduce.i64 %ctx#0, %group, %key, %a0, %a0, %ch {order = "ring", reduction_fn = "max"}
+  %a1 = "tfrt_dht_sync.create_dense_tensor.i64"() {shape = [3], values = [4 : i64, -2 : i64, 1 : i64]} : () -> !t.tensor
+  %d1 = tfrt_dist.cpu.allreduce.i64 %ctx#1, %group, %key, %a1, %a1, %ch {order = "ring", reduction_fn = "max"}
+  %all = tfrt.merge.chains %d0, %d1 : !tfrt.chain, !tfrt.chain
+  %p0 = tfrt_dht.print_tensor %a0, %all
+  tfrt.return %p0 : !tfrt.chain
+}
+// CHECK-NEXT: DenseHostTensor dtype = i64, shape = [3], values = [4, 2, 3]

@@ -322,3 +322,38 @@ func.func @after_close() -> !tfrt.chain {
   tfrt.return %d0 : !tfrt.chain
 }
 // CHECK-NEXT: 'after_close' returned <<error: /job:worker/task:1: task /job:worker/task:1 is lost, code: Unavailable>>
+
+// CHECK-LABEL: --- Running 'chain_of_one_member_fails':
+// A member whose operands fail does not leave the others waiting.
+func.func @chain_of_one_member_fails() -> (!tfrt.chain, !tfrt.chain) {
+  %ch = tfrt.new.chain
+  %config:2 = tfrt_dist.test_create_configurations : 2
+  %ctx:2 = tfrt_dist.test_create_distributed_context %config#0, %config#1 : (!tfrt_dist.dist_context_configuration, !tfrt_dist.dist_context_configuration) -> (!tfrt_dist.dist_context, !tfrt_dist.dist_context)
+  %group = tfrt_test.get_string {value = "all"}
+  %key = tfrt_test.get_string {value = "one"}
+  %a0 = "tfrt_dht_sync.create_dense_tensor.i32"() {shape = [1], values = [1 : i32]} : () -> !t.tensor
+  %d0 = tfrt_dist.cpu.allreduce.i32 %ctx#0, %group, %key, %a0, %a0, %ch {reduction_fn = "sum"}
+  %a1 = "tfrt_dht_sync.create_dense_tensor.i32"() {shape = [1], values = [1 : i32]} : () -> !t.tensor
+  %never = "tfrt_test.error_chain"(%ch) : (!tfrt.chain) -> !tfrt.chain
+  %d1 = tfrt_dist.cpu.allreduce.i32 %ctx#1, %group, %key, %a1, %a1, %never {reduction_fn = "sum"}
+  tfrt.return %d0, %d1 : !tfrt.chain, !tfrt.chain
+}
+// CHECK-NEXT: 'chain_of_one_member_fails' returned <<error: /job:worker/task:1: error chain, code: Unknown>>,<<error: /job:worker/task:1: error chain, code: Unknown>>
+
+// CHECK-LABEL: --- Running 'leaves_of_another_number':
+// Of three leaves the second member has one.
+func.func @leaves_of_another_number() -> (!tfrt.chain, !tfrt.chain) {
+  %ch = tfrt.new.chain
+  %config:2 = tfrt_dist.test_create_configurations : 2
+  %ctx:2 = tfrt_dist.test_create_distributed_context %config#0, %config#1 : (!tfrt_dist.dist_context_configuration, !tfrt_dist.dist_context_configuration) -> (!tfrt_dist.dist_context, !tfrt_dist.dist_context)
+  %group = tfrt_test.get_string {value = "all"}
+  %key = tfrt_test.get_string {value = "one"}
+  %a0 = "tfrt_dht_sync.create_dense_tensor.i32"() {shape = [2, 1], values = [1 : i32, 2 : i32]} : () -> !t.tensor
+  %o0 = tfrt_dht.create_uninitialized_tensor.i32.1 [1 : i64]
+  %d0 = tfrt_dist.cpu.allreduce.i32 %ctx#0, %group, %key, %a0, %o0, %ch {leaves = 3 : i64, reduction_fn = "sum"}
+  %a1 = "tfrt_dht_sync.create_dense_tensor.i32"() {shape = [2, 1], values = [1 : i32, 2 : i32]} : () -> !t.tensor
+  %o1 = tfrt_dht.create_uninitialized_tensor.i32.1 [1 : i64]
+  %d1 = tfrt_dist.cpu.allreduce.i32 %ctx#1, %group, %key, %a1, %o1, %ch {leaves = 3 : i64, reduction_fn = "sum"}
+  tfrt.return %d0, %d1 : !tfrt.chain, !tfrt.chain
+}
+// CHECK-NEXT: 'leaves_of_another_number' returned <<error: /job:worker/task:1: expected `in` of shape [1, 1], the 1 of 3 leaves that member 1 of 2 has, found [2, 1], code: InvalidArgument>>,<<error: /job:worker/task:1: expected `in` of shape [1, 1], the 1 of 3 leaves that member 1 of 2 has, found [2, 1], code: InvalidArgument>>

@@ -101,6 +101,15 @@ pub static COLLECTIVES: Search = Search {
     seconds: 300,
 };
 
+/// Calls between tasks, their ends, and what clients leave behind, on a virtual clock.
+pub static CALLS: Search = Search {
+    method: "simulated calls",
+    tests: &["-p", "tfrt-dist", "--test", "library"],
+    filter: &["contexts", "programs", "schedules", "transport"],
+    variable: None,
+    seconds: 300,
+};
+
 /// Tasks on a simulated network that draws delays, cuts and restarts.
 pub static WIRE: Search = Search {
     method: "simulated network",

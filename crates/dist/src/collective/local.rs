@@ -94,7 +94,8 @@ impl<T: Real> Tensors<T> {
                 let is_over = |value: &Source<Elements<T>>| match value {
                     Source::Span(span) => {
                         let is_same = self.is_in_place && span.memory == Memory::Input(0);
-                        is_same && into.memory == Memory::Result
+                        let is_result = is_same || span.memory == Memory::Result;
+                        is_result && into.memory == Memory::Result
                     }
                     Source::Arrived(..) => false,
                 };

@@ -1,6 +1,7 @@
 //! A member of a collective: its way from the call to the end ([`collective`](super) has the picture).
 
 mod exchange;
+mod halving;
 mod ring;
 mod tree;
 mod verdict;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use tfrt_async::{ClusterTask, Error, ErrorCode};
 
+use halving::Halving;
 use ring::Ring;
 
 use super::plan::{Blocks, Leaves, Plan};
@@ -54,6 +56,7 @@ pub(super) struct Member<P> {
     /// Where members gather, the place of each one's tensor.
     blocks: Vec<Blocks>,
     ring: Ring<P>,
+    halving: Halving<P>,
     confirmed: Vec<bool>,
     /// The members that are taken for lost.
     lost: BTreeSet<usize>,
@@ -95,6 +98,7 @@ impl<P: Payload> Member<P> {
             results: Vec::new(),
             blocks: Vec::new(),
             ring: Ring::new(),
+            halving: Halving::new(),
             confirmed: vec![false; n_members],
             lost: BTreeSet::new(),
             asks: vec![None; n_members],

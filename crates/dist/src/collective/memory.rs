@@ -1,7 +1,8 @@
 //! [`Tensors`]: the tensors of a collective in a host's memory, on which its actions are done.
 //!
-//! Memory is used for as long as an action takes, and elements that are sent are copied: nobody else reads a program's
-//! tensors, and whoever uses them at the wrong time gets an error.
+//! Memory is used for as long as an action takes, and only the elements that it is about; whoever uses them at the wrong
+//! time gets an error. Elements that are sent are lent where nobody writes over them until the collective is done, and
+//! copied elsewhere.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,10 +11,10 @@ use tfrt_async::Error;
 use tfrt_async::HostAllocator;
 use tfrt_host::memory::{BUFFER_ALIGNMENT, HostBuffer};
 use tfrt_tensor::math::number::Real;
-use tfrt_tensor::{DType, DenseHostTensor, DenseReading, TensorMetadata, TensorShape};
+use tfrt_tensor::{BF16, DType, DenseHostTensor, DenseReading, F16, TensorMetadata, TensorShape};
 
 use super::arithmetic::{self, Value};
-use super::{Action, Function, Memory, Payload, Source, Span};
+use super::{Action, EAGER_BYTES, Function, Memory, Payload, Source, Span};
 use crate::reduction::Step;
 
 /// Elements that have arrived, as bytes.
@@ -26,13 +27,15 @@ impl Payload for Elements {
     }
 }
 
-/// The tensors of a member.
+/// The tensors of a member. Its leaves lie in one input, one behind the other, or are an input each.
 pub(crate) struct Tensors {
     allocator: Arc<dyn HostAllocator>,
     dtype: DType,
     inputs: Vec<DenseHostTensor>,
-    /// Memory for what members reduce of several inputs, each as large as the result.
-    scratch: Vec<DenseHostTensor>,
+    /// The elements of a leaf, where one input has several.
+    leaf_len: usize,
+    /// Memory for subtrees of leaves.
+    scratch: Vec<Option<DenseHostTensor>>,
     /// The result; of a gathering of any shape it is made when all shapes are known.
     result: Option<DenseHostTensor>,
     /// Whether the input is the result, too.
@@ -40,7 +43,7 @@ pub(crate) struct Tensors {
 }
 
 impl Tensors {
-    /// Makes those of a reduction, whose result may be written over the input.
+    /// Makes those of a reduction, whose result may be written over the input if that is one leaf.
     ///
     /// # Errors
     ///
@@ -62,7 +65,13 @@ impl Tensors {
                 is_in_place,
                 ..of(None)?
             }),
-            false => of(Some(input)),
+            false => {
+                let leaf_len = result.n_elements();
+                Ok(Tensors {
+                    leaf_len,
+                    ..of(Some(input))?
+                })
+            }
         }
     }
 
@@ -107,6 +116,7 @@ impl Tensors {
             allocator: allocator.clone(),
             dtype,
             inputs: input.transpose()?.into_iter().collect(),
+            leaf_len: 0,
             scratch: Vec::new(),
             result,
             is_in_place: false,
@@ -123,22 +133,38 @@ impl Tensors {
         result.ok_or_else(|| Error::internal("a collective has a result when it is asked for it"))
     }
 
+    /// Returns elements that are to be sent where they lie, if the collective does not write over them: those of an input
+    /// that is no result, and parts of the result that are `final`.
+    pub fn lent(&self, spans: &[Span], is_final: bool) -> Option<HostBuffer> {
+        let [span] = spans else { return None };
+        let may_lend = match span.memory {
+            Memory::Input(_) => !self.is_in_place,
+            Memory::Result => is_final,
+            Memory::Scratch(_) => false,
+        };
+        if !may_lend || self.bytes_of(&span.elements).len() <= EAGER_BYTES {
+            return None;
+        }
+        let (tensor, elements) = self.place_of(span).ok()?;
+        tensor.buffer().slice(self.bytes_of(&elements))
+    }
+
     /// Copies elements that are to be sent.
     ///
     /// # Errors
     ///
     /// `ResourceExhausted` without memory, `FailedPrecondition` if somebody is writing the tensor.
     pub fn copy(&self, spans: &[Span]) -> Result<HostBuffer, Error> {
-        let bytes = |span: &Span| self.bytes_of(&span.elements);
-        let len_bytes = spans.iter().map(|span| bytes(span).len()).sum();
+        let len_of = |span: &Span| self.bytes_of(&span.elements).len();
+        let len_bytes = spans.iter().map(len_of).sum();
         let copy = HostBuffer::unspecified(&self.allocator, len_bytes, BUFFER_ALIGNMENT);
         let mut copy = copy.ok_or_else(|| {
             Error::resource_exhausted(format!("no memory for {len_bytes} bytes to be sent"))
         })?;
         let mut rest = copy.as_bytes_mut().unwrap_or_default();
         for span in spans {
-            let (part, behind) = rest.split_at_mut(bytes(span).len());
-            part.copy_from_slice(&self.memory(span.memory)?.read()?.bytes()[bytes(span)]);
+            let (part, behind) = rest.split_at_mut(len_of(span));
+            part.copy_from_slice(self.part(span)?.read()?.bytes());
             rest = behind;
         }
         Ok(copy)
@@ -164,7 +190,7 @@ impl Tensors {
                 function,
                 n_terms,
             } => {
-                self.make_scratch(into.memory)?;
+                self.make_scratch(&into)?;
                 let reduction = Reduction {
                     into,
                     values,
@@ -175,6 +201,10 @@ impl Tensors {
                 match self.dtype {
                     DType::I32 => self.reduce::<i32>(&reduction),
                     DType::F32 => self.reduce::<f32>(&reduction),
+                    DType::I64 => self.reduce::<i64>(&reduction),
+                    DType::F64 => self.reduce::<f64>(&reduction),
+                    DType::F16 => self.reduce::<F16>(&reduction),
+                    DType::Bf16 => self.reduce::<BF16>(&reduction),
                     other => Err(Error::unimplemented(format!(
                         "tensors of {other} are not reduced"
                     ))),
@@ -191,29 +221,13 @@ impl Tensors {
         }
     }
 
-    /// Makes the memory that a reduction writes, if it is not there.
-    fn make_scratch(&mut self, memory: Memory) -> Result<(), Error> {
-        let Memory::Scratch(index) = memory else {
-            return Ok(());
-        };
-        let metadata = self.result()?.metadata().clone();
-        while self.scratch.len() <= index {
-            let scratch = DenseHostTensor::unspecified(&self.allocator, metadata.clone())?;
-            self.scratch.push(scratch);
-        }
-        Ok(())
-    }
-
     fn reduce<T: Real>(&self, reduction: &Reduction) -> Result<(), Error> {
-        let is_over = |memory| {
-            let is_result = reduction.into.memory == Memory::Result;
-            self.is_in_place && is_result && memory == Memory::Input(0)
-        };
         let tensors = reduction.values.iter().map(|value| match value {
-            Source::Span(span) if is_over(span.memory) => Ok(None),
+            Source::Span(span) if self.is_written_over(span, &reduction.into) => Ok(None),
             Source::Span(span) => {
-                let tensor = self.memory(span.memory)?.clone();
-                Ok(Some((tensor, span.elements.clone())))
+                let part = self.part(span)?;
+                let all = 0..part.n_elements();
+                Ok(Some((part, all)))
             }
             Source::Arrived(elements, range) => Ok(Some((self.arrived(elements)?, range.clone()))),
         });
@@ -229,8 +243,9 @@ impl Tensors {
             None => Ok(Value::Result),
         });
         let values = values.collect::<Result<Vec<Value<'_, T>>, Error>>()?;
-        let mut writing = self.memory(reduction.into.memory)?.write()?;
-        let result = &mut writing.elements_mut::<T>()?[reduction.into.elements.clone()];
+        let target = self.part(&reduction.into)?;
+        let mut writing = target.write()?;
+        let result = writing.elements_mut::<T>()?;
         let Reduction {
             function,
             steps,
@@ -248,11 +263,22 @@ impl Tensors {
         (offset, stride): (usize, usize),
     ) -> Result<(), Error> {
         let (tensor, elements) = match from {
-            Source::Span(span) => (self.memory(span.memory)?.clone(), &span.elements),
-            Source::Arrived(elements, range) => (self.arrived(elements)?, range),
+            Source::Span(span) => {
+                let (tensor, elements) = self.place_of(span)?;
+                (tensor.clone(), elements)
+            }
+            Source::Arrived(elements, range) => (self.arrived(elements)?, range.clone()),
         };
         let reading = tensor.read()?;
-        let mut writing = self.result()?.write()?;
+        // One block is all that is written; of several the result is written as a whole.
+        let (target, offset) = match n_blocks {
+            1 => {
+                let (memory, elements) = (Memory::Result, offset..offset + block_len);
+                (self.part(&Span { memory, elements })?, 0)
+            }
+            _ => (self.result()?.clone(), offset),
+        };
+        let mut writing = target.write()?;
         let (source, target) = (reading.bytes(), writing.bytes_mut());
         for block in 0..n_blocks {
             let from = elements.start + block * block_len;
@@ -276,14 +302,60 @@ impl Tensors {
         }
     }
 
-    /// Returns memory that is there.
-    fn memory(&self, memory: Memory) -> Result<&DenseHostTensor, Error> {
-        match memory {
-            Memory::Input(0) if self.is_in_place => self.result(),
-            Memory::Result => self.result(),
-            Memory::Input(index) => self.inputs.get(index).ok_or_else(absent),
-            Memory::Scratch(index) => self.scratch.get(index).ok_or_else(absent),
+    /// Returns elements as a tensor of their own.
+    fn part(&self, span: &Span) -> Result<DenseHostTensor, Error> {
+        let (tensor, elements) = self.place_of(span)?;
+        let buffer = tensor.buffer().slice(self.bytes_of(&elements));
+        let buffer =
+            buffer.ok_or_else(|| Error::internal("the elements of a collective are there"))?;
+        let metadata = TensorMetadata::new(self.dtype, TensorShape::new(&[elements.len()])?);
+        DenseHostTensor::new(metadata, buffer)
+    }
+
+    /// Returns the tensor that elements lie in, and which they are there.
+    fn place_of(&self, span: &Span) -> Result<(&DenseHostTensor, Range<usize>), Error> {
+        let elements = span.elements.clone();
+        match span.memory {
+            Memory::Input(0) if self.is_in_place => Ok((self.result()?, elements)),
+            Memory::Result => Ok((self.result()?, elements)),
+            Memory::Input(leaf) => match &self.inputs[..] {
+                // One tensor has all leaves.
+                [all] => {
+                    let begin = leaf * self.leaf_len;
+                    Ok((all, begin + elements.start..begin + elements.end))
+                }
+                leaves => Ok((leaves.get(leaf).ok_or_else(absent)?, elements)),
+            },
+            Memory::Scratch(index) => {
+                let scratch = self.scratch.get(index).and_then(Option::as_ref);
+                Ok((scratch.ok_or_else(absent)?, elements))
+            }
         }
+    }
+
+    /// Returns whether a value lies where the result of a reduction goes.
+    fn is_written_over(&self, value: &Span, into: &Span) -> bool {
+        let is_result = |span: &Span| {
+            span.memory == Memory::Result || self.is_in_place && span.memory == Memory::Input(0)
+        };
+        is_result(value) && is_result(into)
+    }
+
+    /// Makes memory for subtrees where a reduction goes there.
+    fn make_scratch(&mut self, into: &Span) -> Result<(), Error> {
+        let Memory::Scratch(index) = into.memory else {
+            return Ok(());
+        };
+        if self.scratch.len() <= index {
+            self.scratch.resize(index + 1, None);
+        }
+        if self.scratch[index].is_none() {
+            let len = TensorShape::new(&[self.result()?.n_elements()])?;
+            let metadata = TensorMetadata::new(self.dtype, len);
+            let made = DenseHostTensor::unspecified(&self.allocator, metadata)?;
+            self.scratch[index] = Some(made);
+        }
+        Ok(())
     }
 
     fn element_bytes(&self) -> usize {

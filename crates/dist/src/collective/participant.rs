@@ -1,8 +1,9 @@
 //! [`Participant`]: a task's part in the collectives of a context, over its transport.
 //!
-//! Calls, messages, losses, cancellations and times are events, which one task of the host's queue at a time takes from
-//! the inbox and hands to the protocol; it does the actions that come of them, and settles results. So messages leave in
-//! the order of the actions, nothing of a program runs on a thread of the transport, and no thread waits.
+//! Calls, messages, losses, cancellations and times are events, which one thread at a time takes from the inbox and hands
+//! to the protocol; it does the actions that come of them, and settles results. So messages leave in the order of the
+//! actions, and no thread waits. It is a task of the host's queue, or the kernel that calls, or, for a few elements, the
+//! thread of the transport that a message came by; results are settled where a program may run.
 //!
 //! Messages are values that are sent under [`NAME`], one of two buffers: the [head] and the elements.
 
@@ -17,7 +18,7 @@ use tfrt_host::memory::HostBuffer;
 use tfrt_tensor::Tensor;
 
 use super::memory::{Elements, Tensors};
-use super::{Action, Call, Collectives, Key, Limits, Message, head};
+use super::{Action, Call, Collectives, EAGER_BYTES, Key, Limits, Message, head};
 use crate::cluster::Address;
 use crate::ids::{ContextId, TaskHandle};
 use crate::message::{self, Payload};
@@ -59,6 +60,8 @@ enum Event {
     Arrived(ClusterTask, Key, Message<Elements>),
     Lost(ClusterTask, Error),
     Cancelled(Key, Error),
+    /// A message that held lent elements has been read.
+    Returned(Key),
     Time,
 }
 
@@ -92,6 +95,34 @@ struct Live {
     result: Promise<Tensor>,
     /// Why memory could not be used.
     broken: Option<Error>,
+    /// How many messages hold elements that are lent.
+    n_lent: usize,
+    /// Whether the collective is done, and waits for what it has lent.
+    is_done: bool,
+}
+
+impl Live {
+    fn new(tensors: Option<Tensors>, result: Promise<Tensor>) -> Live {
+        Live {
+            tensors,
+            result,
+            broken: None,
+            n_lent: 0,
+            is_done: false,
+        }
+    }
+
+    /// Ends.
+    fn end(self, ended: Result<(), Error>, settled: &mut Settled) {
+        let own = self.broken.map_or(Ok(()), Err);
+        let result = ended.and(own).and_then(|()| {
+            let tensors = self.tensors.as_ref();
+            let tensors =
+                tensors.ok_or_else(|| Error::internal("a refused collective can't end well"))?;
+            Ok(Tensor::from(tensors.result()?.clone()))
+        });
+        settled.push((self.result, result));
+    }
 }
 
 /// Results that are settled without locks held: whoever waits for them may run anything.
@@ -142,7 +173,7 @@ impl Participant {
     /// Calls a collective, and returns its result, which is to come.
     pub fn call(&self, call: Call, tensors: Tensors) -> AsyncValue<Tensor> {
         let (result, value) = AsyncValue::pending();
-        self.push(Event::Call(Box::new(Called {
+        self.push_now(Event::Call(Box::new(Called {
             call,
             tensors,
             result,
@@ -153,7 +184,7 @@ impl Participant {
     /// Fails a collective on all members, since the call of this one makes no sense.
     pub fn refuse(&self, key: Key, members: Vec<ClusterTask>, why: Error) -> AsyncValue<Tensor> {
         let (result, value) = AsyncValue::pending();
-        self.push(Event::Refused(Box::new(Refused {
+        self.push_now(Event::Refused(Box::new(Refused {
             key,
             members,
             why,
@@ -201,7 +232,13 @@ impl Participant {
         }
         let empty = || HostBuffer::from_owner([0_u8; 0]);
         let message = message.map(|data| Elements(data.unwrap_or_else(empty)));
-        self.push(Event::Arrived(task.clone(), key, message));
+        // Arithmetic on many elements would keep the transport's thread from its sockets.
+        let is_short = elements.is_none_or(|elements| elements.len_bytes() <= EAGER_BYTES);
+        let event = Event::Arrived(task.clone(), key, message);
+        match is_short {
+            true => self.push_now(event),
+            false => self.push(event),
+        }
         Ok(())
     }
 
@@ -224,15 +261,39 @@ impl Participant {
             }
             state.ended.get_or_insert_with(|| reason.clone());
             let left = std::mem::take(&mut state.live).into_values();
-            settled.extend(left.map(|live| (live.result, Err(reason.clone()))));
+            for live in left {
+                let ended = if live.is_done {
+                    Ok(())
+                } else {
+                    Err(reason.clone())
+                };
+                live.end(ended, &mut settled);
+            }
             state.timer.take()
         };
         if let Some((_, timer)) = timer {
             timer.cancel();
         }
-        settle(settled);
+        self.settle(settled);
         if !is_emptied {
             self.empty();
+        }
+    }
+
+    /// Settles results where what waits for them may run.
+    fn settle(&self, settled: Settled) {
+        if settled.is_empty() {
+            return;
+        }
+        let settle = move || {
+            for (promise, result) in settled {
+                promise.complete(result);
+            }
+        };
+        let queue = self.host.queue();
+        match queue.is_worker_thread() {
+            true => settle(),
+            false => queue.add_task(Task::new(settle)),
         }
     }
 
@@ -251,6 +312,14 @@ impl Participant {
     /// Returns whether somebody takes events out already; if not, the caller has to.
     fn begin_to_empty(&self) -> bool {
         std::mem::replace(&mut self.lock_inbox().is_emptied, true)
+    }
+
+    /// Adds an event, and takes events out on this thread, if nobody else does.
+    fn push_now(&self, event: Event) {
+        self.lock_inbox().events.push_back(event);
+        if !self.begin_to_empty() {
+            self.empty();
+        }
     }
 
     fn push(&self, event: Event) {
@@ -277,7 +346,7 @@ impl Participant {
             let Some(event) = event else { return };
             let mut settled = Settled::new();
             self.handle(&mut self.lock(), event, &mut settled);
-            settle(settled);
+            self.settle(settled);
         }
     }
 
@@ -297,6 +366,10 @@ impl Participant {
             Event::Arrived(from, key, message) => state.collectives.arrived(&from, &key, message),
             Event::Lost(task, why) => state.collectives.lost(&task, &why),
             Event::Cancelled(key, reason) => state.collectives.cancel(&key, &reason),
+            Event::Returned(key) => {
+                returned(state, &key, settled);
+                Actions::new()
+            }
             Event::Time => {
                 state.timer = None;
                 state.collectives.expire(self.now())
@@ -316,12 +389,7 @@ impl Participant {
         let key = call.key.clone();
         match state.collectives.begin(call) {
             Ok(begun) => {
-                let live = Live {
-                    tensors: Some(tensors),
-                    result,
-                    broken: None,
-                };
-                state.live.insert(key, live);
+                state.live.insert(key, Live::new(Some(tensors), result));
                 actions.extend(begun);
             }
             Err(error) => settled.push((result, Err(error))),
@@ -378,12 +446,7 @@ fn refuse(state: &mut State, refused: Refused, settled: &mut Settled) -> Actions
     } = refused;
     match state.collectives.refuse(&key, &members, why) {
         Ok(actions) => {
-            let live = Live {
-                tensors: None,
-                result,
-                broken: None,
-            };
-            state.live.insert(key, live);
+            state.live.insert(key, Live::new(None, result));
             actions
         }
         Err(error) => {
@@ -393,9 +456,17 @@ fn refuse(state: &mut State, refused: Refused, settled: &mut Settled) -> Actions
     }
 }
 
-fn settle(settled: Settled) {
-    for (promise, result) in settled {
-        promise.complete(result);
+/// Notes that a message has been read whose elements were lent, and ends a collective that has waited for that.
+fn returned(state: &mut State, key: &Key, settled: &mut Settled) {
+    let Some(live) = state.live.get_mut(key) else {
+        return;
+    };
+    live.n_lent = live.n_lent.saturating_sub(1);
+    if live.n_lent == 0
+        && live.is_done
+        && let Some(live) = state.live.remove(key)
+    {
+        live.end(Ok(()), settled);
     }
 }
 

@@ -10,6 +10,13 @@ use crate::reduction::ReductionTree;
 /// The most bytes of a unit: while one is reduced the next arrives.
 const UNIT_BYTES: usize = 1 << 20;
 
+/// The most members of a reduction in which each member is sent its part of the elements by all others; more halve and
+/// double.
+const MAX_DIRECT: usize = 16;
+
+/// The most bytes of a unit that is halved: its first message is half of it.
+const HALVED_BYTES: usize = 2 << 20;
+
 /// The most leaves of a reduction.
 const MAX_LEAVES: usize = 1 << 16;
 
@@ -22,6 +29,8 @@ pub(super) struct Plan {
     pub n_elements: usize,
     /// Whether the elements travel with the announcements.
     pub is_eager: bool,
+    /// Whether members halve and double, where each has as many leaves as any other, all of one subtree.
+    pub is_halving: bool,
     /// The units, in order.
     pub units: Vec<Unit>,
 }
@@ -41,6 +50,7 @@ impl Plan {
             element_bytes: 1,
             n_elements: 0,
             is_eager: false,
+            is_halving: false,
             units: Vec::new(),
         }
     }
@@ -61,6 +71,7 @@ impl Plan {
         };
         let n_elements = n_elements(&call.extents, element_bytes)?;
         let is_eager = n_elements * element_bytes <= EAGER_BYTES;
+        let mut is_halving = false;
         let units = match &call.operation {
             Operation::AllReduce { leaves, order, .. } => {
                 use tfrt_tensor::math::Family;
@@ -84,6 +95,10 @@ impl Plan {
                     _ if n_members == 1 => whole(n_elements),
                     Order::Ring => splits(n_elements, n_members),
                     Order::Tree if is_eager => whole(n_elements),
+                    Order::Tree if n_members > MAX_DIRECT && is_even(*leaves, n_members) => {
+                        is_halving = true;
+                        runs(0..n_elements, HALVED_BYTES / element_bytes, None).collect()
+                    }
                     Order::Tree => units(n_elements, n_members, element_bytes),
                 }
             }
@@ -109,6 +124,7 @@ impl Plan {
             element_bytes,
             n_elements,
             is_eager,
+            is_halving,
             units,
         })
     }
@@ -187,19 +203,26 @@ fn splits(n_elements: usize, n_members: usize) -> Vec<Unit> {
 
 /// Cuts the split of each member into units.
 fn units(n_elements: usize, n_members: usize, element_bytes: usize) -> Vec<Unit> {
-    let unit_len = (UNIT_BYTES / element_bytes).max(1);
-    let cut = |split: Unit| {
-        let Unit { elements, owner } = split;
-        let begins = elements.clone().step_by(unit_len);
-        begins.map(move |begin| Unit {
-            elements: begin..(begin + unit_len).min(elements.end),
-            owner,
-        })
-    };
+    let cut = |split: Unit| runs(split.elements, UNIT_BYTES / element_bytes, split.owner);
     splits(n_elements, n_members)
         .into_iter()
         .flat_map(cut)
         .collect()
+}
+
+/// Cuts elements into units of a length, all of one owner.
+fn runs(elements: Range<usize>, len: usize, owner: Option<usize>) -> impl Iterator<Item = Unit> {
+    let len = len.max(1);
+    let begins = elements.clone().step_by(len);
+    begins.map(move |begin| Unit {
+        elements: begin..(begin + len).min(elements.end),
+        owner,
+    })
+}
+
+/// Returns whether each member has one subtree, all of one size: then the tree over leaves is one over members.
+fn is_even(leaves: usize, n_members: usize) -> bool {
+    leaves.is_multiple_of(n_members) && (leaves / n_members).is_power_of_two()
 }
 
 /// The shares of members in a reduction: their leaves, and the roots of the whole subtrees among them.

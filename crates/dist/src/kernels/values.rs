@@ -52,7 +52,9 @@ fn receive(
 ) -> AsyncValue<Payload> {
     let (promise, payload) = execution.promise();
     let held = context.clone();
-    context.receive(task, key).when_settled(move |received| {
+    let (received, hook) = context.receive_for(execution.request(), task, key);
+    received.when_settled(move |received| {
+        drop(hook);
         promise.forward(received);
         drop(held);
     });

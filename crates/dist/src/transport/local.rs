@@ -24,6 +24,9 @@ mod network;
 /// The time between two tries to reach a task that does not listen yet.
 const RETRY_AFTER: Duration = Duration::from_millis(10);
 
+/// The time for which a task may be cut off and come back as the one that it was.
+const LEASE: Duration = Duration::from_secs(10);
+
 /// A network within this process. Clones are the same network.
 #[derive(Clone, Default)]
 pub struct LocalNetwork(Arc<Network>);
@@ -209,6 +212,13 @@ impl Endpoint {
                     Admission::Run => self.run(&from, id, time_left, what, handler),
                     Admission::Answered(outcome) => self.reply(&from, number, outcome),
                     Admission::Running | Admission::Forgotten => (),
+                    Admission::Gone => {
+                        let seconds = LEASE.as_secs();
+                        let message = format!(
+                            "this task was lost for {seconds} s, and what it has had here is gone"
+                        );
+                        self.reply(&from, number, Err(Error::failed_precondition(message)));
+                    }
                     Admission::Full => {
                         let message =
                             "too many answers are kept: their receipt was not acknowledged";
@@ -585,6 +595,16 @@ impl Transport for LocalTransport {
             why: String::new(),
         });
         peers.collect()
+    }
+
+    fn lease(&self) -> Duration {
+        LEASE
+    }
+
+    fn forget_client(&self, client: Incarnation) {
+        let mut state = self.endpoint.lock();
+        state.answers.forget(client);
+        state.cancelled.retain(|id, _| id.client != client);
     }
 
     fn close(&self) {

@@ -81,8 +81,10 @@ pub enum Admission<A> {
     Running,
     /// It has run: this is its answer.
     Answered(A),
-    /// The client has its answer, or is lost for good: nobody waits.
+    /// The client has its answer: nobody waits.
     Forgotten,
+    /// The client was lost for good: what it asks is not run.
+    Gone,
     /// Too many answers are kept for this client: it has to wait until it has acknowledged some.
     Full,
 }
@@ -106,7 +108,7 @@ impl<A: Clone> Answers<A> {
     /// Decides on a request, whose sender has ended all requests below a number.
     pub fn admit(&mut self, id: RequestId, acked_below: u64) -> Admission<A> {
         if self.gone.contains(&id.client) {
-            return Admission::Forgotten;
+            return Admission::Gone;
         }
         let client = self.clients.entry(id.client).or_insert_with(|| Client {
             acked_below: 0,
@@ -237,6 +239,6 @@ mod tests {
         answers.answer(id(0), 1, 1);
         assert_eq!(answers.admit(other, 0), Admission::Run);
         answers.forget(Incarnation(1));
-        assert_eq!(answers.admit(id(0), 0), Admission::Forgotten);
+        assert_eq!(answers.admit(id(0), 0), Admission::Gone);
     }
 }

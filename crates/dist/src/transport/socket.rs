@@ -101,6 +101,8 @@ struct State {
     requests: HashMap<(PeerId, u64), u64>,
     /// The calls of streams.
     streams: HashMap<(PeerId, u64), u64>,
+    /// Calls that were given up, and why, until their peers are told: what is given up together is told together.
+    cancels: Vec<(TaskHandle, u64, Error)>,
 
     callers: HashMap<PeerId, Caller>,
     running: HashMap<(PeerId, u64), (CallId, Cancel)>,

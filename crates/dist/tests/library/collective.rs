@@ -100,7 +100,11 @@ fn draw_tensor<T: Number>(random: &mut Random, len: usize) -> Vec<T> {
 
 fn draw<T: Number>(random: &mut Random, n: usize) -> Drawn<T> {
     let few = random.below(40);
-    let len = [0, 1, n - 1, n, few, 300, 4097 + random.below(5000)][random.below(7)];
+    let len = match n > 16 && random.one_in(2) {
+        // Many members halve and double what does not travel with the announcements.
+        true => 4097 + random.below(3000),
+        false => [0, 1, n - 1, n, few, 300, 4097 + random.below(5000)][random.below(7)],
+    };
     match random.below(5) {
         0..3 => {
             let functions = [Function::Sum, Function::Min, Function::Max, Function::Mean];
@@ -108,6 +112,7 @@ fn draw<T: Number>(random: &mut Random, n: usize) -> Drawn<T> {
             let is_ring = random.one_in(4);
             let leaves = match is_ring {
                 true => n + random.below(4),
+                false if n > 16 => n << random.below(2),
                 false => [1, n, 8, 5 + random.below(12)][random.below(4)],
             };
             let tensors: Vec<Vec<T>> = (0..leaves).map(|_| draw_tensor(random, len)).collect();
@@ -314,9 +319,12 @@ fn key(instance: usize) -> Key {
 /// Runs a seed of delays and one kind of fault.
 fn run<T: Number + Debug>(seed: u64) {
     let mut random = Random::new(seed ^ 0x5eed);
-    let n = 1 + random.below(8);
+    let n = match seed % 10 {
+        9 => 17 + random.below(24),
+        _ => 1 + random.below(8),
+    };
     let member = random.below(n);
-    let fault = match random.below(14) {
+    let fault = match random.below(15) {
         0..3 => Fault::Kill(member, random.below(1 + 6 * n)),
         10 => {
             let mut victim = |member| (member, random.below(1 + 6 * n));
@@ -324,6 +332,7 @@ fn run<T: Number + Debug>(seed: u64) {
         }
         3..8 => Fault::Cancel(member),
         8 if n > 1 => Fault::Absent(member),
+        11 => Fault::Refuse(member),
         9 => Fault::Hurry(member, random.below(20_000) as u64),
         _ => Fault::None,
     };
@@ -346,6 +355,10 @@ fn run<T: Number + Debug>(seed: u64) {
         drawn.insert(key(instance), (one, is_spoiled));
     }
     simulation.run();
+    if let Fault::Refuse(_) = fault {
+        // Nobody waits for the deadline.
+        assert!(simulation.ended_at < Duration::from_secs(5));
+    }
     for (key, (one, is_spoiled)) in &drawn {
         check(
             &simulation,
@@ -388,7 +401,7 @@ fn check<T: Number + Debug>(
             .collect::<Vec<_>>()
     );
     let is_fine = fault == Fault::None && spoiled.is_none();
-    let must_fail = spoiled.is_some() || matches!(fault, Fault::Absent(_));
+    let must_fail = spoiled.is_some() || matches!(fault, Fault::Absent(_) | Fault::Refuse(_));
     for (member, end) in ends {
         let error = match end {
             End::Done(result, extents) => {
@@ -409,6 +422,7 @@ fn check<T: Number + Debug>(
             }
             (Fault::Cancel(member), _) => (ErrorCode::Cancelled, member),
             (Fault::Absent(member), _) => (ErrorCode::DeadlineExceeded, member),
+            (Fault::Refuse(member), _) => (ErrorCode::FailedPrecondition, member),
             // Those that it waits for are named, which may be any.
             (Fault::Hurry(..), _) => (ErrorCode::DeadlineExceeded, named.unwrap_or(0)),
             (Fault::None, None) => unreachable!("checked above"),

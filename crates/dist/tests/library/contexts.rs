@@ -8,12 +8,14 @@ use tfrt_async::{AsyncValue, Error, ErrorCode, Value};
 use tfrt_dist::cluster::{Address, Cluster};
 use tfrt_dist::context::{ContextConfig, ContextRef};
 use tfrt_dist::ids::{ContextId, TaskHandle};
+use tfrt_dist::message::{Reply, Request};
 use tfrt_dist::server::Server;
 use tfrt_dist::start::close_remote_contexts;
 use tfrt_dist::task;
+use tfrt_dist::transport::Bounds;
 use tfrt_dist::transport::local::LocalNetwork;
-use tfrt_host::HostContext;
 use tfrt_host::kernel::KernelRegistry;
+use tfrt_host::{AnyAsyncValue, HostContext};
 
 /// Tasks within this process.
 struct Bed {
@@ -55,6 +57,19 @@ impl Bed {
             Arc::new(transport.unwrap()),
             Duration::from_secs(100),
         )
+    }
+
+    fn address(&self, task: u32) -> Address {
+        let config = self.config(task);
+        self.cluster.address(&config.task).unwrap().clone()
+    }
+
+    /// Lets a task begin anew with another one.
+    fn introduce(&self, server: &Server, context: &ContextRef, task: u32) {
+        let config = self.config(task);
+        let peer = context.handle_of(&config.task).unwrap();
+        let transport = server.handle().transport().clone();
+        transport.introduce(peer, &config.task, &self.address(task));
     }
 
     fn outcome<T: Value + Clone>(&self, value: &AsyncValue<T>) -> Result<T, Error> {
@@ -284,4 +299,93 @@ fn a_context_that_nobody_uses_is_dropped_and_one_that_is_kept_alive_stays() {
     }
     let error = servers[1].context(ContextId(7)).unwrap_err();
     assert_eq!(error.code(), ErrorCode::InvalidDistributedContextId);
+}
+
+/// Lets time pass, and what comes of it happen.
+fn pass(bed: &Bed, clock: &ManualClock, seconds: u64) {
+    clock.advance(Duration::from_secs(seconds));
+    bed.host.queue().quiesce().unwrap();
+}
+
+fn clocked(n_tasks: u16) -> (Bed, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::new());
+    let builder = HostContext::builder(KernelRegistry::new()).clock(clock.clone());
+    (Bed::on(builder.build(), n_tasks), clock)
+}
+
+#[test]
+fn a_client_that_is_lost_loses_its_contexts_when_its_lease_is_over() {
+    let (bed, clock) = clocked(2);
+    let servers = [0, 1].map(|task| bed.server(task));
+    let started = servers[0].create_single_client(ContextId(7), bed.config(0));
+    let context = bed.started(&started);
+    let worker = servers[1].context(ContextId(7)).unwrap();
+    let waiting = worker.receive(worker.own_task(), "k");
+    let [one, two] = [0, 1].map(|task| bed.address(task));
+    bed.network.set_cut(&one, &two, true);
+    pass(&bed, &clock, 9);
+    servers[1].context(ContextId(7)).unwrap();
+    pass(&bed, &clock, 2);
+    let error = servers[1].context(ContextId(7)).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::InvalidDistributedContextId);
+    // What waits in it is told why.
+    let error = bed.outcome(&waiting).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Unavailable);
+    let message = format!("context 7 was dropped: the task at {one}, which has made it, is lost");
+    assert_eq!(error.message(), message);
+    // The client's own context is its own, and its requests are too late.
+    servers[0].context(ContextId(7)).unwrap();
+    bed.network.set_cut(&one, &two, false);
+    bed.introduce(&servers[0], &context, 1);
+    let error = bed.outcome(&keep_alive(&context, &bed)).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::FailedPrecondition);
+}
+
+#[test]
+fn a_client_that_is_back_within_its_lease_keeps_its_contexts() {
+    let (bed, clock) = clocked(2);
+    let servers = [0, 1].map(|task| bed.server(task));
+    let started = servers[0].create_single_client(ContextId(7), bed.config(0));
+    let context = bed.started(&started);
+    let [one, two] = [0, 1].map(|task| bed.address(task));
+    bed.network.set_cut(&one, &two, true);
+    pass(&bed, &clock, 9);
+    bed.network.set_cut(&one, &two, false);
+    bed.introduce(&servers[0], &context, 1);
+    bed.outcome(&keep_alive(&context, &bed)).unwrap();
+    pass(&bed, &clock, 20);
+    servers[1].context(ContextId(7)).unwrap();
+}
+
+#[test]
+fn objects_that_a_lost_task_has_named_are_deleted_after_its_lease() {
+    let (bed, clock) = clocked(2);
+    let servers = [0, 1].map(|task| bed.server(task));
+    let started = [0, 1].map(|task| {
+        let index = usize::try_from(task).unwrap();
+        servers[index].create_multi_client(bed.config(task))
+    });
+    let [lead, other] = started.map(|context| bed.started(&context));
+    let id = lead.objects().allocate(&"d".into());
+    other.objects().set(&id, AnyAsyncValue::new(5_i32)).unwrap();
+    let awaited = other
+        .objects()
+        .get(lead.objects().allocate(&"d".into()).key);
+    let before = other.objects().len();
+    let [one, two] = [0, 1].map(|task| bed.address(task));
+    bed.network.set_cut(&one, &two, true);
+    pass(&bed, &clock, 9);
+    assert_eq!(other.objects().len(), before);
+    pass(&bed, &clock, 2);
+    assert_eq!(other.objects().len(), before - 2);
+    let error = awaited.error().unwrap();
+    assert_eq!(error.message(), "task /job:worker/task:0 is lost");
+}
+
+fn keep_alive(context: &ContextRef, bed: &Bed) -> AsyncValue<Reply> {
+    let task = context.handle_of(&bed.config(1).task).unwrap();
+    let request = Request::KeepAlive {
+        context: context.id(),
+    };
+    context.call(task, request, Bounds::default())
 }

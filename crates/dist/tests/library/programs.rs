@@ -15,6 +15,7 @@ use tfrt_host::{
     RequestContext,
 };
 use tfrt_ir::Source;
+use tfrt_tensor::Tensor;
 
 /// The second task asks the third for what never comes. The contexts are results, so that they outlive the call.
 const PROGRAM: &str = r#"
@@ -51,8 +52,12 @@ impl CompilerPass for Pass {
     }
 }
 
-/// Promises that are never kept, with what hears of their requests' end. They hold the host, which holds their kernel.
-type Kept = Arc<Mutex<Vec<(KernelPromise<i64>, CancellationHook)>>>;
+/// Promises that are never kept, with what hears of their requests' end, and these requests. They hold the host, which
+/// holds their kernel.
+type Kept = Arc<(
+    Mutex<Vec<(KernelPromise<i64>, CancellationHook)>>,
+    Mutex<Vec<Arc<RequestContext>>>,
+)>;
 
 /// Returns a host with a kernel that never ends, and tells why its request was stopped.
 fn host() -> (HostContext, Receiver<Error>, Kept) {
@@ -71,11 +76,17 @@ fn host() -> (HostContext, Receiver<Error>, Kept) {
             let hook = execution.request().on_cancel(move |reason| {
                 let _over = told.send(reason.clone());
             });
-            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let requests = kept.1.lock();
+            let mut requests = requests.unwrap_or_else(PoisonError::into_inner);
+            requests.push(execution.request().clone());
+            let mut kept = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
             kept.push((promise, hook));
             value
         },
     );
+    registry.add("test.tensor", |_: i64| -> Result<Tensor, Error> {
+        Err(Error::internal("it never comes"))
+    });
     let host = HostContext::builder(registry).build();
     CompilerPasses::of(&host).register(DEFAULT_PASS, Arc::new(Pass));
     (host, reasons, all)
@@ -94,7 +105,8 @@ fn outcome(
     let until = Instant::now() + Duration::from_secs(20);
     assert!(host.queue().await_until(&results, Some(until)).unwrap());
     let reason = reasons.recv_timeout(Duration::from_secs(20)).unwrap();
-    let promises = std::mem::take(&mut *kept.lock().unwrap());
+    kept.1.lock().unwrap().clear();
+    let promises = std::mem::take(&mut *kept.0.lock().unwrap());
     drop(promises);
     (results[0].clone().settled(), reason)
 }
@@ -123,4 +135,47 @@ fn cancellation_reaches_what_tasks_have_asked_others_for() {
     let (result, reason) = outcome(&request, &reasons, &kept);
     assert_eq!(result.error().unwrap().message(), "enough");
     assert_eq!(reason.message(), "enough");
+}
+
+/// The second task waits for its tensor, which never comes, before it can join the first.
+const JOIN: &str = r#"
+func.func @main() -> (!tfrt.chain, !tfrt_dist.dist_context, !tfrt_dist.dist_context) {
+  %ch = tfrt.new.chain
+  %config:2 = tfrt_dist.test_create_configurations : 2
+  %ctx:2 = tfrt_dist.test_create_distributed_context %config#0, %config#1 : (!tfrt_dist.dist_context_configuration, !tfrt_dist.dist_context_configuration) -> (!tfrt_dist.dist_context, !tfrt_dist.dist_context)
+  %task = tfrt_dist.get_task_handle %ctx#0 {task_name = "/job:worker/task:1"}
+  %r = tfrt_dist.register_tfrt_function(%ch, %ctx#0, %task) "join" "func.func @join(%ctx: !tfrt_dist.dist_context) -> !tfrt.chain { %c = tfrt.new.chain %group = tfrt_test.get_string {value = \22all\22} %key = tfrt_test.get_string {value = \22key\22} %x = \22test.never\22() : () -> i64 %t = \22test.tensor\22(%x) : (i64) -> !t.tensor %d = tfrt_dist.cpu.allreduce.i32 %ctx, %group, %key, %t, %t, %c {reduction_fn = \22sum\22} tfrt.return %d : !tfrt.chain }"
+  %spec = tfrt_dist.create_remote_execute_spec %ctx#0 {output_devices = ["/job:worker/task:1/device:CPU:0"]}
+  %e, %id = tfrt_dist.remote_execute[%r, %ctx#0, %task, %spec] "join" () : () -> (!tfrt_dist.remote_object_id)
+  %group = tfrt_test.get_string {value = "all"}
+  %key = tfrt_test.get_string {value = "key"}
+  %a = "tfrt_dht_sync.create_dense_tensor.i32"() {shape = [1], values = [1 : i32]} : () -> !t.tensor
+  %d = tfrt_dist.cpu.allreduce.i32 %ctx#0, %group, %key, %a, %a, %ch {reduction_fn = "sum"}
+  tfrt.return %d, %ctx#0, %ctx#1 : !tfrt.chain, !tfrt_dist.dist_context, !tfrt_dist.dist_context
+}
+"#;
+
+#[test]
+fn a_member_that_is_stopped_before_it_joins_fails_all_at_once() {
+    let (host, _, kept) = host();
+    let request = RequestContext::new(&host);
+    let program = Pass.load("main", JOIN, Trust::Trusted, &host).unwrap();
+    let main = program.function("main").unwrap();
+    let results = main.execute(&ExecutionContext::new(&request), Vec::new());
+    let begin = Instant::now();
+    while kept.0.lock().unwrap().is_empty() {
+        let soon = Instant::now() + Duration::from_millis(10);
+        let _not_yet = host.queue().await_until(&results, Some(soon));
+        assert!(begin.elapsed() < Duration::from_secs(20));
+    }
+    let [stopped] = std::mem::take(&mut *kept.1.lock().unwrap())
+        .try_into()
+        .unwrap();
+    stopped.cancel_with(Error::cancelled("enough"));
+    let until = Instant::now() + Duration::from_secs(20);
+    assert!(host.queue().await_until(&results, Some(until)).unwrap());
+    let error = results[0].clone().settled().error().unwrap().clone();
+    assert_eq!(error.to_string(), "/job:worker/task:1: enough");
+    let promises = std::mem::take(&mut *kept.0.lock().unwrap());
+    drop(promises);
 }

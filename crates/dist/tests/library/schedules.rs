@@ -20,8 +20,8 @@ use tfrt_dist::ids::{ContextId, ObjectId, TaskHandle};
 use tfrt_dist::message::{Payload, Reply, Request, RequestedOutput};
 use tfrt_dist::security::Trust;
 use tfrt_dist::server::Server;
-use tfrt_dist::transport::Bounds;
 use tfrt_dist::transport::local::LocalNetwork;
+use tfrt_dist::transport::{Bounds, Cancel};
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::memory::HostBuffer;
 use tfrt_host::{HostContext, Program};
@@ -94,6 +94,8 @@ struct Call {
     row: i64,
     output: ObjectId,
     reply: AsyncValue<Reply>,
+    /// The switch by which it may be cancelled.
+    cancel: Cancel,
     bounded: bool,
 }
 
@@ -265,6 +267,10 @@ impl Bed {
             for _ in 0..self.random.below(6) {
                 self.step(true);
             }
+            if self.random.one_in(6) {
+                let given_up = self.random.below(calls.len());
+                self.give_up(&mut calls, given_up);
+            }
         }
         self.drain(true);
         // What is left waits for a deadline.
@@ -284,6 +290,7 @@ impl Bed {
         drop(runs);
         // Each row is one of calls of one after the other: no number comes twice.
         assert!(most <= 1, "a function ran {most} times");
+        self.check_leases(&context);
         self.end(Some(context));
     }
 
@@ -303,7 +310,9 @@ impl Bed {
         let device: Arc<str> = format!("{name}/device:CPU:0").into();
         let output = context.objects().allocate(&device);
         let bounded = self.random.one_in(8);
+        let cancel = Cancel::new();
         let bounds = Bounds {
+            cancel: Some(cancel.clone()),
             deadline: bounded.then(|| self.host.now() + Duration::from_millis(10)),
             ..Bounds::default()
         };
@@ -322,14 +331,31 @@ impl Bed {
             row: before.map_or(calls.len() as i64, |call| call.row),
             reply: context.call(task, request, bounds),
             output,
+            cancel,
             bounded: bounded || before.is_some_and(|call| call.bounded),
         }
+    }
+
+    /// Cancels a call, and what needs its result may fail with it.
+    fn give_up(&mut self, calls: &mut [Call], given_up: usize) {
+        let row = calls[given_up].row;
+        for later in calls[given_up..].iter_mut().filter(|call| call.row == row) {
+            later.bounded = true;
+        }
+        calls[given_up].cancel.cancel(Error::cancelled("enough"));
     }
 
     fn check(&self, context: &ContextRef, call: &Call) {
         assert!(call.reply.is_settled(), "a call was not answered");
         let name = context.task_name(call.task).unwrap();
         if let Some(error) = call.reply.error() {
+            if call
+                .cancel
+                .reason()
+                .is_some_and(|reason| reason.same(error))
+            {
+                return;
+            }
             assert_eq!(error.task(), Some(name), "{error:?}");
             let codes = [
                 ErrorCode::Unavailable,
@@ -358,6 +384,52 @@ impl Bed {
             (Some(found), _) => assert_eq!(found % 1000, call.depth),
             (None, Some(error)) => assert!(self.has_faults || call.bounded, "{error:?}"),
             (None, None) => panic!("a result is no number"),
+        }
+    }
+
+    /// Cuts off the master: its contexts are kept for its lease, in which it may come back, and no longer.
+    fn check_leases(&mut self, context: &ContextRef) {
+        let there = (1..self.servers.len()).filter(|task| self.servers[*task].is_some());
+        let there: Vec<usize> = there.collect();
+        for task in &there {
+            self.network
+                .set_cut(&self.addresses[0], &self.addresses[*task], true);
+        }
+        self.drain(false);
+        let (before, is_back) = (self.random.below(9_000) as u64, self.random.one_in(2));
+        self.clock.advance(Duration::from_millis(before));
+        self.drain(false);
+        let has_context = |bed: &Bed, task: usize| {
+            let server = bed.servers[task].as_ref().unwrap();
+            server.context(context.id()).is_ok()
+        };
+        if !self.has_faults {
+            assert!(there.iter().all(|task| has_context(self, *task)));
+        }
+        for task in &there {
+            let handle = context.group("all").unwrap()[*task];
+            let address = self.addresses[*task].clone();
+            if is_back {
+                self.network.set_cut(&self.addresses[0], &address, false);
+                let master = self.servers[0].as_ref().unwrap().handle();
+                let name = context.task_name(handle).unwrap();
+                master.transport().introduce(handle, name, &address);
+            }
+            let request = Request::KeepAlive {
+                context: context.id(),
+            };
+            let told = context.call(handle, request, Bounds::default());
+            self.drain(false);
+            if !self.has_faults {
+                assert_eq!(told.error().is_none(), is_back, "{:?}", told.error());
+            }
+        }
+        self.clock.advance(Duration::from_secs(11));
+        self.drain(false);
+        for task in there {
+            if !self.has_faults || !is_back {
+                assert_eq!(has_context(self, task), is_back, "task {task}");
+            }
         }
     }
 

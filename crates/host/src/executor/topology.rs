@@ -511,7 +511,7 @@ impl<'a> BodyWiring<'a> {
                 results,
                 attributes: view.attributes(),
                 functions: view.functions(),
-                is_marked: view.nonstrict(),
+                is_marked: view.nonstrict() || entries.list[code].signature.starts_early,
             });
         }
         BodyWiring {
@@ -569,7 +569,7 @@ impl Wiring for BodyWiring<'_> {
         let signature = &self.entries.list[view.code().index()].signature;
         // Few kernels take handles; the others may have very many operands.
         let some = signature.operands.iter().any(|operand| !operand.strict);
-        if !some || view.nonstrict() {
+        if !some || view.nonstrict() || signature.starts_early {
             return false;
         }
         let mut uses = view.operands().iter().enumerate();

@@ -16,6 +16,7 @@
 //! | [`Callee`] | a function for the executor to call |
 //! | [`Callees`] | all remaining functions, for the executor to call one |
 //! | [`Function`] | a function, to be kept or looked at |
+//! | [`Early`] | nothing: the kernel runs as soon as one operand is there |
 //! | [`ResultCount`] | how many results the program asks for |
 //! | a tuple of these | several parameters, for kernels that have more than functions may |
 //! | [`NodeState`](super::NodeState) | what the kernel keeps for the node from run to run |
@@ -660,6 +661,27 @@ impl KernelParam<Itself> for Callees {
 
     fn item<'a>(guard: &'a mut Callees) -> Callees {
         std::mem::take(guard)
+    }
+}
+
+/// Makes the kernel run as soon as one operand is there, as an operation marked `bef.nonstrict` does: for kernels that
+/// have to know while they wait that an operand fails, or that their request is stopped. All of their operands are
+/// [`AsyncValue`]s.
+#[derive(Debug)]
+pub struct Early(());
+
+impl KernelParam<Itself> for Early {
+    type Guard<'f> = Early;
+    type Item<'a> = Early;
+
+    const PART: &'static Part = &Part::StartsEarly;
+
+    fn take(_: &mut KernelFrame<'_, '_>) -> Result<Early, Mismatch> {
+        Ok(Early(()))
+    }
+
+    fn item<'a>(_: &'a mut Early) -> Early {
+        Early(())
     }
 }
 

@@ -71,6 +71,8 @@ pub struct Signature {
     pub queues: bool,
     /// Whether the kernel gets at its host or its request.
     pub sees_surroundings: bool,
+    /// Whether the kernel runs as soon as one operand is there, as an operation marked `bef.nonstrict` does.
+    pub starts_early: bool,
     /// Whether the kernel may answer with an error of its own.
     pub fails: bool,
 }
@@ -138,6 +140,7 @@ impl Signature {
             Part::MoreFunctions => return self.more_functions = true,
             Part::Surroundings => return self.sees_surroundings = true,
             Part::Detaches => return self.detaches = true,
+            Part::StartsEarly => return self.starts_early = true,
             Part::Queues => {
                 // The closure sees no more than the body that makes it.
                 self.queues = true;
@@ -183,6 +186,8 @@ pub enum Part {
     Detaches,
     /// A task of the work queue brings the result.
     Queues,
+    /// The kernel runs as soon as one operand is there.
+    StartsEarly,
 }
 
 impl Part {

@@ -68,6 +68,7 @@ impl<P: Payload> Member<P> {
         self.results = vec![false; self.plan.units.len()];
         match self.call.operation {
             Operation::AllReduce { .. } if plan::is_ring(&self.call) => self.begin_ring(actions),
+            Operation::AllReduce { .. } if self.plan.is_halving => self.begin_halving(actions),
             Operation::AllReduce { .. } => self.begin_tree(actions),
             Operation::Broadcast { sender } => self.begin_broadcast(sender, actions),
             Operation::AllGather { axis, any_shape } => {
@@ -205,6 +206,9 @@ impl<P: Payload> Member<P> {
             (Operation::AllReduce { .. }, _) if plan::is_ring(&self.call) => {
                 self.expected_by_ring(from, piece)
             }
+            (Operation::AllReduce { .. }, _) if self.plan.is_halving => {
+                self.expected_by_halving(from, piece)
+            }
             (Operation::AllReduce { .. }, Piece::Part(_)) => {
                 let (unit, n_roots) = (unit()?, self.leaves.roots[from].len());
                 let is_own = unit.owner.is_none_or(|owner| owner == self.me);
@@ -247,6 +251,9 @@ impl<P: Payload> Member<P> {
             (Operation::AllReduce { .. }, _) if plan::is_ring(&self.call) => {
                 self.turn_ring(number, data, actions);
             }
+            (Operation::AllReduce { .. }, _) if self.plan.is_halving => {
+                self.take_halving(from, piece, data, actions);
+            }
             (Operation::AllReduce { .. }, Piece::Part(_)) => {
                 let Some(parts) = self.parts.get_mut(&number) else {
                     return;
@@ -286,6 +293,7 @@ impl<P: Payload> Member<P> {
     fn confirm_if_complete(&mut self, actions: &mut Vec<Action<P>>) {
         let is_complete = match plan::is_ring(&self.call) {
             true => self.ring_is_done(),
+            false if self.plan.is_halving => self.halving_is_done(),
             false => self.results.iter().all(|there| *there),
         };
         if self.stage == Stage::Running && is_complete {
@@ -298,6 +306,7 @@ impl<P: Payload> Member<P> {
         let units = || self.plan.units.iter().zip(&self.results);
         match &self.call.operation {
             Operation::AllReduce { .. } if plan::is_ring(&self.call) => self.is_left(member),
+            Operation::AllReduce { .. } if self.plan.is_halving => self.owes_halving(member),
             Operation::AllReduce { .. } => {
                 let has_leaves = !self.leaves.roots[member].is_empty();
                 let lacks = |parts: &Parts<P>| has_leaves && parts.arrived[member].is_none();

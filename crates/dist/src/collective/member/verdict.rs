@@ -48,6 +48,7 @@ impl<P: Payload> Member<P> {
         self.waiting.clear();
         self.parts.clear();
         self.ring.forget();
+        self.halving.forget();
         actions.push(match &verdict {
             Verdict::Completed => Action::Done,
             Verdict::Failed(error) => Action::Failed(error.clone()),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use tfrt_async::queue::Task;
 use tfrt_async::{AsyncValue, ClusterTask, Error, ErrorCode};
 use tfrt_wire::endpoint::{PeerId, bytes};
 use tfrt_wire::event::{self, Event};
@@ -76,16 +77,25 @@ impl Inner {
     }
 
     /// Ends a call without an answer, and tells the peer to stop.
-    fn give_up(&self, number: u64, reason: Option<Error>) {
+    fn give_up(self: &Arc<Self>, number: u64, reason: Option<Error>) {
         let mut state = self.lock();
         let Some(Call { pending: call, .. }) = state.calls.remove(&number) else {
             return;
         };
         let reason = reason.unwrap_or_else(|| call.timed_out());
+        let is_first = call.was_sent && state.cancels.is_empty();
         if call.was_sent {
-            state.tell_cancelled(call.peer, number, &reason);
+            state.cancels.push((call.peer, number, reason.clone()));
         }
         drop(state);
+        if is_first {
+            let inner = Arc::downgrade(self);
+            self.host.queue().add_task(Task::new(move || {
+                if let Some(inner) = inner.upgrade() {
+                    inner.lock().tell_all_cancelled();
+                }
+            }));
+        }
         call.end(Err(reason));
     }
 
@@ -203,7 +213,7 @@ impl Inner {
                 let Some((number, Call { pending: call, .. })) = call else {
                     return;
                 };
-                state.tell_cancelled(call.peer, number, &error);
+                state.tell_cancelled(call.peer, vec![number], &error);
                 drop(state);
                 call.complete(Err(error));
             }
@@ -322,7 +332,7 @@ impl State {
                         return Ok(());
                     }
                     self.requests.remove(&(link, id));
-                    self.tell_cancelled(peer, number, &error);
+                    self.tell_cancelled(peer, vec![number], &error);
                     return Err(error);
                 }
             }
@@ -330,15 +340,26 @@ impl State {
         Ok(())
     }
 
-    /// Tells a peer that a request was given up.
-    fn tell_cancelled(&self, peer: TaskHandle, number: u64, reason: &Error) {
+    /// Tells peers which requests were given up, those of one peer and one reason together.
+    fn tell_all_cancelled(&mut self) {
+        let mut left = std::mem::take(&mut self.cancels);
+        while let Some((peer, _, reason)) = left.first().cloned() {
+            let is_of = |(to, _, why): &(TaskHandle, u64, Error)| *to == peer && why.same(&reason);
+            let numbers = left.extract_if(.., |cancel| is_of(cancel));
+            let numbers = numbers.map(|(_, number, _)| number).collect();
+            self.tell_cancelled(peer, numbers, &reason);
+        }
+    }
+
+    /// Tells a peer that requests were given up.
+    fn tell_cancelled(&self, peer: TaskHandle, numbers: Vec<u64>, reason: &Error) {
         let link = self
             .peers
             .get(&peer)
             .and_then(|peer| peer.link.as_ref().ok());
         if let (Some(link), Some(client)) = (link, &self.client) {
             let reason = reason.clone();
-            let said = codec::write(&Said::Cancel { number, reason });
+            let said = codec::write(&Said::Cancel { numbers, reason });
             // If it is lost it has stopped.
             drop(client.request(*link, 0, vec![bytes(said)]));
         }

@@ -6,7 +6,7 @@
 //! | message | version u8, kind u8: call (0), value (1), cancel (2) |
 //! | call | number u64, incarnation, time left, request |
 //! | value | number u64, incarnation, context u64, name text, number of buffers u32, buffers |
-//! | cancel | number u64, error |
+//! | cancel | how many u32, numbers u64, error |
 //! | incarnation, time left | whether there is one u8, 16 bytes or microseconds u64 |
 //! | buffer | whether its bytes follow u8; their length u32 and they, or the length u64 of what comes by itself |
 //! | answer | version u8, whether it is an error u8, error or reply |
@@ -54,10 +54,10 @@ pub enum Said {
         /// Its buffers.
         buffers: Vec<Part>,
     },
-    /// It has given up a request.
+    /// It has given up requests.
     Cancel {
-        /// The number of the request.
-        number: u64,
+        /// The numbers of the requests.
+        numbers: Vec<u64>,
         /// Why.
         reason: Error,
     },
@@ -114,9 +114,9 @@ pub fn write(said: &Said) -> Vec<u8> {
                 }
             });
         }
-        Said::Cancel { number, reason } => {
+        Said::Cancel { numbers, reason } => {
             to.u8(2);
-            to.u64(*number);
+            to.all(numbers, |to, number| to.u64(*number));
             to.error(reason);
         }
     }
@@ -157,7 +157,7 @@ pub fn read(bytes: &[u8]) -> Result<Said, Error> {
             })?,
         },
         2 => Said::Cancel {
-            number: from.u64()?,
+            numbers: from.all(8, |from| from.u64())?,
             reason: from.error()?,
         },
         other => return Err(from.wrong(&format!("a kind of message below 3, found {other}"))),
@@ -602,7 +602,7 @@ mod tests {
             buffers: vec![Part::Here(vec![1, 2]), Part::Streamed(1 << 40)],
         });
         all.push(Said::Cancel {
-            number: 11,
+            numbers: vec![11, 13],
             reason: Error::cancelled("enough").with_task(task),
         });
         all

@@ -41,6 +41,13 @@ impl Inbox {
         work
     }
 
+    /// Returns the work that is there, if it is one.
+    pub fn only(&self) -> Option<&Work> {
+        let peer = self.turns.front().filter(|_| self.turns.len() == 1)?;
+        let works = self.works.get(peer)?;
+        works.front().filter(|_| works.len() == 1)
+    }
+
     /// Returns whether there is no work.
     pub fn is_empty(&self) -> bool {
         self.turns.is_empty()

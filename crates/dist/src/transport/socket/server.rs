@@ -217,15 +217,21 @@ impl Inner {
                 drop(state);
                 self.hand_over(peer);
             }
-            Said::Cancel { number, reason } => {
-                let gone = state.incoming.remove(&(peer, number));
-                let running = state.running.get(&(peer, number)).cloned();
+            Said::Cancel { numbers, reason } => {
+                let (mut gone, mut running) = (Vec::new(), Vec::new());
+                for number in numbers {
+                    gone.extend(state.incoming.remove(&(peer, number)));
+                    running.extend(state.running.get(&(peer, number)).cloned());
+                }
                 drop(state);
                 self.reply(peer, call, &Ok(Reply::Done));
-                if let Some((_, cancel)) = running {
-                    self.put(Work::Cancel(peer, cancel, reason));
-                } else if let Some(gone) = gone {
-                    self.reply(peer, gone.call, &Err(reason));
+                for (_, cancel) in running {
+                    self.put(Work::Cancel(peer, cancel, reason.clone()));
+                }
+                if !gone.is_empty() {
+                    for gone in gone {
+                        self.reply(peer, gone.call, &Err(reason.clone()));
+                    }
                     self.hand_over(peer);
                 }
             }
@@ -264,6 +270,7 @@ impl Inner {
     /// Hands over the values of a client that are there, but for those behind others for their key.
     fn hand_over(self: &Arc<Self>, peer: PeerId) {
         let mut state = self.lock();
+        let handler = state.handler.clone();
         let Some(from) = state.callers.get(&peer).cloned() else {
             return;
         };
@@ -291,8 +298,30 @@ impl Inner {
                 payload: Payload(incoming.buffers.into_iter().flatten().collect()),
             });
         }
+        let quick = handler.and_then(|handler| Some((self.take_quick(&handler)?, handler)));
         drop(state);
+        if let Some((work, handler)) = quick {
+            self.work(work, &handler);
+            self.inbox().is_emptied = false;
+        }
         self.begin_to_empty();
+    }
+
+    /// Takes the only work that waits, if it is a value that may be handed over on this thread; others then wait until
+    /// it is, so that values keep their order.
+    fn take_quick(&self, handler: &Arc<dyn Handler>) -> Option<Work> {
+        let mut inbox = self.inbox();
+        if inbox.is_emptied {
+            return None;
+        }
+        let Some(Work::Value { key, payload, .. }) = inbox.only() else {
+            return None;
+        };
+        if !handler.is_quick(key, payload.len_bytes()) {
+            return None;
+        }
+        inbox.is_emptied = true;
+        inbox.pop()
     }
 
     fn put(self: &Arc<Self>, work: Work) {

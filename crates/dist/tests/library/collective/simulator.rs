@@ -66,6 +66,8 @@ pub enum Fault {
     Cancel(usize),
     /// This member does not call.
     Absent(usize),
+    /// This member can't call, since it lacks what it would call with, and says so.
+    Refuse(usize),
     /// This member's deadline is so short, in microseconds, that it may pass.
     Hurry(usize, u64),
 }
@@ -73,6 +75,7 @@ pub enum Fault {
 enum Event<T> {
     Begin(Call, Vec<Vec<T>>, Vec<T>),
     Cancel(Key),
+    Refuse(Key, Vec<ClusterTask>),
     /// A message, and where its elements lie at the sender, if it need not have copied them.
     Arrive(ClusterTask, Key, Message<Elements<T>>, Vec<Span>),
     Lost(ClusterTask),
@@ -89,6 +92,8 @@ pub struct Simulation<T: Real> {
     tables: Vec<Collectives<Elements<T>>>,
     tensors: BTreeMap<(usize, Key), Tensors<T>>,
     pub ends: BTreeMap<(usize, Key), End<T>>,
+    /// When the last of them came.
+    pub ended_at: Duration,
     fault: Fault,
     pub is_dead: Vec<bool>,
     n_sent: Vec<usize>,
@@ -114,6 +119,7 @@ impl<T: Real> Simulation<T> {
             tables: tables.collect(),
             tensors: BTreeMap::new(),
             ends: BTreeMap::new(),
+            ended_at: Duration::ZERO,
             fault,
             is_dead: vec![false; n],
             n_sent: vec![0; n],
@@ -147,6 +153,9 @@ impl<T: Real> Simulation<T> {
             return;
         }
         let at = self.delay();
+        if self.fault == Fault::Refuse(member) {
+            return self.add(at, member, Event::Refuse(call.key, call.members));
+        }
         if self.fault == Fault::Cancel(member) && self.random.one_in(2) {
             let late = at + self.delay();
             self.add(late, member, Event::Cancel(call.key.clone()));
@@ -193,6 +202,13 @@ impl<T: Real> Simulation<T> {
                 Event::Cancel(key) => {
                     let reason = Error::cancelled("not wanted any more");
                     self.tables[member].cancel(&key, &reason)
+                }
+                Event::Refuse(key, members) => {
+                    let why = Error::failed_precondition("its operands have failed");
+                    match self.tables[member].refuse(&key, &members, why) {
+                        Ok(actions) => actions,
+                        Err(error) => vec![(key, Action::Failed(error))],
+                    }
                 }
                 Event::Arrive(from, key, message, spans) => {
                     self.check_lent(&from, &key, &message, &spans);
@@ -264,6 +280,7 @@ impl<T: Real> Simulation<T> {
 
     fn end(&mut self, member: usize, key: Key, end: End<T>) {
         let before = self.ends.insert((member, key.clone()), end);
+        self.ended_at = self.now;
         assert!(before.is_none(), "member {member} ended {key} twice");
     }
 

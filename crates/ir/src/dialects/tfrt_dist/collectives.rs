@@ -3,9 +3,23 @@
 use super::{CONTEXT, TASK, TENSOR, with_two_tasks};
 use crate::dialect::{
     AttributeKind, OpDef,
-    ValueKind::{Chain, String, UI64},
+    ValueKind::{self, Chain, String, UI64},
 };
 use crate::dialects::OPERANDS;
+
+/// The line that prints a tensor of two elements, by their type: `by_type!(dtype, "5, 7", "5.0, 7.0")` is
+/// `"DenseHostTensor dtype = i32, shape = [2], values = [5, 7]"` for `"i32"`.
+macro_rules! by_type {
+    ($dtype:expr, $integers:literal, $floats:literal) => {
+        by_type!($dtype, "i32" $integers, "i64" $integers, "f16" $floats, "bf16" $floats, "f64" $floats, "f32" $floats)
+    };
+    ($dtype:expr, $($name:literal $values:literal),*) => {
+        match $dtype {
+            $($name => concat!("DenseHostTensor dtype = ", $name, ", shape = [2], values = [", $values, "]"),)*
+            _ => unreachable!("collectives have these types"),
+        }
+    };
+}
 
 pub(super) fn definitions() -> Vec<OpDef> {
     let mut all = Vec::new();
@@ -27,6 +41,42 @@ pub(super) fn definitions() -> Vec<OpDef> {
                 "tfrt_dist.cpu.allgather_any_shape.f32",
             ],
             "f32",
+        ),
+        (
+            [
+                "tfrt_dist.cpu.allreduce.i64",
+                "tfrt_dist.cpu.broadcast.i64",
+                "tfrt_dist.cpu.allgather_fixed_shape.i64",
+                "tfrt_dist.cpu.allgather_any_shape.i64",
+            ],
+            "i64",
+        ),
+        (
+            [
+                "tfrt_dist.cpu.allreduce.f64",
+                "tfrt_dist.cpu.broadcast.f64",
+                "tfrt_dist.cpu.allgather_fixed_shape.f64",
+                "tfrt_dist.cpu.allgather_any_shape.f64",
+            ],
+            "f64",
+        ),
+        (
+            [
+                "tfrt_dist.cpu.allreduce.f16",
+                "tfrt_dist.cpu.broadcast.f16",
+                "tfrt_dist.cpu.allgather_fixed_shape.f16",
+                "tfrt_dist.cpu.allgather_any_shape.f16",
+            ],
+            "f16",
+        ),
+        (
+            [
+                "tfrt_dist.cpu.allreduce.bf16",
+                "tfrt_dist.cpu.broadcast.bf16",
+                "tfrt_dist.cpu.allgather_fixed_shape.bf16",
+                "tfrt_dist.cpu.allgather_any_shape.bf16",
+            ],
+            "bf16",
         ),
     ] {
         let [reduce, broadcast, fixed, any] = names;
@@ -56,12 +106,24 @@ fn all_reduce(name: &'static str, dtype: &str) -> OpDef {
         "Reduces a tensor over the members of a group, who all get the result",
     )
     .details(
-        "All members fail, or none. The result is written to `out`, which may be `in`. The order of additions depends on the number of members \
-         alone. A mean of integers is that of the wrapped sum, rounded towards zero; a minimum of NaN is NaN.",
+        "All members fail, or none. The result is written to `out`, which may be `in`. Each member has one leaf, its tensor, or with `leaves` some \
+         of these: then `in` has one more dimension in front, of the member's leaves, which are a run of all, and `out` has not. The order of \
+         additions is that of one tree over the leaves, whoever has them. A mean is divided by the number of leaves, that of integers is of the \
+         wrapped sum, rounded towards zero; a minimum of NaN is NaN.",
     )
     .operand("in", TENSOR)
     .operand("out", TENSOR)
     .operand("chain", Chain)
+    .optional(
+        "leaves",
+        AttributeKind::Number(ValueKind::I64),
+        "the number of leaves of all members, 1 or more",
+    )
+    .optional(
+        "order",
+        AttributeKind::String,
+        "`tree`, which is what holds without it, or `ring`, whose bits depend on the number of members",
+    )
     .attribute(
         "reduction_fn",
         AttributeKind::String,
@@ -73,14 +135,16 @@ fn all_reduce(name: &'static str, dtype: &str) -> OpDef {
         "unexpected reduction_name in AllReduce: expected sum, min, max or mean, found 'NAME'",
         "the function of a member is none",
     )
+    .fails(
+        "InvalidArgument",
+        "expected `in` of shape SHAPE, the N of M leaves that member I of J has, found SHAPE",
+        "a member has not the leaves that are its own",
+    )
     .reads(3)
     .writes(4)
     .outside()
     .example(example)
-    .prints(match dtype {
-        "i32" => "DenseHostTensor dtype = i32, shape = [2], values = [12, 12]",
-        _ => "DenseHostTensor dtype = f32, shape = [2], values = [1.200000e+01, 1.200000e+01]",
-    })
+    .prints(by_type!(dtype, "12, 12", "1.200000e+01, 1.200000e+01"))
 }
 
 fn broadcast_of(name: &'static str, dtype: &str) -> OpDef {
@@ -106,20 +170,18 @@ fn broadcast_of(name: &'static str, dtype: &str) -> OpDef {
         .writes(3)
         .outside()
         .example(example)
-        .prints(match dtype {
-            "i32" => "DenseHostTensor dtype = i32, shape = [2], values = [5, 5]",
-            _ => "DenseHostTensor dtype = f32, shape = [2], values = [5.000000e+00, 5.000000e+00]",
-        })
+        .prints(by_type!(dtype, "5, 5", "5.000000e+00, 5.000000e+00"))
 }
 
 fn gather(name: &'static str, dtype: &str) -> OpDef {
+    let made = uninitialized(dtype, "2");
     let example = on_both(
         dtype,
         "1",
         &format!(
             "%axis = tfrt.constant.ui64 0
-%o0 = tfrt_dht.create_uninitialized_tensor.{dtype}.1 [2 : i64]
-%o1 = tfrt_dht.create_uninitialized_tensor.{dtype}.1 [2 : i64]
+%o0 = {made}
+%o1 = {made}
 %d0 = {name} %ctx#0, %group, %key, %a, %o0, %axis, %f0
 %d1 = {name} %ctx#1, %group, %key, %b, %o1, %axis, %f1
 %all = tfrt.merge.chains %d0, %d1 : !tfrt.chain, !tfrt.chain
@@ -196,26 +258,45 @@ fn member(name: &'static str, summary: &'static str) -> OpDef {
         .format(OPERANDS)
 }
 
+/// Returns whether the operations that make and fill tensors of a type have forms of their own.
+fn has_forms(dtype: &str) -> bool {
+    matches!(dtype, "i32" | "f32")
+}
+
+/// Returns an operation that makes a tensor of so many elements.
+fn uninitialized(dtype: &str, len: &str) -> std::string::String {
+    match has_forms(dtype) {
+        true => format!("tfrt_dht.create_uninitialized_tensor.{dtype}.1 [{len} : i64]"),
+        false => format!(
+            "\"tfrt_dht.create_uninitialized_tensor.{dtype}.1\"() {{shape = [{len} : i64]}} : () -> !t.tensor"
+        ),
+    }
+}
+
 /// Returns an example in which two tasks have tensors `%a` and `%b` of so many elements, filled behind `%f0` and `%f1`.
 fn on_both(dtype: &str, len: &str, calls: &str) -> std::string::String {
-    let (five, seven) = match dtype {
-        "i32" => ("5 : i32", "7 : i32"),
-        _ => ("5.0 : f32", "7.0 : f32"),
+    let point = if dtype.starts_with('i') { "" } else { ".0" };
+    let made = uninitialized(dtype, len);
+    let fill = |result, tensor, number: i32| match has_forms(dtype) {
+        true => format!(
+            "%{result} = tfrt_dht.fill_tensor_with_constant.{dtype} %{tensor}, %ch {number}{point} : {dtype}"
+        ),
+        false => format!(
+            "%{result} = \"tfrt_dht.fill_tensor_with_constant.{dtype}\"(%{tensor}, %ch) {{value = {number}{point} : {dtype}}} : (!t.tensor, !tfrt.chain) -> !tfrt.chain"
+        ),
     };
+    let (filled_a, filled_b) = (fill("f0", "a", 5), fill("f1", "b", 7));
     with_two_tasks(&format!(
         "%group = tfrt_test.get_string {{value = \"all\"}}
 %key = tfrt_test.get_string {{value = \"key\"}}
-%a = tfrt_dht.create_uninitialized_tensor.{dtype}.1 [{len} : i64]
-%f0 = tfrt_dht.fill_tensor_with_constant.{dtype} %a, %ch {five}
-%b = tfrt_dht.create_uninitialized_tensor.{dtype}.1 [{len} : i64]
-%f1 = tfrt_dht.fill_tensor_with_constant.{dtype} %b, %ch {seven}
+%a = {made}
+{filled_a}
+%b = {made}
+{filled_b}
 {calls}"
     ))
 }
 
 fn joined(dtype: &str) -> &'static str {
-    match dtype {
-        "i32" => "DenseHostTensor dtype = i32, shape = [2], values = [5, 7]",
-        _ => "DenseHostTensor dtype = f32, shape = [2], values = [5.000000e+00, 7.000000e+00]",
-    }
+    by_type!(dtype, "5, 7", "5.000000e+00, 7.000000e+00")
 }
