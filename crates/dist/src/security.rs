@@ -302,6 +302,10 @@ fn matches(pattern: &str, text: &str) -> bool {
     text.ends_with(last)
 }
 
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 /// The section `[security]` of the file of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -309,6 +313,9 @@ pub struct SecurityOptions {
     /// The file of the secret that all tasks share, where there are no certificates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
+    /// Whether all who are let in are trusted; without roles, which say so of some.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub trusted: bool,
     /// The roles of tasks, by pattern of their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub roles: BTreeMap<String, Vec<Role>>,
@@ -329,7 +336,15 @@ impl SecurityOptions {
                 "security.roles: expected certificates, [tls], by which names are proved, found none",
             ));
         }
-        let mut policy = Policy::default();
+        if !self.roles.is_empty() && self.trusted {
+            return Err(Error::invalid_argument(
+                "security: expected `trusted`, of all who are let in, or `roles`, found both",
+            ));
+        }
+        let mut policy = match self.trusted {
+            true => Policy::trusting(),
+            false => Policy::default(),
+        };
         for (pattern, roles) in &self.roles {
             let allowed = policy.allow(pattern, roles);
             policy = allowed.map_err(|error| {

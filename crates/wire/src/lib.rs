@@ -25,7 +25,11 @@ pub mod payload;
 pub mod proof;
 #[cfg(target_os = "linux")]
 pub mod socket;
-#[cfg(all(feature = "tls", target_os = "linux"))]
+#[cfg(feature = "tls")]
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "sockets alone begin connections")
+)]
 pub mod tls;
 
 /// Returns the checksum of a payload, as [`Header::payload_crc`](frame::Header::payload_crc) has it.

@@ -91,7 +91,7 @@ struct State {
     is_closed: bool,
     quotas: Quotas,
     /// Who hears why connections were refused.
-    refused: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+    refused: Option<Arc<HearsRefusals>>,
 
     peers: HashMap<TaskHandle, Peer>,
     links: HashMap<PeerId, Link>,
@@ -109,6 +109,9 @@ struct State {
     incoming: BTreeMap<(PeerId, u64), Incoming>,
     unanswered: HashMap<PeerId, Unanswered>,
 }
+
+/// Somebody who hears why connections were refused.
+type HearsRefusals = dyn Fn(&str) + Send + Sync;
 
 /// The bytes of what a client has asked and was not answered yet.
 #[derive(Default)]

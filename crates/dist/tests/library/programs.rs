@@ -7,8 +7,15 @@ use std::time::{Duration, Instant};
 use tfrt_async::{AsyncValue, Error, ErrorCode};
 use tfrt_bef::BefFile;
 use tfrt_compiler::CompileOptions;
+use tfrt_dist::cluster::{Address, Cluster};
+use tfrt_dist::context::ContextConfig;
 use tfrt_dist::functions::{CompilerPass, CompilerPasses, DEFAULT_PASS};
-use tfrt_dist::security::Trust;
+use tfrt_dist::ids::ContextId;
+use tfrt_dist::message::{Request, RequestedOutput};
+use tfrt_dist::security::{Policy, Quotas, Trust};
+use tfrt_dist::server::Server;
+use tfrt_dist::transport::Bounds;
+use tfrt_dist::transport::local::LocalNetwork;
 use tfrt_host::kernel::KernelRegistry;
 use tfrt_host::{
     AnyAsyncValue, CancellationHook, ExecutionContext, HostContext, KernelPromise, Program,
@@ -176,6 +183,79 @@ fn a_member_that_is_stopped_before_it_joins_fails_all_at_once() {
     assert!(host.queue().await_until(&results, Some(until)).unwrap());
     let error = results[0].clone().settled().error().unwrap().clone();
     assert_eq!(error.to_string(), "/job:worker/task:1: enough");
+    let promises = std::mem::take(&mut *kept.0.lock().unwrap());
+    drop(promises);
+}
+
+#[test]
+fn executions_and_programs_of_a_task_that_is_not_trusted_have_bounds() {
+    let (host, reasons, kept) = host();
+    let address = |port| Address::parse(&format!("local:{port}")).unwrap();
+    let cluster = Cluster::of_job("worker", vec![address(1), address(2)]).unwrap();
+    let network = LocalNetwork::new();
+    let servers = [1, 2].map(|port| {
+        let transport = network.listen(&host, address(port)).unwrap();
+        Server::new(&host, Arc::new(transport))
+    });
+    servers[1].set_policy(Policy::default().with_quotas(Quotas {
+        functions: 1,
+        objects: 2,
+        time: Duration::from_millis(300),
+        ..Quotas::default()
+    }));
+    let task = |number| tfrt_dist::task::parse(&format!("/job:worker/task:{number}")).unwrap();
+    let settled = |value: &AnyAsyncValue| {
+        let until = Instant::now() + Duration::from_secs(20);
+        let all = std::slice::from_ref(value);
+        assert!(host.queue().await_until(all, Some(until)).unwrap());
+    };
+    let config = ContextConfig {
+        cluster,
+        task: task(0),
+    };
+    let context = servers[0].create_single_client(ContextId(1), config);
+    settled(context.as_any());
+    let context = context.settled().get().unwrap().unwrap().clone();
+    let peer = context.handle_of(&task(1)).unwrap();
+    let call = |request| {
+        let reply = context.call(peer, request, Bounds::default());
+        settled(reply.as_any());
+        let reply = reply.settled();
+        reply.get().unwrap().map(|_| ()).map_err(Error::clone)
+    };
+    let register = |name: &str| Request::RegisterFunction {
+        context: ContextId(1),
+        name: name.to_owned(),
+        program: format!(
+            "func.func @{name}() -> i64 {{ %x = \"test.never\"() : () -> i64 tfrt.return %x : i64 }}"
+        ),
+        need_compilation: false,
+    };
+    call(register("never")).unwrap();
+    let error = call(register("again")).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ResourceExhausted);
+    let text = "a task registers 1 functions with a context at most";
+    assert_eq!(error.message(), text);
+    let execute = |n_outputs: usize| {
+        let outputs = (0..n_outputs).map(|_| RequestedOutput {
+            id: context
+                .objects()
+                .allocate(&"/job:worker/task:1/device:CPU:0".into()),
+            need_metadata: false,
+        });
+        Request::RemoteExecute {
+            context: ContextId(1),
+            name: "never".to_owned(),
+            inputs: Vec::new(),
+            outputs: outputs.collect(),
+        }
+    };
+    let error = call(execute(3)).unwrap_err();
+    let text = "a task has 2 objects of a context at most: it has 0, and names 3 others";
+    assert_eq!(error.message(), text);
+    call(execute(1)).unwrap();
+    let reason = reasons.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert_eq!(reason.code(), ErrorCode::DeadlineExceeded);
     let promises = std::mem::take(&mut *kept.0.lock().unwrap());
     drop(promises);
 }

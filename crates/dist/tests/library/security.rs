@@ -315,6 +315,10 @@ fn a_policy_that_makes_no_sense_is_refused_when_its_file_is_read() {
             "line 6: unknown variant `admin`, expected one of `execute`, `register`, `data`, `trusted`",
         ),
         (
+            format!("{tls}[security]\ntrusted = true\nroles = {{ \"*\" = [\"data\"] }}"),
+            "security: expected `trusted`, of all who are let in, or `roles`, found both",
+        ),
+        (
             "[security.quotas]\nrequest = 1".to_owned(),
             "security.quotas: expected requests, request_bytes, waiting_bytes, objects, functions, program_bytes, \
              memory or seconds, found 'request'",
@@ -326,6 +330,8 @@ fn a_policy_that_makes_no_sense_is_refused_when_its_file_is_read() {
     let policy = quotas.policy().unwrap();
     assert_eq!(policy.quotas().requests, 7);
     assert_eq!(policy.quotas().time, Duration::from_secs(3));
+    let trusted = cluster("[security]\ntrusted = true").unwrap();
+    assert_eq!(trusted.policy().unwrap(), Policy::trusting());
     // It concerns this task alone, and comes back as it was written.
     assert!(quotas.shared().security().is_none());
     assert_eq!(Cluster::from_toml(&quotas.to_toml()).unwrap(), quotas);
