@@ -61,6 +61,8 @@ pub struct Joining {
     timeout: Option<Duration>,
     /// When it gives up.
     deadline: Option<Instant>,
+    /// Whether addresses are of hosts, whose names may have no place yet.
+    has_hosts: bool,
 }
 
 impl Joining {
@@ -77,20 +79,22 @@ impl Joining {
         let (name, place) = places::own(options, deadline)?;
         places::resolve(&place, deadline)?;
         let transport = SocketTransport::listen_at(host, &name, &place, options.secret.clone())?;
-        Ok(Joining::on(host, Arc::new(transport), options))
+        let mut joining = Joining::on(host, Arc::new(transport), options);
+        joining.has_hosts = true;
+        Ok(joining)
     }
 
     /// Begins with a transport that listens, at the address that the options have if they have one.
     pub fn on(host: &HostContext, transport: Arc<dyn Transport>, options: &JoinOptions) -> Joining {
         let meeting = Meeting::new(options.config.clone());
-        let server = Server::new(host, transport);
-        server.watch(meeting.clone());
+        let server = Server::watched(host, transport, meeting.clone());
         Joining {
             server,
             meeting,
             config: options.config.clone(),
             timeout: options.timeout,
             deadline: options.timeout.map(|timeout| host.now() + timeout),
+            has_hosts: false,
         }
     }
 
@@ -215,7 +219,7 @@ impl Joining {
     /// Waits until the names of hosts have addresses: those of pods have none before they run.
     fn await_names<'a>(&self, addresses: impl Iterator<Item = &'a Address>) -> Result<(), Error> {
         #[cfg(target_os = "linux")]
-        for address in addresses {
+        for address in addresses.filter(|_| self.has_hosts) {
             places::resolve(address, self.deadline)?;
         }
         #[cfg(not(target_os = "linux"))]

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use tfrt_async::queue::{Task, TimerHandle};
@@ -47,7 +47,7 @@ pub(crate) struct Inner {
     /// How many requests of each task are not answered yet.
     in_flight: Mutex<HashMap<Incarnation, usize>>,
     pub(crate) multi_client: Mutex<MultiClient>,
-    watch: OnceLock<Arc<dyn Watch>>,
+    watch: Option<Arc<dyn Watch>>,
 }
 
 /// An observer of a server, which hears what other tasks want of it, and may refuse it.
@@ -105,6 +105,24 @@ impl Server {
         transport: Arc<dyn Transport>,
         context_lifetime: Duration,
     ) -> Server {
+        Server::begin(host, transport, context_lifetime, None)
+    }
+
+    /// Makes a server that tells somebody what other tasks want, from the first one on.
+    pub(crate) fn watched(
+        host: &HostContext,
+        transport: Arc<dyn Transport>,
+        watch: Arc<dyn Watch>,
+    ) -> Server {
+        Server::begin(host, transport, DEFAULT_CONTEXT_LIFETIME, Some(watch))
+    }
+
+    fn begin(
+        host: &HostContext,
+        transport: Arc<dyn Transport>,
+        context_lifetime: Duration,
+        watch: Option<Arc<dyn Watch>>,
+    ) -> Server {
         let inner = Arc::new(Inner {
             host: host.clone(),
             transport: transport.clone(),
@@ -113,7 +131,7 @@ impl Server {
             gate: Mutex::default(),
             in_flight: Mutex::default(),
             multi_client: Mutex::default(),
-            watch: OnceLock::new(),
+            watch,
         });
         transport.serve(Arc::new(Answering(Arc::downgrade(&inner))));
         Server(inner)
@@ -122,11 +140,6 @@ impl Server {
     /// Returns a handle.
     pub fn handle(&self) -> ServerRef {
         self.0.handle()
-    }
-
-    /// Sets who hears what other tasks want; the first one is final.
-    pub(crate) fn watch(&self, watch: Arc<dyn Watch>) {
-        let _first = self.0.watch.set(watch);
     }
 
     /// Makes a context of this task alone, without telling others.
@@ -252,7 +265,7 @@ impl Inner {
     }
 
     pub(crate) fn watcher(&self) -> Option<&Arc<dyn Watch>> {
-        self.watch.get()
+        self.watch.as_ref()
     }
 
     pub(crate) fn context_lifetime(&self) -> Duration {
@@ -315,7 +328,7 @@ impl Inner {
         contexts.closed.insert(id, now);
         drop(contexts);
         live.context.end(&closed(id));
-        if let Some(watch) = self.watch.get() {
+        if let Some(watch) = &self.watch {
             watch.closed(id, None);
         }
         Ok(())
@@ -389,7 +402,7 @@ impl Inner {
             let message = format!("context {id} was dropped: nobody used it for {seconds} s");
             let reason = Error::cancelled(message);
             live.context.end(&reason);
-            if let Some(watch) = self.watch.get() {
+            if let Some(watch) = &self.watch {
                 watch.closed(id, Some(&reason));
             }
         }
@@ -436,7 +449,7 @@ impl Inner {
         let now = |result: Result<Reply, Error>| AsyncValue::from(result);
         match request {
             Request::GetDevices => now(Ok(Reply::Devices(devices_of(&self.host)))),
-            Request::Join { task, n_tasks } => now(match self.watch.get() {
+            Request::Join { task, n_tasks } => now(match &self.watch {
                 Some(watch) => watch.asks_to_join(from, &task, n_tasks),
                 None => Err(Error::failed_precondition("this task waits for no others")),
             }
@@ -569,7 +582,7 @@ impl Handler for Answering {
         for context in contexts {
             context.lose(&peer.address);
         }
-        if let Some(watch) = inner.watch.get() {
+        if let Some(watch) = &inner.watch {
             watch.lost(peer);
         }
     }

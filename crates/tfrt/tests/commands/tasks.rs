@@ -161,8 +161,10 @@ fn tasks_meet_by_the_variables_of_each_engine() {
         ),
         (
             "slurm",
-            "SLURM_PROCID=% SLURM_NTASKS=2 SLURM_STEP_ID=0 SLURM_JOB_ID=7 SLURM_STEP_NODELIST=127.0.0.[1-2]"
-                .to_owned(),
+            format!(
+                "SLURM_PROCID=% SLURM_NTASKS=2 SLURM_STEP_ID=0 SLURM_JOB_ID={} SLURM_STEP_NODELIST=127.0.0.[1-2]",
+                std::process::id()
+            ),
         ),
         (
             "openmpi",
