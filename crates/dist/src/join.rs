@@ -84,6 +84,18 @@ impl Joining {
         Ok(joining)
     }
 
+    /// Opens the port of a task: not on this system.
+    ///
+    /// # Errors
+    ///
+    /// `Unimplemented`.
+    #[cfg(not(target_os = "linux"))]
+    pub fn listen(_: &HostContext, _: &JoinOptions) -> Result<Joining, Error> {
+        Err(Error::unimplemented(
+            "tasks in processes of their own talk over sockets of Linux alone",
+        ))
+    }
+
     /// Begins with a transport that listens, at the address that the options have if they have one.
     pub fn on(host: &HostContext, transport: Arc<dyn Transport>, options: &JoinOptions) -> Joining {
         let meeting = Meeting::new(options.config.clone());

@@ -448,8 +448,10 @@ fn options_that_go_together_with_others_only_are_refused() {
     let program = file("tasks_usage.mlir", PRINTS);
     let cluster = two_tasks("usage");
     let (program, cluster) = (text(&program), text(&cluster));
+    let tls = "[jobs.worker]\n0 = \"127.0.0.1:1\"\n[tls]\nca = \"a\"\ncert = \"b\"\nkey = \"c\"\n";
+    let tls = file("tasks_tls.toml", tls);
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/layer.onnx");
-    let rows: [(&[&str], i32, &str); 8] = [
+    let rows: [(&[&str], i32, &str); 9] = [
         (
             &["run", "--listen", "a:1", program],
             2,
@@ -501,6 +503,11 @@ fn options_that_go_together_with_others_only_are_refused() {
             &["run", "--cluster", cluster, "--random", model],
             2,
             "--cluster is for programs: a model is run by one task",
+        ),
+        (
+            &["run", "--cluster", text(&tls), program],
+            1,
+            "the cluster has certificates, [tls], and connections are not encrypted yet: leave them out, and have a secret",
         ),
     ];
     for (words, expected_status, expected) in rows {
