@@ -24,6 +24,7 @@ use crate::context::{ContextConfig, ContextRef};
 use crate::ids::{ContextId, TaskHandle};
 use crate::message::{Reply, Request};
 use crate::server::Server;
+use crate::start::tell_ready;
 use crate::transport::{Bounds, Phase, Transport};
 
 mod meeting;
@@ -159,11 +160,19 @@ impl Joining {
             .server
             .create_single_client(ContextId::draw(), config.clone());
         self.meeting.leads(&config.cluster, &config.task);
-        match self.awaited(&made) {
-            Some(made) => made,
-            None => Err(Error::unavailable(
+        let absent = || {
+            Err(Error::unavailable(
                 "a task was there, and did not make a context",
-            )),
+            ))
+        };
+        let Some(made) = self.awaited(&made) else {
+            return absent();
+        };
+        let made = made?;
+        // Nobody asks others before all have the context.
+        match self.awaited(&tell_ready(&made)) {
+            Some(told) => told.map(|_| made),
+            None => absent(),
         }
     }
 

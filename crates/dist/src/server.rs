@@ -61,6 +61,9 @@ pub(crate) trait Watch: Send + Sync {
     /// Hears that such a context was made.
     fn made(&self, context: &Arc<DistributedContext>);
 
+    /// Hears that all tasks have made the context.
+    fn ready(&self, context: &Arc<DistributedContext>);
+
     /// Hears that a context has ended; the reason is there if nobody has asked for that.
     fn closed(&self, id: ContextId, reason: Option<&Error>);
 
