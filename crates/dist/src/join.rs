@@ -25,6 +25,7 @@ use crate::ids::{ContextId, TaskHandle};
 use crate::message::{Reply, Request};
 use crate::security::{Access, Policy};
 use crate::server::Server;
+use crate::start::tell_ready;
 use crate::transport::{Bounds, Phase, Transport};
 
 mod meeting;
@@ -63,6 +64,8 @@ pub struct Joining {
     timeout: Option<Duration>,
     /// When it gives up.
     deadline: Option<Instant>,
+    /// Whether addresses are of hosts, whose names may have no place yet.
+    has_hosts: bool,
 }
 
 impl Joining {
@@ -79,21 +82,35 @@ impl Joining {
         let (name, place) = places::own(options, deadline)?;
         places::resolve(&place, deadline)?;
         let transport = SocketTransport::listen_with(host, &name, Some(&place), &options.access)?;
-        Ok(Joining::on(host, Arc::new(transport), options))
+        let mut joining = Joining::on(host, Arc::new(transport), options);
+        joining.has_hosts = true;
+        Ok(joining)
+    }
+
+    /// Opens the port of a task: not on this system.
+    ///
+    /// # Errors
+    ///
+    /// `Unimplemented`.
+    #[cfg(not(target_os = "linux"))]
+    pub fn listen(_: &HostContext, _: &JoinOptions) -> Result<Joining, Error> {
+        Err(Error::unimplemented(
+            "tasks in processes of their own talk over sockets of Linux alone",
+        ))
     }
 
     /// Begins with a transport that listens, at the address that the options have if they have one.
     pub fn on(host: &HostContext, transport: Arc<dyn Transport>, options: &JoinOptions) -> Joining {
         let meeting = Meeting::new(options.config.clone());
-        let server = Server::new(host, transport);
-        server.watch(meeting.clone());
-        server.set_policy(options.policy.clone());
+        let policy = options.policy.clone();
+        let server = Server::watched(host, transport, meeting.clone(), policy);
         Joining {
             server,
             meeting,
             config: options.config.clone(),
             timeout: options.timeout,
             deadline: options.timeout.map(|timeout| host.now() + timeout),
+            has_hosts: false,
         }
     }
 
@@ -146,11 +163,19 @@ impl Joining {
             .server
             .create_single_client(ContextId::draw(), config.clone());
         self.meeting.leads(&config.cluster, &config.task);
-        match self.awaited(&made) {
-            Some(made) => made,
-            None => Err(Error::unavailable(
+        let absent = || {
+            Err(Error::unavailable(
                 "a task was there, and did not make a context",
-            )),
+            ))
+        };
+        let Some(made) = self.awaited(&made) else {
+            return absent();
+        };
+        let made = made?;
+        // Nobody asks others before all have the context.
+        match self.awaited(&tell_ready(&made)) {
+            Some(told) => told.map(|_| made),
+            None => absent(),
         }
     }
 
@@ -218,7 +243,7 @@ impl Joining {
     /// Waits until the names of hosts have addresses: those of pods have none before they run.
     fn await_names<'a>(&self, addresses: impl Iterator<Item = &'a Address>) -> Result<(), Error> {
         #[cfg(target_os = "linux")]
-        for address in addresses {
+        for address in addresses.filter(|_| self.has_hosts) {
             places::resolve(address, self.deadline)?;
         }
         #[cfg(not(target_os = "linux"))]

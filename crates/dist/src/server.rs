@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 use tfrt_async::queue::{Task, TimerHandle};
@@ -53,7 +53,7 @@ pub(crate) struct Inner {
     in_flight: Mutex<HashMap<PeerKey, usize>>,
     policy: RwLock<Arc<Policy>>,
     pub(crate) multi_client: Mutex<MultiClient>,
-    watch: OnceLock<Arc<dyn Watch>>,
+    watch: Option<Arc<dyn Watch>>,
 }
 
 /// An observer of a server, which hears what other tasks want of it, and may refuse it.
@@ -66,6 +66,9 @@ pub(crate) trait Watch: Send + Sync {
 
     /// Hears that such a context was made.
     fn made(&self, context: &Arc<DistributedContext>);
+
+    /// Hears that all tasks have made the context.
+    fn ready(&self, context: &Arc<DistributedContext>);
 
     /// Hears that a context has ended; the reason is there if nobody has asked for that.
     fn closed(&self, id: ContextId, reason: Option<&Error>);
@@ -113,6 +116,33 @@ impl Server {
         transport: Arc<dyn Transport>,
         context_lifetime: Duration,
     ) -> Server {
+        Server::begin(host, transport, context_lifetime, None, Policy::default())
+    }
+
+    /// Makes a server that tells somebody what other tasks want, and lets them do what a policy says, from the first one on.
+    pub(crate) fn watched(
+        host: &HostContext,
+        transport: Arc<dyn Transport>,
+        watch: Arc<dyn Watch>,
+        policy: Policy,
+    ) -> Server {
+        Server::begin(
+            host,
+            transport,
+            DEFAULT_CONTEXT_LIFETIME,
+            Some(watch),
+            policy,
+        )
+    }
+
+    fn begin(
+        host: &HostContext,
+        transport: Arc<dyn Transport>,
+        context_lifetime: Duration,
+        watch: Option<Arc<dyn Watch>>,
+        policy: Policy,
+    ) -> Server {
+        transport.set_quotas(policy.quotas());
         let inner = Arc::new(Inner {
             host: host.clone(),
             transport: transport.clone(),
@@ -121,9 +151,9 @@ impl Server {
             gate: Mutex::default(),
             lost: Mutex::default(),
             in_flight: Mutex::default(),
-            policy: RwLock::default(),
+            policy: RwLock::new(Arc::new(policy)),
             multi_client: Mutex::default(),
-            watch: OnceLock::new(),
+            watch,
         });
         transport.serve(Arc::new(Answering(Arc::downgrade(&inner))));
         Server(inner)
@@ -132,11 +162,6 @@ impl Server {
     /// Returns a handle.
     pub fn handle(&self) -> ServerRef {
         self.0.handle()
-    }
-
-    /// Sets who hears what other tasks want; the first one is final.
-    pub(crate) fn watch(&self, watch: Arc<dyn Watch>) {
-        let _first = self.0.watch.set(watch);
     }
 
     /// Sets what each peer may do, from now on; without, each may execute, register and send, and none is trusted.
@@ -273,7 +298,7 @@ impl Inner {
     }
 
     pub(crate) fn watcher(&self) -> Option<&Arc<dyn Watch>> {
-        self.watch.get()
+        self.watch.as_ref()
     }
 
     /// Returns what each peer may do.
@@ -346,7 +371,7 @@ impl Inner {
         contexts.closed.insert(id, now);
         drop(contexts);
         live.context.end(&closed(id));
-        if let Some(watch) = self.watch.get() {
+        if let Some(watch) = &self.watch {
             watch.closed(id, None);
         }
         Ok(())
@@ -424,7 +449,7 @@ impl Inner {
             let message = format!("context {id} was dropped: nobody used it for {seconds} s");
             let reason = Error::cancelled(message);
             live.context.end(&reason);
-            if let Some(watch) = self.watch.get() {
+            if let Some(watch) = &self.watch {
                 watch.closed(id, Some(&reason));
             }
         }
@@ -542,7 +567,7 @@ impl Inner {
         let now = |result: Result<Reply, Error>| AsyncValue::from(result);
         match request {
             Request::GetDevices => now(Ok(Reply::Devices(devices_of(&self.host)))),
-            Request::Join { task, n_tasks } => now(match self.watch.get() {
+            Request::Join { task, n_tasks } => now(match &self.watch {
                 Some(watch) => watch.asks_to_join(from, &task, n_tasks),
                 None => Err(Error::failed_precondition("this task waits for no others")),
             }
@@ -706,7 +731,7 @@ impl Handler for Answering {
             context.lose(&peer.address);
         }
         inner.lose(peer);
-        if let Some(watch) = inner.watch.get() {
+        if let Some(watch) = &inner.watch {
             watch.lost(peer);
         }
     }

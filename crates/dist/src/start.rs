@@ -105,6 +105,24 @@ pub fn close_remote_contexts(context: &Arc<DistributedContext>) -> AsyncValue<Ch
     closed
 }
 
+/// Tells all other tasks the ready chains of all, and with them that each has made its context.
+pub(crate) fn tell_ready(context: &Arc<DistributedContext>) -> AsyncValue<Chain> {
+    let ready_chains: Vec<ObjectId> = context.ready_chains().into_values().collect();
+    let tell = |(task, _): (TaskHandle, &ClusterTask)| {
+        let request = Request::SendReadyChains {
+            context: context.id(),
+            ready_chains: ready_chains.clone(),
+        };
+        context.call(task, request, Bounds::default())
+    };
+    let calls: Vec<_> = context.other_tasks().map(tell).collect();
+    let (promise, told) = AsyncValue::pending();
+    when_answered(calls, move |replies| {
+        promise.complete(replies.map(|_| Chain))
+    });
+    told
+}
+
 /// Calls back with all replies, or with all errors as one.
 fn when_answered(
     calls: Vec<AsyncValue<Reply>>,
@@ -232,18 +250,9 @@ impl Start {
             let message = format!("Missing remote ready chain from {task}");
             return self.fail(Error::internal(message));
         }
-        let ready_chains: Vec<ObjectId> = chains.into_values().collect();
-        let send = |(task, _): &(TaskHandle, ClusterTask)| {
-            let request = Request::SendReadyChains {
-                context: self.context.id(),
-                ready_chains: ready_chains.clone(),
-            };
-            self.context.call(*task, request, Bounds::default())
-        };
-        let calls = self.others.iter().map(send).collect();
-        when_answered(calls, move |replies| match replies {
-            Ok(_) => self.promise.resolve(ContextRef::new(self.context, None)),
-            Err(error) => self.fail(error),
+        tell_ready(&self.context).when_settled(move |told| match told.error() {
+            None => self.promise.resolve(ContextRef::new(self.context, None)),
+            Some(error) => self.fail(error.clone()),
         });
     }
 
@@ -425,6 +434,9 @@ impl Inner {
             if handle != context.own_task() {
                 context.set_ready_chain(handle, chain);
             }
+        }
+        if let Some(watch) = self.watcher() {
+            watch.ready(&context);
         }
         let mut state = self
             .multi_client

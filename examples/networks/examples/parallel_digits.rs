@@ -46,7 +46,9 @@ fn main() -> Result<(), Box<dyn error::Error>> {
             state: options.state,
             save_every: options.save_every.max(1),
         };
-        let (rank, n_ranks, learnt) = parallel::processes::train(cluster, &training)?;
+        // Its words, and not its parts, which `main` would print.
+        let trained = parallel::processes::train(cluster, &training);
+        let (rank, n_ranks, learnt) = trained.map_err(|error| error.message().to_owned())?;
         let (n_right, hash) = (learnt.n_right, learnt.hash);
         println!(
             "rank {rank} of {n_ranks}: {n_right} of the test images right, weights {hash:016x}"

@@ -18,7 +18,7 @@ pub(super) struct Meeting {
     config: Option<ContextConfig>,
     /// Says that the address of each task is known.
     pub told: AsyncValue<Chain>,
-    /// The context that the lead has made.
+    /// The context that the lead has made, when all tasks have it.
     pub made: AsyncValue<ContextRef>,
     /// Says that the lead has said bye.
     pub ended: AsyncValue<Chain>,
@@ -240,8 +240,11 @@ impl Watch for Meeting {
         state.context = Some(context.id());
         state.others = Some(address.into_iter().cloned().collect());
         state.lead = address.map(|address| (lead.clone(), address.clone()));
-        let promise = state.made.take();
-        drop(state);
+    }
+
+    fn ready(&self, context: &Arc<DistributedContext>) {
+        // Others may be asked from now on.
+        let promise = self.lock().made.take();
         if let Some(promise) = promise {
             promise.resolve(ContextRef::new(context.clone(), None));
         }

@@ -4,6 +4,7 @@ mod cluster;
 mod collective;
 mod contexts;
 mod engine;
+mod join;
 mod programs;
 mod reduction;
 mod schedules;

@@ -161,8 +161,10 @@ fn tasks_meet_by_the_variables_of_each_engine() {
         ),
         (
             "slurm",
-            "SLURM_PROCID=% SLURM_NTASKS=2 SLURM_STEP_ID=0 SLURM_JOB_ID=7 SLURM_STEP_NODELIST=127.0.0.[1-2]"
-                .to_owned(),
+            format!(
+                "SLURM_PROCID=% SLURM_NTASKS=2 SLURM_STEP_ID=0 SLURM_JOB_ID={} SLURM_STEP_NODELIST=127.0.0.[1-2]",
+                std::process::id()
+            ),
         ),
         (
             "openmpi",
@@ -446,8 +448,10 @@ fn options_that_go_together_with_others_only_are_refused() {
     let program = file("tasks_usage.mlir", PRINTS);
     let cluster = two_tasks("usage");
     let (program, cluster) = (text(&program), text(&cluster));
+    let tls = "[jobs.worker]\n0 = \"127.0.0.1:1\"\n[tls]\nca = \"a\"\ncert = \"b\"\nkey = \"c\"\n";
+    let tls = file("tasks_tls.toml", tls);
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/layer.onnx");
-    let rows: [(&[&str], i32, &str); 8] = [
+    let rows: [(&[&str], i32, &str); 9] = [
         (
             &["run", "--listen", "a:1", program],
             2,
@@ -499,6 +503,11 @@ fn options_that_go_together_with_others_only_are_refused() {
             &["run", "--cluster", cluster, "--random", model],
             2,
             "--cluster is for programs: a model is run by one task",
+        ),
+        (
+            &["run", "--cluster", text(&tls), program],
+            1,
+            "the cluster has certificates, [tls], and connections are not encrypted yet: leave them out, and have a secret",
         ),
     ];
     for (words, expected_status, expected) in rows {

@@ -166,6 +166,9 @@ impl Case {
             return vec![Way::AsWritten];
         }
         if self.has_flag("--cluster") {
+            if !cfg!(target_os = "linux") {
+                return Vec::new();
+            }
             return ["unix", "tcp"].map(Way::OnCluster).to_vec();
         }
         let mut ways = match self.has_flag("--queue") {

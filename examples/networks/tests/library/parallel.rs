@@ -66,6 +66,7 @@ fn a_rank() {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn ranks_that_are_processes_learn_the_bits_of_one() {
     let expected = format!("{:016x}", train(1, 12, 1).unwrap()[0].hash);
@@ -76,6 +77,7 @@ fn ranks_that_are_processes_learn_the_bits_of_one() {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn where_a_rank_is_killed_the_others_fail_and_all_go_on_from_what_was_saved() {
     let state = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("parallel.safetensors");
