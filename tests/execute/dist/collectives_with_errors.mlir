@@ -357,26 +357,3 @@ func.func @leaves_of_another_number() -> (!tfrt.chain, !tfrt.chain) {
   tfrt.return %d0, %d1 : !tfrt.chain, !tfrt.chain
 }
 // CHECK-NEXT: 'leaves_of_another_number' returned <<error: /job:worker/task:1: expected `in` of shape [1, 1], the 1 of 3 leaves that member 1 of 2 has, found [2, 1], code: InvalidArgument>>,<<error: /job:worker/task:1: expected `in` of shape [1, 1], the 1 of 3 leaves that member 1 of 2 has, found [2, 1], code: InvalidArgument>>
-
-// CHECK-LABEL: --- Running 'member_is_stopped_before_it_joins':
-// The second member waits for a tensor that nobody sends, until its request is stopped.
-func.func @member_is_stopped_before_it_joins() -> !tfrt.chain {
-  %ch = tfrt.new.chain
-  %config:2 = tfrt_dist.test_create_configurations : 2
-  %ctx:2 = tfrt_dist.test_create_distributed_context %config#0, %config#1 : (!tfrt_dist.dist_context_configuration, !tfrt_dist.dist_context_configuration) -> (!tfrt_dist.dist_context, !tfrt_dist.dist_context)
-  %task = tfrt_dist.get_task_handle %ctx#0 {task_name = "/job:worker/task:1"}
-  %group = tfrt_test.get_string {value = "all"}
-  %key = tfrt_test.get_string {value = "one"}
-  %r = tfrt_dist.register_tfrt_function(%ch, %ctx#0, %task) "join" "func.func @join(%ctx: !tfrt_dist.dist_context) -> !tfrt.chain { %c = tfrt.new.chain %lead = tfrt_dist.get_task_handle %ctx {task_name = \22/job:worker/task:0\22} %group = tfrt_test.get_string {value = \22all\22} %key = tfrt_test.get_string {value = \22one\22} %never = tfrt_dist.recv_bytes %ctx, %lead, %key %t = tfrt_dist.deserialize %never %d = tfrt_dist.cpu.allreduce.i32 %ctx, %group, %key, %t, %t, %c {reduction_fn = \22sum\22} %stop = tfrt_test.get_string {value = \22stop\22} %now = tfrt_dist.recv_bytes %ctx, %lead, %stop %u = tfrt_dist.deserialize %now %p = tfrt_dht.print_tensor %u, %c %zero, %e = \22tfrt_test.cancel\22(%p) : (!tfrt.chain) -> (i32, !tfrt.chain) tfrt.return %d : !tfrt.chain }"
-  %spec = tfrt_dist.create_remote_execute_spec %ctx#0 {output_devices = ["/job:worker/task:1/device:CPU:0"]}
-  %e, %id = tfrt_dist.remote_execute[%r, %ctx#0, %task, %spec] "join" () : () -> (!tfrt_dist.remote_object_id)
-  %a0 = "tfrt_dht_sync.create_dense_tensor.i32"() {shape = [1], values = [1 : i32]} : () -> !t.tensor
-  %d0 = tfrt_dist.cpu.allreduce.i32 %ctx#0, %group, %key, %a0, %a0, %ch {reduction_fn = "sum"}
-  %stop = tfrt_test.get_string {value = "stop"}
-  %seven = "tfrt_dht_sync.create_dense_tensor.i32"() {shape = [1], values = [7 : i32]} : () -> !t.tensor
-  %payload = tfrt_dist.serialize %seven, %r
-  %sent = tfrt_dist.send_bytes %ctx#0, %task, %stop, %payload
-  tfrt.return %d0 : !tfrt.chain
-}
-// CHECK-NEXT: DenseHostTensor dtype = i32, shape = [1], values = [7]
-// CHECK-NEXT: 'member_is_stopped_before_it_joins' returned <<error: /job:worker/task:1: Cancelled, code: Cancelled>>

@@ -1,7 +1,8 @@
 //! [`Tensors`]: the tensors of a collective in a host's memory, on which its actions are done.
 //!
-//! Memory is used for as long as an action takes, and elements that are sent are copied: nobody else reads a program's
-//! tensors, and whoever uses them at the wrong time gets an error.
+//! Memory is used for as long as an action takes, and only the elements that it is about; whoever uses them at the wrong
+//! time gets an error. Elements that are sent are lent where nobody writes over them until the collective is done, and
+//! copied elsewhere.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use tfrt_tensor::math::number::Real;
 use tfrt_tensor::{BF16, DType, DenseHostTensor, DenseReading, F16, TensorMetadata, TensorShape};
 
 use super::arithmetic::{self, Value};
-use super::{Action, Function, Memory, Payload, Source, Span};
+use super::{Action, EAGER_BYTES, Function, Memory, Payload, Source, Span};
 use crate::reduction::Step;
 
 /// Elements that have arrived, as bytes.
@@ -114,6 +115,22 @@ impl Tensors {
         result.ok_or_else(|| Error::internal("a collective has a result when it is asked for it"))
     }
 
+    /// Returns elements that are to be sent where they lie, if the collective does not write over them: those of an input
+    /// that is no result, and parts of the result that are `final`.
+    pub fn lent(&self, spans: &[Span], is_final: bool) -> Option<HostBuffer> {
+        let [span] = spans else { return None };
+        let may_lend = match span.memory {
+            Memory::Input(_) => !self.is_in_place,
+            Memory::Result => is_final,
+            Memory::Scratch(_) => false,
+        };
+        if !may_lend || self.bytes_of(&span.elements).len() <= EAGER_BYTES {
+            return None;
+        }
+        let (tensor, elements) = self.place_of(span).ok()?;
+        tensor.buffer().slice(self.bytes_of(&elements))
+    }
+
     /// Copies elements that are to be sent.
     ///
     /// # Errors
@@ -129,8 +146,7 @@ impl Tensors {
         let mut rest = copy.as_bytes_mut().unwrap_or_default();
         for span in spans {
             let (part, behind) = rest.split_at_mut(len_of(span));
-            let (tensor, elements) = self.place_of(span)?;
-            part.copy_from_slice(&tensor.read()?.bytes()[self.bytes_of(&elements)]);
+            part.copy_from_slice(self.part(span)?.read()?.bytes());
             rest = behind;
         }
         Ok(copy)
@@ -191,8 +207,9 @@ impl Tensors {
         let tensors = reduction.values.iter().map(|value| match value {
             Source::Span(span) if self.is_written_over(span, &reduction.into) => Ok(None),
             Source::Span(span) => {
-                let (tensor, elements) = self.place_of(span)?;
-                Ok(Some((tensor.clone(), elements)))
+                let part = self.part(span)?;
+                let all = 0..part.n_elements();
+                Ok(Some((part, all)))
             }
             Source::Arrived(elements, range) => Ok(Some((self.arrived(elements)?, range.clone()))),
         });
@@ -208,9 +225,9 @@ impl Tensors {
             None => Ok(Value::Result),
         });
         let values = values.collect::<Result<Vec<Value<'_, T>>, Error>>()?;
-        let (target, elements) = self.place_of(&reduction.into)?;
+        let target = self.part(&reduction.into)?;
         let mut writing = target.write()?;
-        let result = &mut writing.elements_mut::<T>()?[elements];
+        let result = writing.elements_mut::<T>()?;
         let Reduction {
             function,
             steps,
@@ -235,7 +252,15 @@ impl Tensors {
             Source::Arrived(elements, range) => (self.arrived(elements)?, range.clone()),
         };
         let reading = tensor.read()?;
-        let mut writing = self.result()?.write()?;
+        // One block is all that is written; of several the result is written as a whole.
+        let (target, offset) = match n_blocks {
+            1 => {
+                let (memory, elements) = (Memory::Result, offset..offset + block_len);
+                (self.part(&Span { memory, elements })?, 0)
+            }
+            _ => (self.result()?.clone(), offset),
+        };
+        let mut writing = target.write()?;
         let (source, target) = (reading.bytes(), writing.bytes_mut());
         for block in 0..n_blocks {
             let from = elements.start + block * block_len;
@@ -257,6 +282,16 @@ impl Tensors {
             true => DenseHostTensor::new(metadata, buffer.clone()),
             false => DenseHostTensor::from_bytes(&self.allocator, metadata, &buffer.read()?),
         }
+    }
+
+    /// Returns elements as a tensor of their own.
+    fn part(&self, span: &Span) -> Result<DenseHostTensor, Error> {
+        let (tensor, elements) = self.place_of(span)?;
+        let buffer = tensor.buffer().slice(self.bytes_of(&elements));
+        let buffer =
+            buffer.ok_or_else(|| Error::internal("the elements of a collective are there"))?;
+        let metadata = TensorMetadata::new(self.dtype, TensorShape::new(&[elements.len()])?);
+        DenseHostTensor::new(metadata, buffer)
     }
 
     /// Returns the tensor that elements lie in, and which they are there.

@@ -59,6 +59,8 @@ enum Event {
     Arrived(ClusterTask, Key, Message<Elements>),
     Lost(ClusterTask, Error),
     Cancelled(Key, Error),
+    /// A message that held lent elements has been read.
+    Returned(Key),
     Time,
 }
 
@@ -92,6 +94,34 @@ struct Live {
     result: Promise<Tensor>,
     /// Why memory could not be used.
     broken: Option<Error>,
+    /// How many messages hold elements that are lent.
+    n_lent: usize,
+    /// Whether the collective is done, and waits for what it has lent.
+    is_done: bool,
+}
+
+impl Live {
+    fn new(tensors: Option<Tensors>, result: Promise<Tensor>) -> Live {
+        Live {
+            tensors,
+            result,
+            broken: None,
+            n_lent: 0,
+            is_done: false,
+        }
+    }
+
+    /// Ends.
+    fn end(self, ended: Result<(), Error>, settled: &mut Settled) {
+        let own = self.broken.map_or(Ok(()), Err);
+        let result = ended.and(own).and_then(|()| {
+            let tensors = self.tensors.as_ref();
+            let tensors =
+                tensors.ok_or_else(|| Error::internal("a refused collective can't end well"))?;
+            Ok(Tensor::from(tensors.result()?.clone()))
+        });
+        settled.push((self.result, result));
+    }
 }
 
 /// Results that are settled without locks held: whoever waits for them may run anything.
@@ -224,7 +254,14 @@ impl Participant {
             }
             state.ended.get_or_insert_with(|| reason.clone());
             let left = std::mem::take(&mut state.live).into_values();
-            settled.extend(left.map(|live| (live.result, Err(reason.clone()))));
+            for live in left {
+                let ended = if live.is_done {
+                    Ok(())
+                } else {
+                    Err(reason.clone())
+                };
+                live.end(ended, &mut settled);
+            }
             state.timer.take()
         };
         if let Some((_, timer)) = timer {
@@ -297,6 +334,10 @@ impl Participant {
             Event::Arrived(from, key, message) => state.collectives.arrived(&from, &key, message),
             Event::Lost(task, why) => state.collectives.lost(&task, &why),
             Event::Cancelled(key, reason) => state.collectives.cancel(&key, &reason),
+            Event::Returned(key) => {
+                returned(state, &key, settled);
+                Actions::new()
+            }
             Event::Time => {
                 state.timer = None;
                 state.collectives.expire(self.now())
@@ -316,12 +357,7 @@ impl Participant {
         let key = call.key.clone();
         match state.collectives.begin(call) {
             Ok(begun) => {
-                let live = Live {
-                    tensors: Some(tensors),
-                    result,
-                    broken: None,
-                };
-                state.live.insert(key, live);
+                state.live.insert(key, Live::new(Some(tensors), result));
                 actions.extend(begun);
             }
             Err(error) => settled.push((result, Err(error))),
@@ -378,18 +414,27 @@ fn refuse(state: &mut State, refused: Refused, settled: &mut Settled) -> Actions
     } = refused;
     match state.collectives.refuse(&key, &members, why) {
         Ok(actions) => {
-            let live = Live {
-                tensors: None,
-                result,
-                broken: None,
-            };
-            state.live.insert(key, live);
+            state.live.insert(key, Live::new(None, result));
             actions
         }
         Err(error) => {
             settled.push((result, Err(error)));
             Actions::new()
         }
+    }
+}
+
+/// Notes that a message has been read whose elements were lent, and ends a collective that has waited for that.
+fn returned(state: &mut State, key: &Key, settled: &mut Settled) {
+    let Some(live) = state.live.get_mut(key) else {
+        return;
+    };
+    live.n_lent = live.n_lent.saturating_sub(1);
+    if live.n_lent == 0
+        && live.is_done
+        && let Some(live) = state.live.remove(key)
+    {
+        live.end(Ok(()), settled);
     }
 }
 

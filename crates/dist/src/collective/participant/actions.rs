@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::collective::Span;
+use crate::collective::{Piece, Span};
 
 /// Elements of a collective that were copied, and which.
 type Copied = (Key, Vec<Span>, HostBuffer);
@@ -22,7 +22,14 @@ impl Participant {
                 Action::Send { to, message } => {
                     let live = state.live.get(&key);
                     match payload(live, &key, message, done.contains(&key), &mut copy) {
-                        Ok(Some(payload)) => self.send(to, payload),
+                        Ok(Some((payload, is_lent))) => {
+                            let live = state.live.get_mut(&key).filter(|_| is_lent);
+                            let lender = live.map(|live| {
+                                live.n_lent += 1;
+                                key
+                            });
+                            self.send(to, payload, lender);
+                        }
                         Ok(None) => (),
                         Err(error) => broken.extend(note_broken(state, key, error)),
                     }
@@ -46,8 +53,12 @@ impl Participant {
         }
     }
 
-    fn send(&self, to: ClusterTask, payload: Payload) {
+    /// Sends a message; `lender` is the collective whose elements are lent with it.
+    fn send(&self, to: ClusterTask, payload: Payload, lender: Option<Key>) {
         let Some(handle) = self.handles.get(&to.to_string()) else {
+            if let Some(lender) = lender {
+                self.push(Event::Returned(lender));
+            }
             return;
         };
         let key = message::Key {
@@ -60,9 +71,11 @@ impl Participant {
             .send(*handle, key, payload, Bounds::default());
         let me = self.me.clone();
         sent.when_settled(move |sent| {
-            let (Some(Err(error)), Some(me)) = (sent.get(), me.upgrade()) else {
-                return;
-            };
+            let Some(me) = me.upgrade() else { return };
+            if let Some(lender) = lender {
+                me.push(Event::Returned(lender));
+            }
+            let Some(Err(error)) = sent.get() else { return };
             let why = match error.code() {
                 // The loss itself is told in other words.
                 ErrorCode::Unavailable | ErrorCode::Unknown => lost(&to),
@@ -73,28 +86,36 @@ impl Participant {
     }
 }
 
-/// Returns a message as it is sent, its elements copied; `None` if it is better not sent.
+/// Returns a message as it is sent, and whether its elements are lent, not copied; `None` if it is better not sent.
 fn payload(
     live: Option<&Live>,
     key: &Key,
     message: Message<Vec<Span>>,
     is_done: bool,
     copy: &mut Option<Copied>,
-) -> Result<Option<Payload>, Error> {
+) -> Result<Option<(Payload, bool)>, Error> {
     let is_broken = live.is_some_and(|live| live.broken.is_some());
     // Who is done by the others' word has let them be done, too.
     if is_broken && matches!(message, Message::Confirm) && !is_done {
         return Ok(None);
     }
     let mut buffers = vec![HostBuffer::from_owner(head::write(key, &message))];
-    if let Message::Piece { data: spans, .. } = message {
+    let mut is_lent = false;
+    if let Message::Piece {
+        piece, data: spans, ..
+    } = message
+    {
         let tensors = live.and_then(|live| live.tensors.as_ref());
         let Some(tensors) = tensors.filter(|_| !is_broken) else {
             return Ok(None);
         };
-        let elements = match copy {
-            Some((of, these, elements)) if of == key && *these == spans => elements.clone(),
-            _ => {
+        let is_final = matches!(piece, Piece::Result(_));
+        let lent = tensors.lent(&spans, is_final);
+        is_lent = lent.is_some();
+        let elements = match (lent, &copy) {
+            (Some(lent), _) => lent,
+            (None, Some((of, these, elements))) if of == key && *these == spans => elements.clone(),
+            (None, _) => {
                 let elements = tensors.copy(&spans)?;
                 *copy = Some((key.clone(), spans, elements.clone()));
                 elements
@@ -102,7 +123,7 @@ fn payload(
         };
         buffers.push(elements);
     }
-    Ok(Some(Payload(buffers)))
+    Ok(Some((Payload(buffers), is_lent)))
 }
 
 /// Notes why a collective's memory could not be used; returns that once.
@@ -115,17 +136,17 @@ fn note_broken(state: &mut State, key: Key, error: Error) -> Option<(Key, Error)
     Some((key, error))
 }
 
-/// Takes out a collective that has ended.
+/// Takes out a collective that has ended, once nobody reads what it has lent. One that has failed does not wait: of the
+/// others some may be lost.
 fn finish(state: &mut State, key: &Key, ended: Result<(), Error>, settled: &mut Settled) {
-    let Some(live) = state.live.remove(key) else {
+    if let Some(live) = state.live.get_mut(key)
+        && live.n_lent > 0
+        && ended.is_ok()
+    {
+        live.is_done = true;
         return;
-    };
-    let own = live.broken.map_or(Ok(()), Err);
-    let result = ended.and(own).and_then(|()| {
-        let tensors = live.tensors.as_ref();
-        let tensors =
-            tensors.ok_or_else(|| Error::internal("a refused collective can't end well"))?;
-        Ok(Tensor::from(tensors.result()?.clone()))
-    });
-    settled.push((live.result, result));
+    }
+    if let Some(live) = state.live.remove(key) {
+        live.end(ended, settled);
+    }
 }
