@@ -3,10 +3,12 @@
 # quantisers need, and oneDNN with its headers. Benchmarks that compare with them say so in a line where they are
 # missing.
 #
-#   benches/peers/setup.sh [tensorflow] [models]
+#   benches/peers/setup.sh [tensorflow] [models] [dist]
 #
 # With the first word, TensorFlow too, which is large; with the second tract and candle, which run models: they
-# come from the registry of Rust's crates, and take some minutes to build.
+# come from the registry of Rust's crates, and take some minutes to build. With the third tonic, likewise, for
+# `cargo bench -p tfrt-dist --bench tasks`, whose other peers the system has: `libopenmpi-dev`, `openmpi-bin`,
+# `python3-torch` of Debian.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -39,3 +41,7 @@ if is_asked models; then
         cargo build --quiet --release --locked --manifest-path benches/peers/models/Cargo.toml
 fi
 echo "peers are in $venv"
+if is_asked dist; then
+    CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/peers/tonic" \
+        cargo build --quiet --release --manifest-path benches/peers/tonic/Cargo.toml
+fi

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use tfrt_async::queue::{ConcurrentWorkQueue, MultiThreadedWorkQueue, SingleThreadedWorkQueue};
 use tfrt_async::{AsyncValue, Promise};
-use tfrt_host::kernel::{Arguments, Call, Callee, Forward, KernelRegistry, Later, Rest, Step};
+use tfrt_host::kernel::{
+    Arguments, Call, Callee, Early, Forward, KernelRegistry, Later, Rest, Step,
+};
 use tfrt_host::{AnyAsyncValue, Error, ExecutionContext, HostContext, RequestContext};
 
 use super::main_of;
@@ -159,4 +161,34 @@ fn a_kernel_starts_with_an_operand_that_is_there() {
             }
         }
     }
+}
+
+/// Tells which of its operands are there when it starts, without a mark in the program.
+fn tells(a: AsyncValue<i32>, b: AsyncValue<i32>, _: Early) -> i32 {
+    i32::from(a.is_settled()) + 2 * i32::from(b.is_settled())
+}
+
+#[test]
+fn a_kernel_that_says_so_starts_before_what_its_operands_need_is_there() {
+    let (mut registry, promises) = promising();
+    registry.add("t.tells", tells);
+    let host = HostContext::builder(registry)
+        .queue(Arc::new(SingleThreadedWorkQueue::new()))
+        .build();
+    let main = main_of(
+        &host,
+        "func.func @main(%x: i32) -> (i32, i32) {
+           %p = \"t.to_come\"(%x) : (i32) -> i32
+           %q = tfrt.add.i32 %p, %x
+           %a = \"t.tells\"(%x, %q) : (i32, i32) -> i32
+           tfrt.return %a, %q : i32, i32
+         }",
+    );
+    let context = ExecutionContext::new(&RequestContext::new(&host));
+    let values = main.execute(&context, vec![AnyAsyncValue::new(3)]);
+    host.queue().quiesce().unwrap();
+    assert_eq!(values[0].get::<i32>(), Some(&1));
+    promises.lock().unwrap().pop().unwrap().resolve(4);
+    host.queue().await_all(&values).unwrap();
+    assert_eq!(values[1].clone().settled().get::<i32>(), Some(&7));
 }
