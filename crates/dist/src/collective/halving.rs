@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::reduction::ReductionTree;
 
-    /// What is on its way, by its sender, its receiver, and whether it goes down.
+    /// The messages on their way, by its sender, its receiver, and whether it goes down.
     type Mail = BTreeMap<(usize, usize, bool), (Range<usize>, Vec<String>)>;
 
     /// Sums as texts, so that the order shows.
