@@ -172,6 +172,9 @@ mod tests {
     use super::*;
     use crate::reduction::ReductionTree;
 
+    /// The messages on their way, by its sender, its receiver, and whether it goes down.
+    type Mail = BTreeMap<(usize, usize, bool), (Range<usize>, Vec<String>)>;
+
     /// Sums as texts, so that the order shows.
     fn text(left: &str, right: &str) -> String {
         format!("({left} {right})")
@@ -188,7 +191,7 @@ mod tests {
             .collect();
         let (mut next, mut sent) = (vec![0; n_members], vec![0; n_members]);
         let mut has_sent = vec![false; n_members];
-        let mut mail: BTreeMap<(usize, usize, bool), (Range<usize>, Vec<String>)> = BTreeMap::new();
+        let mut mail = Mail::new();
         let mut is_going = true;
         while std::mem::take(&mut is_going) {
             for me in 0..n_members {

@@ -201,6 +201,7 @@ fn told(extents: &[usize]) -> String {
 }
 
 /// `%c1 = tfrt_dist.cpu.broadcast.f32 %ctx, %group, %instance, %tensor, %sender, %c`
+#[expect(clippy::too_many_arguments, reason = "operands")]
 fn broadcast<T: Real>(
     context: AsyncValue<ContextRef>,
     group: AsyncValue<String>,
@@ -279,6 +280,7 @@ fn gather<T: Real>(
 }
 
 /// `%c1, %joined = tfrt_dist.cpu.allgather_any_shape.f32 %ctx, %group, %instance, %in, %axis, %c`
+#[expect(clippy::too_many_arguments, reason = "operands")]
 fn gather_any<T: Real>(
     context: AsyncValue<ContextRef>,
     group: AsyncValue<String>,

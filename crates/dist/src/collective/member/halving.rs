@@ -15,7 +15,7 @@ struct Unit<P> {
     rounds: Vec<Round>,
     /// The round whose elements are awaited.
     next: usize,
-    /// What has come, by its sender, of those that reduce and of results.
+    /// The elements that have come, by its sender, of those that reduce and of results.
     arrived: BTreeMap<(usize, bool), P>,
     /// Whether what this member has is in the result, no longer in its input alone.
     is_reduced: bool,

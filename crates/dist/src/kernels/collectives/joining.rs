@@ -93,7 +93,7 @@ struct Joining {
 }
 
 struct State {
-    /// What there is to do; it is taken once.
+    /// The work that is left; it is taken once.
     waiting: Option<Waiting>,
     /// Hears that the request is stopped.
     hook: Option<CancellationHook>,
