@@ -72,7 +72,8 @@ pub struct PlacementReport {
     /// The nodes that run on the host in each call since the device has no kernel for them, by kinds, in the order of their
     /// names.
     pub on_host: Vec<HostNodes>,
-    /// The number of nodes that stay on the host though the device has a kernel: they calculate integers of the host.
+    /// The number of nodes that stay on the host though the device has a kernel, or needs none: they calculate integers of
+    /// the host, or ask for extents.
     pub n_kept: usize,
     /// The number of tensors that each call copies to the device. Constants are copied when the model is opened.
     pub n_copies_there: usize,

@@ -9,7 +9,8 @@
 //! A value is copied once to each side where it is used; what a kernel reads on the host stays there. Arguments, results
 //! of functions and what regions see are on the host; constants are copied when a model is opened. A node of integers or
 //! truth values alone goes to the device only if one of its operands is there: else it calculates extents or positions,
-//! and copies would cost more than it does. Passes behind this one leave placed nodes as they are, and never join what is
+//! and copies would cost more than it does. What asks for extents alone stays on the host, and takes its operand where that
+//! is: elements are not read. Passes behind this one leave placed nodes as they are, and never join what is
 //! on two devices.
 
 use std::collections::HashMap;
@@ -88,7 +89,7 @@ fn count(module: &Module, context: &Context<'_>, block: BlockId, report: &mut Pl
                 true => report.n_copies_back += 1,
                 false => report.n_copies_there += 1,
             }
-        } else if has_kernel(module, op, rows, context.evaluator) {
+        } else if asks_for_extents(module, op) || has_kernel(module, op, rows, context.evaluator) {
             report.n_kept += 1;
         } else if name != NO_VALUE && !is_terminator(module, op) {
             let name = name.strip_prefix(GRAPH).unwrap_or(name);
@@ -112,6 +113,11 @@ pub(super) fn types(module: &Module, op: OpId) -> Vec<Option<DType>> {
     let operands = module.op(op).operands().iter();
     let types = operands.map(|value| node::element(module.value_type(*value)));
     types.map(|ty| attrs::dtype(&ty?)).collect()
+}
+
+/// Returns whether a node looks at the extents of its operand, and not at elements.
+fn asks_for_extents(module: &Module, op: OpId) -> bool {
+    ["graph.shape", "onnx.Shape", "onnx.Size"].contains(&module.op(op).name().as_str())
 }
 
 /// Returns whether all operands and results of a node are tensors of integers or truth values.
@@ -181,6 +187,9 @@ impl Placing<'_> {
     /// Returns whether a node is for the device: it has a kernel there, and is not one of integers of the host.
     fn is_for_device(&self, op: OpId) -> bool {
         let data = self.module.op(op);
+        if asks_for_extents(self.module, op) {
+            return false;
+        }
         let is_near = data.operands().iter().any(|it| self.here.contains_key(it))
             || !is_integral(self.module, op);
         is_near && has_kernel(self.module, op, self.rows, self.evaluator)
@@ -217,6 +226,9 @@ impl Placing<'_> {
 
     /// Keeps an operation on the host, and copies the values that its regions use.
     fn keep(&mut self, op: OpId, all: &mut Vec<OpId>) {
+        if asks_for_extents(self.module, op) {
+            return;
+        }
         let mut inner = vec![op];
         for block in scope::region_blocks(self.module, op) {
             for &child in self.module.block(block).operations() {

@@ -52,6 +52,27 @@ fn nodes_go_where_kernels_are() {
     );
 }
 
+/// Tests that what is on the device is not copied for its extents.
+#[test]
+fn extents_are_asked_for_where_a_tensor_is() {
+    let text = run(
+        "graph-place,graph-lower",
+        r#"func.func @main(%x: tensor<?x4xf32>) -> tensor<2xi64>
+             attributes {model.input_names = ["x"], model.output_names = ["y"]} {
+             %0 = "graph.add"(%x, %x) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+             %y = "graph.shape"(%0) : (tensor<?x4xf32>) -> tensor<2xi64>
+             tfrt.return %y : tensor<2xi64>
+           }"#,
+    );
+    let kernels = text.lines().filter_map(|line| line.split('"').nth(1));
+    let kernels: Vec<&str> = kernels.filter(|name| name.contains(".graph.")).collect();
+    assert_eq!(
+        kernels,
+        ["cpu.graph.copy", "fake.graph.add", "cpu.graph.shape"],
+        "{text}"
+    );
+}
+
 /// Tests that a kernel refuses a node by its attributes and by the number of its results, and that a constant that stays in
 /// a file is copied when the model is opened.
 #[test]
