@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os as _os
+
 from . import _async
 from ._errors import (
     Cancelled,
@@ -16,7 +18,7 @@ from ._errors import (
     Problem,
     ResourceExhausted,
 )
-from ._tfrt import Model, Runtime, Session, Tensor, ValueInfo, __version__, from_dlpack
+from ._tfrt import Model, Runtime, Session, Tensor, ValueInfo, __version__, from_dlpack, note_fork
 
 __all__ = [
     "Cancelled",
@@ -37,4 +39,6 @@ __all__ = [
 ]
 
 _async.add_methods(Model)
-del _async
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(after_in_child=note_fork)
+del _async, _os, note_fork
