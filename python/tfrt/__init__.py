@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib as _importlib
 import os as _os
 
 from . import _async
@@ -42,3 +43,10 @@ _async.add_methods(Model)
 if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(after_in_child=note_fork)
 del _async, _os, note_fork
+
+
+def __getattr__(name: str):
+    # Most programs need none of these.
+    if name in ("backend", "ops", "ort"):
+        return _importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

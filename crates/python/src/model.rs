@@ -321,6 +321,7 @@ impl PyModel {
     }
 
     /// Begins a call, whose end the mailbox hears of; `tfrt._async` awaits it.
+    #[expect(clippy::too_many_arguments, reason = "most of them go by keyword")]
     #[pyo3(signature = (feed, mailbox, number, *, outputs=None, deadline=None, memory=None))]
     fn _start<'py>(
         &self,
