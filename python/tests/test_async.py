@@ -119,10 +119,17 @@ def test_interrupt_ends_a_long_call(long):
     timer.join()
 
 
-def test_forked_child_and_interpreter_that_ends_during_a_call():
+def run(program):
     import subprocess
     import sys
 
+    program = program.format(tests=os.path.dirname(__file__))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_interpreter_ends_during_a_call():
     program = """
 import sys, threading
 sys.path.insert(0, {tests!r})
@@ -132,6 +139,29 @@ thread = threading.Thread(target=lambda: long(x=np.eye(256, dtype=np.float32)), 
 thread.start()
 print("the end")
 """
-    program = program.format(tests=os.path.dirname(__file__))
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert (run.returncode, run.stdout) == (0, "the end\n"), run.stderr
+    assert run(program) == "the end\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_forked_child_is_told_that_it_lacks_threads():
+    program = """
+import os, sys
+sys.path.insert(0, {tests!r})
+import models, numpy as np, tfrt
+model = models.double()
+x = np.ones(1, np.float32)
+model(x=x)
+child = os.fork()
+for call in [lambda: model(x=x), lambda: models.double(), lambda: tfrt.Runtime(), lambda: tfrt.ops.relu(x)]:
+    try:
+        call()
+        if child == 0:
+            os._exit(1)
+    except tfrt.Error as error:
+        if child != 0 or "forked" not in str(error):
+            os._exit(2)
+if child == 0:
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+"""
+    assert run(program) == "0\n"

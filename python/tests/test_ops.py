@@ -17,6 +17,17 @@ def test_operations_are_functions_of_arrays():
     np.testing.assert_allclose(np.asarray(ops.softmax(A, axis=-1)).sum(-1), [1, 1], rtol=1e-6)
 
 
+def test_modules_of_the_package_are_found_when_they_are_asked_for():
+    import subprocess
+    import sys
+
+    program = "import tfrt; print(tfrt.ops.relu([-1.0, 2.0]).tolist(), tfrt.ort.get_device())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[0.0, 2.0] CPU\n", done.stderr
+    with pytest.raises(AttributeError, match="no_such"):
+        tfrt.no_such
+
+
 def test_results_are_operands_of_the_next():
     total = ops.add(ops.matmul(A, A), A)
     assert isinstance(total, tfrt.Tensor) and total.shape == (2, 2)

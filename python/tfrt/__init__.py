@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import importlib as _importlib
+import os as _os
+
 from . import _async
 from ._errors import (
     Cancelled,
@@ -16,7 +19,7 @@ from ._errors import (
     Problem,
     ResourceExhausted,
 )
-from ._tfrt import Model, Runtime, Session, Tensor, ValueInfo, __version__, from_dlpack
+from ._tfrt import Model, Runtime, Session, Tensor, ValueInfo, __version__, from_dlpack, note_fork
 
 __all__ = [
     "Cancelled",
@@ -37,4 +40,13 @@ __all__ = [
 ]
 
 _async.add_methods(Model)
-del _async
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(after_in_child=note_fork)
+del _async, _os, note_fork
+
+
+def __getattr__(name: str):
+    # Most programs need none of these.
+    if name in ("backend", "ops", "ort"):
+        return _importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

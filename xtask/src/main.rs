@@ -20,6 +20,7 @@ mod gpu_sim;
 mod mutants;
 mod onnx;
 mod planted;
+mod python;
 mod real_files;
 mod size;
 mod steps;
@@ -53,6 +54,7 @@ Usage: cargo xtask COMMAND
   onnx      [--filter WORD] [--list-failures] [--bits FILE]: the cases that ONNX has of each operation (pip gets them);
             hashes of their outputs' bits, for each instruction set, go to FILE
   capi      plugins: C headers of TensorFlow and a published plugin (pip gets them), and the crate's tests
+  python    the package for Python, built for development, and its tests (python3; pip gets what they need)
   gpu-kernels  compile the kernels of GPUs to PTX (pip gets the compiler; no GPU is needed)
   gpu-check [--pack] [--debug]: what is checked and measured on a real GPU: here, or packed for a machine that has one
   gpu-sim   --upstream DIR [--seeds N] [--orders N] [--filter WORD]: the original's programs for GPUs, from a clone of it,
@@ -136,6 +138,7 @@ fn main() -> ExitCode {
         ["accounting", packages @ ..] => accounting::tests(&mut steps, packages),
         ["onnx", arguments @ ..] => onnx::run(&mut steps, arguments),
         ["capi"] => capi::run(&mut steps),
+        ["python"] => python::run(&mut steps),
         ["real-files", arguments @ ..] => real_files::run(&mut steps, arguments),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
@@ -176,6 +179,7 @@ fn ci(steps: &mut Steps) {
     let mut first_command = Command::new(steps::target("debug").join("tfrt"));
     first_command.args(["run", "examples/fizzbuzz.mlir"]);
     steps.run("first command", first_command.current_dir(steps::root()));
+    python::run(steps);
     let mut docs = steps::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     steps.run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"));
     // One after the other they would leave processors idle: each goes through crates in a row.

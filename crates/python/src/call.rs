@@ -1,6 +1,7 @@
 //! Calls of models: how they begin, how a thread of Python waits for one, and what comes out.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -13,6 +14,32 @@ use crate::{array, convert};
 
 /// How long a thread waits at most before it looks for signals, such as that of Ctrl-C.
 const SLICE: Duration = Duration::from_millis(2);
+
+/// Whether this process is the child of one that had threads of a runtime, which it lacks.
+static IS_FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Notes that this process was forked; `tfrt` asks Python to call it in children.
+#[pyfunction]
+pub fn note_fork() {
+    // Ordering: a child has one thread when it is called.
+    IS_FORKED.store(true, Ordering::Relaxed);
+}
+
+/// Refuses to use runtimes of the parent process, whose threads would be waited for in vain.
+///
+/// # Errors
+///
+/// `FailedPrecondition` in a child process.
+pub fn expect_threads(py: Python<'_>) -> PyResult<()> {
+    // Ordering: as above.
+    if !IS_FORKED.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let message = "this process was forked from one that has imported tfrt, whose threads it lacks";
+    let error = Error::failed_precondition(message);
+    let note = "import tfrt in the child alone, or start processes by `multiprocessing.get_context(\"spawn\")`";
+    Err(raise(py, error.with_note(note)))
+}
 
 /// The bounds that a caller may set to a call.
 #[derive(Default)]
@@ -30,6 +57,7 @@ impl Bounds<'_> {
     ///
     /// `DeadlineExceeded` for a deadline that has passed, `InvalidArgument` for one that is no time.
     pub fn context(&self, py: Python<'_>, runtime: &Runtime) -> PyResult<Context> {
+        expect_threads(py)?;
         let mut builder = runtime.context_builder();
         if let Some(deadline) = &self.deadline
             && let Some(after) = seconds(deadline)?

@@ -404,7 +404,9 @@ fn take(capsule: &Bound<'_, PyCapsule>) -> PyResult<Tensor> {
         // An empty slice lies nowhere, so it need not be aligned.
         return Tensor::zeros(*dtype, &extents).map_err(|error| raise(py, error));
     }
-    let is_aligned = data.addr() % dtype.alignment_bytes().unwrap_or(1) == 0;
+    let is_aligned = data
+        .addr()
+        .is_multiple_of(dtype.alignment_bytes().unwrap_or(1));
     let made = match is_in_order(&extents, strides) && is_aligned {
         true => {
             let lent = Lent {

@@ -38,6 +38,8 @@ mod tensor;
 #[pymodule]
 mod _tfrt {
     #[pymodule_export]
+    use crate::call::note_fork;
+    #[pymodule_export]
     use crate::model::{PyModel, PyValueInfo};
     #[pymodule_export]
     use crate::op::{PyOp, op_names};

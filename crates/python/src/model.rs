@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
 use tfrt::model::{Datum, Dim, ModelInputs, Slots, ValueInfo, ValueType};
 use tfrt::{AnyAsyncValue, Error, Model, OpenOptions, Runtime};
 
-use crate::call::{Bounds, OutputInfos, Started, Wanted};
+use crate::call::{Bounds, OutputInfos, Started, Wanted, expect_threads};
 use crate::error::{about, invalid_argument, raise};
 use crate::pending::{Mailbox, PendingCall};
 use crate::runtime::PyRuntime;
@@ -224,6 +224,7 @@ impl PyModel {
         device: Option<String>,
         name: Option<String>,
     ) -> PyResult<PyModel> {
+        expect_threads(py)?;
         let runtime = match runtime {
             Some(runtime) => runtime.get().0.clone(),
             None => Runtime::shared().clone(),
@@ -320,6 +321,7 @@ impl PyModel {
     }
 
     /// Begins a call, whose end the mailbox hears of; `tfrt._async` awaits it.
+    #[expect(clippy::too_many_arguments, reason = "most of them go by keyword")]
     #[pyo3(signature = (feed, mailbox, number, *, outputs=None, deadline=None, memory=None))]
     fn _start<'py>(
         &self,

@@ -10,6 +10,7 @@ use tfrt::ops::{Arity, AttrDef, AttrDefault, AttrKind, Limit, OpDef};
 use tfrt::tensor::TensorShape;
 use tfrt::{DType, Error, Runtime, Tensor};
 
+use crate::call::expect_threads;
 use crate::error::{about, broken, invalid_argument, raise};
 use crate::tensor::PyTensor;
 use crate::{array, convert, dtype};
@@ -132,6 +133,7 @@ impl PyOp {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Vec<Tensor>> {
+        expect_threads(py)?;
         let mut operands: Vec<Bound<'py, PyAny>> = args.iter().collect();
         let mut attrs = OpAttrs::new();
         for (name, value) in kwargs.iter().flat_map(|kwargs| kwargs.iter()) {

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use tfrt::{Limits, Runtime};
 
+use crate::call::expect_threads;
 use crate::error::invalid_argument;
 
 /// The threads and the limits that models share. Models that are given none share one for the process.
@@ -21,6 +22,7 @@ impl PyRuntime {
         memory: Option<usize>,
         max_steps: Option<u64>,
     ) -> PyResult<PyRuntime> {
+        expect_threads(py)?;
         if threads == Some(0) || threads.is_some_and(|threads| threads > 4096) {
             return Err(invalid_argument(
                 py,

@@ -1,0 +1,179 @@
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, final
+
+import numpy as np
+
+__all__ = [
+    "Mailbox",
+    "Model",
+    "Op",
+    "PendingCall",
+    "Runtime",
+    "Session",
+    "Tensor",
+    "ValueInfo",
+    "__version__",
+    "command",
+    "from_dlpack",
+    "note_fork",
+    "op_names",
+]
+
+__version__: str
+
+_Source = str | os.PathLike[str] | bytes | bytearray | memoryview
+_Deadline = float | timedelta | None
+
+@final
+class Runtime:
+    def __new__(
+        cls, *, threads: int | None = None, memory: int | None = None, max_steps: int | None = None
+    ) -> Runtime: ...
+    @staticmethod
+    def shared() -> Runtime: ...
+    @property
+    def threads(self) -> int: ...
+
+@final
+class ValueInfo:
+    @property
+    def name(self) -> str: ...
+    @property
+    def dtype(self) -> np.dtype[Any] | str | None: ...
+    @property
+    def dtype_name(self) -> str | None: ...
+    @property
+    def shape(self) -> tuple[int | str | None, ...] | None: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+
+@final
+class Model:
+    def __new__(
+        cls,
+        source: _Source,
+        *,
+        runtime: Runtime | None = None,
+        dims: dict[str, int] | None = None,
+        optimize: bool = True,
+        device: str | None = None,
+        name: str | None = None,
+    ) -> Model: ...
+    @property
+    def inputs(self) -> list[ValueInfo]: ...
+    @property
+    def outputs(self) -> list[ValueInfo]: ...
+    @property
+    def properties(self) -> dict[str, str]: ...
+    @property
+    def runtime(self) -> Runtime: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]: ...
+    def run(
+        self,
+        feed: Mapping[str, Any],
+        *,
+        outputs: Sequence[str] | str | None = None,
+        deadline: _Deadline = None,
+        memory: int | None = None,
+    ) -> dict[str, Any]: ...
+    async def run_async(
+        self,
+        feed: Mapping[str, Any],
+        *,
+        outputs: Sequence[str] | str | None = None,
+        deadline: _Deadline = None,
+        memory: int | None = None,
+    ) -> dict[str, Any]: ...
+    def session(
+        self,
+        state: dict[str, str],
+        *,
+        initial: dict[str, Any] | None = None,
+        dims: dict[str, int] | None = None,
+        max_length: int | None = None,
+    ) -> Session: ...
+    def _start(
+        self,
+        feed: Mapping[str, Any],
+        mailbox: Mailbox,
+        number: int,
+        *,
+        outputs: Sequence[str] | str | None = None,
+        deadline: _Deadline = None,
+        memory: int | None = None,
+    ) -> PendingCall: ...
+
+@final
+class Session:
+    @property
+    def states(self) -> list[ValueInfo]: ...
+    def step(self, *args: Any, **kwargs: Any) -> dict[str, Any]: ...
+    def read(self) -> dict[str, Any]: ...
+    def replace(self, input: str, value: Any) -> None: ...
+    def reset(self) -> None: ...
+
+@final
+class Tensor:
+    def __new__(cls, value: Any, dtype: Any = None) -> Tensor: ...
+    @property
+    def dtype(self) -> np.dtype[Any] | str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    def numpy(self) -> np.ndarray[Any, Any]: ...
+    def tolist(self) -> Any: ...
+    def item(self) -> Any: ...
+    def reshape(self, *shape: Any) -> Tensor: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __len__(self) -> int: ...
+    if sys.version_info >= (3, 12):
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+    @classmethod
+    def _again(cls, name: str, shape: Sequence[int], elements: Any) -> Tensor: ...
+
+def from_dlpack(value: Any) -> Tensor: ...
+
+@final
+class Op:
+    def __new__(cls, name: str) -> Op: ...
+    @property
+    def __name__(self) -> str: ...
+    @property
+    def documentation(self) -> str: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Tensor | tuple[Tensor, ...]: ...
+
+def note_fork() -> None: ...
+def op_names() -> list[str]: ...
+def command(words: Sequence[str]) -> int: ...
+
+@final
+class Mailbox:
+    def __new__(cls) -> Mailbox: ...
+    def fileno(self) -> int: ...
+    def take(self) -> list[int]: ...
+
+@final
+class PendingCall:
+    @property
+    def is_over(self) -> bool: ...
+    def cancel(self) -> None: ...
+    def result(self) -> dict[str, Any]: ...
