@@ -190,6 +190,11 @@ impl RemoteObjects {
             let is_its = |key: &ObjectKey, _: &mut Object| key.prefix == prefix;
             table.extract_if(is_its).map(|(_, object)| object).collect()
         };
+        let mut named = self.named();
+        let said = named.by.keys().filter(|key| key.prefix == prefix);
+        let said: Vec<ObjectKey> = said.copied().collect();
+        said.into_iter().for_each(|key| named.remove(key));
+        drop(named);
         for object in freed {
             if let Object::Awaited(promise, _) = object {
                 promise.fail(reason.clone());
@@ -272,6 +277,9 @@ mod tests {
         let _missing = objects.delete(&ids[..1]);
         let more = theirs.allocate(&"d".into());
         objects.name(&peer(1), 3, [&more].into_iter()).unwrap();
+        // A client that is lost has none left.
+        objects.free(8, &Error::unavailable("lost"));
+        objects.name(&peer(3), 3, ids[..3].iter()).unwrap();
     }
 
     #[test]
