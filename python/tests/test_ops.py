@@ -58,6 +58,8 @@ def test_shapes_that_do_not_fit_are_told_with_the_name():
         lambda: ops.concat([A, A], axis=1.5),
         lambda: ops.relu(None),
         lambda: ops.add(A, ["text"]),
+        lambda: ops.add(type("Odd", (), {"dtype": None})(), A),
+        lambda: ops.cast(A, to=[None]),
     ],
 )
 def test_wrong_calls_are_exceptions(call):

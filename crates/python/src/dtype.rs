@@ -157,6 +157,11 @@ pub fn to_python(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
 ///
 /// `InvalidArgument` if it is none that a tensor can have.
 pub fn from_python(value: &Bound<'_, PyAny>) -> PyResult<DType> {
+    // NumPy takes it for no type, without an exception.
+    if value.is_none() {
+        let message = "expected a type of elements, found None";
+        return Err(invalid_argument(value.py(), message));
+    }
     if let Ok(name) = value.cast::<PyString>() {
         let name = name.to_str()?;
         let of_ml = OF_ML_DTYPES.iter().find(|(known, _)| *known == name);
