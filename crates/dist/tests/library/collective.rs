@@ -497,3 +497,43 @@ fn any_number_of_members_gives_the_bits_of_one() {
         }
     }
 }
+
+#[test]
+fn many_members_halve_to_the_bits_of_the_tree() {
+    let mut random = Random::new(11);
+    for (n, leaves) in [(17, 17), (24, 48), (32, 32)] {
+        for function in [Function::Sum, Function::Mean, Function::Max] {
+            let tensors: Vec<Vec<f32>> = (0..leaves)
+                .map(|_| draw_tensor(&mut random, 4200))
+                .collect();
+            let expected = (0..4200).map(|at| {
+                let column: Vec<f32> = tensors.iter().map(|leaf| leaf[at]).collect();
+                finished(function, tree(function, &column), leaves)
+            });
+            let drawn = Drawn {
+                operation: Operation::AllReduce {
+                    function,
+                    leaves,
+                    order: Order::Tree,
+                },
+                dtype: DType::F32,
+                expected: (expected.collect(), vec![4200]),
+                tensors,
+                extents: vec![vec![4200]; n],
+            };
+            let mut simulation = Simulation::<f32>::new(n as u64, n, Fault::None);
+            for member in 0..n {
+                let (call, inputs, result) = drawn.call(&key(0), member, n);
+                simulation.call(member, call, inputs, result);
+            }
+            simulation.run();
+            assert_eq!(simulation.ends.len(), n);
+            for end in simulation.ends.into_values() {
+                match end {
+                    End::Done(result, extents) => drawn.check(&result, &extents),
+                    End::Failed(error) => panic!("{error}"),
+                }
+            }
+        }
+    }
+}

@@ -7,11 +7,14 @@ use crate::dialect::{
 };
 use crate::dialects::OPERANDS;
 
-/// The line that prints a tensor of two elements, by their type: `by_type!(dtype, "5, 7", "5.0, 7.0")` is
+/// The line that prints a tensor of two elements, by their type: `by_type!(dtype, "5, 7", ..)` is
 /// `"DenseHostTensor dtype = i32, shape = [2], values = [5, 7]"` for `"i32"`.
 macro_rules! by_type {
-    ($dtype:expr, $integers:literal, $floats:literal) => {
-        by_type!($dtype, "i32" $integers, "i64" $integers, "f16" $floats, "bf16" $floats, "f64" $floats, "f32" $floats)
+    ($dtype:expr, $integers:literal, $floats:literal, $f16:literal, $bf16:literal) => {
+        by_type!(
+            $dtype, "i32" $integers, "i64" $integers, "f16" $f16, "bf16" $bf16, "f64" $floats,
+            "f32" $floats
+        )
     };
     ($dtype:expr, $($name:literal $values:literal),*) => {
         match $dtype {
@@ -144,7 +147,7 @@ fn all_reduce(name: &'static str, dtype: &str) -> OpDef {
     .writes(4)
     .outside()
     .example(example)
-    .prints(by_type!(dtype, "12, 12", "1.200000e+01, 1.200000e+01"))
+    .prints(by_type!(dtype, "12, 12", "1.200000e+01, 1.200000e+01", "fp16(18944), fp16(18944)", "bf16(16704), bf16(16704)"))
 }
 
 fn broadcast_of(name: &'static str, dtype: &str) -> OpDef {
@@ -170,7 +173,13 @@ fn broadcast_of(name: &'static str, dtype: &str) -> OpDef {
         .writes(3)
         .outside()
         .example(example)
-        .prints(by_type!(dtype, "5, 5", "5.000000e+00, 5.000000e+00"))
+        .prints(by_type!(
+            dtype,
+            "5, 5",
+            "5.000000e+00, 5.000000e+00",
+            "fp16(17664), fp16(17664)",
+            "bf16(16544), bf16(16544)"
+        ))
 }
 
 fn gather(name: &'static str, dtype: &str) -> OpDef {
@@ -298,5 +307,11 @@ fn on_both(dtype: &str, len: &str, calls: &str) -> std::string::String {
 }
 
 fn joined(dtype: &str) -> &'static str {
-    by_type!(dtype, "5, 7", "5.000000e+00, 7.000000e+00")
+    by_type!(
+        dtype,
+        "5, 7",
+        "5.000000e+00, 7.000000e+00",
+        "fp16(17664), fp16(18176)",
+        "bf16(16544), bf16(16608)"
+    )
 }
