@@ -91,7 +91,9 @@ fn compare_operands(comparison: &mut Comparison, entry: &OpDef, signature: &Sign
         .collect();
     comparison.same("operands", &declared, &operands);
     let strict = signature.operands.iter().all(|operand| operand.strict);
-    comparison.same("strict operands", &true, &strict);
+    // Collectives begin before their operands are there: they tell the other members of one that fails.
+    let is_collective = entry.name().starts_with("tfrt_dist.cpu.");
+    comparison.same("strict operands", &!is_collective, &strict);
     let trailing = signature.has_trailing_chain(entry.operand_defs().len() + 1);
     if entry.is(Traits::KERNEL_ONLY) {
         comparison.same("a chain more", &entry.takes_trailing_chain(), &trailing);
@@ -117,11 +119,12 @@ fn compare_attributes(comparison: &mut Comparison, entry: &OpDef, signature: &Si
         .iter()
         .map(|spec| spec.kind.to_owned())
         .collect();
+    // A kernel gets attributes in the order of their names: one that may be left out is found by name.
+    let by_name = declared.iter().any(|attribute| attribute.optional);
+    let kinds = if by_name { Vec::new() } else { kinds };
     comparison.same("attributes", &kinds, &found);
-    let has_more = entry.more_attributes_meaning().is_some();
+    let has_more = entry.more_attributes_meaning().is_some() || by_name;
     comparison.same("further attributes", &has_more, &signature.more_attributes);
-    let optional = declared.iter().filter(|attribute| attribute.optional);
-    comparison.same("optional attributes", &0, &optional.count());
 }
 
 fn compare_results(comparison: &mut Comparison, entry: &OpDef, signature: &Signature) {
