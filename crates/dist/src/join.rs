@@ -50,7 +50,7 @@ pub struct JoinOptions {
     pub listen: Option<Address>,
     /// How tasks prove that they belong to the cluster.
     pub access: Access,
-    /// What the other tasks may do.
+    /// The permissions of the other tasks.
     pub policy: Policy,
     /// The time to wait for the others; as long as it takes if there is none.
     pub timeout: Option<Duration>,

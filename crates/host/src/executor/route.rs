@@ -24,7 +24,7 @@ pub(crate) enum Route {
     Counted,
 }
 
-/// What a choice depends on. The answers are asked for only where they matter.
+/// The facts that a choice depends on. They are asked for only where they matter.
 trait Facts {
     fn manner(&self) -> Manner;
     /// Whether the function is marked synchronous.
