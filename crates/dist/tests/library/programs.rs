@@ -258,4 +258,6 @@ fn executions_and_programs_of_a_task_that_is_not_trusted_have_bounds() {
     assert_eq!(reason.code(), ErrorCode::DeadlineExceeded);
     let promises = std::mem::take(&mut *kept.0.lock().unwrap());
     drop(promises);
+    let requests = std::mem::take(&mut *kept.1.lock().unwrap());
+    drop(requests);
 }
