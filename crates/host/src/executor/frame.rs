@@ -551,7 +551,7 @@ impl ReadyList {
     /// Gives the tasks that have begun to the queue.
     #[inline]
     fn queue_begun(&mut self) {
-        if !self.begun.is_empty() {
+        if !cfg!(tfrt_for_size) && !self.begun.is_empty() {
             queue_all(&self.frame, &mut self.begun);
         }
     }
@@ -606,7 +606,7 @@ impl ReadyList {
                 break Pause::Empty;
             };
             let kernel = ready.kernel();
-            if !self.begun.is_empty() && !shape.only_begins(kernel) {
+            if !cfg!(tfrt_for_size) && !self.begun.is_empty() && !shape.only_begins(kernel) {
                 // The kernel may be a long one.
                 queue_all(frame, &mut self.begun);
             }
@@ -764,7 +764,7 @@ impl ReadyList {
     /// Puts a kernel off: its result is left to its task, which is queued.
     pub(super) fn put_off(&mut self, running: Running, scratch: &mut Scratch) {
         let task = self.frame.put_off(running, scratch);
-        if self.streams != Streams::OnThreads {
+        if cfg!(tfrt_for_size) || self.streams != Streams::OnThreads {
             return self.frame.request.queue().add_local_task(task);
         }
         self.begun.push(task);

@@ -195,6 +195,8 @@ impl Streams {
             1 if frame.topology().is_silent() => Streams::One,
             // What no chain orders comes out as in the original runtime.
             1 => Streams::Several,
+            // Where size matters most, there is no third way.
+            _ if cfg!(tfrt_for_size) => Streams::Several,
             _ => Streams::OnThreads,
         }
     }

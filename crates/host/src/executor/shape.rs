@@ -146,7 +146,7 @@ impl Shape {
     #[inline]
     pub(crate) fn only_begins(&self, kernel: u32) -> bool {
         let word = self.beginners.get(kernel as usize / 64);
-        word.is_some_and(|word| word >> (kernel % 64) & 1 != 0)
+        !cfg!(tfrt_for_size) && word.is_some_and(|word| word >> (kernel % 64) & 1 != 0)
     }
 
     /// Whether all kernels stand in the stream in which the call begins.
@@ -379,7 +379,7 @@ impl<'w> Checked<'w> {
             });
             if !has_one_stream {
                 streams.push(wiring.stream(kernel));
-                if wiring.only_begins(kernel) {
+                if !cfg!(tfrt_for_size) && wiring.only_begins(kernel) {
                     beginners.resize(n_kernels.div_ceil(64), 0u64);
                     beginners[position / 64] |= 1 << (position % 64);
                 }
