@@ -272,7 +272,6 @@ fn host_entry(id: DeviceId, name: &str) -> Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tfrt_async::ErrorCode;
 
     #[test]
     fn devices_are_found_by_name_and_by_number() {
@@ -304,7 +303,7 @@ mod tests {
         let add = |name: &'static str| devices.add(|id| Arc::new(HostDevice::new(id, name)));
         assert!(add("CPU:7").is_ok());
         let error = add("CPU:7").unwrap_err();
-        assert_eq!(error.code(), ErrorCode::AlreadyExists);
+        assert_eq!(error.code(), tfrt_async::ErrorCode::AlreadyExists);
         assert_eq!(error.message(), "two devices are called 'CPU:7'");
     }
 
