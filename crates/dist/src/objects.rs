@@ -26,7 +26,7 @@ pub struct RemoteObjects {
     named: Mutex<Named>,
 }
 
-/// Who has said which names first, and how many.
+/// The names of objects that peers have used, each counted for the peer that used it first.
 #[derive(Default)]
 struct Named {
     by: HashMap<ObjectKey, PeerKey>,

@@ -11,7 +11,7 @@
 //! | `data` | send values, take part in collectives |
 //! | `trusted` | register programs that nobody limits: with kernels for tests and GPUs, without bounds of memory and time |
 //!
-//! Who has any role may ask for devices, begin, keep and end contexts.
+//! Any role is enough to ask for devices, and to begin, keep and end contexts.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -244,7 +244,7 @@ fn no_type(dtype: DType) -> PyErr {
 
 /// Sees the memory of an array of another library as a tensor, without a copy where its elements lie in row-major order.
 ///
-/// Who changes the array changes what calls read.
+/// Calls read changes of the array: the memory is shared.
 #[pyfunction]
 pub fn from_dlpack(value: &Bound<'_, PyAny>) -> PyResult<PyTensor> {
     let has_method = value.hasattr(intern!(value.py(), "__dlpack__"))?;

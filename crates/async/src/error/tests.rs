@@ -21,26 +21,7 @@ fn codes_have_the_numbers_and_names_of_the_original() {
         "DataLoss",
         "Unauthenticated",
     ];
-    let codes = [
-        ErrorCode::Ok,
-        ErrorCode::Cancelled,
-        ErrorCode::Unknown,
-        ErrorCode::InvalidArgument,
-        ErrorCode::DeadlineExceeded,
-        ErrorCode::NotFound,
-        ErrorCode::AlreadyExists,
-        ErrorCode::PermissionDenied,
-        ErrorCode::ResourceExhausted,
-        ErrorCode::FailedPrecondition,
-        ErrorCode::Aborted,
-        ErrorCode::OutOfRange,
-        ErrorCode::Unimplemented,
-        ErrorCode::Internal,
-        ErrorCode::Unavailable,
-        ErrorCode::DataLoss,
-        ErrorCode::Unauthenticated,
-    ];
-    for (number, (code, name)) in codes.into_iter().zip(names).enumerate() {
+    for (number, (code, name)) in ErrorCode::ALL.into_iter().zip(names).enumerate() {
         assert_eq!((code as usize, code.name()), (number, name));
         assert_eq!(code.to_string(), name);
     }

@@ -6,7 +6,7 @@
 //! stands behind, ` as /job:worker/task:1`, and is the certificate's; who is dialled must be the task that was introduced,
 //! and who says to listen where another task was introduced is refused.
 //!
-//! What a peer has asked and what was not answered yet is bounded by its [`Quotas`], and peers take turns: one that asks
+//! Requests of a peer that are not answered yet are bounded by its [`Quotas`], and peers take turns: one that asks
 //! much waits for itself.
 //!
 //! Requests run at most once by the sessions of `tfrt_wire`; one that can't have run is tried again here as often as its
@@ -90,7 +90,7 @@ struct State {
     handler: Option<Arc<dyn Handler>>,
     is_closed: bool,
     quotas: Quotas,
-    /// Who hears why connections were refused.
+    /// The function that is told why connections were refused.
     refused: Option<Arc<HearsRefusals>>,
 
     peers: HashMap<TaskHandle, Peer>,

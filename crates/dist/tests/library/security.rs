@@ -1,4 +1,4 @@
-//! Who may ask a task for what, and how much: roles by certificates, quotas, and ways to be let in.
+//! Permissions and quotas of peers: roles by certificates, and ways to be let in.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
