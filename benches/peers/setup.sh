@@ -16,7 +16,7 @@ venv="${CARGO_TARGET_DIR:-target}/peers/venv"
 packages=(
     numpy==2.3.5
     onnx==1.22.0
-    onnxruntime==1.31.1
+    onnxruntime==1.32.0
     onnx-ir==1.1.0
     onednn-cpu-gomp==2023.2.0
     onednn-devel-cpu-gomp==2023.2.0
